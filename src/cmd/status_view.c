@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/json.h"
+#include "out/procs.h"
 #include "out/reservation.h"
 
 #include <stdio.h>
@@ -46,6 +47,7 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
         {GP_UTILIZATION_DECODER, view->decoder || json},
         {GP_POWER_DRAW, view->draw || json},
         {GP_POWER_LIMIT_ENFORCED, view->draw || view->limit || json},
+        {GP_MEMORY_UNATTRIBUTED, !view->no_processes},
         {GP_PID, !view->no_processes},
         {GP_PROCESS_MEMORY, !view->no_processes},
         {GP_PROCESS_USER, (view->user || json) && !view->no_processes},
@@ -210,6 +212,18 @@ static void add_process(struct gp_strbuf *sb, const struct gp_status_view *view,
     gp_strbuf_adds(sb, "MiB)");
 }
 
+/* Memory that no listed process accounts for. */
+static void add_unattributed(struct gp_strbuf *sb, const struct gp_status_view *view,
+                             const struct gp_device *device)
+{
+    const struct gp_value *rest = device_value(device, GP_MEMORY_UNATTRIBUTED);
+    if (!gp_value_is_present(rest) || rest->i < GP_PROC_UNATTRIBUTED_LEAST)
+        return;
+    gp_strbuf_adds(sb, " unattributed(");
+    add_cell(sb, view, (struct cell){0, YELLOW, YELLOW, 0}, GP_MEMORY_UNATTRIBUTED, rest);
+    gp_strbuf_adds(sb, "MiB)");
+}
+
 static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *view,
                           const struct gp_snapshot *snapshot, const struct gp_device *device)
 {
@@ -224,6 +238,7 @@ static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *vie
         gp_strbuf_adds(sb, " (processes: driver error)");
     for (size_t i = 0; i < device->process_count; i++)
         add_process(sb, view, &snapshot->processes[device->first_process + i]);
+    add_unattributed(sb, view, device);
     if (device->process_count == 0 && gp_is_reserved(device)) {
         gp_strbuf_addc(sb, ' ');
         gp_reservation_add(sb, device, JOB_COLUMNS);

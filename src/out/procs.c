@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIB = 1 << 20, UNATTRIBUTED_LEAST = 256 * MIB };
 
 const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COUNT] = {
 #define X(id, word, title, width, rank, grows, left, kind, field, shown, help)                     \
@@ -207,7 +206,7 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
         const struct gp_value *v = &device->values[GP_MEMORY_UNATTRIBUTED - GP_DEVICE__FIRST];
-        if (!gp_value_is_present(v) || v->i < UNATTRIBUTED_LEAST ||
+        if (!gp_value_is_present(v) || v->i < GP_PROC_UNATTRIBUTED_LEAST ||
             (gpu >= 0 && device->index != (unsigned)gpu))
             continue;
         struct gp_proc_row *row = &procs->rows[procs->count++];

@@ -19,7 +19,10 @@ struct gp_amount {
     bool old; /* stale: not from this sample */
 };
 
-enum { GP_PROC_GPUS = 256 };
+enum {
+    GP_PROC_GPUS = 256,
+    GP_PROC_UNATTRIBUTED_LEAST = 256 << 20, /* bytes: less is not mentioned */
+};
 
 struct gp_proc_row {
     int64_t pid; /* 0: memory of a GPU that is not attributed to any process, or a reserved GPU */

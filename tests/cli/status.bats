@@ -309,3 +309,12 @@ h100() {
     [[ $output == *H100* ]]
     [[ $output != *…* ]]
 }
+
+@test "memory that no listed process accounts for is shown" {
+    gpulse --sim sick --sim-still status -i 5,6,7
+    says '^\[5\] .* MiB \| lee\([0-9]+MiB\)$'
+    says '^\[6\] .* / 81559 MiB \| unattributed\(37200MiB\)$'
+    says '^\[7\] .* MiB \|$'
+    gpulse --sim sick --sim-still status -i 6 --no-processes
+    says_not unattributed
+}
