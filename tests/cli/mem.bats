@@ -24,7 +24,7 @@ row() {
     status_is 0
     is_quiet
     says '^  GPU  NAME \(MiB\) +TOTAL +RESERVED +USED +FREE +PROCESSES +UNATTRIBUTED$'
-    row 0 '0 NVIDIA H100 80GB HBM3 81559 480 0 81080 0 0'
+    row 0 '0 NVIDIA H100 80GB HBM3 81559 480 0 81079 0 0'
     row 1 '1 NVIDIA H100 80GB HBM3 81559 480 20480 60600 20480 0'
     says "^ +$job  .* 20480  python load --gpu 1"
     says_not context
@@ -112,7 +112,7 @@ row() {
     fault "$GPULSE_SIM" --gpu 1 lost
     gpulse mem --timeout 2m
     status_is 6
-    row 0 '0 NVIDIA H100 80GB HBM3 81559 480 0 81080 0 0'
+    row 0 '0 NVIDIA H100 80GB HBM3 81559 480 0 81079 0 0'
     says '^ +1  .* - +- +- +- +- +-$'
     says '^       .*lost'
     complains '^gpulse: GPU 1: '
