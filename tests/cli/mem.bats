@@ -25,7 +25,7 @@ row() {
     is_quiet
     says '^  GPU  NAME \(MiB\) +TOTAL +RESERVED +USED +FREE +PROCESSES +UNATTRIBUTED$'
     row 0 '0 NVIDIA H100 80GB HBM3 81559 480 0 81079 0 0'
-    row 1 '1 NVIDIA H100 80GB HBM3 81559 480 20480 60600 20480 0'
+    row 1 '1 NVIDIA H100 80GB HBM3 81559 480 20480 60599 20480 0'
     says "^ +$job  .* 20480  python load --gpu 1"
     says_not context
     line_count 4
