@@ -36,6 +36,8 @@ def named(reasons):
 # Metrics that nvidia-smi -q prints in no form, and why. All others must be compared.
 NOT_PRINTED = named({
     r"timestamp": "the moment of our own sample",
+    r"process\.(idle|last_active)": "what gpulse has seen itself",
+    r"reservation\..*": "gpulse's own",
     r"status|status\.text|mig\.gpu_uuid": "our own",
     r"host\.(cpu|load|memory|swap)\..*|host\.uptime": "from /proc",
     r"process\.(user|cpu|rss|start_time|ppid|state|threads|container|container_name|origin|suspended|ns_pid|session|cwd)": "from /proc",

@@ -39,7 +39,9 @@ def shown(machine, *words):
     document.pop("time")
     document.pop("host")
     for row in rows_of(document):
-        row.pop("timestamp", None)
+        for name in ("timestamp", "process.idle", "process.last_active"):
+            row.pop(name, None)
+            row.get("reasons", {}).pop(name, None)
     return document
 
 

@@ -84,11 +84,16 @@ static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *
                       near ? "'?)" : "", wanted[opt->type], *choices ? " " : "", choices);
 }
 
+static bool is_number(enum gp_opt_type type)
+{
+    return type == GP_OPT_DURATION || type == GP_OPT_U64 || type == GP_OPT_SIZE;
+}
+
 /* A duration must be above 0 even if `least` is 0. */
 static int check_least(const struct gp_opt *opt, const void *values, struct gp_err *err)
 {
     bool duration = opt->type == GP_OPT_DURATION;
-    if (!duration && opt->type != GP_OPT_U64 && opt->type != GP_OPT_SIZE)
+    if (!is_number(opt->type))
         return 0;
     uint64_t number;
     memcpy(&number, (const char *)values + opt->offset, sizeof(number));
@@ -193,8 +198,11 @@ static int take_value(const struct gp_opt *opt, void *values, const char *glued,
     const char *next = *i + 1 < argc ? argv[*i + 1] : NULL;
     if (opt->fallback) {
         /* An optional value is taken from the next word only if it parses as one. */
-        if (!next || next[0] == '-' || opt->type == GP_OPT_STRING || !store(opt, values, next))
+        if (!next || next[0] == '-' || opt->type == GP_OPT_STRING || !store(opt, values, next)) {
+            if (next && isdigit((unsigned char)next[0]) && is_number(opt->type))
+                return bad_value(opt, next, err);
             return take(opt, values, opt->fallback, err);
+        }
         ++*i;
         return check_least(opt, values, err);
     }
@@ -303,6 +311,7 @@ static size_t distance(const char *a, const char *b)
 const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx, size_t i),
                            const void *ctx)
 {
+    enum { PREFIX_LEAST = 3 };
     const char *best = NULL;
     size_t best_distance = strlen(word) / 3 + 2;
     const char *candidate;
@@ -313,6 +322,10 @@ const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx
             best = candidate;
         }
     }
+    size_t n = strlen(word);
+    for (size_t i = 0; !best && n >= PREFIX_LEAST && (candidate = next(ctx, i)); i++)
+        if (strncmp(candidate, word, n) == 0)
+            best = candidate;
     return best;
 }
 

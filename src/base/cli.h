@@ -96,7 +96,7 @@ const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *nam
 /* Whether a space-separated list (NULL: empty) contains this word of n bytes. */
 bool gp_cli_list_has(const char *list, const char *word, size_t n);
 
-/* The candidate nearest to `word` by edit distance, or NULL if none is near.
+/* The candidate nearest to `word` by edit distance, or the first that begins with it; NULL: none.
  * `next(ctx, i)` gives the i-th candidate, NULL at the end. */
 const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx, size_t i),
                            const void *ctx);

@@ -35,7 +35,7 @@ enum {
 #define OPT(field) offsetof(struct gp_common, field)
 
 const struct gp_opt gp_common_options[] = {
-    {'i', "id", NULL, GP_OPT_STRING, "GPUS", .once = true, .offset = OPT(id),
+    {'i', "id", "gpu", GP_OPT_STRING, "GPUS", .once = true, .offset = OPT(id),
      .help = "only these GPUs: indices, ranges (0-3), UUIDs, PCI bus ids, serial numbers or parts "
              "of the name, separated by commas; each must exist"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),

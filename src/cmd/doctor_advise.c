@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { EXIT_NOTHING_FITS = 1, INDENT = 6, MOST_CARDS = 512 };
@@ -111,11 +112,14 @@ static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
     gp_strbuf_addc(sb, '\n');
 }
 
-static void add_gpu(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu)
+/* `count` equal ones, of which this is the first. */
+static void add_gpus(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu, size_t count)
 {
     const struct gp_chip *chip = gpu->chip;
-    gp_strbuf_adds(sb, "GPU ");
-    gp_doctor_add_safe(sb, gpu->bus_id);
+    if (count > 1)
+        gp_strbuf_addf(sb, "%zu GPUs", count);
+    else
+        gp_strbuf_addf(sb, "GPU %s", gpu->bus_id);
     gp_strbuf_adds(sb, ": ");
     if (chip)
         gp_strbuf_addf(sb, "%s, compute capability %u.%u\n", chip->name,
@@ -124,9 +128,9 @@ static void add_gpu(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu)
         gp_strbuf_addf(sb, "unknown (10de:%04x)\n", gpu->device);
 }
 
-/* The machine that the advice is for. */
+/* The machine that the advice is for. `names`: the GPUs as they were asked for, or NULL. */
 static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
-                     const struct gp_machine *machine)
+                     const struct gp_machine *machine, const char *names)
 {
     const char *cuda = gp_cuda_ceiling(client->driver);
     gp_strbuf_adds(sb, client->is_here ? "" : "another machine with ");
@@ -138,12 +142,20 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
     gp_doctor_add_safe(sb, client->driver);
     gp_strbuf_addf(sb, "%s%s\n", cuda[0] ? ", which implements CUDA " : "", cuda);
     bool has_files = client->is_here && machine->nvidia_count > 0;
-    for (size_t i = 0; has_files && i < machine->gpu_count; i++)
-        if (machine->gpus[i].vendor == GP_PCI_NVIDIA)
-            add_gpu(sb, &machine->gpus[i]);
+    for (size_t i = 0, next; has_files && i < machine->gpu_count; i = next) {
+        const struct gp_pci_gpu *gpu = &machine->gpus[i];
+        for (next = i + 1; next < machine->gpu_count && machine->gpus[next].device == gpu->device &&
+                           machine->gpus[next].vendor == gpu->vendor;)
+            next++;
+        if (gpu->vendor == GP_PCI_NVIDIA)
+            add_gpus(sb, gpu, next - i);
+    }
     for (size_t i = 0; !has_files && i < client->count; i++) {
         const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
-        gp_strbuf_addf(sb, "GPU: %s, compute capability %u.%u\n",
+        gp_strbuf_adds(sb, "GPU: ");
+        gp_doctor_add_safe(sb, names && client->count == 1 ? names : "");
+        gp_strbuf_addf(sb, "%s%s, compute capability %u.%u\n",
+                       names && client->count == 1 ? ", " : "",
                        arch ? arch->architecture : "unknown", client->capabilities[i] / 10,
                        client->capabilities[i] % 10);
     }
@@ -226,7 +238,7 @@ static int advise(const struct gp_doctor_options *o, struct gp_exam *exam, enum 
     if (o->json) {
         add_json(&sb, exam, &client, subject);
     } else {
-        add_head(&sb, &client, &exam->machine);
+        add_head(&sb, &client, &exam->machine, o->gpu);
         for (const struct gp_finding *f = exam->findings; f; f = f->next) {
             if (f != exam->findings)
                 gp_strbuf_addc(&sb, '\n');
@@ -248,7 +260,7 @@ static const char *subject_at(const void *ctx, size_t i)
 /* "torch==2.8", or "torch" and "2.8". *ret_version: NULL if none is asked for. */
 static int split_version(int count, char **words, const char **ret_version, struct gp_err *err)
 {
-    char *equals = strchr(words[0], '=');
+    char *equals = strpbrk(words[0], "= ");
     const char *version = equals ? equals + 1 + (equals[1] == '=') : count > 1 ? words[1] : NULL;
     if (count > 2 || (equals && count > 1))
         return gp_err_set(
@@ -274,8 +286,9 @@ int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words,
     int r = split_version(count, words, &version, err);
     if (r < 0)
         return r;
+    const char *subject = strcasecmp(words[0], "pytorch") == 0 ? "torch" : words[0];
     for (unsigned i = 0; i < GP_SUBJECT__COUNT; i++) {
-        if (strcmp(words[0], gp_subject_word((enum gp_subject)i)) != 0)
+        if (strcmp(subject, gp_subject_word((enum gp_subject)i)) != 0)
             continue;
         if (version && i >= GP_SUBJECT_CUDA)
             return gp_err_set(err, GP_EUSAGE,

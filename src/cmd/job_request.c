@@ -228,7 +228,7 @@ int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, st
 {
     if (state == GP_PICK_NEVER)
         return gp_err_set(err, GP_ENEVER, "%s", why);
-    return has_waited ? gp_err_set(err, GP_EEXPIRED, "%s", why)
+    return has_waited ? gp_err_set(err, GP_EEXPIRED, "gave up waiting: %s", why)
                       : gp_err_set(err, GP_EBUSY, "%s; use --wait to wait for free GPUs", why);
 }
 

@@ -177,12 +177,29 @@ static const char *meant_by(const char *word)
         {"dmon", "gpulse smi dmon"},
         {"pmon", "gpulse smi pmon"},
         {"topo", "gpulse smi topo -m"},
+        {"nvlink", "gpulse smi nvlink"},
+        {"nvidia-smi", "gpulse smi"},
+        {"gpustat", "gpulse status -cpu"},
+        {"nvitop", "gpulse top"},
+        {"monitor", "gpulse top"},
+        {"show", "gpulse status"},
+        {"gpus", "gpulse status"},
+        {"who", "gpulse ps"},
+        {"users", "gpulse ps --by user"},
+        {"log", "gpulse query FIELDS -o FILE, or gpulse events"},
         {"stop", "gpulse kill"},
         {"killall", "gpulse kill"},
+        {"cancel", "kill PID, with the pid from gpulse queue"},
+        {"wait", "gpulse run --wait"},
+        {"reserve", "gpulse run"},
+        {"submit", "gpulse run --wait"},
+        {"advise", "gpulse doctor advise"},
+        {"--json", "gpulse status --json"},
+        {"--once", "gpulse status"},
+        {"-1", "gpulse status"},
         {"--query-gpu", "gpulse smi --query-gpu=… --format=csv, or gpulse query"},
         {"--query-compute-apps", "gpulse smi --query-compute-apps=…, or gpulse query --processes"},
         {"-n", "gpulse status -n TIME"},
-        {"-c", "gpulse status -c"},
         {"-u", "gpulse ps -u USER"},
         {"-p", "gpulse ps -p PID"},
         {"-lms", "gpulse smi -lms"},
@@ -202,9 +219,22 @@ static bool is_called(const char *path, const char *name)
     return path && strcmp(slash ? slash + 1 : path, name) == 0;
 }
 
+/* Letters of gpustat's options, which gpulse status takes: "-cpu". */
+static bool is_of_status(const char *word)
+{
+    const char *p = word + 1;
+    while (word[0] == '-' && *p && gp_cli_option(gp_cmd_status.options, "", 0, *p))
+        p++;
+    return word[0] == '-' && p > word + 1 && !*p;
+}
+
 static int suggest(const char *word, int r, struct gp_err *err)
 {
+    char of_status[80];
     const char *meant = meant_by(word);
+    (void)snprintf(of_status, sizeof(of_status), "gpulse status %.60s", word);
+    if (!meant && is_of_status(word))
+        meant = of_status;
     return meant ? gp_err_set(err, r, "unknown: '%s'; try %s", word, meant) : r;
 }
 

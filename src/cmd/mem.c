@@ -399,10 +399,11 @@ static int mem_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "mem takes no arguments, got '%.60s'; select GPUs with --id, describe a "
-                          "model with --params",
-                          argv[1]);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "mem takes no arguments, got '%.60s'; GPUs are selected with -i, as in -i 3; "
+            "--params describes a model",
+            argv[1]);
     if (strchr(o.format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: table json");
     run.json = strcmp(o.format, "json") == 0;

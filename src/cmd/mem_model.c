@@ -98,6 +98,7 @@ int gp_mem_model_read(const struct gp_mem_model *o, struct gp_model *ret, bool *
                          .hidden = (double)o->hidden,
                          .vocab = (double)o->vocab,
                          .heads = (double)o->heads};
+    const uint64_t params_least = 1000;
     uint64_t params;
     *ret_asked = o->params != NULL;
     if (!o->params && option)
@@ -110,6 +111,11 @@ int gp_mem_model_read(const struct gp_mem_model *o, struct gp_model *ret, bool *
                           "bad value '%.80s' for --params; expected a number of parameters, such "
                           "as 7B, 350M or 1.3e9",
                           o->params);
+    if (params < params_least)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--params %.40s is a model with %llu parameters; %lluB is %llu billion",
+                          o->params, (unsigned long long)params, (unsigned long long)params,
+                          (unsigned long long)params);
     m.params = (double)params;
     int r = find_words(o, &m, err);
     if (r == 0)

@@ -516,7 +516,7 @@ static void add_gpu_summary(char text[600], const struct gp_watch *watch,
 {
     size_t n = strlen(text);
     if (!gpu->use.was_used) {
-        (void)snprintf(text + n, 600 - n, "; GPU %u: not used", gpu->index);
+        (void)snprintf(text + n, 600 - n, "; GPU %u: no use seen", gpu->index);
         return;
     }
     n += (size_t)snprintf(text + n, 600 - n, "; GPU %u: peak %.0f MiB (%s)", gpu->index,

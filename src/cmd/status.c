@@ -221,8 +221,10 @@ static int status_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "status takes no arguments, got '%.80s'; select GPUs with --id", argv[1]);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "status takes no arguments, got '%.80s'; GPUs are selected with -i, as in -i 3",
+            argv[1]);
     r = settle_options(&o, err);
     return r < 0 ? r : show(&o, err);
 }

@@ -252,6 +252,16 @@ static bool advise_build(struct gp_exam *exam, enum gp_framework framework,
     return true;
 }
 
+/* How to ask for the driver that these GPUs need. */
+static const char *driver_question(struct gp_exam *exam, const struct gp_client *client)
+{
+    const char *words = "gpulse doctor advise driver";
+    for (size_t i = 0; !client->is_here && i < client->count; i++)
+        words = gp_exam_text(exam, "%s%s%u.%u", words, i == 0 ? " --gpu " : ",",
+                             client->capabilities[i] / 10, client->capabilities[i] % 10);
+    return words;
+}
+
 /* Nothing works: why the newest does not, and what would with another driver. */
 static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
                            const struct gp_client *client)
@@ -270,8 +280,8 @@ static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
     struct gp_judgement j = gp_build_judge(&build, &target, &capability);
     gp_judgement_words(&j, capability, words, sizeof(words));
     gp_exam_why(exam, "%s %s.", build_words(exam, &build), words);
-    if (is_driver && client->is_here)
-        gp_exam_command(exam, "find the right driver", "gpulse doctor advise driver");
+    if (is_driver)
+        gp_exam_command(exam, "find the right driver", "%s", driver_question(exam, client));
 }
 
 static void advise_other_gpus(struct gp_exam *exam, enum gp_framework framework)
@@ -340,16 +350,6 @@ static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework
                              range_words(exam, build.archs));
     gp_exam_evidence(exam, "source", "%s", newest.source);
     advise_other_gpus(exam, framework);
-}
-
-/* How to ask for the driver that these GPUs need. */
-static const char *driver_question(struct gp_exam *exam, const struct gp_client *client)
-{
-    const char *words = "gpulse doctor advise driver";
-    for (size_t i = 0; !client->is_here && i < client->count; i++)
-        words = gp_exam_text(exam, "%s%s%u.%u", words, i == 0 ? " --gpu " : ",",
-                             client->capabilities[i] / 10, client->capabilities[i] % 10);
-    return words;
 }
 
 /* Why no build of the version works, and what to do. `build`: one of that version. */

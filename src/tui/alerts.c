@@ -77,7 +77,10 @@ static void look_at_heat(struct finder *f, const struct gp_device *device)
             gp_device_number_now(device, sensors[i].limit, &limit) && now >= limit)
             tell(f, GP_INK_CRITICAL, "GPU %u: %s%.0f°C, slows down at %.0f°C", device->index,
                  sensors[i].what, now, limit);
-    if (gp_device_number_now(device, GP_REASONS_ACTIVE, &now) && ((uint64_t)now & 0x80))
+    uint64_t reasons = gp_device_number_now(device, GP_REASONS_ACTIVE, &now) ? (uint64_t)now : 0;
+    if (reasons & (0x20 | 0x40))
+        tell(f, GP_INK_HIGH, "GPU %u: slowed down by heat", device->index);
+    if (reasons & 0x80)
         tell(f, GP_INK_HIGH, "GPU %u: slowed down by the power supply", device->index);
 }
 
@@ -146,6 +149,10 @@ static void look_at_memory(struct finder *f, const struct gp_device *device,
              "GPU %u: memory full in %.0f s at this rate", device->index, full_s);
     else if (100 * used >= FULL_PERCENT * total)
         tell(f, GP_INK_HIGH, "GPU %u: memory %.0f%% full", device->index, 100 * used / total);
+    double rest;
+    if (gp_device_number_now(device, GP_MEMORY_UNATTRIBUTED, &rest) && rest >= GIB)
+        tell(f, GP_INK_HIGH, "GPU %u: no listed process accounts for %.1f GiB", device->index,
+             rest / GIB);
     double load;
     if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
         is_idle(track, now_ns))

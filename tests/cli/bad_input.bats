@@ -363,6 +363,22 @@ PYTHON
     fails 2 "unknown: '-n'; try gpulse status -n TIME"
     gpulse -u root
     fails 2 "unknown: '-u'; try gpulse ps -u USER"
+    gpulse -cpu
+    fails 2 "unknown: '-cpu'; try gpulse status -cpu"
+    gpulse submit
+    fails 2 "unknown: 'submit'; try gpulse run --wait"
+    gpulse set power=300
+    fails 2 "unknown control 'power'; did you mean 'power-limit'\?.*"
+    gpulse query temp
+    fails 2 "unknown field 'temp' \(did you mean 'temperature.gpu'\?\).*"
+    gpulse run --wait 5minutes -- true
+    fails 2 "bad value '5minutes' for --wait: expected a duration .*"
+    gpulse mem --params 7
+    fails 2 '--params 7 is a model with 7 parameters; 7B is 7 billion'
+    gpulse --sim h100x8 run --dry-run --gpu 6 -- true
+    says ' CUDA_VISIBLE_DEVICES=6 true$'
+    gpulse --sim h100x8 query index --gpu 6 --no-header -f csv
+    [ "$output" = 6 ]
     gpulse -lms 500
     fails 2 "unknown: '-lms'; try gpulse smi -lms"
     gpulse version

@@ -45,7 +45,7 @@ root() {
         gpulse doctor advise torch --gpu "$words" --driver 550
         status_is 0
         says '^another machine with .*, driver 550, which implements CUDA 12.4$'
-        says '^GPU: Ada Lovelace, compute capability 8.9$'
+        says '^GPU: .*, Ada Lovelace, compute capability 8.9$'
         says 'whl/cu126'
     done
     gpulse doctor advise driver --gpu 'K80,RTX 5090'
@@ -132,6 +132,12 @@ root() {
     says '^      why    PyTorch 2.8.0 for CUDA 12.8 needs another driver: .* requires branch 570\.$'
     says '^      run    gpulse doctor advise driver --gpu 12.0   # first the driver$'
     says '^             pip install torch==2.8.0 .*cu128'
+    says '^GPU: RTX 5090, Blackwell, compute capability 12.0$'
+    gpulse doctor advise 'pytorch 2.8' --gpu 'RTX 5090' --driver 580
+    status_is 0
+    gpulse doctor advise torch --gpu 'RTX 5090' --driver 560
+    status_is 1
+    says '^      run    gpulse doctor advise driver --gpu 12.0   # find the right driver$'
     gpulse doctor advise torch 2.8 --gpu 'RTX 5090' --driver 580
     status_is 0
     says '^yes: PyTorch 2.8.0 for CUDA 12.8 works with GPUs of compute capability 12.0 and driver 580$'
@@ -162,6 +168,7 @@ root() {
     gpulse --sim h100x2 doctor advise torch==2.8
     status_is 0
     says '^Ubuntu 24\.04.*, driver 580\.105\.08'
+    says '^2 GPUs: GH100 \[H100 SXM5 80GB\], compute capability 9\.0$'
     says '^yes: PyTorch 2\.8\.0 for CUDA 12\.8 works with GPUs of compute capability 9\.0'
     gpulse --sim p100 doctor advise torch==2.8
     status_is 1

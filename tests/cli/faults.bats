@@ -181,7 +181,7 @@ gpulse: to try gpulse without a GPU: gpulse demo' ] || explain "another message"
 without_list() {
     gpulse --sim h100x2 status --no-header
     status_is 6
-    [[ ${lines[0]} == *"| (processes: $1)" ]]
+    [[ ${lines[0]} == *"| (processes: $1) reserved by mia (llama-8b)" ]]
     [[ ${lines[1]} == *"MiB)" ]]
     gpulse --sim h100x2 query index,pid --processes -f csv --no-header
     status_is 6

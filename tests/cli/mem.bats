@@ -180,7 +180,7 @@ row() {
     gpulse mem --params 2B -f json
     json_is '[(p["gpu"], p["fits"], p["needed"]) for p in d["places"]]' \
         "[(0, 'if empty', 1), (1, 'now', 1)]"
-    gpulse mem --params 1 --batch 1000 --seq 100000 --layers 100 --hidden 10000 -f json
+    gpulse mem --params 1000 --batch 1000 --seq 100000 --layers 100 --hidden 10000 -f json
     json_is '[(p["fits"], p["needed"]) for p in d["places"]]' "[('no', None), ('no', None)]"
     gpulse mem --params 2B -i 1 -f json
     json_is '[p["gpu"] for p in d["places"]]' '[1]'

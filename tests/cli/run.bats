@@ -196,7 +196,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     status_is 7
     [ "$output" = "3 PCI_BUS_ID" ]
     complains '^gpulse: on GPU 3$'
-    complains '^gpulse: exited after .* s with status 7; GPU 3: not used$'
+    complains '^gpulse: exited after .* s with status 7; GPU 3: no use seen$'
     gpulse run -q -n 2 -- printenv CUDA_VISIBLE_DEVICES
     [ "$output" = 2,3 ]
     is_quiet
@@ -346,7 +346,7 @@ leaves_behind() {
     end_load
     status_is 0
     complains '^gpulse: process [0-9]+ of this job uses GPU 0 \(5120 MiB\), but the job has reserved 2: it was started with CUDA_VISIBLE_DEVICES=0 instead of 2'
-    complains '; GPU 2: not used; GPU 0: peak 5120 MiB'
+    complains '; GPU 2: no use seen; GPU 0: peak 5120 MiB'
     in_background -i 2 -- env -u CUDA_VISIBLE_DEVICES "$GPULSE" sim load --mem 5GiB
     until_true grep -q 'of this job uses' run.err
     end_load

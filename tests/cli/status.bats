@@ -292,7 +292,7 @@ h100() {
 
 @test "status takes options only" {
     gpulse --sim t4 status 0
-    fails 2 "status takes no arguments, got '0'; select GPUs with --id"
+    fails 2 "status takes no arguments, got '0'; GPUs are selected with -i, as in -i 3"
     gpulse --sim t4 status --show-pwer
     fails 2 "unknown option '--show-pwer' \(did you mean --show-power\?\); try --help"
     gpulse --sim t4 status -e video
