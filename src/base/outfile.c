@@ -227,13 +227,23 @@ static int end_last_line(struct gp_outfile *f, struct gp_err *err)
     return n == 1 && last != '\n' ? gp_outfile_write(f, "\n", 1, err) : 0;
 }
 
+/* A link stays one: what it leads to is overwritten. */
+static bool is_link(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err)
 {
     *f = (struct gp_outfile){.config = *config, .fd = -1};
     int r = rotates(f) ? check_rotation(f, err) : 0;
     if (r == 0)
-        r = open_file(f, !config->append && config->keep == 0, err);
+        r = open_file(f,
+                      !config->append && !rotates(f) &&
+                          (config->keep == 0 || is_link(config->path)),
+                      err);
     if (r == 0 && config->append)
         r = end_last_line(f, err);
     else if (r == 0 && size_of(f) > 0)

@@ -36,9 +36,9 @@ struct gp_outfile {
 /* Writes to a descriptor that remains the caller's, such as standard output. */
 void gp_outfile_init(struct gp_outfile *f, int fd);
 
-/* Opens the file for writing. Without `append`, an existing file becomes FILE.1 or, if none is to be
- * kept, is overwritten. With `append`, an unterminated last line gets a newline. GP_EIO,
- * GP_EPERM: it cannot be opened, or could never be rotated. */
+/* Opens the file for writing. Without `append`, an existing file becomes FILE.1; it is overwritten
+ * if none is to be kept, or if FILE is a link and not to be rotated. With `append`, an unterminated
+ * last line gets a newline. GP_EIO, GP_EPERM: it cannot be opened, or could never be rotated. */
 int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config,
                     struct gp_err *err) GP_MUST_CHECK;
 

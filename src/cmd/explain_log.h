@@ -11,8 +11,8 @@ struct gp_err;
  * file's name. */
 bool gp_explain_is_log(const char *word, bool only);
 
-/* Explains the logs, "-" is standard input. Returns 1, the exit status, if nothing in them is known.
- * Call gp_failure_prepare() first. GP_EIO: one cannot be read. */
+/* Explains the logs, "-" is standard input. Returns 1, the exit status, if nothing in them is
+ * known. Call gp_failure_prepare() first. GP_EIO: one cannot be read. */
 int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *paths,
                     struct gp_err *err) GP_MUST_CHECK;
 

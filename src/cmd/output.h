@@ -23,7 +23,8 @@ struct gp_output_options {
 #define GP_OUTPUT_ROWS(type, member, append_note)                                                  \
     {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,                     \
      .offset = offsetof(type, member.file),                                                        \
-     .help = "write to FILE instead of standard output; an existing one is renamed to FILE.1"},                                          \
+     .help = "write to FILE instead of standard output; an existing one is renamed to "            \
+             "FILE.1"},                                                                            \
     {0, "append", NULL, GP_OPT_FLAG, .offset = offsetof(type, member.append),                      \
      .help = "with --output: append to FILE" append_note},                                         \
     {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = offsetof(type, member.rotate_size),    \

@@ -525,7 +525,8 @@ static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_
 /* ---- most lines ---- */
 
 /* Few lines of a log are known, and the tables are long: a line is looked up in them only if it
- * contains the first WINDOW characters of one of their texts, in any case, or a whole shorter one. */
+ * contains the first WINDOW characters of one of their texts, in any case, or all of a shorter
+ * one. */
 enum { WINDOW = 6, WINDOW_BITS = 1 << 20, SHORTS_MAX = 16 };
 
 static uint64_t windows[WINDOW_BITS / 64];

@@ -28,8 +28,8 @@ const char *gp_gpu_trouble(const struct gp_device *device);
 /* Same as gp_gpu_trouble(), but a sleeping GPU is not a problem. */
 bool gp_gpu_is_ill(const struct gp_device *device);
 
-/* Appends what the letters behind its power mean: "P: power limits the clocks". Nothing if there are
- * none. */
+/* Appends what the letters behind its power mean: "P: power limits the clocks". Nothing if there
+ * are none. */
 void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device);
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);

@@ -286,7 +286,9 @@ static void bad_lists(void **state)
     check_bad_list("memory:W", GP_SCOPE_CLOCK,
                    "unknown unit 'W' for supported_clocks.memory; known: MHz GHz");
     check_bad_list("index,memory.used:W", GP_SCOPE_DEVICE, "unknown unit 'W'");
-    check_bad_list("gpm", GP_SCOPE_DEVICE, "unknown field 'gpm' (did you mean 'gpm.graphics.active', or 'gpm.*' for the whole group?);");
+    check_bad_list("gpm", GP_SCOPE_DEVICE,
+                   "unknown field 'gpm' (did you mean 'gpm.graphics.active', or 'gpm.*' for the "
+                   "whole group?);");
     check_bad_list("links", GP_SCOPE_DEVICE, "did you mean 'links.*' with --rows links?");
     check_bad_list("errors", GP_SCOPE_LINK, "or 'errors.*' for the whole group?");
     /* a field that is also the beginning of others */

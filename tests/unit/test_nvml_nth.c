@@ -81,10 +81,10 @@ static struct gp_snapshot *run(void)
 static bool moves(enum gp_metric m)
 {
     static const enum gp_metric moving[] = {
-        GP_TIMESTAMP,      GP_HOST_CPU,       GP_HOST_LOAD,   GP_HOST_MEMORY_TOTAL,
-        GP_STATUS,         GP_STATUS_TEXT,    GP_PROCESS_CPU, GP_HOST_MEMORY_AVAILABLE,
-        GP_PROCESS_RSS,    GP_HOST_SWAP_USED, GP_HOST_UPTIME, GP_PROCESS_STATE,
-        GP_PROCESS_THREADS};
+        GP_TIMESTAMP,       GP_HOST_CPU,       GP_HOST_LOAD,          GP_HOST_MEMORY_TOTAL,
+        GP_STATUS,          GP_STATUS_TEXT,    GP_PROCESS_CPU,        GP_HOST_MEMORY_AVAILABLE,
+        GP_PROCESS_RSS,     GP_HOST_SWAP_USED, GP_HOST_UPTIME,        GP_PROCESS_STATE,
+        GP_PROCESS_THREADS, GP_PROCESS_IDLE,   GP_PROCESS_LAST_ACTIVE};
     for (size_t i = 0; i < GP_ARRAY_LEN(moving); i++)
         if (moving[i] == m)
             return true;
