@@ -67,9 +67,8 @@ struct gp_cmd {
     bool no_loop;              /* runs once: options for loops are neither listed nor completed */
     enum gp_complete complete; /* of its positional arguments */
     bool raw_rest;             /* arguments after the first positional one are not parsed */
-    /* NULL: the program's exit codes. A command with its own is a separate tool, which does not
-     * take the common options after its name. */
-    const char *exit_codes;
+    const char *exit_codes;    /* NULL: the program's, without those of other commands */
+    bool no_common;            /* does not take the common options after its name */
     /* argv[0] is the command's name. Returns a GP_E* code with err filled, GP_OK, or an exit status
      * of its own above 0. */
     int (*run)(int argc, char **argv, struct gp_err *err);
@@ -113,7 +112,8 @@ struct gp_program {
     const char *version;
     const struct gp_cmd *const *commands; /* NULL-terminated */
     const struct gp_opt *common;          /* options of every command */
-    const char *exit_codes;               /* lines "code\tmeaning" */
+    const char *exit_codes;               /* lines "code\tmeaning"; if it applies only to some
+                                             commands, it begins with their names: "run, pick: " */
     const char *environment;              /* lines "NAME\tmeaning" */
     const char *signals;                  /* lines "NAME\tmeaning" */
 };

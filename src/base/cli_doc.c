@@ -201,13 +201,14 @@ static bool names_all(const char *text, const char *list)
     return true;
 }
 
-/* The help text; unless it names the choices itself, they are added as {auto|always|never} before
- * its "(default …)". */
+/* The help text; unless it or the label names the choices itself, they are added as
+ * {auto|always|never} before its "(default …)". */
 static void format_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
 {
     const char *last = strstr(opt->help, " (default");
     size_t n = last ? (size_t)(last - opt->help) : strlen(opt->help);
-    if (opt->type != GP_OPT_CHOICE || !opt->choices || names_all(opt->help, opt->choices)) {
+    if (opt->type != GP_OPT_CHOICE || !opt->choices || names_all(opt->arg, opt->choices) ||
+        names_all(opt->help, opt->choices)) {
         gp_strbuf_adds(sb, opt->help);
         return;
     }
@@ -337,7 +338,7 @@ void gp_cli_help_command(struct gp_strbuf *sb, const struct gp_program *program,
     add_options(sb, "Options", cmd->options, cmd);
     add_pairs(sb, "Examples", cmd->examples, EXAMPLE_COLUMN_MAX);
     add_pairs(sb, "Exit codes", cmd->exit_codes, OPTION_COLUMN_MAX);
-    if (has_options(program->common) && !cmd->exit_codes)
+    if (has_options(program->common) && !cmd->no_common)
         gp_strbuf_addf(sb, "Common options (-i,%s --sim, …): %s --help\n",
                        gp_cli_option(cmd->options, "timeout", strlen("timeout"), 0) ? ""
                                                                                     : " --timeout,",
@@ -410,6 +411,51 @@ static void man_pairs(struct gp_strbuf *sb, const char *title, const char *text)
         add_scdoc(sb, right.text, right.len);
         gp_strbuf_adds(sb, "\n\n");
     }
+}
+
+/* A meaning of the program's exit codes that begins with names of commands ("run, pick: …"):
+ * whether this command is one of them, and the rest. True for any other meaning. */
+static bool applies_to(struct line meaning, const char *cmd, struct line *ret_rest)
+{
+    size_t names = 0;
+    bool is_named = false;
+    *ret_rest = meaning;
+    while (names < meaning.len) {
+        const char *name = meaning.text + names;
+        size_t n = 0;
+        while (names + n < meaning.len && (islower((unsigned char)name[n]) || name[n] == '-'))
+            n++;
+        is_named |= strlen(cmd) == n && memcmp(name, cmd, n) == 0;
+        names += n;
+        if (n == 0 || names + 2 > meaning.len || memcmp(meaning.text + names, ", ", 2) != 0)
+            break;
+        names += 2;
+    }
+    if (names + 2 > meaning.len || memcmp(meaning.text + names, ": ", 2) != 0)
+        return true;
+    *ret_rest = (struct line){meaning.text + names + 2, meaning.len - names - 2};
+    return is_named;
+}
+
+/* The command's exit codes, or those of the program's that apply to it. */
+static void man_exit_codes(struct gp_strbuf *sb, const struct gp_program *program,
+                           const struct gp_cmd *cmd)
+{
+    struct gp_strbuf own = GP_STRBUF_INIT(TEXT_BYTES);
+    struct line line, code, meaning, rest;
+    if (cmd->exit_codes)
+        gp_strbuf_adds(&own, cmd->exit_codes);
+    for (const char *p = program->exit_codes; !cmd->exit_codes && next_line(&p, &line);) {
+        split_pair(line, &code, &meaning);
+        if (!applies_to(meaning, cmd->name, &rest))
+            continue;
+        gp_strbuf_add(&own, code.text, code.len);
+        gp_strbuf_addc(&own, '\t');
+        gp_strbuf_add(&own, rest.text, rest.len);
+        gp_strbuf_addc(&own, '\n');
+    }
+    man_pairs(sb, "EXIT STATUS", own.buf);
+    gp_strbuf_fini(&own);
 }
 
 /* The other long names of an option, as a sentence. */
@@ -583,14 +629,14 @@ void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,
         man_title(sb, "OPTIONS");
         man_options(sb, cmd->options, cmd);
     }
-    if (has_options(program->common) && !cmd->exit_codes) {
+    if (has_options(program->common) && !cmd->no_common) {
         man_title(sb, "COMMON OPTIONS");
         man_options(sb, program->common, cmd);
     }
     man_pairs(sb, "KEYS", cmd->keys);
     man_pairs(sb, "COLUMNS", cmd->columns);
     man_pairs(sb, "EXAMPLES", cmd->examples);
-    man_pairs(sb, "EXIT STATUS", cmd->exit_codes ? cmd->exit_codes : program->exit_codes);
+    man_exit_codes(sb, program, cmd);
     man_see_also(sb, NULL, "*gpulse*(1), *gpulse-metrics*(7)");
 }
 

@@ -40,16 +40,16 @@ static const struct gp_opt options[] = {
     {0, "steady", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(steady_ns), .group = "Trials",
      .help = "stop a trial when its memory has not risen for TIME (default 20s)"},
     {0, "until", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(until),
-     .help = "stop a trial when it prints a matching line instead: 'step 20/'"},
+     .help = "instead of --steady: stop a trial when it prints a line that matches REGEX, such as "
+             "'step 20/'"},
     {0, "hang-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(hang_ns), .least = 1,
-     .help = "a trial without a sign of life for TIME has hung (default: 5 times the longest one, "
-             "at least 1m; 5m for the first)"},
+     .help = "stop a trial that makes no progress for TIME (default: 5 times the longest trial, at "
+             "least 1m; 5m for the first trial)"},
     {0, "trial-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns), .least = 1,
      .help = "stop a trial after TIME (default 10m, less if earlier ones were quick)"},
     {0, "confirm", NULL, GP_OPT_STRING, "TIME", .offset = OPT(confirm),
-     .help =
-         "run the answer for TIME to see whether memory grows; full: to its end, no: not at all "
-         "(default: 3 times --steady or the longest trial)"},
+     .help = "run the result for TIME (full: to its end, no: not at all) to check whether its "
+             "memory grows (default: 3 times --steady or the longest trial)"},
     {0, "env", NULL, GP_OPT_STRING, "NAME={}", .offset = OPT(env),
      .help = "pass the batch size in this environment variable"},
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
@@ -267,25 +267,24 @@ const struct gp_cmd gp_cmd_fit_batch = {
     .usage = "[options] -- COMMAND...",
     .description =
         "Runs the command repeatedly, with a batch size in place of {}, on GPUs that it reserves "
-        "as "
-        "gpulse run does, and watches its GPU memory. Each trial is a fresh process, stopped when "
-        "its memory has not risen for a while. Memory is modelled as a + b * batch: after three "
-        "trials the next size is computed, so about eight are enough.\n\n"
+        "as gpulse run does, and watches its GPU memory. Each trial is a fresh process, stopped "
+        "when its memory has not risen for a while. Memory is modeled as a + b * batch: after "
+        "three trials the next size is computed, so about eight are enough.\n\n"
         "The answer leaves a margin, because a short trial sees no evaluation, no checkpoint and "
         "not the longest sample. It is then run for longer: if its memory grows all the time, the "
         "rate and the time until the GPU is full are reported. Slow growth needs a longer "
         "--confirm. With several GPUs the fullest counts; whether the batch size is for each GPU "
         "or for all of them is up to the program.\n\n"
         "A trial that makes no progress is stopped and counts as too large; two of them end the "
-        "search. One that waits busily is recognised only by --until or --trial-timeout.\n\n"
+        "search. A trial that spins in a busy loop is stopped only by --until or "
+        "--trial-timeout.\n\n"
         "Trials run with XLA_PYTHON_CLIENT_PREALLOCATE=false and TF_FORCE_GPU_ALLOW_GROWTH=true, "
         "unless these are set: a program that takes GPU memory in advance takes the same at every "
         "size. Train with the same variables. A program that takes most of the memory at every "
         "size is refused.\n\n"
-        "A trial that fails for another reason than GPU memory ends the search, and its last lines "
-        "are printed. Another batch size needs another learning rate.\n\n"
-        "The exit status is 0 for a confirmed answer, 6 for one that is not certain (memory grows, "
-        "or a larger size hung), and 1 for none.",
+        "A trial that fails for any reason other than GPU memory ends the search, and its last "
+        "lines are printed. A different batch size may need a different learning rate.\n\n"
+        "A result is not certain if its memory grows, or if a larger size hung.",
     .examples =
         "gpulse fit-batch -- python train.py --batch-size {}\tfind the largest batch size\n"
         "gpulse fit-batch --multiple 8 --max 512 --until 'step 20' -- python train.py "
@@ -295,5 +294,16 @@ const struct gp_cmd gp_cmd_fit_batch = {
     .options = options,
     .no_loop = true,
     .raw_rest = true,
+    .exit_codes = "0\ta confirmed batch size\n"
+                  "1\tno batch size found, or failed\n"
+                  "2\twrong usage\n"
+                  "3\tno GPU, or none that matches\n"
+                  "4\tdriver problem\n"
+                  "5\tpermission denied\n"
+                  "6\ta batch size that is not certain\n"
+                  "69\tnot enough free GPUs\n"
+                  "75\tstill not enough when --wait ran out\n"
+                  "78\tthe request can never be met\n"
+                  "130\tinterrupted\n",
     .run = fit_batch_main,
 };

@@ -31,9 +31,9 @@ static const struct gp_cmd *const commands[] = {&gp_cmd_top,        &gp_cmd_stat
 
 const struct gp_program gp_program = {
     .name = "gpulse",
-    .summary = "see what the GPUs do and who uses them, and act on it",
-    .description = "Without a command: gpulse top on a terminal, gpulse status otherwise. gpulse "
-                   "help COMMAND opens a manual page.",
+    .summary = "monitor, share and diagnose NVIDIA GPUs",
+    .description = "Without a command, gpulse runs top on a terminal and status otherwise. gpulse "
+                   "help COMMAND opens the manual page of COMMAND.",
     .version = GPULSE_VERSION,
     .commands = commands,
     .common = gp_common_options,
@@ -43,23 +43,24 @@ const struct gp_program gp_program = {
                   "3\tno GPU, or none that matches\n"
                   "4\tdriver problem\n"
                   "5\tpermission denied\n"
-                  "6\tpartial result: some GPUs did not answer\n"
+                  "6\tpartial result: some GPUs did not respond\n"
                   "69\trun, pick: not enough free GPUs\n"
                   "75\trun, pick: still not enough when --wait ran out\n"
                   "78\trun, pick: the request can never be met\n"
                   "124\trun: --timeout ran out\n"
                   "130\tinterrupted\n",
-    .environment = "GPULSE_SIM\tsame as --sim\n"
-                   "GPULSE_SIM_STILL\tsame as --sim-still, if not empty\n"
-                   "GPULSE_ROOT\tsame as --root\n"
-                   "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
-                   "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
-                   "GPULSE_STATE_DIR\tfolder for reservations and notes about suspended processes; "
-                   "an absolute path that exists (default: /run/gpulse, /dev/shm, or /tmp)\n"
-                   "NO_COLOR\tno colors unless --color=always\n",
+    .environment =
+        "GPULSE_SIM\tsame as --sim\n"
+        "GPULSE_SIM_STILL\tsame as --sim-still, if not empty\n"
+        "GPULSE_ROOT\tsame as --root\n"
+        "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
+        "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
+        "GPULSE_STATE_DIR\tfolder for reservations and notes about suspended processes; must be "
+        "the absolute path of an existing folder (default: /run/gpulse, /dev/shm or /tmp)\n"
+        "NO_COLOR\tno colors unless --color=always\n",
     .signals = "SIGUSR1\twhen repeating: close the driver, for a GPU reset or a driver update; a "
-               "second one opens it again\n"
-               "SIGINT, SIGTERM\twhen repeating: stop; the output is complete\n",
+               "second SIGUSR1 opens it again\n"
+               "SIGINT, SIGTERM\twhen repeating: finish the output and stop\n",
 };
 
 /* ---- for the build and for shells; not in the help ---- */
@@ -235,7 +236,7 @@ static int suggest(const char *word, int r, struct gp_err *err)
     (void)snprintf(of_status, sizeof(of_status), "gpulse status %.60s", word);
     if (!meant && is_of_status(word))
         meant = of_status;
-    return meant ? gp_err_set(err, r, "unknown: '%s'; try %s", word, meant) : r;
+    return meant ? gp_err_set(err, r, "unknown command or option '%s'; try %s", word, meant) : r;
 }
 
 static int run(int argc, char **argv, struct gp_err *err)
@@ -257,10 +258,10 @@ static int run(int argc, char **argv, struct gp_err *err)
         return gp_app_print_version(err);
     if (words == 0)
         return gp_common()->help ? print_help(err) : run_default(err);
-    if (strcmp(argv[1], "help") == 0 && words == 1)
+    bool wants_help = strcmp(argv[1], "help") == 0;
+    if (wants_help && (words == 1 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
         return print_help(err);
     const struct gp_cmd *cmd;
-    bool wants_help = strcmp(argv[1], "help") == 0;
     if (wants_help) {
         gp_common()->help = true;
         argv++;

@@ -551,12 +551,12 @@ const struct gp_cmd gp_cmd_smi = {
     .name = "smi",
     .summary = "drop-in replacement for nvidia-smi",
     .usage = "[nvidia-smi's options]",
-    .description = "Takes nvidia-smi's options and prints its output, byte for byte in the form of "
-                   "the loaded driver. gpulse smi -h lists the options.\n\n"
-                   "Options of its own: --dry-run prints what a setting would change, and changes "
-                   "nothing; --native labels the versions as driver 610 does; --timeout TIME waits "
-                   "up to TIME for a GPU that does not answer; --sim, --sim-still and --root work "
-                   "as everywhere in gpulse.",
+    .description =
+        "Takes nvidia-smi's options and prints its output, byte for byte in the form of the loaded "
+        "driver. gpulse smi -h lists the options.\n\n"
+        "Options of its own: --dry-run prints what a setting would change, and changes nothing; "
+        "--native labels the versions as driver 610 does; --timeout TIME waits up to TIME for a "
+        "GPU that does not respond; --sim, --sim-still and --root work as everywhere in gpulse.",
     .examples = "gpulse smi\tthe table\n"
                 "gpulse smi --query-gpu=index,memory.used --format=csv -l 1\ttwo fields, every "
                 "second\n"
@@ -575,5 +575,6 @@ const struct gp_cmd gp_cmd_smi = {
                   "18\tdriver and library versions differ\n"
                   "255\tunknown option, missing value, or any other error\n",
     .raw_rest = true,
+    .no_common = true,
     .run = smi_main,
 };

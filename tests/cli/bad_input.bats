@@ -354,19 +354,19 @@ PYTHON
 
 @test "words of other tools are answered with the right ones" {
     gpulse free
-    fails 2 "unknown: 'free'; try gpulse pick --explain"
+    fails 2 "unknown command or option 'free'; try gpulse pick --explain"
     gpulse -l 1
-    fails 2 "unknown: '-l'; try gpulse smi -l"
+    fails 2 "unknown command or option '-l'; try gpulse smi -l"
     gpulse --query-gpu=index --format=csv
-    fails 2 "unknown: '--query-gpu=index'; try gpulse smi --query-gpu=… --format=csv, or gpulse query"
+    fails 2 "unknown command or option '--query-gpu=index'; try gpulse smi --query-gpu=… --format=csv, or gpulse query"
     gpulse -n 1
-    fails 2 "unknown: '-n'; try gpulse status -n TIME"
+    fails 2 "unknown command or option '-n'; try gpulse status -n TIME"
     gpulse -u root
-    fails 2 "unknown: '-u'; try gpulse ps -u USER"
+    fails 2 "unknown command or option '-u'; try gpulse ps -u USER"
     gpulse -cpu
-    fails 2 "unknown: '-cpu'; try gpulse status -cpu"
+    fails 2 "unknown command or option '-cpu'; try gpulse status -cpu"
     gpulse submit
-    fails 2 "unknown: 'submit'; try gpulse run --wait"
+    fails 2 "unknown command or option 'submit'; try gpulse run --wait"
     gpulse set power=300
     fails 2 "unknown control 'power'; did you mean 'power-limit'\?.*"
     gpulse query temp
@@ -380,7 +380,7 @@ PYTHON
     gpulse --sim h100x8 query index --gpu 6 --no-header -f csv
     [ "$output" = 6 ]
     gpulse -lms 500
-    fails 2 "unknown: '-lms'; try gpulse smi -lms"
+    fails 2 "unknown command or option '-lms'; try gpulse smi -lms"
     gpulse version
     status_is 0
     says '^gpulse [0-9]'

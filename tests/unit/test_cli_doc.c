@@ -25,8 +25,11 @@ static const struct gp_cmd run = {
     .complete = GP_COMPLETE_COMMAND,
     .raw_rest = true,
 };
-static const struct gp_cmd reset = {.name = "reset", .summary = "start anew", .usage = "[FILE]",
-                                    .complete = GP_COMPLETE_FILE, .no_loop = true};
+static const struct gp_cmd reset = {.name = "reset",
+                                    .summary = "start anew",
+                                    .usage = "[FILE]",
+                                    .complete = GP_COMPLETE_FILE,
+                                    .no_loop = true};
 static const struct gp_cmd help = {.name = "help", .summary = "explain", .usage = "[COMMAND]"};
 static const struct gp_cmd hidden = {.name = "__man", .summary = "for the build", .usage = ""};
 static const struct gp_cmd *const commands[] = {&show, &run, &reset, &help, &hidden, NULL};
@@ -37,7 +40,8 @@ static const struct gp_program program = {
     .version = "1.2.3",
     .commands = commands,
     .common = common_options,
-    .exit_codes = "0\tfine\n2\twrong usage",
+    .exit_codes = "0\tfine\n2\twrong usage\n6\tpartial: something is missing\n"
+                  "7\trun, reset: busy\n8\tresets: no\n9\trun: late",
     .environment = "PROG_SIM\tlike --sim",
 };
 
@@ -169,6 +173,48 @@ static void manual_of_a_command(void **state)
     check_contains(sb.buf, "*prog show --format json | jq .*\n\tfor programs\n");
     check_contains(sb.buf, "# EXIT STATUS\n\n*0*\n\tfine\n");
     gp_strbuf_fini(&sb);
+}
+
+/* Without those of other commands, and without its own name. */
+static void exit_codes_of_a_command(void **state)
+{
+    (void)state;
+    struct gp_cmd own = reset;
+    struct gp_strbuf sb = GP_STRBUF_INIT(100000);
+    gp_cli_man_command(&sb, &program, &reset);
+    check_contains(sb.buf,
+                   "# EXIT STATUS\n\n*0*\n\tfine\n\n*2*\n\twrong usage\n\n*7*\n\tbusy\n\n# ");
+    own.exit_codes = "0\tdone";
+    gp_strbuf_reset(&sb);
+    gp_cli_man_command(&sb, &program, &own);
+    check_contains(sb.buf, "# COMMON OPTIONS\n");
+    check_contains(sb.buf, "# EXIT STATUS\n\n*0*\n\tdone\n\n# ");
+    check_contains(help_of(&own), "\nExit codes:\n  0     done\n");
+    check_contains(help_of(&own), "\nCommon options (-i, ");
+    own.no_common = true;
+    gp_strbuf_reset(&sb);
+    gp_cli_man_command(&sb, &program, &own);
+    assert_null(strstr(sb.buf, "COMMON OPTIONS"));
+    assert_null(strstr(help_of(&own), "Common options"));
+    gp_strbuf_fini(&sb);
+}
+
+/* A switch has its choices in its label; a help text may name them itself. */
+static void choices_stand_once(void **state)
+{
+    static const struct gp_opt choices[] = {
+        {0, "tree", NULL, GP_OPT_CHOICE, "yes|no", "yes", "no yes", .help = "below the parents"},
+        {0, "keys", NULL, GP_OPT_CHOICE, "LIKE", NULL, "htop vi",
+         .help = "key letters: htop (default), or vi"},
+        {0, "when", NULL, GP_OPT_CHOICE, "WHEN", NULL, "auto no", .help = "time (default auto)"},
+        GP_OPT_END,
+    };
+    (void)state;
+    struct gp_cmd cmd = reset;
+    cmd.options = choices;
+    check_contains(help_of(&cmd), "      --tree[=yes|no]  below the parents\n"
+                                  "      --keys LIKE      key letters: htop (default), or vi\n"
+                                  "      --when WHEN      time: {auto|no} (default auto)\n");
 }
 
 static void manual_of_the_program_and_of_a_helper(void **state)
@@ -328,6 +374,8 @@ int main(void)
         cmocka_unit_test(an_option_that_is_not_for_a_command_is_not_offered),
         cmocka_unit_test(help_survives_a_ceiling_and_lost_memory),
         cmocka_unit_test(manual_of_a_command),
+        cmocka_unit_test(exit_codes_of_a_command),
+        cmocka_unit_test(choices_stand_once),
         cmocka_unit_test(manual_of_the_program_and_of_a_helper),
         cmocka_unit_test(scdoc_takes_the_pages),
         cmocka_unit_test(completes_commands),
