@@ -29,12 +29,13 @@ struct pick_options {
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct pick_options, job),
     {0, "at-most", NULL, GP_OPT_U64, "N", .offset = OPT(at_most),
-     .help = "as many as are free, up to N, but at least --gpus"},
+     .help = "pick up to N free GPUs, but at least --gpus"},
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(wait_ns),
      .help = "wait up to TIME for free GPUs (default: do not wait)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "list export json",
      .offset = OPT(format),
-     .help = "2,5 (list, the default), a line for the shell (export), or JSON with all reasons"},
+     .help = "output format: list (2,5), export (a line for the shell) or json (with all reasons) "
+             "(default list)"},
     {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
      .help = "print for each GPU whether it is free, or why not"},
     GP_OPT_END,
@@ -45,6 +46,12 @@ static const char *const states[] = {
     [GP_PICK_LATER] = "busy",
     [GP_PICK_NEVER] = "unsuitable",
 };
+
+/* A GPU that is lost, or needs a reset, may recover, but nothing computes on it. */
+static const char *state_of(const struct gp_pick_unit *unit)
+{
+    return unit->obstacle == GP_PICK_SICK ? "unavailable" : states[unit->state];
+}
 
 static void add_name(struct gp_strbuf *sb, const struct gp_device *device)
 {
@@ -62,7 +69,7 @@ static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
             gp_strbuf_addf(sb, ": %s (%.1f GiB)", unit->is_chosen ? "selected" : "free",
                            unit->free / 0x1p30);
         else
-            gp_strbuf_addf(sb, ": %s: %s", states[unit->state], unit->why);
+            gp_strbuf_addf(sb, ": %s: %s", state_of(unit), unit->why);
         gp_strbuf_addc(sb, '\n');
     }
 }
@@ -71,7 +78,7 @@ static json_t *unit_object(const struct gp_pick_unit *unit)
 {
     return json_pack("{s:i, s:s, s:b, s:s, s:s, s:I}", "gpu", (int)unit->device->index, "uuid",
                      gp_device_text(unit->device, GP_UUID, ""), "selected", (int)unit->is_chosen,
-                     "state", states[unit->state], "reason", unit->why, "free",
+                     "state", state_of(unit), "reason", unit->why, "free",
                      (json_int_t)(unit->free > 0 ? unit->free : 0));
 }
 
@@ -196,8 +203,8 @@ const struct gp_cmd gp_cmd_pick = {
     .usage = "[options]",
     .description =
         "Prints the ids of free GPUs in the form that CUDA_VISIBLE_DEVICES takes (with "
-        "CUDA_DEVICE_ORDER=PCI_BUS_ID). By default that is one GPU on which nothing computes. "
-        "GPUs that do not answer, need a reset, have failed memory rows, are in compute mode "
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID). By default that is one GPU on which nothing computes. GPUs "
+        "that do not respond, need a reset, have failed memory rows, are in compute mode "
         "Prohibited, or are reserved by gpulse run are left out. -i limits the choice to these "
         "GPUs; --gpu-ids asks for exactly these. On a GPU in MIG mode an instance is picked.\n\n"
         "Several GPUs are picked as close to each other as possible: connected by NVLink, else on "
