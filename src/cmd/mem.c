@@ -51,7 +51,7 @@ static const struct gp_opt options[] = {
     {0, "vocab", NULL, GP_OPT_U64, "N", .offset = OPT(model.vocab), .least = 1,
      .help = "vocabulary size, for the logits"},
     {0, "heads", NULL, GP_OPT_U64, "N", .offset = OPT(model.heads), .least = 1,
-     .help = "attention heads, if without flash attention"},
+     .help = "attention heads (without flash attention only)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table json", .offset = OPT(format),
      .group = "Output", .help = "output format (default table)"},
     GP_OPT_END,
