@@ -226,8 +226,9 @@ static const struct {
     [GP_ACCOUNT_NAMESPACE] = {"namespace",
                               "gpulse runs in a container and cannot see processes outside it. Run "
                               "this on the host: gpulse ps --explain -i %u"},
-    [GP_ACCOUNT_HIDDEN] = {"hidden", "Possibly held by a process that this user may not inspect. "
-                                     "Root sees more: sudo gpulse ps --explain -i %u"},
+    [GP_ACCOUNT_HIDDEN] =
+        {"hidden", "Possibly held by a process that this user has no permission to inspect. "
+                   "Root sees more: sudo gpulse ps --explain -i %u"},
     [GP_ACCOUNT_UNCOUNTED] =
         {"uncounted", "No unlisted process has the GPU open: the memory belongs to the listed "
                       "processes. The driver does not count their managed memory and contexts."},
@@ -259,7 +260,7 @@ const char *gp_suspect_word(enum gp_suspect_kind kind)
 
 void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account)
 {
-    static const char of_root[] = "Possibly held by a process that may not be inspected, not even "
+    static const char of_root[] = "Possibly held by a process that cannot be inspected, not even "
                                   "by root here: root lacks the capability CAP_SYS_PTRACE.";
     if (account->verdict == GP_ACCOUNT_HIDDEN && geteuid() == 0)
         gp_strbuf_adds(sb, of_root);
@@ -312,17 +313,17 @@ void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
     add_mib(sb, account->used, "used + ");
     add_mib(sb, account->reserved, "reserved by the driver + ");
     add_mib(sb, account->free, "free\n  ");
-    add_mib(sb, account->listed, "of it ");
-    gp_strbuf_addf(sb, "by %zu listed process%s, ", account->processes,
+    add_mib(sb, account->listed, "held by ");
+    gp_strbuf_addf(sb, "%zu listed process%s, ", account->processes,
                    account->processes == 1 ? "" : "es");
-    add_mib(sb, account->rest, "without one\n");
+    add_mib(sb, account->rest, "unattributed\n");
     for (size_t i = 0; i < account->regions->count; i++)
         if (is_region_of(&account->regions->items[i], account->device))
             add_region(sb, &account->regions->items[i]);
     for (size_t i = 0; i < account->suspect_count; i++)
         add_suspect(sb, &account->suspects[i]);
     if (account->hidden > 0 && account->verdict != GP_ACCOUNT_ACCOUNTED)
-        gp_strbuf_addf(sb, "    %zu process%s may not be inspected\n", account->hidden,
+        gp_strbuf_addf(sb, "    %zu process%s cannot be inspected\n", account->hidden,
                        account->hidden == 1 ? "" : "es");
     gp_strbuf_adds(sb, "  ");
     gp_account_add_verdict(sb, account);

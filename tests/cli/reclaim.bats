@@ -38,7 +38,7 @@ orphans() {
     says '^  All memory is accounted for\.$'
     job --mem 5GiB
     gpulse ps --explain
-    says '^  5120 MiB of it by 1 listed process, 0 MiB without one$'
+    says '^  5120 MiB held by 1 listed process, 0 MiB unattributed$'
     gpulse reclaim
     status_is 0
     says '^Nothing to reclaim'
@@ -48,7 +48,7 @@ orphans() {
     orphans
     gpulse ps --explain
     status_is 0
-    says '^  0 MiB of it by 0 listed processes, 5120 MiB without one$'
+    says '^  0 MiB held by 0 listed processes, 5120 MiB unattributed$'
     says "^    ${left[0]} $(id -un) python load .*: has the GPU open; its parent has exited$"
     says '^  Left over from a job that has exited\. To free it: gpulse reclaim -i 0$'
     gpulse ps --explain -f json

@@ -212,8 +212,7 @@ static void check_machine(const struct machine *m)
         fail_msg("%s: '%s' instead of '%s'", m->title, gp_account_verdict_word(accounts[0].verdict),
                  gp_account_verdict_word(m->verdict));
     for (size_t i = 0; i < MOST; i++) {
-        unsigned pid =
-            i < accounts[0].suspect_count ? accounts[0].suspects[i].holder->pid : 0;
+        unsigned pid = i < accounts[0].suspect_count ? accounts[0].suspects[i].holder->pid : 0;
         if (pid != m->suspects[i])
             fail_msg("%s: suspect %zu is %u instead of %u", m->title, i, pid, m->suspects[i]);
     }
@@ -346,10 +345,15 @@ static void lines_of_a_gpu(void **state)
     struct gp_strbuf sb = GP_STRBUF_INIT(8192);
     size_t count;
     static const struct machine m = {
-        "", 5000, 2000, {80, 81},
+        "",
+        5000,
+        2000,
+        {80, 81},
         {{71, 1, 70, 0, "pt_worker", {"/dev/nvidia0"}, NULL},
          {72, 1, 70, 0, "pt_other", {NULL}, "7f00-7f10 rw-s 00000000 00:05 1  /dev/nvidia0\n"}},
-        GP_ACCOUNT_LEFTOVERS, {71, 72}, GP_SUSPECT_LEFTOVER};
+        GP_ACCOUNT_LEFTOVERS,
+        {71, 72},
+        GP_SUSPECT_LEFTOVER};
     write_actor(&m.actors[0]);
     write_actor(&m.actors[1]);
     see(&seen, &m);
@@ -361,10 +365,10 @@ static void lines_of_a_gpu(void **state)
     gp_account_add(&sb, &accounts[0]);
     static const char *const expected[] = {
         "GPU 0: T4\n  16000 MiB = 5000 MiB used + ? MiB reserved by the driver + ? MiB free\n"
-        "  2000 MiB of it by 2 listed processes, 3000 MiB without one\n    71 ",
+        "  2000 MiB held by 2 listed processes, 3000 MiB unattributed\n    71 ",
         " pt_worker: has the GPU open",
         " pt_other: has the GPU mapped",
-        "\n    1 process may not be inspected\n  ",
+        "\n    1 process cannot be inspected\n  ",
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(expected); i++)
         if (!strstr(sb.buf, expected[i]))
@@ -375,17 +379,17 @@ static void lines_of_a_gpu(void **state)
     accounts[0].hidden = 2;
     gp_account_add(&sb, &accounts[0]);
     assert_non_null(strstr(sb.buf, "by 1 listed process, "));
-    assert_non_null(strstr(sb.buf, "\n    2 processes may not be inspected\n"));
+    assert_non_null(strstr(sb.buf, "\n    2 processes cannot be inspected\n"));
     /* nobody is looked for where all is accounted for */
     gp_strbuf_reset(&sb);
     accounts[0].verdict = GP_ACCOUNT_ACCOUNTED;
     gp_account_add(&sb, &accounts[0]);
-    assert_null(strstr(sb.buf, "may not be inspected"));
+    assert_null(strstr(sb.buf, "cannot be inspected"));
     gp_strbuf_reset(&sb);
     accounts[0].verdict = GP_ACCOUNT_LEFTOVERS;
     accounts[0].hidden = 0;
     gp_account_add(&sb, &accounts[0]);
-    assert_null(strstr(sb.buf, "may not be inspected"));
+    assert_null(strstr(sb.buf, "cannot be inspected"));
     gp_strbuf_fini(&sb);
     gp_accounts_free(accounts, count);
     gp_holders_fini(&holders);

@@ -154,7 +154,7 @@ static void two_lines_for_each_cause(void **state)
     struct gp_failure *f = &incident.failure;
     f->cause = GP_CAUSE_GRAPHS;
     gp_failure_set(f, GP_FAILURE_GRAPHS, GIB);
-    causes_are("    graphs: 1.00 GiB of it belong to CUDA graphs\n"
+    causes_are("    graphs: 1.00 GiB of the program's memory belong to CUDA graphs\n"
                "      -> capture graphs of fewer sizes\n");
     f->cause = GP_CAUSE_SELF; /* nothing helps */
     f->self_pid = 7;
@@ -204,8 +204,7 @@ static void as_json(void **state)
     assert_true(json_array_size(causes) >= 2);
     is_text(json_array_get(causes, 0), "cause", "impossible");
     is_text(json_array_get(causes, 0), "why",
-            "it requested 100.00 GiB at once, but the whole GPU has 80.00 GiB: no GPU of this size "
-            "is enough");
+            "the program requested 100.00 GiB at once, but the GPU has only 80.00 GiB in total");
     for (size_t i = 0; i < json_array_size(causes); i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(4096);
         gp_cause_add_next(&sb, incident.causes.items[i], f);
