@@ -35,24 +35,24 @@ static const struct gp_opt options[] = {
     GP_PROC_CHOICE_ROWS(struct ps_options, choice),
     GP_IDLE_ROW(struct ps_options, idle_ns),
     {0, "filter", NULL, GP_OPT_STRING, "WORDS", .offset = OPT(filter),
-     .help = "only processes that match all WORDS: 'user:al cmd:train', vllm"},
+     .help = "only processes that match all WORDS, for example 'user:al cmd:train' or vllm"},
     {0, "by", NULL, GP_OPT_CHOICE, "KEY", .choices = GP_PROC_BY_WORDS, .offset = OPT(by),
      .group = "Show", .help = "sums per KEY"},
     {'t', "tree", NULL, GP_OPT_FLAG, .offset = OPT(tree), .help = "processes below their parents"},
     {0, "per-gpu", NULL, GP_OPT_FLAG, .offset = OPT(per_gpu),
      .help = "a line for each GPU of a process"},
     {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
-     .help = "how each GPU's memory is used, and who holds what is not listed"},
+     .help = "how each GPU's memory is used, including by unlisted processes"},
     {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
      .help = "processes that have a GPU open but are not listed by the driver"},
     {0, "env", NULL, GP_OPT_FLAG, .offset = OPT(env),
      .help = "the environment of each process, which may hold secrets"},
     {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
-     .help = "when repeating: whose GPU memory grows, after 100 samples"},
+     .help = "when repeating: processes whose GPU memory grows (after 100 samples)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
      .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
     {0, "columns", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(columns),
-     .help = "columns to print: pid,user,gpu,memory,command; 'help' lists them"},
+     .help = "columns to print, for example pid,user,gpu,memory,command; 'help' lists all"},
     {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort), .takes_dash = true,
      .help = "sort by these columns; -COLUMN reverses (default memory)"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},
@@ -463,11 +463,10 @@ const struct gp_cmd gp_cmd_ps = {
         "does not report it.\n\n"
         "Columns, filter words and sorting are the same as in gpulse top. An unknown value is -, "
         "empty in csv and null in JSON. In csv and JSON, memory is in bytes and time in seconds.",
-    .examples = "gpulse ps\tall processes, largest first\n"
-                "gpulse ps --by user\tmemory per user\n"
-                "gpulse ps -i 0,1 -u alice train\talice's trainings on two GPUs\n"
-                "gpulse ps --explain -i 0\twhy memory is in use without a process\n"
-                "gpulse ps -n 5 --leaks\twhose memory grows\n",
+    .examples =
+        "gpulse ps\tall processes, largest first\ngpulse ps --by user\tmemory per user\ngpulse ps "
+        "-i 0,1 -u alice train\talice's training jobs on two GPUs\ngpulse ps --explain -i 0\twhy "
+        "memory is in use without a process\ngpulse ps -n 5 --leaks\twhose memory grows\n",
     .options = options,
     .run = ps_main,
 };

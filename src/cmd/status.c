@@ -231,7 +231,7 @@ static int status_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_status = {
     .name = "status",
-    .summary = "show each GPU and its processes in one line",
+    .summary = "show one line per GPU, with its processes",
     .usage = "[options]",
     .description =
         "Prints a line per GPU: temperature, utilization, memory in MiB, and who uses it. Memory "
