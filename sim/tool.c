@@ -22,9 +22,9 @@ static const struct gp_cmd *const commands[] = {
 static const struct gp_program program = {
     .name = "gpulse sim",
     .summary = "simulate GPUs at the driver interface",
-    .description = "The simulated driver serves NVML programs from a machine file: captured "
-                   "machines, their users and processes, jobs, faults. It never touches a real "
-                   "GPU, and its processes are never signalled.",
+    .description = "The simulated driver answers NVML programs from a machine file, which "
+                   "describes a captured machine: its GPUs, users, processes, jobs and faults. It "
+                   "never touches a real GPU, and its processes are never signalled.",
     .version = GPULSE_VERSION,
     .commands = commands,
     .exit_codes = "0\tsuccess\n"
@@ -38,8 +38,8 @@ static const struct gp_program program = {
         "a message\n"
         "GPULSE_SIM_COUNT\tfile for the number of calls of each function\n"
         "GPULSE_SIM_ROOT\twhether settings may be changed: 1 or 0 (default: only by root)\n"
-        "GPULSE_SIM_TIMEOUT\thow long gpulse waits for it without --timeout (default: same as for "
-        "a real driver)\n"
+        "GPULSE_SIM_TIMEOUT\tdefault of --timeout on simulated machines (default: same as for a "
+        "real driver)\n"
         "GPULSE_SIM_STATE\tdirectory of faults, jobs and hosts (default: "
         "$XDG_RUNTIME_DIR/gpulse-sim, otherwise /tmp/gpulse-sim-UID)\n",
 };

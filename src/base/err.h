@@ -15,7 +15,7 @@
     X(GP_ENODEV, 3, "no GPU found")                                                                \
     X(GP_EDRIVER, 4, "driver problem")                                                             \
     X(GP_EPERM, 5, "permission denied")                                                            \
-    X(GP_EPARTIAL, 6, "some GPUs did not answer")                                                  \
+    X(GP_EPARTIAL, 6, "some GPUs did not respond")                                                 \
     X(GP_ENOMEM, 1, "out of memory")                                                               \
     X(GP_ETOOBIG, 1, "larger than its limit")                                                      \
     X(GP_EIO, 1, "input or output failed")                                                         \

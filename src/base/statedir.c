@@ -339,7 +339,7 @@ void gp_statedir_complain(struct gp_strbuf *sb, const struct gp_statedir *dir, i
     int64_t uid = is_full(e) ? whose_place(place) : -1;
     gp_strbuf_addf(sb, "%s'%s': %s", sb->len ? "; " : "", dir->path, strerror(-e));
     if (uid >= 0)
-        gp_strbuf_addf(sb, ", mostly used by uid %" PRId64, uid);
+        gp_strbuf_addf(sb, ", most of it used by uid %" PRId64, uid);
 }
 
 static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const struct stat *st)
@@ -353,7 +353,7 @@ static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const s
         gp_strbuf_addf(sb, "'%s': %s", path, strerror(-e));
     int64_t uid = is_full(e) ? whose_place(path) : -1;
     if (uid >= 0)
-        gp_strbuf_addf(sb, ", mostly used by uid %" PRId64, uid);
+        gp_strbuf_addf(sb, ", most of it used by uid %" PRId64, uid);
 }
 
 static int check_chosen(struct stat *ret_st, struct gp_err *err)

@@ -39,9 +39,9 @@ const struct gp_opt gp_common_options[] = {
      .help = "only these GPUs: indices, ranges (0-3), UUIDs, PCI bus ids, serial numbers or parts "
              "of the name, separated by commas; each must exist"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
-     .help = "wait up to TIME for a GPU that does not answer (default 3s, for changes 30s)"},
+     .help = "wait up to TIME for a GPU that does not respond (default 3s, for changes 30s)"},
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),
-     .help = "use a simulated machine: a name (see gpulse sim list), with a count (h100x8) or a "
+     .help = "use a simulated machine: a name from gpulse sim list, optionally with a count and a "
              "driver (h100x8,driver=470), or a machine file"},
     {0, "sim-still", NULL, GP_OPT_FLAG, .offset = OPT(sim_still),
      .help = "freeze the simulated values"},

@@ -51,7 +51,7 @@ static int completion_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_completion = {
     .name = "completion",
-    .summary = "print the completion script of a shell",
+    .summary = "print a shell completion script",
     .usage = "{bash|zsh|fish}",
     .description = "Packages and make install set completion up. Otherwise load what this command "
                    "prints when the shell starts.",

@@ -36,11 +36,11 @@ const struct gp_cmd gp_cmd_doctor = {
                 "gpulse doctor --only driver,log -v\trun two groups of checks, with details\n"
                 "gpulse doctor --python ~/venv\tcheck one environment\n"
                 "gpulse doctor advise torch\tpick the PyTorch to install\n"
-                "gpulse doctor advise torch==2.8 --gpu \"RTX 5090\" --driver 560\task whether a "
-                "version works, on another machine\n"
+                "gpulse doctor advise torch==2.8 --gpu \"RTX 5090\" --driver 560\tcheck whether a "
+                "version works on another machine\n"
                 "gpulse doctor explain xid 79\texplain an error number\n"
-                "gpulse doctor explain \"CUDA error: no kernel image is available for "
-                "execution on the device\"\n"
+                "gpulse doctor explain \"CUDA error: no kernel image is available for execution on "
+                "the device\"\n"
                 "gpulse doctor gpus H100\tshow what a model can do\n"
                 "gpulse doctor --bundle report.tar.gz\twrite a report for a bug tracker\n",
     .options = gp_doctor_table,
@@ -48,7 +48,7 @@ const struct gp_cmd gp_cmd_doctor = {
     .exit_codes = "0\tno problem found; for advise and explain: an answer was found\n"
                   "1\twarnings only; for advise: nothing fits; for explain: unknown error\n"
                   "2\tsomething failed, or wrong usage\n"
-                  "5\t--watch-log: the kernel log may not be read\n"
+                  "5\t--watch-log: no permission to read the kernel log\n"
                   "130\tinterrupted\n",
     .run = doctor_main,
 };

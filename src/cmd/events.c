@@ -41,13 +41,13 @@ static const struct gp_opt options[] = {
      .help = "only these kinds, or groups of them: health, state, process, all (default "
              "health,state)"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
-     .help = "list the kinds, and where each comes from on each GPU"},
+     .help = "list the kinds and, for each GPU, their source: driver or poll"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text ndjson", .offset = OPT(format),
      .group = "Output", .help = "output format (default text)"},
     GP_OUTPUT_ROWS(struct events_options, output, ""),
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10, .group = "Repeat",
-     .help = "look for changes that the driver does not report every TIME (default 5s)"},
+     .help = "poll every TIME for changes that the driver does not report (default 5s)"},
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
      .help = "stop after N events"},
     {0, "duration", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(duration_ns),
@@ -376,10 +376,10 @@ const struct gp_cmd gp_cmd_events = {
         "missed says for which time and which GPUs.\n\n"
         "Runs until Ctrl-C, -c or --duration.",
     .examples =
-        "gpulse events\teverything\n"
+        "gpulse events\thealth and state events\n"
         "gpulse events --kind xid,lost,recovery -f ndjson -o gpu.log --append\tfor a log shipper\n"
-        "gpulse events --kind xid -c 1 && ./notify-me\tuntil the next error\n"
-        "gpulse events --list\twhat the driver reports\n",
+        "gpulse events --kind xid -c 1 && ./notify-me\trun a command at the next Xid error\n"
+        "gpulse events --list\tkinds of events and their sources\n",
     .options = options,
     .run = events_main,
 };

@@ -249,7 +249,7 @@ static void add_fit(struct gp_strbuf *sb, const struct gp_device *device, const 
     else if (p->placement.fit == GP_ROOM_NOW)
         gp_strbuf_addf(sb, "fits now, leaves %.2f GiB", (p->free - e->total) / 0x1p30);
     else if (p->placement.fit == GP_ROOM_EMPTY)
-        gp_strbuf_addf(sb, "would fit on the empty GPU, now %.2f GiB too big", gib);
+        gp_strbuf_addf(sb, "would fit if the GPU were empty; %.2f GiB short now", gib);
     else if (p->placement.fit == GP_ROOM_NOT)
         gp_strbuf_addf(sb, "too big by %.2f GiB", gib);
     else if (device->status != GP_STATUS_OK)

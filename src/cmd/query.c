@@ -43,13 +43,13 @@ static const char rows_choices[] =
 
 static const struct gp_opt options[] = {
     {0, "rows", NULL, GP_OPT_CHOICE, "KIND", .choices = rows_choices + 1, .offset = OPT(rows),
-     .group = "Select", .help = "what each row is about (default gpus)"},
+     .group = "Select", .help = "kind of rows to print (default gpus)"},
     {0, "processes", NULL, GP_OPT_FLAG, .offset = OPT(processes),
      .help = "same as --rows processes"},
     {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "same as --rows hosts"},
     {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "include MIG instances"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
-     .help = "list the fields, or those of --rows, or FIELDS"},
+     .help = "list all fields, or only those of --rows or those given"},
     {0, "describe", NULL, GP_OPT_STRING, "FIELDS", .complete = GP_COMPLETE_METRICS,
      .offset = OPT(describe), .help = "explain these fields"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES,

@@ -31,9 +31,9 @@ struct reclaim_options {
 
 static const struct gp_opt options[] = {
     {0, "wait-free", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(free_bytes),
-     .help = "then wait until each selected GPU has SIZE free; see --wait"},
+     .help = "afterwards, wait up to --wait until each selected GPU has SIZE free"},
     {0, "idle", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(idle_ns),
-     .help = "also offer my processes that are idle for TIME (observed by gpulse)"},
+     .help = "also list my processes idle for TIME (observed by gpulse)"},
     GP_END_ROWS(struct reclaim_options, end),
     GP_OPT_END,
 };

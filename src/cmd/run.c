@@ -31,7 +31,8 @@ struct run_options {
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct run_options, plan.gpus),
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
-     .group = "Run", .help = "wait for free GPUs, at most TIME (default: do not wait)"},
+     .group = "Run",
+     .help = "wait for free GPUs, up to TIME or without limit (default: do not wait)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.name),
      .help = "name shown to others (default: the command)"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns),
@@ -48,11 +49,11 @@ static const struct gp_opt options[] = {
      .help = "print what would run, and on which GPUs, and run nothing"},
     {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
      .offset = OPT(plan.limits.max_bytes), .group = "Limits",
-     .help = "limit of GPU memory on each GPU"},
+     .help = "GPU memory limit on each GPU"},
     {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
      .help = "action when the limit is exceeded (default warn)"},
     {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.limits.idle_ns),
-     .help = "warn when a reserved GPU is idle for TIME"},
+     .help = "warn when a reserved GPU is idle for TIME (default 10m)"},
     {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.limits.is_strict),
      .help = "stop the command if it uses other GPUs"},
     {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
@@ -390,23 +391,23 @@ const struct gp_cmd gp_cmd_run = {
         "these GPUs meanwhile, even before the command has allocated memory; programs started "
         "without gpulse run are recognized by their processes. With --share and --mem, several "
         "commands run on one GPU as long as their memory fits.\n\n"
-        "With --wait it waits in line: first come, first served. A later request overtakes an "
-        "earlier one only if it needs none of the GPUs that the earlier one could use, or if it "
-        "fits into a gap: the earlier one needs more GPUs than are free, and the later one has a "
-        "--timeout that ends within an hour of when the earlier one began to wait. So "
-        "no request is delayed beyond that hour.\n\n"
+        "With --wait it waits in line: first come, first served. A later job may start first only "
+        "on GPUs that no earlier waiting job could use, or if it fits into a gap: the earlier job "
+        "needs more GPUs than are free, and the later one has a --timeout that ends within an hour "
+        "of when the earlier one began to wait. So no job is delayed by more than that hour.
+
+"
         "The command runs in its own process group, with the terminal, and receives the signals "
         "sent to gpulse. Its exit status becomes that of gpulse (128 plus the signal number if a "
         "signal killed it). If it uses other GPUs than the reserved ones, gpulse says so, and why. "
-        "Leftover processes are terminated, and gpulse waits until their GPU memory is "
-        "freed. However gpulse ends, so do the command and its reservation.\n\n"
+        "Leftover processes are terminated, and gpulse waits until their GPU memory is freed. "
+        "However gpulse ends, so do the command and its reservation.\n\n"
         "The output passes unchanged, and is watched: when the command runs out of memory, gpulse "
         "looks at the GPUs at that moment and reports at the end who held the memory, the cause, "
-        "and what helps. A record is kept in ~/.local/state/gpulse/runs (or below "
-        "$XDG_STATE_HOME; the last 100 runs): run.json, samples.csv, and a text per incident. The "
-        "command is sampled once a second. A memory peak between two samples is reported where "
-        "the driver keeps accounts (gpulse set accounting-mode=on, before the command "
-        "starts).\n\n"
+        "and what helps. A record is kept in ~/.local/state/gpulse/runs (or below $XDG_STATE_HOME; "
+        "the last 100 runs): run.json, samples.csv, and a text per incident. The command is "
+        "sampled once a second. A memory peak between two samples is reported where the driver "
+        "keeps accounts (gpulse set accounting-mode=on, before the command starts).\n\n"
         "With --pipeline the steps are sections [NAME] of a file. A step has a command (for sh), "
         "and may have a folder, env (NAME=VALUE, repeatable), gpus, ids, mem, wait, retries and "
         "other long options of this command. It starts when all sections above it have succeeded, "
@@ -421,10 +422,10 @@ const struct gp_cmd gp_cmd_run = {
         "step runs again, with all steps after it. A second run at the same time is refused. The "
         "record has a folder for each step, with its output (output.log). The exit status is that "
         "of the step that failed first.\n\n"
-        "Exit status of its own: 69 if too few GPUs are free or the pipeline is already running, "
-        "75 if --wait ran out, 78 if the request can never be met, 124 if --timeout ran out, 126 "
-        "and 127 if the command cannot be run; 1 if it was stopped for a limit but reports "
-        "success.",
+        "gpulse's own exit statuses: 69 if too few GPUs are free or the pipeline is already "
+        "running, 75 if --wait ran out, 78 if the request can never be met, 124 if --timeout ran "
+        "out, 126 and 127 if the command cannot be run; 1 if it was stopped for a limit but "
+        "reports success.",
     .examples =
         "gpulse run -- python train.py\ton a free GPU\n"
         "gpulse run -g 2 --wait -- torchrun --nproc-per-node 2 train.py\twait for two GPUs\n"

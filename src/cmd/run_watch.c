@@ -244,7 +244,7 @@ static void check_unused(struct gp_watch *watch)
         if (watch->gpus[i].is_granted && !watch->gpus[i].use.was_used)
             gp_watch_warn(watch,
                           "GPU %u is reserved but not used; if the program does not use several "
-                          "GPUs, reserve fewer (-n)",
+                          "GPUs, reserve fewer (-g)",
                           watch->gpus[i].index);
 }
 

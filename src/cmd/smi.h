@@ -27,7 +27,7 @@ struct gp_want;
     X(SIM_STILL, GP_SMI_FLAG, "--sim-still", NULL, "freeze the simulated values")                  \
     X(ROOT, GP_SMI_VALUE, "--root", "DIR", "read /proc, /sys and /etc below DIR")                  \
     X(TIMEOUT, GP_SMI_VALUE, "--timeout", "TIME",                                                  \
-      "wait up to TIME for a GPU that does not answer (default 3s, for settings 30s)")
+      "wait up to TIME for a GPU that does not respond (default 3s, for settings 30s)")
 
 /* Applies them; `given` points to the first of them. Returns 0, or an exit status with the message
  * appended. */

@@ -63,9 +63,9 @@ static const struct gp_opt suspend_options[] = {
 static const struct gp_opt resume_options[] = {
     GP_PROC_SELECT_ROWS(struct resume_options, select),
     {'y', "yes", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, yes), .group = "Act",
-     .help = "accepted for scripts: resume never asks"},
+     .help = "no effect: resume never asks"},
     {0, "wait", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(struct resume_options, wait_ns),
-     .help = "wait up to TIME for room on their GPUs (default: do not wait)"},
+     .help = "wait up to TIME for enough free GPU memory (default: do not wait)"},
     {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct resume_options, force),
      .help = "resume a given pid even if the note about its memory is lost"},
     GP_OPT_END,

@@ -42,7 +42,7 @@ const struct gp_opt gp_top_table[] = {
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
      .help = "with --plain: stop after N samples"},
     {0, "config", NULL, GP_OPT_STRING, "FILE", .offset = OPT(config), .complete = GP_COMPLETE_FILE,
-     .help = "preferences file, or none (default ~/.config/gpulse/config.ini)"},
+     .help = "preferences file, or 'none' for no file (default ~/.config/gpulse/config.ini)"},
     {0, "guide", NULL, GP_OPT_FLAG, .offset = OPT(guide)}, /* for gpulse demo */
     GP_OPT_END,
 };

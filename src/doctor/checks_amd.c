@@ -80,7 +80,8 @@ static void check_permission(struct gp_exam *exam)
     }
     if (access.may_use && gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "you may not use the AMD GPU: you are not in group %s",
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "you have no permission to use the AMD GPU: you are not in group %s",
                    access.group_name);
     gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
                      access.group);
@@ -224,7 +225,7 @@ static void check_errors(struct gp_exam *exam)
 
 const struct gp_check gp_checks_amd[] = {
     {"amd.driver", "amdgpu drives the AMD GPUs", {NULL}, has_amd, check_driver},
-    {"amd.kfd", "ROCm has its device", {"amd.driver"}, wants_rocm, check_kfd},
+    {"amd.kfd", "/dev/kfd exists", {"amd.driver"}, wants_rocm, check_kfd},
     {"amd.permission", "you may use the AMD GPUs", {"amd.kfd"}, wants_rocm, check_permission},
     {"amd.rocm", "ROCm is installed", {NULL}, has_rocm, check_version},
     {"amd.torch", "PyTorch is built for AMD GPUs", {NULL}, is_only_vendor, check_torch},

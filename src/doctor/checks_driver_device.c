@@ -50,7 +50,7 @@ static bool report_access(struct gp_exam *exam, const char *path)
     bool is_for_group = (access.mode & 0060) == 0060;
     if (!access.is_known || access.may_use)
         return false;
-    gp_exam_report(exam, GP_VERDICT_FAIL, "this user may not use the GPUs");
+    gp_exam_report(exam, GP_VERDICT_FAIL, "this user has no permission to use the GPUs");
     gp_exam_evidence(exam, path, "mode %04o, group %s", access.mode, access.group_name);
     gp_exam_why(exam, "All users may access the files unless NVreg_DeviceFileMode or "
                       "NVreg_DeviceFileGID is set.");

@@ -443,7 +443,7 @@ static bool is_on_pci(struct gp_exam *exam)
 const struct gp_check gp_checks_hardware[] = {
     {"hardware.present", "a GPU is present", {0}, is_on_pci, check_present},
     {"hardware.bus_lost", "every GPU responds on the bus", {0}, has_pci_gpus, check_bus_lost},
-    {"hardware.link", "every GPU has all its lanes", {0}, has_pci_gpus, check_link},
+    {"hardware.link", "every PCIe link has its full width", {0}, has_pci_gpus, check_link},
     {"hardware.errors", "the links have no errors", {0}, has_pci_gpus, check_errors},
     {"hardware.p2p", "GPUs reach each other directly", {0}, has_several, check_between},
     {0},

@@ -14,14 +14,14 @@ static const struct {
     const char *note;
 } cures[] = {
     {GP_CURE_RESET, "sudo nvidia-smi --gpu-reset -i %s",
-     "when nothing uses it any more; if that is refused, reboot"},
+     "once nothing uses the GPU; if the reset is refused, reboot"},
     {GP_CURE_REBOOT, "sudo reboot", ""},
     {GP_CURE_DRAIN, NULL, "start no new work on it, and wait for running work to finish"},
     {GP_CURE_DRAIN, "sudo nvidia-smi --gpu-reset -i %s", "then; if that is refused, reboot"},
     {GP_CURE_REPLACE, NULL,
      "have the machine's maintainer run NVIDIA's field diagnostic and replace the board; until "
      "then, do not use it for important work"},
-    {GP_CURE_COOL, NULL, "check fans, dust, airflow and neighbouring cards"},
+    {GP_CURE_COOL, NULL, "check fans, dust, airflow and neighboring cards"},
     {GP_CURE_COOL, "sudo gpulse set power-limit=WATTS -i %s",
      "lower power means less heat, until that is fixed"},
     {GP_CURE_SUPPLY, NULL,

@@ -32,7 +32,7 @@ static void check_permission(struct gp_exam *exam)
     if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "you may not compute on the Intel GPU: you are not in group %s",
+                   "you have no permission to compute on the Intel GPU: you are not in group %s",
                    access.group_name);
     gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
                      access.group);

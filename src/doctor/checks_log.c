@@ -199,7 +199,7 @@ static void add_companions(struct gp_exam *exam, const struct burst *burst)
     if (more)
         gp_exam_evidence(exam, "", "and %zu more Xids", more);
     if (shown)
-        gp_exam_why(exam, "The other Xids of these minutes mostly follow from it.");
+        gp_exam_why(exam, "The other Xids logged around that time are usually consequences of it.");
 }
 
 /* Whether differently named programs caused it on this GPU, and none on another GPU. */
@@ -225,7 +225,7 @@ static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct 
         const char *command, *note;
     } commands[] = {
         {"RESET_GPU", "sudo nvidia-smi --gpu-reset -i %s",
-         "when nothing uses it any more; if that is refused, reboot"},
+         "once nothing uses the GPU; if the reset is refused, reboot"},
         {"WORKFLOW_XID_48", "sudo nvidia-smi --gpu-reset -i %s", "when nothing uses it any more"},
         {"RESTART_BM", "sudo reboot", ""},
     };

@@ -109,7 +109,7 @@ static void check_apple(struct gp_exam *exam)
 }
 
 const struct gp_check gp_checks_platform[] = {
-    {"platform.wsl", "Windows gives WSL its GPU", {NULL}, is_wsl, check_wsl_driver},
+    {"platform.wsl", "WSL can use the Windows GPU", {NULL}, is_wsl, check_wsl_driver},
     {"platform.wsl-shadow",
      "no Linux driver hides the Windows driver",
      {"platform.wsl"},

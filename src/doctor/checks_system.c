@@ -200,6 +200,6 @@ const struct gp_check gp_checks_system[] = {
      has_memory_events,
      check_killed},
     {"system.cpu", "there are enough CPUs to feed the GPUs", {NULL}, has_gpu, check_quota},
-    {"system.mps", "MPS left nothing behind", {NULL}, has_mps_folder, check_mps},
+    {"system.mps", "no stale MPS pipes", {NULL}, has_mps_folder, check_mps},
     {0},
 };

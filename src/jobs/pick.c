@@ -229,9 +229,9 @@ static bool is_healthy(struct gp_pick_unit *unit)
     if (device->status != GP_STATUS_OK)
         return set_why(unit, GP_PICK_SICK, "it does not respond: %s", device->status_text);
     if (strcmp(action, "None") != 0)
-        return set_why(unit, GP_PICK_SICK, "the driver recommends: %s", action);
+        return set_why(unit, GP_PICK_SICK, "the driver requests: %s", action);
     if (is_word(device, GP_REMAPPED_PENDING, "Yes"))
-        return set_why(unit, GP_PICK_SICK, "a failed memory row is remapped only by a GPU reset");
+        return set_why(unit, GP_PICK_SICK, "needs a GPU reset to remap a faulty memory row");
     return true;
 }
 
@@ -528,13 +528,13 @@ static void explain(const struct picking *p, size_t possible, size_t fitting)
     if (pick->state == GP_PICK_LATER && wanted == 1)
         gp_strbuf_adds(&sb, p->request->only ? "no requested GPU is free" : "no GPU is free");
     else if (pick->state == GP_PICK_LATER)
-        gp_strbuf_addf(&sb, "%zu of %u GPUs are free", fitting, wanted);
+        gp_strbuf_addf(&sb, "%zu of the %u requested GPUs are free", fitting, wanted);
     else if (wanted > pick->count)
         gp_strbuf_addf(&sb, "%u GPU%s requested, but this machine has %zu", wanted,
                        wanted == 1 ? "" : "s", pick->count);
     else if (possible == 0)
-        gp_strbuf_addf(&sb, "%u GPU%s requested, but none can ever be used", wanted,
-                       wanted == 1 ? "" : "s");
+        gp_strbuf_addf(&sb, "%u GPU%s requested, but no GPU of this machine meets the request",
+                       wanted, wanted == 1 ? "" : "s");
     else
         gp_strbuf_addf(&sb, "%u GPUs requested, but only %zu of %zu can ever be used", wanted,
                        possible, pick->count);
@@ -576,7 +576,7 @@ static void choose(const struct picking *p, size_t *fitting, size_t *set)
             pick->state = count == possible ? GP_PICK_NEVER : GP_PICK_LATER;
             (void)snprintf(pick->why, sizeof(pick->why), "no %u free GPUs are %s",
                            p->request->count,
-                           p->request->nvlink ? "joined by NVLink" : "on one NUMA node");
+                           p->request->nvlink ? "connected by NVLink" : "on one NUMA node");
             return;
         }
     }

@@ -317,7 +317,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     room
     fault h100x4 --gpu 1 hidden
     health
-    finds warn health.unattributed 'GPU 1: [0-9.]+ GiB of its memory are in use without a process listed by the driver'
+    finds warn health.unattributed 'GPU 1: [0-9.]+ GiB of GPU memory is in use, but by no process that the driver lists'
     says "$reset"
     fake_process root 4711 1000 python train.py
     mkdir -p root/dev root/proc/4711/fd

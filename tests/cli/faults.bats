@@ -380,7 +380,7 @@ last_says() {
     status_is 130
 }
 
-# ---- a GPU that does not answer ----
+# ---- a GPU that does not respond ----
 
 @test "a hang during a loop: the last values with their age, then fresh ones again" {
     start --sim h100x8 --timeout 2 query index,name,temperature.gpu,power.draw,status,status.text -f ndjson -n 0.1

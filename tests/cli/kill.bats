@@ -130,7 +130,7 @@ load helpers
     fails 2 '--idle looks at all GPUs; it cannot be combined with --id'
 }
 
-@test "a GPU that does not answer is not one that has given back" {
+@test "a GPU that does not respond is not one that has given back" {
     quiet_t4
     job
     fault "$GPULSE_SIM" --gpu 0 deny:nvmlDeviceGetComputeRunningProcesses

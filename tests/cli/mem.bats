@@ -107,7 +107,7 @@ row() {
         "('leftovers', 5368709120, [])"
 }
 
-@test "mem: GPUs that do not answer" {
+@test "mem: GPUs that do not respond" {
     h100s 2
     fault "$GPULSE_SIM" --gpu 1 lost
     gpulse mem --timeout 2m
@@ -172,7 +172,7 @@ row() {
     job --gpu 0 --mem 60GiB
     gpulse mem --params 2B
     status_is 0
-    says '^ +0 .* 79\.18 +19\.18 +1  would fit on the empty GPU, now 14\.85 GiB too big$'
+    says '^ +0 .* 79\.18 +19\.18 +1  would fit if the GPU were empty; 14\.85 GiB short now$'
     says '^ +1 .* 79\.18 +79\.18 +1  fits now, leaves 45\.15 GiB$'
     gpulse mem --params 70B
     says '^ +1 .* 79\.18 +79\.18 +15  too big by 1094\.79 GiB$'

@@ -50,11 +50,11 @@ END
     says '^tested with 1$'
     says '^on 2$'
     # no memory at the evaluation
-    complains '^    impossible: it requested 200.00 GiB at once'
+    complains '^    impossible: the program requested 200.00 GiB at once'
     complains '^  train +ok '
     complains '^  eval +failed '
     # the report says it again, behind the step
-    grep -A1 '^  eval *failed ' <<<"$stderr" | grep -q '^    impossible: it requested 200.00 GiB at once'
+    grep -A1 '^  eval *failed ' <<<"$stderr" | grep -q '^    impossible: the program requested 200.00 GiB at once'
     touch fixed
     gpulse run --pipeline steps.ini
     status_is 0

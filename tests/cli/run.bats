@@ -66,7 +66,7 @@ load helpers
     [ "$output" = 0,3 ]
     job --gpu 3 --mem 5GiB
     gpulse pick --gpus all
-    fails 69 '3 of 4 GPUs are free; GPU 3: pid .*'
+    fails 69 '3 of the 4 requested GPUs are free; GPU 3: pid .*'
     gpulse run --gpu-ids 2,3 --wait=100ms -- true
     status_is 75
 }
@@ -109,11 +109,11 @@ load helpers
     gpulse pick
     [ "$output" = 2 ]
     gpulse pick -n 4
-    fails 69 "3 of 4 GPUs are free; GPU 3: pid $job \($(id -un)\), 60\.0 GiB: .*"
+    fails 69 "3 of the 4 requested GPUs are free; GPU 3: pid $job \($(id -un)\), 60\.0 GiB: .*"
     gpulse pick -n 4 --share --mem 10GiB
     status_is 0
     gpulse pick -n 4 --share --mem 30GiB
-    fails 69 '3 of 4 GPUs are free; GPU 3: .* GiB free, 30\.0 GiB requested; use --wait to wait for free GPUs'
+    fails 69 '3 of the 4 requested GPUs are free; GPU 3: .* GiB free, 30\.0 GiB requested; use --wait to wait for free GPUs'
     gpulse pick -n 5
     fails 78 '5 GPUs requested, but this machine has 4'
     gpulse pick --mem 100GiB

@@ -165,9 +165,9 @@ static void what_no_waiting_mends(void **state)
          "never: its memory has failed: a row could not be remapped"},
         {GP_REMAPPED_PENDING, "No", false, "free"},
         {GP_REMAPPED_PENDING, "Yes", false,
-         "later: a failed memory row is remapped only by a GPU reset"},
+         "later: needs a GPU reset to remap a faulty memory row"},
         {GP_RECOVERY_ACTION, "None", false, "free"},
-        {GP_RECOVERY_ACTION, "Reset", false, "later: the driver recommends: Reset"},
+        {GP_RECOVERY_ACTION, "Reset", false, "later: the driver requests: Reset"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_pick_request request = one;
@@ -242,8 +242,9 @@ static void which_are_meant(void **state)
     request.only = selection("0-1", &only);
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 2);
     request.visible_count = 0;
-    choice_is(&request, "never: 1 GPU requested, but none can ever be used; GPUs 0, 1: "
-                        "hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
+    choice_is(&request,
+              "never: 1 GPU requested, but no GPU of this machine meets the request; GPUs 0, 1: "
+              "hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
 }
 
 static void mig_instances(void **state)
@@ -506,7 +507,7 @@ static void what_is_preferred_comes_before_any_order(void **state)
     add_process(1, 77, "C", 5); /* preferred is not demanded */
     choice_is(&request, "2");
     request.count = 4;
-    choice_is(&request, "later: 3 of 4 GPUs are free; GPU 1: pid 77, 5.0 GiB: ?");
+    choice_is(&request, "later: 3 of the 4 requested GPUs are free; GPU 1: pid 77, 5.0 GiB: ?");
     request.count = 5;
     choice_is(&request, "never: 5 GPUs requested, but this machine has 4");
 }
@@ -633,11 +634,11 @@ static void only_joined_by_nvlink(void **state)
     choice_is(&request, "3");
     request.count = 2;
     set_level(2, 3, "PIX");
-    choice_is(&request, "never: no 2 free GPUs are joined by NVLink");
+    choice_is(&request, "never: no 2 free GPUs are connected by NVLink");
     set_level(0, 2, "NV");
     choice_is(&request, "2,0");
     add_process(2, 77, "C", 5);
-    choice_is(&request, "later: no 2 free GPUs are joined by NVLink");
+    choice_is(&request, "later: no 2 free GPUs are connected by NVLink");
 }
 
 /* A driver that does not tell how they are joined. */

@@ -1,4 +1,4 @@
-/* What no capture shows: the values between two samples, and those of a GPU that does not answer.
+/* What no capture shows: the values between two samples, and those of a GPU that does not respond.
  */
 #include "unit.h"
 

@@ -291,7 +291,7 @@ static void who_has_filled_it(void **state)
     }
     gp_strbuf_truncate(&sb, 0);
     gp_statedir_complain(&sb, &dir, -ENOSPC);
-    (void)snprintf(path, sizeof(path), "'%s': No space left on device, mostly used by uid %u",
+    (void)snprintf(path, sizeof(path), "'%s': No space left on device, most of it used by uid %u",
                    dir.path, (unsigned)most);
     assert_string_equal(sb.buf, path);
     gp_strbuf_fini(&sb);
