@@ -91,6 +91,7 @@ def help_of_a_command_opens_its_manual_page():
     """On a terminal; otherwise it is the help."""
     assert good(gpulse("help", "ps")) == good(gpulse("ps", "--help"))
     assert "did you mean 'ps'" in gpulse("help", "pss").stderr
+    assert good(gpulse("help", "--help")) == good(gpulse("help", "-h")) == good(gpulse("--help"))
     needs_terminal()
     page = Path(BUILD) / "docs/gpulse-ps.1"
     with tempfile.TemporaryDirectory() as folder:

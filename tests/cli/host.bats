@@ -82,6 +82,12 @@ every() {
     complains 'pid 4190005 is simulated; there is no process to signal$'
     gpulse --sim sick queue
     says '^waiting 1 +tom '
+    gpulse --sim sick pick --explain
+    says '^GPU 2: unavailable: it does not respond: GPU is lost'
+    says '^GPU 3: unavailable: needs a GPU reset to remap a faulty memory row$'
+    says '^GPU 5: busy: '
+    gpulse --sim sick pick -f json
+    [ "$(jq -r '.state, .gpus[3].state' <<<"$output" | paste -sd,)" = free,unavailable ]
 }
 
 @test "the others are well" {
