@@ -349,7 +349,7 @@ static void test_link_that_stays_away(void **state)
     says("health.nvlink",
          "warn GPU 3: an NVLink could not be recovered after an error | seen NVML: "
          "links.recovery.failed is above 0; gpulse query --rows links -i 3 shows which link | type "
-         "sudo nvidia-smi --gpu-reset -i 3 # when nothing uses it any more; if that is "
+         "sudo nvidia-smi --gpu-reset -i 3 # once nothing uses the GPU; if the reset is "
          "refused, reboot");
 }
 
