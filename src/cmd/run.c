@@ -53,7 +53,7 @@ static const struct gp_opt options[] = {
     {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
      .help = "action when the limit is exceeded (default warn)"},
     {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.limits.idle_ns),
-     .help = "warn when a reserved GPU is idle for TIME (default 10m)"},
+     .help = "warn when a reserved GPU is idle for TIME (10m if TIME is omitted)"},
     {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.limits.is_strict),
      .help = "stop the command if it uses other GPUs"},
     {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
