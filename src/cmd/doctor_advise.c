@@ -132,6 +132,8 @@ static void add_gpus(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu, size_t 
 static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
                      const struct gp_machine *machine, const char *names)
 {
+    unsigned capability;
+    bool is_name = names && client->count == 1 && !read_capability(names, &capability);
     const char *cuda = gp_cuda_ceiling(client->driver);
     gp_strbuf_adds(sb, client->is_here ? "" : "another machine with ");
     gp_doctor_add_safe(sb,
@@ -153,9 +155,8 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
     for (size_t i = 0; !has_files && i < client->count; i++) {
         const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
         gp_strbuf_adds(sb, "GPU: ");
-        gp_doctor_add_safe(sb, names && client->count == 1 ? names : "");
-        gp_strbuf_addf(sb, "%s%s, compute capability %u.%u\n",
-                       names && client->count == 1 ? ", " : "",
+        gp_doctor_add_safe(sb, is_name ? names : "");
+        gp_strbuf_addf(sb, "%s%s, compute capability %u.%u\n", is_name ? ", " : "",
                        arch ? arch->architecture : "unknown", client->capabilities[i] / 10,
                        client->capabilities[i] % 10);
     }

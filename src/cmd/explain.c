@@ -59,6 +59,9 @@ const struct gp_cmd gp_cmd_explain = {
                 "journalctl -k | gpulse explain -\texplain why the kernel killed a process\n"
                 "gpulse explain xid 79\texplain an error number\n",
     .options = options,
+    .exit_codes = "0\tan explanation was found\n"
+                  "1\tunknown error, or a log cannot be read\n"
+                  "2\twrong usage\n",
     .no_loop = true,
     .complete = GP_COMPLETE_FILE,
     .run = explain_main,

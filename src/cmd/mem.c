@@ -422,7 +422,8 @@ const struct gp_cmd gp_cmd_mem = {
     .usage = "[options]",
     .description =
         "Prints a row per GPU, in MiB: total memory, reserved by the driver, in use, free, held by "
-        "listed processes, and in use without one, as gpulse ps --explain counts. Below it are its "
+        "listed processes, and in use without a process (unattributed), as gpulse ps --explain "
+        "counts. Below it are its "
         "processes, largest first, who has reserved it with gpulse run, and who probably holds the "
         "unattributed memory. \"context\" "
         "marks a process that holds no more than a CUDA context, which takes 0.3 to 1 GiB per "

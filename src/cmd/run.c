@@ -394,9 +394,7 @@ const struct gp_cmd gp_cmd_run = {
         "With --wait it waits in line: first come, first served. A later job may start first only "
         "on GPUs that no earlier waiting job could use, or if it fits into a gap: the earlier job "
         "needs more GPUs than are free, and the later one has a --timeout that ends within an hour "
-        "of when the earlier one began to wait. So no job is delayed by more than that hour.
-
-"
+        "of when the earlier one began to wait. So no job is delayed by more than that hour.\n\n"
         "The command runs in its own process group, with the terminal, and receives the signals "
         "sent to gpulse. Its exit status becomes that of gpulse (128 plus the signal number if a "
         "signal killed it). If it uses other GPUs than the reserved ones, gpulse says so, and why. "

@@ -87,7 +87,7 @@ every() {
     says '^GPU 3: unavailable: needs a GPU reset to remap a faulty memory row$'
     says '^GPU 5: busy: '
     gpulse --sim sick pick -f json
-    [ "$(jq -r '.state, .gpus[3].state' <<<"$output" | paste -sd,)" = free,unavailable ]
+    json_is 'd["state"], d["gpus"][3]["state"]' "('free', 'unavailable')"
 }
 
 @test "the others are well" {
