@@ -475,7 +475,7 @@ def sorting_filtering_searching():
         t.see("sort GPU-MEM")
         t.keys(">")
         t.see("sort ENC")
-        t.keys("sP")  # leaves the list
+        t.keys("sq")  # leaves the list
         t.keys("P")
         t.see("sort SM%▼ ENC▼")
         t.keys("fvllm\r")

@@ -11,6 +11,7 @@
 
 enum {
     TEXT_SIZE = 64,
+    RESERVED_FROM = 96, /* columns of the terminal that leave the names of GPUs readable */
     LABELS_FROM = 100, /* minimum columns of a card to label both clocks */
 };
 
@@ -179,7 +180,7 @@ enum {
     LINE_TEMPERATURE,
     LINE_POWER,
     LINE_FLAGS,
-    LINE_RESERVED, /* only if a GPU is reserved */
+    LINE_RESERVED, /* only if a GPU is reserved, and there is room */
     LINE__COUNT,
 };
 
@@ -261,7 +262,8 @@ static void draw_list(const struct gp_box *box, const struct gp_gpus_view *view,
     bool any = false;
     for (size_t i = 0; i < view->snapshot->device_count; i++)
         any = any || gp_device_text(&view->snapshot->devices[i], GP_RESERVATION_USER, NULL);
-    gp_columns_place(line_columns, any ? LINE__COUNT : LINE_RESERVED, box->w - 1, places);
+    gp_columns_place(line_columns, any && box->w >= RESERVED_FROM ? LINE__COUNT : LINE_RESERVED,
+                     box->w - 1, places);
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
         draw_cell(&inner, 0, &places[c], &line_columns[c], GP_INK_TITLE,
