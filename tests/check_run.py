@@ -188,6 +188,7 @@ def kill(pid):
 
 def kill_supervisor(supervisor, _):
     kill(supervisor.pid)
+    supervisor.wait()
 
 
 def kill_guard(supervisor, _):

@@ -45,7 +45,7 @@ root() {
         gpulse doctor advise torch --gpu "$words" --driver 550
         status_is 0
         says '^another machine with .*, driver 550, which implements CUDA 12.4$'
-        says '^GPU: .*, Ada Lovelace, compute capability 8.9$'
+        says '^GPU: (.*, )?Ada Lovelace, compute capability 8.9$'
         says 'whl/cu126'
     done
     gpulse doctor advise driver --gpu 'K80,RTX 5090'
