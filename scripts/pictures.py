@@ -110,7 +110,7 @@ def intervals(shown):
 
 
 def animate(frames, title):
-    """A picture that shows frames, (seconds, lines) each, again and again. A line that several frames share is drawn
+    """An animation that repeats frames, each (seconds, lines). A line that several frames share is drawn
     once. Readers who want no motion get the last frame."""
     starts = [0]
     for seconds, _ in frames:

@@ -289,7 +289,7 @@ static uint64_t ticks_after(const struct sim_hosttree *tree, double seconds, dou
     return (uint64_t)ticks;
 }
 
-/* Of one that does nothing, it stands still. */
+/* The memory of an idle process does not change. */
 static uint64_t resident_bytes(const struct sim_hosttree *tree, const struct present *one)
 {
     double drift = one->like->cpu_pct > 0 ? sim_live_drift(tree->live, one->pid + 1) : 0;

@@ -6,21 +6,14 @@ variants: release
 import os
 import re
 import shutil
-import sys
 import tempfile
 from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 
-from tap import BUILD, Skip, good, main, run, test
+from tap import BUILD, Skip, good, main, run, system_module, test
 
-try:
-    import markdown  # noqa: F401
-except ImportError:
-    markdown = None
-    system = "/usr/bin/python3"  # its modules are those that the package manager installs
-    if sys.executable != system and os.path.exists(system):
-        os.execv(system, [system, *sys.argv])
+markdown = system_module("markdown")
 
 ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 scratch = tempfile.TemporaryDirectory()

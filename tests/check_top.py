@@ -22,15 +22,9 @@ import termios
 import time
 from pathlib import Path
 
-from tap import GPULSE, Skip, good, gpulse, main, needs_terminal, run, test
+from tap import GPULSE, Skip, good, gpulse, main, needs_terminal, run, system_module, test
 
-try:
-    import pyte
-except ImportError:
-    pyte = None
-    system = "/usr/bin/python3"  # its modules are those that the package manager installs
-    if sys.executable != system and os.path.exists(system):
-        os.execv(system, [system, *sys.argv])
+pyte = system_module("pyte")
 
 LIMIT_S = 600  # only a broken program meets it
 

@@ -9,6 +9,7 @@
     main()
 """
 import concurrent.futures
+import importlib
 import os
 import signal
 import subprocess
@@ -63,6 +64,18 @@ def needs_terminal():
             os.close(fd)
     except OSError as error:
         raise Skip(f"no pseudo-terminal to be had: {error.strerror}; is /dev/pts mounted?") from error
+
+
+def system_module(name):
+    """A module that the package manager installs, which another Python may lack: then the test starts anew under
+    the system's. None: neither has it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        system = "/usr/bin/python3"
+        if sys.executable != system and os.path.exists(system):
+            os.execv(system, [system, *sys.argv])
+        return None
 
 
 def side_by_side(function, cases):

@@ -48,10 +48,7 @@ struct gp_opt {
 };
 
 /* A table ends with an entry whose name is NULL. */
-#define GP_OPT_END                                                                                 \
-    {                                                                                              \
-        0                                                                                          \
-    }
+#define GP_OPT_END {0}
 
 struct gp_cmd {
     const char *name;

@@ -326,7 +326,7 @@ int gp_app_cuda_library(const char **ret, struct gp_err *err)
 {
     static char path[GP_PATH_SIZE];
     *ret = given_or_env(NULL, "GPULSE_CUDA");
-    gp_app_prepare(); /* it is told the machine as the driver is */
+    gp_app_prepare(); /* sets the environment from which it learns the machine */
     if (*ret || !gp_app_machine())
         return 0;
     *ret = path;

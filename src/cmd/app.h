@@ -85,11 +85,11 @@ int gp_app_driver_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 /* The libcuda.so.1 to load: the simulated one, the one in GPULSE_CUDA, or NULL: search for it. */
 int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 
-/* Appends "gpulse VERSION" and a newline. */
 /* Whether --columns has the value "help", which prints the columns. */
 bool gp_app_wants_columns(const char *columns);
 int gp_app_print_columns(struct gp_err *err) GP_MUST_CHECK;
 
+/* Appends "gpulse VERSION" and a newline. */
 void gp_app_add_version(struct gp_strbuf *sb);
 
 /* Prints the version, the build, the libraries and the driver. Calls no driver, as it may hang. */

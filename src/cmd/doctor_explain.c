@@ -13,7 +13,6 @@
 #include "jobs/failure.h"
 #include "out/json.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>

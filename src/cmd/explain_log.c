@@ -20,9 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536, EXIT_UNKNOWN = 1 };
-
-enum { KNOWN_MAX = 512 };
+enum { CHUNK = 65536, EXIT_UNKNOWN = 1, KNOWN_MAX = 512 };
 
 /* An error that gpulse doctor knows, each once in a log. */
 struct known {
@@ -110,11 +108,16 @@ static bool is_same(const struct gp_incident *a, const struct gp_incident *b)
            strncmp(words_of(a), words_of(b), words) == 0;
 }
 
+/* What gpulse printed itself is an explanation already. */
+static bool is_own(const char *line)
+{
+    return strncmp(line, "gpulse: ", strlen("gpulse: ")) == 0;
+}
+
 static void found(void *context, const struct gp_incident *incident)
 {
     struct explain *e = context;
-    bool is_own = strncmp(incident->line, "gpulse: ", strlen("gpulse: ")) == 0;
-    if (is_own || (incident->failure.class == GP_FAILURE_SOFT && !e->options->all))
+    if (is_own(incident->line) || (incident->failure.class == GP_FAILURE_SOFT && !e->options->all))
         return;
     e->found++;
     if (e->has_last && is_same(&e->last, incident)) {
@@ -148,8 +151,7 @@ static void note_known(struct explain *e, const char *line, const struct gp_expl
     e->known[e->known_count++] = known;
 }
 
-/* Lines about memory are the scan's: it reads what follows them, too. What gpulse printed itself is
- * an explanation already. */
+/* Lines about memory are the scan's: it reads what follows them, too. */
 static void on_line(void *context, const char *line)
 {
     struct explain *e = context;
@@ -157,8 +159,8 @@ static void on_line(void *context, const char *line)
     struct gp_explanation found;
     struct gp_failure failure;
     e->line_number++;
-    bool is_own = strncmp(line, "gpulse: ", strlen("gpulse: ")) == 0;
-    if (!is_own && gp_explain_line(&scratch, line, &found) && !gp_failure_find(line, &failure))
+    if (!is_own(line) && gp_explain_line(&scratch, line, &found) &&
+        !gp_failure_find(line, &failure))
         note_known(e, line, &found);
     gp_arena_fini(&scratch);
 }

@@ -126,11 +126,11 @@ static void add_reservations(struct mem_run *run, const struct gp_device *gpu)
 {
     const struct gp_device *end = &run->snapshot->devices[run->snapshot->device_count];
     for (const struct gp_device *d = gpu; d < end && d->index == gpu->index; d++) {
-        char instance[24] = "";
+        char instance[GP_DEVICE_LABEL_SIZE] = "";
         if (!gp_is_reserved(d))
             continue;
         if (d->is_mig)
-            (void)snprintf(instance, sizeof(instance), "%u:%u", d->index, d->mig_index);
+            gp_device_label(d, instance);
         gp_strbuf_addf(&run->sb, "%5s  ", instance);
         gp_reservation_add(&run->sb, d, JOB_COLUMNS);
         gp_strbuf_addc(&run->sb, '\n');

@@ -261,10 +261,9 @@ static void add_fit(struct gp_strbuf *sb, const struct gp_device *device, const 
 static void add_place(struct gp_strbuf *sb, const struct gp_device *device, size_t width,
                       const struct gp_estimate *e)
 {
-    char label[32];
+    char label[GP_DEVICE_LABEL_SIZE];
     const struct place p = place_on(device, e);
-    (void)snprintf(label, sizeof(label), device->is_mig ? "%u:%u" : "%u", device->index,
-                   device->mig_index);
+    gp_device_label(device, label);
     gp_strbuf_addf(sb, "%5s  ", label);
     gp_utf8_add_padded(sb, gp_device_text(device, GP_NAME, "?"), width, false);
     add_gib(sb, p.room);

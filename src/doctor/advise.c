@@ -262,25 +262,32 @@ static const char *driver_question(struct gp_exam *exam, const struct gp_client 
     return words;
 }
 
-/* Nothing works: why the newest does not, and what would with another driver. */
-static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
-                           const struct gp_client *client)
+/* Why no build works: the one that would with another driver, or else the newest. Returns whether
+ * another driver helps. */
+static bool explain_misfit(struct gp_exam *exam, enum gp_framework framework,
+                           const struct gp_client *client, struct gp_build *ret)
 {
     struct gp_target target = target_of(client), any = target;
-    struct gp_build build;
     unsigned capability;
     char words[256];
     any.driver = "";
+    bool is_driver = gp_build_best(framework, &any, ret);
+    if (!is_driver)
+        (void)gp_build_newest(framework, client->version, ret);
+    struct gp_judgement j = gp_build_judge(ret, &target, &capability);
+    gp_judgement_words(&j, capability, words, sizeof(words));
+    gp_exam_why(exam, "%s %s.", build_words(exam, ret), words);
+    return is_driver;
+}
+
+static void advise_nothing(struct gp_exam *exam, enum gp_framework framework,
+                           const struct gp_client *client)
+{
+    struct gp_build build;
     gp_exam_report(exam, GP_VERDICT_WARN, "no known version of %s works with %s and %s",
                    gp_framework_name(framework), gpu_words(exam, client),
                    driver_words(exam, client));
-    bool is_driver = client->driver[0] && gp_build_best(framework, &any, &build);
-    if (!is_driver)
-        (void)gp_build_newest(framework, NULL, &build);
-    struct gp_judgement j = gp_build_judge(&build, &target, &capability);
-    gp_judgement_words(&j, capability, words, sizeof(words));
-    gp_exam_why(exam, "%s %s.", build_words(exam, &build), words);
-    if (is_driver)
+    if (explain_misfit(exam, framework, client, &build))
         gp_exam_command(exam, "find the right driver", "%s", driver_question(exam, client));
 }
 
@@ -356,16 +363,9 @@ static void advise_without_gpu(struct gp_exam *exam, enum gp_framework framework
 static void explain_no(struct gp_exam *exam, const struct gp_build *build,
                        const struct gp_client *client)
 {
-    struct gp_target target = target_of(client), any = target;
+    struct gp_target target = target_of(client);
     struct gp_build other;
-    unsigned capability;
-    char words[256];
-    any.driver = "";
-    bool is_driver = gp_build_best(build->framework, &any, &other);
-    struct gp_judgement j = gp_build_judge(is_driver ? &other : build, &target, &capability);
-    gp_judgement_words(&j, capability, words, sizeof(words));
-    gp_exam_why(exam, "%s %s.", build_words(exam, is_driver ? &other : build), words);
-    if (is_driver) {
+    if (explain_misfit(exam, build->framework, client, &other)) {
         gp_exam_command(exam, "first the driver", "%s", driver_question(exam, client));
         add_commands(exam, &other, client);
     }

@@ -2,6 +2,7 @@
 
 #include "base/shared.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 const char *gp_device_state(enum gp_status status)
@@ -58,6 +59,12 @@ bool gp_device_number_now(const struct gp_device *device, enum gp_metric m, doub
 {
     return device->values[m - GP_DEVICE__FIRST].status == GP_STATUS_OK &&
            gp_device_number(device, m, ret);
+}
+
+void gp_device_label(const struct gp_device *device, char ret[GP_DEVICE_LABEL_SIZE])
+{
+    (void)snprintf(ret, GP_DEVICE_LABEL_SIZE, device->is_mig ? "%u:%u" : "%u", device->index,
+                   device->mig_index);
 }
 
 const char *gp_device_text(const struct gp_device *device, enum gp_metric m, const char *other)

@@ -96,6 +96,10 @@ bool gp_device_number(const struct gp_device *device, enum gp_metric m, double *
 /* Same as gp_device_number(), but false if the value is stale. */
 bool gp_device_number_now(const struct gp_device *device, enum gp_metric m, double *ret);
 
+enum { GP_DEVICE_LABEL_SIZE = 24 };
+/* "1"; "1:0" for a MIG instance. */
+void gp_device_label(const struct gp_device *device, char ret[GP_DEVICE_LABEL_SIZE]);
+
 /* A device value as text; `other` if there is none. */
 const char *gp_device_text(const struct gp_device *device, enum gp_metric m, const char *other);
 

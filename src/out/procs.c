@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COUNT] = {
 #define X(id, word, title, width, rank, grows, left, kind, field, shown, help)                     \
     [GP_PROC_##id##_COLUMN] = {                                                                    \
@@ -84,17 +83,14 @@ static struct gp_amount age_of(const char *start, uint64_t wall_ns)
  * when there is no room. */
 void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device)
 {
-    char text[24];
+    char text[GP_DEVICE_LABEL_SIZE];
     size_t n = strlen(row->gpus);
     if (device->index < GP_PROC_GPUS)
         row->gpu_bits[device->index / 64] |= (uint64_t)1 << device->index % 64;
     if (n == 0)
         row->gpu = device->index;
     bool goes_on = n > 0 && !device->is_mig && device->index == row->run_last + 1;
-    if (device->is_mig)
-        (void)snprintf(text, sizeof(text), "%u:%u", device->index, device->mig_index);
-    else
-        (void)snprintf(text, sizeof(text), "%u", device->index);
+    gp_device_label(device, text);
     if (goes_on && device->index >= row->run_first + 2) {
         n = row->run_at;
         (void)snprintf(text, sizeof(text), "%u-%u", row->run_first, device->index);

@@ -4,7 +4,6 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -51,13 +50,10 @@ json_t *gp_reservation_list(const struct gp_snapshot *snapshot)
     json_t *list = json_array();
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        char gpu[24];
+        char gpu[GP_DEVICE_LABEL_SIZE];
         if (!gp_is_reserved(device))
             continue;
-        if (device->is_mig)
-            (void)snprintf(gpu, sizeof(gpu), "%u:%u", device->index, device->mig_index);
-        else
-            (void)snprintf(gpu, sizeof(gpu), "%u", device->index);
+        gp_device_label(device, gpu);
         json_t *object = json_pack("{s:s}", "gpu", gpu);
         (void)json_object_update_new(object, gp_reservation_object(device));
         (void)json_array_append_new(list, object);

@@ -13,7 +13,7 @@ void gp_reservation_want(struct gp_metric_set *metrics);
 
 bool gp_is_reserved(const struct gp_device *device);
 
-/* Appends "reserved by alice (train)", with at most so many columns of the name; 0: all. */
+/* Appends "reserved by alice (train)", with at most `columns` columns of the name; 0: all. */
 void gp_reservation_add(struct gp_strbuf *sb, const struct gp_device *device, size_t columns);
 
 /* {"user", "name", "since"}, or null if the GPU is not reserved. */

@@ -88,10 +88,12 @@ bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field
     return true;
 }
 
-void gp_proc_user_name(const char *root, uid_t uid, char *ret, size_t size)
+bool gp_proc_user_name(const char *root, uid_t uid, char *ret, size_t size)
 {
-    if (!gp_proc_passwd(root, uid, GP_PROC_PASSWD_NAME, ret, size))
+    bool is_known = gp_proc_passwd(root, uid, GP_PROC_PASSWD_NAME, ret, size);
+    if (!is_known)
         (void)snprintf(ret, size, "%u", (unsigned)uid);
+    return is_known;
 }
 
 /* "pid (comm) state ppid …": comm may contain blanks and parentheses, so the last ')' ends it.

@@ -25,8 +25,8 @@ bool gp_proc_find_ns_pid(const char *status, uint64_t *ret);
 enum gp_proc_passwd_field { GP_PROC_PASSWD_NAME = 0, GP_PROC_PASSWD_HOME = 5 };
 bool gp_proc_passwd(const char *root, uid_t uid, enum gp_proc_passwd_field field, char *ret,
                     size_t size);
-/* The user's name, or the number as text if there is none. */
-void gp_proc_user_name(const char *root, uid_t uid, char *ret, size_t size);
+/* The user's name, not sanitized; false: there is none, and it is the number as text. */
+bool gp_proc_user_name(const char *root, uid_t uid, char *ret, size_t size);
 
 /* The `stat` line of a process. */
 struct gp_proc_stat {

@@ -378,10 +378,7 @@ void gp_leases_leave_out(struct gp_leases *leases, uint64_t id)
 
 bool gp_lease_user(const struct gp_lease *lease, char *ret, size_t size)
 {
-    bool is_known = gp_proc_passwd(simulated, lease->uid, GP_PROC_PASSWD_NAME, ret, size);
-    if (!is_known)
-        (void)snprintf(ret, size, "%u", (unsigned)lease->uid);
-    return is_known;
+    return gp_proc_user_name(simulated, lease->uid, ret, size);
 }
 
 bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid)

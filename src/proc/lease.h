@@ -95,7 +95,7 @@ bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid);
 bool gp_lease_may_overtake(const struct gp_lease *earlier, uint64_t limit_ns, uint64_t now_wall_ns);
 
 /* Whether a waiting job need not check the GPUs: requests that have waited longer, and that it may
- * not overtake, could use so many of its candidates that too few remain. */
+ * not overtake, could use its candidates, and those that remain are too few. */
 bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease,
                         uint64_t now_wall_ns);
 

@@ -86,7 +86,7 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
         (void)snprintf(reader->nobody.name, sizeof(reader->nobody.name), "%u", uid);
         return reader->nobody.name;
     }
-    gp_proc_user_name(reader->root, uid, name, sizeof(name));
+    (void)gp_proc_user_name(reader->root, uid, name, sizeof(name));
     reader->users = grown;
     struct user *user = &grown[reader->user_count++];
     struct gp_strbuf safe = GP_STRBUF_INIT(sizeof(user->name) - 1);

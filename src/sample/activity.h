@@ -19,7 +19,7 @@ struct gp_activity {
     size_t next_count, room;
 };
 
-/* A tick with at most so many processes. GP_ENOMEM. */
+/* Begins a tick with at most `most` processes. GP_ENOMEM. */
 int gp_activity_begin(struct gp_activity *activity, size_t most) GP_MUST_CHECK;
 /* Notes a process. The utilization reported at now_ns covers the time from from_ns on. */
 struct gp_activity_entry gp_activity_see(struct gp_activity *activity, unsigned gpu, uint32_t pid,

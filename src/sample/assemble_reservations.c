@@ -52,11 +52,12 @@ static void fill_device(struct gp_assembler *a, const struct gp_leases *leases,
     struct gp_snapshot *snapshot = a->snapshot;
     struct found found = {.users = GP_STRBUF_INIT(TEXT_BYTES), .names = GP_STRBUF_INIT(TEXT_BYTES)};
     const char *uuid = gp_device_text(device, GP_UUID, "");
-    char since[GP_RFC3339_SIZE];
+    char since[GP_RFC3339_SIZE] = "";
     for (size_t i = 0; i < leases->count; i++)
         if (leases->items[i].state == GP_LEASE_HELD && gp_lease_has_gpu(&leases->items[i], uuid))
             add_lease(&found, &leases->items[i]);
-    gp_clock_rfc3339(found.since_ns, since);
+    if (found.count > 0)
+        gp_clock_rfc3339(found.since_ns, since);
     const char *const texts[] = {found.users.buf, found.names.buf, since};
     for (size_t i = 0; i < GP_ARRAY_LEN(fields); i++) {
         struct gp_value *v = gp_device_value(device->values, fields[i]);
