@@ -121,7 +121,10 @@ def parse_tap(output):
     """Returns (passed, names of failed tests, names of skipped tests, number planned or None)."""
     passed, failures, skipped, planned = 0, [], [], None
     for line in output.splitlines():
-        if match := re.match(r"\s*1\.\.(\d+)\b", line):
+        if match := re.match(r"1\.\.0\s+#\s*skip\S*\s*(.*)", line, re.I):  # all of it is skipped
+            planned = (planned or 0) + 1
+            skipped.append(match.group(1) or "without a reason")
+        elif match := re.match(r"\s*1\.\.(\d+)\b", line):
             planned = (planned or 0) + int(match.group(1))
         elif match := re.match(r"\s*(not )?ok\b\s*(.*)", line):
             if re.search(r"#\s*(todo|skip)\b", line, re.I):

@@ -34,7 +34,7 @@ with_owners() {
 @test "a line per process, those with most memory first" {
     ps
     status_is 0
-    unseen_are 6
+    is_quiet
     line_count 7
     [[ ${lines[0]} =~ ^\ +PID\ +USER\ +GPU\ .*\ COMMAND$ ]]
     [[ ${lines[1]} =~ ^4190001\ .*\ python\ train.py\ --config\ llama-8b.yaml$ ]]
