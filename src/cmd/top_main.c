@@ -302,8 +302,11 @@ static int wait_for_something(struct run *run, struct pollfd fds[FD__COUNT], str
         fds[i].events = POLLIN;
         fds[i].revents = 0;
     }
-    if (ppoll(fds, FD__COUNT, NULL, &run->signals.mask) < 0 && errno != EINTR)
+    if (ppoll(fds, FD__COUNT, NULL, &run->signals.mask) >= 0)
+        return 0;
+    if (errno != EINTR)
         return gp_err_set(err, GP_EIO, "cannot wait for keys: %s", strerror(errno));
+    fds[FD_KEYS].revents = POLLIN; /* a new size of the terminal is a key, too */
     return 0;
 }
 
@@ -330,7 +333,7 @@ static int loop(struct run *run, struct gp_err *err)
         if (r < 0)
             return r;
         obey_shell(run);
-        if (!take_keys(run))
+        if (fds[FD_KEYS].revents && !take_keys(run))
             return 0;
         if (fds[FD_FEED].revents)
             r = take_snapshot(run, err);

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,11 +32,14 @@ struct user {
     char name[256];
 };
 
+enum host_file { HOST_STAT, HOST_LOADAVG, HOST_MEMINFO, HOST_UPTIME, HOST_FILES };
+
 struct gp_proc_reader {
     const char *root;
     int dir; /* /proc below the root: relative names are looked up faster than full paths */
     long ticks_per_s;
     long page_bytes;
+    size_t files_most; /* that this process may have open */
     uint64_t boot_wall_ns;
     struct gp_proc_infos past; /* from the previous tick */
     uint64_t kept_ns;          /* minimum lifetime of texts read in this tick */
@@ -45,9 +47,11 @@ struct gp_proc_reader {
     size_t watched_count;
     bool others_matter;
     size_t tick;
-    bool keeps_files; /* for all processes read in this tick */
+    bool keeps_files; /* for all processes that are due in this tick */
     size_t turns;     /* each unwatched process is read in one of this many ticks; 0: never */
+    int host_fds[HOST_FILES];     /* −1: not open */
     uint64_t cpu_busy, cpu_total; /* of the host in the last call */
+    uint64_t cpu_count, cpu_count_until_ns;
     struct user *users;
     size_t user_count;
     struct user nobody;         /* for users who do not fit into the cache */
@@ -160,6 +164,22 @@ static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info
     info->cpu_pct = seconds > 0.01 ? 100.0 * (double)ticks / ticks_per_s / seconds : 0;
 }
 
+void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count,
+                   bool others_matter)
+{
+    reader->watched = pids;
+    reader->watched_count = count;
+    reader->others_matter = others_matter;
+}
+
+/* Whether it must be read in this tick, even if it is cached. */
+static bool is_due(const struct gp_proc_reader *reader, uint32_t pid)
+{
+    return !reader->watched ||
+           (reader->turns && pid % reader->turns == reader->tick % reader->turns) ||
+           bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), gp_compare_u32);
+}
+
 /* A file that is read in every tick is kept open, which halves the cost of reading. It always
  * refers to the same process: after that has exited, reads fail. Not with a root prefix, where a
  * removed file can still be read. */
@@ -200,8 +220,9 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
 {
     char text[1024];
     struct gp_proc_stat stat;
-    long n = reader->keeps_files ? read_kept(reader, info, text, sizeof(text))
-                                 : read_pid_file(reader, info->pid, "stat", text, sizeof(text));
+    long n = reader->keeps_files && is_due(reader, info->pid)
+                 ? read_kept(reader, info, text, sizeof(text))
+                 : read_pid_file(reader, info->pid, "stat", text, sizeof(text));
     if (n <= 0)
         return;
     info->exists = true;
@@ -393,22 +414,6 @@ static bool is_kept(const struct gp_proc_info *past, unsigned want, uint64_t now
            !(want & ~past->texts->want);
 }
 
-void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count,
-                   bool others_matter)
-{
-    reader->watched = pids;
-    reader->watched_count = count;
-    reader->others_matter = others_matter;
-}
-
-/* Whether it must be read in this tick, even if it is cached. */
-static bool is_due(const struct gp_proc_reader *reader, uint32_t pid)
-{
-    return !reader->watched ||
-           (reader->turns && pid % reader->turns == reader->tick % reader->turns) ||
-           bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), gp_compare_u32);
-}
-
 /* Uses everything known from the previous tick; false if the process must be read. */
 static bool recall(const struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
                    uint64_t now_ns)
@@ -498,15 +503,6 @@ static void find_ancestors(struct gp_proc_reader *reader, unsigned want, struct 
         qsort(all->infos, all->count, sizeof(struct gp_proc_info), compare_infos);
 }
 
-/* From the second tick on, if half of this process's file limit is sufficient. */
-static bool keeps_files(const struct gp_proc_reader *reader, size_t count)
-{
-    struct rlimit limit;
-    return !reader->root && !reader->watched && reader->tick > 1 &&
-           getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-           count + GP_PROC_ANCESTORS_MAX <= limit.rlim_cur / 2;
-}
-
 const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned want,
                                          const uint32_t *pids, size_t count)
 {
@@ -514,7 +510,9 @@ const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned
     reader->kept_ns = (1 + count / CROWD) * KEPT_MS * GP_NS_PER_MS;
     reader->turns = reader->others_matter ? 1 + count / CROWD : 0;
     reader->tick++;
-    reader->keeps_files = keeps_files(reader, count);
+    /* from the second tick on, if half of this process's file limit is sufficient */
+    reader->keeps_files = !reader->root && reader->tick > 1 &&
+                          count + GP_PROC_ANCESTORS_MAX <= reader->files_most / 2;
     size_t room = count + 1 + (want & GP_PROC_ANCESTORS ? GP_PROC_ANCESTORS_MAX : 0);
     struct gp_proc_infos all = {malloc(room * sizeof(*all.infos)), 0};
     for (; all.infos && all.count < count; all.count++) {
@@ -550,35 +548,55 @@ static bool parse_cpu(struct gp_proc_reader *reader, const char *line, double *r
     return true;
 }
 
-/* The first line is the total, followed by one for each online CPU. There may be thousands, so
- * lines are read one by one, and only if their number is requested. */
-static void read_host_cpus(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)
+/* A file about the host, kept open between ticks. Not below a root, where files are replaced. */
+static long read_host_file(struct gp_proc_reader *reader, enum host_file which, char *text,
+                           size_t size)
 {
-    char line[512];
-    int fd = openat(reader->dir, "stat", O_RDONLY | O_CLOEXEC);
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (!file) {
-        if (fd >= 0)
-            (void)close(fd);
-        return;
-    }
-    if ((want & GP_PROC_HOST_CPU) && fgets(line, sizeof(line), file) &&
-        parse_cpu(reader, line, &ret->cpu_pct))
-        ret->known |= GP_PROC_HOST_CPU;
-    while ((want & GP_PROC_HOST_CPU_COUNT) && fgets(line, sizeof(line), file) &&
-           strncmp(line, "cpu", 3) == 0)
-        ret->cpu_count += isdigit((unsigned char)line[3]) != 0;
-    if (ret->cpu_count > 0)
-        ret->known |= GP_PROC_HOST_CPU_COUNT;
-    (void)fclose(file);
+    static const char *const names[HOST_FILES] = {"stat", "loadavg", "meminfo", "uptime"};
+    int *fd = &reader->host_fds[which];
+    if (reader->root)
+        return read_proc(reader, names[which], text, size);
+    if (*fd < 0)
+        *fd = openat(reader->dir, names[which], O_RDONLY | O_CLOEXEC);
+    ssize_t n = *fd >= 0 ? pread(*fd, text, size - 1, 0) : -1;
+    text[n > 0 ? n : 0] = '\0';
+    return n;
 }
 
-static void read_host_memory(const struct gp_proc_reader *reader, struct gp_proc_host *ret)
+static void read_host_cpu(struct gp_proc_reader *reader, struct gp_proc_host *ret)
+{
+    char text[512];
+    if (read_host_file(reader, HOST_STAT, text, sizeof(text)) > 0 &&
+        parse_cpu(reader, text, &ret->cpu_pct))
+        ret->known |= GP_PROC_HOST_CPU;
+}
+
+/* After the first line, the total, follows one for each online CPU. There may be thousands, so
+ * their number is kept for a while. */
+static void count_host_cpus(struct gp_proc_reader *reader)
+{
+    char line[512];
+    uint64_t now_ns = gp_clock_mono_ns();
+    if (reader->cpu_count > 0 && now_ns < reader->cpu_count_until_ns)
+        return;
+    reader->cpu_count = 0;
+    reader->cpu_count_until_ns = now_ns + KEPT_MS * GP_NS_PER_MS;
+    int fd = openat(reader->dir, "stat", O_RDONLY | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file && fd >= 0)
+        (void)close(fd);
+    while (file && fgets(line, sizeof(line), file) && strncmp(line, "cpu", 3) == 0)
+        reader->cpu_count += isdigit((unsigned char)line[3]) != 0;
+    if (file)
+        (void)fclose(file);
+}
+
+static void read_host_memory(struct gp_proc_reader *reader, struct gp_proc_host *ret)
 {
     char text[4096];
     uint64_t total;
     uint64_t free;
-    if (read_proc(reader, "meminfo", text, sizeof(text)) <= 0)
+    if (read_host_file(reader, HOST_MEMINFO, text, sizeof(text)) <= 0)
         return;
     if (gp_proc_find_number(text, "MemTotal:", &total) &&
         gp_proc_find_number(text, "MemAvailable:", &free)) {
@@ -607,14 +625,21 @@ void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_p
 {
     char text[128];
     *ret = (struct gp_proc_host){0};
-    if (want & (GP_PROC_HOST_CPU | GP_PROC_HOST_CPU_COUNT))
-        read_host_cpus(reader, want, ret);
-    if ((want & GP_PROC_HOST_LOAD) && read_proc(reader, "loadavg", text, sizeof(text)) > 0 &&
+    if (want & GP_PROC_HOST_CPU)
+        read_host_cpu(reader, ret);
+    if (want & GP_PROC_HOST_CPU_COUNT) {
+        count_host_cpus(reader);
+        ret->cpu_count = reader->cpu_count;
+        ret->known |= reader->cpu_count > 0 ? GP_PROC_HOST_CPU_COUNT : 0;
+    }
+    if ((want & GP_PROC_HOST_LOAD) &&
+        read_host_file(reader, HOST_LOADAVG, text, sizeof(text)) > 0 &&
         sscanf(text, "%lf", &ret->load_1m) == 1)
         ret->known |= GP_PROC_HOST_LOAD;
     if (want & (GP_PROC_HOST_MEMORY | GP_PROC_HOST_SWAP))
         read_host_memory(reader, ret);
-    if ((want & GP_PROC_HOST_UPTIME) && read_proc(reader, "uptime", text, sizeof(text)) > 0 &&
+    if ((want & GP_PROC_HOST_UPTIME) &&
+        read_host_file(reader, HOST_UPTIME, text, sizeof(text)) > 0 &&
         gp_proc_find_number(text, "", &ret->uptime_s))
         ret->known |= GP_PROC_HOST_UPTIME;
 }
@@ -626,10 +651,13 @@ struct gp_proc_reader *gp_proc_reader_new(const char *root)
     if (!reader)
         return NULL;
     reader->root = root;
+    for (int i = 0; i < HOST_FILES; i++)
+        reader->host_fds[i] = -1;
     reader->dir =
         gp_io_path(path, root, "/proc") ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     reader->ticks_per_s = sysconf(_SC_CLK_TCK);
     reader->page_bytes = sysconf(_SC_PAGESIZE);
+    reader->files_most = (size_t)sysconf(_SC_OPEN_MAX);
     reader->boot_wall_ns = gp_proc_boot_wall_ns(reader->dir, !root);
     return reader;
 }
@@ -640,6 +668,9 @@ void gp_proc_reader_free(struct gp_proc_reader *reader)
         return;
     if (reader->dir >= 0)
         (void)close(reader->dir);
+    for (int i = 0; i < HOST_FILES; i++)
+        if (reader->host_fds[i] >= 0)
+            (void)close(reader->host_fds[i]);
     forget(&reader->past);
     gp_proc_names_clear(&reader->names);
     free(reader->users);

@@ -110,7 +110,9 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     if (want->ancestors)
         a->proc_want |= FOR_ANCESTORS;
     choose_columns(a);
-    a->root = root;
+    gp_shared_state_init(&a->shared, root);
+    a->shared.wants_leases = gp_wants_reservations(&want->metrics) && !want->host_only;
+    a->shared.wants_suspended = gp_metric_set_has(&want->metrics, GP_PROCESS_SUSPENDED);
     a->proc = gp_proc_reader_new(root);
     return a->proc ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
@@ -172,7 +174,7 @@ void gp_assembler_fini(struct gp_assembler *a)
 {
     drop_taken(a);
     gp_snapshot_free(a->snapshot);
-    gp_suspended_fini(&a->suspended);
+    gp_shared_state_fini(&a->shared);
     gp_activity_fini(&a->activity);
     gp_proc_reader_free(a->proc);
     gp_arena_fini(&a->driver_texts);
@@ -220,6 +222,12 @@ static bool copy_driver_host(struct gp_assembler *a, struct gp_snapshot *snapsho
     return true;
 }
 
+int gp_assembler_prepare(struct gp_assembler *a, struct gp_err *err)
+{
+    int r = gp_shared_state_update(&a->shared);
+    return r < 0 ? gp_err_set(err, r, "out of memory") : 0;
+}
+
 int gp_assembler_start(struct gp_assembler *a, size_t slots, unsigned gpu_count, struct gp_err *err)
 {
     drop_taken(a);
@@ -228,10 +236,6 @@ int gp_assembler_start(struct gp_assembler *a, size_t slots, unsigned gpu_count,
     a->snapshot = calloc(1, sizeof(*a->snapshot));
     a->taken = calloc(slots, sizeof(*a->taken));
     if (!a->snapshot || !a->taken || !copy_driver_host(a, a->snapshot))
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    gp_suspended_fini(&a->suspended);
-    if (gp_metric_set_has(&a->want.metrics, GP_PROCESS_SUSPENDED) &&
-        gp_suspended_read(a->root, &a->suspended) < 0)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     a->snapshot->columns = a->columns;
     a->snapshot->mono_ns = gp_clock_mono_ns();
@@ -256,7 +260,7 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
         t->refused = slot->latest->refused;
         text = slot->latest->status_text;
     }
-    if (a->suspended.count > 0)
+    if (a->shared.suspended.count > 0)
         t->uuid = gp_arena_strdup(&a->snapshot->arena, slot->uuid);
     /* It may quote a path or a system message. */
     struct gp_strbuf safe = GP_STRBUF_INIT(4096);
@@ -676,7 +680,7 @@ int gp_assembler_finish(struct gp_assembler *a, struct gp_snapshot **ret, struct
 {
     int r = build_devices(a);
     if (r == 0)
-        r = gp_assemble_reservations(a);
+        gp_assemble_reservations(a);
     if (r == 0 && a->internal.processes)
         r = gp_assemble_processes(a);
     for (size_t i = 0; r == 0 && wants_memory_account(a) && i < a->snapshot->device_count; i++)

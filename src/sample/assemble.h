@@ -6,8 +6,8 @@
 #include "model/metric.h"
 #include "model/reading.h"
 #include "model/snapshot.h"
-#include "proc/suspended.h"
 #include "sample/activity.h"
+#include "sample/shared_state.h"
 #include "source/source.h"
 
 struct gp_err;
@@ -31,8 +31,7 @@ struct gp_assembler {
     uint32_t more_lists;     /* in addition to want.lists */
     struct gp_process_columns columns;
     struct gp_proc_reader *proc;
-    const char *root;
-    struct gp_suspended_list suspended; /* in this tick */
+    struct gp_shared_state shared; /* in this tick */
     struct gp_activity activity;
     struct gp_arena driver_texts;
     struct gp_value driver_host[GP_HOST__COUNT];
@@ -67,6 +66,9 @@ bool gp_snapshot_has_work(const struct gp_snapshot *snapshot);
 
 /* What the source has to deliver. */
 const struct gp_want *gp_assembler_want(const struct gp_assembler *a);
+
+/* Reads what users share. To be called before gp_assembler_start(), without the sampler's lock. */
+int gp_assembler_prepare(struct gp_assembler *a, struct gp_err *err) GP_MUST_CHECK;
 
 /* Copies the host metrics that come from the driver. This and the next two require the sampler's
  * lock. */

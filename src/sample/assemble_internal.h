@@ -26,10 +26,9 @@ const struct gp_reading *gp_taken_shown(const struct gp_taken *t);
 /* The data for the GPU of a row. */
 const struct gp_taken *gp_taken_of(const struct gp_assembler *a, const struct gp_device *device);
 
-/* In assemble_reservations.c: fills the reservation fields of all devices, if one is wanted; only
- * then are the leases read. Fails with GP_ENOMEM. */
+/* In assemble_reservations.c: fills the reservation fields of all devices, if one is wanted. */
 bool gp_wants_reservations(const struct gp_metric_set *metrics);
-int gp_assemble_reservations(struct gp_assembler *a) GP_MUST_CHECK;
+void gp_assemble_reservations(struct gp_assembler *a);
 
 /* In assemble_processes.c. Fails with GP_ENOMEM. */
 bool gp_wants_activity(const struct gp_metric_set *metrics);

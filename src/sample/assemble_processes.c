@@ -331,8 +331,8 @@ static size_t count_processes(const struct gp_assembler *a)
         const struct gp_reading *shown = gp_taken_shown(&a->taken[i]);
         count += shown ? shown->process_count : 0;
     }
-    for (size_t i = 0; i < a->suspended.count; i++)
-        count += a->suspended.items[i].gpu_count;
+    for (size_t i = 0; i < a->shared.suspended.count; i++)
+        count += a->shared.suspended.items[i].gpu_count;
     return count;
 }
 
@@ -350,8 +350,8 @@ static void list_suspended(struct gp_assembler *a, const struct gp_taken *t, uin
                            struct listed *listed)
 {
     struct gp_snapshot *snapshot = a->snapshot;
-    for (size_t i = 0; t->uuid && i < a->suspended.count; i++) {
-        const struct gp_suspended *s = &a->suspended.items[i];
+    for (size_t i = 0; t->uuid && i < a->shared.suspended.count; i++) {
+        const struct gp_suspended *s = &a->shared.suspended.items[i];
         for (size_t g = 0; g < s->gpu_count; g++) {
             if (strcmp(s->gpus[g].uuid, t->uuid) != 0 || is_listed(gp_taken_shown(t), s->pid))
                 continue;

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "proc/lease.h"
 #include "sample/assemble.h"
 
 #include <string.h>
@@ -44,11 +43,11 @@ static void add_lease(struct found *found, const struct gp_lease *lease)
     found->count++;
 }
 
-static void fill_device(struct gp_assembler *a, const struct gp_leases *leases,
-                        struct gp_device *device)
+static void fill_device(struct gp_assembler *a, struct gp_device *device)
 {
     static const char none[] = "not reserved";
     static const char nameless[] = "the UUID of the GPU is unknown";
+    const struct gp_leases *leases = &a->shared.leases;
     struct gp_snapshot *snapshot = a->snapshot;
     struct found found = {.users = GP_STRBUF_INIT(TEXT_BYTES), .names = GP_STRBUF_INIT(TEXT_BYTES)};
     const char *uuid = gp_device_text(device, GP_UUID, "");
@@ -75,16 +74,8 @@ static void fill_device(struct gp_assembler *a, const struct gp_leases *leases,
     gp_strbuf_fini(&found.names);
 }
 
-int gp_assemble_reservations(struct gp_assembler *a)
+void gp_assemble_reservations(struct gp_assembler *a)
 {
-    struct gp_leases leases;
-    if (!gp_wants_reservations(&a->want.metrics) || a->snapshot->device_count == 0)
-        return 0;
-    int r = gp_leases_read_settled(&leases, NULL);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < a->snapshot->device_count; i++)
-        fill_device(a, &leases, &a->snapshot->devices[i]);
-    gp_leases_fini(&leases);
-    return 0;
+    for (size_t i = 0; a->shared.wants_leases && i < a->snapshot->device_count; i++)
+        fill_device(a, &a->snapshot->devices[i]);
 }

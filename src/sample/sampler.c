@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-    PATIENCE_US = 1000, /* the pool grows if reads take longer than this */
+    PATIENCE_US = 1000, /* the pool grows if reads take longer than this, */
+    SOON_US = 10000,    /* unless at their pace all will be done within this */
     QUICK_LOOKS = 5,    /* after a quick tick, the next one lasts at most this many first looks */
     REINIT_FIRST_S = 1,
     REINIT_LAST_S = 60,
@@ -418,21 +419,38 @@ static bool await_session(struct gp_sampler *s)
     return s->session_state == TASK_IDLE || s->ahead;
 }
 
+/* How long the remaining reads will take at the pace of those that are done; UINT64_MAX if none
+ * is. */
+static uint64_t remaining_ns(const struct gp_sampler *s, unsigned asked, uint64_t elapsed_ns)
+{
+    unsigned done = asked - s->awaited;
+    return done > 0 ? elapsed_ns / done * s->awaited : UINT64_MAX;
+}
+
 /* Waits until the reads are done or the deadline has passed; requires the lock. A tick starts with
  * one thread: if the driver is quick, that thread reads all GPUs in less time than others need to
- * start. While the reads are unfinished, the number of threads doubles, up to one per GPU. */
+ * start. While it is not, the number of threads doubles, up to one per GPU. */
 static void await_reads(struct gp_sampler *s, uint64_t end_ns)
 {
+    const uint64_t begin_ns = gp_clock_mono_ns();
+    const unsigned asked = s->awaited;
+    uint64_t patience_ns = PATIENCE_US * 1000;
     unsigned employed = 1;
     while (s->awaited > 0) {
         uint64_t now_ns = gp_clock_mono_ns();
         if (now_ns >= end_ns)
             break;
         uint64_t until_ns = end_ns;
-        if (s->queued > 0 && now_ns + PATIENCE_US * 1000 < end_ns)
-            until_ns = now_ns + PATIENCE_US * 1000;
+        if (s->queued > 0 && now_ns + patience_ns < end_ns)
+            until_ns = now_ns + patience_ns;
         if (wait_until(s, until_ns) || s->queued == 0)
             continue;
+        uint64_t rest_ns = remaining_ns(s, asked, gp_clock_mono_ns() - begin_ns);
+        if (rest_ns <= SOON_US * 1000) {
+            patience_ns = rest_ns > PATIENCE_US * 1000 ? rest_ns : PATIENCE_US * 1000;
+            continue;
+        }
+        patience_ns = PATIENCE_US * 1000;
         unsigned more = employed < s->queued ? employed : s->queued;
         (void)employ(s, more);
         employed += more;
@@ -579,13 +597,17 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
         begin_tick(s);
     s->ahead = false;
     bool asks = s->awaited > 0;
+    (void)pthread_mutex_unlock(&s->lock);
+    int r = gp_assembler_prepare(&s->assembler, err); /* meanwhile, the pool reads the GPUs */
+    (void)pthread_mutex_lock(&s->lock);
     await_reads(s, looks ? begin_ns + s->config.first_look_ns : deadline_ns(s));
     s->looked = looks && s->awaited > 0;
     s->is_quick =
         asks && s->awaited == 0 && gp_clock_mono_ns() - begin_ns < s->config.first_look_ns;
     if (!s->looked)
         give_up_reads(s);
-    int r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);
+    if (r == 0)
+        r = gp_assembler_start(&s->assembler, s->task_count, s->gpu_count, err);
     for (unsigned i = 0; r == 0 && i < s->task_count; i++) {
         struct task *t = s->tasks[i];
         settle_choice(s, t);

@@ -36,7 +36,8 @@ struct offer {
 
 struct gp_waiter {
     struct gp_source *source;
-    int fd;
+    int fd;    /* readable while there are events */
+    bool told; /* it has been made readable */
     gp_call_name call;
     pthread_mutex_t lock;
     pthread_cond_t wake;   /* there is work */
@@ -65,8 +66,9 @@ struct gp_waiter {
 
 /* ---- waiter thread ---- */
 
-static void notify(const struct gp_waiter *w)
+static void notify(struct gp_waiter *w)
 {
+    w->told = true;
     const uint64_t one = 1;
     /* This only fails if the counter is at its maximum, and then the descriptor is readable
      * anyway. */
@@ -399,7 +401,9 @@ size_t gp_waiter_take(struct gp_waiter *w, struct gp_source_event *out, size_t c
     size_t n = 0;
     (void)pthread_mutex_lock(&w->lock);
     /* Remaining events keep the descriptor readable. */
-    if (w->count <= capacity && read(w->fd, &ignored, sizeof(ignored)) < 0)
+    bool emptied = w->told && w->count <= capacity;
+    w->told = w->told && !emptied;
+    if (emptied && read(w->fd, &ignored, sizeof(ignored)) < 0)
         ignored = 0;
     for (; n < capacity && w->count > 0; n++) {
         out[n] = w->queue[w->first];

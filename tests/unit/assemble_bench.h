@@ -200,6 +200,7 @@ static inline struct gp_mig_reading *add_instances(struct gp_reading *reading, s
 
 static inline void open_tick(size_t slots)
 {
+    assert_int_equal(gp_assembler_prepare(&bench.a, &bench.err), 0);
     assert_int_equal(gp_assembler_start(&bench.a, slots, (unsigned)slots, &bench.err), 0);
 }
 

@@ -778,7 +778,9 @@ static void a_tick_without_memory(void **state)
     for (long n = 0; n < 200 && !whole; n++) {
         bench.err = (struct gp_err){0};
         alloc_fail_at(n);
-        int r = gp_assembler_start(&bench.a, 1, 1, &bench.err);
+        int r = gp_assembler_prepare(&bench.a, &bench.err);
+        if (r == 0)
+            r = gp_assembler_start(&bench.a, 1, 1, &bench.err);
         if (r == 0) {
             take(0, GP_STATUS_OK, "");
             r = close_tick();

@@ -1,0 +1,58 @@
+#include "sample/shared_state.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/statedir.h"
+
+#include <unistd.h>
+
+/* Not every change causes a notification: the kernel drops them when there are too many, and a
+ * place can be made after the others. */
+enum { KEPT_S = 8 };
+
+void gp_shared_state_init(struct gp_shared_state *state, const char *root)
+{
+    *state = (struct gp_shared_state){.root = root, .watch = -1};
+}
+
+static void forget(struct gp_shared_state *state)
+{
+    gp_leases_fini(&state->leases);
+    gp_suspended_fini(&state->suspended);
+}
+
+/* Whether what was read may be out of date. The folders below a root are written by a simulation or
+ * a test, and are not watched. No folder changes when a suspended process ends. */
+static bool is_due(const struct gp_shared_state *state, uint64_t now_ns)
+{
+    return state->root || state->suspended.count > 0 || state->watch < 0 ||
+           gp_statedirs_changed(state->watch) || now_ns - state->read_ns >= KEPT_S * GP_NS_PER_S;
+}
+
+int gp_shared_state_update(struct gp_shared_state *state)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    int r = 0;
+    if (!state->wants_leases && !state->wants_suspended)
+        return 0;
+    if (!is_due(state, now_ns))
+        return 0;
+    /* before reading, so that no change is missed */
+    if (state->read_ns > 0 && !state->root)
+        gp_statedirs_watch(NULL, &state->watch);
+    forget(state);
+    if (state->wants_leases)
+        r = gp_leases_read_settled(&state->leases, NULL);
+    if (r == 0 && state->wants_suspended)
+        r = gp_suspended_read(state->root, &state->suspended);
+    state->read_ns = now_ns;
+    return r;
+}
+
+void gp_shared_state_fini(struct gp_shared_state *state)
+{
+    forget(state);
+    if (state->watch >= 0)
+        (void)close(state->watch);
+    state->watch = -1;
+}
