@@ -21,8 +21,9 @@
 
 enum {
     USERS_MAX = 256, /* cached names; beyond that, digits are shown */
-    KEPT_MS = 8000,  /* command lines are read again after this time, or after twice this… */
-    CROWD = 2048,    /* …per this many processes, which limits the work per tick */
+    KEPT_MS = 8000,  /* command lines are read again after this time, or after twice this; */
+    UNSEEN = 4,      /* after this many times as long if nobody sees them; */
+    CROWD = 2048,    /* longer per this many processes, which limits the work per tick */
     KEPT_GROUPS = 64,
     ENVIRONMENT_BYTES = 1 << 17, /* of an environment; the rest is ignored */
 };
@@ -42,7 +43,7 @@ struct gp_proc_reader {
     size_t files_most; /* that this process may have open */
     uint64_t boot_wall_ns;
     struct gp_proc_infos past; /* from the previous tick */
-    uint64_t kept_ns;          /* minimum lifetime of texts read in this tick */
+    uint64_t kept_ns;          /* minimum lifetime of texts that are seen */
     const uint32_t *watched;   /* NULL: all */
     size_t watched_count;
     bool others_matter;
@@ -397,21 +398,24 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
     }
     struct gp_proc_texts *texts = gather(&scattered);
     gp_arena_fini(&arena);
-    /* Texts of different processes should not expire in the same tick. */
     if (texts != &no_texts) {
         texts->want = want;
-        texts->until_ns =
-            now_ns + reader->kept_ns + info->pid % KEPT_GROUPS * (reader->kept_ns / KEPT_GROUPS);
+        texts->read_ns = now_ns;
     }
     return texts;
 }
 
 /* ---- cached data ---- */
 
-static bool is_kept(const struct gp_proc_info *past, unsigned want, uint64_t now_ns)
+/* Whether its texts need not be read. Those of different processes should not expire in the same
+ * tick. */
+static bool is_kept(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
+                    unsigned want, uint64_t now_ns)
 {
-    return past && past->start_ticks && past->texts->until_ns > now_ns &&
-           !(want & ~past->texts->want);
+    if (!past || !past->start_ticks || (want & ~past->texts->want))
+        return false;
+    uint64_t life_ns = reader->kept_ns + past->pid % KEPT_GROUPS * (reader->kept_ns / KEPT_GROUPS);
+    return now_ns < past->texts->read_ns + (is_due(reader, past->pid) ? 1 : UNSEEN) * life_ns;
 }
 
 /* Uses everything known from the previous tick; false if the process must be read. */
@@ -420,7 +424,7 @@ static bool recall(const struct gp_proc_reader *reader, unsigned want, struct gp
 {
     struct gp_proc_info *past =
         is_due(reader, info->pid) ? NULL : gp_proc_find(&reader->past, info->pid);
-    if (!is_kept(past, want, now_ns))
+    if (!is_kept(reader, past, want, now_ns))
         return false;
     bool is_ancestor = info->is_ancestor;
     *info = *past;
@@ -460,7 +464,8 @@ static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp
         read_stat(reader, info, now_ns);
     const struct gp_proc_info *past = same_past(reader, info);
     info->texts =
-        is_kept(past, want, now_ns) ? hold(past->texts) : read_texts(reader, want, info, now_ns);
+        is_kept(reader, past, want, now_ns) ? hold(past->texts)
+                                            : read_texts(reader, want, info, now_ns);
 }
 
 static int compare_infos(const void *a, const void *b)
@@ -577,7 +582,7 @@ static void count_host_cpus(struct gp_proc_reader *reader)
 {
     char line[512];
     uint64_t now_ns = gp_clock_mono_ns();
-    if (reader->cpu_count > 0 && now_ns < reader->cpu_count_until_ns)
+    if (!reader->root && now_ns < reader->cpu_count_until_ns)
         return;
     reader->cpu_count = 0;
     reader->cpu_count_until_ns = now_ns + KEPT_MS * GP_NS_PER_MS;

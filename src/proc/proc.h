@@ -35,7 +35,7 @@ struct gp_proc_texts {
     const char *start;          /* start_ns as RFC 3339 */
     const char *cwd;            /* working directory; NULL also if it may not be read */
     uint32_t ns_pid;   /* its pid in its own namespace, which differs in a container; 0: unknown */
-    uint64_t until_ns; /* when to read them again */
+    uint64_t read_ns;  /* when they were read */
     char room[];       /* storage of the texts */
 };
 
@@ -73,7 +73,7 @@ void gp_proc_reader_free(struct gp_proc_reader *reader);
 /* Limits the processes that are read in every tick to these (sorted pids, which must stay valid
  * until the next call). If the others matter too (for example because rows are sorted by their
  * values), they are read in turns, 2048 of them per tick. Otherwise, their numbers are stale for
- * some seconds (8 to 16; longer if there are more than 2048 of them) until they are read again, and
+ * some time (32 to 64 s; longer if there are more than 2048 of them) until they are read again, and
  * their container and origin are not read. NULL: read all, the default. */
 void gp_proc_watch(struct gp_proc_reader *reader, const uint32_t *pids, size_t count,
                    bool others_matter);

@@ -51,7 +51,7 @@ int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
 bool gp_sampler_goes_on(struct gp_sampler *sampler);
 
 /* Sets the processes to read from /proc in every tick (sorted pids, which must stay valid until the
- * next call); NULL: all. CPU utilization and memory of the others are STALE for up to 16 s, or
+ * next call); NULL: all. CPU utilization and memory of the others are STALE for up to a minute, or
  * longer if there are more than 2000. */
 void gp_sampler_watch(struct gp_sampler *sampler, const uint32_t *pids, size_t count,
                       bool others_matter);

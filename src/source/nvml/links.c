@@ -28,18 +28,23 @@ static nvmlReturn_t ask_fields(struct nvml_device *device, nvmlDevice_t handle,
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
+static nvmlReturn_t take_count(const nvmlFieldValue_t *field, uint64_t *ret)
+{
+    int64_t number = 0;
+    if (field->nvmlReturn != NVML_SUCCESS)
+        return field->nvmlReturn;
+    if (!nvml_field_number(field, &number) || number < 0)
+        return NVML_ERROR_UNKNOWN;
+    *ret = (uint64_t)number;
+    return NVML_SUCCESS;
+}
+
 static nvmlReturn_t ask_field(struct nvml_device *device, nvmlDevice_t handle, unsigned id,
                               int link, uint64_t *ret)
 {
     nvmlFieldValue_t field = {.fieldId = id, .scopeId = (unsigned)link};
-    int64_t number = 0;
     nvmlReturn_t rc = ask_fields(device, handle, &field, 1);
-    if (rc != NVML_SUCCESS || field.nvmlReturn != NVML_SUCCESS)
-        return rc != NVML_SUCCESS ? rc : field.nvmlReturn;
-    if (!nvml_field_number(&field, &number) || number < 0)
-        return NVML_ERROR_UNKNOWN;
-    *ret = (uint64_t)number;
-    return NVML_SUCCESS;
+    return rc == NVML_SUCCESS ? take_count(&field, ret) : rc;
 }
 
 static bool is_refused(nvmlReturn_t rc)
@@ -458,19 +463,20 @@ nvmlReturn_t nvml_read_link_rates(struct nvml_device *device, const struct reade
                                   struct gp_value *out)
 {
     (void)reader;
-    static const unsigned sums[] = {NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
-                                    NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX};
+    nvmlFieldValue_t sums[] = {
+        {.fieldId = NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, .scopeId = (unsigned)ALL_LINKS},
+        {.fieldId = NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, .scopeId = (unsigned)ALL_LINKS}};
     static const unsigned bytes_of_link[] = {NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES,
                                              NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES};
-    for (size_t i = 0; i < 2; i++) {
+    nvmlReturn_t rc = ask_fields(device, device->handle, sums, 2);
+    for (size_t i = 0; i < 2 && rc == NVML_SUCCESS; i++) {
         uint64_t bytes = 0;
-        nvmlReturn_t rc = ask_field(device, device->handle, sums[i], ALL_LINKS, &bytes);
+        rc = take_count(&sums[i], &bytes);
         bytes *= 1024;
         if (is_refused(rc))
             rc = sum_bytes(device, bytes_of_link[i], &bytes);
-        if (rc != NVML_SUCCESS)
-            return rc;
-        out[i] = *nvml_growth(&device->nvlink_counters[i], bytes, gp_clock_mono_ns());
+        if (rc == NVML_SUCCESS)
+            out[i] = *nvml_growth(&device->nvlink_counters[i], bytes, gp_clock_mono_ns());
     }
-    return NVML_SUCCESS;
+    return rc;
 }
