@@ -30,6 +30,7 @@ enum {
     PLAIN_S = 10,      /* between two samples that a screen reader reads out */
     WATCHED_MAX = 512, /* process rows on a screen */
     FIRST_LOOK_MS = 100,
+    EVENT_WAIT_MS = 2000, /* the program does not wait for it when it ends */
 };
 
 static const struct gp_cmd command = {.name = "top", .usage = "[options]", .options = gp_top_table};
@@ -132,7 +133,8 @@ static int open_sampler(const struct gp_loop *loop, struct gp_sampler **ret, str
 static int open_feed(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx,
-                                 .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS};
+                                 .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS,
+                                 .event_wait_ms = EVENT_WAIT_MS};
     return open_sampler(&loop, ret, err);
 }
 

@@ -16,6 +16,7 @@ enum {
     PATIENCE_US = 1000, /* the pool grows if reads take longer than this, */
     SOON_US = 10000,    /* unless at their pace all will be done within this */
     QUICK_LOOKS = 5,    /* after a quick tick, the next one lasts at most this many first looks */
+    EVENT_WAIT_MS = 500,
     REINIT_FIRST_S = 1,
     REINIT_LAST_S = 60,
 };
@@ -470,14 +471,16 @@ static void give_up_reads(struct gp_sampler *s)
  * while a wait for events hangs. */
 static int request_session(struct gp_sampler *s)
 {
-    /* A wait for events takes its time even if the deadline is short. */
-    uint64_t rest_ns = gp_clock_mono_ns() + GP_WAITER_REST_NS;
     const char *why = is_released(s)
                           ? "gpulse had closed the driver"
                           : "the driver session was reopened to recover a GPU or the driver";
-    if (s->waiter &&
-        !gp_waiter_rest(s->waiter, rest_ns > deadline_ns(s) ? rest_ns : deadline_ns(s), why))
-        return GP_ETIMEOUT;
+    if (s->waiter) {
+        /* A wait for events takes its time even if the deadline is short. */
+        uint64_t rest_ns = gp_clock_mono_ns() + gp_waiter_rest_ns(s->waiter);
+        uint64_t end_ns = deadline_ns(s);
+        if (!gp_waiter_rest(s->waiter, rest_ns > end_ns ? rest_ns : end_ns, why))
+            return GP_ETIMEOUT;
+    }
     s->session_state = TASK_QUEUED;
     if (employ(s, 1) < 0) {
         s->session_state = TASK_IDLE;
@@ -762,7 +765,8 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
         s->less = s->want;
         gp_metric_set_drop(&s->less.metrics, &config->want.more);
         split_identity(s);
-        if (s->want.events && !(s->waiter = gp_waiter_new(config->source)))
+        unsigned wait_ms = config->event_wait_ms ? config->event_wait_ms : EVENT_WAIT_MS;
+        if (s->want.events && !(s->waiter = gp_waiter_new(config->source, wait_ms)))
             r = gp_err_set(err, GP_ENOMEM, "cannot set up waiting for events");
     }
     if (r == 0)

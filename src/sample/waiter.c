@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 500,  /* of one call; closing a session waits for up to this long */
     GATHER_MS = 20, /* same, while devices that existed before have not been registered again … */
     GATHER_S = 2,   /* … which takes at most this long if they respond */
     STUCK_S = 5,    /* a call that takes this much longer is stuck */
@@ -36,6 +35,7 @@ struct offer {
 
 struct gp_waiter {
     struct gp_source *source;
+    unsigned wait_ms;
     int fd;    /* readable while there are events */
     bool told; /* it has been made readable */
     gp_call_name call;
@@ -248,7 +248,7 @@ static unsigned wait_ms(const struct gp_waiter *w)
     for (size_t i = 0; fresh && i < w->offer_count; i++)
         if (w->offers[i].gap_from_ns && !w->offers[i].offered)
             return GATHER_MS;
-    return WAIT_MS;
+    return w->wait_ms;
 }
 
 static void *thread_main(void *ctx)
@@ -276,11 +276,17 @@ static void *thread_main(void *ctx)
 
 /* ---- sampler ---- */
 
-struct gp_waiter *gp_waiter_new(struct gp_source *source)
+uint64_t gp_waiter_rest_ns(const struct gp_waiter *w)
+{
+    return 2 * w->wait_ms * GP_NS_PER_MS;
+}
+
+struct gp_waiter *gp_waiter_new(struct gp_source *source, unsigned wait_ms)
 {
     struct gp_waiter *w = calloc(1, sizeof(*w));
     if (!w)
         return NULL;
+    w->wait_ms = wait_ms;
     w->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (w->fd < 0) {
         free(w);
@@ -443,7 +449,7 @@ static double overdue_s(const struct gp_waiter *w)
 {
     if (!w->calling)
         return 0;
-    return (double)(gp_clock_mono_ns() - w->since_ns) / 1e9 - WAIT_MS / 1e3;
+    return (double)(gp_clock_mono_ns() - w->since_ns) / 1e9 - w->wait_ms / 1e3;
 }
 
 gp_event_kinds gp_waiter_kinds(struct gp_waiter *w, unsigned name)

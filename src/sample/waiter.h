@@ -15,11 +15,13 @@
 
 struct gp_waiter;
 
-/* A working driver returns from a wait within this time. */
-#define GP_WAITER_REST_NS GP_NS_PER_S
+/* wait_ms: how long one call waits for events. Events arrive at once anyway, but the waiter can only
+ * rest between two calls, and each call wakes its thread. NULL without memory, or without a
+ * descriptor for gp_waiter_fd(). */
+struct gp_waiter *gp_waiter_new(struct gp_source *source, unsigned wait_ms) GP_MUST_CHECK;
 
-/* NULL without memory, or without a descriptor for gp_waiter_fd(). */
-struct gp_waiter *gp_waiter_new(struct gp_source *source) GP_MUST_CHECK;
+/* A working driver returns from a call within this time. */
+uint64_t gp_waiter_rest_ns(const struct gp_waiter *w);
 
 /* The session is open: driver calls are allowed from now on. */
 void gp_waiter_begin(struct gp_waiter *w);

@@ -197,6 +197,7 @@ static void absurd_numbers_of_each_unit(void **state)
         GP_POWER_DRAW,      GP_CLOCK_SM,           GP_PCIE_WIDTH};
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
         want(metrics[i]);
+    rig.want.fresh = true; /* the PCIe width, too */
     start();
     check_limit(GP_UTILIZATION_GPU, &rig.fake->utilization.gpu, 100, 101);
     check_limit(GP_UTILIZATION_MEMORY, &rig.fake->utilization.memory, 100, 101);

@@ -24,14 +24,24 @@ static atomic_long failing_read = -1;
 
 ssize_t __real_read(int fd, void *buffer, size_t size);
 ssize_t __wrap_read(int fd, void *buffer, size_t size);
+ssize_t __real_pread64(int fd, void *buffer, size_t size, off_t at);
+ssize_t __wrap_pread64(int fd, void *buffer, size_t size, off_t at);
+
+static bool is_to_fail(void)
+{
+    bool fails = atomic_fetch_add(&reads, 1) == atomic_load(&failing_read);
+    errno = fails ? EIO : errno;
+    return fails;
+}
 
 ssize_t __wrap_read(int fd, void *buffer, size_t size)
 {
-    if (atomic_fetch_add(&reads, 1) == atomic_load(&failing_read)) {
-        errno = EIO;
-        return -1;
-    }
-    return __real_read(fd, buffer, size);
+    return is_to_fail() ? -1 : __real_read(fd, buffer, size);
+}
+
+ssize_t __wrap_pread64(int fd, void *buffer, size_t size, off_t at)
+{
+    return is_to_fail() ? -1 : __real_pread64(fd, buffer, size, at);
 }
 
 /* ---- one run ---- */

@@ -577,7 +577,10 @@ static void only_what_is_watched_is_read_at_every_tick(void **state)
         assert_string_equal(infos[1].texts->command, "hidden");
     }
     uint64_t then_ns = infos[1].as_of_ns;
-    ahead_ns = 17 * GP_NS_PER_S;
+    ahead_ns = 30 * GP_NS_PER_S;
+    infos = gp_proc_read(s.reader, want, pids, 2)->infos;
+    assert_true(infos[1].is_old);
+    ahead_ns = 65 * GP_NS_PER_S;
     infos = gp_proc_read(s.reader, want, pids, 2)->infos;
     assert_false(infos[1].is_old);
     assert_true(infos[1].as_of_ns >= then_ns + ahead_ns);

@@ -117,7 +117,7 @@ static int set_up(void **state)
     set_clock_speed(1);
     (void)pthread_mutex_init(&fake.lock, NULL);
     (void)pthread_cond_init(&fake.changed, NULL);
-    w = gp_waiter_new(&fake.source);
+    w = gp_waiter_new(&fake.source, 500);
     return w ? 0 : -1;
 }
 
@@ -308,7 +308,7 @@ static void the_descriptor_is_its_own(void **state)
     (void)state;
     int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)close(STDIN_FILENO);
-    struct gp_waiter *lowest = gp_waiter_new(&fake.source); /* 0 is as good as any */
+    struct gp_waiter *lowest = gp_waiter_new(&fake.source, 500); /* 0 is as good as any */
     int fd = lowest ? gp_waiter_fd(lowest) : -1;
     gp_waiter_free(lowest);
     bool closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
@@ -616,7 +616,7 @@ static void without_memory_nothing_breaks(void **state)
 {
     (void)state;
     alloc_fail_from(0);
-    assert_null(gp_waiter_new(&fake.source));
+    assert_null(gp_waiter_new(&fake.source, 500));
     gp_waiter_begin(w);
     gp_waiter_offer(w, 0, NULL); /* has no room for the device */
     alloc_fail_from(-1);
