@@ -17,7 +17,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { EXIT_NOTHING_FITS = 1, INDENT = 6, MOST_CARDS = 512 };
+enum { EXIT_NOTHING_FITS = 1, LABEL = 7, MOST_CARDS = 512 };
 
 /* ---- the client ---- */
 
@@ -105,13 +105,6 @@ static int client_of(struct gp_client *ret, const struct gp_doctor_options *o, s
 
 /* ---- text ---- */
 
-static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
-{
-    gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
-    gp_doctor_add_safe(sb, text);
-    gp_strbuf_addc(sb, '\n');
-}
-
 /* `count` equal ones, of which this is the first. */
 static void add_gpus(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu, size_t count)
 {
@@ -165,23 +158,13 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
 
 static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, bool has_sources)
 {
-    gp_doctor_add_safe(sb, finding->summary);
-    gp_strbuf_addc(sb, '\n');
+    gp_doctor_add_prose(sb, finding->summary, 0);
     if (finding->why[0])
-        add_line(sb, "why", finding->why);
-    const char *label = "run";
-    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next, label = "") {
-        gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
-        gp_doctor_add_safe(sb, fix->command ? fix->command : fix->note);
-        if (fix->command && fix->note[0]) {
-            gp_strbuf_adds(sb, "   # ");
-            gp_doctor_add_safe(sb, fix->note);
-        }
-        gp_strbuf_addc(sb, '\n');
-    }
+        gp_doctor_add_labeled(sb, "why", LABEL, finding->why);
+    gp_doctor_add_fixes(sb, finding, "run", LABEL);
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
         if (has_sources || strcmp(e->where, "source") != 0)
-            add_line(sb, e->where, e->text);
+            gp_doctor_add_labeled(sb, e->where, LABEL, e->text);
 }
 
 /* ---- JSON ---- */

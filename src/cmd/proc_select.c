@@ -3,6 +3,7 @@
 #include "cmd/app.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
@@ -168,7 +169,7 @@ int gp_proc_select_show(const struct gp_procs *procs, const enum gp_proc_column 
         .columns = columns,
         .column_count = count,
         .header = true,
-        .room = gp_app_columns(),
+        .room = gp_io_columns(),
     };
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     gp_proc_list_add(&sb, &list, procs);

@@ -7,6 +7,7 @@
 #include "cmd/ps_holders.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "jobs/leak.h"
@@ -370,7 +371,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         .columns = run->columns,
         .csv = strcmp(o->format, "csv") == 0,
         .header = !o->no_header,
-        .room = gp_app_columns(),
+        .room = gp_io_columns(),
         .drops = !o->columns,
     };
     int r = gp_proc_choice_add_words(o->filter, run->filter, sizeof(run->filter), err);

@@ -68,11 +68,7 @@ static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_p
             gp_strbuf_adds(&line, "  ");
             continue;
         }
-        if (list->room > 0)
-            gp_utf8_add_safe(sb, line.buf, line.len, list->room);
-        else
-            gp_strbuf_adds(sb, line.buf);
-        gp_strbuf_addc(sb, '\n');
+        gp_utf8_add_line(sb, line.buf, line.len, list->room);
         gp_strbuf_reset(&line);
     }
     note_error(sb, &line);

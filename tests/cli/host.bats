@@ -58,7 +58,7 @@ every() {
     says '^running +mia +4189103 +0-3 +all +7h[0-9]{2}m +llama-8b$'
     says '^waiting 1 +ray +4189401 +4 of 0-3 +all +90m '
     gpulse --sim h100x8 pick --explain
-    says '^GPU 0: .*reserved by llama-8b \(mia, '
+    says '^GPU 0: .*reserved by llama-8b \(mia\)$'
     gpulse --sim t4 queue
     [ -z "$output" ]
 }
