@@ -151,6 +151,7 @@ int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *
         (void)gp_err_set(err, r, "out of memory");
     if (r == 0)
         r = check_named(select, ret, err);
+    const bool is_unmatched = select->words[0] && ret->count == 0;
     keep_named(select, ret);
     if (select->idle_ns)
         gp_idle_keep(&idle, ret);
@@ -159,6 +160,8 @@ int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *
         gp_app_explain_partial(*ret_snapshot, err);
         r = GP_EPARTIAL;
     }
+    if (r == 0 && is_unmatched)
+        r = gp_proc_choice_report_empty(select->words, *ret_snapshot, err);
     return r;
 }
 

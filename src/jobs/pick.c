@@ -14,7 +14,13 @@
 
 /* Memory in use without a process that makes a GPU count as busy: more than displays and contexts
  * use. */
-enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64, OWNER_SIZE = 100, COMMAND_SIZE = 81, GROUP_MOST = 8 };
+enum {
+    UNLISTED_LEAST = 1 << 30,
+    ANCESTORS_MAX = 64,
+    OWNER_SIZE = 100,
+    COMMAND_SIZE = 81,
+    GROUP_MOST = 8,
+};
 
 /* How close two GPUs are. */
 enum nearness { FAR, SAME_NODE, SAME_SWITCH, LINKED };
