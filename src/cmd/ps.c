@@ -324,6 +324,7 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
     run->list = (struct gp_proc_list){
         .columns = run->columns,
         .csv = strcmp(o->format, "csv") == 0,
+        .marks_bounds = !o->columns,
         .header = !o->no_header,
         .room = gp_io_columns(),
         .drops = !o->columns,
