@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "proc/signal.h"
+#include "tui/screen.h"
 
 #include <poll.h>
 #include <signal.h>
