@@ -330,8 +330,7 @@ static void add_kind(struct events_run *run, int kind, size_t room)
             continue;
         add_title(&title, run, i, room);
         gp_strbuf_addf(&line, " %-*s", title.len > 7 ? (int)title.len : 7,
-                       is_head ? title.buf
-                               : reporter(kinds_of(run, i), (enum gp_event_kind)kind));
+                       is_head ? title.buf : reporter(kinds_of(run, i), (enum gp_event_kind)kind));
         gp_strbuf_fini(&title);
     }
     gp_strbuf_addf(&line, " %s", info ? info->help : "WHAT");

@@ -37,8 +37,8 @@ struct explain {
     struct gp_strbuf sb;  /* text output */
     json_t *list, *other; /* JSON output: failures, and other errors */
     size_t found;
-    struct gp_incident last; /* not printed yet: it may be repeated */
-    bool has_last, has_incidents; /* those in the log are known already */
+    struct gp_incident last;       /* not printed yet: it may be repeated */
+    bool has_last, has_incidents;  /* those in the log are known already */
     uint64_t repeats, repeat_line; /* how often, and the line of the last repetition */
     /* of one log */
     uint64_t line_number;

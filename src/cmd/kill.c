@@ -28,9 +28,8 @@ static const struct gp_opt options[] = {
 static struct {
     const char *number, *name;
     char option[16]; /* ours */
-} signals[] = {{"2", "INT", "--signal=int"},
-               {"15", "TERM", "--signal=term"},
-               {"9", "KILL", "--signal=kill"}};
+} signals[] = {
+    {"2", "INT", "--signal=int"}, {"15", "TERM", "--signal=term"}, {"9", "KILL", "--signal=kill"}};
 
 /* "9", "KILL", "SIGKILL"; NULL: none that gpulse sends. */
 static char *option_of(const char *text)
@@ -50,8 +49,8 @@ static int read_signals(int argc, char **argv, struct gp_err *err)
         bool is_option = strcmp(word, "-s") == 0 || strcmp(word, "--signal") == 0;
         bool is_number = word[0] == '-' && isdigit((unsigned char)word[1]);
         bool is_name = word[0] == '-' && isupper((unsigned char)word[1]);
-        char *option = is_number || is_name                ? option_of(word + 1)
-                       : strncmp(word, "-s", 2) == 0       ? option_of(word + 2)
+        char *option = is_number || is_name                 ? option_of(word + 1)
+                       : strncmp(word, "-s", 2) == 0        ? option_of(word + 2)
                        : strncmp(word, "--signal=", 9) == 0 ? option_of(word + 9)
                                                             : NULL;
         if (is_option && i + 1 < argc && (option = option_of(argv[i + 1])))

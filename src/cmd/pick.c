@@ -138,8 +138,8 @@ static int print(const struct pick_options *o, const struct gp_snapshot *snapsho
 
 /* As many as are free, between --gpus and --at-most. */
 static int decide(const struct pick_options *o, const struct gp_snapshot *snapshot,
-                  struct gp_leases *leases, struct gp_pick_request *request,
-                  struct gp_pick *ret, struct gp_err *err)
+                  struct gp_leases *leases, struct gp_pick_request *request, struct gp_pick *ret,
+                  struct gp_err *err)
 {
     unsigned least = request->count;
     unsigned most = o->at_most > least ? (unsigned)o->at_most : least;

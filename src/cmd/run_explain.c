@@ -91,8 +91,8 @@ static void print_error(const struct gp_watch *watch, const json_t *known)
     struct gp_strbuf shown = GP_STRBUF_INIT(1 << 16);
     gp_utf8_add_safe(&shown, line, strlen(line), SHOWN);
     gp_watch_warn(watch, "it failed after this message: %s", shown.buf ? shown.buf : "");
-    gp_strbuf_addf(&sb, "    %s: %s\n      -> %s", text_of(known, "title"),
-                   text_of(known, "words"), text_of(known, "advice"));
+    gp_strbuf_addf(&sb, "    %s: %s\n      -> %s", text_of(known, "title"), text_of(known, "words"),
+                   text_of(known, "advice"));
     add_command(&sb, watch, known);
     gp_strbuf_addc(&sb, '\n');
     (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
@@ -113,9 +113,8 @@ void gp_run_explain(struct gp_watch *watch, const struct gp_tail *tail)
 {
     /* the first line may have lost its beginning */
     const char *end = tail->bytes + tail->size;
-    const char *text = tail->size == sizeof(tail->bytes)
-                           ? memchr(tail->bytes, '\n', tail->size)
-                           : tail->bytes;
+    const char *text =
+        tail->size == sizeof(tail->bytes) ? memchr(tail->bytes, '\n', tail->size) : tail->bytes;
     json_t *document = text && text < end ? ask(text, (size_t)(end - text)) : NULL;
     const json_t *list = json_object_get(document, "known");
     const json_t *known = first_error(list);

@@ -252,10 +252,9 @@ static void tell(struct gp_exam *exam, const struct story *story)
     bool is_doubtful = strcmp(e.fault, "application") == 0 && is_hardware_in_doubt(exam, k);
     if (is_past || (is_doubtful && verdict < GP_VERDICT_WARN))
         verdict = GP_VERDICT_WARN;
-    gp_exam_report(exam, verdict, "%s%s%s%s: %s", e.title, e.details[0] ? " of " : "",
-                   details_of(exam, k, &e),
-                   story->times > 1 ? gp_exam_text(exam, ", the last of %llu", story->times) : "",
-                   e.words);
+    gp_exam_report(
+        exam, verdict, "%s%s%s%s: %s", e.title, e.details[0] ? " of " : "", details_of(exam, k, &e),
+        story->times > 1 ? gp_exam_text(exam, ", the last of %llu", story->times) : "", e.words);
     if (story->bursts > 1)
         add_line(exam, story->first);
     add_line(exam, worst);

@@ -84,7 +84,7 @@ struct gp_pick_unit {
     enum gp_pick_obstacle obstacle;
     char why[240];                /* "" if it fits */
     const struct gp_lease *lease; /* which is the obstacle; NULL: it is another one */
-    double free;   /* bytes that nobody has reserved */
+    double free;                  /* bytes that nobody has reserved */
     double load, celsius;
     size_t processes;
     int preferred; /* whether it drives a display; 0 or 1 */

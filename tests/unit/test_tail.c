@@ -19,8 +19,8 @@ static void feed_in_pieces(size_t piece)
 
 static void the_last_bytes_remain(void **state)
 {
-    static const size_t pieces[] = {1000, 4096, GP_TAIL_BYTES - 1, GP_TAIL_BYTES,
-                                    GP_TAIL_BYTES + 1, 3 * GP_TAIL_BYTES};
+    static const size_t pieces[] = {
+        1000, 4096, GP_TAIL_BYTES - 1, GP_TAIL_BYTES, GP_TAIL_BYTES + 1, 3 * GP_TAIL_BYTES};
     (void)state;
     for (size_t i = 0; i < sizeof(stream); i++)
         stream[i] = (char)(i * 7 % 251);

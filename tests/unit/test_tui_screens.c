@@ -695,8 +695,7 @@ static void a_simulated_process_gets_none(void **state)
     assert_non_null(mkdtemp(root));
     watch(&ui, 1);
     (void)snprintf(proc, sizeof(proc), "%s/proc", root);
-    (void)snprintf(folder, sizeof(folder), "%s/%lld", proc,
-                   (long long)gp_ui_chosen_row(&ui)->pid);
+    (void)snprintf(folder, sizeof(folder), "%s/%lld", proc, (long long)gp_ui_chosen_row(&ui)->pid);
     assert_int_equal(mkdir(proc, 0700) | mkdir(folder, 0700), 0);
     gp_proc_set_simulated(root);
     ui.outside.root = root;
