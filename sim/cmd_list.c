@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MODEL_COLUMNS = 22 /* if space is limited */ };
+
 static int is_machine(const struct dirent *entry)
 {
     size_t len = strlen(entry->d_name);
@@ -22,11 +24,33 @@ static const char *text_of(const struct sim_value *v)
     return v->code == NVML_SUCCESS ? v->text : "-";
 }
 
+/* The driver's version, which is a part of most descriptions, is shown if space is unlimited. */
+static void add_row(struct gp_strbuf *sb, const char *name, const char *gpus, const char *model,
+                    const char *driver, const char *about, size_t room)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    if (room > 0) {
+        static const char maker[] = "NVIDIA ";
+        struct gp_strbuf cut = GP_STRBUF_INIT(256);
+        model += strncmp(model, maker, strlen(maker)) == 0 ? strlen(maker) : 0;
+        gp_utf8_add_safe(&cut, model, strlen(model), MODEL_COLUMNS);
+        gp_strbuf_addf(&line, "%-14s %4s  ", name, gpus);
+        gp_utf8_add_padded(&line, cut.buf ? cut.buf : "", MODEL_COLUMNS, false);
+        gp_strbuf_fini(&cut);
+    } else {
+        gp_strbuf_addf(&line, "%-14s %4s  %-36s %-12s", name, gpus, model, driver);
+    }
+    gp_strbuf_addc(&line, ' ');
+    gp_utf8_add_safe(&line, about, strlen(about), 400);
+    gp_utf8_add_line(sb, line.buf, line.len, room);
+    gp_strbuf_fini(&line);
+}
+
 /* Adds one line. A file that cannot be loaded is reported in its place, and does not hide the
  * others. */
 static void add_line(struct gp_strbuf *sb, const char *dir, const char *file)
 {
-    char path[GP_PATH_SIZE], name[64];
+    char path[GP_PATH_SIZE], name[64], gpus[24];
     struct sim_machine *machine;
     struct gp_err err = {0};
     (void)snprintf(name, sizeof(name), "%.*s", (int)(strlen(file) - 5), file);
@@ -37,12 +61,10 @@ static void add_line(struct gp_strbuf *sb, const char *dir, const char *file)
         gp_strbuf_addf(sb, "%-14s %s\n", name, err.text);
         return;
     }
-    gp_strbuf_addf(sb, "%-14s %4zu  %-36s %-12s ", name, machine->device_count,
-                   text_of(&machine->devices[0].answers[SIM_NAME]),
-                   machine->driver_version ? machine->driver_version : "-");
-    const char *words = machine->about ? machine->about : machine->source;
-    gp_utf8_add_safe(sb, words, strlen(words), 400);
-    gp_strbuf_addc(sb, '\n');
+    (void)snprintf(gpus, sizeof(gpus), "%zu", machine->device_count);
+    add_row(sb, name, gpus, text_of(&machine->devices[0].answers[SIM_NAME]),
+            machine->driver_version ? machine->driver_version : "-",
+            machine->about ? machine->about : machine->source, gp_io_columns());
     sim_machine_free(machine);
 }
 
@@ -65,7 +87,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (count < 0)
         return gp_err_set(err, GP_EIO, "cannot read '%s': %s", dir, strerror(errno));
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_strbuf_addf(&sb, "%-14s %4s  %-36s %-12s %s\n", "NAME", "GPUS", "MODEL", "DRIVER", "ABOUT");
+    add_row(&sb, "NAME", "GPUS", "MODEL", "DRIVER", "ABOUT", gp_io_columns());
     for (int i = 0; i < count; i++) {
         add_line(&sb, dir, entries[i]->d_name);
         free(entries[i]);

@@ -42,7 +42,7 @@ LEFT_OUT = {
 STATUS = {
     "gpulse --sim h100x8 status": 6,  # after the fault: GPU 3 does not answer
     "gpulse --sim h100x8 doctor --only health": 2,  # after the fault: GPU 3 is lost
-    "gpulse kill -i 3 --mine --dry-run": 1,  # no matching process
+    "gpulse kill -i 3 --mine --dry-run": 3,  # no process of this user
     "gpulse doctor --python ~/venv": 1,  # no such environment
 }
 # The job that a command needs while it runs.

@@ -821,6 +821,7 @@ def plain_lines_have_what_the_screen_has():
                   "process 4190001 of mia on GPU 0, type C, GPU memory 71", "python train.py"):
         assert words in text, f"{words}\n{text}"
     ordered = good(gpulse("--sim", "h100x8", "--sim-still", "top", "--plain", "--count", "1", "--sort", "-pid"))
+    assert [line.split()[1] for line in ordered.splitlines() if ", idle" in line] == ["4190006"], ordered
     pids = [line.split()[1] for line in ordered.splitlines() if line.startswith("process ")]
     assert pids == [f"419000{i}" for i in range(6, 0, -1)], ordered
     piped = good(gpulse("--sim", "h100x2", "--sim-still", "top", "--count", "1"))

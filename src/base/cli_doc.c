@@ -3,6 +3,7 @@
 #include "base/cli.h"
 
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -75,47 +76,6 @@ static bool next_paragraph(const char **cursor, struct line *ret)
 
 /* ------------------------------------------------------------------ help */
 
-/* The length of the next word. If it does not fit on a line, it is cut after the last "|" that
- * does. */
-static size_t word_length(const char *text, size_t n, size_t columns)
-{
-    size_t len = 0;
-    size_t cut = 0;
-    while (len < n && text[len] != ' ' && text[len] != '\n') {
-        len++;
-        if (text[len - 1] == '|' && len <= columns)
-            cut = len;
-    }
-    return len > columns && cut > 0 ? cut : len;
-}
-
-/* Appends words wrapped at the page width. The cursor is at column `indent`, where continuation
- * lines start as well. Ends the last line. */
-static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t n, size_t indent)
-{
-    size_t column = indent;
-    for (size_t i = 0; i < n;) {
-        if (text[i] == ' ' || text[i] == '\n') {
-            i++;
-            continue;
-        }
-        size_t len = word_length(text + i, n - i, PAGE_COLUMNS - indent);
-        size_t width = columns_of(text + i, len);
-        if (column > indent && column + 1 + width > PAGE_COLUMNS) {
-            gp_strbuf_addc(sb, '\n');
-            gp_strbuf_fill(sb, ' ', indent);
-            column = indent;
-        } else if (column > indent && text[i - 1] != '|') {
-            gp_strbuf_addc(sb, ' ');
-            column++;
-        }
-        gp_strbuf_add(sb, text + i, len);
-        column += width;
-        i += len;
-    }
-    gp_strbuf_addc(sb, '\n');
-}
-
 static void add_description(struct gp_strbuf *sb, const char *text)
 {
     struct line paragraph;
@@ -124,7 +84,7 @@ static void add_description(struct gp_strbuf *sb, const char *text)
             gp_strbuf_add(sb, paragraph.text, paragraph.len);
             gp_strbuf_addc(sb, '\n');
         } else {
-            add_wrapped(sb, paragraph.text, paragraph.len, 0);
+            gp_utf8_add_wrapped(sb, paragraph.text, paragraph.len, 0, PAGE_COLUMNS);
         }
         gp_strbuf_addc(sb, '\n');
     }
@@ -145,7 +105,7 @@ static void add_row(struct gp_strbuf *sb, struct line label, struct line text, s
         end = 0;
     }
     gp_strbuf_fill(sb, ' ', column - end);
-    add_wrapped(sb, text.text, text.len, column);
+    gp_utf8_add_wrapped(sb, text.text, text.len, column, PAGE_COLUMNS);
 }
 
 static size_t wider(size_t column, size_t label_columns, size_t column_max)
@@ -299,7 +259,7 @@ static void add_head(struct gp_strbuf *sb, const char *before, const char *progr
     size_t start = sb->len;
     gp_strbuf_addf(sb, "%s%s%s%s%s", before, program, cmd ? " " : "", cmd ? cmd->name : "", after);
     if (text && *text)
-        add_wrapped(sb, text, strlen(text), sb->len - start);
+        gp_utf8_add_wrapped(sb, text, strlen(text), sb->len - start, PAGE_COLUMNS);
     else
         gp_strbuf_addc(sb, '\n');
     gp_strbuf_addc(sb, '\n');

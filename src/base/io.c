@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -141,6 +142,17 @@ void gp_io_print_note(const char *program, const char *text)
     gp_strbuf_addc(&sb, '\n');
     (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);
+}
+
+size_t gp_io_columns(void)
+{
+    const char *given = getenv("COLUMNS");
+    struct winsize size = {0};
+    char *end = NULL;
+    unsigned long columns = given ? strtoul(given, &end, 10) : 0;
+    if (columns > 0 && *end == '\0' && columns <= UINT16_MAX)
+        return columns;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],

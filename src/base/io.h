@@ -45,6 +45,10 @@ int gp_io_write_all(int fd, const void *data, size_t len) GP_MUST_CHECK;
 void gp_io_print_error(const char *program, const struct gp_err *err);
 void gp_io_print_note(const char *program, const char *text);
 
+/* Columns for lines on standard output: $COLUMNS if it is a number, otherwise those of the
+ * terminal; 0: no limit. */
+size_t gp_io_columns(void);
+
 /* Finds a companion file of this program (a helper program, the simulated driver, its machines):
  * next to the running executable (in `sub` below it, in a build tree), otherwise in
  * ../libexec/gpulse, otherwise in ../share/gpulse. */

@@ -151,16 +151,21 @@ void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_
     }
 }
 
-size_t gp_utf8_width(const char *s)
+/* Columns of s[0..n). */
+static size_t columns_of(const char *s, size_t n)
 {
-    size_t n = strlen(s);
-    size_t width = 0;
+    size_t columns = 0;
     for (size_t i = 0; i < n;) {
         uint32_t cp;
         i += gp_utf8_decode(s + i, n - i, &cp);
-        width += (size_t)gp_utf8_columns(cp);
+        columns += (size_t)gp_utf8_columns(cp);
     }
-    return width;
+    return columns;
+}
+
+size_t gp_utf8_width(const char *s)
+{
+    return columns_of(s, strlen(s));
 }
 
 void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool cut_left)
@@ -183,6 +188,54 @@ void gp_utf8_add_padded(struct gp_strbuf *sb, const char *s, size_t cols, bool c
     gp_strbuf_adds(sb, s);
     if (width < cols)
         gp_strbuf_fill(sb, ' ', cols - width);
+}
+
+void gp_utf8_add_line(struct gp_strbuf *sb, const char *s, size_t n, size_t columns)
+{
+    gp_utf8_add_safe(sb, s, n, columns > 0 ? columns : SIZE_MAX);
+    gp_strbuf_addc(sb, '\n');
+}
+
+/* The length of the next word. If it does not fit on a line, it is cut after the last "|" that
+ * does. */
+static size_t word_length(const char *text, size_t n, size_t columns)
+{
+    size_t len = 0;
+    size_t cut = 0;
+    while (len < n && text[len] != ' ' && text[len] != '\n') {
+        len++;
+        if (text[len - 1] == '|' && len <= columns)
+            cut = len;
+    }
+    return len > columns && cut > 0 ? cut : len;
+}
+
+void gp_utf8_add_wrapped(struct gp_strbuf *sb, const char *s, size_t n, size_t indent,
+                         size_t columns)
+{
+    size_t column = indent;
+    if (columns == 0)
+        gp_strbuf_add(sb, s, n);
+    for (size_t i = 0; columns > 0 && i < n;) {
+        if (s[i] == ' ' || s[i] == '\n') {
+            i++;
+            continue;
+        }
+        size_t len = word_length(s + i, n - i, columns > indent ? columns - indent : 1);
+        size_t width = columns_of(s + i, len);
+        if (column > indent && column + 1 + width > columns) {
+            gp_strbuf_addc(sb, '\n');
+            gp_strbuf_fill(sb, ' ', indent);
+            column = indent;
+        } else if (column > indent && s[i - 1] != '|') {
+            gp_strbuf_addc(sb, ' ');
+            column++;
+        }
+        gp_strbuf_add(sb, s + i, len);
+        column += width;
+        i += len;
+    }
+    gp_strbuf_addc(sb, '\n');
 }
 
 static bool is_safe(const char *s)

@@ -17,6 +17,15 @@ size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);
  * if the text was cut. */
 void gp_utf8_add_safe(struct gp_strbuf *sb, const char *s, size_t n, size_t max_cols);
 
+/* Appends a line of s[0..n), which is safe, cut to `columns` columns; 0: no limit. */
+void gp_utf8_add_line(struct gp_strbuf *sb, const char *s, size_t n, size_t columns);
+
+/* Appends words of safe text, wrapped at `columns` columns (0: as they are), and ends the last
+ * line. The cursor is at column `indent`, where continuation lines start as well. A word that is
+ * too long is broken after the last "|" that fits. */
+void gp_utf8_add_wrapped(struct gp_strbuf *sb, const char *s, size_t n, size_t indent,
+                         size_t columns);
+
 /* Appends a word quoted for a shell: bare, in single quotes, or as $'…' with escapes if it contains
  * characters that control a terminal. */
 void gp_utf8_add_shell_word(struct gp_strbuf *sb, const char *word);

@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -175,12 +174,6 @@ int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err
     if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
         return gp_err_set(err, GP_EFAIL, "%s", nothing);
     return 0;
-}
-
-size_t gp_app_columns(void)
-{
-    struct winsize size = {0};
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 bool gp_app_wants_color(void)

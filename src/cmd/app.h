@@ -105,9 +105,6 @@ int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err
 /* Whether to use colours on standard output. */
 bool gp_app_wants_color(void);
 
-/* Columns of the terminal on standard output; 0: not a terminal. */
-size_t gp_app_columns(void);
-
 /* Fills err with the missing parts of a partial snapshot, for the message on standard error. */
 void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err);
 

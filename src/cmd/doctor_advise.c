@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "doctor/advise.h"
 #include "doctor/cards.h"
+#include "doctor/gpuset.h"
 #include "model/snapshot.h"
 #include "out/json.h"
 
@@ -17,7 +18,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { EXIT_NOTHING_FITS = 1, INDENT = 6, MOST_CARDS = 512 };
+enum { EXIT_NOTHING_FITS = 1, LABEL = 7, MOST_CARDS = 512 };
 
 /* ---- the client ---- */
 
@@ -105,19 +106,16 @@ static int client_of(struct gp_client *ret, const struct gp_doctor_options *o, s
 
 /* ---- text ---- */
 
-static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
-{
-    gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
-    gp_doctor_add_safe(sb, text);
-    gp_strbuf_addc(sb, '\n');
-}
-
 /* `count` equal ones, of which this is the first. */
-static void add_gpus(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu, size_t count)
+static void add_gpus(struct gp_strbuf *sb, const struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                     size_t count)
 {
     const struct gp_chip *chip = gpu->chip;
+    const struct gp_device *listed = gp_gpuset_device_at(exam, gpu->bus_id);
     if (count > 1)
         gp_strbuf_addf(sb, "%zu GPUs", count);
+    else if (listed)
+        gp_strbuf_addf(sb, "GPU %u", listed->index);
     else
         gp_strbuf_addf(sb, "GPU %s", gpu->bus_id);
     gp_strbuf_adds(sb, ": ");
@@ -130,8 +128,9 @@ static void add_gpus(struct gp_strbuf *sb, const struct gp_pci_gpu *gpu, size_t 
 
 /* The machine that the advice is for. `names`: the GPUs as they were asked for, or NULL. */
 static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
-                     const struct gp_machine *machine, const char *names)
+                     const struct gp_exam *exam, const char *names)
 {
+    const struct gp_machine *machine = &exam->machine;
     unsigned capability;
     bool is_name = names && client->count == 1 && !read_capability(names, &capability);
     const char *cuda = gp_cuda_ceiling(client->driver);
@@ -150,7 +149,7 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
                            machine->gpus[next].vendor == gpu->vendor;)
             next++;
         if (gpu->vendor == GP_PCI_NVIDIA)
-            add_gpus(sb, gpu, next - i);
+            add_gpus(sb, exam, gpu, next - i);
     }
     for (size_t i = 0; !has_files && i < client->count; i++) {
         const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
@@ -165,23 +164,13 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
 
 static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, bool has_sources)
 {
-    gp_doctor_add_safe(sb, finding->summary);
-    gp_strbuf_addc(sb, '\n');
+    gp_doctor_add_prose(sb, finding->summary, 0);
     if (finding->why[0])
-        add_line(sb, "why", finding->why);
-    const char *label = "run";
-    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next, label = "") {
-        gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
-        gp_doctor_add_safe(sb, fix->command ? fix->command : fix->note);
-        if (fix->command && fix->note[0]) {
-            gp_strbuf_adds(sb, "   # ");
-            gp_doctor_add_safe(sb, fix->note);
-        }
-        gp_strbuf_addc(sb, '\n');
-    }
+        gp_doctor_add_labeled(sb, "why", LABEL, finding->why);
+    gp_doctor_add_fixes(sb, finding, "run", LABEL);
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
         if (has_sources || strcmp(e->where, "source") != 0)
-            add_line(sb, e->where, e->text);
+            gp_doctor_add_labeled(sb, e->where, LABEL, e->text);
 }
 
 /* ---- JSON ---- */
@@ -239,7 +228,7 @@ static int advise(const struct gp_doctor_options *o, struct gp_exam *exam, enum 
     if (o->json) {
         add_json(&sb, exam, &client, subject);
     } else {
-        add_head(&sb, &client, &exam->machine, o->gpu);
+        add_head(&sb, &client, exam, o->gpu);
         for (const struct gp_finding *f = exam->findings; f; f = f->next) {
             if (f != exam->findings)
                 gp_strbuf_addc(&sb, '\n');

@@ -18,17 +18,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { EXIT_UNKNOWN = 1, INDENT = 6, MOST = 512, SHOWN = 240 };
+enum { EXIT_UNKNOWN = 1, LABEL = 7, MOST = 512, SHOWN = 240 };
 
 /* ---- one explanation ---- */
 
 static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
 {
-    if (!text[0])
-        return;
-    gp_strbuf_addf(sb, "%*s%-7s", INDENT, "", label);
-    gp_doctor_add_safe(sb, text);
-    gp_strbuf_addc(sb, '\n');
+    if (text[0])
+        gp_doctor_add_labeled(sb, label, LABEL, text);
 }
 
 void gp_doctor_add_line(struct gp_strbuf *sb, const char *line)
@@ -40,19 +37,17 @@ void gp_doctor_add_line(struct gp_strbuf *sb, const char *line)
 void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation *e,
                                bool has_source)
 {
-    gp_doctor_add_safe(sb, e->title);
-    gp_strbuf_adds(sb, ": ");
-    gp_doctor_add_safe(sb, e->words);
-    gp_strbuf_addc(sb, '\n');
+    gp_doctor_add_pair(sb, e->title, e->words, 0);
     add_part(sb, "name", e->name);
     add_part(sb, "detail", e->details);
     add_part(sb, "fault", e->fault);
     add_part(sb, "note", e->note);
     add_part(sb, "action", e->advice);
     if (e->action[0]) {
-        gp_strbuf_addf(sb, "%*s%-7srecommends ", INDENT, "", "NVIDIA");
-        gp_doctor_add_safe(sb, e->action);
-        gp_strbuf_addc(sb, '\n');
+        struct gp_strbuf recommends = GP_STRBUF_INIT(1 << 16);
+        gp_strbuf_addf(&recommends, "recommends %s", e->action);
+        add_part(sb, "NVIDIA", recommends.buf);
+        gp_strbuf_fini(&recommends);
     }
     if (has_source)
         add_part(sb, "source", e->source);

@@ -1,6 +1,7 @@
 #include "cmd/doctor_view.h"
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "doctor/exam.h"
@@ -17,7 +18,7 @@ static const char *const colors[] = {
     [GP_VERDICT_WARN] = "\033[33m", [GP_VERDICT_FAIL] = "\033[1;31m",
 };
 
-enum { INDENT = 6, LABEL = 10 };
+enum { INDENT = 6, LABEL = 10, CHECK = 23 };
 
 void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text)
 {
@@ -26,66 +27,93 @@ void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text)
 
 /* ---- text ---- */
 
-static void add_machine(struct gp_strbuf *sb, const struct gp_exam *exam)
+void gp_doctor_add_prose(struct gp_strbuf *sb, const char *text, size_t indent)
 {
-    const struct gp_machine *m = &exam->machine;
-    gp_doctor_add_safe(sb, m->distro_name[0] ? m->distro_name : "an unknown distribution");
-    if (m->kernel[0]) {
-        gp_strbuf_adds(sb, ", kernel ");
-        gp_doctor_add_safe(sb, m->kernel);
-    }
-    gp_strbuf_addf(sb, ", %s", m->arch);
-    if (m->container)
-        gp_strbuf_addf(sb, ", in a container (%s)", m->container);
-    if (m->driver[0]) {
-        gp_strbuf_adds(sb, ", NVIDIA driver ");
-        gp_doctor_add_safe(sb, m->driver);
-    }
-    if (exam->is_simulated)
-        gp_strbuf_adds(sb, "; simulated driver");
-    gp_strbuf_addc(sb, '\n');
+    struct gp_strbuf safe = GP_STRBUF_INIT(1 << 20);
+    size_t columns = gp_io_columns();
+    gp_doctor_add_safe(&safe, text);
+    bool fits = safe.len == 0 || indent + gp_utf8_width(safe.buf) <= columns;
+    gp_utf8_add_wrapped(sb, safe.buf, safe.len, indent, fits ? 0 : columns);
+    gp_strbuf_fini(&safe);
 }
 
-static void add_line(struct gp_strbuf *sb, const char *label, const char *text)
+void gp_doctor_add_labeled(struct gp_strbuf *sb, const char *label, size_t width, const char *text)
 {
-    gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", LABEL, label);
-    gp_doctor_add_safe(sb, text);
-    gp_strbuf_addc(sb, '\n');
+    gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", (int)width, label);
+    gp_doctor_add_prose(sb, text, INDENT + width);
 }
 
-static void add_fixes(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label)
+/* Each line of a comment begins with "# ", so that it can be pasted into a shell. */
+static void add_comment(struct gp_strbuf *sb, const char *text, const char *label, size_t width,
+                        size_t columns)
 {
-    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next) {
-        gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", LABEL, label);
-        gp_doctor_add_safe(sb, fix->command ? fix->command : fix->note);
-        if (fix->command && fix->note[0]) {
-            gp_strbuf_adds(sb, "   # ");
-            gp_doctor_add_safe(sb, fix->note);
-        }
-        gp_strbuf_addc(sb, '\n');
-        label = "";
+    struct gp_strbuf lines = GP_STRBUF_INIT(1 << 20);
+    size_t used = INDENT + width + strlen("# ");
+    gp_utf8_add_wrapped(&lines, text, strlen(text), 0, columns > used ? columns - used : 1);
+    for (const char *p = lines.buf; p && *p; label = "") {
+        size_t n = strcspn(p, "\n");
+        gp_strbuf_addf(sb, "%*s%-*s# %.*s\n", INDENT, "", (int)width, label, (int)n, p);
+        p += n + 1;
     }
+    gp_strbuf_fini(&lines);
+}
+
+/* A command is never wrapped. Its note is next to it if there is space, otherwise above it. */
+static void add_command(struct gp_strbuf *sb, const struct gp_fix *fix, const char *label,
+                        size_t width)
+{
+    static const char before_note[] = "   # ";
+    size_t columns = gp_io_columns();
+    struct gp_strbuf note = GP_STRBUF_INIT(1 << 20);
+    gp_doctor_add_safe(&note, fix->note);
+    bool is_above = fix->note[0] && columns > 0 &&
+                    INDENT + width + gp_utf8_width(fix->command) + strlen(before_note) +
+                            gp_utf8_width(fix->note) >
+                        columns;
+    if (is_above)
+        add_comment(sb, note.buf ? note.buf : "", label, width, columns);
+    gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", (int)width, is_above ? "" : label);
+    gp_doctor_add_safe(sb, fix->command);
+    if (fix->note[0] && !is_above)
+        gp_strbuf_addf(sb, "%s%s", before_note, note.buf ? note.buf : "");
+    gp_strbuf_addc(sb, '\n');
+    gp_strbuf_fini(&note);
+}
+
+void gp_doctor_add_fixes(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label,
+                         size_t width)
+{
+    for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next, label = "") {
+        if (fix->command)
+            add_command(sb, fix, label, width);
+        else
+            gp_doctor_add_labeled(sb, label, width, fix->note);
+    }
+}
+
+void gp_doctor_add_pair(struct gp_strbuf *sb, const char *before, const char *text, size_t indent)
+{
+    struct gp_strbuf pair = GP_STRBUF_INIT(1 << 20);
+    gp_strbuf_addf(&pair, "%s%s%s", before, before[0] && text[0] ? ": " : "", text);
+    gp_doctor_add_prose(sb, pair.buf ? pair.buf : "", indent);
+    gp_strbuf_fini(&pair);
 }
 
 static void add_finding(struct gp_strbuf *sb, const struct gp_finding *finding, bool in_color)
 {
-    gp_strbuf_addf(sb, "%s%-5s%s %s: ", in_color ? colors[finding->verdict] : "",
-                   gp_verdict_word(finding->verdict), in_color ? RESET : "", finding->check->id);
-    gp_doctor_add_safe(sb, finding->summary);
-    gp_strbuf_addc(sb, '\n');
+    gp_strbuf_addf(sb, "%s%-5s%s ", in_color ? colors[finding->verdict] : "",
+                   gp_verdict_word(finding->verdict), in_color ? RESET : "");
+    gp_doctor_add_pair(sb, finding->check->id, finding->summary, INDENT);
     const char *label = "evidence";
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next, label = "") {
         gp_strbuf_addf(sb, "%*s%-*s", INDENT, "", LABEL, label);
-        gp_doctor_add_safe(sb, e->where);
-        gp_strbuf_adds(sb, e->where[0] && e->text[0] ? ": " : "");
-        gp_doctor_add_safe(sb, e->text);
-        gp_strbuf_addc(sb, '\n');
+        gp_doctor_add_pair(sb, e->where, e->text, INDENT + LABEL);
     }
     if (finding->why[0])
-        add_line(sb, "why", finding->why);
-    add_fixes(sb, finding, "fix");
+        gp_doctor_add_labeled(sb, "why", LABEL, finding->why);
+    gp_doctor_add_fixes(sb, finding, "fix", LABEL);
     if (finding->link[0])
-        add_line(sb, "see", finding->link);
+        gp_doctor_add_labeled(sb, "see", LABEL, finding->link);
 }
 
 /* The checks that were skipped because another one failed, one line for each cause. */
@@ -97,11 +125,14 @@ static void add_consequences(struct gp_strbuf *sb, const struct gp_exam *exam)
             is_first = is_first && g->because != f->because;
         if (!is_first)
             continue;
-        gp_strbuf_addf(sb, "skip  because %s failed:", f->because->id);
+        struct gp_strbuf skipped = GP_STRBUF_INIT(1 << 16);
+        gp_strbuf_addf(&skipped, "because %s failed:", f->because->id);
         for (const struct gp_finding *g = f; g; g = g->next)
             if (g->because == f->because)
-                gp_strbuf_addf(sb, " %s", g->check->id);
-        gp_strbuf_addc(sb, '\n');
+                gp_strbuf_addf(&skipped, " %s", g->check->id);
+        gp_strbuf_adds(sb, "skip  ");
+        gp_doctor_add_prose(sb, skipped.buf ? skipped.buf : "", INDENT);
+        gp_strbuf_fini(&skipped);
     }
 }
 
@@ -131,12 +162,36 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     const struct gp_finding *first = gp_exam_first(exam);
     if (!first)
         return;
-    gp_strbuf_adds(sb, "\nFix this first: ");
-    gp_doctor_add_safe(sb, first->summary);
-    gp_strbuf_addf(sb, " (%s)\n", first->check->id);
+    struct gp_strbuf advice = GP_STRBUF_INIT(1 << 20);
+    gp_strbuf_addf(&advice, "Fix this first: %s (%s)", first->summary, first->check->id);
+    gp_strbuf_addc(sb, '\n');
+    gp_doctor_add_prose(sb, advice.buf ? advice.buf : "", 0);
+    gp_strbuf_fini(&advice);
     if (counts[GP_VERDICT_WARN] + counts[GP_VERDICT_FAIL] >
         1) /* otherwise it is printed right above */
-        add_fixes(sb, first, "");
+        gp_doctor_add_fixes(sb, first, "", LABEL);
+}
+
+static void add_machine(struct gp_strbuf *sb, const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&line, m->distro_name[0] ? m->distro_name : "an unknown distribution");
+    if (m->kernel[0]) {
+        gp_strbuf_adds(&line, ", kernel ");
+        gp_strbuf_adds(&line, m->kernel);
+    }
+    gp_strbuf_addf(&line, ", %s", m->arch);
+    if (m->container)
+        gp_strbuf_addf(&line, ", in a container (%s)", m->container);
+    if (m->driver[0]) {
+        gp_strbuf_adds(&line, ", NVIDIA driver ");
+        gp_strbuf_adds(&line, m->driver);
+    }
+    if (exam->is_simulated)
+        gp_strbuf_adds(&line, "; simulated driver");
+    gp_doctor_add_prose(sb, line.buf ? line.buf : "", 0);
+    gp_strbuf_fini(&line);
 }
 
 void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose,
@@ -154,8 +209,10 @@ void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool v
 void gp_doctor_add_checks(struct gp_strbuf *sb)
 {
     const struct gp_check *check;
-    for (size_t i = 0; (check = gp_check_at(i)); i++)
-        gp_strbuf_addf(sb, "%-22s %s\n", check->id, check->title);
+    for (size_t i = 0; (check = gp_check_at(i)); i++) {
+        gp_strbuf_addf(sb, "%-*s", CHECK, check->id);
+        gp_doctor_add_prose(sb, check->title, CHECK);
+    }
 }
 
 /* ---- JSON ---- */

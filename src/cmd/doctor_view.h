@@ -7,10 +7,24 @@
 #include <jansson.h>
 
 struct gp_exam;
+struct gp_finding;
 struct gp_strbuf;
 
 /* Texts that may quote a file or a line: without control characters, in valid UTF-8. */
 void gp_doctor_add_safe(struct gp_strbuf *sb, const char *text);
+
+/* Ends the line with a text, wrapped if space is limited. The cursor is at column `indent`, where
+ * continuation lines start. */
+void gp_doctor_add_prose(struct gp_strbuf *sb, const char *text, size_t indent);
+
+/* "BEFORE: TEXT", or one of them, in the same way. */
+void gp_doctor_add_pair(struct gp_strbuf *sb, const char *before, const char *text, size_t indent);
+
+/* Indented: a label of that width and a text, or the commands that fix a finding. */
+void gp_doctor_add_labeled(struct gp_strbuf *sb, const char *label, size_t width, const char *text);
+void gp_doctor_add_fixes(struct gp_strbuf *sb, const struct gp_finding *finding, const char *label,
+                         size_t width);
+
 json_t *gp_doctor_json_text(const char *text);
 json_t *gp_doctor_json_text_or_null(const char *text); /* null for "" and NULL */
 

@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/event.h"
 #include "sample/changes.h"
@@ -274,26 +276,79 @@ static const char *reporter(gp_event_kinds driver, enum gp_event_kind kind)
     return reported ? "driver" : compared ? "poll" : "-";
 }
 
+static gp_event_kinds kinds_of(const struct events_run *run, size_t i)
+{
+    return delivered(run->waiter, gp_changes_gpu(&run->changes, i));
+}
+
+/* The first GPU with the same sources: if space is limited, those that are equal share a column. */
+static size_t column_of(const struct events_run *run, size_t i, size_t room)
+{
+    size_t first = room > 0 ? 0 : i;
+    while (kinds_of(run, first) != kinds_of(run, i))
+        first++;
+    return first;
+}
+
+static size_t size_of(const struct events_run *run, size_t column, size_t room)
+{
+    size_t count = 0;
+    for (size_t i = column; i < run->changes.seen_count; i++)
+        count += column_of(run, i, room) == column;
+    return count;
+}
+
+/* "GPU 2", or "GPUs 1,4"; the largest set is "GPUs" if it is the only one, otherwise "others". */
+static void add_title(struct gp_strbuf *sb, const struct events_run *run, size_t column,
+                      size_t room)
+{
+    const size_t count = size_of(run, column, room);
+    bool is_largest = count > 1;
+    for (size_t i = 0; i < run->changes.seen_count; i++)
+        is_largest = is_largest && size_of(run, i, room) <= count;
+    if (is_largest) {
+        gp_strbuf_adds(sb, count == run->changes.seen_count ? "GPUs" : "others");
+        return;
+    }
+    gp_strbuf_adds(sb, count > 1 ? "GPUs " : "GPU ");
+    for (size_t i = column, said = 0; i < run->changes.seen_count; i++)
+        if (column_of(run, i, room) == column)
+            gp_strbuf_addf(sb, "%s%u", said++ ? "," : "", gp_changes_gpu(&run->changes, i));
+}
+
+/* The line of a kind, or the heading (GP_EVENT__COUNT). */
+static void add_kind(struct events_run *run, int kind, size_t room)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
+    bool is_head = kind == GP_EVENT__COUNT;
+    const struct gp_event_info *info = is_head ? NULL : &gp_event_table[kind];
+    gp_strbuf_addf(&line, "%-16s %-8s", info ? info->name : "KIND",
+                   info ? gp_event_group_names[info->group] : "GROUP");
+    for (size_t i = 0; i < run->changes.seen_count; i++) {
+        struct gp_strbuf title = GP_STRBUF_INIT(1 << 16);
+        if (column_of(run, i, room) != i)
+            continue;
+        add_title(&title, run, i, room);
+        gp_strbuf_addf(&line, " %-*s", title.len > 7 ? (int)title.len : 7,
+                       is_head ? title.buf : reporter(kinds_of(run, i), (enum gp_event_kind)kind));
+        gp_strbuf_fini(&title);
+    }
+    gp_strbuf_addf(&line, " %s", info ? info->help : "WHAT");
+    gp_utf8_add_line(&run->sb, line.buf, line.len, room);
+    gp_strbuf_fini(&line);
+}
+
 static int list_kinds(struct events_run *run, struct gp_err *err)
 {
+    const size_t room = run->o->output.file ? 0 : gp_io_columns();
     int r = compare(run, err);
     if (r == 0)
         r = await_settled(run, gp_clock_mono_ns() + gp_app_timeout_ns(SETTLE_S * GP_NS_PER_S));
     if (r < 0)
         return r;
-    gp_strbuf_addf(&run->sb, "%-16s %-8s", "KIND", "GROUP");
-    for (size_t i = 0; i < run->changes.seen_count; i++)
-        gp_strbuf_addf(&run->sb, " GPU %-3u", gp_changes_gpu(&run->changes, i));
-    gp_strbuf_adds(&run->sb, " WHAT\n");
-    for (int k = 0; k < GP_EVENT__COUNT; k++) {
-        const struct gp_event_info *info = &gp_event_table[k];
-        gp_strbuf_addf(&run->sb, "%-16s %-8s", info->name, gp_event_group_names[info->group]);
-        for (size_t i = 0; i < run->changes.seen_count; i++) {
-            gp_event_kinds kinds = delivered(run->waiter, gp_changes_gpu(&run->changes, i));
-            gp_strbuf_addf(&run->sb, " %-7s", reporter(kinds, (enum gp_event_kind)k));
-        }
-        gp_strbuf_addf(&run->sb, " %s\n", info->help);
-    }
+    add_kind(run, GP_EVENT__COUNT, room);
+    for (int kind = 0; kind < GP_EVENT__COUNT; kind++)
+        add_kind(run, kind, room);
     return write_out(run, err);
 }
 

@@ -40,8 +40,9 @@ const struct gp_cmd gp_cmd_explain = {
     .summary = "explain an error: a program's log, a line, or a code",
     .usage = "[options] FILE... | ERROR",
     .description =
-        "FILE is a log, or - for standard input. Finds the messages that PyTorch, vLLM, llama.cpp, "
-        "JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, Triton, the CUDA libraries, the kernel and "
+        "FILE is a log, - for standard input, or a folder that gpulse run has recorded. Finds the "
+        "messages that PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, "
+        "Triton, the CUDA libraries, the kernel and "
         "Slurm "
         "print when GPU or host memory runs out; for each one it names the cause, with the numbers "
         "in "
@@ -56,6 +57,7 @@ const struct gp_cmd gp_cmd_explain = {
         "Which processes used the memory can only be seen at the time of the failure: gpulse run "
         "records it.",
     .examples = "gpulse explain train.log\tshow why a job failed\n"
+                "gpulse explain ~/.local/state/gpulse/runs/20261122-210311-4242\ta recorded job\n"
                 "journalctl -k | gpulse explain -\texplain why the kernel killed a process\n"
                 "gpulse explain xid 79\texplain an error number\n",
     .options = options,

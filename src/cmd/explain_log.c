@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/scan.h"
@@ -18,6 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CHUNK = 65536, EXIT_UNKNOWN = 1, KNOWN_MAX = 512 };
@@ -35,8 +37,8 @@ struct explain {
     struct gp_strbuf sb;  /* text output */
     json_t *list, *other; /* JSON output: failures, and other errors */
     size_t found;
-    struct gp_incident last; /* not printed yet: it may be repeated */
-    bool has_last;
+    struct gp_incident last;       /* not printed yet: it may be repeated */
+    bool has_last, has_incidents;  /* those in the log are known already */
     uint64_t repeats, repeat_line; /* how often, and the line of the last repetition */
     /* of one log */
     uint64_t line_number;
@@ -117,7 +119,8 @@ static bool is_own(const char *line)
 static void found(void *context, const struct gp_incident *incident)
 {
     struct explain *e = context;
-    if (is_own(incident->line) || (incident->failure.class == GP_FAILURE_SOFT && !e->options->all))
+    if (e->has_incidents || is_own(incident->line) ||
+        (incident->failure.class == GP_FAILURE_SOFT && !e->options->all))
         return;
     e->found++;
     if (e->has_last && is_same(&e->last, incident)) {
@@ -228,7 +231,7 @@ static int read_log(struct explain *e, int fd, struct gp_err *err)
     return r;
 }
 
-static int explain_log(struct explain *e, const char *path, struct gp_err *err)
+static int read_file(struct explain *e, const char *path, struct gp_err *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -239,6 +242,76 @@ static int explain_log(struct explain *e, const char *path, struct gp_err *err)
     if (!is_stdin)
         (void)close(fd);
     return r;
+}
+
+/* ---- the record of gpulse run ---- */
+
+/* The text that gpulse run wrote about the incident. */
+static void add_incident_text(struct explain *e, const char *folder, size_t number)
+{
+    static char text[CHUNK];
+    char path[GP_PATH_SIZE];
+    int n = snprintf(path, sizeof(path), "%s/incident-%zu.txt", folder, number);
+    if (n < 0 || (size_t)n >= sizeof(path) || gp_io_read(path, text, sizeof(text)) < 0)
+        return;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && (*line || rest);) {
+        gp_utf8_add_safe(&e->sb, line, strlen(line), SIZE_MAX);
+        gp_strbuf_addc(&e->sb, '\n');
+    }
+}
+
+/* Failures as they were judged when they happened, with the numbers of the GPU at that moment. */
+static size_t add_incidents(struct explain *e, const char *folder, const json_t *run)
+{
+    const json_t *incidents = json_object_get(run, "incidents");
+    size_t count = json_array_size(incidents);
+    e->name = folder;
+    for (size_t i = 0; i < count; i++) {
+        if (e->list)
+            add_place(e, json_deep_copy(json_array_get(incidents, i)), e->list, 0);
+        else
+            add_incident_text(e, folder, i + 1);
+    }
+    e->found += count;
+    return count;
+}
+
+static int explain_record(struct explain *e, const char *folder, struct gp_err *err)
+{
+    char path[GP_PATH_SIZE];
+    static const char *const logs[] = {"output.log", GP_ERRORS_LOG};
+    json_error_t why;
+    int n = snprintf(path, sizeof(path), "%s/run.json", folder);
+    json_t *run = n > 0 && (size_t)n < sizeof(path) ? json_load_file(path, 0, &why) : NULL;
+    if (!run)
+        return gp_err_set(err, GP_EIO,
+                          "%s is a folder, but not the record of a job; give a log, or a folder "
+                          "that gpulse run has recorded",
+                          folder);
+    size_t count = add_incidents(e, folder, run);
+    json_decref(run);
+    for (size_t i = 0; i < GP_ARRAY_LEN(logs); i++) {
+        n = snprintf(path, sizeof(path), "%s/%s", folder, logs[i]);
+        if (n < 0 || (size_t)n >= sizeof(path) || access(path, F_OK) != 0)
+            continue;
+        e->has_incidents = count > 0;
+        int r = read_file(e, path, err);
+        e->has_incidents = false;
+        return r;
+    }
+    if (count > 0)
+        return 0;
+    return gp_err_set(err, GP_EFAIL,
+                      "%s has no failure, and no output; gpulse run --keep-output records the "
+                      "output too",
+                      folder);
+}
+
+static int explain_log(struct explain *e, const char *path, struct gp_err *err)
+{
+    struct stat st;
+    bool is_folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return is_folder ? explain_record(e, path, err) : read_file(e, path, err);
 }
 
 static int print(struct explain *e, struct gp_err *err)

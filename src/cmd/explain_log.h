@@ -4,6 +4,9 @@
 
 #include "base/util.h"
 
+/* In the record of a job: the lines of its output with known errors. */
+#define GP_ERRORS_LOG "errors.log"
+
 struct gp_doctor_options;
 struct gp_err;
 

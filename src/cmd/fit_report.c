@@ -55,6 +55,12 @@ static void add_duration(struct gp_strbuf *sb, double seconds)
     gp_strbuf_addf(sb, "%.0f s", seconds);
 }
 
+/* How well a line describes the trials, by its coefficient of determination. */
+static const char *how_close(double r2)
+{
+    return r2 >= 0.99 ? "" : r2 >= 0.9 ? "; they agree roughly" : "; they hardly agree";
+}
+
 static void add_growth(struct gp_strbuf *sb, const struct gp_fit_answer *answer)
 {
     gp_strbuf_addf(sb, "%.1f MiB/min; full in about ", answer->growth_bytes_s * 60 / 0x1p20);
@@ -79,10 +85,10 @@ static void add_text(struct gp_strbuf *sb, const struct gp_fit *fit,
     }
     if (answer->line.known && !answer->is_independent)
         gp_strbuf_addf(sb,
-                       "  fixed: %.2f GiB (model, optimizer, context); per sample: %.1f MiB (R2 "
-                       "%.3f over %zu trials)\n",
+                       "  fixed: %.2f GiB (model, optimizer, context); per sample: %.1f MiB\n"
+                       "  (estimated from %zu trials%s)\n",
                        answer->line.fixed_bytes / 0x1p30, answer->line.sample_bytes / 0x1p20,
-                       answer->line.r2, answer->line.points);
+                       answer->line.points, how_close(answer->line.r2));
     if (answer->is_independent)
         gp_strbuf_adds(sb,
                        "  memory does not depend on the batch size: does the program use it?\n");

@@ -8,6 +8,10 @@
 #include "model/snapshot.h"
 #include "out/procs.h"
 
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
 struct kill_options {
     struct gp_proc_select select;
     struct gp_end_options end;
@@ -18,6 +22,54 @@ static const struct gp_opt options[] = {
     GP_END_ROWS(struct kill_options, end),
     GP_OPT_END,
 };
+
+/* ---- the spellings of kill(1) ---- */
+
+static struct {
+    const char *number, *name;
+    char option[16]; /* ours */
+} signals[] = {
+    {"2", "INT", "--signal=int"}, {"15", "TERM", "--signal=term"}, {"9", "KILL", "--signal=kill"}};
+
+/* "9", "KILL", "SIGKILL"; NULL: none that gpulse sends. */
+static char *option_of(const char *text)
+{
+    text += strncasecmp(text, "SIG", 3) == 0 ? 3 : 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(signals); i++)
+        if (strcmp(signals[i].number, text) == 0 || strcasecmp(signals[i].name, text) == 0)
+            return signals[i].option;
+    return NULL;
+}
+
+/* "-9", "-KILL", "-s 9", "-sKILL", "--signal 9": replaced by the option of gpulse. */
+static int read_signals(int argc, char **argv, struct gp_err *err)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        char *word = argv[i];
+        bool is_option = strcmp(word, "-s") == 0 || strcmp(word, "--signal") == 0;
+        bool is_number = word[0] == '-' && isdigit((unsigned char)word[1]);
+        bool is_name = word[0] == '-' && isupper((unsigned char)word[1]);
+        char *option = is_number || is_name                 ? option_of(word + 1)
+                       : strncmp(word, "-s", 2) == 0        ? option_of(word + 2)
+                       : strncmp(word, "--signal=", 9) == 0 ? option_of(word + 9)
+                                                            : NULL;
+        if (is_option && i + 1 < argc && (option = option_of(argv[i + 1])))
+            argv[++i] = option + strlen("--signal=");
+        else if (option)
+            argv[i] = option;
+        else if (is_number || is_name)
+            return gp_err_set(err, GP_EUSAGE,
+                              "%.20s: gpulse kill sends only INT, TERM and KILL; for other signals "
+                              "use kill(1)",
+                              word);
+        else if (strcmp(word, "--force") == 0)
+            return gp_err_set(err, GP_EUSAGE,
+                              "unknown option '--force'; to send SIGKILL at once: -9 or -s kill");
+    }
+    return 0;
+}
+
+/* ---- the command ---- */
 
 static int kill_chosen(struct gp_sampler *sampler, const struct kill_options *o, struct gp_err *err)
 {
@@ -40,7 +92,10 @@ static int kill_main(int argc, char **argv, struct gp_err *err)
     struct gp_sampler *sampler;
     int positional;
     bool done;
-    int r = gp_app_parse(&gp_cmd_kill, argc, argv, &o, &positional, &done, err);
+    int r = read_signals(argc, argv, err);
+    if (r < 0)
+        return r;
+    r = gp_app_parse(&gp_cmd_kill, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
     r = gp_proc_select_parse(&o.select, argv + 1, positional, err);
@@ -62,13 +117,15 @@ const struct gp_cmd gp_cmd_kill = {
     .description =
         "Lists the matching processes and asks for confirmation. Then sends SIGINT, after 10 s "
         "SIGTERM, and after another 10 s SIGKILL to those that still run, waits until the driver "
-        "has freed their memory, and reports on each.\n\n"
+        "has freed their memory, and reports on each. -s chooses a later signal as the first one; "
+        "-9, -KILL and -TERM work as in kill(1).\n\n"
         "Processes are selected by pid, by words as in the filter of gpulse ps (user:alice, "
         "job:4711, gpu:0, cmd:train), and by the options; all conditions must hold. Only root can "
         "terminate other users' processes. Process 1, gpulse itself, its parents, and kernel "
         "threads are never touched; display servers only if given by pid.\n\n"
         "A recycled pid is never signalled.",
     .examples = "gpulse kill 4711\tone process\n"
+                "gpulse kill -9 4711\tone that does not react, at once\n"
                 "gpulse kill --job 4711\ta Slurm job's processes on this machine\n"
                 "gpulse kill -i 0 --mine --yes\tmy processes on GPU 0, without asking\n"
                 "gpulse kill --name train.py --tree\ta training and its data loaders\n"

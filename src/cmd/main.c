@@ -57,6 +57,7 @@ const struct gp_program gp_program = {
         "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
         "GPULSE_STATE_DIR\tfolder for reservations and notes about suspended processes; must be "
         "the absolute path of an existing folder (default: /run/gpulse, /dev/shm or /tmp)\n"
+        "COLUMNS\tcolumns of the output (default: those of the terminal, otherwise no limit)\n"
         "NO_COLOR\tno colors unless --color=always\n",
     .signals = "SIGUSR1\twhen repeating: close the driver, for a GPU reset or a driver update; a "
                "second SIGUSR1 opens it again\n"

@@ -5,6 +5,7 @@
 #include "cmd/ps_holders.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -106,18 +107,13 @@ static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a, bool
 static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, bool any_context)
 {
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
-    size_t room = gp_app_columns();
     gp_strbuf_addf(&line, "%5s  %7lld  %-10.10s", strchr(row->gpus, ':') ? row->gpus : "",
                    (long long)row->pid, row->user ? row->user : "-");
     add_mib(&line, 8, row->memory, false);
     if (any_context)
         gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
     gp_strbuf_addf(&line, "  %s", row->command ? row->command : "?");
-    if (room > 0)
-        gp_utf8_add_safe(sb, line.buf, line.len, room);
-    else
-        gp_strbuf_add(sb, line.buf, line.len);
-    gp_strbuf_addc(sb, '\n');
+    gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
     gp_strbuf_fini(&line);
 }
 
@@ -196,7 +192,7 @@ static size_t name_width(const struct mem_run *run)
     const size_t least = strlen(name_title);
     size_t width = least;
     size_t others = strlen("  GPU  ");
-    size_t room = gp_app_columns();
+    size_t room = gp_io_columns();
     for (size_t i = 0; i < run->count; i++) {
         size_t n = gp_utf8_width(gp_device_text(run->accounts[i].device, GP_NAME, "?"));
         width = n > width ? n : width;
@@ -207,6 +203,9 @@ static size_t name_width(const struct mem_run *run)
         return width;
     return room > others + least ? room - others : least;
 }
+
+static const char context_note[] = "context: holds about as much as a CUDA context alone, 0.3 to 1 "
+                                   "GiB per process and GPU";
 
 static void add_table(struct mem_run *run)
 {
@@ -222,8 +221,7 @@ static void add_table(struct mem_run *run)
     for (size_t i = 0; i < run->count; i++)
         add_account(run, &run->accounts[i], width, any_context);
     if (any_context)
-        gp_strbuf_adds(&run->sb, "context: holds about as much as a CUDA context alone, 0.3 to 1 "
-                                 "GiB per process and GPU\n");
+        gp_utf8_add_wrapped(&run->sb, context_note, strlen(context_note), 0, gp_io_columns());
 }
 
 /* ---- JSON ---- */

@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/json.h"
 
@@ -64,21 +66,36 @@ static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
 {
     for (size_t i = 0; i < pick->count; i++) {
         const struct gp_pick_unit *unit = &pick->units[i];
-        add_name(sb, unit->device);
+        struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
+        add_name(&line, unit->device);
         if (unit->state == GP_PICK_FITS)
-            gp_strbuf_addf(sb, ": %s (%.1f GiB)", unit->is_chosen ? "selected" : "free",
+            gp_strbuf_addf(&line, ": %s (%.1f GiB)", unit->is_chosen ? "selected" : "free",
                            unit->free / 0x1p30);
         else
-            gp_strbuf_addf(sb, ": %s: %s", state_of(unit), unit->why);
-        gp_strbuf_addc(sb, '\n');
+            gp_strbuf_addf(&line, ": %s: %s", state_of(unit), unit->why);
+        gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
+        gp_strbuf_fini(&line);
     }
 }
 
-static json_t *unit_object(const struct gp_pick_unit *unit)
+static json_t *lease_object(const struct gp_snapshot *snapshot, const struct gp_lease *lease)
 {
-    return json_pack("{s:i, s:s, s:b, s:s, s:s, s:I}", "gpu", (int)unit->device->index, "uuid",
+    char user[64];
+    if (!lease)
+        return json_null();
+    (void)gp_lease_user(lease, user, sizeof(user));
+    return json_pack("{s:s, s:s, s:i, s:I, s:b, s:s}", "user", user, "name",
+                     lease->name[0] ? lease->name : lease->command, "uid", (int)lease->uid, "pid",
+                     (json_int_t)lease->pid, "suspended", gp_pick_is_suspended(snapshot, lease),
+                     "file", lease->path);
+}
+
+static json_t *unit_object(const struct gp_snapshot *snapshot, const struct gp_pick_unit *unit)
+{
+    return json_pack("{s:i, s:s, s:b, s:s, s:s, s:o, s:I}", "gpu", (int)unit->device->index, "uuid",
                      gp_device_text(unit->device, GP_UUID, ""), "selected", (int)unit->is_chosen,
-                     "state", state_of(unit), "reason", unit->why, "free",
+                     "state", state_of(unit), "reason", unit->why, "reservation",
+                     lease_object(snapshot, unit->lease), "free",
                      (json_int_t)(unit->free > 0 ? unit->free : 0));
 }
 
@@ -88,7 +105,7 @@ static void add_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     json_t *document = gp_json_document(snapshot, "gpulse.pick/1");
     json_t *gpus = json_array();
     for (size_t i = 0; i < pick->count; i++)
-        (void)json_array_append_new(gpus, unit_object(&pick->units[i]));
+        (void)json_array_append_new(gpus, unit_object(snapshot, &pick->units[i]));
     (void)json_object_set_new(document, "state", json_string(states[pick->state]));
     (void)json_object_set_new(document, "reason", json_string(pick->why));
     (void)json_object_set_new(document, "visible_devices", json_string(mask));
@@ -121,22 +138,19 @@ static int print(const struct pick_options *o, const struct gp_snapshot *snapsho
 
 /* As many as are free, between --gpus and --at-most. */
 static int decide(const struct pick_options *o, const struct gp_snapshot *snapshot,
-                  struct gp_pick_request *request, struct gp_pick *ret, struct gp_err *err)
+                  struct gp_leases *leases, struct gp_pick_request *request, struct gp_pick *ret,
+                  struct gp_err *err)
 {
-    struct gp_leases leases;
     unsigned least = request->count;
     unsigned most = o->at_most > least ? (unsigned)o->at_most : least;
-    int r = gp_leases_read(&leases, err);
-    if (r < 0)
-        return r;
+    int r = 0;
     for (request->count = most; r == 0; request->count--) {
-        r = gp_job_decide(snapshot, &leases, request, o->job.ignore_mask, ret, err);
+        r = gp_job_decide(snapshot, leases, request, o->job.ignore_mask, ret, err);
         if (r < 0 || ret->state == GP_PICK_FITS || request->count == least || request->is_all)
             break;
         gp_pick_fini(ret);
     }
     request->count = least;
-    gp_leases_fini(&leases);
     return r;
 }
 
@@ -145,11 +159,14 @@ static int pick_once(struct gp_sampler *sampler, const struct pick_options *o,
                      struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
+    struct gp_leases leases = {.items = NULL};
     struct gp_pick pick;
     int r = gp_sampler_tick(sampler, &snapshot, err);
     if (r < 0)
         return r;
-    r = decide(o, snapshot, request, &pick, err);
+    r = gp_leases_read(&leases, err);
+    if (r == 0)
+        r = decide(o, snapshot, &leases, request, &pick, err);
     if (r == 0) {
         *ret_fits = pick.state == GP_PICK_FITS;
         if (*ret_fits || is_last || pick.state == GP_PICK_NEVER)
@@ -158,6 +175,7 @@ static int pick_once(struct gp_sampler *sampler, const struct pick_options *o,
             r = gp_job_refuse(pick.state, pick.why, o->wait_ns > 0, err);
         gp_pick_fini(&pick);
     }
+    gp_leases_fini(&leases);
     gp_snapshot_free(snapshot);
     return r;
 }

@@ -3,6 +3,7 @@
 #include "cmd/app.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
@@ -150,6 +151,7 @@ int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *
         (void)gp_err_set(err, r, "out of memory");
     if (r == 0)
         r = check_named(select, ret, err);
+    const bool is_unmatched = select->words[0] && ret->count == 0;
     keep_named(select, ret);
     if (select->idle_ns)
         gp_idle_keep(&idle, ret);
@@ -158,6 +160,8 @@ int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *
         gp_app_explain_partial(*ret_snapshot, err);
         r = GP_EPARTIAL;
     }
+    if (r == 0 && is_unmatched)
+        r = gp_proc_choice_report_empty(select->words, *ret_snapshot, err);
     return r;
 }
 
@@ -168,7 +172,7 @@ int gp_proc_select_show(const struct gp_procs *procs, const enum gp_proc_column 
         .columns = columns,
         .column_count = count,
         .header = true,
-        .room = gp_app_columns(),
+        .room = gp_io_columns(),
     };
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     gp_proc_list_add(&sb, &list, procs);

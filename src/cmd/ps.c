@@ -7,6 +7,7 @@
 #include "cmd/ps_holders.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "jobs/leak.h"
@@ -213,52 +214,6 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
     return r == GP_ENOMEM ? gp_err_set(err, r, "out of memory") : r;
 }
 
-static const char *user_at(const struct gp_snapshot *snapshot, size_t i)
-{
-    const struct gp_value *user = gp_process_value(&snapshot->processes[i], GP_PROCESS_USER);
-    return user->status == GP_STATUS_OK ? user->s : "";
-}
-
-/* The users whose processes are on the GPUs, each once. */
-static void list_users(const struct gp_snapshot *snapshot, char *ret, size_t size)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(size);
-    for (size_t i = 0; i < snapshot->process_count; i++) {
-        size_t k = 0;
-        while (strcmp(user_at(snapshot, k), user_at(snapshot, i)) != 0)
-            k++;
-        if (k == i && *user_at(snapshot, i))
-            gp_strbuf_addf(&sb, "%s%s", sb.len ? ", " : "", user_at(snapshot, i));
-    }
-    (void)snprintf(ret, size, "%s", sb.len ? sb.buf : "");
-    gp_strbuf_fini(&sb);
-}
-
-/* Says what may have been meant: a small number is a GPU's, and names are misspelt. */
-static int report_empty(const struct ps_run *run, const struct gp_snapshot *snapshot,
-                        struct gp_err *err)
-{
-    static const char of_pid[] = "pid=", of_user[] = "user=";
-    const char *filter = run->filter;
-    const char *pid = strncmp(filter, of_pid, strlen(of_pid)) == 0 ? filter + strlen(of_pid) : "";
-    const char *user =
-        strncmp(filter, of_user, strlen(of_user)) == 0 ? filter + strlen(of_user) : "";
-    char users[200];
-    uint64_t number;
-    list_users(snapshot, users, sizeof(users));
-    if (gp_parse_u64(pid, &number) && number < snapshot->device_count)
-        return gp_err_set(err, GP_ENODEV, "no process %s on the GPUs; GPU %s is -i %s", pid, pid,
-                          pid);
-    if (gp_parse_u64(pid, &number))
-        return gp_err_set(err, GP_ENODEV, "no process %s on the GPUs", pid);
-    if (*users && *user && !strchr(user, ' '))
-        return gp_err_set(err, GP_ENODEV,
-                          "no process of %.80s on the GPUs; those there belong to %s", user, users);
-    if (!snapshot->process_count)
-        return gp_err_set(err, GP_ENODEV, "no processes on the GPUs");
-    return gp_err_set(err, GP_ENODEV, "no process on the GPUs matches '%.200s'", run->filter);
-}
-
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
     struct ps_run *run = ctx;
@@ -277,7 +232,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     if (r < 0 || run->options->interval_ns)
         return r;
     gp_app_explain_partial(snapshot, err);
-    return run->is_empty ? report_empty(run, snapshot, err) : 0;
+    return run->is_empty ? gp_proc_choice_report_empty(run->filter, snapshot, err) : 0;
 }
 
 /* ---- running ---- */
@@ -369,8 +324,9 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
     run->list = (struct gp_proc_list){
         .columns = run->columns,
         .csv = strcmp(o->format, "csv") == 0,
+        .marks_bounds = !o->columns,
         .header = !o->no_header,
-        .room = gp_app_columns(),
+        .room = gp_io_columns(),
         .drops = !o->columns,
     };
     int r = gp_proc_choice_add_words(o->filter, run->filter, sizeof(run->filter), err);

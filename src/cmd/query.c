@@ -5,6 +5,7 @@
 #include "cmd/query_fields.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "out/sink.h"
 
@@ -204,7 +205,7 @@ static int run_query(const struct query_options *o, const char *fields, struct g
         .view = {.scope = scope_of(o),
                  .header = !o->no_header,
                  .units = o->units,
-                 .room = o->output.file ? 0 : gp_app_columns()},
+                 .room = o->output.file ? 0 : gp_io_columns()},
         .writer = gp_writer_find(o->format),
         .sb = GP_STRBUF_INIT(256 << 20),
     };

@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "jobs/pick.h"
 #include "model/snapshot.h"
 #include "out/json.h"
@@ -72,9 +74,13 @@ static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
         (void)snprintf(state, sizeof(state), "waiting %zu", position);
     else
         (void)snprintf(state, sizeof(state), "%s", state_of(lease, snapshot));
-    gp_strbuf_addf(sb, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state, user, lease->pid, wanted, memory);
-    gp_proc_format_amount(sb, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
-    gp_strbuf_addf(sb, "  %s\n", lease->name[0] ? lease->name : lease->command);
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&line, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state, user, lease->pid, wanted,
+                   memory);
+    gp_proc_format_amount(&line, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
+    gp_strbuf_addf(&line, "  %s", lease->name[0] ? lease->name : lease->command);
+    gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
+    gp_strbuf_fini(&line);
 }
 
 static json_t *lease_object(const struct gp_leases *leases, const struct gp_lease *lease,

@@ -1,6 +1,7 @@
 /* gpulse run: reserves GPUs and runs a command on them. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/run_explain.h"
 #include "cmd/run_job.h"
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "jobs/tail.h"
 #include "jobs/torch.h"
 #include "model/snapshot.h"
 
@@ -190,11 +192,14 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
     int r = 0;
     gp_watch_say(&run->watch, "on GPU %s", run->mask);
     for (uint64_t tries = 1; again; tries++) {
+        o->plan.output.tail->size = 0;
         r = gp_run_once(run, argv, err);
         if (r < 0 || run->child.pid < 0)
             return r;
         again = is_tried_again(run, o, r, tries);
-        gp_watch_summarize(&run->watch, r);
+        bool is_explained = gp_watch_summarize(&run->watch, r);
+        if (r > 0 && !is_explained && !gp_child_was_interrupted(&run->child))
+            gp_run_explain(&run->watch, o->plan.output.tail);
         gp_watch_write(&run->watch, again ? "failed" : "ended", r);
         if (!o->plan.no_clean)
             (void)gp_run_await_memory(run);
@@ -210,6 +215,8 @@ static int run_command(struct gp_run *run, struct run_options *o, char *const *a
                        struct gp_err *err)
 {
     static struct gp_output_log log; /* large */
+    static struct gp_tail tail;
+    o->plan.output.tail = &tail;
     o->plan.output.label = o->label;
     if (o->keep_output && run->watch.record.path[0]) {
         gp_output_log_open(&log, run->watch.record.path);
@@ -402,8 +409,10 @@ const struct gp_cmd gp_cmd_run = {
         "However gpulse ends, so do the command and its reservation.\n\n"
         "The output passes unchanged, and is watched: when the command runs out of memory, gpulse "
         "looks at the GPUs at that moment and reports at the end who held the memory, the cause, "
-        "and what helps. A record is kept in ~/.local/state/gpulse/runs (or below $XDG_STATE_HOME; "
-        "the last 100 runs): run.json, samples.csv, and a text per incident. The command is "
+        "and what helps. If it fails after another error that gpulse explain knows, gpulse says "
+        "what that means. A record is kept in ~/.local/state/gpulse/runs (or below "
+        "$XDG_STATE_HOME; the last 100 runs): run.json, samples.csv, and a text per incident. The "
+        "command is "
         "sampled once a second. A memory peak between two samples is reported where the driver "
         "keeps accounts (gpulse set accounting-mode=on, before the command starts).\n\n"
         "With --pipeline the steps are sections [NAME] of a file. A step has a command (for sh), "

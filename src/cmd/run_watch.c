@@ -62,7 +62,7 @@ static void say_of_record(int r, const struct gp_err *err)
     gp_io_print_note("gpulse", "the record of this job is incomplete");
 }
 
-static void write_record(struct gp_watch *watch, const char *name, const struct gp_strbuf *text)
+void gp_watch_record(struct gp_watch *watch, const char *name, const struct gp_strbuf *text)
 {
     struct gp_err err;
     say_of_record(gp_record_write(&watch->record, name, text->buf, text->len, &err), &err);
@@ -486,7 +486,7 @@ void gp_watch_add_incident(struct gp_watch *watch, const struct gp_incident *inc
     gp_incident_judge(kept);
     add_report(&sb, watch, kept, device);
     (void)snprintf(name, sizeof(name), "incident-%zu.txt", watch->incident_count);
-    write_record(watch, name, &sb);
+    gp_watch_record(watch, name, &sb);
     gp_strbuf_fini(&sb);
 }
 
@@ -531,7 +531,7 @@ static void add_gpu_summary(char text[600], const struct gp_watch *watch,
                        (gpu->use.energy - gpu->use.energy_begin) / 1e3);
 }
 
-void gp_watch_summarize(struct gp_watch *watch, int status)
+bool gp_watch_summarize(struct gp_watch *watch, int status)
 {
     double seconds = (double)(gp_clock_mono_ns() - watch->started_ns) / 1e9;
     char gpus[600] = "";
@@ -540,11 +540,11 @@ void gp_watch_summarize(struct gp_watch *watch, int status)
             add_gpu_summary(gpus, watch, &watch->gpus[i]);
     gp_watch_say(watch, "exited after %.1f s with status %d%s", seconds, status, gpus);
     if (watch->incident_count == 0)
-        return;
+        return watch->ended_by;
     if (status == 0 || watch->ended_by || !is_fresh(watch)) {
         gp_watch_say(watch, "it printed %s, and continued",
                      watch->incident_count == 1 ? "a failure" : "failures");
-        return;
+        return watch->ended_by;
     }
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     const struct gp_incident *last = &watch->incidents[watch->incident_count - 1];
@@ -555,6 +555,7 @@ void gp_watch_summarize(struct gp_watch *watch, int status)
     gp_strbuf_fini(&sb);
     if (watch->record.path[0])
         gp_watch_warn(watch, "details in %s", watch->record.path);
+    return true;
 }
 
 static json_t *gpu_object(const struct gp_watch_gpu *gpu)
@@ -592,7 +593,7 @@ void gp_watch_write(struct gp_watch *watch, const char *state, int status)
     json_decref(more);
     gp_json_add(&sb, document, 2);
     gp_strbuf_addc(&sb, '\n');
-    write_record(watch, "run.json", &sb);
+    gp_watch_record(watch, "run.json", &sb);
     gp_strbuf_fini(&sb);
 }
 

@@ -13,6 +13,7 @@
 
 struct gp_device;
 struct gp_snapshot;
+struct gp_strbuf;
 
 enum { GP_WATCH_GPUS = 64, GP_WATCH_INCIDENTS = 16 };
 
@@ -105,8 +106,11 @@ bool gp_watch_had(const struct gp_watch *watch, enum gp_failure_class class);
 /* Whether the job failed for lack of GPU memory, and a retry may succeed. */
 bool gp_watch_is_out_of_memory(const struct gp_watch *watch, int status);
 
-/* The job has exited with this status: prints a summary. */
-void gp_watch_summarize(struct gp_watch *watch, int status);
+/* The job has exited with this status: prints a summary. True if it says why the job failed. */
+bool gp_watch_summarize(struct gp_watch *watch, int status);
+
+/* Writes a text to a file of the record. */
+void gp_watch_record(struct gp_watch *watch, const char *name, const struct gp_strbuf *text);
 
 /* Writes everything known to the record. */
 void gp_watch_write(struct gp_watch *watch, const char *state, int status);

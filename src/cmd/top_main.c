@@ -360,6 +360,7 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     ui->notice = "starting…";
     const char *root = gp_app_root();
     ui->outside.root = root && *root ? root : NULL;
+    ui->outside.root_is_simulated = root && root == gp_app_prefix() && gp_app_is_reachable();
     ui->outside.machine = gp_app_machine();
     if (o->config && strcmp(o->config, "none") != 0)
         ui->outside.config_path = o->config;

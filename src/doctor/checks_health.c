@@ -106,17 +106,6 @@ static void set_by_status(struct gp_gpuset *set, const struct gp_exam *exam, enu
             gp_gpuset_add(set, &exam->snapshot->devices[i]);
 }
 
-static bool is_in_snapshot(const struct gp_exam *exam, const char *bus_id)
-{
-    const struct gp_snapshot *s = exam->snapshot;
-    for (size_t i = 0; i < s->device_count; i++) {
-        const char *bus = gp_device_text(&s->devices[i], GP_PCI_BUS_ID, "");
-        if (strlen(bus) > 4 && strcasecmp(bus + 4, bus_id) == 0) /* its domain has 8 digits */
-            return true;
-    }
-    return false;
-}
-
 /* GPUs bound to the kernel module that the driver does not count: they failed to start, or the
  * module was set to exclude them. */
 static void run_count(struct gp_exam *exam)
@@ -138,7 +127,8 @@ static void run_count(struct gp_exam *exam)
                    (long long)count->i, (long long)driven);
     gp_exam_evidence(exam, "NVML", "count is %lld", (long long)count->i);
     for (size_t i = 0; i < m->gpu_count; i++)
-        if (strcmp(m->gpus[i].driver, "nvidia") == 0 && !is_in_snapshot(exam, m->gpus[i].bus_id))
+        if (strcmp(m->gpus[i].driver, "nvidia") == 0 &&
+            !gp_gpuset_device_at(exam, m->gpus[i].bus_id))
             gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s", m->gpus[i].bus_id),
                              "bound to nvidia, but did not respond");
     gp_exam_command(exam, "look there for the reason", "sudo dmesg | grep -i nvrm");

@@ -1,6 +1,7 @@
 /* What the kernel log says about the GPUs since boot. */
 #include "doctor/exam.h"
 #include "doctor/explain.h"
+#include "doctor/gpuset.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
 #include "model/snapshot.h"
@@ -72,17 +73,20 @@ static enum gp_verdict verdict_of(const struct gp_kmsg *k)
 /* What the driver now reports about the GPU at this address, taken from a log line. */
 static bool is_recovered(const struct gp_exam *exam, const char *bus_id)
 {
-    enum { SHORT = 12 }; /* "0000:65:00.0" is also the end of "00000000:65:00.0" */
-    for (size_t i = 0; exam->snapshot && i < exam->snapshot->device_count; i++) {
-        const struct gp_device *gpu = &exam->snapshot->devices[i];
-        const char *address = gp_device_text(gpu, GP_PCI_BUS_ID, "");
-        size_t length = strlen(address);
-        if (gpu->is_mig || length < SHORT || strlen(bus_id) != SHORT ||
-            strcasecmp(address + length - SHORT, bus_id) != 0)
-            continue;
-        return strcmp(gp_device_text(gpu, GP_RECOVERY_ACTION, ""), "None") == 0;
-    }
-    return false;
+    const struct gp_device *gpu = gp_gpuset_device_at(exam, bus_id);
+    return gpu && strcmp(gp_device_text(gpu, GP_RECOVERY_ACTION, ""), "None") == 0;
+}
+
+/* The details of a line, in which a GPU that the driver lists has its number: "GPU 2, process 71
+ * (python)". */
+static const char *details_of(struct gp_exam *exam, const struct gp_kmsg *k,
+                              const struct gp_explanation *e)
+{
+    const struct gp_device *gpu = gp_gpuset_device_at(exam, k->bus_id);
+    const char *address = gp_exam_text(exam, "GPU %s", k->bus_id);
+    return gpu && strncmp(e->details, address, strlen(address)) == 0
+               ? gp_exam_text(exam, "GPU %u%s", gpu->index, e->details + strlen(address))
+               : e->details;
 }
 
 /* ---- bursts ---- */
@@ -248,9 +252,9 @@ static void tell(struct gp_exam *exam, const struct story *story)
     bool is_doubtful = strcmp(e.fault, "application") == 0 && is_hardware_in_doubt(exam, k);
     if (is_past || (is_doubtful && verdict < GP_VERDICT_WARN))
         verdict = GP_VERDICT_WARN;
-    gp_exam_report(exam, verdict, "%s%s%s%s: %s", e.title, e.details[0] ? " of " : "", e.details,
-                   story->times > 1 ? gp_exam_text(exam, ", the last of %llu", story->times) : "",
-                   e.words);
+    gp_exam_report(
+        exam, verdict, "%s%s%s%s: %s", e.title, e.details[0] ? " of " : "", details_of(exam, k, &e),
+        story->times > 1 ? gp_exam_text(exam, ", the last of %llu", story->times) : "", e.words);
     if (story->bursts > 1)
         add_line(exam, story->first);
     add_line(exam, worst);
@@ -271,11 +275,13 @@ static void tell(struct gp_exam *exam, const struct story *story)
 }
 
 /* Whether the GPU has fallen off the bus, which explains everything else. */
-static bool is_told(const struct gp_exam *exam, const struct gp_kmsg *k)
+static bool is_told(struct gp_exam *exam, const struct gp_kmsg *k)
 {
+    const struct gp_device *gpu = gp_gpuset_device_at(exam, k->bus_id);
+    const char *name = gpu ? gp_exam_text(exam, "GPU %u (", gpu->index) : k->bus_id;
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         if (f->verdict == GP_VERDICT_FAIL && strcmp(f->check->id, "hardware.bus_lost") == 0 &&
-            k->bus_id[0] && strstr(f->summary, k->bus_id))
+            name[0] && strstr(f->summary, name))
             return true;
     return false;
 }
@@ -322,8 +328,9 @@ static void tell_line(struct gp_exam *exam, enum gp_verdict verdict, const struc
     struct gp_explanation e;
     if (!gp_explain_line(&exam->arena, line->text, &e))
         return;
+    const char *details = details_of(exam, &line->kmsg, &e);
     gp_exam_report(exam, verdict, "%s%s%s", e.words,
-                   e.details[0] ? gp_exam_text(exam, " (%s)", e.details) : "",
+                   details[0] ? gp_exam_text(exam, " (%s)", details) : "",
                    times > 1 ? gp_exam_text(exam, ", %llu times", times) : "");
     add_line(exam, line);
     add_doubt(exam, verdict);

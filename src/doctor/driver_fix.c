@@ -1,6 +1,7 @@
 #include "doctor/driver_fix.h"
 
 #include "doctor/compat.h"
+#include "doctor/gpuset.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
@@ -49,6 +50,11 @@ bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, si
 const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     const char *name = gpu->chip ? strchr(gpu->chip->name, '[') : NULL;
+    const struct gp_device *listed = gp_gpuset_device_at(exam, gpu->bus_id);
+    if (listed)
+        return gp_exam_text(exam, "GPU %u (%.*s)", listed->index,
+                            name ? (int)strcspn(name + 1, "]") : (int)strlen(gpu->bus_id),
+                            name ? name + 1 : gpu->bus_id);
     if (!name)
         return gp_exam_text(exam, "the %s GPU at %s",
                             gpu->vendor == GP_PCI_AMD     ? "AMD"

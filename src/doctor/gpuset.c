@@ -3,6 +3,9 @@
 #include "base/strbuf.h"
 #include "out/field.h"
 
+#include <string.h>
+#include <strings.h>
+
 void gp_gpuset_add(struct gp_gpuset *set, const struct gp_device *gpu)
 {
     if (set->count < GP_GPUSET_MAX)
@@ -16,6 +19,17 @@ void gp_gpuset_answered(struct gp_gpuset *set, const struct gp_exam *exam)
     for (size_t i = 0; s && i < s->device_count; i++)
         if (!s->devices[i].is_mig && s->devices[i].status == GP_STATUS_OK)
             gp_gpuset_add(set, &s->devices[i]);
+}
+
+const struct gp_device *gp_gpuset_device_at(const struct gp_exam *exam, const char *bus_id)
+{
+    const struct gp_snapshot *s = exam->snapshot;
+    for (size_t i = 0; s && i < s->device_count; i++) {
+        const char *bus = gp_device_text(&s->devices[i], GP_PCI_BUS_ID, "");
+        if (!s->devices[i].is_mig && strlen(bus) > 4 && strcasecmp(bus + 4, bus_id) == 0)
+            return &s->devices[i]; /* its domain has 8 digits */
+    }
+    return NULL;
 }
 
 /* Returns the end of the run of consecutive numbers that begins at `first`. */

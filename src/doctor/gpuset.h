@@ -17,6 +17,9 @@ void gp_gpuset_add(struct gp_gpuset *set, const struct gp_device *gpu);
 /* The GPUs that responded, without MIG instances; empty if there is no snapshot. */
 void gp_gpuset_answered(struct gp_gpuset *set, const struct gp_exam *exam);
 
+/* The GPU with this PCI address, as the kernel writes it; NULL: the driver does not list it. */
+const struct gp_device *gp_gpuset_device_at(const struct gp_exam *exam, const char *bus_id);
+
 /* "GPU 3", "GPUs 0-3 and 6". */
 const char *gp_gpuset_names(struct gp_exam *exam, const struct gp_gpuset *set);
 

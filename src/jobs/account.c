@@ -273,7 +273,7 @@ static void add_mib(struct gp_strbuf *sb, struct gp_amount a, const char *what)
     if (a.known)
         gp_strbuf_addf(sb, "%.0f MiB %s", a.n / 0x1p20, what);
     else
-        gp_strbuf_addf(sb, "? MiB %s", what);
+        gp_strbuf_addf(sb, "an unknown amount %s", what);
 }
 
 static void add_suspect(struct gp_strbuf *sb, const struct gp_suspect *s)

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "jobs/label.h"
 #include "jobs/scan.h"
+#include "jobs/tail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -325,6 +326,8 @@ static bool hand_on(struct gp_output *output, struct stream *stream, size_t *ret
         note_busy(stream);
     gp_scan_feed(stream->scan, chunk, (size_t)n);
     keep(output->plan->log, chunk, (size_t)n);
+    if (output->plan->tail)
+        gp_tail_add(output->plan->tail, chunk, (size_t)n);
     stream->fed_ns = output->plan->label ? gp_clock_mono_ns() : 0;
     int r = send(output, stream, (size_t)n);
     if (r < 0 && r != -EPIPE)

@@ -14,6 +14,7 @@
 #include <regex.h>
 
 struct gp_output;
+struct gp_tail;
 
 /* A file that also receives the command's output. After a failed write, nothing more is written to
  * it, and the command continues. */
@@ -32,6 +33,7 @@ struct gp_output_plan {
     int to;               /* one descriptor as the target of both; −1: those of this process */
     const regex_t *until; /* a line of output that is awaited; NULL: none */
     struct gp_output_log *log; /* NULL: none */
+    struct gp_tail *tail;      /* keeps the end of the output; NULL: it is not kept */
     const char *label;         /* before each line, and no terminal for the job; NULL: neither */
 };
 

@@ -14,7 +14,13 @@
 
 /* Memory in use without a process that makes a GPU count as busy: more than displays and contexts
  * use. */
-enum { UNLISTED_LEAST = 1 << 30, ANCESTORS_MAX = 64, OWNER_SIZE = 220, GROUP_MOST = 8 };
+enum {
+    UNLISTED_LEAST = 1 << 30,
+    ANCESTORS_MAX = 64,
+    OWNER_SIZE = 100,
+    COMMAND_SIZE = 81,
+    GROUP_MOST = 8,
+};
 
 /* How close two GPUs are. */
 enum nearness { FAR, SAME_NODE, SAME_SWITCH, LINKED };
@@ -235,22 +241,19 @@ static bool is_healthy(struct gp_pick_unit *unit)
     return true;
 }
 
-/* "train.py (alice, uid 1000, pid 4711, suspended, FILE)": the owner, or root, can inspect the file
- * if the reservation is in doubt. */
+/* "train.py (alice)", or "(alice, suspended)", "(uid 1000)". */
 static const char *owner_text(const struct picking *p, const struct gp_lease *lease,
                               char room[OWNER_SIZE])
 {
     char name[44];
-    char path[84];
     char user[40];
     char user_safe[40];
     gp_utf8_copy_safe(name, sizeof(name), lease->name[0] ? lease->name : lease->command);
-    gp_utf8_copy_safe(path, sizeof(path), lease->path);
-    bool named = gp_lease_user(lease, user, sizeof(user));
-    gp_utf8_copy_safe(user_safe, sizeof(user_safe), named ? user : "");
-    (void)snprintf(room, OWNER_SIZE, "%s (%s%suid %u, pid %u, %s%s)", name, user_safe,
-                   named ? ", " : "", lease->uid, lease->pid,
-                   gp_pick_is_suspended(p->snapshot, lease) ? "suspended, " : "", path);
+    if (!gp_lease_user(lease, user, sizeof(user)))
+        (void)snprintf(user, sizeof(user), "uid %u", lease->uid);
+    gp_utf8_copy_safe(user_safe, sizeof(user_safe), user);
+    (void)snprintf(room, OWNER_SIZE, "%s (%s%s)", name, user_safe,
+                   gp_pick_is_suspended(p->snapshot, lease) ? ", suspended" : "");
     return room;
 }
 
@@ -307,17 +310,20 @@ static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
         if (!has_gpu(lease, device))
             continue;
         if (lease->state == GP_LEASE_WAITING) {
+            unit->lease = lease;
             if (goes_first(p, lease))
                 return set_why(unit, GP_PICK_LINE, "%s has waited for it longer",
                                owner_text(p, lease, room));
             continue;
         }
+        unit->lease = lease;
         if (!lease->is_shared || !p->request->is_shared || is_exclusive(device))
             return set_why(unit, GP_PICK_RESERVED, "reserved by %s", owner_text(p, lease, room));
         (void)gp_pick_observed(p->snapshot, device, lease, &observed);
         if ((double)lease->bytes > observed)
             unit->free -= (double)lease->bytes - observed;
     }
+    unit->lease = NULL;
     return true;
 }
 
@@ -338,11 +344,12 @@ static bool is_unused(const struct picking *p, struct gp_pick_unit *unit)
     if (other) {
         const struct gp_value *memory = gp_process_value(other, GP_PROCESS_MEMORY);
         const char *user = text_of(other, GP_PROCESS_USER, "");
-        return set_why(unit, GP_PICK_IN_USE, "pid %lld%s%s%s, %.1f GiB: %.80s",
+        char command[COMMAND_SIZE];
+        gp_utf8_copy_safe(command, sizeof(command), text_of(other, GP_PROCESS_COMMAND, "?"));
+        return set_why(unit, GP_PICK_IN_USE, "pid %lld%s%s%s, %.1f GiB: %s",
                        (long long)gp_process_value(other, GP_PID)->i, *user ? " (" : "", user,
                        *user ? ")" : "",
-                       gp_value_is_present(memory) ? (double)memory->i / 0x1p30 : 0,
-                       text_of(other, GP_PROCESS_COMMAND, "?"));
+                       gp_value_is_present(memory) ? (double)memory->i / 0x1p30 : 0, command);
     }
     if (!p->request->is_shared && gp_device_number(device, GP_MEMORY_UNATTRIBUTED, &unlisted) &&
         unlisted > UNLISTED_LEAST)

@@ -82,8 +82,9 @@ struct gp_pick_unit {
     const struct gp_device *device;
     enum gp_pick_state state; /* determined by the obstacle */
     enum gp_pick_obstacle obstacle;
-    char why[240]; /* "" if it fits */
-    double free;   /* bytes that nobody has reserved */
+    char why[240];                /* "" if it fits */
+    const struct gp_lease *lease; /* which is the obstacle; NULL: it is another one */
+    double free;                  /* bytes that nobody has reserved */
     double load, celsius;
     size_t processes;
     int preferred; /* whether it drives a display; 0 or 1 */
@@ -109,7 +110,7 @@ void gp_pick_want(struct gp_want *want, bool several);
 unsigned gp_pick_count_all(const struct gp_snapshot *snapshot,
                            const struct gp_pick_request *request);
 
-/* GP_ENOMEM. The snapshot must outlive the result. */
+/* GP_ENOMEM. The snapshot and the leases must outlive the result. */
 int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *leases,
                  const struct gp_pick_request *request, struct gp_pick *ret) GP_MUST_CHECK;
 void gp_pick_fini(struct gp_pick *pick);

@@ -68,11 +68,7 @@ static void write_sheet(struct gp_strbuf *sb, struct sheet *s, const struct gp_p
             gp_strbuf_adds(&line, "  ");
             continue;
         }
-        if (list->room > 0)
-            gp_utf8_add_safe(sb, line.buf, line.len, list->room);
-        else
-            gp_strbuf_adds(sb, line.buf);
-        gp_strbuf_addc(sb, '\n');
+        gp_utf8_add_line(sb, line.buf, line.len, list->room);
         gp_strbuf_reset(&line);
     }
     note_error(sb, &line);
@@ -154,22 +150,40 @@ static bool is_left(enum gp_proc_column column)
     return gp_proc_column_table[column].kind == GP_PROC_KIND_TEXT;
 }
 
+/* Whether the column is followed by one that marks lower bounds, as in JSON; in tables, they have a
+ * sign. */
+static bool has_bound(const struct gp_proc_list *list, enum gp_proc_column column)
+{
+    return list->csv && list->marks_bounds && column == GP_PROC_IDLE_COLUMN;
+}
+
+static const char *bound_word(const struct gp_proc_row *row)
+{
+    return !row->idle_s.known ? "" : row->idle_is_least ? "true" : "false";
+}
+
 void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
                       const struct gp_procs *procs)
 {
     struct sheet sheet = {.columns = list->column_count, .text = GP_STRBUF_INIT(256 << 20)};
     struct gp_strbuf cell = GP_STRBUF_INIT(1 << 20);
+    for (size_t c = 0; c < list->column_count; c++)
+        sheet.columns += has_bound(list, list->columns[c]);
     for (size_t c = 0; c < list->column_count; c++) {
         const struct gp_proc_column_info *info = &gp_proc_column_table[list->columns[c]];
         sheet.left[c] = is_left(list->columns[c]);
         if (list->header)
             add_cell(&sheet, list->csv ? info->word : info->title);
+        if (list->header && has_bound(list, list->columns[c]))
+            add_cell(&sheet, "idle_at_least");
     }
     for (size_t i = 0; i < procs->count; i++)
         for (size_t c = 0; c < list->column_count; c++) {
             gp_strbuf_reset(&cell);
             add_value(&cell, list, &procs->rows[i], list->columns[c]);
             add_cell(&sheet, cell.buf);
+            if (has_bound(list, list->columns[c]))
+                add_cell(&sheet, bound_word(&procs->rows[i]));
             sheet.says[c] =
                 sheet.says[c] || (strcmp(cell.buf, "0") != 0 && strcmp(cell.buf, "-") != 0);
         }

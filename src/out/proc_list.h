@@ -7,7 +7,8 @@
 struct gp_proc_list {
     const enum gp_proc_column *columns;
     size_t column_count;
-    bool csv; /* plain numbers: bytes, percent, seconds */
+    bool csv;          /* plain numbers: bytes, percent, seconds */
+    bool marks_bounds; /* csv: the idle time is followed by idle_at_least */
     bool header;
     size_t room; /* columns of the terminal; 0: unlimited */
     bool drops;  /* leaves out columns that leave no room for the last one */

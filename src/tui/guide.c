@@ -12,22 +12,28 @@ static const struct {
 #undef STEP
 };
 
-void gp_guide_key(struct gp_guide *guide, enum gp_action action, bool is_main)
+void gp_guide_key(struct gp_guide *guide, enum gp_action action, unsigned front)
 {
     if (!guide->is_on || guide->step >= GP_ARRAY_LEN(steps))
         return;
-    guide->is_pressed = guide->is_pressed || action == steps[guide->step].action;
-    if (guide->is_pressed && is_main) {
+    if (action == steps[guide->step].action) {
+        guide->is_pressed = true;
+        guide->opened = front;
+    }
+    if (guide->is_pressed && front == 0) {
         guide->is_pressed = false;
         guide->step++;
     }
 }
 
-void gp_guide_draw(const struct gp_guide *guide, const struct gp_box *box)
+void gp_guide_draw(const struct gp_guide *guide, const struct gp_box *box, unsigned front)
 {
     char text[160];
     const size_t count = GP_ARRAY_LEN(steps);
-    if (guide->step >= count) {
+    if (front != 0 && !(guide->is_pressed && front == guide->opened)) {
+        /* a screen that no step has opened: the keys of the steps mean something else there */
+        (void)snprintf(text, sizeof(text), " Esc: back to the tour");
+    } else if (guide->step >= count) {
         (void)snprintf(text, sizeof(text), " The end. q: quit. Then try: gpulse --sim sick doctor");
     } else if (guide->is_pressed) {
         (void)snprintf(text, sizeof(text), " %zu/%zu  %s", guide->step + 1, count,

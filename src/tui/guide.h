@@ -9,14 +9,15 @@
 struct gp_guide {
     bool is_on;
     bool is_pressed; /* the key of this step; the step ends when its screen is left */
+    unsigned opened; /* the screen that it opened */
     size_t step;
 };
 
-/* A key was pressed: its action on the main screen (GP_ACTION_NONE on other screens), and whether
- * the main screen is in front now. */
-void gp_guide_key(struct gp_guide *guide, enum gp_action action, bool is_main);
+/* A key was pressed: its action on the main screen (GP_ACTION_NONE on other screens), and which
+ * screen is in front now; 0: the main one. */
+void gp_guide_key(struct gp_guide *guide, enum gp_action action, unsigned front);
 
-/* Draws the sentence of the step into the first line of the box. */
-void gp_guide_draw(const struct gp_guide *guide, const struct gp_box *box);
+/* Draws a sentence into the first line of the box: what to do next on the screen in front. */
+void gp_guide_draw(const struct gp_guide *guide, const struct gp_box *box, unsigned front);
 
 #endif

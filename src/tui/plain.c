@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MINUTE = 60 };
+
 /* The values of a GPU and their labels. Values that the GPU does not report are omitted. */
 static const struct {
     const char *label;
@@ -83,6 +85,19 @@ static void add_amount(struct gp_strbuf *sb, const char *label, struct gp_amount
     gp_field_format(sb, &field, &v, GP_STYLE_HUMAN);
 }
 
+/* In minutes, so that the line of an idle process does not change with every sample. */
+static void add_idle(struct gp_strbuf *sb, const struct gp_proc_row *row)
+{
+    const struct gp_amount idle = row->idle_s;
+    if (!idle.known || idle.n <= 0)
+        return;
+    gp_strbuf_adds(sb, ", idle");
+    if (idle.n < MINUTE)
+        return;
+    gp_strbuf_adds(sb, row->idle_is_least ? " for at least " : " for ");
+    gp_proc_format_amount(sb, GP_PROC_IDLE_COLUMN, idle);
+}
+
 static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row)
 {
     if (row->pid)
@@ -106,6 +121,7 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row)
         gp_strbuf_adds(sb, ", for ");
         gp_proc_format(sb, row, GP_PROC_TIME_COLUMN);
     }
+    add_idle(sb, row);
     if (row->container)
         gp_strbuf_addf(sb, ", in %s", row->container);
     gp_strbuf_addf(sb, ": %s\n", row->command ? row->command : "?");

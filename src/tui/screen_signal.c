@@ -53,7 +53,7 @@ static void fill_signal(struct gp_ui *ui)
         return;
     if (ui->prefs.read_only)
         gp_ui_say(ui, "read-only: no signals");
-    else if (ui->outside.root)
+    else if (ui->outside.root && !ui->outside.root_is_simulated)
         gp_ui_say(ui, "the processes of %.60s cannot be signalled from here", ui->outside.root);
     else if (ui->tag_count == 0 && (!row || !row->pid))
         gp_ui_say(ui, "no process here");

@@ -244,7 +244,7 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
     bool is_main = ui->mode == GP_UI_WATCH;
     enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
     ui->digit_typed = digit;
-    gp_guide_key(&ui->guide, is_main ? action : GP_ACTION_NONE, ui->mode == GP_UI_WATCH);
+    gp_guide_key(&ui->guide, is_main ? action : GP_ACTION_NONE, ui->mode);
     return wish;
 }
 
@@ -310,7 +310,7 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
     ui->hits.count = 0;
     if (ui->guide.is_on && box.h >= GUIDE_FROM) {
         struct gp_box line = gp_box_part(&box, 0, box.h - 1, box.w, 1);
-        gp_guide_draw(&ui->guide, &line);
+        gp_guide_draw(&ui->guide, &line, ui->mode);
         box.h--;
     }
     gp_screen_watch.draw(ui, &box);

@@ -54,6 +54,7 @@ struct gp_ui;
 /* What the monitor needs from the outside. Features whose member is NULL are disabled. */
 struct gp_ui_outside {
     const char *root;        /* prefix for /proc; NULL: this machine */
+    bool root_is_simulated;  /* gp_proc_hold() tells its processes from real ones */
     const char *machine;     /* simulated machine; NULL: a real one */
     const char *config_path; /* configuration file for the preferences */
     /* Opens a sampler of all metrics of the GPU whose index is ctx. */

@@ -367,11 +367,11 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     echo '[  100.000000] NVRM: Xid (PCI:0000:64:00): 48, pid=4711, name=python3, DBE (double bit error) ECC Error' \
         >root/var/log/kern.log
     GPULSE_SIM=h100x4 gpulse --root root doctor --only log
-    finds warn log.xid 'Xid 48 of GPU 0000:64:00\.0, process 4711 \(python3\): uncorrectable \(double-bit\) memory error'
+    finds warn log.xid 'Xid 48 of GPU 1, process 4711 \(python3\): uncorrectable \(double-bit\) memory error'
     says '^      why       The driver reports that the GPU needs nothing now: it was reset since\.$'
     fault h100x4 --gpu 1 set=230=1
     GPULSE_SIM=h100x4 gpulse --root root doctor --only log
     fault h100x4 clear
-    finds fail log.xid 'Xid 48 of GPU 0000:64:00\.0, .*'
+    finds fail log.xid 'Xid 48 of GPU 1, .*'
     says '^ +sudo nvidia-smi --gpu-reset -i 0000:64:00\.0'
 }

@@ -109,9 +109,9 @@ load helpers
     status_is 2
     complains '--all cannot be combined'
     gpulse kill --user nobody-has-this-name --yes
-    fails 1 'no matching process on the GPUs'
+    fails 3 "no process of nobody-has-this-name on the GPUs; those there belong to $(id -un)"
     gpulse kill --job 17 --yes
-    fails 1 'no matching process on the GPUs'
+    fails 3 "no process on the GPUs matches 'job:17'"
 }
 
 @test "an empty value selects no process" {
@@ -185,4 +185,31 @@ load helpers
     says '^Nothing to reclaim'
     gpulse ps --idle 1s --watch 1s
     status_is 2
+}
+
+@test "the spellings of kill(1)" {
+    quiet_t4
+    local words
+    for words in -9 -KILL -SIGKILL "-s 9" "-s KILL" -sKILL --signal=9 "-s kill" -TERM -15 -2; do
+        job
+        # shellcheck disable=SC2086 # two words
+        gpulse kill $words "$job" --yes
+        status_is 0
+        until_true is_gone "$job"
+    done
+    gpulse kill --force 4711
+    fails 2 "unknown option '--force'; to send SIGKILL at once: -9 or -s kill"
+    gpulse kill -HUP 4711
+    fails 2 '-HUP: gpulse kill sends only INT, TERM and KILL; for other signals use kill\(1\)'
+    gpulse kill -1 4711
+    fails 2 '-1: gpulse kill sends only INT, TERM and KILL; .*'
+}
+
+@test "a user without processes on the GPUs: those who have some" {
+    local command
+    for command in kill suspend; do
+        gpulse --sim h100x8 "$command" -u nosuch --yes
+        status_is 3
+        complains '^gpulse: no process of nosuch on the GPUs; those there belong to mia, jon, ana$'
+    done
 }

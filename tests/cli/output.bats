@@ -478,3 +478,45 @@ PYTHON
     fails 2 "cannot append to 't.csv': its lines do not end in a line feed; .*"
     [ "$(wc -l <t.csv)" -eq 2 ]
 }
+
+# narrow MACHINE ARG…: prints something, and no line is wider than 80 columns
+narrow() {
+    COLUMNS=80 gpulse --sim "$1" --sim-still "${@:2}"
+    [ -n "$output" ] || explain "no output: $*"
+    says_not '.{81}'
+}
+
+@test "COLUMNS limits the width of lines; without it and a terminal, nothing is cut" {
+    export LC_ALL=C.UTF-8
+    for machine in h100x8 a100-mig desktop inference sick t4; do
+        for command in ps mem "pick --explain" "events --list" doctor "doctor --list" "explain xid 79"; do
+            # shellcheck disable=SC2086 # words
+            narrow "$machine" $command
+        done
+    done
+    narrow h100x8 queue
+    says '^waiting 1  ray +[0-9]+  4 of 0-3 .*  torchrun --nproc.*…$'
+    narrow h100x8 events --list
+    says '^KIND +GROUP +GPUs +WHAT$'
+    narrow sick events --list
+    says '^KIND +GROUP +others +GPU 2 +WHAT$'
+    says '^xid +health +driver +- +the driver reported'
+    narrow t4 sim list
+    says '^NAME +GPUS +MODEL +ABOUT$'
+    says '^sick +8  H100 80GB HBM3 +a faulty server: '
+    COLUMNS=many gpulse --sim h100x8 --sim-still queue
+    says 'torchrun --nproc-per-node 4 sft.py$'
+    gpulse sim list
+    says '^NAME +GPUS +MODEL +DRIVER +ABOUT$'
+    run script -qec "stty cols 80; '$GPULSE' sim list" /dev/null
+    says '^sick +8  H100 80GB HBM3 +a faulty server: .*…'
+}
+
+@test "doctor advise on a narrow terminal: prose is wrapped, commands are not" {
+    COLUMNS=80 gpulse --sim h100x8 doctor advise torch
+    says '^      run    # with pip$'
+    says '^             pip install torch.*/cu130$'
+    [ "$(grep -Evc '^ +(uv )?pip install|^.{,80}$' <<<"$output")" -eq 0 ]
+    gpulse --sim h100x8 doctor advise torch
+    says '/cu130   # with pip$'
+}

@@ -356,6 +356,12 @@ at() {
     says "^ *$idle +≥3s$"
     gpulse ps -f json
     json_is '{p["pid"]: (p["idle"], p["idle_at_least"]) for p in d["processes"]}' "{$idle: (1, True), $job: (0, False)}"
+    gpulse ps -f csv
+    says ',idle,idle_at_least,'
+    says "^$idle,.*,1,true,"
+    says "^$job,.*,0,false,"
+    gpulse ps -f csv --columns idle # exactly what was requested
+    [ "${lines[0]}" = idle ]
     gpulse query pid,process.last_active --processes -f csv --no-header
     says "^$idle,\[N/A\]$"
     says "^$job,20..-..-..T"

@@ -224,7 +224,10 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     gpulse pick
     [ "$output" = 2 ]
     gpulse pick -i 3
-    fails 69 "no requested GPU is free; GPU 3: reserved by training \($(id -un), uid $(id -u), pid $running, .*/notes/gpulse-$(id -u)/held.[0-9a-f]+\); use --wait to wait for free GPUs"
+    fails 69 "no requested GPU is free; GPU 3: reserved by training \($(id -un)\); use --wait to wait for free GPUs"
+    gpulse pick -i 3 -f json
+    json_is '[g["reservation"]["pid"] for g in d["gpus"] if g["reservation"]]' "[$running]"
+    json_is '[g["reservation"]["file"].split("/")[-2] for g in d["gpus"] if g["reservation"]]' "['gpulse-$(id -u)']"
     gpulse run -i 3 -- true
     status_is 69
     gpulse run -i 3 --wait=300ms -- true

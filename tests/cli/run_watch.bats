@@ -194,3 +194,61 @@ out" ]
     gpulse run -q --torch-expandable -- printenv PYTORCH_CUDA_ALLOC_CONF
     complains "^gpulse: expandable_segments:True is not set: no PyTorch found next to 'printenv'$"
 }
+
+@test "another known error at the end: what it means, and the command that tells more" {
+    idle_gpus
+    local line words
+    while IFS='|' read -r line words; do
+        gpulse run -q -i 3 -- bash -c "echo '$line'; exit 1"
+        status_is 1
+        [[ $stderr == "gpulse: it failed after this message: ${line:0:60}"* ]]
+        complains "$words"
+        [ "$(wc -l <<<"$stderr")" -eq 3 ] || explain "more than three lines"
+    done <<'LINES'
+RuntimeError: CUDA error: an illegal memory access was encountered|; more: gpulse explain cuda 700$
+RuntimeError: CUDA error: no kernel image is available for execution on the device|; more: gpulse explain cuda 209$
+[rank1]:[E] Watchdog caught collective operation timeout: WorkNCCL|; more: gpulse explain .*/runs/
+LINES
+    rm -r home
+    # the first of several, as the others are its consequences
+    gpulse run -i 3 -- bash -c 'yes "step 1" | head -20000; echo "RuntimeError: CUDA error: an illegal memory access was encountered"; echo "NCCL communicator was aborted"; exit 7'
+    status_is 7
+    complains '^    CUDA error 700: '
+    complains_not 'aborted'
+    gpulse explain "$(record)"
+    says 'errors.log:1: .*illegal memory access'
+    says 'errors.log:2: NCCL communicator was aborted'
+    # neither of a job that succeeds, nor of unknown errors
+    gpulse run -q -i 3 -- bash -c 'echo "CUDA error: an illegal memory access was encountered"'
+    status_is 0
+    is_quiet
+    gpulse run -q -i 3 -- bash -c 'echo "ValueError: x"; exit 1'
+    status_is 1
+    is_quiet
+}
+
+@test "the folder of a recorded job: its failure, and its output if that was recorded" {
+    idle_gpus
+    gpulse run --keep-output -i 3 -- bash -c 'echo "RuntimeError: CUDA error: device-side assert triggered"; exit 1'
+    status_is 1
+    gpulse explain "$(record)"
+    status_is 0
+    says '/output.log:1: RuntimeError: CUDA error: device-side assert triggered$'
+    says '^    CUDA error 710: '
+    rm -r home
+    job --gpu 3 --mem 70GiB
+    gpulse run -i 3 --share --mem 5GiB -- "$GPULSE" sim load --mem 20GiB
+    gpulse explain "$(record)"
+    status_is 0
+    says 's after the start, GPU 3: torch.OutOfMemoryError'
+    says '^    others: other processes use 70.00 GiB of 79.65 GiB: '
+    gpulse explain "$(record)" --json
+    json_is 'len(d["incidents"]), d["incidents"][0]["file"].split("/")[-2]' "(1, 'runs')"
+    rm -r home
+    gpulse run -i 2 -- true
+    gpulse explain "$(record)"
+    fails 1 '.* has no failure, and no output; gpulse run --keep-output records the output too'
+    mkdir other
+    gpulse explain other
+    fails 1 'other is a folder, but not the record of a job; give a log, or a folder that gpulse run has recorded'
+}

@@ -53,7 +53,7 @@ suspended_rows() {
     gpulse queue -f json
     json_is '[(l["state"], l["suspended"]) for l in d["leases"]]' "[('held', True)]"
     gpulse pick -i 3
-    fails 69 "no requested GPU is free; GPU 3: reserved by training \(.*, pid $running, suspended, .*"
+    fails 69 "no requested GPU is free; GPU 3: reserved by training \(.*, suspended\); .*"
     reserved=$job
     job --mem 1GiB -g 2 # without a reservation
     gpulse suspend "$job" --yes

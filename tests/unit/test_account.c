@@ -364,7 +364,8 @@ static void lines_of_a_gpu(void **state)
     accounts[0].hidden = 1;
     gp_account_add(&sb, &accounts[0]);
     static const char *const expected[] = {
-        "GPU 0: T4\n  16000 MiB = 5000 MiB used + ? MiB reserved by the driver + ? MiB free\n"
+        "GPU 0: T4\n  16000 MiB = 5000 MiB used + an unknown amount reserved by the driver + "
+        "an unknown amount free\n"
         "  2000 MiB held by 2 listed processes, 3000 MiB unattributed\n    71 ",
         " pt_worker: has the GPU open",
         " pt_other: has the GPU mapped",

@@ -322,16 +322,16 @@ static void processes_of_a_job(void **state)
     lease->is_shared = true;
     verdict_is(&request, "later: pid 77, 5.0 GiB: ?");
     (void)snprintf(lease->gpus[0], sizeof(lease->gpus[0]), "GPU-a");
-    verdict_is(&request, "later: reserved by training (uid 61000, pid 500, /f)");
+    verdict_is(&request, "later: reserved by training (uid 61000)");
     request.is_shared = true;
     verdict_is(&request, "free");
     lease->name[0] = '\0';
     (void)snprintf(lease->command, sizeof(lease->command), "python x.py");
     lease->is_shared = false;
-    verdict_is(&request, "later: reserved by python x.py (uid 61000, pid 500, /f)");
+    verdict_is(&request, "later: reserved by python x.py (uid 61000)");
     lease->is_shared = true;
     *value(0, GP_COMPUTE_MODE) = fixture_text("Exclusive_Process");
-    verdict_is(&request, "later: reserved by python x.py (uid 61000, pid 500, /f)");
+    verdict_is(&request, "later: reserved by python x.py (uid 61000)");
 }
 
 static void who_has_waited_longer_comes_first(void **state)
@@ -345,7 +345,7 @@ static void who_has_waited_longer_comes_first(void **state)
     lease_items[0].is_stopped = true; /* it cannot take it */
     verdict_is(&request, "free");
     lease_items[0].is_stopped = false;
-    verdict_is(&request, "later: training (uid 61000, pid 500, /f) has waited for it longer");
+    verdict_is(&request, "later: training (uid 61000) has waited for it longer");
     (void)snprintf(lease_items[0].gpus[0], GP_LEASE_UUID_SIZE, "GPU-b");
     verdict_is(&request, "free");
     /* a process of one that waits is where it has no business yet */
@@ -393,7 +393,7 @@ static void who_may_go_into_a_gap(void **state)
             fixture_set_status(&machine, 1, GP_STATUS_TIMEOUT, "no answer for 12 s");
         request.limit_ns = cases[i].limit_s * GP_NS_PER_S;
         verdict_is(&request, cases[i].may ? "free"
-                                          : "later: training (uid 61000, pid 500, /f) has waited "
+                                          : "later: training (uid 61000) has waited "
                                             "for it longer");
     }
 }
@@ -521,11 +521,10 @@ static void the_obstacle_that_matters(void **state)
     (void)add_lease(GP_LEASE_HELD, "GPU-b");
     struct gp_lease *lease = add_lease(GP_LEASE_HELD, "GPU-c");
     machine.devices[3].status = GP_STATUS_TIMEOUT;
-    choice_is(&request, "later: no GPU is free; GPUs 1, 2: reserved by training (uid 61000, pid "
-                        "500, /f)");
+    choice_is(&request, "later: no GPU is free; GPUs 1, 2: reserved by training (uid 61000)");
     (void)snprintf(lease->name, sizeof(lease->name), "other");
     *value(2, GP_MEMORY_FREE) = fixture_int(gib(75)); /* more than the other one */
-    choice_is(&request, "later: no GPU is free; GPU 2: reserved by other (uid 61000, pid 500, /f)");
+    choice_is(&request, "later: no GPU is free; GPU 2: reserved by other (uid 61000)");
     leases.count = 0;
     request.bytes = UINT64_C(78) << 30;
     choice_is(&request, "later: no GPU is free; GPU 2: 75.0 GiB free, 78.0 GiB requested");

@@ -53,6 +53,28 @@ static void other_keys_do_not_move_on(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+static void a_page_that_no_step_opened_names_only_its_way_back(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    guided(&ui);
+    (void)gp_ui_key(&ui, GP_KEY_ENTER); /* the first step is another one */
+    assert_int_not_equal(ui.mode, GP_UI_WATCH);
+    check_has(&ui, "Esc: back to the tour");
+    assert_null(strstr(picture(&ui, 100, 30), "Press"));
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    check_has(&ui, steps[0].to_do);
+    press(&ui, "/"); /* where letters are text */
+    check_has(&ui, "Esc: back to the tour");
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    check_has(&ui, steps[0].to_do);
+    ui.guide.step = GP_ARRAY_LEN(steps);
+    press(&ui, "?");
+    check_has(&ui, "Esc: back to the tour");
+    assert_null(strstr(picture(&ui, 100, 30), "The end"));
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void every_sentence_fits_eighty_columns(void **state)
 {
     (void)state;
@@ -64,7 +86,7 @@ static void every_sentence_fits_eighty_columns(void **state)
             guide.is_pressed = pressed;
             assert_int_equal(gp_cells_resize(&cells, 80, 1), 0);
             const struct gp_box box = {&cells, 0, 0, 80, 1};
-            gp_guide_draw(&guide, &box);
+            gp_guide_draw(&guide, &box, 0);
             gp_cells_text(&sb, &cells);
             assert_null(strstr(sb.buf, "…"));
             gp_strbuf_fini(&sb);
@@ -92,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_step_follows_its_key),
         cmocka_unit_test(other_keys_do_not_move_on),
+        cmocka_unit_test(a_page_that_no_step_opened_names_only_its_way_back),
         cmocka_unit_test(every_sentence_fits_eighty_columns),
         cmocka_unit_test(nothing_changes_without_it),
     };

@@ -3,9 +3,14 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "proc/signal.h"
+#include "tui/screen.h"
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -681,6 +686,28 @@ static void every_signal(void **state)
     }
 }
 
+static void a_simulated_process_gets_none(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    char root[] = "/tmp/test_tui_screens-XXXXXX";
+    char proc[64], folder[96];
+    assert_non_null(mkdtemp(root));
+    watch(&ui, 1);
+    (void)snprintf(proc, sizeof(proc), "%s/proc", root);
+    (void)snprintf(folder, sizeof(folder), "%s/%lld", proc, (long long)gp_ui_chosen_row(&ui)->pid);
+    assert_int_equal(mkdir(proc, 0700) | mkdir(folder, 0700), 0);
+    gp_proc_set_simulated(root);
+    ui.outside.root = root;
+    ui.outside.root_is_simulated = true;
+    press(&ui, "k");
+    assert_non_null(strstr(ui.message, "is simulated; there is no process to signal"));
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    gp_proc_set_simulated(NULL);
+    assert_int_equal(rmdir(folder) | rmdir(proc) | rmdir(root), 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void nobody_to_send_one_to(void **state)
 {
     (void)state;
@@ -910,6 +937,7 @@ int main(void)
         cmocka_unit_test(one_of_two_has_ended_before),
         cmocka_unit_test(one_that_has_ended_meanwhile),
         cmocka_unit_test(every_signal),
+        cmocka_unit_test(a_simulated_process_gets_none),
         cmocka_unit_test(nobody_to_send_one_to),
         cmocka_unit_test(texts_are_typed_and_taken_back),
         cmocka_unit_test(pictures_of_the_screens),
