@@ -719,12 +719,13 @@ const struct gp_cmd gp_cmd_set = {
     .summary = "change GPU settings: power limit, clocks, fans, modes, MIG",
     .usage = "NAME=VALUE… [options]",
     .description =
-        "Each change is shown as old -> new, applied, read back, and followed by the command that "
-        "undoes it. All values are checked against what each GPU allows before the first one is "
-        "applied; --restore skips those that do not fit. Most changes need root. Where a setting "
+        "All values are checked against the limits of each GPU before the first one is applied; "
+        "--restore skips values outside them. Each change is shown as old -> new, applied, read "
+        "back, and followed by the command that undoes it. Most changes need root. Where a setting "
         "can be reset, the values default, reset and auto all do so.\n\n"
         "Many settings last only while the driver keeps the GPU initialized; "
-        "persistence-mode=on keeps it so. --save and --restore carry them over a reboot; the "
+        "persistence-mode=on keeps it initialized. --save and --restore carry settings over a "
+        "reboot; the "
         "systemd unit gpulse-restore.service does this with /etc/gpulse/settings.json.",
     .examples = "gpulse set --show\tall settings and their ranges\n"
                 "gpulse set power-limit=300 -i 0 --dry-run\twhat would change\n"

@@ -54,7 +54,7 @@ static const struct gp_opt suspend_options[] = {
      .help = "check and print what would be suspended, and do nothing"},
     {0, "grace", NULL, GP_OPT_DURATION, "TIME",
      .offset = offsetof(struct suspend_options, grace_ns),
-     .help = "wait up to TIME for running GPU work (default 10s)"},
+     .help = "wait up to TIME for running GPU work to finish (default 10s)"},
     {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, force),
      .help = "include processes on several GPUs and distributed ranks, which may not survive"},
     GP_OPT_END,
@@ -791,14 +791,15 @@ const struct gp_cmd gp_cmd_suspend = {
     .description =
         "Blocks the CUDA calls of processes, waits until their running GPU work is done, and moves "
         "their GPU memory to host memory. The processes stay alive: their next CUDA call waits "
-        "until gpulse resume. Processes are selected as in gpulse kill, listed, and confirmed. "
-        "Either all of them are suspended, or all keep running; Ctrl-C takes effect after that. A "
-        "job of gpulse run keeps its GPUs reserved.\n\n"
-        "suspend refuses, and says why, where it is known to fail: drivers before 570, MPS, MIG, "
+        "until gpulse resume. suspend selects processes as gpulse kill does, lists them, and asks "
+        "for confirmation. Either all of them are suspended, or all keep running; Ctrl-C takes "
+        "effect after that. A job of gpulse run keeps its GPUs reserved.\n\n"
+        "suspend refuses what is known to fail, and says why: drivers before 570, MPS, MIG, "
         "graphics, too little host memory (of the machine or in the job's own limit), stopped "
         "processes; and without --force, processes on several GPUs and distributed ranks.\n\n"
-        "Managed memory (cudaMallocManaged) and memory shared between processes cannot be seen "
-        "from outside. The driver should refuse them, but some drivers terminate the process "
+        "Managed memory (cudaMallocManaged) and memory shared between processes cannot be detected "
+        "from outside. The driver should refuse such processes, but some drivers terminate the "
+        "process "
         "instead: try it first on a job you can afford to lose.\n\n"
         "gpulse ps and gpulse top show a suspended process with type S.",
     .examples = "gpulse suspend 4711\tmake room for an urgent job\n"
