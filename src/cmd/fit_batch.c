@@ -198,7 +198,7 @@ static int find(struct gp_fit_search *s, struct gp_err *err)
     return r;
 }
 
-/* A folder given by the user is created before waiting for GPUs; our own is created when it is
+/* A directory given by the user is created before waiting for GPUs; our own is created when it is
  * needed. */
 static int reserve_and_find(struct gp_fit_search *s, int words, struct gp_err *err)
 {

@@ -406,7 +406,7 @@ const struct gp_cmd gp_cmd_run = {
         "reported only if the driver keeps accounts (gpulse set accounting-mode=on, before the "
         "command starts).\n\n"
         "With --pipeline, each section [NAME] of a file is a step. A step has a command (for sh), "
-        "and may have a folder (its working directory), env (NAME=VALUE, repeatable), gpus, ids, "
+        "and may set folder (its working directory), env (NAME=VALUE, repeatable), gpus, ids, "
         "mem, wait, retries and other long options of this command. It starts when all steps above "
         "it have succeeded; with after = a, b, when a and b have; with an empty after, "
         "immediately. Steps that can start run at the same time, each on its own GPUs. Each line "

@@ -483,7 +483,8 @@ static int find_saved(struct set_run *run, struct gp_err *err)
     if (missing > 0 && unknown)
         run->skipped = true;
     if (missing == run->saved.count && unknown)
-        return gp_err_set(err, unknown->code, "GPU %u: %s; unknown whether '%s' is about it",
+        return gp_err_set(err, unknown->code,
+                          "GPU %u: %s; it is unknown whether '%s' has settings for it",
                           unknown->index, unknown->words, run->options->restore);
     if (missing == run->saved.count)
         return refuse_file(run, err);
@@ -494,7 +495,7 @@ static int find_saved(struct set_run *run, struct gp_err *err)
                  gpu->name);
     }
     if (missing > 0 && unknown)
-        warn("GPU %u: %s; it may be one of them", unknown->index, unknown->words);
+        warn("GPU %u: %s; it may be one of the skipped GPUs", unknown->index, unknown->words);
     return 0;
 }
 

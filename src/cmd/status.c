@@ -121,7 +121,7 @@ static void measure_screen(size_t *ret_rows, size_t *ret_cols)
     *ret_cols = known && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-/* Columns of a line, not counting colours. */
+/* Columns of a line, not counting colors. */
 static size_t line_width(const char *line, size_t n)
 {
     struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
