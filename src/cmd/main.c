@@ -56,7 +56,7 @@ const struct gp_program gp_program = {
         "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
         "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
         "GPULSE_STATE_DIR\tdirectory for reservations and notes about suspended processes; must be "
-        "an absolute path, and exist (default: /run/gpulse, /dev/shm or /tmp)\n"
+        "the absolute path of an existing directory (default: /run/gpulse, /dev/shm or /tmp)\n"
         "NO_COLOR\tno colors unless --color=always\n",
     .signals = "SIGUSR1\twhen repeating: close the driver, for a GPU reset or a driver update; a "
                "second SIGUSR1 opens it again\n"
