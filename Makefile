@@ -26,7 +26,7 @@ mutate:               ## plant random bugs, and list those that no test detects
 	@scripts/setup.sh check
 	@tests/mutate $(MUTATE)
 
-bench:                ## run the benchmarks on an optimised build
+bench:                ## run the benchmarks on an optimized build
 	@scripts/setup.sh check
 	@scripts/bench.sh
 
@@ -34,7 +34,7 @@ soak:                 ## run hours of fuzzing, fault injection, static analysis 
 	@scripts/setup.sh check
 	@tests/run --again --long
 
-install: build        ## install below PREFIX (default /usr/local); honours DESTDIR
+install: build        ## install below PREFIX (default /usr/local); honors DESTDIR
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild --quiet
 	@echo 'installed below $(DESTDIR)$(PREFIX)'
 

@@ -3,7 +3,7 @@
 #ifndef GPULSE_ABI_CUDA_H
 #define GPULSE_ABI_CUDA_H
 
-/* Places of libcuda.so.1. WSL has a second copy that does not work, so its own folder comes
+/* Places of libcuda.so.1. WSL has a second copy that does not work, so its own directory comes
  * first. */
 #define CUDA_LIBRARY_PLACES                                                                        \
     "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so.1",                                               \

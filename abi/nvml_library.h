@@ -1,6 +1,6 @@
 /* Places of libnvidia-ml.so.1. Never the unversioned libnvidia-ml.so, which is often the toolkit's
- * stub, or missing (drivers since 560). WSL has a second copy that does not work, so its own folder
- * comes first. */
+ * stub, or missing (drivers since 560). WSL has a second copy that does not work, so its own
+ * directory comes first. */
 #ifndef GPULSE_ABI_NVML_LIBRARY_H
 #define GPULSE_ABI_NVML_LIBRARY_H
 

@@ -35,10 +35,10 @@ scripts/build.sh default
 find_obstacle
 if [[ -t 0 && -t 1 ]]; then
     if [[ -n $obstacle ]]; then
-        echo "3/3 ready after $SECONDS s; $obstacle, so this is gpulse demo, on a simulated machine: press q to leave"
+        echo "3/3 ready after $SECONDS s; $obstacle, so this is gpulse demo, on a simulated machine: press q to quit"
         exec "$gpulse" demo
     fi
-    echo "3/3 ready after $SECONDS s; this is gpulse: press q to leave"
+    echo "3/3 ready after $SECONDS s; this is gpulse: press q to quit"
     exec "$gpulse"
 fi
 if [[ -n $obstacle ]]; then

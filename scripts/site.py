@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds a static site from README.md, docs/*.md and the manual pages.
 
-usage: scripts/site.py FOLDER [--man FOLDER]
+usage: scripts/site.py DIR [--man DIR]
 
-The folder is replaced. --man: the folder with the built manual pages (build/docs), which are included if mandoc
+The directory is replaced. --man: the directory with the built manual pages (build/docs), which are included if mandoc
 is installed. Needs python3-markdown; a reader needs nothing but the files.
 """
 import argparse
@@ -53,7 +53,7 @@ def label_of(name):
 
 
 def rewrite_link(match, here):
-    """A link to a Markdown file of the folder `here`; its text, if that is the file's path, becomes the page's title."""
+    """A link to a Markdown file in the directory `here`; its text, if that is the file's path, becomes the page's title."""
     target, hash_, anchor = match[1].partition("#")
     if re.match(r"[a-z]+:", target) or not target.endswith(".md"):
         return match[0]

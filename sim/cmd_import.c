@@ -45,9 +45,10 @@ const struct gp_cmd sim_cmd_import = {
     .usage = "CAPTURE [options]",
     .description = "Reads the output of nvidia-smi from any machine and writes a machine file with "
                    "the same answers. It supports the XML of `nvidia-smi -q -x`, the text of "
-                   "`nvidia-smi -q` (also with sections, -d POWER,CLOCK), and the CSV of "
+                   "`nvidia-smi -q` (also limited to sections, -d POWER,CLOCK), and the CSV of "
                    "`nvidia-smi --query-gpu=… --format=csv` with its header, if the fields include "
-                   "pci.bus_id. Values that are missing in the capture are NOT_SUPPORTED.",
+                   "pci.bus_id. The simulated driver answers NOT_SUPPORTED for values that are "
+                   "missing in the capture.",
     .examples = "gpulse sim import capture.xml -o mine.json\tconvert a capture\n"
                 "gpulse --sim ./mine.json status\tshow that machine\n",
     .options = options,

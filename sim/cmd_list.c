@@ -99,9 +99,9 @@ static int run(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd sim_cmd_list = {
     .name = "list",
     .summary = "list the built-in machines",
-    .description = "A name may be followed by a number of GPUs: h100x2 has the first two, h100x72 "
-                   "adds copies of them. After a comma, another driver may be given, from 418 to "
-                   "610: h100,driver=470 or h100,driver=535.43.",
+    .description =
+        "A name may be followed by a number of GPUs: h100x2 has two, h100x72 has 72. After a "
+        "comma, a driver from 418 to 610 may be given: h100,driver=470 or h100,driver=535.43.",
     .examples = "gpulse sim list\tshow names, GPUs, drivers, and what each machine is\n"
                 "gpulse --sim h100x16 status\tsimulate sixteen H100s\n",
     .run = run,

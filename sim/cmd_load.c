@@ -59,7 +59,8 @@ static const struct gp_opt options[] = {
      offsetof(struct options, spike_bytes), "additional memory to allocate briefly at the start"},
     {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, workers),
-     "number of children that hold the GPU open; if the job is killed, they keep its memory"},
+     "number of child processes that hold the GPU open; if the job is killed, they keep its "
+     "memory"},
     {0, "stubborn", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, stubborn), "ignore SIGINT and SIGTERM"},
     {0, "busy", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
@@ -68,7 +69,7 @@ static const struct gp_opt options[] = {
     {0, "managed", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, managed), "use managed memory, which cannot be suspended"},
     {0, "touch", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, touch), "also allocate and touch this much host memory"},
+     offsetof(struct options, touch), "also allocate and touch the same amount of host memory"},
     GP_OPT_END,
 };
 
@@ -488,7 +489,7 @@ const struct gp_cmd sim_cmd_load = {
     .description = "Holds memory of a simulated GPU until it is stopped. It respects "
                    "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. If there is not enough memory, it "
                    "prints PyTorch's error message and exits with status 1. If $GPULSE_ROOT has a "
-                   "file dev/nvidiaN for the GPU, it holds that open.",
+                   "file dev/nvidiaN for the GPU, the process keeps it open.",
     .examples = "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\trun a job for "
                 "one minute\n",
     .options = options,

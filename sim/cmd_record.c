@@ -101,8 +101,8 @@ const struct gp_cmd sim_cmd_record = {
     .usage = "[options]",
     .description = "Queries the driver of this computer (or a simulated one) for everything that a "
                    "machine file can contain: values, return codes, processes, MIG devices, and "
-                   "missing functions. The file simulates this machine anywhere. A call that hangs "
-                   "is noted, and recording continues.",
+                   "missing functions. The file simulates this machine on any other. A call that "
+                   "hangs is recorded as such, and recording continues.",
     .examples = "gpulse sim record -o mine.json\trecord this computer's GPUs\n"
                 "gpulse sim record --redact -o report.json\trecord for a bug report\n"
                 "gpulse --sim ./mine.json status\tshow the recorded machine\n",

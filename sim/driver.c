@@ -392,7 +392,7 @@ nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t 
     return NVML_SUCCESS;
 }
 
-/* ------------------------------------------------------------------------- initialisation */
+/* ------------------------------------------------------------------------- initialization */
 
 static bool env_is_on(const char *name)
 {

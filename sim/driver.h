@@ -14,8 +14,8 @@ NVML_FUNCTIONS(X)
 /* Why the last nvmlInit returned UNKNOWN, for people; "" if it did not. */
 SIM_EXPORT const char *gpulse_sim_error(void);
 
-/* The folder that holds the files of the machine's host, which is kept up to date from here on;
- * NULL: it has none, or the folder cannot be written. To be called before nvmlInit. */
+/* The directory that holds the files of the machine's host, which is kept up to date from here on;
+ * NULL: it has none, or the directory cannot be written. To be called before nvmlInit. */
 SIM_EXPORT const char *gpulse_sim_root(void);
 
 /* The library version if nvmlInit has failed, otherwise "". Works without a driver. */

@@ -43,7 +43,7 @@ struct sim_words {
 struct sim_host_process {
     uint64_t pid, ppid, group, ns_pid;
     uint64_t uid;
-    const char *name; /* of the program, without its folder */
+    const char *name; /* of the program, without its directory */
     struct sim_words command, environment;
     const char *cwd, *cgroup, *state;
     uint64_t age_s, cpu_pct, rss_bytes, threads;

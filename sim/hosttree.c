@@ -28,7 +28,7 @@ enum {
 
 struct sim_hosttree {
     const struct sim_live *live;
-    pthread_mutex_t lock; /* with the lock of the folder */
+    pthread_mutex_t lock; /* with the lock of the directory */
     int dir;
     char path[GP_PATH_SIZE];
     uint64_t boot_s; /* of the simulated computer, since 1970 */
@@ -64,7 +64,7 @@ static void digest(struct sim_hosttree *tree, const char *text, size_t size)
         tree->digest = (tree->digest ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
 }
 
-/* Makes the folders above a path. */
+/* Makes the directories above a path. */
 static void make_parents(struct sim_hosttree *tree, const char *path)
 {
     char folder[GP_PATH_SIZE];
@@ -116,7 +116,7 @@ static void put_link(struct sim_hosttree *tree, const char *path, const char *ta
     note(tree, symlinkat(target, tree->dir, path + 1) == 0);
 }
 
-/* Writes "FOLDER/NAME" with what the text buffer holds, and empties that. */
+/* Writes "DIR/NAME" with what the text buffer holds, and empties that. */
 static void put_built(struct sim_hosttree *tree, const char *folder, const char *name,
                       struct gp_strbuf *sb)
 {
@@ -126,7 +126,7 @@ static void put_built(struct sim_hosttree *tree, const char *folder, const char 
     gp_strbuf_reset(sb);
 }
 
-/* Removes what is in a folder. Only links of ours lead out of it, and they are not followed. */
+/* Removes what is in a directory. Only links of ours lead out of it, and they are not followed. */
 static void clear(int parent, const char *name, bool itself)
 {
     const struct dirent *entry;
@@ -369,7 +369,7 @@ static void put_identity(struct sim_hosttree *tree, const char *folder, unsigned
     put_status(tree, folder, pid, p);
 }
 
-/* Removes the processes that have ended, and notes which folders are there. */
+/* Removes the processes that have ended, and notes which directories are there. */
 static void sweep(struct sim_hosttree *tree, const struct presents *all, bool *is_there)
 {
     const struct dirent *entry;
@@ -578,7 +578,7 @@ static bool is_alive(const struct sim_machine *machine, const struct sim_host_le
     return false;
 }
 
-/* In the form of proc/lease.c, below a folder for each user. */
+/* In the form of proc/lease.c, below a directory for each user. */
 static void put_lease(struct sim_hosttree *tree, size_t index)
 {
     const struct sim_machine *machine = tree->live->machine;
@@ -609,7 +609,7 @@ static void put_leases(struct sim_hosttree *tree)
             put_lease(tree, i);
 }
 
-/* What does not move, into an empty folder. What gpulse keeps of real jobs is that of this
+/* What does not move, into an empty directory. What gpulse keeps of real jobs is that of this
  * computer. */
 static void put_fixed(struct sim_hosttree *tree)
 {
@@ -637,7 +637,7 @@ static void put_fixed(struct sim_hosttree *tree)
         put_link(tree, kept[i], kept[i]);
 }
 
-/* ------------------------------------------------------------------------- the folder */
+/* ------------------------------------------------------------------------- the directory */
 
 /* Of an earlier process of the same machine; 0: none. */
 static uint64_t known_boot(const struct sim_hosttree *tree)

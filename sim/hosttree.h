@@ -1,10 +1,10 @@
-/* The files that the kernel and the distribution of a simulated machine would have, below a folder
- * in the private directory of the simulator's state: what "host" of the machine file says, kept
- * up to date. gpulse reads them as those of any root.
+/* The files that the kernel and the distribution of a simulated machine would have, below a
+ * directory in the private directory of the simulator's state: what "host" of the machine file
+ * says, kept up to date. gpulse reads them as those of any root.
  *
- * All processes of a user that simulate the same machine share the folder, and write the same into
- * it: contents depend on the machine file and the time. A real process that uses a simulated GPU
- * is a link to its folder in /proc, and so are its parents. */
+ * All processes of a user that simulate the same machine share the directory, and write the same
+ * into it: contents depend on the machine file and the time. A real process that uses a simulated
+ * GPU is a link to its directory in /proc, and so are its parents. */
 #ifndef GPULSE_SIM_HOSTTREE_H
 #define GPULSE_SIM_HOSTTREE_H
 
@@ -14,8 +14,8 @@
 struct gp_err;
 struct sim_hosttree;
 
-/* Opens the folder of a machine that has a host, and makes it if there is none. `live` must outlive
- * it. */
+/* Opens the directory of a machine that has a host, and makes it if there is none. `live` must
+ * outlive it. */
 int sim_hosttree_open(const char *spec, const struct sim_live *live, struct sim_hosttree **ret,
                       struct gp_err *err);
 void sim_hosttree_close(struct sim_hosttree *tree);

@@ -29,18 +29,18 @@ static const struct gp_program program = {
     .commands = commands,
     .exit_codes = "0\tsuccess\n"
                   "1\tfailed, or the simulated job ran out of memory\n"
-                  "2\tusage error or malformed file\n"
+                  "2\twrong usage, or malformed file\n"
                   "5\tpermission denied\n",
     .environment =
         "GPULSE_SIM\tthe machine\n"
         "GPULSE_SIM_STILL\t1: freeze the simulated values\n"
-        "GPULSE_SIM_STRICT\t1: a call that would crash a real library terminates the program with "
-        "a message\n"
-        "GPULSE_SIM_COUNT\tfile for the number of calls of each function\n"
+        "GPULSE_SIM_STRICT\t1: terminate a program with a message where a real library would "
+        "crash\n"
+        "GPULSE_SIM_COUNT\tfile to write the number of calls of each function to\n"
         "GPULSE_SIM_ROOT\twhether settings may be changed: 1 or 0 (default: only by root)\n"
         "GPULSE_SIM_TIMEOUT\tdefault of --timeout on simulated machines (default: same as for a "
         "real driver)\n"
-        "GPULSE_SIM_STATE\tdirectory of faults, jobs and hosts (default: "
+        "GPULSE_SIM_STATE\tdirectory for faults, jobs and hosts (default: "
         "$XDG_RUNTIME_DIR/gpulse-sim, otherwise /tmp/gpulse-sim-UID)\n",
 };
 

@@ -269,7 +269,7 @@ def make_run_names_its_steps_and_ends_in_the_demo():
         t.keys("q")
         assert t.wait() == 0
         before = t.output[:t.output.index(b"\x1b[?1049h")].decode().splitlines()
-        assert len(before) <= 4 and "press q to leave" in before[-1], before
+        assert len(before) <= 4 and "press q to quit" in before[-1], before
 
 
 @test

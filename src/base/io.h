@@ -22,10 +22,10 @@ long gp_io_read_at(int dir, const char *path, char *buf, size_t cap);
  * get its number and receive the output. A closed standard output still fails on write. */
 void gp_io_secure_standard_fds(void);
 
-/* Creates a folder and its parents for this user only; succeeds if it exists. 0 or −errno. */
+/* Creates a directory and its parents for this user only; succeeds if it exists. 0 or −errno. */
 int gp_io_make_folders(const char *path) GP_MUST_CHECK;
 
-/* A folder of this user: "$VARIABLE/gpulse/NAME", where that is set as in XDG_STATE_HOME, else
+/* A directory of this user: "$VARIABLE/gpulse/NAME", where that is set as in XDG_STATE_HOME, else
  * "~/HIDDEN/gpulse/NAME". False without a home, if that is another user's, or if it is too
  * long. */
 bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,

@@ -74,7 +74,7 @@ static int follow(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
     return 1;
 }
 
-/* Whether everybody may create files in the folder of this one. */
+/* Whether everybody may create files in the directory of this one. */
 static bool is_in_public(const char *path)
 {
     char dir[GP_PATH_SIZE];
@@ -93,7 +93,7 @@ static int check_found(int fd, const char *path, struct gp_err *err)
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !is_in_public(path))
         return 0;
     if (!is_trusted(st.st_uid))
-        return gp_err_set(err, GP_EPERM, "it belongs to uid %u, in a world-writable folder",
+        return gp_err_set(err, GP_EPERM, "it belongs to uid %u, in a world-writable directory",
                           (unsigned)st.st_uid);
     if (st.st_nlink > 1)
         return gp_err_set(err, GP_EPERM,
@@ -240,10 +240,8 @@ int gp_outfile_open(struct gp_outfile *f, const struct gp_outfile_config *config
     *f = (struct gp_outfile){.config = *config, .fd = -1};
     int r = rotates(f) ? check_rotation(f, err) : 0;
     if (r == 0)
-        r = open_file(f,
-                      !config->append && !rotates(f) &&
-                          (config->keep == 0 || is_link(config->path)),
-                      err);
+        r = open_file(
+            f, !config->append && !rotates(f) && (config->keep == 0 || is_link(config->path)), err);
     if (r == 0 && config->append)
         r = end_last_line(f, err);
     else if (r == 0 && size_of(f) > 0)

@@ -62,8 +62,8 @@ int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len,
                      struct gp_err *err) GP_MUST_CHECK;
 
 /* Opens a file for writing, or creates it with that mode. All files named by a user must be opened
- * this way, because another user may have prepared something in their folder. Follows only links
- * that belong to root or this user. In a world-writable folder, an existing file must belong to
+ * this way, because another user may have prepared something in their directory. Follows only links
+ * that belong to root or this user. In a world-writable directory, an existing file must belong to
  * them, too, and have no second hard link. A FIFO without a reader is an error and does not block.
  * flags: O_APPEND or 0. Returns −1 on failure: err then has only the reason, and errno is set. */
 int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *err) GP_MUST_CHECK;
@@ -73,9 +73,9 @@ int gp_outfile_resolve(const char *path, char ret[GP_PATH_SIZE], struct gp_err *
 
 /* Replaces the content of a file, or creates it. A reader sees either all of the old content or all
  * of the new; with `durable`, this holds after a power failure, too. Anything that is not a regular
- * file (a device, a folder) is left unchanged; a link is replaced, not followed. `mode` is that of
- * a new file, 0600 or 0666 before the umask; an existing file keeps its mode, restricted to `mode`.
- * GP_EIO. */
+ * file (a device, a directory) is left unchanged; a link is replaced, not followed. `mode` is that
+ * of a new file, 0600 or 0666 before the umask; an existing file keeps its mode, restricted to
+ * `mode`. GP_EIO. */
 int gp_outfile_replace(const char *path, mode_t mode, const void *data, size_t len, bool durable,
                        struct gp_err *err) GP_MUST_CHECK;
 

@@ -71,7 +71,7 @@ static bool parse_name(const char *name, uid_t *ret_uid)
     return true;
 }
 
-/* Opens the folder of this user, if the user owns it and nobody else can write to it. −1: ignore
+/* Opens the directory of this user, if the user owns it and nobody else can write to it. −1: ignore
  * it. */
 static int open_folder(int place, const char *name, uid_t uid)
 {
@@ -104,7 +104,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Sorts the folders, and keeps the first few of each owner in each place. */
+/* Sorts the directories, and keeps the first few of each owner in each place. */
 static void prune(struct gp_statedirs *dirs)
 {
     size_t kept = 0;
@@ -120,7 +120,7 @@ static void prune(struct gp_statedirs *dirs)
     dirs->count = kept;
 }
 
-/* Doubles the array when it is full, so that many folders of one user cost little. */
+/* Doubles the array when it is full, so that many directories of one user cost little. */
 static int add(struct gp_statedirs *dirs, const struct gp_statedir_entry *entry)
 {
     enum { FEW = 256 };
@@ -137,7 +137,7 @@ static int add(struct gp_statedirs *dirs, const struct gp_statedir_entry *entry)
     return 0;
 }
 
-/* The users' folders in a place: all, or those of one user (`only`). */
+/* The users' directories in a place: all, or those of one user (`only`). */
 static int add_folders(struct gp_statedirs *dirs, size_t number, const uid_t *only)
 {
     const struct dirent *found;
@@ -231,7 +231,7 @@ DIR *gp_statedir_list(const struct gp_statedir *dir)
     return listing;
 }
 
-/* ---- this user's own folder ---- */
+/* ---- this user's own directory ---- */
 
 /* That which is there: the first that this user can write in, as all of the user's processes find
  * it. fd −1: there is none. */
@@ -478,7 +478,7 @@ bool gp_statedirs_changed(int fd)
         for (ssize_t at = 0; at < n;) {
             const struct inotify_event *event = (const void *)(events + at);
             uid_t uid;
-            /* in a place only our folders matter; in a folder everything does */
+            /* in a place only our directories matter; in a directory everything does */
             if (!(event->mask & IN_CREATE) || parse_name(event->name, &uid))
                 changed = true;
             at += (ssize_t)(sizeof(*event) + event->len);

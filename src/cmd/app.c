@@ -38,7 +38,7 @@ const struct gp_opt gp_common_options[] = {
      .help = "only these GPUs: indices, ranges (0-3), UUIDs, PCI bus ids, serial numbers or parts "
              "of the name, separated by commas; each must exist"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(timeout_ns),
-     .help = "wait up to TIME for a GPU that does not respond (default 3s, for changes 30s)"},
+     .help = "wait up to TIME for a GPU that does not respond (default 3s; 30s for changes)"},
     {0, "sim", NULL, GP_OPT_STRING, "MACHINE", .complete = GP_COMPLETE_MACHINE, .offset = OPT(sim),
      .help = "use a simulated machine: a name from gpulse sim list, optionally with a count and a "
              "driver (h100x8,driver=470), or a machine file"},
@@ -47,8 +47,8 @@ const struct gp_opt gp_common_options[] = {
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
      .help = "read /proc, /sys and /etc below DIR"},
     {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle), .for_loops = true,
-     .help = "when repeating: close the driver after 10 s of idleness, so that a laptop GPU can "
-             "power down"},
+     .help = "when repeating: close the driver when the GPUs have been idle for 10 s, so that a "
+             "laptop GPU can power down"},
     {0, "color", NULL, GP_OPT_CHOICE, "WHEN", .choices = "auto always never", .offset = OPT(color),
      .help = "when to use colors (default auto)"},
     {'h', "help", NULL, GP_OPT_FLAG, .offset = OPT(help), .help = "show this help"},

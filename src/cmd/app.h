@@ -102,7 +102,7 @@ void gp_app_print_error(const struct gp_err *err);
  * terminal; GP_EFAIL after another answer, with the text of `nothing`. */
 int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err) GP_MUST_CHECK;
 
-/* Whether to use colours on standard output. */
+/* Whether to use colors on standard output. */
 bool gp_app_wants_color(void);
 
 /* Fills err with the missing parts of a partial snapshot, for the message on standard error. */

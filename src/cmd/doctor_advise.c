@@ -253,10 +253,9 @@ static int split_version(int count, char **words, const char **ret_version, stru
     char *equals = strpbrk(words[0], "= ");
     const char *version = equals ? equals + 1 + (equals[1] == '=') : count > 1 ? words[1] : NULL;
     if (count > 2 || (equals && count > 1))
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "advise takes one of torch, tensorflow, jax, cuda, driver, and a version, "
-            "as in torch==2.8");
+        return gp_err_set(err, GP_EUSAGE,
+                          "advise takes one of torch, tensorflow, jax, cuda, driver, optionally "
+                          "with a version, as in torch==2.8");
     if (version && (!isdigit((unsigned char)version[0]) || version[strspn(version, "0123456789.")]))
         return gp_err_set(err, GP_EUSAGE, "'%.60s' is not a version; use one like torch==2.8",
                           version);
@@ -281,8 +280,7 @@ int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words,
         if (strcmp(subject, gp_subject_word((enum gp_subject)i)) != 0)
             continue;
         if (version && i >= GP_SUBJECT_CUDA)
-            return gp_err_set(err, GP_EUSAGE,
-                              "a version can be given of torch, tensorflow and jax");
+            return gp_err_set(err, GP_EUSAGE, "only torch, tensorflow and jax take a version");
         r = gp_exam_open(&exam, gp_app_prefix(), err);
         if (r < 0)
             return r;

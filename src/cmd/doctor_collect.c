@@ -99,7 +99,7 @@ static const char *reason_not_to_ask(const struct gp_exam *exam)
         if (s->devices[i].status == GP_STATUS_TIMEOUT)
             return "a GPU does not respond";
         if (s->devices[i].status == GP_STATUS_ASLEEP)
-            return "a GPU is asleep, and is not woken for this";
+            return "a GPU is asleep, and a bundle does not wake it";
     }
     return NULL;
 }
@@ -236,7 +236,7 @@ static void add_packages(struct gp_bundle *bundle, struct gp_exam *exam)
             bundle->left_out[GP_BUNDLE_PACKAGES]++;
     if (n < 0)
         gp_bundle_miss(bundle, "packages.txt",
-                       "no dpkg or pacman database; rpm's can only be read with rpm");
+                       "no dpkg or pacman database; only rpm can read that of rpm");
     else if (sb.len == 0)
         gp_bundle_miss(bundle, "packages.txt", "no package of a driver or of CUDA is installed");
     else

@@ -4,7 +4,7 @@
 
 const struct gp_opt gp_doctor_table[] = {
     {0, "only", NULL, GP_OPT_STRING, "CHECKS", .offset = OPT(only), .group = "Checks",
-     .help = "run only these checks or groups: driver,cuda.ldpath"},
+     .help = "run only these checks or groups, for example driver,cuda.ldpath"},
     {0, "skip", NULL, GP_OPT_STRING, "CHECKS", .offset = OPT(without),
      .help = "skip these checks or groups"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list), .help = "list all checks"},
@@ -13,11 +13,11 @@ const struct gp_opt gp_doctor_table[] = {
     {0, "watch-log", NULL, GP_OPT_FLAG, .offset = OPT(watch_log),
      .help = "follow the kernel log and explain new lines about GPUs"},
     {0, "gpu", NULL, GP_OPT_STRING, "MODELS", .offset = OPT(gpu), .group = "Advise",
-     .help = "models or compute capabilities: 'RTX 4090,8.0'"},
+     .help = "models or compute capabilities, for example 'RTX 4090,8.0'"},
     {0, "driver", NULL, GP_OPT_STRING, "VERSION", .offset = OPT(driver),
      .help = "driver version (550.54.15) or branch (550)"},
     {'a', "all", NULL, GP_OPT_FLAG, .offset = OPT(all), .group = "Explain",
-     .help = "of a log: include messages that look like a failure but are not"},
+     .help = "in a log: include messages that only look like a failure"},
     {'v', "verbose", NULL, GP_OPT_FLAG, .offset = OPT(verbose), .group = "Output",
      .help = "include checks that passed, with evidence"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),

@@ -12,9 +12,9 @@
 
 static const struct gp_opt options[] = {
     {'a', "all", NULL, GP_OPT_FLAG, .offset = OPT(all),
-     .help = "include messages that look like a failure but are not"},
+     .help = "include messages that only look like a failure"},
     {0, "sources", NULL, GP_OPT_FLAG, .offset = OPT(sources),
-     .help = "of a code or a line: print the source of each fact"},
+     .help = "for a code or a line: print the source of each fact"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),
      .help = "output format (default text)"},
     GP_OPT_END,
@@ -37,12 +37,12 @@ static int explain_main(int argc, char **argv, struct gp_err *err)
 
 const struct gp_cmd gp_cmd_explain = {
     .name = "explain",
-    .summary = "explain an error: a program's log, a line, or a code",
+    .summary = "explain an error from a program's log, a message, or a code",
     .usage = "[options] FILE... | ERROR",
     .description =
-        "FILE is a log, - for standard input, or a folder that gpulse run has recorded. Finds the "
-        "messages that PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, "
-        "Triton, the CUDA libraries, the kernel and "
+        "FILE is a log, - for standard input, or a directory that gpulse run has recorded. In a "
+        "log, explain finds the messages that PyTorch, vLLM, llama.cpp, "
+        "JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, Triton, the CUDA libraries, the kernel and "
         "Slurm "
         "print when GPU or host memory runs out; for each one it names the cause, with the numbers "
         "in "
@@ -54,7 +54,7 @@ const struct gp_cmd gp_cmd_explain = {
         "ERROR is a line of an error message, or a code: xid 79, sxid N, cuda 802, nvml 18, "
         "throttle sw_power_cap. gpulse doctor explain is the same command.\n"
         "\n"
-        "Which processes used the memory can only be seen at the time of the failure: gpulse run "
+        "Which processes used the memory can be seen only at the time of the failure; gpulse run "
         "records it.",
     .examples = "gpulse explain train.log\tshow why a job failed\n"
                 "gpulse explain ~/.local/state/gpulse/runs/20261122-210311-4242\ta recorded job\n"

@@ -284,10 +284,11 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
     int n = snprintf(path, sizeof(path), "%s/run.json", folder);
     json_t *run = n > 0 && (size_t)n < sizeof(path) ? json_load_file(path, 0, &why) : NULL;
     if (!run)
-        return gp_err_set(err, GP_EIO,
-                          "%s is a folder, but not the record of a job; give a log, or a folder "
-                          "that gpulse run has recorded",
-                          folder);
+        return gp_err_set(
+            err, GP_EIO,
+            "%s is a directory, but not the record of a job; give a log, or a directory "
+            "that gpulse run has recorded",
+            folder);
     size_t count = add_incidents(e, folder, run);
     json_decref(run);
     for (size_t i = 0; i < GP_ARRAY_LEN(logs); i++) {

@@ -46,16 +46,16 @@ static const struct gp_opt options[] = {
      .help = "stop a trial that makes no progress for TIME (default: 5 times the longest trial, at "
              "least 1m; 5m for the first trial)"},
     {0, "trial-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns), .least = 1,
-     .help = "stop a trial after TIME (default 10m, less if earlier ones were quick)"},
+     .help = "stop a trial after TIME (default 10m, less after quick trials)"},
     {0, "confirm", NULL, GP_OPT_STRING, "TIME", .offset = OPT(confirm),
-     .help = "run the result for TIME (full: to its end, no: not at all) to check whether its "
-             "memory grows (default: 3 times --steady or the longest trial)"},
+     .help = "run the result again for TIME, to check whether its memory grows; full: until it "
+             "ends, no: skip this (default: 3 times --steady or the longest trial)"},
     {0, "env", NULL, GP_OPT_STRING, "NAME={}", .offset = OPT(env),
      .help = "pass the batch size in this environment variable"},
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
-     .help = "wait up to TIME for free GPUs (default: do not wait)"},
-    {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
-     .help = "folder for the trials' output (default: below ~/.local/state/gpulse/runs)"},
+     .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
+    {0, "dir", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
+     .help = "directory for the trials' output (default: below ~/.local/state/gpulse/runs)"},
     {0, "fresh", NULL, GP_OPT_FLAG, .offset = OPT(fresh),
      .help = "ignore earlier trials of the same command"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
@@ -198,7 +198,7 @@ static int find(struct gp_fit_search *s, struct gp_err *err)
     return r;
 }
 
-/* A folder given by the user is created before waiting for GPUs; our own is created when it is
+/* A directory given by the user is created before waiting for GPUs; our own is created when it is
  * needed. */
 static int reserve_and_find(struct gp_fit_search *s, int words, struct gp_err *err)
 {
@@ -267,24 +267,24 @@ const struct gp_cmd gp_cmd_fit_batch = {
     .usage = "[options] -- COMMAND...",
     .description =
         "Runs the command repeatedly, with a batch size in place of {}, on GPUs that it reserves "
-        "as gpulse run does, and watches its GPU memory. Each trial is a fresh process, stopped "
-        "when its memory has not risen for a while. Memory is modeled as a + b * batch: after "
-        "three trials the next size is computed, so about eight are enough.\n\n"
-        "The answer leaves a margin, because a short trial sees no evaluation, no checkpoint and "
-        "not the longest sample. It is then run for longer: if its memory grows all the time, the "
-        "rate and the time until the GPU is full are reported. Slow growth needs a longer "
-        "--confirm. With several GPUs the fullest counts; whether the batch size is for each GPU "
-        "or for all of them is up to the program.\n\n"
+        "as gpulse run does, and watches its GPU memory. Each trial is a new process, which is "
+        "stopped when its memory has not risen for a while. Memory is modeled as a + b * batch: "
+        "after three trials the next size is computed, so about eight trials are enough.\n\n"
+        "The result leaves a margin, because a short trial sees no evaluation, no checkpoint and "
+        "not the longest sample. It is then run again for longer: if its memory keeps growing, the "
+        "rate and the time until the GPU is full are reported. To detect slow growth, use a longer "
+        "--confirm. With several GPUs the fullest counts. Whether the batch size is per GPU or for "
+        "all GPUs together depends on the program.\n\n"
         "A trial that makes no progress is stopped and counts as too large; two of them end the "
         "search. A trial that spins in a busy loop is stopped only by --until or "
         "--trial-timeout.\n\n"
         "Trials run with XLA_PYTHON_CLIENT_PREALLOCATE=false and TF_FORCE_GPU_ALLOW_GROWTH=true, "
-        "unless these are set: a program that takes GPU memory in advance takes the same at every "
-        "size. Train with the same variables. A program that takes most of the memory at every "
-        "size is refused.\n\n"
+        "unless these are set: a program that allocates GPU memory in advance uses the same amount "
+        "at every size. Train with the same variables. A program that still takes most of the "
+        "memory at every size is refused.\n\n"
         "A trial that fails for any reason other than GPU memory ends the search, and its last "
         "lines are printed. A different batch size may need a different learning rate.\n\n"
-        "A result is not certain if its memory grows, or if a larger size hung.",
+        "A result is uncertain if its memory grows, or if a larger size hung.",
     .examples =
         "gpulse fit-batch -- python train.py --batch-size {}\tfind the largest batch size\n"
         "gpulse fit-batch --multiple 8 --max 512 --until 'step 20' -- python train.py "
@@ -300,7 +300,7 @@ const struct gp_cmd gp_cmd_fit_batch = {
                   "3\tno GPU, or none that matches\n"
                   "4\tdriver problem\n"
                   "5\tpermission denied\n"
-                  "6\ta batch size that is not certain\n"
+                  "6\tan uncertain batch size: its memory grows, or a larger one hung\n"
                   "69\tnot enough free GPUs\n"
                   "75\tstill not enough when --wait ran out\n"
                   "78\tthe request can never be met\n"

@@ -9,7 +9,7 @@
 
 struct gp_fit_cache {
     char path[GP_PATH_SIZE]; /* "": not cached */
-    char key[16384];         /* everything that must match: command, files in it, folder, GPU,
+    char key[16384];         /* everything that must match: command, files in it, directory, GPU,
                                 limits */
     char confirm[32];        /* and, for a confirming run, its length */
 };

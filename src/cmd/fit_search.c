@@ -248,7 +248,7 @@ static int open_log(struct gp_fit_search *s, const struct gp_fit_trial *trial, s
     if (fd < 0)
         (void)gp_err_set(
             err, why.code,
-            "cannot write the output of the trials to %s: %s; choose another folder with --dir",
+            "cannot write the output of the trials to %s: %s; choose another directory with --dir",
             s->log, why.text);
     else
         (void)!ftruncate(fd, 0);
@@ -310,7 +310,7 @@ static int run_command(struct gp_fit_search *s, char *const *argv, int *ret_stat
         return *ret_status;
     return run->is_lost ? gp_err_set(err, GP_EIO,
                                      "cannot write the output of the trials to %s; free some space "
-                                     "there, or choose another folder with --dir",
+                                     "there, or choose another directory with --dir",
                                      s->log)
                         : 0;
 }

@@ -36,9 +36,9 @@ enum { GP_JOB_ANY = 1000000 };
      .offset = offsetof(type_of, field.total_bytes),                                               \
      .help = "total memory needed on each GPU"},                                                   \
     {0, "share", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.share),                      \
-     .help = "share GPUs with other jobs if --mem fits"},                                          \
+     .help = "share GPUs with other jobs that leave --mem free"},                                  \
     {0, "max-load", NULL, GP_OPT_U64, "PERCENT", .offset = offsetof(type_of, field.most_load),     \
-     .help = "skip GPUs with a higher utilization"},                                               \
+     .help = "skip GPUs whose utilization is above PERCENT"},                                      \
     {0, "max-temp", NULL, GP_OPT_U64, "CELSIUS", .offset = offsetof(type_of, field.most_celsius),  \
      .help = "skip GPUs hotter than CELSIUS"},                                                     \
     {0, "prefer", NULL, GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.prefer),          \
@@ -56,7 +56,7 @@ enum { GP_JOB_ANY = 1000000 };
      .help = "order in which GPUs are chosen (default: fewest processes, then most free "          \
              "memory)"},                                                                           \
     {0, "uuid", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.uuid),                        \
-     .help = "name GPUs by UUID instead of index"},                                                \
+     .help = "print or pass UUIDs instead of indices"},                                            \
     {0, "ignore-mask", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.ignore_mask),          \
      .help = "ignore an existing CUDA_VISIBLE_DEVICES"}
 /* clang-format on */

@@ -115,10 +115,10 @@ const struct gp_cmd gp_cmd_kill = {
     .summary = "terminate processes on the GPUs and wait for their memory",
     .usage = "[PID|WORD...] [options]",
     .description =
-        "Lists the matching processes and asks for confirmation. Then sends SIGINT, after 10 s "
-        "SIGTERM, and after another 10 s SIGKILL to those that still run, waits until the driver "
-        "has freed their memory, and reports on each. -s chooses a later signal as the first one; "
-        "-9, -KILL and -TERM work as in kill(1).\n\n"
+        "Lists the matching processes and asks for confirmation. Then it sends SIGINT, after 10 s "
+        "SIGTERM to those that still run, and after another 10 s SIGKILL. It waits until the "
+        "driver has freed their memory, and reports on each process. -s chooses a later signal as "
+        "the first one; -9, -KILL and -TERM work as in kill(1).\n\n"
         "Processes are selected by pid, by words as in the filter of gpulse ps (user:alice, "
         "job:4711, gpu:0, cmd:train), and by the options; all conditions must hold. Only root can "
         "terminate other users' processes. Process 1, gpulse itself, its parents, and kernel "
@@ -128,7 +128,7 @@ const struct gp_cmd gp_cmd_kill = {
                 "gpulse kill -9 4711\tone that does not react, at once\n"
                 "gpulse kill --job 4711\ta Slurm job's processes on this machine\n"
                 "gpulse kill -i 0 --mine --yes\tmy processes on GPU 0, without asking\n"
-                "gpulse kill --name train.py --tree\ta training and its data loaders\n"
+                "gpulse kill --name train.py --tree\ta training job and its data loaders\n"
                 "gpulse kill --mine --idle 10m\tmy idle processes\n",
     .options = options,
     .no_loop = true,

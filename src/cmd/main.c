@@ -33,7 +33,7 @@ const struct gp_program gp_program = {
     .name = "gpulse",
     .summary = "monitor, share and diagnose NVIDIA GPUs",
     .description = "Without a command, gpulse runs top on a terminal and status otherwise. gpulse "
-                   "help COMMAND opens the manual page of COMMAND.",
+                   "help COMMAND opens the manual page of a command.",
     .version = GPULSE_VERSION,
     .commands = commands,
     .common = gp_common_options,
@@ -55,8 +55,8 @@ const struct gp_program gp_program = {
         "GPULSE_ROOT\tsame as --root\n"
         "GPULSE_NVML\tpath of the libnvidia-ml.so.1 to load\n"
         "GPULSE_CUDA\tpath of the libcuda.so.1 to load (suspend, resume)\n"
-        "GPULSE_STATE_DIR\tfolder for reservations and notes about suspended processes; must be "
-        "the absolute path of an existing folder (default: /run/gpulse, /dev/shm or /tmp)\n"
+        "GPULSE_STATE_DIR\tdirectory for reservations and notes about suspended processes; must be "
+        "the absolute path of an existing directory (default: /run/gpulse, /dev/shm or /tmp)\n"
         "COLUMNS\tcolumns of the output (default: those of the terminal, otherwise no limit)\n"
         "NO_COLOR\tno colors unless --color=always\n",
     .signals = "SIGUSR1\twhen repeating: close the driver, for a GPU reset or a driver update; a "

@@ -23,8 +23,8 @@ struct gp_output_options {
 #define GP_OUTPUT_ROWS(type, member, append_note)                                                  \
     {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,                     \
      .offset = offsetof(type, member.file),                                                        \
-     .help = "write to FILE instead of standard output; an existing one is renamed to "            \
-             "FILE.1"},                                                                            \
+     .help = "write to FILE instead of standard output; an existing FILE is renamed "              \
+             "to FILE.1"},                                                                         \
     {0, "append", NULL, GP_OPT_FLAG, .offset = offsetof(type, member.append),                      \
      .help = "with --output: append to FILE" append_note},                                         \
     {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = offsetof(type, member.rotate_size),    \
@@ -34,7 +34,7 @@ struct gp_output_options {
      .offset = offsetof(type, member.rotate_age_ns),                                               \
      .help = "with --output: start a new file every TIME"},                                        \
     {0, "keep", NULL, GP_OPT_U64, "N", .offset = offsetof(type, member.keep),                      \
-     .help = "old files to keep (default 5)"}
+     .help = "number of old files to keep (default 5)"}
 /* clang-format on */
 
 bool gp_output_rotates(const struct gp_output_options *o);

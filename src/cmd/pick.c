@@ -220,22 +220,23 @@ const struct gp_cmd gp_cmd_pick = {
     .summary = "pick free GPUs and print their ids",
     .usage = "[options]",
     .description =
-        "Prints the ids of free GPUs in the form that CUDA_VISIBLE_DEVICES takes (with "
-        "CUDA_DEVICE_ORDER=PCI_BUS_ID). By default that is one GPU on which nothing computes. GPUs "
-        "that do not respond, need a reset, have failed memory rows, are in compute mode "
-        "Prohibited, or are reserved by gpulse run are left out. -i limits the choice to these "
-        "GPUs; --gpu-ids asks for exactly these. On a GPU in MIG mode an instance is picked.\n\n"
-        "Several GPUs are picked as close to each other as possible: connected by NVLink, else on "
-        "one NUMA node. Among equals the last on the bus comes first, because many programs use "
+        "Prints the ids of free GPUs in the format of CUDA_VISIBLE_DEVICES (with "
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID): by default one GPU without compute processes. It leaves "
+        "out GPUs that do not respond, need a reset, have failed memory rows, are in compute mode "
+        "Prohibited, or are reserved by gpulse run. -i limits the choice to these GPUs; --gpu-ids "
+        "asks for exactly these. On a GPU in MIG mode, it picks an instance.\n\n"
+        "Several GPUs are picked as close to each other as possible: connected by NVLink, "
+        "otherwise on one NUMA node. Of equally good GPUs, the last on the bus is picked, because "
+        "many programs use "
         "the first GPU by default.\n\n"
         "Another job may start on these GPUs before yours does; gpulse run reserves them.\n\n"
         "Exit status: 69 if too few GPUs are free, 75 if --wait ran out, 78 if the request can "
         "never be met.",
     .examples = "CUDA_VISIBLE_DEVICES=$(gpulse pick) python train.py\ta free GPU\n"
                 "eval \"$(gpulse pick -g 2 --mem 40GiB -f export)\"\ttwo with 40 GiB free each\n"
-                "gpulse pick --share --mem 8GiB\tshare a GPU\n"
+                "gpulse pick --share --mem 8GiB\ta GPU with 8 GiB free, even if others use it\n"
                 "gpulse pick -g 4 --explain\twhy each GPU is free or busy\n"
-                "gpulse pick --avoid 0 --wait 1h\twait for one\n",
+                "gpulse pick --avoid 0 --wait 1h\twait up to an hour for a GPU other than 0\n",
     .options = options,
     .no_loop = true,
     .run = pick_main,

@@ -385,7 +385,7 @@ static int open_file(FILE **ret, const char *path, char real[PATH_MAX], struct g
     if (!*ret || !realpath(path, real) || fstat(fileno(*ret), &st) != 0)
         return gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(errno));
     return S_ISDIR(st.st_mode)
-               ? gp_err_set(err, GP_EUSAGE, "'%s' is a folder; --pipeline needs a file", path)
+               ? gp_err_set(err, GP_EUSAGE, "'%s' is a directory; --pipeline needs a file", path)
                : 0;
 }
 

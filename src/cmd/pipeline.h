@@ -57,7 +57,7 @@ struct gp_step {
 struct gp_pipeline {
     char path[GP_PATH_SIZE];   /* absolute path of the file */
     char name[128];            /* safe to print */
-    char folder[GP_PATH_SIZE]; /* of the file: working folder of steps that name none */
+    char folder[GP_PATH_SIZE]; /* of the file: working directory of steps that name none */
     struct gp_step steps[GP_STEPS_MAX];
     struct gp_steps graph; /* of the steps, by number */
 };

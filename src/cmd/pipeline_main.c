@@ -2,9 +2,9 @@
  * step is a gpulse run or fit-batch. A note records the steps that have succeeded, so that the next
  * run of the same file continues there, however this one ended.
  *
- *   gpulse-pipeline GPULSE FILE FROM FOLDER FLAGS IDS
+ *   gpulse-pipeline GPULSE FILE FROM DIR FLAGS IDS
  *
- * FROM: the first step to run, "" to use the note; FOLDER: of the records, "" for a new one; FLAGS:
+ * FROM: the first step to run, "" to use the note; DIR: of the records, "" for a new one; FLAGS:
  * letters, r run all steps again, n only print what would run, q print less; IDS: the GPUs from
  * which all steps choose, "" for all. */
 #include "cmd/pipeline_run.h"
@@ -229,7 +229,7 @@ static int run_pipeline(struct gp_pipeline_run *run, char **argv, struct gp_err 
     if (r != 0 || run->dry_run)
         return r != 0 ? r : show_plan(run);
     r = gp_record_open(&run->record, *folder ? folder : NULL, gp_clock_wall_ns(), err);
-    if (r == 0 && *folder && realpath(folder, whole)) /* steps may run in other folders */
+    if (r == 0 && *folder && realpath(folder, whole)) /* steps may run in other directories */
         (void)snprintf(run->record.path, sizeof(run->record.path), "%s", whole);
     if (r < 0)
         return r;

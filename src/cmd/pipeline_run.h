@@ -60,7 +60,7 @@ size_t gp_pipeline_wait(struct gp_pipeline_run *run, int *ret_status);
 int gp_pipeline_check(struct gp_pipeline_run *run, size_t at, const char *taken, bool is_said,
                       struct gp_strbuf *sb);
 
-/* "FOLDER/1-train/run.json": a file of the record of a step; "": the folder itself. The path is
+/* "DIR/1-train/run.json": a file of the record of a step; "": the directory itself. The path is
  * empty if there is no record. */
 void gp_pipeline_step_path(const struct gp_pipeline_run *run, size_t at, const char *name,
                            char path[GP_PATH_SIZE]);

@@ -221,7 +221,7 @@ bool gp_pipeline_start(struct gp_pipeline_run *run, size_t at)
     if (is_fit && run->results[at] < 0)
         return false;
     gp_pipeline_step_path(run, at, "run.json", path);
-    (void)unlink(path); /* left over from an earlier run in the same folder */
+    (void)unlink(path); /* left over from an earlier run in the same directory */
     a.count = 0;
     fill_arguments(&a, run, at);
     run->began_ns[at] = gp_clock_mono_ns();
@@ -291,7 +291,7 @@ int gp_pipeline_check(struct gp_pipeline_run *run, size_t at, const char *taken,
             (void)dup2(fd, STDOUT_FILENO);
         if (!is_said)
             replace_fd(STDERR_FILENO, "/dev/null", O_WRONLY);
-        execute(run, at, &a, false); /* an earlier step may create its folder */
+        execute(run, at, &a, false); /* an earlier step may create its directory */
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;

@@ -27,7 +27,7 @@ struct gp_proc_choice {
     {0, "job", NULL, GP_OPT_STRING, "IDS", .offset = offsetof(type_of, field.job),                 \
      .help = "only processes of these Slurm or PBS jobs"},                                         \
     {0, "container", NULL, GP_OPT_STRING, "NAMES", .offset = offsetof(type_of, field.container),   \
-     .help = "only processes in containers, pods or services named like these"}
+     .help = "only processes whose container, pod or service name contains one of NAMES"}
 /* clang-format on */
 
 /* Whether any of them was given. */

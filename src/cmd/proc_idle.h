@@ -19,7 +19,8 @@ struct gp_idle {
     {                                                                                              \
         0, "idle", NULL, GP_OPT_DURATION, "TIME",                                                  \
             .offset = offsetof(type_of, field),                                                    \
-            .help = "only processes idle for TIME (observed by gpulse, on all GPUs)"               \
+            .help = "only processes that stay idle on all GPUs for TIME (gpulse watches "          \
+                    "that long)"                                                                   \
     }
 
 /* What the sampler must collect. */

@@ -47,16 +47,16 @@ static const struct gp_opt options[] = {
     {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
      .help = "processes that have a GPU open but are not listed by the driver"},
     {0, "env", NULL, GP_OPT_FLAG, .offset = OPT(env),
-     .help = "the environment of each process, which may hold secrets"},
+     .help = "the environment of each process (may contain secrets)"},
     {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
-     .help = "when repeating: processes whose GPU memory grows (after 100 samples)"},
+     .help = "with --interval: processes whose GPU memory grows (needs 100 samples)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
      .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
     {0, "columns", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(columns),
      .help = "columns to print, for example pid,user,gpu,memory,command; 'help' lists all"},
     {0, "sort", NULL, GP_OPT_STRING, "COLUMNS", .offset = OPT(sort), .takes_dash = true,
      .help = "sort by these columns; -COLUMN reverses (default memory)"},
-    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "omit the header line"},
     {'n', "interval", "watch", GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10, .group = "Repeat",
      .help = "repeat every TIME (default 2s) until Ctrl-C"},
@@ -413,10 +413,10 @@ const struct gp_cmd gp_cmd_ps = {
     .description =
         "Prints a line per process: its memory and activity on all its GPUs, its CPU and host "
         "memory, its user, and the container or job it runs in. GPU memory that no listed process "
-        "accounts for has a line of its own, without a pid, and so has a GPU that is reserved by "
-        "gpulse run while nothing runs on it. IDLE is the time since a process last used a GPU: "
-        "≥3m if it was not active in the 3 minutes that gpulse has watched, and - if the driver "
-        "does not report it.\n\n"
+        "accounts for has its own line, without a pid, and so has a GPU that is reserved by gpulse "
+        "run but has no processes. IDLE is the time since a process last used a GPU: ≥3m if it was "
+        "not active in the 3 minutes that gpulse has watched, and - if the driver does not report "
+        "it.\n\n"
         "Columns, filter words and sorting are the same as in gpulse top. An unknown value is -, "
         "empty in csv and null in JSON. In csv and JSON, memory is in bytes and time in seconds.",
     .examples =

@@ -50,7 +50,7 @@ static const struct gp_opt options[] = {
     {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "same as --rows hosts"},
     {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "include MIG instances"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
-     .help = "list all fields, or only those of --rows or those given"},
+     .help = "list all fields, only those of --rows, or only the given ones"},
     {0, "describe", NULL, GP_OPT_STRING, "FIELDS", .complete = GP_COMPLETE_METRICS,
      .offset = OPT(describe), .help = "explain these fields"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_WRITER_NAMES,
@@ -59,10 +59,10 @@ static const struct gp_opt options[] = {
     {0, "units", NULL, GP_OPT_FLAG, .offset = OPT(units),
      .help =
          "include units: in headers of csv and tsv, as \"units\" in JSON, as attributes in XML"},
-    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "no header line"},
+    {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "omit the header line"},
     GP_OUTPUT_ROWS(struct query_options, output, " (not json or xml)"),
     {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
-     .help = "with --output: print to standard output too"},
+     .help = "with --output: also print to standard output"},
     {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
      .help = "with --output: FILE always holds the last sample, replaced atomically"},
     /* what fingers type that were trained on nvidia-smi */
@@ -314,19 +314,18 @@ const struct gp_cmd gp_cmd_query = {
         "FIELDS is a comma-separated list of field names; nvidia-smi's names and aliases work too. "
         "A name ending in .* selects a group, * selects everything, and :UNIT converts: "
         "memory.used:GiB. Only what is selected is read from the driver. In rows of processes and "
-        "of lists, * begins with the GPU's index and uuid.\n\n"
-        "With --rows there is a row for each item that a GPU has several of, such as its links. "
-        "The fields of such an item begin with the word given to --rows, which may be omitted; "
-        "fields of the GPU can be selected as well. If a GPU does not report the list, it has one "
-        "row without values.\n\n"
-        "A table with one row that is wider than the terminal is printed upright, one field per "
+        "lists, * also includes the index and uuid of the GPU.\n\n"
+        "--rows prints a row for each item of a GPU, for example for each link. The names of their "
+        "fields begin with the word given to --rows, which may be omitted; fields of the GPU can "
+        "be selected too. A GPU that does not report the list has one row without values.\n\n"
+        "A table with a single row that is wider than the terminal is printed with one field per "
         "line; --no-header keeps it in one row.\n\n"
         "A value that the GPU does not report is N/A in tables, [N/A] in csv and tsv, null in JSON "
         "(\"reasons\" says why), an empty element with its reason in XML, and omitted in "
         "openmetrics. docs/schema.md says what programs can rely on.\n\n"
-        "When repeating, each sample is written at once and whole; in json and xml all samples are "
-        "one document. A rotated file is complete in itself. The file of an earlier run is renamed "
-        "to FILE.1, not overwritten.",
+        "When repeating, each sample is written immediately and completely; in json and xml all "
+        "samples form one document. Each rotated file is a complete document. The file of an "
+        "earlier run is renamed to FILE.1, not overwritten.",
     .examples =
         "gpulse query index,name,memory.used,utilization.gpu\tsome fields of every GPU\n"
         "gpulse query 'index,memory.*' -f csv --units\ta group, for a spreadsheet\n"

@@ -175,10 +175,10 @@ const struct gp_cmd gp_cmd_queue = {
     .summary = "show GPU reservations and the waiting line",
     .usage = "[options]",
     .description =
-        "Lists each job of gpulse run that has GPUs reserved or waits for some, in the order in "
-        "which they asked. waiting N is the Nth in the line. GPUS are the reserved ones; for a "
-        "waiting job, how many it wants and of which. MEM is the memory reserved on each GPU, or "
-        "all if the job does not share. A suspended job keeps its reservation: its memory must fit "
+        "Lists the jobs of gpulse run that have reserved GPUs or wait for them, in the order of "
+        "their requests. waiting N is the Nth in line. GPUS are the reserved GPUs; for a waiting "
+        "job, how many it needs, and of which. MEM is the memory reserved on each GPU, or all if "
+        "the job does not share. A suspended job keeps its reservation: its memory must fit "
         "again when it is resumed. To see why a GPU is not free: gpulse pick --explain.",
     .examples = "gpulse queue\tall reservations\n"
                 "gpulse queue -f json\tfor scripts\n",

@@ -31,9 +31,9 @@ struct reclaim_options {
 
 static const struct gp_opt options[] = {
     {0, "wait-free", NULL, GP_OPT_SIZE, "SIZE", .offset = OPT(free_bytes),
-     .help = "afterwards, wait up to --wait until each selected GPU has SIZE free"},
+     .help = "then wait, up to --wait, until each selected GPU has SIZE free"},
     {0, "idle", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(idle_ns),
-     .help = "also list my processes idle for TIME (observed by gpulse)"},
+     .help = "also list my processes that stay idle for TIME (gpulse watches that long)"},
     GP_END_ROWS(struct reclaim_options, end),
     GP_OPT_END,
 };
@@ -233,12 +233,11 @@ const struct gp_cmd gp_cmd_reclaim = {
         "Finds GPU memory that no listed process accounts for, explains it as gpulse ps --explain "
         "does, and offers to terminate processes left over from jobs that have ended: processes "
         "that still have a GPU open although their parent is gone, such as the data loaders of a "
-        "killed training. Then waits until the driver has freed their memory, and prints memory in "
-        "use before and after.\n\n"
+        "killed training job. Then it waits until the driver has freed their memory, and prints "
+        "the memory in use before and after.\n\n"
         "Check the list before you confirm: another user may still need these processes. The "
-        "memory of "
-        "a running process cannot be taken away from outside; PyTorch's cache, for example, is "
-        "emptied by torch.cuda.empty_cache() inside the process.",
+        "memory of a running process cannot be freed from outside. For example, only "
+        "torch.cuda.empty_cache() inside the process empties PyTorch's cache.",
     .examples = "gpulse reclaim\tall GPUs\n"
                 "gpulse reclaim -i 2 --yes --wait-free 20GiB --wait 10m\tbefore a job starts\n"
                 "gpulse reclaim --idle 1m\tmy idle processes too\n"

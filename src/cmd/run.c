@@ -33,10 +33,9 @@ struct run_options {
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct run_options, plan.gpus),
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
-     .group = "Run",
-     .help = "wait for free GPUs, up to TIME or without limit (default: do not wait)"},
+     .group = "Run", .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.name),
-     .help = "name shown to others (default: the command)"},
+     .help = "name shown to other users (default: the command)"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns),
      .help = "stop the command after TIME, with status 124"},
     {0, "retries", NULL, GP_OPT_U64, "N", .offset = OPT(retries),
@@ -44,23 +43,22 @@ static const struct gp_opt options[] = {
     {0, "on", NULL, GP_OPT_CHOICE, "WHY", .choices = "oom failure", .offset = OPT(on),
      .help = "which failures to retry (default oom)"},
     {0, "torch-expandable", NULL, GP_OPT_FLAG, .offset = OPT(expandable),
-     .help = "set PyTorch's expandable_segments, if its version has it"},
+     .help = "turn on PyTorch's expandable_segments, if its version has it"},
     {0, "no-clean-after", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_clean),
      .help = "do not terminate leftover processes"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print what would run, and on which GPUs, and run nothing"},
     {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
-     .offset = OPT(plan.limits.max_bytes), .group = "Limits",
-     .help = "GPU memory limit on each GPU"},
+     .offset = OPT(plan.limits.max_bytes), .group = "Limits", .help = "memory limit on each GPU"},
     {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
      .help = "action when the limit is exceeded (default warn)"},
     {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.limits.idle_ns),
      .help = "warn when a reserved GPU is idle for TIME (10m if TIME is omitted)"},
     {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.limits.is_strict),
      .help = "stop the command if it uses other GPUs"},
-    {0, "dir", NULL, GP_OPT_STRING, "FOLDER", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
+    {0, "dir", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
      .group = "Record",
-     .help = "folder for the record (default: below ~/.local/state/gpulse/runs)"},
+     .help = "directory for the record (default: below ~/.local/state/gpulse/runs)"},
     {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .help = "keep no record"},
     {0, "keep-output", NULL, GP_OPT_FLAG, .offset = OPT(keep_output),
      .help = "record the output too (output.log)"},
@@ -72,7 +70,7 @@ static const struct gp_opt options[] = {
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet), .help = "print only problems"},
     {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
      .offset = OPT(pipeline), .group = "Pipelines",
-     .help = "run the steps in FILE; continue where an earlier run stopped"},
+     .help = "run the steps in FILE; restart from the failed step of an earlier run"},
     {0, "from", NULL, GP_OPT_STRING, "STEP", .offset = OPT(from), .help = "begin with this step"},
     {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "run all steps again"},
     GP_OPT_END,
@@ -394,51 +392,53 @@ const struct gp_cmd gp_cmd_run = {
     .usage = "[options] [--] COMMAND...",
     .description =
         "Picks GPUs as gpulse pick does, reserves them until the command ends, and starts it with "
-        "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER set. Other users of gpulse run do not get "
-        "these GPUs meanwhile, even before the command has allocated memory; programs started "
-        "without gpulse run are recognized by their processes. With --share and --mem, several "
-        "commands run on one GPU as long as their memory fits.\n\n"
-        "With --wait it waits in line: first come, first served. A later job may start first only "
-        "on GPUs that no earlier waiting job could use, or if it fits into a gap: the earlier job "
-        "needs more GPUs than are free, and the later one has a --timeout that ends within an hour "
-        "of when the earlier one began to wait. So no job is delayed by more than that hour.\n\n"
+        "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER set. No other gpulse run gets these GPUs "
+        "meanwhile, even before the command has allocated memory. GPUs used by programs that were "
+        "started without gpulse run count as busy. With --share and --mem, several commands run on "
+        "one GPU as long as their memory fits.\n\n"
+        "With --wait, jobs start in the order in which they began to wait, with two exceptions. A "
+        "later job may start on GPUs that no earlier waiting job can use. It may also start on "
+        "GPUs that are too few for an earlier job, if its --timeout ends at most an hour after "
+        "that job began to wait. So later jobs delay no job by more than an hour.\n\n"
         "The command runs in its own process group, with the terminal, and receives the signals "
-        "sent to gpulse. Its exit status becomes that of gpulse (128 plus the signal number if a "
-        "signal killed it). If it uses other GPUs than the reserved ones, gpulse says so, and why. "
-        "Leftover processes are terminated, and gpulse waits until their GPU memory is freed. "
-        "However gpulse ends, so do the command and its reservation.\n\n"
-        "The output passes unchanged, and is watched: when the command runs out of memory, gpulse "
-        "looks at the GPUs at that moment and reports at the end who held the memory, the cause, "
-        "and what helps. If it fails after another error that gpulse explain knows, gpulse says "
-        "what that means. A record is kept in ~/.local/state/gpulse/runs (or below "
-        "$XDG_STATE_HOME; the last 100 runs): run.json, samples.csv, and a text per incident. The "
-        "command is "
-        "sampled once a second. A memory peak between two samples is reported where the driver "
-        "keeps accounts (gpulse set accounting-mode=on, before the command starts).\n\n"
-        "With --pipeline the steps are sections [NAME] of a file. A step has a command (for sh), "
-        "and may have a folder, env (NAME=VALUE, repeatable), gpus, ids, mem, wait, retries and "
-        "other long options of this command. It starts when all sections above it have succeeded, "
-        "or, with after = a, b, when those have; with an empty after it starts at once. Steps that "
-        "may start run at the same time, each on its own GPUs, with their names before their "
-        "lines. --gpu-ids limits all steps to these GPUs.\n\n"
+        "sent to gpulse. gpulse exits with its status, or with 128 plus the signal number if a "
+        "signal killed it. If it uses GPUs that are not reserved, gpulse says so, and why. "
+        "Leftover processes are terminated, and gpulse waits until their GPU memory is freed. When "
+        "gpulse ends, even by SIGKILL, the command and its reservation end too.\n\n"
+        "gpulse watches the output and passes it on unchanged. When the command runs out of "
+        "memory, gpulse immediately records which processes hold the GPU memory; at the end it "
+        "reports them, the cause, and the fix. If it fails after another error that gpulse explain "
+        "knows, gpulse says what that means. The records of the last 100 runs are kept in "
+        "~/.local/state/gpulse/runs (or below $XDG_STATE_HOME): run.json, samples.csv, and a text "
+        "per incident. The command is sampled once a second. A memory peak between two samples is "
+        "reported only if the driver keeps accounts (gpulse set accounting-mode=on, before the "
+        "command starts).\n\n"
+        "With --pipeline, each section [NAME] of a file is a step. A step has a command (for sh), "
+        "and may set folder (its working directory), env (NAME=VALUE, repeatable), gpus, ids, "
+        "mem, wait, retries and other long options of this command. It starts when all steps above "
+        "it have succeeded; with after = a, b, when a and b have; with an empty after, "
+        "immediately. Steps that can start run at the same time, each on its own GPUs. Each line "
+        "of their output begins with the name of the step. --gpu-ids limits all steps to these "
+        "GPUs.\n\n"
         "A section with fit-batch = COMMAND instead of a command finds a batch size, as gpulse "
-        "fit-batch does, and takes its options. In later commands {batch} is replaced by the "
-        "result; {batch:NAME} if there are several such steps.\n\n"
+        "fit-batch does, and takes its options. In the commands of later steps, {batch} stands for "
+        "the result, or {batch:NAME} if there are several such steps.\n\n"
         "After a failure, steps that do not depend on the failed one still run. The next run of "
-        "the same file restarts from the failed step, also after a crash or a reboot. A changed "
-        "step runs again, with all steps after it. A second run at the same time is refused. The "
-        "record has a folder for each step, with its output (output.log). The exit status is that "
+        "the same file restarts from the failed step, even after a crash or a reboot. A changed "
+        "step runs again, and so do all steps after it. A second run of the same file at the same "
+        "time is refused. The record has a directory for each step, with its output (output.log). "
+        "The exit status is that "
         "of the step that failed first.\n\n"
-        "gpulse's own exit statuses: 69 if too few GPUs are free or the pipeline is already "
+        "gpulse's own exit statuses are 69 if too few GPUs are free or the pipeline is already "
         "running, 75 if --wait ran out, 78 if the request can never be met, 124 if --timeout ran "
-        "out, 126 and 127 if the command cannot be run; 1 if it was stopped for a limit but "
-        "reports success.",
+        "out, 126 if the command cannot be run, 127 if it does not exist, and 1 if it was stopped "
+        "because of a limit but exited with status 0.",
     .examples =
         "gpulse run -- python train.py\ton a free GPU\n"
         "gpulse run -g 2 --wait -- torchrun --nproc-per-node 2 train.py\twait for two GPUs\n"
-        "gpulse run --gpu-ids 0,1 -- python train.py\texactly these two\n"
-        "gpulse run --share --mem 8GiB -- python serve.py\tshare a GPU\n"
-        "gpulse run --pipeline steps.ini --gpu-ids 2,3\tthe steps of a file\n",
+        "gpulse run --gpu-ids 0,1 -- python train.py\ton exactly these two\n"
+        "gpulse run --share --mem 8GiB -- python serve.py\tshare a GPU that has 8 GiB free\n"
+        "gpulse run --pipeline steps.ini --gpu-ids 2,3\tthe steps in a file\n",
     .options = options,
     .no_loop = true,
     .raw_rest = true,

@@ -483,7 +483,8 @@ static int find_saved(struct set_run *run, struct gp_err *err)
     if (missing > 0 && unknown)
         run->skipped = true;
     if (missing == run->saved.count && unknown)
-        return gp_err_set(err, unknown->code, "GPU %u: %s; unknown whether '%s' is about it",
+        return gp_err_set(err, unknown->code,
+                          "GPU %u: %s; it is unknown whether '%s' has settings for it",
                           unknown->index, unknown->words, run->options->restore);
     if (missing == run->saved.count)
         return refuse_file(run, err);
@@ -494,7 +495,7 @@ static int find_saved(struct set_run *run, struct gp_err *err)
                  gpu->name);
     }
     if (missing > 0 && unknown)
-        warn("GPU %u: %s; it may be one of them", unknown->index, unknown->words);
+        warn("GPU %u: %s; it may be one of the skipped GPUs", unknown->index, unknown->words);
     return 0;
 }
 
@@ -719,12 +720,13 @@ const struct gp_cmd gp_cmd_set = {
     .summary = "change GPU settings: power limit, clocks, fans, modes, MIG",
     .usage = "NAME=VALUE… [options]",
     .description =
-        "Each change is shown as old -> new, applied, read back, and followed by the command that "
-        "undoes it. All values are checked against what each GPU allows before the first one is "
-        "applied; --restore skips those that do not fit. Most changes need root. Where a setting "
+        "All values are checked against the limits of each GPU before the first one is applied; "
+        "--restore skips values outside them. Each change is shown as old -> new, applied, read "
+        "back, and followed by the command that undoes it. Most changes need root. Where a setting "
         "can be reset, the values default, reset and auto all do so.\n\n"
         "Many settings last only while the driver keeps the GPU initialized; "
-        "persistence-mode=on keeps it so. --save and --restore carry them over a reboot; the "
+        "persistence-mode=on keeps it initialized. --save and --restore carry settings over a "
+        "reboot; the "
         "systemd unit gpulse-restore.service does this with /etc/gpulse/settings.json.",
     .examples = "gpulse set --show\tall settings and their ranges\n"
                 "gpulse set power-limit=300 -i 0 --dry-run\twhat would change\n"

@@ -552,9 +552,10 @@ const struct gp_cmd gp_cmd_smi = {
     .summary = "drop-in replacement for nvidia-smi",
     .usage = "[nvidia-smi's options]",
     .description =
-        "Takes nvidia-smi's options and prints its output, byte for byte in the form of the loaded "
-        "driver. gpulse smi -h lists the options.\n\n"
-        "Options of its own: --dry-run prints what a setting would change, and changes nothing; "
+        "Takes nvidia-smi's options, and prints byte for byte what nvidia-smi of the loaded driver "
+        "prints. gpulse smi -h lists the options.\n\n"
+        "It has these additional options: --dry-run prints what a setting would change, and "
+        "changes nothing; "
         "--native labels the versions as driver 610 does; --timeout TIME waits up to TIME for a "
         "GPU that does not respond; --sim, --sim-still and --root work as everywhere in gpulse.",
     .examples = "gpulse smi\tthe table\n"
@@ -570,7 +571,7 @@ const struct gp_cmd gp_cmd_smi = {
                   "9\tthe driver is not loaded\n"
                   "10\tno GPU answers\n"
                   "12\tthe driver's library was not found\n"
-                  "14\tthe infoROM of a GPU is damaged\n"
+                  "14\tthe InfoROM of a GPU is damaged\n"
                   "15\ta GPU is lost\n"
                   "18\tdriver and library versions differ\n"
                   "255\tunknown option, missing value, or any other error\n",

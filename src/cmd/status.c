@@ -30,9 +30,9 @@ struct status_options {
 
 static const struct gp_opt options[] = {
     {'a', "show-all", NULL, GP_OPT_FLAG, .offset = OPT(all), .group = "Show",
-     .help = "all of these except -f: -c -u -p -F -e -P"},
+     .help = "same as -c -u -p -F -e -P"},
     {'c', "show-cmd", NULL, GP_OPT_FLAG, .offset = OPT(view.command),
-     .help = "the program of each process (instead of its user, unless -u)"},
+     .help = "the program of each process, instead of its user unless -u is given"},
     {'f', "show-full-cmd", NULL, GP_OPT_FLAG, .offset = OPT(view.full_command),
      .help = "a second line per process: pid, CPU, host memory, command line"},
     {'u', "show-user", NULL, GP_OPT_FLAG, .offset = OPT(view.user),
@@ -46,9 +46,9 @@ static const struct gp_opt options[] = {
     {'P', "show-power", NULL, GP_OPT_CHOICE, "draw,limit", .fallback = "draw,limit",
      .choices = "draw limit", .offset = OPT(power), .help = "power draw and power limit"},
     {0, "no-processes", NULL, GP_OPT_FLAG, .offset = OPT(view.no_processes),
-     .help = "no processes"},
+     .help = "omit the processes"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(view.no_header),
-     .help = "no line with host, time and driver"},
+     .help = "omit the line with host, time and driver"},
     {0, "gpuname-width", NULL, GP_OPT_U64, "N", .offset = OPT(view.name_width),
      .help = "width of the GPU name; 0 hides it"},
     {0, "json", NULL, GP_OPT_FLAG, .offset = OPT(json), .group = "Output",
@@ -121,7 +121,7 @@ static void measure_screen(size_t *ret_rows, size_t *ret_cols)
     *ret_cols = known && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-/* Columns of a line, not counting colours. */
+/* Columns of a line, not counting colors. */
 static size_t line_width(const char *line, size_t n)
 {
     struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
@@ -237,9 +237,9 @@ const struct gp_cmd gp_cmd_status = {
         "Prints a line per GPU: temperature, utilization, memory in MiB, and who uses it. Memory "
         "in use excludes what the driver reserves, as in nvidia-smi; where a GPU does not report "
         "it (GB10), it is the sum of its processes. MIG instances are indented below their GPU. "
-        "?? marks a value the GPU does not report. A GPU that is lost, asleep or does not answer "
-        "says so in its line, and so does one without processes that "
-        "is reserved by gpulse run.\n\n"
+        "?? marks a value the GPU does not report. The line of a GPU that is lost, asleep or does "
+        "not respond says so. A GPU that is reserved by gpulse run but has no processes is marked "
+        "as reserved.\n\n"
         "The options are gpustat's, except that -i selects GPUs, as everywhere in gpulse; "
         "gpustat's -i is -n.",
     .examples = "gpulse status -cp\tprogram and pid of each process\n"

@@ -11,7 +11,7 @@
 
 enum { MIB = 1024 * 1024, JOB_COLUMNS = 20 /* of the name of a reserved GPU's job */ };
 
-/* gpustat's colours. */
+/* gpustat's colors. */
 #define CYAN "\033[36m"
 #define BLUE "\033[34m"
 #define RED "\033[31m"

@@ -54,7 +54,7 @@ static const struct gp_opt suspend_options[] = {
      .help = "check and print what would be suspended, and do nothing"},
     {0, "grace", NULL, GP_OPT_DURATION, "TIME",
      .offset = offsetof(struct suspend_options, grace_ns),
-     .help = "wait up to TIME for running GPU work (default 10s)"},
+     .help = "wait up to TIME for running GPU work to finish (default 10s)"},
     {0, "force", NULL, GP_OPT_FLAG, .offset = offsetof(struct suspend_options, force),
      .help = "include processes on several GPUs and distributed ranks, which may not survive"},
     GP_OPT_END,
@@ -164,9 +164,10 @@ static int identify(struct gp_suspended *s, uint64_t seen_wall_ns, struct gp_err
     if (geteuid() != 0 && folder.st_uid != geteuid())
         return gp_err_set(err, GP_EPERM, "it belongs to another user; only root can suspend it");
     if (strchr("Tt", stat_now.state))
-        return gp_err_set(err, GP_EFAIL,
-                          "it is stopped, and the driver would wait for it; run kill -CONT %u",
-                          s->pid);
+        return gp_err_set(
+            err, GP_EFAIL,
+            "it is stopped, so the driver would wait forever; first continue it: kill -CONT %u",
+            s->pid);
     if (s->start_ticks && s->start_ticks != stat_now.start_ticks)
         return gp_err_set(err, GP_EFAIL, "the pid was recycled");
     s->start_ticks = stat_now.start_ticks;
@@ -334,7 +335,7 @@ static int check_gpus(const struct gp_suspended_list *list, const struct gp_snap
                 return gp_err_set(
                     err, GP_EFAIL,
                     "GPU %u has %.0f MiB free of the %.0f MiB needed, and a process restored "
-                    "without room is lost; gpulse ps -i %u shows who uses it",
+                    "without enough memory is lost; gpulse ps -i %u shows who uses it",
                     device->index, free_bytes / 0x1p20, (double)bytes / 0x1p20, device->index);
         }
     return 0;
@@ -423,10 +424,11 @@ static int report(struct gp_sampler *sampler, const struct gp_suspended_list *li
         uint64_t bytes = gp_suspended_bytes(s);
         double mib = (double)bytes / 0x1p20;
         if (suspended)
-            gp_strbuf_addf(&sb, "%u is suspended with %.0f MiB: gpulse resume %u\n", s->pid, mib,
-                           s->pid);
+            gp_strbuf_addf(
+                &sb, "process %u is suspended with %.0f MiB; to resume it: gpulse resume %u\n",
+                s->pid, mib, s->pid);
         else
-            gp_strbuf_addf(&sb, "%u runs again with %.0f MiB\n", s->pid, mib);
+            gp_strbuf_addf(&sb, "process %u runs again with %.0f MiB\n", s->pid, mib);
     }
     if (r == 0)
         add_gpus(&sb, snapshot, list);
@@ -586,7 +588,7 @@ static int await_room(struct gp_sampler *sampler, struct gp_suspended_list *list
         return r;
     r = check_gpus(list, first, err);
     if (r < 0 && wait_ns)
-        (void)fprintf(stderr, "gpulse: waiting for room\n");
+        (void)fprintf(stderr, "gpulse: waiting for free GPU memory\n");
     while (r == GP_EFAIL && gp_clock_mono_ns() < until_ns) {
         struct gp_snapshot *snapshot;
         (void)nanosleep(&pause, NULL);
@@ -791,14 +793,15 @@ const struct gp_cmd gp_cmd_suspend = {
     .description =
         "Blocks the CUDA calls of processes, waits until their running GPU work is done, and moves "
         "their GPU memory to host memory. The processes stay alive: their next CUDA call waits "
-        "until gpulse resume. Processes are selected as in gpulse kill, listed, and confirmed. "
-        "Either all of them are suspended, or all keep running; Ctrl-C takes effect after that. A "
-        "job of gpulse run keeps its GPUs reserved.\n\n"
-        "suspend refuses, and says why, where it is known to fail: drivers before 570, MPS, MIG, "
+        "until gpulse resume. suspend selects processes as gpulse kill does, lists them, and asks "
+        "for confirmation. Either all of them are suspended, or all keep running; Ctrl-C takes "
+        "effect after that. A job of gpulse run keeps its GPUs reserved.\n\n"
+        "suspend refuses what is known to fail, and says why: drivers before 570, MPS, MIG, "
         "graphics, too little host memory (of the machine or in the job's own limit), stopped "
         "processes; and without --force, processes on several GPUs and distributed ranks.\n\n"
-        "Managed memory (cudaMallocManaged) and memory shared between processes cannot be seen "
-        "from outside. The driver should refuse them, but some drivers terminate the process "
+        "Managed memory (cudaMallocManaged) and memory shared between processes cannot be detected "
+        "from outside. The driver should refuse such processes, but some drivers terminate the "
+        "process "
         "instead: try it first on a job you can afford to lose.\n\n"
         "gpulse ps and gpulse top show a suspended process with type S.",
     .examples = "gpulse suspend 4711\tmake room for an urgent job\n"
@@ -820,8 +823,8 @@ const struct gp_cmd gp_cmd_resume = {
         "resume checks first, and refuses or, with --wait, waits. A process whose note was lost "
         "can still be resumed by its pid.",
     .examples = "gpulse resume\tlist suspended processes\n"
-                "gpulse resume 4711\tresume one\n"
-                "gpulse resume --mine --wait 1h\tall of mine, once there is room\n",
+                "gpulse resume 4711\tresume one process\n"
+                "gpulse resume --mine --wait 1h\tall of mine, once enough memory is free\n",
     .options = resume_options,
     .no_loop = true,
     .run = resume_main,

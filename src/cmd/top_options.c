@@ -36,7 +36,8 @@ const struct gp_opt gp_top_table[] = {
 #undef PREF
     GP_PROC_CHOICE_ROWS(struct gp_top_options, choice),
     {0, "plain", NULL, GP_OPT_FLAG, .offset = OPT(plain), .group = "Other",
-     .help = "print lines, for screen readers and dumb terminals (every 10s unless --interval)"},
+     .help = "print lines, for screen readers and dumb terminals (every 10s unless --interval is "
+             "given)"},
     {0, "on-change", NULL, GP_OPT_FLAG, .offset = OPT(on_change),
      .help = "with --plain: only lines that changed"},
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,

@@ -312,7 +312,7 @@ static void advise_other_gpus(struct gp_exam *exam, enum gp_framework framework)
         gp_exam_command(exam, "with pip",
                         "pip install torch --index-url https://download.pytorch.org/whl/xpu");
         gp_exam_evidence(exam, "note", "supports Arc and newer, not older graphics");
-        gp_exam_evidence(exam, "source", "PyTorch installation page; believed");
+        gp_exam_evidence(exam, "source", "PyTorch installation page; unverified");
     }
 }
 

@@ -226,7 +226,11 @@ static void check_errors(struct gp_exam *exam)
 const struct gp_check gp_checks_amd[] = {
     {"amd.driver", "amdgpu drives the AMD GPUs", {NULL}, has_amd, check_driver},
     {"amd.kfd", "/dev/kfd exists", {"amd.driver"}, wants_rocm, check_kfd},
-    {"amd.permission", "you may use the AMD GPUs", {"amd.kfd"}, wants_rocm, check_permission},
+    {"amd.permission",
+     "you have permission to use the AMD GPUs",
+     {"amd.kfd"},
+     wants_rocm,
+     check_permission},
     {"amd.rocm", "ROCm is installed", {NULL}, has_rocm, check_version},
     {"amd.torch", "PyTorch is built for AMD GPUs", {NULL}, is_only_vendor, check_torch},
     {"amd.errors", "no uncorrectable errors", {"amd.driver"}, has_amd, check_errors},

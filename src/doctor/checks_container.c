@@ -344,8 +344,8 @@ static void check_runtime_config(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_INFO,
                        "rootful containers cannot use their GPUs: no-cgroups is set");
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, number), "no-cgroups = true");
-        gp_exam_why(exam, "This setting is right for rootless containers and wrong for others: "
-                          "nothing allows them to use the devices.");
+        gp_exam_why(exam, "This setting is only for rootless containers. With it, no other "
+                          "container gets permission to use the devices.");
         gp_exam_command(exam, "for rootful containers",
                         "sudo nvidia-ctk config --in-place --set "
                         "nvidia-container-cli.no-cgroups=false");

@@ -163,9 +163,9 @@ static const struct {
     enum gp_cure cure;
     const char *summary, *why;
 } silences[] = {
-    {GP_STATUS_LOST, GP_VERDICT_FAIL, GP_CURE_REBOOT, "lost by the driver",
-     "It has fallen off the bus or stopped permanently: because of an error (Xid 79 in the kernel "
-     "log), a loose board or cable, heat, or insufficient power."},
+    {GP_STATUS_LOST, GP_VERDICT_FAIL, GP_CURE_REBOOT, "lost: the driver cannot reach it",
+     "It has fallen off the bus, or stopped permanently. Possible causes are an error (Xid 79 in "
+     "the kernel log), a loose board or cable, heat, or insufficient power."},
     {GP_STATUS_TIMEOUT, GP_VERDICT_FAIL, GP_CURE_LOOK, "no response in time",
      "A driver call hangs, and programs that use the GPU will hang too. If this persists, the GPU "
      "needs a reboot."},

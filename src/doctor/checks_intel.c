@@ -72,7 +72,7 @@ static void check_compute(struct gp_exam *exam)
 const struct gp_check gp_checks_intel[] = {
     {"intel.driver", "the kernel drives the Intel GPUs", {NULL}, is_intel_alone, check_driver},
     {"intel.permission",
-     "you may use the Intel GPUs",
+     "you have permission to use the Intel GPUs",
      {"intel.driver"},
      is_intel_alone,
      check_permission},

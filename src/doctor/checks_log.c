@@ -225,7 +225,7 @@ static bool is_hardware_in_doubt(const struct gp_exam *exam, const struct gp_kms
 static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct gp_explanation *e)
 {
     static const struct {
-        const char *action; /* in NVIDIA's catalogue */
+        const char *action; /* in NVIDIA's catalog */
         const char *command, *note;
     } commands[] = {
         {"RESET_GPU", "sudo nvidia-smi --gpu-reset -i %s",
@@ -260,7 +260,8 @@ static void tell(struct gp_exam *exam, const struct story *story)
     add_line(exam, worst);
     add_companions(exam, &story->last);
     if (is_past)
-        gp_exam_why(exam, "The driver reports that the GPU needs nothing now: it was reset since.");
+        gp_exam_why(
+            exam, "The driver reports that the GPU needs no action now: it has been reset since.");
     else if (is_doubtful)
         gp_exam_why(exam, "Different programs hit this on this GPU, and none on another: the GPU "
                           "may be at fault, not the programs.");

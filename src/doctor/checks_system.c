@@ -193,7 +193,11 @@ static void check_mps(struct gp_exam *exam)
 
 const struct gp_check gp_checks_system[] = {
     {"system.shm", "shared memory suffices for data loaders", {NULL}, has_gpu, check_shared_memory},
-    {"system.memlock", "RDMA may lock memory", {NULL}, has_rdma, check_locked_memory},
+    {"system.memlock",
+     "enough memory may be locked for RDMA",
+     {NULL},
+     has_rdma,
+     check_locked_memory},
     {"system.oom",
      "no process was killed because host memory ran out",
      {NULL},

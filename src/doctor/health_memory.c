@@ -141,7 +141,7 @@ static void report_account(struct gp_exam *exam, const struct gp_account *accoun
     if ((!is_wrong && account->verdict != GP_ACCOUNT_HOLDERS) || account->rest.n < least_bytes)
         return;
     gp_exam_report(exam, is_wrong ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "%s: %.1f GiB of GPU memory is in use, but by no process that the driver lists",
+                   "%s: no process that the driver lists accounts for %.1f GiB of used GPU memory",
                    gp_gpuset_names(exam, &set), account->rest.n / 0x1p30);
     gp_gpuset_evidence(exam, &set, metrics, GP_ARRAY_LEN(metrics));
     for (size_t i = 0; i < account->suspect_count && i < GP_GPUSET_SHOWN; i++)

@@ -152,7 +152,7 @@ struct gp_xid_row {
     const char *words, *fault, *advice;
     const char *note;        /* additional facts */
     enum gp_verdict verdict; /* on a machine where it is the only error in the log */
-    const char *action;      /* in NVIDIA's catalogue: "RESET_GPU"; "" */
+    const char *action;      /* in NVIDIA's catalog: "RESET_GPU"; "" */
     bool is_application;     /* caused by a program, and others are not affected */
     const char *source;
 };

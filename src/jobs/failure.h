@@ -96,7 +96,7 @@ static inline void gp_failure_set(struct gp_failure *f, enum gp_failure_field fi
 /* "gpu-memory" */
 const char *gp_failure_class_word(enum gp_failure_class class);
 
-/* Removes escape sequences, such as colours, from a line. */
+/* Removes escape sequences, such as colors, from a line. */
 void gp_failure_clean_line(char *line);
 
 #endif

@@ -118,7 +118,7 @@ void gp_output_log_open(struct gp_output_log *log, const char *folder)
     const struct gp_outfile_config config = {.path = log->path, .mode = 0600};
     int n = snprintf(log->path, sizeof(log->path), "%s/output.log", folder);
     if (n < 0 || (size_t)n >= sizeof(log->path))
-        (void)gp_err_set(&log->err, GP_EIO, "the name of its folder is too long");
+        (void)gp_err_set(&log->err, GP_EIO, "the name of its directory is too long");
     else
         log->is_open = gp_outfile_open(&log->file, &config, &log->err) == 0;
 }

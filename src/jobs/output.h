@@ -1,6 +1,6 @@
 /* Passes a job's output through: the bytes are forwarded unchanged and immediately, and a copy is
  * searched for failures. If this process has a terminal, the job gets a terminal too, so that
- * progress bars and colours keep working; otherwise a pipe.
+ * progress bars and colors keep working; otherwise a pipe.
  *
  * A separate thread does this, because it may block on the reader. Take its findings with
  * gp_output_take(); it sends SIGCHLD to the thread that started it when there are any. */
@@ -25,7 +25,7 @@ struct gp_output_log {
     struct gp_err err; /* why the file is incomplete; code 0: it is complete */
 };
 
-/* Opens FOLDER/output.log, and truncates it. */
+/* Opens DIR/output.log, and truncates it. */
 void gp_output_log_open(struct gp_output_log *log, const char *folder);
 void gp_output_log_close(struct gp_output_log *log);
 

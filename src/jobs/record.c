@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A folder name of ours, as created below: 20261122-210311-4242. */
+/* A directory name of ours, as created below: 20261122-210311-4242. */
 static int is_record(const struct dirent *entry)
 {
     static const char digits[] = "0123456789";
@@ -89,7 +89,7 @@ int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns, 
     int r = gp_io_make_folders(record->path);
     if (r == 0)
         return 0;
-    r = gp_err_set(err, GP_EIO, "cannot create the folder %s: %s", record->path, strerror(-r));
+    r = gp_err_set(err, GP_EIO, "cannot create the directory %s: %s", record->path, strerror(-r));
     record->path[0] = '\0';
     return r;
 }

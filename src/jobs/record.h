@@ -1,5 +1,5 @@
-/* The recording of a job: a folder with run.json, samples.csv, and a text for each incident. A job
- * does not depend on it. */
+/* The recording of a job: a directory with run.json, samples.csv, and a text for each incident. A
+ * job does not depend on it. */
 #ifndef GP_JOBS_RECORD_H
 #define GP_JOBS_RECORD_H
 
@@ -16,13 +16,13 @@ struct gp_record {
     bool has_samples, has_failed; /* samples cannot be written: stop writing them */
 };
 
-/* Creates the folder `dir`; NULL: a new one in $XDG_STATE_HOME/gpulse/runs or
+/* Creates the directory `dir`; NULL: a new one in $XDG_STATE_HOME/gpulse/runs or
  * ~/.local/state/gpulse/runs, where the newest GP_RECORDS_KEPT are kept. GP_EIO; without a home
- * folder nothing is recorded, which is not an error. */
+ * directory nothing is recorded, which is not an error. */
 int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Writes a whole text to the file NAME in the folder. GP_EIO. */
+/* Writes a whole text to the file NAME in the directory. GP_EIO. */
 int gp_record_write(struct gp_record *record, const char *name, const char *text, size_t size,
                     struct gp_err *err) GP_MUST_CHECK;
 

@@ -201,7 +201,7 @@ static int restore(const struct gp_suspend_plan *plan, const struct gp_suspended
     /* earlier processes may have taken more than their notes say */
     if (state == GP_CUDA_CHECKPOINTED && !plan->eyes.has_room(plan->eyes.ctx, s))
         return gp_err_set(err, GP_EFAIL,
-                          "there is no longer room for it on its GPU; it stays suspended");
+                          "its GPU no longer has enough free memory for it; it stays suspended");
     if (!gp_suspended_lives(plan->root, s))
         return gp_err_set(err, GP_EFAIL, "it has exited");
     r = state == GP_CUDA_CHECKPOINTED ? step(GP_CUDA_RESTORE, s, err) : 0;

@@ -74,15 +74,15 @@ static int check(int64_t pid, bool named, struct gp_ending_process *ret, struct 
     ret->session = stat.session;
     ret->uid = folder.st_uid;
     if (stat.is_kernel)
-        return gp_err_set(err, GP_EPERM, "%lld is a kernel thread", n);
+        return gp_err_set(err, GP_EPERM, "process %lld is a kernel thread", n);
     if (is_own_ancestor(pid))
-        return gp_err_set(err, GP_EPERM, "%lld is an ancestor of this gpulse", n);
+        return gp_err_set(err, GP_EPERM, "process %lld is an ancestor of this gpulse", n);
     if (geteuid() != 0 && folder.st_uid != geteuid())
-        return gp_err_set(err, GP_EPERM, "%lld belongs to another user; only root may terminate it",
-                          n);
+        return gp_err_set(err, GP_EPERM,
+                          "process %lld belongs to another user; only root can terminate it", n);
     if (!named && is_display_server((uint32_t)pid))
         return gp_err_set(err, GP_EPERM,
-                          "%lld is a display server; give its pid explicitly to terminate it", n);
+                          "process %lld is a display server; to terminate it, give its pid", n);
     return 0;
 }
 

@@ -55,7 +55,7 @@ uint64_t gp_proc_own_ns(void);
 /* Whether a program of this name (without path) is a display server. */
 bool gp_proc_is_display_server(const char *name);
 
-/* Below the root of a simulated machine, the folder of a real process is a link: whether that is
+/* Below the root of a simulated machine, the directory of a real process is a link: whether that is
  * so. `proc` is a descriptor of the root's /proc. */
 bool gp_proc_is_linked(int proc, uint32_t pid);
 

@@ -18,12 +18,12 @@
 
 enum { PATH_BYTES = 4096, STATUS_BYTES = 16384, CGROUP_BYTES = 8192 };
 
-/* A look at one process. The descriptor of its folder always refers to that process: after it
+/* A look at one process. The descriptor of its directory always refers to that process: after it
  * exits, reads fail, and never return data of a process with a recycled pid. */
 struct look {
     struct gp_inspect *in;
     int proc; /* /proc */
-    int dir;  /* the folder of the process; −1: the reason is in in->error */
+    int dir;  /* the directory of the process; −1: the reason is in in->error */
     bool is_this_machine;
 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a path is this folder or inside it. */
+/* Whether a path is this directory or inside it. */
 bool gp_mount_is_below(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
@@ -38,7 +38,7 @@ bool gp_mount_of(const char *path, struct gp_mount *ret)
         if (!is_root && !gp_mount_is_below(path, entry.mnt_dir))
             continue;
         if (found && strlen(entry.mnt_dir) < strlen(ret->folder))
-            continue; /* a later mount on the same folder hides earlier ones */
+            continue; /* a later mount on the same directory hides earlier ones */
         (void)snprintf(ret->folder, sizeof(ret->folder), "%s", entry.mnt_dir);
         (void)snprintf(ret->type, sizeof(ret->type), "%s", entry.mnt_type);
         (void)snprintf(ret->source, sizeof(ret->source), "%s", entry.mnt_fsname);

@@ -15,7 +15,7 @@ struct gp_mount {
 /* False if unknown. */
 bool gp_mount_of(const char *path, struct gp_mount *ret);
 
-/* Whether a path is this folder or inside it; "" contains everything. */
+/* Whether a path is this directory or inside it; "" contains everything. */
 bool gp_mount_is_below(const char *path, const char *folder);
 
 #endif

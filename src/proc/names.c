@@ -51,7 +51,7 @@ static bool find_entry(const char *root, const char *dir, const char *id, size_t
 }
 
 /* Loads a file that may belong to a user: without blocking on it, following links out of `home`, or
- * reading too much. `home` is the folder that must contain it, so that nobody can direct us to a
+ * reading too much. `home` is the directory that must contain it, so that nobody can direct us to a
  * file system that does not respond; NULL: it belongs to root. */
 static json_t *load_json(const char *home, const char *path)
 {

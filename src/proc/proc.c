@@ -102,9 +102,9 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
     return user->name;
 }
 
-/* The owner of the folder is the user, which costs one system call. But the kernel gives folders of
- * undumpable processes (setuid programs, ssh-agent) to root, and those below a root belong to
- * whoever made them: there the file `status` decides. */
+/* The owner of the directory is the user, which costs one system call. But the kernel gives
+ * directories of undumpable processes (setuid programs, ssh-agent) to root, and those below a root
+ * belong to whoever made them: there the file `status` decides. */
 static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
                       struct gp_proc_texts *texts)
 {

@@ -177,7 +177,7 @@ static int add_stamped(struct stamped **all, size_t *count, const struct stamped
     return 0;
 }
 
-/* Reads the records in one folder: root's, or those of a user about their own processes. */
+/* Reads the records in one directory: root's, or those of a user about their own processes. */
 static int scan(const struct gp_statedir *dir, int proc, struct stamped **all, size_t *count)
 {
     const struct dirent *entry;
@@ -309,7 +309,7 @@ static int replace(int dir, const char *name, int *fd)
     return 0;
 }
 
-/* Opens the note in one's own folder, or makes it, and locks it. */
+/* Opens the note in one's own directory, or makes it, and locks it. */
 static int take_alone(int dir, const char *name, int *ret_fd)
 {
     struct stat st;
@@ -350,7 +350,7 @@ static int take(int dir, const char *name, int *ret_fd)
     return e;
 }
 
-/* Whether root, or the process's owner, has this note in another folder in hand just now. Looked
+/* Whether root, or the process's owner, has this note in another directory in hand just now. Looked
  * at after one's own is locked: of two, at least the later one sees the other. */
 static bool is_taken(const char *root, const char *name, uid_t owner)
 {

@@ -1,5 +1,5 @@
 /* Records which processes are suspended: their GPU memory is in host memory, and the driver no
- * longer lists them. gpulse writes a record for each into the folder shared by all users. */
+ * longer lists them. gpulse writes a record for each into the directory shared by all users. */
 #ifndef GP_PROC_SUSPENDED_H
 #define GP_PROC_SUSPENDED_H
 
@@ -24,7 +24,7 @@ struct gp_suspended_list {
     size_t count;
 };
 
-/* Reads the records of existing processes. Valid records are in root's folder or in that of the
+/* Reads the records of existing processes. Valid records are in root's directory or in that of the
  * process's owner (up to GP_SUSPENDED_MOST per user), and were written in this pid namespace. Of
  * two records, the later one is valid. root: prefix, NULL for none. Fails with GP_ENOMEM. */
 int gp_suspended_read(const char *root, struct gp_suspended_list *ret) GP_MUST_CHECK;

@@ -381,8 +381,7 @@ static int check_selection(struct gp_changer *c, struct gp_err *err)
     int r = gp_selection_check(c->config.selection, c->gpu_count, &why);
     for (unsigned i = 0; r < 0 && i < c->gpu_count; i++)
         if (atomic_load(&c->gpus[i].out))
-            return gp_err_set(err, r, "%s; GPU %u, which does not respond, may be the one",
-                              why.text, i);
+            return gp_err_set(err, r, "%s; it may be GPU %u, which does not respond", why.text, i);
     return r < 0 ? gp_err_set(err, r, "%s", why.text) : 0;
 }
 

@@ -1,6 +1,6 @@
 /* Turns a source into snapshots: threads, deadlines, loss and recovery.
  *
- * A driver call can block forever and cannot be cancelled. So every call is made by a thread of a
+ * A driver call can block forever and cannot be canceled. So every call is made by a thread of a
  * pool, which grows up to one thread per GPU while the driver is slow, and nobody waits for a call
  * longer than the deadline. If a thread hangs in the driver, its GPU shows its last values and
  * their age; everything else continues. A stuck thread is never joined, and the driver is never

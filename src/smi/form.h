@@ -1,6 +1,6 @@
 /* The version of nvidia-smi to imitate. Its output depends on the driver branch, so the rows of all
- * tables in this folder state which drivers have them. Sources: the captures in data/captures, and
- * docs/smi.md. */
+ * tables in this directory state which drivers have them. Sources: the captures in data/captures,
+ * and docs/smi.md. */
 #ifndef GP_SMI_FORM_H
 #define GP_SMI_FORM_H
 

@@ -90,7 +90,7 @@ static void look_at_link(struct finder *f, const struct gp_device *device)
     double most;
     if (gp_device_number_now(device, GP_PCIE_WIDTH, &width) &&
         gp_device_number_now(device, GP_PCIE_WIDTH_MAX, &most) && width < most)
-        tell(f, GP_INK_HIGH, "GPU %u: %.0f PCIe lanes of %.0f", device->index, width, most);
+        tell(f, GP_INK_HIGH, "GPU %u: %.0f of %.0f PCIe lanes", device->index, width, most);
 }
 
 /* ---- memory ---- */

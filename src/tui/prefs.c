@@ -230,7 +230,7 @@ static void add_others(struct gp_strbuf *sb, const char *text)
         gp_strbuf_addc(sb, '\n');
 }
 
-/* Creates the parent folders of a file. Errors show when the file is written. */
+/* Creates the parent directories of a file. Errors show when the file is written. */
 static void make_folders(const char *path)
 {
     char folder[GP_PATH_SIZE];

@@ -63,7 +63,7 @@ void gp_pref_format(struct gp_strbuf *sb, const struct gp_prefs *prefs, enum gp_
 void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward);
 
 /* The file: $XDG_CONFIG_HOME/gpulse/config.ini, or ~/.config/gpulse/config.ini. False without such
- * a folder. */
+ * a directory. */
 bool gp_prefs_path(char ret[GP_PATH_SIZE]);
 
 /* Loads the section [top] of a file. Unknown names and bad values are skipped, and err describes

@@ -15,7 +15,7 @@ static const struct {
 } signals[] = {
     {SIGTERM, "TERM", "terminate, after cleaning up"},
     {SIGINT, "INT", "interrupt, like Ctrl-C"},
-    {SIGKILL, "KILL", "kill at once; unsaved data is lost"},
+    {SIGKILL, "KILL", "kill immediately; unsaved data is lost"},
     {SIGHUP, "HUP", "hang up, or reload the configuration"},
     {SIGQUIT, "QUIT", "quit with a core dump"},
     {SIGSTOP, "STOP", "stop; keeps its memory"},

@@ -155,9 +155,9 @@ root() {
     gpulse doctor advise torch==2.8+cu128 --gpu H100
     fails 2 "'2.8\+cu128' is not a version; use one like torch==2.8"
     gpulse doctor advise driver==580
-    fails 2 'a version can be given of torch, tensorflow and jax'
+    fails 2 'only torch, tensorflow and jax take a version'
     gpulse doctor advise torch 2.8 2.9
-    fails 2 'advise takes one of torch, tensorflow, jax, cuda, driver, and a version, as in torch==2.8'
+    fails 2 'advise takes one of torch, tensorflow, jax, cuda, driver, optionally with a version, as in torch==2.8'
 }
 
 @test "a simulated machine is asked, whether or not it has files" {

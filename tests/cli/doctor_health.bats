@@ -261,7 +261,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
 
 @test "a GPU that is lost, refused or broken" {
     room
-    provoke lost fail health.lost 'GPU 1: lost by the driver' '^      fix +sudo reboot'
+    provoke lost fail health.lost 'GPU 1: lost: the driver cannot reach it' '^      fix +sudo reboot'
     provoke deny warn health.lost 'GPU 1: not accessible to this user' Insufficient
     provoke error=UNKNOWN fail health.lost 'GPU 1: the driver reports only an error' dmesg
     provoke error=RESET_REQUIRED fail health.lost 'GPU 1: the driver reports only an error' "$reset"
@@ -317,7 +317,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
     room
     fault h100x4 --gpu 1 hidden
     health
-    finds warn health.unattributed 'GPU 1: [0-9.]+ GiB of GPU memory is in use, but by no process that the driver lists'
+    finds warn health.unattributed 'GPU 1: no process that the driver lists accounts for [0-9.]+ GiB of used GPU memory'
     says "$reset"
     fake_process root 4711 1000 python train.py
     mkdir -p root/dev root/proc/4711/fd
@@ -368,7 +368,7 @@ for link in m["devices"][2]["lists"]["nvlinks"][:1]:
         >root/var/log/kern.log
     GPULSE_SIM=h100x4 gpulse --root root doctor --only log
     finds warn log.xid 'Xid 48 of GPU 1, process 4711 \(python3\): uncorrectable \(double-bit\) memory error'
-    says '^      why       The driver reports that the GPU needs nothing now: it was reset since\.$'
+    says '^      why       The driver reports that the GPU needs no action now: it has been reset since\.$'
     fault h100x4 --gpu 1 set=230=1
     GPULSE_SIM=h100x4 gpulse --root root doctor --only log
     fault h100x4 clear

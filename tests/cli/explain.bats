@@ -61,7 +61,7 @@ END
     gpulse doctor explain nowhere.log
     fails 1 'cannot open nowhere.log: No such file or directory'
     gpulse explain .
-    fails 1 '. is a folder, but not the record of a job; give a log, or a folder that gpulse run has recorded'
+    fails 1 '. is a directory, but not the record of a job; give a log, or a directory that gpulse run has recorded'
     head -c 300000 /dev/urandom >noise
     gpulse explain noise
     status_is 1

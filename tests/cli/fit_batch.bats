@@ -129,7 +129,7 @@ END
     fails 2 '--trial-timeout \(10 s\) must be longer than --steady \(20 s\), or .*'
     : >file
     gpulse fit-batch --dir file -- ./train.sh {}
-    fails 1 'cannot create the folder file: Not a directory'
+    fails 1 'cannot create the directory file: Not a directory'
 }
 
 @test "what would be tried" {

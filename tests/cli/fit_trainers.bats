@@ -164,12 +164,12 @@ fit() {
     fit none --dir full
     status_is 1
     complains '^gpulse: output of the command is lost: No space left on device$'
-    complains '^gpulse: cannot write the output of the trials to full/trial-1-batch-1.log; free some space there, or choose another folder with --dir$'
+    complains '^gpulse: cannot write the output of the trials to full/trial-1-batch-1.log; free some space there, or choose another directory with --dir$'
     complains_not '141|failed'
     mkdir -p nowhere/trial-1-batch-1.log
     fit none --dir nowhere
     status_is 1
-    complains '^gpulse: cannot write the output of the trials to nowhere/trial-1-batch-1.log: Is a directory; choose another folder with --dir$'
+    complains '^gpulse: cannot write the output of the trials to nowhere/trial-1-batch-1.log: Is a directory; choose another directory with --dir$'
     nothing_is_left
 }
 

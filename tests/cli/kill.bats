@@ -162,9 +162,9 @@ load helpers
 @test "what gpulse was started from is left alone" {
     machine t4 "m['workload'][0]['pid'] = $$"
     gpulse --sim ./m.json kill "$$" --yes
-    fails 5 "$$ is an ancestor of this gpulse"
+    fails 5 "process $$ is an ancestor of this gpulse"
     gpulse --sim ./m.json kill --all --yes
-    fails 5 "$$ is an ancestor of this gpulse"
+    fails 5 "process $$ is an ancestor of this gpulse"
 }
 
 @test "only those that do nothing" {

@@ -476,7 +476,7 @@ three" ]
     [[ $stderr != *$'\033'* ]]
     mkdir folder
     gpulse run --pipeline folder
-    fails 2 "'folder' is a folder; --pipeline needs a file"
+    fails 2 "'folder' is a directory; --pipeline needs a file"
 }
 
 @test "output that is kept and labelled" {

@@ -151,10 +151,10 @@ out" ]
     gpulse run --dir kept/here -- true
     [ -f kept/here/run.json ]
     gpulse run --dir /dev/null/x -- true
-    fails 1 'cannot create the folder /dev/null/x: .*'
+    fails 1 'cannot create the directory /dev/null/x: .*'
     XDG_STATE_HOME=/dev/null gpulse run -- true # the job does not need it
     status_is 0
-    complains '^gpulse: cannot create the folder '
+    complains '^gpulse: cannot create the directory '
 }
 
 @test "old records make room" {
@@ -250,5 +250,5 @@ LINES
     fails 1 '.* has no failure, and no output; gpulse run --keep-output records the output too'
     mkdir other
     gpulse explain other
-    fails 1 'other is a folder, but not the record of a job; give a log, or a folder that gpulse run has recorded'
+    fails 1 'other is a directory, but not the record of a job; give a log, or a directory that gpulse run has recorded'
 }

@@ -644,7 +644,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     [ "$(grep -c ' done$' <<<"$output")" -eq 4 ]
     gpulse --sim h100x8 set power-limit=310 -i GPU-00000004 --timeout 2
     status_is 4
-    complains "^gpulse: no GPU matches 'GPU-00000004'; .*; GPU 4, which does not respond, may be the one$"
+    complains "^gpulse: no GPU matches 'GPU-00000004'; .*; it may be GPU 4, which does not respond$"
     # an index that is not there is nobody's
     for ids in 4,9 4-8; do
         gpulse --sim h100x8 set --show -i $ids

@@ -15,7 +15,7 @@ suspended_rows() {
     status_is 0
     is_quiet
     says "^ *$job .* 1\.0G "
-    says "^$job is suspended with 1024 MiB: gpulse resume $job$"
+    says "^process $job is suspended with 1024 MiB; to resume it: gpulse resume $job$"
     says '^GPU 0: 0 MiB used, [0-9]+ MiB free now$'
     runs_on "$job"
     gpulse ps --columns pid,type,memory,suspended -f csv --no-header
@@ -29,7 +29,7 @@ suspended_rows() {
     says "^ *$job .* 1\.0G "
     gpulse resume "$job"
     status_is 0
-    says "^$job runs again with 1024 MiB$"
+    says "^process $job runs again with 1024 MiB$"
     says '^GPU 0: 1024 MiB used, [0-9]+ MiB free now$'
     [ "$(suspended_rows)" = "$job,C,1073741824," ] || explain "$(suspended_rows)"
     gpulse resume
@@ -113,7 +113,7 @@ suspended_rows() {
     { sleep 0.5 && kill "$job"; } 3>&- &
     gpulse resume "$first" --wait 10m
     status_is 0
-    says "^$first runs again with 8192 MiB$"
+    says "^process $first runs again with 8192 MiB$"
 }
 
 @test "what the driver refuses runs on, all of it" {
@@ -142,7 +142,7 @@ suspended_rows() {
     kill -STOP "$job"
     until_true grep -q '^State:.T' "/proc/$job/status"
     gpulse suspend "$job" --yes
-    fails 1 "process $job cannot be suspended: it is stopped, .*; run kill -CONT $job"
+    fails 1 "process $job cannot be suspended: it is stopped, .*; first continue it: kill -CONT $job"
     kill -CONT "$job"
     gpulse suspend "$job" --yes
     status_is 0
@@ -256,7 +256,7 @@ as_another_user() {
     gpulse resume "$good" "$claims" "$pid"
     status_is 1
     complains '^gpulse: 2 of 3 were skipped$'
-    says "^$good runs again with 1024 MiB$"
+    says "^process $good runs again with 1024 MiB$"
     complains "^gpulse: process $pid skipped: "
     complains "^gpulse: process $claims skipped: its note claims more memory than GPU 0 has$"
 }

@@ -864,8 +864,8 @@ static void one_that_does_not_answer_may_be_meant(void **state)
     fake.patience_ms = 600 * 1000;
     assert_int_equal(gp_selection_parse("GPU-7", &selection, &err), 0);
     assert_int_equal(open_changer(600 * GP_NS_PER_S, &err), GP_ETIMEOUT);
-    assert_string_equal(err.text, "no GPU matches 'GPU-7'; this machine has 3 (0 to 2); GPU 0, "
-                                  "which does not respond, may be the one");
+    assert_string_equal(err.text, "no GPU matches 'GPU-7'; this machine has 3 (0 to 2); it may be "
+                                  "GPU 0, which does not respond");
     assert_false(fake.freed);
 }
 

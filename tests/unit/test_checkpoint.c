@@ -227,7 +227,7 @@ static void who_has_been_moved_does_not_go_back_without_room(void **ctx)
     /* whether there is room is asked once more before it would be lost */
     assert_int_equal(gp_resume_all(&plan, list, 1, &err), GP_EFAIL);
     assert_non_null(
-        strstr(err.text, "there is no longer room for it on its GPU; it stays suspended"));
+        strstr(err.text, "its GPU no longer has enough free memory for it; it stays suspended"));
     assert_int_equal(state_of(&list[0]), GP_CUDA_CHECKPOINTED);
     eyes.has_room = true;
     assert_int_equal(gp_resume_all(&plan, list, 1, &err), 0);

@@ -459,7 +459,7 @@ static void not_that_of_another_user(void **state)
     int r = gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err);
     assert_int_equal(seteuid(0), 0);
     assert_int_equal(r, GP_EPERM);
-    assert_non_null(strstr(err.text, "belongs to another user; only root may terminate it"));
+    assert_non_null(strstr(err.text, "belongs to another user; only root can terminate it"));
     assert_int_equal(gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err), 0);
     gp_ending_fini(&ending);
     (void)kill(pid, SIGKILL);
@@ -515,7 +515,7 @@ static void a_screen_only_if_it_is_named(void **state)
     int r = gp_ending_add(&ending, pid, gp_clock_wall_ns(), false, &err);
     assert_int_equal(r, geteuid() == 0 ? GP_EPERM : 0); /* else it is just somebody's program */
     if (r < 0)
-        assert_non_null(strstr(err.text, "give its pid explicitly"));
+        assert_non_null(strstr(err.text, "to terminate it, give its pid"));
     assert_int_equal(gp_ending_add(&ending, pid, gp_clock_wall_ns(), true, &err), 0);
     assert_int_equal(ending.count, 1);
     gp_ending_fini(&ending);

@@ -841,7 +841,8 @@ static const struct refusal {
     {NVML_ERROR_DEPRECATED, GP_EFAIL, "removed from this driver"},
     {NVML_ERROR_INVALID_ARGUMENT, GP_EFAIL, "the driver rejects the value"},
     {NVML_ERROR_IN_USE, GP_EFAIL, "in use: terminate the programs that use it first"},
-    {NVML_ERROR_INSUFFICIENT_RESOURCES, GP_EFAIL, "not enough room for it"},
+    {NVML_ERROR_INSUFFICIENT_RESOURCES, GP_EFAIL,
+     "the GPU does not have enough free resources for it"},
     {NVML_ERROR_RESET_REQUIRED, GP_EFAIL, "the GPU must be reset first"},
 };
 

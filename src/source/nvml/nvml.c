@@ -34,7 +34,8 @@ static struct nvml_device *to_device(struct gp_source_device *device)
 
 /* ---- sleep ---- */
 
-/* Reads a file from the sysfs folder of a GPU bound to the nvidia driver, named by PCI address. */
+/* Reads a file from the sysfs directory of a GPU bound to the nvidia driver, named by PCI address.
+ * */
 static bool read_bound_file(const struct nvml_source *source, unsigned index, const char *file,
                             char *text, size_t size)
 {
