@@ -15,8 +15,8 @@
 
 struct gp_waiter;
 
-/* wait_ms: how long one call waits for events. Events arrive at once anyway, but the waiter can only
- * rest between two calls, and each call wakes its thread. NULL without memory, or without a
+/* wait_ms: how long one call waits for events. They arrive at once anyway, but the waiter can rest
+ * only between two calls, and each call wakes its thread. NULL without memory, or without a
  * descriptor for gp_waiter_fd(). */
 struct gp_waiter *gp_waiter_new(struct gp_source *source, unsigned wait_ms) GP_MUST_CHECK;
 
