@@ -4,6 +4,7 @@ machine does, and its own recording is the same file, byte for byte.
 
 variants: asan
 """
+import difflib
 import json
 import os
 import re
@@ -64,13 +65,19 @@ def changed(machine, change):
     return path
 
 
+def difference(one, other):
+    """The lines that only one of two documents has."""
+    texts = [json.dumps(d, indent=1, sort_keys=True).splitlines() for d in (one, other)]
+    return "\n".join(list(difflib.unified_diff(*texts, lineterm="", n=2))[:40])
+
+
 def round_trip(machine, name):
     first, messages = record(machine, f"{name}.1")
     (second, _), told, told_again = side_by_side(lambda function, *case: function(*case), [
         (record, first, f"{name}.2"), (answers, machine), (answers, first)])
     assert first.read_bytes() == second.read_bytes(), f"{machine}: the recordings differ"
     assert messages == "" and "notes" not in load(first), f"{machine}: {messages}"
-    assert told == told_again, f"{machine}: its recording answers otherwise"
+    assert told == told_again, f"{machine}: its recording answers otherwise: {difference(told, told_again)}"
     return first
 
 

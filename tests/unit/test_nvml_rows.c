@@ -107,12 +107,33 @@ static void a_refusal_is_not_gone_round(void **state)
     check_list(0, GP_STATUS_ERROR);
 }
 
+/* Most GPUs have neither graphics nor MPS, and the lists are among the slowest calls. */
+static void lists_that_were_empty_are_read_again_after_a_while(void **state)
+{
+    (void)state;
+    add(&rig.fake->compute, entry(1, 1000));
+    start_with_processes();
+    for (int i = 0; i < 3; i++)
+        check_list(1, GP_STATUS_OK);
+    assert_int_equal(CALLS(nvmlDeviceGetComputeRunningProcesses_v3), 3);
+    assert_int_equal(CALLS(nvmlDeviceGetGraphicsRunningProcesses_v3), 1);
+    assert_int_equal(CALLS(nvmlDeviceGetMPSComputeRunningProcesses_v3), 1);
+    add(&rig.fake->graphics, entry(2, 2000));
+    check_list(1, GP_STATUS_OK);
+    after_ms(6000);
+    for (int i = 0; i < 3; i++)
+        check_list(2, GP_STATUS_OK);
+    assert_int_equal(CALLS(nvmlDeviceGetGraphicsRunningProcesses_v3), 4);
+    assert_int_equal(CALLS(nvmlDeviceGetMPSComputeRunningProcesses_v3), 2);
+}
+
 /* Only the compute list decides: a GPU without graphics refuses the others. */
 static void a_list_is_known_if_no_part_of_it_failed(void **state)
 {
     (void)state;
     add(&rig.fake->compute, entry(1, 1000));
     add(&rig.fake->graphics, entry(2, 2000));
+    rig.want.fresh = true;
     start_with_processes();
     ANSWERS(nvmlDeviceGetMPSComputeRunningProcesses_v3, NVML_ERROR_NOT_SUPPORTED);
     check_list(2, GP_STATUS_OK);
@@ -635,6 +656,7 @@ int main(void)
         RIG_TEST(entries_are_as_wide_as_this_driver_writes_them),
         RIG_TEST(older_forms_of_the_list),
         RIG_TEST(a_refusal_is_not_gone_round),
+        RIG_TEST(lists_that_were_empty_are_read_again_after_a_while),
         RIG_TEST(a_list_is_known_if_no_part_of_it_failed),
         RIG_TEST(a_list_that_grows_while_it_is_fetched),
         RIG_TEST(a_process_in_several_lists_is_one),

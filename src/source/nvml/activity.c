@@ -22,13 +22,18 @@ enum {
 struct rate {
     enum gp_metric metric;
     unsigned field;
-    double scale; /* of one count per second, in the metric's unit */
+    double scale;   /* of one count per second, in the metric's unit */
+    unsigned scope; /* of the field */
 };
+
+#define ALL_LINKS UINT32_MAX
 
 /* One nanosecond per second, as a percentage. */
 static const double percent_of_ns = 1e-7;
 
 static const struct rate rates[NVML_RATES] = {
+    {GP_NVLINK_RATE_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 1024, ALL_LINKS},
+    {GP_NVLINK_RATE_RX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 1024, ALL_LINKS},
     {GP_PCIE_TX, NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 1},
     {GP_PCIE_RX, NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 1},
     {GP_THROTTLE_SW_POWER_CAP, NVML_FI_DEV_PERF_POLICY_POWER, percent_of_ns},
@@ -111,6 +116,21 @@ static nvmlReturn_t measure_pcie(struct nvml_device *device, const struct rate *
     return rc;
 }
 
+/* NVLink 5 has no total, but counts the bytes of each link. */
+static nvmlReturn_t add_links(struct nvml_device *device, const struct rate *rate, uint64_t now_ns)
+{
+    uint64_t bytes = 0;
+    unsigned of_link = rate->metric == GP_NVLINK_RATE_TX ? NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES
+                                                         : NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES;
+    nvmlReturn_t rc = nvml_sum_links(device, of_link, &bytes);
+    if (rc == NVML_SUCCESS)
+        *cached(device, rate->metric) =
+            *nvml_growth(&device->counters[rate - rates], bytes, gp_clock_mono_ns());
+    else
+        refuse(device, rate, rc, now_ns);
+    return rc;
+}
+
 static nvmlReturn_t settle_rate(struct nvml_device *device, const struct rate *rate,
                                 const nvmlFieldValue_t *field, uint64_t now_ns)
 {
@@ -121,6 +141,8 @@ static nvmlReturn_t settle_rate(struct nvml_device *device, const struct rate *r
         grow(device, rate, (uint64_t)count, now_ns);
     else if (pcie && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
         rc = measure_pcie(device, rate, now_ns);
+    else if (rate->scope == ALL_LINKS && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
+        rc = add_links(device, rate, now_ns);
     else
         refuse(device, rate, rc == NVML_SUCCESS ? NVML_ERROR_UNKNOWN : rc, now_ns);
     return rc;
@@ -136,6 +158,7 @@ static nvmlReturn_t read_rates(struct nvml_device *device, const struct gp_metri
     for (size_t i = 0; i < NVML_RATES && !device->is_mig; i++)
         if (gp_metric_set_has(want, rates[i].metric) && now_ns >= device->counters[i].next_ns) {
             fields[count].fieldId = nvml_field_id(device->source, rates[i].field);
+            fields[count].scopeId = rates[i].scope;
             asked[count++] = &rates[i];
         }
     if (count == 0)
@@ -250,15 +273,15 @@ static nvmlReturn_t summarize(struct nvml_device *device, nvmlSamplingType_t kin
             s.doubted = true;
             continue;
         }
+        sum += value; /* of whole numbers, so it is exact */
         value /= k->divisor;
-        sum += value;
         s.count++;
         s.max = value > s.max ? value : s.max;
         s.min = value < s.min ? value : s.min;
         s.oldest_us = time_us < s.oldest_us ? time_us : s.oldest_us;
         s.newest_us = time_us > s.newest_us ? time_us : s.newest_us;
     }
-    s.mean = s.count ? sum / s.count : 0;
+    s.mean = s.count ? sum / s.count / k->divisor : 0;
     free(samples);
     *ret = s;
     return rc == NVML_ERROR_NOT_FOUND ? NVML_SUCCESS : rc;

@@ -110,6 +110,8 @@ struct nvml_samples {
 };
 
 /* The processes of the last list that are visible in /proc, sorted. */
+enum { NVML_PROCESS_LISTS = 3 }; /* compute, graphics, MPS */
+
 struct nvml_visible {
     uint32_t *pids;
     size_t count;
@@ -154,7 +156,7 @@ struct nvml_gpm {
     uint64_t next_ns;
 };
 
-enum { NVML_RATES = 11, NVML_SERIES = 3 };
+enum { NVML_RATES = 13, NVML_SERIES = 3 };
 
 /* A list as last read. */
 struct nvml_list {
@@ -194,6 +196,7 @@ struct nvml_device {
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last values */
     struct nvml_samples samples;
     struct nvml_visible visible;
+    uint64_t lists_not_before_ns[NVML_PROCESS_LISTS]; /* those that were empty */
     struct nvml_energy energy;
     struct nvml_counter counters[NVML_RATES];
     struct nvml_series series[NVML_SERIES];
@@ -204,7 +207,6 @@ struct nvml_device {
     nvmlReturn_t activation; /* why a change of MIG mode did not take effect immediately */
     struct nvml_list lists[GP_LIST__COUNT];
     bool nvlink5;                            /* has separate fields for its byte counters */
-    struct nvml_counter nvlink_counters[2];  /* sums over all links: sent, received */
     struct nvml_counter (*link_counters)[2]; /* of each link, once they were listed; in the arena */
 };
 

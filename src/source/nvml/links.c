@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ALL_LINKS = -1, FIELDS_AT_ONCE = 64, TX = 0, RX = 1 };
+enum { FIELDS_AT_ONCE = 64, TX = 0, RX = 1 };
 
 /* ---- fields ---- */
 
@@ -28,23 +28,18 @@ static nvmlReturn_t ask_fields(struct nvml_device *device, nvmlDevice_t handle,
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
-static nvmlReturn_t take_count(const nvmlFieldValue_t *field, uint64_t *ret)
-{
-    int64_t number = 0;
-    if (field->nvmlReturn != NVML_SUCCESS)
-        return field->nvmlReturn;
-    if (!nvml_field_number(field, &number) || number < 0)
-        return NVML_ERROR_UNKNOWN;
-    *ret = (uint64_t)number;
-    return NVML_SUCCESS;
-}
-
 static nvmlReturn_t ask_field(struct nvml_device *device, nvmlDevice_t handle, unsigned id,
                               int link, uint64_t *ret)
 {
     nvmlFieldValue_t field = {.fieldId = id, .scopeId = (unsigned)link};
+    int64_t number = 0;
     nvmlReturn_t rc = ask_fields(device, handle, &field, 1);
-    return rc == NVML_SUCCESS ? take_count(&field, ret) : rc;
+    if (rc != NVML_SUCCESS || field.nvmlReturn != NVML_SUCCESS)
+        return rc != NVML_SUCCESS ? rc : field.nvmlReturn;
+    if (!nvml_field_number(&field, &number) || number < 0)
+        return NVML_ERROR_UNKNOWN;
+    *ret = (uint64_t)number;
+    return NVML_SUCCESS;
 }
 
 static bool is_refused(nvmlReturn_t rc)
@@ -445,38 +440,15 @@ nvmlReturn_t nvml_read_active_links(struct nvml_device *device, const struct rea
     return rc == NVML_SUCCESS && count == 0 ? NVML_ERROR_NOT_SUPPORTED : rc;
 }
 
-/* Adds up the links if the driver has no total. */
-static nvmlReturn_t sum_bytes(struct nvml_device *device, unsigned id, uint64_t *ret)
+nvmlReturn_t nvml_sum_links(struct nvml_device *device, unsigned field, uint64_t *ret)
 {
     unsigned count = 0;
     nvmlReturn_t rc = count_links(device, &count);
     *ret = 0;
     for (unsigned link = 0; link < count && rc == NVML_SUCCESS; link++) {
-        uint64_t bytes = 0;
-        rc = ask_field(device, device->handle, id, (int)link, &bytes);
-        *ret += bytes;
+        uint64_t number = 0;
+        rc = ask_field(device, device->handle, field, (int)link, &number);
+        *ret += number;
     }
     return rc == NVML_SUCCESS && count == 0 ? NVML_ERROR_NOT_SUPPORTED : rc;
-}
-
-nvmlReturn_t nvml_read_link_rates(struct nvml_device *device, const struct reader *reader,
-                                  struct gp_value *out)
-{
-    (void)reader;
-    nvmlFieldValue_t sums[] = {
-        {.fieldId = NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, .scopeId = (unsigned)ALL_LINKS},
-        {.fieldId = NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, .scopeId = (unsigned)ALL_LINKS}};
-    static const unsigned bytes_of_link[] = {NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES,
-                                             NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES};
-    nvmlReturn_t rc = ask_fields(device, device->handle, sums, 2);
-    for (size_t i = 0; i < 2 && rc == NVML_SUCCESS; i++) {
-        uint64_t bytes = 0;
-        rc = take_count(&sums[i], &bytes);
-        bytes *= 1024;
-        if (is_refused(rc))
-            rc = sum_bytes(device, bytes_of_link[i], &bytes);
-        if (rc == NVML_SUCCESS)
-            out[i] = *nvml_growth(&device->nvlink_counters[i], bytes, gp_clock_mono_ns());
-    }
-    return rc;
 }

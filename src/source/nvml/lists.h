@@ -71,6 +71,8 @@ nvmlReturn_t nvml_list_compute_profiles(struct nvml_rows *rows);
 
 /* In links.c. The number of links; 0 without, NOT_SUPPORTED in MIG mode. */
 nvmlReturn_t nvml_link_count(struct nvml_device *device, unsigned *ret);
+/* The sum of a field over all links. */
+nvmlReturn_t nvml_sum_links(struct nvml_device *device, unsigned field, uint64_t *ret);
 /* The number of links of this or another GPU that lead to an NVSwitch; and where a link of this GPU
  * leads. */
 nvmlReturn_t nvml_switch_links(struct nvml_device *device, nvmlDevice_t handle, unsigned *ret);

@@ -22,6 +22,7 @@ enum {
     SAMPLES_MIN = 128, /* the driver's own buffer has 100 entries */
     SAMPLE_LASTS_S = 2,
     VISIBLE_TURNS = 16,
+    EMPTY_AGAIN_S = 5,
 };
 
 /* A list call of the driver: *count is the room in entries, and becomes the number of entries. */
@@ -32,7 +33,7 @@ struct list_call {
     enum nvml_function v3, v2, v1;
 };
 
-static const struct list_call list_calls[] = {
+static const struct list_call list_calls[NVML_PROCESS_LISTS] = {
     {GP_PROCESS_COMPUTE, NVML_FN_nvmlDeviceGetComputeRunningProcesses_v3,
      NVML_FN_nvmlDeviceGetComputeRunningProcesses_v2, NVML_FN_nvmlDeviceGetComputeRunningProcesses},
     {GP_PROCESS_GRAPHICS, NVML_FN_nvmlDeviceGetGraphicsRunningProcesses_v3,
@@ -424,8 +425,9 @@ static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_
 }
 
 /* Reads the lists of a GPU or MIG instance. A GPU without graphics refuses the graphics lists,
- * which is not an error; any other failure means that processes are missing. Returns NVML_SUCCESS,
- * or the code that ended the session. */
+ * which is not an error; any other failure means that processes are missing. Most GPUs do either
+ * graphics or MPS or none of both, so lists that are empty are not read again at once. Returns
+ * NVML_SUCCESS, or the code that ended the session. */
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
                                   enum gp_status *ret_status)
 {
@@ -433,12 +435,19 @@ static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *
     size_t stride = 0;
     nvmlReturn_t ended = NVML_SUCCESS;
     for (size_t i = 0; i < GP_ARRAY_LEN(list_calls) && ended == NVML_SUCCESS; i++) {
+        uint64_t *not_before_ns = &device->lists_not_before_ns[i];
+        if (c->now_ns < *not_before_ns)
+            continue;
         nvmlReturn_t rc = fetch_list(device, &list_calls[i], &list, &stride);
         bool kept = rc != NVML_SUCCESS || collect_list(c, &list, stride, list_calls[i].type);
         enum gp_status status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
         bool may_lack = list_calls[i].type != GP_PROCESS_COMPUTE && status == GP_STATUS_UNSUPPORTED;
         if (status != GP_STATUS_OK && !may_lack && *ret_status == GP_STATUS_OK)
             *ret_status = status;
+        bool is_empty = may_lack || (rc == NVML_SUCCESS && list.count == 0);
+        *not_before_ns = is_empty && list_calls[i].type != GP_PROCESS_COMPUTE
+                             ? c->now_ns + EMPTY_AGAIN_S * GP_NS_PER_S
+                             : 0;
         if (nvml_return_ends_session(rc))
             ended = rc;
     }

@@ -362,6 +362,7 @@ void nvml_expire(struct nvml_device *device)
         if (device->answered[i])
             device->not_before_ns[i] = 0;
     device->mig.next_ns = 0;
+    memset(device->lists_not_before_ns, 0, sizeof(device->lists_not_before_ns));
 }
 
 nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,

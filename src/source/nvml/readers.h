@@ -96,8 +96,6 @@ const char *nvml_enabled_text(unsigned state);
 /* In links.c and topology.c. */
 nvmlReturn_t nvml_read_active_links(struct nvml_device *device, const struct reader *reader,
                                     struct gp_value *out);
-nvmlReturn_t nvml_read_link_rates(struct nvml_device *device, const struct reader *reader,
-                                  struct gp_value *out);
 nvmlReturn_t nvml_read_cpu_affinity(struct nvml_device *device, const struct reader *reader,
                                     struct gp_value *out);
 nvmlReturn_t nvml_read_memory_affinity(struct nvml_device *device, const struct reader *reader,
