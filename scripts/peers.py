@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compares the cost of gpulse top with that of other live monitors, on one simulated driver.
 
-Usage: scripts/peers.py BUILD [--seconds N] [--rounds N] [--write] [PROGRAM...]
+Usage: scripts/peers.py BUILD [--seconds N] [--rounds N] [PROGRAM...]
 
 Each monitor runs in a terminal of 200x60 and takes a sample a second; its CPU time is that of all its
 threads (/proc/PID/task/*/schedstat), its bytes those that reach the terminal. The machines have 8 or 64
 GPUs whose values stand still, and 10 or 2,000 real processes, which sleep. The rounds are interleaved,
-and the median counts. --write puts the table into docs/performance.md.
+and the median counts. Prints a table in Markdown.
 
 The other monitors come from a Debian 13 root, made by debootstrap from this machine's own mirror and kept
 in $GPULSE_ROOTS (default ~/.cache/gpulse/roots). They run outside it, with its libraries and the simulated
@@ -17,7 +17,6 @@ import copy
 import fcntl
 import json
 import os
-import platform
 import pty
 import resource
 import signal
@@ -32,9 +31,6 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- begin: scripts/peers.py -->", "<!-- end: scripts/peers.py -->"
 SUITE, PACKAGES = "trixie", ("nvtop", "btop", "nvitop", "gpustat")
 SHAPES = ((8, 10), (8, 2000), (64, 10), (64, 2000))  # GPUs, processes
 WARM_UP_S = 12  # the first texts of processes expire after 8 s
@@ -206,7 +202,6 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--write", action="store_true")
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []])
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -218,14 +213,7 @@ def main():
     build = options.build.resolve()
     results = {shape: run_shape(names, build, root, *shape, options.seconds, options.rounds)
                for shape in SHAPES}
-    text = table(results, names)
-    print(text)
-    if options.write:
-        page = PAGE.read_text()
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        note = f"Measured on {os.cpu_count()} CPUs ({platform.machine()}), {options.rounds} rounds of " \
-               f"{options.seconds} s."
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n\n{note}\n{END}{after}")
+    print(table(results, names))
     return 0
 
 
