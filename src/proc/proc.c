@@ -463,9 +463,8 @@ static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp
     if (want & GP_PROC_STAT)
         read_stat(reader, info, now_ns);
     const struct gp_proc_info *past = same_past(reader, info);
-    info->texts =
-        is_kept(reader, past, want, now_ns) ? hold(past->texts)
-                                            : read_texts(reader, want, info, now_ns);
+    info->texts = is_kept(reader, past, want, now_ns) ? hold(past->texts)
+                                                      : read_texts(reader, want, info, now_ns);
 }
 
 static int compare_infos(const void *a, const void *b)
