@@ -79,7 +79,7 @@ def debian_root():
 
 
 def machine(build, gpus, pids):
-    """The built-in h100 machine with so many GPUs, and these processes on them."""
+    """The built-in h100 machine with this number of GPUs, and these processes on them."""
     made = json.loads((build / "sim/machines/h100.json").read_text())
     for key in ("host", "topology", "workload"):
         made.pop(key, None)
@@ -158,7 +158,6 @@ def measure(command, env, seconds):
 
 def run_shape(names, build, root, gpus, processes, seconds, rounds):
     """{name: median of (CPU, bytes, MiB)}"""
-    # outside a shell's job, so that they are nobody's children but ours
     sleepers = [subprocess.Popen(["sleep", "infinity"]) for _ in range(processes)]
     results = {name: [] for name in names}
     try:
@@ -202,7 +201,7 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []])
+    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     names = options.programs or list(PROGRAMS)

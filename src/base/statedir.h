@@ -3,11 +3,11 @@
  *
  * Only facts that the kernel guarantees are believed. A place belongs to root and is sticky, like
  * /tmp, or nobody else can write to it. In it each user has a directory "gpulse-UID" or, if
- * somebody else has taken that name, "gpulse-UID.SUFFIX". A directory counts if it belongs to that
- * user and only that user can write to it. Every user writes to the first usable place and reads
- * all of them, so that a user who had to fall back to another place is still seen. An administrator
- * can provide the first place: mkdir -m 1777 /run/gpulse, or the packaged systemd-tmpfiles
- * configuration. */
+ * somebody else has taken that name, "gpulse-UID.SUFFIX". A directory counts if it belongs to the
+ * user of that number, and nobody else can write to it. Every user writes to the first usable place
+ * and reads all of them, so that a user who had to fall back to another place is still seen. An
+ * administrator can provide the first place: mkdir -m 1777 /run/gpulse, or the packaged
+ * systemd-tmpfiles configuration. */
 #ifndef GP_BASE_STATEDIR_H
 #define GP_BASE_STATEDIR_H
 

@@ -67,6 +67,14 @@ static long read_proc(const struct gp_proc_reader *reader, const char *name, cha
     return gp_io_read_at(reader->dir, name, text, size);
 }
 
+/* Reads an open file from its start, as a text. */
+static long read_again(int fd, char *text, size_t size)
+{
+    ssize_t n = fd >= 0 ? pread(fd, text, size - 1, 0) : -1;
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
 static long read_pid_file(const struct gp_proc_reader *reader, uint32_t pid, const char *file,
                           char *text, size_t size)
 {
@@ -189,19 +197,15 @@ static long read_kept(struct gp_proc_reader *reader, struct gp_proc_info *info, 
 {
     char name[32];
     struct gp_proc_info *past = gp_proc_find(&reader->past, info->pid);
-    if (past && past->stat_fd >= 0) {
-        ssize_t n = pread(past->stat_fd, text, size - 1, 0);
-        if (n > 0) {
-            info->stat_fd = past->stat_fd;
-            past->stat_fd = -1;
-            text[n] = '\0';
-            return n;
-        }
+    long n = past ? read_again(past->stat_fd, text, size) : -1;
+    if (n > 0) {
+        info->stat_fd = past->stat_fd;
+        past->stat_fd = -1;
+        return n;
     }
     (void)snprintf(name, sizeof(name), "%u/stat", info->pid);
     int fd = openat(reader->dir, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? pread(fd, text, size - 1, 0) : -1;
-    text[n > 0 ? n : 0] = '\0';
+    n = read_again(fd, text, size);
     if (n > 0)
         info->stat_fd = fd;
     else if (fd >= 0)
@@ -562,9 +566,7 @@ static long read_host_file(struct gp_proc_reader *reader, enum host_file which, 
         return read_proc(reader, names[which], text, size);
     if (*fd < 0)
         *fd = openat(reader->dir, names[which], O_RDONLY | O_CLOEXEC);
-    ssize_t n = *fd >= 0 ? pread(*fd, text, size - 1, 0) : -1;
-    text[n > 0 ? n : 0] = '\0';
-    return n;
+    return read_again(*fd, text, size);
 }
 
 static void read_host_cpu(struct gp_proc_reader *reader, struct gp_proc_host *ret)

@@ -447,11 +447,10 @@ static void await_reads(struct gp_sampler *s, uint64_t end_ns)
         if (wait_until(s, until_ns) || s->queued == 0)
             continue;
         uint64_t rest_ns = remaining_ns(s, asked, gp_clock_mono_ns() - begin_ns);
-        if (rest_ns <= SOON_US * 1000) {
-            patience_ns = rest_ns > PATIENCE_US * 1000 ? rest_ns : PATIENCE_US * 1000;
+        bool soon = rest_ns <= SOON_US * 1000;
+        patience_ns = soon && rest_ns > PATIENCE_US * 1000 ? rest_ns : PATIENCE_US * 1000;
+        if (soon)
             continue;
-        }
-        patience_ns = PATIENCE_US * 1000;
         unsigned more = employed < s->queued ? employed : s->queued;
         (void)employ(s, more);
         employed += more;

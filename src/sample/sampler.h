@@ -22,7 +22,7 @@ struct gp_sampler_config {
     uint64_t later_timeout_ns;      /* how long later ticks wait; 0: the same */
     uint64_t first_look_ns;         /* see gp_sampler_goes_on(); 0: disabled */
     bool release_when_idle;         /* close the session while the GPUs could sleep */
-    unsigned event_wait_ms;         /* see gp_waiter_new(); 0: as long as closing may take */
+    unsigned event_wait_ms;         /* see gp_waiter_new(); 0: half a second */
     bool once;                      /* a single tick: see gp_sampler_tick() */
     struct gp_selection *selection; /* must outlive the sampler */
     struct gp_want want;

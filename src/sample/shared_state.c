@@ -21,8 +21,8 @@ static void forget(struct gp_shared_state *state)
     gp_suspended_fini(&state->suspended);
 }
 
-/* Whether what was read may be out of date. The folders below a root are written by a simulation or
- * a test, and are not watched. No folder changes when a suspended process ends. */
+/* Whether what was read may be out of date. The directories below a root are written by a
+ * simulation or a test, and are not watched. No directory changes when a suspended process ends. */
 static bool is_due(const struct gp_shared_state *state, uint64_t now_ns)
 {
     return state->root || state->suspended.count > 0 || state->watch < 0 ||
@@ -31,10 +31,10 @@ static bool is_due(const struct gp_shared_state *state, uint64_t now_ns)
 
 int gp_shared_state_update(struct gp_shared_state *state)
 {
-    uint64_t now_ns = gp_clock_mono_ns();
-    int r = 0;
     if (!state->wants_leases && !state->wants_suspended)
         return 0;
+    uint64_t now_ns = gp_clock_mono_ns();
+    int r = 0;
     if (!is_due(state, now_ns))
         return 0;
     /* before reading, so that no change is missed */
@@ -45,7 +45,7 @@ int gp_shared_state_update(struct gp_shared_state *state)
         r = gp_leases_read_settled(&state->leases, NULL);
     if (r == 0 && state->wants_suspended)
         r = gp_suspended_read(state->root, &state->suspended);
-    state->read_ns = now_ns;
+    state->read_ns = r == 0 ? now_ns : 0;
     return r;
 }
 

@@ -12,13 +12,13 @@ struct gp_shared_state {
     struct gp_leases leases; /* without claims; empty unless wanted, like the list below */
     struct gp_suspended_list suspended;
     int watch;        /* inotify; −1: nothing is watched */
-    uint64_t read_ns; /* 0: never */
+    uint64_t read_ns; /* 0: never, or in vain */
 };
 
 /* root: prefix for /proc and the files of suspended processes, NULL for none; must stay valid. */
 void gp_shared_state_init(struct gp_shared_state *state, const char *root);
 /* Brings both lists up to date. A single call costs no more than the reading; from the second one
- * on, the folders are watched. GP_ENOMEM. */
+ * on, the directories are watched. GP_ENOMEM. */
 int gp_shared_state_update(struct gp_shared_state *state) GP_MUST_CHECK;
 void gp_shared_state_fini(struct gp_shared_state *state);
 

@@ -24,7 +24,13 @@ struct rate {
     unsigned field;
     double scale;   /* of one count per second, in the metric's unit */
     unsigned scope; /* of the field */
+    /* What to do if the driver lacks the field; NULL: nothing. */
+    nvmlReturn_t (*instead)(struct nvml_device *device, const struct rate *rate, uint64_t now_ns);
 };
+
+static nvmlReturn_t add_links(struct nvml_device *device, const struct rate *rate, uint64_t now_ns);
+static nvmlReturn_t measure_pcie(struct nvml_device *device, const struct rate *rate,
+                                 uint64_t now_ns);
 
 #define ALL_LINKS UINT32_MAX
 
@@ -32,10 +38,10 @@ struct rate {
 static const double percent_of_ns = 1e-7;
 
 static const struct rate rates[NVML_RATES] = {
-    {GP_NVLINK_RATE_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 1024, ALL_LINKS},
-    {GP_NVLINK_RATE_RX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 1024, ALL_LINKS},
-    {GP_PCIE_TX, NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 1},
-    {GP_PCIE_RX, NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 1},
+    {GP_NVLINK_RATE_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 1024, ALL_LINKS, add_links},
+    {GP_NVLINK_RATE_RX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 1024, ALL_LINKS, add_links},
+    {GP_PCIE_TX, NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 1, 0, measure_pcie},
+    {GP_PCIE_RX, NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 1, 0, measure_pcie},
     {GP_THROTTLE_SW_POWER_CAP, NVML_FI_DEV_PERF_POLICY_POWER, percent_of_ns},
     {GP_THROTTLE_THERMAL, NVML_FI_DEV_PERF_POLICY_THERMAL, percent_of_ns},
     {GP_THROTTLE_SYNC_BOOST, NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, percent_of_ns},
@@ -136,13 +142,10 @@ static nvmlReturn_t settle_rate(struct nvml_device *device, const struct rate *r
 {
     int64_t count;
     nvmlReturn_t rc = field->nvmlReturn;
-    bool pcie = rate->metric == GP_PCIE_TX || rate->metric == GP_PCIE_RX;
     if (rc == NVML_SUCCESS && nvml_field_number(field, &count) && count >= 0)
         grow(device, rate, (uint64_t)count, now_ns);
-    else if (pcie && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
-        rc = measure_pcie(device, rate, now_ns);
-    else if (rate->scope == ALL_LINKS && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
-        rc = add_links(device, rate, now_ns);
+    else if (rate->instead && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
+        rc = rate->instead(device, rate, now_ns);
     else
         refuse(device, rate, rc == NVML_SUCCESS ? NVML_ERROR_UNKNOWN : rc, now_ns);
     return rc;
