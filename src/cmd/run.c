@@ -188,7 +188,7 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
 {
     bool again = true;
     int r = 0;
-    gp_watch_say(&run->watch, "on GPU %s", run->mask);
+    gp_watch_say(&run->watch, "on %s", run->place);
     for (uint64_t tries = 1; again; tries++) {
         o->plan.output.tail->size = 0;
         r = gp_run_once(run, argv, err);

@@ -72,6 +72,14 @@ static void note_granted(struct gp_run *run, const struct gp_snapshot *snapshot,
     struct gp_strbuf mask = GP_STRBUF_INIT(sizeof(run->mask) - 1);
     gp_job_add_mask(&mask, snapshot, pick, run->plan->gpus.uuid);
     (void)snprintf(run->mask, sizeof(run->mask), "%s", mask.buf);
+    struct gp_strbuf ids = GP_STRBUF_INIT(sizeof(run->ids) - 1);
+    struct gp_strbuf place = GP_STRBUF_INIT(sizeof(run->place) - 1);
+    gp_job_add_ids(&ids, pick);
+    gp_job_add_place(&place, pick, run->mask);
+    (void)snprintf(run->ids, sizeof(run->ids), "%s", ids.buf);
+    (void)snprintf(run->place, sizeof(run->place), "%s", place.buf);
+    gp_strbuf_fini(&ids);
+    gp_strbuf_fini(&place);
     gp_strbuf_fini(&mask);
     for (size_t i = 0; i < pick->chosen_count; i++)
         gp_watch_grant(&run->watch, pick->units[pick->chosen[i]].device);
@@ -454,7 +462,7 @@ bool gp_run_await_memory(struct gp_run *run)
     if (!back && !gp_child_is_interrupted())
         gp_watch_warn(&run->watch,
                       "its GPU memory was not freed within %d s: gpulse ps --explain -i %s",
-                      (int)BACK_S, run->mask);
+                      (int)BACK_S, run->ids);
     return back;
 }
 
@@ -556,6 +564,7 @@ int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const 
     run->plan = plan;
     run->watch.quiet = plan->quiet;
     run->watch.mask = run->mask;
+    run->watch.place = run->place;
     run->watch.limits = plan->limits;
     (void)signal(SIGPIPE, SIG_IGN); /* a job must not terminate because nobody reads its messages */
     (void)signal(SIGCHLD, SIG_DFL);

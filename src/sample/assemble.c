@@ -134,6 +134,11 @@ void gp_assembler_set_lists(struct gp_assembler *a, uint32_t lists)
     a->more_lists = lists;
 }
 
+void gp_assembler_add_lists(struct gp_assembler *a, uint32_t lists)
+{
+    a->want.lists |= lists;
+}
+
 void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted)
 {
     if (wanted)

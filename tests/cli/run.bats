@@ -117,7 +117,7 @@ load helpers
     gpulse pick -n 5
     fails 78 '5 GPUs requested, but this machine has 4'
     gpulse pick --mem 100GiB
-    fails 78 '.* 79\.6 GiB in total, 100\.0 GiB requested'
+    fails 78 '.* GPUs 0-7: 79\.6 GiB per GPU, 100\.0 GiB requested'
     gpulse pick --explain
     line_count 4
     says '^GPU 2: selected \(79\.2 GiB\)$'
@@ -455,4 +455,31 @@ EOF
     wait "$running" || status=$?
     status_is 9
     [ "$(cat heard)" = "got it" ]
+}
+
+@test "a GPU that hangs does not keep others from jobs on several GPUs" {
+    fault h100x8 --gpu 3 hang=30s
+    gpulse --sim h100x8 run -g 2 --nvlink -- true
+    status_is 0
+    grep -q '^gpulse: on GPUs 6 and 7 (CUDA_VISIBLE_DEVICES=GPU-0*6-.*,GPU-0*7-.*)$' <<<"$stderr" || explain "$stderr"
+    gpulse --sim h100x8 pick -g 2
+    status_is 0
+    says '^GPU-00000006-.*,GPU-00000007-'
+    grep -q 'UUIDs instead of indices, because GPU 3 does not respond' <<<"$stderr" || explain "$stderr"
+    gpulse --sim h100x8 pick -g 3
+    status_is 69
+    grep -q '2 of the 3 requested GPUs are free; GPUs 0-2: reserved by llama-8b' <<<"$stderr" || explain "$stderr"
+}
+
+@test "next to a lost GPU, messages name the GPU, and its number for CUDA" {
+    gpulse --sim sick run -g 2 -- true
+    status_is 0
+    grep -q '^gpulse: on GPUs 4 and 7 (CUDA_VISIBLE_DEVICES=3,6)$' <<<"$stderr" || explain "$stderr"
+    gpulse --sim sick pick
+    status_is 0
+    [ "$output" = 6 ]
+    grep -q '^gpulse: GPU 7 (CUDA_VISIBLE_DEVICES=6): CUDA does not count' <<<"$stderr" || explain "$stderr"
+    gpulse --sim h100x8 pick -g 2 --wait
+    status_is 0
+    [ "$output $stderr" = "6,7 " ]
 }

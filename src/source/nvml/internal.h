@@ -95,6 +95,8 @@ struct nvml_source {
     unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if unknown */
     struct nvml_events events;
     pthread_mutex_t topology; /* see topology.c */
+    /* When the running read of a GPU began; 0: none. */
+    _Atomic(uint64_t) reading_since_ns[NVML_BOUND_MAX];
 };
 
 /* The last utilization sample of each process. The driver reports a process once per sample period,
