@@ -201,6 +201,8 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
         gp_watch_write(&run->watch, again ? "failed" : "ended", r);
         if (!o->plan.no_clean)
             (void)gp_run_await_memory(run);
+        if (r > 0 && !again && run->watch.record.path[0])
+            gp_watch_say(&run->watch, "details: gpulse explain %s", run->watch.record.path);
         if (again)
             gp_watch_say(&run->watch, "retry %llu of %llu", (unsigned long long)tries,
                          (unsigned long long)o->retries);

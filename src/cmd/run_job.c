@@ -246,6 +246,26 @@ static void await_news(int watch)
     }
 }
 
+/* "; third in line (gpulse queue shows it)" */
+static void put_place(const struct gp_run *run, char ret[80])
+{
+    static const char *const words[] = {"", "first", "second", "third"};
+    struct gp_leases leases;
+    char word[32];
+    ret[0] = '\0';
+    if (gp_leases_read(&leases, NULL) < 0)
+        return;
+    const struct gp_lease *own = gp_leases_find(&leases, run->lease.id, GP_LEASE_WAITING);
+    const size_t position = own ? gp_lease_position(&leases, own) : 0;
+    if (position < GP_ARRAY_LEN(words))
+        (void)snprintf(word, sizeof(word), "%s", words[position]);
+    else
+        (void)snprintf(word, sizeof(word), "number %zu", position);
+    if (position > 0)
+        (void)snprintf(ret, 80, "; %s in line (gpulse queue shows it)", word);
+    gp_leases_fini(&leases);
+}
+
 static int acquire(struct gp_run *run, struct gp_err *err)
 {
     const struct gp_run_plan *o = run->plan;
@@ -256,8 +276,11 @@ static int acquire(struct gp_run *run, struct gp_err *err)
     int watch = -1; /* closed only at the end: close() takes the kernel 10 ms */
     int r = look_and_decide(run, o->wait_ns > 0, &state, why, err);
     while (r == 0 && state == GP_PICK_LATER && o->wait_ns && gp_clock_mono_ns() < until_ns) {
-        if (strcmp(why, said) != 0)
-            gp_watch_say(&run->watch, "waiting: %s", why);
+        if (strcmp(why, said) != 0) {
+            char place[80];
+            put_place(run, place);
+            gp_watch_say(&run->watch, "waiting: %s%s", why, place);
+        }
         (void)snprintf(said, sizeof(said), "%s", why);
         bool is_watched = watch >= 0;
         gp_statedirs_watch(NULL, &watch);

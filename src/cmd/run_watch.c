@@ -553,8 +553,6 @@ bool gp_watch_summarize(struct gp_watch *watch, int status)
                   strlen(last->line) > 100 ? "…" : "");
     (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);
-    if (watch->record.path[0])
-        gp_watch_warn(watch, "details in %s", watch->record.path);
     return true;
 }
 

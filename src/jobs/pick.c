@@ -183,13 +183,16 @@ static bool is_exclusive(const struct gp_device *device)
     return is_word(device, GP_COMPUTE_MODE, "Exclusive_Process");
 }
 
-static bool matches(struct gp_selection *selection, const struct gp_device *device)
+bool gp_pick_matches(struct gp_selection *selection, const struct gp_device *device)
 {
     const struct gp_identity identity = {
         .uuid = gp_device_text(device, GP_UUID, NULL),
         .bus_id = gp_device_text(device, GP_PCI_BUS_ID, NULL),
         .serial = gp_device_text(device, GP_SERIAL, NULL),
         .name = gp_device_text(device, GP_NAME, NULL),
+        .is_mig = device->is_mig,
+        .gpu = device->index,
+        .mig_index = device->mig_index,
     };
     return gp_selection_matches(selection, device->index, &identity);
 }
@@ -208,8 +211,8 @@ static bool can_ever(const struct picking *p, struct gp_pick_unit *unit)
     const struct gp_device *device = unit->device;
     const struct gp_pick_request *request = p->request;
     double total = 0;
-    if ((request->only && !matches(request->only, device)) ||
-        (request->avoid && matches(request->avoid, device)))
+    if ((request->only && !gp_pick_matches(request->only, device)) ||
+        (request->avoid && gp_pick_matches(request->avoid, device)))
         return set_why(unit, GP_PICK_NOT_REQUESTED, "not requested");
     if (!is_visible(request, device))
         return set_why(unit, GP_PICK_HIDDEN, "hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
@@ -379,7 +382,7 @@ static void judge(const struct picking *p, struct gp_pick_unit *unit)
     (void)gp_device_number_now(device, GP_UTILIZATION_GPU, &unit->load);
     (void)gp_device_number_now(device, GP_TEMPERATURE_GPU, &unit->celsius);
     unit->processes = device->process_count;
-    unit->preferred = p->request->prefer && matches(p->request->prefer, device);
+    unit->preferred = p->request->prefer && gp_pick_matches(p->request->prefer, device);
     (void)(can_ever(p, unit) && is_healthy(unit) && is_unreserved(p, unit) && is_unused(p, unit) &&
            has_room(p, unit));
 }
@@ -636,9 +639,9 @@ unsigned gp_pick_count_all(const struct gp_snapshot *snapshot,
     unsigned count = 0;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        bool is_meant = is_unit(device) && (request->only ? matches(request->only, device)
+        bool is_meant = is_unit(device) && (request->only ? gp_pick_matches(request->only, device)
                                                           : is_visible(request, device));
-        count += is_meant && !(request->avoid && matches(request->avoid, device));
+        count += is_meant && !(request->avoid && gp_pick_matches(request->avoid, device));
     }
     return count;
 }

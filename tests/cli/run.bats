@@ -254,7 +254,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     [ -e 'it is' ] && [ -e $'there\e' ]
     gpulse queue
     [ -z "$output" ]
-    complains '^gpulse: no reservations; gpulse run starts a job with one$'
+    complains '^gpulse: no reservations; start a job with gpulse run -- COMMAND$'
     in_background -i 3 -- sleep 1000
     gpulse run --dry-run -i 3 -- true
     status_is 69
