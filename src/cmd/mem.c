@@ -308,6 +308,11 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
         (void)gp_err_set(err, r, "out of memory");
     else if (run->json)
         add_json(run, snapshot);
+    else if (run->count == 0 && snapshot->device_count > 0)
+        r = gp_err_set(err, GP_ENODEV,
+                       "mem shows whole GPUs, and their MIG instances below them; select the GPU: "
+                       "-i %u",
+                       snapshot->devices[0].index);
     else
         add_table(run);
     if (r == 0)

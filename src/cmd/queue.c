@@ -235,8 +235,8 @@ static void add_table(struct gp_strbuf *sb, const struct gp_leases *leases,
                       selection ? " of these GPUs" : "");
         return;
     }
-    gp_strbuf_addf(sb, "%-9s  %-9s  %7s  %-*s  %-6s  %6s  %s\n", "STATE", "USER", "PID",
-                   (int)width, "GPUS", "MEM", "SINCE", "COMMAND");
+    gp_strbuf_addf(sb, "%-9s  %-9s  %7s  %-*s  %-6s  %6s  %s\n", "STATE", "USER", "PID", (int)width,
+                   "GPUS", "MEM", "SINCE", "COMMAND");
     for (size_t i = 0; i < leases->count; i++)
         if (concerns(&leases->items[i], snapshot, selection))
             add_row(sb, leases, &leases->items[i], snapshot, width);
@@ -287,7 +287,8 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
     bool done;
     if (argc > 1 && strstr(argv[1], "cancel"))
         return gp_err_set(err, GP_EUSAGE,
-                          "queue only shows jobs; to cancel one: kill PID, with the PID of its row");
+                          "queue only shows jobs; to cancel one: kill PID, with the PID of its "
+                          "row");
     int r = gp_app_parse(&gp_cmd_queue, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;

@@ -243,8 +243,8 @@ static const struct exit_row {
     {137, "Killed", "killed by SIGKILL, often by the kernel when host memory ran out",
      "see journalctl -k for the OOM killer; otherwise a user or a scheduler killed it"},
     {139, "Segmentation fault", "killed by SIGSEGV: it accessed invalid memory",
-     "a bug in the program or a library: look at the core dump (coredumpctl), or run it with python "
-     "-X faulthandler"},
+     "a bug in the program or a library: look at the core dump (coredumpctl), or run it with "
+     "python -X faulthandler"},
     {141, "Broken pipe", "killed by SIGPIPE: the program that read its output has exited",
      "no action is needed if that was intended, as with head(1)"},
     {143, "Terminated", "killed by SIGTERM: by kill, a scheduler, a service manager or a shutdown",

@@ -528,7 +528,10 @@ void gp_pick_add_gpus(struct gp_strbuf *sb, const struct gp_device *const *devic
     gp_strbuf_adds(sb, count == 1 ? "GPU " : "GPUs ");
     for (size_t i = 0; i < count && said < GROUP_MOST; said++) {
         const size_t n = range_of(devices + i, count - i);
-        gp_strbuf_addf(sb, "%s%u", said == 0 ? "" : said + 1 == parts ? " and " : ", ",
+        gp_strbuf_addf(sb, "%s%u",
+                       said == 0           ? ""
+                       : said + 1 == parts ? " and "
+                                           : ", ",
                        devices[i]->index);
         if (devices[i]->is_mig)
             gp_strbuf_addf(sb, ":%u", devices[i]->mig_index);

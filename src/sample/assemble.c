@@ -404,7 +404,8 @@ static bool is_chosen(struct gp_assembler *a, unsigned index, const struct gp_va
                       bool is_mig)
 {
     const struct gp_value *instance = &values[GP_MIG_INDEX - GP_DEVICE__FIRST];
-    struct gp_identity identity = {.uuid = text_or_null(values, GP_UUID), .is_mig = is_mig, .gpu = index};
+    struct gp_identity identity = {
+        .uuid = text_or_null(values, GP_UUID), .is_mig = is_mig, .gpu = index};
     if (is_mig && gp_value_is_present(instance))
         identity.mig_index = (unsigned)instance->i;
     if (!is_mig) {

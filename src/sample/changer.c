@@ -221,10 +221,8 @@ static bool is_chosen(struct gp_changer *c, unsigned index, const struct gp_valu
 
 static bool is_chosen_instance(struct gp_changer *c, unsigned gpu, const struct gp_mig_reading *mig)
 {
-    const struct gp_identity identity = {.uuid = text_of(mig->values, GP_UUID),
-                                         .is_mig = true,
-                                         .gpu = gpu,
-                                         .mig_index = mig->index};
+    const struct gp_identity identity = {
+        .uuid = text_of(mig->values, GP_UUID), .is_mig = true, .gpu = gpu, .mig_index = mig->index};
     return gp_selection_matches(c->config.selection, UINT32_MAX, &identity);
 }
 

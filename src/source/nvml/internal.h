@@ -49,8 +49,7 @@ const char *nvml_function_name(enum nvml_function function);
 #define NVML_NOTED(source, call, name, ...)                                                        \
     (atomic_store_explicit(call, #name, memory_order_relaxed),                                     \
      NVML_ASK(&(source)->api, name, __VA_ARGS__))
-#define NVML_CALL(device, name, ...)                                                               \
-    NVML_NOTED((device)->source, (device)->call, name, __VA_ARGS__)
+#define NVML_CALL(device, name, ...) NVML_NOTED((device)->source, (device)->call, name, __VA_ARGS__)
 
 /* The text for a return code, without calling the driver. */
 const char *nvml_return_text(nvmlReturn_t rc);
