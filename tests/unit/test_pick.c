@@ -532,8 +532,9 @@ static void the_obstacle_that_matters(void **state)
     *value(2, GP_COMPUTE_MODE) = fixture_text("Prohibited");
     choice_is(&request, "later: no GPU is free; GPU 0: pid 77, 5.0 GiB: ?");
     request.count = 3;
-    choice_is(&request, "never: 3 GPUs requested, but only 2 of 4 can ever be used; GPUs 1 and 2: its "
-                        "compute mode is Prohibited");
+    choice_is(&request,
+              "never: 3 GPUs requested, but only 2 of 4 can ever be used; GPUs 1 and 2: its "
+              "compute mode is Prohibited");
 }
 
 static void all_come_in_their_order(void **state)
