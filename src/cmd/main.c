@@ -191,7 +191,7 @@ static const char *meant_by(const char *word)
         {"log", "gpulse query FIELDS -o FILE, or gpulse events"},
         {"stop", "gpulse kill"},
         {"killall", "gpulse kill"},
-        {"cancel", "kill PID, with the pid from gpulse queue"},
+        {"cancel", "kill PID, where gpulse queue shows the PID"},
         {"wait", "gpulse run --wait"},
         {"reserve", "gpulse run"},
         {"submit", "gpulse run --wait"},

@@ -93,10 +93,10 @@ static bool has_verdict(const struct mem_run *run, const struct gp_account *acco
     return run->knows_holders || account->verdict <= GP_ACCOUNT_UNKNOWN;
 }
 
-/* What is used is rounded up, as by nvidia-smi and gpulse status, and what is free down. */
-static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a, bool is_free)
+/* Rounded up, as by nvidia-smi and gpulse status. */
+static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
 {
-    const double up = is_free ? 0 : 0x1p20 - 1;
+    const double up = 0x1p20 - 1;
     if (a.known)
         gp_strbuf_addf(sb, "  %*lld", (int)width, (long long)((a.n + up) / 0x1p20));
     else
@@ -109,7 +109,7 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, boo
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
     gp_strbuf_addf(&line, "%5s  %7lld  %-10.10s", strchr(row->gpus, ':') ? row->gpus : "",
                    (long long)row->pid, row->user ? row->user : "-");
-    add_mib(&line, 8, row->memory, false);
+    add_mib(&line, 8, row->memory);
     if (any_context)
         gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
     gp_strbuf_addf(&line, "  %s", row->command ? row->command : "?");
@@ -136,12 +136,11 @@ static void add_reservations(struct mem_run *run, const struct gp_device *gpu)
 static const struct {
     const char *title;
     size_t width, offset;
-    bool is_free;
 } columns[] = {
     {"TOTAL", 6, offsetof(struct gp_account, total)},
     {"RESERVED", 8, offsetof(struct gp_account, reserved)},
     {"USED", 6, offsetof(struct gp_account, used)},
-    {"FREE", 6, offsetof(struct gp_account, free), true},
+    {"FREE", 6, offsetof(struct gp_account, free)},
     {"PROCESSES", 9, offsetof(struct gp_account, listed)},
     {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest)},
 };
@@ -163,12 +162,13 @@ static void add_account(struct mem_run *run, const struct gp_account *account, s
                         bool any_context)
 {
     struct gp_strbuf *sb = &run->sb;
+    const struct gp_account shown = gp_account_in_mib(account);
     gp_strbuf_addf(sb, "%5u  ", account->device->index);
     add_name(sb, gp_device_text(account->device, GP_NAME, "?"), width);
     for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
         struct gp_amount a;
-        memcpy(&a, (const char *)account + columns[c].offset, sizeof(a));
-        add_mib(sb, columns[c].width, a, columns[c].is_free);
+        memcpy(&a, (const char *)&shown + columns[c].offset, sizeof(a));
+        add_mib(sb, columns[c].width, a);
     }
     gp_strbuf_addc(sb, '\n');
     for (size_t i = 0; i < run->procs.count; i++)
@@ -308,6 +308,11 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
         (void)gp_err_set(err, r, "out of memory");
     else if (run->json)
         add_json(run, snapshot);
+    else if (run->count == 0 && snapshot->device_count > 0)
+        r = gp_err_set(err, GP_ENODEV,
+                       "mem shows whole GPUs, and their MIG instances below them; select the GPU: "
+                       "-i %u",
+                       snapshot->devices[0].index);
     else
         add_table(run);
     if (r == 0)

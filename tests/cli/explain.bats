@@ -86,7 +86,7 @@ END
     json_is 'd["known"][0]["id"]' xid.79
     gpulse explain the weather is fine
     status_is 1
-    says '^unknown error$'
+    says '^unknown error; gpulse knows '
     for command in explain 'doctor explain'; do
         # shellcheck disable=SC2086 # two words
         gpulse $command train.log
@@ -119,4 +119,32 @@ END
     [ "$output" = "$text" ]
     gpulse explain job.log --json
     json_is '[(e["id"], e["line_number"], e["repeats"]) for e in d["known"]], len(d["incidents"])' "([('cuda.710', 4, 1)], 1)"
+}
+
+@test "exit statuses, and what shells print for them" {
+    for words in 'exit 137' 'exit status 137' 137 Killed killed; do
+        gpulse explain $words
+        status_is 0
+        says '^exit status 137: killed by SIGKILL, often by the kernel when host memory ran out$'
+        says 'journalctl -k'
+    done
+    gpulse explain 139
+    says '^exit status 139: killed by SIGSEGV'
+    gpulse explain 143
+    says '^exit status 143: killed by SIGTERM'
+    gpulse explain 124
+    says '^exit status 124: a time limit ran out'
+    gpulse explain - <<<Killed
+    status_is 0
+    says '^    exit status 137: killed by SIGKILL'
+    gpulse explain - <<<'Killed by death'
+    status_is 1
+    gpulse explain oom
+    status_is 0
+    says '^PyTorch: the program ran out of memory'
+    says '^exit status 137: '
+    gpulse explain 700
+    status_is 2
+    gpulse explain exit 3
+    fails 1 "unknown exit '3'; a known one is exit 137"
 }
