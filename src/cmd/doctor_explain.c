@@ -28,6 +28,25 @@ static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
         gp_doctor_add_labeled(sb, label, LABEL, text);
 }
 
+/* NVIDIA's words for actions, in its Xid catalog. */
+static const char *meaning_of(const char *action)
+{
+    static const char *const words[][2] = {
+        {"CONTACT_SUPPORT", "contact the vendor's support"},
+        {"RESTART_APP", "restart the program"},
+        {"IGNORE", "nothing needs to be done"},
+        {"RESET_GPU", "reset the GPU"},
+        {"RESTART_BM", "reboot the machine"},
+        {"RESTART_VM", "restart the virtual machine"},
+        {"UPDATE_SWFW", "update the software or firmware"},
+        {"CHECK_MECHANICALS", "check how the card is seated, and its power cables"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strcmp(words[i][0], action) == 0)
+            return words[i][1];
+    return "";
+}
+
 void gp_doctor_add_line(struct gp_strbuf *sb, const char *line)
 {
     gp_utf8_add_safe(sb, line, strlen(line), SHOWN);
@@ -45,7 +64,9 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
     add_part(sb, "action", e->advice);
     if (e->action[0]) {
         struct gp_strbuf recommends = GP_STRBUF_INIT(1 << 16);
-        gp_strbuf_addf(&recommends, "recommends %s", e->action);
+        const char *meaning = meaning_of(e->action);
+        gp_strbuf_addf(&recommends, "recommends %s%s%s", e->action, meaning[0] ? ": " : "",
+                       meaning);
         add_part(sb, "NVIDIA", recommends.buf);
         gp_strbuf_fini(&recommends);
     }

@@ -194,12 +194,35 @@ static void tell_known(struct explain *e)
 
 /* ---- logs ---- */
 
+/* The lines of a text, wrapped at the terminal's width, below their own indentation. */
+static void add_wrapped_lines(struct gp_strbuf *sb, const char *text)
+{
+    const size_t columns = gp_io_columns();
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, "\n");
+        size_t blanks = strspn(p, " ");
+        bool is_advice = strncmp(p + blanks, "-> ", 3) == 0;
+        size_t indent = blanks == 0 ? 4 : blanks + (is_advice ? strlen("-> ") : 0);
+        size_t begin = blanks == 0 ? 0 : indent;
+        gp_strbuf_add(sb, p, begin < n ? begin : n);
+        if (begin < n)
+            gp_utf8_add_hanging(sb, p + begin, n - begin, begin, indent, columns);
+        else
+            gp_strbuf_addc(sb, '\n');
+        p += n + (p[n] == '\n');
+    }
+}
+
 /* Writes the finished text output. */
 static int write_text(struct explain *e, struct gp_err *err)
 {
+    struct gp_strbuf lines = GP_STRBUF_INIT(256 << 20);
     if (e->list || e->sb.len == 0)
         return 0;
-    int r = gp_app_write(STDOUT_FILENO, &e->sb, err);
+    lines.error = e->sb.error;
+    add_wrapped_lines(&lines, e->sb.buf);
+    int r = gp_app_write(STDOUT_FILENO, &lines, err);
+    gp_strbuf_fini(&lines);
     gp_strbuf_reset(&e->sb);
     return r;
 }

@@ -158,6 +158,44 @@ static void add_name(struct gp_strbuf *sb, const char *name, size_t width)
     gp_strbuf_fill(sb, ' ', used < width ? width - used : 0);
 }
 
+static void add_processes(struct mem_run *run, const struct gp_account *account,
+                          const char *instance, bool any_context)
+{
+    for (size_t i = 0; i < run->procs.count; i++) {
+        const struct gp_proc_row *row = &run->procs.rows[i];
+        bool is_here = instance ? strcmp(row->gpus, instance) == 0 : !strchr(row->gpus, ':');
+        if (is_of(row, account) && is_here)
+            add_process(&run->sb, row, any_context);
+    }
+}
+
+static struct gp_amount amount_of(const struct gp_device *device, enum gp_metric m)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    bool known = gp_value_is_present(v);
+    return (struct gp_amount){known ? (double)v->i : 0, known, false};
+}
+
+/* The instances of a GPU in MIG mode, each with its processes. */
+static void add_instances(struct mem_run *run, const struct gp_account *account, size_t width,
+                          bool any_context)
+{
+    const struct gp_device *end = &run->snapshot->devices[run->snapshot->device_count];
+    for (const struct gp_device *d = account->device + 1; d < end && d->is_mig; d++) {
+        char label[GP_DEVICE_LABEL_SIZE], name[64];
+        gp_device_label(d, label);
+        (void)snprintf(name, sizeof(name), "MIG %.40s", gp_device_text(d, GP_MIG_PROFILE, "?"));
+        gp_strbuf_addf(&run->sb, "%5s  ", label);
+        add_name(&run->sb, name, width);
+        add_mib(&run->sb, columns[0].width, amount_of(d, GP_MEMORY_TOTAL), false);
+        add_mib(&run->sb, columns[1].width, amount_of(d, GP_MEMORY_RESERVED), false);
+        add_mib(&run->sb, columns[2].width, amount_of(d, GP_MEMORY_USED), false);
+        add_mib(&run->sb, columns[3].width, amount_of(d, GP_MEMORY_FREE), true);
+        gp_strbuf_addc(&run->sb, '\n');
+        add_processes(run, account, label, any_context);
+    }
+}
+
 static void add_account(struct mem_run *run, const struct gp_account *account, size_t width,
                         bool any_context)
 {
@@ -171,12 +209,11 @@ static void add_account(struct mem_run *run, const struct gp_account *account, s
         add_mib(sb, columns[c].width, a);
     }
     gp_strbuf_addc(sb, '\n');
-    for (size_t i = 0; i < run->procs.count; i++)
-        if (is_of(&run->procs.rows[i], account))
-            add_process(sb, &run->procs.rows[i], any_context);
+    add_processes(run, account, NULL, any_context);
+    add_instances(run, account, width, any_context);
     add_reservations(run, account->device);
     if (account->verdict == GP_ACCOUNT_NO_ANSWER) {
-        gp_strbuf_addf(sb, "       %s\n", account->device->status_text);
+        gp_strbuf_addf(sb, "       %s\n", gp_device_trouble(account->device));
     } else if (has_verdict(run, account) && account->verdict != GP_ACCOUNT_ACCOUNTED) {
         gp_strbuf_adds(sb, "       ");
         gp_account_add_verdict(sb, account);
@@ -343,7 +380,8 @@ static int on_model(const struct gp_snapshot *snapshot, void *ctx, struct gp_err
 static struct gp_want want_of(const struct mem_run *run)
 {
     static const enum gp_metric of_processes[] = {
-        GP_PID, GP_UUID, GP_PROCESS_MEMORY, GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND};
+        GP_PID,          GP_UUID,         GP_MIG_PROFILE,    GP_PROCESS_MEMORY,
+        GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND};
     struct gp_want want = {
         .mig = true, .processes = !run->is_asked, .process_names = !run->is_asked};
     if (run->is_asked)

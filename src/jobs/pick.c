@@ -236,7 +236,9 @@ static bool is_healthy(struct gp_pick_unit *unit)
     const struct gp_device *device = unit->device;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     if (device->status != GP_STATUS_OK)
-        return set_why(unit, GP_PICK_SICK, "it does not respond: %s", device->status_text);
+        return set_why(unit, GP_PICK_SICK, "%s%s",
+                       device->status == GP_STATUS_LOST ? "" : "it does not respond: ",
+                       gp_device_trouble(device));
     if (strcmp(action, "None") != 0)
         return set_why(unit, GP_PICK_SICK, "the driver requests: %s", action);
     if (is_word(device, GP_REMAPPED_PENDING, "Yes"))

@@ -148,3 +148,20 @@ END
     gpulse explain exit 3
     fails 1 "unknown exit '3'; a known one is exit 137"
 }
+
+@test "in a terminal of 80 columns, the text is wrapped and a cut line says so" {
+    sed 's/unallocated\./unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation./' train.log >long.log
+    COLUMNS=80 gpulse explain long.log
+    status_is 0
+    [ "$(wc -L <<<"$output")" -le 80 ]
+    says '…$'
+    says '^long.log:3: torch.OutOfMemoryError: CUDA out of memory\.'
+    says '^    '
+    gpulse explain long.log
+    says '^long.log:3: .*…$'
+}
+
+@test "what NVIDIA recommends, in plain words" {
+    gpulse explain xid 79
+    says '^      NVIDIA recommends RESTART_BM: reboot the machine$'
+}

@@ -65,11 +65,12 @@ every() {
 
 @test "a sick machine: every command has something to say" {
     gpulse --sim sick status --no-header
-    says '^\[2\].*GPU is lost'
+    says '^\[2\].*\| lost: reset or reboot needed; see gpulse doctor$'
     says 'lee\(48100MiB\)'
     gpulse --sim sick doctor
     status_is 2
     says '^fail  log\.xid: Xid 79 of GPU 2: '
+    [ "$(grep -oE '^(fail|warn)' <<<"$output" | uniq)" = $'fail\nwarn' ] # failures first
     says '^fail  health\.lost: GPU 2'
     says '^warn  health\.remap: GPU 3'
     says '^fail  health\.ecc: GPU 3'
@@ -83,7 +84,7 @@ every() {
     gpulse --sim sick queue
     says '^waiting 1 +tom '
     gpulse --sim sick pick --explain
-    says '^GPU 2: unavailable: it does not respond: GPU is lost'
+    says '^GPU 2: unavailable: lost: reset or reboot needed; see gpulse doctor$'
     says '^GPU 3: unavailable: needs a GPU reset to remap a faulty memory row$'
     says '^GPU 5: busy: '
     gpulse --sim sick pick -f json
