@@ -187,10 +187,15 @@ static void add_instances(struct mem_run *run, const struct gp_account *account,
         (void)snprintf(name, sizeof(name), "MIG %.40s", gp_device_text(d, GP_MIG_PROFILE, "?"));
         gp_strbuf_addf(&run->sb, "%5s  ", label);
         add_name(&run->sb, name, width);
-        add_mib(&run->sb, columns[0].width, amount_of(d, GP_MEMORY_TOTAL), false);
-        add_mib(&run->sb, columns[1].width, amount_of(d, GP_MEMORY_RESERVED), false);
-        add_mib(&run->sb, columns[2].width, amount_of(d, GP_MEMORY_USED), false);
-        add_mib(&run->sb, columns[3].width, amount_of(d, GP_MEMORY_FREE), true);
+        const struct gp_account whole = {.device = d,
+                                         .total = amount_of(d, GP_MEMORY_TOTAL),
+                                         .reserved = amount_of(d, GP_MEMORY_RESERVED),
+                                         .used = amount_of(d, GP_MEMORY_USED),
+                                         .free = amount_of(d, GP_MEMORY_FREE)};
+        const struct gp_account shown = gp_account_in_mib(&whole);
+        const struct gp_amount parts[] = {shown.total, shown.reserved, shown.used, shown.free};
+        for (size_t c = 0; c < GP_ARRAY_LEN(parts); c++)
+            add_mib(&run->sb, columns[c].width, parts[c]);
         gp_strbuf_addc(&run->sb, '\n');
         add_processes(run, account, label, any_context);
     }
