@@ -103,6 +103,18 @@ static bool read_all(int fd, void *bytes, size_t size)
     return true;
 }
 
+static bool skip_all(int fd, size_t size)
+{
+    char chunk[4096];
+    bool ok = true;
+    while (ok && size > 0) {
+        size_t n = size < sizeof(chunk) ? size : sizeof(chunk);
+        ok = read_all(fd, chunk, n);
+        size -= n;
+    }
+    return ok;
+}
+
 /* ---- the guard: its name ---- */
 
 /* What `ps` shows and `pkill` looks at. Whoever kills the job by its name, or all gpulse processes,
@@ -208,7 +220,7 @@ static bool take_job(struct post *post, const struct request *request, const int
     char *words = malloc(request->bytes);
     char **pointers = calloc(request->word_count + request->variable_count + 2, sizeof(*pointers));
     bool ok = words && pointers;
-    if (!ok)
+    if (!ok && skip_all(post->fd, request->bytes)) /* the news is lost if something stays unread */
         tell(post, GP_GUARD_FAILED, ENOMEM);
     ok = ok && read_all(post->fd, words, request->bytes);
     if (ok) {
