@@ -210,10 +210,10 @@ static size_t word_length(const char *text, size_t n, size_t columns)
     return len > columns && cut > 0 ? cut : len;
 }
 
-void gp_utf8_add_wrapped(struct gp_strbuf *sb, const char *s, size_t n, size_t indent,
-                         size_t columns)
+void gp_utf8_add_hanging(struct gp_strbuf *sb, const char *s, size_t n, size_t column,
+                         size_t indent, size_t columns)
 {
-    size_t column = indent;
+    bool begins = true; /* a line */
     if (columns == 0)
         gp_strbuf_add(sb, s, n);
     for (size_t i = 0; columns > 0 && i < n;) {
@@ -223,19 +223,26 @@ void gp_utf8_add_wrapped(struct gp_strbuf *sb, const char *s, size_t n, size_t i
         }
         size_t len = word_length(s + i, n - i, columns > indent ? columns - indent : 1);
         size_t width = columns_of(s + i, len);
-        if (column > indent && column + 1 + width > columns) {
+        if (!begins && column + 1 + width > columns) {
             gp_strbuf_addc(sb, '\n');
             gp_strbuf_fill(sb, ' ', indent);
             column = indent;
-        } else if (column > indent && s[i - 1] != '|') {
+        } else if (!begins && s[i - 1] != '|') {
             gp_strbuf_addc(sb, ' ');
             column++;
         }
         gp_strbuf_add(sb, s + i, len);
         column += width;
+        begins = false;
         i += len;
     }
     gp_strbuf_addc(sb, '\n');
+}
+
+void gp_utf8_add_wrapped(struct gp_strbuf *sb, const char *s, size_t n, size_t indent,
+                         size_t columns)
+{
+    gp_utf8_add_hanging(sb, s, n, indent, indent, columns);
 }
 
 static bool is_safe(const char *s)

@@ -25,6 +25,9 @@ void gp_utf8_add_line(struct gp_strbuf *sb, const char *s, size_t n, size_t colu
  * too long is broken after the last "|" that fits. */
 void gp_utf8_add_wrapped(struct gp_strbuf *sb, const char *s, size_t n, size_t indent,
                          size_t columns);
+/* The same, where the first line begins in another column. */
+void gp_utf8_add_hanging(struct gp_strbuf *sb, const char *s, size_t n, size_t column,
+                         size_t indent, size_t columns);
 
 /* Appends a word quoted for a shell: bare, in single quotes, or as $'…' with escapes if it contains
  * characters that control a terminal. */

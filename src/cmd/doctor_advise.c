@@ -87,6 +87,7 @@ static int client_of(struct gp_client *ret, const struct gp_doctor_options *o, s
     gp_client_of(ret, exam);
     if (o->gpu) {
         *ret = (struct gp_client){.driver = ""};
+        ret->models = o->gpu;
         int r = add_models(ret, o->gpu, err);
         if (r < 0)
             return r;
@@ -134,12 +135,12 @@ static void add_head(struct gp_strbuf *sb, const struct gp_client *client,
     unsigned capability;
     bool is_name = names && client->count == 1 && !read_capability(names, &capability);
     const char *cuda = gp_cuda_ceiling(client->driver);
-    gp_strbuf_adds(sb, client->is_here ? "" : "another machine with ");
+    gp_strbuf_adds(sb, client->is_here ? "" : "not this machine: commands for ");
     gp_doctor_add_safe(sb,
                        machine->distro_name[0] ? machine->distro_name : "an unknown distribution");
     gp_strbuf_adds(sb, client->driver[0] ? ", driver "
                        : client->is_here ? ", no driver"
-                                         : ", any driver");
+                                         : ", driver not given");
     gp_doctor_add_safe(sb, client->driver);
     gp_strbuf_addf(sb, "%s%s\n", cuda[0] ? ", which implements CUDA " : "", cuda);
     bool has_files = client->is_here && machine->nvidia_count > 0;

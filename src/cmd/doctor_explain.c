@@ -28,6 +28,25 @@ static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
         gp_doctor_add_labeled(sb, label, LABEL, text);
 }
 
+/* NVIDIA's words for actions, in its Xid catalog. */
+static const char *meaning_of(const char *action)
+{
+    static const char *const words[][2] = {
+        {"CONTACT_SUPPORT", "contact the vendor's support"},
+        {"RESTART_APP", "restart the program"},
+        {"IGNORE", "nothing needs to be done"},
+        {"RESET_GPU", "reset the GPU"},
+        {"RESTART_BM", "reboot the machine"},
+        {"RESTART_VM", "restart the virtual machine"},
+        {"UPDATE_SWFW", "update the software or firmware"},
+        {"CHECK_MECHANICALS", "check how the card is seated, and its power cables"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strcmp(words[i][0], action) == 0)
+            return words[i][1];
+    return "";
+}
+
 void gp_doctor_add_line(struct gp_strbuf *sb, const char *line)
 {
     gp_utf8_add_safe(sb, line, strlen(line), SHOWN);
@@ -45,7 +64,9 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
     add_part(sb, "action", e->advice);
     if (e->action[0]) {
         struct gp_strbuf recommends = GP_STRBUF_INIT(1 << 16);
-        gp_strbuf_addf(&recommends, "recommends %s", e->action);
+        const char *meaning = meaning_of(e->action);
+        gp_strbuf_addf(&recommends, "recommends %s%s%s", e->action, meaning[0] ? ": " : "",
+                       meaning);
         add_part(sb, "NVIDIA", recommends.buf);
         gp_strbuf_fini(&recommends);
     }
@@ -124,8 +145,11 @@ static void add_text(struct gp_strbuf *sb, const struct collection *c, bool has_
         gp_doctor_add_explanation(sb, &told->explanation, has_sources);
     }
     if (c->count == 0)
-        gp_strbuf_addf(sb, "%s\n",
-                       c->lines > 1 ? "no known error in these lines" : "unknown error");
+        gp_strbuf_adds(sb, c->lines > 1
+                               ? "no known error in these lines\n"
+                               : "unknown error; gpulse knows messages of CUDA, NCCL, PyTorch and "
+                                 "other\nframeworks, of the driver and the kernel, and codes: xid "
+                                 "79, cuda 802, nvml 18, exit 137\n");
 }
 
 static void add_json(struct gp_strbuf *sb, const struct collection *c)
@@ -143,7 +167,7 @@ static void add_json(struct gp_strbuf *sb, const struct collection *c)
 /* "xid79", "Xid: 79" */
 static bool split_number(const char *text, const char **ret_topic, const char **ret_what)
 {
-    static const char *const topics[] = {"xid", "sxid"};
+    static const char *const topics[] = {"xid", "sxid", "exit"};
     for (size_t i = 0; i < GP_ARRAY_LEN(topics); i++) {
         size_t n = strlen(topics[i]);
         if (strncasecmp(text, topics[i], n) != 0)
@@ -171,7 +195,10 @@ static bool split_topic(char *text, const char **ret_topic, const char **ret_wha
     size_t blanks = 0;
     for (const char *p = text; *p; p++)
         blanks += *p == ' ';
-    bool has_error = strncmp(text + n, " error ", strlen(" error ")) == 0;
+    static const char *const fillers[] = {" error ", " status ", " code "};
+    bool has_error = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(fillers); i++)
+        has_error = has_error || strncmp(text + n, fillers[i], strlen(fillers[i])) == 0;
     if (blanks != (has_error ? 2u : 1u) || strchr(text, '\n'))
         return false;
     for (char *rest = text, *word; count < GP_ARRAY_LEN(words) && (word = strsep(&rest, " "));)
@@ -179,6 +206,12 @@ static bool split_topic(char *text, const char **ret_topic, const char **ret_wha
     *ret_topic = words[0];
     *ret_what = words[count - 1];
     return true;
+}
+
+/* A word for several errors. */
+static const char *lines_of(const char *text)
+{
+    return strcasecmp(text, "oom") == 0 ? "CUDA out of memory\nKilled" : NULL;
 }
 
 static int fill(struct collection *c, int count, char **words, struct gp_err *err)
@@ -196,6 +229,11 @@ static int fill(struct collection *c, int count, char **words, struct gp_err *er
         c->count = r == 0;
         c->lines = 1;
     } else {
+        const char *lines = lines_of(line.buf);
+        if (lines) {
+            gp_strbuf_reset(&line);
+            gp_strbuf_adds(&line, lines);
+        }
         collect_text(c, line.buf);
     }
     gp_strbuf_fini(&line);
@@ -207,13 +245,22 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
 {
     static struct collection c; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    if (count == 1 && !words[0][strspn(words[0], "0123456789")] && *words[0])
-        return gp_err_set(err, GP_EUSAGE, "%.20s of what? try xid %.20s, cuda %.20s or nvml %.20s",
-                          words[0], words[0], words[0], words[0]);
+    static char topic[] = "exit";
+    char *as_exit[] = {topic, count == 1 ? words[0] : NULL};
+    bool is_number = count == 1 && !words[0][strspn(words[0], "0123456789")] && *words[0];
+    if (is_number && gp_explain_is_exit(words[0])) {
+        words = as_exit;
+        count = 2;
+    } else if (is_number) {
+        return gp_err_set(err, GP_EUSAGE,
+                          "%.20s of what? try xid %.20s, cuda %.20s, nvml %.20s or exit %.20s",
+                          words[0], words[0], words[0], words[0], words[0]);
+    }
     if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,
-                          "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, throttle "
-                          "sw_power_cap, a line in quotes, a log, or - for standard input");
+                          "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, exit 137, "
+                          "throttle sw_power_cap, a line in quotes, a log, or - for standard "
+                          "input");
     gp_failure_prepare();
     for (int i = 0; i < count; i++)
         if (gp_explain_is_log(words[i], count == 1))

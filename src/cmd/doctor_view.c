@@ -199,9 +199,12 @@ void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool v
 {
     add_machine(sb, exam);
     gp_strbuf_addc(sb, '\n');
-    for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (!f->because && (verbose || f->verdict != GP_VERDICT_OK))
-            add_finding(sb, f, in_color);
+    /* failures first, then the others as they were found */
+    for (int is_failure = 1; is_failure >= 0; is_failure--)
+        for (const struct gp_finding *f = exam->findings; f; f = f->next)
+            if ((f->verdict == GP_VERDICT_FAIL) == is_failure && !f->because &&
+                (verbose || f->verdict != GP_VERDICT_OK))
+                add_finding(sb, f, in_color);
     add_consequences(sb, exam);
     add_end(sb, exam, verbose);
 }

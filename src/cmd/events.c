@@ -281,10 +281,19 @@ static gp_event_kinds kinds_of(const struct events_run *run, size_t i)
     return delivered(run->waiter, gp_changes_gpu(&run->changes, i));
 }
 
-/* The first GPU with the same sources: if space is limited, those that are equal share a column. */
+static bool all_equal(const struct events_run *run)
+{
+    size_t i = 1;
+    while (i < run->changes.seen_count && kinds_of(run, i) == kinds_of(run, 0))
+        i++;
+    return i >= run->changes.seen_count;
+}
+
+/* The first GPU with the same sources: GPUs share a column if space is limited, or if all are
+ * equal. */
 static size_t column_of(const struct events_run *run, size_t i, size_t room)
 {
-    size_t first = room > 0 ? 0 : i;
+    size_t first = room > 0 || all_equal(run) ? 0 : i;
     while (kinds_of(run, first) != kinds_of(run, i))
         first++;
     return first;
@@ -298,22 +307,22 @@ static size_t size_of(const struct events_run *run, size_t column, size_t room)
     return count;
 }
 
-/* "GPU 2", or "GPUs 1,4"; the largest set is "GPUs" if it is the only one, otherwise "others". */
+/* "GPU 2", "GPUs 0-1,3-7", or "GPUs" for all of several. */
 static void add_title(struct gp_strbuf *sb, const struct events_run *run, size_t column,
                       size_t room)
 {
-    const size_t count = size_of(run, column, room);
-    bool is_largest = count > 1;
-    for (size_t i = 0; i < run->changes.seen_count; i++)
-        is_largest = is_largest && size_of(run, i, room) <= count;
-    if (is_largest) {
-        gp_strbuf_adds(sb, count == run->changes.seen_count ? "GPUs" : "others");
-        return;
+    const size_t all = run->changes.seen_count, count = size_of(run, column, room);
+    gp_strbuf_adds(sb, count > 1 ? "GPUs" : "GPU");
+    for (size_t i = column, last, said = 0; i < all && (count < all || all == 1); i = last + 1) {
+        last = i;
+        if (column_of(run, i, room) != column)
+            continue;
+        while (last + 1 < all && column_of(run, last + 1, room) == column)
+            last++;
+        gp_strbuf_addf(sb, "%c%u", said++ ? ',' : ' ', gp_changes_gpu(&run->changes, i));
+        if (last > i)
+            gp_strbuf_addf(sb, "-%u", gp_changes_gpu(&run->changes, last));
     }
-    gp_strbuf_adds(sb, count > 1 ? "GPUs " : "GPU ");
-    for (size_t i = column, said = 0; i < run->changes.seen_count; i++)
-        if (column_of(run, i, room) == column)
-            gp_strbuf_addf(sb, "%s%u", said++ ? "," : "", gp_changes_gpu(&run->changes, i));
 }
 
 /* The line of a kind, or the heading (GP_EVENT__COUNT). */
@@ -338,6 +347,10 @@ static void add_kind(struct events_run *run, int kind, size_t room)
     gp_strbuf_fini(&line);
 }
 
+static const char sources_note[] =
+    "driver: reported at once; poll: found by comparing readings; gpulse: about the recording "
+    "itself; -: not reported for this GPU";
+
 static int list_kinds(struct events_run *run, struct gp_err *err)
 {
     const size_t room = run->o->output.file ? 0 : gp_io_columns();
@@ -349,6 +362,7 @@ static int list_kinds(struct events_run *run, struct gp_err *err)
     add_kind(run, GP_EVENT__COUNT, room);
     for (int kind = 0; kind < GP_EVENT__COUNT; kind++)
         add_kind(run, kind, room);
+    gp_utf8_add_wrapped(&run->sb, sources_note, strlen(sources_note), 0, room);
     return write_out(run, err);
 }
 

@@ -38,6 +38,7 @@ struct explain {
     json_t *list, *other; /* JSON output: failures, and other errors */
     size_t found;
     struct gp_incident last;       /* not printed yet: it may be repeated */
+    bool is_told;                  /* how a job ended is printed already */
     bool has_last, has_incidents;  /* those in the log are known already */
     uint64_t repeats, repeat_line; /* how often, and the line of the last repetition */
     /* of one log */
@@ -193,12 +194,35 @@ static void tell_known(struct explain *e)
 
 /* ---- logs ---- */
 
+/* The lines of a text, wrapped at the terminal's width, below their own indentation. */
+static void add_wrapped_lines(struct gp_strbuf *sb, const char *text)
+{
+    const size_t columns = gp_io_columns();
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, "\n");
+        size_t blanks = strspn(p, " ");
+        bool is_advice = strncmp(p + blanks, "-> ", 3) == 0;
+        size_t indent = blanks == 0 ? 4 : blanks + (is_advice ? strlen("-> ") : 0);
+        size_t begin = blanks == 0 ? 0 : indent;
+        gp_strbuf_add(sb, p, begin < n ? begin : n);
+        if (begin < n)
+            gp_utf8_add_hanging(sb, p + begin, n - begin, begin, indent, columns);
+        else
+            gp_strbuf_addc(sb, '\n');
+        p += n + (p[n] == '\n');
+    }
+}
+
 /* Writes the finished text output. */
 static int write_text(struct explain *e, struct gp_err *err)
 {
+    struct gp_strbuf lines = GP_STRBUF_INIT(256 << 20);
     if (e->list || e->sb.len == 0)
         return 0;
-    int r = gp_app_write(STDOUT_FILENO, &e->sb, err);
+    lines.error = e->sb.error;
+    add_wrapped_lines(&lines, e->sb.buf);
+    int r = gp_app_write(STDOUT_FILENO, &lines, err);
+    gp_strbuf_fini(&lines);
     gp_strbuf_reset(&e->sb);
     return r;
 }
@@ -276,6 +300,37 @@ static size_t add_incidents(struct explain *e, const char *folder, const json_t 
     return count;
 }
 
+/* How the job ended, if nothing in its output says why. */
+static void add_ending(struct explain *e, const char *folder, const json_t *run)
+{
+    const unsigned status = (unsigned)json_integer_value(json_object_get(run, "status"));
+    const char *ended_by = json_string_value(json_object_get(run, "ended_by"));
+    const char *state = json_string_value(json_object_get(run, "state"));
+    struct gp_explanation found = {"", "", "", "", "", "", "", "", "", ""};
+    char number[16];
+    (void)snprintf(number, sizeof(number), "%u", status);
+    bool is_running = state && strcmp(state, "running") == 0;
+    bool is_known = !is_running && gp_explain_topic(&e->arena, "exit", number, &found, NULL) == 0;
+    e->found += is_known;
+    if (e->list) {
+        if (is_known)
+            (void)json_array_append_new(e->other, gp_doctor_explanation_json(&found, NULL));
+        return;
+    }
+    gp_utf8_add_safe(&e->sb, folder, strlen(folder), 1000);
+    if (is_running)
+        gp_strbuf_adds(&e->sb, ": the job still runs, or gpulse was killed\n");
+    else if (status == 0)
+        gp_strbuf_adds(&e->sb, ": the job succeeded\n");
+    else
+        gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s%s%s\n", status,
+                       is_known ? ": " : "", found.words, ended_by ? "; stopped by " : "",
+                       ended_by ? ended_by : "");
+    if (is_known)
+        gp_strbuf_addf(&e->sb, "      -> %s\n", found.advice);
+    e->is_told = true;
+}
+
 static int explain_record(struct explain *e, const char *folder, struct gp_err *err)
 {
     char path[GP_PATH_SIZE];
@@ -289,29 +344,39 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
             "%s is a directory, but not the record of a job; give a log, or a directory "
             "that gpulse run has recorded",
             folder);
-    size_t count = add_incidents(e, folder, run);
-    json_decref(run);
-    for (size_t i = 0; i < GP_ARRAY_LEN(logs); i++) {
+    const size_t before = e->found;
+    int r = 0;
+    bool has_log = false;
+    e->has_incidents = add_incidents(e, folder, run) > 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(logs) && !has_log; i++) {
         n = snprintf(path, sizeof(path), "%s/%s", folder, logs[i]);
-        if (n < 0 || (size_t)n >= sizeof(path) || access(path, F_OK) != 0)
-            continue;
-        e->has_incidents = count > 0;
-        int r = read_file(e, path, err);
-        e->has_incidents = false;
-        return r;
+        has_log = n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
+        if (has_log)
+            r = read_file(e, path, err);
     }
-    if (count > 0)
-        return 0;
-    return gp_err_set(err, GP_EFAIL,
-                      "%s has no failure, and no output; gpulse run --keep-output records the "
-                      "output too",
-                      folder);
+    e->has_incidents = false;
+    if (r == 0 && e->found == before) {
+        add_ending(e, folder, run);
+        if (!has_log && !e->list)
+            gp_strbuf_adds(&e->sb, "its output was not recorded; to record it: gpulse run "
+                                   "--keep-output\n");
+    }
+    json_decref(run);
+    return r;
 }
 
 static int explain_log(struct explain *e, const char *path, struct gp_err *err)
 {
     struct stat st;
+    static const char file[] = "run.json";
+    char folder[GP_PATH_SIZE];
+    const char *slash = strrchr(path, '/');
     bool is_folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (strcmp(slash ? slash + 1 : path, file) == 0 && strlen(path) < sizeof(folder)) {
+        (void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
+                       slash ? path : ".");
+        return explain_record(e, folder, err);
+    }
     return is_folder ? explain_record(e, path, err) : read_file(e, path, err);
 }
 
@@ -322,7 +387,7 @@ static int print(struct explain *e, struct gp_err *err)
                                      e->list, "known", e->other);
         gp_json_add(&e->sb, document, 2);
         gp_strbuf_addc(&e->sb, '\n');
-    } else if (e->found == 0) {
+    } else if (e->found == 0 && !e->is_told) {
         gp_strbuf_adds(&e->sb, "no known error in the log\n");
     }
     return gp_app_write(STDOUT_FILENO, &e->sb, err);

@@ -187,7 +187,7 @@ static int find(struct gp_fit_search *s, struct gp_err *err)
     int r = gp_fit_search_init(s, watch, err);
     if (r < 0)
         return r;
-    gp_watch_say(watch, "on GPU %s, %.2f GiB free; output of the trials: %s", s->run->mask,
+    gp_watch_say(watch, "on %s, %.2f GiB free; output of the trials: %s", s->run->place,
                  (double)s->fit.request.capacity_bytes / 0x1p30,
                  watch->record.path[0] ? watch->record.path : "nowhere");
     r = gp_fit_search_run(s, err);

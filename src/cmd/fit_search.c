@@ -375,11 +375,12 @@ static int check_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial
         return gp_err_set(err, GP_EINTR, "interrupted; %s", best_so_far(s));
     if (verdict == GP_FIT_CRASH || verdict == GP_FIT_HOST) {
         print_tail(s);
-        return gp_err_set(
-            err, GP_EFAIL, "the trial with batch %llu failed with status %d: %s; %s%s%s", batch,
-            status,
-            gp_fit_end_text(verdict == GP_FIT_CRASH ? GP_FIT_END_CRASHED : GP_FIT_END_AT_HOST),
-            best_so_far(s), s->log[0] ? "; see " : "", s->log);
+        return gp_err_set(err, GP_EFAIL,
+                          "the trial with batch %llu failed with status %d%s%s; %s%s%s", batch,
+                          status, verdict == GP_FIT_CRASH ? "" : ": ",
+                          verdict == GP_FIT_CRASH ? ", but not for lack of GPU memory"
+                                                  : gp_fit_end_text(GP_FIT_END_AT_HOST),
+                          best_so_far(s), s->log[0] ? "; see " : "", s->log);
     }
     if (verdict == GP_FIT_OK && peak_of(&s->run->watch) <= 0) {
         print_tail(s);

@@ -145,14 +145,30 @@ int gp_job_check_place(bool quiet, struct gp_err *err)
     return r;
 }
 
+/* A GPU's list of peers queries the other GPUs. The first tick is made without it, because after
+ * that the source knows which ones hang, and leaves those out. */
 int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err)
 {
+    struct gp_snapshot *snapshot;
     static const struct gp_want nothing;
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
     struct gp_want want = besides ? *besides : nothing;
     gp_pick_want(&want, request->is_all || request->count > 1);
-    return gp_app_open(&want, &loop, ret, err);
+    const uint32_t lists = want.lists;
+    want.lists = 0;
+    int r = gp_app_open(&want, &loop, ret, err);
+    if (r < 0 || !lists)
+        return r;
+    r = gp_sampler_tick(*ret, &snapshot, err);
+    if (r < 0) {
+        gp_app_close(*ret);
+        *ret = NULL;
+        return r;
+    }
+    gp_snapshot_free(snapshot);
+    gp_sampler_add_lists(*ret, lists);
+    return 0;
 }
 
 static bool is_own_ancestor(uint32_t pid)
@@ -275,4 +291,27 @@ void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
         else
             gp_strbuf_addf(sb, "%d", index);
     }
+}
+
+void gp_job_add_ids(struct gp_strbuf *sb, const struct gp_pick *pick)
+{
+    for (size_t i = 0; i < pick->chosen_count; i++) {
+        char label[GP_DEVICE_LABEL_SIZE];
+        gp_device_label(pick->units[pick->chosen[i]].device, label);
+        gp_strbuf_addf(sb, "%s%s", i > 0 ? "," : "", label);
+    }
+}
+
+void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const char *mask)
+{
+    const struct gp_device *devices[GP_LEASE_GPUS];
+    struct gp_strbuf ids = GP_STRBUF_INIT(GPUS_SIZE);
+    size_t count = 0;
+    for (; count < pick->chosen_count && count < GP_ARRAY_LEN(devices); count++)
+        devices[count] = pick->units[pick->chosen[count]].device;
+    gp_job_add_ids(&ids, pick);
+    gp_pick_add_gpus(sb, devices, count);
+    if (strcmp(ids.buf, mask) != 0)
+        gp_strbuf_addf(sb, " (CUDA_VISIBLE_DEVICES=%s)", mask);
+    gp_strbuf_fini(&ids);
 }

@@ -95,4 +95,11 @@ int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, st
 void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                      const struct gp_pick *pick, bool uuid);
 
+/* Appends the chosen GPUs as in -i: "2,5", "0:1". */
+void gp_job_add_ids(struct gp_strbuf *sb, const struct gp_pick *pick);
+
+/* Appends the chosen GPUs for people, and the mask if that has other numbers: "GPU 7
+ * (CUDA_VISIBLE_DEVICES=6)". */
+void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const char *mask);
+
 #endif

@@ -123,10 +123,14 @@ static int man(int argc, char **argv, struct gp_err *err)
 
 /* ---- the command line ---- */
 
-static int print_help(struct gp_err *err)
+/* NULL: that of the program */
+static int print_help(const struct gp_cmd *cmd, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_cli_help(&sb, &gp_program);
+    if (cmd)
+        gp_cli_help_command(&sb, &gp_program, cmd);
+    else
+        gp_cli_help(&sb, &gp_program);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -188,10 +192,12 @@ static const char *meant_by(const char *word)
         {"gpus", "gpulse status"},
         {"who", "gpulse ps"},
         {"users", "gpulse ps --by user"},
+        {"--mine", "gpulse ps --mine"},
+        {"ls", "gpulse status, gpulse ps or gpulse sim list"},
         {"log", "gpulse query FIELDS -o FILE, or gpulse events"},
         {"stop", "gpulse kill"},
         {"killall", "gpulse kill"},
-        {"cancel", "kill PID, with the pid from gpulse queue"},
+        {"cancel", "kill PID, where gpulse queue shows the PID"},
         {"wait", "gpulse run --wait"},
         {"reserve", "gpulse run"},
         {"submit", "gpulse run --wait"},
@@ -258,10 +264,10 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (gp_common()->version)
         return gp_app_print_version(err);
     if (words == 0)
-        return gp_common()->help ? print_help(err) : run_default(err);
+        return gp_common()->help ? print_help(NULL, err) : run_default(err);
     bool wants_help = strcmp(argv[1], "help") == 0;
     if (wants_help && (words == 1 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
-        return print_help(err);
+        return print_help(NULL, err);
     const struct gp_cmd *cmd;
     if (wants_help) {
         gp_common()->help = true;
@@ -273,6 +279,8 @@ static int run(int argc, char **argv, struct gp_err *err)
         return suggest(argv[1], r, err);
     if (wants_help)
         open_manual(cmd);
+    if (wants_help && cmd->no_common) /* smi: its own --help is nvidia-smi's */
+        return print_help(cmd, err);
     argv[words + 1] = NULL;
     return cmd->run(words, argv + 1, err);
 }

@@ -93,10 +93,10 @@ static bool has_verdict(const struct mem_run *run, const struct gp_account *acco
     return run->knows_holders || account->verdict <= GP_ACCOUNT_UNKNOWN;
 }
 
-/* What is used is rounded up, as by nvidia-smi and gpulse status, and what is free down. */
-static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a, bool is_free)
+/* Rounded up, as by nvidia-smi and gpulse status. */
+static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
 {
-    const double up = is_free ? 0 : 0x1p20 - 1;
+    const double up = 0x1p20 - 1;
     if (a.known)
         gp_strbuf_addf(sb, "  %*lld", (int)width, (long long)((a.n + up) / 0x1p20));
     else
@@ -109,7 +109,7 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, boo
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
     gp_strbuf_addf(&line, "%5s  %7lld  %-10.10s", strchr(row->gpus, ':') ? row->gpus : "",
                    (long long)row->pid, row->user ? row->user : "-");
-    add_mib(&line, 8, row->memory, false);
+    add_mib(&line, 8, row->memory);
     if (any_context)
         gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
     gp_strbuf_addf(&line, "  %s", row->command ? row->command : "?");
@@ -136,12 +136,11 @@ static void add_reservations(struct mem_run *run, const struct gp_device *gpu)
 static const struct {
     const char *title;
     size_t width, offset;
-    bool is_free;
 } columns[] = {
     {"TOTAL", 6, offsetof(struct gp_account, total)},
     {"RESERVED", 8, offsetof(struct gp_account, reserved)},
     {"USED", 6, offsetof(struct gp_account, used)},
-    {"FREE", 6, offsetof(struct gp_account, free), true},
+    {"FREE", 6, offsetof(struct gp_account, free)},
     {"PROCESSES", 9, offsetof(struct gp_account, listed)},
     {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest)},
 };
@@ -159,24 +158,67 @@ static void add_name(struct gp_strbuf *sb, const char *name, size_t width)
     gp_strbuf_fill(sb, ' ', used < width ? width - used : 0);
 }
 
+static void add_processes(struct mem_run *run, const struct gp_account *account,
+                          const char *instance, bool any_context)
+{
+    for (size_t i = 0; i < run->procs.count; i++) {
+        const struct gp_proc_row *row = &run->procs.rows[i];
+        bool is_here = instance ? strcmp(row->gpus, instance) == 0 : !strchr(row->gpus, ':');
+        if (is_of(row, account) && is_here)
+            add_process(&run->sb, row, any_context);
+    }
+}
+
+static struct gp_amount amount_of(const struct gp_device *device, enum gp_metric m)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    bool known = gp_value_is_present(v);
+    return (struct gp_amount){known ? (double)v->i : 0, known, false};
+}
+
+/* The instances of a GPU in MIG mode, each with its processes. */
+static void add_instances(struct mem_run *run, const struct gp_account *account, size_t width,
+                          bool any_context)
+{
+    const struct gp_device *end = &run->snapshot->devices[run->snapshot->device_count];
+    for (const struct gp_device *d = account->device + 1; d < end && d->is_mig; d++) {
+        char label[GP_DEVICE_LABEL_SIZE], name[64];
+        gp_device_label(d, label);
+        (void)snprintf(name, sizeof(name), "MIG %.40s", gp_device_text(d, GP_MIG_PROFILE, "?"));
+        gp_strbuf_addf(&run->sb, "%5s  ", label);
+        add_name(&run->sb, name, width);
+        const struct gp_account whole = {.device = d,
+                                         .total = amount_of(d, GP_MEMORY_TOTAL),
+                                         .reserved = amount_of(d, GP_MEMORY_RESERVED),
+                                         .used = amount_of(d, GP_MEMORY_USED),
+                                         .free = amount_of(d, GP_MEMORY_FREE)};
+        const struct gp_account shown = gp_account_in_mib(&whole);
+        const struct gp_amount parts[] = {shown.total, shown.reserved, shown.used, shown.free};
+        for (size_t c = 0; c < GP_ARRAY_LEN(parts); c++)
+            add_mib(&run->sb, columns[c].width, parts[c]);
+        gp_strbuf_addc(&run->sb, '\n');
+        add_processes(run, account, label, any_context);
+    }
+}
+
 static void add_account(struct mem_run *run, const struct gp_account *account, size_t width,
                         bool any_context)
 {
     struct gp_strbuf *sb = &run->sb;
+    const struct gp_account shown = gp_account_in_mib(account);
     gp_strbuf_addf(sb, "%5u  ", account->device->index);
     add_name(sb, gp_device_text(account->device, GP_NAME, "?"), width);
     for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
         struct gp_amount a;
-        memcpy(&a, (const char *)account + columns[c].offset, sizeof(a));
-        add_mib(sb, columns[c].width, a, columns[c].is_free);
+        memcpy(&a, (const char *)&shown + columns[c].offset, sizeof(a));
+        add_mib(sb, columns[c].width, a);
     }
     gp_strbuf_addc(sb, '\n');
-    for (size_t i = 0; i < run->procs.count; i++)
-        if (is_of(&run->procs.rows[i], account))
-            add_process(sb, &run->procs.rows[i], any_context);
+    add_processes(run, account, NULL, any_context);
+    add_instances(run, account, width, any_context);
     add_reservations(run, account->device);
     if (account->verdict == GP_ACCOUNT_NO_ANSWER) {
-        gp_strbuf_addf(sb, "       %s\n", account->device->status_text);
+        gp_strbuf_addf(sb, "       %s\n", gp_device_trouble(account->device));
     } else if (has_verdict(run, account) && account->verdict != GP_ACCOUNT_ACCOUNTED) {
         gp_strbuf_adds(sb, "       ");
         gp_account_add_verdict(sb, account);
@@ -308,6 +350,11 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
         (void)gp_err_set(err, r, "out of memory");
     else if (run->json)
         add_json(run, snapshot);
+    else if (run->count == 0 && snapshot->device_count > 0)
+        r = gp_err_set(err, GP_ENODEV,
+                       "mem shows whole GPUs, and their MIG instances below them; select the GPU: "
+                       "-i %u",
+                       snapshot->devices[0].index);
     else
         add_table(run);
     if (r == 0)
@@ -338,7 +385,8 @@ static int on_model(const struct gp_snapshot *snapshot, void *ctx, struct gp_err
 static struct gp_want want_of(const struct mem_run *run)
 {
     static const enum gp_metric of_processes[] = {
-        GP_PID, GP_UUID, GP_PROCESS_MEMORY, GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND};
+        GP_PID,          GP_UUID,         GP_MIG_PROFILE,    GP_PROCESS_MEMORY,
+        GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND};
     struct gp_want want = {
         .mig = true, .processes = !run->is_asked, .process_names = !run->is_asked};
     if (run->is_asked)

@@ -253,7 +253,7 @@ static void add_fit(struct gp_strbuf *sb, const struct gp_device *device, const 
     else if (p->placement.fit == GP_ROOM_NOT)
         gp_strbuf_addf(sb, "too big by %.2f GiB", gib);
     else if (device->status != GP_STATUS_OK)
-        gp_strbuf_adds(sb, device->status_text);
+        gp_strbuf_adds(sb, gp_device_trouble(device));
     else
         gp_strbuf_adds(sb, "does not report its memory; it may be part of host memory");
 }

@@ -32,8 +32,8 @@ static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct pick_options, job),
     {0, "at-most", NULL, GP_OPT_U64, "N", .offset = OPT(at_most),
      .help = "pick up to N free GPUs, but at least --gpus"},
-    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(wait_ns),
-     .help = "wait up to TIME for free GPUs (default: do not wait)"},
+    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(wait_ns),
+     .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "list export json",
      .offset = OPT(format),
      .help = "output format: list (2,5), export (a line for the shell) or json (with all reasons) "
@@ -114,6 +114,38 @@ static void add_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     gp_strbuf_addc(sb, '\n');
 }
 
+static const struct gp_device *find_silent(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (snapshot->devices[i].status == GP_STATUS_TIMEOUT)
+            return &snapshot->devices[i];
+    return NULL;
+}
+
+/* CUDA does not count GPUs that the driver cannot use, and numbers the others without gaps. */
+static void note_numbers(const struct gp_snapshot *snapshot, const struct gp_pick *pick,
+                         const char *mask)
+{
+    struct gp_strbuf note = GP_STRBUF_INIT(1 << 16);
+    struct gp_strbuf ids = GP_STRBUF_INIT(1 << 16);
+    const struct gp_device *silent = find_silent(snapshot);
+    const bool is_mig = pick->units[pick->chosen[0]].device->is_mig;
+    gp_job_add_ids(&ids, pick);
+    if (!is_mig && silent)
+        gp_strbuf_addf(&note,
+                       "UUIDs instead of indices, because GPU %u does not respond, and CUDA may or "
+                       "may not count it",
+                       silent->index);
+    else if (!is_mig && strcmp(ids.buf, mask) != 0) {
+        gp_job_add_place(&note, pick, mask);
+        gp_strbuf_adds(&note, ": CUDA does not count GPUs that do not respond");
+    }
+    if (note.len > 0)
+        gp_io_print_note("gpulse", note.buf);
+    gp_strbuf_fini(&note);
+    gp_strbuf_fini(&ids);
+}
+
 static int print(const struct pick_options *o, const struct gp_snapshot *snapshot,
                  const struct gp_pick *pick, struct gp_err *err)
 {
@@ -130,6 +162,8 @@ static int print(const struct pick_options *o, const struct gp_snapshot *snapsho
                        mask.buf);
     else if (fits)
         gp_strbuf_addf(&sb, "%s\n", mask.buf);
+    if (fits && !o->job.uuid && !o->explain && strcmp(o->format, "json") != 0)
+        note_numbers(snapshot, pick, mask.buf);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     gp_strbuf_fini(&mask);
@@ -221,12 +255,15 @@ const struct gp_cmd gp_cmd_pick = {
     .usage = "[options]",
     .description =
         "Prints the ids of free GPUs in the format of CUDA_VISIBLE_DEVICES (with "
-        "CUDA_DEVICE_ORDER=PCI_BUS_ID): by default one GPU without compute processes. It leaves "
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID): by default one GPU without compute processes. CUDA does "
+        "not count lost GPUs, so its numbers may differ from those of gpulse; then a message says "
+        "so. While a GPU hangs, CUDA's numbers are unknown, and pick prints UUIDs. It leaves "
         "out GPUs that do not respond, need a reset, have failed memory rows, are in compute mode "
         "Prohibited, or are reserved by gpulse run. -i limits the choice to these GPUs; --gpu-ids "
         "asks for exactly these. On a GPU in MIG mode, it picks an instance.\n\n"
         "Several GPUs are picked as close to each other as possible: connected by NVLink, "
-        "otherwise on one NUMA node. Of equally good GPUs, the last on the bus is picked, because "
+        "otherwise on one NUMA node. If a GPU does not respond, its connections count as unknown. "
+        "Of equally good GPUs, the last on the bus is picked, because "
         "many programs use "
         "the first GPU by default.\n\n"
         "Another job may start on these GPUs before yours does; gpulse run reserves them.\n\n"

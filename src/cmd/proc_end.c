@@ -12,6 +12,7 @@
 #include "out/procs.h"
 #include "proc/ending.h"
 #include "proc/proc.h"
+#include "proc/signal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -72,12 +73,13 @@ static void tell(const char *reason)
         (void)fprintf(stderr, "gpulse: skipped: %s\n", reason);
 }
 
-/* Opens a handle on each process, and reports why others are skipped. If all are, the last reason
- * is the error. */
+/* Opens a handle on each process, and reports why others are skipped. If the only one is, the
+ * reason is the error. With --dry-run, a simulated process needs no handle. */
 static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t *named,
                 size_t named_count, struct gp_err *err)
 {
     struct gp_err refusal = {0};
+    size_t refused = 0;
     run->chosen.rows = calloc(procs->count + 1, sizeof(*procs->rows));
     if (!run->chosen.rows)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -86,6 +88,10 @@ static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t
         struct gp_err why = {0};
         if (!row->pid)
             continue;
+        if (run->options->dry_run && gp_proc_is_simulated(row->pid)) {
+            run->chosen.rows[run->chosen.count++] = *row;
+            continue;
+        }
         int r = gp_ending_add(&run->ending, row->pid, run->before->wall_ns,
                               gp_procs_has_pid(named, named_count, row->pid), &why);
         if (r == GP_ENOMEM)
@@ -96,14 +102,18 @@ static int hold(struct end_run *run, const struct gp_procs *procs, const int64_t
             continue;
         tell(refusal.text);
         refusal = why;
+        refused++;
     }
-    if (run->chosen.count > 0)
+    if (run->chosen.count > 0 || refused > 1)
         tell(refusal.text);
-    else if (refusal.code < 0)
+    if (run->chosen.count > 0)
+        return 0;
+    if (refused > 1)
+        return gp_err_set(err, refusal.code, "none of the %zu processes can be terminated",
+                          refused);
+    if (refused == 1)
         return gp_err_copy(err, &refusal);
-    else
-        return gp_err_set(err, GP_EFAIL, "no matching process on the GPUs");
-    return 0;
+    return gp_err_set(err, GP_ENODEV, "no matching process on the GPUs");
 }
 
 /* Adds rows for child processes. */

@@ -8,7 +8,10 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/proc_list.h"
+#include "proc/lease.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -100,6 +103,35 @@ void gp_proc_select_want(const struct gp_proc_select *select, struct gp_want *wa
 
 /* ---- matching processes ---- */
 
+/* Why a pid is not among the selected processes. */
+static int refuse_named(int64_t pid, struct gp_err *err)
+{
+    struct gp_leases leases = {.items = NULL};
+    int r = gp_leases_read(&leases, err);
+    for (size_t i = 0; r == 0 && i < leases.count; i++) {
+        const struct gp_lease *lease = &leases.items[i];
+        if (lease->pid != (uint32_t)pid)
+            continue;
+        r = gp_err_set(err, GP_EFAIL,
+                       lease->state == GP_LEASE_HELD
+                           ? "process %lld is a gpulse run that has reserved GPUs; to end it and "
+                             "its job: kill %lld"
+                           : "process %lld is a gpulse run that waits in line; cancel it with: "
+                             "kill %lld",
+                       (long long)pid, (long long)pid);
+    }
+    gp_leases_fini(&leases);
+    if (r < 0)
+        return r;
+    if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+        return gp_err_set(err, GP_ENODEV, "no process %lld on the GPUs", (long long)pid);
+    return gp_err_set(
+        err, GP_EFAIL,
+        "process %lld is not on the selected GPUs or does not match all conditions; gpulse "
+        "ps lists processes, gpulse ps --holders those that the driver does not list",
+        (long long)pid);
+}
+
 /* A named pid that does not match is an error: a wrong number must not be ignored. */
 static int check_named(const struct gp_proc_select *select, const struct gp_procs *procs,
                        struct gp_err *err)
@@ -109,11 +141,7 @@ static int check_named(const struct gp_proc_select *select, const struct gp_proc
         for (size_t j = 0; j < procs->count; j++)
             found = found || procs->rows[j].pid == select->named[i];
         if (!found)
-            return gp_err_set(
-                err, GP_EFAIL,
-                "process %lld is not on the selected GPUs or does not match all conditions; gpulse "
-                "ps lists processes, gpulse ps --holders those that the driver does not list",
-                (long long)select->named[i]);
+            return refuse_named(select->named[i], err);
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "out/sink.h"
 
@@ -21,8 +22,6 @@ struct query_options {
     const char *format;
     bool units;
     bool no_header;
-    const char *query_gpu;
-    const char *query_compute_apps;
     uint64_t interval_ns;
     uint64_t count;
     uint64_t duration_ns;
@@ -66,8 +65,6 @@ static const struct gp_opt options[] = {
     {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
      .help = "with --output: FILE always holds the last sample, replaced atomically"},
     /* what fingers type that were trained on nvidia-smi */
-    {0, "query-gpu", NULL, GP_OPT_STRING, "FIELDS", .offset = OPT(query_gpu)},
-    {0, "query-compute-apps", NULL, GP_OPT_STRING, "FIELDS", .offset = OPT(query_compute_apps)},
     {'l', "loop", NULL, GP_OPT_DURATION, "TIME", .fallback = "5", .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
@@ -173,6 +170,9 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
     struct gp_loop loop = {o->interval_ns, o->count, o->duration_ns};
     if (!loop.interval_ns && (loop.count > 1 || loop.duration_ns))
         loop.interval_ns = GP_NS_PER_S;
+    if (loop.duration_ns && loop.interval_ns > loop.duration_ns)
+        gp_io_print_note("gpulse",
+                         "--interval is longer than --duration: only one sample is taken");
     run->view.looped = loop.interval_ns != 0;
     struct gp_want want = want_of(&run->view, o->mig);
     if (run->writer->want)
@@ -244,8 +244,9 @@ static int explain_fields(const struct query_options *o, const char *fields, str
     return r;
 }
 
-/* nvidia-smi's "csv,noheader,nounits"; units are left out anyway. */
-static int split_format(struct query_options *o, char name[32], struct gp_err *err)
+/* "csv,noheader". Not nounits: nvidia-smi's numbers without units are MiB, ours are bytes. */
+static int split_format(struct query_options *o, const char *fields, char name[32],
+                        struct gp_err *err)
 {
     const char *tail = strchr(o->format, ',');
     if (!tail)
@@ -255,27 +256,52 @@ static int split_format(struct query_options *o, char name[32], struct gp_err *e
     for (const char *p = tail; p; p = strchr(p + 1, ','))
         if (gp_cli_list_has(GP_WRITER_NAMES, p + 1, strcspn(p + 1, ",")))
             return gp_err_set(err, GP_EUSAGE, "--format takes one of: " GP_WRITER_NAMES);
+    if (strstr(tail, ",nounits"))
+        return gp_err_set(err, GP_EUSAGE,
+                          "nounits is nvidia-smi's, and its numbers have other units; use gpulse "
+                          "smi --query-%s=%.400s --format=%s, or -f csv,noheader with units as in "
+                          "memory.used:MiB",
+                          o->processes ? "compute-apps" : "gpu", fields ? fields : "FIELDS",
+                          o->format);
     o->format = name;
     return 0;
 }
 
-/* The fields, from the arguments or from nvidia-smi's options; NULL: none. */
-static int find_fields(struct query_options *o, int count, char **words, const char **ret,
-                       struct gp_err *err)
+/* The fields; NULL: none. */
+static int find_fields(int count, char **words, const char **ret, struct gp_err *err)
 {
-    const char *given[] = {o->query_gpu, o->query_compute_apps, count > 0 ? words[0] : NULL};
-    int lists = 0;
-    *ret = NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(given); i++) {
-        *ret = given[i] ? given[i] : *ret;
-        lists += given[i] != NULL;
-    }
-    o->processes = o->processes || o->query_compute_apps;
+    *ret = count > 0 ? words[0] : NULL;
     if (count > 1)
         return gp_err_set(err, GP_EUSAGE,
                           "expected one comma-separated list of fields, but '%s' follows it",
                           words[1]);
-    return lists > 1 ? gp_err_set(err, GP_EUSAGE, "give one list of fields, not %d", lists) : 0;
+    return 0;
+}
+
+/* nvidia-smi's options: --query-gpu=… is answered as gpulse smi does. */
+static bool is_of_smi(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--query-", strlen("--query-")) == 0)
+            return true;
+    return false;
+}
+
+static int refuse_milliseconds(int argc, char **argv, struct gp_err *err)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "-lms", 4) != 0 && strncmp(argv[i], "--loop-ms", 9) != 0)
+            continue;
+        const char *equals = strchr(argv[i], '=');
+        const char *value = equals ? equals + 1 : i + 1 < argc ? argv[i + 1] : "";
+        uint64_t ms = 0;
+        return gp_parse_u64(value, &ms) && ms > 0
+                   ? gp_err_set(err, GP_EUSAGE, "%.20s is nvidia-smi's; use -n %g", argv[i],
+                                (double)ms / 1000)
+                   : gp_err_set(err, GP_EUSAGE,
+                                "%.20s is nvidia-smi's; use -n SECONDS, as in -n 0.1", argv[i]);
+    }
+    return 0;
 }
 
 static int query_main(int argc, char **argv, struct gp_err *err)
@@ -285,12 +311,16 @@ static int query_main(int argc, char **argv, struct gp_err *err)
     const char *fields;
     int positional;
     bool done;
-    int r = gp_app_parse(&gp_cmd_query, argc, argv, &o, &positional, &done, err);
+    if (is_of_smi(argc, argv))
+        return gp_cmd_smi.run(argc, argv, err);
+    int r = refuse_milliseconds(argc, argv, err);
+    if (r == 0)
+        r = gp_app_parse(&gp_cmd_query, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    r = find_fields(&o, positional, argv + 1, &fields, err);
+    r = find_fields(positional, argv + 1, &fields, err);
     if (r == 0)
-        r = split_format(&o, format, err);
+        r = split_format(&o, fields, format, err);
     if (r == 0)
         r = check_options(&o, err);
     if (r < 0)
@@ -313,7 +343,9 @@ const struct gp_cmd gp_cmd_query = {
     .description =
         "FIELDS is a comma-separated list of field names; nvidia-smi's names and aliases work too. "
         "A name ending in .* selects a group, * selects everything, and :UNIT converts: "
-        "memory.used:GiB. Only what is selected is read from the driver. In rows of processes and "
+        "memory.used:GiB. nvidia-smi's options --query-gpu and --query-compute-apps print what "
+        "gpulse smi prints. Only what is selected is read from the driver. In rows of processes "
+        "and "
         "lists, * also includes the index and uuid of the GPU.\n\n"
         "--rows prints a row for each item of a GPU, for example for each link. The names of their "
         "fields begin with the word given to --rows, which may be omitted; fields of the GPU can "

@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/pick.h"
+#include "model/select.h"
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "out/procs.h"
@@ -17,6 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { GPUS_SIZE = 128, GPUS_WIDTH = 9 };
 
 struct queue_options {
     const char *format;
@@ -28,15 +31,69 @@ static const struct gp_opt options[] = {
     GP_OPT_END,
 };
 
-/* "0-3", "1:0", as in gpulse ps; GPUs that no longer exist are left out. */
+/* ---- the GPUs of a lease ---- */
+
+/* A GPU that has not responded yet: its UUID is unknown. */
+static bool is_unidentified(const struct gp_device *device)
+{
+    return !*gp_device_text(device, GP_UUID, "") && device->status != GP_STATUS_OK;
+}
+
+static size_t count_unidentified(const struct gp_snapshot *snapshot)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        count += is_unidentified(&snapshot->devices[i]);
+    return count;
+}
+
+/* Whether the lease has GPUs that no responding one is. */
+static bool has_others(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        found += gp_lease_has_gpu(lease, gp_device_text(&snapshot->devices[i], GP_UUID, ""));
+    return found < lease->gpu_count;
+}
+
+/* If only one GPU is unidentified, it is the one that is missing. */
+static bool has_gpu(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
+                    const struct gp_device *device)
+{
+    return gp_lease_has_gpu(lease, gp_device_text(device, GP_UUID, "")) ||
+           (is_unidentified(device) && count_unidentified(snapshot) == 1 &&
+            has_others(lease, snapshot));
+}
+
+/* "0-3", "1:0", as in gpulse ps; "0,?" if it has one of several GPUs that have not responded. GPUs
+ * that no longer exist are left out. */
 static struct gp_proc_row gpus_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
 {
     struct gp_proc_row row = {.pid = lease->pid};
     for (size_t i = 0; i < snapshot->device_count; i++)
-        if (gp_lease_has_gpu(lease, gp_device_text(&snapshot->devices[i], GP_UUID, "")))
+        if (has_gpu(lease, snapshot, &snapshot->devices[i]))
             gp_proc_row_add_gpu(&row, &snapshot->devices[i]);
+    const size_t n = strlen(row.gpus);
+    if (count_unidentified(snapshot) > 1 && has_others(lease, snapshot))
+        (void)snprintf(row.gpus + n, sizeof(row.gpus) - n, "%s", n > 0 ? ",?" : "?");
     return row;
 }
+
+/* Whether it has or could get a selected GPU. */
+static bool concerns(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
+                     struct gp_selection *selection)
+{
+    bool any = !selection;
+    for (size_t i = 0; selection && i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        const bool is_possible = is_unidentified(device) && has_others(lease, snapshot);
+        any = any || (gp_pick_matches(selection, device) &&
+                      (is_possible || has_gpu(lease, snapshot, device)));
+    }
+    return any;
+}
+
+/* ---- rows ---- */
 
 static struct gp_amount age_of(const struct gp_lease *lease, uint64_t wall_ns)
 {
@@ -52,35 +109,79 @@ static const char *state_of(const struct gp_lease *lease, const struct gp_snapsh
     return gp_pick_is_suspended(snapshot, lease) ? "suspended" : "running";
 }
 
+/* "0-3"; for a waiting job: "2 (any of 0-7)". */
+static void put_gpus(char *ret, size_t size, const struct gp_lease *lease,
+                     const struct gp_snapshot *snapshot)
+{
+    const struct gp_proc_row row = gpus_of(lease, snapshot);
+    if (lease->state == GP_LEASE_HELD || lease->wanted == lease->gpu_count)
+        (void)snprintf(ret, size, "%s", row.gpus);
+    else
+        (void)snprintf(ret, size, "%u (any of %s)", lease->wanted, row.gpus);
+}
+
+/* The job that holds a GPU that this one could use; otherwise the one before it in the line. NULL:
+ * none. */
+static const struct gp_lease *blocker_of(const struct gp_leases *leases,
+                                         const struct gp_lease *lease)
+{
+    const struct gp_lease *blocker = NULL;
+    for (size_t i = 0; i < leases->count; i++) {
+        const struct gp_lease *other = &leases->items[i];
+        bool shares = false;
+        for (size_t g = 0; g < other->gpu_count; g++)
+            shares = shares || gp_lease_has_gpu(lease, other->gpus[g]);
+        const bool is_held = other->state == GP_LEASE_HELD;
+        if (shares && other != lease && (is_held || other->ticket < lease->ticket) &&
+            (!blocker || (is_held && blocker->state != GP_LEASE_HELD)))
+            blocker = other;
+    }
+    return blocker;
+}
+
+/* A line below a waiting job: what it waits for. */
+static void add_blocker(struct gp_strbuf *sb, const struct gp_leases *leases,
+                        const struct gp_lease *lease)
+{
+    const struct gp_lease *blocker =
+        lease->state == GP_LEASE_HELD ? NULL : blocker_of(leases, lease);
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
+    char user[64];
+    if (blocker) {
+        (void)gp_lease_user(blocker, user, sizeof(user));
+        gp_strbuf_addf(&line, "           waits for %.60s (%s)",
+                       blocker->name[0] ? blocker->name : blocker->command, user);
+        gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
+    }
+    gp_strbuf_fini(&line);
+}
+
 /* "waiting 2": the second in the line. */
 static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
-                    const struct gp_lease *lease, const struct gp_snapshot *snapshot)
+                    const struct gp_lease *lease, const struct gp_snapshot *snapshot,
+                    size_t gpus_width)
 {
     char user[64];
     char state[32];
     size_t position = gp_lease_position(leases, lease);
     char memory[32] = "all";
-    char wanted[48];
-    const struct gp_proc_row row = gpus_of(lease, snapshot);
-    bool held = lease->state == GP_LEASE_HELD;
+    char gpus[GPUS_SIZE];
     (void)gp_lease_user(lease, user, sizeof(user));
     if (lease->bytes && lease->is_shared)
         (void)snprintf(memory, sizeof(memory), "%.1fG", (double)lease->bytes / 0x1p30);
-    if (held)
-        (void)snprintf(wanted, sizeof(wanted), "%s", row.gpus);
-    else
-        (void)snprintf(wanted, sizeof(wanted), "%u of %s", lease->wanted, row.gpus);
+    put_gpus(gpus, sizeof(gpus), lease, snapshot);
     if (position > 0)
         (void)snprintf(state, sizeof(state), "waiting %zu", position);
     else
         (void)snprintf(state, sizeof(state), "%s", state_of(lease, snapshot));
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&line, "%-9s  %-9.9s  %7u  %-9s  %-6s  ", state, user, lease->pid, wanted,
-                   memory);
+    gp_strbuf_addf(&line, "%-9s  %-9.9s  %7u  %-*s  %-6s  ", state, user, lease->pid,
+                   (int)gpus_width, gpus, memory);
     gp_proc_format_amount(&line, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
     gp_strbuf_addf(&line, "  %s", lease->name[0] ? lease->name : lease->command);
     gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
     gp_strbuf_fini(&line);
+    add_blocker(sb, leases, lease);
 }
 
 static json_t *lease_object(const struct gp_leases *leases, const struct gp_lease *lease,
@@ -104,55 +205,106 @@ static json_t *lease_object(const struct gp_leases *leases, const struct gp_leas
 }
 
 static void add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
-                     const struct gp_snapshot *snapshot)
+                     const struct gp_snapshot *snapshot, struct gp_selection *selection)
 {
     json_t *document = gp_json_document(snapshot, "gpulse.queue/1");
     json_t *list = json_array();
     for (size_t i = 0; i < leases->count; i++)
-        (void)json_array_append_new(list, lease_object(leases, &leases->items[i], snapshot));
+        if (concerns(&leases->items[i], snapshot, selection))
+            (void)json_array_append_new(list, lease_object(leases, &leases->items[i], snapshot));
     (void)json_object_set_new(document, "leases", list);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');
 }
 
+static void add_table(struct gp_strbuf *sb, const struct gp_leases *leases,
+                      const struct gp_snapshot *snapshot, struct gp_selection *selection)
+{
+    size_t width = GPUS_WIDTH;
+    size_t shown = 0;
+    for (size_t i = 0; i < leases->count; i++) {
+        char gpus[GPUS_SIZE];
+        if (!concerns(&leases->items[i], snapshot, selection))
+            continue;
+        put_gpus(gpus, sizeof(gpus), &leases->items[i], snapshot);
+        width = strlen(gpus) > width ? strlen(gpus) : width;
+        shown++;
+    }
+    if (shown == 0) {
+        (void)fprintf(stderr, "gpulse: no reservations%s; start a job with gpulse run -- COMMAND\n",
+                      selection ? " of these GPUs" : "");
+        return;
+    }
+    gp_strbuf_addf(sb, "%-9s  %-9s  %7s  %-*s  %-6s  %6s  %s\n", "STATE", "USER", "PID", (int)width,
+                   "GPUS", "MEM", "SINCE", "COMMAND");
+    for (size_t i = 0; i < leases->count; i++)
+        if (concerns(&leases->items[i], snapshot, selection))
+            add_row(sb, leases, &leases->items[i], snapshot, width);
+}
+
 static int print(const struct gp_leases *leases, const struct gp_snapshot *snapshot,
-                 const char *format, struct gp_err *err)
+                 struct gp_selection *selection, const char *format, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    bool is_json = strcmp(format, "json") == 0;
-    if (is_json)
-        add_json(&sb, leases, snapshot);
-    else if (leases->count == 0)
-        (void)fprintf(stderr, "gpulse: no reservations; gpulse run starts a job with one\n");
+    if (strcmp(format, "json") == 0)
+        add_json(&sb, leases, snapshot, selection);
     else
-        gp_strbuf_addf(&sb, "%-9s  %-9s  %7s  %-9s  %-6s  %6s  %s\n", "STATE", "USER", "PID",
-                       "GPUS", "MEM", "SINCE", "COMMAND");
-    for (size_t i = 0; !is_json && i < leases->count; i++)
-        add_row(&sb, leases, &leases->items[i], snapshot);
+        add_table(&sb, leases, snapshot, selection);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
 }
 
+static unsigned gpu_count(const struct gp_snapshot *snapshot)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        count += !snapshot->devices[i].is_mig;
+    return count;
+}
+
+/* All GPUs are read, because a row shows all GPUs of a job; -i only selects rows. */
+static int select_rows(const struct gp_snapshot *snapshot, struct gp_selection *selection,
+                       struct gp_err *err)
+{
+    for (size_t i = 0; selection && i < snapshot->device_count; i++)
+        (void)gp_pick_matches(selection, &snapshot->devices[i]);
+    return selection ? gp_selection_check(selection, gpu_count(snapshot), err) : 0;
+}
+
 static int queue_main(int argc, char **argv, struct gp_err *err)
 {
+    static const enum gp_metric identity[] = {GP_UUID, GP_NAME, GP_PCI_BUS_ID, GP_SERIAL};
     struct queue_options o = {.format = "table"};
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
     struct gp_want want = {.mig = true, .processes = true, .ancestors = true};
     struct gp_sampler *sampler;
     struct gp_snapshot *snapshot = NULL;
     struct gp_leases leases = {.items = NULL};
+    static struct gp_selection ids; /* large */
+    struct gp_selection *selection = NULL;
     int positional;
     bool done;
+    if (argc > 1 && strstr(argv[1], "cancel"))
+        return gp_err_set(err, GP_EUSAGE,
+                          "queue only shows jobs; to cancel one: kill PID, with the PID of its "
+                          "row");
     int r = gp_app_parse(&gp_cmd_queue, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
     if (positional > 0)
         return gp_err_set(err, GP_EUSAGE, "queue takes no arguments");
-    r = gp_job_check_place(false, err);
+    if (gp_common()->id) {
+        selection = &ids;
+        r = gp_selection_parse(gp_common()->id, selection, err);
+        gp_common()->id = NULL;
+    }
+    if (r == 0)
+        r = gp_job_check_place(false, err);
     if (r < 0)
         return r;
-    gp_metric_set_add(&want.metrics, GP_UUID);
+    for (size_t i = 0; i < GP_ARRAY_LEN(identity); i++)
+        gp_metric_set_add(&want.metrics, identity[i]);
     gp_metric_set_add(&want.metrics, GP_PID);
     gp_metric_set_add(&want.metrics, GP_PROCESS_PPID);
     gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
@@ -163,7 +315,9 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
     if (r == 0)
         r = gp_leases_read_settled(&leases, err);
     if (r == 0)
-        r = print(&leases, snapshot, o.format, err);
+        r = select_rows(snapshot, selection, err);
+    if (r == 0)
+        r = print(&leases, snapshot, selection, o.format, err);
     gp_leases_fini(&leases);
     gp_snapshot_free(snapshot);
     gp_app_close(sampler);
@@ -177,7 +331,8 @@ const struct gp_cmd gp_cmd_queue = {
     .description =
         "Lists the jobs of gpulse run that have reserved GPUs or wait for them, in the order of "
         "their requests. waiting N is the Nth in line. GPUS are the reserved GPUs; for a waiting "
-        "job, how many it needs, and of which. MEM is the memory reserved on each GPU, or all if "
+        "job, how many it needs, and of which. -i shows the jobs that hold or could use these "
+        "GPUs. To cancel a job: kill PID. MEM is the memory reserved on each GPU, or all if "
         "the job does not share. A suspended job keeps its reservation: its memory must fit "
         "again when it is resumed. To see why a GPU is not free: gpulse pick --explain.",
     .examples = "gpulse queue\tall reservations\n"

@@ -188,7 +188,7 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
 {
     bool again = true;
     int r = 0;
-    gp_watch_say(&run->watch, "on GPU %s", run->mask);
+    gp_watch_say(&run->watch, "on %s", run->place);
     for (uint64_t tries = 1; again; tries++) {
         o->plan.output.tail->size = 0;
         r = gp_run_once(run, argv, err);
@@ -201,6 +201,8 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
         gp_watch_write(&run->watch, again ? "failed" : "ended", r);
         if (!o->plan.no_clean)
             (void)gp_run_await_memory(run);
+        if (r > 0 && !again && run->watch.record.path[0])
+            gp_watch_say(&run->watch, "details: gpulse explain %s", run->watch.record.path);
         if (again)
             gp_watch_say(&run->watch, "retry %llu of %llu", (unsigned long long)tries,
                          (unsigned long long)o->retries);

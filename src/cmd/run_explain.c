@@ -73,15 +73,13 @@ static const json_t *first_error(const json_t *list)
     return NULL;
 }
 
-/* "gpulse explain cuda 700"; for an error without a number, the record. */
-static void add_command(struct gp_strbuf *sb, const struct gp_watch *watch, const json_t *known)
+/* "gpulse explain cuda 700" */
+static void add_command(struct gp_strbuf *sb, const json_t *known)
 {
     const char *id = text_of(known, "id");
     const char *dot = strchr(id, '.');
     if (dot && dot[1 + strspn(dot + 1, "0123456789")] == '\0')
         gp_strbuf_addf(sb, "; more: gpulse explain %.*s %s", (int)(dot - id), id, dot + 1);
-    else if (watch->record.path[0])
-        gp_strbuf_addf(sb, "; more: gpulse explain %s", watch->record.path);
 }
 
 static void print_error(const struct gp_watch *watch, const json_t *known)
@@ -93,7 +91,7 @@ static void print_error(const struct gp_watch *watch, const json_t *known)
     gp_watch_warn(watch, "it failed after this message: %s", shown.buf ? shown.buf : "");
     gp_strbuf_addf(&sb, "    %s: %s\n      -> %s", text_of(known, "title"), text_of(known, "words"),
                    text_of(known, "advice"));
-    add_command(&sb, watch, known);
+    add_command(&sb, known);
     gp_strbuf_addc(&sb, '\n');
     (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&shown);

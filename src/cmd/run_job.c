@@ -72,6 +72,14 @@ static void note_granted(struct gp_run *run, const struct gp_snapshot *snapshot,
     struct gp_strbuf mask = GP_STRBUF_INIT(sizeof(run->mask) - 1);
     gp_job_add_mask(&mask, snapshot, pick, run->plan->gpus.uuid);
     (void)snprintf(run->mask, sizeof(run->mask), "%s", mask.buf);
+    struct gp_strbuf ids = GP_STRBUF_INIT(sizeof(run->ids) - 1);
+    struct gp_strbuf place = GP_STRBUF_INIT(sizeof(run->place) - 1);
+    gp_job_add_ids(&ids, pick);
+    gp_job_add_place(&place, pick, run->mask);
+    (void)snprintf(run->ids, sizeof(run->ids), "%s", ids.buf);
+    (void)snprintf(run->place, sizeof(run->place), "%s", place.buf);
+    gp_strbuf_fini(&ids);
+    gp_strbuf_fini(&place);
     gp_strbuf_fini(&mask);
     for (size_t i = 0; i < pick->chosen_count; i++)
         gp_watch_grant(&run->watch, pick->units[pick->chosen[i]].device);
@@ -238,6 +246,26 @@ static void await_news(int watch)
     }
 }
 
+/* "; third in line (gpulse queue shows it)" */
+static void put_place(const struct gp_run *run, char ret[80])
+{
+    static const char *const words[] = {"", "first", "second", "third"};
+    struct gp_leases leases;
+    char word[32];
+    ret[0] = '\0';
+    if (gp_leases_read(&leases, NULL) < 0)
+        return;
+    const struct gp_lease *own = gp_leases_find(&leases, run->lease.id, GP_LEASE_WAITING);
+    const size_t position = own ? gp_lease_position(&leases, own) : 0;
+    if (position < GP_ARRAY_LEN(words))
+        (void)snprintf(word, sizeof(word), "%s", words[position]);
+    else
+        (void)snprintf(word, sizeof(word), "number %zu", position);
+    if (position > 0)
+        (void)snprintf(ret, 80, "; %s in line (gpulse queue shows it)", word);
+    gp_leases_fini(&leases);
+}
+
 static int acquire(struct gp_run *run, struct gp_err *err)
 {
     const struct gp_run_plan *o = run->plan;
@@ -248,8 +276,11 @@ static int acquire(struct gp_run *run, struct gp_err *err)
     int watch = -1; /* closed only at the end: close() takes the kernel 10 ms */
     int r = look_and_decide(run, o->wait_ns > 0, &state, why, err);
     while (r == 0 && state == GP_PICK_LATER && o->wait_ns && gp_clock_mono_ns() < until_ns) {
-        if (strcmp(why, said) != 0)
-            gp_watch_say(&run->watch, "waiting: %s", why);
+        if (strcmp(why, said) != 0) {
+            char place[80];
+            put_place(run, place);
+            gp_watch_say(&run->watch, "waiting: %s%s", why, place);
+        }
         (void)snprintf(said, sizeof(said), "%s", why);
         bool is_watched = watch >= 0;
         gp_statedirs_watch(NULL, &watch);
@@ -454,7 +485,7 @@ bool gp_run_await_memory(struct gp_run *run)
     if (!back && !gp_child_is_interrupted())
         gp_watch_warn(&run->watch,
                       "its GPU memory was not freed within %d s: gpulse ps --explain -i %s",
-                      (int)BACK_S, run->mask);
+                      (int)BACK_S, run->ids);
     return back;
 }
 
@@ -556,6 +587,7 @@ int gp_run_open(struct gp_run *run, const struct gp_run_plan *plan, char *const 
     run->plan = plan;
     run->watch.quiet = plan->quiet;
     run->watch.mask = run->mask;
+    run->watch.place = run->place;
     run->watch.limits = plan->limits;
     (void)signal(SIGPIPE, SIG_IGN); /* a job must not terminate because nobody reads its messages */
     (void)signal(SIGCHLD, SIG_DFL);

@@ -37,7 +37,9 @@ struct gp_run {
     struct gp_sampler *sampler;
     struct gp_lease lease;
     struct gp_lease_note line, held; /* its place in the waiting line, and its reservation */
-    char mask[GP_LEASE_GPUS * GP_LEASE_UUID_SIZE]; /* for CUDA_VISIBLE_DEVICES */
+    char mask[GP_LEASE_GPUS * GP_LEASE_UUID_SIZE];        /* for CUDA_VISIBLE_DEVICES */
+    char ids[GP_LEASE_GPUS * 8];                          /* as in -i */
+    char place[GP_LEASE_GPUS * GP_LEASE_UUID_SIZE + 400]; /* for people */
     struct gp_guard guard;
     struct gp_ending others; /* children of this process that are not the job's */
     struct gp_child child;

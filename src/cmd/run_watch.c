@@ -187,7 +187,7 @@ static void name_place(struct gp_watch *watch, const struct gp_device *device, i
         watch,
         "process %lld of this job uses GPU %u (%.0f MiB%s), but the job has reserved %s: %s%s",
         (long long)pid, device->index, bytes / 0x1p20,
-        bytes < CONTEXT_MIB * 0x1p20 ? ", a bare context" : "", watch->mask, why,
+        bytes < CONTEXT_MIB * 0x1p20 ? ", a bare context" : "", watch->place, why,
         watch->limits.is_strict ? "; stopping the job (--strict)" : "");
 }
 
@@ -553,8 +553,6 @@ bool gp_watch_summarize(struct gp_watch *watch, int status)
                   strlen(last->line) > 100 ? "…" : "");
     (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);
-    if (watch->record.path[0])
-        gp_watch_warn(watch, "details in %s", watch->record.path);
     return true;
 }
 

@@ -53,7 +53,8 @@ struct gp_watch {
     const char *label; /* of the job, in messages; NULL: none */
     bool is_shared;
     struct gp_watch_limits limits;
-    const char *mask; /* its CUDA_VISIBLE_DEVICES */
+    const char *mask;  /* its CUDA_VISIBLE_DEVICES */
+    const char *place; /* its GPUs, for people */
     struct gp_watch_gpu gpus[GP_WATCH_GPUS];
     size_t gpu_count;
     uint64_t started_ns, started_wall_ns, sampled_ns;

@@ -3,6 +3,7 @@
 #include "cmd/commands.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "cmd/status_view.h"
@@ -94,6 +95,7 @@ static int settle_options(struct status_options *o, struct gp_err *err)
         gp_common()->color = "never";
     view->color = gp_app_wants_color();
     view->machine = gp_app_machine();
+    view->room = gp_io_columns();
     return 0;
 }
 
@@ -121,21 +123,6 @@ static void measure_screen(size_t *ret_rows, size_t *ret_cols)
     *ret_cols = known && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-/* Columns of a line, not counting colors. */
-static size_t line_width(const char *line, size_t n)
-{
-    struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
-    for (size_t i = 0; i < n; i++) {
-        if (line[i] == '\033')
-            i += strcspn(line + i, "m");
-        else
-            gp_strbuf_addc(&plain, line[i]);
-    }
-    size_t width = gp_utf8_width(plain.buf);
-    gp_strbuf_fini(&plain);
-    return width;
-}
-
 /* Redraws in place: each line erases what followed the old one, so nothing flickers. Lines that do
  * not fit are cut, as their last column shows. At the end of each frame all terminal settings are
  * back to normal, so there is nothing to restore on any exit. */
@@ -158,7 +145,7 @@ static void add_screen(struct status_run *run, const struct gp_snapshot *snapsho
     for (size_t i = 0; i < shown; i++) {
         size_t n = strcspn(p, "\n");
         gp_strbuf_add(&run->sb, p, n);
-        size_t width = line_width(p, n);
+        size_t width = gp_status_width(p, n);
         if (width > cols)
             gp_strbuf_addf(&run->sb, "\033[%zuG\033[m…", cols);
         /* after a full line the cursor is on its last column, and would erase that */

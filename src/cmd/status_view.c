@@ -25,6 +25,20 @@ enum { MIB = 1024 * 1024, JOB_COLUMNS = 20 /* of the name of a reserved GPU's jo
 #define BOLD_CYAN "\033[1;36m"
 #define RESET "\033[0m"
 
+size_t gp_status_width(const char *line, size_t n)
+{
+    struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
+    for (size_t i = 0; i < n; i++) {
+        if (line[i] == '\033')
+            i += strcspn(line + i, "m");
+        else
+            gp_strbuf_addc(&plain, line[i]);
+    }
+    size_t width = plain.error ? 0 : gp_utf8_width(plain.buf);
+    gp_strbuf_fini(&plain);
+    return width;
+}
+
 void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *view, bool json)
 {
     const struct {
@@ -84,6 +98,7 @@ struct layout {
     size_t name; /* columns; 0: no names */
     int index_digits;
     int memory_digits;
+    bool has_fan; /* at least one GPU */
 };
 
 /* A number right-aligned in `width` columns, "??" if it is unknown, bold from `bright` on. */
@@ -224,7 +239,25 @@ static void add_unattributed(struct gp_strbuf *sb, const struct gp_status_view *
     gp_strbuf_adds(sb, "MiB)");
 }
 
-static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *view,
+/* The processes as far as they fit behind `line`, the start of the line; at least one. */
+static void add_fitting(struct gp_strbuf *sb, const struct gp_status_view *view, size_t line,
+                        const struct gp_snapshot *snapshot, const struct gp_device *device)
+{
+    enum { MORE = 7 }; /* " …, +12" */
+    for (size_t i = 0; i < device->process_count; i++) {
+        size_t before = sb->len;
+        size_t room = view->room - (i + 1 < device->process_count && view->room > MORE ? MORE : 0);
+        add_process(sb, view, &snapshot->processes[device->first_process + i]);
+        if (i == 0 || view->room == 0 || sb->error ||
+            gp_status_width(sb->buf + line, sb->len - line) <= room)
+            continue;
+        gp_strbuf_truncate(sb, before);
+        gp_strbuf_addf(sb, " …, +%zu", device->process_count - i);
+        return;
+    }
+}
+
+static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *view, size_t line,
                           const struct gp_snapshot *snapshot, const struct gp_device *device)
 {
     if (view->no_processes)
@@ -236,8 +269,7 @@ static void add_processes(struct gp_strbuf *sb, const struct gp_status_view *vie
         gp_strbuf_adds(sb, " (processes: no permission)");
     else if (device->processes_status == GP_STATUS_ERROR)
         gp_strbuf_adds(sb, " (processes: driver error)");
-    for (size_t i = 0; i < device->process_count; i++)
-        add_process(sb, view, &snapshot->processes[device->first_process + i]);
+    add_fitting(sb, view, line, snapshot, device);
     add_unattributed(sb, view, device);
     if (device->process_count == 0 && gp_is_reserved(device)) {
         gp_strbuf_addc(sb, ' ');
@@ -274,10 +306,19 @@ static const char *device_name(const struct gp_device *device)
     return gp_value_is_present(name) ? name->s : "?";
 }
 
+/* MIG instances follow their GPU. */
+static bool is_divided(const struct gp_snapshot *snapshot, const struct gp_device *device)
+{
+    const struct gp_device *next = device + 1;
+    return next < snapshot->devices + snapshot->device_count && next->is_mig &&
+           !gp_value_is_present(device_value(device, GP_UTILIZATION_GPU));
+}
+
 static void add_gpu(struct gp_strbuf *sb, const struct gp_status_view *view,
                     const struct layout *layout, const struct gp_snapshot *snapshot,
                     const struct gp_device *device)
 {
+    const size_t line = sb->len;
     char index[24];
     (void)snprintf(index, sizeof(index), "[%u]", device->index);
     add_colored(sb, view, CYAN, index);
@@ -290,7 +331,7 @@ static void add_gpu(struct gp_strbuf *sb, const struct gp_status_view *view,
     }
     if (device->status != GP_STATUS_OK) {
         gp_strbuf_addc(sb, ' ');
-        add_colored(sb, view, BOLD_RED, device->status_text);
+        add_colored(sb, view, BOLD_RED, gp_device_trouble(device));
         if (!gp_value_is_present(device_value(device, GP_MEMORY_USED))) {
             gp_strbuf_addc(sb, '\n');
             return;
@@ -300,18 +341,22 @@ static void add_gpu(struct gp_strbuf *sb, const struct gp_status_view *view,
     add_cell(sb, view, (struct cell){3, RED, BOLD_RED, 50}, GP_TEMPERATURE_GPU,
              device_value(device, GP_TEMPERATURE_GPU));
     gp_strbuf_adds(sb, "°C, ");
-    if (view->fan) {
+    if (view->fan && layout->has_fan) {
         add_cell(sb, view, (struct cell){3, CYAN, BOLD_CYAN, 30}, GP_FAN_SPEED,
                  device_value(device, GP_FAN_SPEED));
         gp_strbuf_adds(sb, " %, ");
     }
-    add_cell(sb, view, (struct cell){3, GREEN, BOLD_GREEN, 30}, GP_UTILIZATION_GPU,
-             device_value(device, GP_UTILIZATION_GPU));
-    gp_strbuf_adds(sb, " %");
+    if (is_divided(snapshot, device)) {
+        gp_strbuf_adds(sb, "  MIG"); /* the driver reports no utilization of it */
+    } else {
+        add_cell(sb, view, (struct cell){3, GREEN, BOLD_GREEN, 30}, GP_UTILIZATION_GPU,
+                 device_value(device, GP_UTILIZATION_GPU));
+        gp_strbuf_adds(sb, " %");
+    }
     add_codec(sb, view, device);
     add_power(sb, view, device);
     add_memory(sb, view, layout, device);
-    add_processes(sb, view, snapshot, device);
+    add_processes(sb, view, line, snapshot, device);
     gp_strbuf_addc(sb, '\n');
     add_full_commands(sb, view, snapshot, device);
 }
@@ -321,11 +366,12 @@ static void add_mig(struct gp_strbuf *sb, const struct gp_status_view *view,
                     const struct gp_device *device)
 {
     const struct gp_value *profile = device_value(device, GP_MIG_PROFILE);
+    const size_t line = sb->len;
     gp_strbuf_addf(sb, "    MIG %u %-8s%s", device->mig_index,
                    gp_value_is_present(profile) ? profile->s : "?",
                    device->status == GP_STATUS_OK ? "" : " last seen:");
     add_memory(sb, view, layout, device);
-    add_processes(sb, view, snapshot, device);
+    add_processes(sb, view, line, snapshot, device);
     gp_strbuf_addc(sb, '\n');
     add_full_commands(sb, view, snapshot, device);
 }
@@ -344,6 +390,8 @@ static struct layout measure(const struct gp_status_view *view, const struct gp_
         size_t name = device->is_mig ? 0 : gp_utf8_width(device_name(device));
         int memory = gp_value_is_present(total) ? digits(to_mib(total->i)) : 0;
         int index = digits(device->index);
+        layout.has_fan =
+            layout.has_fan || device_value(device, GP_FAN_SPEED)->status != GP_STATUS_UNSUPPORTED;
         layout.name = name > layout.name ? name : layout.name;
         layout.memory_digits = memory > layout.memory_digits ? memory : layout.memory_digits;
         layout.index_digits = index > layout.index_digits ? index : layout.index_digits;

@@ -14,6 +14,7 @@ struct gp_status_view {
     bool no_processes, no_header;
     bool color;
     uint64_t name_width; /* GP_STATUS_NAME_AUTO: as wide as the longest */
+    size_t room;         /* columns; 0: no limit */
     const char *machine; /* name of the simulated machine, NULL for a real one */
 };
 
@@ -22,6 +23,9 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
 
 void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
                     const struct gp_snapshot *snapshot);
+
+/* Columns of a line, not counting colors. */
+size_t gp_status_width(const char *line, size_t n);
 
 /* gpustat's document, preceded by our schema, time, host and driver. */
 void gp_status_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);

@@ -67,6 +67,24 @@ static const char *driver_words(struct gp_exam *exam, const struct gp_client *cl
     return client->driver[0] ? gp_exam_text(exam, "driver %s", client->driver) : "any driver";
 }
 
+/* The options that repeat the question about another machine. */
+static const char *question_options(struct gp_exam *exam, const struct gp_client *client,
+                                    bool with_driver)
+{
+    const char *words = "";
+    if (client->is_here)
+        return words;
+    if (client->models)
+        words = gp_exam_text(exam, strchr(client->models, ' ') ? " --gpu \"%s\"" : " --gpu %s",
+                             client->models);
+    for (size_t i = 0; !client->models && i < client->count; i++)
+        words = gp_exam_text(exam, "%s%s%u.%u", words, i == 0 ? " --gpu " : ",",
+                             client->capabilities[i] / 10, client->capabilities[i] % 10);
+    return with_driver && client->driver[0]
+               ? gp_exam_text(exam, "%s --driver %s", words, client->driver)
+               : words;
+}
+
 static const char *build_words(struct gp_exam *exam, const struct gp_build *build)
 {
     return gp_exam_text(exam, "%s %s for CUDA %s", gp_framework_name(build->framework),
@@ -207,27 +225,34 @@ static void add_better(struct gp_exam *exam, const struct gp_build *build,
                          build_words(exam, &better));
 }
 
+/* The oldest driver for this build on these GPUs; a GPU can be newer than what the build needs. */
+static const char *needed_driver(struct gp_exam *exam, const struct gp_build *build,
+                                 const struct gp_client *client)
+{
+    const char *needed = gp_cuda_floor(build->cuda);
+    unsigned first, last;
+    for (size_t i = 0; i < client->count; i++)
+        if (gp_code_for(build->archs, client->capabilities[i]) == GP_CODE_PTX)
+            needed = gp_cuda_own_driver(build->cuda);
+    branches_for(client, &first, &last);
+    return first > gp_version_major(needed) ? gp_exam_text(exam, "%u", first) : needed;
+}
+
 static void add_facts(struct gp_exam *exam, const struct gp_build *build,
                       const struct gp_client *client)
 {
-    const char *needed = gp_cuda_floor(build->cuda);
     for (size_t i = 0; i < client->count; i++) {
         unsigned capability = client->capabilities[i];
         if (gp_code_for(build->archs, capability) != GP_CODE_PTX)
             continue;
-        needed = gp_cuda_own_driver(build->cuda);
         gp_exam_evidence(exam, "note",
                          "for compute capability %u.%u it has only PTX: the driver compiles it on "
                          "first use, which can take many minutes",
                          capability / 10, capability % 10);
     }
-    unsigned first, last; /* a GPU can be newer than the driver that the build needs */
-    branches_for(client, &first, &last);
-    if (first > gp_version_major(needed))
-        needed = gp_exam_text(exam, "%u", first);
-    gp_exam_evidence(exam, "needs", "driver %s or newer; Python %s%s%s", needed,
-                     build->first_python, build->last_python[0] ? " to " : " or newer",
-                     build->last_python);
+    gp_exam_evidence(exam, "needs", "driver %s or newer; Python %s%s%s",
+                     needed_driver(exam, build, client), build->first_python,
+                     build->last_python[0] ? " to " : " or newer", build->last_python);
     if (client->is_here && strcmp(exam->machine.arch, "x86_64") != 0)
         gp_exam_evidence(exam, "note",
                          "based on the x86_64 wheels; those for %s may support fewer GPUs",
@@ -255,11 +280,8 @@ static bool advise_build(struct gp_exam *exam, enum gp_framework framework,
 /* How to ask for the driver that these GPUs need. */
 static const char *driver_question(struct gp_exam *exam, const struct gp_client *client)
 {
-    const char *words = "gpulse doctor advise driver";
-    for (size_t i = 0; !client->is_here && i < client->count; i++)
-        words = gp_exam_text(exam, "%s%s%u.%u", words, i == 0 ? " --gpu " : ",",
-                             client->capabilities[i] / 10, client->capabilities[i] % 10);
-    return words;
+    return gp_exam_text(exam, "gpulse doctor advise driver%s",
+                        question_options(exam, client, false));
 }
 
 /* Why no build works: the one that would with another driver, or else the newest. Returns whether
@@ -276,7 +298,14 @@ static bool explain_misfit(struct gp_exam *exam, enum gp_framework framework,
         (void)gp_build_newest(framework, client->version, ret);
     struct gp_judgement j = gp_build_judge(ret, &target, &capability);
     gp_judgement_words(&j, capability, words, sizeof(words));
-    gp_exam_why(exam, "%s %s.", build_words(exam, ret), words);
+    /* one requirement: the build may need more than the GPU */
+    bool is_old = is_driver && client->driver[0] &&
+                  !gp_driver_reaches(client->driver, needed_driver(exam, ret, client));
+    if (is_old)
+        gp_exam_why(exam, "%s needs driver %s or newer.", build_words(exam, ret),
+                    needed_driver(exam, ret, client));
+    else
+        gp_exam_why(exam, "%s %s.", build_words(exam, ret), words);
     return is_driver;
 }
 
@@ -365,14 +394,13 @@ static void explain_no(struct gp_exam *exam, const struct gp_build *build,
 {
     struct gp_target target = target_of(client);
     struct gp_build other;
-    if (explain_misfit(exam, build->framework, client, &other)) {
-        gp_exam_command(exam, "first the driver", "%s", driver_question(exam, client));
-        add_commands(exam, &other, client);
-    }
+    if (explain_misfit(exam, build->framework, client, &other))
+        gp_exam_command(exam, "find the right driver", "%s", driver_question(exam, client));
     target.version = NULL;
     if (gp_build_best(build->framework, &target, &other))
-        gp_exam_evidence(exam, "or", "%s works: gpulse doctor advise %s shows how to install it",
-                         build_words(exam, &other), gp_framework_word(build->framework));
+        gp_exam_evidence(exam, "or", "%s works: gpulse doctor advise %s%s shows how to install it",
+                         build_words(exam, &other), gp_framework_word(build->framework),
+                         question_options(exam, client, true));
     gp_exam_evidence(exam, "source", "%s", build->source);
 }
 
@@ -386,6 +414,9 @@ static void advise_version(struct gp_exam *exam, enum gp_framework framework,
     const char *machine =
         gp_exam_text(exam, "%s and %s", gpu_words(exam, client), driver_words(exam, client));
     if (gp_build_best(framework, &target, &build)) {
+        if (!client->driver[0])
+            machine = gp_exam_text(exam, "%s, with driver %s or newer", gpu_words(exam, client),
+                                   needed_driver(exam, &build, client));
         gp_exam_report(exam, GP_VERDICT_INFO, "yes: %s works with %s", build_words(exam, &build),
                        machine);
         add_commands(exam, &build, client);

@@ -30,6 +30,7 @@ struct gp_client {
     unsigned capabilities[GP_MACHINE_GPUS]; /* each once, ascending; 0: unknown */
     size_t count;
     bool is_here;        /* the examined machine */
+    const char *models;  /* the GPUs as the user named them; NULL */
     const char *version; /* of the framework, "2.8" or "2.8.1"; NULL: the best one is wanted */
 };
 

@@ -218,6 +218,87 @@ static bool memory_topic(struct gp_arena *arena, const char *what, uint64_t numb
     return false;
 }
 
+/* Exit statuses of shells, timeout(1) and gpulse run, and what a shell prints for them. */
+static const struct exit_row {
+    unsigned status;
+    const char *line, *words, *advice;
+} exits[] = {
+    {69, "", "gpulse run: too few GPUs are free", "wait for them: gpulse run --wait"},
+    {75, "", "gpulse run: --wait ran out before GPUs were free", "see gpulse queue"},
+    {78, "", "gpulse run: this machine can never meet the request", "see gpulse pick --explain"},
+    {124, "", "a time limit ran out: that of timeout(1), or of gpulse run --timeout",
+     "allow more time"},
+    {126, "", "the command cannot be run", "check that it is executable, and its first line"},
+    {127, "", "the command does not exist", "check its name, PATH, and the environment"},
+    {129, "Hangup", "killed by SIGHUP: its terminal was closed", "use nohup, tmux or systemd-run"},
+    {130, "", "killed by SIGINT: Ctrl-C, or gpulse kill", "no action is needed"},
+    {132, "Illegal instruction", "killed by SIGILL: this CPU lacks an instruction that it uses",
+     "install a build for this CPU"},
+    {134, "Aborted", "killed by SIGABRT: it aborted itself, after a failed assertion or an error",
+     "the lines before it give the reason"},
+    {135, "Bus error", "killed by SIGBUS, often because /dev/shm is full",
+     "look at df /dev/shm; in a container, raise --shm-size"},
+    {136, "Floating point exception", "killed by SIGFPE: an integer division by zero",
+     "run it in a debugger"},
+    {137, "Killed", "killed by SIGKILL, often by the kernel when host memory ran out",
+     "see journalctl -k for the OOM killer; otherwise a user or a scheduler killed it"},
+    {139, "Segmentation fault", "killed by SIGSEGV: it accessed invalid memory",
+     "a bug in the program or a library: look at the core dump (coredumpctl), or run it with "
+     "python -X faulthandler"},
+    {141, "Broken pipe", "killed by SIGPIPE: the program that read its output has exited",
+     "no action is needed if that was intended, as with head(1)"},
+    {143, "Terminated", "killed by SIGTERM: by kill, a scheduler, a service manager or a shutdown",
+     "look at the scheduler's time and memory limits"},
+};
+
+static void explain_exit(struct gp_arena *arena, const struct exit_row *row,
+                         struct gp_explanation *ret)
+{
+    *ret = nothing;
+    ret->id = text(arena, "exit.%u", row->status);
+    ret->title = text(arena, "exit status %u", row->status);
+    ret->words = row->words;
+    ret->advice = row->advice;
+    ret->source = row->status < 80 ? "gpulse" : "POSIX shells";
+}
+
+static bool exit_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                       struct gp_explanation *ret)
+{
+    (void)what;
+    for (size_t i = 0; is_number && i < GP_ARRAY_LEN(exits); i++)
+        if (exits[i].status == number) {
+            explain_exit(arena, &exits[i], ret);
+            return true;
+        }
+    return false;
+}
+
+bool gp_explain_is_exit(const char *number)
+{
+    uint64_t status = 0;
+    struct gp_arena arena = {NULL};
+    struct gp_explanation unused;
+    bool is = gp_parse_u64(number, &status) && status >= 124 &&
+              exit_topic(&arena, "", status, true, &unused);
+    gp_arena_fini(&arena);
+    return is;
+}
+
+/* A line that is only the message of a shell: "Killed", "Segmentation fault (core dumped)". */
+static bool explain_shell(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(exits); i++) {
+        const size_t n = strlen(exits[i].line);
+        if (n == 0 || strncasecmp(line, exits[i].line, n) != 0 ||
+            (line[n] && strcmp(line + n, " (core dumped)") != 0))
+            continue;
+        explain_exit(arena, &exits[i], ret);
+        return true;
+    }
+    return false;
+}
+
 static const struct {
     const char *word;
     const char *what; /* an example */
@@ -231,6 +312,7 @@ static const struct {
     {"throttle", "sw_power_cap", throttle_topic},
     {"recovery", "4", recovery_topic},
     {"memory", "remap_pending", memory_topic},
+    {"exit", "137", exit_topic},
 };
 
 bool gp_explain_is_topic(const char *word)
@@ -612,6 +694,8 @@ bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explana
     gp_failure_clean_line(clean);
     if (gp_kmsg_parse_copied(clean, &k) && gp_kmsg_is_notable(k.kind) &&
         gp_explain_kmsg(arena, &k, ret))
+        return true;
+    if (explain_shell(arena, clean, ret))
         return true;
     bool may = may_be_known(clean);
     return (may && explain_message(find_message(clean), ret)) ||

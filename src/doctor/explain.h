@@ -30,6 +30,9 @@ int gp_explain_topic(struct gp_arena *arena, const char *topic, const char *what
 
 bool gp_explain_is_topic(const char *word);
 
+/* Whether a number alone is most likely an exit status: of a shell, from 124 on. */
+bool gp_explain_is_exit(const char *number);
+
 /* A line without its newline; false: not a known error. */
 bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explanation *ret);
 

@@ -11,6 +11,7 @@
 #include "sample/errand.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -262,10 +263,36 @@ void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *accou
 {
     static const char of_root[] = "Possibly held by a process that cannot be inspected, not even "
                                   "by root here: root lacks the capability CAP_SYS_PTRACE.";
+    static const char of_little[] = "So little needs no explanation: the driver uses it itself.";
+    const bool is_little = account->verdict == GP_ACCOUNT_ACCOUNTED && account->rest.n >= 0x1p20;
     if (account->verdict == GP_ACCOUNT_HIDDEN && geteuid() == 0)
         gp_strbuf_adds(sb, of_root);
+    else if (is_little)
+        gp_strbuf_adds(sb, of_little);
     else
         gp_strbuf_addf(sb, verdicts[account->verdict].text, account->device->index);
+}
+
+/* What remains of a sum, if it is what was measured but for rounding. */
+static void round_rest(struct gp_amount *rest, double sum_bytes)
+{
+    const double slack_bytes = 3 * 0x1p20;
+    rest->n = floor(rest->n / 0x1p20) * 0x1p20;
+    if (sum_bytes >= 0 && fabs(sum_bytes - rest->n) < slack_bytes)
+        rest->n = sum_bytes;
+}
+
+struct gp_account gp_account_in_mib(const struct gp_account *account)
+{
+    struct gp_account a = *account;
+    struct gp_amount *up[] = {&a.total, &a.used, &a.reserved, &a.listed};
+    for (size_t i = 0; i < GP_ARRAY_LEN(up); i++)
+        up[i]->n = ceil(up[i]->n / 0x1p20) * 0x1p20;
+    if (a.total.known && a.used.known)
+        round_rest(&a.free, a.total.n - a.used.n - (a.reserved.known ? a.reserved.n : 0));
+    if (a.used.known && a.listed.known)
+        round_rest(&a.rest, a.used.n - a.listed.n);
+    return a;
 }
 
 static void add_mib(struct gp_strbuf *sb, struct gp_amount a, const char *what)
@@ -305,18 +332,25 @@ static void add_region(struct gp_strbuf *sb, const struct gp_cgroup_region *regi
     gp_strbuf_addc(sb, '\n');
 }
 
+static void add_sums(struct gp_strbuf *sb, const struct gp_account *account)
+{
+    const struct gp_account a = gp_account_in_mib(account);
+    gp_strbuf_adds(sb, "  ");
+    add_mib(sb, a.total, "= ");
+    add_mib(sb, a.used, "used + ");
+    add_mib(sb, a.reserved, "reserved by the driver + ");
+    add_mib(sb, a.free, "free\n  ");
+    add_mib(sb, a.listed, "held by ");
+    gp_strbuf_addf(sb, "%zu listed process%s, ", a.processes, a.processes == 1 ? "" : "es");
+    add_mib(sb, a.rest, "unattributed\n");
+}
+
 void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
 {
-    gp_strbuf_addf(sb, "GPU %u: %s\n  ", account->device->index,
+    gp_strbuf_addf(sb, "GPU %u: %s\n", account->device->index,
                    gp_device_text(account->device, GP_NAME, "?"));
-    add_mib(sb, account->total, "= ");
-    add_mib(sb, account->used, "used + ");
-    add_mib(sb, account->reserved, "reserved by the driver + ");
-    add_mib(sb, account->free, "free\n  ");
-    add_mib(sb, account->listed, "held by ");
-    gp_strbuf_addf(sb, "%zu listed process%s, ", account->processes,
-                   account->processes == 1 ? "" : "es");
-    add_mib(sb, account->rest, "unattributed\n");
+    if (account->verdict != GP_ACCOUNT_NO_ANSWER)
+        add_sums(sb, account);
     for (size_t i = 0; i < account->regions->count; i++)
         if (is_region_of(&account->regions->items[i], account->device))
             add_region(sb, &account->regions->items[i]);

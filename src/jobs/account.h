@@ -77,6 +77,10 @@ const char *gp_account_verdict_word(enum gp_account_verdict verdict);
 const char *gp_suspect_word(enum gp_suspect_kind kind);
 /* The meaning and the remedy, in full sentences. */
 void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account);
+/* Its amounts in whole MiB (but still in bytes), rounded so that the parts add up: what is in use
+ * up, as nvidia-smi does, and the rest accordingly. */
+struct gp_account gp_account_in_mib(const struct gp_account *account);
+
 /* Appends the human-readable report. */
 void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account);
 /* Appends a document of the schema gpulse.memory/1. */

@@ -10,11 +10,13 @@ struct gp_device;
 struct gp_snapshot;
 struct gp_strbuf;
 
+enum { GP_INCIDENT_LINE = 400 /* bytes */ };
+
 struct gp_incident {
     struct gp_failure failure;
-    struct gp_causes causes; /* set by gp_incident_judge() */
-    char line[400];          /* its first line, truncated */
-    uint64_t line_number;    /* counted from 1 */
+    struct gp_causes causes;     /* set by gp_incident_judge() */
+    char line[GP_INCIDENT_LINE]; /* its first line, truncated */
+    uint64_t line_number;        /* counted from 1 */
 };
 
 /* Adds what a snapshot from that moment, or soon after, shows of the GPU: numbers that the program

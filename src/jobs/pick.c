@@ -183,13 +183,16 @@ static bool is_exclusive(const struct gp_device *device)
     return is_word(device, GP_COMPUTE_MODE, "Exclusive_Process");
 }
 
-static bool matches(struct gp_selection *selection, const struct gp_device *device)
+bool gp_pick_matches(struct gp_selection *selection, const struct gp_device *device)
 {
     const struct gp_identity identity = {
         .uuid = gp_device_text(device, GP_UUID, NULL),
         .bus_id = gp_device_text(device, GP_PCI_BUS_ID, NULL),
         .serial = gp_device_text(device, GP_SERIAL, NULL),
         .name = gp_device_text(device, GP_NAME, NULL),
+        .is_mig = device->is_mig,
+        .gpu = device->index,
+        .mig_index = device->mig_index,
     };
     return gp_selection_matches(selection, device->index, &identity);
 }
@@ -208,8 +211,8 @@ static bool can_ever(const struct picking *p, struct gp_pick_unit *unit)
     const struct gp_device *device = unit->device;
     const struct gp_pick_request *request = p->request;
     double total = 0;
-    if ((request->only && !matches(request->only, device)) ||
-        (request->avoid && matches(request->avoid, device)))
+    if ((request->only && !gp_pick_matches(request->only, device)) ||
+        (request->avoid && gp_pick_matches(request->avoid, device)))
         return set_why(unit, GP_PICK_NOT_REQUESTED, "not requested");
     if (!is_visible(request, device))
         return set_why(unit, GP_PICK_HIDDEN, "hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
@@ -223,7 +226,7 @@ static bool can_ever(const struct picking *p, struct gp_pick_unit *unit)
         return set_why(unit, GP_PICK_MIG, "a program can use only one MIG instance");
     uint64_t least = request->bytes > request->total_bytes ? request->bytes : request->total_bytes;
     if (gp_device_number(device, GP_MEMORY_TOTAL, &total) && total < (double)least)
-        return set_why(unit, GP_PICK_TOO_SMALL, "%.1f GiB in total, %.1f GiB requested",
+        return set_why(unit, GP_PICK_TOO_SMALL, "%.1f GiB per GPU, %.1f GiB requested",
                        total / 0x1p30, (double)least / 0x1p30);
     return true;
 }
@@ -233,7 +236,9 @@ static bool is_healthy(struct gp_pick_unit *unit)
     const struct gp_device *device = unit->device;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     if (device->status != GP_STATUS_OK)
-        return set_why(unit, GP_PICK_SICK, "it does not respond: %s", device->status_text);
+        return set_why(unit, GP_PICK_SICK, "%s%s",
+                       device->status == GP_STATUS_LOST ? "" : "it does not respond: ",
+                       gp_device_trouble(device));
     if (strcmp(action, "None") != 0)
         return set_why(unit, GP_PICK_SICK, "the driver requests: %s", action);
     if (is_word(device, GP_REMAPPED_PENDING, "Yes"))
@@ -379,7 +384,7 @@ static void judge(const struct picking *p, struct gp_pick_unit *unit)
     (void)gp_device_number_now(device, GP_UTILIZATION_GPU, &unit->load);
     (void)gp_device_number_now(device, GP_TEMPERATURE_GPU, &unit->celsius);
     unit->processes = device->process_count;
-    unit->preferred = p->request->prefer && matches(p->request->prefer, device);
+    unit->preferred = p->request->prefer && gp_pick_matches(p->request->prefer, device);
     (void)(can_ever(p, unit) && is_healthy(unit) && is_unreserved(p, unit) && is_unused(p, unit) &&
            has_room(p, unit));
 }
@@ -506,24 +511,54 @@ static const struct gp_pick_unit *main_obstacle(const struct gp_pick *pick,
     return best;
 }
 
-/* "; GPUs 6, 7: reserved by …": all GPUs with the same reason. */
+/* The number of devices at the start of the list that are shown as one range, or 1. */
+static size_t range_of(const struct gp_device *const *devices, size_t count)
+{
+    size_t n = 1;
+    while (n < count && !devices[0]->is_mig && !devices[n]->is_mig &&
+           devices[n]->index == devices[0]->index + n)
+        n++;
+    return n > 2 ? n : 1;
+}
+
+void gp_pick_add_gpus(struct gp_strbuf *sb, const struct gp_device *const *devices, size_t count)
+{
+    size_t parts = 0;
+    size_t said = 0;
+    for (size_t i = 0; i < count; i += range_of(devices + i, count - i))
+        parts++;
+    gp_strbuf_adds(sb, count == 1 ? "GPU " : "GPUs ");
+    for (size_t i = 0; i < count && said < GROUP_MOST; said++) {
+        const size_t n = range_of(devices + i, count - i);
+        gp_strbuf_addf(sb, "%s%u",
+                       said == 0           ? ""
+                       : said + 1 == parts ? " and "
+                                           : ", ",
+                       devices[i]->index);
+        if (devices[i]->is_mig)
+            gp_strbuf_addf(sb, ":%u", devices[i]->mig_index);
+        if (n > 1)
+            gp_strbuf_addf(sb, "-%u", devices[i + n - 1]->index);
+        i += n;
+    }
+    gp_strbuf_adds(sb, said < parts ? ", …" : "");
+}
+
+/* "; GPUs 6 and 7: reserved by …": all GPUs with the same reason. */
 static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum gp_pick_state state)
 {
     const struct gp_pick_unit *shown = main_obstacle(pick, state);
+    const struct gp_device **devices = shown ? calloc(pick->count, sizeof(*devices)) : NULL;
     size_t count = 0;
-    size_t said = 0;
-    for (size_t i = 0; shown && i < pick->count; i++)
-        count += strcmp(pick->units[i].why, shown->why) == 0;
-    for (size_t i = 0; shown && i < pick->count; i++) {
-        const struct gp_device *device = pick->units[i].device;
-        if (strcmp(pick->units[i].why, shown->why) != 0 || said == GROUP_MOST)
-            continue;
-        gp_strbuf_addf(sb, "%s%u", said++ ? ", " : count > 1 ? "; GPUs " : "; GPU ", device->index);
-        if (device->is_mig)
-            gp_strbuf_addf(sb, ":%u", device->mig_index);
+    for (size_t i = 0; devices && i < pick->count; i++)
+        if (strcmp(pick->units[i].why, shown->why) == 0)
+            devices[count++] = pick->units[i].device;
+    if (count > 0) {
+        gp_strbuf_adds(sb, "; ");
+        gp_pick_add_gpus(sb, devices, count);
+        gp_strbuf_addf(sb, ": %s", shown->why);
     }
-    if (shown)
-        gp_strbuf_addf(sb, "%s: %s", said < count ? ", …" : "", shown->why);
+    free(devices);
 }
 
 /* One sentence that says why the request is not met. */
@@ -535,7 +570,8 @@ static void explain(const struct picking *p, size_t possible, size_t fitting)
     if (pick->state == GP_PICK_LATER && wanted == 1)
         gp_strbuf_adds(&sb, p->request->only ? "no requested GPU is free" : "no GPU is free");
     else if (pick->state == GP_PICK_LATER)
-        gp_strbuf_addf(&sb, "%zu of the %u requested GPUs are free", fitting, wanted);
+        gp_strbuf_addf(&sb, "%zu of the %u requested GPUs %s free", fitting, wanted,
+                       fitting == 1 ? "is" : "are");
     else if (wanted > pick->count)
         gp_strbuf_addf(&sb, "%u GPU%s requested, but this machine has %zu", wanted,
                        wanted == 1 ? "" : "s", pick->count);
@@ -608,9 +644,9 @@ unsigned gp_pick_count_all(const struct gp_snapshot *snapshot,
     unsigned count = 0;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        bool is_meant = is_unit(device) && (request->only ? matches(request->only, device)
+        bool is_meant = is_unit(device) && (request->only ? gp_pick_matches(request->only, device)
                                                           : is_visible(request, device));
-        count += is_meant && !(request->avoid && matches(request->avoid, device));
+        count += is_meant && !(request->avoid && gp_pick_matches(request->avoid, device));
     }
     return count;
 }

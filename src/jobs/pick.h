@@ -115,6 +115,12 @@ int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *lea
                  const struct gp_pick_request *request, struct gp_pick *ret) GP_MUST_CHECK;
 void gp_pick_fini(struct gp_pick *pick);
 
+/* Whether a GPU or an instance is in the selection. */
+bool gp_pick_matches(struct gp_selection *selection, const struct gp_device *device);
+
+/* Appends "GPU 7", "GPUs 6 and 7", "GPUs 0-3, 5 and 0:1". */
+void gp_pick_add_gpus(struct gp_strbuf *sb, const struct gp_device *const *devices, size_t count);
+
 /* Whether a process descends from this one, as far as the snapshot knows the parents. */
 bool gp_pick_comes_from(const struct gp_snapshot *snapshot, int64_t pid, int64_t from);
 

@@ -51,10 +51,20 @@ static void close_incident(struct gp_scan *scan)
     scan->calls.found(scan->calls.context, &scan->incident);
 }
 
+/* If it is too long, it ends in "…". */
+static void keep_line(char to[GP_INCIDENT_LINE], const char *line)
+{
+    static const char more[] = "…";
+    const size_t room = GP_INCIDENT_LINE - strlen(more);
+    gp_utf8_copy_safe(to, room, line);
+    if (strlen(line) >= room)
+        memcpy(to + strlen(to), more, sizeof(more));
+}
+
 static void open_incident(struct gp_scan *scan, const struct gp_failure *failure, const char *line)
 {
     scan->incident = (struct gp_incident){.failure = *failure, .line_number = scan->number};
-    gp_utf8_copy_safe(scan->incident.line, sizeof(scan->incident.line), line);
+    keep_line(scan->incident.line, line);
     gp_strbuf_reset(&scan->text);
     gp_strbuf_adds(&scan->text, line);
     scan->lines_left = GP_FAILURE_LINES + 1;

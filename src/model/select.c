@@ -46,8 +46,8 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
     *term = (struct gp_select_term){0};
     if (n == 0 || n >= sizeof(term->text))
         return gp_err_set(err, GP_EUSAGE,
-                          "bad GPU '%.*s' in --id: expected an index (0), a range (0-3), a UUID, a "
-                          "PCI bus id, a serial number or part of a name",
+                          "bad GPU '%.*s' in --id: expected an index (0), a range (0-3), a MIG "
+                          "instance (0:1), a UUID, a PCI bus id, a serial number or part of a name",
                           (int)(n > 80 ? 80 : n), text);
     memcpy(term->text, text, n);
     unsigned first;
@@ -57,7 +57,10 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
         first > last)
         return gp_err_set(err, GP_EUSAGE,
                           "bad range '%s' in --id: the start is greater than the end", term->text);
-    if (isdigit((unsigned char)term->text[0]) && parse_index_range(term->text, term))
+    if (sscanf(term->text, "%3u:%3u%n", &first, &last, &used) == 2 && (size_t)used == n) {
+        *term = (struct gp_select_term){.kind = GP_SELECT_MIG, .first = first, .last = last};
+        memcpy(term->text, text, n);
+    } else if (isdigit((unsigned char)term->text[0]) && parse_index_range(term->text, term))
         term->kind = GP_SELECT_INDEX;
     else if (strncasecmp(term->text, "GPU-", 4) == 0 || strncasecmp(term->text, "MIG-", 4) == 0)
         term->kind = GP_SELECT_UUID;
@@ -117,6 +120,8 @@ static bool term_matches(const struct gp_select_term *term, unsigned index,
     switch (term->kind) {
     case GP_SELECT_INDEX:
         return index >= term->first && index <= term->last;
+    case GP_SELECT_MIG:
+        return is->is_mig && is->gpu == term->first && is->mig_index == term->last;
     case GP_SELECT_UUID:
         return is->uuid && strncasecmp(is->uuid, term->text, strlen(term->text)) == 0;
     case GP_SELECT_BUS:
@@ -150,7 +155,8 @@ bool gp_selection_names_serials(const struct gp_selection *selection)
 bool gp_selection_names_mig(const struct gp_selection *selection)
 {
     for (size_t i = 0; i < selection->count; i++)
-        if (strncasecmp(selection->terms[i].text, "MIG-", 4) == 0)
+        if (strncasecmp(selection->terms[i].text, "MIG-", 4) == 0 ||
+            selection->terms[i].kind == GP_SELECT_MIG)
             return true;
     return false;
 }

@@ -11,6 +11,7 @@ enum { GP_SELECT_TERMS_MAX = 128 };
 
 enum gp_select_kind {
     GP_SELECT_INDEX,  /* first … last */
+    GP_SELECT_MIG,    /* instance `last` of GPU `first`: "0:1" */
     GP_SELECT_UUID,   /* a UUID or a prefix of one */
     GP_SELECT_BUS,    /* a PCI address, with a domain of 4 or 8 digits or without one */
     GP_SELECT_SERIAL, /* the serial number of the board: at least six digits */
@@ -20,6 +21,8 @@ enum gp_select_kind {
 /* What identifies a GPU besides its index; NULL if unknown. */
 struct gp_identity {
     const char *uuid, *bus_id, *serial, *name;
+    bool is_mig; /* instance `mig_index` of GPU `gpu` */
+    unsigned gpu, mig_index;
 };
 
 struct gp_select_term {
@@ -48,7 +51,7 @@ bool gp_selection_names_models(const struct gp_selection *selection);
 /* Whether a term is a serial number. */
 bool gp_selection_names_serials(const struct gp_selection *selection);
 
-/* Whether a term is the UUID of a MIG instance. */
+/* Whether a term is a MIG instance. */
 bool gp_selection_names_mig(const struct gp_selection *selection);
 
 /* Whether this GPU is selected. NULL: only its index is known. */

@@ -16,6 +16,12 @@ const char *gp_device_state(enum gp_status status)
     return word ? word : words[GP_STATUS_ERROR];
 }
 
+const char *gp_device_trouble(const struct gp_device *device)
+{
+    return device->status == GP_STATUS_LOST ? "lost: reset or reboot needed; see gpulse doctor"
+                                            : device->status_text;
+}
+
 static const struct gp_value none;
 
 const struct gp_value *gp_process_value(const struct gp_process *process, enum gp_metric m)

@@ -31,6 +31,7 @@ struct gp_device {
     const char *status_text;         /* the reason if status is not OK, otherwise "" */
     int driver_code;                 /* the driver's error code for that; 0: none */
     bool refused;                    /* the driver did not return a handle for it */
+    uint32_t reserved_by;            /* pid of the supervisor that reserved it; 0: none, unknown */
     double silent_s;                 /* seconds without a response, if status is TIMEOUT */
     enum gp_status processes_status; /* OK, or why its processes are unknown */
     size_t first_process;            /* its processes are contiguous in gp_snapshot.processes */
@@ -38,6 +39,9 @@ struct gp_device {
     enum gp_status list_status[GP_LIST__COUNT]; /* OK, NONE, or why a list is unknown */
     struct gp_value values[GP_DEVICE__COUNT];
 };
+
+/* Why a GPU cannot be used, for people: without the driver call that a lost GPU refused. */
+const char *gp_device_trouble(const struct gp_device *device);
 
 /* Maps metrics to the stored values of process rows. Metrics that were not requested are not
  * stored, because there may be thousands of rows. */

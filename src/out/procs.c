@@ -8,6 +8,7 @@
 #include "out/reservation.h"
 #include "out/tree.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +224,7 @@ static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snaps
         struct gp_proc_row *row = &procs->rows[procs->count++];
         *row = (struct gp_proc_row){
             .is_reserved = true,
+            .reserved_by = device->reserved_by,
             .user = gp_device_text(device, GP_RESERVATION_USER, NULL),
             .command = gp_device_text(device, GP_RESERVATION_NAME, NULL),
             .age_s = age_of(gp_device_text(device, GP_RESERVATION_SINCE, NULL), snapshot->wall_ns),
@@ -561,6 +563,8 @@ void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp
         gp_strbuf_adds(sb, text && *text               ? text
                            : row->denied >> column & 1 ? "(not permitted)"
                                                        : "-");
+    else if (column == GP_PROC_PID_COLUMN && row->reserved_by > 0)
+        gp_strbuf_addf(sb, "%" PRIu32, row->reserved_by);
     else if (column == GP_PROC_IDLE_COLUMN && row->idle_s.known && row->idle_is_least)
         add_least(sb, row->idle_s);
     else

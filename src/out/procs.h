@@ -44,8 +44,9 @@ struct gp_proc_row {
     unsigned idle_gpus;      /* on how many GPUs */
     uint64_t branches;       /* of a tree: bit n is set if a line continues below at depth n */
     uint16_t depth;
-    bool is_last;     /* the last child of its parent */
-    bool is_reserved; /* a GPU without processes: user, command and age are the reservation's */
+    bool is_last;         /* the last child of its parent */
+    uint32_t reserved_by; /* pid of the supervisor, if is_reserved; 0: unknown */
+    bool is_reserved;     /* a GPU without processes: user, command and age are the reservation's */
 };
 
 /* Before the command of a row: what it is, if it is no process; "" for a process. */
@@ -58,21 +59,21 @@ const char *gp_proc_row_prefix(const struct gp_proc_row *row);
     X(PPID, "ppid", "PPID", 7, 10, 0, false, PID, ppid, false, "parent process id")                \
     X(USER, "user", "USER", 9, 3, 0, true, TEXT, user, true, "owner")                              \
     X(GPU, "gpu", "GPU", 5, 2, 0, false, GPU, gpus, true, "GPUs; MIG instances as 1:0")            \
-    X(TYPE, "type", "T", 1, 8, 0, true, TEXT, type, true,                                          \
+    X(TYPE, "type", "T", 1, 10, 0, true, TEXT, type, true,                                         \
       "C compute, G graphics, C+G (X) both, M MPS, S suspended")                                   \
     X(STATE, "state", "S", 1, 9, 0, true, TEXT, state, false,                                      \
       "R running, S sleeping, D uninterruptible, T stopped, Z zombie")                             \
     X(SM, "sm", "SM%", 4, 4, 0, false, NUMBER, sm, true, "SM utilization")                         \
-    X(MEM, "mem", "MEM%", 4, 9, 0, false, NUMBER, mem, true, "memory bus utilization")             \
+    X(MEM, "mem", "MEM%", 4, 11, 0, false, NUMBER, mem, true, "memory bus utilization")            \
     X(MEMORY, "memory", "GPU-MEM", 8, 1, 0, false, BYTES, memory, true, "GPU memory")              \
     X(SUSPENDED, "suspended", "SUSPENDED", 9, 12, 0, false, BYTES, suspended, false,               \
       "GPU memory suspended to host memory (gpulse suspend)")                                      \
     X(ENC, "enc", "ENC", 3, 12, 0, false, NUMBER, enc, true, "video encoder utilization")          \
     X(DEC, "dec", "DEC", 3, 11, 0, false, NUMBER, dec, true, "video decoder utilization")          \
-    X(CPU, "cpu", "CPU%", 5, 6, 0, false, NUMBER, cpu, true, "CPU utilization; 100 is one CPU")    \
-    X(RSS, "rss", "RSS", 5, 7, 0, false, BYTES, rss, true, "host memory")                          \
-    X(TIME, "time", "TIME", 6, 10, 0, false, AGE, age_s, true, "time since start")                 \
-    X(IDLE, "idle", "IDLE", 6, 13, 0, false, AGE, idle_s, true,                                    \
+    X(CPU, "cpu", "CPU%", 5, 8, 0, false, NUMBER, cpu, true, "CPU utilization; 100 is one CPU")    \
+    X(RSS, "rss", "RSS", 5, 9, 0, false, BYTES, rss, true, "host memory")                          \
+    X(TIME, "time", "TIME", 6, 7, 0, false, AGE, age_s, true, "time since start")                  \
+    X(IDLE, "idle", "IDLE", 6, 8, 0, false, AGE, idle_s, true,                                     \
       "time since it last used a GPU (≥: at least)")                                               \
     X(CONTAINER, "container", "CONTAINER", 19, 9, 0, true, TEXT, container, false,                 \
       "container, pod, job or service")                                                            \

@@ -156,12 +156,27 @@ static const struct gp_proc_info *same_past(const struct gp_proc_reader *reader,
     return past && past->start_ticks == info->start_ticks ? past : NULL;
 }
 
+/* Whether the last percentage still holds. Between two readings in quick succession, a busy process
+ * gets a tick or none. The files below a root prefix may not have been written again yet. */
+static bool keeps_cpu(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
+                      uint64_t ticks, uint64_t now_ns)
+{
+    uint64_t wait_ms = reader->root && ticks == past->cpu_ticks ? 2500 : 45;
+    return now_ns < past->as_of_ns + wait_ms * GP_NS_PER_MS;
+}
+
 static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info,
                         uint64_t now_ns)
 {
     const struct gp_proc_info *past = same_past(reader, info);
     uint64_t ticks = info->cpu_ticks;
     double seconds;
+    if (past && keeps_cpu(reader, past, ticks, now_ns)) {
+        info->cpu_pct = past->cpu_pct;
+        info->cpu_ticks = past->cpu_ticks;
+        info->as_of_ns = past->as_of_ns;
+        return;
+    }
     if (past && ticks >= past->cpu_ticks && now_ns > past->as_of_ns) {
         ticks -= past->cpu_ticks;
         seconds = (double)(now_ns - past->as_of_ns) / 1e9;

@@ -22,7 +22,7 @@ void gp_proc_set_simulated(const char *root)
     simulated = root;
 }
 
-static bool is_simulated(int64_t pid)
+bool gp_proc_is_simulated(int64_t pid)
 {
     char name[32], path[GP_PATH_SIZE];
     struct stat st;
@@ -47,7 +47,7 @@ int gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err 
 {
     if (pid <= 1 || pid > INT32_MAX || pid == getpid())
         return gp_err_set(err, GP_EPERM, "process %lld cannot be signalled", (long long)pid);
-    if (is_simulated(pid))
+    if (gp_proc_is_simulated(pid))
         return gp_err_set(err, GP_EPERM, "pid %lld is simulated; there is no process to signal",
                           (long long)pid);
     int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);

@@ -10,6 +10,8 @@ struct gp_err;
  * that has the pid of one is not what was seen. To be called before the first thread. */
 void gp_proc_set_simulated(const char *root);
 
+bool gp_proc_is_simulated(int64_t pid);
+
 /* Opens a pidfd, which always refers to this process. A process that started after the time when
  * its pid was seen is another one. Refuses init and this process. Fails with GP_EFAIL or
  * GP_EPERM. */

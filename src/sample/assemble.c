@@ -134,6 +134,11 @@ void gp_assembler_set_lists(struct gp_assembler *a, uint32_t lists)
     a->more_lists = lists;
 }
 
+void gp_assembler_add_lists(struct gp_assembler *a, uint32_t lists)
+{
+    a->want.lists |= lists;
+}
+
 void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted)
 {
     if (wanted)
@@ -393,11 +398,16 @@ static const char *text_or_null(const struct gp_value *values, enum gp_metric m)
     return gp_value_is_present(v) ? v->s : NULL;
 }
 
-/* A MIG instance is selected with its GPU or by its own UUID; all other terms select GPUs. */
+/* A MIG instance is selected with its GPU, or by its own UUID or
+ * number; all other terms select GPUs. */
 static bool is_chosen(struct gp_assembler *a, unsigned index, const struct gp_value *values,
                       bool is_mig)
 {
-    struct gp_identity identity = {.uuid = text_or_null(values, GP_UUID)};
+    const struct gp_value *instance = &values[GP_MIG_INDEX - GP_DEVICE__FIRST];
+    struct gp_identity identity = {
+        .uuid = text_or_null(values, GP_UUID), .is_mig = is_mig, .gpu = index};
+    if (is_mig && gp_value_is_present(instance))
+        identity.mig_index = (unsigned)instance->i;
     if (!is_mig) {
         identity.bus_id = text_or_null(values, GP_PCI_BUS_ID);
         identity.serial = text_or_null(values, GP_SERIAL);

@@ -59,6 +59,8 @@ void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted);
 
 /* Sets the lists that snapshots have from the next one on, in addition to want.lists. */
 void gp_assembler_set_lists(struct gp_assembler *a, uint32_t lists);
+/* Adds lists to want.lists from the next snapshot on. */
+void gp_assembler_add_lists(struct gp_assembler *a, uint32_t lists);
 
 /* Whether a process computed in the last snapshot. A display server that only has the GPU open does
  * not count. */

@@ -26,6 +26,7 @@ bool gp_wants_reservations(const struct gp_metric_set *metrics)
 struct found {
     size_t count;
     uint64_t since_ns; /* of the earliest */
+    uint32_t pid;      /* of the only one */
     struct gp_strbuf users, names;
 };
 
@@ -36,6 +37,7 @@ static void add_lease(struct found *found, const struct gp_lease *lease)
     (void)gp_lease_user(lease, user, sizeof(user));
     if (found->count == 0 || lease->since_wall_ns < found->since_ns)
         found->since_ns = lease->since_wall_ns;
+    found->pid = found->count == 0 ? lease->pid : 0;
     gp_strbuf_adds(&found->users, found->count > 0 ? ", " : "");
     gp_utf8_add_safe(&found->users, user, strlen(user), sizeof(user));
     gp_strbuf_adds(&found->names, found->count > 0 ? ", " : "");
@@ -55,6 +57,7 @@ static void fill_device(struct gp_assembler *a, struct gp_device *device)
     for (size_t i = 0; i < leases->count; i++)
         if (leases->items[i].state == GP_LEASE_HELD && gp_lease_has_gpu(&leases->items[i], uuid))
             add_lease(&found, &leases->items[i]);
+    device->reserved_by = found.pid;
     if (found.count > 0)
         gp_clock_rfc3339(found.since_ns, since);
     const char *const texts[] = {found.users.buf, found.names.buf, since};

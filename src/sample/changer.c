@@ -210,14 +210,19 @@ static const char *text_of(const struct gp_value *values, enum gp_metric m)
 
 static bool is_chosen(struct gp_changer *c, unsigned index, const struct gp_value *values)
 {
-    const struct gp_identity identity = {text_of(values, GP_UUID), text_of(values, GP_PCI_BUS_ID),
-                                         text_of(values, GP_SERIAL), text_of(values, GP_NAME)};
+    const struct gp_identity identity = {
+        .uuid = text_of(values, GP_UUID),
+        .bus_id = text_of(values, GP_PCI_BUS_ID),
+        .serial = text_of(values, GP_SERIAL),
+        .name = text_of(values, GP_NAME),
+    };
     return gp_selection_matches(c->config.selection, index, &identity);
 }
 
-static bool is_chosen_instance(struct gp_changer *c, const struct gp_mig_reading *mig)
+static bool is_chosen_instance(struct gp_changer *c, unsigned gpu, const struct gp_mig_reading *mig)
 {
-    const struct gp_identity identity = {.uuid = text_of(mig->values, GP_UUID)};
+    const struct gp_identity identity = {
+        .uuid = text_of(mig->values, GP_UUID), .is_mig = true, .gpu = gpu, .mig_index = mig->index};
     return gp_selection_matches(c->config.selection, UINT32_MAX, &identity);
 }
 
@@ -234,7 +239,7 @@ static bool is_settled(void *ctx, const bool *done)
             continue;
         (void)is_chosen(c, i, reading->values);
         for (size_t m = 0; m < reading->mig_count; m++)
-            (void)is_chosen_instance(c, &reading->mig[m]);
+            (void)is_chosen_instance(c, i, &reading->mig[m]);
     }
     return gp_selection_is_settled(c->config.selection);
 }
@@ -358,7 +363,7 @@ static void choose(struct gp_changer *c, unsigned index)
     for (size_t m = 0; reading && m < reading->mig_count; m++) {
         const struct gp_mig_reading *mig = &reading->mig[m];
         /* An instance of a selected GPU is not a separate target, but it matches the term. */
-        if (!is_chosen_instance(c, mig) || matches)
+        if (!is_chosen_instance(c, index, mig) || matches)
             continue;
         struct gp_target *target = add_target(c, index, mig->values);
         target->is_mig = true;

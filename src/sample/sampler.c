@@ -44,7 +44,7 @@ struct gp_sampler {
     struct gp_want want; /* config.want, and what selection and assembly need */
     struct gp_want less; /* without want.more */
     atomic_bool wants_more;
-    atomic_uint more_lists;
+    atomic_uint more_lists, added_lists;
     struct gp_want identity; /* its static part */
     bool wants_identity;
     struct gp_assembler assembler;
@@ -226,7 +226,7 @@ static struct gp_reading *read_device(struct task *t)
     }
     if (t->device) {
         struct gp_want want = s->wants_more ? s->want : s->less;
-        want.lists |= s->more_lists;
+        want.lists |= s->more_lists | s->added_lists;
         want.fresh = want.fresh || s->more_lists;
         s->config.source->ops->read(t->device, &want, reading);
     }
@@ -649,6 +649,12 @@ void gp_sampler_set_lists(struct gp_sampler *s, uint32_t lists)
 {
     s->more_lists = lists;
     gp_assembler_set_lists(&s->assembler, lists); /* likewise */
+}
+
+void gp_sampler_add_lists(struct gp_sampler *s, uint32_t lists)
+{
+    s->added_lists |= lists;
+    gp_assembler_add_lists(&s->assembler, lists);
 }
 
 void gp_sampler_release(struct gp_sampler *s, bool release)

@@ -67,6 +67,9 @@ void gp_sampler_set_more(struct gp_sampler *sampler, bool wanted);
  * and so are all other values that are otherwise read less often. */
 void gp_sampler_set_lists(struct gp_sampler *sampler, uint32_t lists);
 
+/* Adds lists to want.lists from the next tick on. */
+void gp_sampler_add_lists(struct gp_sampler *sampler, uint32_t lists);
+
 /* Closes the driver's session now and keeps it closed, or reopens it. An open session blocks a GPU
  * reset, unloading the driver, and changing MIG mode. If a call hangs, closing is left to a later
  * tick. While it is closed, the GPUs are RELEASED. */

@@ -12,7 +12,7 @@
 enum {
     TEXT_SIZE = 64,
     RESERVED_FROM = 96, /* columns of the terminal that leave the names of GPUs readable */
-    LABELS_FROM = 100, /* minimum columns of a card to label both clocks */
+    LABELS_FROM = 100,  /* minimum columns of a card to label both clocks */
 };
 
 static const struct gp_value *value_of(const struct gp_device *device, enum gp_metric m)
@@ -123,7 +123,7 @@ const char *gp_gpu_trouble(const struct gp_device *device)
     double n;
     enum gp_status why = GP_STATUS_NONE;
     if (device->status != GP_STATUS_OK)
-        return device->status_text;
+        return gp_device_trouble(device);
     for (size_t i = 0; i < GP_ARRAY_LEN(told); i++) {
         enum gp_status status = value_of(device, told[i])->status;
         if (gp_device_number(device, told[i], &n) || status == GP_STATUS_NONE)
@@ -567,6 +567,15 @@ static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_v
             gp_draw_gpu(&part, &view->snapshot->devices[row], view);
         mark(&part, 0, row, view);
     }
+    int used = (l->shown + l->columns - 1) / l->columns * l->gpu_height;
+    if ((size_t)l->shown >= view->snapshot->device_count || used >= box->h)
+        return;
+    if (l->shown == 1)
+        (void)gp_drawf(box, 0, used, GP_INK_DIM, "%zu of %zu GPUs", view->first + 1,
+                       view->snapshot->device_count);
+    else
+        (void)gp_drawf(box, 0, used, GP_INK_DIM, "%zu-%zu of %zu GPUs", view->first + 1,
+                       view->first + (size_t)l->shown, view->snapshot->device_count);
 }
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view)

@@ -233,5 +233,6 @@ void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
     if (words > 0)
         draw_facts(&side, panel, span, &facts);
     else
-        (void)gp_drawf(&graph, 1, 0, GP_INK_STRONG, "%s", panel->title);
+        (void)gp_drawf(&graph, 1, 0, GP_INK_STRONG, "%s%s%s", panel->title,
+                       *panel->unit == '%' ? "" : ", ", *panel->unit == '%' ? "" : panel->unit);
 }

@@ -47,7 +47,7 @@ static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     double scale = limit < 1000 ? 1 : 1000;
     if (well < gpus)
         gp_strbuf_addf(sb, "%zu of ", well);
-    gp_strbuf_addf(sb, "%zu GPU", gpus);
+    gp_strbuf_addf(sb, "%zu GPU%s", gpus, well < gpus ? "s" : "");
     if (limit > 0)
         add_share(sb, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
                   limit < 1000 ? "W" : "kW");

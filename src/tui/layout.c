@@ -74,6 +74,9 @@ static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, i
         l->shown = l->gpus.h - heading;
     }
     l->shown = least(most(l->shown, 0), o->gpus);
+    int used = heading + (l->shown + l->columns - 1) / l->columns * l->gpu_height;
+    if (l->shown < o->gpus && l->density < GP_DENSITY_LINE)
+        l->gpus.h = least(used + 1, l->gpus.h); /* below them, a line that says how many */
 }
 
 struct gp_layout gp_layout_of(const struct gp_layout_options *o)

@@ -56,7 +56,7 @@ static void add_gpu(struct gp_strbuf *sb, const struct gp_device *device)
         gp_strbuf_addf(sb, " %s", name->s);
     gp_strbuf_addc(sb, ':');
     if (device->status != GP_STATUS_OK)
-        gp_strbuf_addf(sb, " %s", device->status_text);
+        gp_strbuf_addf(sb, " %s", gp_device_trouble(device));
     const char *separator = device->status != GP_STATUS_OK ? "; last seen:" : "";
     for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
         const struct gp_value *v = &device->values[parts[i].metric - GP_DEVICE__FIRST];

@@ -357,6 +357,14 @@ PYTHON
     fails 2 "unknown command or option 'free'; try gpulse pick --explain"
     gpulse -l 1
     fails 2 "unknown command or option '-l'; try gpulse smi -l"
+    gpulse --mine
+    fails 2 "unknown command or option '--mine'; try gpulse ps --mine"
+    gpulse ls
+    fails 2 "unknown command or option 'ls'; try gpulse status, gpulse ps or gpulse sim list"
+    gpulse help smi
+    status_is 0
+    says '^gpulse smi: drop-in replacement for nvidia-smi$'
+    says '^Usage: gpulse smi '
     gpulse --query-gpu=index --format=csv
     fails 2 "unknown command or option '--query-gpu=index'; try gpulse smi --query-gpu=… --format=csv, or gpulse query"
     gpulse -n 1

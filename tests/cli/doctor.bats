@@ -120,8 +120,8 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     says '^      detail GPU 0000:05:00\.0, process 1 \(x\)$'
     gpulse doctor explain the weather is fine
     status_is 1
-    line_count 1
-    says '^unknown error$'
+    line_count 2
+    says '^unknown error; gpulse knows '
 }
 
 @test "explain: what a line has for a terminal or against UTF-8 does no harm" {

@@ -44,7 +44,7 @@ root() {
     for words in "rtx 4090" rtx4090 "NVIDIA GeForce RTX 4090" 8.9; do
         gpulse doctor advise torch --gpu "$words" --driver 550
         status_is 0
-        says '^another machine with .*, driver 550, which implements CUDA 12.4$'
+        says '^not this machine: commands for .*, driver 550, which implements CUDA 12.4$'
         says '^GPU: (.*, )?Ada Lovelace, compute capability 8.9$'
         says 'whl/cu126'
     done
@@ -129,15 +129,15 @@ root() {
     gpulse doctor advise torch==2.8 --gpu 'RTX 5090' --driver 560
     status_is 1
     says '^no: PyTorch 2.8 does not work with GPUs of compute capability 12.0 and driver 560$'
-    says '^      why    PyTorch 2.8.0 for CUDA 12.8 needs another driver: .* requires branch 570\.$'
-    says '^      run    gpulse doctor advise driver --gpu 12.0   # first the driver$'
-    says '^             pip install torch==2.8.0 .*cu128'
+    says '^      why    PyTorch 2.8.0 for CUDA 12.8 needs driver 570 or newer\.$'
+    says '^      run    gpulse doctor advise driver --gpu "RTX 5090"   # find the right driver$'
+    says_not 'pip install'
     says '^GPU: RTX 5090, Blackwell, compute capability 12.0$'
     gpulse doctor advise 'pytorch 2.8' --gpu 'RTX 5090' --driver 580
     status_is 0
     gpulse doctor advise torch --gpu 'RTX 5090' --driver 560
     status_is 1
-    says '^      run    gpulse doctor advise driver --gpu 12.0   # find the right driver$'
+    says '^      run    gpulse doctor advise driver --gpu "RTX 5090"   # find the right driver$'
     gpulse doctor advise torch 2.8 --gpu 'RTX 5090' --driver 580
     status_is 0
     says '^yes: PyTorch 2.8.0 for CUDA 12.8 works with GPUs of compute capability 12.0 and driver 580$'
@@ -146,7 +146,7 @@ root() {
     status_is 1
     gpulse doctor advise torch==2.5 --gpu 'RTX 5090' --driver 580
     says '^      why    PyTorch 2.5.1 for CUDA 12.4 has no code for GPUs of compute capability 12.0\.$'
-    says '^      or     PyTorch .* works: gpulse doctor advise torch shows how to install it$'
+    says '^      or     PyTorch .* works: gpulse doctor advise torch --gpu .* --driver [0-9.]+ shows how to install it$'
     gpulse doctor advise jax==99 --gpu H100
     status_is 1
     says "^JAX 99 is not in gpulse's tables$"
@@ -173,4 +173,16 @@ root() {
     gpulse --sim p100 doctor advise torch==2.8
     status_is 1
     says '^      why    PyTorch 2\.8\.0 for CUDA 12\.6 needs driver 525\.60\.13 or newer\.$'
+}
+
+@test "one truth about the driver: in the answer, in the reason and in what follows" {
+    gpulse doctor advise torch==2.8 --gpu h100
+    says '^yes: PyTorch 2.8.0 for CUDA 12.8 works with .* 9.0, with driver 525.60.13 or newer$'
+    says_not 'any driver'
+    gpulse doctor advise torch==2.8 --gpu h100 --driver 515.43.04
+    says '^      why    PyTorch 2.8.0 for CUDA 12.8 needs driver 525.60.13 or newer\.$'
+    says '^      run    gpulse doctor advise driver --gpu h100 '
+    says_not 'pip install'
+    gpulse doctor advise torch==2.8 --gpu 'RTX 4090' --driver 520
+    says 'gpulse doctor advise torch --gpu "RTX 4090" --driver 520 shows how to install it$'
 }

@@ -429,11 +429,12 @@ EOF
 @test "--list: who reports what" {
     gpulse --sim h100x2 events --list
     status_is 0
-    says '^KIND +GROUP +GPU 0 +GPU 1 +WHAT$'
-    says '^xid +health +driver +driver '
-    says '^lost +health +poll +poll '
-    says '^ecc.storm +health +- +- '
-    says '^start +stream +gpulse +gpulse '
+    says '^KIND +GROUP +GPUs +WHAT$'
+    says '^xid +health +driver +the '
+    says '^lost +health +poll +the '
+    says '^ecc.storm +health +- +corrected '
+    says '^start +stream +gpulse +recording '
+    says '^driver: reported at once; poll: .*; -: not reported for this GPU$'
     gpulse --sim rtx2080-win events --list
     says '^xid +health +- '
     says '^pstate +state +poll '

@@ -86,7 +86,7 @@ END
     json_is 'd["known"][0]["id"]' xid.79
     gpulse explain the weather is fine
     status_is 1
-    says '^unknown error$'
+    says '^unknown error; gpulse knows '
     for command in explain 'doctor explain'; do
         # shellcheck disable=SC2086 # two words
         gpulse $command train.log
@@ -119,4 +119,49 @@ END
     [ "$output" = "$text" ]
     gpulse explain job.log --json
     json_is '[(e["id"], e["line_number"], e["repeats"]) for e in d["known"]], len(d["incidents"])' "([('cuda.710', 4, 1)], 1)"
+}
+
+@test "exit statuses, and what shells print for them" {
+    for words in 'exit 137' 'exit status 137' 137 Killed killed; do
+        gpulse explain $words
+        status_is 0
+        says '^exit status 137: killed by SIGKILL, often by the kernel when host memory ran out$'
+        says 'journalctl -k'
+    done
+    gpulse explain 139
+    says '^exit status 139: killed by SIGSEGV'
+    gpulse explain 143
+    says '^exit status 143: killed by SIGTERM'
+    gpulse explain 124
+    says '^exit status 124: a time limit ran out'
+    gpulse explain - <<<Killed
+    status_is 0
+    says '^    exit status 137: killed by SIGKILL'
+    gpulse explain - <<<'Killed by death'
+    status_is 1
+    gpulse explain oom
+    status_is 0
+    says '^PyTorch: the program ran out of memory'
+    says '^exit status 137: '
+    gpulse explain 700
+    status_is 2
+    gpulse explain exit 3
+    fails 1 "unknown exit '3'; a known one is exit 137"
+}
+
+@test "in a terminal of 80 columns, the text is wrapped and a cut line says so" {
+    sed 's/unallocated\./unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation./' train.log >long.log
+    COLUMNS=80 gpulse explain long.log
+    status_is 0
+    [ "$(wc -L <<<"$output")" -le 80 ]
+    says '…$'
+    says '^long.log:3: torch.OutOfMemoryError: CUDA out of memory\.'
+    says '^    '
+    gpulse explain long.log
+    says '^long.log:3: .*…$'
+}
+
+@test "what NVIDIA recommends, in plain words" {
+    gpulse explain xid 79
+    says '^      NVIDIA recommends RESTART_BM: reboot the machine$'
 }

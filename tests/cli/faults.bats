@@ -277,7 +277,7 @@ without_list() {
     is_quiet
     line_count 9
     lines_ok 0 1 2 4 5 6 7
-    says '^\[3\] .*GPU is lost'
+    says '^\[3\] .*lost: reset or reboot needed; see gpulse doctor'
     gpulse --sim h100x8 query index,temperature.gpu,status,status.text -f csv --no-header
     status_is 6
     says '^3,\[GPU is lost\],lost,GPU is lost \(nvml'

@@ -93,7 +93,7 @@ END
     gpulse fit-batch -- sh -c 'echo "no such file: {}"; exit 3'
     status_is 1
     complains '^no such file: 1$'
-    complains '^gpulse: the trial with batch 1 failed with status 3: a trial failed, but not for lack of GPU memory; no size has fitted yet; see .*trial-1-batch-1.log$'
+    complains '^gpulse: the trial with batch 1 failed with status 3, but not for lack of GPU memory; no size has fitted yet; see .*trial-1-batch-1.log$'
     gpulse fit-batch -- echo {}
     status_is 1
     complains '^gpulse: the trial with batch 1 used no GPU; '

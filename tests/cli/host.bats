@@ -56,7 +56,7 @@ every() {
     gpulse --sim h100x8 queue
     status_is 0
     says '^running +mia +4189103 +0-3 +all +7h[0-9]{2}m +llama-8b$'
-    says '^waiting 1 +ray +4189401 +4 of 0-3 +all +90m '
+    says '^waiting 1 +ray +4189401 +0-3 +all +90m '
     gpulse --sim h100x8 pick --explain
     says '^GPU 0: .*reserved by llama-8b \(mia\)$'
     gpulse --sim t4 queue
@@ -65,11 +65,12 @@ every() {
 
 @test "a sick machine: every command has something to say" {
     gpulse --sim sick status --no-header
-    says '^\[2\].*GPU is lost'
+    says '^\[2\].*\| lost: reset or reboot needed; see gpulse doctor$'
     says 'lee\(48100MiB\)'
     gpulse --sim sick doctor
     status_is 2
     says '^fail  log\.xid: Xid 79 of GPU 2: '
+    [ "$(grep -oE '^(fail|warn)' <<<"$output" | uniq)" = $'fail\nwarn' ] # failures first
     says '^fail  health\.lost: GPU 2'
     says '^warn  health\.remap: GPU 3'
     says '^fail  health\.ecc: GPU 3'
@@ -83,7 +84,7 @@ every() {
     gpulse --sim sick queue
     says '^waiting 1 +tom '
     gpulse --sim sick pick --explain
-    says '^GPU 2: unavailable: it does not respond: GPU is lost'
+    says '^GPU 2: unavailable: lost: reset or reboot needed; see gpulse doctor$'
     says '^GPU 3: unavailable: needs a GPU reset to remap a faulty memory row$'
     says '^GPU 5: busy: '
     gpulse --sim sick pick -f json
@@ -210,4 +211,55 @@ every() {
     bad "m['host']['files']['../x'] = ''" "host: files: '../x': expected an absolute path"
     bad "m['host']['users']['mia'] = -1" 'host: users: mia: expected a number from 0 on'
     bad "m['workload'][0]['every_s'] = 10" 'workload[0].runs_s: is missing'
+}
+
+@test "the queue of some GPUs, and while GPUs hang" {
+    gpulse --sim h100x8 queue -i 7
+    status_is 0
+    [ -z "$output" ]
+    complains 'no reservations of these GPUs; start a job with gpulse run -- COMMAND$'
+    gpulse --sim h100x8 queue -i 0
+    says '^running +mia +4189103 +0-3 '
+    says '^ +waits for llama-8b \(mia\)$'
+    gpulse --sim h100x8 queue -i 9
+    status_is 3
+    gpulse queue --cancel
+    status_is 2
+    complains 'to cancel one: kill PID'
+    fault h100x8 --gpu 3 hang=30s
+    gpulse --sim h100x8 queue -i 3
+    says '^running +mia +4189103 +0-3 '
+    fault h100x8 --gpu 2 hang=30s
+    gpulse --sim h100x8 queue
+    says '^running +mia +4189103 +0,1,\? '
+}
+
+@test "what would be terminated on a simulated machine, and what cannot be" {
+    gpulse --sim h100x8 kill -u mia --dry-run
+    status_is 0
+    says '^4190001 +mia '
+    complains 'nothing was terminated \(--dry-run\)$'
+    gpulse --sim h100x8 kill -u mia --yes
+    status_is 5
+    [ "$(grep -c '^gpulse: skipped: pid ' <<<"$stderr")" -eq 4 ]
+    complains '^gpulse: none of the 4 processes can be terminated$'
+    gpulse --sim sick reclaim --dry-run
+    status_is 0
+    says '^  The GPU does not respond, so nothing is known\.$'
+    says_not 'unknown amount'
+    says '^  81559 MiB = 37200 MiB used \+ 480 MiB reserved by the driver \+ 43879 MiB free$'
+    says '^4190005 +lee '
+    gpulse --sim sick mem -i 6
+    says ' 81559 +480 +37200 +43879 +0 +37200$'
+}
+
+@test "a MIG instance by its id" {
+    for command in status ps pick; do
+        gpulse --sim a100-mig $command -i 0:1
+        status_is 0
+        gpulse --sim a100-mig $command -i 0:77
+        fails 3 "no GPU matches '0:77'; .*"
+    done
+    gpulse --sim a100-mig query uuid -i 0:1 -f csv --no-header
+    [ "$output" = "$("$GPULSE" --sim a100-mig pick -i 0:1)" ]
 }

@@ -124,7 +124,7 @@ load helpers
     gpulse kill --pid "" --user "$(id -un)" --yes
     fails 2 '--pid is empty'
     gpulse kill --name "xyz,load" --yes # a comma is a comma
-    fails 1 'no matching process on the GPUs'
+    fails 3 'no matching process on the GPUs'
     runs_on "$job"
     gpulse kill -i 0 --idle 1s --yes
     fails 2 '--idle looks at all GPUs; it cannot be combined with --id'
@@ -150,6 +150,14 @@ load helpers
     complains 'no processes selected'
     gpulse kill $$ --yes
     fails 1 "process $$ is not on the selected GPUs .*"
+    gpulse kill -9 4194303 # above the highest pid of most machines
+    fails 3 'no process 4194303 on the GPUs'
+    gpulse --sim h100x8 kill 4189401
+    fails 1 'process 4189401 is a gpulse run that waits in line; cancel it with: kill 4189401'
+    gpulse --sim h100x8 kill 4189103
+    fails 1 'process 4189103 is a gpulse run that has reserved GPUs; to end it and its job: kill 4189103'
+    gpulse --sim h100x8 kill -i 6 --all
+    fails 3 'no matching process on the GPUs'
     gpulse kill 99999999999 --yes
     status_is 2
     complains "'99999999999' is not a process id"

@@ -81,7 +81,8 @@ row() {
     says '^ +0  NVIDIA A100-SXM4-80GB +81920 '
     says '^  0:0  4190001 '
     says '^  0:2  4190002 '
-    line_count 4
+    says '^  0:1  MIG 1g.20gb +19968 +0 +13 +19955$'
+    line_count 8
     gpulse mem -f json
     json_is '[p["instance"] for p in d["gpus"][0]["processes"]]' '[0, 2]'
 }

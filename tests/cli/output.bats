@@ -499,7 +499,8 @@ narrow() {
     narrow h100x8 events --list
     says '^KIND +GROUP +GPUs +WHAT$'
     narrow sick events --list
-    says '^KIND +GROUP +others +GPU 2 +WHAT$'
+    says '^KIND +GROUP +GPUs 0-1,3-7 +GPU 2 +WHAT$'
+    says '^driver: reported at once; poll: found by comparing readings; '
     says '^xid +health +driver +- +the driver reported'
     narrow t4 sim list
     says '^NAME +GPUS +MODEL +ABOUT$'
@@ -508,6 +509,11 @@ narrow() {
     says 'torchrun --nproc-per-node 4 sft.py$'
     gpulse sim list
     says '^NAME +GPUS +MODEL +DRIVER +ABOUT$'
+    says '^gb10 .* a DGX Spark: '
+    says '^h100 .* h100x8, eight H100s shared by a team'
+    says_not 'k8s-test-infra|data/captures'
+    gpulse sim list -f json
+    json_is '[m["source"] for m in d if m["name"] == "t4"]' "['NVIDIA/k8s-test-infra, Tesla T4, 595.91.07']"
     run script -qec "stty cols 80; '$GPULSE' sim list" /dev/null
     says '^sick +8  H100 80GB HBM3 +a faulty server: .*…'
 }

@@ -444,19 +444,38 @@ m["devices"][1]["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("ff
 }
 
 @test "nvidia-smi's spelling of the same" {
-    t4 --query-gpu=name,index --format=csv,noheader
+    t4 --query-gpu=name,memory.used,memory.total --format=csv,noheader,nounits
     status_is 0
-    [ "$output" = "Tesla T4,0" ]
-    t4 --query-compute-apps=pid,type --format csv,noheader,nounits
-    [ "$output" = 4190001,C ]
+    [ "$output" = "Tesla T4, 6349, 15360" ]
+    t4 --query-gpu=memory.used,memory.total --format=csv
+    [ "$output" = $'memory.used [MiB], memory.total [MiB]\n6349 MiB, 15360 MiB' ]
+    t4 --query-compute-apps=pid --format csv,noheader,nounits
+    [ "$output" = 4190001 ]
+    t4 memory.used,memory.total --format=csv,noheader,nounits
+    fails 2 "nounits is nvidia-smi's, .* use gpulse smi --query-gpu=memory.used,memory.total --format=csv,noheader,nounits, or .*memory.used:MiB"
+    t4 index -f csv,noheader
+    [ "$output" = 0 ]
+    t4 index -lms 100
+    fails 2 "-lms is nvidia-smi's; use -n 0.1"
+    t4 index --loop-ms=250
+    fails 2 "--loop-ms=250 is nvidia-smi's; use -n 0.25"
+    t4 index -lms
+    fails 2 "-lms is nvidia-smi's; use -n SECONDS, as in -n 0.1"
+    t4 index --loop=0.1 -c 2 --no-header -f csv
+    [ "$output" = $'0\n0' ]
     t4 index -l 0.1 -c 2 --no-header -f csv
     [ "$output" = $'0\n0' ]
-    t4 --query-gpu=name index
-    fails 2 'give one list of fields, not 2'
     t4 index -f csv,json
     fails 2 '--format takes one of: .*'
     t4 index -f noheader
     fails 2 "bad value 'noheader' for --format: .*"
     gpulse query --help
-    says_not 'query-gpu|noheader'
+    says_not 'noheader'
+}
+
+@test "an interval longer than the duration: one sample, and a note" {
+    t4 index -n 100 --duration 0.2 --no-header -f csv
+    status_is 0
+    [ "$output" = 0 ]
+    complains '^gpulse: --interval is longer than --duration: only one sample is taken$'
 }

@@ -113,3 +113,22 @@ with_idle() {
     strace -f -e trace=openat -o calls "$GPULSE" --sim h100x8 query reservation.user > /dev/null
     grep -q 'gpulse-simulated' calls
 }
+
+@test "a loop sees reservations come and go, and reads the folders only then" {
+    quiet_t4
+    "$GPULSE" query reservation.name -f csv --no-header -n 0.1 -o out 3>&- &
+    STARTED+=("$!")
+    until_true says_in out 'N/A'
+    gpulse run --name short -- sh -c 'until grep -q short out; do sleep 0.05; done'
+    status_is 0
+    lines_before=$(wc -l <out)
+    until_true sh -c "tail -n +$((lines_before + 2)) out | grep -q N/A"
+}
+
+@test "what does not change is not read again" {
+    command -v strace >/dev/null || skip "strace is not installed"
+    quiet_t4
+    strace -f -e trace=openat,getdents64 -o calls "$GPULSE" query reservation.name -n 0.1 -c 20 >/dev/null
+    # listed at the first sample, at the second one, which begins to watch them, and after 8 seconds
+    [ "$(grep -c 'getdents64' calls)" -lt 60 ]
+}

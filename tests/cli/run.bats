@@ -117,7 +117,7 @@ load helpers
     gpulse pick -n 5
     fails 78 '5 GPUs requested, but this machine has 4'
     gpulse pick --mem 100GiB
-    fails 78 '.* 79\.6 GiB in total, 100\.0 GiB requested'
+    fails 78 '.* GPUs 0-3: 79\.6 GiB per GPU, 100\.0 GiB requested'
     gpulse pick --explain
     line_count 4
     says '^GPU 2: selected \(79\.2 GiB\)$'
@@ -254,7 +254,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     [ -e 'it is' ] && [ -e $'there\e' ]
     gpulse queue
     [ -z "$output" ]
-    complains '^gpulse: no reservations; gpulse run starts a job with one$'
+    complains '^gpulse: no reservations; start a job with gpulse run -- COMMAND$'
     in_background -i 3 -- sleep 1000
     gpulse run --dry-run -i 3 -- true
     status_is 69
@@ -294,7 +294,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     STARTED+=("$!")
     until_true eval '[ "$("$GPULSE" queue | grep -c "^waiting 1 ")" -eq 1 ]'
     gpulse queue
-    says "^waiting 1 +$(id -un) +[0-9]+ +2 of 2,3 "
+    says "^waiting 1 +$(id -un) +[0-9]+ +2,3 "
     gpulse queue -f json
     json_is '[(l["state"], l["position"], l["wanted"]) for l in d["leases"]]' "[('held', None, 1), ('waiting', 1, 2)]"
     gpulse run -q -i 2 -- true # it may take days
@@ -348,7 +348,7 @@ leaves_behind() {
     until_true grep -q 'of this job uses' run.err
     end_load
     status_is 0
-    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \(5120 MiB\), but the job has reserved 2: it was started with CUDA_VISIBLE_DEVICES=0 instead of 2'
+    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \(5120 MiB\), but the job has reserved GPU 2: it was started with CUDA_VISIBLE_DEVICES=0 instead of 2'
     complains '; GPU 2: no use seen; GPU 0: peak 5120 MiB'
     in_background -i 2 -- env -u CUDA_VISIBLE_DEVICES "$GPULSE" sim load --mem 5GiB
     until_true grep -q 'of this job uses' run.err
@@ -455,4 +455,31 @@ EOF
     wait "$running" || status=$?
     status_is 9
     [ "$(cat heard)" = "got it" ]
+}
+
+@test "a GPU that hangs does not keep others from jobs on several GPUs" {
+    fault h100x8 --gpu 3 hang=30s
+    gpulse --sim h100x8 run -g 2 --nvlink -- true
+    status_is 0
+    grep -q '^gpulse: on GPUs 6 and 7 (CUDA_VISIBLE_DEVICES=GPU-0*6-.*,GPU-0*7-.*)$' <<<"$stderr" || explain "$stderr"
+    gpulse --sim h100x8 pick -g 2
+    status_is 0
+    says '^GPU-00000006-.*,GPU-00000007-'
+    grep -q 'UUIDs instead of indices, because GPU 3 does not respond' <<<"$stderr" || explain "$stderr"
+    gpulse --sim h100x8 pick -g 3
+    status_is 69
+    grep -q '2 of the 3 requested GPUs are free; GPUs 0-2: reserved by llama-8b' <<<"$stderr" || explain "$stderr"
+}
+
+@test "next to a lost GPU, messages name the GPU, and its number for CUDA" {
+    gpulse --sim sick run -g 2 -- true
+    status_is 0
+    grep -q '^gpulse: on GPUs 4 and 7 (CUDA_VISIBLE_DEVICES=3,6)$' <<<"$stderr" || explain "$stderr"
+    gpulse --sim sick pick
+    status_is 0
+    [ "$output" = 6 ]
+    grep -q '^gpulse: GPU 7 (CUDA_VISIBLE_DEVICES=6): CUDA does not count' <<<"$stderr" || explain "$stderr"
+    gpulse --sim h100x8 pick -g 2 --wait
+    status_is 0
+    [ "$output $stderr" = "6,7 " ]
 }

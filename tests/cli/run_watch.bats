@@ -247,7 +247,24 @@ LINES
     rm -r home
     gpulse run -i 2 -- true
     gpulse explain "$(record)"
-    fails 1 '.* has no failure, and no output; gpulse run --keep-output records the output too'
+    status_is 1
+    says ': the job succeeded$'
+    says 'to record it: gpulse run --keep-output$'
+    rm -r home
+    gpulse run -i 2 -- bash -c 'kill -9 $$'
+    status_is 137
+    complains '^gpulse: details: gpulse explain .*/runs/'
+    for path in "$(record)" "$(record)/run.json"; do
+        gpulse explain "$path"
+        status_is 0
+        says ': the job ended with status 137: killed by SIGKILL, often by the kernel '
+        says '^      -> see journalctl -k'
+    done
+    rm -r home
+    gpulse run -i 2 -- bash -c 'exit 3'
+    gpulse explain "$(record)"
+    status_is 1
+    says ': the job ended with status 3$'
     mkdir other
     gpulse explain other
     fails 1 'other is a directory, but not the record of a job; give a log, or a directory that gpulse run has recorded'

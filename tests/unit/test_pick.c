@@ -195,8 +195,8 @@ static void memory_heat_and_load(void **state)
         {UINT64_C(70) << 30, 0, -1, -1, "free"},
         {(UINT64_C(70) << 30) + 1, 0, -1, -1, "later: 70.0 GiB free, 70.0 GiB requested"},
         {0, UINT64_C(80) << 30, -1, -1, "free"},
-        {0, (UINT64_C(80) << 30) + 1, -1, -1, "never: 80.0 GiB in total, 80.0 GiB requested"},
-        {(UINT64_C(80) << 30) + 1, 0, -1, -1, "never: 80.0 GiB in total, 80.0 GiB requested"},
+        {0, (UINT64_C(80) << 30) + 1, -1, -1, "never: 80.0 GiB per GPU, 80.0 GiB requested"},
+        {(UINT64_C(80) << 30) + 1, 0, -1, -1, "never: 80.0 GiB per GPU, 80.0 GiB requested"},
         {0, 0, 40, -1, "free"},
         {0, 0, 39, -1, "later: its utilization is 40 %"},
         {0, 0, 0, -1, "later: its utilization is 40 %"},
@@ -243,7 +243,7 @@ static void which_are_meant(void **state)
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 2);
     request.visible_count = 0;
     choice_is(&request,
-              "never: 1 GPU requested, but no GPU of this machine meets the request; GPUs 0, 1: "
+              "never: 1 GPU requested, but no GPU of this machine meets the request; GPUs 0 and 1: "
               "hidden by CUDA_VISIBLE_DEVICES (see --ignore-mask)");
 }
 
@@ -521,7 +521,7 @@ static void the_obstacle_that_matters(void **state)
     (void)add_lease(GP_LEASE_HELD, "GPU-b");
     struct gp_lease *lease = add_lease(GP_LEASE_HELD, "GPU-c");
     machine.devices[3].status = GP_STATUS_TIMEOUT;
-    choice_is(&request, "later: no GPU is free; GPUs 1, 2: reserved by training (uid 61000)");
+    choice_is(&request, "later: no GPU is free; GPUs 1 and 2: reserved by training (uid 61000)");
     (void)snprintf(lease->name, sizeof(lease->name), "other");
     *value(2, GP_MEMORY_FREE) = fixture_int(gib(75)); /* more than the other one */
     choice_is(&request, "later: no GPU is free; GPU 2: reserved by other (uid 61000)");
@@ -532,8 +532,9 @@ static void the_obstacle_that_matters(void **state)
     *value(2, GP_COMPUTE_MODE) = fixture_text("Prohibited");
     choice_is(&request, "later: no GPU is free; GPU 0: pid 77, 5.0 GiB: ?");
     request.count = 3;
-    choice_is(&request, "never: 3 GPUs requested, but only 2 of 4 can ever be used; GPUs 1, 2: its "
-                        "compute mode is Prohibited");
+    choice_is(&request,
+              "never: 3 GPUs requested, but only 2 of 4 can ever be used; GPUs 1 and 2: its "
+              "compute mode is Prohibited");
 }
 
 static void all_come_in_their_order(void **state)

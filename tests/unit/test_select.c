@@ -49,6 +49,18 @@ static void by_index_and_range(void **state)
     assert_false(chooses("0-2,4"));
 }
 
+static void an_instance_by_its_id(void **state)
+{
+    (void)state;
+    const struct gp_identity instance = {.is_mig = true, .gpu = 3, .mig_index = 1};
+    struct gp_selection selection = parse("3:1");
+    assert_true(gp_selection_names_mig(&selection));
+    assert_true(gp_selection_matches(&selection, 3, &instance));
+    assert_false(chooses("3:1"));
+    selection = parse("3:2,1:1");
+    assert_false(gp_selection_matches(&selection, 3, &instance));
+}
+
 static void by_uuid_or_its_beginning(void **state)
 {
     (void)state;
@@ -293,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_chooses_all),
         cmocka_unit_test(by_index_and_range),
+        cmocka_unit_test(an_instance_by_its_id),
         cmocka_unit_test(by_uuid_or_its_beginning),
         cmocka_unit_test(by_bus_id_with_any_domain),
         cmocka_unit_test(by_serial_number),

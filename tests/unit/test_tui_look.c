@@ -329,7 +329,9 @@ static const struct {
     {{"", {{GP_MEMORY_TOTAL, INT, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{0}}, GP_STATUS_ASLEEP, "asleep"}, 0, ""},
     {{"", {{0}}, GP_STATUS_RELEASED, "released"}, 0, ""},
-    {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"}, GP_INK_CRITICAL, "GPU 0: GPU is lost"},
+    {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"},
+     GP_INK_CRITICAL,
+     "GPU 0: lost: reset or reboot needed; see gpulse doctor"},
 };
 
 static void alerts_have_their_bounds(void **state)

@@ -49,8 +49,7 @@ const char *nvml_function_name(enum nvml_function function);
 #define NVML_NOTED(source, call, name, ...)                                                        \
     (atomic_store_explicit(call, #name, memory_order_relaxed),                                     \
      NVML_ASK(&(source)->api, name, __VA_ARGS__))
-#define NVML_CALL(device, name, ...)                                                               \
-    NVML_NOTED((device)->source, (device)->call, name, __VA_ARGS__)
+#define NVML_CALL(device, name, ...) NVML_NOTED((device)->source, (device)->call, name, __VA_ARGS__)
 
 /* The text for a return code, without calling the driver. */
 const char *nvml_return_text(nvmlReturn_t rc);
@@ -95,6 +94,8 @@ struct nvml_source {
     unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if unknown */
     struct nvml_events events;
     pthread_mutex_t topology; /* see topology.c */
+    /* When the running read of a GPU began; 0: none. */
+    _Atomic(uint64_t) reading_since_ns[NVML_BOUND_MAX];
 };
 
 /* The last utilization sample of each process. The driver reports a process once per sample period,

@@ -188,8 +188,8 @@ static nvmlReturn_t refresh(struct nvml_device *device, const struct gp_want *wa
     nvmlReturn_t rc = list_readers[gp_list_index(scope)](&rows);
     fresh.list = rows.list;
     fresh.list.status = rc == NVML_ERROR_NOT_FOUND ? GP_STATUS_OK : nvml_return_status(rc);
-    fresh.done = fresh.list.status == GP_STATUS_OK;
-    if (!fresh.done)
+    fresh.done = fresh.list.status == GP_STATUS_OK && !rows.is_partial;
+    if (fresh.list.status != GP_STATUS_OK)
         fresh.list.count = 0;
     if (fresh.list.status == GP_STATUS_ERROR && !fresh.list.words)
         fresh.list.words = nvml_return_text(rc);

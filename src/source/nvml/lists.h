@@ -16,6 +16,7 @@ struct nvml_rows {
     struct gp_list list;          /* the rows so far; the reason if a reader fails */
     size_t capacity;
     struct gp_arena *arena; /* for texts */
+    bool is_partial;        /* rows are missing values that a later read may have */
 };
 
 typedef nvmlReturn_t (*nvml_list_fn)(struct nvml_rows *rows);

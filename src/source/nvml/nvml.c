@@ -385,10 +385,16 @@ static void nvml_detach(struct gp_source_device *base)
     free(device);
 }
 
-static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *call,
-                       struct gp_source_device **ret, struct gp_reading *reading)
+/* Notes that a GPU is being read, so that others do not query it if that read hangs. */
+static void note_reading(struct nvml_source *source, unsigned index, uint64_t since_ns)
 {
-    struct nvml_source *source = to_nvml(base);
+    if (index < NVML_BOUND_MAX)
+        atomic_store_explicit(&source->reading_since_ns[index], since_ns, memory_order_relaxed);
+}
+
+static int attach(struct nvml_source *source, unsigned index, gp_call_name *call,
+                  struct gp_source_device **ret, struct gp_reading *reading)
+{
     if (nvml_is_asleep(source, index)) {
         describe_sleeper(source, index, reading);
         return GP_EDRIVER;
@@ -425,6 +431,15 @@ static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *cal
     device->may_sleep = is_bound(source, index) && may_sleep(source, index);
     *ret = (struct gp_source_device *)device;
     return 0;
+}
+
+static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *call,
+                       struct gp_source_device **ret, struct gp_reading *reading)
+{
+    note_reading(to_nvml(base), index, gp_clock_mono_ns());
+    int r = attach(to_nvml(base), index, call, ret, reading);
+    note_reading(to_nvml(base), index, 0);
+    return r;
 }
 
 static const char *nvml_uuid(const struct gp_source_device *base)
@@ -550,6 +565,7 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
         return;
     }
     reading->status = GP_STATUS_OK;
+    note_reading(device->source, device->index, reading->time_ns);
     if (want->fresh)
         nvml_expire(device);
     nvmlReturn_t rc = nvml_run_readers(device, &want->metrics, reading->time_ns);
@@ -561,6 +577,7 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
         rc = nvml_read_processes(device, want, reading);
     if (rc == NVML_SUCCESS && want->lists)
         rc = nvml_read_lists(device, want, reading);
+    note_reading(device->source, device->index, 0);
     nvml_copy_values(device, &want->metrics, &reading->arena, reading->values);
     if (rc != NVML_SUCCESS)
         fail_reading(reading, rc, atomic_load_explicit(device->call, memory_order_relaxed));

@@ -5,6 +5,8 @@
  * second. */
 #include "source/nvml/lists.h"
 
+#include "base/clock.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -223,6 +225,16 @@ static void put_absent(const struct nvml_rows *rows, size_t row, enum gp_status 
                             rows->now_ns);
 }
 
+/* Whether a read of this GPU hangs, so that a call for it would hang, too. */
+static bool hangs(struct nvml_source *source, unsigned index)
+{
+    const uint64_t since_ns =
+        index < NVML_BOUND_MAX
+            ? atomic_load_explicit(&source->reading_since_ns[index], memory_order_relaxed)
+            : 0;
+    return since_ns && gp_clock_mono_ns() > since_ns + GP_NS_PER_S;
+}
+
 nvmlReturn_t nvml_list_peers(struct nvml_rows *rows)
 {
     struct nvml_device *device = rows->device;
@@ -239,6 +251,11 @@ nvmlReturn_t nvml_list_peers(struct nvml_rows *rows)
         nvml_put_number(rows, GP_PEER_NUMBER, i);
         if (nvml_is_asleep(device->source, i)) {
             put_absent(rows, row, GP_STATUS_ASLEEP);
+            continue;
+        }
+        if (hangs(device->source, i)) {
+            put_absent(rows, row, GP_STATUS_TIMEOUT);
+            rows->is_partial = true;
             continue;
         }
         nvmlReturn_t held = NVML_CALL(device, nvmlDeviceGetHandleByIndex_v2, i, &handle);
