@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What a user can do to the others' reservations: attacks by real second and third users.
 
+variants: release
+
 Each attack is played against two honest users in file systems of its own: one holds GPU 0, another
 asks for it, and for GPU 1. Wanted each time: GPU 0 is not granted twice, the reservation is seen and
 outlives the attack, it ends with its holder, and whoever asks is served, or refused in words that

@@ -213,7 +213,7 @@ def a_gpu_without_a_handle_keeps_its_place():
     assert document["faults"] == ["2:error=GPU_IS_LOST:nvmlDeviceGetHandleBy"]
     assert "GPU 2: no handle (GPU_IS_LOST)" in messages
     status = gpulse("--sim", path, "status")
-    assert status.returncode == 6 and "GPU is lost" in status.stdout, status.stdout
+    assert status.returncode == 6 and "lost: reset or reboot needed" in status.stdout, status.stdout
 
 
 @test

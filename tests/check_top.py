@@ -175,7 +175,7 @@ def machine_with(pid):
 @test
 def it_shows_gpus_and_processes_and_q_ends_it():
     with top() as t:
-        for words in ("processes 6", "8 GPU", "H100 80GB", "python train", "q:quit"):
+        for words in ("processes 6", "8 GPU", "H100 80GB", "python t", "q:quit"):
             t.see(words)
         t.keys("q")
         assert t.wait() == 0

@@ -388,22 +388,22 @@ int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, s
 int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_source **ret,
                      struct gp_selection **ret_selection, struct gp_err *err)
 {
-    static struct gp_selection selections[2][GPUS_MAX]; /* only the used entries take memory */
+    static struct gp_selection *selections[2][GPUS_MAX]; /* never freed, as above */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     char term[16];
     if (index >= GPUS_MAX)
         return gp_err_set(err, GP_ENODEV, "GPU %u cannot be queried; at most %d GPUs are supported",
                           index, GPUS_MAX);
-    struct gp_selection *selection = &selections[purpose][index];
     (void)snprintf(term, sizeof(term), "%u", index);
     (void)pthread_mutex_lock(&lock);
-    int r = selection->count ? 0 : gp_selection_parse(term, selection, err);
+    struct gp_selection **selection = &selections[purpose][index];
+    bool is_new = !*selection;
+    if (is_new)
+        *selection = calloc(1, sizeof(**selection));
+    int r = !*selection ? GP_ENOMEM : is_new ? gp_selection_parse(term, *selection, err) : 0;
+    *ret_selection = *selection;
     (void)pthread_mutex_unlock(&lock);
-    if (r == 0)
-        r = open_source(ret, err);
-    if (r == 0)
-        *ret_selection = selection;
-    return r;
+    return r == 0 ? open_source(ret, err) : r;
 }
 
 int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,

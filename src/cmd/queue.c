@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -120,49 +121,55 @@ static void put_gpus(char *ret, size_t size, const struct gp_lease *lease,
         (void)snprintf(ret, size, "%u (any of %s)", lease->wanted, row.gpus);
 }
 
-/* The job that holds a GPU that this one could use; otherwise the one before it in the line. NULL:
- * none. */
-static const struct gp_lease *blocker_of(const struct gp_leases *leases,
-                                         const struct gp_lease *lease)
+/* ---- what a waiting job waits for ---- */
+
+typedef void add_reason(void *context, const struct gp_device *const *devices, size_t count,
+                        const char *why);
+
+/* Nothing for a running job, or if memory is exhausted. */
+static void for_each_reason(const struct gp_leases *leases, const struct gp_lease *lease,
+                            const struct gp_snapshot *snapshot, add_reason *add, void *context)
 {
-    const struct gp_lease *blocker = NULL;
-    for (size_t i = 0; i < leases->count; i++) {
-        const struct gp_lease *other = &leases->items[i];
-        bool shares = false;
-        for (size_t g = 0; g < other->gpu_count; g++)
-            shares = shares || gp_lease_has_gpu(lease, other->gpus[g]);
-        const bool is_held = other->state == GP_LEASE_HELD;
-        if (shares && other != lease && (is_held || other->ticket < lease->ticket) &&
-            (!blocker || (is_held && blocker->state != GP_LEASE_HELD)))
-            blocker = other;
-    }
-    return blocker;
+    struct gp_pick pick;
+    if (lease->state == GP_LEASE_HELD || gp_pick_make_waiting(snapshot, leases, lease, &pick) < 0)
+        return;
+    const struct gp_device **devices = calloc(pick.count + 1, sizeof(*devices));
+    const struct gp_pick_unit *unit;
+    size_t at = 0;
+    size_t count;
+    while (devices && (unit = gp_pick_next_obstacle(&pick, &at, devices, &count)))
+        add(context, devices, count, unit->why);
+    free(devices);
+    gp_pick_fini(&pick);
 }
 
-/* A line below a waiting job: what it waits for. */
-static void add_blocker(struct gp_strbuf *sb, const struct gp_leases *leases,
-                        const struct gp_lease *lease)
+/* A line for each group of GPUs. */
+static void add_words(void *context, const struct gp_device *const *devices, size_t count,
+                      const char *why)
 {
-    const struct gp_lease *blocker =
-        lease->state == GP_LEASE_HELD ? NULL : blocker_of(leases, lease);
-    struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
-    char user[64];
-    if (blocker) {
-        (void)gp_lease_user(blocker, user, sizeof(user));
-        gp_strbuf_addf(&line, "           waits for %.60s (%s)",
-                       blocker->name[0] ? blocker->name : blocker->command, user);
-        gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
-    }
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_adds(&line, "                ");
+    gp_pick_add_gpus(&line, devices, count);
+    gp_strbuf_addf(&line, ": %s", why);
+    gp_utf8_add_line(context, line.buf, line.len, gp_io_columns());
     gp_strbuf_fini(&line);
 }
 
-/* "waiting 2": the second in the line. */
+static void add_object(void *context, const struct gp_device *const *devices, size_t count,
+                       const char *why)
+{
+    struct gp_proc_row row = {.pid = 0};
+    for (size_t i = 0; i < count; i++)
+        gp_proc_row_add_gpu(&row, devices[i]);
+    (void)json_array_append_new(context, json_pack("{s:s, s:s}", "gpus", row.gpus, "reason", why));
+}
+
 static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
                     const struct gp_lease *lease, const struct gp_snapshot *snapshot,
                     size_t gpus_width)
 {
     char user[64];
-    char state[32];
+    char line_place[24] = "-";
     size_t position = gp_lease_position(leases, lease);
     char memory[32] = "all";
     char gpus[GPUS_SIZE];
@@ -171,17 +178,15 @@ static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
         (void)snprintf(memory, sizeof(memory), "%.1fG", (double)lease->bytes / 0x1p30);
     put_gpus(gpus, sizeof(gpus), lease, snapshot);
     if (position > 0)
-        (void)snprintf(state, sizeof(state), "waiting %zu", position);
-    else
-        (void)snprintf(state, sizeof(state), "%s", state_of(lease, snapshot));
+        (void)snprintf(line_place, sizeof(line_place), "%zu", position);
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&line, "%-9s  %-9.9s  %7u  %-*s  %-6s  ", state, user, lease->pid,
-                   (int)gpus_width, gpus, memory);
+    gp_strbuf_addf(&line, "%-9s  %4s  %-9.9s  %7u  %-*s  %-6s  ", state_of(lease, snapshot),
+                   line_place, user, lease->pid, (int)gpus_width, gpus, memory);
     gp_proc_format_amount(&line, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
     gp_strbuf_addf(&line, "  %s", lease->name[0] ? lease->name : lease->command);
     gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
     gp_strbuf_fini(&line);
-    add_blocker(sb, leases, lease);
+    for_each_reason(leases, lease, snapshot, add_words, sb);
 }
 
 static json_t *lease_object(const struct gp_leases *leases, const struct gp_lease *lease,
@@ -192,16 +197,19 @@ static json_t *lease_object(const struct gp_leases *leases, const struct gp_leas
     const struct gp_proc_row row = gpus_of(lease, snapshot);
     const bool is_suspended = gp_pick_is_suspended(snapshot, lease);
     json_t *gpus = json_array();
+    json_t *reasons = json_array();
+    for_each_reason(leases, lease, snapshot, add_object, reasons);
     (void)gp_lease_user(lease, user, sizeof(user));
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
-    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s}", "state",
-                     lease->state == GP_LEASE_HELD ? "held" : "waiting", "position",
+    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s, s:o}",
+                     "state", lease->state == GP_LEASE_HELD ? "held" : "waiting", "position",
                      position > 0 ? json_integer((json_int_t)position) : json_null(), "suspended",
                      (int)is_suspended, "user", user, "pid", (json_int_t)lease->pid, "gpus",
                      row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
                      (int)lease->is_shared, "memory", (json_int_t)lease->bytes, "ticket",
-                     (json_int_t)lease->ticket, "name", lease->name, "command", lease->command);
+                     (json_int_t)lease->ticket, "name", lease->name, "command", lease->command,
+                     "waits_for", reasons);
 }
 
 static void add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
@@ -235,8 +243,8 @@ static void add_table(struct gp_strbuf *sb, const struct gp_leases *leases,
                       selection ? " of these GPUs" : "");
         return;
     }
-    gp_strbuf_addf(sb, "%-9s  %-9s  %7s  %-*s  %-6s  %6s  %s\n", "STATE", "USER", "PID", (int)width,
-                   "GPUS", "MEM", "SINCE", "COMMAND");
+    gp_strbuf_addf(sb, "%-9s  %4s  %-9s  %7s  %-*s  %-6s  %6s  %s\n", "STATE", "LINE", "USER",
+                   "PID", (int)width, "GPUS", "MEM", "SINCE", "COMMAND");
     for (size_t i = 0; i < leases->count; i++)
         if (concerns(&leases->items[i], snapshot, selection))
             add_row(sb, leases, &leases->items[i], snapshot, width);
@@ -274,10 +282,9 @@ static int select_rows(const struct gp_snapshot *snapshot, struct gp_selection *
 
 static int queue_main(int argc, char **argv, struct gp_err *err)
 {
-    static const enum gp_metric identity[] = {GP_UUID, GP_NAME, GP_PCI_BUS_ID, GP_SERIAL};
     struct queue_options o = {.format = "table"};
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
-    struct gp_want want = {.mig = true, .processes = true, .ancestors = true};
+    struct gp_want want = {.mig = false};
     struct gp_sampler *sampler;
     struct gp_snapshot *snapshot = NULL;
     struct gp_leases leases = {.items = NULL};
@@ -303,11 +310,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
         r = gp_job_check_place(false, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < GP_ARRAY_LEN(identity); i++)
-        gp_metric_set_add(&want.metrics, identity[i]);
-    gp_metric_set_add(&want.metrics, GP_PID);
-    gp_metric_set_add(&want.metrics, GP_PROCESS_PPID);
-    gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
+    gp_pick_want(&want, false);
     r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
         return r;
@@ -330,7 +333,9 @@ const struct gp_cmd gp_cmd_queue = {
     .usage = "[options]",
     .description =
         "Lists the jobs of gpulse run that have reserved GPUs or wait for them, in the order of "
-        "their requests. waiting N is the Nth in line. GPUS are the reserved GPUs; for a waiting "
+        "their requests. LINE is the place of a waiting job among those that wait; the lines below "
+        "it say what keeps it from each GPU that it could use. GPUS are the reserved GPUs; for a "
+        "waiting "
         "job, how many it needs, and of which. -i shows the jobs that hold or could use these "
         "GPUs. To cancel a job: kill PID. MEM is the memory reserved on each GPU, or all if "
         "the job does not share. A suspended job keeps its reservation: its memory must fit "

@@ -312,15 +312,8 @@ static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
     for (size_t i = 0; i < p->leases->count; i++) {
         const struct gp_lease *lease = &p->leases->items[i];
         double observed;
-        if (!has_gpu(lease, device))
+        if (!has_gpu(lease, device) || lease->state == GP_LEASE_WAITING)
             continue;
-        if (lease->state == GP_LEASE_WAITING) {
-            unit->lease = lease;
-            if (goes_first(p, lease))
-                return set_why(unit, GP_PICK_LINE, "%s has waited for it longer",
-                               owner_text(p, lease, room));
-            continue;
-        }
         unit->lease = lease;
         if (!lease->is_shared || !p->request->is_shared || is_exclusive(device))
             return set_why(unit, GP_PICK_RESERVED, "reserved by %s", owner_text(p, lease, room));
@@ -329,6 +322,21 @@ static bool is_unreserved(const struct picking *p, struct gp_pick_unit *unit)
             unit->free -= (double)lease->bytes - observed;
     }
     unit->lease = NULL;
+    return true;
+}
+
+static bool is_next(const struct picking *p, struct gp_pick_unit *unit)
+{
+    char room[OWNER_SIZE];
+    for (size_t i = 0; i < p->leases->count; i++) {
+        const struct gp_lease *lease = &p->leases->items[i];
+        if (lease->state != GP_LEASE_WAITING || !has_gpu(lease, unit->device) ||
+            !goes_first(p, lease))
+            continue;
+        unit->lease = lease;
+        return set_why(unit, GP_PICK_LINE, "%s has waited for it longer",
+                       owner_text(p, lease, room));
+    }
     return true;
 }
 
@@ -386,7 +394,7 @@ static void judge(const struct picking *p, struct gp_pick_unit *unit)
     unit->processes = device->process_count;
     unit->preferred = p->request->prefer && gp_pick_matches(p->request->prefer, device);
     (void)(can_ever(p, unit) && is_healthy(unit) && is_unreserved(p, unit) && is_unused(p, unit) &&
-           has_room(p, unit));
+           has_room(p, unit) && is_next(p, unit));
 }
 
 /* ---- choosing the best ---- */
@@ -544,18 +552,47 @@ void gp_pick_add_gpus(struct gp_strbuf *sb, const struct gp_device *const *devic
     gp_strbuf_adds(sb, said < parts ? ", …" : "");
 }
 
-/* "; GPUs 6 and 7: reserved by …": all GPUs with the same reason. */
+static bool has_reason(const struct gp_pick *pick, const struct gp_pick_unit *unit, size_t i)
+{
+    return pick->units[i].state == unit->state && strcmp(pick->units[i].why, unit->why) == 0;
+}
+
+/* The GPUs that have the same reason as this one. */
+static size_t list_group(const struct gp_pick *pick, const struct gp_pick_unit *unit,
+                         const struct gp_device **devices)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pick->count; i++)
+        if (has_reason(pick, unit, i))
+            devices[count++] = pick->units[i].device;
+    return count;
+}
+
+const struct gp_pick_unit *gp_pick_next_obstacle(const struct gp_pick *pick, size_t *at,
+                                                 const struct gp_device **devices,
+                                                 size_t *ret_count)
+{
+    while (*at < pick->count) {
+        const struct gp_pick_unit *unit = &pick->units[(*at)++];
+        size_t first = 0;
+        while (!has_reason(pick, unit, first))
+            first++;
+        if (unit->state == GP_PICK_LATER && unit == &pick->units[first]) {
+            *ret_count = list_group(pick, unit, devices);
+            return unit;
+        }
+    }
+    return NULL;
+}
+
+/* "; GPUs 6 and 7: reserved by …" */
 static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum gp_pick_state state)
 {
     const struct gp_pick_unit *shown = main_obstacle(pick, state);
     const struct gp_device **devices = shown ? calloc(pick->count, sizeof(*devices)) : NULL;
-    size_t count = 0;
-    for (size_t i = 0; devices && i < pick->count; i++)
-        if (strcmp(pick->units[i].why, shown->why) == 0)
-            devices[count++] = pick->units[i].device;
-    if (count > 0) {
+    if (devices) {
         gp_strbuf_adds(sb, "; ");
-        gp_pick_add_gpus(sb, devices, count);
+        gp_pick_add_gpus(sb, devices, list_group(pick, shown, devices));
         gp_strbuf_addf(sb, ": %s", shown->why);
     }
     free(devices);
@@ -673,6 +710,30 @@ int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *lea
     if (!ok)
         gp_pick_fini(ret);
     return ok ? 0 : GP_ENOMEM;
+}
+
+int gp_pick_make_waiting(const struct gp_snapshot *snapshot, const struct gp_leases *leases,
+                         const struct gp_lease *waiting, struct gp_pick *ret)
+{
+    const struct gp_device **candidates = calloc(snapshot->device_count + 1, sizeof(*candidates));
+    struct gp_pick_request request = {
+        .count = waiting->wanted,
+        .is_shared = waiting->is_shared,
+        .bytes = waiting->bytes,
+        .most_load = -1,
+        .most_celsius = -1,
+        .visible = candidates,
+        .ticket = waiting->ticket,
+        .limit_ns = waiting->limit_ns,
+    };
+    if (!candidates)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (has_gpu(waiting, &snapshot->devices[i]))
+            candidates[request.visible_count++] = &snapshot->devices[i];
+    int r = gp_pick_make(snapshot, leases, &request, ret);
+    free(candidates);
+    return r;
 }
 
 void gp_pick_fini(struct gp_pick *pick)

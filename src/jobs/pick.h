@@ -115,6 +115,18 @@ int gp_pick_make(const struct gp_snapshot *snapshot, const struct gp_leases *lea
                  const struct gp_pick_request *request, struct gp_pick *ret) GP_MUST_CHECK;
 void gp_pick_fini(struct gp_pick *pick);
 
+/* Which GPUs a waiting request could have now, as its own gpulse run sees it; limits that a lease
+ * does not record (--max-load, --nvlink) are left out. As gp_pick_make(). */
+int gp_pick_make_waiting(const struct gp_snapshot *snapshot, const struct gp_leases *leases,
+                         const struct gp_lease *waiting, struct gp_pick *ret) GP_MUST_CHECK;
+
+/* The next group of GPUs that the job cannot have now for the same reason, in the order of their
+ * numbers: those of units[*at] and later ones. NULL: no more. `*at` begins with 0; `devices` has
+ * room for pick->count. */
+const struct gp_pick_unit *gp_pick_next_obstacle(const struct gp_pick *pick, size_t *at,
+                                                 const struct gp_device **devices,
+                                                 size_t *ret_count);
+
 /* Whether a GPU or an instance is in the selection. */
 bool gp_pick_matches(struct gp_selection *selection, const struct gp_device *device);
 

@@ -161,7 +161,7 @@ no_escapes() {
     mkdir -p tree/sim/machines
     cp "$GPULSE" tree/
     cp "$GPULSE_BUILD/sim/gpulse-sim" "$GPULSE_BUILD/sim/libnvidia-ml.so.1" tree/sim/
-    machine t4 'm["source"] = "from \u001b]0;owned\u0007\nhere"'
+    machine t4 'm["about"] = "from \u001b]0;owned\u0007\nhere"'
     mv m.json tree/sim/machines/evil.json
     run --separate-stderr tree/gpulse sim list
     status_is 0

@@ -55,8 +55,8 @@ every() {
 @test "reservations and the waiting line, which pick respects" {
     gpulse --sim h100x8 queue
     status_is 0
-    says '^running +mia +4189103 +0-3 +all +7h[0-9]{2}m +llama-8b$'
-    says '^waiting 1 +ray +4189401 +0-3 +all +90m '
+    says '^running +- +mia +4189103 +0-3 +all +7h[0-9]{2}m +llama-8b$'
+    says '^waiting +1 +ray +4189401 +0-3 +all +90m '
     gpulse --sim h100x8 pick --explain
     says '^GPU 0: .*reserved by llama-8b \(mia\)$'
     gpulse --sim t4 queue
@@ -82,7 +82,10 @@ every() {
     status_is 5
     complains 'pid 4190005 is simulated; there is no process to signal$'
     gpulse --sim sick queue
-    says '^waiting 1 +tom '
+    says '^waiting +1 +tom .* 2 \(any of 0-3\) '
+    [ "$(sed -n '/^waiting/,$p' <<<"$output" | sed 1d)" = "$(printf '%16s%s\n' '' 'GPUs 0 and 1: reserved by pretrain (eva)' '' 'GPU 2: lost: reset or reboot needed; see gpulse doctor' '' 'GPU 3: needs a GPU reset to remap a faulty memory row')" ] || explain 'other reasons'
+    gpulse --sim sick queue -f json
+    json_is '[l["waits_for"][:1] for l in d["leases"]]' "[[], [], [{'gpus': '0,1', 'reason': 'reserved by pretrain (eva)'}]]"
     gpulse --sim sick pick --explain
     says '^GPU 2: unavailable: lost: reset or reboot needed; see gpulse doctor$'
     says '^GPU 3: unavailable: needs a GPU reset to remap a faulty memory row$'
@@ -219,8 +222,8 @@ every() {
     [ -z "$output" ]
     complains 'no reservations of these GPUs; start a job with gpulse run -- COMMAND$'
     gpulse --sim h100x8 queue -i 0
-    says '^running +mia +4189103 +0-3 '
-    says '^ +waits for llama-8b \(mia\)$'
+    says '^running +- +mia +4189103 +0-3 '
+    says '^ +GPUs 0-3: reserved by llama-8b \(mia\)$'
     gpulse --sim h100x8 queue -i 9
     status_is 3
     gpulse queue --cancel
@@ -228,10 +231,10 @@ every() {
     complains 'to cancel one: kill PID'
     fault h100x8 --gpu 3 hang=30s
     gpulse --sim h100x8 queue -i 3
-    says '^running +mia +4189103 +0-3 '
+    says '^running +- +mia +4189103 +0-3 '
     fault h100x8 --gpu 2 hang=30s
     gpulse --sim h100x8 queue
-    says '^running +mia +4189103 +0,1,\? '
+    says '^running +- +mia +4189103 +0,1,\? '
 }
 
 @test "what would be terminated on a simulated machine, and what cannot be" {

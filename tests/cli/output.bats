@@ -495,7 +495,8 @@ narrow() {
         done
     done
     narrow h100x8 queue
-    says '^waiting 1  ray +[0-9]+  4 of 0-3 .*  torchrun --nproc.*…$'
+    says '^waiting +1  ray +[0-9]+  0-3 .*  torchrun .*…$'
+    says '^ +GPUs 0-3: reserved by llama-8b \(mia\)$'
     narrow h100x8 events --list
     says '^KIND +GROUP +GPUs +WHAT$'
     narrow sick events --list

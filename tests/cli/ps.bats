@@ -209,8 +209,8 @@ at() {
 
 @test "on a narrow terminal the command is readable, and no line is wider" {
     at 80 ps
-    says '^    PID  USER  GPU  T  SM%  MEM%  GPU-MEM  CPU%    RSS  COMMAND$'
-    says 'python train.py --co'
+    says '^    PID  USER  GPU  SM%  GPU-MEM  CPU% +TIME +IDLE  COMMAND$'
+    says 'python train'
     says_not '.{81}'
     at 60 ps
     says '^    PID  USER  GPU .* GPU-MEM .* COMMAND$'

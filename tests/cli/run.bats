@@ -234,7 +234,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     status_is 75
     complains '^gpulse: waiting: .*reserved by training'
     gpulse queue
-    says "^running +$(id -un) +$running +3 +all +[0-9]+s  training$"
+    says "^running +- +$(id -un) +$running +3 +all +[0-9]+s  training$"
     gpulse queue -f json
     json_is '[(l["state"], l["gpus"]) for l in d["leases"]]' "[('held', '3')]"
     kill -KILL "$running" # however it ends, its promise does
@@ -292,9 +292,9 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     in_background -i 3 -- sleep 1000
     setsid "$GPULSE" run -q -g 2 -i 2,3 --wait -- true 2>/dev/null 3>&- &
     STARTED+=("$!")
-    until_true eval '[ "$("$GPULSE" queue | grep -c "^waiting 1 ")" -eq 1 ]'
+    until_true eval '[ "$("$GPULSE" queue | grep -c "^waiting  *1 ")" -eq 1 ]'
     gpulse queue
-    says "^waiting 1 +$(id -un) +[0-9]+ +2,3 "
+    says "^waiting +1 +$(id -un) +[0-9]+ +2,3 "
     gpulse queue -f json
     json_is '[(l["state"], l["position"], l["wanted"]) for l in d["leases"]]' "[('held', None, 1), ('waiting', 1, 2)]"
     gpulse run -q -i 2 -- true # it may take days

@@ -123,11 +123,11 @@ out" ]
     json_is 'd["gpus"][0]["memory_peak"], d["gpus"][0]["memory_peak_source"]' "(26843545600, 'accounting')"
     # too short for any look
     gpulse run -- "$GPULSE" sim load --mem 5GiB --for 100ms
-    complains "; GPU 3: peak 5120 MiB \\(from the driver's accounting\\)$"
+    complains "; GPU 3: peak 5120 MiB \\(from the driver's accounting\\)"
     # each try has its own, also where the next one follows at once
     gpulse run --retries 1 --on failure -- bash -c 'echo >>tries
         exec "$0" sim load --for 100ms --mem $((8 - $(wc -l <tries)))GiB --gpu $(($(wc -l <tries) - 1))' "$GPULSE"
-    complains "; GPU 3: peak 7168 MiB \\(from the driver's accounting\\)$"
+    complains "; GPU 3: peak 7168 MiB \\(from the driver's accounting\\)"
 }
 
 @test "a reserved GPU that is idle" {
@@ -207,7 +207,7 @@ out" ]
     done <<'LINES'
 RuntimeError: CUDA error: an illegal memory access was encountered|; more: gpulse explain cuda 700$
 RuntimeError: CUDA error: no kernel image is available for execution on the device|; more: gpulse explain cuda 209$
-[rank1]:[E] Watchdog caught collective operation timeout: WorkNCCL|; more: gpulse explain .*/runs/
+[rank1]:[E] Watchdog caught collective operation timeout: WorkNCCL| needs a longer timeout in init_process_group\(\)$
 LINES
     rm -r home
     # the first of several, as the others are its consequences

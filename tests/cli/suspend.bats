@@ -44,12 +44,12 @@ suspended_rows() {
     until_true grep -q holds run.out
     job=$(awk '/holds/ { print $2 }' run.out)
     gpulse queue
-    says "^running +$(id -un) +$running +3 .* training$"
+    says "^running +- +$(id -un) +$running +3 .* training$"
     gpulse suspend "$job" --yes
     status_is 0
     says "^its reservation stays \(gpulse run, pid $running\): see gpulse queue$"
     gpulse queue
-    says "^suspended +$(id -un) +$running +3 .* training$"
+    says "^suspended +- +$(id -un) +$running +3 .* training$"
     gpulse queue -f json
     json_is '[(l["state"], l["suspended"]) for l in d["leases"]]' "[('held', True)]"
     gpulse pick -i 3

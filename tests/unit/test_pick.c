@@ -13,7 +13,7 @@ enum { GPUS = 4, PAIRS = GPUS * GPUS, PEER_VALUES = 16 };
 static struct fixture machine;
 static struct gp_value peer_values[PAIRS][PEER_VALUES];
 static struct gp_entry peers[PAIRS];
-static struct gp_lease lease_items[2];
+static struct gp_lease lease_items[3];
 static struct gp_leases leases;
 
 static const char *const uuids[GPUS] = {"GPU-a", "GPU-b", "GPU-c", "GPU-d"};
@@ -353,6 +353,49 @@ static void who_has_waited_longer_comes_first(void **state)
     request.ticket = 5;
     add_process(0, 500, "C", 5);
     verdict_is(&request, "later: pid 500, 5.0 GiB: ?");
+    /* who has the GPU is more than who wants it */
+    request.ticket = 6;
+    verdict_is(&request, "later: pid 500, 5.0 GiB: ?");
+}
+
+static void what_a_waiting_request_waits_for(void **state)
+{
+    (void)state;
+    struct gp_lease *waiting = add_lease(GP_LEASE_WAITING, "GPU-a");
+    const struct gp_device *devices[4];
+    struct gp_pick pick;
+    size_t at = 0;
+    size_t count = 0;
+    (void)snprintf(waiting->gpus[waiting->gpu_count++], GP_LEASE_UUID_SIZE, "GPU-b");
+    waiting->wanted = 2;
+    waiting->ticket = 5;
+    add_lease(GP_LEASE_WAITING, "GPU-a")->ticket = 6; /* later */
+    assert_int_equal(gp_pick_make_waiting(&machine.snapshot, &leases, waiting, &pick), 0);
+    assert_int_equal(pick.state, GP_PICK_FITS);
+    assert_null(gp_pick_next_obstacle(&pick, &at, devices, &count));
+    gp_pick_fini(&pick);
+    add_process(0, 500, "C", 5);
+    struct gp_lease *held = add_lease(GP_LEASE_HELD, "GPU-b");
+    (void)snprintf(held->gpus[held->gpu_count++], GP_LEASE_UUID_SIZE, "GPU-c");
+    at = 0;
+    assert_int_equal(gp_pick_make_waiting(&machine.snapshot, &leases, waiting, &pick), 0);
+    assert_string_equal(gp_pick_next_obstacle(&pick, &at, devices, &count)->why,
+                        "pid 500, 5.0 GiB: ?");
+    assert_int_equal(count, 1);
+    assert_ptr_equal(devices[0], &machine.snapshot.devices[0]);
+    assert_string_equal(gp_pick_next_obstacle(&pick, &at, devices, &count)->why,
+                        "reserved by training (uid 61000)");
+    assert_int_equal(count, 1); /* not GPU c, which it has not asked for */
+    assert_null(gp_pick_next_obstacle(&pick, &at, devices, &count));
+    gp_pick_fini(&pick);
+    /* one reason for both is said once */
+    (void)snprintf(held->gpus[held->gpu_count++], GP_LEASE_UUID_SIZE, "GPU-a");
+    at = 0;
+    assert_int_equal(gp_pick_make_waiting(&machine.snapshot, &leases, waiting, &pick), 0);
+    assert_non_null(gp_pick_next_obstacle(&pick, &at, devices, &count));
+    assert_int_equal(count, 2);
+    assert_null(gp_pick_next_obstacle(&pick, &at, devices, &count));
+    gp_pick_fini(&pick);
 }
 
 /* GPU 0 is free. A job has waited for ten minutes for so many of GPUs 0 and 1. */
@@ -701,6 +744,7 @@ int main(void)
         TEST(memory_of_nobody),
         TEST(processes_of_a_job),
         TEST(who_has_waited_longer_comes_first),
+        TEST(what_a_waiting_request_waits_for),
         TEST(who_may_go_into_a_gap),
         TEST(what_was_promised_and_is_not_in_use_is_not_free),
         TEST(whose_a_process_is),
