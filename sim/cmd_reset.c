@@ -2,7 +2,7 @@
 #include "sim/tool.h"
 
 #include "base/err.h"
-#include "sim/setting.h"
+#include "sim/client.h"
 
 struct options {
     const char *machine;

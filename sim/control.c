@@ -1,20 +1,15 @@
 /* Setters, and getters of their state. Errors are checked in the order of real drivers: handle and
  * pointers, support by the GPU, permission, value. */
-#include "sim/control.h"
-
 #include "sim/driver.h"
+
+#include "sim/client.h"
+#include "sim/instance.h"
 #include "sim/mig.h"
 #include "sim/setting.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-bool sim_is_root(void)
-{
-    const char *given = getenv("GPULSE_SIM_ROOT");
-    return given && *given ? strcmp(given, "0") != 0 : geteuid() == 0;
-}
 
 /* Whether all users may change the application clocks. */
 static bool is_open_to_all(const struct sim_call *call, enum sim_slot support)
@@ -31,7 +26,7 @@ static nvmlReturn_t enter_any_setter(struct sim_call *call, enum sim_function fu
     nvmlReturn_t code = sim_enter_device(call, function, device, args_ok);
     if (code == NVML_SUCCESS)
         code = call->device->answers[support].code;
-    if (code == NVML_SUCCESS && !sim_is_root() && !is_open_to_all(call, support))
+    if (code == NVML_SUCCESS && !sim_setting_is_allowed() && !is_open_to_all(call, support))
         code = NVML_ERROR_NO_PERMISSION;
     return code;
 }
@@ -408,10 +403,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetAPIRestriction(nvmlDevice_t device, nvmlRes
 {
     struct sim_call call;
     bool known = (size_t)api < NVML_RESTRICTED_API_COUNT;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetAPIRestriction, device,
-                                     known && restricted <= NVML_FEATURE_ENABLED,
-                                     (enum sim_slot)(SIM_RESTRICTED_APP_CLOCKS +
-                                                     (known ? (size_t)api : 0)));
+    nvmlReturn_t code =
+        enter_setter(&call, SIM_FN_nvmlDeviceSetAPIRestriction, device,
+                     known && restricted <= NVML_FEATURE_ENABLED,
+                     (enum sim_slot)(SIM_RESTRICTED_APP_CLOCKS + (known ? (size_t)api : 0)));
     if (code == NVML_SUCCESS)
         set(&call, (enum sim_setting)(SIM_SET_RESTRICTED + (size_t)api), restricted);
     return sim_leave(code);

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/outfile.h"
+#include "sim/client.h"
 #include "sim/hosttree.h"
 #include "sim/mig.h"
 #include "sim/setting.h"

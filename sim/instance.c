@@ -1,5 +1,7 @@
 /* MIG partitioning: calls that list, create and destroy GPU and compute instances. */
-#include "sim/control.h"
+#include "sim/instance.h"
+
+#include "sim/client.h"
 #include "sim/mig.h"
 #include "sim/migprofile.h"
 #include "sim/setting.h"
@@ -300,7 +302,7 @@ static nvmlReturn_t enter_gpu(struct sim_call *call, enum sim_function function,
         return mode.code;
     if (needs_mode && !mode.number)
         return NVML_ERROR_NOT_SUPPORTED;
-    if (needs_root && !sim_is_root())
+    if (needs_root && !sim_setting_is_allowed())
         return NVML_ERROR_NO_PERMISSION;
     return needs_mode && !ensure_live(call) ? NVML_ERROR_UNKNOWN : NVML_SUCCESS;
 }

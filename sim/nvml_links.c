@@ -2,7 +2,6 @@
 #include "sim/driver.h"
 
 #include "base/clock.h"
-#include "sim/control.h"
 #include "sim/setting.h"
 
 #include <limits.h>
@@ -383,7 +382,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t device, 
     const struct sim_rows *links;
     nvmlReturn_t code = enter_link(&call, SIM_FN_nvmlDeviceResetNvLinkErrorCounters, device, link,
                                    link < NVML_NVLINK_MAX_LINKS, &links);
-    if (code == NVML_SUCCESS && !sim_is_root())
+    if (code == NVML_SUCCESS && !sim_setting_is_allowed())
         code = NVML_ERROR_NO_PERMISSION;
     return sim_leave(code == NVML_SUCCESS ? clear_link(&call, link) : code);
 }

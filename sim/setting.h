@@ -73,6 +73,9 @@ struct sim_settings {
     } devices[SIM_MAX_DEVICES];
 };
 
+/* Whether this process may change settings, as root may: see GPULSE_SIM_ROOT. */
+bool sim_setting_is_allowed(void);
+
 bool sim_setting_get(const struct sim_live *live, const struct sim_device *gpu,
                      enum sim_setting setting, uint64_t *ret);
 void sim_setting_set(const struct sim_live *live, const struct sim_device *gpu,
@@ -94,18 +97,5 @@ uint64_t sim_setting_clock(const struct sim_live *live, const struct sim_device 
 /* Same for the power limits among the fields; `v` is the stored value. */
 struct sim_value sim_setting_field(const struct sim_live *live, const struct sim_device *device,
                                    unsigned int id, unsigned int scope, struct sim_value v);
-
-/* A driver client starts or exits. With the last client, the driver releases the GPUs that are not
- * in persistence mode and have no processes: their volatile settings are lost. */
-void sim_client_enter(const struct sim_live *live);
-void sim_client_leave(const struct sim_live *live);
-/* Whether there is no other client process. */
-bool sim_client_is_alone(const struct sim_live *live);
-
-/* Whether a process or job runs on the GPU, or on one of its MIG devices. */
-bool sim_device_is_busy(const struct sim_live *live, const struct sim_device *device);
-
-/* Simulates a reboot: pending changes take effect, and volatile settings are lost. */
-void sim_setting_reboot(const struct sim_live *live);
 
 #endif

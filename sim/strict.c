@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool sim_is_strict(void)
+static bool is_strict(void)
 {
     const char *value = getenv("GPULSE_SIM_STRICT");
     return value && *value && strcmp(value, "0") != 0;
@@ -19,7 +19,7 @@ bool sim_strict_has_versions(enum sim_function function)
 
 void sim_strict_refuse(enum sim_function function, const char *why)
 {
-    if (!sim_is_strict())
+    if (!is_strict())
         return;
     (void)fprintf(stderr, "gpulse-sim: strict: %s %s\n", sim_function_names[function], why);
     abort();

@@ -5,8 +5,6 @@
 
 #include "sim/fault.h"
 
-bool sim_is_strict(void);
-
 /* Whether a refused version word is not an error of the caller. */
 bool sim_strict_has_versions(enum sim_function function);
 

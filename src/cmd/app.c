@@ -81,6 +81,13 @@ int gp_app_write(int fd, const struct gp_strbuf *sb, struct gp_err *err)
     return r < 0 ? gp_err_set(err, GP_EIO, "cannot write the output: %s", strerror(-r)) : 0;
 }
 
+static const struct gp_program *program;
+
+void gp_app_init(const struct gp_program *of_main)
+{
+    program = of_main;
+}
+
 int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, int *ret_positional,
                  bool *ret_done, struct gp_err *err)
 {
@@ -98,7 +105,7 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
     if (!gp_common()->help)
         return gp_app_print_version(err);
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_cli_help_command(&sb, &gp_program, cmd);
+    gp_cli_help_command(&sb, program, cmd);
     r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;

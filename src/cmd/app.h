@@ -26,10 +26,12 @@ struct gp_common {
 };
 
 extern const struct gp_opt gp_common_options[];
-extern const struct gp_program gp_program;
 
 /* The values of the common options, once per process. */
 struct gp_common *gp_common(void);
+
+/* Call this first: --help is about a command of this program. */
+void gp_app_init(const struct gp_program *program);
 
 /* Parses a command's own options together with the common ones. With --help or
  * --version, prints that and sets *ret_done. */

@@ -137,23 +137,23 @@ static void add_contents(struct gp_bundle *bundle)
     gp_strbuf_fini(&sb);
 }
 
-int gp_bundle_new(struct gp_exam *exam, struct gp_bundle **ret, struct gp_err *err)
+int gp_bundle_new(struct gp_bundle **ret, struct gp_err *err)
 {
     struct gp_bundle *bundle = calloc(1, sizeof(*bundle));
     if (!bundle)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     gp_strbuf_init(&bundle->missing, 1 << 20);
-    gp_bundle_collect(bundle, exam);
+    *ret = bundle;
+    return 0;
+}
+
+int gp_bundle_finish(struct gp_bundle *bundle, struct gp_err *err)
+{
     add_contents(bundle);
     int r = bundle->error;
     for (size_t i = 0; r == 0 && i < bundle->count; i++)
         r = bundle->files[i].text.error;
-    if (r < 0) {
-        gp_bundle_free(bundle);
-        return gp_err_set(err, r, "cannot create a bundle: %s", gp_err_text(r));
-    }
-    *ret = bundle;
-    return 0;
+    return r < 0 ? gp_err_set(err, r, "cannot create a bundle: %s", gp_err_text(r)) : 0;
 }
 
 void gp_bundle_free(struct gp_bundle *bundle)

@@ -42,14 +42,18 @@ void gp_bundle_add_as_is(struct gp_bundle *bundle, const char *name, const char 
 /* Records that an item is missing, and why. */
 void gp_bundle_miss(struct gp_bundle *bundle, const char *name, const char *why);
 
-/* Collects the contents from the machine: doctor_collect.c. */
+/* Collects the contents from the machine and a completed exam: doctor_collect.c. */
 void gp_bundle_collect(struct gp_bundle *bundle, struct gp_exam *exam);
 
 /* GP_EUSAGE if the file name is not that of a supported archive. */
 int gp_bundle_check(const char *path, struct gp_err *err) GP_MUST_CHECK;
 
-/* Creates a bundle of a completed exam; free it with gp_bundle_free(). GP_ENOMEM, GP_ETOOBIG. */
-int gp_bundle_new(struct gp_exam *exam, struct gp_bundle **ret, struct gp_err *err) GP_MUST_CHECK;
+/* An empty one; free it with gp_bundle_free(). GP_ENOMEM. */
+int gp_bundle_new(struct gp_bundle **ret, struct gp_err *err) GP_MUST_CHECK;
+
+/* Adds the table of contents, after everything else. GP_ENOMEM, GP_ETOOBIG: a file is missing. */
+int gp_bundle_finish(struct gp_bundle *bundle, struct gp_err *err) GP_MUST_CHECK;
+
 void gp_bundle_free(struct gp_bundle *bundle);
 
 /* Appends the contents, what is missing and why, and what was removed. */

@@ -22,7 +22,7 @@ static const struct gp_cmd command = {.name = "doctor",
                                       .options = gp_doctor_table};
 static const struct gp_cmd *const commands[] = {&command, NULL};
 
-const struct gp_program gp_program = {
+static const struct gp_program program = {
     .name = "gpulse",
     .version = GPULSE_VERSION,
     .commands = commands,
@@ -64,10 +64,13 @@ static int confirm(const struct gp_bundle *bundle, const struct gp_doctor_option
 static int write_bundle(const struct gp_doctor_options *o, struct gp_exam *exam, struct gp_err *err)
 {
     struct gp_bundle *bundle;
-    int r = gp_bundle_new(exam, &bundle, err);
+    int r = gp_bundle_new(&bundle, err);
     if (r < 0)
         return r;
-    r = confirm(bundle, o, err);
+    gp_bundle_collect(bundle, exam);
+    r = gp_bundle_finish(bundle, err);
+    if (r == 0)
+        r = confirm(bundle, o, err);
     if (r == 0)
         r = gp_bundle_write(bundle, o->bundle, err);
     if (r == 0)
@@ -186,6 +189,7 @@ static int run(int argc, char **argv, struct gp_err *err)
 int main(int argc, char **argv)
 {
     struct gp_err err = {0};
+    gp_app_init(&program);
     gp_io_secure_standard_fds();
     (void)setlocale(LC_CTYPE, "");
     int r = run(argc, argv, &err);

@@ -40,8 +40,10 @@ const struct gp_cmd gp_cmd_explain = {
     .summary = "explain an error from a program's log, a message, or a code",
     .usage = "[options] FILE... | ERROR",
     .description =
-        "FILE is a log, - for standard input, or a directory that gpulse run has recorded. In a "
-        "log, explain finds the messages that PyTorch, vLLM, llama.cpp, "
+        "FILE is a log, - for standard input, a directory that gpulse run has recorded, or last "
+        "for "
+        "your last recorded job. In a log, explain finds the messages that PyTorch, vLLM, "
+        "llama.cpp, "
         "JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, Triton, the CUDA libraries, the kernel and "
         "Slurm "
         "print when GPU or host memory runs out; for each one it names the cause, with the numbers "
@@ -57,7 +59,7 @@ const struct gp_cmd gp_cmd_explain = {
         "Which processes used the memory can be seen only at the time of the failure; gpulse run "
         "records it.",
     .examples = "gpulse explain train.log\tshow why a job failed\n"
-                "gpulse explain ~/.local/state/gpulse/runs/20261122-210311-4242\ta recorded job\n"
+                "gpulse explain last\tmy last gpulse run\n"
                 "journalctl -k | gpulse explain -\texplain why the kernel killed a process\n"
                 "gpulse explain xid 79\texplain an error number\n",
     .options = options,

@@ -4,13 +4,14 @@
 
 #include "cmd/app.h"
 #include "cmd/doctor.h"
-#include "cmd/doctor_explain.h"
+#include "cmd/explanation.h"
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "jobs/record.h"
 #include "jobs/scan.h"
 #include "out/json.h"
 
@@ -22,7 +23,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536, EXIT_UNKNOWN = 1, KNOWN_MAX = 512 };
+/* For a path: the newest record of gpulse run. */
+#define LAST "last"
+
+enum { CHUNK = 65536, COMMAND_MOST = 200, EXIT_UNKNOWN = 1, KNOWN_MAX = 512 };
 
 /* An error that gpulse doctor knows, each once in a log. */
 struct known {
@@ -300,6 +304,32 @@ static size_t add_incidents(struct explain *e, const char *folder, const json_t 
     return count;
 }
 
+/* "    GPU 3, 1.6 s, memory peak 5120 MiB", below the command line. */
+static void add_job(struct explain *e, const json_t *run)
+{
+    const json_t *command = json_object_get(run, "command");
+    const json_t *gpus = json_object_get(run, "gpus");
+    const json_t *duration = json_object_get(run, "duration_s");
+    json_int_t peak = 0;
+    gp_strbuf_adds(&e->sb, "   ");
+    for (size_t i = 0; i < json_array_size(command); i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+        gp_strbuf_addc(&e->sb, ' ');
+        gp_utf8_add_safe(&e->sb, word ? word : "?", word ? strlen(word) : 1, COMMAND_MOST);
+    }
+    gp_strbuf_adds(&e->sb, "\n    GPU");
+    for (size_t i = 0; i < json_array_size(gpus); i++) {
+        const json_t *gpu = json_array_get(gpus, i);
+        const json_int_t used = json_integer_value(json_object_get(gpu, "memory_peak"));
+        peak = used > peak ? used : peak;
+        gp_strbuf_addf(&e->sb, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : " ",
+                       json_integer_value(json_object_get(gpu, "index")));
+    }
+    if (json_is_number(duration))
+        gp_strbuf_addf(&e->sb, ", %.1f s", json_number_value(duration));
+    gp_strbuf_addf(&e->sb, ", memory peak %.0f MiB\n", (double)peak / 0x1p20);
+}
+
 /* How the job ended, if nothing in its output says why. */
 static void add_ending(struct explain *e, const char *folder, const json_t *run)
 {
@@ -326,6 +356,7 @@ static void add_ending(struct explain *e, const char *folder, const json_t *run)
         gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s%s%s\n", status,
                        is_known ? ": " : "", found.words, ended_by ? "; stopped by " : "",
                        ended_by ? ended_by : "");
+    add_job(e, run);
     if (is_known)
         gp_strbuf_addf(&e->sb, "      -> %s\n", found.advice);
     e->is_told = true;
@@ -371,6 +402,12 @@ static int explain_log(struct explain *e, const char *path, struct gp_err *err)
     static const char file[] = "run.json";
     char folder[GP_PATH_SIZE];
     const char *slash = strrchr(path, '/');
+    char last[GP_PATH_SIZE];
+    if (strcmp(path, LAST) == 0 && access(path, F_OK) != 0)
+        return gp_record_find_last(last)
+                   ? explain_record(e, last, err)
+                   : gp_err_set(err, GP_EIO,
+                                "no job of yours is recorded; gpulse run records jobs");
     bool is_folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     if (strcmp(slash ? slash + 1 : path, file) == 0 && strlen(path) < sizeof(folder)) {
         (void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
@@ -396,7 +433,7 @@ static int print(struct explain *e, struct gp_err *err)
 bool gp_explain_is_log(const char *word, bool only)
 {
     bool looks = only && !strchr(word, ' ') && (strchr(word, '/') || strchr(word, '.'));
-    return strcmp(word, "-") == 0 || looks || access(word, F_OK) == 0;
+    return strcmp(word, "-") == 0 || strcmp(word, LAST) == 0 || looks || access(word, F_OK) == 0;
 }
 
 int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *paths,

@@ -29,7 +29,7 @@ static const struct gp_cmd *const commands[] = {&gp_cmd_top,        &gp_cmd_stat
                                                 &gp_cmd_completion, &gp_cmd_sim,
                                                 &gp_cmd_demo,       NULL};
 
-const struct gp_program gp_program = {
+static const struct gp_program program = {
     .name = "gpulse",
     .summary = "monitor, share and diagnose NVIDIA GPUs",
     .description = "Without a command, gpulse runs top on a terminal and status otherwise. gpulse "
@@ -94,7 +94,7 @@ static int complete(int argc, char **argv, struct gp_err *err)
         return gp_cmd_sim.run(argc - 1, argv + 1, err);
     }
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_cli_complete(&sb, &gp_program, argc - first, argv + first, expand_names);
+    gp_cli_complete(&sb, &program, argc - first, argv + first, expand_names);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -108,13 +108,13 @@ static int man(int argc, char **argv, struct gp_err *err)
     const char *page = argc > 2 ? argv[2] : "gpulse";
     int r = 0;
     if (strcmp(page, "gpulse") == 0)
-        gp_cli_man(&sb, &gp_program);
+        gp_cli_man(&sb, &program);
     else if (strcmp(page, "metrics") == 0)
         gp_query_man_metrics(&sb);
     else
         r = gp_cli_find(commands, page, &cmd, err);
     if (cmd)
-        gp_cli_man_command(&sb, &gp_program, cmd);
+        gp_cli_man_command(&sb, &program, cmd);
     if (r == 0)
         r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
@@ -128,9 +128,9 @@ static int print_help(const struct gp_cmd *cmd, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     if (cmd)
-        gp_cli_help_command(&sb, &gp_program, cmd);
+        gp_cli_help_command(&sb, &program, cmd);
     else
-        gp_cli_help(&sb, &gp_program);
+        gp_cli_help(&sb, &program);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -287,6 +287,7 @@ static int run(int argc, char **argv, struct gp_err *err)
 
 int main(int argc, char **argv)
 {
+    gp_app_init(&program);
     gp_io_secure_standard_fds();
     /* A closed pipe terminates gpulse like any filter, whatever the parent process had set. */
     (void)signal(SIGPIPE, SIG_DFL);

@@ -66,6 +66,8 @@ static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
 {
     for (size_t i = 0; i < pick->count; i++) {
         const struct gp_pick_unit *unit = &pick->units[i];
+        if (unit->obstacle == GP_PICK_NOT_REQUESTED)
+            continue;
         struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
         add_name(&line, unit->device);
         if (unit->state == GP_PICK_FITS)

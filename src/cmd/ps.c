@@ -134,7 +134,8 @@ static int add_holders(struct ps_run *run, const struct gp_snapshot *snapshot, s
     if (r < 0)
         return r;
     r = gp_ps_add_holders(&procs, snapshot, &holders, err);
-    gp_procs_arrange(&procs, &run->rows);
+    gp_procs_filter(&procs, run->rows.filter);
+    gp_procs_sort(&procs, &run->rows.order);
     if (r == 0 && run->json)
         gp_proc_list_json(&run->sb, snapshot, &procs);
     else if (r == 0)

@@ -36,7 +36,7 @@ enum {
 static const struct gp_cmd command = {.name = "top", .usage = "[options]", .options = gp_top_table};
 static const struct gp_cmd *const commands[] = {&command, NULL};
 
-const struct gp_program gp_program = {
+static const struct gp_program program = {
     .name = "gpulse",
     .version = GPULSE_VERSION,
     .commands = commands,
@@ -497,6 +497,7 @@ int main(int argc, char **argv)
     int positional;
     bool done;
     bool stuck = false;
+    gp_app_init(&program);
     gp_io_secure_standard_fds();
     (void)setlocale(LC_CTYPE, "");
     /* A snapshot of many processes consists of a few large allocations that come and go with every

@@ -62,13 +62,6 @@ bool gp_health_is_expected(struct gp_exam *exam)
                                                         m->is_driver_loaded || m->is_wsl));
 }
 
-bool gp_health_has_gpus(struct gp_exam *exam)
-{
-    struct gp_gpuset gpus;
-    gp_gpuset_answered(&gpus, exam);
-    return gpus.count > 0 || (!exam->snapshot && gp_health_is_expected(exam));
-}
-
 /* An earlier failure in a lower layer is most probably why the driver does not respond. */
 static const struct gp_check *cause_of_silence(const struct gp_exam *exam)
 {

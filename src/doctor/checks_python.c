@@ -300,7 +300,7 @@ static void check_wheels(struct gp_exam *exam, const struct gp_torch *t)
     gp_exam_pip(exam, t->env, GP_PIP_ADD, "restore them", wheels.wanted);
 }
 
-void gp_check_torch(struct gp_exam *exam)
+static void check_torch(struct gp_exam *exam)
 {
     enum { BUDGET = 1 << 30 };
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -330,7 +330,7 @@ const struct gp_check gp_checks_python[] = {
      .title = "PyTorch fits the GPUs and the driver",
      .needs = {"driver.loaded"},
      .applies = gp_nvidia_is_there,
-     .run = gp_check_torch},
+     .run = check_torch},
     {.id = "python.tensorflow",
      .title = "TensorFlow fits the GPUs and the driver",
      .needs = {"driver.loaded"},

@@ -44,7 +44,8 @@ struct gp_exam {
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
     struct gp_finding *findings;        /* in the order of the checks */
     struct gp_finding *last;
-    size_t place;                               /* index of the running check */
+    const struct gp_check *check;               /* the running one */
+    size_t place;                               /* its index */
     struct gp_outcome outcomes[GP_EXAM_CHECKS]; /* by index of the check */
 };
 

@@ -35,8 +35,10 @@ void gp_case_judge(struct gp_case *c, const struct gp_nvidia *nv)
         c->trouble = GP_TROUBLE_UNKNOWN;
 }
 
-bool gp_pyenv_choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
-                     enum gp_framework framework, const char *version, struct gp_build *ret)
+/* The best build for the GPUs, the driver and the environment's Python; of this version if there is
+ * one, so that programs need not change. "": any version. False: there is none. */
+static bool choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
+                   enum gp_framework framework, const char *version, struct gp_build *ret)
 {
     struct gp_target target = gp_nvidia_target(nv);
     struct gp_build build;
@@ -204,8 +206,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
                              "are for other boards");
         return true;
     }
-    if (!gp_pyenv_choose(c->env, nv, c->framework, c->version, &build) &&
-        !gp_pyenv_choose(c->env, nv, c->framework, "", &build))
+    if (!choose(c->env, nv, c->framework, c->version, &build) &&
+        !choose(c->env, nv, c->framework, "", &build))
         return false;
     if (conda_package(c)) {
         gp_exam_command(exam, "conda-forge's build for these GPUs",
@@ -385,7 +387,7 @@ void gp_cases_report(struct gp_exam *exam, const struct gp_nvidia *nv, const str
 void gp_cases_report_well(struct gp_exam *exam, enum gp_framework framework,
                           const struct gp_case *cases, size_t count)
 {
-    if (exam->last && exam->last->check == gp_check_at(exam->place))
+    if (exam->last && exam->last->check == exam->check)
         return; /* a problem was reported */
     if (count == 0) {
         gp_framework_report_none(exam, framework);

@@ -66,11 +66,6 @@ enum gp_pip {
 void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip how,
                  const char *note, const char *packages);
 
-/* The best build for the GPUs, the driver and the environment's Python; of this version if there is
- * one, so that programs need not change. "": any version. False: there is none. */
-bool gp_pyenv_choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
-                     enum gp_framework framework, const char *version, struct gp_build *ret);
-
 /* The index of PyTorch's builds for a CUDA: "https://download.pytorch.org/whl/cu124"; for "" the
  * CPU builds. */
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda);
@@ -91,7 +86,6 @@ bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_
 
 /* ---- the checks ---- */
 
-void gp_check_torch(struct gp_exam *exam);
 void gp_check_tensorflow(struct gp_exam *exam);
 void gp_check_jax(struct gp_exam *exam);
 void gp_check_python_others(struct gp_exam *exam);

@@ -87,15 +87,6 @@ static void add_value(struct gp_strbuf *sb, const struct gp_exam *exam, const st
     gp_field_format(sb, &field, gp_snapshot_value(exam->snapshot, gpu, NULL, m), GP_STYLE_HUMAN);
 }
 
-const char *gp_gpuset_value(struct gp_exam *exam, const struct gp_device *gpu, enum gp_metric m)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1024);
-    add_value(&sb, exam, gpu, m);
-    const char *text = gp_exam_text(exam, "%s", sb.buf);
-    gp_strbuf_fini(&sb);
-    return text;
-}
-
 void gp_gpuset_evidence(struct gp_exam *exam, const struct gp_gpuset *set,
                         const enum gp_metric *metrics, size_t count)
 {

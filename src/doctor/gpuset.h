@@ -29,9 +29,6 @@ const char *gp_gpuset_list(struct gp_exam *exam, const struct gp_gpuset *set);
 /* "GPU 3 (00000000:19:00.0, NVIDIA H100 80GB HBM3)" */
 const char *gp_gpuset_label(struct gp_exam *exam, const struct gp_device *gpu);
 
-/* "temperature.gpu is 93 °C" */
-const char *gp_gpuset_value(struct gp_exam *exam, const struct gp_device *gpu, enum gp_metric m);
-
 /* A line of evidence for each GPU, at most GP_GPUSET_SHOWN: its values of these metrics. */
 void gp_gpuset_evidence(struct gp_exam *exam, const struct gp_gpuset *set,
                         const enum gp_metric *metrics, size_t count);

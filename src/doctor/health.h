@@ -7,9 +7,6 @@
 /* Whether a driver should respond: it was queried, and there is something to query. */
 bool gp_health_is_expected(struct gp_exam *exam);
 
-/* For gp_check.applies: a GPU has responded, or none could because the driver did not. */
-bool gp_health_has_gpus(struct gp_exam *exam);
-
 /* What to do about GPUs, by the kind of problem. */
 enum gp_cure {
     GP_CURE_NONE,

@@ -243,7 +243,7 @@ static const struct rule rules[] = {
 
 static bool is_of(const struct rule *rule, const struct gp_exam *exam)
 {
-    return strcmp(rule->check, gp_check_at(exam->place)->id) == 0;
+    return strcmp(rule->check, exam->check->id) == 0;
 }
 
 static enum gp_status status_of(const struct gp_exam *exam, const struct gp_device *gpu,
@@ -347,5 +347,5 @@ void gp_health_run_rules(struct gp_exam *exam)
         silent += exam->snapshot->devices[i].status != GP_STATUS_OK;
     if (!found && silent > 0)
         gp_exam_report(exam, GP_VERDICT_OK, "%s (%s; the others do not respond)",
-                       gp_check_at(exam->place)->title, gp_gpuset_names(exam, &gpus));
+                       exam->check->title, gp_gpuset_names(exam, &gpus));
 }

@@ -62,14 +62,31 @@ static void remove_old(const char *runs)
         (void)close(fd);
 }
 
+static bool find_runs(char ret[GP_PATH_SIZE])
+{
+    return gp_io_user_folder(ret, "XDG_STATE_HOME", ".local/state", "runs");
+}
+
+bool gp_record_find_last(char ret[GP_PATH_SIZE])
+{
+    char runs[GP_PATH_SIZE];
+    struct dirent **entries;
+    int count = find_runs(runs) ? scandir(runs, &entries, is_record, alphasort) : -1;
+    int n = count > 0 ? snprintf(ret, GP_PATH_SIZE, "%s/%s", runs, entries[count - 1]->d_name) : -1;
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    if (count >= 0)
+        free(entries);
+    return n > 0 && n < GP_PATH_SIZE;
+}
+
 static bool find_own(struct gp_record *record, uint64_t wall_ns)
 {
     char runs[GP_PATH_SIZE];
     char stamp[32];
     struct tm tm;
     time_t seconds = (time_t)(wall_ns / GP_NS_PER_S);
-    if (!gp_io_user_folder(runs, "XDG_STATE_HOME", ".local/state", "runs") ||
-        !localtime_r(&seconds, &tm))
+    if (!find_runs(runs) || !localtime_r(&seconds, &tm))
         return false;
     remove_old(runs);
     (void)strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);

@@ -5,8 +5,6 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
-#include "out/reservation.h"
-#include "out/tree.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -108,17 +106,6 @@ void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device
         row->gpus[strlen(row->gpus)] = '+'; /* the rest is 0 */
 }
 
-static int compare_processes(const void *a, const void *b)
-{
-    const struct gp_process *const *x = a;
-    const struct gp_process *const *y = b;
-    int64_t p = gp_process_value(*x, GP_PID)->i;
-    int64_t q = gp_process_value(*y, GP_PID)->i;
-    if (p != q)
-        return p < q ? -1 : 1;
-    return ((*x)->device > (*y)->device) - ((*x)->device < (*y)->device);
-}
-
 void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint64_t wall_ns)
 {
     *row = (struct gp_proc_row){
@@ -173,64 +160,30 @@ static void add_idle(struct gp_proc_row *row, const struct gp_process *p)
 }
 
 /* Adds the processes as rows, sorted by pid. */
-static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snapshot,
-                          const struct gp_process *const *sorted,
-                          const struct gp_procs_options *options)
+void gp_proc_row_add_use(struct gp_proc_row *row, const struct gp_process *process,
+                         const struct gp_device *device)
 {
-    for (size_t i = 0; i < snapshot->process_count; i++) {
-        const struct gp_process *p = sorted[i];
-        const struct gp_device *device = &snapshot->devices[p->device];
-        struct gp_proc_row *row = procs->count ? &procs->rows[procs->count - 1] : NULL;
-        if (options->gpu >= 0 && device->index != (unsigned)options->gpu)
-            continue;
-        if (!row || row->pid != gp_process_value(p, GP_PID)->i || options->per_gpu) {
-            row = &procs->rows[procs->count++];
-            gp_proc_row_init(row, p, snapshot->wall_ns);
-        }
-        gp_proc_row_add_gpu(row, device);
-        add(&row->memory, p, GP_PROCESS_MEMORY);
-        add(&row->suspended, p, GP_PROCESS_SUSPENDED);
-        add(&row->sm, p, GP_PROCESS_SM);
-        add(&row->mem, p, GP_PROCESS_MEM);
-        add(&row->enc, p, GP_PROCESS_ENC);
-        add(&row->dec, p, GP_PROCESS_DEC);
-        add_idle(row, p);
-    }
+    gp_proc_row_add_gpu(row, device);
+    add(&row->memory, process, GP_PROCESS_MEMORY);
+    add(&row->suspended, process, GP_PROCESS_SUSPENDED);
+    add(&row->sm, process, GP_PROCESS_SM);
+    add(&row->mem, process, GP_PROCESS_MEM);
+    add(&row->enc, process, GP_PROCESS_ENC);
+    add(&row->dec, process, GP_PROCESS_DEC);
+    add_idle(row, process);
 }
 
-static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *snapshot, int gpu)
+void gp_proc_row_init_reserved(struct gp_proc_row *row, const struct gp_device *device,
+                               uint64_t wall_ns)
 {
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        const struct gp_device *device = &snapshot->devices[i];
-        const struct gp_value *v = &device->values[GP_MEMORY_UNATTRIBUTED - GP_DEVICE__FIRST];
-        if (!gp_value_is_present(v) || v->i < GP_PROC_UNATTRIBUTED_LEAST ||
-            (gpu >= 0 && device->index != (unsigned)gpu))
-            continue;
-        struct gp_proc_row *row = &procs->rows[procs->count++];
-        *row = (struct gp_proc_row){.command = "(not attributed to any listed process)",
-                                    .memory = {(double)v->i, true, false}};
-        gp_proc_row_add_gpu(row, device);
-    }
-}
-
-/* Reserved GPUs, and instances, on which nothing runs yet. */
-static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snapshot, int gpu)
-{
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        const struct gp_device *device = &snapshot->devices[i];
-        if (!gp_is_reserved(device) || device->process_count > 0 ||
-            (gpu >= 0 && device->index != (unsigned)gpu))
-            continue;
-        struct gp_proc_row *row = &procs->rows[procs->count++];
-        *row = (struct gp_proc_row){
-            .is_reserved = true,
-            .reserved_by = device->reserved_by,
-            .user = gp_device_text(device, GP_RESERVATION_USER, NULL),
-            .command = gp_device_text(device, GP_RESERVATION_NAME, NULL),
-            .age_s = age_of(gp_device_text(device, GP_RESERVATION_SINCE, NULL), snapshot->wall_ns),
-        };
-        gp_proc_row_add_gpu(row, device);
-    }
+    *row = (struct gp_proc_row){
+        .is_reserved = true,
+        .reserved_by = device->reserved_by,
+        .user = gp_device_text(device, GP_RESERVATION_USER, NULL),
+        .command = gp_device_text(device, GP_RESERVATION_NAME, NULL),
+        .age_s = age_of(gp_device_text(device, GP_RESERVATION_SINCE, NULL), wall_ns),
+    };
+    gp_proc_row_add_gpu(row, device);
 }
 
 const char *gp_proc_row_prefix(const struct gp_proc_row *row)
@@ -571,7 +524,7 @@ void gp_proc_format(struct gp_strbuf *sb, const struct gp_proc_row *row, enum gp
         gp_proc_format_amount(sb, column, gp_proc_amount(row, column));
 }
 
-/* ---- building ---- */
+/* ---- lists ---- */
 
 bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid)
 {
@@ -587,7 +540,7 @@ void gp_procs_fini(struct gp_procs *procs)
     *procs = (struct gp_procs){.rows = NULL};
 }
 
-static void drop_unmatched(struct gp_procs *procs, const char *filter)
+void gp_procs_filter(struct gp_procs *procs, const char *filter)
 {
     size_t kept = 0;
     for (size_t i = 0; i < procs->count; i++)
@@ -599,45 +552,9 @@ static void drop_unmatched(struct gp_procs *procs, const char *filter)
         procs->reserved += procs->rows[i].is_reserved;
 }
 
-static void sort(struct gp_procs *procs, const struct gp_proc_order *order)
+void gp_procs_sort(struct gp_procs *procs, const struct gp_proc_order *order)
 {
     struct gp_proc_order copy = *order;
     if (procs->count > 0)
         qsort_r(procs->rows, procs->count, sizeof(*procs->rows), compare_rows, &copy);
-}
-
-void gp_procs_arrange(struct gp_procs *procs, const struct gp_procs_options *options)
-{
-    drop_unmatched(procs, options->filter);
-    sort(procs, &options->order);
-}
-
-int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
-                   const struct gp_procs_options *options)
-{
-    size_t most = snapshot->process_count + 2 * snapshot->device_count;
-    const struct gp_process **sorted = calloc(snapshot->process_count + 1, sizeof(*sorted));
-    gp_procs_fini(procs);
-    procs->rows = calloc(most + 1, sizeof(*procs->rows));
-    if (!sorted || !procs->rows) {
-        free(sorted);
-        gp_procs_fini(procs);
-        return GP_ENOMEM;
-    }
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        sorted[i] = &snapshot->processes[i];
-    qsort(sorted, snapshot->process_count, sizeof(*sorted), compare_processes);
-    add_processes(procs, snapshot, sorted, options);
-    add_unattributed(procs, snapshot, options->gpu);
-    if (options->reserved)
-        add_reserved(procs, snapshot, options->gpu);
-    free(sorted);
-    drop_unmatched(procs, options->filter);
-    if (options->tree) {
-        int r = gp_tree_add_ancestors(procs, snapshot);
-        if (r < 0)
-            return r;
-    }
-    sort(procs, &options->order);
-    return options->tree ? gp_tree_arrange(procs) : 0;
 }

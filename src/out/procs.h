@@ -177,23 +177,30 @@ struct gp_procs_options {
 /* Builds the rows, which point into the snapshot. On GP_ENOMEM there are none. */
 int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                    const struct gp_procs_options *options) GP_MUST_CHECK;
-/* Filters and sorts rows; for rows that gp_procs_build() did not build. */
-void gp_procs_arrange(struct gp_procs *procs, const struct gp_procs_options *options);
+/* Removes the rows that do not match; NULL: none. */
+void gp_procs_filter(struct gp_procs *procs, const char *filter);
+void gp_procs_sort(struct gp_procs *procs, const struct gp_proc_order *order);
 void gp_procs_fini(struct gp_procs *procs);
 
 /* Adds a GPU or MIG instance that the process uses, in the order of the snapshot. */
 void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device);
+/* The same, with what the process uses of it. */
+void gp_proc_row_add_use(struct gp_proc_row *row, const struct gp_process *process,
+                         const struct gp_device *device);
+/* The row of a reserved GPU, or instance, on which nothing runs yet. */
+void gp_proc_row_init_reserved(struct gp_proc_row *row, const struct gp_device *device,
+                               uint64_t wall_ns);
 /* Whether the process uses that GPU or an instance of it. */
 bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu);
 bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid);
 
-/* Whether a row matches all words of a filter. "user:al" matches if the user contains al,
- * "user=alice" if the user is alice, "user=alice,bob" if it is one of both. A word without a field
- * matches in user, command or pid. "gpu:", "ns_pid:" and "job:" match whole numbers. */
 /* Rejects words with an unknown field ("foo:bar"), which would be searched for as text. GP_EUSAGE
  * names the word. */
 int gp_procs_check_filter(const char *filter, struct gp_err *err) GP_MUST_CHECK;
 
+/* Whether a row matches all words of a filter. "user:al" matches if the user contains al,
+ * "user=alice" if the user is alice, "user=alice,bob" if it is one of both. A word without a field
+ * matches in user, command or pid. "gpu:", "ns_pid:" and "job:" match whole numbers. */
 bool gp_procs_matches(const struct gp_proc_row *row, const char *filter);
 
 #endif

@@ -42,7 +42,6 @@ int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snap
     procs->rows = grown ? grown : procs->rows;
     if (!wanted || !grown) {
         free(wanted);
-        gp_procs_fini(procs);
         return GP_ENOMEM;
     }
     for (size_t i = 0; i < procs->count; i++)
@@ -179,8 +178,6 @@ int gp_tree_arrange(struct gp_procs *procs)
     int r = GP_ENOMEM;
     if (t.places && t.first && t.next && t.stack && out && visited)
         r = arrange(&t, procs, out, visited);
-    else
-        gp_procs_fini(procs);
     if (r < 0)
         free(out);
     free(t.places);

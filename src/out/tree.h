@@ -4,11 +4,11 @@
 
 #include "out/procs.h"
 
-/* Adds rows for the ancestors of the existing rows. On GP_ENOMEM there are no rows. */
+/* Adds rows for the ancestors of the existing rows. GP_ENOMEM. */
 int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot) GP_MUST_CHECK;
 
 /* Moves children after their parents, keeps the order of siblings, and sets the depth of each row.
- * On GP_ENOMEM there are no rows. */
+ * GP_ENOMEM. */
 int gp_tree_arrange(struct gp_procs *procs) GP_MUST_CHECK;
 
 /* Appends the branches that precede a row. */

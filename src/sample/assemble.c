@@ -277,19 +277,6 @@ void gp_assembler_take(struct gp_assembler *a, const struct gp_slot *slot, enum 
 
 /* ---- devices ---- */
 
-const struct gp_reading *gp_taken_shown(const struct gp_taken *t)
-{
-    return t->status == GP_STATUS_OK ? t->latest : t->status == GP_STATUS_TIMEOUT ? t->good : NULL;
-}
-
-const struct gp_taken *gp_taken_of(const struct gp_assembler *a, const struct gp_device *device)
-{
-    for (size_t i = 0; i < a->taken_count; i++)
-        if (a->taken[i].index == device->index)
-            return &a->taken[i];
-    return NULL;
-}
-
 static bool is_static(enum gp_metric m)
 {
     return gp_metric_table[m].tier == GP_TIER_STATIC;

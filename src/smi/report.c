@@ -2,7 +2,6 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
-#include "smi/dtd.h"
 #include "smi/entries.h"
 #include "smi/message.h"
 #include "smi/processes.h"
@@ -600,9 +599,9 @@ static void print_head_word(struct printer *p, const char *tag, const char *labe
 static void print_doctype(struct printer *p)
 {
     gp_strbuf_adds(p->sb, "<!DOCTYPE nvidia_smi_log ");
-    if (p->report->dtd) {
+    if (p->report->add_dtd) {
         gp_strbuf_adds(p->sb, "[\n");
-        gp_smi_add_dtd(p->sb, p->form, p->report->units);
+        p->report->add_dtd(p->sb, p->form, p->report->units);
         gp_strbuf_adds(p->sb, "]>\n");
     } else {
         gp_strbuf_addf(p->sb, "SYSTEM \"nvsmi_%s_v%u.dtd\">\n",

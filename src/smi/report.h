@@ -44,7 +44,8 @@ enum gp_smi_section {
 struct gp_smi_report {
     bool xml;
     bool units;        /* report units, not GPUs */
-    bool dtd;          /* include the document type in the XML */
+    /* gp_smi_add_dtd(), to include the document type in the XML; NULL: name its file */
+    void (*add_dtd)(struct gp_strbuf *sb, const struct gp_smi_form *form, bool units);
     uint32_t sections; /* bits 1 << gp_smi_section; 0: all */
 };
 

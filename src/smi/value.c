@@ -20,30 +20,14 @@ enum manner {
 };
 
 static const uint8_t manners[GP_METRIC__COUNT] = {
-    [GP_PCIE_WIDTH] = LANES,
-    [GP_PCIE_WIDTH_MAX] = LANES,
-    [GP_PCIE_TX] = KILOBYTES,
-    [GP_PCIE_RX] = KILOBYTES,
-    [GP_HISTOGRAM_MAX] = BANKS,
-    [GP_HISTOGRAM_HIGH] = BANKS,
-    [GP_HISTOGRAM_PARTIAL] = BANKS,
-    [GP_HISTOGRAM_LOW] = BANKS,
-    [GP_HISTOGRAM_NONE] = BANKS,
-    [GP_EDPP_MULTIPLIER] = TIGHT,
-    [GP_ENCODER_LATENCY] = BARE,
-    [GP_FBC_LATENCY] = BARE,
-    [GP_PCI_DOMAIN] = HEX,
-    [GP_PCI_BUS] = HEX,
-    [GP_PCI_DEVICE] = HEX,
-    [GP_PCI_BASE_CLASS] = HEX,
-    [GP_PCI_SUB_CLASS] = HEX,
-    [GP_PCI_DEVICE_ID] = HEX,
-    [GP_PCI_SUB_DEVICE_ID] = HEX,
-    [GP_TIMESTAMP] = MOMENT,
-    [GP_BBX_FLUSH_TIME] = MOMENT,
-    [GP_PAGE_TIME] = MOMENT,
-    [GP_PAGE_ADDRESS] = ADDRESS,
-    [GP_PCIE_ATOMICS_OUT] = WORDS,
+    [GP_PCIE_WIDTH] = LANES,        [GP_PCIE_WIDTH_MAX] = LANES, [GP_PCIE_TX] = KILOBYTES,
+    [GP_PCIE_RX] = KILOBYTES,       [GP_HISTOGRAM_MAX] = BANKS,  [GP_HISTOGRAM_HIGH] = BANKS,
+    [GP_HISTOGRAM_PARTIAL] = BANKS, [GP_HISTOGRAM_LOW] = BANKS,  [GP_HISTOGRAM_NONE] = BANKS,
+    [GP_EDPP_MULTIPLIER] = TIGHT,   [GP_ENCODER_LATENCY] = BARE, [GP_FBC_LATENCY] = BARE,
+    [GP_PCI_DOMAIN] = HEX,          [GP_PCI_BUS] = HEX,          [GP_PCI_DEVICE] = HEX,
+    [GP_PCI_BASE_CLASS] = HEX,      [GP_PCI_SUB_CLASS] = HEX,    [GP_PCI_DEVICE_ID] = HEX,
+    [GP_PCI_SUB_DEVICE_ID] = HEX,   [GP_TIMESTAMP] = MOMENT,     [GP_BBX_FLUSH_TIME] = MOMENT,
+    [GP_PAGE_TIME] = MOMENT,        [GP_PAGE_ADDRESS] = ADDRESS, [GP_PCIE_ATOMICS_OUT] = WORDS,
     [GP_PCIE_ATOMICS_IN] = WORDS,
 };
 
@@ -109,8 +93,8 @@ uint64_t gp_smi_mib(const struct gp_smi_form *form, int64_t bytes)
 const char *gp_smi_unit(enum gp_metric m)
 {
     static const char *const units[] = {
-        [GP_UNIT_BYTES] = "MiB", [GP_UNIT_PERCENT] = "%",     [GP_UNIT_WATT] = "W",
-        [GP_UNIT_MHZ] = "MHz",   [GP_UNIT_US] = "us",         [GP_UNIT_MS] = "ms",
+        [GP_UNIT_BYTES] = "MiB",      [GP_UNIT_PERCENT] = "%",      [GP_UNIT_WATT] = "W",
+        [GP_UNIT_MHZ] = "MHz",        [GP_UNIT_US] = "us",          [GP_UNIT_MS] = "ms",
         [GP_UNIT_SECOND] = "seconds", [GP_UNIT_WATT_PER_S] = "W/s",
     };
     enum gp_unit unit = gp_metric_table[m].unit;
@@ -165,7 +149,7 @@ static void add_unit(struct gp_strbuf *sb, enum gp_metric m, enum gp_smi_style s
 
 /* ---- text ---- */
 
-void gp_smi_add_escaped(struct gp_strbuf *sb, const char *text)
+static void add_escaped(struct gp_strbuf *sb, const char *text)
 {
     for (; *text; text++) {
         const char *escape = *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : "&gt;";
@@ -193,7 +177,7 @@ static void add_text(struct gp_strbuf *sb, enum gp_metric m, const char *text,
     else if (manner == HEX && style == GP_SMI_XML && strncmp(text, "0x", 2) == 0)
         gp_strbuf_adds(sb, text + 2);
     else if (style == GP_SMI_XML)
-        gp_smi_add_escaped(sb, text);
+        add_escaped(sb, text);
     else
         gp_strbuf_adds(sb, text);
     if (manner == WORDS)

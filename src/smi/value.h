@@ -31,7 +31,4 @@ const char *gp_smi_unit(enum gp_metric m);
 /* Appends "26.562 GB/s", "25 GB/s". */
 void gp_smi_add_gigabytes(struct gp_strbuf *sb, double bytes_per_s);
 
-/* Appends XML-escaped text. */
-void gp_smi_add_escaped(struct gp_strbuf *sb, const char *text);
-
 #endif

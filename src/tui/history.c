@@ -42,7 +42,8 @@ static const struct {
     [GP_SERIES_NVLINK] = {GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX, 0, 0, 1e9},
 };
 
-bool gp_series_value(const struct gp_device *device, enum gp_series series, double *ret)
+/* In its unit. False if it is missing or stale. */
+static bool series_value(const struct gp_device *device, enum gp_series series, double *ret)
 {
     double value;
     double more = 0;
@@ -65,7 +66,7 @@ int gp_series_permille(const struct gp_device *device, enum gp_series series)
 {
     double value;
     double max = gp_series_max(device, series);
-    if (max <= 0 || !gp_series_value(device, series, &value))
+    if (max <= 0 || !series_value(device, series, &value))
         return -1;
     double permille = 1000 * value / max;
     return permille > 1000 ? 1000 : permille < 0 ? 0 : (int)(permille + 0.5);
@@ -248,7 +249,7 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
         note_limit(track, device, snapshot->mono_ns);
         for (int s = 0; s < GP_SERIES__COUNT; s++) {
             double value;
-            if (!gp_series_value(device, (enum gp_series)s, &value))
+            if (!series_value(device, (enum gp_series)s, &value))
                 continue;
             sample.values[s] = (float)value;
             sample.present |= UINT32_C(1) << s;

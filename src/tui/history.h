@@ -86,9 +86,6 @@ void gp_history_fini(struct gp_history *history);
 const struct gp_track *gp_history_find(const struct gp_history *history,
                                        const struct gp_device *device);
 
-/* The value of a series in a device row, in its unit. False if it is missing or stale. */
-bool gp_series_value(const struct gp_device *device, enum gp_series series, double *ret);
-
 /* The top of the axis for a series; 0 if it is unknown. */
 double gp_series_max(const struct gp_device *device, enum gp_series series);
 

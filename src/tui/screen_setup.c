@@ -8,17 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void gp_ui_save(struct gp_ui *ui)
-{
-    struct gp_err err = {0};
-    if (!ui->outside.config_path)
-        gp_ui_say(ui, "cannot save: HOME is not set");
-    else if (gp_prefs_save(&ui->prefs, ui->outside.config_path, &err) < 0)
-        gp_ui_say(ui, "%s", err.text);
-    else
-        gp_ui_say(ui, "saved to %s", ui->outside.config_path);
-}
-
 static void fill_setup(struct gp_ui *ui)
 {
     if (ui->menu.count != GP_PREF__COUNT)

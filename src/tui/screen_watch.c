@@ -513,17 +513,6 @@ static void scroll_gpus(struct gp_ui *ui, const struct gp_layout *l, size_t chos
     ui->first_gpu = ui->first_gpu > most ? most : ui->first_gpu;
 }
 
-struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns)
-{
-    uint64_t step_ns = ui->prefs.interval_ns << ui->zoom;
-    /* A sample may come slightly early or late: it lies in the middle of its step. Steps of several
-     * samples are aligned to fixed times, so that older columns do not change. */
-    uint64_t end_ns = ui->zoom ? (now_ns / step_ns + 1) * step_ns : now_ns + step_ns / 2;
-    uint64_t back_ns = (uint64_t)ui->earlier * step_ns;
-    uint64_t number = ui->zoom ? end_ns / step_ns : ui->shown;
-    return (struct gp_span){back_ns < end_ns ? end_ns - back_ns : 0, step_ns, number % 2};
-}
-
 static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_snapshot *snapshot = ui->snapshot;

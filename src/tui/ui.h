@@ -18,6 +18,7 @@
 struct gp_changer;
 struct gp_feed;
 struct gp_sampler;
+struct gp_screen;
 struct gp_snapshot;
 struct gp_task;
 
@@ -66,6 +67,7 @@ struct gp_ui_outside {
 enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128, GP_UI_UNDOS = 16 };
 
 struct gp_ui {
+    const struct gp_screen *const *screens; /* GP_UI__COUNT */
     struct gp_prefs prefs;
     struct gp_ui_outside outside;
     struct gp_guide guide; /* for gpulse demo */

@@ -1,5 +1,6 @@
 /* Captures (nvidia-smi -q -x) that somebody sends: what the import makes of one goes through
  * the loader too.
+ * fuzz-sources: sim/capture_read.c
  * fuzz-sources: sim/capture.c sim/import.c sim/import_csv.c sim/import_gpu.c sim/import_text.c
  * fuzz-sources: sim/import_value.c sim/import_xml.c sim/node.c sim/machine.c sim/fault.c
  * fuzz-sources: sim/machine_names.c sim/host.c

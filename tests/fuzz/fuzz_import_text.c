@@ -1,4 +1,5 @@
 /* Captures that are not XML (nvidia-smi -q, --query-gpu): told apart, read, imported, loaded.
+ * fuzz-sources: sim/capture_read.c
  * fuzz-sources: sim/capture.c sim/import.c sim/import_csv.c sim/import_gpu.c sim/import_text.c
  * fuzz-sources: sim/import_value.c sim/import_xml.c sim/node.c sim/machine.c sim/fault.c
  * fuzz-sources: sim/machine_names.c sim/host.c

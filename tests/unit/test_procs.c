@@ -25,7 +25,8 @@ static void order_is(const struct gp_proc_row *rows, size_t count, const char *o
     size_t n = 0;
     memcpy(room, rows, count * sizeof(*rows));
     assert_int_equal(gp_proc_order_parse(order, &options.order, &err), 0);
-    gp_procs_arrange(&procs, &options);
+    gp_procs_filter(&procs, options.filter);
+    gp_procs_sort(&procs, &options.order);
     for (size_t i = 0; i < procs.count; i++)
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%d", i > 0 ? "," : "",
                               (int)room[i].pid);

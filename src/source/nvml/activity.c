@@ -1,8 +1,9 @@
 /* Values over the time between two reads: counter growth, the driver's own samples, GPM.
  *
  * A counter is read in every tick, and the metric is its growth per second. GPM subtracts a pair of
- * samples. Two reads less than GAP_MS apart are useless: the older values stay. A counter that has
- * decreased was reset (the driver was reloaded, or 32 bits overflowed): that tick has no value. */
+ * samples. Two reads less than NVML_GAP_MS apart are useless: the older values stay. A counter that
+ * has decreased was reset (the driver was reloaded, or 32 bits overflowed): that tick has no value.
+ */
 #include "source/nvml/lists.h"
 
 #include "base/clock.h"
@@ -12,7 +13,6 @@
 #include <string.h>
 
 enum {
-    GAP_MS = 90, /* slightly less than the 100 ms that GPM requires */
     SAMPLES_MAX = 4096,
     SAMPLE_TRIES = 3,
 };
@@ -69,23 +69,6 @@ static void set_refused(struct gp_value *v, nvmlReturn_t rc, uint64_t now_ns)
 static double limit_share(enum gp_metric m, double value)
 {
     return gp_metric_table[m].unit == GP_UNIT_PERCENT && value > 100 ? 100 : value;
-}
-
-const struct gp_value *nvml_growth(struct nvml_counter *counter, uint64_t count, uint64_t now_ns)
-{
-    uint64_t elapsed_ns = now_ns - counter->time_ns;
-    struct gp_value *v = &counter->per_s;
-    if (counter->time_ns && elapsed_ns < GAP_MS * GP_NS_PER_MS)
-        return v;
-    if (counter->time_ns == 0)
-        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, "rates need a second sample", now_ns);
-    else if (count < counter->count)
-        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, "the counter was reset", now_ns);
-    else
-        gp_value_set_real(v, (double)(count - counter->count) * 1e9 / (double)elapsed_ns, now_ns);
-    counter->count = count;
-    counter->time_ns = now_ns;
-    return v;
 }
 
 static void grow(struct nvml_device *device, const struct rate *rate, uint64_t count,
@@ -501,7 +484,7 @@ static nvmlReturn_t read_gpm(struct nvml_device *device, const struct gp_metric_
 {
     struct nvml_gpm *gpm = &device->gpm;
     if (!wants_gpm(want) || now_ns < gpm->next_ns ||
-        (gpm->time_ns && now_ns - gpm->time_ns < GAP_MS * GP_NS_PER_MS))
+        (gpm->time_ns && now_ns - gpm->time_ns < NVML_GAP_MS * GP_NS_PER_MS))
         return NVML_SUCCESS;
     nvmlReturn_t rc = gpm->samples[1] ? NVML_SUCCESS : gpm_start(device);
     if (rc == NVML_SUCCESS)

@@ -61,6 +61,7 @@ enum gp_status nvml_return_status(nvmlReturn_t rc);
 bool nvml_return_ends_session(nvmlReturn_t rc);
 
 enum {
+    NVML_GAP_MS = 90, /* readings closer than this say nothing about growth; GPM requires 100 ms */
     NVML_READERS_MAX = 288,
     NVML_MIG_MAX = 16,
     NVML_BOUND_MAX = 256,
@@ -219,17 +220,22 @@ nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric
 /* Makes all cached values of the device due again. */
 void nvml_expire(struct nvml_device *device);
 
-/* When to retry a refused call; 0: immediately. */
+/* In answer.c, like the next ones. When to retry a refused call; 0: immediately. */
 uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns);
 
 /* The number in a field, according to the type reported by the driver; false if it is not a
  * number. */
 bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret);
 
+/* Whether it is an integer although it claims to be a double: some drivers leave the type of counters
+ * unset, which means "double". A double that is almost zero is then an integer (ECC counters while
+ * ECC is off). */
+bool nvml_field_is_integer(const nvmlFieldValue_t *field);
+
 /* This driver's id of a field, 0 if unknown: see abi/nvml_fields.h. */
 unsigned nvml_field_id(const struct nvml_source *source, unsigned id);
 
-/* In activity.c. The growth per second of a counter with the current value `count`. `now_ns` is the
+/* In growth.c. The growth per second of a counter with the current value `count`. `now_ns` is the
  * time of the driver's response, which is more precise than that of the whole reading. Absent, with
  * a reason, on the first read and if the counter has decreased. */
 const struct gp_value *nvml_growth(struct nvml_counter *counter, uint64_t count, uint64_t now_ns);
@@ -253,8 +259,22 @@ bool nvml_is_plausible(const struct nvml_device *device, enum gp_metric m,
 /* When to read a value with this status again. */
 uint64_t nvml_ask_again_ns(enum gp_status status, enum gp_tier tier, uint64_t now_ns);
 
-/* In nvml.c. Whether this GPU is asleep, so that a call would wake it. */
+/* In sleep.c. Lists the PCI addresses of GPUs bound to the nvidia driver. They are sorted, which is
+ * the order of NVML's indices. */
+void nvml_list_bound(struct nvml_source *source);
+
+/* Whether this GPU is asleep, so that a call would wake it; whether all are; whether the kernel may
+ * put it to sleep at all (most servers forbid it); and of all of them together. */
 bool nvml_is_asleep(const struct nvml_source *source, unsigned index);
+bool nvml_all_asleep(const struct nvml_source *source);
+bool nvml_may_sleep(const struct nvml_source *source, unsigned index);
+enum gp_power nvml_power_state(const struct nvml_source *source);
+
+/* Fills the reading of a sleeping GPU; and only its identity, as far as the kernel knows it. */
+void nvml_describe_sleeper(const struct nvml_source *source, unsigned index,
+                           struct gp_reading *reading);
+void nvml_keep_identity(const struct nvml_source *source, unsigned index,
+                        struct gp_reading *reading);
 
 /* Caches the UUID that was read when attaching. */
 void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);
@@ -263,7 +283,12 @@ void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
                       struct gp_arena *arena, struct gp_value *values);
 
-/* In nvml.c. Updates device->mig from time to time. Returns NVML_SUCCESS, also for a GPU without
+/* In mig_devices.c. A device that is not opened yet; NULL without memory. To be freed with free(). */
+struct nvml_device *nvml_new_device(struct nvml_source *source, unsigned index, gp_call_name *call);
+
+void nvml_free_mig_list(struct nvml_mig_list *list);
+
+/* Updates device->mig from time to time. Returns NVML_SUCCESS, also for a GPU without
  * MIG, or the code that ended the session. */
 nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns);
 

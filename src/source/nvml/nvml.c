@@ -18,10 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIG_LIST_AGAIN_S = 5 };
-
-#define BOUND_GPUS "/sys/bus/pci/drivers/nvidia"
-
 static struct nvml_source *to_nvml(struct gp_source *source)
 {
     return (struct nvml_source *)source;
@@ -32,145 +28,12 @@ static struct nvml_device *to_device(struct gp_source_device *device)
     return (struct nvml_device *)device;
 }
 
-/* ---- sleep ---- */
-
-/* Reads a file from the sysfs directory of a GPU bound to the nvidia driver, named by PCI address.
- * */
-static bool read_bound_file(const struct nvml_source *source, unsigned index, const char *file,
-                            char *text, size_t size)
-{
-    char name[128];
-    char path[GP_PATH_SIZE];
-    (void)snprintf(name, sizeof(name), BOUND_GPUS "/%s/%s", source->bound[index], file);
-    return gp_io_path(path, source->config.root, name) && gp_io_read(path, text, size) > 0;
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* Lists the PCI addresses of GPUs bound to the nvidia driver. They are sorted, which is the order
- * of NVML's indices. */
-static void list_bound_gpus(struct nvml_source *source)
-{
-    char path[GP_PATH_SIZE];
-    source->bound_count = 0;
-    if ((source->config.simulated && !source->config.root) ||
-        !gp_io_path(path, source->config.root, BOUND_GPUS))
-        return;
-    DIR *dir = opendir(path);
-    if (!dir)
-        return;
-    const struct dirent *entry;
-    while ((entry = readdir(dir)) && source->bound_count < NVML_BOUND_MAX)
-        if (strlen(entry->d_name) == sizeof("0000:01:00.0") - 1 && entry->d_name[4] == ':')
-            (void)snprintf(source->bound[source->bound_count++], sizeof(source->bound[0]), "%.12s",
-                           entry->d_name);
-    (void)closedir(dir);
-    qsort(source->bound, source->bound_count, sizeof(source->bound[0]), compare_addresses);
-}
-
-static bool is_asleep(const struct nvml_source *source, unsigned index)
-{
-    char text[32];
-    return read_bound_file(source, index, "power/runtime_status", text, sizeof(text)) &&
-           strncmp(text, "suspended", 9) == 0;
-}
-
-static bool all_asleep(const struct nvml_source *source)
-{
-    for (unsigned i = 0; i < source->bound_count; i++)
-        if (!is_asleep(source, i))
-            return false;
-    return source->bound_count > 0;
-}
-
-/* Whether the kernel may put this GPU to sleep at all; most servers forbid it. */
-static bool may_sleep(const struct nvml_source *source, unsigned index)
-{
-    char text[32];
-    return read_bound_file(source, index, "power/control", text, sizeof(text)) &&
-           strncmp(text, "auto", 4) == 0;
-}
+/* ---- open and close ---- */
 
 static enum gp_power nvml_power(struct gp_source *base)
 {
-    const struct nvml_source *source = to_nvml(base);
-    for (unsigned i = 0; i < source->bound_count; i++)
-        if (!may_sleep(source, i))
-            return GP_POWER_FIXED;
-    if (source->bound_count == 0)
-        return GP_POWER_FIXED;
-    return all_asleep(source) ? GP_POWER_ASLEEP : GP_POWER_AWAKE;
+    return nvml_power_state(to_nvml(base));
 }
-
-static void keep(struct gp_reading *reading, enum gp_metric m, const char *text, size_t n)
-{
-    struct gp_strbuf safe = GP_STRBUF_INIT(512);
-    gp_utf8_add_safe(&safe, text, n, 96);
-    gp_value_set_text(gp_device_value(reading->values, m),
-                      gp_arena_strdup(&reading->arena, safe.buf), reading->time_ns);
-    gp_strbuf_fini(&safe);
-}
-
-/* Stores the rest of the line after `label`. A UUID of question marks was never read by the
- * driver. */
-static void keep_line(struct gp_reading *reading, enum gp_metric m, const char *text,
-                      const char *label)
-{
-    const char *at = strstr(text, label);
-    if (!at)
-        return;
-    at += strlen(label);
-    at += strspn(at, " \t");
-    size_t n = strcspn(at, "\n");
-    if (n > 0 && !memchr(at, '?', n))
-        keep(reading, m, at, n);
-}
-
-/* Reads the identity of a GPU from the kernel module, without waking the GPU. */
-static void keep_bound_identity(const struct nvml_source *source, unsigned index,
-                                struct gp_reading *reading)
-{
-    char name[128];
-    char path[GP_PATH_SIZE];
-    char text[1024];
-    /* NVML uses 8 digits for the PCI domain. */
-    (void)snprintf(name, sizeof(name), "0000%s", source->bound[index]);
-    for (char *c = name; *c; c++)
-        *c = (char)toupper((unsigned char)*c);
-    keep(reading, GP_PCI_BUS_ID, name, strlen(name));
-    (void)snprintf(name, sizeof(name), "/proc/driver/nvidia/gpus/%s/information",
-                   source->bound[index]);
-    if (!gp_io_path(path, source->config.root, name) || gp_io_read(path, text, sizeof(text)) <= 0)
-        return;
-    keep_line(reading, GP_NAME, text, "Model:");
-    keep_line(reading, GP_UUID, text, "GPU UUID:");
-}
-
-static void describe_sleeper(const struct nvml_source *source, unsigned index,
-                             struct gp_reading *reading)
-{
-    reading->status = GP_STATUS_ASLEEP;
-    (void)snprintf(reading->status_text, sizeof(reading->status_text),
-                   "asleep to save power; gpulse does not wake it up");
-    keep_bound_identity(source, index, reading);
-}
-
-/* The kernel's list has the driver's order if both have the same number of GPUs. */
-static bool is_bound(const struct nvml_source *source, unsigned index)
-{
-    return source->bound_count > index &&
-           (!source->initialised || source->bound_count == source->count);
-}
-
-bool nvml_is_asleep(const struct nvml_source *source, unsigned index)
-{
-    return is_bound(source, index) && is_asleep(source, index);
-}
-
-/* ---- open and close ---- */
 
 /* The version in "NVRM version: NVIDIA UNIX x86_64 Kernel Module 535.161.07 …" (open modules: "…
  * Open Kernel Module for x86_64 595.80 …"): the first word after two blanks. */
@@ -283,8 +146,8 @@ static void nvml_close(struct gp_source *base)
 static int nvml_open(struct gp_source *base, unsigned *ret_count, struct gp_err *err)
 {
     struct nvml_source *source = to_nvml(base);
-    list_bound_gpus(source);
-    if (all_asleep(source)) {
+    nvml_list_bound(source);
+    if (nvml_all_asleep(source)) {
         /* Opens nothing while no GPU is awake; the driver version is the kernel module's. */
         kernel_module_version(source, source->kmd_version, sizeof(source->kmd_version));
         (void)snprintf(source->driver_version, sizeof(source->driver_version), "%s",
@@ -348,34 +211,12 @@ static void fail_reading(struct gp_reading *reading, nvmlReturn_t rc, const char
                    nvml_return_text(rc), call);
 }
 
-static struct nvml_device *new_device(struct nvml_source *source, unsigned index,
-                                      gp_call_name *call)
-{
-    struct nvml_device *device = calloc(1, sizeof(*device));
-    if (device) {
-        device->source = source;
-        device->index = index;
-        device->call = call;
-    }
-    return device;
-}
-
-static void free_mig_list(struct nvml_mig_list *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        nvml_free_gpm(list->devices[i]);
-        gp_arena_fini(&list->devices[i]->arena);
-        free(list->devices[i]);
-    }
-    list->count = 0;
-}
-
 static void nvml_detach(struct gp_source_device *base)
 {
     struct nvml_device *device = to_device(base);
     if (!device)
         return;
-    free_mig_list(&device->mig);
+    nvml_free_mig_list(&device->mig);
     nvml_free_gpm(device);
     nvml_forget_lists(device);
     gp_arena_fini(&device->arena);
@@ -396,16 +237,16 @@ static int attach(struct nvml_source *source, unsigned index, gp_call_name *call
                   struct gp_source_device **ret, struct gp_reading *reading)
 {
     if (nvml_is_asleep(source, index)) {
-        describe_sleeper(source, index, reading);
+        nvml_describe_sleeper(source, index, reading);
         return GP_EDRIVER;
     }
     if (!source->initialised) {
         /* It has just woken up: now the driver may be opened. */
-        describe_sleeper(source, index, reading);
+        nvml_describe_sleeper(source, index, reading);
         reading->needs_reinit = true;
         return GP_EDRIVER;
     }
-    struct nvml_device *device = new_device(source, index, call);
+    struct nvml_device *device = nvml_new_device(source, index, call);
     if (!device) {
         fail_reading(reading, NVML_ERROR_MEMORY, "out of memory");
         return GP_ENOMEM;
@@ -422,13 +263,12 @@ static int attach(struct nvml_source *source, unsigned index, gp_call_name *call
     if (rc != NVML_SUCCESS) {
         fail_reading(reading, rc, failed);
         reading->refused = true;
-        if (is_bound(source, index))
-            keep_bound_identity(source, index, reading);
+        nvml_keep_identity(source, index, reading);
         nvml_detach((struct gp_source_device *)device);
         return GP_EDRIVER;
     }
     nvml_seed_uuid(device, gp_clock_mono_ns());
-    device->may_sleep = is_bound(source, index) && may_sleep(source, index);
+    device->may_sleep = nvml_may_sleep(source, index);
     *ret = (struct gp_source_device *)device;
     return 0;
 }
@@ -448,80 +288,6 @@ static const char *nvml_uuid(const struct gp_source_device *base)
 }
 
 /* ---- MIG ---- */
-
-/* A MIG device in the driver's current list. */
-struct mig_seen {
-    nvmlDevice_t handle;
-    unsigned index;
-    char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
-};
-
-/* Whether a code is neither an answer nor "does not exist". */
-static bool is_failure(nvmlReturn_t rc)
-{
-    return rc != NVML_SUCCESS && nvml_return_status(rc) != GP_STATUS_UNSUPPORTED;
-}
-
-/* Returns NVML_SUCCESS, also for a GPU without MIG, or the code of a failed call: the instances are
- * then unknown. */
-static nvmlReturn_t list_mig(struct nvml_device *device, struct mig_seen seen[NVML_MIG_MAX],
-                             size_t *ret_count)
-{
-    unsigned max = 0;
-    unsigned current = 0;
-    unsigned pending = 0;
-    size_t count = 0;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetMigMode, device->handle, &current, &pending);
-    if (rc == NVML_SUCCESS && current == NVML_FEATURE_ENABLED)
-        rc = NVML_CALL(device, nvmlDeviceGetMaxMigDeviceCount, device->handle, &max);
-    for (unsigned i = 0; i < max && count < NVML_MIG_MAX && !is_failure(rc); i++) {
-        struct mig_seen *mig = &seen[count];
-        *mig = (struct mig_seen){.index = i};
-        rc =
-            NVML_CALL(device, nvmlDeviceGetMigDeviceHandleByIndex, device->handle, i, &mig->handle);
-        if (rc == NVML_SUCCESS) /* indices may have gaps */
-            rc = NVML_CALL(device, nvmlDeviceGetUUID, mig->handle, mig->uuid,
-                           (unsigned)sizeof(mig->uuid));
-        count += rc == NVML_SUCCESS;
-    }
-    *ret_count = count;
-    return is_failure(rc) ? rc : NVML_SUCCESS;
-}
-
-/* Handles are reused for other instances; the UUID distinguishes them. */
-nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns)
-{
-    struct nvml_mig_list *list = &device->mig;
-    struct mig_seen seen[NVML_MIG_MAX];
-    size_t count;
-    if (now_ns < list->next_ns)
-        return NVML_SUCCESS;
-    list->next_ns = now_ns + MIG_LIST_AGAIN_S * GP_NS_PER_S;
-    nvmlReturn_t rc = list_mig(device, seen, &count);
-    if (rc != NVML_SUCCESS) {
-        list->next_ns = 0; /* the previous list stays, and is checked again */
-        return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
-    }
-    bool same = count == list->count;
-    for (size_t i = 0; same && i < count; i++)
-        same = list->devices[i]->handle == seen[i].handle &&
-               strcmp(list->devices[i]->uuid, seen[i].uuid) == 0;
-    if (same)
-        return NVML_SUCCESS;
-    free_mig_list(list);
-    for (size_t i = 0; i < count; i++) {
-        struct nvml_device *mig = new_device(device->source, seen[i].index, device->call);
-        if (!mig)
-            break;
-        mig->is_mig = true;
-        mig->parent = device;
-        mig->handle = seen[i].handle;
-        memcpy(mig->uuid, seen[i].uuid, sizeof(mig->uuid));
-        nvml_seed_uuid(mig, now_ns);
-        list->devices[list->count++] = mig;
-    }
-    return NVML_SUCCESS;
-}
 
 static nvmlReturn_t read_mig(struct nvml_device *device, const struct gp_want *want,
                              struct gp_reading *reading)
@@ -560,8 +326,8 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
 {
     struct nvml_device *device = to_device(base);
     reading->time_ns = gp_clock_mono_ns();
-    if (device->may_sleep && is_asleep(device->source, device->index)) {
-        describe_sleeper(device->source, device->index, reading);
+    if (device->may_sleep && nvml_is_asleep(device->source, device->index)) {
+        nvml_describe_sleeper(device->source, device->index, reading);
         return;
     }
     reading->status = GP_STATUS_OK;

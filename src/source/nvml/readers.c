@@ -3,16 +3,11 @@
 #include "source/nvml/readers.h"
 
 #include "base/clock.h"
-#include "base/strbuf.h"
-#include "base/utf8.h"
 
-#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    SLOW_AGAIN_S = 5,      /* interval for slow values */
-    REFUSED_AGAIN_S = 120, /* a refusal may end: a mode changes, a permission is granted */
     OUT_MAX = 16,
     FIELDS_MAX = 64, /* fields per call */
 };
@@ -29,48 +24,6 @@ typedef nvmlReturn_t (*words_fn)(nvmlDevice_t device, unsigned int *words);
 typedef nvmlReturn_t (*text_fn)(nvmlDevice_t device, char *text, unsigned int length);
 typedef nvmlReturn_t (*text_arg_fn)(nvmlDevice_t device, unsigned int arg, char *text,
                                     unsigned int length);
-
-/* A copy of this text that lives as long as the device. Texts are shared, because the driver
- * returns the same ones repeatedly. NULL without memory. */
-static const char *keep(struct nvml_device *device, const char *text)
-{
-    for (const struct nvml_text *kept = device->texts; kept; kept = kept->next)
-        if (strcmp(kept->s, text) == 0)
-            return kept->s;
-    size_t n = strlen(text) + 1;
-    struct nvml_text *kept = gp_arena_alloc(&device->arena, 1, sizeof(*kept) + n);
-    if (!kept)
-        return NULL;
-    kept->next = device->texts;
-    device->texts = kept;
-    return memcpy(kept->s, text, n);
-}
-
-void nvml_keep_text(struct nvml_device *device, struct gp_value *v, const char *text)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
-    gp_utf8_add_safe(&sb, text, strlen(text), 1024);
-    const char *kept = keep(device, sb.buf);
-    gp_strbuf_fini(&sb);
-    if (kept)
-        gp_value_set_text(v, kept, 0);
-    else
-        gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", 0);
-}
-
-void nvml_name_code(const struct code_name *names, unsigned code, struct gp_value *v)
-{
-    for (; names->name; names++)
-        if (names->code == code) {
-            gp_value_set_text(v, names->name, 0);
-            return;
-        }
-    /* 0 and all ones mean that the driver does not know; other numbers are from a newer driver. */
-    if (code == 0 || code == UINT32_MAX)
-        gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
-    else
-        gp_value_set_absent(v, GP_STATUS_ERROR, "a number without a known name", 0);
-}
 
 /* The names of the set bits, in nvidia-smi's format. */
 static void name_bits(struct nvml_device *device, const struct code_name *names, uint64_t mask,
@@ -159,64 +112,6 @@ static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader 
     return rc;
 }
 
-/* The plausible maximum, in the unit of the metric. */
-static double most_plausible(const struct nvml_device *device, enum gp_metric m)
-{
-    switch (gp_metric_table[m].unit) {
-    case GP_UNIT_PERCENT:
-        return m == GP_FAN_SPEED || gp_metric_table[m].scope == GP_SCOPE_FAN ? 255
-               : m == GP_EDPP_MULTIPLIER                                     ? 1000
-                                                                             : 100;
-    case GP_UNIT_CELSIUS:
-        return 150;
-    case GP_UNIT_WATT: {
-        /* Some laptops report 593 kW at idle. */
-        const struct gp_value *limit = &device->cache[GP_POWER_LIMIT_MAX - GP_DEVICE__FIRST];
-        bool of_board = m >= GP_POWER_DRAW && m <= GP_POWER_LIMIT_DEFAULT;
-        return of_board && limit->status == GP_STATUS_OK && limit->f > 1 ? 2 * limit->f : 1e4;
-    }
-    case GP_UNIT_MHZ:
-        return 1e5;
-    case GP_UNIT_BYTES:
-        return 0x1p52 - 1;
-    case GP_UNIT_WATT_PER_S:
-    case GP_UNIT_MS:
-    case GP_UNIT_SECOND:
-        return UINT32_MAX - 1.0;
-    case GP_UNIT_NONE:
-    case GP_UNIT_US:
-    case GP_UNIT_JOULE:
-    case GP_UNIT_BYTES_PER_S:
-    case GP_UNIT_MASK:
-        break;
-    }
-    return 0x1p63;
-}
-
-bool nvml_is_plausible(const struct nvml_device *device, enum gp_metric m, const struct gp_value *v)
-{
-    const struct gp_metric_info *info = &gp_metric_table[m];
-    double number = gp_metric_number(m, v);
-    if (info->unit == GP_UNIT_MASK)
-        return true;
-    if (info->unit == GP_UNIT_NONE && v->i == UINT32_MAX)
-        return false;
-    return number >= (info->unit == GP_UNIT_CELSIUS ? -100 : 0) &&
-           number <= most_plausible(device, m);
-}
-
-uint64_t nvml_ask_again_ns(enum gp_status status, enum gp_tier tier, uint64_t now_ns)
-{
-    if (status == GP_STATUS_UNSUPPORTED || status == GP_STATUS_NO_PERMISSION)
-        return now_ns + REFUSED_AGAIN_S * GP_NS_PER_S;
-    return tier == GP_TIER_SLOW ? now_ns + SLOW_AGAIN_S * GP_NS_PER_S : 0;
-}
-
-uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns)
-{
-    return nvml_ask_again_ns(nvml_return_status(rc), GP_TIER_FAST, now_ns);
-}
-
 /* Stores the result of a call in the cache. */
 static void settle(struct nvml_device *device, const struct reader *reader, nvmlReturn_t rc,
                    const struct gp_value *out, uint64_t now_ns)
@@ -258,60 +153,6 @@ static bool is_due(const struct nvml_device *device, const struct reader *reader
     return false;
 }
 
-/* Some drivers leave the type of counters unset, which means "double". A double that is almost zero
- * is then an integer (ECC counters while ECC is off). */
-static bool is_disguised_integer(const nvmlFieldValue_t *field)
-{
-    return field->valueType == NVML_VALUE_TYPE_DOUBLE && field->value.ullVal != 0 &&
-           field->value.dVal < DBL_MIN && field->value.dVal > -DBL_MIN;
-}
-
-/* Fields state their type, which is not always the documented one (R545 reports the memory
- * temperature as a double), so the stated type is used. False if it is not a number. */
-bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret)
-{
-    switch (field->valueType) {
-    case NVML_VALUE_TYPE_DOUBLE:
-        if (!(field->value.dVal > -1e15 && field->value.dVal < 1e15))
-            return false;
-        *ret =
-            is_disguised_integer(field) ? (int64_t)field->value.ullVal : (int64_t)field->value.dVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_INT:
-        *ret = field->value.uiVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG:
-        *ret = (int64_t)field->value.ulVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
-        *ret = (int64_t)field->value.ullVal;
-        return true;
-    case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
-        *ret = field->value.sllVal;
-        return true;
-    case NVML_VALUE_TYPE_SIGNED_INT:
-        *ret = field->value.siVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_SHORT:
-        *ret = field->value.usVal;
-        return true;
-    }
-    return false;
-}
-
-unsigned nvml_field_id(const struct nvml_source *source, unsigned id)
-{
-    if (id < NVML_FI_PWR_SMOOTHING_ENABLED || id > NVML_FI_DEV_POWER_SYNC_BALANCING_AF)
-        return id;
-    if (source->branch == 0)
-        return 0; /* in another driver this id is another field, with plausible numbers */
-    bool moved = (source->branch >= 575 && source->branch < 580) ||
-                 (source->branch == 580 && source->minor < 82);
-    if (!moved)
-        return id;
-    return id < NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN ? id + 5 : id - 18;
-}
-
 static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader *reader,
                                  const nvmlFieldValue_t *field, uint64_t now_ns)
 {
@@ -320,7 +161,7 @@ static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader
     nvmlReturn_t rc = field->nvmlReturn;
     bool known = rc == NVML_SUCCESS && nvml_field_number(field, &number);
     if (known && gp_metric_table[reader->first].type == GP_TYPE_REAL &&
-        field->valueType == NVML_VALUE_TYPE_DOUBLE && !is_disguised_integer(field))
+        field->valueType == NVML_VALUE_TYPE_DOUBLE && !nvml_field_is_integer(field))
         gp_value_set_real(
             &out, field->value.dVal / unit_divisor(reader, gp_metric_table[reader->first].unit), 0);
     else if (known)

@@ -140,11 +140,6 @@ static nvmlReturn_t read_pstate(struct nvml_device *device, const struct reader 
     return rc;
 }
 
-const char *nvml_enabled_text(unsigned state)
-{
-    return state ? "Enabled" : "Disabled";
-}
-
 static nvmlReturn_t read_energy(struct nvml_device *device, const struct reader *reader,
                                 struct gp_value *out)
 {

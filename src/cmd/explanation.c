@@ -1,0 +1,74 @@
+#include "cmd/explanation.h"
+
+#include "cmd/doctor_view.h"
+
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+enum { LABEL = 7, SHOWN = 240 };
+
+static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
+{
+    if (text[0])
+        gp_doctor_add_labeled(sb, label, LABEL, text);
+}
+
+/* NVIDIA's words for actions, in its Xid catalog. */
+static const char *meaning_of(const char *action)
+{
+    static const char *const words[][2] = {
+        {"CONTACT_SUPPORT", "contact the vendor's support"},
+        {"RESTART_APP", "restart the program"},
+        {"IGNORE", "nothing needs to be done"},
+        {"RESET_GPU", "reset the GPU"},
+        {"RESTART_BM", "reboot the machine"},
+        {"RESTART_VM", "restart the virtual machine"},
+        {"UPDATE_SWFW", "update the software or firmware"},
+        {"CHECK_MECHANICALS", "check how the card is seated, and its power cables"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strcmp(words[i][0], action) == 0)
+            return words[i][1];
+    return "";
+}
+
+void gp_doctor_add_line(struct gp_strbuf *sb, const char *line)
+{
+    gp_utf8_add_safe(sb, line, strlen(line), SHOWN);
+    gp_strbuf_addc(sb, '\n');
+}
+
+void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation *e,
+                               bool has_source)
+{
+    gp_doctor_add_pair(sb, e->title, e->words, 0);
+    add_part(sb, "name", e->name);
+    add_part(sb, "detail", e->details);
+    add_part(sb, "fault", e->fault);
+    add_part(sb, "note", e->note);
+    add_part(sb, "action", e->advice);
+    if (e->action[0]) {
+        struct gp_strbuf recommends = GP_STRBUF_INIT(1 << 16);
+        const char *meaning = meaning_of(e->action);
+        gp_strbuf_addf(&recommends, "recommends %s%s%s", e->action, meaning[0] ? ": " : "",
+                       meaning);
+        add_part(sb, "NVIDIA", recommends.buf);
+        gp_strbuf_fini(&recommends);
+    }
+    if (has_source)
+        add_part(sb, "source", e->source);
+}
+
+json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *line)
+{
+    return json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "line",
+        gp_doctor_json_text_or_null(line), "id", e->id, "title", gp_doctor_json_text(e->title),
+        "words", gp_doctor_json_text(e->words), "name", gp_doctor_json_text_or_null(e->name),
+        "details", gp_doctor_json_text_or_null(e->details), "note",
+        gp_doctor_json_text_or_null(e->note), "fault", gp_doctor_json_text_or_null(e->fault),
+        "advice", gp_doctor_json_text_or_null(e->advice), "action",
+        gp_doctor_json_text_or_null(e->action), "source", gp_doctor_json_text_or_null(e->source));
+}

@@ -1,0 +1,95 @@
+/* Builds the list of processes from a snapshot. */
+#include "out/procs.h"
+
+#include "base/err.h"
+#include "model/snapshot.h"
+#include "out/reservation.h"
+#include "out/tree.h"
+
+#include <stdlib.h>
+
+static int compare_processes(const void *a, const void *b)
+{
+    const struct gp_process *const *x = a;
+    const struct gp_process *const *y = b;
+    int64_t p = gp_process_value(*x, GP_PID)->i;
+    int64_t q = gp_process_value(*y, GP_PID)->i;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return ((*x)->device > (*y)->device) - ((*x)->device < (*y)->device);
+}
+
+static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                          const struct gp_process *const *sorted,
+                          const struct gp_procs_options *options)
+{
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gp_process *p = sorted[i];
+        const struct gp_device *device = &snapshot->devices[p->device];
+        struct gp_proc_row *row = procs->count ? &procs->rows[procs->count - 1] : NULL;
+        if (options->gpu >= 0 && device->index != (unsigned)options->gpu)
+            continue;
+        if (!row || row->pid != gp_process_value(p, GP_PID)->i || options->per_gpu) {
+            row = &procs->rows[procs->count++];
+            gp_proc_row_init(row, p, snapshot->wall_ns);
+        }
+        gp_proc_row_add_use(row, p, device);
+    }
+}
+
+static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *snapshot, int gpu)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        const struct gp_value *v = &device->values[GP_MEMORY_UNATTRIBUTED - GP_DEVICE__FIRST];
+        if (!gp_value_is_present(v) || v->i < GP_PROC_UNATTRIBUTED_LEAST ||
+            (gpu >= 0 && device->index != (unsigned)gpu))
+            continue;
+        struct gp_proc_row *row = &procs->rows[procs->count++];
+        *row = (struct gp_proc_row){.command = "(not attributed to any listed process)",
+                                    .memory = {(double)v->i, true, false}};
+        gp_proc_row_add_gpu(row, device);
+    }
+}
+
+/* Reserved GPUs, and instances, on which nothing runs yet. */
+static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snapshot, int gpu)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        if (!gp_is_reserved(device) || device->process_count > 0 ||
+            (gpu >= 0 && device->index != (unsigned)gpu))
+            continue;
+        gp_proc_row_init_reserved(&procs->rows[procs->count++], device, snapshot->wall_ns);
+    }
+}
+
+int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                   const struct gp_procs_options *options)
+{
+    size_t most = snapshot->process_count + 2 * snapshot->device_count;
+    const struct gp_process **sorted = calloc(snapshot->process_count + 1, sizeof(*sorted));
+    gp_procs_fini(procs);
+    procs->rows = calloc(most + 1, sizeof(*procs->rows));
+    if (!sorted || !procs->rows) {
+        free(sorted);
+        gp_procs_fini(procs);
+        return GP_ENOMEM;
+    }
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        sorted[i] = &snapshot->processes[i];
+    qsort(sorted, snapshot->process_count, sizeof(*sorted), compare_processes);
+    add_processes(procs, snapshot, sorted, options);
+    add_unattributed(procs, snapshot, options->gpu);
+    if (options->reserved)
+        add_reserved(procs, snapshot, options->gpu);
+    free(sorted);
+    gp_procs_filter(procs, options->filter);
+    int r = options->tree ? gp_tree_add_ancestors(procs, snapshot) : 0;
+    gp_procs_sort(procs, &options->order);
+    if (r == 0 && options->tree)
+        r = gp_tree_arrange(procs);
+    if (r < 0)
+        gp_procs_fini(procs);
+    return r;
+}

@@ -1,0 +1,148 @@
+#include "tui/screen.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- messages and preferences ---- */
+
+void gp_ui_say(struct gp_ui *ui, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(ui->message, sizeof(ui->message), fmt, args);
+    va_end(args);
+}
+
+bool gp_ui_is_vi(const struct gp_ui *ui)
+{
+    return ui->prefs.keys == GP_KEYS_VI;
+}
+
+void gp_ui_apply(struct gp_ui *ui)
+{
+    struct gp_err err = {0};
+    /* Invalid texts were rejected by gp_pref_set(). */
+    if (gp_proc_order_parse(*ui->prefs.sort ? ui->prefs.sort : "memory", &ui->order, &err) < 0 ||
+        gp_proc_columns_parse(ui->prefs.columns, ui->columns, &ui->column_count, &err) < 0)
+        gp_ui_say(ui, "%s", err.text);
+    gp_ui_build_rows(ui);
+}
+
+void gp_ui_save(struct gp_ui *ui)
+{
+    struct gp_err err = {0};
+    if (!ui->outside.config_path)
+        gp_ui_say(ui, "cannot save: HOME is not set");
+    else if (gp_prefs_save(&ui->prefs, ui->outside.config_path, &err) < 0)
+        gp_ui_say(ui, "%s", err.text);
+    else
+        gp_ui_say(ui, "saved to %s", ui->outside.config_path);
+}
+
+/* ---- rows ---- */
+
+const struct gp_proc_row *gp_ui_chosen_row(const struct gp_ui *ui)
+{
+    return ui->chosen < ui->procs.count ? &ui->procs.rows[ui->chosen] : NULL;
+}
+
+void gp_ui_choose(struct gp_ui *ui, size_t row)
+{
+    ui->chosen = ui->procs.count == 0 ? 0 : row >= ui->procs.count ? ui->procs.count - 1 : row;
+    const struct gp_proc_row *chosen = gp_ui_chosen_row(ui);
+    ui->chosen_pid = chosen ? chosen->pid : 0;
+    ui->chosen_gpu = chosen ? chosen->gpu : 0;
+}
+
+static bool is_chosen(const struct gp_ui *ui, const struct gp_proc_row *row)
+{
+    return row->pid == ui->chosen_pid && (!ui->prefs.per_gpu || row->gpu == ui->chosen_gpu);
+}
+
+/* The cursor follows its process. When that is gone, it stays on its row. */
+static void find_chosen(struct gp_ui *ui)
+{
+    for (size_t i = 0; ui->chosen_pid && i < ui->procs.count; i++)
+        if (is_chosen(ui, &ui->procs.rows[i])) {
+            ui->chosen = i;
+            return;
+        }
+    if (ui->followed && ui->followed == ui->chosen_pid && ui->procs.count > 0) {
+        gp_ui_say(ui, "process %lld is no longer shown", (long long)ui->followed);
+        ui->followed = 0;
+    }
+    if (ui->chosen >= ui->procs.count)
+        ui->chosen = ui->procs.count ? ui->procs.count - 1 : 0;
+}
+
+struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui)
+{
+    return (struct gp_procs_options){ui->order,      ui->prefs.filter,  ui->gpu,
+                                     ui->prefs.tree, ui->prefs.per_gpu, true};
+}
+
+void gp_ui_build_rows(struct gp_ui *ui)
+{
+    struct gp_strbuf sort = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
+    gp_proc_order_format(&sort, &ui->order);
+    (void)snprintf(ui->prefs.sort, sizeof(ui->prefs.sort), "%s", sort.buf);
+    gp_strbuf_fini(&sort);
+    const struct gp_procs_options options = gp_ui_procs_options(ui);
+    if (ui->snapshot && gp_procs_build(&ui->procs, ui->snapshot, &options) < 0)
+        gp_ui_say(ui, "out of memory");
+    find_chosen(ui);
+}
+
+/* ---- GPUs ---- */
+
+const struct gp_device *gp_ui_chosen_gpu(const struct gp_ui *ui)
+{
+    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    const struct gp_snapshot *s = ui->snapshot;
+    unsigned wanted = ui->gpu >= 0 ? (unsigned)ui->gpu : row ? row->gpu : 0;
+    for (size_t i = 0; s && i < s->device_count; i++)
+        if (s->devices[i].index == wanted && !s->devices[i].is_mig)
+            return &s->devices[i];
+    return s && s->device_count && ui->gpu < 0 ? &s->devices[0] : NULL;
+}
+
+struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns)
+{
+    uint64_t step_ns = ui->prefs.interval_ns << ui->zoom;
+    /* A sample may come slightly early or late: it lies in the middle of its step. Steps of several
+     * samples are aligned to fixed times, so that older columns do not change. */
+    uint64_t end_ns = ui->zoom ? (now_ns / step_ns + 1) * step_ns : now_ns + step_ns / 2;
+    uint64_t back_ns = (uint64_t)ui->earlier * step_ns;
+    uint64_t number = ui->zoom ? end_ns / step_ns : ui->shown;
+    return (struct gp_span){back_ns < end_ns ? end_ns - back_ns : 0, step_ns, number % 2};
+}
+
+/* ---- the screen in front ---- */
+
+void gp_ui_show(struct gp_ui *ui, enum gp_ui_mode mode)
+{
+    if (ui->screens[ui->mode]->leave)
+        ui->screens[ui->mode]->leave(ui);
+    ui->mode = mode;
+    gp_page_open(&ui->text);
+    if (ui->screens[mode]->fill)
+        ui->screens[mode]->fill(ui);
+}
+
+enum gp_ui_wish gp_page_screen_key(struct gp_ui *ui, int key)
+{
+    if (!gp_page_key(&ui->text, key, gp_ui_is_vi(ui)))
+        gp_ui_show(ui, GP_UI_WATCH);
+    return GP_UI_GO_ON;
+}
+
+void gp_page_screen_draw(struct gp_ui *ui, const struct gp_box *box)
+{
+    struct gp_box in = gp_draw_window(box, box->w, box->h, ui->screens[ui->mode]->title);
+    gp_page_draw(&ui->text, &in);
+}

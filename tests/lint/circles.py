@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Files that need each other in a circle, and functions that nobody else uses; a TAP test each.
+
+A file needs another if it uses a function or variable of it, as nm(1) sees the objects of the release
+variant. Circles between folders are impossible: lint.py checks the #include lines. So of two files in a
+folder, one is below the other, and a newcomer can read it first.
+
+  circles.py          check
+  circles.py --list   also print what uses what within each circle
+"""
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = Path(os.environ.get("GPULSE_BUILD", ROOT / "build-release"))
+# Symbols that are not ours to make static: libraries export them to other programs.
+EXPORTED = ("nvml", "cu", "gpulse_sim_", "main")
+
+
+def objects():
+    """{object: source} of everything but tests, sources relative to the tree."""
+    found = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        path = (Path(entry["directory"]) / entry["file"]).resolve()
+        output = Path(entry["directory"]) / entry["output"]
+        if path.is_relative_to(ROOT) and output.exists():
+            found[output] = str(path.relative_to(ROOT))
+    return found
+
+
+def symbols(found):
+    """({symbol: its source}, {symbol: the sources that use it})."""
+    defined, used = {}, defaultdict(set)
+    listing = subprocess.run(["nm", "-A", *found], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             check=True, text=True).stdout
+    for line in listing.splitlines():
+        name, _, rest = line.partition(":")
+        words = rest.split()
+        source = found[Path(name)]
+        if words[-2] == "U":
+            used[words[-1]].add(source)
+        elif words[-2] in "TDBRVW" and not source.startswith("tests/"):
+            defined[words[-1]] = source
+    return defined, used
+
+
+def needs(defined, used):
+    """{file: {file of the same folder: symbols}}."""
+    graph = defaultdict(lambda: defaultdict(set))
+    for symbol, source in defined.items():
+        for user in used.get(symbol, ()):
+            if user != source and Path(user).parent == Path(source).parent:
+                graph[user][source].add(symbol)
+    return graph
+
+
+def circles(graph):
+    """Sets of files that all reach each other."""
+    def reach(start):
+        seen, todo = set(), [start]
+        while todo:
+            for other in list(graph.get(todo.pop(), ())):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
+        return seen
+
+    reached = {name: reach(name) for name in list(graph)}
+    found = {frozenset(other for other in reached[name] if name in reached.get(other, ()))
+             for name in reached if name in reached[name]}
+    return sorted(sorted(group) for group in found)
+
+
+def report(number, title, problems):
+    print(f"{'not ' if problems else ''}ok {number} {title}")
+    for line in problems:
+        print(f"# {line}")
+    return bool(problems)
+
+
+def main():
+    if not (BUILD / "compile_commands.json").exists():
+        print("1..0 # SKIP no release build")
+        return 0
+    defined, used = symbols(objects())
+    graph = needs(defined, used)
+    groups = circles(graph)
+    lines = []
+    for group in groups:
+        lines.append("circle: " + ", ".join(group))
+        if "--list" in sys.argv:
+            lines += [f"    {a} -> {b}: {', '.join(sorted(graph[a][b]))}"
+                      for a in group for b in group if b in graph[a]]
+    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.[ch]"))
+    lonely = [f"{source}: {symbol} can be static, or deleted"
+              for symbol, source in sorted(defined.items())
+              if not used.get(symbol, set()) - {source} and not symbol.startswith(EXPORTED)
+              and symbol not in tests]
+    print("1..2")
+    failed = report(1, "no circles of files", lines)
+    return report(2, "what is not static has a user elsewhere", lonely) or failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
