@@ -140,7 +140,7 @@ def outputs(format_name, *more):
     well = queries(*((machine, "*", "-f", format_name, *scope, *more)
                      for scope in SCOPES.values() for machine in MACHINES))
     sick_machine()
-    sick = side_by_side(lambda scope: query("h100x8", "*", "-f", format_name, *scope, *more, timeout="0.5"),
+    sick = side_by_side(lambda scope: query("h100x8", "*", "-f", format_name, *scope, *more, timeout="2"),
                         [(scope,) for scope in SCOPES.values()])
     well_again()
     return [*well, *sick]

@@ -310,7 +310,7 @@ static int query_main(int argc, char **argv, struct gp_err *err)
     char format[32];
     const char *fields;
     int positional;
-    bool done;
+    bool done = false;
     if (is_of_smi(argc, argv))
         return gp_cmd_smi.run(argc, argv, err);
     int r = refuse_milliseconds(argc, argv, err);

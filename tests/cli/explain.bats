@@ -55,7 +55,7 @@ END
     gpulse explain
     fails 2 'missing ERROR; give xid 79, .*, a line in quotes, a log, or - for standard input'
     gpulse explain 79
-    fails 2 '79 of what\? try xid 79, cuda 79 or nvml 79'
+    fails 2 '79 of what\? try xid 79, cuda 79, nvml 79 or exit 79'
     gpulse explain nowhere.log
     fails 1 'cannot open nowhere.log: No such file or directory'
     gpulse doctor explain nowhere.log

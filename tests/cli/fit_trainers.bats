@@ -189,7 +189,7 @@ fit() {
     gpulse fit-batch -f json -- sh -c 'exit 3 # {}'
     status_is 1
     json_is 'd["batch"], d["end"], d["trials"][0]["verdict"]' "(0, 'crashed', 'crash')"
-    complains '^gpulse: the trial with batch 1 failed with status 3: '
+    complains '^gpulse: the trial with batch 1 failed with status 3, but not for lack of GPU memory; no size has fitted yet; see '
 }
 
 @test "processes that trials leave are no news" {

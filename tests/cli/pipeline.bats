@@ -43,7 +43,7 @@ END
     gpulse run --pipeline steps.ini
     status_is 1
     # memory on GPU 0, where 2 was asked for
-    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \([0-9]+ MiB\), but the job has reserved 2: CUDA_VISIBLE_DEVICES was removed from its environment'
+    complains '^gpulse: process [0-9]+ of this job uses GPU 0 \([0-9]+ MiB\), but the job has reserved GPU 2: CUDA_VISIBLE_DEVICES was removed from its environment'
     # leftovers between the steps
     complains '^gpulse: terminated 1 leftover process$'
     is_gone "$(awk '{ print $2 }' worker.out)"
