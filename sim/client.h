@@ -1,4 +1,5 @@
-/* The processes that use the simulated driver, and what it forgets after the last one and at a reboot. */
+/* The processes that use the simulated driver, and what it forgets after the last one and at a
+ * reboot. */
 #ifndef GPULSE_SIM_CLIENT_H
 #define GPULSE_SIM_CLIENT_H
 

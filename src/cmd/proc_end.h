@@ -27,7 +27,7 @@ struct gp_end_options {
      .help = "include child processes"},                                                           \
     {'s', "signal", NULL, GP_OPT_CHOICE, "NAME", .choices = "int term kill",                       \
      .offset = offsetof(type_of, field.first),                                                     \
-     .help = "the first signal to send (default int); -9 and -KILL work too"},                                            \
+     .help = "the first signal to send (default int); also as -9, -KILL"},                         \
     {0, "grace", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(type_of, field.grace_ns),       \
      .help = "wait up to TIME after each signal (default 10s)"},                                   \
     {0, "wait", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(type_of, field.wait_ns),         \

@@ -11,14 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)
-{
-    return gpu->vendor == GP_PCI_NVIDIA && strcmp(gpu->driver, "vfio-pci") != 0 &&
-           strcmp(gpu->driver, "pci-stub") != 0;
-}
-
-/* ---- where they apply ---- */
-
 /* WSL and Jetson have a different kind of driver. */
 static bool has_nvidia(struct gp_exam *exam)
 {

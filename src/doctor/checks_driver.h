@@ -34,9 +34,6 @@ void gp_driver_check_persistence(struct gp_exam *exam);
 const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                              const char *version, bool is_open, bool is_proprietary);
 
-/* An NVIDIA GPU that is not assigned to a virtual machine. */
-bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
-
 /* The loaded module and the libraries on disk have different versions. */
 bool gp_driver_is_mismatched(struct gp_exam *exam);
 

@@ -288,3 +288,9 @@ void gp_driver_fix_build(struct gp_exam *exam)
     else
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, exam->machine.kernel, NULL);
 }
+
+bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)
+{
+    return gpu->vendor == GP_PCI_NVIDIA && strcmp(gpu->driver, "vfio-pci") != 0 &&
+           strcmp(gpu->driver, "pci-stub") != 0;
+}

@@ -36,6 +36,9 @@ void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
  * occurs, or the log cannot be read. */
 bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count);
 
+/* An NVIDIA GPU that is not assigned to a virtual machine. */
+bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
+
 /* "GeForce RTX 4090 (0000:01:00.0)" */
 const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 

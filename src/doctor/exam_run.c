@@ -68,7 +68,6 @@ static void run_check(struct gp_exam *exam, const struct gp_check *check)
 {
     struct gp_outcome *outcome = &exam->outcomes[exam->place];
     const struct gp_check *because = failed_need(exam, check);
-    exam->check = check;
     outcome->is_run = true;
     if (because) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "skipped because %s failed", because->id);
@@ -102,6 +101,7 @@ static void *run_rest(void *ctx)
         if ((round->only && !is_listed(round->only, check->id)) ||
             (round->without && is_listed(round->without, check->id)))
             continue;
+        exam->check = check;
         if (!check->applies || check->applies(exam))
             run_check(exam, check);
         else
@@ -124,7 +124,6 @@ static void report_stall(struct gp_exam *exam, const char *path)
     if (is_known)
         silent = strncmp(mount.folder, root, prefix) == 0 ? mount.folder + prefix : "";
     gp_stall_refuse(&exam->stall, silent);
-    exam->check = gp_check_at(exam->place);
     exam->outcomes[exam->place].is_run = true;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s does not respond", *silent ? silent : "/");
     gp_exam_evidence(exam, path, "no response for %.0f s", (double)exam->patience_ns / 1e9);

@@ -227,8 +227,8 @@ uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns);
  * number. */
 bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret);
 
-/* Whether it is an integer although it claims to be a double: some drivers leave the type of counters
- * unset, which means "double". A double that is almost zero is then an integer (ECC counters while
+/* Whether it is an integer although it claims to be a double: some drivers leave the type of
+ * counters unset, which means "double". A double that is almost zero is then an integer (ECC counters while
  * ECC is off). */
 bool nvml_field_is_integer(const nvmlFieldValue_t *field);
 
@@ -283,7 +283,7 @@ void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
                       struct gp_arena *arena, struct gp_value *values);
 
-/* In mig_devices.c. A device that is not opened yet; NULL without memory. To be freed with free(). */
+/* In mig_devices.c. A device that is not opened yet; NULL without memory. */
 struct nvml_device *nvml_new_device(struct nvml_source *source, unsigned index, gp_call_name *call);
 
 void nvml_free_mig_list(struct nvml_mig_list *list);
