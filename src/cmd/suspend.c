@@ -10,18 +10,15 @@
 #include "jobs/checkpoint.h"
 #include "jobs/pick.h"
 #include "jobs/suspend.h"
+#include "jobs/suspend_check.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
-#include "proc/files.h"
-#include "proc/signal.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +26,6 @@ enum {
     OPEN_S = 30,
     LOCK_S = 10,
     MOVE_S = 600,
-    STATE_S = 5, /* for the driver to report the state of a process */
     SEEN_S = 10, /* how long the driver may take to list them, or to stop listing them */
     TICK_MS = 200,
 };
@@ -138,220 +134,7 @@ static void release_signals(const sigset_t *before)
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* ---- ownership ---- */
-
-/* Reads what distinguishes the process from a later one with its pid, and whether its driver calls
- * would be answered. */
-static int identify(struct gp_suspended *s, uint64_t seen_wall_ns, struct gp_err *err)
-{
-    char path[64];
-    struct stat folder;
-    struct gp_proc_stat stat_now;
-    int fd;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = gp_proc_hold(s->pid, seen_wall_ns, &fd, err);
-    (void)snprintf(path, sizeof(path), "/proc/%u", s->pid);
-    bool there = r == 0 && proc >= 0 && gp_proc_read_stat(proc, s->pid, &stat_now) &&
-                 stat(path, &folder) == 0;
-    if (r == 0)
-        (void)close(fd);
-    if (proc >= 0)
-        (void)close(proc);
-    if (r < 0)
-        return r;
-    if (!there)
-        return gp_err_set(err, GP_EFAIL, "it has exited");
-    if (geteuid() != 0 && folder.st_uid != geteuid())
-        return gp_err_set(err, GP_EPERM, "it belongs to another user; only root can suspend it");
-    if (strchr("Tt", stat_now.state))
-        return gp_err_set(
-            err, GP_EFAIL,
-            "it is stopped, so the driver would wait forever; first continue it: kill -CONT %u",
-            s->pid);
-    if (s->start_ticks && s->start_ticks != stat_now.start_ticks)
-        return gp_err_set(err, GP_EFAIL, "the pid was recycled");
-    s->start_ticks = stat_now.start_ticks;
-    return 0;
-}
-
-/* ---- checks ---- */
-
-/* The memory of the process on each of its GPUs. */
-static int note_memory(const struct gp_snapshot *snapshot, struct gp_suspended *s,
-                       struct gp_err *err)
-{
-    s->gpu_count = 0;
-    for (size_t i = 0; i < snapshot->process_count; i++) {
-        const struct gp_process *p = &snapshot->processes[i];
-        const struct gp_device *device = &snapshot->devices[p->device];
-        const struct gp_value *memory = gp_process_value(p, GP_PROCESS_MEMORY);
-        if (gp_process_value(p, GP_PID)->i != s->pid)
-            continue;
-        if (device->is_mig)
-            return gp_err_set(err, GP_EFAIL,
-                              "it runs on a MIG instance, where no driver supports this");
-        if (!gp_value_is_present(memory))
-            return gp_err_set(err, GP_EFAIL, "the driver does not report its memory");
-        if (s->gpu_count == GP_SUSPENDED_GPUS)
-            return gp_err_set(err, GP_EFAIL, "it uses more than %d GPUs", (int)GP_SUSPENDED_GPUS);
-        struct gp_suspended_gpu *gpu = &s->gpus[s->gpu_count++];
-        (void)snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", gp_device_text(device, GP_UUID, ""));
-        gpu->bytes = (uint64_t)memory->i;
-        if (!gpu->uuid[0])
-            return gp_err_set(err, GP_EFAIL, "its GPU does not report a UUID");
-    }
-    return 0;
-}
-
-static int check_kind(const struct gp_proc_row *row, const struct gp_suspended *s, bool force,
-                      struct gp_err *err)
-{
-    const char *type = row->type ? row->type : "";
-    if (strchr(type, 'S'))
-        return gp_err_set(err, GP_EFAIL, "it is already suspended");
-    if (strchr(type, 'M'))
-        return gp_err_set(err, GP_EFAIL, "it shares its GPU context with others through MPS");
-    if (strcmp(type, "C") != 0)
-        return gp_err_set(err, GP_EFAIL, "it uses graphics, which cannot be moved");
-    if (!force && s->gpu_count > 1)
-        return gp_err_set(err, GP_EFAIL,
-                          "it uses several GPUs, which often fails (--force tries it)");
-    /* "rank 0/8" */
-    const char *world =
-        row->origin && strncmp(row->origin, "rank ", 5) == 0 ? strchr(row->origin, '/') : NULL;
-    if (!force && world)
-        return gp_err_set(
-            err, GP_EFAIL,
-            "it is one of %.*s distributed ranks, which often fails (--force tries it)",
-            (int)strspn(world + 1, "0123456789"), world + 1);
-    return 0;
-}
-
-static int check_driver(const struct gp_suspended *s, struct gp_err *err)
-{
-    enum gp_cuda_state state;
-    int r = gp_checkpoint_get_state(s->pid, gp_app_timeout_ns(LOCK_S * GP_NS_PER_S), &state, err);
-    if (r == 0 && state == GP_CUDA_FAILED)
-        return gp_err_set(err, GP_EFAIL, "its GPU memory is lost; it can only be terminated");
-    if (r == 0 && state != GP_CUDA_RUNNING)
-        return gp_err_set(err, GP_EFAIL, "another program has blocked its CUDA calls");
-    return r;
-}
-
-static int check(const struct gp_proc_row *row, const struct gp_snapshot *snapshot, bool force,
-                 struct gp_suspended *ret, struct gp_err *err)
-{
-    *ret = (struct gp_suspended){.pid = (uint32_t)row->pid};
-    int r = identify(ret, snapshot->wall_ns, err);
-    if (r == 0)
-        r = note_memory(snapshot, ret, err);
-    if (r == 0)
-        r = check_kind(row, ret, force, err);
-    return r < 0 ? r : check_driver(ret, err);
-}
-
-/* All or none: processes of one job are not separated. */
-static int check_all(const struct gp_procs *procs, const struct gp_snapshot *snapshot, bool force,
-                     struct gp_suspended_list *ret, struct gp_err *err)
-{
-    ret->items = calloc(procs->count + 1, sizeof(*ret->items));
-    if (!ret->items)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    for (size_t i = 0; i < procs->count; i++) {
-        struct gp_err why = {0};
-        struct gp_suspended *s = &ret->items[ret->count];
-        if (!procs->rows[i].pid)
-            continue;
-        int r = check(&procs->rows[i], snapshot, force, s, &why);
-        if (r < 0)
-            return gp_err_set(err, r, "process %u cannot be suspended: %s", s->pid, why.text);
-        ret->count++;
-    }
-    return ret->count > 0 ? gp_suspend_check_room(gp_app_prefix(), ret->items, ret->count, err)
-                          : gp_err_set(err, GP_EFAIL, "no matching process on the GPUs");
-}
-
-/* The state may have changed while the question was answered. */
-static int check_again(struct gp_suspended_list *list, uint64_t seen_wall_ns, struct gp_err *err)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        struct gp_err why = {0};
-        int r = identify(&list->items[i], seen_wall_ns, &why);
-        if (r < 0)
-            return gp_err_set(err, r, "process %u: %s", list->items[i].pid, why.text);
-    }
-    return 0;
-}
-
 /* ---- results ---- */
-
-static bool is_suspended(const struct gp_snapshot *snapshot, uint32_t pid, bool *ret_listed)
-{
-    bool suspended = false;
-    *ret_listed = false;
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        if (gp_process_value(&snapshot->processes[i], GP_PID)->i == pid) {
-            const struct gp_value *v =
-                gp_process_value(&snapshot->processes[i], GP_PROCESS_SUSPENDED);
-            suspended = suspended || gp_value_is_present(v);
-            *ret_listed = true;
-        }
-    return suspended;
-}
-
-static uint64_t needed(const struct gp_suspended_list *list, const struct gp_snapshot *snapshot,
-                       const char *uuid)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < list->count; i++)
-        for (size_t g = 0; g < list->items[i].gpu_count; g++) {
-            bool listed;
-            if (strcmp(list->items[i].gpus[g].uuid, uuid) == 0 &&
-                is_suspended(snapshot, list->items[i].pid, &listed))
-                bytes += list->items[i].gpus[g].bytes;
-        }
-    return bytes;
-}
-
-/* A process without room would be lost: its GPUs must be present, with enough free memory. */
-static int check_gpus(const struct gp_suspended_list *list, const struct gp_snapshot *snapshot,
-                      struct gp_err *err)
-{
-    for (size_t i = 0; i < list->count; i++)
-        for (size_t g = 0; g < list->items[i].gpu_count; g++) {
-            const char *uuid = list->items[i].gpus[g].uuid;
-            const struct gp_device *device = NULL;
-            double free_bytes;
-            for (size_t d = 0; d < snapshot->device_count; d++)
-                if (strcmp(gp_device_text(&snapshot->devices[d], GP_UUID, ""), uuid) == 0)
-                    device = &snapshot->devices[d];
-            if (!device || !gp_device_number_now(device, GP_MEMORY_FREE, &free_bytes))
-                return gp_err_set(
-                    err, GP_EFAIL,
-                    "process %u was on %s, which does not respond or was not selected",
-                    list->items[i].pid, uuid);
-            uint64_t bytes = needed(list, snapshot, uuid);
-            if (free_bytes < (double)bytes)
-                return gp_err_set(
-                    err, GP_EFAIL,
-                    "GPU %u has %.0f MiB free of the %.0f MiB needed, and a process restored "
-                    "without enough memory is lost; gpulse ps -i %u shows who uses it",
-                    device->index, free_bytes / 0x1p20, (double)bytes / 0x1p20, device->index);
-        }
-    return 0;
-}
-
-/* Whether the driver lists all of them, or none. */
-static bool is_seen(const struct gp_snapshot *snapshot, const struct gp_suspended_list *list,
-                    bool suspended)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        bool listed;
-        if (is_suspended(snapshot, list->items[i].pid, &listed) != suspended || !listed)
-            return false;
-    }
-    return true;
-}
 
 static bool is_concerned(const struct gp_device *device, const struct gp_suspended_list *list)
 {
@@ -415,7 +198,7 @@ static int report(struct gp_sampler *sampler, const struct gp_suspended_list *li
         gp_snapshot_free(snapshot);
         snapshot = NULL;
         r = gp_sampler_tick(sampler, &snapshot, err);
-        seen = r == 0 && is_seen(snapshot, list, suspended);
+        seen = r == 0 && gp_suspend_is_seen(snapshot, list, suspended);
         if (r == 0 && !seen)
             (void)nanosleep(&pause, NULL);
     } while (r == 0 && !seen && gp_clock_mono_ns() < until_ns);
@@ -460,11 +243,7 @@ static int measure(void *ctx, struct gp_suspended *list, size_t count, struct gp
     int r = gp_sampler_tick(ctx, &snapshot, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        r = note_memory(snapshot, &list[i], err);
-        if (r == 0 && list[i].gpu_count == 0)
-            r = gp_err_set(err, GP_EFAIL, "the driver no longer lists process %u", list[i].pid);
-    }
+    r = gp_suspend_measure(snapshot, list, count, err);
     gp_snapshot_free(snapshot);
     return r < 0 ? r : gp_suspend_check_room(gp_app_prefix(), list, count, err);
 }
@@ -477,7 +256,7 @@ static bool has_room(void *ctx, const struct gp_suspended *s)
     if (gp_sampler_tick(ctx, &snapshot, NULL) < 0)
         return false;
     one.items = &copy;
-    bool room = check_gpus(&one, snapshot, NULL) == 0;
+    bool room = gp_resume_check_gpus(&one, snapshot, NULL) == 0;
     gp_snapshot_free(snapshot);
     return room;
 }
@@ -493,7 +272,7 @@ static int suspend_list(struct gp_sampler *sampler, const struct suspend_options
     sigset_t before;
     int r = o->yes ? 0 : confirm(list, err);
     if (r == 0)
-        r = check_again(list, seen_wall_ns, err);
+        r = gp_suspend_check_again(list, seen_wall_ns, err);
     if (r < 0)
         return r;
     hold_signals(&before);
@@ -504,12 +283,17 @@ static int suspend_list(struct gp_sampler *sampler, const struct suspend_options
 
 static int suspend(struct gp_sampler *sampler, const struct suspend_options *o, struct gp_err *err)
 {
+    const struct gp_suspend_rules rules = {
+        .root = gp_app_prefix(),
+        .timeout_ns = gp_app_timeout_ns(LOCK_S * GP_NS_PER_S),
+        .force = o->force,
+    };
     struct gp_suspended_list list = {NULL, 0};
     struct gp_snapshot *snapshot;
     struct gp_procs procs;
     int r = gp_proc_select_find(&o->select, sampler, &snapshot, &procs, err);
     if (r == 0)
-        r = check_all(&procs, snapshot, o->force, &list, err);
+        r = gp_suspend_check_all(&rules, &procs, snapshot, &list, err);
     if (r == 0)
         r = show(&procs, err);
     if (r == 0 && o->dry_run)
@@ -583,55 +367,24 @@ static int await_room(struct gp_sampler *sampler, struct gp_suspended_list *list
 {
     const struct timespec pause = gp_clock_timespec((uint64_t)TICK_MS * GP_NS_PER_MS);
     uint64_t until_ns = gp_clock_mono_ns() + wait_ns;
-    int r = check_again(list, first->wall_ns, err);
+    int r = gp_suspend_check_again(list, first->wall_ns, err);
     if (r < 0)
         return r;
-    r = check_gpus(list, first, err);
+    r = gp_resume_check_gpus(list, first, err);
     if (r < 0 && wait_ns)
         (void)fprintf(stderr, "gpulse: waiting for free GPU memory\n");
     while (r == GP_EFAIL && gp_clock_mono_ns() < until_ns) {
         struct gp_snapshot *snapshot;
         (void)nanosleep(&pause, NULL);
-        int looked = check_again(list, first->wall_ns, err);
+        int looked = gp_suspend_check_again(list, first->wall_ns, err);
         if (looked == 0)
             looked = gp_sampler_tick(sampler, &snapshot, err);
         if (looked < 0)
             return looked;
-        r = check_gpus(list, snapshot, err);
+        r = gp_resume_check_gpus(list, snapshot, err);
         gp_snapshot_free(snapshot);
     }
     return r;
-}
-
-/* More than the GPU's total memory cannot be right. */
-static int check_claim(const struct gp_suspended *s, const struct gp_snapshot *snapshot,
-                       struct gp_err *err)
-{
-    for (size_t g = 0; g < s->gpu_count; g++)
-        for (size_t d = 0; d < snapshot->device_count; d++) {
-            const struct gp_device *device = &snapshot->devices[d];
-            double total;
-            if (strcmp(gp_device_text(device, GP_UUID, ""), s->gpus[g].uuid) == 0 &&
-                gp_device_number_now(device, GP_MEMORY_TOTAL, &total) &&
-                total < (double)s->gpus[g].bytes)
-                return gp_err_set(err, GP_EFAIL, "its note claims more memory than GPU %u has",
-                                  device->index);
-        }
-    return 0;
-}
-
-/* A note is only a claim of its owner. */
-static int check_note(const struct gp_suspended *s, const struct gp_snapshot *snapshot,
-                      struct gp_err *err)
-{
-    struct gp_suspended copy = *s;
-    enum gp_cuda_state state;
-    int r = identify(&copy, snapshot->wall_ns, err);
-    if (r == 0)
-        r = gp_checkpoint_get_state(s->pid, (uint64_t)STATE_S * GP_NS_PER_S, &state, err);
-    if (r == 0 && state == GP_CUDA_RUNNING)
-        r = gp_err_set(err, GP_EFAIL, "its note says suspended, but it is running");
-    return r < 0 ? r : check_claim(s, snapshot, err);
 }
 
 /* If one note of several is implausible, the other processes are still resumed. Returns how many
@@ -643,7 +396,7 @@ static size_t leave_out_misfits(struct gp_suspended_list *list, const struct gp_
     for (size_t i = 0; count > 1 && i < count; i++) {
         struct gp_err why = {0};
         char note[sizeof(why.text) + 64];
-        if (check_note(&list->items[i], snapshot, &why) == 0) {
+        if (gp_resume_check_note(&list->items[i], snapshot, &why) == 0) {
             list->items[kept++] = list->items[i];
             continue;
         }
@@ -679,31 +432,22 @@ static int resume_list(struct gp_sampler *sampler, const struct resume_options *
     return r;
 }
 
-/* A process without a note: the note was lost, or another program has suspended it. */
+/* A process without a note. */
 static int resume_unnoted(int64_t pid, bool force, struct gp_err *err)
 {
-    struct gp_suspended s = {.pid = (uint32_t)pid};
+    const uint64_t timeout_ns = (uint64_t)MOVE_S * GP_NS_PER_S;
     struct gp_err why = {0};
-    enum gp_cuda_state state = GP_CUDA_RUNNING;
-    uint64_t timeout_ns = (uint64_t)MOVE_S * GP_NS_PER_S;
+    enum gp_cuda_state state;
     sigset_t before;
-    int r = identify(&s, gp_clock_wall_ns(), &why);
-    if (r == 0)
-        r = gp_checkpoint_get_state(pid, timeout_ns, &state, &why);
-    if (r == 0 && state != GP_CUDA_LOCKED && state != GP_CUDA_CHECKPOINTED)
-        r = gp_err_set(&why, GP_EFAIL, "it is not suspended");
-    if (r == 0 && state == GP_CUDA_CHECKPOINTED && !force)
-        r = gp_err_set(&why, GP_EFAIL,
-                       "the note about its memory is lost, and without enough free GPU memory the "
-                       "process would be lost, too; --force tries it");
-    if (r < 0)
-        return gp_err_set(err, r, "process %lld: %s", (long long)pid, why.text);
-    hold_signals(&before);
-    if (state == GP_CUDA_CHECKPOINTED)
-        r = gp_checkpoint_do(GP_CUDA_RESTORE, pid, timeout_ns, &why);
-    if (r == 0)
-        r = gp_checkpoint_do(GP_CUDA_UNLOCK, pid, timeout_ns, &why);
-    release_signals(&before);
+    int r = gp_resume_check_unnoted(pid, force, timeout_ns, &state, &why);
+    if (r == 0) {
+        hold_signals(&before);
+        if (state == GP_CUDA_CHECKPOINTED)
+            r = gp_checkpoint_do(GP_CUDA_RESTORE, pid, timeout_ns, &why);
+        if (r == 0)
+            r = gp_checkpoint_do(GP_CUDA_UNLOCK, pid, timeout_ns, &why);
+        release_signals(&before);
+    }
     if (r < 0)
         return gp_err_set(err, r, "process %lld: %s", (long long)pid, why.text);
     (void)fprintf(stderr, "gpulse: process %lld runs again\n", (long long)pid);
