@@ -1,6 +1,6 @@
 /* Which processes can be suspended, and which suspended ones can be resumed: what has to be true
- * before the driver is asked, because a call that fails halfway may cost the process. Errors say why
- * not. */
+ * before the driver is asked, because a call that fails halfway may cost the process. Errors say
+ * why not. */
 #ifndef GP_JOBS_SUSPEND_CHECK_H
 #define GP_JOBS_SUSPEND_CHECK_H
 
