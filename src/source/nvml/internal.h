@@ -228,8 +228,8 @@ uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns);
 bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret);
 
 /* Whether it is an integer although it claims to be a double: some drivers leave the type of
- * counters unset, which means "double"; one that is almost zero is then an integer (ECC counters while ECC is
- * off). */
+ * counters unset, which means "double"; one that is almost zero is then an integer (ECC counters
+ * while ECC is off). */
 bool nvml_field_is_integer(const nvmlFieldValue_t *field);
 
 /* This driver's id of a field, 0 if unknown: see abi/nvml_fields.h. */
