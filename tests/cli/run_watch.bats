@@ -265,6 +265,15 @@ LINES
     gpulse explain "$(record)"
     status_is 1
     says ': the job ended with status 3$'
+    gpulse run -q -i 2 -- sh -c 'exit 4'
+    gpulse explain last
+    status_is 1
+    says "$(record | tail -1): the job ended with status 4\$"
+    [ "${lines[1]}" = '    sh -c exit 4' ]
+    says '^    GPU 2, 0\.[0-9] s, memory peak 0 MiB$'
+    rm -r home
+    gpulse explain last
+    fails 1 'no job of yours is recorded; gpulse run records jobs'
     mkdir other
     gpulse explain other
     fails 1 'other is a directory, but not the record of a job; give a log, or a directory that gpulse run has recorded'
