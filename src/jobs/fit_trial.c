@@ -64,6 +64,8 @@ static void add_sample(struct gp_fit_series *s, double time_s, double bytes)
 double gp_fit_watch_growth(const struct gp_fit_watch *watch)
 {
     double growth = 0;
+    if (watch->growth_bytes_s > 0)
+        return watch->growth_bytes_s;
     for (size_t i = 0; i < watch->last.gpu_count; i++) {
         const struct gp_fit_series *s = &watch->series[i];
         const struct gp_leak_trend trend = gp_leak_trend(s->times_s, s->bytes, s->count);
@@ -174,6 +176,9 @@ enum gp_fit_stop gp_fit_watch_take(struct gp_fit_watch *watch, const struct gp_f
     if (watch->since_ns == 0 || look->now_ns < watch->since_ns)
         return GP_FIT_GO_ON;
     const uint64_t watched_ns = look->now_ns - watch->since_ns;
-    return watch->rules.is_confirming ? judge_confirming(watch, watched_ns)
-                                      : judge_short(watch, watched_ns);
+    const enum gp_fit_stop stop = watch->rules.is_confirming ? judge_confirming(watch, watched_ns)
+                                                             : judge_short(watch, watched_ns);
+    if (stop == GP_FIT_GROWING)
+        watch->growth_bytes_s = gp_fit_watch_growth(watch);
+    return stop;
 }

@@ -55,10 +55,11 @@ struct gp_fit_series {
 struct gp_fit_watch {
     struct gp_fit_rules rules;
     uint64_t began_ns;
-    uint64_t since_ns; /* growth counts from here on; 0: the program does not work yet */
-    uint64_t risen_ns; /* when the peak last rose */
-    uint64_t alive_ns; /* the last sign of life */
-    double peak;       /* of one GPU */
+    uint64_t since_ns;     /* growth counts from here on; 0: the program does not work yet */
+    uint64_t risen_ns;     /* when the peak last rose */
+    uint64_t alive_ns;     /* the last sign of life */
+    double peak;           /* of one GPU */
+    double growth_bytes_s; /* when it was stopped for growing; 0: it was not */
     uint64_t cpu_at_ns;
     struct gp_fit_look last;
     struct gp_fit_series series[GP_FIT_GPUS];
@@ -74,7 +75,8 @@ bool gp_fit_watch_needs_cpu(const struct gp_fit_watch *watch, uint64_t now_ns);
 enum gp_fit_stop gp_fit_watch_take(struct gp_fit_watch *watch, const struct gp_fit_look *look);
 
 /* Bytes per second by which memory on a GPU grows steadily, the maximum over all GPUs; 0: no
- * growth, or not watched for long enough. */
+ * growth, or not watched for long enough. What a program that was stopped for it does with its
+ * memory while it ends changes nothing. */
 double gp_fit_watch_growth(const struct gp_fit_watch *watch);
 
 /* How long a trial may go without a sign of life, and how long it may take in all, if the longest

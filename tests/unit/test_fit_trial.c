@@ -196,6 +196,14 @@ static void the_slope_is_the_leak(void **state)
     const struct program leak = {.works_at = 2, .rises_until = 30, .leak_mib = 3};
     assert_int_equal(play(&w, &leak, &long_rules, &s), GP_FIT_GROWING);
     assert_true(fabs(gp_fit_watch_growth(&w) / MIB - 3) < 0.01);
+    /* it is stopped, and frees its memory bit by bit */
+    struct gp_fit_look look = w.last;
+    for (int i = 0; i < 40; i++) {
+        look.now_ns += GP_NS_PER_S;
+        look.bytes[0] *= 0.8;
+        (void)gp_fit_watch_take(&w, &look);
+    }
+    assert_true(fabs(gp_fit_watch_growth(&w) / MIB - 3) < 0.01);
     const struct program level = {.works_at = 2, .rises_until = 30};
     (void)play(&w, &level, &long_rules, &s);
     assert_true(gp_fit_watch_growth(&w) <= 0);
