@@ -44,6 +44,7 @@ STATUS = {
     "gpulse --sim h100x8 doctor --only health": 2,  # after the fault: GPU 3 is lost
     "gpulse kill -i 3 --mine --dry-run": 3,  # no process of this user
     "gpulse doctor --python ~/venv": 1,  # no such environment
+    "gpulse explain last": 1,  # no job of this user is recorded
 }
 # The job that a command needs while it runs.
 JOBS = {"gpulse kill --name train.py --tree": ("--gpu", "7", "--name", "train.py")}
