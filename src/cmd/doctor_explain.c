@@ -189,8 +189,8 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
     if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,
                           "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, exit 137, "
-                          "throttle sw_power_cap, a line in quotes, a log, or - for standard "
-                          "input");
+                          "throttle sw_power_cap, a line in quotes, a log, last for "
+                          "your last gpulse run, or - for standard input");
     gp_failure_prepare();
     for (int i = 0; i < count; i++)
         if (gp_explain_is_log(words[i], count == 1))

@@ -38,7 +38,7 @@ static int explain_main(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd gp_cmd_explain = {
     .name = "explain",
     .summary = "explain an error from a program's log, a message, or a code",
-    .usage = "[options] FILE... | ERROR",
+    .usage = "[options] FILE... | last | ERROR",
     .description =
         "FILE is a log, - for standard input, a directory that gpulse run has recorded, or last "
         "for "

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -304,6 +305,12 @@ static size_t add_incidents(struct explain *e, const char *folder, const json_t 
     return count;
 }
 
+static bool is_running(const json_t *run)
+{
+    const char *state = json_string_value(json_object_get(run, "state"));
+    return state && strcmp(state, "running") == 0;
+}
+
 /* "    GPU 3, 1.6 s, memory peak 5120 MiB", below the command line. */
 static void add_job(struct explain *e, const json_t *run)
 {
@@ -330,26 +337,30 @@ static void add_job(struct explain *e, const json_t *run)
     gp_strbuf_addf(&e->sb, ", memory peak %.0f MiB\n", (double)peak / 0x1p20);
 }
 
-/* How the job ended, if nothing in its output says why. */
-static void add_ending(struct explain *e, const char *folder, const json_t *run)
+/* What the exit status means; false: nothing in particular, or there is none yet. */
+static bool find_status(struct explain *e, const json_t *run, struct gp_explanation *ret)
 {
     const unsigned status = (unsigned)json_integer_value(json_object_get(run, "status"));
-    const char *ended_by = json_string_value(json_object_get(run, "ended_by"));
-    const char *state = json_string_value(json_object_get(run, "state"));
-    struct gp_explanation found = {"", "", "", "", "", "", "", "", "", ""};
     char number[16];
+    *ret = (struct gp_explanation){"", "", "", "", "", "", "", "", "", ""};
     (void)snprintf(number, sizeof(number), "%u", status);
-    bool is_running = state && strcmp(state, "running") == 0;
-    bool is_known = !is_running && gp_explain_topic(&e->arena, "exit", number, &found, NULL) == 0;
-    e->found += is_known;
-    if (e->list) {
-        if (is_known)
-            (void)json_array_append_new(e->other, gp_doctor_explanation_json(&found, NULL));
-        return;
-    }
+    return !is_running(run) && gp_explain_topic(&e->arena, "exit", number, ret, NULL) == 0;
+}
+
+/* How the job ended, and what it was. */
+static void add_heading(struct explain *e, const char *folder, const json_t *run)
+{
+    const unsigned status = (unsigned)json_integer_value(json_object_get(run, "status"));
+    const json_int_t pid = json_integer_value(json_object_get(run, "pid"));
+    const char *ended_by = json_string_value(json_object_get(run, "ended_by"));
+    struct gp_explanation found;
+    const bool is_known = find_status(e, run, &found);
     gp_utf8_add_safe(&e->sb, folder, strlen(folder), 1000);
-    if (is_running)
-        gp_strbuf_adds(&e->sb, ": the job still runs, or gpulse was killed\n");
+    if (is_running(run) && pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM))
+        gp_strbuf_addf(&e->sb, ": the job still runs (gpulse run, pid %" JSON_INTEGER_FORMAT ")\n",
+                       pid);
+    else if (is_running(run))
+        gp_strbuf_adds(&e->sb, ": gpulse run was killed, and the job ended with it\n");
     else if (status == 0)
         gp_strbuf_adds(&e->sb, ": the job succeeded\n");
     else
@@ -357,9 +368,20 @@ static void add_ending(struct explain *e, const char *folder, const json_t *run)
                        is_known ? ": " : "", found.words, ended_by ? "; stopped by " : "",
                        ended_by ? ended_by : "");
     add_job(e, run);
-    if (is_known)
-        gp_strbuf_addf(&e->sb, "      -> %s\n", found.advice);
     e->is_told = true;
+}
+
+/* What the end of the job means, if nothing in its output says why. */
+static void add_ending(struct explain *e, const json_t *run)
+{
+    struct gp_explanation found;
+    if (!find_status(e, run, &found))
+        return;
+    e->found++;
+    if (e->list)
+        (void)json_array_append_new(e->other, gp_doctor_explanation_json(&found, NULL));
+    else
+        gp_strbuf_addf(&e->sb, "      -> %s\n", found.advice);
 }
 
 static int explain_record(struct explain *e, const char *folder, struct gp_err *err)
@@ -378,6 +400,8 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
     const size_t before = e->found;
     int r = 0;
     bool has_log = false;
+    if (!e->list)
+        add_heading(e, folder, run);
     e->has_incidents = add_incidents(e, folder, run) > 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(logs) && !has_log; i++) {
         n = snprintf(path, sizeof(path), "%s/%s", folder, logs[i]);
@@ -387,7 +411,7 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
     }
     e->has_incidents = false;
     if (r == 0 && e->found == before) {
-        add_ending(e, folder, run);
+        add_ending(e, run);
         if (!has_log && !e->list)
             gp_strbuf_adds(&e->sb, "its output was not recorded; to record it: gpulse run "
                                    "--keep-output\n");

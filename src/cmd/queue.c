@@ -180,11 +180,13 @@ static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
     if (position > 0)
         (void)snprintf(line_place, sizeof(line_place), "%zu", position);
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    struct gp_strbuf age = GP_STRBUF_INIT(64);
     gp_strbuf_addf(&line, "%-9s  %4s  %-9.9s  %7u  %-*s  %-6s  ", state_of(lease, snapshot),
                    line_place, user, lease->pid, (int)gpus_width, gpus, memory);
-    gp_proc_format_amount(&line, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
-    gp_strbuf_addf(&line, "  %s", lease->name[0] ? lease->name : lease->command);
+    gp_proc_format_amount(&age, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
+    gp_strbuf_addf(&line, "%6s  %s", age.buf, lease->name[0] ? lease->name : lease->command);
     gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
+    gp_strbuf_fini(&age);
     gp_strbuf_fini(&line);
     for_each_reason(leases, lease, snapshot, add_words, sb);
 }
@@ -244,7 +246,7 @@ static void add_table(struct gp_strbuf *sb, const struct gp_leases *leases,
         return;
     }
     gp_strbuf_addf(sb, "%-9s  %4s  %-9s  %7s  %-*s  %-6s  %6s  %s\n", "STATE", "LINE", "USER",
-                   "PID", (int)width, "GPUS", "MEM", "SINCE", "COMMAND");
+                   "PID", (int)width, "GPUS", "MEM", "FOR", "JOB");
     for (size_t i = 0; i < leases->count; i++)
         if (concerns(&leases->items[i], snapshot, selection))
             add_row(sb, leases, &leases->items[i], snapshot, width);
@@ -338,7 +340,8 @@ const struct gp_cmd gp_cmd_queue = {
         "waiting "
         "job, how many it needs, and of which. -i shows the jobs that hold or could use these "
         "GPUs. To cancel a job: kill PID. MEM is the memory reserved on each GPU, or all if "
-        "the job does not share. A suspended job keeps its reservation: its memory must fit "
+        "the job does not share. FOR is how long it has run or waited, JOB its name or command. A "
+        "suspended job keeps its reservation: its memory must fit "
         "again when it is resumed. To see why a GPU is not free: gpulse pick --explain.",
     .examples = "gpulse queue\tall reservations\n"
                 "gpulse queue -f json\tfor scripts\n",

@@ -192,6 +192,8 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
     for (uint64_t tries = 1; again; tries++) {
         o->plan.output.tail->size = 0;
         r = gp_run_once(run, argv, err);
+        if (run->child.pid < 0 && r > 0) /* it could not be started */
+            gp_watch_write(&run->watch, "ended", r);
         if (r < 0 || run->child.pid < 0)
             return r;
         again = is_tried_again(run, o, r, tries);

@@ -571,6 +571,7 @@ static json_t *gpu_object(const struct gp_watch_gpu *gpu)
 void gp_watch_write(struct gp_watch *watch, const char *state, int status)
 {
     const struct rusage *usage = &watch->usage;
+    const double seconds = (double)(gp_clock_mono_ns() - watch->started_ns) / 1e9;
     json_t *gpus = json_array();
     json_t *incidents = json_array();
     json_t *document = json_copy(watch->description);
@@ -580,8 +581,8 @@ void gp_watch_write(struct gp_watch *watch, const char *state, int status)
     for (size_t i = 0; i < watch->incident_count; i++)
         (void)json_array_append_new(incidents, gp_incident_json(&watch->incidents[i]));
     json_t *more =
-        json_pack("{s:s, s:i, s:f, s:s?, s:f, s:I, s:o, s:o, s:i}", "state", state, "status",
-                  status, "duration_s", (double)(gp_clock_mono_ns() - watch->started_ns) / 1e9,
+        json_pack("{s:s, s:i, s:o, s:s?, s:f, s:I, s:o, s:o, s:i}", "state", state, "status",
+                  status, "duration_s", watch->started_ns ? json_real(seconds) : json_null(),
                   "ended_by", watch->ended_by, "cpu_s",
                   (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
                       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6,

@@ -67,17 +67,48 @@ static bool find_runs(char ret[GP_PATH_SIZE])
     return gp_io_user_folder(ret, "XDG_STATE_HOME", ".local/state", "runs");
 }
 
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* The record in this directory or, if it is that of a pipeline, in its last step. */
+static bool find_record(const char *folder, bool is_step, char ret[GP_PATH_SIZE])
+{
+    char path[GP_PATH_SIZE];
+    struct dirent **steps;
+    bool is_found = false;
+    int n = snprintf(path, sizeof(path), "%s/run.json", folder);
+    if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0) {
+        (void)snprintf(ret, GP_PATH_SIZE, "%s", folder);
+        return true;
+    }
+    int count = is_step ? 0 : scandir(folder, &steps, is_visible, versionsort);
+    for (int i = count - 1; i >= 0; i--) {
+        n = snprintf(path, sizeof(path), "%s/%s", folder, steps[i]->d_name);
+        is_found = is_found || (n > 0 && (size_t)n < sizeof(path) && find_record(path, true, ret));
+        free(steps[i]);
+    }
+    if (!is_step && count >= 0)
+        free(steps);
+    return is_found;
+}
+
 bool gp_record_find_last(char ret[GP_PATH_SIZE])
 {
     char runs[GP_PATH_SIZE];
+    char path[GP_PATH_SIZE];
     struct dirent **entries;
+    bool is_found = false;
     int count = find_runs(runs) ? scandir(runs, &entries, is_record, alphasort) : -1;
-    int n = count > 0 ? snprintf(ret, GP_PATH_SIZE, "%s/%s", runs, entries[count - 1]->d_name) : -1;
-    for (int i = 0; i < count; i++)
+    for (int i = count - 1; i >= 0; i--) {
+        int n = snprintf(path, sizeof(path), "%s/%s", runs, entries[i]->d_name);
+        is_found = is_found || (n > 0 && (size_t)n < sizeof(path) && find_record(path, false, ret));
         free(entries[i]);
+    }
     if (count >= 0)
         free(entries);
-    return n > 0 && n < GP_PATH_SIZE;
+    return is_found;
 }
 
 static bool find_own(struct gp_record *record, uint64_t wall_ns)

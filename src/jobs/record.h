@@ -22,7 +22,8 @@ struct gp_record {
 int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* The newest record in that place. False: there is none. */
+/* The newest record of a job in that place; of a pipeline, that of its last step. False: there is
+ * none. */
 bool gp_record_find_last(char ret[GP_PATH_SIZE]) GP_MUST_CHECK;
 
 /* Writes a whole text to the file NAME in the directory. GP_EIO. */

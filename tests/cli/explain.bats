@@ -53,7 +53,7 @@ END
 
 @test "what cannot be read" {
     gpulse explain
-    fails 2 'missing ERROR; give xid 79, .*, a line in quotes, a log, or - for standard input'
+    fails 2 'missing ERROR; give xid 79, .*, a line in quotes, a log, last for your last gpulse run, or - for standard input'
     gpulse explain 79
     fails 2 '79 of what\? try xid 79, cuda 79, nvml 79 or exit 79'
     gpulse explain nowhere.log

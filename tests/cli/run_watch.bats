@@ -272,6 +272,26 @@ LINES
     [ "${lines[1]}" = '    sh -c exit 4' ]
     says '^    GPU 2, 0\.[0-9] s, memory peak 0 MiB$'
     rm -r home
+    gpulse run -q -i 2 -- nosuchcommand
+    status_is 127
+    gpulse explain last
+    says ': the job ended with status 127'
+    rm -r home
+    gpulse run -q -i 2 -- sh -c 'cat home/gpulse/runs/*/run.json; "$0" explain last >out' "$GPULSE"
+    json_is 'd["state"], d["duration_s"]' "('running', None)"
+    grep -qE ': the job still runs \(gpulse run, pid [0-9]+\)$' out
+    kill_run() {
+        gpulse run -q -i 2 -- sh -c 'kill -9 "$(sed -n "s/^  .pid.: \([0-9]*\),/\1/p" home/gpulse/runs/*/run.json)"; sleep 10'
+    }
+    rm -r home
+    kill_run
+    gpulse explain last
+    says ': gpulse run was killed, and the job ended with it$'
+    mkdir -p home/gpulse/runs/30000101-000000-1/1-train home/gpulse/runs/30000101-000000-1/2-eval home/gpulse/runs/30000102-000000-1
+    cp home/gpulse/runs/2*/run.json home/gpulse/runs/30000101-000000-1/2-eval/
+    gpulse explain last # not that of fit-batch, which has no job
+    says '/30000101-000000-1/2-eval: '
+    rm -r home
     gpulse explain last
     fails 1 'no job of yours is recorded; gpulse run records jobs'
     mkdir other
