@@ -404,7 +404,8 @@ import json
 rows = [json.loads(line) for line in open("out")]
 assert all(r["status"] == "ok" for r in rows if r["index"] != 3)
 ages = [float(r["reasons"]["temperature.gpu"].split()[1]) for r in rows if "reasons" in r]
-assert ages and ages == sorted(ages), ages
+# the reading that hung ends last, with the time at which it began
+assert ages and ages[:-1] == sorted(ages[:-1]), ages
 # while it was silent, the others moved
 silent = {r["time"] for r in rows if "reasons" in r}
 for i in set(range(8)) - {3}:
