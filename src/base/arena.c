@@ -51,6 +51,21 @@ static struct gp_arena_block *add_block(struct gp_arena *arena, size_t bytes)
     return block;
 }
 
+void gp_arena_reset(struct gp_arena *arena)
+{
+    struct gp_arena_block *block = arena->blocks;
+    size_t bytes = 0;
+    if (block && !block->next) {
+        block->used = 0;
+        return;
+    }
+    for (; block; block = block->next)
+        bytes += block->size;
+    gp_arena_fini(arena);
+    if (bytes > 0)
+        (void)add_block(arena, bytes);
+}
+
 static void *take(struct gp_arena *arena, size_t bytes, size_t align)
 {
     struct gp_arena_block *block = arena->blocks;

@@ -12,6 +12,10 @@ struct gp_arena {
 
 void gp_arena_fini(struct gp_arena *arena);
 
+/* Frees what was allocated, and keeps memory for as much: a tick that needs no more than the
+ * previous one then allocates nothing. */
+void gp_arena_reset(struct gp_arena *arena);
+
 /* Zeroed memory for count × size bytes, aligned for any type; NULL if out of memory. */
 void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size) GP_MUST_CHECK;
 

@@ -48,7 +48,7 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
     add_part(sb, "detail", e->details);
     add_part(sb, "fault", e->fault);
     add_part(sb, "note", e->note);
-    add_part(sb, "action", e->advice);
+    add_part(sb, "advice", e->advice);
     if (e->action[0]) {
         struct gp_strbuf recommends = GP_STRBUF_INIT(1 << 16);
         const char *meaning = meaning_of(e->action);

@@ -21,7 +21,7 @@ static void add_sizes_beyond(struct gp_strbuf *sb, const struct gp_fit *fit,
         if (batch <= answer->batch || need <= fit->goal_bytes)
             continue;
         gp_strbuf_addf(sb,
-                       "  batch %-6llu would need %.2f GiB, %.2f GiB more than the margin allows\n",
+                       "  batch %-6llu would need %.2f GiB: %.2f GiB too much\n",
                        (unsigned long long)batch, (double)need / 0x1p30,
                        (double)(need - fit->goal_bytes) / 0x1p30);
     }

@@ -442,7 +442,7 @@ static void say_confirming(const struct gp_fit_search *s, uint64_t batch)
                      (unsigned long long)batch);
     else
         gp_watch_say(&s->run->watch,
-                     "batch %llu runs for %.0f s more, to check whether its memory grows",
+                     "batch %llu runs for up to %.0f s more, to check whether its memory grows",
                      (unsigned long long)batch, (double)ns / 1e9);
 }
 

@@ -54,7 +54,7 @@ enum { GP_JOB_ANY = 1000000 };
     {0, "order", NULL, GP_OPT_CHOICE, "ORDER", .choices = "default free load cool index",          \
      .offset = offsetof(type_of, field.order),                                                     \
      .help = "order in which GPUs are chosen (default: fewest processes, then most free "          \
-             "memory)"},                                                                           \
+             "memory, then the highest number)"},                                                  \
     {0, "uuid", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.uuid),                        \
      .help = "print or pass UUIDs instead of indices"},                                            \
     {0, "ignore-mask", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.ignore_mask),          \

@@ -168,12 +168,10 @@ static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
                     const struct gp_lease *lease, const struct gp_snapshot *snapshot,
                     size_t gpus_width)
 {
-    char user[64];
     char line_place[24] = "-";
     size_t position = gp_lease_position(leases, lease);
     char memory[32] = "all";
     char gpus[GPUS_SIZE];
-    (void)gp_lease_user(lease, user, sizeof(user));
     if (lease->bytes && lease->is_shared)
         (void)snprintf(memory, sizeof(memory), "%.1fG", (double)lease->bytes / 0x1p30);
     put_gpus(gpus, sizeof(gpus), lease, snapshot);
@@ -182,7 +180,7 @@ static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
     struct gp_strbuf age = GP_STRBUF_INIT(64);
     gp_strbuf_addf(&line, "%-9s  %4s  %-9.9s  %7u  %-*s  %-6s  ", state_of(lease, snapshot),
-                   line_place, user, lease->pid, (int)gpus_width, gpus, memory);
+                   line_place, lease->user, lease->pid, (int)gpus_width, gpus, memory);
     gp_proc_format_amount(&age, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
     gp_strbuf_addf(&line, "%6s  %s", age.buf, lease->name[0] ? lease->name : lease->command);
     gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
@@ -194,24 +192,24 @@ static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
 static json_t *lease_object(const struct gp_leases *leases, const struct gp_lease *lease,
                             const struct gp_snapshot *snapshot)
 {
-    char user[64];
     const size_t position = gp_lease_position(leases, lease);
     const struct gp_proc_row row = gpus_of(lease, snapshot);
     const bool is_suspended = gp_pick_is_suspended(snapshot, lease);
     json_t *gpus = json_array();
     json_t *reasons = json_array();
     for_each_reason(leases, lease, snapshot, add_object, reasons);
-    (void)gp_lease_user(lease, user, sizeof(user));
+    char since[GP_RFC3339_SIZE];
+    gp_clock_rfc3339(lease->since_wall_ns, since);
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
-    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s, s:o}",
+    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s, s:o, s:s}",
                      "state", lease->state == GP_LEASE_HELD ? "held" : "waiting", "position",
                      position > 0 ? json_integer((json_int_t)position) : json_null(), "suspended",
-                     (int)is_suspended, "user", user, "pid", (json_int_t)lease->pid, "gpus",
+                     (int)is_suspended, "user", lease->user, "pid", (json_int_t)lease->pid, "gpus",
                      row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
                      (int)lease->is_shared, "memory", (json_int_t)lease->bytes, "ticket",
                      (json_int_t)lease->ticket, "name", lease->name, "command", lease->command,
-                     "waits_for", reasons);
+                     "waits_for", reasons, "since", since);
 }
 
 static void add_json(struct gp_strbuf *sb, const struct gp_leases *leases,

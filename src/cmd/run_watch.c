@@ -538,7 +538,9 @@ bool gp_watch_summarize(struct gp_watch *watch, int status)
     for (size_t i = 0; i < watch->gpu_count; i++)
         if (strlen(gpus) + 100 < sizeof(gpus))
             add_gpu_summary(gpus, watch, &watch->gpus[i]);
-    gp_watch_say(watch, "exited after %.1f s with status %d%s", seconds, status, gpus);
+    const char *name = status > 128 ? sigabbrev_np(status - 128) : NULL;
+    gp_watch_say(watch, "exited after %.1f s with status %d%s%s%s%s", seconds, status,
+                 name ? " (SIG" : "", name ? name : "", name ? ")" : "", gpus);
     if (watch->incident_count == 0)
         return watch->ended_by;
     if (status == 0 || watch->ended_by || !is_fresh(watch)) {

@@ -585,7 +585,19 @@ const struct gp_pick_unit *gp_pick_next_obstacle(const struct gp_pick *pick, siz
     return NULL;
 }
 
-/* "; GPUs 6 and 7: reserved by …" */
+/* The GPUs that are in this state for another reason. */
+static size_t list_others(const struct gp_pick *pick, const struct gp_pick_unit *unit,
+                          const struct gp_device **devices)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < pick->count; i++)
+        if (pick->units[i].state == unit->state && !has_reason(pick, unit, i) &&
+            pick->units[i].obstacle != GP_PICK_NOT_REQUESTED)
+            devices[count++] = pick->units[i].device;
+    return count;
+}
+
+/* "; GPUs 6 and 7: reserved by …; for GPU 4, see gpulse pick --explain" */
 static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum gp_pick_state state)
 {
     const struct gp_pick_unit *shown = main_obstacle(pick, state);
@@ -594,6 +606,12 @@ static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum 
         gp_strbuf_adds(sb, "; ");
         gp_pick_add_gpus(sb, devices, list_group(pick, shown, devices));
         gp_strbuf_addf(sb, ": %s", shown->why);
+        const size_t others = list_others(pick, shown, devices);
+        if (others > 0) {
+            gp_strbuf_adds(sb, "; for ");
+            gp_pick_add_gpus(sb, devices, others);
+            gp_strbuf_adds(sb, ", see gpulse pick --explain");
+        }
     }
     free(devices);
 }

@@ -1,6 +1,7 @@
 #include "model/reading.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct gp_reading *gp_reading_new(void)
 {
@@ -23,4 +24,16 @@ struct gp_reading *gp_reading_unref(struct gp_reading *r)
         free(r);
     }
     return NULL;
+}
+
+struct gp_reading *gp_reading_recycle(struct gp_reading *r)
+{
+    if (!r || atomic_load_explicit(&r->refs, memory_order_acquire) > 1)
+        return gp_reading_unref(r);
+    struct gp_arena arena = r->arena;
+    gp_arena_reset(&arena);
+    memset(r, 0, sizeof(*r));
+    r->arena = arena;
+    atomic_init(&r->refs, 1);
+    return r;
 }

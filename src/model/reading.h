@@ -79,4 +79,7 @@ struct gp_reading *gp_reading_new(void) GP_MUST_CHECK;
 struct gp_reading *gp_reading_ref(struct gp_reading *r);
 struct gp_reading *gp_reading_unref(struct gp_reading *r); /* returns NULL */
 
+/* The same, but if nobody else has a reference, empties it and returns it, to be filled again. */
+struct gp_reading *gp_reading_recycle(struct gp_reading *r) GP_MUST_CHECK;
+
 #endif

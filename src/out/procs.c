@@ -114,6 +114,7 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
         .command = text_of(p, GP_PROCESS_COMMAND),
         .type = text_of(p, GP_PROCESS_TYPE),
         .state = text_of(p, GP_PROCESS_STATE),
+        .start = text_of(p, GP_PROCESS_START),
         .container = text_of(p, GP_PROCESS_CONTAINER),
         .container_name = text_of(p, GP_PROCESS_CONTAINER_NAME),
         .origin = text_of(p, GP_PROCESS_ORIGIN),
@@ -134,7 +135,7 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
     for (size_t i = 0; i < GP_ARRAY_LEN(guarded); i++)
         if (gp_process_value(p, guarded[i].metric)->status == GP_STATUS_NO_PERMISSION)
             row->denied |= 1U << guarded[i].column;
-    row->age_s = age_of(text_of(p, GP_PROCESS_START), wall_ns);
+    row->age_s = age_of(row->start, wall_ns);
     add(&row->cpu, p, GP_PROCESS_CPU);
     add(&row->rss, p, GP_PROCESS_RSS);
 }
@@ -176,12 +177,14 @@ void gp_proc_row_add_use(struct gp_proc_row *row, const struct gp_process *proce
 void gp_proc_row_init_reserved(struct gp_proc_row *row, const struct gp_device *device,
                                uint64_t wall_ns)
 {
+    const char *since = gp_device_text(device, GP_RESERVATION_SINCE, NULL);
     *row = (struct gp_proc_row){
         .is_reserved = true,
         .reserved_by = device->reserved_by,
         .user = gp_device_text(device, GP_RESERVATION_USER, NULL),
         .command = gp_device_text(device, GP_RESERVATION_NAME, NULL),
-        .age_s = age_of(gp_device_text(device, GP_RESERVATION_SINCE, NULL), wall_ns),
+        .start = since,
+        .age_s = age_of(since, wall_ns),
     };
     gp_proc_row_add_gpu(row, device);
 }

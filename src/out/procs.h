@@ -34,7 +34,7 @@ struct gp_proc_row {
                       is no room for all */
     uint64_t gpu_bits[GP_PROC_GPUS / 64]; /* by index; MIG instances count as their GPU */
     /* Texts in the snapshot; NULL: unknown. */
-    const char *user, *command, *type, *state, *container, *container_name, *origin, *cwd;
+    const char *user, *command, *type, *state, *start, *container, *container_name, *origin, *cwd;
     uint32_t denied;                         /* a bit for each text column that may not be read */
     struct gp_amount memory, suspended, rss; /* bytes */
     struct gp_amount sm, mem, enc, dec, cpu; /* percent */
@@ -73,6 +73,7 @@ const char *gp_proc_row_prefix(const struct gp_proc_row *row);
     X(CPU, "cpu", "CPU%", 5, 8, 0, false, NUMBER, cpu, true, "CPU utilization; 100 is one CPU")    \
     X(RSS, "rss", "RSS", 5, 9, 0, false, BYTES, rss, true, "host memory")                          \
     X(TIME, "time", "TIME", 6, 7, 0, false, AGE, age_s, true, "time since start")                  \
+    X(START, "start", "STARTED", 25, 13, 0, true, TEXT, start, false, "when it was started")        \
     X(IDLE, "idle", "IDLE", 6, 8, 0, false, AGE, idle_s, true,                                     \
       "time since it last used a GPU (≥: at least)")                                               \
     X(CONTAINER, "container", "CONTAINER", 19, 9, 0, true, TEXT, container, false,                 \

@@ -422,6 +422,8 @@ int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err)
     }
     if (r == 0)
         leave_out_claims(ret);
+    for (size_t i = 0; r == 0 && i < ret->count; i++)
+        (void)gp_lease_user(&ret->items[i], ret->items[i].user, sizeof(ret->items[i].user));
     return r;
 }
 
@@ -432,12 +434,21 @@ bool gp_lease_may_overtake(const struct gp_lease *earlier, uint64_t limit_ns, ui
     return limit_ns > 0 && waited_ns < window_ns && limit_ns <= window_ns - waited_ns;
 }
 
+static bool want_the_same(const struct gp_lease *a, const struct gp_lease *b)
+{
+    for (size_t i = 0; i < a->gpu_count; i++)
+        if (gp_lease_has_gpu(b, a->gpus[i]))
+            return true;
+    return false;
+}
+
 size_t gp_lease_position(const struct gp_leases *leases, const struct gp_lease *lease)
 {
     size_t position = lease->state == GP_LEASE_WAITING;
     for (size_t i = 0; position > 0 && i < leases->count; i++)
-        position +=
-            leases->items[i].state == GP_LEASE_WAITING && leases->items[i].ticket < lease->ticket;
+        position += leases->items[i].state == GP_LEASE_WAITING &&
+                    leases->items[i].ticket < lease->ticket &&
+                    want_the_same(&leases->items[i], lease);
     return position;
 }
 

@@ -47,6 +47,7 @@ struct gp_lease {
     char gpus[GP_LEASE_GPUS][GP_LEASE_UUID_SIZE]; /* those it holds, or waits for */
     size_t gpu_count;
     char name[64];
+    char user[64]; /* its name or number, not sanitized; set by gp_leases_read_settled() */
     char command[200];
     char path[320]; /* of the file; set on reading */
 };
@@ -69,7 +70,7 @@ int gp_leases_read(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_leases_fini(struct gp_leases *leases);
 
 /* The same, read again while it shows conflicts, and without claims: those count as waiting until
- * they are confirmed. For views. GP_ENOMEM. */
+ * they are confirmed, and with the names of users. For views. GP_ENOMEM. */
 int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* The root of a simulated machine (must stay valid), whose leases are read too. To be called before
@@ -99,7 +100,8 @@ bool gp_lease_may_overtake(const struct gp_lease *earlier, uint64_t limit_ns, ui
 bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *lease,
                         uint64_t now_wall_ns);
 
-/* The position of a waiting request in the waiting line, from 1; 0 if it does not wait. */
+/* The position of a waiting request among those that wait for any of its GPUs, from 1; 0 if it does
+ * not wait. */
 size_t gp_lease_position(const struct gp_leases *leases, const struct gp_lease *lease);
 
 /* Whether two leases hold the same GPU exclusively. A list can show this if one was read before it

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { TEXT_BYTES = 4096, USER_BYTES = 64 };
+enum { TEXT_BYTES = 4096 };
 
 static const enum gp_metric fields[] = {GP_RESERVATION_USER, GP_RESERVATION_NAME,
                                         GP_RESERVATION_SINCE};
@@ -32,53 +32,55 @@ struct found {
 
 static void add_lease(struct found *found, const struct gp_lease *lease)
 {
-    char user[USER_BYTES];
     const char *name = lease->name[0] ? lease->name : lease->command;
-    (void)gp_lease_user(lease, user, sizeof(user));
     if (found->count == 0 || lease->since_wall_ns < found->since_ns)
         found->since_ns = lease->since_wall_ns;
     found->pid = found->count == 0 ? lease->pid : 0;
     gp_strbuf_adds(&found->users, found->count > 0 ? ", " : "");
-    gp_utf8_add_safe(&found->users, user, strlen(user), sizeof(user));
+    gp_utf8_add_safe(&found->users, lease->user, strlen(lease->user), sizeof(lease->user));
     gp_strbuf_adds(&found->names, found->count > 0 ? ", " : "");
     gp_strbuf_adds(&found->names, name); /* safe since it was read */
     found->count++;
 }
 
-static void fill_device(struct gp_assembler *a, struct gp_device *device)
+static void fill_device(struct gp_assembler *a, struct gp_device *device, struct found *found)
 {
     static const char none[] = "not reserved";
     static const char nameless[] = "the UUID of the GPU is unknown";
     const struct gp_leases *leases = &a->shared.leases;
     struct gp_snapshot *snapshot = a->snapshot;
-    struct found found = {.users = GP_STRBUF_INIT(TEXT_BYTES), .names = GP_STRBUF_INIT(TEXT_BYTES)};
     const char *uuid = gp_device_text(device, GP_UUID, "");
     char since[GP_RFC3339_SIZE] = "";
+    gp_strbuf_reset(&found->users);
+    gp_strbuf_reset(&found->names);
+    found->count = 0;
+    found->pid = 0;
     for (size_t i = 0; i < leases->count; i++)
         if (leases->items[i].state == GP_LEASE_HELD && gp_lease_has_gpu(&leases->items[i], uuid))
-            add_lease(&found, &leases->items[i]);
-    device->reserved_by = found.pid;
-    if (found.count > 0)
-        gp_clock_rfc3339(found.since_ns, since);
-    const char *const texts[] = {found.users.buf, found.names.buf, since};
+            add_lease(found, &leases->items[i]);
+    device->reserved_by = found->pid;
+    if (found->count > 0)
+        gp_clock_rfc3339(found->since_ns, since);
+    const char *const texts[] = {found->users.buf, found->names.buf, since};
     for (size_t i = 0; i < GP_ARRAY_LEN(fields); i++) {
         struct gp_value *v = gp_device_value(device->values, fields[i]);
         if (!gp_metric_set_has(&a->want.metrics, fields[i]))
             continue;
-        if (found.count == 0)
+        if (found->count == 0)
             gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, *uuid ? none : nameless,
                                 snapshot->mono_ns);
         else
             gp_value_set_text(v, gp_arena_strdup(&snapshot->arena, texts[i]), snapshot->mono_ns);
-        if (found.count > 0 && !v->s)
+        if (found->count > 0 && !v->s)
             gp_value_set_absent(v, GP_STATUS_ERROR, "out of memory", snapshot->mono_ns);
     }
-    gp_strbuf_fini(&found.users);
-    gp_strbuf_fini(&found.names);
 }
 
 void gp_assemble_reservations(struct gp_assembler *a)
 {
+    struct found found = {.users = GP_STRBUF_INIT(TEXT_BYTES), .names = GP_STRBUF_INIT(TEXT_BYTES)};
     for (size_t i = 0; a->shared.wants_leases && i < a->snapshot->device_count; i++)
-        fill_device(a, &a->snapshot->devices[i]);
+        fill_device(a, &a->snapshot->devices[i], &found);
+    gp_strbuf_fini(&found.users);
+    gp_strbuf_fini(&found.names);
 }

@@ -36,6 +36,7 @@ struct task {
     struct gp_slot slot;
     /* Used by the thread that runs the task, or by the opener while all other threads rest. */
     struct gp_source_device *device;
+    struct gp_reading *spare; /* an earlier reading, to be filled again; or NULL */
     gp_call_name call;
 };
 
@@ -186,7 +187,7 @@ static void publish(struct task *t, struct gp_reading *reading)
     if (!reading)
         return;
     struct gp_slot *slot = &t->slot;
-    gp_reading_unref(slot->latest);
+    struct gp_reading *earlier = slot->latest;
     slot->latest = reading;
     if (reading->status == GP_STATUS_OK) {
         gp_reading_unref(slot->good);
@@ -195,6 +196,15 @@ static void publish(struct task *t, struct gp_reading *reading)
             (void)snprintf(slot->uuid, sizeof(slot->uuid), "%s",
                            t->sampler->config.source->ops->uuid(t->device));
     }
+    gp_reading_unref(t->spare);
+    t->spare = gp_reading_recycle(earlier);
+}
+
+static struct gp_reading *new_reading(struct task *t)
+{
+    struct gp_reading *reading = t->spare ? t->spare : gp_reading_new();
+    t->spare = NULL;
+    return reading;
 }
 
 /* Publishes the permanent values as soon as the GPU is open, so that it has a name even if it hangs
@@ -202,7 +212,7 @@ static void publish(struct task *t, struct gp_reading *reading)
 static void publish_identity(struct task *t)
 {
     struct gp_sampler *s = t->sampler;
-    struct gp_reading *reading = s->wants_identity ? gp_reading_new() : NULL;
+    struct gp_reading *reading = s->wants_identity ? new_reading(t) : NULL;
     if (!reading)
         return;
     s->config.source->ops->read(t->device, &s->identity, reading);
@@ -214,7 +224,7 @@ static void publish_identity(struct task *t)
 static struct gp_reading *read_device(struct task *t)
 {
     struct gp_sampler *s = t->sampler;
-    struct gp_reading *reading = gp_reading_new();
+    struct gp_reading *reading = new_reading(t);
     if (!reading)
         return NULL;
     reading->time_ns = gp_clock_mono_ns();
@@ -672,6 +682,7 @@ static void free_sampler(struct gp_sampler *s)
         struct task *t = s->tasks[i];
         gp_reading_unref(t->slot.latest);
         gp_reading_unref(t->slot.good);
+        gp_reading_unref(t->spare);
         free(t);
     }
     free(s->tasks);

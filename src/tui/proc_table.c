@@ -46,9 +46,8 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
 
 static void draw_row(const struct gp_box *box, int y, const struct gp_column_place *places,
                      const struct gp_proc_view *view, const struct gp_proc_row *row,
-                     enum gp_ink own)
+                     enum gp_ink own, struct gp_strbuf *sb)
 {
-    struct gp_strbuf sb = GP_STRBUF_INIT(256);
     for (size_t i = 0; i < view->column_count; i++) {
         enum gp_proc_column c = view->columns[i];
         if (!places[i].w)
@@ -58,16 +57,15 @@ static void draw_row(const struct gp_box *box, int y, const struct gp_column_pla
             draw_command(box, y, &places[i], row, ink, view->scroll);
             continue;
         }
-        gp_strbuf_reset(&sb);
-        gp_proc_format(&sb, row, c);
-        if (c == GP_PROC_TYPE_COLUMN && sb.len > 1) { /* "C+G" and "M+C" as one letter */
-            char letter = sb.buf[0] == 'M' ? 'M' : 'X';
-            gp_strbuf_reset(&sb);
-            gp_strbuf_addc(&sb, letter);
+        gp_strbuf_reset(sb);
+        gp_proc_format(sb, row, c);
+        if (c == GP_PROC_TYPE_COLUMN && sb->len > 1) { /* "C+G" and "M+C" as one letter */
+            char letter = sb->buf[0] == 'M' ? 'M' : 'X';
+            gp_strbuf_reset(sb);
+            gp_strbuf_addc(sb, letter);
         }
-        draw_text(box, y, &places[i], columns[c].left, ink, sb.buf);
+        draw_text(box, y, &places[i], columns[c].left, ink, sb->buf);
     }
-    gp_strbuf_fini(&sb);
 }
 
 /* ---- title and heading ---- */
@@ -117,13 +115,14 @@ int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
         chosen[i] = columns[view->columns[i]];
     gp_columns_place(chosen, view->column_count, inner.w, places);
     int end = draw_title(box, view);
+    struct gp_strbuf sb = GP_STRBUF_INIT(256);
     draw_heading(&inner, places, view);
     for (int y = 2; y < box->h && view->first + (size_t)y - 2 < view->procs->count; y++) {
         size_t row = view->first + (size_t)y - 2;
         bool tagged =
             gp_procs_has_pid(view->tagged, view->tagged_count, view->procs->rows[row].pid);
         enum gp_ink ink = tagged ? GP_INK_TAGGED : GP_INK_PLAIN;
-        draw_row(&inner, y, places, view, &view->procs->rows[row], ink);
+        draw_row(&inner, y, places, view, &view->procs->rows[row], ink, &sb);
         if (tagged)
             (void)gp_draw(box, 0, y, ink, "*");
         if (row == view->chosen)
@@ -131,5 +130,6 @@ int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
         struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
         gp_hits_add(view->hits, &line, GP_HIT_ROW, row);
     }
+    gp_strbuf_fini(&sb);
     return end;
 }

@@ -89,7 +89,7 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     gpulse doctor explain xid 79
     status_is 0
     says '^Xid 79: the GPU has fallen off the bus$'
-    says '^      action reboot'
+    says '^      advice reboot'
     says_not '^      source'
     gpulse doctor explain 'Xid: 79'
     says '^Xid 79: the GPU has fallen off the bus$'

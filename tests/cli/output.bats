@@ -511,7 +511,7 @@ narrow() {
     gpulse sim list
     says '^NAME +GPUS +MODEL +DRIVER +ABOUT$'
     says '^gb10 .* a DGX Spark: '
-    says '^h100 .* h100x8, eight H100s shared by a team'
+    says '^h100 .* eight H100s \(h100x4: four\) shared by a team'
     says_not 'k8s-test-infra|data/captures'
     gpulse sim list -f json
     json_is '[m["source"] for m in d if m["name"] == "t4"]' "['NVIDIA/k8s-test-infra, Tesla T4, 595.91.07']"

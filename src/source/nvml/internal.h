@@ -111,12 +111,26 @@ struct nvml_samples {
     unsigned long long last_us; /* the driver's newest time stamp */
 };
 
+/* Room for the entries of one of the driver's lists. */
+struct nvml_buffer {
+    void *entries; /* to be freed with free() */
+    size_t entry_bytes;
+    unsigned capacity, count;
+};
+
+/* What reading the processes of a device needs, kept for the next time. */
+struct nvml_process_room {
+    struct nvml_buffer list, samples;
+    struct gp_source_process *rows;
+    size_t capacity; /* of the rows */
+};
+
 /* The processes of the last list that are visible in /proc, sorted. */
 enum { NVML_PROCESS_LISTS = 3 }; /* compute, graphics, MPS */
 
 struct nvml_visible {
     uint32_t *pids;
-    size_t count;
+    size_t count, capacity;
     unsigned turn; /* the next ones to check again */
 };
 
@@ -198,6 +212,8 @@ struct nvml_device {
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last values */
     struct nvml_samples samples;
     struct nvml_visible visible;
+    struct nvml_visible visible_before; /* room for the next one */
+    struct nvml_process_room room;
     uint64_t lists_not_before_ns[NVML_PROCESS_LISTS]; /* those that were empty */
     struct nvml_energy energy;
     struct nvml_counter counters[NVML_RATES];
@@ -292,18 +308,11 @@ void nvml_free_mig_list(struct nvml_mig_list *list);
  * MIG, or the code that ended the session. */
 nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns);
 
-/* In fetch.c. Room for the entries of one of the driver's lists. */
-struct nvml_buffer {
-    void *entries; /* to be freed with free() */
-    size_t entry_bytes;
-    unsigned capacity, count;
-};
-
 /* Makes the driver call; *count is the room in entries, and becomes the number of entries. */
 typedef nvmlReturn_t (*nvml_ask_fn)(struct nvml_device *device, unsigned *count, void *entries,
                                     const void *ctx);
 
-/* Calls the driver, first with room for `room` entries, until the room is sufficient. */
+/* In fetch.c. Calls the driver, first with room for `room` entries, until the room is sufficient. */
 nvmlReturn_t nvml_fetch(struct nvml_device *device, struct nvml_buffer *buffer, unsigned room,
                         nvml_ask_fn ask, const void *ctx);
 

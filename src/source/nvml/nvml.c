@@ -223,6 +223,10 @@ static void nvml_detach(struct gp_source_device *base)
     free(device->samples.entries);
     free(device->energy.shares);
     free(device->visible.pids);
+    free(device->visible_before.pids);
+    free(device->room.list.entries);
+    free(device->room.samples.entries);
+    free(device->room.rows);
     free(device);
 }
 

@@ -96,11 +96,10 @@ static void set_value(struct gp_value *v, bool known, int64_t number, uint64_t n
         gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, now_ns);
 }
 
-/* The processes found so far. */
+/* The processes found so far, in the rows of the device's room. */
 struct collector {
-    struct gp_source_process *rows;
+    struct nvml_process_room *room;
     size_t count;
-    size_t capacity;
     uint64_t now_ns;
 };
 
@@ -120,15 +119,16 @@ static int compare_rows(const void *a, const void *b)
 static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
                           enum gp_process_type type)
 {
-    if (c->count == c->capacity) {
-        size_t capacity = c->capacity ? 2 * c->capacity : LIST_START;
-        struct gp_source_process *grown = realloc(c->rows, capacity * sizeof(*grown));
+    struct nvml_process_room *room = c->room;
+    if (c->count == room->capacity) {
+        size_t capacity = room->capacity ? 2 * room->capacity : LIST_START;
+        struct gp_source_process *grown = realloc(room->rows, capacity * sizeof(*grown));
         if (!grown)
             return false;
-        c->rows = grown;
-        c->capacity = capacity;
+        room->rows = grown;
+        room->capacity = capacity;
     }
-    struct gp_source_process *row = &c->rows[c->count];
+    struct gp_source_process *row = &room->rows[c->count];
     *row = (struct gp_source_process){
         .pid = info->pid, .place = (uint32_t)c->count, .types = (uint8_t)type};
     c->count++;
@@ -166,17 +166,17 @@ static void merge_rows(struct collector *c)
 {
     if (c->count < 2)
         return;
-    qsort(c->rows, c->count, sizeof(*c->rows), compare_rows);
+    qsort(c->room->rows, c->count, sizeof(*c->room->rows), compare_rows);
     size_t kept = 0;
     for (size_t i = 1; i < c->count; i++)
-        if (compare_rows(&c->rows[kept], &c->rows[i]) != 0) {
-            c->rows[++kept] = c->rows[i];
+        if (compare_rows(&c->room->rows[kept], &c->room->rows[i]) != 0) {
+            c->room->rows[++kept] = c->room->rows[i];
         } else {
-            c->rows[kept].types = (uint8_t)(c->rows[kept].types | c->rows[i].types);
-            if (c->rows[i].place < c->rows[kept].place)
-                c->rows[kept].place = c->rows[i].place;
-            if (c->rows[kept].memory.status != GP_STATUS_OK)
-                c->rows[kept].memory = c->rows[i].memory;
+            c->room->rows[kept].types = (uint8_t)(c->room->rows[kept].types | c->room->rows[i].types);
+            if (c->room->rows[i].place < c->room->rows[kept].place)
+                c->room->rows[kept].place = c->room->rows[i].place;
+            if (c->room->rows[kept].memory.status != GP_STATUS_OK)
+                c->room->rows[kept].memory = c->room->rows[i].memory;
         }
     c->count = kept + 1;
 }
@@ -283,18 +283,18 @@ static void apply_sample(const struct nvml_samples *samples, struct gp_source_pr
 static void read_utilization(struct nvml_device *device, struct collector *c, bool all_engines)
 {
     struct nvml_samples *samples = &device->samples;
-    struct nvml_buffer list = {.entry_bytes = sizeof(nvmlProcessUtilizationInfo_v1_t)};
+    struct nvml_buffer *list = &c->room->samples;
     if (samples->last_us == 0)
         samples->last_us = gp_clock_wall_ns() / 1000 - 1000000;
     struct sample_query query = {samples->last_us, all_engines};
-    nvmlReturn_t rc = nvml_fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
+    nvmlReturn_t rc = nvml_fetch(device, list, SAMPLES_MIN, ask_samples, &query);
     if (all_engines && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED &&
         rc != NVML_ERROR_NOT_FOUND) {
         query.all_engines = false;
-        rc = nvml_fetch(device, &list, SAMPLES_MIN, ask_samples, &query);
+        rc = nvml_fetch(device, list, SAMPLES_MIN, ask_samples, &query);
     }
-    for (unsigned i = 0; rc == NVML_SUCCESS && i < list.count; i++) {
-        nvmlProcessUtilizationInfo_v1_t raw = sample_at(&list, i, query.all_engines);
+    for (unsigned i = 0; rc == NVML_SUCCESS && i < list->count; i++) {
+        nvmlProcessUtilizationInfo_v1_t raw = sample_at(list, i, query.all_engines);
         if (raw.timeStamp <= query.since_us)
             continue;
         remember_sample(samples, raw, c->now_ns);
@@ -303,8 +303,7 @@ static void read_utilization(struct nvml_device *device, struct collector *c, bo
     forget_old_samples(samples, c->now_ns);
     if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
         for (size_t i = 0; i < c->count; i++)
-            apply_sample(samples, &c->rows[i], query.all_engines);
-    free(list.entries);
+            apply_sample(samples, &c->room->rows[i], query.all_engines);
 }
 
 /* ---- energy ---- */
@@ -345,12 +344,12 @@ static void share_energy(struct nvml_device *device, struct collector *c)
     double all = 0;
     bool known = spent_energy(device, &spent_j, &elapsed_s);
     for (size_t i = 0; i < c->count; i++)
-        all += c->rows[i].sm.n;
+        all += c->room->rows[i].sm.n;
     struct nvml_energy_share *shares = calloc(c->count + 1, sizeof(*shares));
     if (!shares)
         return;
     for (size_t i = 0; i < c->count; i++) {
-        struct gp_source_process *row = &c->rows[i];
+        struct gp_source_process *row = &c->room->rows[i];
         double part = all > 0 ? row->sm.n / all : 0;
         double joules = joules_before(energy, row->pid) + (known ? part * spent_j : 0);
         shares[i] = (struct nvml_energy_share){row->pid, joules};
@@ -390,30 +389,45 @@ static bool is_visible(const struct nvml_device *device, uint32_t pid)
     return pid_is_visible(device->source->config.root, pid);
 }
 
+static bool reserve_pids(struct nvml_visible *visible, size_t count)
+{
+    if (count <= visible->capacity)
+        return true;
+    uint32_t *grown = realloc(visible->pids, count * sizeof(*grown));
+    if (!grown)
+        return false;
+    visible->pids = grown;
+    visible->capacity = count;
+    return true;
+}
+
 /* If /proc does not show a name (another pid namespace, hidepid), the driver may report it. The
  * path always comes from the driver. */
 static void ask_names(struct nvml_device *device, const struct gp_want *want, struct collector *c,
                       struct gp_arena *arena)
 {
     bool all = gp_metric_set_has(&want->metrics, GP_PROCESS_PATH);
-    struct nvml_visible visible = {.turn = (device->visible.turn + 1) % VISIBLE_TURNS};
-    visible.pids = all ? NULL : malloc((c->count + 1) * sizeof(*visible.pids));
+    const struct nvml_visible before = device->visible;
+    struct nvml_visible visible = device->visible_before;
+    bool has_room = !all && reserve_pids(&visible, c->count);
+    visible.count = 0;
+    visible.turn = (before.turn + 1) % VISIBLE_TURNS;
     for (size_t i = 0; i < c->count; i++) {
         char name[1024] = "";
-        bool shown = !all && is_visible(device, c->rows[i].pid);
-        if (shown && visible.pids)
-            visible.pids[visible.count++] = c->rows[i].pid;
-        if (shown || NVML_CALL(device, nvmlSystemGetProcessName, c->rows[i].pid, name,
+        bool shown = !all && is_visible(device, c->room->rows[i].pid);
+        if (shown && has_room)
+            visible.pids[visible.count++] = c->room->rows[i].pid;
+        if (shown || NVML_CALL(device, nvmlSystemGetProcessName, c->room->rows[i].pid, name,
                                (unsigned)sizeof(name)) != NVML_SUCCESS)
             continue;
         name[sizeof(name) - 1] = '\0';
         struct gp_strbuf safe = GP_STRBUF_INIT(8192);
         gp_utf8_add_safe(&safe, name, strlen(name), 1024);
-        c->rows[i].driver_name = gp_arena_strdup(arena, safe.buf);
+        c->room->rows[i].driver_name = gp_arena_strdup(arena, safe.buf);
         gp_strbuf_fini(&safe);
     }
-    free(device->visible.pids);
     device->visible = visible;
+    device->visible_before = before;
 }
 
 static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_metric last)
@@ -431,27 +445,26 @@ static bool wants_any(const struct gp_want *want, enum gp_metric first, enum gp_
 static nvmlReturn_t collect_lists(struct nvml_device *device, struct collector *c,
                                   enum gp_status *ret_status)
 {
-    struct nvml_buffer list = {.entry_bytes = ROOM_BYTES};
+    struct nvml_buffer *list = &c->room->list;
     size_t stride = 0;
     nvmlReturn_t ended = NVML_SUCCESS;
     for (size_t i = 0; i < GP_ARRAY_LEN(list_calls) && ended == NVML_SUCCESS; i++) {
         uint64_t *not_before_ns = &device->lists_not_before_ns[i];
         if (c->now_ns < *not_before_ns)
             continue;
-        nvmlReturn_t rc = fetch_list(device, &list_calls[i], &list, &stride);
-        bool kept = rc != NVML_SUCCESS || collect_list(c, &list, stride, list_calls[i].type);
+        nvmlReturn_t rc = fetch_list(device, &list_calls[i], list, &stride);
+        bool kept = rc != NVML_SUCCESS || collect_list(c, list, stride, list_calls[i].type);
         enum gp_status status = kept ? nvml_return_status(rc) : GP_STATUS_ERROR;
         bool may_lack = list_calls[i].type != GP_PROCESS_COMPUTE && status == GP_STATUS_UNSUPPORTED;
         if (status != GP_STATUS_OK && !may_lack && *ret_status == GP_STATUS_OK)
             *ret_status = status;
-        bool is_empty = may_lack || (rc == NVML_SUCCESS && list.count == 0);
+        bool is_empty = may_lack || (rc == NVML_SUCCESS && list->count == 0);
         *not_before_ns = is_empty && list_calls[i].type != GP_PROCESS_COMPUTE
                              ? c->now_ns + EMPTY_AGAIN_S * GP_NS_PER_S
                              : 0;
         if (nvml_return_ends_session(rc))
             ended = rc;
     }
-    free(list.entries);
     return ended;
 }
 
@@ -473,8 +486,8 @@ static nvmlReturn_t collect_instances(struct nvml_device *device, struct collect
             NVML_CALL(mig, nvmlDeviceGetComputeInstanceId, mig->handle, &ci) == NVML_SUCCESS;
         rc = collect_lists(mig, c, ret_status);
         for (size_t k = first; k < c->count && placed; k++) {
-            gp_value_set_int(&c->rows[k].gpu_instance, gi, c->now_ns);
-            gp_value_set_int(&c->rows[k].compute_instance, ci, c->now_ns);
+            gp_value_set_int(&c->room->rows[k].gpu_instance, gi, c->now_ns);
+            gp_value_set_int(&c->room->rows[k].compute_instance, ci, c->now_ns);
         }
     }
     return rc;
@@ -483,7 +496,9 @@ static nvmlReturn_t collect_instances(struct nvml_device *device, struct collect
 nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_want *want,
                                  struct gp_reading *reading)
 {
-    struct collector c = {.now_ns = reading->time_ns};
+    struct collector c = {.room = &device->room, .now_ns = reading->time_ns};
+    device->room.list.entry_bytes = ROOM_BYTES;
+    device->room.samples.entry_bytes = sizeof(nvmlProcessUtilizationInfo_v1_t);
     enum gp_status *status = &reading->processes_status;
     *status = GP_STATUS_OK;
     nvmlReturn_t rc = collect_lists(device, &c, status);
@@ -497,13 +512,12 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
             share_energy(device, &c);
         if (want->process_names)
             ask_names(device, want, &c, &reading->arena);
-        reading->processes = gp_arena_alloc(&reading->arena, c.count + 1, sizeof(*c.rows));
+        reading->processes = gp_arena_alloc(&reading->arena, c.count + 1, sizeof(*c.room->rows));
         if (!reading->processes)
             reading->processes_status = GP_STATUS_ERROR;
         else if (c.count)
-            memcpy(reading->processes, c.rows, c.count * sizeof(*c.rows));
+            memcpy(reading->processes, c.room->rows, c.count * sizeof(*c.room->rows));
         reading->process_count = reading->processes ? c.count : 0;
     }
-    free(c.rows);
     return rc;
 }
