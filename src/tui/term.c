@@ -19,7 +19,9 @@
 
 enum { DOUBLE_CLICK_MS = 400 };
 
-/* Synchronized output: the terminal shows the frame at once, not line by line. */
+/* Synchronized output: the terminal shows the frame at once, not line by line. Curses writes a few
+ * changed cells at once anyway. */
+enum { FEW_CELLS = 100 };
 #define SYNC_BEGIN "\033[?2026h"
 #define SYNC_END "\033[?2026l"
 
@@ -239,10 +241,10 @@ static bool is_blank(const struct gp_term *term, const struct gp_cell *cell)
     return cell->cp == ' ' && term->looks[cell->ink] == A_NORMAL && term->pairs[cell->ink] == 0;
 }
 
-/* Returns whether any cell changed. */
-static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool all)
+/* Returns the number of changed cells. */
+static size_t put_changes(struct gp_term *term, const struct gp_cells *cells, bool all)
 {
-    bool changed = false;
+    size_t changed = 0;
     for (int y = 0; y < cells->h; y++) {
         const struct gp_cell *row = &cells->cells[(size_t)y * (size_t)cells->w];
         const struct gp_cell *old = &term->shown.cells[(size_t)y * (size_t)cells->w];
@@ -251,7 +253,7 @@ static bool put_changes(struct gp_term *term, const struct gp_cells *cells, bool
         for (int x = 0; x < cells->w; x++)
             if (all ? !is_blank(term, &row[x]) : !same(&row[x], &old[x])) {
                 put_cell(term, &row[x], x, y);
-                changed = true;
+                changed++;
             }
     }
     return changed;
@@ -264,15 +266,17 @@ void gp_term_flush(struct gp_term *term, const struct gp_cells *cells)
         return;
     if (all)
         (void)erase();
-    if (!put_changes(term, cells, all) && !all)
+    const size_t changed = put_changes(term, cells, all);
+    if (changed == 0 && !all)
         return;
+    const bool synchronized = term->synchronized && (all || changed > FEW_CELLS);
     memcpy(term->shown.cells, cells->cells,
            (size_t)cells->w * (size_t)cells->h * sizeof(*cells->cells));
     (void)wnoutrefresh(stdscr);
-    if (term->synchronized)
+    if (synchronized)
         (void)!write(STDOUT_FILENO, SYNC_BEGIN, sizeof(SYNC_BEGIN) - 1);
     (void)doupdate();
-    if (term->synchronized)
+    if (synchronized)
         (void)!write(STDOUT_FILENO, SYNC_END, sizeof(SYNC_END) - 1);
 }
 

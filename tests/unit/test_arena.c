@@ -108,6 +108,47 @@ static void failing_allocation_keeps_the_rest(void **state)
     gp_arena_fini(&arena);
 }
 
+static void fill(struct gp_arena *arena)
+{
+    for (size_t i = 0; i < 100; i++) {
+        unsigned char *piece = gp_arena_alloc(arena, 1 + i, 8);
+        assert_non_null(piece);
+        for (size_t k = 0; k < 8 * (1 + i); k++)
+            assert_int_equal(piece[k], 0);
+        memset(piece, 'x', 8 * (1 + i));
+    }
+    assert_non_null(gp_arena_alloc(arena, 3, 64 * 1024));
+}
+
+static void as_much_again_allocates_nothing(void **state)
+{
+    (void)state;
+    struct gp_arena arena = {0};
+    gp_arena_reset(&arena);
+    assert_null(arena.blocks);
+    fill(&arena);
+    gp_arena_reset(&arena);
+    alloc_fail_from(0);
+    fill(&arena);
+    gp_arena_reset(&arena);
+    fill(&arena);
+    alloc_fail_from(-1);
+    gp_arena_fini(&arena);
+}
+
+static void without_memory_a_reset_arena_is_empty(void **state)
+{
+    (void)state;
+    struct gp_arena arena = {0};
+    fill(&arena);
+    alloc_fail_from(0);
+    gp_arena_reset(&arena);
+    alloc_fail_from(-1);
+    assert_null(arena.blocks);
+    fill(&arena);
+    gp_arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +159,8 @@ int main(void)
         cmocka_unit_test(products_do_not_wrap),
         cmocka_unit_test(copies_text),
         cmocka_unit_test(failing_allocation_keeps_the_rest),
+        cmocka_unit_test(as_much_again_allocates_nothing),
+        cmocka_unit_test(without_memory_a_reset_arena_is_empty),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }

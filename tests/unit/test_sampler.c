@@ -48,6 +48,22 @@ static void a_snapshot_outlives_its_sampler(void **state)
     gp_snapshot_free(kept);
 }
 
+static void a_reading_that_nobody_else_has_is_filled_again(void **state)
+{
+    (void)state;
+    struct gp_reading *reading = gp_reading_new();
+    reading->process_count = 3;
+    assert_non_null(gp_arena_strdup(&reading->arena, "text"));
+    assert_ptr_equal(gp_reading_recycle(reading), reading);
+    assert_int_equal(reading->process_count, 0);
+    const char *text = gp_arena_strdup(&reading->arena, "kept");
+    struct gp_reading *same = gp_reading_ref(reading);
+    assert_null(gp_reading_recycle(reading));
+    assert_string_equal(text, "kept");
+    assert_null(gp_reading_unref(same));
+    assert_null(gp_reading_recycle(NULL));
+}
+
 static void slow_gpus_are_read_side_by_side(void **state)
 {
     (void)state;
@@ -883,6 +899,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_gpu_is_read_at_every_tick),
         cmocka_unit_test(a_snapshot_outlives_its_sampler),
+        cmocka_unit_test(a_reading_that_nobody_else_has_is_filled_again),
         cmocka_unit_test(slow_gpus_are_read_side_by_side),
         cmocka_unit_test(only_what_is_wanted_is_asked_for),
         cmocka_unit_test(a_driver_that_refuses),

@@ -172,7 +172,8 @@ static void merge_rows(struct collector *c)
         if (compare_rows(&c->room->rows[kept], &c->room->rows[i]) != 0) {
             c->room->rows[++kept] = c->room->rows[i];
         } else {
-            c->room->rows[kept].types = (uint8_t)(c->room->rows[kept].types | c->room->rows[i].types);
+            c->room->rows[kept].types =
+                (uint8_t)(c->room->rows[kept].types | c->room->rows[i].types);
             if (c->room->rows[i].place < c->room->rows[kept].place)
                 c->room->rows[kept].place = c->room->rows[i].place;
             if (c->room->rows[kept].memory.status != GP_STATUS_OK)
