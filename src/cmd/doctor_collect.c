@@ -1,11 +1,12 @@
 /* The contents of a bundle. */
-#include "cmd/doctor_bundle.h"
+#include "cmd/doctor_collect.h"
 
 #include "cmd/app.h"
 #include "cmd/doctor_record.h"
 #include "cmd/doctor_view.h"
 
 #include "base/err.h"
+#include "doctor/bundle.h"
 #include "doctor/exam.h"
 #include "doctor/harmless.h"
 #include "doctor/log.h"

@@ -2,12 +2,13 @@
  * models. */
 #include "cmd/app.h"
 #include "cmd/doctor.h"
-#include "cmd/doctor_bundle.h"
+#include "cmd/doctor_collect.h"
 #include "cmd/doctor_verbs.h"
 #include "cmd/doctor_view.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "doctor/bundle.h"
 #include "doctor/exam.h"
 #include "model/snapshot.h"
 

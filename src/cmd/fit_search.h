@@ -3,10 +3,10 @@
 #ifndef GP_CMD_FIT_SEARCH_H
 #define GP_CMD_FIT_SEARCH_H
 
-#include "cmd/fit_cache.h"
 #include "cmd/run_job.h"
 
 #include "jobs/fit.h"
+#include "jobs/fit_cache.h"
 #include "jobs/fit_trial.h"
 
 #include <regex.h>

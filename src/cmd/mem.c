@@ -1,7 +1,6 @@
 /* gpulse mem: how GPU memory is used, or what a model would need. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
-#include "cmd/mem_model.h"
 #include "cmd/ps_holders.h"
 
 #include "base/err.h"
@@ -10,6 +9,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/account.h"
+#include "jobs/mem_model.h"
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "out/procs.h"

@@ -1,12 +1,12 @@
 #include "cmd/run_explain.h"
 
 #include "cmd/explain_log.h"
-#include "cmd/run_watch.h"
 
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/tail.h"
+#include "jobs/watch.h"
 
 #include <jansson.h>
 #include <spawn.h>

@@ -4,11 +4,11 @@
 #define GP_CMD_RUN_JOB_H
 
 #include "cmd/job_request.h"
-#include "cmd/run_watch.h"
 
 #include "jobs/child.h"
 #include "jobs/guard.h"
 #include "jobs/output.h"
+#include "jobs/watch.h"
 #include "proc/ending.h"
 
 enum { GP_RUN_VARIABLES = 64 };

@@ -73,7 +73,7 @@ const char *gp_proc_row_prefix(const struct gp_proc_row *row);
     X(CPU, "cpu", "CPU%", 5, 8, 0, false, NUMBER, cpu, true, "CPU utilization; 100 is one CPU")    \
     X(RSS, "rss", "RSS", 5, 9, 0, false, BYTES, rss, true, "host memory")                          \
     X(TIME, "time", "TIME", 6, 7, 0, false, AGE, age_s, true, "time since start")                  \
-    X(START, "start", "STARTED", 25, 13, 0, true, TEXT, start, false, "when it was started")        \
+    X(START, "start", "STARTED", 25, 13, 0, true, TEXT, start, false, "when it was started")       \
     X(IDLE, "idle", "IDLE", 6, 8, 0, false, AGE, idle_s, true,                                     \
       "time since it last used a GPU (≥: at least)")                                               \
     X(CONTAINER, "container", "CONTAINER", 19, 9, 0, true, TEXT, container, false,                 \

@@ -312,7 +312,7 @@ nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns);
 typedef nvmlReturn_t (*nvml_ask_fn)(struct nvml_device *device, unsigned *count, void *entries,
                                     const void *ctx);
 
-/* In fetch.c. Calls the driver, first with room for `room` entries, until the room is sufficient. */
+/* In fetch.c. Calls the driver, first with room for `room` entries, until there is enough. */
 nvmlReturn_t nvml_fetch(struct nvml_device *device, struct nvml_buffer *buffer, unsigned room,
                         nvml_ask_fn ask, const void *ctx);
 

@@ -1,4 +1,4 @@
-#include "cmd/doctor_bundle.h"
+#include "doctor/bundle.h"
 
 #include "base/err.h"
 #include "base/io.h"

@@ -1,8 +1,8 @@
 /* Results of earlier gpulse fit-batch trials, reused when the same search is run again: in
  * $XDG_CACHE_HOME/gpulse/fit or ~/.cache/gpulse/fit. An interrupted search continues where it
  * stopped. */
-#ifndef GP_CMD_FIT_CACHE_H
-#define GP_CMD_FIT_CACHE_H
+#ifndef GP_JOBS_FIT_CACHE_H
+#define GP_JOBS_FIT_CACHE_H
 
 #include "base/io.h"
 #include "jobs/fit.h"

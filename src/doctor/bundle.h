@@ -1,12 +1,11 @@
 /* gpulse doctor --bundle: a report for a bug tracker as an archive. */
-#ifndef GP_CMD_DOCTOR_BUNDLE_H
-#define GP_CMD_DOCTOR_BUNDLE_H
+#ifndef GP_DOCTOR_BUNDLE_H
+#define GP_DOCTOR_BUNDLE_H
 
 #include "base/strbuf.h"
 #include "doctor/redact.h"
 
 struct gp_err;
-struct gp_exam;
 
 enum { GP_BUNDLE_NAME_SIZE = 192 };
 
@@ -41,9 +40,6 @@ void gp_bundle_add_as_is(struct gp_bundle *bundle, const char *name, const char 
 
 /* Records that an item is missing, and why. */
 void gp_bundle_miss(struct gp_bundle *bundle, const char *name, const char *why);
-
-/* Collects the contents from the machine and a completed exam: doctor_collect.c. */
-void gp_bundle_collect(struct gp_bundle *bundle, struct gp_exam *exam);
 
 /* GP_EUSAGE if the file name is not that of a supported archive. */
 int gp_bundle_check(const char *path, struct gp_err *err) GP_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* Watches a job for gpulse run: its GPUs and memory, limits, failures in its output, and its
  * record. */
-#ifndef GP_CMD_RUN_WATCH_H
-#define GP_CMD_RUN_WATCH_H
+#ifndef GP_JOBS_WATCH_H
+#define GP_JOBS_WATCH_H
 
 #include "jobs/accounted.h"
 #include "jobs/incident.h"

@@ -1,6 +1,6 @@
 /* gpulse mem --params: the memory that a model needs, and which GPUs of this machine it fits on. */
-#ifndef GP_CMD_MEM_MODEL_H
-#define GP_CMD_MEM_MODEL_H
+#ifndef GP_JOBS_MEM_MODEL_H
+#define GP_JOBS_MEM_MODEL_H
 
 #include "jobs/estimate.h"
 #include "model/metric.h"

@@ -1,4 +1,4 @@
-#include "cmd/mem_model.h"
+#include "jobs/mem_model.h"
 
 #include "base/err.h"
 #include "base/parse.h"

@@ -1,4 +1,4 @@
-#include "cmd/fit_cache.h"
+#include "jobs/fit_cache.h"
 
 #include "base/outfile.h"
 #include "base/strbuf.h"

@@ -1,4 +1,4 @@
-#include "cmd/run_watch.h"
+#include "jobs/watch.h"
 
 #include "base/clock.h"
 #include "base/err.h"
