@@ -78,10 +78,9 @@ static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *
     (void)snprintf(words, sizeof(words) - 1, "%s", choices);
     for (char *blank = words; (blank = strchr(blank, ' '));)
         *blank++ = '\0';
-    const char *near = gp_cli_nearest(text, next_choice, words);
-    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for --%s%s%s%s: expected %s%s%s", text,
-                      opt->name, near ? " (did you mean '" : "", near ? near : "",
-                      near ? "'?)" : "", wanted[opt->type], *choices ? " " : "", choices);
+    return gp_err_set(err, GP_EUSAGE, "bad value '%.80s' for --%s%s: expected %s%s%s", text,
+                      opt->name, gp_cli_hint(text, next_choice, words).text, wanted[opt->type],
+                      *choices ? " " : "", choices);
 }
 
 static bool is_number(enum gp_opt_type type)
@@ -329,6 +328,16 @@ const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx
     return best;
 }
 
+struct gp_cli_hint gp_cli_hint(const char *word, const char *(*next)(const void *ctx, size_t i),
+                               const void *ctx)
+{
+    struct gp_cli_hint hint = {""};
+    const char *near = gp_cli_nearest(word, next, ctx);
+    if (near)
+        (void)snprintf(hint.text, sizeof(hint.text), " (did you mean '%.120s'?)", near);
+    return hint;
+}
+
 static const char *next_command_name(const void *ctx, size_t i)
 {
     const struct gp_cmd *const *commands = ctx;
@@ -343,7 +352,6 @@ int gp_cli_find(const struct gp_cmd *const *commands, const char *name, const st
             *ret = commands[i];
             return 0;
         }
-    const char *near = gp_cli_nearest(name, next_command_name, commands);
-    return gp_err_set(err, GP_EUSAGE, "unknown command '%.60s'%s%s%s; try --help", name,
-                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    return gp_err_set(err, GP_EUSAGE, "unknown command '%.60s'%s; try --help", name,
+                      gp_cli_hint(name, next_command_name, commands).text);
 }

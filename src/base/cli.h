@@ -97,6 +97,13 @@ bool gp_cli_list_has(const char *list, const char *word, size_t n);
 const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx, size_t i),
                            const void *ctx);
 
+/* " (did you mean 'status'?)" for an error message, or "" if no candidate is near. */
+struct gp_cli_hint {
+    char text[160];
+};
+struct gp_cli_hint gp_cli_hint(const char *word, const char *(*next)(const void *ctx, size_t i),
+                               const void *ctx);
+
 /* Finds a command by name in a NULL-terminated table; GP_EUSAGE suggests the nearest. */
 int gp_cli_find(const struct gp_cmd *const *commands, const char *name, const struct gp_cmd **ret,
                 struct gp_err *err) GP_MUST_CHECK;

@@ -51,12 +51,10 @@ static int add_model(struct gp_client *client, const char *name, struct gp_err *
         return 0;
     }
     size_t count = gp_cards_find(name, cards, MOST_CARDS);
-    if (count == 0) {
-        const char *nearest = gp_cli_nearest(name, card_name_at, NULL);
-        return gp_err_set(
-            err, GP_EUSAGE, "unknown GPU model '%.60s'%s%s%s; gpulse doctor gpus lists them", name,
-            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    }
+    if (count == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "unknown GPU model '%.60s'%s; gpulse doctor gpus lists them", name,
+                          gp_cli_hint(name, card_name_at, NULL).text);
     capability = cards[0]->compute_capability;
     for (size_t i = 1; i < count && i < MOST_CARDS; i++)
         if (cards[i]->compute_capability != capability)
@@ -294,8 +292,7 @@ int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words,
         gp_exam_close(&exam);
         return r;
     }
-    const char *nearest = gp_cli_nearest(words[0], subject_at, NULL);
-    return gp_err_set(
-        err, GP_EUSAGE, "unknown subject '%.60s'%s%s%s; use torch, tensorflow, jax, cuda or driver",
-        words[0], nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return gp_err_set(err, GP_EUSAGE,
+                      "unknown subject '%.60s'%s; use torch, tensorflow, jax, cuda or driver",
+                      words[0], gp_cli_hint(words[0], subject_at, NULL).text);
 }

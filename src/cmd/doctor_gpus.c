@@ -208,12 +208,10 @@ int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words, s
         (void)snprintf(query + used, sizeof(query) - used, "%s%s", i > 0 ? " " : "", words[i]);
     }
     size_t found = gp_cards_find(query, cards, MOST_CARDS);
-    if (found == 0) {
-        const char *nearest = gp_cli_nearest(query, name_at, NULL);
-        return gp_err_set(
-            err, GP_EUSAGE, "unknown GPU model '%.60s'%s%s%s; gpulse doctor gpus lists all models",
-            query, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    }
+    if (found == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "unknown GPU model '%.60s'%s; gpulse doctor gpus lists all models", query,
+                          gp_cli_hint(query, name_at, NULL).text);
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     found = found < MOST_CARDS ? found : MOST_CARDS;
     if (o->json)

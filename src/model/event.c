@@ -61,10 +61,9 @@ int gp_event_kinds_parse(const char *list, gp_event_kinds *ret, struct gp_err *e
         if (!name) {
             char word[32] = "";
             memcpy(word, at, n < sizeof(word) - 1 ? n : sizeof(word) - 1);
-            const char *near = gp_cli_nearest(word, choice, NULL);
             return gp_err_set(err, GP_EUSAGE,
-                              "unknown event kind '%s'%s%s%s; gpulse events --list shows all", word,
-                              near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+                              "unknown event kind '%s'%s; gpulse events --list shows all", word,
+                              gp_cli_hint(word, choice, NULL).text);
         }
         kinds |= chosen(i);
         at += n;

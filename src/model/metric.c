@@ -61,9 +61,8 @@ int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
             *ret = (enum gp_metric)m;
             return 0;
         }
-    const char *near = gp_cli_nearest(name, next_metric_name, NULL);
-    return gp_err_set(err, GP_EUSAGE, "unknown field '%.80s'%s%s%s; gpulse query --list shows all",
-                      name, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    return gp_err_set(err, GP_EUSAGE, "unknown field '%.80s'%s; gpulse query --list shows all",
+                      name, gp_cli_hint(name, next_metric_name, NULL).text);
 }
 
 bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope)

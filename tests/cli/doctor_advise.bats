@@ -79,9 +79,9 @@ root() {
     gpulse doctor advise
     fails 2 'advise takes one of: torch, tensorflow, jax, cuda, driver'
     gpulse doctor advise toch
-    fails 2 "unknown subject 'toch'; did you mean 'torch'\?; use torch, .*"
+    fails 2 "unknown subject 'toch' \(did you mean 'torch'\?\); use torch, .*"
     gpulse doctor advise torch --gpu 'RTX 4091'
-    fails 2 "unknown GPU model 'RTX 4091'; did you mean 'RTX 4090'\?; gpulse doctor gpus lists them"
+    fails 2 "unknown GPU model 'RTX 4091' \(did you mean 'RTX 4090'\?\); gpulse doctor gpus lists them"
     gpulse doctor advise torch --gpu RTX
     fails 2 "'RTX' is ambiguous: .* or .*"
     gpulse doctor advise torch --gpu 99.9

@@ -58,7 +58,7 @@ static void names_are_found_and_suggested(void **state)
     }
     id = GP_CONTROL__COUNT;
     assert_int_equal(gp_control_find("power-limti=3", 11, &id, &err), GP_EUSAGE);
-    assert_non_null(strstr(err.text, "unknown control 'power-limti'; did you mean 'power-limit'?"));
+    assert_non_null(strstr(err.text, "'power-limti' (did you mean 'power-limit'?)"));
     assert_int_equal(gp_control_find("", 0, &id, &err), GP_EUSAGE);
     assert_int_equal(id, GP_CONTROL__COUNT);
 }
