@@ -246,6 +246,19 @@ static int suggest(const char *word, int r, struct gp_err *err)
     return meant ? gp_err_set(err, r, "unknown command or option '%s'; try %s", word, meant) : r;
 }
 
+/* The word that the parser complained about, if it was an unknown option; otherwise the first. */
+static const char *unknown_word(int argc, char **argv, const struct gp_err *err)
+{
+    bool is_option = strncmp(err->text, "unknown option", strlen("unknown option")) == 0;
+    for (int i = 1; is_option && i < argc; i++) {
+        char quoted[100];
+        (void)snprintf(quoted, sizeof(quoted), "'%.80s'", argv[i]);
+        if (strstr(err->text, quoted))
+            return argv[i];
+    }
+    return argv[1];
+}
+
 static int run(int argc, char **argv, struct gp_err *err)
 {
     if (is_called(argv[0], "nvidia-smi"))
@@ -258,7 +271,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     int words;
     int r = gp_cli_parse(argc, argv, &target, 1, true, &words, err);
     if (r < 0)
-        return suggest(argv[1], r, err);
+        return suggest(unknown_word(argc, argv, err), r, err);
     if (argc > 1 && strcmp(argv[1], "version") == 0)
         gp_common()->version = true;
     if (gp_common()->version)

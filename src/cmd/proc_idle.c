@@ -75,14 +75,20 @@ static bool is_complete(const struct gp_snapshot *snapshot)
     return true;
 }
 
-static int begin(struct gp_idle *idle, const struct gp_snapshot *snapshot, struct gp_err *err)
+static int begin(struct gp_idle *idle, const struct gp_snapshot *snapshot, const char *filter,
+                 struct gp_err *err)
 {
+    const struct gp_procs_options rows = {.filter = filter, .gpu = -1};
+    struct gp_procs procs = {.rows = NULL};
     idle->count = 0;
     idle->pids = calloc(snapshot->process_count + 1, sizeof(*idle->pids));
-    if (!idle->pids)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        idle->pids[idle->count++] = gp_process_value(&snapshot->processes[i], GP_PID)->i;
+    int r = idle->pids ? gp_procs_build(&procs, snapshot, &rows) : GP_ENOMEM;
+    for (size_t i = 0; r == 0 && i < procs.count; i++)
+        if (procs.rows[i].pid > 0)
+            idle->pids[idle->count++] = procs.rows[i].pid;
+    gp_procs_fini(&procs);
+    if (r < 0)
+        return gp_err_set(err, r, "out of memory");
     qsort(idle->pids, idle->count, sizeof(*idle->pids), compare);
     return 0;
 }
@@ -115,8 +121,8 @@ static void end_count_down(uint64_t for_ns)
         (void)fprintf(stderr, "\r\033[K");
 }
 
-int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *ret,
-                  struct gp_snapshot **ret_last, struct gp_err *err)
+int gp_idle_watch(struct gp_sampler *sampler, const char *filter, uint64_t for_ns,
+                  struct gp_idle *ret, struct gp_snapshot **ret_last, struct gp_err *err)
 {
     uint64_t step_ns = for_ns / SAMPLES;
     uint64_t since_wall_ns = gp_clock_wall_ns();
@@ -132,8 +138,8 @@ int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *r
                              "--idle looks at all GPUs; it cannot be combined with --id")
                 : gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
-        r = begin(ret, snapshot, err);
-    bool is_told = r == 0;
+        r = begin(ret, snapshot, filter, err);
+    bool is_told = r == 0 && ret->count > 0;
     if (is_told)
         count_down(for_ns, for_ns);
     while (r == 0) {
@@ -142,7 +148,7 @@ int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *r
                            "a GPU does not list its processes, so no process is known to be idle");
         keep_idle(ret, snapshot, since_wall_ns);
         uint64_t now_ns = gp_clock_mono_ns();
-        if (r < 0 || now_ns >= until_ns)
+        if (r < 0 || ret->count == 0 || now_ns >= until_ns)
             break;
         count_down(for_ns, until_ns - now_ns);
         gp_snapshot_free(snapshot);

@@ -26,10 +26,12 @@ struct gp_idle {
 /* What the sampler must collect. */
 void gp_idle_want(struct gp_metric_set *metrics);
 
-/* Observes for this long. *ret_last is the last snapshot, to be freed by the caller. A process
+/* Observes the processes that match a filter (see gp_procs_matches()) for this long, or until none
+ * of them can count any more. *ret_last is the last snapshot, to be freed by the caller. A process
  * counts if it existed from start to end and is known to have been idle in each sample. */
-int gp_idle_watch(struct gp_sampler *sampler, uint64_t for_ns, struct gp_idle *ret,
-                  struct gp_snapshot **ret_last, struct gp_err *err) GP_MUST_CHECK;
+int gp_idle_watch(struct gp_sampler *sampler, const char *filter, uint64_t for_ns,
+                  struct gp_idle *ret, struct gp_snapshot **ret_last,
+                  struct gp_err *err) GP_MUST_CHECK;
 
 /* Removes the rows of all others. */
 void gp_idle_keep(const struct gp_idle *idle, struct gp_procs *procs);

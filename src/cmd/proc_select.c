@@ -170,8 +170,9 @@ int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *
     struct gp_idle idle = {NULL, 0};
     *ret_snapshot = NULL;
     *ret = (struct gp_procs){.rows = NULL};
-    int r = select->idle_ns ? gp_idle_watch(sampler, select->idle_ns, &idle, ret_snapshot, err)
-                            : gp_sampler_tick(sampler, ret_snapshot, err);
+    int r = select->idle_ns
+                ? gp_idle_watch(sampler, select->words, select->idle_ns, &idle, ret_snapshot, err)
+                : gp_sampler_tick(sampler, ret_snapshot, err);
     if (r < 0)
         return r;
     r = gp_procs_build(ret, *ret_snapshot, &rows);

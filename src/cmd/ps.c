@@ -197,6 +197,7 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
 {
     struct gp_procs procs = {.rows = NULL};
     int r = gp_procs_build(&procs, snapshot, &run->rows);
+    run->is_empty = r == 0 && procs.count == 0 && *run->filter;
     if (run->options->idle_ns)
         gp_idle_keep(&run->idle, &procs);
     if (!run->options->columns && !run->list.csv)
@@ -211,7 +212,6 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
         gp_proc_list_json(&run->sb, snapshot, &procs);
     else if (r == 0)
         gp_proc_list_add(&run->sb, &run->list, &procs);
-    run->is_empty = r == 0 && procs.count == 0 && *run->filter;
     gp_procs_fini(&procs);
     return r == GP_ENOMEM ? gp_err_set(err, r, "out of memory") : r;
 }
@@ -369,7 +369,7 @@ static int add_arguments(struct ps_run *run, char *const *arguments, int count, 
 static int list_idle(struct ps_run *run, struct gp_sampler *sampler, struct gp_err *err)
 {
     struct gp_snapshot *last = NULL;
-    int r = gp_idle_watch(sampler, run->options->idle_ns, &run->idle, &last, err);
+    int r = gp_idle_watch(sampler, run->filter, run->options->idle_ns, &run->idle, &last, err);
     if (r == 0)
         r = on_sample(last, run, err);
     gp_snapshot_free(last);

@@ -53,7 +53,7 @@ struct reclaim_run {
 static int look(struct reclaim_run *run, struct gp_err *err)
 {
     uint64_t idle_ns = run->options->idle_ns;
-    int r = idle_ns ? gp_idle_watch(run->sampler, idle_ns, &run->idle, &run->snapshot, err)
+    int r = idle_ns ? gp_idle_watch(run->sampler, "", idle_ns, &run->idle, &run->snapshot, err)
                     : gp_sampler_tick(run->sampler, &run->snapshot, err);
     if (r == 0)
         r = gp_ps_find_holders(&run->holders, err);

@@ -357,6 +357,10 @@ PYTHON
     fails 2 "unknown command or option 'free'; try gpulse pick --explain"
     gpulse -l 1
     fails 2 "unknown command or option '-l'; try gpulse smi -l"
+    gpulse --sim t4 -l
+    fails 2 "unknown command or option '-l'; try gpulse smi -l"
+    gpulse --sim t4 -cpu
+    fails 2 "unknown command or option '-cpu'; try gpulse status -cpu"
     gpulse --mine
     fails 2 "unknown command or option '--mine'; try gpulse ps --mine"
     gpulse ls

@@ -6,6 +6,7 @@ load helpers
 @test "--idle counts down on a terminal, and says how long it takes elsewhere" {
     needs_terminal
     quiet_t4
+    job --util 0
     run script -qec "'$GPULSE' ps --idle 2s" /dev/null
     says 'gpulse: observing, 2 s left'
     says 'gpulse: observing, 1 s left'
@@ -13,6 +14,20 @@ load helpers
     gpulse ps --idle 2s
     [ "$(grep -c 'observing' <<<"$stderr")" -eq 1 ]
     complains '^gpulse: observing for 2 s$'
+}
+
+@test "--idle does not observe where no process can be idle for so long" {
+    quiet_t4
+    gpulse ps --idle 10m
+    status_is 0
+    complains_not observing
+    gpulse ps --mine --idle 10m
+    status_is 3
+    complains '^gpulse: no processes on the GPUs$'
+    job --util 50
+    gpulse ps --mine --idle 10m # ends when it was seen at work
+    status_is 0
+    [ "${#lines[@]}" -eq 1 ]
 }
 
 ps() {
