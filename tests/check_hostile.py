@@ -9,10 +9,11 @@ import subprocess
 from pathlib import Path
 
 from tap import Skip, main, test
-from users import ANN, BAD, HOME, Attacker, begin_anew, environment, run_as_root, sh
+from users import ANN, BAD, HOME, Attacker, begin_anew, environment, libc, run_as_root, sh
 
 LIMIT_S = 120
 SECRET = "root's own\n"
+RACES = 300
 
 
 def as_root(*words, cwd="/", **more):
@@ -74,6 +75,15 @@ def add_writer(name, words):
         result = as_root(*words("/tmp/out"))
         assert result.returncode != 0, result
 
+    def into_a_pipe_that_another_user_reads():
+        begin_anew()
+        by(lambda: os.mkfifo("/tmp/out", 0o666))
+        reader = os.open("/tmp/out", os.O_RDONLY | os.O_NONBLOCK)
+        result = as_root(*words("/tmp/out"))
+        got = os.read(reader, 1 << 16)
+        os.close(reader)
+        assert result.returncode != 0 and got == b"", (result, got)
+
     def into_a_file_of_anothers():
         begin_anew()
 
@@ -87,7 +97,8 @@ def add_writer(name, words):
         assert kept.read() == "mine\n"
         assert result.returncode != 0 or os.stat("/tmp/out").st_uid == 0, result
 
-    for function in (through_a_link, through_a_name_that_it_will_use, into_a_pipe_that_nobody_reads, into_a_file_of_anothers):
+    for function in (through_a_link, through_a_name_that_it_will_use, into_a_pipe_that_nobody_reads,
+                     into_a_pipe_that_another_user_reads, into_a_file_of_anothers):
         function.__name__ = f"{name} {function.__name__}"
         test(function)
 
@@ -109,6 +120,48 @@ def run_dir_writes_through_no_link():
     by(make)
     as_root("run", "--dir", "/tmp/records", "--", "sleep", "0.2")
     assert precious.read_text() == SECRET
+
+
+@test
+def a_name_that_is_a_link_now_and_then():
+    """The attacker exchanges a link and a file while root opens the name."""
+    begin_anew()
+    precious = root_file()
+    os.mkdir("/tmp/open")
+    os.chmod("/tmp/open", 0o777)
+
+    def play():
+        os.symlink(precious, "/tmp/open/out")
+        os.write(os.open("/tmp/open/other", os.O_WRONLY | os.O_CREAT), b"mine\n")
+        os.chmod("/tmp/open/other", 0o666)
+        return lambda: libc.renameat2(-100, b"/tmp/open/out", -100, b"/tmp/open/other", 2)  # RENAME_EXCHANGE
+    attacker = Attacker(play)
+    try:
+        for _ in range(RACES):
+            result = as_root("query", "index", "-o", "/tmp/open/out")
+            assert precious.read_text() == SECRET, result
+            assert result.returncode != 0, result
+    finally:
+        attacker.close()
+    texts = [path.read_text() for path in Path("/tmp/open").iterdir() if not path.is_symlink()]
+    assert texts == ["mine\n"], texts
+
+
+@test
+def pipes_and_devices_of_ones_own_are_written():
+    begin_anew()
+    words = ("query", "index", "-i", "0", "-f", "csv", "--no-header", "-o")
+    os.mkfifo("/tmp/out")
+    reader = os.open("/tmp/out", os.O_RDONLY | os.O_NONBLOCK)
+    result = as_root(*words, "/tmp/out")
+    assert (result.returncode, os.read(reader, 100)) == (0, b"0\n"), result
+    os.close(reader)
+    terminal, name = os.openpty()
+    result = as_root(*words, os.ttyname(name))
+    assert (result.returncode, os.read(terminal, 100)) == (0, b"0\r\n"), result
+    os.close(terminal)
+    os.close(name)
+    assert as_root(*words, "/dev/null").returncode == 0
 
 
 @test
