@@ -107,19 +107,34 @@ for writer, with_path in WRITERS.items():
     add_writer(writer, with_path)
 
 
+FOLLOWED, REPLACED = ("samples.csv", "output.log"), ("run.json", "incident-1.txt")  # if they are links
+FAILING = "echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB' >&2; sleep 2.5; exit 7"
+
+
+def targets_after_a_job(plant):
+    """What a recorded job writes to the files that the links in its directory lead to."""
+    begin_anew()
+    targets = {name: Path("/run", name) for name in (*FOLLOWED, *REPLACED)}
+    for target in targets.values():
+        target.write_text(SECRET)
+    os.mkdir("/tmp/records")
+    os.chmod("/tmp/records", 0o777)
+    plant(lambda: [os.symlink(target, f"/tmp/records/{name}") for name, target in targets.items()] and None)
+    result = as_root("run", "--dir", "/tmp/records", "--keep-output", "--", "sh", "-c", FAILING)
+    assert result.returncode == 7, result
+    for name in REPLACED:
+        assert not os.path.islink(f"/tmp/records/{name}") and os.stat(f"/tmp/records/{name}").st_uid == 0, name
+    return result.stderr, {name: target.read_text() for name, target in targets.items()}
+
+
 @test
 def run_dir_writes_through_no_link():
-    begin_anew()
-    precious = root_file()
-
-    def make():
-        os.mkdir("/tmp/records")
-        os.chmod("/tmp/records", 0o777)
-        for name in ("record.json", "record.json.new", "samples.csv", "report.txt", "summary.json", "output.log"):
-            os.symlink(precious, f"/tmp/records/{name}")
-    by(make)
-    as_root("run", "--dir", "/tmp/records", "--", "sleep", "0.2")
-    assert precious.read_text() == SECRET
+    _, after = targets_after_a_job(lambda link: link())  # root's own: shows that all of these names are written
+    assert {name for name, text in after.items() if text != SECRET} == set(FOLLOWED), after
+    stderr, after = targets_after_a_job(by)
+    assert set(after.values()) == {SECRET}, after
+    for name in FOLLOWED:
+        assert f"'/tmp/records/{name}': it is a link created by uid {BAD}" in stderr, stderr
 
 
 @test
