@@ -179,6 +179,13 @@ def pipes_and_devices_of_ones_own_are_written():
     assert as_root(*words, "/dev/null").returncode == 0
 
 
+def run_with(variables):
+    result = subprocess.run([HOME / "gpulse", "run", "-q", "--", "true"], env={**environment(0), **variables}, cwd="/",
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            timeout=LIMIT_S, check=False)
+    assert result.returncode == 0 and result.stderr == "", result
+
+
 @test
 def root_with_the_home_of_another_user_writes_nothing_there():
     """sudo -E, or a sudo that keeps HOME: the user's links would lead root's records elsewhere."""
@@ -190,11 +197,33 @@ def root_with_the_home_of_another_user_writes_nothing_there():
         os.symlink("/run/elsewhere", "/tmp/home/.local/state/gpulse")
     by(make)
     for variables in ({"HOME": "/tmp/home"}, {"XDG_STATE_HOME": "/tmp/home/.local/state"}):
-        result = subprocess.run([HOME / "gpulse", "run", "-q", "--", "true"], env={**environment(0), **variables}, cwd="/",
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                timeout=LIMIT_S, check=False)
-        assert result.returncode == 0, result
+        run_with(variables)
         assert os.listdir("/run/elsewhere") == [], os.listdir("/run/elsewhere")
+
+
+@test
+def root_with_a_home_that_others_can_write_to_writes_nothing_there():
+    """HOME=/tmp, as in containers, and homes of users that belong to root, as for SFTP."""
+    begin_anew()
+    os.mkdir("/run/home")
+    os.mkdir("/run/sftp")
+    os.mkdir("/run/sftp/.local")
+    os.chown("/run/sftp/.local", BAD, BAD)
+
+    def make():
+        for folder in ("/tmp/.local/state", "/dev/shm", "/run/sftp/.local/state"):
+            os.makedirs(f"{folder}/gpulse/runs", 0o777)
+    by(make)
+    for variables, folder in (({"HOME": "/tmp"}, "/tmp/.local/state"), ({"XDG_STATE_HOME": "/dev/shm"}, "/dev/shm"),
+                              ({"HOME": "/run/sftp"}, "/run/sftp/.local/state")):
+        run_with(variables)
+        assert os.listdir(f"{folder}/gpulse/runs") == [], variables
+    run_with({"HOME": "/tmp/missing"})  # which anybody may create at any moment
+    assert not os.path.exists("/tmp/missing")
+    run_with({"HOME": "/run/home"})
+    assert os.listdir("/run/home/.local/state/gpulse/runs")
+    run_with({"HOME": "/run/new"})
+    assert os.listdir("/run/new/.local/state/gpulse/runs")
 
 
 @test
