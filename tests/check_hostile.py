@@ -9,10 +9,11 @@ import subprocess
 from pathlib import Path
 
 from tap import Skip, main, test
-from users import ANN, BAD, HOME, Attacker, begin_anew, environment, run_as_root, sh
+from users import ANN, BAD, HOME, Attacker, begin_anew, environment, libc, run_as_root, sh
 
 LIMIT_S = 120
 SECRET = "root's own\n"
+RACES = 300
 
 
 def as_root(*words, cwd="/", **more):
@@ -74,6 +75,15 @@ def add_writer(name, words):
         result = as_root(*words("/tmp/out"))
         assert result.returncode != 0, result
 
+    def into_a_pipe_that_another_user_reads():
+        begin_anew()
+        by(lambda: os.mkfifo("/tmp/out", 0o666))
+        reader = os.open("/tmp/out", os.O_RDONLY | os.O_NONBLOCK)
+        result = as_root(*words("/tmp/out"))
+        got = os.read(reader, 1 << 16)
+        os.close(reader)
+        assert result.returncode != 0 and got == b"", (result, got)
+
     def into_a_file_of_anothers():
         begin_anew()
 
@@ -87,7 +97,8 @@ def add_writer(name, words):
         assert kept.read() == "mine\n"
         assert result.returncode != 0 or os.stat("/tmp/out").st_uid == 0, result
 
-    for function in (through_a_link, through_a_name_that_it_will_use, into_a_pipe_that_nobody_reads, into_a_file_of_anothers):
+    for function in (through_a_link, through_a_name_that_it_will_use, into_a_pipe_that_nobody_reads,
+                     into_a_pipe_that_another_user_reads, into_a_file_of_anothers):
         function.__name__ = f"{name} {function.__name__}"
         test(function)
 
@@ -96,19 +107,83 @@ for writer, with_path in WRITERS.items():
     add_writer(writer, with_path)
 
 
+FOLLOWED, REPLACED = ("samples.csv", "output.log"), ("run.json", "incident-1.txt")  # if they are links
+FAILING = "echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB' >&2; sleep 2.5; exit 7"
+
+
+def targets_after_a_job(plant):
+    """What a recorded job writes to the files that the links in its directory lead to."""
+    begin_anew()
+    targets = {name: Path("/run", name) for name in (*FOLLOWED, *REPLACED)}
+    for target in targets.values():
+        target.write_text(SECRET)
+    os.mkdir("/tmp/records")
+    os.chmod("/tmp/records", 0o777)
+    plant(lambda: [os.symlink(target, f"/tmp/records/{name}") for name, target in targets.items()] and None)
+    result = as_root("run", "--dir", "/tmp/records", "--keep-output", "--", "sh", "-c", FAILING)
+    assert result.returncode == 7, result
+    for name in REPLACED:
+        assert not os.path.islink(f"/tmp/records/{name}") and os.stat(f"/tmp/records/{name}").st_uid == 0, name
+    return result.stderr, {name: target.read_text() for name, target in targets.items()}
+
+
 @test
 def run_dir_writes_through_no_link():
+    _, after = targets_after_a_job(lambda link: link())  # root's own: shows that all of these names are written
+    assert {name for name, text in after.items() if text != SECRET} == set(FOLLOWED), after
+    stderr, after = targets_after_a_job(by)
+    assert set(after.values()) == {SECRET}, after
+    for name in FOLLOWED:
+        assert f"'/tmp/records/{name}': it is a link created by uid {BAD}" in stderr, stderr
+
+
+@test
+def a_name_that_is_a_link_now_and_then():
+    """The attacker exchanges a link and a file while root opens the name."""
     begin_anew()
     precious = root_file()
+    os.mkdir("/tmp/open")
+    os.chmod("/tmp/open", 0o777)
 
-    def make():
-        os.mkdir("/tmp/records")
-        os.chmod("/tmp/records", 0o777)
-        for name in ("record.json", "record.json.new", "samples.csv", "report.txt", "summary.json", "output.log"):
-            os.symlink(precious, f"/tmp/records/{name}")
-    by(make)
-    as_root("run", "--dir", "/tmp/records", "--", "sleep", "0.2")
-    assert precious.read_text() == SECRET
+    def play():
+        os.symlink(precious, "/tmp/open/out")
+        os.write(os.open("/tmp/open/other", os.O_WRONLY | os.O_CREAT), b"mine\n")
+        os.chmod("/tmp/open/other", 0o666)
+        return lambda: libc.renameat2(-100, b"/tmp/open/out", -100, b"/tmp/open/other", 2)  # RENAME_EXCHANGE
+    attacker = Attacker(play)
+    try:
+        for _ in range(RACES):
+            result = as_root("query", "index", "-o", "/tmp/open/out")
+            assert precious.read_text() == SECRET, result
+            assert result.returncode != 0, result
+    finally:
+        attacker.close()
+    texts = [path.read_text() for path in Path("/tmp/open").iterdir() if not path.is_symlink()]
+    assert texts == ["mine\n"], texts
+
+
+@test
+def pipes_and_devices_of_ones_own_are_written():
+    begin_anew()
+    words = ("query", "index", "-i", "0", "-f", "csv", "--no-header", "-o")
+    os.mkfifo("/tmp/out")
+    reader = os.open("/tmp/out", os.O_RDONLY | os.O_NONBLOCK)
+    result = as_root(*words, "/tmp/out")
+    assert (result.returncode, os.read(reader, 100)) == (0, b"0\n"), result
+    os.close(reader)
+    terminal, name = os.openpty()
+    result = as_root(*words, os.ttyname(name))
+    assert (result.returncode, os.read(terminal, 100)) == (0, b"0\r\n"), result
+    os.close(terminal)
+    os.close(name)
+    assert as_root(*words, "/dev/null").returncode == 0
+
+
+def run_with(variables):
+    result = subprocess.run([HOME / "gpulse", "run", "-q", "--", "true"], env={**environment(0), **variables}, cwd="/",
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            timeout=LIMIT_S, check=False)
+    assert result.returncode == 0 and result.stderr == "", result
 
 
 @test
@@ -122,11 +197,33 @@ def root_with_the_home_of_another_user_writes_nothing_there():
         os.symlink("/run/elsewhere", "/tmp/home/.local/state/gpulse")
     by(make)
     for variables in ({"HOME": "/tmp/home"}, {"XDG_STATE_HOME": "/tmp/home/.local/state"}):
-        result = subprocess.run([HOME / "gpulse", "run", "-q", "--", "true"], env={**environment(0), **variables}, cwd="/",
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                timeout=LIMIT_S, check=False)
-        assert result.returncode == 0, result
+        run_with(variables)
         assert os.listdir("/run/elsewhere") == [], os.listdir("/run/elsewhere")
+
+
+@test
+def root_with_a_home_that_others_can_write_to_writes_nothing_there():
+    """HOME=/tmp, as in containers, and homes of users that belong to root, as for SFTP."""
+    begin_anew()
+    os.mkdir("/run/home")
+    os.mkdir("/run/sftp")
+    os.mkdir("/run/sftp/.local")
+    os.chown("/run/sftp/.local", BAD, BAD)
+
+    def make():
+        for folder in ("/tmp/.local/state", "/dev/shm", "/run/sftp/.local/state"):
+            os.makedirs(f"{folder}/gpulse/runs", 0o777)
+    by(make)
+    for variables, folder in (({"HOME": "/tmp"}, "/tmp/.local/state"), ({"XDG_STATE_HOME": "/dev/shm"}, "/dev/shm"),
+                              ({"HOME": "/run/sftp"}, "/run/sftp/.local/state")):
+        run_with(variables)
+        assert os.listdir(f"{folder}/gpulse/runs") == [], variables
+    run_with({"HOME": "/tmp/missing"})  # which anybody may create at any moment
+    assert not os.path.exists("/tmp/missing")
+    run_with({"HOME": "/run/home"})
+    assert os.listdir("/run/home/.local/state/gpulse/runs")
+    run_with({"HOME": "/run/new"})
+    assert os.listdir("/run/new/.local/state/gpulse/runs")
 
 
 @test

@@ -85,12 +85,32 @@ int gp_io_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
-/* What root or this user has, or what is still to be made: sudo may keep the HOME of a user, who
- * could lead root's files elsewhere. */
-static bool is_own_folder(const char *path)
+/* Whether only root and this user can have prepared what is in a folder. If it is missing, its
+ * nearest parent counts, where anybody else may create it. The group of root counts as root:
+ * OpenShift's homes belong to it. */
+static bool is_own_folder(char path[GP_PATH_SIZE])
 {
-    struct stat st;
-    return stat(path, &st) != 0 || st.st_uid == geteuid() || st.st_uid == 0;
+    struct stat st = {.st_uid = 0}; /* of "/" */
+    char *slash;
+    while (stat(path, &st) != 0 && (slash = strrchr(path + 1, '/')))
+        *slash = '\0';
+    bool is_shared =
+        S_ISDIR(st.st_mode) && (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid != 0));
+    return st.st_uid == 0 ? !is_shared : st.st_uid == geteuid();
+}
+
+/* Checks all folders of a path from its first `end` bytes on: sudo may keep the HOME of a user, who
+ * could lead root's files elsewhere, and HOME may be /tmp. */
+static bool is_own_path(const char *path, size_t end)
+{
+    for (;; end += 1 + strcspn(path + end + 1, "/")) {
+        char folder[GP_PATH_SIZE];
+        (void)snprintf(folder, sizeof(folder), "%.*s", (int)end, path);
+        if (!is_own_folder(folder))
+            return false;
+        if (path[end] == '\0')
+            return true;
+    }
 }
 
 bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
@@ -102,11 +122,11 @@ bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char 
     bool has_base = base && *base == '/';
     if (!has_base)
         base = home;
-    if (!base || *base != '/' || !is_own_folder(base))
+    if (!base || *base != '/')
         return false;
     int n = has_base ? snprintf(ret, GP_PATH_SIZE, "%s/gpulse/%s", base, name)
                      : snprintf(ret, GP_PATH_SIZE, "%s/%s/gpulse/%s", base, hidden, name);
-    return n > 0 && n < room;
+    return n > 0 && n < room && is_own_path(ret, strlen(base));
 }
 
 int gp_io_make_folders(const char *path)

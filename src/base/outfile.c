@@ -46,35 +46,39 @@ static bool is_trusted(uid_t uid)
     return uid == 0 || uid == geteuid();
 }
 
-/* Resolves a link, if it belongs to root or this user: returns 1. Returns 0 if it is not a link, or
- * is a link of /proc (/dev/stdout leads to one). The link that is checked is the one that is
- * read. */
-static int follow(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
+enum { NO_LINK, LINK, PROC_LINK };
+
+/* Replaces a link by what it leads to, if it belongs to root or this user: LINK. A link of /proc
+ * (/dev/stdout leads to one) has no other name, and another user cannot create it: PROC_LINK. The
+ * link that is checked is the one that is read. */
+static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
 {
     char target[GP_PATH_SIZE];
     struct stat st;
     struct statfs fs;
     int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    bool is_link = fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode) && fstatfs(fd, &fs) == 0 &&
-                   fs.f_type != PROC_SUPER_MAGIC;
+    bool is_link = fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode) && fstatfs(fd, &fs) == 0;
     ssize_t n = is_link ? readlinkat(fd, "", target, sizeof(target) - 1) : -1;
     if (fd >= 0)
         (void)close(fd);
     if (!is_link)
-        return 0;
+        return NO_LINK;
+    if (fs.f_type == PROC_SUPER_MAGIC)
+        return PROC_LINK;
     if (!is_trusted(st.st_uid))
         return gp_err_set(err, GP_EPERM, "it is a link created by uid %u", (unsigned)st.st_uid);
     if (n < 0)
         return gp_err_set(err, GP_EIO, "%s", strerror(errno));
     target[n] = '\0';
-    const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
-    int length = slash ? (int)(slash - path) + 1 : 0;
-    if (snprintf(ret, GP_PATH_SIZE, "%.*s%s", length, path, target) >= GP_PATH_SIZE)
+    char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
+    char *name = slash ? slash + 1 : path;
+    int room = GP_PATH_SIZE - (int)(name - path);
+    if (snprintf(name, (size_t)room, "%s", target) >= room)
         return gp_err_set(err, GP_EIO, "%s", strerror(ENAMETOOLONG));
-    return 1;
+    return LINK;
 }
 
-/* Whether everybody may create files in the directory of this one. */
+/* Whether other users may create files in the directory of this one. */
 static bool is_in_public(const char *path)
 {
     char dir[GP_PATH_SIZE];
@@ -83,19 +87,20 @@ static bool is_in_public(const char *path)
     char *slash = strrchr(dir, '/');
     if (slash)
         slash[1] = '\0'; /* "/" stays "/" */
-    return stat(slash ? dir : ".", &st) == 0 && (st.st_mode & S_IWOTH);
+    return stat(slash ? dir : ".", &st) == 0 && (st.st_mode & (S_IWOTH | S_ISVTX));
 }
 
-/* For a file that existed before. */
+/* For a file that existed before. A FIFO of another user would hand over the output, and block. */
 static int check_found(int fd, const char *path, struct gp_err *err)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !is_in_public(path))
+    if (fstat(fd, &st) != 0 || !is_in_public(path))
         return 0;
     if (!is_trusted(st.st_uid))
-        return gp_err_set(err, GP_EPERM, "it belongs to uid %u, in a world-writable directory",
+        return gp_err_set(err, GP_EPERM,
+                          "it belongs to uid %u, in a directory that others can write to",
                           (unsigned)st.st_uid);
-    if (st.st_nlink > 1)
+    if (S_ISREG(st.st_mode) && st.st_nlink > 1)
         return gp_err_set(err, GP_EPERM,
                           "it has a second hard link, which anybody may have created");
     return 0;
@@ -117,24 +122,34 @@ static int open_once(const char *path, int flags, mode_t mode, struct gp_err *er
     return -1;
 }
 
+/* Another user may exchange a link and a file at any time. What is no longer a link is therefore
+ * opened in the same way again: only a link of /proc is followed by the kernel. */
+static int open_followed(const char *path, int flags, mode_t mode, struct gp_err *err)
+{
+    char at[GP_PATH_SIZE];
+    if (snprintf(at, sizeof(at), "%s", path) >= GP_PATH_SIZE) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    for (int i = 0; i < LINKS_MOST; i++) {
+        int fd = open_once(at, flags | O_NOFOLLOW, mode, err);
+        if (fd >= 0 || errno != ELOOP)
+            return fd;
+        int r = follow(at, err);
+        if (r == PROC_LINK)
+            return open_once(at, flags, mode, err);
+        if (r < 0)
+            return -1;
+    }
+    errno = ELOOP;
+    return -1;
+}
+
 int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *err)
 {
-    char names[2][GP_PATH_SIZE];
     struct gp_err why = {0};
-    int fd = -1;
     flags |= O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-    for (int i = 0; i < LINKS_MOST; i++) {
-        fd = open_once(path, flags | O_NOFOLLOW, mode, &why);
-        if (fd >= 0 || errno != ELOOP)
-            break;
-        int r = follow(path, names[i % 2], &why);
-        if (r == 0) /* a link of /proc */
-            fd = open(path, flags);
-        if (r <= 0)
-            break;
-        path = names[i % 2];
-        errno = ELOOP; /* if this was the last link */
-    }
+    int fd = open_followed(path, flags, mode, &why);
     if (fd >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) {
         (void)close(fd);
         fd = -1;
@@ -153,19 +168,16 @@ int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *e
 
 int gp_outfile_resolve(const char *path, char ret[GP_PATH_SIZE], struct gp_err *err)
 {
-    char next[GP_PATH_SIZE];
-    int r = 1;
+    int r = LINK;
     if (snprintf(ret, GP_PATH_SIZE, "%s", path) >= GP_PATH_SIZE)
         return gp_err_set(err, GP_EIO, "cannot write '%.40s…': its name is too long", path);
-    for (int i = 0; r == 1 && i < LINKS_MOST; i++) {
+    for (int i = 0; r == LINK && i < LINKS_MOST; i++) {
         struct gp_err why = {0};
-        r = follow(ret, next, &why);
-        if (r == 1)
-            memcpy(ret, next, sizeof(next));
+        r = follow(ret, &why);
         if (r < 0)
             return gp_err_set(err, r, "cannot write '%s': %s", path, why.text);
     }
-    return r == 0 ? 0 : gp_err_set(err, GP_EIO, "cannot write '%s': %s", path, strerror(ELOOP));
+    return r == LINK ? gp_err_set(err, GP_EIO, "cannot write '%s': %s", path, strerror(ELOOP)) : 0;
 }
 
 /* ---- opening ---- */
@@ -214,11 +226,14 @@ static int check_rotation(const struct gp_outfile *f, struct gp_err *err)
     return 0;
 }
 
-/* An earlier run may have been cut off within a line, so the next one starts on a new line. */
+/* An earlier run may have been cut off within a line, so the next one starts on a new line. The
+ * open file itself is read: another one may have its name by now. */
 static int end_last_line(struct gp_outfile *f, struct gp_err *err)
 {
+    char path[32];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
     uint64_t size = size_of(f);
-    int fd = size > 0 ? open(f->config.path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = size > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     char last = '\n';
     if (fd < 0)
         return 0;

@@ -63,8 +63,9 @@ int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len,
 
 /* Opens a file for writing, or creates it with that mode. All files named by a user must be opened
  * this way, because another user may have prepared something in their directory. Follows only links
- * that belong to root or this user. In a world-writable directory, an existing file must belong to
- * them, too, and have no second hard link. A FIFO without a reader is an error and does not block.
+ * that belong to root or this user. In a directory that is world-writable or sticky, an existing
+ * file, FIFO or device must belong to them, too, and a file must have no second hard link. A FIFO
+ * without a reader is an error and does not block.
  * flags: O_APPEND or 0. Returns −1 on failure: err then has only the reason, and errno is set. */
 int gp_outfile_create(const char *path, int flags, mode_t mode, struct gp_err *err) GP_MUST_CHECK;
 

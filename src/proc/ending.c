@@ -121,23 +121,32 @@ static int add(struct gp_ending *ending, const struct gp_ending_process *process
     return 0;
 }
 
-int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
-                  struct gp_err *err)
+/* Opens a process that is not in the list yet: ret->fd is −1 if it is. */
+static int hold(const struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
+                struct gp_ending_process *ret, struct gp_err *err)
 {
-    struct gp_ending_process process = {.pid = pid};
+    *ret = (struct gp_ending_process){.pid = pid, .fd = -1};
     if (ending->count == 0)
         gp_io_raise_file_limit(); /* one descriptor for each */
     if (has(ending, pid))
         return 0;
-    int r = gp_proc_hold(pid, seen_wall_ns, &process.fd, err);
+    int r = gp_proc_hold(pid, seen_wall_ns, &ret->fd, err);
     if (r < 0)
         return r;
-    r = check(pid, named, &process, err);
-    if (r < 0 || knows(ending, pid, process.start_ticks)) {
-        (void)close(process.fd);
-        return r;
+    r = check(pid, named, ret, err);
+    if (r < 0 || knows(ending, pid, ret->start_ticks)) {
+        (void)close(ret->fd);
+        ret->fd = -1;
     }
-    return add(ending, &process, err);
+    return r;
+}
+
+int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
+                  struct gp_err *err)
+{
+    struct gp_ending_process process;
+    int r = hold(ending, pid, seen_wall_ns, named, &process, err);
+    return r < 0 || process.fd < 0 ? r : add(ending, &process, err);
 }
 
 void gp_ending_fini(struct gp_ending *ending)
@@ -151,15 +160,24 @@ void gp_ending_fini(struct gp_ending *ending)
 
 /* ---- children ---- */
 
-/* Whether the process group of a leader in the list is still the same: while the leader is held,
- * its pid cannot be reused. Later, a new process and group may have it. */
+/* A pidfd does not keep a pid from being used again after the process was reaped. What another
+ * process says about a pid is therefore about the process in the list only if that one is still
+ * running afterwards. */
+static bool is_running(const struct gp_ending_process *process)
+{
+    struct pollfd end = {process->fd, POLLIN, 0};
+    return !process->ended && poll(&end, 1, 0) == 0;
+}
+
+/* Whether the process group of a leader in the list is still the same. When the leader has exited,
+ * a new process and group may have its pid. */
 static bool is_still_its_group(const struct gp_ending_process *leader, uint32_t pid,
                                const struct gp_proc_stat *stat)
 {
     char path[64];
     struct stat folder;
     struct gp_proc_stat now;
-    if (!leader->ended)
+    if (is_running(leader))
         return true;
     (void)snprintf(path, sizeof(path), "/proc/%u", pid);
     if (read_stat((uint32_t)leader->pid, &now) && now.start_ticks != leader->start_ticks)
@@ -176,7 +194,7 @@ static bool comes_from(const struct gp_ending *ending, uint32_t pid,
 {
     for (size_t i = 0; i < ending->count; i++) {
         const struct gp_ending_process *p = &ending->processes[i];
-        if (!p->ended && p->pid == stat->ppid)
+        if (p->pid == stat->ppid && is_running(p))
             return true;
         if (!p->is_child && p->pid == stat->group && is_still_its_group(p, pid, stat))
             return true;
@@ -184,25 +202,37 @@ static bool comes_from(const struct gp_ending *ending, uint32_t pid,
     return false;
 }
 
-/* Adds the children and group members of the held processes or, if `parent` is not 0, the children
- * of `parent`, except `but`. Returns whether there were any. */
-static bool add_matching(struct gp_ending *ending, int64_t parent, const struct gp_ending *but)
+/* Adds a process if it is a child of `parent` or, if that is 0, comes from the list. By the time it
+ * is held, another process may have got its pid. */
+static void add_if_matching(struct gp_ending *ending, int64_t parent, uint32_t pid)
 {
     struct gp_err err;
+    struct gp_proc_stat stat;
+    struct gp_ending_process process;
+    if (!read_stat(pid, &stat) || stat.state == 'Z' || stat.state == 'X' ||
+        !(parent ? stat.ppid == parent : comes_from(ending, pid, &stat)) ||
+        hold(ending, pid, gp_clock_wall_ns(), true, &process, &err) < 0 || process.fd < 0)
+        return;
+    process.is_child = parent == 0;
+    if (process.start_ticks == stat.start_ticks)
+        (void)!add(ending, &process, &err);
+    else
+        (void)close(process.fd);
+}
+
+/* Adds the children and group members of the held processes or, if `parent` is not 0, the children
+ * of `parent`, except `but`. Returns whether there were any. The caller is `parent`, or has not
+ * reaped it yet. */
+static bool add_matching(struct gp_ending *ending, int64_t parent, const struct gp_ending *but)
+{
     struct dirent *entry;
     DIR *proc = opendir("/proc");
     const size_t before = ending->count;
     while (proc && (entry = readdir(proc))) {
-        const size_t count = ending->count;
-        struct gp_proc_stat stat;
         uint64_t pid;
         if (gp_parse_u64(entry->d_name, &pid) && !has(ending, (int64_t)pid) &&
-            read_stat((uint32_t)pid, &stat) && stat.state != 'Z' && stat.state != 'X' &&
-            !(but && has(but, (int64_t)pid)) &&
-            (parent ? stat.ppid == parent : comes_from(ending, (uint32_t)pid, &stat)) &&
-            gp_ending_add(ending, (int64_t)pid, gp_clock_wall_ns(), true, &err) == 0 &&
-            ending->count > count)
-            ending->processes[count].is_child = parent == 0;
+            !(but && has(but, (int64_t)pid)))
+            add_if_matching(ending, parent, (uint32_t)pid);
     }
     if (proc)
         (void)closedir(proc);

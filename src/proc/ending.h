@@ -39,7 +39,8 @@ struct gp_ending {
 int gp_ending_add(struct gp_ending *ending, int64_t pid, uint64_t seen_wall_ns, bool named,
                   struct gp_err *err) GP_MUST_CHECK;
 
-/* Adds the children of a process, except those in `but` (NULL: none) and protected ones. */
+/* Adds the children of a process, except those in `but` (NULL: none) and protected ones. `parent`
+ * is this process or a child that it has not reaped, so that no other process can have that pid. */
 void gp_ending_add_children(struct gp_ending *ending, int64_t parent, const struct gp_ending *but);
 
 /* Adds the current descendants of the listed processes, and the members of the groups that they

@@ -6,15 +6,19 @@
 #include "base/io.h"
 #include "proc/ending.h"
 #include "proc/files.h"
+#include "proc/signal.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -540,6 +544,126 @@ static void not_one_that_began_later(void **state)
     (void)ended_by(pid);
 }
 
+/* ---- pids that are used again ---- */
+
+/* What happens before a process is held: once. */
+static void (*before_hold)(pid_t pid);
+
+int __real_gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err *err);
+int __wrap_gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err *err);
+int __wrap_gp_proc_hold(int64_t pid, uint64_t seen_wall_ns, int *ret_fd, struct gp_err *err)
+{
+    void (*before)(pid_t) = before_hold;
+    before_hold = NULL;
+    if (before)
+        before((pid_t)pid);
+    return __real_gp_proc_hold(pid, seen_wall_ns, ret_fd, err);
+}
+
+/* Starts a child with this pid, which is free; skips the test if that is not allowed. */
+static void start_as(pid_t pid, void (*run)(void))
+{
+    pid_t ids[] = {pid};
+    struct clone_args args = {
+        .exit_signal = SIGCHLD, .set_tid = (uintptr_t)ids, .set_tid_size = GP_ARRAY_LEN(ids)};
+    int before = atomic_load(&shared->ready);
+    long r = -1;
+    for (int i = 0; i < LONG_S * 1000; i++) {
+        r = syscall(SYS_clone3, &args, sizeof(args));
+        if (r >= 0 || errno != EEXIST) /* as it is for a moment after its process has gone */
+            break;
+        (void)usleep(1000);
+    }
+    if (r == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        run();
+        _exit(0);
+    }
+    if (r < 0 && (errno == EPERM || errno == ENOSYS || errno == E2BIG))
+        skip_because("no pid can be chosen here");
+    assert_int_equal(r, pid);
+    wait_ready(before + 1);
+}
+
+static void kill_and_reap(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(ended_by(pid), SIGKILL);
+}
+
+/* Before a test has something to release. */
+static void need_chosen_pids(void)
+{
+    pid_t pid = start_child(heeds_all);
+    kill_and_reap(pid);
+    start_as(pid, heeds_all);
+    kill_and_reap(pid);
+}
+
+/* A parent with a child, of whose end nobody has to take notice. */
+static void begets_one(void)
+{
+    (void)signal(SIGCHLD, SIG_IGN);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            (void)pause();
+    }
+    atomic_store(&shared->pids[0], pid);
+    rest();
+}
+
+/* Which starts in another tick: more than one has passed. */
+static void replace_by_a_stranger(pid_t pid)
+{
+    (void)usleep(2 * 1000 * 1000 / (useconds_t)sysconf(_SC_CLK_TCK));
+    assert_int_equal(pid, atomic_load(&shared->pids[0]));
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    for (int i = 0; i < LONG_S * 1000 && kill(pid, 0) == 0; i++)
+        (void)usleep(1000);
+    start_as(pid, heeds_all);
+}
+
+static void a_child_whose_pid_is_used_again_before_it_is_held(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    need_chosen_pids();
+    pid_t parent = start_child(begets_one);
+    pid_t child = atomic_load(&shared->pids[0]);
+    hold(&ending, parent);
+    before_hold = replace_by_a_stranger;
+    gp_ending_add_tree(&ending);
+    assert_null(before_hold);
+    assert_int_equal(ending.count, 1);
+    kill_and_reap(child);
+    kill_and_reap(parent);
+    gp_ending_fini(&ending);
+}
+
+/* In a session of its own, as that of another user is. */
+static void begets_one_elsewhere(void)
+{
+    (void)setsid();
+    begets_one();
+}
+
+static void a_parent_whose_pid_is_used_again(void **state)
+{
+    (void)state;
+    struct gp_ending ending = {NULL, 0};
+    need_chosen_pids();
+    pid_t parent = start_child(heeds_all);
+    hold(&ending, parent);
+    kill_and_reap(parent);
+    start_as(parent, begets_one_elsewhere);
+    gp_ending_add_tree(&ending);
+    assert_int_equal(ending.count, 1);
+    kill_and_reap(parent);
+    gp_ending_fini(&ending);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -556,6 +680,8 @@ int main(void)
         cmocka_unit_test(not_that_of_another_user),
         cmocka_unit_test(a_screen_only_if_it_is_named),
         cmocka_unit_test(not_one_that_began_later),
+        cmocka_unit_test(a_child_whose_pid_is_used_again_before_it_is_held),
+        cmocka_unit_test(a_parent_whose_pid_is_used_again),
     };
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
