@@ -46,6 +46,18 @@ static bool is_trusted(uid_t uid)
     return uid == 0 || uid == geteuid();
 }
 
+/* Whether other users may create files in the directory of this one. */
+static bool is_in_public(const char *path)
+{
+    char dir[GP_PATH_SIZE];
+    struct stat st;
+    (void)snprintf(dir, sizeof(dir), "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[1] = '\0'; /* "/" stays "/" */
+    return stat(slash ? dir : ".", &st) == 0 && (st.st_mode & (S_IWOTH | S_ISVTX));
+}
+
 enum { NO_LINK, LINK, PROC_LINK };
 
 /* Replaces a link by what it leads to, if it belongs to root or this user: LINK. A link of /proc
@@ -67,6 +79,9 @@ static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
         return PROC_LINK;
     if (!is_trusted(st.st_uid))
         return gp_err_set(err, GP_EPERM, "it is a link created by uid %u", (unsigned)st.st_uid);
+    if (st.st_nlink > 1 && is_in_public(path))
+        return gp_err_set(err, GP_EPERM,
+                          "it is a link with a second hard link, which anybody may have created");
     if (n < 0)
         return gp_err_set(err, GP_EIO, "%s", strerror(errno));
     target[n] = '\0';
@@ -76,18 +91,6 @@ static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
     if (snprintf(name, (size_t)room, "%s", target) >= room)
         return gp_err_set(err, GP_EIO, "%s", strerror(ENAMETOOLONG));
     return LINK;
-}
-
-/* Whether other users may create files in the directory of this one. */
-static bool is_in_public(const char *path)
-{
-    char dir[GP_PATH_SIZE];
-    struct stat st;
-    (void)snprintf(dir, sizeof(dir), "%s", path);
-    char *slash = strrchr(dir, '/');
-    if (slash)
-        slash[1] = '\0'; /* "/" stays "/" */
-    return stat(slash ? dir : ".", &st) == 0 && (st.st_mode & (S_IWOTH | S_ISVTX));
 }
 
 /* For a file that existed before. A FIFO of another user would hand over the output, and block. */
