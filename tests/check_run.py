@@ -370,6 +370,11 @@ def the_keyboard_reaches_the_job_and_the_shell_goes_on():
     terminal.until("run -- cat")
     terminal.type("back\n\x04")
     terminal.until(r"back\s+back[\s\S]*with status 0")
+    # one that is killed leaves the terminal as it was
+    terminal.type(f"{GPULSE} run --no-watch -- sh -c 'stty raw -echo; kill -9 $$'\n")
+    terminal.until(r"with status 137")
+    terminal.type("stty -a | grep -q ' echo ' && stty -a | grep -q ' icanon' && echo is-$((40 + 4))\n")
+    terminal.until("is-44")
     # Ctrl-C ends a script, not only its first job
     terminal.type(f"for i in 1 2 3; do {GPULSE} run -- sh -c 'echo started; exec sleep 100'; done\n")
     terminal.until(r"\nstarted")

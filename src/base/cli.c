@@ -251,6 +251,54 @@ static int parse_letters(int argc, char **argv, int *i, const struct gp_opt_targ
     return 0;
 }
 
+/* For an option without a default. */
+static bool is_given(const struct gp_opt *opt, const void *values)
+{
+    const char *field = (const char *)values + opt->offset;
+    const char *text = NULL;
+    uint64_t number = 0;
+    if (opt->type == GP_OPT_FLAG)
+        return *(const bool *)field;
+    if (is_number(opt->type))
+        memcpy(&number, field, sizeof(number));
+    else
+        memcpy(&text, field, sizeof(text));
+    return number != 0 || text;
+}
+
+/* The first given option of a list of long names, NULL: none. *ret_named: the last of the list. */
+static const struct gp_opt *first_given(const char *names, const struct gp_opt_target *target,
+                                        const struct gp_opt **ret_named)
+{
+    size_t n;
+    for (const char *p = names; p && *p; p += n + (p[n] == ' ')) {
+        n = strcspn(p, " ");
+        const struct gp_opt *opt = gp_cli_option(target->options, p, n, 0);
+        *ret_named = opt;
+        if (opt && is_given(opt, target->values))
+            return opt;
+    }
+    return NULL;
+}
+
+static int check_together(const struct gp_opt_target *target, struct gp_err *err)
+{
+    for (const struct gp_opt *opt = target->options; opt && opt->name; opt++) {
+        const struct gp_opt *named = NULL;
+        if ((!opt->excludes && !opt->needs) || !is_given(opt, target->values))
+            continue;
+        const struct gp_opt *other = first_given(opt->excludes, target, &named);
+        if (other)
+            return gp_err_set(err, GP_EUSAGE, "--%s and --%s cannot be combined", opt->name,
+                              other->name);
+        if (opt->needs && !first_given(opt->needs, target, &named))
+            return gp_err_set(err, GP_EUSAGE, "--%s needs --%s%s%s", opt->name, named->name,
+                              named->arg && !named->fallback ? " " : "",
+                              named->arg && !named->fallback ? named->arg : "");
+    }
+    return 0;
+}
+
 int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
                  bool stop_at_positional, int *ret_positional, struct gp_err *err)
 {
@@ -269,6 +317,11 @@ int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, siz
             if (stop_at_positional)
                 options = false;
         }
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int r = check_together(&targets[i], err);
         if (r < 0)
             return r;
     }

@@ -45,6 +45,9 @@ struct gp_opt {
     bool takes_dash;   /* its value may begin with a dash, as in --sort -memory */
     const char *group; /* the heading in front of this option; NULL: the same group as before */
     const char *tails; /* space separated, may follow one of `choices` and a comma; not listed */
+    /* Long names, space separated, of options in the same table, which have no default. It is an
+     * error to give this option with one of `excludes`, or without any of `needs`. */
+    const char *excludes, *needs;
 };
 
 /* A table ends with an entry whose name is NULL. */

@@ -20,6 +20,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +28,15 @@
 /* For a path: the newest record of gpulse run. */
 #define LAST "last"
 
-enum { CHUNK = 65536, COMMAND_MOST = 200, EXIT_UNKNOWN = 1, KNOWN_MAX = 512 };
+enum {
+    CHUNK = 65536,
+    COMMAND_MOST = 200,
+    EXIT_UNKNOWN = 1,
+    KNOWN_MAX = 512,
+    LAST_BYTES = 8192, /* of a job's output, and */
+    LAST_LINES = 10,
+    SHOWN_MOST = 400,
+};
 
 /* An error that gpulse doctor knows, each once in a log. */
 struct known {
@@ -311,13 +320,36 @@ static bool is_running(const json_t *run)
     return state && strcmp(state, "running") == 0;
 }
 
+/* What the samples say of a job whose end is not recorded. */
+static void read_samples(const char *folder, double *ret_seconds, double *ret_peak)
+{
+    enum { TIME = 0, JOB_MEMORY = 6 };
+    char path[GP_PATH_SIZE];
+    char line[512];
+    int n = snprintf(path, sizeof(path), "%s/samples.csv", folder);
+    FILE *file = n > 0 && (size_t)n < sizeof(path) ? fopen(path, "re") : NULL;
+    while (file && fgets(line, sizeof(line), file)) {
+        const char *cell;
+        char *rest = line;
+        for (int column = 0; column <= JOB_MEMORY && (cell = strsep(&rest, ",")); column++) {
+            double *most = column == TIME ? ret_seconds : column == JOB_MEMORY ? ret_peak : NULL;
+            double number = most ? strtod(cell, NULL) : 0;
+            if (most && number > *most)
+                *most = number;
+        }
+    }
+    if (file)
+        (void)fclose(file);
+}
+
 /* "    GPU 3, 1.6 s, memory peak 5120 MiB", below the command line. */
-static void add_job(struct explain *e, const json_t *run)
+static void add_job(struct explain *e, const char *folder, const json_t *run)
 {
     const json_t *command = json_object_get(run, "command");
     const json_t *gpus = json_object_get(run, "gpus");
     const json_t *duration = json_object_get(run, "duration_s");
-    json_int_t peak = 0;
+    double seconds = json_number_value(duration);
+    double peak = 0;
     gp_strbuf_adds(&e->sb, "   ");
     for (size_t i = 0; i < json_array_size(command); i++) {
         const char *word = json_string_value(json_array_get(command, i));
@@ -327,14 +359,19 @@ static void add_job(struct explain *e, const json_t *run)
     gp_strbuf_adds(&e->sb, "\n    GPU");
     for (size_t i = 0; i < json_array_size(gpus); i++) {
         const json_t *gpu = json_array_get(gpus, i);
-        const json_int_t used = json_integer_value(json_object_get(gpu, "memory_peak"));
+        const double used = json_number_value(json_object_get(gpu, "memory_peak"));
         peak = used > peak ? used : peak;
         gp_strbuf_addf(&e->sb, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : " ",
                        json_integer_value(json_object_get(gpu, "index")));
     }
-    if (json_is_number(duration))
-        gp_strbuf_addf(&e->sb, ", %.1f s", json_number_value(duration));
-    gp_strbuf_addf(&e->sb, ", memory peak %.0f MiB\n", (double)peak / 0x1p20);
+    const bool is_open = !json_is_number(duration);
+    if (is_open)
+        read_samples(folder, &seconds, &peak);
+    gp_strbuf_addf(&e->sb, ", %s%.1f s, ", is_open ? "at least " : "", seconds);
+    if (peak > 0)
+        gp_strbuf_addf(&e->sb, "memory peak %.0f MiB\n", peak / 0x1p20);
+    else
+        gp_strbuf_adds(&e->sb, "no GPU memory seen\n");
 }
 
 /* What the exit status means; false: nothing in particular, or there is none yet. */
@@ -353,6 +390,7 @@ static void add_heading(struct explain *e, const char *folder, const json_t *run
     const unsigned status = (unsigned)json_integer_value(json_object_get(run, "status"));
     const json_int_t pid = json_integer_value(json_object_get(run, "pid"));
     const char *ended_by = json_string_value(json_object_get(run, "ended_by"));
+    const char *told = sigabbrev_np((int)json_integer_value(json_object_get(run, "signal")));
     struct gp_explanation found;
     const bool is_known = find_status(e, run, &found);
     gp_utf8_add_safe(&e->sb, folder, strlen(folder), 1000);
@@ -361,13 +399,14 @@ static void add_heading(struct explain *e, const char *folder, const json_t *run
                        pid);
     else if (is_running(run))
         gp_strbuf_adds(&e->sb, ": gpulse run was killed, and the job ended with it\n");
-    else if (status == 0)
+    else if (status == 0 && !told)
         gp_strbuf_adds(&e->sb, ": the job succeeded\n");
     else
-        gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s%s%s\n", status,
+        gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s%s%s%s%s\n", status,
                        is_known ? ": " : "", found.words, ended_by ? "; stopped by " : "",
-                       ended_by ? ended_by : "");
-    add_job(e, run);
+                       ended_by ? ended_by : "", told ? ", after gpulse run got SIG" : "",
+                       told ? told : "");
+    add_job(e, folder, run);
     e->is_told = true;
 }
 
@@ -384,10 +423,40 @@ static void add_ending(struct explain *e, const json_t *run)
         gp_strbuf_addf(&e->sb, "      -> %s\n", found.advice);
 }
 
+static bool has_failed(const json_t *run)
+{
+    return !is_running(run) && json_integer_value(json_object_get(run, "status")) != 0;
+}
+
+/* What it printed last, where nothing in it is known. */
+static void add_last_lines(struct explain *e, const char *path)
+{
+    static char text[LAST_BYTES + 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+    ssize_t n =
+        size > 0 ? pread(fd, text, LAST_BYTES, size > LAST_BYTES ? size - LAST_BYTES : 0) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    if (n <= 0)
+        return;
+    n -= text[n - 1] == '\n';
+    text[n] = '\0';
+    char *line = text + n;
+    for (int lines = 0; line > text && lines < LAST_LINES; lines += *line == '\n')
+        line--;
+    gp_strbuf_addf(&e->sb, "    the end of its output (%s):\n", path);
+    for (char *rest = *line == '\n' ? line + 1 : line; (line = strsep(&rest, "\n"));) {
+        gp_strbuf_adds(&e->sb, "      ");
+        gp_utf8_add_safe(&e->sb, line, strlen(line), SHOWN_MOST);
+        gp_strbuf_addc(&e->sb, '\n');
+    }
+}
+
 static int explain_record(struct explain *e, const char *folder, struct gp_err *err)
 {
     char path[GP_PATH_SIZE];
-    static const char *const logs[] = {"output.log", GP_ERRORS_LOG};
+    static const char *const logs[] = {"output.log", GP_OUTPUT_END};
     json_error_t why;
     int n = snprintf(path, sizeof(path), "%s/run.json", folder);
     json_t *run = n > 0 && (size_t)n < sizeof(path) ? json_load_file(path, 0, &why) : NULL;
@@ -410,11 +479,12 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
             r = read_file(e, path, err);
     }
     e->has_incidents = false;
-    if (r == 0 && e->found == before) {
+    if (r == 0 && e->found == before && has_failed(run)) {
         add_ending(e, run);
-        if (!has_log && !e->list)
-            gp_strbuf_adds(&e->sb, "its output was not recorded; to record it: gpulse run "
-                                   "--keep-output\n");
+        if (has_log && !e->list)
+            add_last_lines(e, path);
+    } else if (r == 0 && !has_failed(run)) {
+        e->found++; /* nothing is left to be explained */
     }
     json_decref(run);
     return r;

@@ -4,8 +4,8 @@
 
 #include "base/util.h"
 
-/* In the record of a job: the lines of its output with known errors. */
-#define GP_ERRORS_LOG "errors.log"
+/* In the record of a job that failed: the end of its output, if not all of it is kept. */
+#define GP_OUTPUT_END "output-end.log"
 
 struct gp_doctor_options;
 struct gp_err;

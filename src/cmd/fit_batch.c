@@ -156,7 +156,7 @@ static int show_plan(void *context, const struct gp_snapshot *snapshot, const st
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     int r = 0;
     if (pick->state != GP_PICK_FITS)
-        gp_strbuf_addf(&sb, "waits: %s\n", pick->why);
+        gp_strbuf_addf(&sb, "must wait: %s\n", pick->why);
     for (size_t i = 0; i < pick->chosen_count; i++)
         gp_watch_grant(&watch, pick->units[pick->chosen[i]].device);
     if (pick->state == GP_PICK_FITS)

@@ -88,15 +88,10 @@ static int take_gpus(const struct gp_job_options *o, struct gp_pick_request *req
     return 0;
 }
 
-/* Only one of the three ways to say which GPUs, or how many. */
+/* One of the three ways to say which GPUs, or how many. */
 static int take_number(const struct gp_job_options *o, struct gp_pick_request *request,
                        struct gp_err *err)
 {
-    if (!!o->gpus + !!o->gpu_ids + !!o->count > 1)
-        return gp_err_set(err, GP_EUSAGE, "%s cannot be combined",
-                          !o->gpu_ids ? "--gpus and --count"
-                          : o->gpus   ? "--gpus and --gpu-ids"
-                                      : "--gpu-ids and --count");
     if (o->gpu_ids)
         return take_ids(o->gpu_ids, "--gpu-ids", request, err);
     return o->gpus ? take_gpus(o, request, err) : 0;

@@ -26,9 +26,10 @@ enum { GP_JOB_ANY = 1000000 };
 /* clang-format off */
 #define GP_JOB_ROWS(type_of, field)                                                                \
     {'g', "gpus", NULL, GP_OPT_STRING, "N", .offset = offsetof(type_of, field.gpus),               \
-     .group = "Select", .help = "number of GPUs, or all (default 1)"},                             \
+     .excludes = "gpu-ids count", .group = "Select",                                               \
+     .help = "number of GPUs, or all (default 1)"},                                                \
     {0, "gpu-ids", "gpu", GP_OPT_STRING, "GPUS", .offset = offsetof(type_of, field.gpu_ids),       \
-     .help = "exactly these GPUs, as in -i"},                                                      \
+     .excludes = "count", .help = "exactly these GPUs, as in -i"},                                 \
     {'n', "count", NULL, GP_OPT_U64, "N", .least = 1, .offset = offsetof(type_of, field.count)},   \
     {0, "mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,                                        \
      .offset = offsetof(type_of, field.bytes), .help = "free memory needed on each GPU"},          \

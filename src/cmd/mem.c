@@ -38,6 +38,7 @@ static const struct gp_opt options[] = {
     {0, "dtype", NULL, GP_OPT_CHOICE, "TYPE", .choices = GP_DTYPE_WORDS, .offset = OPT(model.dtype),
      .help = "type of the weights (default bf16)"},
     {0, "optimizer", NULL, GP_OPT_CHOICE, "NAME", .choices = GP_OPTIMIZER_WORDS,
+     .excludes = "inference",
      .offset = OPT(model.optimizer), .help = "optimizer (default adamw)"},
     {0, "inference", NULL, GP_OPT_FLAG, .offset = OPT(model.inference),
      .help = "inference instead of training"},

@@ -11,20 +11,9 @@ bool gp_output_rotates(const struct gp_output_options *o)
 
 int gp_output_check(const struct gp_output_options *o, struct gp_err *err)
 {
-    const struct {
-        const char *name;
-        bool given;
-    } need_output[] = {
-        {"append", o->append},
-        {"rotate-size", o->rotate_size != 0},
-        {"rotate-age", o->rotate_age_ns != 0},
-    };
     if (o->file && strcmp(o->file, "-") == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "--output needs a file name; omit it to write to standard output");
-    for (size_t i = 0; !o->file && i < GP_ARRAY_LEN(need_output); i++)
-        if (need_output[i].given)
-            return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", need_output[i].name);
     if (o->keep != GP_OUTFILE_KEEP && !gp_output_rotates(o))
         return gp_err_set(err, GP_EUSAGE, "--keep needs --rotate-size or --rotate-age");
     if (o->keep < 1 || o->keep > GP_OUTFILE_KEEP_MAX)

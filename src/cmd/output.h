@@ -25,13 +25,14 @@ struct gp_output_options {
      .offset = offsetof(type, member.file),                                                        \
      .help = "write to FILE instead of standard output; an existing FILE is renamed "              \
              "to FILE.1"},                                                                         \
-    {0, "append", NULL, GP_OPT_FLAG, .offset = offsetof(type, member.append),                      \
+    {0, "append", NULL, GP_OPT_FLAG, .offset = offsetof(type, member.append), .needs = "output",   \
      .help = "with --output: append to FILE" append_note},                                         \
     {0, "rotate-size", NULL, GP_OPT_SIZE, "SIZE", .offset = offsetof(type, member.rotate_size),    \
+     .needs = "output",                                                                            \
      .help = "with --output: start a new file before FILE exceeds SIZE; the old one becomes "      \
              "FILE.1"},                                                                            \
     {0, "rotate-age", NULL, GP_OPT_DURATION, "TIME",                                               \
-     .offset = offsetof(type, member.rotate_age_ns),                                               \
+     .offset = offsetof(type, member.rotate_age_ns), .needs = "output",                            \
      .help = "with --output: start a new file every TIME"},                                        \
     {0, "keep", NULL, GP_OPT_U64, "N", .offset = offsetof(type, member.keep),                      \
      .help = "number of old files to keep (default 5)"}

@@ -106,11 +106,11 @@ static void add_gpus_now(struct gp_strbuf *sb, struct gp_pipeline_run *run, size
     struct gp_strbuf plan = GP_STRBUF_INIT(1 << 16);
     int status = gp_pipeline_check(run, at, taken->buf, false, &plan);
     if (status != 0 || plan.len == 0) {
-        gp_strbuf_adds(sb, ", waits for the GPUs of the steps above");
-    } else if (strncmp(plan.buf, "waits: ", 7) == 0) {
-        add_safe(sb, ", ", plan.buf);
+        gp_strbuf_adds(sb, "at once, waits for the GPUs of the steps above");
+    } else if (strncmp(plan.buf, "must wait: ", strlen("must wait: ")) == 0) {
+        add_safe(sb, "", plan.buf);
     } else {
-        gp_strbuf_addf(sb, ", now on GPU %s", plan.buf);
+        gp_strbuf_addf(sb, "at once, now on GPU %s", plan.buf);
         gp_strbuf_addf(taken, "%s%s", taken->len > 0 ? "," : "", plan.buf);
     }
     gp_strbuf_fini(&plan);
@@ -131,7 +131,7 @@ static void add_step(struct gp_strbuf *sb, struct gp_pipeline_run *run, size_t a
         gp_strbuf_adds(sb, "\n    after ");
         gp_pipeline_add_names(sb, run->pipeline, graph->after[at] & waiting);
     } else {
-        gp_strbuf_adds(sb, "\n    at once");
+        gp_strbuf_adds(sb, "\n    ");
         add_gpus_now(sb, run, at, taken);
     }
     if (parallel) {

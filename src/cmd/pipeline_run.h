@@ -56,7 +56,7 @@ bool gp_pipeline_start(struct gp_pipeline_run *run, size_t at) GP_MUST_CHECK;
 size_t gp_pipeline_wait(struct gp_pipeline_run *run, int *ret_status);
 
 /* Checks a step's options, and which GPUs it would get now besides those in `taken` ("0,1"):
- * appends its mask, or "waits: …". Returns its exit status; errors are printed if `is_said`. */
+ * appends its mask, or "must wait: …". Returns its exit status; errors are printed if `is_said`. */
 int gp_pipeline_check(struct gp_pipeline_run *run, size_t at, const char *taken, bool is_said,
                       struct gp_strbuf *sb);
 

@@ -47,8 +47,6 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
                        struct gp_err *err)
 {
     char own[64]; /* who runs this, as lists show it */
-    if (choice->mine && choice->user)
-        return gp_err_set(err, GP_EUSAGE, "--mine and --user cannot be combined");
     (void)gp_proc_user_name(NULL, getuid(), own, sizeof(own));
     const struct {
         const char *option, *field, *values, *characters, *expected;

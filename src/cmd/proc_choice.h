@@ -16,7 +16,7 @@ struct gp_proc_choice {
 #define GP_PROC_CHOICE_ROWS(type_of, field)                                                        \
     {'u', "user", NULL, GP_OPT_STRING, "NAMES", .offset = offsetof(type_of, field.user),           \
      .group = "Select", .help = "only processes of these users"},                                  \
-    {0, "mine", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.mine),                        \
+    {0, "mine", NULL, GP_OPT_FLAG, .offset = offsetof(type_of, field.mine), .excludes = "user",    \
      .help = "only my own processes"},                                                             \
     {'p', "pid", NULL, GP_OPT_STRING, "PIDS", .offset = offsetof(type_of, field.pid),              \
      .help = "only these processes"},                                                              \

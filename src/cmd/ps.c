@@ -39,16 +39,18 @@ static const struct gp_opt options[] = {
      .help = "only processes that match all WORDS, for example 'user:al cmd:train' or vllm"},
     {0, "by", NULL, GP_OPT_CHOICE, "KEY", .choices = GP_PROC_BY_WORDS, .offset = OPT(by),
      .group = "Show", .help = "sums per KEY"},
-    {'t', "tree", NULL, GP_OPT_FLAG, .offset = OPT(tree), .help = "processes below their parents"},
+    {'t', "tree", NULL, GP_OPT_FLAG, .offset = OPT(tree), .excludes = "by per-gpu idle", .help = "processes below their parents"},
     {0, "per-gpu", NULL, GP_OPT_FLAG, .offset = OPT(per_gpu),
      .help = "a line for each GPU of a process"},
     {0, "explain", NULL, GP_OPT_FLAG, .offset = OPT(explain),
+     .excludes = "holders by tree per-gpu idle",
      .help = "how each GPU's memory is used, including by unlisted processes"},
-    {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders),
+    {0, "holders", NULL, GP_OPT_FLAG, .offset = OPT(holders), .excludes = "by tree per-gpu idle",
      .help = "processes that have a GPU open but are not listed by the driver"},
     {0, "env", NULL, GP_OPT_FLAG, .offset = OPT(env),
      .help = "the environment of each process (may contain secrets)"},
-    {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks),
+    {0, "leaks", NULL, GP_OPT_FLAG, .offset = OPT(leaks), .needs = "interval",
+     .excludes = "explain holders by tree",
      .help = "with --interval: processes whose GPU memory grows (needs 100 samples)"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "table csv json",
      .offset = OPT(format), .group = "Output", .help = "output format (default table)"},
@@ -58,9 +60,10 @@ static const struct gp_opt options[] = {
      .help = "sort by these columns; -COLUMN reverses (default memory)"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "omit the header line"},
     {'n', "interval", "watch", GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
+     .excludes = "idle",
      .least = GP_NS_PER_S / 10, .group = "Repeat",
      .help = "repeat every TIME (default 2s) until Ctrl-C"},
-    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
+    {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1, .needs = "interval",
      .help = "stop after N samples"},
     GP_OPT_END,
 };
@@ -276,8 +279,6 @@ static struct gp_want want_of(const struct ps_run *run)
 
 static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err *err)
 {
-    if (o->tree && (o->by || o->per_gpu))
-        return gp_err_set(err, GP_EUSAGE, "--tree cannot be combined with --by or --per-gpu");
     if (o->by && (o->columns || o->sort || o->per_gpu))
         return gp_err_set(err, GP_EUSAGE,
                           "--by has its own columns and order; omit --columns and --sort");
@@ -285,9 +286,6 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
         return gp_err_set(err, GP_EUSAGE, "--by takes one of: " GP_PROC_BY_WORDS);
     if (strchr(o->format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: table csv json");
-    if ((o->explain || o->holders) && (o->by || o->tree || o->per_gpu || o->explain == o->holders))
-        return gp_err_set(err, GP_EUSAGE,
-                          "--explain, --holders, --by, --tree and --per-gpu cannot be combined");
     bool chooses = gp_proc_choice_any(&o->choice) || o->filter;
     if ((o->explain || o->leaks) && (chooses || o->columns || o->sort))
         return gp_err_set(
@@ -295,21 +293,11 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
             "--explain and --leaks show all processes on the selected GPUs, in their own columns");
     if (o->explain && strcmp(o->format, "csv") == 0)
         return gp_err_set(err, GP_EUSAGE, "--explain supports only --format table and json");
-    if (o->leaks && (!o->interval_ns || o->explain || o->holders || o->by || o->tree))
-        return gp_err_set(err, GP_EUSAGE,
-                          "--leaks needs --interval, and cannot be combined with --by, --tree, "
-                          "--explain or --holders");
     if (o->env && (o->interval_ns || o->explain || o->holders || o->leaks || o->by || o->tree ||
                    o->columns || strcmp(o->format, "csv") == 0))
         return gp_err_set(
             err, GP_EUSAGE,
             "--env supports only --format table and json, and options that select processes");
-    if (o->idle_ns && (o->interval_ns || o->explain || o->holders || o->tree))
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "--idle cannot be combined with --interval, --tree, --explain or --holders");
-    if (o->count && !o->interval_ns)
-        return gp_err_set(err, GP_EUSAGE, "--count needs --interval");
     if (o->interval_ns && strcmp(o->format, "json") == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "--interval cannot be combined with --format json, which is one "

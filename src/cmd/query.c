@@ -43,8 +43,9 @@ static const char rows_choices[] =
 
 static const struct gp_opt options[] = {
     {0, "rows", NULL, GP_OPT_CHOICE, "KIND", .choices = rows_choices + 1, .offset = OPT(rows),
+     .excludes = "processes host",
      .group = "Select", .help = "kind of rows to print (default gpus)"},
-    {0, "processes", NULL, GP_OPT_FLAG, .offset = OPT(processes),
+    {0, "processes", NULL, GP_OPT_FLAG, .offset = OPT(processes), .excludes = "host",
      .help = "same as --rows processes"},
     {0, "host", NULL, GP_OPT_FLAG, .offset = OPT(host), .help = "same as --rows hosts"},
     {0, "mig", NULL, GP_OPT_FLAG, .offset = OPT(mig), .help = "include MIG instances"},
@@ -60,9 +61,10 @@ static const struct gp_opt options[] = {
          "include units: in headers of csv and tsv, as \"units\" in JSON, as attributes in XML"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "omit the header line"},
     GP_OUTPUT_ROWS(struct query_options, output, " (not json or xml)"),
-    {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee),
+    {0, "tee", NULL, GP_OPT_FLAG, .offset = OPT(tee), .needs = "output",
      .help = "with --output: also print to standard output"},
-    {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace),
+    {0, "replace", NULL, GP_OPT_FLAG, .offset = OPT(replace), .needs = "output",
+     .excludes = "append rotate-size rotate-age",
      .help = "with --output: FILE always holds the last sample, replaced atomically"},
     /* what fingers type that were trained on nvidia-smi */
     {'l', "loop", NULL, GP_OPT_DURATION, "TIME", .fallback = "5", .offset = OPT(interval_ns),
@@ -98,25 +100,11 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     return r;
 }
 
-static int check_output_options(const struct query_options *o, struct gp_err *err)
-{
-    if (!o->output.file && (o->tee || o->replace))
-        return gp_err_set(err, GP_EUSAGE, "--%s needs --output FILE", o->tee ? "tee" : "replace");
-    if (o->replace && (o->output.append || gp_output_rotates(&o->output)))
-        return gp_err_set(err, GP_EUSAGE, "--replace cannot be combined with --append or rotation");
-    return gp_output_check(&o->output, err);
-}
-
 static int check_options(const struct query_options *o, struct gp_err *err)
 {
-    if (o->processes && o->host)
-        return gp_err_set(err, GP_EUSAGE, "--processes and --host cannot be combined");
     if (o->rows && strchr(o->rows, ','))
         return gp_err_set(err, GP_EUSAGE, "--rows takes one kind of row, not '%.80s'", o->rows);
-    if (o->rows && (o->processes || o->host))
-        return gp_err_set(err, GP_EUSAGE, "--rows and --%s cannot be combined",
-                          o->host ? "host" : "processes");
-    return check_output_options(o, err);
+    return gp_output_check(&o->output, err);
 }
 
 static int open_output(const struct query_options *o, struct query_run *run, struct gp_err *err)

@@ -1,6 +1,7 @@
 /* gpulse run: reserves GPUs and runs a command on them. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/explain_log.h"
 #include "cmd/run_explain.h"
 #include "cmd/run_job.h"
 
@@ -59,7 +60,8 @@ static const struct gp_opt options[] = {
     {0, "dir", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
      .group = "Record",
      .help = "directory for the record (default: below ~/.local/state/gpulse/runs)"},
-    {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .help = "keep no record"},
+    {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .excludes = "dir keep-output",
+     .help = "keep no record"},
     {0, "keep-output", NULL, GP_OPT_FLAG, .offset = OPT(keep_output),
      .help = "record the output too (output.log)"},
     {0, "label", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(label),
@@ -183,6 +185,15 @@ static bool is_tried_again(const struct gp_run *run, const struct run_options *o
     return strcmp(o->on, "failure") == 0 || gp_watch_is_out_of_memory(&run->watch, status);
 }
 
+static void record_end(struct gp_watch *watch, const struct gp_tail *tail)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(2 * GP_TAIL_BYTES);
+    gp_strbuf_add(&sb, tail->bytes, tail->size);
+    if (sb.len > 0)
+        gp_watch_record(watch, GP_OUTPUT_END, &sb);
+    gp_strbuf_fini(&sb);
+}
+
 static int try_command(struct gp_run *run, const struct run_options *o, char *const *argv,
                        struct gp_err *err)
 {
@@ -200,6 +211,8 @@ static int try_command(struct gp_run *run, const struct run_options *o, char *co
         bool is_explained = gp_watch_summarize(&run->watch, r);
         if (r > 0 && !is_explained && !gp_child_was_interrupted(&run->child))
             gp_run_explain(&run->watch, o->plan.output.tail);
+        if (r > 0 && !o->keep_output)
+            record_end(&run->watch, o->plan.output.tail);
         gp_watch_write(&run->watch, again ? "failed" : "ended", r);
         if (!o->plan.no_clean)
             (void)gp_run_await_memory(run);
@@ -262,9 +275,6 @@ static int check_options(const struct run_options *o, struct gp_err *err)
                 ? "with --pipeline, commands and their options belong in the pipeline file; only "
                   "--gpu-ids, --from, --restart, --dry-run, --dir and -q are allowed here"
                 : "--from and --restart need --pipeline");
-    if ((o->dir || o->keep_output) && o->no_record)
-        return gp_err_set(err, GP_EUSAGE, "%s and --no-record cannot be combined",
-                          o->dir ? "--dir" : "--keep-output");
     if ((o->label || o->keep_output) && (o->plan.no_watch || o->plan.no_clean))
         return gp_err_set(err, GP_EUSAGE,
                           "%s needs to watch the output; omit --no-watch and --no-clean-after",
@@ -317,7 +327,7 @@ static int print_plan(void *context, const struct gp_snapshot *snapshot, const s
             gp_utf8_add_shell_word(&sb, p->words[i]);
         }
     } else {
-        gp_strbuf_addf(&sb, "waiting: %s", pick->why);
+        gp_strbuf_addf(&sb, "must wait: %s", pick->why);
     }
     gp_strbuf_addc(&sb, '\n');
     int r = gp_app_write(STDOUT_FILENO, &sb, err);

@@ -98,15 +98,6 @@ static void print_error(const struct gp_watch *watch, const json_t *known)
     gp_strbuf_fini(&sb);
 }
 
-static void record_lines(struct gp_watch *watch, const json_t *list)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    for (size_t i = 0; i < json_array_size(list); i++)
-        gp_strbuf_addf(&sb, "%s\n", text_of(json_array_get(list, i), "line"));
-    gp_watch_record(watch, GP_ERRORS_LOG, &sb);
-    gp_strbuf_fini(&sb);
-}
-
 void gp_run_explain(struct gp_watch *watch, const struct gp_tail *tail)
 {
     /* the first line may have lost its beginning */
@@ -116,9 +107,7 @@ void gp_run_explain(struct gp_watch *watch, const struct gp_tail *tail)
     json_t *document = text && text < end ? ask(text, (size_t)(end - text)) : NULL;
     const json_t *list = json_object_get(document, "known");
     const json_t *known = first_error(list);
-    if (known) {
-        record_lines(watch, list);
+    if (known)
         print_error(watch, known);
-    }
     json_decref(document);
 }

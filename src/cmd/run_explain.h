@@ -5,8 +5,7 @@
 struct gp_tail;
 struct gp_watch;
 
-/* Prints what the first known error means, and records the lines of all of them. Prints nothing if
- * there is none. */
+/* Prints what the first known error means, or nothing if there is none. */
 void gp_run_explain(struct gp_watch *watch, const struct gp_tail *tail);
 
 #endif

@@ -382,7 +382,10 @@ static void supervise(struct gp_run *run)
             end(run, GP_WATCH_KILL, &kill_ns);
         if (now_ns >= timeout_ns) {
             if (!run->plan->judge)
-                gp_watch_warn(&run->watch, "time limit reached; stopping the command");
+                gp_watch_warn(&run->watch,
+                              "time limit reached; stopping the command, which is killed after "
+                              "%d s",
+                              (int)GRACE_S);
             run->watch.ended_by = "timeout";
             timeout_ns = UINT64_MAX;
             end(run, GP_WATCH_STOP, &kill_ns);
@@ -398,6 +401,7 @@ static void supervise(struct gp_run *run)
     }
     gp_child_end(&run->child);
     run->watch.usage = run->child.usage;
+    run->watch.told = run->child.told;
     if (run->child.is_unguarded) {
         gp_watch_warn(&run->watch, "the job's guard (process %d) was killed, and the job with it",
                       (int)run->guard.pid);

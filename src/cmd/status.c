@@ -52,7 +52,7 @@ static const struct gp_opt options[] = {
      .help = "omit the line with host, time and driver"},
     {0, "gpuname-width", NULL, GP_OPT_U64, "N", .offset = OPT(view.name_width),
      .help = "width of the GPU name; 0 hides it"},
-    {0, "json", NULL, GP_OPT_FLAG, .offset = OPT(json), .group = "Output",
+    {0, "json", NULL, GP_OPT_FLAG, .offset = OPT(json), .excludes = "line", .group = "Output",
      .help = "print JSON with gpustat's keys"},
     {0, "line", NULL, GP_OPT_STRING, "PATTERN", .offset = OPT(line),
      .help = "print a line per GPU for status bars: {field}, {field:unit}"},
@@ -62,7 +62,7 @@ static const struct gp_opt options[] = {
     {'n', "interval", "watch", GP_OPT_DURATION, "TIME", .fallback = "1", .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10, .group = "Repeat",
      .help = "repeat every TIME (default 1s) until Ctrl-C"},
-    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1,
+    {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1, .needs = "interval",
      .help = "stop after N samples"},
     GP_OPT_END,
 };
@@ -75,13 +75,9 @@ static bool list_has(const char *list, const char *word)
 static int settle_options(struct status_options *o, struct gp_err *err)
 {
     struct gp_status_view *view = &o->view;
-    if (o->count && !o->interval_ns)
-        return gp_err_set(err, GP_EUSAGE, "--count needs --interval");
     if (o->json && o->interval_ns)
         return gp_err_set(err, GP_EUSAGE,
                           "--json is one document; for a stream: gpulse query … -f ndjson -n SEC");
-    if (o->json && o->line)
-        return gp_err_set(err, GP_EUSAGE, "--json and --line cannot be combined");
     view->encoder = o->all || list_has(o->codec, "enc");
     view->decoder = o->all || list_has(o->codec, "dec");
     view->draw = o->all || list_has(o->power, "draw");

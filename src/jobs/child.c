@@ -121,6 +121,8 @@ int gp_child_start(struct gp_child *child, char *const *argv, char *const *varia
     child->pid = -1;
     child->has_terminal =
         !child->is_detached && isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    if (child->has_terminal)
+        child->has_terminal = tcgetattr(STDIN_FILENO, &child->terminal) == 0;
     struct gp_guard_job job = {.argv = argv,
                                .environment = environment,
                                .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
@@ -179,8 +181,8 @@ static void take_signal(struct gp_child *child)
     if (read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return;
     const int signal = (int)info.ssi_signo;
-    child->was_told = child->was_told || signal == SIGINT || signal == SIGTERM ||
-                      signal == SIGHUP || signal == SIGQUIT;
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
+        child->told = signal;
     if (signal != SIGCHLD)
         gp_child_signal(child, signal);
 }
@@ -234,15 +236,18 @@ bool gp_child_is_interrupted(void)
 
 void gp_child_end(struct gp_child *child)
 {
-    if (child->has_terminal && tcgetpgrp(STDIN_FILENO) == child->pid)
+    if (child->has_terminal && tcgetpgrp(STDIN_FILENO) == child->pid) {
         give_terminal(getpgrp());
+        if (WIFSIGNALED(child->status))
+            (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &child->terminal);
+    }
     child->has_terminal = false;
 }
 
 bool gp_child_was_interrupted(const struct gp_child *child)
 {
     int status = gp_child_exit_status(child);
-    return was_interrupted || child->was_told || child->is_unguarded || status == 128 + SIGINT ||
+    return was_interrupted || child->told || child->is_unguarded || status == 128 + SIGINT ||
            status == 128 + SIGQUIT || status == 128 + SIGHUP;
 }
 

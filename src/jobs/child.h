@@ -6,6 +6,7 @@
 #include "base/util.h"
 
 #include <sys/resource.h>
+#include <termios.h>
 #include <sys/types.h>
 
 struct gp_err;
@@ -19,8 +20,9 @@ struct gp_child {
     bool is_unguarded;        /* somebody killed its guard, and the kernel the child */
     int status;               /* of waitpid(), when it has ended */
     struct rusage usage;      /* then: of all processes of the guard that have ended */
-    bool was_told;            /* a signal to end was handed on to it */
+    int told;                 /* the last signal to end that was handed on to it; 0: none */
     bool has_terminal;        /* it was given the one that this process had */
+    struct termios terminal;  /* settings of that one, as it was given */
     bool is_detached;         /* it gets no terminal, and nothing to read */
     struct gp_output *output; /* what it prints goes through that; NULL: straight to its place */
 };
@@ -38,7 +40,7 @@ void gp_child_wait(struct gp_child *child, uint64_t until_mono_ns);
 /* Sends a signal to its process group, unless it has ended. */
 void gp_child_signal(const struct gp_child *child, int signal);
 
-/* Takes the terminal back. */
+/* Takes the terminal back; after a child that a signal has ended, with its earlier settings. */
 void gp_child_end(struct gp_child *child);
 
 /* Whether this process was told to end, while nothing runs that the signal is handed on to. */

@@ -51,8 +51,6 @@ static int check_sizes(const uint64_t sizes[SIZE__COUNT], struct gp_err *err)
 static int check_training(const struct gp_mem_model *o, const struct gp_model *model,
                           struct gp_err *err)
 {
-    if (o->inference && o->optimizer)
-        return gp_err_set(err, GP_EUSAGE, "--optimizer and --inference cannot be combined");
     if (!o->inference && !model->dtype->can_train)
         return gp_err_set(err, GP_EUSAGE,
                           "%s weights cannot be trained; add --inference, or use another --dtype",

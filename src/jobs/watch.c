@@ -125,6 +125,7 @@ void gp_watch_begin(struct gp_watch *watch)
     watch->is_moment = false;
     watch->has_named_place = watch->has_named_unused = watch->has_named_limit = false;
     watch->ended_by = NULL;
+    watch->told = 0;
     for (size_t i = 0; i < watch->gpu_count; i++) {
         struct gp_watch_use *use = &watch->gpus[i].use;
         *use = (struct gp_watch_use){
@@ -539,8 +540,10 @@ bool gp_watch_summarize(struct gp_watch *watch, int status)
         if (strlen(gpus) + 100 < sizeof(gpus))
             add_gpu_summary(gpus, watch, &watch->gpus[i]);
     const char *name = status > 128 ? sigabbrev_np(status - 128) : NULL;
-    gp_watch_say(watch, "exited after %.1f s with status %d%s%s%s%s", seconds, status,
-                 name ? " (SIG" : "", name ? name : "", name ? ")" : "", gpus);
+    const char *told = sigabbrev_np(watch->told);
+    gp_watch_say(watch, "exited after %.1f s with status %d%s%s%s%s%s%s", seconds, status,
+                 name ? " (SIG" : "", name ? name : "", name ? ")" : "",
+                 told && !name ? ", after SIG" : "", told && !name ? told : "", gpus);
     if (watch->incident_count == 0)
         return watch->ended_by;
     if (status == 0 || watch->ended_by || !is_fresh(watch)) {
@@ -582,14 +585,14 @@ void gp_watch_write(struct gp_watch *watch, const char *state, int status)
         (void)json_array_append_new(gpus, gpu_object(&watch->gpus[i]));
     for (size_t i = 0; i < watch->incident_count; i++)
         (void)json_array_append_new(incidents, gp_incident_json(&watch->incidents[i]));
-    json_t *more =
-        json_pack("{s:s, s:i, s:o, s:s?, s:f, s:I, s:o, s:o, s:i}", "state", state, "status",
-                  status, "duration_s", watch->started_ns ? json_real(seconds) : json_null(),
-                  "ended_by", watch->ended_by, "cpu_s",
-                  (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-                      (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6,
-                  "rss_max", (json_int_t)usage->ru_maxrss * 1024, "gpus", gpus, "incidents",
-                  incidents, "incidents_repeated", (int)watch->repeats);
+    json_t *more = json_pack("{s:s, s:i, s:i, s:o, s:s?, s:f, s:I, s:o, s:o, s:i}", "state", state,
+                             "signal", watch->told, "status", status, "duration_s",
+                             watch->started_ns ? json_real(seconds) : json_null(), "ended_by",
+                             watch->ended_by, "cpu_s",
+                             (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+                                 (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6,
+                             "rss_max", (json_int_t)usage->ru_maxrss * 1024, "gpus", gpus,
+                             "incidents", incidents, "incidents_repeated", (int)watch->repeats);
     (void)json_object_update(document, more);
     json_decref(more);
     gp_json_add(&sb, document, 2);

@@ -62,6 +62,7 @@ struct gp_watch {
     struct gp_accounted_pids pids; /* in this try */
     bool has_named_place, has_named_unused, has_named_limit;
     const char *ended_by;      /* "timeout", "max-gpu-mem", "strict", "guard"; NULL: not stopped */
+    int told;                  /* the signal to end that was handed on to it; 0: none */
     struct rusage usage;       /* of its processes that have exited */
     struct gp_snapshot *scene; /* the last sample; while a failure is being printed, the sample from
                                   its beginning */

@@ -411,7 +411,7 @@ PYTHON
     gpulse --sim t4 query index -o /dev/null --replace
     fails 1 "cannot replace '/dev/null': it is not a regular file"
     gpulse --sim t4 query index -o file --replace --append
-    fails 2 '--replace cannot be combined with --append or rotation'
+    fails 2 '--replace and --append cannot be combined'
 }
 
 @test "a fifo and /dev/null accept the same output as a file" {

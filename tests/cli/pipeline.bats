@@ -497,7 +497,7 @@ three" ]
 two" ]
     complains "^gpulse: its output is not recorded: .*No space left on device"
     gpulse run --keep-output --no-record -- true
-    fails 2 '--keep-output and --no-record cannot be combined'
+    fails 2 '--no-record and --keep-output cannot be combined'
     gpulse run --label x --no-watch -- true
     fails 2 '--label needs to watch the output; .*'
 }

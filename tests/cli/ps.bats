@@ -176,7 +176,7 @@ in_list() {
     [[ $output == *"└─"*"load -m t4"* ]]
     gpulse --sim t4 ps --tree --by user
     status_is 2
-    complains "--tree cannot be combined"
+    complains '--tree and --by cannot be combined'
 }
 
 @test "a GPU that is lost leaves the others, and says so" {

@@ -261,7 +261,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     complains 'GPU 3: reserved by'
     gpulse run --dry-run -i 3 --wait -- true
     status_is 0
-    says '^waiting: .*reserved by'
+    says '^must wait: .*reserved by'
     gpulse run --dry-run -q -i 3 -- true
     status_is 0
     [ -z "$output" ]

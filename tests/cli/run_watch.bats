@@ -90,7 +90,7 @@ out" ]
     idle_gpus
     gpulse run --timeout 300ms -- sleep 1000
     status_is 124
-    complains '^gpulse: time limit reached; stopping the command$'
+    complains '^gpulse: time limit reached; stopping the command, which is killed after 10 s$'
 }
 
 @test "more memory than it may have" {
@@ -216,8 +216,8 @@ LINES
     complains '^    CUDA error 700: '
     complains_not 'aborted'
     gpulse explain "$(record)"
-    says 'errors.log:1: .*illegal memory access'
-    says 'errors.log:2: NCCL communicator was aborted'
+    says 'output-end.log:[0-9]+: .*illegal memory access'
+    says 'output-end.log:[0-9]+: NCCL communicator was aborted'
     # neither of a job that succeeds, nor of unknown errors
     gpulse run -q -i 3 -- bash -c 'echo "CUDA error: an illegal memory access was encountered"'
     status_is 0
@@ -247,9 +247,8 @@ LINES
     rm -r home
     gpulse run -i 2 -- true
     gpulse explain "$(record)"
-    status_is 1
+    status_is 0
     says ': the job succeeded$'
-    says 'to record it: gpulse run --keep-output$'
     rm -r home
     gpulse run -i 2 -- bash -c 'kill -9 $$'
     status_is 137
@@ -270,7 +269,21 @@ LINES
     status_is 1
     says "$(record | tail -1): the job ended with status 4\$"
     [ "${lines[1]}" = '    sh -c exit 4' ]
-    says '^    GPU 2, 0\.[0-9] s, memory peak 0 MiB$'
+    says '^    GPU 2, 0\.[0-9] s, no GPU memory seen$'
+    rm -r home
+    gpulse run -q -i 2 -- sh -c 'seq 2000; echo "ModuleNotFoundError: x"; exit 1'
+    gpulse explain last
+    status_is 1
+    says '^    the end of its output \(.*/output-end.log\):$'
+    [ "${lines[-1]}" = '      ModuleNotFoundError: x' ]
+    [ "${lines[-10]}" = '      1992' ]
+    [ "${lines[-11]}" != '      1991' ]
+    [ "$(stat -c %a "$(record)/output-end.log")" = 600 ]
+    rm -r home
+    gpulse run -q -i 2 --keep-output -- sh -c 'echo one; exit 1'
+    gpulse explain last
+    says 'the end of its output \(.*/output.log\):$'
+    [ "${lines[-1]}" = '      one' ]
     rm -r home
     gpulse run -q -i 2 -- nosuchcommand
     status_is 127
@@ -297,4 +310,31 @@ LINES
     mkdir other
     gpulse explain other
     fails 1 'other is a directory, but not the record of a job; give a log, or a directory that gpulse run has recorded'
+}
+
+has_samples() {
+    cat home/gpulse/runs/*/samples.csv 2>/dev/null | grep -q 1073741824
+}
+
+@test "the record of a job that was told to end, and of one whose gpulse was killed" {
+    idle_gpus
+    start run -i 3 -- "$GPULSE" sim load --mem 1GiB
+    until_true has_samples
+    kill -TERM "$pid"
+    finish
+    status_is 0 # that of the job
+    grep -qE '^gpulse: exited after .* s with status 0, after SIGTERM; GPU 3: peak 1024 MiB ' err
+    gpulse explain last
+    says ': the job ended with status 0, after gpulse run got SIGTERM$'
+    rm -r home
+    start run -i 3 -- "$GPULSE" sim load --mem 1GiB
+    until_true has_samples
+    gpulse explain last
+    says ': the job still runs \(gpulse run, pid '
+    says '^    GPU 3, at least [1-9][0-9.]* s, memory peak 1024 MiB$'
+    kill -KILL "$pid"
+    finish
+    gpulse explain last
+    says ': gpulse run was killed, and the job ended with it$'
+    says '^    GPU 3, at least [1-9][0-9.]* s, memory peak 1024 MiB$'
 }
