@@ -19,11 +19,13 @@ import fcntl
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import struct
 import subprocess
 import time
+from collections import Counter
 from contextlib import suppress
 
 from tap import Skip, main, test
@@ -32,7 +34,7 @@ from users import ANN, BAD, BOB, HOME, LIMIT_S, WORSE, Attacker, answer, begin_a
 
 SOON_S = float(os.environ.get("GPULSE_ATTACK_SOON", LIMIT_S))
 FOLDERS = ("/run/gpulse", "/dev/shm", "/tmp")
-OLD = "/dev/shm/gpulse"  # one folder for all, as versions before the first had it
+MOST = 256  # reservations of one user, as docs/security.md says
 slowest = []
 
 
@@ -62,9 +64,13 @@ class Holder:
 
 
 def line_of_ann():
-    status, out, err, _ = answer(BOB, "queue", "-f", "json")
+    status, out, err, seconds = answer(BOB, "queue", "-f", "json")
     assert status == 0 and out, (status, err)
-    return [lease for lease in json.loads(out)["leases"] if lease["gpus"] == "0" and
+    assert seconds <= SOON_S, f"queue: answered in {seconds:.1f} s only"
+    leases = json.loads(out)["leases"]
+    for user, count in Counter(lease["user"] for lease in leases).items():
+        assert count <= MOST, f"{count} reservations of user {user} count"
+    return [lease for lease in leases if lease["gpus"] == "0" and
             lease["state"] == "held" and lease["user"] == str(ANN)]
 
 
@@ -109,9 +115,9 @@ def put(folder, name, text, locked=True):
 
 
 def files_of(uid):
-    """All that this user has in the places, and in the old shared folder."""
+    """All that this user has in the places."""
     found = []
-    for place in (*FOLDERS, OLD):
+    for place in FOLDERS:
         for root, folders, names in os.walk(place):
             for name in (*folders, *names):
                 path = os.path.join(root, name)
@@ -134,13 +140,6 @@ def attack(name, before=None, after=None, **world):
     ATTACKS[name] = (before, after, world)
 
 
-def squat(mode=0o1777):
-    def play():
-        os.mkdir(OLD)
-        os.chmod(OLD, mode)
-    return play
-
-
 def destroy():
     """What can be removed, renamed, closed or emptied of Ann's, is; again and again."""
     for path in files_of(ANN):
@@ -155,67 +154,13 @@ def destroying():
     return destroy
 
 
-def old_file(name, text, mode=0o644):
-    def play():
-        with suppress(FileExistsError):
-            os.mkdir(OLD)
-            os.chmod(OLD, 0o1777)
-        fd = put(OLD, name, text())
-        os.fchmod(fd, mode)
-    return play
-
-
-def old_lock(make):
-    def play():
-        with suppress(FileExistsError):
-            os.mkdir(OLD)
-            os.chmod(OLD, 0o1777)
-        with suppress(OSError):
-            make(f"{OLD}/lock")
-    return play
-
-
-def keep_flock(kind):
-    def make(path):
-        fd = os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
-        fcntl.flock(fd, kind)
-    return make
-
-
-def inherited_lock(path):
-    keep_flock(fcntl.LOCK_EX)(path)
-    pid = os.fork()
-    if pid == 0:
-        libc.prctl(1, signal.SIGKILL)
-        os.kill(os.getpid(), signal.SIGSTOP)
-    os.waitpid(pid, os.WUNTRACED)
-
-
-def replaced_lock():
-    with suppress(FileExistsError):
-        os.mkdir(OLD)
-        os.chmod(OLD, 0o1777)
-
-    def again():
-        with suppress(OSError):
-            os.unlink(f"{OLD}/lock")
-        with suppress(OSError):
-            keep_flock(fcntl.LOCK_EX)(f"{OLD}/lock")
-        time.sleep(0.001)
-    return again
-
-
-old_text = lambda **more: lease_text(magic="gpulse-lease 1", state="held", shared=0, **more)  # noqa: E731
-
 # names
-attack("a ticket that leaves no later one", old_file("lease.9007199254740992.1", old_text), held("held.ffffffffffffffff", gpus="7"))
-attack("a hand-made file at the head of the line",
-       old_file("lease.0.1", lambda: old_text().replace("held", "waiting")),
-       lambda: os.utime(put(own(), "wait.0000000000000000", lease_text()), (0, 0)))
+attack("a time behind all others", None, lambda: os.utime(put(own(), "held.ffffffffffffffff", lease_text(gpus="7", since=(1 << 64) - 1)), (1 << 40, 1 << 40)))
+attack("a hand-made file at the head of the line", None, lambda: os.utime(put(own(), "wait.0000000000000000", lease_text()), (0, 0)))
 attack("a file in another user's name, in one's own folder", None, held(gpus="1", uid=ANN))
 attack("a folder in another user's name", None, lambda: put(own(suffix=".x", uid=ANN), "held.0000000000000001", lease_text(gpus="1")) and None)
-attack("names taken in advance", old_file("new.1.1", old_text),
-       lambda: [put(OLD if os.path.isdir(OLD) else own(), f"new.{n}.{p}", "x", False) for n in (1, 2, 3) for p in range(os.getpid(), os.getpid() + 300)] and None)
+attack("more folders in another user's name than count", lambda: [own(place, suffix, ANN) for place in ("/dev/shm", "/tmp") for suffix in ("", *(f".!{i}" for i in range(20)))] and None)
+attack("the name of another user's request", None, lambda: copy_names)
 attack("terminal escapes in names and commands", None,
        held(gpus="7", name="\033[2J\033]0;owned\a", command="\033[31mred\r\n"))
 for what, make in {"folder": os.mkdir, "file": lambda p: os.close(os.open(p, os.O_CREAT)), "fifo": os.mkfifo,
@@ -226,26 +171,12 @@ for what, make in {"folder": os.mkdir, "file": lambda p: os.close(os.open(p, os.
             for uid in (ANN, BOB):
                 make(f"{place}/gpulse-{uid}")
     attack(f"the others' folder names are taken: {what}", take_names)
-    attack(f"the old shared folder is taken: {what}", lambda make=make: make(OLD))
 
 # who comes first
-attack("the shared folder is made first, and emptied later", squat(), destroying)
-attack("the shared folder is made first, and closed later", squat(), lambda: os.path.isdir(OLD) and os.stat(OLD).st_uid == BAD and os.chmod(OLD, 0) or None)
-attack("the shared folder is made first, for all to write", squat(0o777), destroying)
-attack("the shared folder is made first, and replaced later", squat(),
-       lambda: os.path.isdir(OLD) and (os.rename(OLD, OLD + ".old"), os.mkdir(OLD), os.chmod(OLD, 0o1777)) and None)
 attack("all that can be removed or renamed is", None, destroying)
 attack("all that can be removed or renamed is, in /run/gpulse", None, destroying, has_run=True)
 
 # locks
-attack("the lock is held for ever", old_lock(keep_flock(fcntl.LOCK_EX)))
-attack("the lock is shared for ever", old_lock(keep_flock(fcntl.LOCK_SH)))
-attack("the lock is inherited by a stopped process", old_lock(inherited_lock))
-attack("the lock cannot be read", old_lock(lambda p: os.close(os.open(p, os.O_CREAT, 0))))
-attack("the lock is a link", old_lock(lambda p: os.symlink("/etc/passwd", p)))
-attack("the lock is a folder", old_lock(os.mkdir))
-attack("the lock is a fifo", old_lock(os.mkfifo))
-attack("the lock is replaced all the time", replaced_lock)
 
 
 def lock_all_of_ann():
@@ -269,14 +200,24 @@ def lock_all_again():
 attack("locks on another's files, held on behind their end", None, lock_all_of_ann)
 
 
-def link_all_of_ann():
-    for i, path in enumerate(files_of(ANN)):
-        with suppress(OSError):
-            os.link(path, f"{own()}/held.{i:016x}")
-            os.link(path, f"{OLD}/lease.{i}.{i + 1}")
+def delay_openers():
+    """A file lease: whoever opens the file, and may be blocked, waits until it is given back, or 45 s."""
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    name = "held.0000000000000001"
+    os.close(put(own(), name, lease_text(gpus="7"), False))
+    fcntl.fcntl(os.open(f"{own()}/{name}", os.O_RDWR), 1024, fcntl.F_WRLCK)  # F_SETLEASE
 
 
-attack("hard links to another's files", None, link_all_of_ann)
+attack("a file lease that delays whoever opens the file", None, delay_openers)
+
+
+def copy_names():
+    """Files of the attacker's with the ids of the others' requests."""
+    for path in (*files_of(ANN), *files_of(BOB)):
+        name = os.path.basename(path)
+        if name.startswith(("wait.", "claim.", "held.")):
+            for state in ("wait", "claim", "held"):
+                os.close(put(own(), f"{state}.{name.split('.')[1]}", lease_text(gpus="7"), False))
 
 
 def flap():
@@ -288,6 +229,34 @@ def flap():
 attack("a claim that comes and goes", None, lambda: flap)
 attack("files that come and go, thousands a second", None, lambda: lambda: (put(own(), "wait.0000000000000001", "", False), os.unlink(own() + "/wait.0000000000000001")))
 
+
+
+def swap_folder():
+    """The folder is a folder, nothing, a link to another's and a fifo by turns."""
+    folder = own()
+    put(folder, "held.0000000000000001", lease_text(gpus="7"))
+
+    def again():
+        os.rename(folder, folder + ".away")
+        os.symlink(f"/dev/shm/gpulse-{ANN}", folder)
+        os.unlink(folder)
+        os.mkfifo(folder)
+        os.unlink(folder)
+        os.rename(folder + ".away", folder)
+    return again
+
+
+def turn_states():
+    """A request that goes through the states for ever, and back."""
+    names = [f"{own()}/{state}.0000000000000001" for state in ("wait", "claim", "held")]
+    put(own(), "wait.0000000000000001", lease_text(gpus="7"))
+    return lambda: [os.rename(old, new) for old, new in zip(names, names[1:] + names[:1])]
+
+
+attack("a folder that is replaced all the time", None, swap_folder)
+attack("a request that changes its state all the time", None, turn_states)
+attack("a claim that is never confirmed", None, held("claim.0000000000000001", gpus="0,1"))
+
 # types and contents
 attack("a sparse file of a terabyte", None, lambda: os.ftruncate(put(own(), "held.0000000000000001", lease_text(gpus="7")), 1 << 40))
 attack("fifos, folders and links as files", None,
@@ -297,9 +266,17 @@ attack("a file that cannot be read", None, lambda: os.fchmod(put(own(), "held.00
 attack("promises beyond all numbers", None, held(gpus="7", shared=1, bytes=(1 << 63) - 1))
 attack("a text that ends in the middle", None, lambda: put(own(), "held.0000000000000001", "gpulse-lease 2\npid") and None)
 attack("another's process named as one's own", None, lambda: put(own(), "held.0000000000000001", lease_text(gpus="7", pid=1)) and None)
+attack("a version that is not known yet", None, held(gpus="1", magic="gpulse-lease 99"))
+attack("a text of line ends", None, held(name="held.0000000000000001", magic="\n" * 20000))
+attack("a text that is none", None, lambda: put(own(), "held.0000000000000001", "".join(map(chr, range(256))) * 60) and None)
+attack("as many GPUs as fit, and one more", None, lambda: put(own(), "held.0000000000000001", lease_text(gpus="7") + f"gpu GPU-{'0' * 91}\n" * 70) and None)
+attack("a folder that cannot be read", None, lambda: (put(own(), "held.0000000000000001", lease_text(gpus="7")), os.chmod(own(), 0)) and None)
+attack("a folder that everybody can write", None, lambda: (put(own(), "held.0000000000000001", lease_text(gpus="7")), os.chmod(own(), 0o777)) and None)
+attack("a folder with the longest name", None, lambda: put(own(suffix="." + "x" * 240), "held.0000000000000001", lease_text(gpus="7")) and None)
 
 # how many
-attack("ten thousand files in the shared folder", old_file("lease.5.5", old_text), lambda: [os.close(os.open(f"{OLD}/lease.{i}.1", os.O_CREAT)) for i in range(10, 10010)] and None)
+attack("one file under three thousand names", None, lambda: (put(own(), "held.ffffffffffffffff", lease_text(gpus="7")), *(os.link(f"{own()}/held.ffffffffffffffff", f"{own()}/held.{i:016x}") for i in range(3000))) and None)
+attack("ten thousand half-written files", None, lambda: [os.close(put(own(), f"new.{i:016x}", "", False)) for i in range(10000)] and None)
 attack("ten thousand files in one's own folder", None, lambda: [os.close(put(own(), f"held.{i:016x}", "", False)) for i in range(10000)] and None)
 attack("ten thousand folders", None, lambda: [os.mkdir(f"/dev/shm/gpulse-{BAD}.{i}") for i in range(10000)] and None)
 attack("ten thousand folders in others' names", None, lambda: [os.mkdir(f"/dev/shm/gpulse-{100000 + i}") for i in range(10000)] and None)
@@ -313,6 +290,21 @@ def many_leases():
 
 
 attack("3,500 long reservations", None, many_leases)
+
+
+def hoard():
+    """All folders that count, full: each GPU has a name of its own, with a long common start."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    gpus = "".join(f"gpu GPU-{'0' * 80}%08x\n" for _ in range(63))
+    for number, (place, suffix) in enumerate((p, s) for p in FOLDERS for s in ("", ".1", ".2", ".3")):
+        for i in range(min(MOST, (hard - 50) // 12)):
+            n = number * MOST + i
+            text = lease_text(gpus="7") + gpus % tuple(range(63 * n, 63 * n + 63))
+            put(own(place, suffix), f"{('held', 'wait')[i % 2]}.{n:016x}", text)
+
+
+attack("3,072 reservations in twelve folders", None, hoard, has_run=True)
 
 # file systems
 
@@ -457,6 +449,144 @@ def a_place_that_is_read_only():
     bob.close()
     ann.close()
     assert asks(0)[0] == 0
+
+
+@test
+def what_is_mounted_on_a_folder_or_a_file():
+    """A mount of a user's may be one that never answers, so nothing is read through it."""
+    begin_anew()
+    ann = Holder()
+    folder = f"/dev/shm/gpulse-{BAD}"
+    other = f"/dev/shm/other-{BAD}"
+    name = "held.0000000000000001"
+    for path in (folder, other):
+        os.mkdir(path)
+        os.chown(path, BAD, BAD)
+    kept = Attacker(lambda: [put(path, name, lease_text(gpus="1")) for path in (folder, other)] and None)
+    assert asks(1)[0] == 69
+    sh("mount", "--bind", f"{other}/{name}", f"{folder}/{name}")
+    assert asks(1)[0] == 0, "a mounted file is read"
+    sh("umount", f"{folder}/{name}")
+    assert asks(1)[0] == 69
+    sh("mount", "--bind", other, folder)
+    assert asks(1)[0] == 0, "a mounted folder is read"
+    assert asks(0)[0] == 69 and len(line_of_ann()) == 1
+    kept.close()
+    ann.close()
+    assert asks(0)[0] == 0
+
+
+@test
+def more_than_a_user_may_have_in_all_places_together():
+    begin_anew(has_run=True)
+    own_ones = Attacker(lambda: [put(own(place), f"wait.{i:016x}", lease_text(gpus="7"))
+                                 for place in FOLDERS[1:] for i in range(MOST // 2)] and None, BOB)
+    status, words = asks(1)
+    assert status == 1 and f"{MOST} reservations" in words, (status, words)
+    own_ones.close()
+    assert asks(1)[0] == 0
+
+
+@test
+def who_has_filled_a_place():
+    """Whoever did is named, also if the files are in a directory; who has only a few files is not."""
+    for mode, is_named in ((0o755, True), (0o700, False)):
+        begin_anew(size="1m")
+        ann = Holder()
+        Attacker(lambda mode=mode: (fill_below("/dev/shm", mode), fill_below("/tmp", mode)) and None).close()
+        status, words = asks(1)
+        assert status == 1 and "No space left" in words, (status, words)
+        assert (str(BAD) in words) == is_named and str(ANN) not in words, words
+        ann.close()
+
+
+def fill_below(place, mode):
+    os.makedirs(f"{place}/mine/deep")
+    with suppress(OSError), open(f"{place}/mine/deep/.filler", "wb", buffering=0) as file:
+        while file.write(b"x" * 4096):
+            pass
+    os.chmod(f"{place}/mine", mode)
+
+
+@test
+def too_few_descriptors_are_not_free_gpus():
+    begin_anew()
+    ann = Holder()
+    for limit in range(3, 40):
+        status, out, err, _ = answer(BOB, "pick", "-i", "0", around=("prlimit", f"--nofile={limit}:{limit}"))
+        assert status != 0 and not out, f"with {limit} descriptors GPU 0 is free: {status} {out} {err}"
+    assert status == 69, (status, err)
+    ann.close()
+
+
+def wait_for(what):
+    until = time.monotonic() + LIMIT_S
+    while not what():
+        assert time.monotonic() < until, f"not within {LIMIT_S} s"
+        time.sleep(0.01)
+
+
+def bob_waits():
+    bob = command(BOB, "run", "-q", "-i", "0", "--wait", "--", "sh", "-c", "echo has; exec sleep 600")
+    wait_for(lambda: waits_for_gpu_0(BOB))
+    return bob
+
+
+def has_nothing(process):
+    return process.poll() is None and not select.select([process.stdout], [], [], 0)[0]
+
+
+def end_both(ann, bob):
+    """Whoever waited gets the GPU now."""
+    ann.close()
+    assert bob.stdout.readline() == "has\n", "who waited gets nothing"
+    bob.terminate()
+    bob.communicate(timeout=LIMIT_S)
+    assert asks(0)[0] == 0, "GPU 0 is lost"
+
+
+@test
+def all_files_are_removed_at_logout():
+    begin_anew()
+    ann = Holder()
+    bob = bob_waits()
+    for _ in range(5):
+        shutil.rmtree(f"/dev/shm/gpulse-{ANN}")
+        wait_for(line_of_ann)
+        assert has_nothing(bob) and waits_for_gpu_0(BOB), "GPU 0 is granted twice"
+    end_both(ann, bob)
+
+
+@test
+def all_files_are_removed_for_good():
+    begin_anew()
+    ann = Holder()
+    bob = bob_waits()
+    shutil.rmtree(f"/dev/shm/gpulse-{ANN}")
+    for place in ("/dev/shm", "/tmp"):
+        sh("mount", "--bind", place, place)
+        sh("mount", "-o", "remount,bind,ro", place)
+    line = ann.process.stderr.readline()
+    assert "reservation" in line and "removed" in line and "Read-only" in line, line
+    assert has_nothing(bob), "GPU 0 is granted twice"
+    ann.close()
+    bob.terminate()
+    bob.communicate(timeout=LIMIT_S)
+
+
+@test
+def all_files_are_removed_of_one_who_is_stopped():
+    begin_anew()
+    ann = Holder()
+    ann.process.send_signal(signal.SIGSTOP)
+    shutil.rmtree(f"/dev/shm/gpulse-{ANN}")
+    bob = Holder(BOB)  # has never seen the reservation
+    assert bob.process, bob.words
+    ann.process.send_signal(signal.SIGCONT)
+    line = ann.process.stderr.readline()
+    assert "removed" in line and str(BOB) in line, line
+    ann.close()
+    bob.close()
 
 
 @test

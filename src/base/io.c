@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,6 +53,29 @@ long gp_io_read_at(int dir, const char *path, char *buf, size_t cap)
     (void)close(fd);
     buf[len] = '\0';
     return result < 0 ? result : (long)len;
+}
+
+int gp_io_open_beneath(int dir, const char *path, int flags)
+{
+    const struct open_how how = {
+        .flags = (unsigned)flags | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+    };
+    long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+    /* an old kernel, or an old seccomp filter */
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM) && !strchr(path, '/'))
+        fd = openat(dir, path, (int)how.flags);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+bool gp_io_stat_beneath(int dir, const char *path, struct stat *ret)
+{
+    int fd = gp_io_open_beneath(dir, path, O_PATH);
+    int e = fd < 0 ? -fd : fstat(fd, ret) != 0 ? errno : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    errno = e;
+    return e == 0;
 }
 
 uint64_t gp_io_random(void)

@@ -6,6 +6,7 @@
 
 struct gp_err;
 struct gp_strbuf;
+struct stat;
 
 enum { GP_PATH_SIZE = 4096 };
 
@@ -17,6 +18,13 @@ bool gp_io_path(char out[GP_PATH_SIZE], const char *root, const char *path) GP_M
 long gp_io_read(const char *path, char *buf, size_t cap);
 /* The same for a path relative to the directory descriptor `dir`. */
 long gp_io_read_at(int dir, const char *path, char *buf, size_t cap);
+
+/* Opens a path below the directory descriptor `dir` that another user may have prepared: without
+ * following links, and not in another file system, which might never respond. Before Linux 5.6,
+ * mounts are not recognized, and `path` must be a single name. A descriptor or −errno. */
+int gp_io_open_beneath(int dir, const char *path, int flags);
+/* What is there, itself; false: nothing, or it cannot be reached in that way (errno). */
+bool gp_io_stat_beneath(int dir, const char *path, struct stat *ret) GP_MUST_CHECK;
 
 /* Ensures that descriptors 0 to 2 are open. If the parent closed one, the next opened file would
  * get its number and receive the output. A closed standard output still fails on write. */

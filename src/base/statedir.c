@@ -12,11 +12,13 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
     FOLDERS_PER_USER = 4, /* per place; more than these are not gpulse's */
-    LOOKED_AT = 100000,   /* files examined to find the largest owner in a place */
+    LOOKED_AT = 100000,   /* entries examined to find who fills a place, */
+    DEPTH_MOST = 16,      /* and levels of directories: each takes a descriptor */
 };
 
 static const char *const places[GP_STATEDIR_PLACES] = {"/run/gpulse", "/dev/shm", "/tmp"};
@@ -71,19 +73,33 @@ static bool parse_name(const char *name, uid_t *ret_uid)
     return true;
 }
 
-/* Opens the directory of this user, if the user owns it and nobody else can write to it. −1: ignore
- * it. */
+int gp_statedirs_fail(int e, struct gp_err *err)
+{
+    return e == -ENOMEM ? gp_err_set(err, GP_ENOMEM, "out of memory")
+                        : gp_err_set(err, GP_EIO, "cannot read the directories of all users: %s",
+                                     strerror(-e));
+}
+
+bool gp_statedir_ignores(int e)
+{
+    static const int ignored[] = {ENOENT, EACCES, EPERM,  ELOOP,  ENOTDIR, EISDIR,
+                                  ENXIO,  ENODEV, EAGAIN, ESTALE, EXDEV,   ENAMETOOLONG};
+    for (size_t i = 0; i < GP_ARRAY_LEN(ignored); i++)
+        if (e == -ignored[i])
+            return true;
+    return false;
+}
+
+/* Opens the directory of this user, if the user owns it and nobody else can write to it. −errno:
+ * there is none. */
 static int open_folder(int place, const char *name, uid_t uid)
 {
     struct stat st;
-    if (fstatat(place, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_uid != uid)
-        return -1; /* checked before opening: it may be a device */
-    int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == uid && !(st.st_mode & 022))
+    int fd = gp_io_open_beneath(place, name, O_RDONLY | O_DIRECTORY);
+    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == uid && !(st.st_mode & 022)))
         return fd;
-    if (fd >= 0)
-        (void)close(fd);
-    return -1;
+    (void)close(fd);
+    return -EPERM;
 }
 
 static void set_path(struct gp_statedir *dir, const char *place, const char *name)
@@ -97,10 +113,10 @@ static int compare_entries(const void *a, const void *b)
 {
     const struct gp_statedir_entry *x = a;
     const struct gp_statedir_entry *y = b;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
     if (x->owner != y->owner)
         return x->owner < y->owner ? -1 : 1;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
     return strcmp(x->name, y->name);
 }
 
@@ -130,36 +146,47 @@ static int add(struct gp_statedirs *dirs, const struct gp_statedir_entry *entry)
         struct gp_statedir_entry *grown =
             realloc(dirs->entries, dirs->room * sizeof(*dirs->entries));
         if (!grown)
-            return GP_ENOMEM;
+            return -ENOMEM;
         dirs->entries = grown;
     }
     dirs->entries[dirs->count++] = *entry;
     return 0;
 }
 
-/* The users' directories in a place: all, or those of one user (`only`). */
+/* Reads a directory again, from its start. */
+static DIR *list(int fd)
+{
+    int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
+    if (!listing && again >= 0) {
+        int e = errno;
+        (void)close(again);
+        errno = e;
+    }
+    return listing;
+}
+
+/* The users' directories in a place: all, or those of one user (`only`). 0 or −errno. */
 static int add_folders(struct gp_statedirs *dirs, size_t number, const uid_t *only)
 {
     const struct dirent *found;
     struct stat st;
-    int r = 0;
-    int again = openat(dirs->places[number], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
-    if (!listing && again >= 0)
-        (void)close(again);
-    while (r == 0 && listing && (found = readdir(listing))) {
+    DIR *listing = list(dirs->places[number]);
+    int e = listing ? 0 : -errno;
+    while (e == 0 && (found = readdir(listing))) {
         struct gp_statedir_entry entry = {.place = number};
         if (strlen(found->d_name) >= sizeof(entry.name) ||
-            !parse_name(found->d_name, &entry.owner) || (only && *only != entry.owner) ||
-            fstatat(again, found->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-            st.st_uid != entry.owner || !S_ISDIR(st.st_mode))
+            !parse_name(found->d_name, &entry.owner) || (only && *only != entry.owner))
             continue;
         memcpy(entry.name, found->d_name, strlen(found->d_name) + 1);
-        r = add(dirs, &entry);
+        if (!gp_io_stat_beneath(dirs->places[number], entry.name, &st))
+            e = gp_statedir_ignores(-errno) ? 0 : -errno;
+        else if (st.st_uid == entry.owner && S_ISDIR(st.st_mode))
+            e = add(dirs, &entry);
     }
     if (listing)
         (void)closedir(listing);
-    return r;
+    return e;
 }
 
 static void init(struct gp_statedirs *dirs, const char *root)
@@ -174,17 +201,19 @@ int gp_statedirs_open(const char *root, struct gp_statedirs *ret)
     char room[GP_PATH_SIZE];
     const char *path;
     struct stat st;
-    int r = 0;
+    int e = 0;
     init(ret, root);
-    for (size_t i = 0; r == 0 && i < GP_STATEDIR_PLACES; i++) {
-        ret->places[i] = (path = place_path(root, i, room)) ? open_place(path, &st) : -1;
+    for (size_t i = 0; e == 0 && (path = place_path(root, i, room)); i++) {
+        ret->places[i] = open_place(path, &st);
         if (ret->places[i] >= 0)
-            r = add_folders(ret, i, NULL);
+            e = add_folders(ret, i, NULL);
+        else if (!gp_statedir_ignores(ret->places[i]))
+            e = ret->places[i];
     }
     prune(ret);
-    if (r < 0)
+    if (e < 0)
         gp_statedirs_close(ret);
-    return r;
+    return e;
 }
 
 static void close_current(struct gp_statedirs *dirs)
@@ -201,8 +230,11 @@ const struct gp_statedir *gp_statedirs_next(struct gp_statedirs *dirs)
     while (dirs->at < dirs->count) {
         const struct gp_statedir_entry *entry = &dirs->entries[dirs->at++];
         const char *path = place_path(dirs->root, entry->place, room);
-        int fd = open_folder(dirs->places[entry->place], entry->name, entry->owner);
-        if (fd < 0 || !path)
+        int fd =
+            path ? open_folder(dirs->places[entry->place], entry->name, entry->owner) : -ENOENT;
+        if (fd < 0 && !gp_statedir_ignores(fd))
+            dirs->error = fd;
+        if (fd < 0)
             continue;
         dirs->current = (struct gp_statedir){.fd = fd, .owner = entry->owner};
         set_path(&dirs->current, path, entry->name);
@@ -224,11 +256,7 @@ void gp_statedirs_close(struct gp_statedirs *dirs)
 
 DIR *gp_statedir_list(const struct gp_statedir *dir)
 {
-    int again = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
-    if (!listing && again >= 0)
-        (void)close(again);
-    return listing;
+    return list(dir->fd);
 }
 
 /* ---- this user's own directory ---- */
@@ -241,15 +269,16 @@ static int find_own(struct gp_statedirs *found, size_t number, struct gp_statedi
     const uid_t uid = geteuid();
     *ret = (struct gp_statedir){.fd = -1};
     found->count = found->at = 0;
-    if (add_folders(found, number, &uid) < 0)
-        return -ENOMEM;
+    int e = add_folders(found, number, &uid);
+    if (e < 0)
+        return e;
     prune(found);
     while (ret->fd < 0 && (dir = gp_statedirs_next(found)))
         if (faccessat(dir->fd, ".", W_OK | X_OK, AT_EACCESS) == 0) {
             *ret = *dir;
             found->current.fd = -1; /* it is the caller's now */
         }
-    return 0;
+    return ret->fd < 0 ? found->error : 0;
 }
 
 /* Under a name that nobody has taken. Another process of this user may make one just now: both then
@@ -293,37 +322,70 @@ static int own_folder(const char *root, size_t number, const char *path, struct 
     return e;
 }
 
-/* The user with the most in a place: the most file space, or the most files. −1: nobody. */
-static int64_t whose_place(const char *path)
-{
+struct usage {
     struct owner {
         uid_t uid;
-        uint64_t weight;
+        uint64_t blocks, files;
     } owners[64];
-    size_t count = 0;
-    const struct owner *most = NULL;
+    size_t count;
+    int looks; /* entries examined */
+};
+
+static void add_usage(struct usage *usage, const struct stat *st)
+{
+    size_t i = 0;
+    while (i < usage->count && usage->owners[i].uid != st->st_uid)
+        i++;
+    if (i == GP_ARRAY_LEN(usage->owners))
+        return;
+    if (i == usage->count)
+        usage->owners[usage->count++] = (struct owner){.uid = st->st_uid};
+    usage->owners[i].blocks += (uint64_t)st->st_blocks / (st->st_nlink > 1 ? st->st_nlink : 1);
+    usage->owners[i].files++;
+}
+
+/* Adds up a directory and those below it that this user may read, without crossing mounts. */
+static void look_below(struct usage *usage, int fd, int depth)
+{
     const struct dirent *entry;
-    DIR *listing = opendir(path);
-    for (int n = 0; listing && n < LOOKED_AT && (entry = readdir(listing)); n++) {
-        struct stat st;
-        size_t i = 0;
-        if (entry->d_name[0] == '.' ||
-            fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    struct stat st;
+    DIR *listing = fdopendir(fd);
+    while (listing && usage->looks++ < LOOKED_AT && (entry = readdir(listing))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            !gp_io_stat_beneath(fd, entry->d_name, &st))
             continue;
-        while (i < count && owners[i].uid != st.st_uid)
-            i++;
-        if (i == GP_ARRAY_LEN(owners))
-            continue;
-        if (i == count)
-            owners[count++] = (struct owner){st.st_uid, 0};
-        owners[i].weight += (uint64_t)st.st_blocks + 1;
+        add_usage(usage, &st);
+        int below = S_ISDIR(st.st_mode) && depth < DEPTH_MOST
+                        ? gp_io_open_beneath(fd, entry->d_name, O_RDONLY | O_DIRECTORY)
+                        : -1;
+        if (below >= 0)
+            look_below(usage, below, depth + 1);
     }
     if (listing)
         (void)closedir(listing);
-    for (size_t i = 0; i < count; i++)
-        if (!most || owners[i].weight > most->weight)
-            most = &owners[i];
-    return most ? (int64_t)most->uid : -1;
+    else
+        (void)close(fd);
+}
+
+/* The user of at least half of what is used in a place: file space or, if they have run out, files.
+ * −1: nobody, as far as this user can see. */
+static int64_t whose_place(const char *path)
+{
+    struct usage usage = {.count = 0};
+    struct statfs fs;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    const bool ok = fstatfs(fd, &fs) == 0;
+    look_below(&usage, fd, 0);
+    const bool by_files = ok && fs.f_files > 0 && fs.f_ffree == 0;
+    for (size_t i = 0; ok && i < usage.count; i++) {
+        const struct owner *owner = &usage.owners[i];
+        if (by_files ? 2 * owner->files >= fs.f_files
+                     : 2 * owner->blocks * 512 >= (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize)
+            return owner->uid;
+    }
+    return -1;
 }
 
 static bool is_full(int e)

@@ -28,8 +28,9 @@ struct gp_statedir {
 
 enum { GP_STATEDIR_PLACES = 3, GP_STATEDIR_NAME_SIZE = 48 };
 
-/* The directories of all users, a few of each, in the order of the places. Only one is open at a
- * time, so a user with many directories cannot exhaust the descriptors of a reader. */
+/* The directories of all users, a few of each; those of one user are next to each other, in the
+ * order of the places. Only one is open at a time, so a user with many directories cannot exhaust
+ * the descriptors of a reader. */
 struct gp_statedirs {
     const char *root;
     int places[GP_STATEDIR_PLACES]; /* −1: ignore it */
@@ -40,11 +41,19 @@ struct gp_statedirs {
     } * entries;
     size_t count, room, at;
     struct gp_statedir current;
+    int error; /* −errno: a directory could not be opened, so some are missing; 0: none */
 };
+
+/* Fills err for a −errno of the functions below; returns GP_EIO or GP_ENOMEM. */
+int gp_statedirs_fail(int e, struct gp_err *err);
+
+/* Whether other users can cause this −errno, at what they prepared: ignore it. Any other one, such
+ * as too few descriptors, says nothing about what is there. */
+bool gp_statedir_ignores(int e);
 
 /* Finds the directories of all users: below $GPULSE_STATE_DIR only if it is set, otherwise below
  * the root prefix in /run/gpulse, /dev/shm and /tmp. The list is empty if there are none.
- * GP_ENOMEM. */
+ * 0 or −errno. */
 int gp_statedirs_open(const char *root, struct gp_statedirs *ret) GP_MUST_CHECK;
 /* The next directory, open until the next call. NULL after the last one; the call after that starts
  * over. */
@@ -63,10 +72,10 @@ int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size
 int gp_statedir_check(struct gp_strbuf *note, struct gp_err *err) GP_MUST_CHECK;
 
 /* Appends the problem of a directory, given −errno. For a full file system, also names the user
- * with the most in it. */
+ * of at least half of it. */
 void gp_statedir_complain(struct gp_strbuf *sb, const struct gp_statedir *dir, int e);
 
-/* Reads a directory from its start; close it with closedir(). NULL: it cannot be read. */
+/* Reads a directory from its start; close it with closedir(). NULL: it cannot be read (errno). */
 DIR *gp_statedir_list(const struct gp_statedir *dir);
 
 /* An inotify descriptor for changes in all directories, including new ones. With the *fd of an

@@ -92,6 +92,12 @@ static int pick(struct gp_run *run, const struct gp_snapshot *snapshot, struct g
     return gp_job_decide(snapshot, leases, &run->request, run->plan->gpus.ignore_mask, ret, err);
 }
 
+/* Who waits also counts reservations whose files were removed since it has seen them. */
+static int read_leases(struct gp_run *run, struct gp_leases *ret, struct gp_err *err)
+{
+    return gp_leases_read_kept(ret, run->plan->wait_ns > 0 ? &run->kept : NULL, err);
+}
+
 static int write_lease(struct gp_run *run, enum gp_lease_state state, const struct gp_pick *pick,
                        struct gp_err *err)
 {
@@ -112,7 +118,7 @@ static int claim(struct gp_run *run, const struct gp_snapshot *snapshot,
     *ret_won = false;
     int r = write_lease(run, GP_LEASE_CLAIMED, chosen, err);
     if (r == 0)
-        r = gp_leases_read(&leases, err);
+        r = read_leases(run, &leases, err);
     if (r < 0)
         return r;
     gp_leases_leave_out(&leases, run->lease.id);
@@ -154,7 +160,7 @@ static int step(struct gp_run *run, const struct gp_snapshot *snapshot, bool wai
 {
     struct gp_leases leases;
     bool won = true;
-    int r = gp_leases_read(&leases, err);
+    int r = read_leases(run, &leases, err);
     if (r < 0)
         return r;
     const struct gp_lease *own = gp_leases_find(&leases, run->lease.id, GP_LEASE_WAITING);
@@ -291,6 +297,7 @@ static int acquire(struct gp_run *run, struct gp_err *err)
     }
     if (watch >= 0)
         (void)close(watch);
+    gp_leases_kept_fini(&run->kept);
     if (r < 0 || state == GP_PICK_FITS)
         return r;
     gp_lease_drop(&run->line);
@@ -341,11 +348,31 @@ static enum gp_watch_order take_news(struct gp_run *run)
     return order;
 }
 
-/* Some systems remove files below /dev/shm at logout. */
+/* Some systems remove files below /dev/shm at logout. Who comes before the reservation is written
+ * again can be granted the same GPUs. */
 static void keep_lease(struct gp_run *run)
 {
-    if (gp_lease_was_removed(&run->held))
-        (void)!gp_lease_write(&run->held, &run->lease, NULL);
+    struct gp_err err;
+    struct gp_leases leases;
+    char user[sizeof(run->lease.user)];
+    if (!gp_lease_was_removed(&run->held))
+        return;
+    const bool was_lost = run->is_lease_lost;
+    run->is_lease_lost = gp_lease_write(&run->held, &run->lease, &err) < 0;
+    if (run->is_lease_lost && !was_lost)
+        gp_watch_warn(&run->watch, "the reservation of %s was removed, and cannot be restored: %s",
+                      run->place, err.text);
+    if (run->is_lease_lost || gp_leases_read(&leases, NULL) < 0)
+        return;
+    const struct gp_lease *rival = gp_leases_rival(&leases, &run->lease);
+    if (rival) {
+        (void)gp_lease_user(rival, user, sizeof(user));
+        gp_watch_warn(
+            &run->watch,
+            "the reservation of %s was removed, and user %s has reserved the same GPU since",
+            run->place, user);
+    }
+    gp_leases_fini(&leases);
 }
 
 /* Asks it to terminate, and kills it if it does not. */

@@ -37,6 +37,8 @@ struct gp_run {
     struct gp_sampler *sampler;
     struct gp_lease lease;
     struct gp_lease_note line, held; /* its place in the waiting line, and its reservation */
+    struct gp_leases_kept kept;      /* while it waits */
+    bool is_lease_lost;              /* its file was removed, and cannot be written again */
     char mask[GP_LEASE_GPUS * GP_LEASE_UUID_SIZE];        /* for CUDA_VISIBLE_DEVICES */
     char ids[GP_LEASE_GPUS * 8];                          /* as in -i */
     char place[GP_LEASE_GPUS * GP_LEASE_UUID_SIZE + 400]; /* for people */

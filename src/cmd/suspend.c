@@ -345,8 +345,8 @@ static int find_suspended(struct gp_sampler *sampler, const struct gp_proc_selec
     struct gp_suspended_list all = {NULL, 0};
     size_t kept = 0;
     int r = gp_proc_select_find(select, sampler, ret_snapshot, ret_rows, err);
-    if (r == 0 && gp_suspended_read(gp_app_prefix(), &all) < 0)
-        r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (r == 0)
+        r = gp_suspended_read(gp_app_prefix(), &all, err);
     if (r == 0 && !(ret->items = calloc(ret_rows->count + 1, sizeof(*ret->items))))
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
     for (size_t i = 0; r == 0 && i < ret_rows->count; i++) {
@@ -459,9 +459,9 @@ static int resume_all_unnoted(struct resume_options *o, struct gp_err *err)
 {
     struct gp_suspended_list all;
     size_t kept = 0;
-    int r = gp_suspended_read(gp_app_prefix(), &all);
+    int r = gp_suspended_read(gp_app_prefix(), &all, err);
     if (r < 0)
-        return gp_err_set(err, r, "out of memory");
+        return r;
     for (size_t i = 0; r == 0 && i < o->select.named_count; i++) {
         int64_t pid = o->select.named[i];
         if (gp_suspended_find(&all, pid))

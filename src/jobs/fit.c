@@ -303,7 +303,7 @@ static bool are_alike(const struct gp_fit *fit, const struct alike *a)
            a->least >= fit->request.capacity_bytes / 100 * ALIKE_LEAST_PCT;
 }
 
-/* `is_over`: no more sizes will be tried. */
+/* `is_over`: no more sizes will be tried, and the ratio that they reached must do. */
 static bool preallocates(const struct gp_fit *fit, bool is_over)
 {
     const struct alike a = look_alike(fit);
@@ -377,7 +377,8 @@ static enum gp_fit_end search_end(const struct gp_fit *fit)
 {
     enum gp_fit_end end = end_by_bounds(fit);
     bool is_over = end != GP_FIT_END_SEARCHING;
-    if (preallocates(fit, is_over))
+    /* the largest size allowed has run: that answers the question, unless the ratio is reached */
+    if (preallocates(fit, is_over && end != GP_FIT_END_AT_MAX))
         return GP_FIT_END_PREALLOCATES;
     if (count_hung(fit) >= GP_FIT_HANGS || (is_over && is_bound_hung(fit)))
         return fit->fits ? GP_FIT_END_HUNG : GP_FIT_END_ALL_HUNG;

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { LATELY_S = 3600 };
 
 /* A directory name of ours, as created below: 20261122-210311-4242. */
 static int is_record(const struct dirent *entry)
@@ -22,10 +25,58 @@ static int is_record(const struct dirent *entry)
            name[15] == '-' && name[16] && name[16 + strspn(name + 16, digits)] == '\0';
 }
 
-/* Whether its job may still run; the pid may have been recycled. */
-static bool is_in_use(const char *name)
+/* Whether run.json says that the job has ended. */
+static bool has_ended(int record)
 {
-    return kill((pid_t)strtol(name + 16, NULL, 10), 0) == 0 || errno == EPERM;
+    const char *state = NULL;
+    int fd = openat(record, "run.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    json_t *run = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
+    (void)json_unpack(run, "{s:s}", "state", &state);
+    const bool ended = state && strcmp(state, "ended") == 0;
+    json_decref(run);
+    if (fd >= 0)
+        (void)close(fd);
+    return ended;
+}
+
+/* Whether a file in a directory, or in that of a step below it, has changed lately. */
+static bool has_news(int dir, bool is_step)
+{
+    const struct dirent *entry;
+    struct stat st;
+    bool found = false;
+    int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = again >= 0 ? fdopendir(again) : NULL;
+    if (!listing && again >= 0)
+        (void)close(again);
+    while (!found && listing && (entry = readdir(listing))) {
+        if (strcmp(entry->d_name, "..") == 0 ||
+            fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        found = llabs((long long)(time(NULL) - st.st_mtim.tv_sec)) < LATELY_S;
+        if (found || is_step || !S_ISDIR(st.st_mode) || strcmp(entry->d_name, ".") == 0)
+            continue;
+        int step = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        found = step >= 0 && has_news(step, true);
+        if (step >= 0)
+            (void)close(step);
+    }
+    if (listing)
+        (void)closedir(listing);
+    return found;
+}
+
+/* Whether its job may still run: here, where the pid may have been recycled, or on another machine
+ * with the same home. A job that runs writes samples every few seconds. */
+static bool is_in_use(int runs, const char *name)
+{
+    if (kill((pid_t)strtol(name + 16, NULL, 10), 0) == 0 || errno == EPERM)
+        return true;
+    int fd = openat(runs, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const bool is_used = fd >= 0 && !has_ended(fd) && has_news(fd, false);
+    if (fd >= 0)
+        (void)close(fd);
+    return is_used;
 }
 
 static void remove_record(int runs, const char *name)
@@ -52,7 +103,7 @@ static void remove_old(const char *runs)
     int count = scandir(runs, &entries, is_record, alphasort);
     int fd = open(runs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < count; i++) {
-        if (fd >= 0 && i < count - GP_RECORDS_KEPT && !is_in_use(entries[i]->d_name))
+        if (fd >= 0 && i < count - GP_RECORDS_KEPT && !is_in_use(fd, entries[i]->d_name))
             remove_record(fd, entries[i]->d_name);
         free(entries[i]);
     }

@@ -23,7 +23,8 @@ enum {
     LOOKS_MOST = 4 * GP_LEASES_PER_USER, /* files read per user, */
     ENTRIES_MOST = 16 * LOOKS_MOST,      /* out of this many directory entries */
     NAME_SIZE = 32,
-    FRESH_S = 60,     /* far longer than writing a file takes */
+    FRESH_S = 60, /* far longer than writing a file takes */
+    KEPT_PER_USER = 16,
     SETTLE_TRIES = 8, /* attempts to get a list without conflicts */
 };
 
@@ -180,31 +181,37 @@ static uint64_t stamp_of(const struct stat *st)
 
 enum found { ALIVE, DEAD, NONE /* whose format we understand */, GONE /* while it was read */ };
 
-static enum found read_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret)
+/* How a lease was found, or −errno. *ret_fd: its open file, if it is alive. */
+static int read_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret,
+                      int *ret_fd)
 {
     char text[FILE_BYTES];
     struct stat st;
     struct stat named;
-    int fd = openat(dir->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = gp_io_open_beneath(dir->fd, name, O_RDONLY | O_NONBLOCK);
     ssize_t n = -1;
     if (fd < 0)
-        return errno == ENOENT ? GONE : NONE;
+        return fd == -ENOENT ? GONE : gp_statedir_ignores(fd) ? NONE : fd;
     bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == dir->owner;
     bool locked = is_file && is_locked(fd);
     if (locked)
         n = read(fd, text, sizeof(text) - 1);
-    (void)close(fd);
-    if (!is_file)
-        return NONE;
+    const int e = locked && n < 0 ? -errno : 0;
     text[n > 0 ? n : 0] = '\0';
     ret->uid = dir->owner;
-    ret->ticket = stamp_of(&st);
+    ret->ticket = is_file ? stamp_of(&st) : 0;
     (void)snprintf(ret->path, sizeof(ret->path), "%s/%.60s", dir->path, name);
-    if (n > 0 && parse_text(text, ret) && check_process(ret))
+    if (n > 0 && parse_text(text, ret) && check_process(ret)) {
+        *ret_fd = fd;
         return ALIVE;
+    }
+    (void)close(fd);
+    if (e < 0)
+        return e;
+    if (!is_file)
+        return NONE;
     /* its owner may have replaced it since it was opened */
-    bool changed =
-        fstatat(dir->fd, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino;
+    bool changed = !gp_io_stat_beneath(dir->fd, name, &named) || named.st_ino != st.st_ino;
     return changed ? GONE : locked ? NONE : DEAD;
 }
 
@@ -212,7 +219,7 @@ static int add_lease(struct gp_leases *leases, const struct gp_lease *lease)
 {
     struct gp_lease *grown = realloc(leases->items, (leases->count + 1) * sizeof(*grown));
     if (!grown)
-        return GP_ENOMEM;
+        return -ENOMEM;
     leases->items = grown;
     grown[leases->count++] = *lease;
     return 0;
@@ -228,44 +235,112 @@ static void sweep_fresh(const struct gp_statedir *dir, const char *name)
 }
 
 /* A listed lease may have moved on to its next state since. */
-static enum found find_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret)
+static int find_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret,
+                      int *ret_fd)
 {
-    enum found found = read_lease(dir, name, ret);
+    int found = read_lease(dir, name, ret, ret_fd);
     for (int i = (int)ret->state + 1; found == GONE && i <= GP_LEASE_HELD; i++) {
         char next[NAME_SIZE];
         make_name(next, prefixes[i], ret->id);
         *ret = (struct gp_lease){.id = ret->id, .state = (enum gp_lease_state)i};
-        found = read_lease(dir, next, ret);
+        found = read_lease(dir, next, ret, ret_fd);
     }
     return found;
 }
 
-/* Reads a user's folder once. */
-static int scan(const struct gp_statedir *dir, struct gp_leases *leases)
+/* A reading of all folders. The limits apply to a user's folders together. */
+struct reading {
+    struct gp_leases *leases;
+    struct gp_leases_kept *kept; /* NULL: files are not kept open */
+    uid_t owner;
+    int entries, looks, alive, kept_count;
+};
+
+/* Keeps the file of a lease that has GPUs; closes that of another one. */
+static int keep_file(struct reading *reading, const struct gp_lease *lease, int fd)
+{
+    struct gp_leases_kept *kept = reading->kept;
+    if (!kept || lease->state == GP_LEASE_WAITING || kept->leases.count == GP_LEASES_KEPT ||
+        reading->kept_count == KEPT_PER_USER) {
+        (void)close(fd);
+        return 0;
+    }
+    kept->fds[kept->leases.count] = fd;
+    int e = add_lease(&kept->leases, lease);
+    if (e < 0)
+        (void)close(fd);
+    reading->kept_count++;
+    return e;
+}
+
+static int scan_entry(struct reading *reading, const struct gp_statedir *dir, const char *name)
+{
+    const bool is_own = dir->owner == geteuid();
+    struct gp_lease lease = {.id = 0};
+    int fd;
+    if (is_own && strncmp(name, fresh_prefix, strlen(fresh_prefix)) == 0)
+        sweep_fresh(dir, name);
+    if (!parse_name(name, &lease) || reading->looks++ >= LOOKS_MOST ||
+        reading->alive == GP_LEASES_PER_USER)
+        return 0;
+    int found = find_lease(dir, name, &lease, &fd);
+    if (found == DEAD && is_own)
+        (void)unlinkat(dir->fd, name, 0);
+    if (found != ALIVE)
+        return found < 0 ? found : 0;
+    reading->alive++;
+    int e = keep_file(reading, &lease, fd);
+    return e < 0 ? e : add_lease(reading->leases, &lease);
+}
+
+/* Reads a user's folder once. 0 or −errno. */
+static int scan(struct reading *reading, const struct gp_statedir *dir)
 {
     const struct dirent *entry;
-    const bool is_own = dir->owner == geteuid();
-    size_t first = leases->count;
-    int entries = 0;
-    int looks = 0;
-    int r = 0;
     DIR *listing = gp_statedir_list(dir);
-    while (r == 0 && listing && entries++ < ENTRIES_MOST && (entry = readdir(listing))) {
-        struct gp_lease lease = {.id = 0};
-        if (is_own && strncmp(entry->d_name, fresh_prefix, strlen(fresh_prefix)) == 0)
-            sweep_fresh(dir, entry->d_name);
-        if (!parse_name(entry->d_name, &lease) || looks++ >= LOOKS_MOST ||
-            leases->count - first == GP_LEASES_PER_USER)
-            continue;
-        enum found found = find_lease(dir, entry->d_name, &lease);
-        if (found == ALIVE)
-            r = add_lease(leases, &lease);
-        else if (found == DEAD && is_own)
-            (void)unlinkat(dir->fd, entry->d_name, 0);
-    }
+    int e = listing ? 0 : -errno;
+    if (reading->owner != dir->owner)
+        *reading = (struct reading){reading->leases, reading->kept, .owner = dir->owner};
+    while (e == 0 && reading->entries++ < ENTRIES_MOST && (entry = readdir(listing)))
+        e = scan_entry(reading, dir, entry->d_name);
     if (listing)
         (void)closedir(listing);
-    return r;
+    return e;
+}
+
+/* ---- files that others removed ---- */
+
+void gp_leases_kept_fini(struct gp_leases_kept *kept)
+{
+    for (size_t i = 0; i < kept->leases.count; i++)
+        (void)close(kept->fds[i]);
+    gp_leases_fini(&kept->leases);
+}
+
+static bool is_listed(const struct gp_leases *leases, const struct gp_lease *lease)
+{
+    for (size_t i = 0; i < leases->count; i++)
+        if (leases->items[i].id == lease->id && leases->items[i].uid == lease->uid &&
+            leases->items[i].state != GP_LEASE_WAITING)
+            return true;
+    return false;
+}
+
+/* Adds what was kept, is still locked, and is not in the list any more. */
+static int add_removed(struct reading *reading, const struct gp_leases_kept *before)
+{
+    int e = 0;
+    reading->kept_count = 0;
+    for (size_t i = 0; e == 0 && i < before->leases.count; i++) {
+        const struct gp_lease *lease = &before->leases.items[i];
+        if (is_listed(reading->leases, lease) || !is_locked(before->fds[i]))
+            continue;
+        int fd = fcntl(before->fds[i], F_DUPFD_CLOEXEC, 0);
+        e = fd < 0 ? -errno : keep_file(reading, lease, fd);
+        if (e == 0)
+            e = add_lease(reading->leases, lease);
+    }
+    return e;
 }
 
 /* ---- of a simulated machine ---- */
@@ -327,28 +402,49 @@ static int compare_leases(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
+static void sort(struct gp_leases *leases)
+{
+    if (leases->count > 0)
+        qsort(leases->items, leases->count, sizeof(*leases->items), compare_leases);
+    /* equal kernel timestamps need an order, too */
+    for (size_t i = 1; i < leases->count; i++)
+        if (leases->items[i].ticket <= leases->items[i - 1].ticket)
+            leases->items[i].ticket = leases->items[i - 1].ticket + 1;
+}
+
+int gp_leases_read_kept(struct gp_leases *ret, struct gp_leases_kept *kept, struct gp_err *err)
 {
     struct gp_statedirs dirs;
+    struct gp_leases_kept now = {.leases.items = NULL};
+    struct reading reading = {.leases = ret, .kept = kept ? &now : NULL};
     *ret = (struct gp_leases){.items = NULL};
-    int r = gp_statedirs_open(NULL, &dirs);
+    int e = gp_statedirs_open(NULL, &dirs);
     const struct gp_statedir *dir;
-    while (r == 0 && (dir = gp_statedirs_next(&dirs)))
-        r = scan(dir, ret);
+    while (e == 0 && (dir = gp_statedirs_next(&dirs)))
+        e = scan(&reading, dir);
+    if (e == 0)
+        e = dirs.error;
     gp_statedirs_close(&dirs);
-    if (r == 0)
-        r = scan_simulated(ret);
-    if (ret->count > 0)
-        qsort(ret->items, ret->count, sizeof(*ret->items), compare_leases);
-    /* equal kernel timestamps need an order, too */
-    for (size_t i = 1; i < ret->count; i++)
-        if (ret->items[i].ticket <= ret->items[i - 1].ticket)
-            ret->items[i].ticket = ret->items[i - 1].ticket + 1;
-    if (r < 0) {
+    if (e == 0 && kept)
+        e = add_removed(&reading, kept);
+    if (e == 0)
+        e = scan_simulated(ret);
+    if (e < 0) {
+        gp_leases_kept_fini(&now);
         gp_leases_fini(ret);
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
+        return gp_statedirs_fail(e, err);
     }
+    if (kept) {
+        gp_leases_kept_fini(kept);
+        *kept = now;
+    }
+    sort(ret);
     return 0;
+}
+
+int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
+{
+    return gp_leases_read_kept(ret, NULL, err);
 }
 
 void gp_leases_fini(struct gp_leases *leases)
@@ -394,14 +490,39 @@ static bool is_alone(const struct gp_lease *lease)
     return lease->state == GP_LEASE_HELD && !lease->is_shared;
 }
 
+struct holding {
+    const char *uuid;
+    const struct gp_lease *lease;
+};
+
+static int compare_holdings(const void *a, const void *b)
+{
+    const struct holding *x = a;
+    const struct holding *y = b;
+    int order = strcmp(x->uuid, y->uuid);
+    return order ? order : (x->lease > y->lease) - (x->lease < y->lease);
+}
+
+/* Sorted, as a user can have reserved thousands of invented GPUs. */
 bool gp_leases_conflict(const struct gp_leases *leases)
 {
+    size_t room = 1;
+    size_t count = 0;
+    bool found = false;
     for (size_t i = 0; i < leases->count; i++)
-        for (size_t k = 0; k < i && is_alone(&leases->items[i]); k++)
-            for (size_t g = 0; is_alone(&leases->items[k]) && g < leases->items[i].gpu_count; g++)
-                if (gp_lease_has_gpu(&leases->items[k], leases->items[i].gpus[g]))
-                    return true;
-    return false;
+        room += leases->items[i].gpu_count;
+    struct holding *all = calloc(room, sizeof(*all));
+    if (!all)
+        return true;
+    for (size_t i = 0; i < leases->count; i++)
+        for (size_t g = 0; is_alone(&leases->items[i]) && g < leases->items[i].gpu_count; g++)
+            if (*leases->items[i].gpus[g])
+                all[count++] = (struct holding){leases->items[i].gpus[g], &leases->items[i]};
+    qsort(all, count, sizeof(*all), compare_holdings);
+    for (size_t i = 1; !found && i < count; i++)
+        found = all[i].lease != all[i - 1].lease && strcmp(all[i].uuid, all[i - 1].uuid) == 0;
+    free(all);
+    return found;
 }
 
 static void leave_out_claims(struct gp_leases *leases)
@@ -442,6 +563,18 @@ static bool want_the_same(const struct gp_lease *a, const struct gp_lease *b)
     return false;
 }
 
+const struct gp_lease *gp_leases_rival(const struct gp_leases *leases, const struct gp_lease *lease)
+{
+    for (size_t i = 0; i < leases->count; i++) {
+        const struct gp_lease *other = &leases->items[i];
+        const bool is_it = other->id == lease->id && other->uid == geteuid();
+        if (!is_it && other->state == GP_LEASE_HELD && !(other->is_shared && lease->is_shared) &&
+            want_the_same(other, lease))
+            return other;
+    }
+    return NULL;
+}
+
 size_t gp_lease_position(const struct gp_leases *leases, const struct gp_lease *lease)
 {
     size_t position = lease->state == GP_LEASE_WAITING;
@@ -470,18 +603,28 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
 
 /* ---- writing ---- */
 
-/* Those of this user, including dead ones. */
-static int check_count(const struct gp_statedir *dir)
+/* The number of this user's files in all places, including those of dead leases; or −errno. */
+static int count_own(void)
 {
     const struct dirent *entry;
+    const struct gp_statedir *dir;
+    struct gp_statedirs dirs;
     struct gp_lease lease;
-    size_t count = 0;
-    DIR *listing = gp_statedir_list(dir);
-    while (listing && (entry = readdir(listing)))
-        count += parse_name(entry->d_name, &lease);
-    if (listing)
-        (void)closedir(listing);
-    return count < GP_LEASES_PER_USER ? 0 : -EMFILE;
+    int count = 0;
+    int e = gp_statedirs_open(NULL, &dirs);
+    while (e == 0 && (dir = gp_statedirs_next(&dirs))) {
+        DIR *listing = dir->owner == geteuid() ? gp_statedir_list(dir) : NULL;
+        if (!listing && dir->owner == geteuid())
+            e = -errno;
+        while (listing && (entry = readdir(listing)))
+            count += parse_name(entry->d_name, &lease);
+        if (listing)
+            (void)closedir(listing);
+    }
+    if (e == 0)
+        e = dirs.error;
+    gp_statedirs_close(&dirs);
+    return e < 0 ? e : count;
 }
 
 /* Created under another name and locked before others can open it: so it is never visible unlocked,
@@ -524,8 +667,12 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
     make_name(made.name, prefixes[lease->state], lease->id);
     make_name(fresh, fresh_prefix, lease->id);
     add_text(&sb, lease);
-    if (sb.error)
-        r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    const int count = count_own();
+    if (sb.error || count < 0)
+        r = gp_statedirs_fail(sb.error ? -ENOMEM : count, err);
+    else if (count >= GP_LEASES_PER_USER)
+        r = gp_err_set(err, GP_EIO, "user %u holds %d reservations, which is the limit",
+                       (unsigned)geteuid(), count);
     for (size_t from = 0; r == 0 && made.fd < 0; from = place + 1) {
         struct gp_err why = {0};
         r = gp_statedir_own(NULL, from, &dir, &place, &why);
@@ -534,14 +681,9 @@ int gp_lease_write(struct gp_lease_note *note, const struct gp_lease *lease, str
                            why.text);
             break;
         }
-        e = check_count(&dir);
-        if (e == 0)
-            e = write_file(&dir, made.name, fresh, &sb, &made.fd);
+        e = write_file(&dir, made.name, fresh, &sb, &made.fd);
         made.dir = dir.fd;
-        if (e == -EMFILE)
-            r = gp_err_set(err, GP_EIO, "'%s' holds %d reservations, which is the limit per user",
-                           dir.path, (int)GP_LEASES_PER_USER);
-        else if (e < 0 && !is_full(e))
+        if (e < 0 && !is_full(e))
             r = gp_err_set(err, GP_EIO, "cannot write a reservation in '%s': %s", dir.path,
                            strerror(-e));
         else if (e < 0)
@@ -578,11 +720,16 @@ bool gp_lease_was_removed(const struct gp_lease_note *note)
             named.st_ino != own.st_ino);
 }
 
+/* The lock ends first: whoever then sees that the file is gone must not take it for one that
+ * somebody else has removed. */
 void gp_lease_drop(struct gp_lease_note *note)
 {
+    struct flock unlock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
     if (note->fd < 0)
         return;
-    if (!gp_lease_was_removed(note))
+    const bool was_removed = gp_lease_was_removed(note);
+    (void)fcntl(note->fd, F_OFD_SETLK, &unlock);
+    if (!was_removed)
         (void)unlinkat(note->dir, note->name, 0);
     (void)close(note->fd);
     (void)close(note->dir);

@@ -21,7 +21,8 @@ struct gp_err;
 enum {
     GP_LEASE_GPUS = 64,
     GP_LEASE_UUID_SIZE = 96,
-    GP_LEASES_PER_USER = 256, /* per place; more are ignored */
+    GP_LEASES_PER_USER = 256, /* in all places; more are ignored */
+    GP_LEASES_KEPT = 64,
     GP_LEASE_OVERTAKE_S = 3600,
 };
 
@@ -65,12 +66,25 @@ struct gp_lease_note {
 
 #define GP_LEASE_NO_NOTE ((struct gp_lease_note){.fd = -1, .dir = -1})
 
-/* All live leases of all users. Removes files left over from this user's dead leases. GP_ENOMEM. */
+/* All live leases of all users. Removes files left over from this user's dead leases. GP_ENOMEM;
+ * GP_EIO: some may be missing, because of something that no other user can cause. */
 int gp_leases_read(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_leases_fini(struct gp_leases *leases);
 
-/* The same, read again while it shows conflicts, and without claims: those count as waiting until
- * they are confirmed, and with the names of users. For views. GP_ENOMEM. */
+/* The leases that a waiting request has read, a few of each user, with their files open. If
+ * somebody has removed such a file, as some systems do at logout, its owner's lock shows that the
+ * lease still stands: it stays in the list until it is released, or written again. Starts
+ * zeroed. */
+struct gp_leases_kept {
+    struct gp_leases leases;
+    int fds[GP_LEASES_KEPT];
+};
+int gp_leases_read_kept(struct gp_leases *ret, struct gp_leases_kept *kept,
+                        struct gp_err *err) GP_MUST_CHECK;
+void gp_leases_kept_fini(struct gp_leases_kept *kept);
+
+/* The same as gp_leases_read(), read again while it shows conflicts, and without claims: those
+ * count as waiting until they are confirmed, and with the names of users. For views. */
 int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* The root of a simulated machine (must stay valid), whose leases are read too. To be called before
@@ -105,8 +119,11 @@ bool gp_lease_is_behind(const struct gp_leases *leases, const struct gp_lease *l
 size_t gp_lease_position(const struct gp_leases *leases, const struct gp_lease *lease);
 
 /* Whether two leases hold the same GPU exclusively. A list can show this if one was read before it
- * ended and the other after it began. */
+ * ended and the other after it began. Also true if memory is exhausted. */
 bool gp_leases_conflict(const struct gp_leases *leases);
+/* Another lease that holds one of its GPUs, if either of them does so exclusively; NULL: none. */
+const struct gp_lease *gp_leases_rival(const struct gp_leases *leases,
+                                       const struct gp_lease *lease);
 
 /* Writes a lease of this process, replacing the one of this note. The lease lives as long as the
  * note is open. Closed on exec. GP_EIO names the problem of each place. */

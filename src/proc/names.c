@@ -9,12 +9,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { NAME_COLUMNS = 80, JSON_BYTES = 256 << 10, FILES_MOST = 64 };
@@ -55,22 +53,19 @@ static bool find_entry(const char *root, const char *dir, const char *id, size_t
  * file system that does not respond; NULL: it belongs to root. */
 static json_t *load_json(const char *home, const char *path)
 {
-    const struct open_how how = {
-        .flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
-    };
+    const int flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
     struct stat st;
     json_t *json = NULL;
     int dir = home ? open(home, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    long fd = home ? -1 : open(path, (int)how.flags);
+    int fd = home ? -1 : open(path, flags);
     if (dir >= 0) {
-        fd = syscall(SYS_openat2, dir, path + strlen(home) + 1, &how, sizeof(how));
+        fd = gp_io_open_beneath(dir, path + strlen(home) + 1, flags);
         (void)close(dir);
     }
-    if (fd >= 0 && fstat((int)fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= JSON_BYTES)
-        json = json_loadfd((int)fd, 0, NULL);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= JSON_BYTES)
+        json = json_loadfd(fd, 0, NULL);
     if (fd >= 0)
-        (void)close((int)fd);
+        (void)close(fd);
     return json;
 }
 

@@ -106,18 +106,19 @@ static bool lives(int proc, const struct gp_suspended *s, uid_t *ret_uid)
     return true;
 }
 
-static bool read_note(int dir, const char *name, uid_t owner, struct gp_suspended *s,
-                      struct stat *st)
+/* 1; 0: it is not valid; −errno: that is unknown. */
+static int read_note(int dir, const char *name, uid_t owner, struct gp_suspended *s,
+                     struct stat *st)
 {
     char text[FILE_BYTES];
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = gp_io_open_beneath(dir, name, O_RDONLY | O_NONBLOCK);
     ssize_t n = -1;
     if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == owner)
         n = read(fd, text, sizeof(text) - 1);
     if (fd >= 0)
         (void)close(fd);
     if (n <= 0)
-        return false;
+        return fd >= 0 || gp_statedir_ignores(fd) ? 0 : fd;
     text[n] = '\0';
     return parse_text(text, s);
 }
@@ -126,7 +127,7 @@ static int add(struct gp_suspended_list *list, const struct gp_suspended *s)
 {
     struct gp_suspended *grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
     if (!grown)
-        return GP_ENOMEM;
+        return -ENOMEM;
     list->items = grown;
     grown[list->count++] = *s;
     return 0;
@@ -171,56 +172,60 @@ static int add_stamped(struct stamped **all, size_t *count, const struct stamped
         }
     struct stamped *grown = realloc(*all, (*count + 1) * sizeof(*grown));
     if (!grown)
-        return GP_ENOMEM;
+        return -ENOMEM;
     *all = grown;
     grown[(*count)++] = *one;
     return 0;
 }
 
-/* Reads the records in one directory: root's, or those of a user about their own processes. */
+/* Reads the records in one directory: root's, or those of a user about their own processes. 0 or
+ * −errno. */
 static int scan(const struct gp_statedir *dir, int proc, struct stamped **all, size_t *count)
 {
     const struct dirent *entry;
     DIR *listing = gp_statedir_list(dir);
     int notes = 0;
-    int r = 0;
-    for (int n = 0; r == 0 && listing && n < ENTRIES_MOST && (entry = readdir(listing)); n++) {
+    int e = listing ? 0 : -errno;
+    for (int n = 0; e == 0 && n < ENTRIES_MOST && (entry = readdir(listing)); n++) {
         struct stamped one;
         struct stat st;
         uid_t owner;
         if (!parse_name(entry->d_name, &one.s) || notes++ >= GP_SUSPENDED_MOST ||
             !lives(proc, &one.s, &owner) || (dir->owner != 0 && dir->owner != owner) ||
-            !read_note(dir->fd, entry->d_name, dir->owner, &one.s, &st))
+            (e = read_note(dir->fd, entry->d_name, dir->owner, &one.s, &st)) <= 0)
             continue;
         one.time = st.st_ctim;
-        r = add_stamped(all, count, &one);
+        e = add_stamped(all, count, &one);
     }
     if (listing)
         (void)closedir(listing);
-    return r;
+    return e;
 }
 
-int gp_suspended_read(const char *root, struct gp_suspended_list *ret)
+int gp_suspended_read(const char *root, struct gp_suspended_list *ret, struct gp_err *err)
 {
     struct gp_statedirs dirs;
     const struct gp_statedir *dir;
     struct stamped *all = NULL;
     size_t count = 0;
     *ret = (struct gp_suspended_list){NULL, 0};
-    int r = gp_statedirs_open(root, &dirs);
-    int proc = r == 0 && dirs.count > 0 ? open_proc(root) : -1;
-    while (r == 0 && proc >= 0 && (dir = gp_statedirs_next(&dirs)))
-        r = scan(dir, proc, &all, &count);
-    for (size_t i = 0; r == 0 && i < count; i++)
+    int e = gp_statedirs_open(root, &dirs);
+    int proc = e == 0 && dirs.count > 0 ? open_proc(root) : -1;
+    while (e == 0 && proc >= 0 && (dir = gp_statedirs_next(&dirs)))
+        e = scan(dir, proc, &all, &count);
+    if (e == 0)
+        e = dirs.error;
+    for (size_t i = 0; e == 0 && i < count; i++)
         if (all[i].s.gpu_count > 0)
-            r = add(ret, &all[i].s);
+            e = add(ret, &all[i].s);
     if (proc >= 0)
         (void)close(proc);
     gp_statedirs_close(&dirs);
     free(all);
-    if (r < 0)
-        gp_suspended_fini(ret);
-    return r;
+    if (e == 0)
+        return 0;
+    gp_suspended_fini(ret);
+    return gp_statedirs_fail(e, err);
 }
 
 void gp_suspended_fini(struct gp_suspended_list *list)
@@ -246,7 +251,7 @@ static bool is_of_here(int dir, const char *name)
     struct stat st;
     struct gp_suspended s = {.gpu_count = 0};
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           (st.st_size == 0 || read_note(dir, name, geteuid(), &s, &st));
+           (st.st_size == 0 || read_note(dir, name, geteuid(), &s, &st) > 0);
 }
 
 static void forget_ended(int proc, const struct gp_statedir *own)
@@ -361,12 +366,13 @@ static bool is_taken(const char *root, const char *name, uid_t owner)
         return true;
     while (!taken && (dir = gp_statedirs_next(&dirs))) {
         int fd = dir->owner != geteuid() && (dir->owner == 0 || dir->owner == owner)
-                     ? openat(dir->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                     ? gp_io_open_beneath(dir->fd, name, O_RDONLY | O_NONBLOCK)
                      : -1;
         taken = fd >= 0 && is_held(fd);
         if (fd >= 0)
             (void)close(fd);
     }
+    taken = taken || dirs.error;
     gp_statedirs_close(&dirs);
     return taken;
 }
@@ -422,10 +428,8 @@ int gp_suspended_forget(const char *root, const struct gp_suspended *s, int fd, 
     struct gp_statedirs dirs;
     const struct gp_statedir *dir;
     bool others = false;
-    int e = 0;
+    int e = -gp_statedirs_open(root, &dirs);
     make_name(name, s);
-    if (gp_statedirs_open(root, &dirs) < 0)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
     while ((dir = gp_statedirs_next(&dirs)))
         if (dir->owner == 0 && geteuid() != 0)
             others = others || faccessat(dir->fd, name, F_OK, 0) == 0;

@@ -26,8 +26,10 @@ struct gp_suspended_list {
 
 /* Reads the records of existing processes. Valid records are in root's directory or in that of the
  * process's owner (up to GP_SUSPENDED_MOST per user), and were written in this pid namespace. Of
- * two records, the later one is valid. root: prefix, NULL for none. Fails with GP_ENOMEM. */
-int gp_suspended_read(const char *root, struct gp_suspended_list *ret) GP_MUST_CHECK;
+ * two records, the later one is valid. root: prefix, NULL for none. Fails with GP_ENOMEM or
+ * GP_EIO. */
+int gp_suspended_read(const char *root, struct gp_suspended_list *ret,
+                      struct gp_err *err) GP_MUST_CHECK;
 void gp_suspended_fini(struct gp_suspended_list *list);
 const struct gp_suspended *gp_suspended_find(const struct gp_suspended_list *list, int64_t pid);
 

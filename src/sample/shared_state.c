@@ -44,7 +44,7 @@ int gp_shared_state_update(struct gp_shared_state *state)
     if (state->wants_leases)
         r = gp_leases_read_settled(&state->leases, NULL);
     if (r == 0 && state->wants_suspended)
-        r = gp_suspended_read(state->root, &state->suspended);
+        r = gp_suspended_read(state->root, &state->suspended, NULL);
     state->read_ns = r == 0 ? now_ns : 0;
     return r;
 }

@@ -164,10 +164,30 @@ out" ]
         mkdir -p "home/gpulse/runs/20200101-000$n-99999999"
     done
     mkdir home/gpulse/runs/mine "home/gpulse/runs/20190101-000000-$$" # that process lives
+    touch -d '2 hours ago' home/gpulse/runs/*
     gpulse run -- true
     [ "$(ls home/gpulse/runs | grep -c ^20200101)" -eq 100 ]
     [ -d home/gpulse/runs/mine ]
     [ -d "home/gpulse/runs/20190101-000000-$$" ]
+}
+
+@test "records of jobs that run on another machine stay" {
+    idle_gpus
+    local n
+    for n in $(seq 100 220); do
+        mkdir -p "home/gpulse/runs/20200101-000$n-99999999"
+    done
+    cd home/gpulse/runs
+    mkdir -p 20190101-00000{1,2,3,4}-99999999 20190101-000005-99999999/1-train # where the home is shared
+    echo '{"state": "running"}' | tee 20190101-00000{1,2}-99999999/run.json >20190101-000005-99999999/1-train/run.json
+    echo '{"state": "ended"}' | tee 20190101-00000{3,4}-99999999/run.json >/dev/null
+    touch -d '2 hours ago' ./*/run.json ./*
+    touch 20190101-00000{1,3}-99999999/samples.csv 20190101-000005-99999999/1-train/samples.csv
+    touch -d '2 hours ago' ./* ./*/1-train # only files in them have changed
+    cd "$OLDPWD"
+    gpulse run -- true
+    [ "$(ls home/gpulse/runs | grep -c ^20200101)" -eq 100 ]
+    [ "$(ls home/gpulse/runs | grep ^2019)" = "$(printf '20190101-00000%s-99999999\n' 1 5)" ] # the third has ended
 }
 
 @test "an allocator option that this PyTorch knows" {

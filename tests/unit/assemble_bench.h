@@ -51,7 +51,7 @@ const struct gp_proc_infos *__wrap_gp_proc_read(struct gp_proc_reader *reader, u
                                                 const uint32_t *pids, size_t count);
 void __wrap_gp_proc_read_host(struct gp_proc_reader *reader, unsigned want,
                               struct gp_proc_host *ret);
-int __wrap_gp_suspended_read(const char *root, struct gp_suspended_list *ret);
+int __wrap_gp_suspended_read(const char *root, struct gp_suspended_list *ret, struct gp_err *err);
 
 uint64_t __wrap_gp_clock_mono_ns(void)
 {
@@ -93,8 +93,9 @@ void __wrap_gp_proc_read_host(struct gp_proc_reader *reader, unsigned want,
     *ret = bench.host;
 }
 
-int __wrap_gp_suspended_read(const char *root, struct gp_suspended_list *ret)
+int __wrap_gp_suspended_read(const char *root, struct gp_suspended_list *ret, struct gp_err *err)
 {
+    assert_null(err);
     assert_string_equal(root, "/root-of-it");
     bench.suspended_reads++;
     ret->items = calloc(2, sizeof(*ret->items));

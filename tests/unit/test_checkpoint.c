@@ -107,7 +107,7 @@ static enum gp_cuda_state state_of(const struct gp_suspended *s)
 static uint64_t noted_bytes(const struct gp_suspended *s)
 {
     struct gp_suspended_list found;
-    assert_int_equal(gp_suspended_read(NULL, &found), 0);
+    assert_int_equal(gp_suspended_read(NULL, &found, NULL), 0);
     const struct gp_suspended *note = gp_suspended_find(&found, s->pid);
     uint64_t bytes = note ? gp_suspended_bytes(note) : 0;
     gp_suspended_fini(&found);
@@ -117,7 +117,7 @@ static uint64_t noted_bytes(const struct gp_suspended *s)
 static size_t notes(void)
 {
     struct gp_suspended_list found;
-    assert_int_equal(gp_suspended_read(NULL, &found), 0);
+    assert_int_equal(gp_suspended_read(NULL, &found, NULL), 0);
     size_t count = found.count;
     gp_suspended_fini(&found);
     return count;

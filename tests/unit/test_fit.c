@@ -168,6 +168,8 @@ static const struct {
     {"takes all, few trials", &takes_all, {.trials = 2}, "1+ 4+", 0, GP_FIT_END_NOTHING},
     {"takes most", &takes_most, {0}, "1 4 16 64", 0, GP_FIT_END_PREALLOCATES},
     {"takes most, max", &takes_most, {.max = 4}, "1 4", 4, GP_FIT_END_AT_MAX},
+    {"takes most, higher max", &takes_most, {.max = 32}, "1 4 16 32", 32, GP_FIT_END_AT_MAX},
+    {"takes most, highest max", &takes_most, {.max = 64}, "1 4 16 64", 0, GP_FIT_END_PREALLOCATES},
     {"takes most, then a wall",
      &takes_most_then_wall,
      {0},

@@ -269,7 +269,18 @@ static void two_who_hold_one_gpu(void **state)
     struct gp_lease items[2] = {example(3), example(5)};
     struct gp_leases leases = {.items = items, .count = 2};
     assert_false(gp_leases_conflict(&leases)); /* they share it */
-    items[0].is_shared = items[1].is_shared = false;
+    assert_null(gp_leases_rival(&leases, &items[0]));
+    items[0].is_shared = false;
+    assert_ptr_equal(gp_leases_rival(&leases, &items[0]), &items[1]);
+    items[1].is_shared = false;
+    assert_true(gp_leases_conflict(&leases));
+    assert_ptr_equal(gp_leases_rival(&leases, &items[1]), &items[0]);
+    (void)snprintf(items[1].gpus[0], sizeof(items[1].gpus[0]), "GPU-b"); /* twice in one is none */
+    (void)snprintf(items[0].gpus[1], sizeof(items[0].gpus[1]), "GPU-a");
+    assert_false(gp_leases_conflict(&leases));
+    assert_null(gp_leases_rival(&leases, &items[0]));
+    items[0] = items[1];
+    items[0].id = 3;
     assert_true(gp_leases_conflict(&leases));
     items[0].state = GP_LEASE_CLAIMED;
     assert_false(gp_leases_conflict(&leases));
@@ -439,6 +450,43 @@ static void a_file_that_was_removed(void **state)
     assert_int_equal(count(), 1);
     gp_lease_drop(&note);
     gp_lease_drop(&none);
+}
+
+static size_t count_kept(struct gp_leases_kept *kept)
+{
+    struct gp_leases leases;
+    assert_int_equal(gp_leases_read_kept(&leases, kept, NULL), 0);
+    size_t n = leases.count;
+    gp_leases_fini(&leases);
+    return n;
+}
+
+/* Who has seen it counts it for as long as its owner has it. */
+static void a_removed_file_that_was_seen(void **state)
+{
+    (void)state;
+    struct gp_err err = {0};
+    struct gp_leases_kept kept = {.leases.items = NULL};
+    struct gp_lease lease = example(1);
+    size_t before = open_file_count();
+    struct gp_lease_note note = write_lease(&lease);
+    assert_int_equal(count_kept(&kept), 1);
+    assert_int_equal(unlink(path_of("held.0000000000000001")), 0);
+    assert_int_equal(count(), 0);
+    assert_int_equal(count_kept(&kept), 1);
+    assert_int_equal(count_kept(&kept), 1);
+    assert_int_equal(gp_lease_write(&note, &lease, &err), 0);
+    assert_int_equal(count_kept(&kept), 1); /* not twice */
+    assert_int_equal(unlink(path_of("held.0000000000000001")), 0);
+    assert_int_equal(count_kept(&kept), 1); /* the new file was seen, too */
+    gp_lease_drop(&note);
+    assert_int_equal(count_kept(&kept), 0);
+    note = write_lease(&lease);
+    assert_int_equal(count_kept(&kept), 1);
+    gp_lease_drop(&note);
+    assert_int_equal(count_kept(&kept), 0);
+    gp_leases_kept_fini(&kept);
+    assert_int_equal(open_file_count(), before);
 }
 
 /* A process of that user, which only waits. */
@@ -783,6 +831,7 @@ int main(void)
         IN_PLACE(what_is_not_understood),
         IN_PLACE(locks_of_others),
         IN_PLACE(a_file_that_was_removed),
+        IN_PLACE(a_removed_file_that_was_seen),
         IN_PLACE(a_lease_names_processes_of_its_owner_only),
         IN_PLACE(who_is_stopped_is_not_waited_for),
         IN_PLACE(folders_and_files_of_others),

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { NOBODY = 65534, SOMEBODY = 65533 };
@@ -24,6 +25,20 @@ int __wrap_mkdirat(int dir, const char *name, mode_t mode)
     if (is_now)
         assert_int_equal(__real_mkdirat(dir, made_meanwhile, 0700), 0);
     return __real_mkdirat(dir, name, mode);
+}
+
+/* A file system of 40 used blocks of 4 KiB, and maybe without free files. The name is that of
+ * fstatfs() with 64-bit offsets. */
+static bool has_no_files;
+
+int __wrap_fstatfs64(int fd, struct statfs *ret);
+
+int __wrap_fstatfs64(int fd, struct statfs *ret)
+{
+    assert_true(fd >= 0);
+    *ret = (struct statfs){.f_bsize = 4096, .f_blocks = 40, .f_files = 10};
+    ret->f_ffree = has_no_files ? 0 : 5;
+    return 0;
 }
 
 static int begin(void **state)
@@ -267,34 +282,47 @@ static void made_at_the_same_time(void **state)
     }
 }
 
-/* Of what is full it is said who has filled it. */
+static void complains(int e, const char *what, uid_t uid)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1024);
+    struct gp_statedir dir = {.fd = -1};
+    char expected[sizeof(dir.path) + 128];
+    (void)snprintf(dir.path, sizeof(dir.path), "%s/tmp/gpulse-1", tree_root);
+    gp_statedir_complain(&sb, &dir, e);
+    int n = snprintf(expected, sizeof(expected), "'%s': %s", dir.path, what);
+    if (uid != (uid_t)-1)
+        (void)snprintf(expected + n, sizeof(expected) - (size_t)n, ", most of it used by uid %u",
+                       (unsigned)uid);
+    assert_string_equal(sb.buf, expected);
+    gp_strbuf_fini(&sb);
+}
+
+/* Of what is full it is said who has filled it, if that is known: at least half of it. */
 static void who_has_filled_it(void **state)
 {
     (void)state;
-    struct gp_strbuf sb = GP_STRBUF_INIT(1024);
-    struct gp_statedir dir = {.fd = -1};
-    char path[sizeof(dir.path) + 64];
-    (void)snprintf(dir.path, sizeof(dir.path), "%s/tmp/gpulse-1", tree_root);
+    static char data[64 << 10];
+    const uid_t none = (uid_t)-1;
     make_folder("/tmp", 01777);
-    gp_statedir_complain(&sb, &dir, -EACCES);
-    (void)snprintf(path, sizeof(path), "'%s': Permission denied", dir.path);
-    assert_string_equal(sb.buf, path);
-    write_text("/tmp/one", "");
-    write_text("/tmp/two", "");
-    write_text("/tmp/three", "");
-    uid_t most = geteuid();
-    if (most == 0) {
-        static char data[65536];
-        write_file("/tmp/large", data, sizeof(data));
-        assert_int_equal(chown(path_of("/tmp/large"), SOMEBODY, (gid_t)-1), 0);
-        most = SOMEBODY;
+    complains(-EACCES, "Permission denied", none);
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        complains(-ENOSPC, "No space left on device", none);
+        (void)snprintf(name, sizeof(name), "/tmp/.%d", i); /* a file per folder */
+        make_folder(name, 0755);
+        (void)snprintf(name, sizeof(name), "/tmp/.%d/x", i);
+        write_file(name, data, i == 2 ? 0 : sizeof(data));
+        if (i == 1)
+            complains(-ENOSPC, "No space left on device", geteuid());
+        if (i == 1 && geteuid() == 0)
+            assert_int_equal(chown(path_of(name), SOMEBODY, (gid_t)-1), 0);
+        if (i == 1 && geteuid() != 0)
+            return;
     }
-    gp_strbuf_truncate(&sb, 0);
-    gp_statedir_complain(&sb, &dir, -ENOSPC);
-    (void)snprintf(path, sizeof(path), "'%s': No space left on device, most of it used by uid %u",
-                   dir.path, (unsigned)most);
-    assert_string_equal(sb.buf, path);
-    gp_strbuf_fini(&sb);
+    complains(-ENOSPC, "No space left on device", none); /* each has 16 of 40 blocks */
+    has_no_files = true;
+    complains(-ENOSPC, "No space left on device", geteuid()); /* 5 of 10 files */
+    has_no_files = false;
 }
 
 static void a_place_that_was_told(void **state)

@@ -46,7 +46,7 @@ static void note(const struct gp_suspended *s)
 static size_t count(void)
 {
     struct gp_suspended_list list;
-    assert_int_equal(gp_suspended_read(tree_root, &list), 0);
+    assert_int_equal(gp_suspended_read(tree_root, &list, NULL), 0);
     size_t n = list.count;
     gp_suspended_fini(&list);
     return n;
@@ -59,7 +59,7 @@ static void what_is_noted_is_read(void **state)
     make_machine();
     assert_int_equal(count(), 0);
     note(&example);
-    assert_int_equal(gp_suspended_read(tree_root, &list), 0);
+    assert_int_equal(gp_suspended_read(tree_root, &list, NULL), 0);
     assert_int_equal(list.count, 1);
     const struct gp_suspended *s = gp_suspended_find(&list, PID);
     assert_non_null(s);
@@ -257,7 +257,7 @@ static void roots_notes_are_roots(void **state)
     assert_int_equal(st.st_mode & 07777, 0644);
     (void)poll(NULL, 0, 30);
     note_by(BOB, &less);
-    assert_int_equal(gp_suspended_read(tree_root, &list), 0);
+    assert_int_equal(gp_suspended_read(tree_root, &list, NULL), 0);
     assert_int_equal(list.count, 1);
     assert_int_equal(list.items[0].gpus[0].bytes, 10);
     gp_suspended_fini(&list);
