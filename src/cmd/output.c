@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-bool gp_output_rotates(const struct gp_output_options *o)
+static bool rotates(const struct gp_output_options *o)
 {
     return o->rotate_size || o->rotate_age_ns;
 }
@@ -14,7 +14,7 @@ int gp_output_check(const struct gp_output_options *o, struct gp_err *err)
     if (o->file && strcmp(o->file, "-") == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "--output needs a file name; omit it to write to standard output");
-    if (o->keep != GP_OUTFILE_KEEP && !gp_output_rotates(o))
+    if (o->keep != GP_OUTFILE_KEEP && !rotates(o))
         return gp_err_set(err, GP_EUSAGE, "--keep needs --rotate-size or --rotate-age");
     if (o->keep < 1 || o->keep > GP_OUTFILE_KEEP_MAX)
         return gp_err_set(err, GP_EUSAGE, "--keep takes 1 to %d", GP_OUTFILE_KEEP_MAX);

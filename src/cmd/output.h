@@ -38,8 +38,6 @@ struct gp_output_options {
      .help = "number of old files to keep (default 5)"}
 /* clang-format on */
 
-bool gp_output_rotates(const struct gp_output_options *o);
-
 /* GP_EUSAGE: options that cannot be combined. */
 int gp_output_check(const struct gp_output_options *o, struct gp_err *err) GP_MUST_CHECK;
 

@@ -564,7 +564,8 @@ static void the_obstacle_that_matters(void **state)
     (void)add_lease(GP_LEASE_HELD, "GPU-b");
     struct gp_lease *lease = add_lease(GP_LEASE_HELD, "GPU-c");
     machine.devices[3].status = GP_STATUS_TIMEOUT;
-    choice_is(&request, "later: no GPU is free; GPUs 1 and 2: reserved by training (uid 61000)");
+    choice_is(&request, "later: no GPU is free; GPUs 1 and 2: reserved by training (uid 61000); "
+                        "for GPUs 0 and 3, see gpulse pick --explain");
     (void)snprintf(lease->name, sizeof(lease->name), "other");
     *value(2, GP_MEMORY_FREE) = fixture_int(gib(75)); /* more than the other one */
     choice_is(&request, "later: no GPU is free; GPU 2: reserved by other (uid 61000)");
