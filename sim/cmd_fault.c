@@ -150,6 +150,7 @@ const struct gp_cmd sim_cmd_fault = {
         "slow=20ms:nvmlDeviceGetFanSpeed.",
     .examples = "gpulse sim fault -m h100x8 --gpu 3 lost\tmake GPU 3 fall off the bus\n"
                 "gpulse sim fault -m h100x8 --gpu 0 xid=94\tmake the driver report an error\n"
+                "gpulse sim fault -m h100x8\tlist the faults\n"
                 "gpulse sim fault -m h100x8 clear\tremove all faults\n",
     .options = options,
     .run = run,

@@ -365,7 +365,8 @@ const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx
 {
     enum { PREFIX_LEAST = 3 };
     const char *best = NULL;
-    size_t best_distance = strlen(word) / 3 + 2;
+    size_t n = strlen(word);
+    size_t best_distance = n / 6 + 2; /* one wrong letter; in long words more */
     const char *candidate;
     for (size_t i = 0; (candidate = next(ctx, i)); i++) {
         size_t d = distance(word, candidate);
@@ -374,7 +375,6 @@ const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx
             best = candidate;
         }
     }
-    size_t n = strlen(word);
     for (size_t i = 0; !best && n >= PREFIX_LEAST && (candidate = next(ctx, i)); i++)
         if (strncmp(candidate, word, n) == 0)
             best = candidate;

@@ -24,6 +24,8 @@ int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words, s
     for (size_t i = 0; i < GP_ARRAY_LEN(verbs); i++)
         if (strcmp(verbs[i].word, words[0]) == 0)
             return verbs[i].run(o, count - 1, words + 1, err);
-    return gp_err_set(err, GP_EUSAGE, "unknown argument '%.60s'%s; use advise, explain or gpus",
-                      words[0], gp_cli_hint(words[0], verb_at, NULL).text);
+    return gp_err_set(
+        err, GP_EUSAGE,
+        "unknown argument '%.60s'%s; use advise, explain (as in: gpulse explain xid 79) or gpus",
+        words[0], gp_cli_hint(words[0], verb_at, NULL).text);
 }

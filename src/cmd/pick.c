@@ -229,7 +229,9 @@ static int pick_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "pick takes no arguments; to run a command: gpulse run");
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "pick takes no arguments; for two GPUs: -g 2; to run a command: gpulse run");
     if (o.at_most > GP_LEASE_GPUS)
         return gp_err_set(err, GP_EUSAGE, "--at-most takes at most %d", (int)GP_LEASE_GPUS);
     r = gp_job_request(&o.job, &request, err);

@@ -103,6 +103,9 @@ void gp_proc_select_want(const struct gp_proc_select *select, struct gp_want *wa
 
 /* ---- matching processes ---- */
 
+/* A smaller pid is rather meant to be the number of a GPU. */
+enum { GPUS_MOST = 16 };
+
 /* Why a pid is not among the selected processes. */
 static int refuse_named(int64_t pid, struct gp_err *err)
 {
@@ -125,6 +128,11 @@ static int refuse_named(int64_t pid, struct gp_err *err)
         return r;
     if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
         return gp_err_set(err, GP_ENODEV, "no process %lld on the GPUs", (long long)pid);
+    if (pid < GPUS_MOST)
+        return gp_err_set(err, GP_EFAIL,
+                          "process %lld is not on the GPUs; for all processes on GPU %lld: -i %lld "
+                          "--all",
+                          (long long)pid, (long long)pid, (long long)pid);
     return gp_err_set(
         err, GP_EFAIL,
         "process %lld is not on the selected GPUs or does not match all conditions; gpulse "
