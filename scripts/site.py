@@ -113,8 +113,10 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--man", type=Path)
     options = parser.parse_args()
-    others = sorted(f"docs/{path.stem}" for path in (ROOT / "docs").glob("*.md"))
-    names = {"Guide": GUIDE, "Reference": [name for name in others if name not in GUIDE] + LAST}
+    others = sorted(str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "docs").glob("**/*.md"))
+    design = ["docs/architecture", *(name for name in others if name.startswith("docs/design/"))]
+    names = {"Guide": GUIDE, "Reference": [name for name in others if name not in GUIDE + design] + LAST,
+             "Design": design}
     bodies = {name: body_of(name) for group in names.values() for name in group}
     pages = {page_of(name): page for name, page in bodies.items()}
     groups = [(heading, [(page_of(name), label_of(name)) for name in group])
