@@ -1,5 +1,6 @@
 #include "sim/record_doc.h"
 
+#include "abi/nvml_value.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
@@ -249,30 +250,10 @@ bool rec_field_scope(unsigned int newest, unsigned int links, unsigned int at, u
 
 bool rec_number(nvmlValueType_t type, const nvmlValue_t *value, json_int_t *ret)
 {
-    switch (type) {
-    case NVML_VALUE_TYPE_UNSIGNED_INT:
-        *ret = value->uiVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG:
-        *ret = (json_int_t)value->ulVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
-        *ret = (json_int_t)value->ullVal;
-        return true;
-    case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
-        *ret = value->sllVal;
-        return true;
-    case NVML_VALUE_TYPE_SIGNED_INT:
-        *ret = value->siVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_SHORT:
-        *ret = value->usVal;
-        return true;
-    case NVML_VALUE_TYPE_DOUBLE:
-        *ret = (json_int_t)llround(value->dVal);
-        return true;
-    }
-    return false;
+    int64_t number = type == NVML_VALUE_TYPE_DOUBLE ? llround(value->dVal) : 0;
+    bool is_number = type == NVML_VALUE_TYPE_DOUBLE || nvml_value_integer(type, value, &number);
+    *ret = number;
+    return is_number;
 }
 
 void rec_doc_field(struct rec_doc *doc, json_t *fields, const nvmlFieldValue_t *field,

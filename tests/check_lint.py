@@ -17,8 +17,8 @@ LISTED = [line.partition("  ")[0] for line in (ROOT / "tests/lint/phrases.txt").
           if line and line[0] != "#"]
 
 
-def findings(files, exceptions=""):
-    """What the rule finds in a tree with these files: path and line, then what is wrong."""
+def findings(files, exceptions="", rule="phrases"):
+    """What a rule finds in a tree with these files: path and line, then what is wrong."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "tests/lint").mkdir(parents=True)
@@ -32,7 +32,7 @@ def findings(files, exceptions=""):
         result = subprocess.run([sys.executable, root / "tests/lint/lint.py"], cwd=root, timeout=60,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
     lines = result.stdout.splitlines()
-    start = next(i for i, line in enumerate(lines) if line.endswith(" phrases"))
+    start = next(i for i, line in enumerate(lines) if line.endswith(f" {rule}"))
     found = []
     for line in lines[start + 1:]:
         if not line.startswith("#"):
@@ -49,6 +49,14 @@ def every_phrase_is_found():
     for phrase in LISTED:
         found = findings({"src/cmd/x.c": f'puts("it is {phrase} here");\n'})
         assert any(line.startswith(f'src/cmd/x.c:1: "{phrase}": write ') for line in found), (phrase, found)
+
+
+@test
+def what_an_option_excludes_is_an_option():
+    table = '{0, "all", .excludes = "pid user"},\n{\'p\', "pid"},\n'
+    rule = "options-exclude-options"
+    assert findings({"src/cmd/x.c": table}, rule=rule) == ["src/cmd/x.c:1: there is no option 'user'"]
+    assert findings({"src/cmd/x.c": table, "src/cmd/y.h": '    {  \\\n 0, "user"}\n'}, rule=rule) == []
 
 
 @test

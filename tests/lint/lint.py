@@ -269,6 +269,21 @@ def rule_everything_is_built():
                 yield name, 1, "no meson.build lists it"
 
 
+def rule_options_exclude_options():
+    """What an option excludes or needs is the name of another one, in its table or in the rows that tables share."""
+    shared = "\n".join(text_of(name) for name in FILES if re.match(r"src/cmd/.*\.h$", name))
+    for name in FILES:
+        if not re.match(r"src/cmd/.*\.[ch]$", name):
+            continue
+        text = text_of(name)
+        options = set(re.findall(r"\{[\s\\]*(?:'.'|0), \"([a-z-]+)\"", text + shared))
+        for number, line in numbered(text):
+            for words in re.findall(r"\.(?:excludes|needs) = \"([^\"]*)\"", line):
+                for word in words.split():
+                    if word not in options:
+                        yield name, number, f"there is no option '{word}'"
+
+
 def rule_no_werror_default():
     """A user's newer compiler may have more warnings; scripts/build.sh sets -Werror for our checks."""
     for name in FILES:

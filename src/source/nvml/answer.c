@@ -2,6 +2,7 @@
  */
 #include "source/nvml/readers.h"
 
+#include "abi/nvml_value.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -135,33 +136,12 @@ bool nvml_field_is_integer(const nvmlFieldValue_t *field)
  * temperature as a double), so the stated type is used. False if it is not a number. */
 bool nvml_field_number(const nvmlFieldValue_t *field, int64_t *ret)
 {
-    switch (field->valueType) {
-    case NVML_VALUE_TYPE_DOUBLE:
-        if (!(field->value.dVal > -1e15 && field->value.dVal < 1e15))
-            return false;
-        *ret = nvml_field_is_integer(field) ? (int64_t)field->value.ullVal
-                                            : (int64_t)field->value.dVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_INT:
-        *ret = field->value.uiVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG:
-        *ret = (int64_t)field->value.ulVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_LONG_LONG:
-        *ret = (int64_t)field->value.ullVal;
-        return true;
-    case NVML_VALUE_TYPE_SIGNED_LONG_LONG:
-        *ret = field->value.sllVal;
-        return true;
-    case NVML_VALUE_TYPE_SIGNED_INT:
-        *ret = field->value.siVal;
-        return true;
-    case NVML_VALUE_TYPE_UNSIGNED_SHORT:
-        *ret = field->value.usVal;
-        return true;
-    }
-    return false;
+    if (field->valueType != NVML_VALUE_TYPE_DOUBLE)
+        return nvml_value_integer(field->valueType, &field->value, ret);
+    if (!(field->value.dVal > -1e15 && field->value.dVal < 1e15))
+        return false;
+    *ret = nvml_field_is_integer(field) ? (int64_t)field->value.ullVal : (int64_t)field->value.dVal;
+    return true;
 }
 
 unsigned nvml_field_id(const struct nvml_source *source, unsigned id)
