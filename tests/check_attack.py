@@ -271,6 +271,7 @@ attack("a text of line ends", None, held(name="held.0000000000000001", magic="\n
 attack("a text that is none", None, lambda: put(own(), "held.0000000000000001", "".join(map(chr, range(256))) * 60) and None)
 attack("as many GPUs as fit, and one more", None, lambda: put(own(), "held.0000000000000001", lease_text(gpus="7") + f"gpu GPU-{'0' * 91}\n" * 70) and None)
 attack("a folder that cannot be read", None, lambda: (put(own(), "held.0000000000000001", lease_text(gpus="7")), os.chmod(own(), 0)) and None)
+attack("a folder that can be read but not searched", None, lambda: (put(own(), "held.0000000000000001", lease_text(gpus="7")), os.chmod(own(), 0o744)) and None)
 attack("a folder that everybody can write", None, lambda: (put(own(), "held.0000000000000001", lease_text(gpus="7")), os.chmod(own(), 0o777)) and None)
 attack("a folder with the longest name", None, lambda: put(own(suffix="." + "x" * 240), "held.0000000000000001", lease_text(gpus="7")) and None)
 

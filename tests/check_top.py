@@ -300,7 +300,7 @@ def ctrl_z_gives_the_terminal_back_and_fg_draws_anew():
         t.see("processes 6")
         for i in range(1, 4):
             at = len(t.output)
-            t.until(lambda: b"\x1b[?2026h" in t.output[at:], "the begin of a picture")
+            t.until(lambda: len(t.output) > at, "the begin of a picture")
             t.keys("\x1a")
             back = f"back {i}".encode()
             t.until(lambda: back in t.output[at:], "the shell")

@@ -320,7 +320,10 @@ int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, siz
         if (r < 0)
             return r;
     }
-    for (size_t i = 0; i < count; i++) {
+    void *values;
+    const struct gp_opt *help = find_option(targets, count, "help", strlen("help"), 0, &values);
+    const bool wants_help = help && is_given(help, values);
+    for (size_t i = 0; !wants_help && i < count; i++) {
         int r = check_together(&targets[i], err);
         if (r < 0)
             return r;

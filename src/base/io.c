@@ -110,9 +110,9 @@ int gp_io_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
-/* Whether only root and this user can have prepared what is in a folder. If it is missing, its
- * nearest parent counts, where anybody else may create it. The group of root counts as root:
- * OpenShift's homes belong to it. */
+/* Whether a folder is this user's, or root's and nobody else can have prepared what is in it. If it
+ * is missing, its nearest parent counts, where anybody else may create it. The group of root counts
+ * as root: OpenShift's homes belong to it. */
 static bool is_own_folder(char path[GP_PATH_SIZE])
 {
     struct stat st = {.st_uid = 0}; /* of "/" */

@@ -35,7 +35,7 @@ int gp_io_make_folders(const char *path) GP_MUST_CHECK;
 
 /* A directory of this user: "$VARIABLE/gpulse/NAME", where that is set as in XDG_STATE_HOME, else
  * "~/HIDDEN/gpulse/NAME". False without a home, if another user owns the home or one of these
- * folders or can write to it, or if the name is too long. */
+ * folders, if it is root's and others can write to it, or if the name is too long. */
 bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
                        const char *name) GP_MUST_CHECK;
 

@@ -82,12 +82,7 @@ int gp_statedirs_fail(int e, struct gp_err *err)
 
 bool gp_statedir_ignores(int e)
 {
-    static const int ignored[] = {ENOENT, EACCES, EPERM,  ELOOP,  ENOTDIR, EISDIR,
-                                  ENXIO,  ENODEV, EAGAIN, ESTALE, EXDEV,   ENAMETOOLONG};
-    for (size_t i = 0; i < GP_ARRAY_LEN(ignored); i++)
-        if (e == -ignored[i])
-            return true;
-    return false;
+    return e != -EMFILE && e != -ENFILE && e != -ENOMEM;
 }
 
 /* Opens the directory of this user, if the user owns it and nobody else can write to it. −errno:
@@ -172,8 +167,8 @@ static int add_folders(struct gp_statedirs *dirs, size_t number, const uid_t *on
     const struct dirent *found;
     struct stat st;
     DIR *listing = list(dirs->places[number]);
-    int e = listing ? 0 : -errno;
-    while (e == 0 && (found = readdir(listing))) {
+    int e = listing || gp_statedir_ignores(-errno) ? 0 : -errno;
+    while (listing && e == 0 && (found = readdir(listing))) {
         struct gp_statedir_entry entry = {.place = number};
         if (strlen(found->d_name) >= sizeof(entry.name) ||
             !parse_name(found->d_name, &entry.owner) || (only && *only != entry.owner))

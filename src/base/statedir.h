@@ -47,8 +47,8 @@ struct gp_statedirs {
 /* Fills err for a −errno of the functions below; returns GP_EIO or GP_ENOMEM. */
 int gp_statedirs_fail(int e, struct gp_err *err);
 
-/* Whether other users can cause this −errno, at what they prepared: ignore it. Any other one, such
- * as too few descriptors, says nothing about what is there. */
+/* Whether this −errno is about what others have prepared: ignore it. Too few descriptors or too
+ * little memory are this process's own problem, and say nothing about what is there. */
 bool gp_statedir_ignores(int e);
 
 /* Finds the directories of all users: below $GPULSE_STATE_DIR only if it is set, otherwise below

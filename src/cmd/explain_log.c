@@ -284,14 +284,30 @@ static int read_file(struct explain *e, const char *path, struct gp_err *err)
 
 /* ---- the record of gpulse run ---- */
 
+/* A file in a record, which another user may have prepared: no link, and nothing that blocks. */
+static int open_recorded(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
 /* The text that gpulse run wrote about the incident. */
 static void add_incident_text(struct explain *e, const char *folder, size_t number)
 {
     static char text[CHUNK];
     char path[GP_PATH_SIZE];
     int n = snprintf(path, sizeof(path), "%s/incident-%zu.txt", folder, number);
-    if (n < 0 || (size_t)n >= sizeof(path) || gp_io_read(path, text, sizeof(text)) < 0)
+    int fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (size < 0)
         return;
+    text[size] = '\0';
     for (char *rest = text, *line; (line = strsep(&rest, "\n")) && (*line || rest);) {
         gp_utf8_add_safe(&e->sb, line, strlen(line), SIZE_MAX);
         gp_strbuf_addc(&e->sb, '\n');
@@ -327,7 +343,8 @@ static void read_samples(const char *folder, double *ret_seconds, double *ret_pe
     char path[GP_PATH_SIZE];
     char line[512];
     int n = snprintf(path, sizeof(path), "%s/samples.csv", folder);
-    FILE *file = n > 0 && (size_t)n < sizeof(path) ? fopen(path, "re") : NULL;
+    int fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     while (file && fgets(line, sizeof(line), file)) {
         const char *cell;
         char *rest = line;
@@ -384,6 +401,18 @@ static bool find_status(struct explain *e, const json_t *run, struct gp_explanat
     return !is_running(run) && gp_explain_topic(&e->arena, "exit", number, ret, NULL) == 0;
 }
 
+static void add_end(struct explain *e, unsigned status, const char *words, const char *ended_by,
+                    const char *told)
+{
+    gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s", status, words ? ": " : "",
+                   words ? words : "");
+    if (ended_by) {
+        gp_strbuf_adds(&e->sb, "; stopped by ");
+        gp_utf8_add_safe(&e->sb, ended_by, strlen(ended_by), SHOWN_MOST);
+    }
+    gp_strbuf_addf(&e->sb, "%s%s\n", told ? ", after gpulse run got SIG" : "", told ? told : "");
+}
+
 /* How the job ended, and what it was. */
 static void add_heading(struct explain *e, const char *folder, const json_t *run)
 {
@@ -402,10 +431,7 @@ static void add_heading(struct explain *e, const char *folder, const json_t *run
     else if (status == 0 && !told)
         gp_strbuf_adds(&e->sb, ": the job succeeded\n");
     else
-        gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s%s%s%s%s\n", status,
-                       is_known ? ": " : "", found.words, ended_by ? "; stopped by " : "",
-                       ended_by ? ended_by : "", told ? ", after gpulse run got SIG" : "",
-                       told ? told : "");
+        add_end(e, status, is_known ? found.words : NULL, ended_by, told);
     add_job(e, folder, run);
     e->is_told = true;
 }
@@ -432,7 +458,7 @@ static bool has_failed(const json_t *run)
 static void add_last_lines(struct explain *e, const char *path)
 {
     static char text[LAST_BYTES + 1];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_recorded(path);
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
     ssize_t n =
         size > 0 ? pread(fd, text, LAST_BYTES, size > LAST_BYTES ? size - LAST_BYTES : 0) : 0;
@@ -442,10 +468,14 @@ static void add_last_lines(struct explain *e, const char *path)
         return;
     n -= text[n - 1] == '\n';
     text[n] = '\0';
+    for (char *nul = text; (nul = memchr(nul, '\0', (size_t)(text + n - nul)));)
+        *nul = ' ';
     char *line = text + n;
     for (int lines = 0; line > text && lines < LAST_LINES; lines += *line == '\n')
         line--;
-    gp_strbuf_addf(&e->sb, "    the end of its output (%s):\n", path);
+    gp_strbuf_adds(&e->sb, "    the end of its output (");
+    gp_utf8_add_safe(&e->sb, path, strlen(path), GP_PATH_SIZE);
+    gp_strbuf_adds(&e->sb, "):\n");
     for (char *rest = *line == '\n' ? line + 1 : line; (line = strsep(&rest, "\n"));) {
         gp_strbuf_adds(&e->sb, "      ");
         gp_utf8_add_safe(&e->sb, line, strlen(line), SHOWN_MOST);
@@ -459,7 +489,10 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
     static const char *const logs[] = {"output.log", GP_OUTPUT_END};
     json_error_t why;
     int n = snprintf(path, sizeof(path), "%s/run.json", folder);
-    json_t *run = n > 0 && (size_t)n < sizeof(path) ? json_load_file(path, 0, &why) : NULL;
+    int fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
+    json_t *run = fd >= 0 ? json_loadfd(fd, 0, &why) : NULL;
+    if (fd >= 0)
+        (void)close(fd);
     if (!run)
         return gp_err_set(
             err, GP_EIO,
@@ -474,9 +507,13 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
     e->has_incidents = add_incidents(e, folder, run) > 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(logs) && !has_log; i++) {
         n = snprintf(path, sizeof(path), "%s/%s", folder, logs[i]);
-        has_log = n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0;
-        if (has_log)
-            r = read_file(e, path, err);
+        fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
+        has_log = fd >= 0;
+        e->name = path;
+        if (has_log) {
+            r = read_log(e, fd, err);
+            (void)close(fd);
+        }
     }
     e->has_incidents = false;
     if (r == 0 && e->found == before && has_failed(run)) {

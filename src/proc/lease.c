@@ -234,18 +234,19 @@ static void sweep_fresh(const struct gp_statedir *dir, const char *name)
         (void)unlinkat(dir->fd, name, 0);
 }
 
-/* A listed lease may have moved on to its next state since. */
+/* A listed lease may have moved on to its next state since: its file is gone, or about to be. */
 static int find_lease(const struct gp_statedir *dir, const char *name, struct gp_lease *ret,
                       int *ret_fd)
 {
-    int found = read_lease(dir, name, ret, ret_fd);
-    for (int i = (int)ret->state + 1; found == GONE && i <= GP_LEASE_HELD; i++) {
+    const int first = read_lease(dir, name, ret, ret_fd);
+    int found = first;
+    for (int i = (int)ret->state + 1; (found == GONE || found == DEAD) && i <= GP_LEASE_HELD; i++) {
         char next[NAME_SIZE];
         make_name(next, prefixes[i], ret->id);
         *ret = (struct gp_lease){.id = ret->id, .state = (enum gp_lease_state)i};
         found = read_lease(dir, next, ret, ret_fd);
     }
-    return found;
+    return found == GONE || found == NONE ? first : found;
 }
 
 /* A reading of all folders. The limits apply to a user's folders together. */
@@ -253,23 +254,31 @@ struct reading {
     struct gp_leases *leases;
     struct gp_leases_kept *kept; /* NULL: files are not kept open */
     uid_t owner;
-    int entries, looks, alive, kept_count;
+    int entries, looks, alive;
 };
 
-/* Keeps the file of a lease that has GPUs; closes that of another one. */
-static int keep_file(struct reading *reading, const struct gp_lease *lease, int fd)
+/* Whether another file may be kept. Listed and removed ones, those from `first` on, have limits of
+ * their own, so that neither keeps out the other. */
+static bool has_room(const struct gp_leases_kept *kept, size_t first, uid_t uid)
 {
-    struct gp_leases_kept *kept = reading->kept;
-    if (!kept || lease->state == GP_LEASE_WAITING || kept->leases.count == GP_LEASES_KEPT ||
-        reading->kept_count == KEPT_PER_USER) {
-        (void)close(fd);
-        return 0;
+    int of_user = 0;
+    for (size_t i = first; i < kept->leases.count; i++)
+        of_user += kept->leases.items[i].uid == uid;
+    return kept->leases.count - first < GP_LEASES_KEPT && of_user < KEPT_PER_USER;
+}
+
+/* Keeps the file of a lease that has GPUs, if there is room; otherwise closes it. */
+static int keep_file(struct gp_leases_kept *kept, size_t first, const struct gp_lease *lease,
+                     int fd)
+{
+    int e = 0;
+    if (kept && lease->state != GP_LEASE_WAITING && has_room(kept, first, lease->uid)) {
+        kept->fds[kept->leases.count] = fd;
+        e = add_lease(&kept->leases, lease);
+        if (e == 0)
+            return 0;
     }
-    kept->fds[kept->leases.count] = fd;
-    int e = add_lease(&kept->leases, lease);
-    if (e < 0)
-        (void)close(fd);
-    reading->kept_count++;
+    (void)close(fd);
     return e;
 }
 
@@ -289,7 +298,7 @@ static int scan_entry(struct reading *reading, const struct gp_statedir *dir, co
     if (found != ALIVE)
         return found < 0 ? found : 0;
     reading->alive++;
-    int e = keep_file(reading, &lease, fd);
+    int e = keep_file(reading->kept, 0, &lease, fd);
     return e < 0 ? e : add_lease(reading->leases, &lease);
 }
 
@@ -298,10 +307,10 @@ static int scan(struct reading *reading, const struct gp_statedir *dir)
 {
     const struct dirent *entry;
     DIR *listing = gp_statedir_list(dir);
-    int e = listing ? 0 : -errno;
+    int e = listing || gp_statedir_ignores(-errno) ? 0 : -errno;
     if (reading->owner != dir->owner)
         *reading = (struct reading){reading->leases, reading->kept, .owner = dir->owner};
-    while (e == 0 && reading->entries++ < ENTRIES_MOST && (entry = readdir(listing)))
+    while (listing && e == 0 && reading->entries++ < ENTRIES_MOST && (entry = readdir(listing)))
         e = scan_entry(reading, dir, entry->d_name);
     if (listing)
         (void)closedir(listing);
@@ -329,16 +338,17 @@ static bool is_listed(const struct gp_leases *leases, const struct gp_lease *lea
 /* Adds what was kept, is still locked, and is not in the list any more. */
 static int add_removed(struct reading *reading, const struct gp_leases_kept *before)
 {
+    const size_t first = reading->kept->leases.count;
     int e = 0;
-    reading->kept_count = 0;
     for (size_t i = 0; e == 0 && i < before->leases.count; i++) {
-        const struct gp_lease *lease = &before->leases.items[i];
-        if (is_listed(reading->leases, lease) || !is_locked(before->fds[i]))
+        struct gp_lease lease = before->leases.items[i];
+        if (is_listed(reading->leases, &lease) || !is_locked(before->fds[i]) ||
+            !check_process(&lease))
             continue;
         int fd = fcntl(before->fds[i], F_DUPFD_CLOEXEC, 0);
-        e = fd < 0 ? -errno : keep_file(reading, lease, fd);
+        e = fd < 0 ? -errno : keep_file(reading->kept, first, &lease, fd);
         if (e == 0)
-            e = add_lease(reading->leases, lease);
+            e = add_lease(reading->leases, &lease);
     }
     return e;
 }

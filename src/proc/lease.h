@@ -77,7 +77,7 @@ void gp_leases_fini(struct gp_leases *leases);
  * zeroed. */
 struct gp_leases_kept {
     struct gp_leases leases;
-    int fds[GP_LEASES_KEPT];
+    int fds[2 * GP_LEASES_KEPT]; /* of files that were found, then of those that were removed */
 };
 int gp_leases_read_kept(struct gp_leases *ret, struct gp_leases_kept *kept,
                         struct gp_err *err) GP_MUST_CHECK;

@@ -185,8 +185,8 @@ static int scan(const struct gp_statedir *dir, int proc, struct stamped **all, s
     const struct dirent *entry;
     DIR *listing = gp_statedir_list(dir);
     int notes = 0;
-    int e = listing ? 0 : -errno;
-    for (int n = 0; e == 0 && n < ENTRIES_MOST && (entry = readdir(listing)); n++) {
+    int e = listing || gp_statedir_ignores(-errno) ? 0 : -errno;
+    for (int n = 0; listing && e == 0 && n < ENTRIES_MOST && (entry = readdir(listing)); n++) {
         struct stamped one;
         struct stat st;
         uid_t owner;

@@ -47,6 +47,7 @@ static void fill_device(struct gp_assembler *a, struct gp_device *device, struct
 {
     static const char none[] = "not reserved";
     static const char nameless[] = "the UUID of the GPU is unknown";
+    static const char unknown[] = "the reservations cannot be read";
     const struct gp_leases *leases = &a->shared.leases;
     struct gp_snapshot *snapshot = a->snapshot;
     const char *uuid = gp_device_text(device, GP_UUID, "");
@@ -66,7 +67,9 @@ static void fill_device(struct gp_assembler *a, struct gp_device *device, struct
         struct gp_value *v = gp_device_value(device->values, fields[i]);
         if (!gp_metric_set_has(&a->want.metrics, fields[i]))
             continue;
-        if (found->count == 0)
+        if (a->shared.is_unknown)
+            gp_value_set_absent(v, GP_STATUS_ERROR, unknown, snapshot->mono_ns);
+        else if (found->count == 0)
             gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, *uuid ? none : nameless,
                                 snapshot->mono_ns);
         else

@@ -46,7 +46,8 @@ int gp_shared_state_update(struct gp_shared_state *state)
     if (r == 0 && state->wants_suspended)
         r = gp_suspended_read(state->root, &state->suspended, NULL);
     state->read_ns = r == 0 ? now_ns : 0;
-    return r;
+    state->is_unknown = r < 0;
+    return r == GP_ENOMEM ? r : 0;
 }
 
 void gp_shared_state_fini(struct gp_shared_state *state)

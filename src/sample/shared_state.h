@@ -11,6 +11,7 @@ struct gp_shared_state {
     bool wants_leases, wants_suspended;
     struct gp_leases leases; /* without claims; empty unless wanted, like the list below */
     struct gp_suspended_list suspended;
+    bool is_unknown; /* they could not be read, for example for lack of descriptors */
     int watch;        /* inotify; −1: nothing is watched */
     uint64_t read_ns; /* 0: never, or in vain */
 };

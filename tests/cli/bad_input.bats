@@ -39,7 +39,7 @@ load helpers
     gpulse --sim t4 query index --fromat csv
     fails 2 "unknown option '--fromat' \(did you mean --format\?\); try --help"
     gpulse --sim t4 query index -f yaml
-    fails 2 "bad value 'yaml' for --format \(did you mean 'xml'\?\): expected one of table csv tsv json ndjson xml openmetrics"
+    fails 2 "bad value 'yaml' for --format: expected one of table csv tsv json ndjson xml openmetrics"
     gpulse --sim t4 query index --timeout
     fails 2 '--timeout needs a value: TIME'
     gpulse --sim t4 query index --timeout nope

@@ -358,3 +358,26 @@ has_samples() {
     says ': gpulse run was killed, and the job ended with it$'
     says '^    GPU 3, at least [1-9][0-9.]* s, memory peak 1024 MiB$'
 }
+
+@test "a record that somebody has prepared neither blocks explain nor writes to the terminal" {
+    mkdir $'rec\e[31mord'
+    cd $'rec\e[31mord' || return
+    local place=$PWD
+    printf '{"state": "ended", "status": 3, "ended_by": "\\u001b]0;x\\u0007"}' >run.json
+    printf 'first\nsecond\0tail\nthird' >output-end.log
+    "$GPULSE" explain "$place" >../out || [ $? -eq 1 ]
+    [ "$(grep -c $'\e' ../out)" -eq 0 ]
+    grep -q '^      third$' ../out # behind the zero byte
+    rm output-end.log
+    ln -s /dev/zero output-end.log
+    ln -s /dev/zero samples.csv
+    mkfifo output.log incident-1.txt
+    echo '{"state": "running", "status": 0, "incidents": [{}]}' >run.json
+    "$GPULSE" explain "$place" >../out
+    grep -q 'at least 0.0 s' ../out
+    rm run.json
+    mkfifo run.json
+    gpulse explain "$place"
+    status_is 1
+    complains 'not the record of a job'
+}

@@ -293,9 +293,61 @@ static void finds_commands(void **state)
     assert_int_equal(gp_cli_find(commands, "", &found, &err), GP_EUSAGE);
 }
 
+static void options_that_exclude_or_need_others(void **state)
+{
+    (void)state;
+    struct together {
+        bool all, help;
+        const char *file;
+        uint64_t count, interval_ns;
+    };
+    static const struct gp_opt options[] = {
+        {'a', "all", NULL, GP_OPT_FLAG, .offset = offsetof(struct together, all),
+         .excludes = "file count"},
+        {0, "file", NULL, GP_OPT_STRING, "FILE", .offset = offsetof(struct together, file)},
+        {0, "count", NULL, GP_OPT_U64, "N", .offset = offsetof(struct together, count),
+         .needs = "file interval"},
+        {0, "interval", NULL, GP_OPT_DURATION, "TIME", "1",
+         .offset = offsetof(struct together, interval_ns), .needs = "file"},
+        {0, "help", NULL, GP_OPT_FLAG, .offset = offsetof(struct together, help)},
+        GP_OPT_END,
+    };
+    static const struct {
+        const char *words[4];
+        const char *refusal; /* NULL: good */
+    } rows[] = {
+        {{"--all"}, NULL},
+        {{"--file=x", "-a"}, "--all and --file cannot be combined"},
+        {{"--count=1", "--file=x", "--all"}, "--all and --file cannot be combined"},
+        {{"--count=1"}, "--count needs --interval"},
+        {{"--count=1", "--file=x"}, NULL},
+        {{"--interval=2"}, "--interval needs --file FILE"},
+        {{"--interval=2", "--count=1"}, "--interval needs --file FILE"},
+        {{"--interval=2", "--count=1", "--file=x"}, NULL},
+        {{"--count=1", "--help"}, NULL},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        char words[4][16] = {"show"};
+        char *argv[5] = {words[0]};
+        int argc = 1;
+        for (; argc < 4 && rows[i].words[argc - 1]; argc++) {
+            (void)snprintf(words[argc], sizeof(words[argc]), "%s", rows[i].words[argc - 1]);
+            argv[argc] = words[argc];
+        }
+        struct together values = {.all = false};
+        const struct gp_opt_target target = {options, &values};
+        struct gp_err err = {0};
+        int positional;
+        int r = gp_cli_parse(argc, argv, &target, 1, false, &positional, &err);
+        assert_int_equal(r, rows[i].refusal ? GP_EUSAGE : 0);
+        assert_string_equal(err.text, rows[i].refusal ? rows[i].refusal : "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_that_exclude_or_need_others),
         cmocka_unit_test(every_type_takes_its_value),
         cmocka_unit_test(every_type_refuses_what_it_is_not),
         cmocka_unit_test(numbers_have_a_least),

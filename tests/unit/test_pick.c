@@ -568,13 +568,16 @@ static void the_obstacle_that_matters(void **state)
                         "for GPUs 0 and 3, see gpulse pick --explain");
     (void)snprintf(lease->name, sizeof(lease->name), "other");
     *value(2, GP_MEMORY_FREE) = fixture_int(gib(75)); /* more than the other one */
-    choice_is(&request, "later: no GPU is free; GPU 2: reserved by other (uid 61000)");
+    choice_is(&request, "later: no GPU is free; GPU 2: reserved by other (uid 61000); "
+                        "for GPUs 0, 1 and 3, see gpulse pick --explain");
     leases.count = 0;
     request.bytes = UINT64_C(78) << 30;
-    choice_is(&request, "later: no GPU is free; GPU 2: 75.0 GiB free, 78.0 GiB requested");
+    choice_is(&request, "later: no GPU is free; GPU 2: 75.0 GiB free, 78.0 GiB requested; "
+                        "for GPUs 0, 1 and 3, see gpulse pick --explain");
     *value(1, GP_COMPUTE_MODE) = fixture_text("Prohibited");
     *value(2, GP_COMPUTE_MODE) = fixture_text("Prohibited");
-    choice_is(&request, "later: no GPU is free; GPU 0: pid 77, 5.0 GiB: ?");
+    choice_is(&request, "later: no GPU is free; GPU 0: pid 77, 5.0 GiB: ?; for GPU 3, see "
+                        "gpulse pick --explain");
     request.count = 3;
     choice_is(&request,
               "never: 3 GPUs requested, but only 2 of 4 can ever be used; GPUs 1 and 2: its "
