@@ -229,8 +229,8 @@ static int check_rotation(const struct gp_outfile *f, struct gp_err *err)
     return 0;
 }
 
-/* An earlier run may have been cut off within a line, so the next one starts on a new line. The
- * open file itself is read: another one may have its name by now. */
+/* An earlier run may have been cut off within a line, so the next one starts on a new line. Reads
+ * the open file, because its name may belong to another one by now. */
 static int end_last_line(struct gp_outfile *f, struct gp_err *err)
 {
     char path[32];

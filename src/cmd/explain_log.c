@@ -285,9 +285,13 @@ static int read_file(struct explain *e, const char *path, struct gp_err *err)
 /* ---- the record of gpulse run ---- */
 
 /* A file in a record, which another user may have prepared: no link, and nothing that blocks. */
-static int open_recorded(const char *path)
+static int open_recorded(const char *folder, const char *name)
 {
+    char path[GP_PATH_SIZE];
     struct stat st;
+    int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return -1;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
         return fd;
@@ -299,9 +303,9 @@ static int open_recorded(const char *path)
 static void add_incident_text(struct explain *e, const char *folder, size_t number)
 {
     static char text[CHUNK];
-    char path[GP_PATH_SIZE];
-    int n = snprintf(path, sizeof(path), "%s/incident-%zu.txt", folder, number);
-    int fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
+    char name[40];
+    (void)snprintf(name, sizeof(name), "incident-%zu.txt", number);
+    int fd = open_recorded(folder, name);
     ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
     if (fd >= 0)
         (void)close(fd);
@@ -340,10 +344,8 @@ static bool is_running(const json_t *run)
 static void read_samples(const char *folder, double *ret_seconds, double *ret_peak)
 {
     enum { TIME = 0, JOB_MEMORY = 6 };
-    char path[GP_PATH_SIZE];
     char line[512];
-    int n = snprintf(path, sizeof(path), "%s/samples.csv", folder);
-    int fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
+    int fd = open_recorded(folder, "samples.csv");
     FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     while (file && fgets(line, sizeof(line), file)) {
         const char *cell;
@@ -454,16 +456,13 @@ static bool has_failed(const json_t *run)
     return !is_running(run) && json_integer_value(json_object_get(run, "status")) != 0;
 }
 
-/* What it printed last, where nothing in it is known. */
-static void add_last_lines(struct explain *e, const char *path)
+/* The end of an open log, where nothing in it is known. */
+static void add_last_lines(struct explain *e, int fd)
 {
     static char text[LAST_BYTES + 1];
-    int fd = open_recorded(path);
-    off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+    off_t size = lseek(fd, 0, SEEK_END);
     ssize_t n =
         size > 0 ? pread(fd, text, LAST_BYTES, size > LAST_BYTES ? size - LAST_BYTES : 0) : 0;
-    if (fd >= 0)
-        (void)close(fd);
     if (n <= 0)
         return;
     n -= text[n - 1] == '\n';
@@ -474,7 +473,7 @@ static void add_last_lines(struct explain *e, const char *path)
     for (int lines = 0; line > text && lines < LAST_LINES; lines += *line == '\n')
         line--;
     gp_strbuf_adds(&e->sb, "    the end of its output (");
-    gp_utf8_add_safe(&e->sb, path, strlen(path), GP_PATH_SIZE);
+    gp_utf8_add_safe(&e->sb, e->name, strlen(e->name), GP_PATH_SIZE);
     gp_strbuf_adds(&e->sb, "):\n");
     for (char *rest = *line == '\n' ? line + 1 : line; (line = strsep(&rest, "\n"));) {
         gp_strbuf_adds(&e->sb, "      ");
@@ -488,8 +487,7 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
     char path[GP_PATH_SIZE];
     static const char *const logs[] = {"output.log", GP_OUTPUT_END};
     json_error_t why;
-    int n = snprintf(path, sizeof(path), "%s/run.json", folder);
-    int fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
+    int fd = open_recorded(folder, "run.json");
     json_t *run = fd >= 0 ? json_loadfd(fd, 0, &why) : NULL;
     if (fd >= 0)
         (void)close(fd);
@@ -501,28 +499,27 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
             folder);
     const size_t before = e->found;
     int r = 0;
-    bool has_log = false;
     if (!e->list)
         add_heading(e, folder, run);
     e->has_incidents = add_incidents(e, folder, run) > 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(logs) && !has_log; i++) {
-        n = snprintf(path, sizeof(path), "%s/%s", folder, logs[i]);
-        fd = n > 0 && (size_t)n < sizeof(path) ? open_recorded(path) : -1;
-        has_log = fd >= 0;
-        e->name = path;
-        if (has_log) {
-            r = read_log(e, fd, err);
-            (void)close(fd);
-        }
+    fd = -1;
+    for (size_t i = 0; i < GP_ARRAY_LEN(logs) && fd < 0; i++) {
+        fd = open_recorded(folder, logs[i]);
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, logs[i]);
     }
+    e->name = path;
+    if (fd >= 0)
+        r = read_log(e, fd, err);
     e->has_incidents = false;
     if (r == 0 && e->found == before && has_failed(run)) {
         add_ending(e, run);
-        if (has_log && !e->list)
-            add_last_lines(e, path);
+        if (fd >= 0 && !e->list)
+            add_last_lines(e, fd);
     } else if (r == 0 && !has_failed(run)) {
         e->found++; /* nothing is left to be explained */
     }
+    if (fd >= 0)
+        (void)close(fd);
     json_decref(run);
     return r;
 }

@@ -6,8 +6,8 @@
 #include "base/util.h"
 
 #include <sys/resource.h>
-#include <termios.h>
 #include <sys/types.h>
+#include <termios.h>
 
 struct gp_err;
 struct gp_guard;

@@ -730,8 +730,8 @@ bool gp_lease_was_removed(const struct gp_lease_note *note)
             named.st_ino != own.st_ino);
 }
 
-/* The lock ends first: whoever then sees that the file is gone must not take it for one that
- * somebody else has removed. */
+/* Unlocks before removing the file: a reader that finds it gone but locked assumes that somebody
+ * else has removed it. */
 void gp_lease_drop(struct gp_lease_note *note)
 {
     struct flock unlock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};

@@ -72,9 +72,8 @@ int gp_leases_read(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_leases_fini(struct gp_leases *leases);
 
 /* The leases that a waiting request has read, a few of each user, with their files open. If
- * somebody has removed such a file, as some systems do at logout, its owner's lock shows that the
- * lease still stands: it stays in the list until it is released, or written again. Starts
- * zeroed. */
+ * such a file is removed, as some systems do at logout, its owner's lock shows that the lease is
+ * still valid. It then stays in the list until it is released or written again. Zero-initialize. */
 struct gp_leases_kept {
     struct gp_leases leases;
     int fds[2 * GP_LEASES_KEPT]; /* of files that were found, then of those that were removed */
