@@ -488,8 +488,11 @@ static int explain_record(struct explain *e, const char *folder, struct gp_err *
     static const char *const logs[] = {"output.log", GP_OUTPUT_END};
     json_error_t why;
     int fd = open_recorded(folder, "run.json");
-    json_t *run = fd >= 0 ? json_loadfd(fd, 0, &why) : NULL;
-    if (fd >= 0)
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    json_t *run = file ? json_loadf(file, 0, &why) : NULL;
+    if (file)
+        (void)fclose(file);
+    else if (fd >= 0)
         (void)close(fd);
     if (!run)
         return gp_err_set(

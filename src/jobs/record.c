@@ -30,11 +30,14 @@ static bool has_ended(int record)
 {
     const char *state = NULL;
     int fd = openat(record, "run.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    json_t *run = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL; /* json_loadfd() reads byte by byte */
+    json_t *run = file ? json_loadf(file, 0, NULL) : NULL;
     (void)json_unpack(run, "{s:s}", "state", &state);
     const bool ended = state && strcmp(state, "ended") == 0;
     json_decref(run);
-    if (fd >= 0)
+    if (file)
+        (void)fclose(file);
+    else if (fd >= 0)
         (void)close(fd);
     return ended;
 }
