@@ -493,18 +493,20 @@ static struct session *open_session(struct gp_err *err)
     return session;
 }
 
-SIM_EXPORT const char *gpulse_sim_root(void)
+SIM_EXPORT const char *gpulse_sim_root(char *problem, size_t size)
 {
+    struct gp_err err = {.text = ""};
     struct sim_live live;
     struct sim_hosttree *tree = NULL;
     struct sim_machine *machine = atomic_load(&preloaded.machine);
     if (!machine || !machine->host.name || !open_live(&live, preloaded.spec, machine, NULL))
         return NULL;
-    if (sim_hosttree_open(preloaded.spec, &live, &tree, NULL) == GP_OK &&
-        sim_hosttree_update(tree, NULL) == GP_OK)
+    if (sim_hosttree_open(preloaded.spec, &live, &tree, &err) == GP_OK &&
+        sim_hosttree_update(tree, &err) == GP_OK)
         (void)snprintf(driver.root, sizeof(driver.root), "%s", sim_hosttree_path(tree));
     sim_hosttree_close(tree);
     sim_state_close(live.state);
+    (void)snprintf(problem, size, "%s", err.text);
     return driver.root[0] ? driver.root : NULL;
 }
 

@@ -15,8 +15,9 @@ NVML_FUNCTIONS(X)
 SIM_EXPORT const char *gpulse_sim_error(void);
 
 /* The directory that holds the files of the machine's host, which is kept up to date from here on;
- * NULL: it has none, or the directory cannot be written. To be called before nvmlInit. */
-SIM_EXPORT const char *gpulse_sim_root(void);
+ * NULL: it has none, or the directory cannot be written, which `problem` explains. To be called
+ * before nvmlInit. */
+SIM_EXPORT const char *gpulse_sim_root(char *problem, size_t size);
 
 /* The library version if nvmlInit has failed, otherwise "". Works without a driver. */
 const char *sim_failed_library(void);

@@ -249,6 +249,7 @@ static int load_lease(struct loader *l, size_t index, json_t *json)
     const struct member members[] = {
         {"user", USER, &lease->uid, true},        {"pid", NUMBER, &lease->pid, true},
         {"gpus", GPUS, &lease->gpus, true},       {"age_s", NUMBER, &lease->age_s, false},
+        {"limit_s", NUMBER, &lease->limit_s, false},
         {"bytes", NUMBER, &lease->bytes, false},  {"waits_for", NUMBER, &lease->waits_for, false},
         {"command", TEXT, &lease->command, true}, {"name", TEXT, &lease->name, false},
     };

@@ -16,7 +16,8 @@
  *     }],
  *     "files": {"/etc/os-release": ["NAME=Ubuntu", …]},      whole texts or lists of lines
  *     "leases": [{"user": "mia", "pid": 4190001, "gpus": [0, 1], "age_s": 25000,
- *                 "command": "python train.py", "name": "", "waits_for": 0, "bytes": 0}]
+ *                 "command": "python train.py", "name": "", "waits_for": 0, "bytes": 0,
+ *                 "limit_s": 0}]                             how long it may run; 0: no limit
  *   }
  *
  * A process with the pid of a workload runs while the workload does, and has the device files of
@@ -59,7 +60,7 @@ struct sim_host_file {
 };
 
 struct sim_host_lease {
-    uint64_t uid, pid, age_s, bytes, waits_for;
+    uint64_t uid, pid, age_s, limit_s, bytes, waits_for;
     uint64_t gpus; /* a bit for each GPU */
     const char *command, *name;
 };

@@ -591,6 +591,8 @@ static void put_lease(struct sim_hosttree *tree, size_t index)
     (void)snprintf(name, sizeof(name), "%s.%016zx", lease->waits_for ? "wait" : "held", index);
     gp_strbuf_addf(&sb, "gpulse-lease 2\nsince %" PRIu64 "\npid %" PRIu64 "\nns 0\nshared %d",
                    since_s * GP_NS_PER_S, lease->pid, lease->bytes > 0);
+    if (lease->limit_s > 0)
+        gp_strbuf_addf(&sb, "\nlimit %" PRIu64, lease->limit_s * GP_NS_PER_S);
     gp_strbuf_addf(&sb, "\nbytes %" PRIu64 "\nwanted %u\nname %s\ncommand %s\n", lease->bytes,
                    lease->waits_for ? (unsigned int)lease->waits_for : (unsigned int)count,
                    lease->name, lease->command);

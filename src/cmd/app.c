@@ -125,6 +125,15 @@ int gp_app_print_columns(struct gp_err *err)
     return r;
 }
 
+int gp_app_refuse_words(const struct gp_cmd *cmd, int count, char **argv, struct gp_err *err)
+{
+    if (count == 0)
+        return 0;
+    const bool may_be_gpu = strpbrk(argv[1], "0123456789");
+    return gp_err_set(err, GP_EUSAGE, "%s takes no arguments, got '%.80s'%s", cmd->name, argv[1],
+                      may_be_gpu ? "; GPUs are selected with -i, as in -i 3" : "");
+}
+
 void gp_app_add_version(struct gp_strbuf *sb)
 {
     gp_strbuf_adds(sb, "gpulse " GPULSE_VERSION "\n");
@@ -240,11 +249,19 @@ static struct {
 /* The simulated driver keeps the files up to date, so it stays loaded. */
 static const char *simulated_root(void)
 {
-    const char *(*root)(void) = NULL;
+    const char *(*find_root)(char *problem, size_t size) = NULL;
+    char problem[256] = "";
     void *handle = dlopen(library.path, RTLD_NOW | RTLD_LOCAL);
     void *symbol = handle ? dlsym(handle, "gpulse_sim_root") : NULL;
-    memcpy(&root, &symbol, sizeof(symbol));
-    return root ? root() : NULL;
+    memcpy(&find_root, &symbol, sizeof(symbol));
+    const char *root = find_root ? find_root(problem, sizeof(problem)) : NULL;
+    if (problem[0]) {
+        char note[400];
+        (void)snprintf(note, sizeof(note), "this simulated machine has no users and host: %s",
+                       problem);
+        gp_io_print_note("gpulse", note);
+    }
+    return root;
 }
 
 static void choose_library(void)

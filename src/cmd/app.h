@@ -91,6 +91,10 @@ int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 bool gp_app_wants_columns(const char *columns);
 int gp_app_print_columns(struct gp_err *err) GP_MUST_CHECK;
 
+/* For a command that takes options only: GP_EUSAGE names the first of its positional arguments. */
+int gp_app_refuse_words(const struct gp_cmd *cmd, int count, char **argv,
+                        struct gp_err *err) GP_MUST_CHECK;
+
 /* Appends "gpulse VERSION" and a newline. */
 void gp_app_add_version(struct gp_strbuf *sb);
 

@@ -56,10 +56,8 @@ int gp_companion_run(const struct gp_cmd *cmd, const char *program, void *values
     /* copied before parsing them together with the arguments after the command */
     collect(words, gp_common(), argc, argv);
     int r = gp_app_parse(cmd, argc, argv, values, &positional, &done, err);
-    if (r == 0 && !done && positional > 0 && !takes_words)
-        r = gp_err_set(err, GP_EUSAGE,
-                       "%s takes no arguments, got '%.80s'; GPUs are selected with -i, as in -i 3",
-                       cmd->name, argv[1]);
+    if (r == 0 && !done && !takes_words)
+        r = gp_app_refuse_words(cmd, positional, argv, err);
     if (r == 0 && !done)
         r = gp_io_find_companion("", program, words->path, err);
     if (r == 0 && !done) {

@@ -22,8 +22,9 @@ static int demo_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_demo, argc, argv, NULL, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "demo takes no arguments, got '%.80s'", argv[1]);
+    r = gp_app_refuse_words(&gp_cmd_demo, positional, argv, err);
+    if (r < 0)
+        return r;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return gp_err_set(err, GP_EUSAGE,
                           "the demo needs a terminal; without one, try gpulse --sim %s status",

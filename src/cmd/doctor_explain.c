@@ -1,7 +1,7 @@
 /* gpulse doctor explain: what an error means, whose fault it is, and what to do. */
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
-#include "cmd/explain_log.h"
+#include "cmd/explain_record.h"
 #include "cmd/explanation.h"
 
 #include "base/arena.h"
@@ -190,7 +190,9 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
         return gp_err_set(err, GP_EUSAGE,
                           "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, exit 137, "
                           "throttle sw_power_cap, a line in quotes, a log, last for "
-                          "your last gpulse run, or - for standard input");
+                          "your last gpulse run, list for all of them, or - for standard input");
+    if (count == 1 && strcmp(words[0], "list") == 0 && access("list", F_OK) != 0)
+        return gp_explain_list(o, err);
     gp_failure_prepare();
     for (int i = 0; i < count; i++)
         if (gp_explain_is_log(words[i], count == 1))

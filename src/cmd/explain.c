@@ -38,20 +38,16 @@ static int explain_main(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd gp_cmd_explain = {
     .name = "explain",
     .summary = "explain an error from a program's log, a message, or a code",
-    .usage = "[options] FILE... | last | ERROR",
+    .usage = "[options] FILE... | last [N] | list | ERROR",
     .description =
-        "FILE is a log, - for standard input, a directory that gpulse run has recorded, or last "
-        "for "
-        "your last recorded job. In a log, explain finds the messages that PyTorch, vLLM, "
-        "llama.cpp, "
-        "JAX, TensorFlow, ONNX Runtime, CuPy, NCCL, Triton, the CUDA libraries, the kernel and "
-        "Slurm "
-        "print when GPU or host memory runs out; for each one it names the cause, with the numbers "
-        "in "
-        "the message, and the fix. Then it explains the other errors that it knows: CUDA and NVML "
-        "errors, Xids, and messages of frameworks, the driver and the kernel. Messages that only "
-        "look "
-        "like a failure are ignored.\n"
+        "FILE is a log, - for standard input, or a directory that gpulse run has recorded; last is "
+        "your last recorded job, last 2 the one before, and list lists them. In a log, explain "
+        "finds the messages that PyTorch, vLLM, llama.cpp, JAX, TensorFlow, ONNX Runtime, CuPy, "
+        "NCCL, Triton, the CUDA libraries, the kernel and Slurm print when GPU or host memory runs "
+        "out; for each one it names the cause, with the numbers in the message, and the fix. Then "
+        "it explains the other errors that it knows: CUDA and NVML errors, Xids, and messages of "
+        "frameworks, the driver and the kernel. Messages that only look like a failure are "
+        "ignored.\n"
         "\n"
         "ERROR is a line of an error message, or a code: xid 79, sxid N, cuda 802, nvml 18, "
         "exit 137, throttle sw_power_cap. gpulse doctor explain is the same command.\n"
@@ -60,6 +56,7 @@ const struct gp_cmd gp_cmd_explain = {
         "records it.",
     .examples = "gpulse explain train.log\tshow why a job failed\n"
                 "gpulse explain last\tmy last gpulse run\n"
+                "gpulse explain list\tmy recorded jobs\n"
                 "journalctl -k | gpulse explain -\texplain why the kernel killed a process\n"
                 "gpulse explain xid 79\texplain an error number\n",
     .options = options,

@@ -202,7 +202,7 @@ static const char *meant_by(const char *word)
         {"reserve", "gpulse run"},
         {"submit", "gpulse run --wait"},
         {"jobs", "gpulse queue"},
-        {"history", "gpulse explain last"},
+        {"history", "gpulse explain list"},
         {"xid", "gpulse explain xid 79"},
         {"advise", "gpulse doctor advise"},
         {"--json", "gpulse status --json"},

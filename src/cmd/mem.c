@@ -38,8 +38,7 @@ static const struct gp_opt options[] = {
     {0, "dtype", NULL, GP_OPT_CHOICE, "TYPE", .choices = GP_DTYPE_WORDS, .offset = OPT(model.dtype),
      .help = "type of the weights (default bf16)"},
     {0, "optimizer", NULL, GP_OPT_CHOICE, "NAME", .choices = GP_OPTIMIZER_WORDS,
-     .excludes = "inference",
-     .offset = OPT(model.optimizer), .help = "optimizer (default adamw)"},
+     .excludes = "inference", .offset = OPT(model.optimizer), .help = "optimizer (default adamw)"},
     {0, "inference", NULL, GP_OPT_FLAG, .offset = OPT(model.inference),
      .help = "inference instead of training"},
     {0, "batch", NULL, GP_OPT_U64, "N", .offset = OPT(model.batch), .least = 1,
@@ -113,7 +112,10 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row, boo
     add_mib(&line, 8, row->memory);
     if (any_context)
         gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
-    gp_strbuf_addf(&line, "  %s", row->command ? row->command : "?");
+    gp_strbuf_adds(&line, "  ");
+    if (row->suspended.known)
+        gp_strbuf_addf(&line, "(suspended: %.0f MiB in host memory) ", row->suspended.n / 0x1p20);
+    gp_strbuf_adds(&line, row->command ? row->command : "?");
     gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
     gp_strbuf_fini(&line);
 }
@@ -280,10 +282,11 @@ static json_t *process_object(const struct gp_proc_row *row)
     bool context = is_context(row);
     uint64_t instance = 0;
     bool is_mig = colon && gp_parse_u64(colon + 1, &instance);
-    return json_pack("{s:I, s:s?, s:s?, s:s?, s:o, s:o, s:b}", "pid", (json_int_t)row->pid, "user",
-                     row->user, "command", row->command, "type", row->type, "instance",
+    return json_pack("{s:I, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:b}", "pid", (json_int_t)row->pid,
+                     "user", row->user, "command", row->command, "type", row->type, "instance",
                      is_mig ? json_integer((json_int_t)instance) : json_null(), "memory",
-                     number(row->memory), "context", context ? 1 : 0);
+                     number(row->memory), "suspended", number(row->suspended), "context",
+                     context ? 1 : 0);
 }
 
 static json_t *account_object(const struct mem_run *run, const struct gp_account *a)
@@ -386,8 +389,8 @@ static int on_model(const struct gp_snapshot *snapshot, void *ctx, struct gp_err
 static struct gp_want want_of(const struct mem_run *run)
 {
     static const enum gp_metric of_processes[] = {
-        GP_PID,          GP_UUID,         GP_MIG_PROFILE,    GP_PROCESS_MEMORY,
-        GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND};
+        GP_PID,          GP_UUID,         GP_MIG_PROFILE,     GP_PROCESS_MEMORY,
+        GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND, GP_PROCESS_SUSPENDED};
     struct gp_want want = {
         .mig = true, .processes = !run->is_asked, .process_names = !run->is_asked};
     if (run->is_asked)

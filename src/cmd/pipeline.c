@@ -1,5 +1,6 @@
 #include "cmd/pipeline.h"
 
+#include "base/cli.h"
 #include "base/err.h"
 #include "base/utf8.h"
 
@@ -132,6 +133,21 @@ static int refuse_ids(struct load *load, const char *value)
     return fail(load, "gpus takes a number, not GPU ids; use", line);
 }
 
+static const char *next_option(const void *context, size_t i)
+{
+    (void)context;
+    return i < GP_ARRAY_LEN(known_options) ? known_options[i].name : NULL;
+}
+
+static int fail_unknown(struct load *load, const char *name)
+{
+    if (load->r == 0)
+        load->r = gp_err_set(load->err, GP_EFORMAT, "%.200s:%u: unknown option of a step '%.60s'%s",
+                             load->pipeline->path, load->line, name,
+                             gp_cli_hint(name, next_option, NULL).text);
+    return 1;
+}
+
 static int add_option(struct load *load, struct gp_step *step, const char *name, const char *value)
 {
     char *text = NULL;
@@ -153,7 +169,7 @@ static int add_option(struct load *load, struct gp_step *step, const char *name,
                    ? 1
                    : fail(load, "too many options at", name);
     }
-    return fail(load, "unknown option of a step", name);
+    return fail_unknown(load, name);
 }
 
 /* Appends to the existing value, separated by a blank or a comma. */

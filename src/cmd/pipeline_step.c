@@ -57,6 +57,7 @@ struct arguments {
     const char *items[GP_STEP_OPTIONS + ARGUMENTS_BESIDES];
     size_t count;
     char folder[GP_PATH_SIZE + 8], ids[8192], avoid[8192], label[GP_STEP_NAME_SIZE + 8];
+    char name[GP_STEP_NAME_SIZE + 48];
     struct gp_strbuf command;
 };
 
@@ -146,6 +147,9 @@ static void fill_arguments(struct arguments *a, const struct gp_pipeline_run *ru
         add(a, "--no-record");
     if (!step->is_fit && has_company(run, at))
         add(a, a->label);
+    (void)snprintf(a->name, sizeof(a->name), "--name=%.30s: %s", run->pipeline->name, step->name);
+    if (!step->is_fit)
+        add(a, a->name);
     add_options(a, run, at, 0);
     add_command(a, run, at);
 }

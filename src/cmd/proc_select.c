@@ -87,7 +87,8 @@ int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, 
     if (r == 0 && !chosen && !select->all && !select->idle_ns)
         r = gp_err_set(err, GP_EUSAGE,
                        "no processes selected; give pids, --mine, --user, --job, --container, "
-                       "--name, --idle, or --all");
+                       "--name, --idle, or --all%s",
+                       gp_common()->id ? " (for all processes on the GPUs of -i)" : "");
     if (r == 0 && chosen && select->all)
         r = gp_err_set(err, GP_EUSAGE, "--all cannot be combined with other selections than --id");
     return r;

@@ -103,6 +103,21 @@ static struct gp_amount age_of(const struct gp_lease *lease, uint64_t wall_ns)
                               false};
 }
 
+/* When its command will be terminated; 0: it does not run, or has no limit. */
+static uint64_t end_of(const struct gp_lease *lease)
+{
+    return lease->state == GP_LEASE_HELD && lease->limit_ns > 0
+               ? lease->since_wall_ns + lease->limit_ns
+               : 0;
+}
+
+static struct gp_amount left_of(const struct gp_lease *lease, uint64_t wall_ns)
+{
+    const uint64_t end_ns = end_of(lease);
+    const uint64_t left_ns = end_ns > wall_ns ? end_ns - wall_ns : 0;
+    return (struct gp_amount){(double)left_ns / 1e9, end_ns > 0, false};
+}
+
 static const char *state_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
 {
     if (lease->state != GP_LEASE_HELD)
@@ -179,12 +194,16 @@ static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
         (void)snprintf(line_place, sizeof(line_place), "%zu", position);
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
     struct gp_strbuf age = GP_STRBUF_INIT(64);
+    struct gp_strbuf left = GP_STRBUF_INIT(64);
     gp_strbuf_addf(&line, "%-9s  %4s  %-9.9s  %7u  %-*s  %-6s  ", state_of(lease, snapshot),
                    line_place, lease->user, lease->pid, (int)gpus_width, gpus, memory);
     gp_proc_format_amount(&age, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
-    gp_strbuf_addf(&line, "%6s  %s", age.buf, lease->name[0] ? lease->name : lease->command);
+    gp_proc_format_amount(&left, GP_PROC_TIME_COLUMN, left_of(lease, snapshot->wall_ns));
+    gp_strbuf_addf(&line, "%6s  %6s  %s", age.buf, left.buf,
+                   lease->name[0] ? lease->name : lease->command);
     gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
     gp_strbuf_fini(&age);
+    gp_strbuf_fini(&left);
     gp_strbuf_fini(&line);
     for_each_reason(leases, lease, snapshot, add_words, sb);
 }
@@ -198,18 +217,22 @@ static json_t *lease_object(const struct gp_leases *leases, const struct gp_leas
     json_t *gpus = json_array();
     json_t *reasons = json_array();
     for_each_reason(leases, lease, snapshot, add_object, reasons);
+    const uint64_t end_ns = end_of(lease);
     char since[GP_RFC3339_SIZE];
+    char until[GP_RFC3339_SIZE];
     gp_clock_rfc3339(lease->since_wall_ns, since);
+    gp_clock_rfc3339(end_ns, until);
     for (size_t i = 0; i < lease->gpu_count; i++)
         (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
-    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s, s:o, s:s}",
+    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s, s:o, s:s, "
+                     "s:s?}",
                      "state", lease->state == GP_LEASE_HELD ? "held" : "waiting", "position",
                      position > 0 ? json_integer((json_int_t)position) : json_null(), "suspended",
                      (int)is_suspended, "user", lease->user, "pid", (json_int_t)lease->pid, "gpus",
                      row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
                      (int)lease->is_shared, "memory", (json_int_t)lease->bytes, "ticket",
                      (json_int_t)lease->ticket, "name", lease->name, "command", lease->command,
-                     "waits_for", reasons, "since", since);
+                     "waits_for", reasons, "since", since, "until", end_ns > 0 ? until : NULL);
 }
 
 static void add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
@@ -243,8 +266,8 @@ static void add_table(struct gp_strbuf *sb, const struct gp_leases *leases,
                       selection ? " of these GPUs" : "");
         return;
     }
-    gp_strbuf_addf(sb, "%-9s  %4s  %-9s  %7s  %-*s  %-6s  %6s  %s\n", "STATE", "LINE", "USER",
-                   "PID", (int)width, "GPUS", "MEM", "FOR", "JOB");
+    gp_strbuf_addf(sb, "%-9s  %4s  %-9s  %7s  %-*s  %-6s  %6s  %6s  %s\n", "STATE", "LINE", "USER",
+                   "PID", (int)width, "GPUS", "MEM", "FOR", "LEFT", "JOB");
     for (size_t i = 0; i < leases->count; i++)
         if (concerns(&leases->items[i], snapshot, selection))
             add_row(sb, leases, &leases->items[i], snapshot, width);
@@ -299,8 +322,9 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_queue, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "queue takes no arguments");
+    r = gp_app_refuse_words(&gp_cmd_queue, positional, argv, err);
+    if (r < 0)
+        return r;
     if (gp_common()->id) {
         selection = &ids;
         r = gp_selection_parse(gp_common()->id, selection, err);
@@ -338,8 +362,9 @@ const struct gp_cmd gp_cmd_queue = {
         "waiting "
         "job, how many it needs, and of which. -i shows the jobs that hold or could use these "
         "GPUs. To cancel a job: kill PID. MEM is the memory reserved on each GPU, or all if "
-        "the job does not share. FOR is how long it has run or waited, JOB its name or command. A "
-        "suspended job keeps its reservation: its memory must fit "
+        "the job does not share. FOR is how long it has run or waited, LEFT how long it may still "
+        "run (run --timeout), JOB its name or command. A suspended job keeps its reservation: its "
+        "memory must fit "
         "again when it is resumed. To see why a GPU is not free: gpulse pick --explain.",
     .examples = "gpulse queue\tall reservations\n"
                 "gpulse queue -f json\tfor scripts\n",

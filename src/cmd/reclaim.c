@@ -209,8 +209,9 @@ static int reclaim_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_reclaim, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (positional > 0)
-        return gp_err_set(err, GP_EUSAGE, "reclaim takes no arguments; select GPUs with --id");
+    r = gp_app_refuse_words(&gp_cmd_reclaim, positional, argv, err);
+    if (r < 0)
+        return r;
     gp_ps_want_explained(&want.metrics);
     if (o.idle_ns)
         gp_idle_want(&want.metrics);

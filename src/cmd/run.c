@@ -1,7 +1,6 @@
 /* gpulse run: reserves GPUs and runs a command on them. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
-#include "cmd/explain_log.h"
 #include "cmd/run_explain.h"
 #include "cmd/run_job.h"
 
@@ -10,6 +9,7 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "jobs/record.h"
 #include "jobs/tail.h"
 #include "jobs/torch.h"
 #include "model/snapshot.h"
@@ -190,7 +190,7 @@ static void record_end(struct gp_watch *watch, const struct gp_tail *tail)
     struct gp_strbuf sb = GP_STRBUF_INIT(2 * GP_TAIL_BYTES);
     gp_strbuf_add(&sb, tail->bytes, tail->size);
     if (sb.len > 0)
-        gp_watch_record(watch, GP_OUTPUT_END, &sb);
+        gp_watch_record(watch, GP_RECORD_OUTPUT_END, &sb);
     gp_strbuf_fini(&sb);
 }
 

@@ -1,7 +1,5 @@
 #include "cmd/run_explain.h"
 
-#include "cmd/explain_log.h"
-
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"

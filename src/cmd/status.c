@@ -62,6 +62,8 @@ static const struct gp_opt options[] = {
     {'n', "interval", "watch", GP_OPT_DURATION, "TIME", .fallback = "1", .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10, .group = "Repeat",
      .help = "repeat every TIME (default 1s) until Ctrl-C"},
+    {'l', "loop", NULL, GP_OPT_DURATION, "TIME", .fallback = "5", .offset = OPT(interval_ns),
+     .least = GP_NS_PER_S / 10}, /* of nvidia-smi */
     {0, "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1, .needs = "interval",
      .help = "stop after N samples"},
     GP_OPT_END,
@@ -203,12 +205,9 @@ static int status_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_status, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (positional > 0)
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "status takes no arguments, got '%.80s'; GPUs are selected with -i, as in -i 3",
-            argv[1]);
-    r = settle_options(&o, err);
+    r = gp_app_refuse_words(&gp_cmd_status, positional, argv, err);
+    if (r == 0)
+        r = settle_options(&o, err);
     return r < 0 ? r : show(&o, err);
 }
 

@@ -64,6 +64,7 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
         {GP_MEMORY_UNATTRIBUTED, !view->no_processes},
         {GP_PID, !view->no_processes},
         {GP_PROCESS_MEMORY, !view->no_processes},
+        {GP_PROCESS_SUSPENDED, !view->no_processes && !json},
         {GP_PROCESS_USER, (view->user || json) && !view->no_processes},
         {GP_PROCESS_NAME, (view->command || json) && !view->no_processes},
         {GP_PROCESS_COMMAND, (view->full_command || json) && !view->no_processes},
@@ -206,6 +207,7 @@ static void add_process(struct gp_strbuf *sb, const struct gp_status_view *view,
     const struct gp_value *user = gp_process_value(process, GP_PROCESS_USER);
     const struct gp_value *name = gp_process_value(process, GP_PROCESS_NAME);
     const struct gp_value *memory = gp_process_value(process, GP_PROCESS_MEMORY);
+    const struct gp_value *suspended = gp_process_value(process, GP_PROCESS_SUSPENDED);
     /* If /proc does not show the process, the driver's name for it is used. */
     bool named = gp_value_is_present(name);
     bool show_name = view->command || (!gp_value_is_present(user) && named);
@@ -224,7 +226,10 @@ static void add_process(struct gp_strbuf *sb, const struct gp_status_view *view,
         add_cell(sb, view, cell, GP_PROCESS_MEMORY, memory);
     else
         gp_strbuf_addc(sb, '?');
-    gp_strbuf_adds(sb, "MiB)");
+    gp_strbuf_adds(sb, "MiB");
+    if (gp_value_is_present(suspended))
+        gp_strbuf_addf(sb, ", %lldMiB suspended", (long long)to_mib(suspended->i));
+    gp_strbuf_addc(sb, ')');
 }
 
 /* Memory that no listed process accounts for. */

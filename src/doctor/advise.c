@@ -301,7 +301,13 @@ static bool explain_misfit(struct gp_exam *exam, enum gp_framework framework,
     /* one requirement: the build may need more than the GPU */
     bool is_old = is_driver && client->driver[0] &&
                   !gp_driver_reaches(client->driver, needed_driver(exam, ret, client));
-    if (is_old)
+    unsigned first, last;
+    branches_for(client, &first, &last);
+    if (is_old && gp_version_major(client->driver) < first)
+        gp_exam_why(exam,
+                    "Driver %s does not support these GPUs; they, and %s, need driver %s or newer.",
+                    client->driver, build_words(exam, ret), needed_driver(exam, ret, client));
+    else if (is_old)
         gp_exam_why(exam, "%s needs driver %s or newer.", build_words(exam, ret),
                     needed_driver(exam, ret, client));
     else

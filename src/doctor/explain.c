@@ -302,17 +302,18 @@ static bool explain_shell(struct gp_arena *arena, const char *line, struct gp_ex
 static const struct {
     const char *word;
     const char *what; /* an example */
+    const char *hint; /* about an unknown one; NULL: none */
     bool (*explain)(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
                     struct gp_explanation *ret);
 } topics[] = {
-    {"xid", "79", xid_topic},
-    {"sxid", "20034", sxid_topic},
-    {"cuda", "802", cuda_topic},
-    {"nvml", "18", nvml_topic},
-    {"throttle", "sw_power_cap", throttle_topic},
-    {"recovery", "4", recovery_topic},
-    {"memory", "remap_pending", memory_topic},
-    {"exit", "137", exit_topic},
+    {"xid", "79", NULL, xid_topic},
+    {"sxid", "20034", NULL, sxid_topic},
+    {"cuda", "802", NULL, cuda_topic},
+    {"nvml", "18", NULL, nvml_topic},
+    {"throttle", "sw_power_cap", NULL, throttle_topic},
+    {"recovery", "4", NULL, recovery_topic},
+    {"memory", "remap_pending", NULL, memory_topic},
+    {"exit", "137", "a program chooses such a status itself, and its output says why", exit_topic},
 };
 
 bool gp_explain_is_topic(const char *word)
@@ -333,8 +334,9 @@ int gp_explain_topic(struct gp_arena *arena, const char *topic, const char *what
             continue;
         if (topics[i].explain(arena, what, number, is_number, ret))
             return 0;
-        return gp_err_set(err, GP_EFAIL, "unknown %s '%.60s'; a known one is %s %s", topics[i].word,
-                          what, topics[i].word, topics[i].what);
+        return gp_err_set(err, GP_EFAIL, "unknown %s '%.60s'; a known one is %s %s%s%s",
+                          topics[i].word, what, topics[i].word, topics[i].what,
+                          topics[i].hint ? "; " : "", topics[i].hint ? topics[i].hint : "");
     }
     return gp_err_set(err, GP_EUSAGE, "unknown topic '%.60s'", topic);
 }

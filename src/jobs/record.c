@@ -16,8 +16,7 @@
 
 enum { LATELY_S = 3600 };
 
-/* A directory name of ours, as created below: 20261122-210311-4242. */
-static int is_record(const struct dirent *entry)
+int gp_record_is(const struct dirent *entry)
 {
     static const char digits[] = "0123456789";
     const char *name = entry->d_name;
@@ -103,7 +102,7 @@ static void remove_record(int runs, const char *name)
 static void remove_old(const char *runs)
 {
     struct dirent **entries;
-    int count = scandir(runs, &entries, is_record, alphasort);
+    int count = scandir(runs, &entries, gp_record_is, alphasort);
     int fd = open(runs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < count; i++) {
         if (fd >= 0 && i < count - GP_RECORDS_KEPT && !is_in_use(fd, entries[i]->d_name))
@@ -116,53 +115,9 @@ static void remove_old(const char *runs)
         (void)close(fd);
 }
 
-static bool find_runs(char ret[GP_PATH_SIZE])
+bool gp_record_find_runs(char ret[GP_PATH_SIZE])
 {
     return gp_io_user_folder(ret, "XDG_STATE_HOME", ".local/state", "runs");
-}
-
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-/* The record in this directory or, if it is that of a pipeline, in its last step. */
-static bool find_record(const char *folder, bool is_step, char ret[GP_PATH_SIZE])
-{
-    char path[GP_PATH_SIZE];
-    struct dirent **steps;
-    bool is_found = false;
-    int n = snprintf(path, sizeof(path), "%s/run.json", folder);
-    if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0) {
-        (void)snprintf(ret, GP_PATH_SIZE, "%s", folder);
-        return true;
-    }
-    int count = is_step ? 0 : scandir(folder, &steps, is_visible, versionsort);
-    for (int i = count - 1; i >= 0; i--) {
-        n = snprintf(path, sizeof(path), "%s/%s", folder, steps[i]->d_name);
-        is_found = is_found || (n > 0 && (size_t)n < sizeof(path) && find_record(path, true, ret));
-        free(steps[i]);
-    }
-    if (!is_step && count >= 0)
-        free(steps);
-    return is_found;
-}
-
-bool gp_record_find_last(char ret[GP_PATH_SIZE])
-{
-    char runs[GP_PATH_SIZE];
-    char path[GP_PATH_SIZE];
-    struct dirent **entries;
-    bool is_found = false;
-    int count = find_runs(runs) ? scandir(runs, &entries, is_record, alphasort) : -1;
-    for (int i = count - 1; i >= 0; i--) {
-        int n = snprintf(path, sizeof(path), "%s/%s", runs, entries[i]->d_name);
-        is_found = is_found || (n > 0 && (size_t)n < sizeof(path) && find_record(path, false, ret));
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-    return is_found;
 }
 
 static bool find_own(struct gp_record *record, uint64_t wall_ns)
@@ -171,7 +126,7 @@ static bool find_own(struct gp_record *record, uint64_t wall_ns)
     char stamp[32];
     struct tm tm;
     time_t seconds = (time_t)(wall_ns / GP_NS_PER_S);
-    if (!find_runs(runs) || !localtime_r(&seconds, &tm))
+    if (!gp_record_find_runs(runs) || !localtime_r(&seconds, &tm))
         return false;
     remove_old(runs);
     (void)strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);

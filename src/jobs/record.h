@@ -5,7 +5,11 @@
 
 #include "base/outfile.h"
 
+struct dirent;
 struct gp_err;
+
+/* The end of the output of a job that failed, if not all of it is kept. */
+#define GP_RECORD_OUTPUT_END "output-end.log"
 
 enum { GP_RECORDS_KEPT = 100 };
 
@@ -22,9 +26,10 @@ struct gp_record {
 int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* The newest record of a job in that place; of a pipeline, that of its last step. False: there is
- * none. */
-bool gp_record_find_last(char ret[GP_PATH_SIZE]) GP_MUST_CHECK;
+/* That place; false: it has none, or somebody else could have prepared it. */
+bool gp_record_find_runs(char ret[GP_PATH_SIZE]) GP_MUST_CHECK;
+/* Whether the name of a directory in it is that of a record: 20261122-210311-4242. For scandir. */
+int gp_record_is(const struct dirent *entry);
 
 /* Writes a whole text to the file NAME in the directory. GP_EIO. */
 int gp_record_write(struct gp_record *record, const char *name, const char *text, size_t size,

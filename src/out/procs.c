@@ -1,5 +1,6 @@
 #include "out/procs.h"
 
+#include "base/cli.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -386,19 +387,26 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 
 /* ---- words ---- */
 
+static const char *next_column(const void *context, size_t i)
+{
+    (void)context;
+    return i < GP_PROC_COLUMN__COUNT ? gp_proc_column_table[i].word : NULL;
+}
+
+/* By its word or its title; "mem" is short for memory. */
 static int find_column(const char *word, size_t n, enum gp_proc_column *ret, struct gp_err *err)
 {
-    char all[512] = "";
-    for (int i = 0; i < GP_PROC_COLUMN__COUNT; i++) {
-        const char *known = gp_proc_column_table[i].word;
-        if (strlen(known) == n && strncmp(known, word, n) == 0) {
+    char name[80];
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(n < sizeof(name) ? n : sizeof(name)), word);
+    const char *wanted = strcasecmp(name, "mem") == 0 ? "memory" : name;
+    for (int i = 0; i < GP_PROC_COLUMN__COUNT; i++)
+        if (strcasecmp(gp_proc_column_table[i].word, wanted) == 0 ||
+            strcasecmp(gp_proc_column_table[i].title, wanted) == 0) {
             *ret = (enum gp_proc_column)i;
             return 0;
         }
-        (void)snprintf(all + strlen(all), sizeof(all) - strlen(all), " %s", known);
-    }
-    return gp_err_set(err, GP_EUSAGE, "unknown column '%.*s'; known:%s", (int)(n < 80 ? n : 80),
-                      word, all);
+    return gp_err_set(err, GP_EUSAGE, "unknown column '%s'%s; --columns help lists all", name,
+                      gp_cli_hint(name, next_column, NULL).text);
 }
 
 int gp_proc_order_parse(const char *text, struct gp_proc_order *ret, struct gp_err *err)

@@ -64,7 +64,8 @@ const char *gp_proc_row_prefix(const struct gp_proc_row *row);
     X(STATE, "state", "S", 1, 9, 0, true, TEXT, state, false,                                      \
       "R running, S sleeping, D uninterruptible, T stopped, Z zombie")                             \
     X(SM, "sm", "SM%", 4, 4, 0, false, NUMBER, sm, true, "SM utilization")                         \
-    X(MEM, "mem", "MEM%", 4, 11, 0, false, NUMBER, mem, true, "memory bus utilization")            \
+    X(MEM, "bandwidth", "MEM%", 4, 11, 0, false, NUMBER, mem, true,                                \
+      "memory bandwidth utilization")                                                              \
     X(MEMORY, "memory", "GPU-MEM", 8, 1, 0, false, BYTES, memory, true, "GPU memory")              \
     X(SUSPENDED, "suspended", "SUSPENDED", 9, 12, 0, false, BYTES, suspended, false,               \
       "GPU memory suspended to host memory (gpulse suspend)")                                      \

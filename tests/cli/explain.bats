@@ -53,7 +53,7 @@ END
 
 @test "what cannot be read" {
     gpulse explain
-    fails 2 'missing ERROR; give xid 79, .*, a line in quotes, a log, last for your last gpulse run, or - for standard input'
+    fails 2 'missing ERROR; give xid 79, .*, a line in quotes, a log, last for your last gpulse run, list for all of them, or - for standard input'
     gpulse explain 79
     fails 2 '79 of what\? try xid 79, cuda 79, nvml 79 or exit 79'
     gpulse explain nowhere.log
@@ -146,7 +146,7 @@ END
     gpulse explain 700
     status_is 2
     gpulse explain exit 3
-    fails 1 "unknown exit '3'; a known one is exit 137"
+    fails 1 "unknown exit '3'; a known one is exit 137; a program chooses such a status itself, and its output says why"
 }
 
 @test "in a terminal of 80 columns, the text is wrapped and a cut line says so" {

@@ -82,13 +82,23 @@ END
     status_is 0
 }
 
+@test "in the queue, a step has the names of its pipeline and its own" {
+    idle_gpus
+    steps <<<$'[first]\ncommand = $GPULSE queue\nids = 2'
+    gpulse run -q --pipeline steps.ini
+    says '^running .* 2 .* steps.ini: first$'
+    steps <<<$'[pipeline]\nname = nightly\n[first]\ncommand = $GPULSE queue\nids = 2\ntimeout = 1h'
+    gpulse run -q --pipeline steps.ini
+    says '^running .* 2 .*  (60m|59m|1h[0-9m]*)  nightly: first$'
+}
+
 @test "files that are not right" {
     steps <<<$'[a]\nfolder = .'
     gpulse run --pipeline steps.ini
     fails 2 '.*/steps.ini: \[a\] has no command'
-    steps <<<$'[a]\ncommand = true\nmemory = 3'
+    steps <<<$'[a]\ncommand = true\nmax-tmep = 3'
     gpulse run --pipeline steps.ini
-    fails 2 ".*/steps.ini:3: unknown option of a step 'memory'"
+    fails 2 ".*/steps.ini:3: unknown option of a step 'max-tmep' \(did you mean 'max-temp'\?\)"
     steps <<<$'command = true'
     gpulse run --pipeline steps.ini
     fails 2 ".*/steps.ini:1: expected a \[step\] before 'command'"

@@ -219,7 +219,7 @@ at() {
     status_is 0
     [ "$output" = "$of_ps" ]
     ps --columns pid,nonsense
-    fails 2 "unknown column 'nonsense'; known: pid .*"
+    fails 2 "unknown column 'nonsense'; --columns help lists all"
 }
 
 @test "on a narrow terminal the command is readable, and no line is wider" {

@@ -108,7 +108,7 @@ orphans() {
     fails 2 '--explain supports only --format table and json'
     gpulse reclaim 17
     status_is 2
-    complains 'select GPUs with --id'
+    complains 'GPUs are selected with -i'
     rm root/proc
     mkdir root/proc
     gpulse ps --explain

@@ -276,8 +276,8 @@ LINES
     for path in "$(record)" "$(record)/run.json"; do
         gpulse explain "$path"
         status_is 0
-        says ': the job ended with status 137: killed by SIGKILL, often by the kernel '
-        says '^      -> see journalctl -k'
+        says ': the job ended with status 137: killed by SIGKILL, but hardly for lack of host memory: it used little$'
+        says '^      -> a user or a scheduler killed it'
     done
     rm -r home
     gpulse run -i 2 -- bash -c 'exit 3'
@@ -288,9 +288,23 @@ LINES
     gpulse explain last
     status_is 1
     says "$(record | tail -1): the job ended with status 4\$"
-    [ "${lines[1]}" = '    sh -c exit 4' ]
+    [ "${lines[1]}" = "    sh -c 'exit 4'" ]
     says '^    GPU 2, 0\.[0-9] s, no GPU memory seen$'
-    rm -r home
+    gpulse explain last 2
+    says "$(record | head -1): the job ended with status 3\$"
+    gpulse explain last 3
+    fails 1 'only 2 of your jobs are recorded; gpulse explain list shows them'
+    gpulse explain list
+    status_is 0
+    says '^  N  STARTED +FOR  GPUS +END +JOB$'
+    says "^  1  20[0-9-]+ [0-9:]+ +0s  2 +status 4 +sh -c 'exit 4'\$"
+    says "^  2  20[0-9-]+ [0-9:]+ +0s  2 +status 3 +bash -c 'exit 3'\$"
+    gpulse explain list --json
+    json_is '[(r["state"], r["status"], r["command"][2]) for r in d["records"]]' "[('ended', 4, 'exit 4'), ('ended', 3, 'exit 3')]"
+    touch list
+    gpulse explain list
+    says '^no known error in the log$'
+    rm -r home list
     gpulse run -q -i 2 -- sh -c 'seq 2000; echo "ModuleNotFoundError: x"; exit 1'
     gpulse explain last
     status_is 1
@@ -324,8 +338,12 @@ LINES
     cp home/gpulse/runs/2*/run.json home/gpulse/runs/30000101-000000-1/2-eval/
     gpulse explain last # not that of fit-batch, which has no job
     says '/30000101-000000-1/2-eval: '
+    gpulse explain list
+    says '^  2  .*  killed  +sh -c'
     rm -r home
     gpulse explain last
+    fails 1 'no job of yours is recorded; gpulse run records jobs'
+    gpulse explain list
     fails 1 'no job of yours is recorded; gpulse run records jobs'
     mkdir other
     gpulse explain other

@@ -22,6 +22,12 @@ suspended_rows() {
     [ "$output" = "$job,S,0,1073741824" ] || explain "not the row of a suspended process"
     gpulse ps
     says '^ *PID .* GPU-MEM  SUSPENDED '
+    gpulse status
+    says "$(id -un)\(0MiB, 1024MiB suspended\)$"
+    gpulse mem
+    says "^ +$job +$(id -un) .* 0  \(suspended: 1024 MiB in host memory\) "
+    gpulse mem -f json
+    json_is '[p["suspended"] for p in d["gpus"][0]["processes"]]' "[1073741824]"
     gpulse ps --format json
     json_is '[(p["type"], p["suspended"]) for p in d["processes"]]' "[('S', 1073741824)]"
     gpulse resume

@@ -186,7 +186,7 @@ static void orders_in_words(void **state)
     gp_strbuf_fini(&sb);
     struct gp_proc_order before = order;
     assert_int_equal(gp_proc_order_parse("pid,users", &order, &err), GP_EUSAGE);
-    assert_non_null(strstr(err.text, "unknown column 'users'; known: pid ppid user"));
+    assert_non_null(strstr(err.text, "unknown column 'users' (did you mean 'user'?)"));
     assert_memory_equal(&order, &before, sizeof(order));
 }
 
@@ -210,7 +210,15 @@ static void columns_in_words(void **state)
     for (size_t i = 0; i < count; i++)
         assert_true(gp_proc_column_table[columns[i]].is_default);
     assert_int_equal(gp_proc_columns_parse("pid,no", columns, &count, &err), GP_EUSAGE);
+    assert_int_equal(gp_proc_columns_parse("sesion", columns, &count, &err), GP_EUSAGE);
+    assert_string_equal(err.text, "unknown column 'sesion' (did you mean 'session'?); --columns "
+                                  "help lists all");
     assert_int_equal(count, shown);
+    assert_int_equal(gp_proc_columns_parse("mem,Started,gpu-mem,mem%", columns, &count, &err), 0);
+    assert_int_equal(columns[0], GP_PROC_MEMORY_COLUMN);
+    assert_int_equal(columns[1], GP_PROC_START_COLUMN);
+    assert_int_equal(columns[2], GP_PROC_MEMORY_COLUMN);
+    assert_int_equal(columns[3], GP_PROC_MEM_COLUMN);
 }
 
 /* ---- values ---- */

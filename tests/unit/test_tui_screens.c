@@ -428,7 +428,7 @@ static void the_column_beside(void **state)
     press(&ui, ">");
     assert_string_equal(ui.prefs.sort, "enc");
     press(&ui, "<<");
-    assert_string_equal(ui.prefs.sort, "mem");
+    assert_string_equal(ui.prefs.sort, "bandwidth");
     (void)snprintf(ui.prefs.sort, sizeof(ui.prefs.sort), "command");
     gp_ui_apply(&ui);
     press(&ui, ">"); /* round */

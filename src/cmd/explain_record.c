@@ -1,0 +1,405 @@
+/* How a recorded job ended, and why; which jobs are recorded. */
+#include "cmd/explain_record.h"
+
+#include "cmd/app.h"
+#include "cmd/doctor.h"
+#include "cmd/explain_log.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/utf8.h"
+#include "jobs/record.h"
+#include "jobs/recorded.h"
+#include "out/json.h"
+#include "out/procs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LAST "last"
+
+enum {
+    EXIT_UNKNOWN = 1,
+    INCIDENT_BYTES = 65536,
+    LAST_BYTES = 8192, /* of a job's output, and */
+    LAST_LINES = 10,
+    SHOWN_MOST = 400,
+    SMALL = 256 << 20, /* bytes: a process with less is not what the kernel kills for memory */
+    STATUS_KILLED = 137,
+};
+
+/* ---- how it ended ---- */
+
+/* What the exit status means; false: nothing in particular, or there is none yet. */
+static bool find_status(struct gp_explain_run *e, const struct gp_recorded *job,
+                        struct gp_explanation *ret)
+{
+    char number[16];
+    *ret = (struct gp_explanation){"", "", "", "", "", "", "", "", "", ""};
+    (void)snprintf(number, sizeof(number), "%u", job->status);
+    if (job->state != GP_RECORDED_ENDED ||
+        gp_explain_topic(&e->arena, "exit", number, ret, NULL) < 0)
+        return false;
+    if (job->status == STATUS_KILLED && job->rss_peak > 0 && job->rss_peak < SMALL) {
+        ret->words = "killed by SIGKILL, but hardly for lack of host memory: it used little";
+        ret->advice = "a user or a scheduler killed it, or the memory limit of its group is small";
+    }
+    return true;
+}
+
+static void add_end(struct gp_explain_run *e, const struct gp_recorded *job)
+{
+    struct gp_explanation found;
+    const bool is_known = find_status(e, job, &found);
+    gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s", job->status, is_known ? ": " : "",
+                   found.words);
+    if (job->stopped) {
+        gp_strbuf_adds(&e->sb, "; stopped by ");
+        gp_utf8_add_safe(&e->sb, job->stopped, strlen(job->stopped), SHOWN_MOST);
+    }
+    gp_strbuf_addf(&e->sb, "%s%s\n", job->told ? ", after gpulse run got SIG" : "",
+                   job->told ? job->told : "");
+}
+
+/* "    GPU 3, 1.6 s, memory peak 5120 MiB", below the command line. */
+static void add_job(struct gp_explain_run *e, const struct gp_recorded *job)
+{
+    gp_strbuf_adds(&e->sb, "    ");
+    gp_recorded_add_command(&e->sb, job);
+    gp_strbuf_adds(&e->sb, "\n    GPU ");
+    gp_recorded_add_gpus(&e->sb, job);
+    gp_strbuf_addf(&e->sb, ", %s%.1f s, ", job->is_least ? "at least " : "", job->seconds);
+    if (job->memory_peak > 0)
+        gp_strbuf_addf(&e->sb, "memory peak %.0f MiB\n", job->memory_peak / 0x1p20);
+    else
+        gp_strbuf_adds(&e->sb, "no GPU memory seen\n");
+}
+
+/* How the job ended, and what it was. */
+static void add_heading(struct gp_explain_run *e, const struct gp_recorded *job)
+{
+    gp_utf8_add_safe(&e->sb, job->folder, strlen(job->folder), GP_PATH_SIZE);
+    if (job->state == GP_RECORDED_RUNNING)
+        gp_strbuf_addf(&e->sb, ": the job still runs (gpulse run, pid %lld)\n",
+                       (long long)job->pid);
+    else if (job->state == GP_RECORDED_ABANDONED)
+        gp_strbuf_adds(&e->sb, ": gpulse run was killed, and the job ended with it\n");
+    else if (job->status == 0 && !job->told)
+        gp_strbuf_adds(&e->sb, ": the job succeeded\n");
+    else
+        add_end(e, job);
+    add_job(e, job);
+    e->is_told = true;
+}
+
+/* What the end of the job means, if nothing in its output says why. */
+static void add_ending(struct gp_explain_run *e, const struct gp_recorded *job)
+{
+    struct gp_explanation found;
+    if (!find_status(e, job, &found))
+        return;
+    e->found++;
+    if (e->list)
+        (void)json_array_append_new(e->other, gp_doctor_explanation_json(&found, NULL));
+    else
+        gp_strbuf_addf(&e->sb, "      -> %s\n", found.advice);
+}
+
+/* ---- why ---- */
+
+/* The text that gpulse run wrote about the incident. */
+static void add_incident_text(struct gp_explain_run *e, const struct gp_recorded *job,
+                              size_t number)
+{
+    static char text[INCIDENT_BYTES];
+    char name[40];
+    (void)snprintf(name, sizeof(name), "incident-%zu.txt", number);
+    int fd = gp_recorded_open(job, name);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    if (size < 0)
+        return;
+    text[size] = '\0';
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && (*line || rest);) {
+        gp_utf8_add_safe(&e->sb, line, strlen(line), SIZE_MAX);
+        gp_strbuf_addc(&e->sb, '\n');
+    }
+}
+
+/* Failures as they were judged when they happened, with the numbers of the GPU at that moment. */
+static size_t add_incidents(struct gp_explain_run *e, const struct gp_recorded *job)
+{
+    const json_t *incidents = json_object_get(job->document, "incidents");
+    size_t count = json_array_size(incidents);
+    e->name = job->folder;
+    for (size_t i = 0; i < count; i++) {
+        if (e->list)
+            gp_explain_add_place(e, json_deep_copy(json_array_get(incidents, i)), e->list, 0);
+        else
+            add_incident_text(e, job, i + 1);
+    }
+    e->found += count;
+    return count;
+}
+
+/* The end of an open log, where nothing in it is known. */
+static void add_last_lines(struct gp_explain_run *e, int fd)
+{
+    static char text[LAST_BYTES + 1];
+    off_t size = lseek(fd, 0, SEEK_END);
+    ssize_t n =
+        size > 0 ? pread(fd, text, LAST_BYTES, size > LAST_BYTES ? size - LAST_BYTES : 0) : 0;
+    if (n <= 0)
+        return;
+    n -= text[n - 1] == '\n';
+    text[n] = '\0';
+    for (char *nul = text; (nul = memchr(nul, '\0', (size_t)(text + n - nul)));)
+        *nul = ' ';
+    char *line = text + n;
+    for (int lines = 0; line > text && lines < LAST_LINES; lines += *line == '\n')
+        line--;
+    gp_strbuf_adds(&e->sb, "    the end of its output (");
+    gp_utf8_add_safe(&e->sb, e->name, strlen(e->name), GP_PATH_SIZE);
+    gp_strbuf_adds(&e->sb, "):\n");
+    for (char *rest = *line == '\n' ? line + 1 : line; (line = strsep(&rest, "\n"));) {
+        gp_strbuf_adds(&e->sb, "      ");
+        gp_utf8_add_safe(&e->sb, line, strlen(line), SHOWN_MOST);
+        gp_strbuf_addc(&e->sb, '\n');
+    }
+}
+
+/* What is kept of its output; -1: nothing. */
+static int open_log(const struct gp_recorded *job, char path[GP_PATH_SIZE])
+{
+    static const char *const logs[] = {"output.log", GP_RECORD_OUTPUT_END};
+    int fd = -1;
+    for (size_t i = 0; i < GP_ARRAY_LEN(logs) && fd < 0; i++) {
+        fd = gp_recorded_open(job, logs[i]);
+        (void)snprintf(path, GP_PATH_SIZE, "%s/%s", job->folder, logs[i]);
+    }
+    return fd;
+}
+
+static int explain_job(struct gp_explain_run *e, const struct gp_recorded *job, struct gp_err *err)
+{
+    const bool has_failed = job->state == GP_RECORDED_ENDED && job->status != 0;
+    const size_t before = e->found;
+    char path[GP_PATH_SIZE];
+    int r = 0;
+    if (!e->list)
+        add_heading(e, job);
+    e->has_incidents = add_incidents(e, job) > 0;
+    int fd = open_log(job, path);
+    e->name = path;
+    if (fd >= 0)
+        r = gp_explain_read_log(e, fd, err);
+    e->has_incidents = false;
+    if (r == 0 && e->found == before && has_failed) {
+        add_ending(e, job);
+        if (fd >= 0 && !e->list)
+            add_last_lines(e, fd);
+    } else if (r == 0 && !has_failed) {
+        e->found++; /* nothing is left to be explained */
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
+static int explain_record(struct gp_explain_run *e, const char *folder, struct gp_err *err)
+{
+    struct gp_recorded job;
+    int r = gp_recorded_read(folder, &job, err);
+    if (r < 0)
+        return r;
+    r = explain_job(e, &job, err);
+    gp_recorded_fini(&job);
+    return r;
+}
+
+/* ---- the n-th newest, and the list ---- */
+
+struct nth {
+    uint64_t left;
+    char folder[GP_PATH_SIZE];
+};
+
+static bool take_nth(void *context, const char *folder)
+{
+    struct nth *nth = context;
+    if (--nth->left == 0)
+        (void)snprintf(nth->folder, sizeof(nth->folder), "%s", folder);
+    return nth->left > 0;
+}
+
+static int explain_nth(struct gp_explain_run *e, uint64_t n, struct gp_err *err)
+{
+    struct nth nth = {.left = n};
+    gp_recorded_each(take_nth, &nth);
+    if (nth.folder[0])
+        return explain_record(e, nth.folder, err);
+    return nth.left == n
+               ? gp_err_set(err, GP_EIO, "no job of yours is recorded; gpulse run records jobs")
+               : gp_err_set(err, GP_EIO,
+                            "only %llu of your jobs are recorded; gpulse explain list "
+                            "shows them",
+                            (unsigned long long)(n - nth.left));
+}
+
+struct listing {
+    struct gp_strbuf sb;
+    json_t *records; /* NULL: text */
+    size_t count;
+};
+
+static const char *state_words(const struct gp_recorded *job)
+{
+    static const char *const words[] = {[GP_RECORDED_RUNNING] = "running",
+                                        [GP_RECORDED_ABANDONED] = "killed",
+                                        [GP_RECORDED_ENDED] = "ended"};
+    return words[job->state];
+}
+
+static json_t *record_object(const struct gp_recorded *job)
+{
+    const bool has_ended = job->state == GP_RECORDED_ENDED;
+    json_t *document = job->document;
+    return json_pack(
+        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", job->folder,
+        "state", state_words(job), "status", has_ended ? json_integer(job->status) : json_null(),
+        "ended_by", job->stopped, "signal", job->told, "started", job->started, "duration_s",
+        job->seconds, "duration_at_least", (int)job->is_least, "memory_peak",
+        json_integer((json_int_t)job->memory_peak), "name", json_object_get(document, "name"),
+        "command", json_object_get(document, "command"));
+}
+
+static void add_row(struct listing *list, const struct gp_recorded *job)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    struct gp_strbuf gpus = GP_STRBUF_INIT(1 << 12);
+    struct gp_strbuf time = GP_STRBUF_INIT(64);
+    char end[32];
+    if (job->state == GP_RECORDED_ENDED && job->status > 0)
+        (void)snprintf(end, sizeof(end), "status %u", job->status);
+    else
+        (void)snprintf(end, sizeof(end), "%s",
+                       job->state == GP_RECORDED_ENDED ? "succeeded" : state_words(job));
+    gp_recorded_add_gpus(&gpus, job);
+    gp_proc_format_amount(&time, GP_PROC_TIME_COLUMN,
+                          (struct gp_amount){job->seconds, true, false});
+    gp_strbuf_addf(&line, "%3zu  %.10s %.8s  %6s  %-7s  %-10s  ", list->count, job->started,
+                   strlen(job->started) > 11 ? job->started + 11 : "", time.buf,
+                   gpus.buf ? gpus.buf : "-", end);
+    gp_recorded_add_command(&line, job);
+    gp_utf8_add_line(&list->sb, line.buf, line.len, gp_io_columns());
+    gp_strbuf_fini(&line);
+    gp_strbuf_fini(&gpus);
+    gp_strbuf_fini(&time);
+}
+
+static bool list_one(void *context, const char *folder)
+{
+    struct listing *list = context;
+    struct gp_recorded job;
+    if (gp_recorded_read(folder, &job, NULL) < 0)
+        return true;
+    if (list->count++ == 0 && !list->records)
+        gp_strbuf_addf(&list->sb, "%3s  %-19s  %6s  %-7s  %-10s  %s\n", "N", "STARTED", "FOR",
+                       "GPUS", "END", "JOB");
+    if (list->records)
+        (void)json_array_append_new(list->records, record_object(&job));
+    else
+        add_row(list, &job);
+    gp_recorded_fini(&job);
+    return true;
+}
+
+int gp_explain_list(const struct gp_doctor_options *o, struct gp_err *err)
+{
+    struct listing list = {.sb = GP_STRBUF_INIT(16 << 20),
+                           .records = o->json ? json_array() : NULL};
+    gp_recorded_each(list_one, &list);
+    if (list.records) {
+        gp_json_add(
+            &list.sb,
+            json_pack("{s:s, s:o}", "schema", "gpulse.explain.list/1", "records", list.records), 2);
+        gp_strbuf_addc(&list.sb, '\n');
+    }
+    int r = list.count > 0 || o->json
+                ? gp_app_write(STDOUT_FILENO, &list.sb, err)
+                : gp_err_set(err, GP_EIO, "no job of yours is recorded; gpulse run records jobs");
+    gp_strbuf_fini(&list.sb);
+    return r;
+}
+
+/* ---- all that are given ---- */
+
+static int explain_path(struct gp_explain_run *e, const char *path, struct gp_err *err)
+{
+    struct stat st;
+    static const char file[] = "run.json";
+    char folder[GP_PATH_SIZE];
+    const char *slash = strrchr(path, '/');
+    bool is_folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (strcmp(slash ? slash + 1 : path, file) == 0 && strlen(path) < sizeof(folder)) {
+        (void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
+                       slash ? path : ".");
+        return explain_record(e, folder, err);
+    }
+    return is_folder ? explain_record(e, path, err) : gp_explain_read_file(e, path, err);
+}
+
+static int print(struct gp_explain_run *e, struct gp_err *err)
+{
+    if (e->list) {
+        json_t *document = json_pack("{s:s, s:o, s:o}", "schema", "gpulse.explain/1", "incidents",
+                                     e->list, "known", e->other);
+        gp_json_add(&e->sb, document, 2);
+        gp_strbuf_addc(&e->sb, '\n');
+    } else if (e->found == 0 && !e->is_told) {
+        gp_strbuf_adds(&e->sb, "no known error in the log\n");
+    }
+    return gp_app_write(STDOUT_FILENO, &e->sb, err);
+}
+
+static bool is_last(const char *word)
+{
+    return strcmp(word, LAST) == 0 && access(word, F_OK) != 0;
+}
+
+bool gp_explain_is_log(const char *word, bool only)
+{
+    bool looks = only && !strchr(word, ' ') && (strchr(word, '/') || strchr(word, '.'));
+    return strcmp(word, "-") == 0 || is_last(word) || looks || access(word, F_OK) == 0;
+}
+
+int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *words,
+                    struct gp_err *err)
+{
+    static struct gp_explain_run e; /* large */
+    int r = 0;
+    e.options = o;
+    gp_strbuf_init(&e.sb, 256 << 20);
+    if (o->json) {
+        e.list = json_array();
+        e.other = json_array();
+    }
+    for (int i = 0; r == 0 && i < count; i++) {
+        uint64_t n = 1;
+        if (!is_last(words[i])) {
+            r = explain_path(&e, words[i], err);
+            continue;
+        }
+        if (i + 1 < count && gp_parse_u64(words[i + 1], &n) && n > 0)
+            i++;
+        r = explain_nth(&e, n > 0 ? n : 1, err);
+    }
+    if (r == 0)
+        r = print(&e, err);
+    gp_strbuf_fini(&e.sb);
+    return r < 0 || e.found > 0 ? r : EXIT_UNKNOWN;
+}

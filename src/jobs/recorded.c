@@ -1,0 +1,201 @@
+#include "jobs/recorded.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "jobs/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WORD_MOST = 200 };
+
+/* ---- one record ---- */
+
+static int open_regular(const char *folder, const char *name)
+{
+    char path[GP_PATH_SIZE];
+    struct stat st;
+    int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return -1;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+int gp_recorded_open(const struct gp_recorded *recorded, const char *name)
+{
+    return open_regular(recorded->folder, name);
+}
+
+static FILE *open_stream(const char *folder, const char *name)
+{
+    int fd = open_regular(folder, name);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !file)
+        (void)close(fd);
+    return file;
+}
+
+/* What the samples say of a job whose end is not recorded. */
+static void read_samples(struct gp_recorded *recorded)
+{
+    enum { TIME = 0, JOB_MEMORY = 6 };
+    char line[512];
+    FILE *file = open_stream(recorded->folder, "samples.csv");
+    while (file && fgets(line, sizeof(line), file)) {
+        const char *cell;
+        char *rest = line;
+        for (int column = 0; column <= JOB_MEMORY && (cell = strsep(&rest, ",")); column++) {
+            double *most = column == TIME         ? &recorded->seconds
+                           : column == JOB_MEMORY ? &recorded->memory_peak
+                                                  : NULL;
+            double number = most ? strtod(cell, NULL) : 0;
+            if (most && number > *most)
+                *most = number;
+        }
+    }
+    if (file)
+        (void)fclose(file);
+}
+
+static enum gp_recorded_state state_of(const json_t *run, int64_t pid)
+{
+    const char *state = json_string_value(json_object_get(run, "state"));
+    if (!state || strcmp(state, "running") != 0)
+        return GP_RECORDED_ENDED;
+    return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? GP_RECORDED_RUNNING
+                                                                   : GP_RECORDED_ABANDONED;
+}
+
+static double highest_peak(const json_t *run)
+{
+    const json_t *gpus = json_object_get(run, "gpus");
+    double peak = 0;
+    for (size_t i = 0; i < json_array_size(gpus); i++) {
+        double n = json_number_value(json_object_get(json_array_get(gpus, i), "memory_peak"));
+        peak = n > peak ? n : peak;
+    }
+    return peak;
+}
+
+int gp_recorded_read(const char *folder, struct gp_recorded *ret, struct gp_err *err)
+{
+    *ret = (struct gp_recorded){.folder = ""};
+    int n = snprintf(ret->folder, sizeof(ret->folder), "%s", folder);
+    FILE *file = n > 0 && n < GP_PATH_SIZE ? open_stream(folder, "run.json") : NULL;
+    json_t *run = file ? json_loadf(file, 0, NULL) : NULL;
+    if (file)
+        (void)fclose(file);
+    if (!json_is_object(run)) {
+        json_decref(run);
+        return gp_err_set(err, GP_EIO,
+                          "%s is a directory, but not the record of a job; give a log, or a "
+                          "directory that gpulse run has recorded",
+                          folder);
+    }
+    const json_t *duration = json_object_get(run, "duration_s");
+    const char *started = json_string_value(json_object_get(run, "started"));
+    ret->document = run;
+    ret->pid = json_integer_value(json_object_get(run, "pid"));
+    ret->state = state_of(run, ret->pid);
+    ret->status = (unsigned)json_integer_value(json_object_get(run, "status"));
+    ret->stopped = json_string_value(json_object_get(run, "ended_by"));
+    ret->told = sigabbrev_np((int)json_integer_value(json_object_get(run, "signal")));
+    ret->started = started ? started : "";
+    ret->seconds = json_number_value(duration);
+    ret->is_least = !json_is_number(duration);
+    ret->memory_peak = highest_peak(run);
+    ret->rss_peak = json_number_value(json_object_get(run, "rss_max"));
+    if (ret->is_least)
+        read_samples(ret);
+    return 0;
+}
+
+void gp_recorded_fini(struct gp_recorded *recorded)
+{
+    json_decref(recorded->document);
+    recorded->document = NULL;
+}
+
+void gp_recorded_add_command(struct gp_strbuf *sb, const struct gp_recorded *recorded)
+{
+    const json_t *command = json_object_get(recorded->document, "command");
+    for (size_t i = 0; i < json_array_size(command); i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+        struct gp_strbuf quoted = GP_STRBUF_INIT(1 << 20);
+        gp_utf8_add_shell_word(&quoted, word ? word : "?");
+        gp_strbuf_adds(sb, i > 0 ? " " : "");
+        gp_utf8_add_safe(sb, quoted.buf, quoted.len, WORD_MOST);
+        gp_strbuf_fini(&quoted);
+    }
+}
+
+void gp_recorded_add_gpus(struct gp_strbuf *sb, const struct gp_recorded *recorded)
+{
+    const json_t *gpus = json_object_get(recorded->document, "gpus");
+    for (size_t i = 0; i < json_array_size(gpus); i++)
+        gp_strbuf_addf(sb, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "",
+                       json_integer_value(json_object_get(json_array_get(gpus, i), "index")));
+}
+
+/* ---- all of them ---- */
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+struct visit {
+    bool (*take)(void *context, const char *folder);
+    void *context;
+};
+
+/* The record in this directory or, if it is that of a pipeline, those of its steps. False: stop. */
+static bool visit_run(const struct visit *visit, const char *folder, bool is_step)
+{
+    char path[GP_PATH_SIZE];
+    struct dirent **steps;
+    bool goes_on = true;
+    int n = snprintf(path, sizeof(path), "%s/run.json", folder);
+    if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0)
+        return visit->take(visit->context, folder);
+    int count = is_step ? -1 : scandir(folder, &steps, is_visible, versionsort);
+    for (int i = count - 1; i >= 0; i--) {
+        n = snprintf(path, sizeof(path), "%s/%s", folder, steps[i]->d_name);
+        if (n > 0 && (size_t)n < sizeof(path))
+            goes_on = goes_on && visit_run(visit, path, true);
+        free(steps[i]);
+    }
+    if (count >= 0)
+        free(steps);
+    return goes_on;
+}
+
+void gp_recorded_each(bool (*take)(void *context, const char *folder), void *context)
+{
+    const struct visit visit = {take, context};
+    char runs[GP_PATH_SIZE];
+    char path[GP_PATH_SIZE];
+    struct dirent **entries;
+    bool goes_on = true;
+    int count = gp_record_find_runs(runs) ? scandir(runs, &entries, gp_record_is, alphasort) : -1;
+    for (int i = count - 1; i >= 0; i--) {
+        int n = snprintf(path, sizeof(path), "%s/%s", runs, entries[i]->d_name);
+        if (n > 0 && (size_t)n < sizeof(path))
+            goes_on = goes_on && visit_run(&visit, path, false);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+}
