@@ -329,9 +329,9 @@ int gp_explain_list(const struct gp_doctor_options *o, struct gp_err *err)
             json_pack("{s:s, s:o}", "schema", "gpulse.explain.list/1", "records", list.records), 2);
         gp_strbuf_addc(&list.sb, '\n');
     }
-    int r = list.count > 0 || o->json
-                ? gp_app_write(STDOUT_FILENO, &list.sb, err)
-                : gp_err_set(err, GP_EIO, "no job of yours is recorded; gpulse run records jobs");
+    int r = gp_app_write(STDOUT_FILENO, &list.sb, err);
+    if (list.count == 0)
+        gp_io_print_note("gpulse", "no job of yours is recorded; gpulse run records jobs");
     gp_strbuf_fini(&list.sb);
     return r;
 }

@@ -17,7 +17,7 @@ bool gp_explain_is_log(const char *word, bool only);
 int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *words,
                     struct gp_err *err) GP_MUST_CHECK;
 
-/* Lists the jobs that are recorded, the newest first. GP_EIO: there is none. */
+/* Lists the jobs that are recorded, the newest first. GP_EIO: the output failed. */
 int gp_explain_list(const struct gp_doctor_options *o, struct gp_err *err) GP_MUST_CHECK;
 
 #endif

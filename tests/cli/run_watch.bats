@@ -344,7 +344,8 @@ LINES
     gpulse explain last
     fails 1 'no job of yours is recorded; gpulse run records jobs'
     gpulse explain list
-    fails 1 'no job of yours is recorded; gpulse run records jobs'
+    status_is 0
+    complains 'no job of yours is recorded; gpulse run records jobs'
     mkdir other
     gpulse explain other
     fails 1 'other is a directory, but not the record of a job; give a log, or a directory that gpulse run has recorded'
