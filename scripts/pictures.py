@@ -16,6 +16,8 @@ CELL_W, CELL_H, MARGIN = 8, 17, 10
 BASELINE = 13  # of a line, from its top
 BACKGROUND, FOREGROUND = "#16181d", "#d8dce3"
 COLORS = {31: "#ff6b68", 32: "#5fd38d", 33: "#e5c07b", 34: "#6cb6ff", 35: "#c792ea", 36: "#56c8d8"}
+LIGHT = {BACKGROUND: "#f6f8fa", FOREGROUND: "#24292f", "#ff6b68": "#c62828", "#5fd38d": "#1a7f37", "#e5c07b": "#8a6100",
+         "#6cb6ff": "#0550ae", "#c792ea": "#7d3fb0", "#56c8d8": "#0b7285"}  # on a light page
 EIGHTHS_LOW = "▁▂▃▄▅▆▇█"
 EIGHTHS_LEFT = "▏▎▍▌▋▊▉█"
 
@@ -90,6 +92,8 @@ def frame(width, height, title, content):
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}"'
              f' font-family="ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"'
              f' font-size="13" role="img"><title>{escape(title)}</title>',
+             "<style>@media (prefers-color-scheme:light){"
+             + "".join(f'[fill="{dark}"]{{fill:{light}}}' for dark, light in LIGHT.items()) + "}</style>",
              f'<rect width="{w}" height="{h}" rx="8" fill="{BACKGROUND}"/>']
     parts += [f'<pattern id="dots{color[1:]}" x="{MARGIN + 0.5}" y="{MARGIN + 0.5}" width="4"'
               f' height="4.25" patternUnits="userSpaceOnUse">{rectangle(0, 0, 3, 3, color)}</pattern>'
