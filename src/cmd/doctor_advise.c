@@ -1,7 +1,7 @@
 /* gpulse doctor advise: which version fits these GPUs and this driver, and how to install it. */
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
-#include "cmd/doctor_view.h"
+#include "doctor/report.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"

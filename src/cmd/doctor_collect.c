@@ -3,7 +3,7 @@
 
 #include "cmd/app.h"
 #include "cmd/doctor_record.h"
-#include "cmd/doctor_view.h"
+#include "doctor/report.h"
 
 #include "base/err.h"
 #include "doctor/bundle.h"

@@ -2,79 +2,49 @@
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
 #include "cmd/explain_record.h"
-#include "cmd/explanation.h"
 
-#include "base/arena.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "doctor/explanation.h"
+#include "doctor/log_errors.h"
 #include "jobs/failure.h"
 #include "out/json.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-enum { EXIT_UNKNOWN = 1, MOST = 512 };
-
-struct told {
-    struct gp_explanation explanation;
-    const char *line; /* the first line with it; NULL: it was given by its number */
-    unsigned long long count;
-};
+enum { EXIT_UNKNOWN = 1 };
 
 struct collection {
-    struct gp_arena arena;
-    struct told all[MOST];
-    size_t count;
+    struct gp_known_errors errors;
     size_t lines; /* lines read */
 };
-
-static void collect(struct collection *c, const char *line)
-{
-    struct gp_arena scratch = {NULL};
-    struct gp_explanation e;
-    if (line[strspn(line, " \t\r")] == '\0')
-        return;
-    c->lines++;
-    if (!gp_explain_line(&scratch, line, &e)) {
-        gp_arena_fini(&scratch);
-        return;
-    }
-    size_t i = 0;
-    while (i < c->count && (strcmp(c->all[i].explanation.id, e.id) != 0 ||
-                            strcmp(c->all[i].explanation.words, e.words) != 0))
-        i++;
-    if (i < c->count)
-        c->all[i].count++;
-    else if (c->count < MOST && gp_explain_line(&c->arena, line, &e))
-        c->all[c->count++] =
-            (struct told){.explanation = e, .line = gp_arena_strdup(&c->arena, line), .count = 1};
-    gp_arena_fini(&scratch);
-}
 
 static void collect_text(struct collection *c, char *text)
 {
     for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-        collect(c, line);
+        if (line[strspn(line, " \t\r")] != '\0')
+            gp_known_errors_take(&c->errors, line, ++c->lines);
 }
 
 /* ---- the verb ---- */
 
 static void add_text(struct gp_strbuf *sb, const struct collection *c, bool has_sources)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        const struct told *told = &c->all[i];
+    for (size_t i = 0; i < c->errors.count; i++) {
+        const struct gp_known_error *known = &c->errors.all[i];
         if (i > 0)
             gp_strbuf_addc(sb, '\n');
-        if (c->lines > 1 && told->line)
-            gp_doctor_add_line(sb, told->line);
-        if (told->count > 1)
-            gp_strbuf_addf(sb, "      and %llu more like it\n", told->count - 1);
-        gp_doctor_add_explanation(sb, &told->explanation, has_sources);
+        if (c->lines > 1 && known->line)
+            gp_doctor_add_line(sb, known->line);
+        if (known->repeats > 0)
+            gp_strbuf_addf(sb, "      and %" PRIu64 " more like it\n", known->repeats);
+        gp_doctor_add_explanation(sb, &known->explanation, has_sources);
     }
-    if (c->count == 0)
+    if (c->errors.count == 0)
         gp_strbuf_adds(sb, c->lines > 1
                                ? "no known error in these lines\n"
                                : "unknown error; gpulse knows messages of CUDA, NCCL, PyTorch and "
@@ -85,9 +55,10 @@ static void add_text(struct gp_strbuf *sb, const struct collection *c, bool has_
 static void add_json(struct gp_strbuf *sb, const struct collection *c)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < c->count; i++) {
-        json_t *one = gp_doctor_explanation_json(&c->all[i].explanation, c->all[i].line);
-        (void)json_object_set_new(one, "count", json_integer((json_int_t)c->all[i].count));
+    for (size_t i = 0; i < c->errors.count; i++) {
+        const struct gp_known_error *known = &c->errors.all[i];
+        json_t *one = gp_doctor_explanation_json(&known->explanation, known->line);
+        (void)json_object_set_new(one, "count", json_integer((json_int_t)known->repeats + 1));
         (void)json_array_append_new(list, one);
     }
     gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.doctor.explain/1", "known", list), 2);
@@ -154,9 +125,8 @@ static int fill(struct collection *c, int count, char **words, struct gp_err *er
     if (line.error) {
         r = gp_err_set(err, line.error, "the text is too long: pass it on standard input");
     } else if (split_number(line.buf, &topic, &what) || split_topic(line.buf, &topic, &what)) {
-        r = gp_explain_topic(&c->arena, topic, what, &c->all[0].explanation, err);
-        c->all[0].count = 1;
-        c->count = r == 0;
+        r = gp_explain_topic(&c->errors.arena, topic, what, &c->errors.all[0].explanation, err);
+        c->errors.count = r == 0;
         c->lines = 1;
     } else {
         const char *lines = lines_of(line.buf);
@@ -206,7 +176,7 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
         r = gp_app_write(STDOUT_FILENO, &sb, err);
     }
     gp_strbuf_fini(&sb);
-    size_t known = c.count;
-    gp_arena_fini(&c.arena);
+    size_t known = c.errors.count;
+    gp_known_errors_fini(&c.errors);
     return r < 0 ? r : known > 0 ? 0 : EXIT_UNKNOWN;
 }

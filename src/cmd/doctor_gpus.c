@@ -1,7 +1,7 @@
 /* gpulse doctor gpus: GPU models, and their capabilities. */
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
-#include "cmd/doctor_view.h"
+#include "doctor/report.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"

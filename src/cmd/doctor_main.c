@@ -4,7 +4,7 @@
 #include "cmd/doctor.h"
 #include "cmd/doctor_collect.h"
 #include "cmd/doctor_verbs.h"
-#include "cmd/doctor_view.h"
+#include "doctor/report.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"

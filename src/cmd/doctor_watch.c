@@ -1,7 +1,7 @@
 /* gpulse doctor --watch-log: follows the kernel log, and explains each line about a GPU. */
 #include "cmd/app.h"
 #include "cmd/doctor_verbs.h"
-#include "cmd/explanation.h"
+#include "doctor/explanation.h"
 
 #include "base/arena.h"
 #include "base/clock.h"

@@ -1,40 +1,27 @@
-/* gpulse explain: the errors in a log. */
+/* gpulse explain: the errors in a log, as text or JSON. */
 #ifndef GP_CMD_EXPLAIN_LOG_H
 #define GP_CMD_EXPLAIN_LOG_H
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/strbuf.h"
-#include "cmd/explanation.h"
-#include "jobs/incident.h"
+
+#include <jansson.h>
 
 struct gp_doctor_options;
-struct gp_err;
 
-enum { GP_EXPLAIN_KNOWN_MAX = 512 };
-
-/* An error that gpulse doctor knows, each once in a log. */
-struct gp_explain_known {
-    struct gp_explanation explanation;
-    const char *line;
-    uint64_t line_number, repeats, repeat_line;
-};
-
-/* Explaining some logs and records. */
+/* Explaining some logs and records. Zero-initialize. */
 struct gp_explain_run {
     const struct gp_doctor_options *options;
     const char *name;     /* of the log */
     struct gp_strbuf sb;  /* text output */
     json_t *list, *other; /* JSON output: failures, and other errors */
     size_t found;
-    struct gp_incident last;       /* not printed yet: it may be repeated */
-    bool is_told;                  /* how a job ended is printed already */
-    bool has_last, has_incidents;  /* those in the log are known already */
-    uint64_t repeats, repeat_line; /* how often, and the line of the last repetition */
-    /* of one log */
-    uint64_t line_number;
+    bool is_told;         /* how a job ended is printed already */
+    bool has_incidents;   /* the failures in the log are known already */
+    int r;                /* of writing the output */
+    struct gp_err err;
     struct gp_arena arena;
-    struct gp_explain_known known[GP_EXPLAIN_KNOWN_MAX];
-    size_t known_count;
 };
 
 /* Explains what an open file contains, e->name is its name. GP_EIO. */

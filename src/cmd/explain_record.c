@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/utf8.h"
+#include "doctor/explanation.h"
 #include "jobs/record.h"
 #include "jobs/recorded.h"
 #include "out/json.h"
@@ -380,10 +381,8 @@ bool gp_explain_is_log(const char *word, bool only)
 int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *words,
                     struct gp_err *err)
 {
-    static struct gp_explain_run e; /* large */
+    struct gp_explain_run e = {.options = o, .sb = GP_STRBUF_INIT(256 << 20)};
     int r = 0;
-    e.options = o;
-    gp_strbuf_init(&e.sb, 256 << 20);
     if (o->json) {
         e.list = json_array();
         e.other = json_array();
@@ -401,5 +400,6 @@ int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *w
     if (r == 0)
         r = print(&e, err);
     gp_strbuf_fini(&e.sb);
+    gp_arena_fini(&e.arena);
     return r < 0 || e.found > 0 ? r : EXIT_UNKNOWN;
 }

@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "cmd/status_view.h"
+#include "out/status.h"
 #include "out/line.h"
 
 #include <stdio.h>

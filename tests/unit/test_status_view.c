@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "cmd/status_view.h"
+#include "out/status.h"
 #include "golden.h"
 #include "snapshot_fixture.h"
 

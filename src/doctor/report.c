@@ -1,4 +1,4 @@
-#include "cmd/doctor_view.h"
+#include "doctor/report.h"
 
 #include "base/clock.h"
 #include "base/io.h"

@@ -1,6 +1,6 @@
-#include "cmd/explanation.h"
+#include "doctor/explanation.h"
 
-#include "cmd/doctor_view.h"
+#include "doctor/report.h"
 
 #include "base/strbuf.h"
 #include "base/utf8.h"

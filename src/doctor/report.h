@@ -1,6 +1,6 @@
 /* The doctor's report, as text and JSON. */
-#ifndef GP_CMD_DOCTOR_VIEW_H
-#define GP_CMD_DOCTOR_VIEW_H
+#ifndef GP_DOCTOR_REPORT_H
+#define GP_DOCTOR_REPORT_H
 
 #include "base/util.h"
 

@@ -1,6 +1,6 @@
 /* Output of explanations. */
-#ifndef GP_CMD_EXPLANATION_H
-#define GP_CMD_EXPLANATION_H
+#ifndef GP_DOCTOR_EXPLANATION_H
+#define GP_DOCTOR_EXPLANATION_H
 
 #include "doctor/explain.h"
 

@@ -1,4 +1,4 @@
-#include "cmd/status_view.h"
+#include "out/status.h"
 
 #include "base/strbuf.h"
 #include "base/utf8.h"

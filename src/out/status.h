@@ -1,6 +1,6 @@
 /* The output of gpulse status: pure functions from a snapshot to text. */
-#ifndef GP_CMD_STATUS_VIEW_H
-#define GP_CMD_STATUS_VIEW_H
+#ifndef GP_OUT_STATUS_H
+#define GP_OUT_STATUS_H
 
 #include "model/snapshot.h"
 
