@@ -26,7 +26,4 @@ extern const struct gp_cmd gp_cmd_smi;
 extern const struct gp_cmd gp_cmd_top;
 extern const struct gp_cmd gp_cmd_completion;
 
-/* Appends the scdoc source of gpulse-metrics(7). */
-void gp_query_man_metrics(struct gp_strbuf *sb);
-
 #endif

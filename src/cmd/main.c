@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "model/event.h"
+#include "out/field_help.h"
 #include "source/control.h"
 
 #include <malloc.h>
@@ -110,7 +111,7 @@ static int man(int argc, char **argv, struct gp_err *err)
     if (strcmp(page, "gpulse") == 0)
         gp_cli_man(&sb, &program);
     else if (strcmp(page, "metrics") == 0)
-        gp_query_man_metrics(&sb);
+        gp_field_help_man(&sb);
     else
         r = gp_cli_find(commands, page, &cmd, err);
     if (cmd)

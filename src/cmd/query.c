@@ -2,7 +2,7 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/output.h"
-#include "cmd/query_fields.h"
+#include "out/field_help.h"
 
 #include "base/err.h"
 #include "base/io.h"
@@ -222,9 +222,9 @@ static int explain_fields(const struct query_options *o, const char *fields, str
     int r = gp_field_list_parse(o->describe ? o->describe : fields,
                                 any ? GP_SCOPE_ANY : scope_of(o), &list, err);
     if (r == 0 && o->describe)
-        gp_query_describe_fields(&sb, &list);
+        gp_field_help_describe(&sb, &list);
     else if (r == 0)
-        r = gp_query_list_fields(&sb, &list, o->format, !o->no_header, err);
+        r = gp_field_help_list(&sb, &list, o->format, !o->no_header, err);
     if (r == 0)
         r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_field_list_fini(&list);
@@ -333,16 +333,19 @@ const struct gp_cmd gp_cmd_query = {
         "A name ending in .* selects a group, * selects everything, and :UNIT converts: "
         "memory.used:GiB. nvidia-smi's options --query-gpu and --query-compute-apps print what "
         "gpulse smi prints. Only what is selected is read from the driver. In rows of processes "
-        "and "
-        "lists, * also includes the index and uuid of the GPU.\n\n"
+        "and lists, * also includes the index and uuid of the GPU.\n"
+        "\n"
         "--rows prints a row for each item of a GPU, for example for each link. The names of their "
         "fields begin with the word given to --rows, which may be omitted; fields of the GPU can "
-        "be selected too. A GPU that does not report the list has one row without values.\n\n"
+        "be selected too. A GPU that does not report the list has one row without values.\n"
+        "\n"
         "A table with a single row that is wider than the terminal is printed with one field per "
-        "line; --no-header keeps it in one row.\n\n"
+        "line; --no-header keeps it in one row.\n"
+        "\n"
         "A value that the GPU does not report is N/A in tables, [N/A] in csv and tsv, null in JSON "
         "(\"reasons\" says why), an empty element with its reason in XML, and omitted in "
-        "openmetrics. docs/schema.md says what programs can rely on.\n\n"
+        "openmetrics. docs/schema.md says what programs can rely on.\n"
+        "\n"
         "When repeating, each sample is written immediately and completely; in json and xml all "
         "samples form one document. Each rotated file is a complete document. The file of an "
         "earlier run is renamed to FILE.1, not overwritten.",

@@ -3,24 +3,17 @@
 #include "cmd/commands.h"
 #include "cmd/job_request.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
 #include "jobs/pick.h"
+#include "jobs/queue.h"
 #include "model/select.h"
 #include "model/snapshot.h"
-#include "out/json.h"
-#include "out/procs.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { GPUS_SIZE = 128, GPUS_WIDTH = 9 };
 
 struct queue_options {
     const char *format;
@@ -32,255 +25,15 @@ static const struct gp_opt options[] = {
     GP_OPT_END,
 };
 
-/* ---- the GPUs of a lease ---- */
-
-/* A GPU that has not responded yet: its UUID is unknown. */
-static bool is_unidentified(const struct gp_device *device)
-{
-    return !*gp_device_text(device, GP_UUID, "") && device->status != GP_STATUS_OK;
-}
-
-static size_t count_unidentified(const struct gp_snapshot *snapshot)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        count += is_unidentified(&snapshot->devices[i]);
-    return count;
-}
-
-/* Whether the lease has GPUs that no responding one is. */
-static bool has_others(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        found += gp_lease_has_gpu(lease, gp_device_text(&snapshot->devices[i], GP_UUID, ""));
-    return found < lease->gpu_count;
-}
-
-/* If only one GPU is unidentified, it is the one that is missing. */
-static bool has_gpu(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
-                    const struct gp_device *device)
-{
-    return gp_lease_has_gpu(lease, gp_device_text(device, GP_UUID, "")) ||
-           (is_unidentified(device) && count_unidentified(snapshot) == 1 &&
-            has_others(lease, snapshot));
-}
-
-/* "0-3", "1:0", as in gpulse ps; "0,?" if it has one of several GPUs that have not responded. GPUs
- * that no longer exist are left out. */
-static struct gp_proc_row gpus_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
-{
-    struct gp_proc_row row = {.pid = lease->pid};
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        if (has_gpu(lease, snapshot, &snapshot->devices[i]))
-            gp_proc_row_add_gpu(&row, &snapshot->devices[i]);
-    const size_t n = strlen(row.gpus);
-    if (count_unidentified(snapshot) > 1 && has_others(lease, snapshot))
-        (void)snprintf(row.gpus + n, sizeof(row.gpus) - n, "%s", n > 0 ? ",?" : "?");
-    return row;
-}
-
-/* Whether it has or could get a selected GPU. */
-static bool concerns(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
-                     struct gp_selection *selection)
-{
-    bool any = !selection;
-    for (size_t i = 0; selection && i < snapshot->device_count; i++) {
-        const struct gp_device *device = &snapshot->devices[i];
-        const bool is_possible = is_unidentified(device) && has_others(lease, snapshot);
-        any = any || (gp_pick_matches(selection, device) &&
-                      (is_possible || has_gpu(lease, snapshot, device)));
-    }
-    return any;
-}
-
-/* ---- rows ---- */
-
-static struct gp_amount age_of(const struct gp_lease *lease, uint64_t wall_ns)
-{
-    bool known = wall_ns > lease->since_wall_ns;
-    return (struct gp_amount){known ? (double)(wall_ns - lease->since_wall_ns) / 1e9 : 0, known,
-                              false};
-}
-
-/* When its command will be terminated; 0: it does not run, or has no limit. */
-static uint64_t end_of(const struct gp_lease *lease)
-{
-    return lease->state == GP_LEASE_HELD && lease->limit_ns > 0
-               ? lease->since_wall_ns + lease->limit_ns
-               : 0;
-}
-
-static struct gp_amount left_of(const struct gp_lease *lease, uint64_t wall_ns)
-{
-    const uint64_t end_ns = end_of(lease);
-    const uint64_t left_ns = end_ns > wall_ns ? end_ns - wall_ns : 0;
-    return (struct gp_amount){(double)left_ns / 1e9, end_ns > 0, false};
-}
-
-static const char *state_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot)
-{
-    if (lease->state != GP_LEASE_HELD)
-        return "waiting";
-    return gp_pick_is_suspended(snapshot, lease) ? "suspended" : "running";
-}
-
-/* "0-3"; for a waiting job: "2 (any of 0-7)". */
-static void put_gpus(char *ret, size_t size, const struct gp_lease *lease,
-                     const struct gp_snapshot *snapshot)
-{
-    const struct gp_proc_row row = gpus_of(lease, snapshot);
-    if (lease->state == GP_LEASE_HELD || lease->wanted == lease->gpu_count)
-        (void)snprintf(ret, size, "%s", row.gpus);
-    else
-        (void)snprintf(ret, size, "%u (any of %s)", lease->wanted, row.gpus);
-}
-
-/* ---- what a waiting job waits for ---- */
-
-typedef void add_reason(void *context, const struct gp_device *const *devices, size_t count,
-                        const char *why);
-
-/* Nothing for a running job, or if memory is exhausted. */
-static void for_each_reason(const struct gp_leases *leases, const struct gp_lease *lease,
-                            const struct gp_snapshot *snapshot, add_reason *add, void *context)
-{
-    struct gp_pick pick;
-    if (lease->state == GP_LEASE_HELD || gp_pick_make_waiting(snapshot, leases, lease, &pick) < 0)
-        return;
-    const struct gp_device **devices = calloc(pick.count + 1, sizeof(*devices));
-    const struct gp_pick_unit *unit;
-    size_t at = 0;
-    size_t count;
-    while (devices && (unit = gp_pick_next_obstacle(&pick, &at, devices, &count)))
-        add(context, devices, count, unit->why);
-    free(devices);
-    gp_pick_fini(&pick);
-}
-
-/* A line for each group of GPUs. */
-static void add_words(void *context, const struct gp_device *const *devices, size_t count,
-                      const char *why)
-{
-    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_adds(&line, "                ");
-    gp_pick_add_gpus(&line, devices, count);
-    gp_strbuf_addf(&line, ": %s", why);
-    gp_utf8_add_line(context, line.buf, line.len, gp_io_columns());
-    gp_strbuf_fini(&line);
-}
-
-static void add_object(void *context, const struct gp_device *const *devices, size_t count,
-                       const char *why)
-{
-    struct gp_proc_row row = {.pid = 0};
-    for (size_t i = 0; i < count; i++)
-        gp_proc_row_add_gpu(&row, devices[i]);
-    (void)json_array_append_new(context, json_pack("{s:s, s:s}", "gpus", row.gpus, "reason", why));
-}
-
-static void add_row(struct gp_strbuf *sb, const struct gp_leases *leases,
-                    const struct gp_lease *lease, const struct gp_snapshot *snapshot,
-                    size_t gpus_width)
-{
-    char line_place[24] = "-";
-    size_t position = gp_lease_position(leases, lease);
-    char memory[32] = "all";
-    char gpus[GPUS_SIZE];
-    if (lease->bytes && lease->is_shared)
-        (void)snprintf(memory, sizeof(memory), "%.1fG", (double)lease->bytes / 0x1p30);
-    put_gpus(gpus, sizeof(gpus), lease, snapshot);
-    if (position > 0)
-        (void)snprintf(line_place, sizeof(line_place), "%zu", position);
-    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
-    struct gp_strbuf age = GP_STRBUF_INIT(64);
-    struct gp_strbuf left = GP_STRBUF_INIT(64);
-    gp_strbuf_addf(&line, "%-9s  %4s  %-9.9s  %7u  %-*s  %-6s  ", state_of(lease, snapshot),
-                   line_place, lease->user, lease->pid, (int)gpus_width, gpus, memory);
-    gp_proc_format_amount(&age, GP_PROC_TIME_COLUMN, age_of(lease, snapshot->wall_ns));
-    gp_proc_format_amount(&left, GP_PROC_TIME_COLUMN, left_of(lease, snapshot->wall_ns));
-    gp_strbuf_addf(&line, "%6s  %6s  %s", age.buf, left.buf,
-                   lease->name[0] ? lease->name : lease->command);
-    gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
-    gp_strbuf_fini(&age);
-    gp_strbuf_fini(&left);
-    gp_strbuf_fini(&line);
-    for_each_reason(leases, lease, snapshot, add_words, sb);
-}
-
-static json_t *lease_object(const struct gp_leases *leases, const struct gp_lease *lease,
-                            const struct gp_snapshot *snapshot)
-{
-    const size_t position = gp_lease_position(leases, lease);
-    const struct gp_proc_row row = gpus_of(lease, snapshot);
-    const bool is_suspended = gp_pick_is_suspended(snapshot, lease);
-    json_t *gpus = json_array();
-    json_t *reasons = json_array();
-    for_each_reason(leases, lease, snapshot, add_object, reasons);
-    const uint64_t end_ns = end_of(lease);
-    char since[GP_RFC3339_SIZE];
-    char until[GP_RFC3339_SIZE];
-    gp_clock_rfc3339(lease->since_wall_ns, since);
-    gp_clock_rfc3339(end_ns, until);
-    for (size_t i = 0; i < lease->gpu_count; i++)
-        (void)json_array_append_new(gpus, json_string(lease->gpus[i]));
-    return json_pack("{s:s, s:o, s:b, s:s, s:I, s:s, s:o, s:i, s:b, s:I, s:I, s:s, s:s, s:o, s:s, "
-                     "s:s?}",
-                     "state", lease->state == GP_LEASE_HELD ? "held" : "waiting", "position",
-                     position > 0 ? json_integer((json_int_t)position) : json_null(), "suspended",
-                     (int)is_suspended, "user", lease->user, "pid", (json_int_t)lease->pid, "gpus",
-                     row.gpus, "uuids", gpus, "wanted", (int)lease->wanted, "shared",
-                     (int)lease->is_shared, "memory", (json_int_t)lease->bytes, "ticket",
-                     (json_int_t)lease->ticket, "name", lease->name, "command", lease->command,
-                     "waits_for", reasons, "since", since, "until", end_ns > 0 ? until : NULL);
-}
-
-static void add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
-                     const struct gp_snapshot *snapshot, struct gp_selection *selection)
-{
-    json_t *document = gp_json_document(snapshot, "gpulse.queue/1");
-    json_t *list = json_array();
-    for (size_t i = 0; i < leases->count; i++)
-        if (concerns(&leases->items[i], snapshot, selection))
-            (void)json_array_append_new(list, lease_object(leases, &leases->items[i], snapshot));
-    (void)json_object_set_new(document, "leases", list);
-    gp_json_add(sb, document, 2);
-    gp_strbuf_addc(sb, '\n');
-}
-
-static void add_table(struct gp_strbuf *sb, const struct gp_leases *leases,
-                      const struct gp_snapshot *snapshot, struct gp_selection *selection)
-{
-    size_t width = GPUS_WIDTH;
-    size_t shown = 0;
-    for (size_t i = 0; i < leases->count; i++) {
-        char gpus[GPUS_SIZE];
-        if (!concerns(&leases->items[i], snapshot, selection))
-            continue;
-        put_gpus(gpus, sizeof(gpus), &leases->items[i], snapshot);
-        width = strlen(gpus) > width ? strlen(gpus) : width;
-        shown++;
-    }
-    if (shown == 0) {
-        (void)fprintf(stderr, "gpulse: no reservations%s; start a job with gpulse run -- COMMAND\n",
-                      selection ? " of these GPUs" : "");
-        return;
-    }
-    gp_strbuf_addf(sb, "%-9s  %4s  %-9s  %7s  %-*s  %-6s  %6s  %6s  %s\n", "STATE", "LINE", "USER",
-                   "PID", (int)width, "GPUS", "MEM", "FOR", "LEFT", "JOB");
-    for (size_t i = 0; i < leases->count; i++)
-        if (concerns(&leases->items[i], snapshot, selection))
-            add_row(sb, leases, &leases->items[i], snapshot, width);
-}
-
 static int print(const struct gp_leases *leases, const struct gp_snapshot *snapshot,
                  struct gp_selection *selection, const char *format, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
     if (strcmp(format, "json") == 0)
-        add_json(&sb, leases, snapshot, selection);
-    else
-        add_table(&sb, leases, snapshot, selection);
+        gp_queue_add_json(&sb, leases, snapshot, selection);
+    else if (gp_queue_add(&sb, leases, snapshot, selection, gp_io_columns()) == 0)
+        (void)fprintf(stderr, "gpulse: no reservations%s; start a job with gpulse run -- COMMAND\n",
+                      selection ? " of these GPUs" : "");
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -359,13 +112,12 @@ const struct gp_cmd gp_cmd_queue = {
         "Lists the jobs of gpulse run that have reserved GPUs or wait for them, in the order of "
         "their requests. LINE is the place of a waiting job among those that wait; the lines below "
         "it say what keeps it from each GPU that it could use. GPUS are the reserved GPUs; for a "
-        "waiting "
-        "job, how many it needs, and of which. -i shows the jobs that hold or could use these "
-        "GPUs. To cancel a job: kill PID. MEM is the memory reserved on each GPU, or all if "
-        "the job does not share. FOR is how long it has run or waited, LEFT how long it may still "
-        "run (run --timeout), JOB its name or command. A suspended job keeps its reservation: its "
-        "memory must fit "
-        "again when it is resumed. To see why a GPU is not free: gpulse pick --explain.",
+        "waiting job, how many it needs, and of which. -i shows the jobs that hold or could use "
+        "these GPUs. To cancel a job: kill PID. MEM is shown if some job shares GPUs: the memory "
+        "reserved on each, or all if the job does not share. FOR is how long it has run or waited, "
+        "LEFT how long it may still run (run --timeout), JOB its name or command. A suspended job "
+        "keeps its reservation: its memory must fit again when it is resumed. To see why a GPU is "
+        "not free: gpulse pick --explain.",
     .examples = "gpulse queue\tall reservations\n"
                 "gpulse queue -f json\tfor scripts\n",
     .options = options,

@@ -55,8 +55,8 @@ every() {
 @test "reservations and the waiting line, which pick respects" {
     gpulse --sim h100x8 queue
     status_is 0
-    says '^running +- +mia +4189103 +0-3 +all +7h[0-9]{2}m +16h[0-9]{2}m +llama-8b$'
-    says '^waiting +1 +ray +4189401 +0-3 +all +90m '
+    says '^running +- +mia +4189103 +0-3 +7h[0-9]{2}m +16h[0-9]{2}m +llama-8b$'
+    says '^waiting +1 +ray +4189401 +0-3 +90m '
     gpulse --sim h100x8 pick --explain
     says '^GPU 0: .*reserved by llama-8b \(mia\)$'
     gpulse --sim t4 queue

@@ -234,7 +234,7 @@ m["topology"].update(levels=["NODE", "SYS", "SYS"], cpus=["0-15", "16-31"], node
     status_is 75
     complains '^gpulse: waiting: .*reserved by training'
     gpulse queue
-    says "^running +- +$(id -un) +$running +3 +all +[0-9]+s +-  training$"
+    says "^running +- +$(id -un) +$running +3 +[0-9]+s  training$"
     gpulse queue -f json
     json_is '[(l["state"], l["gpus"]) for l in d["leases"]]' "[('held', '3')]"
     kill -KILL "$running" # however it ends, its promise does

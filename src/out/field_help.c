@@ -1,6 +1,4 @@
-#include "cmd/query_fields.h"
-
-#include "cmd/commands.h"
+#include "out/field_help.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -96,7 +94,7 @@ static void add_json(struct gp_strbuf *sb, const struct gp_field_list *fields)
     gp_strbuf_addc(sb, '\n');
 }
 
-int gp_query_list_fields(struct gp_strbuf *sb, const struct gp_field_list *fields,
+int gp_field_help_list(struct gp_strbuf *sb, const struct gp_field_list *fields,
                          const char *format, bool header, struct gp_err *err)
 {
     if (strcmp(format, "table") == 0)
@@ -133,7 +131,7 @@ static void describe(struct gp_strbuf *sb, const struct gp_metric_info *info)
                                                  : "gpulse's own name");
 }
 
-void gp_query_describe_fields(struct gp_strbuf *sb, const struct gp_field_list *fields)
+void gp_field_help_describe(struct gp_strbuf *sb, const struct gp_field_list *fields)
 {
     for (size_t i = 0; i < fields->count; i++) {
         if (fields->fields[i].identity)
@@ -145,7 +143,7 @@ void gp_query_describe_fields(struct gp_strbuf *sb, const struct gp_field_list *
 
 /* ---- the manual page ---- */
 
-void gp_query_man_metrics(struct gp_strbuf *sb)
+void gp_field_help_man(struct gp_strbuf *sb)
 {
     static const char *const titles[] = {"OF THE HOST", "OF A GPU OR MIG INSTANCE", "OF A PROCESS"};
     static const char lists[] =

@@ -1,0 +1,296 @@
+#include "jobs/memory_use.h"
+
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "jobs/account.h"
+#include "model/snapshot.h"
+#include "out/json.h"
+#include "out/reservation.h"
+#include "proc/holders.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CONTEXT_MOST = 600 << 20, /* bytes: a process with more holds more than a context */
+    JOB_COLUMNS = 40,         /* of the name of a reservation */
+};
+
+int gp_memory_use_make(struct gp_memory_use *ret, const struct gp_snapshot *snapshot,
+                       const struct gp_holders *holders)
+{
+    static const struct gp_holders none = {.list = NULL};
+    const struct gp_procs_options rows = {
+        .order = {{{GP_PROC_MEMORY_COLUMN, false}, {GP_PROC_PID_COLUMN, false}}, 2},
+        .gpu = -1,
+        .per_gpu = true,
+    };
+    *ret = (struct gp_memory_use){.snapshot = snapshot, .knows_holders = holders};
+    int r = gp_accounts_make(snapshot, holders ? holders : &none, &ret->accounts, &ret->count);
+    return r < 0 ? r : gp_procs_build(&ret->procs, snapshot, &rows);
+}
+
+void gp_memory_use_fini(struct gp_memory_use *use)
+{
+    gp_procs_fini(&use->procs);
+    gp_accounts_free(use->accounts, use->count);
+}
+
+/* ---- text ---- */
+
+struct view {
+    const struct gp_memory_use *use;
+    struct gp_strbuf *sb;
+    size_t room, width; /* of a line, and of the names of GPUs */
+    bool has_contexts;  /* some process may hold only a context */
+};
+
+/* Whether it uses about as much as a bare CUDA context; MPS clients have no context of their
+ * own. */
+static bool is_context(const struct gp_proc_row *row)
+{
+    return row->memory.known && row->memory.n > 0 && row->memory.n < CONTEXT_MOST && row->type &&
+           strchr(row->type, 'C') && !strchr(row->type, 'M');
+}
+
+static bool is_of(const struct gp_proc_row *row, const struct gp_account *account)
+{
+    return row->pid != 0 && row->gpu == account->device->index;
+}
+
+/* Some verdicts do not depend on the processes. */
+static bool has_verdict(const struct gp_memory_use *use, const struct gp_account *account)
+{
+    return use->knows_holders || account->verdict <= GP_ACCOUNT_UNKNOWN;
+}
+
+/* Rounded up, as by nvidia-smi and gpulse status. */
+static void add_mib(struct gp_strbuf *sb, size_t width, struct gp_amount a)
+{
+    const double up = 0x1p20 - 1;
+    if (a.known)
+        gp_strbuf_addf(sb, "  %*lld", (int)width, (long long)((a.n + up) / 0x1p20));
+    else
+        gp_strbuf_addf(sb, "  %*s", (int)width, "-");
+}
+
+/* A line, cut at the width of the terminal. */
+static void add_process(const struct view *v, const struct gp_proc_row *row)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
+    gp_strbuf_addf(&line, "%5s  %7lld  %-10.10s", strchr(row->gpus, ':') ? row->gpus : "",
+                   (long long)row->pid, row->user ? row->user : "-");
+    add_mib(&line, 8, row->memory);
+    if (v->has_contexts)
+        gp_strbuf_addf(&line, "  %-7s", is_context(row) ? "context" : "");
+    gp_strbuf_adds(&line, "  ");
+    if (row->suspended.known)
+        gp_strbuf_addf(&line, "(suspended: %.0f MiB in host memory) ", row->suspended.n / 0x1p20);
+    gp_strbuf_adds(&line, row->command ? row->command : "?");
+    gp_utf8_add_line(v->sb, line.buf, line.len, v->room);
+    gp_strbuf_fini(&line);
+}
+
+/* A line for each reservation of the GPU and of its instances, whose rows follow. */
+static void add_reservations(const struct view *v, const struct gp_device *gpu)
+{
+    const struct gp_device *end = &v->use->snapshot->devices[v->use->snapshot->device_count];
+    for (const struct gp_device *d = gpu; d < end && d->index == gpu->index; d++) {
+        char instance[GP_DEVICE_LABEL_SIZE] = "";
+        if (!gp_is_reserved(d))
+            continue;
+        if (d->is_mig)
+            gp_device_label(d, instance);
+        gp_strbuf_addf(v->sb, "%5s  ", instance);
+        gp_reservation_add(v->sb, d, JOB_COLUMNS);
+        gp_strbuf_addc(v->sb, '\n');
+    }
+}
+
+static const struct {
+    const char *title;
+    size_t width, offset;
+} columns[] = {
+    {"TOTAL", 6, offsetof(struct gp_account, total)},
+    {"RESERVED", 8, offsetof(struct gp_account, reserved)},
+    {"USED", 6, offsetof(struct gp_account, used)},
+    {"FREE", 6, offsetof(struct gp_account, free)},
+    {"PROCESSES", 9, offsetof(struct gp_account, listed)},
+    {"UNATTRIBUTED", 12, offsetof(struct gp_account, rest)},
+};
+
+/* A name that is too long is shortened, first by its maker. */
+static void add_name(struct gp_strbuf *sb, const char *name, size_t width)
+{
+    static const char maker[] = "NVIDIA ";
+    bool fits = gp_utf8_width(name) <= width;
+    if (!fits && strncmp(name, maker, strlen(maker)) == 0)
+        name += strlen(maker);
+    size_t before = sb->len;
+    gp_utf8_add_safe(sb, name, strlen(name), width);
+    size_t used = sb->error ? width : gp_utf8_width(sb->buf + before);
+    gp_strbuf_fill(sb, ' ', used < width ? width - used : 0);
+}
+
+static void add_processes(const struct view *v, const struct gp_account *account,
+                          const char *instance)
+{
+    for (size_t i = 0; i < v->use->procs.count; i++) {
+        const struct gp_proc_row *row = &v->use->procs.rows[i];
+        bool is_here = instance ? strcmp(row->gpus, instance) == 0 : !strchr(row->gpus, ':');
+        if (is_of(row, account) && is_here)
+            add_process(v, row);
+    }
+}
+
+static struct gp_amount amount_of(const struct gp_device *device, enum gp_metric m)
+{
+    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
+    bool known = gp_value_is_present(v);
+    return (struct gp_amount){known ? (double)v->i : 0, known, false};
+}
+
+/* The instances of a GPU in MIG mode, each with its processes. */
+static void add_instances(const struct view *v, const struct gp_account *account)
+{
+    const struct gp_device *end = &v->use->snapshot->devices[v->use->snapshot->device_count];
+    for (const struct gp_device *d = account->device + 1; d < end && d->is_mig; d++) {
+        char label[GP_DEVICE_LABEL_SIZE], name[64];
+        gp_device_label(d, label);
+        (void)snprintf(name, sizeof(name), "MIG %.40s", gp_device_text(d, GP_MIG_PROFILE, "?"));
+        gp_strbuf_addf(v->sb, "%5s  ", label);
+        add_name(v->sb, name, v->width);
+        const struct gp_account whole = {.device = d,
+                                         .total = amount_of(d, GP_MEMORY_TOTAL),
+                                         .reserved = amount_of(d, GP_MEMORY_RESERVED),
+                                         .used = amount_of(d, GP_MEMORY_USED),
+                                         .free = amount_of(d, GP_MEMORY_FREE)};
+        const struct gp_account shown = gp_account_in_mib(&whole);
+        const struct gp_amount parts[] = {shown.total, shown.reserved, shown.used, shown.free};
+        for (size_t c = 0; c < GP_ARRAY_LEN(parts); c++)
+            add_mib(v->sb, columns[c].width, parts[c]);
+        gp_strbuf_addc(v->sb, '\n');
+        add_processes(v, account, label);
+    }
+}
+
+static void add_account(const struct view *v, const struct gp_account *account)
+{
+    struct gp_strbuf *sb = v->sb;
+    const struct gp_account shown = gp_account_in_mib(account);
+    gp_strbuf_addf(sb, "%5u  ", account->device->index);
+    add_name(sb, gp_device_text(account->device, GP_NAME, "?"), v->width);
+    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++) {
+        struct gp_amount a;
+        memcpy(&a, (const char *)&shown + columns[c].offset, sizeof(a));
+        add_mib(sb, columns[c].width, a);
+    }
+    gp_strbuf_addc(sb, '\n');
+    add_processes(v, account, NULL);
+    add_instances(v, account);
+    add_reservations(v, account->device);
+    if (account->verdict == GP_ACCOUNT_NO_ANSWER) {
+        gp_strbuf_addf(sb, "       %s\n", gp_device_trouble(account->device));
+    } else if (has_verdict(v->use, account) && account->verdict != GP_ACCOUNT_ACCOUNTED) {
+        gp_strbuf_adds(sb, "       ");
+        gp_account_add_verdict(sb, account);
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
+static const char name_title[] = "NAME (MiB)";
+
+/* Columns for the names: what the longest one needs, but no line is wider than the terminal. */
+static size_t name_width(const struct view *v)
+{
+    const size_t least = strlen(name_title);
+    size_t width = least;
+    size_t others = strlen("  GPU  ");
+    const size_t room = v->room;
+    for (size_t i = 0; i < v->use->count; i++) {
+        size_t n = gp_utf8_width(gp_device_text(v->use->accounts[i].device, GP_NAME, "?"));
+        width = n > width ? n : width;
+    }
+    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++)
+        others += columns[c].width + 2;
+    if (room == 0 || others + width <= room)
+        return width;
+    return room > others + least ? room - others : least;
+}
+
+static const char context_note[] = "context: holds about as much as a CUDA context alone, 0.3 to 1 "
+                                   "GiB per process and GPU";
+
+void gp_memory_use_add(struct gp_strbuf *sb, const struct gp_memory_use *use, size_t room)
+{
+    struct view v = {.use = use, .sb = sb, .room = room};
+    v.width = name_width(&v);
+    for (size_t i = 0; i < use->procs.count; i++)
+        v.has_contexts = v.has_contexts || is_context(&use->procs.rows[i]);
+    gp_strbuf_adds(sb, "  GPU  ");
+    gp_utf8_add_padded(sb, name_title, v.width, false);
+    for (size_t c = 0; c < GP_ARRAY_LEN(columns); c++)
+        gp_strbuf_addf(sb, "  %*s", (int)columns[c].width, columns[c].title);
+    gp_strbuf_addc(sb, '\n');
+    for (size_t i = 0; i < use->count; i++)
+        add_account(&v, &use->accounts[i]);
+    if (v.has_contexts)
+        gp_utf8_add_wrapped(sb, context_note, strlen(context_note), 0, room);
+}
+
+/* ---- JSON ---- */
+
+static json_t *number(struct gp_amount a)
+{
+    return a.known ? json_integer((json_int_t)a.n) : json_null();
+}
+
+static json_t *process_object(const struct gp_proc_row *row)
+{
+    const char *colon = strchr(row->gpus, ':');
+    bool context = is_context(row);
+    uint64_t instance = 0;
+    bool is_mig = colon && gp_parse_u64(colon + 1, &instance);
+    return json_pack("{s:I, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:b}", "pid", (json_int_t)row->pid,
+                     "user", row->user, "command", row->command, "type", row->type, "instance",
+                     is_mig ? json_integer((json_int_t)instance) : json_null(), "memory",
+                     number(row->memory), "suspended", number(row->suspended), "context",
+                     context ? 1 : 0);
+}
+
+static json_t *account_object(const struct gp_memory_use *use, const struct gp_account *a)
+{
+    struct gp_strbuf words = GP_STRBUF_INIT(4096);
+    json_t *processes = json_array();
+    for (size_t i = 0; i < use->procs.count; i++)
+        if (is_of(&use->procs.rows[i], a))
+            (void)json_array_append_new(processes, process_object(&use->procs.rows[i]));
+    bool has_words = has_verdict(use, a);
+    if (has_words)
+        gp_account_add_verdict(&words, a);
+    json_t *object =
+        json_pack("{s:i, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o}", "gpu",
+                  (int)a->device->index, "uuid", gp_device_text(a->device, GP_UUID, NULL), "name",
+                  gp_device_text(a->device, GP_NAME, NULL), "total", number(a->total), "reserved",
+                  number(a->reserved), "used", number(a->used), "free", number(a->free), "held",
+                  number(a->listed), "unattributed", number(a->rest), "verdict",
+                  has_words ? gp_account_verdict_word(a->verdict) : NULL, "text",
+                  has_words ? words.buf : NULL, "processes", processes);
+    (void)json_object_set_new(object, "reservation", gp_reservation_object(a->device));
+    gp_strbuf_fini(&words);
+    return object;
+}
+
+void gp_memory_use_add_json(struct gp_strbuf *sb, const struct gp_memory_use *use)
+{
+    json_t *document = gp_json_document(use->snapshot, "gpulse.mem/1");
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < use->count; i++)
+        (void)json_array_append_new(gpus, account_object(use, &use->accounts[i]));
+    (void)json_object_set_new(document, "gpus", gpus);
+    (void)json_object_set_new(document, "reservations", gp_reservation_list(use->snapshot));
+    gp_json_set_incomplete(document, use->snapshot);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}
