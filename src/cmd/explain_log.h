@@ -4,9 +4,6 @@
 
 #include "base/util.h"
 
-/* In the record of a job that failed: the end of its output, if not all of it is kept. */
-#define GP_OUTPUT_END "output-end.log"
-
 struct gp_doctor_options;
 struct gp_err;
 

@@ -9,6 +9,9 @@ struct gp_err;
 
 enum { GP_RECORDS_KEPT = 100 };
 
+/* In the record of a job that failed: the end of its output, if not all of it is kept. */
+#define GP_OUTPUT_END "output-end.log"
+
 struct gp_record {
     char path[GP_PATH_SIZE]; /* "": nothing is recorded */
     char samples_path[GP_PATH_SIZE];

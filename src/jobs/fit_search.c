@@ -1,10 +1,7 @@
-#include "cmd/fit_search.h"
-
-#include "cmd/app.h"
+#include "jobs/fit_search.h"
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/outfile.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -80,7 +77,7 @@ static char **fill_command(const struct gp_fit_search *s, uint64_t batch)
 static bool fill_variables(struct gp_fit_search *s, uint64_t batch)
 {
     size_t n = 0;
-    const char *env = s->options->env;
+    const char *env = s->plan->env;
     bool ok = true;
     if (env)
         ok = (s->variables[n++] = fill(env, batch));
@@ -113,7 +110,7 @@ void gp_fit_warn_of_environment(const struct gp_watch *watch)
 
 void gp_fit_add_command(struct gp_strbuf *sb, const struct gp_fit_search *s, uint64_t batch)
 {
-    struct gp_fit_search copy = {.options = s->options, .template = s->template, .words = s->words};
+    struct gp_fit_search copy = {.plan = s->plan, .template = s->template, .words = s->words};
     char **argv = fill_command(&copy, batch);
     if (argv && fill_variables(&copy, batch)) {
         for (size_t i = 0; copy.variables[i]; i++)
@@ -166,7 +163,7 @@ static struct gp_fit_look look_at(struct gp_fit_search *s, const struct gp_watch
         .is_busy = is_busy(s, watch),
         .gpu_count = watch->gpu_count < GP_FIT_GPUS ? watch->gpu_count : GP_FIT_GPUS,
     };
-    if (fstat(s->plan.output.to, &log) == 0)
+    if (fstat(s->run_plan.output.to, &log) == 0)
         look.printed_bytes = (uint64_t)log.st_size;
     if (gp_fit_watch_needs_cpu(&s->watch, look.now_ns))
         look.cpu_ns = gp_proc_descendants_cpu_ns((uint32_t)getpid());
@@ -258,7 +255,7 @@ static int open_log(struct gp_fit_search *s, const struct gp_fit_trial *trial, s
 /* How long the run that confirms the result is watched; 0: until it exits. */
 static uint64_t confirm_ns(const struct gp_fit_search *s)
 {
-    const struct gp_fit_options *o = s->options;
+    const struct gp_fit_plan *o = s->plan;
     const uint64_t least_ns = CONFIRM_LEAST_S * GP_NS_PER_S;
     uint64_t short_ns = s->until && s->longest_ns ? s->longest_ns : o->steady_ns;
     if (o->confirm)
@@ -281,7 +278,7 @@ static void learn(struct gp_fit_search *s)
 /* The rules and the limits of a trial depend on those before it. */
 static void begin_watch(struct gp_fit_search *s, bool is_confirming)
 {
-    const struct gp_fit_options *o = s->options;
+    const struct gp_fit_plan *o = s->plan;
     const struct gp_fit_rules rules = {
         .is_confirming = is_confirming,
         .has_line = s->until,
@@ -291,10 +288,10 @@ static void begin_watch(struct gp_fit_search *s, bool is_confirming)
         .settle_ns = s->settle_ns,
     };
     s->busy_sum = 0;
-    s->plan.output.until = is_confirming ? NULL : s->until;
-    s->plan.timeout_ns = gp_fit_limit_ns(s->longest_ns, o->plan.timeout_ns);
+    s->run_plan.output.until = is_confirming ? NULL : s->until;
+    s->run_plan.timeout_ns = gp_fit_limit_ns(s->longest_ns, o->run.timeout_ns);
     if (is_confirming)
-        s->plan.timeout_ns = rules.confirm_ns ? s->plan.timeout_ns + rules.confirm_ns : 0;
+        s->run_plan.timeout_ns = rules.confirm_ns ? s->run_plan.timeout_ns + rules.confirm_ns : 0;
     gp_fit_watch_begin(&s->watch, &rules, gp_clock_mono_ns());
 }
 
@@ -321,13 +318,13 @@ static int run_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial, 
     char **argv = fill_command(s, trial->batch);
     int r =
         argv && fill_variables(s, trial->batch) ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
-    s->plan.variables = s->variables;
+    s->run_plan.variables = s->variables;
     begin_watch(s, trial->is_confirming);
-    s->plan.output.to = r == 0 ? open_log(s, trial, err) : -1;
+    s->run_plan.output.to = r == 0 ? open_log(s, trial, err) : -1;
     if (r == 0)
-        r = s->plan.output.to < 0 ? GP_EIO : run_command(s, argv, ret_status, err);
-    if (s->plan.output.to >= 0)
-        (void)close(s->plan.output.to);
+        r = s->run_plan.output.to < 0 ? GP_EIO : run_command(s, argv, ret_status, err);
+    if (s->run_plan.output.to >= 0)
+        (void)close(s->run_plan.output.to);
     free_command(argv);
     free_variables(s);
     return r;
@@ -336,7 +333,7 @@ static int run_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial, 
 /* ---- ending the search ---- */
 
 /* The last lines of the log, to find out why the trial failed. */
-static void print_tail(const struct gp_fit_search *s)
+static void tell_tail(const struct gp_fit_search *s)
 {
     char text[TAIL_BYTES + 1];
     int fd = s->log[0] ? open(s->log, O_RDONLY | O_CLOEXEC) : -1;
@@ -349,7 +346,7 @@ static void print_tail(const struct gp_fit_search *s)
         lines += from[-1] == '\n';
     if (fd >= 0)
         (void)close(fd);
-    (void)!gp_io_write_all(STDERR_FILENO, from, strlen(from));
+    gp_watch_tell_more(&s->run->watch, from);
 }
 
 /* "the largest size that fitted so far is 64", for a search that stops early. */
@@ -374,7 +371,7 @@ static int check_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial
     if (gp_child_was_interrupted(&s->run->child))
         return gp_err_set(err, GP_EINTR, "interrupted; %s", best_so_far(s));
     if (verdict == GP_FIT_CRASH || verdict == GP_FIT_HOST) {
-        print_tail(s);
+        tell_tail(s);
         return gp_err_set(err, GP_EFAIL,
                           "the trial with batch %llu failed with status %d%s%s; %s%s%s", batch,
                           status, verdict == GP_FIT_CRASH ? "" : ": ",
@@ -383,7 +380,7 @@ static int check_trial(struct gp_fit_search *s, const struct gp_fit_trial *trial
                           best_so_far(s), s->log[0] ? "; see " : "", s->log);
     }
     if (verdict == GP_FIT_OK && peak_of(&s->run->watch) <= 0) {
-        print_tail(s);
+        tell_tail(s);
         return gp_err_set(err, GP_EFAIL,
                           "the trial with batch %llu used no GPU; check that the command trains on "
                           "a GPU, and runs long enough to be sampled",
@@ -412,7 +409,7 @@ static void add_hang(struct gp_strbuf *sb, const struct gp_fit_search *s)
         gp_strbuf_adds(sb, " without output, CPU use or a change in GPU memory");
     } else {
         gp_strbuf_adds(sb, ": stopped at its time limit of ");
-        add_seconds(sb, s->plan.timeout_ns);
+        add_seconds(sb, s->run_plan.timeout_ns);
         gp_strbuf_adds(sb, s->until ? ", before the --until line" : ", without using a GPU");
     }
 }
@@ -474,7 +471,7 @@ static int step(struct gp_fit_search *s, const struct gp_fit_trial *trial, struc
     return r;
 }
 
-struct gp_fit_request gp_fit_request_of(const struct gp_fit_options *o)
+struct gp_fit_request gp_fit_request_of(const struct gp_fit_plan *o)
 {
     return (struct gp_fit_request){
         .min = o->min,
@@ -486,14 +483,14 @@ struct gp_fit_request gp_fit_request_of(const struct gp_fit_options *o)
     };
 }
 
-void gp_fit_search_prepare(struct gp_fit_search *s, const struct gp_fit_options *o,
-                           struct gp_run *run, char *const *words, size_t count)
+void gp_fit_search_prepare(struct gp_fit_search *s, const struct gp_fit_plan *o, struct gp_run *run,
+                           char *const *words, size_t count)
 {
     *s = (struct gp_fit_search){
-        .options = o, .plan = o->plan, .run = run, .template = words, .words = count};
-    s->plan.is_detached = true; /* Ctrl-C stops the search, too */
-    s->plan.judge = judge;
-    s->plan.context = s;
+        .plan = o, .run_plan = o->run, .run = run, .template = words, .words = count};
+    s->run_plan.is_detached = true; /* Ctrl-C stops the search, too */
+    s->run_plan.judge = judge;
+    s->run_plan.context = s;
 }
 
 int gp_fit_search_init(struct gp_fit_search *s, const struct gp_watch *watch, struct gp_err *err)
@@ -504,7 +501,7 @@ int gp_fit_search_init(struct gp_fit_search *s, const struct gp_watch *watch, st
         free_bytes = watch->gpus[i].free < free_bytes ? watch->gpus[i].free : free_bytes;
         total_bytes = watch->gpus[i].total < total_bytes ? watch->gpus[i].total : total_bytes;
     }
-    struct gp_fit_request request = gp_fit_request_of(s->options);
+    struct gp_fit_request request = gp_fit_request_of(s->plan);
     request.capacity_bytes = (uint64_t)free_bytes;
     request.total_bytes = (uint64_t)total_bytes;
     return gp_fit_init(&s->fit, &request, err);
@@ -513,12 +510,12 @@ int gp_fit_search_init(struct gp_fit_search *s, const struct gp_watch *watch, st
 /* What the trials depend on besides the command. */
 static void describe_trials(const struct gp_fit_search *s, char *text, size_t size)
 {
-    const struct gp_fit_options *o = s->options;
+    const struct gp_fit_plan *o = s->plan;
     const char *conf = getenv("PYTORCH_CUDA_ALLOC_CONF");
     size_t n = (size_t)snprintf(
         text, size, "%zu GPUs, env %s, until %s, steady %llu, timeout %llu, allocator %s",
         s->run->watch.gpu_count, o->env ? o->env : "", o->until ? o->until : "",
-        (unsigned long long)o->steady_ns, (unsigned long long)o->plan.timeout_ns, conf ? conf : "");
+        (unsigned long long)o->steady_ns, (unsigned long long)o->run.timeout_ns, conf ? conf : "");
     for (size_t i = 0; i < GP_ARRAY_LEN(as_needed) && n < size; i++) {
         const char *value = getenv(as_needed[i].name);
         n += (size_t)snprintf(text + n, size - n, ", %s %s", as_needed[i].name, value ? value : "");
@@ -532,8 +529,8 @@ int gp_fit_search_run(struct gp_fit_search *s, struct gp_err *err)
     int r = 0;
     describe_trials(s, more, sizeof(more));
     gp_fit_cache_open(&s->cache, &s->fit, s->template, s->words, more,
-                      s->options->confirm ? s->options->confirm : "");
-    size_t known = s->options->fresh ? 0 : gp_fit_cache_replay(&s->cache, &s->fit);
+                      s->plan->confirm ? s->plan->confirm : "");
+    size_t known = s->plan->fresh ? 0 : gp_fit_cache_replay(&s->cache, &s->fit);
     if (known)
         gp_watch_say(&s->run->watch, "reusing %zu earlier trial%s (--fresh repeats them)", known,
                      known == 1 ? "" : "s");

@@ -1,31 +1,35 @@
-/* The trials of gpulse fit-batch: runs the command with the batch sizes that the search in jobs/fit
- * chooses. */
-#ifndef GP_CMD_FIT_SEARCH_H
-#define GP_CMD_FIT_SEARCH_H
-
-#include "cmd/run_job.h"
+/* Searches a batch size: runs a command with the sizes that jobs/fit chooses, and judges these
+ * trials. Progress is told to the watch of the run. */
+#ifndef GP_JOBS_FIT_SEARCH_H
+#define GP_JOBS_FIT_SEARCH_H
 
 #include "jobs/fit.h"
 #include "jobs/fit_cache.h"
 #include "jobs/fit_trial.h"
+#include "jobs/run.h"
 
 #include <regex.h>
 
-struct gp_fit_options {
-    struct gp_run_plan plan;
-    uint64_t min, start, max, multiple, margin, steady_ns, hang_ns;
-    const char *until, *confirm, *env, *format, *dir;
-    uint64_t confirm_ns; /* of --confirm, if it is a time */
-    bool fresh, dry_run;
+struct gp_fit_plan {
+    struct gp_run_plan run; /* its timeout is the maximum of a trial */
+    uint64_t min, start, max, multiple; /* batch sizes; start and max: 0 for none */
+    uint64_t margin;                    /* percent of the GPU's memory that is left free */
+    uint64_t steady_ns;                 /* a trial is over when its memory has not risen for this */
+    uint64_t hang_ns;        /* it hangs after this time without progress; 0: from earlier trials */
+    const char *until;       /* regular expression instead of steady_ns; NULL: none */
+    const char *confirm;     /* "full", "no", or a time, which is confirm_ns; NULL: by default */
+    uint64_t confirm_ns;
+    const char *env; /* NAME=VALUE with {} for the batch size; NULL: none */
+    bool fresh;      /* ignore the results of earlier searches */
 };
 
 enum { GP_FIT_VARIABLES = 4 };
 
 struct gp_fit_search {
-    const struct gp_fit_options *options;
-    struct gp_run_plan plan; /* of the trials */
+    const struct gp_fit_plan *plan;
+    struct gp_run_plan run_plan; /* of the current trial */
     struct gp_run *run;
-    const regex_t *until; /* NULL: no --until */
+    const regex_t *until; /* plan->until, compiled by the caller; NULL: none */
     struct gp_fit fit;
     struct gp_fit_cache cache;
     char *const *template; /* the command, containing {} */
@@ -45,11 +49,11 @@ void gp_fit_warn_of_environment(const struct gp_watch *watch);
 /* Appends the command of a trial with its variables, in human-readable form. */
 void gp_fit_add_command(struct gp_strbuf *sb, const struct gp_fit_search *s, uint64_t batch);
 
-/* The sizes and the margin from the options, without the GPU's memory. */
-struct gp_fit_request gp_fit_request_of(const struct gp_fit_options *o);
+/* The sizes and the margin from the plan, without the GPU's memory. */
+struct gp_fit_request gp_fit_request_of(const struct gp_fit_plan *o);
 
 /* Prepares a search for a command of `count` words, whose trials are run by `run`. */
-void gp_fit_search_prepare(struct gp_fit_search *s, const struct gp_fit_options *o,
+void gp_fit_search_prepare(struct gp_fit_search *s, const struct gp_fit_plan *o,
                            struct gp_run *run, char *const *words, size_t count);
 
 /* Starts the search on the GPUs granted to `watch`: the one with the least memory counts.
