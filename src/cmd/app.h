@@ -6,6 +6,7 @@
 #include "base/cli.h"
 #include "model/metric.h"
 #include "model/select.h"
+#include "out/partial.h"
 #include "sample/sampler.h"
 
 struct gp_err;
@@ -108,7 +109,10 @@ int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err
 bool gp_app_wants_color(void);
 
 /* Fills err with the missing parts of a partial snapshot, for the message on standard error. */
-void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err);
+static inline void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err)
+{
+    gp_partial_explain(snapshot, err);
+}
 
 struct gp_loop {
     uint64_t interval_ns;   /* 0: one sample */

@@ -2,10 +2,7 @@
 #ifndef GP_CMD_PROC_CHOICE_H
 #define GP_CMD_PROC_CHOICE_H
 
-#include "base/util.h"
-
-struct gp_err;
-struct gp_snapshot;
+#include "jobs/proc_selection.h"
 
 struct gp_proc_choice {
     bool mine;
@@ -42,9 +39,12 @@ int gp_proc_choice_add_words(const char *words, char *filter, size_t size,
 int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t size,
                        struct gp_err *err) GP_MUST_CHECK;
 
-/* The error that no process in the snapshot matches a filter, GP_ENODEV. Says what may have been
- * meant: a small number is a GPU's, and names are misspelt. */
-int gp_proc_choice_report_empty(const char *filter, const struct gp_snapshot *snapshot,
-                                struct gp_err *err) GP_MUST_CHECK;
+/* See gp_proc_selection_refuse(). */
+static inline int gp_proc_choice_report_empty(const char *filter,
+                                              const struct gp_snapshot *snapshot,
+                                              struct gp_err *err)
+{
+    return gp_proc_selection_refuse(filter, snapshot, err);
+}
 
 #endif
