@@ -9,13 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target)
-{
-    gp_strbuf_addf(sb, "GPU %u", target->index);
-    if (target->is_mig)
-        gp_strbuf_addf(sb, " instance %u", target->mig_index);
-}
-
 /* ---- the list of controls ---- */
 
 void gp_set_add_list(struct gp_strbuf *sb)
@@ -113,7 +106,7 @@ void gp_set_add_values(struct gp_strbuf *sb, const struct gp_target *targets, si
     for (size_t t = 0; t < count; t++) {
         const struct gp_target *target = &targets[t];
         gp_strbuf_adds(sb, t ? "\n" : "");
-        gp_set_add_target(sb, target);
+        gp_settings_add_target(sb, target);
         gp_strbuf_addf(sb, "%s%s%s%s\n", target->name[0] ? "  " : "", target->name,
                        target->uuid[0] ? "  " : "", target->uuid);
         if (target->code) {
@@ -316,7 +309,7 @@ static void add_change(struct gp_strbuf *sb, const struct gp_target *target, enu
 {
     enum { RESULT_COLUMN = 48 };
     size_t start = sb->len;
-    gp_set_add_target(sb, target);
+    gp_settings_add_target(sb, target);
     gp_strbuf_addf(sb, "  %s: ", gp_control_table[id].name);
     if (target->settings[id].status != GP_STATUS_NONE) {
         add_value(sb, id, &target->settings[id]);
@@ -335,16 +328,6 @@ static void add_change(struct gp_strbuf *sb, const struct gp_target *target, enu
     gp_strbuf_addc(sb, '\n');
 }
 
-bool gp_set_takes_away(const struct gp_target *target, enum gp_control_id id)
-{
-    const struct gp_setting *now = &target->settings[id];
-    if (target->code || !gp_control_table[id].loses || !target->changes[id].wanted ||
-        !gp_target_needs(target, id))
-        return false;
-    /* added partitions remove nothing */
-    return id != GP_CONTROL_MIG_INSTANCES || !now->known || now->value.text[0];
-}
-
 /* Turning MIG mode off destroys the instances as well. */
 static bool ends_instances(const struct gp_target *target, enum gp_control_id id)
 {
@@ -355,7 +338,7 @@ static bool ends_instances(const struct gp_target *target, enum gp_control_id id
 
 void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
 {
-    gp_set_add_target(sb, target);
+    gp_settings_add_target(sb, target);
     gp_strbuf_addf(sb, ": %s=", gp_control_table[id].name);
     gp_control_format(sb, id, &target->changes[id].value, false);
     gp_strbuf_addf(sb, ": %s", gp_control_table[id].loses);

@@ -3,7 +3,7 @@
 #ifndef GP_CMD_SET_VIEW_H
 #define GP_CMD_SET_VIEW_H
 
-#include "sample/changer.h"
+#include "sample/settings.h"
 
 struct gp_strbuf;
 
@@ -20,9 +20,7 @@ void gp_set_add_values_json(struct gp_strbuf *sb, const struct gp_target *target
 void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                          const struct gp_value *host);
 
-/* Whether a requested change destroys something that no other change restores; and a description of
- * it. */
-bool gp_set_takes_away(const struct gp_target *target, enum gp_control_id id);
+/* Describes what a change destroys, for which gp_settings_loses() is true. */
 void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id);
 
 /* A line for each requested change: old -> new and, with `results`, how it went. */
@@ -32,9 +30,6 @@ void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, s
 /* A command per target that restores the old values of what was, or may have been, changed. */
 void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                      const char *machine);
-
-/* "GPU 3", or "GPU 3 instance 1". */
-void gp_set_add_target(struct gp_strbuf *sb, const struct gp_target *target);
 
 /* "gpulse", with the simulated machine unless that is NULL. */
 void gp_set_add_program(struct gp_strbuf *sb, const char *machine);

@@ -1,10 +1,11 @@
 /* Settings files: written completely or not at all; errors on reading name the place in the
  * file. */
-#ifndef GP_CMD_SET_FILE_H
-#define GP_CMD_SET_FILE_H
+#ifndef GP_SAMPLE_SETTINGS_FILE_H
+#define GP_SAMPLE_SETTINGS_FILE_H
 
 #include "source/control.h"
 
+struct gp_err;
 struct gp_strbuf;
 
 /* The settings of one GPU in a file. */
@@ -21,11 +22,11 @@ struct gp_saved {
     size_t count;
 };
 
-/* GP_EIO, GP_EFORMAT names the file and the place in it. */
+/* Reads a file; "-" is standard input. GP_EIO, GP_EFORMAT names the file and the place in it. */
 int gp_saved_read(const char *path, struct gp_saved *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_saved_fini(struct gp_saved *saved);
 
-/* Replaces the content of the file; "-" is standard output. */
+/* Replaces the content of the file, completely or not at all. GP_EIO. */
 int gp_saved_write(const char *path, const struct gp_strbuf *text,
                    struct gp_err *err) GP_MUST_CHECK;
 

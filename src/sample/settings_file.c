@@ -1,10 +1,9 @@
-#include "cmd/set_file.h"
+#include "sample/settings_file.h"
 
 #include "base/err.h"
 #include "base/outfile.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "cmd/app.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { GPUS_MAX = 1024, FILE_BYTES_MAX = 16 << 20 };
 
@@ -145,8 +143,6 @@ static bool is_replaced(const char *path)
 /* A link leads to the file that is replaced. */
 int gp_saved_write(const char *path, const struct gp_strbuf *text, struct gp_err *err)
 {
-    if (strcmp(path, "-") == 0 || text->error)
-        return gp_app_write(STDOUT_FILENO, text, err);
     char real[GP_PATH_SIZE];
     const struct gp_outfile_config config = {.path = real};
     int r = gp_outfile_resolve(path, real, err);
