@@ -1,9 +1,4 @@
-/* The contents of a bundle. */
-#include "cmd/doctor_collect.h"
-
-#include "cmd/app.h"
-#include "cmd/doctor_record.h"
-#include "cmd/doctor_view.h"
+#include "doctor/collect.h"
 
 #include "base/err.h"
 #include "doctor/bundle.h"
@@ -19,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 256 << 10, TIMEOUT_S = 2 };
+enum { TEXT_MAX = 256 << 10 };
 
 /* ---- names to hide ---- */
 
@@ -75,19 +70,6 @@ static void hide_folders(struct gp_redactor *r, const struct gp_exam *exam)
         gp_harmless_unknown(p, hide_folder, r);
 }
 
-/* ---- the report ---- */
-
-static void add_report(struct gp_bundle *bundle, const struct gp_exam *exam)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
-    gp_doctor_add_text(&sb, exam, true, false);
-    gp_bundle_add(bundle, "report.txt", sb.buf, sb.len);
-    gp_strbuf_reset(&sb);
-    gp_doctor_add_json(&sb, exam);
-    gp_bundle_add(bundle, "report.json", sb.buf, sb.len);
-    gp_strbuf_fini(&sb);
-}
-
 /* ---- the machine file ---- */
 
 /* Why the driver should not be queried for a machine file; NULL: it may be. */
@@ -105,12 +87,13 @@ static const char *reason_not_to_ask(const struct gp_exam *exam)
     return NULL;
 }
 
-static void add_machine(struct gp_bundle *bundle, const struct gp_exam *exam)
+static void add_machine(struct gp_bundle *bundle, const struct gp_exam *exam,
+                        int (*record)(char **ret, struct gp_err *err))
 {
     char *text = NULL;
     struct gp_err err = {0};
     const char *reason = reason_not_to_ask(exam);
-    if (!reason && gp_doctor_record(gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S), &text, &err) < 0)
+    if (!reason && record(&text, &err) < 0)
         reason = err.text;
     if (reason)
         gp_bundle_miss(bundle, "machine.json", reason);
@@ -272,15 +255,16 @@ static void add_environment(struct gp_bundle *bundle, const struct gp_exam *exam
             (size_t)(p - exam->machine.environment), gp_harmless_variables, GP_BUNDLE_VARIABLES);
 }
 
-void gp_bundle_collect(struct gp_bundle *bundle, struct gp_exam *exam)
+void gp_collect(struct gp_bundle *bundle, struct gp_exam *exam, const struct gp_collect_plan *plan)
 {
     bundle->redactor.known = gp_words_known;
     hide_hosts(&bundle->redactor, exam);
     hide_serials(&bundle->redactor, exam->snapshot);
     hide_users(&bundle->redactor, exam);
     hide_folders(&bundle->redactor, exam);
-    add_report(bundle, exam);
-    add_machine(bundle, exam);
+    gp_bundle_add(bundle, "report.txt", plan->text->buf, plan->text->len);
+    gp_bundle_add(bundle, "report.json", plan->json->buf, plan->json->len);
+    add_machine(bundle, exam, plan->record);
     add_packages(bundle, exam);
     add_log(bundle, exam);
     add_environment(bundle, exam);
