@@ -2,12 +2,12 @@
  * The old values are printed, with the command that restores them. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
-#include "cmd/set_view.h"
 
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "out/settings.h"
 #include "sample/settings.h"
 
 #include <signal.h>
@@ -75,7 +75,7 @@ static bool warn_losses(const struct set_run *run)
             if (!gp_settings_loses(&run->settings.targets[t], (enum gp_control_id)id))
                 continue;
             gp_strbuf_reset(&sb);
-            gp_set_add_loss(&sb, &run->settings.targets[t], (enum gp_control_id)id);
+            gp_settings_add_loss(&sb, &run->settings.targets[t], (enum gp_control_id)id);
             warn(sb.buf);
             any = true;
         }
@@ -95,9 +95,9 @@ static int confirm(const struct set_run *run, struct gp_err *err)
 static int print(const struct set_run *run, bool results, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    gp_set_add_changes(&sb, run->settings.targets, run->settings.count, results);
+    gp_settings_add_changes(&sb, run->settings.targets, run->settings.count, results);
     if (results)
-        gp_set_add_undo(&sb, run->settings.targets, run->settings.count, gp_app_machine());
+        gp_settings_add_undo(&sb, run->settings.targets, run->settings.count, gp_app_machine());
     else if (sb.len > 0)
         gp_strbuf_adds(&sb, "nothing was changed (--dry-run)\n");
     if (sb.len == 0 && run->options->restore && !run->settings.is_incomplete)
@@ -112,7 +112,7 @@ static int print(const struct set_run *run, bool results, struct gp_err *err)
 static void add_root_command(struct gp_strbuf *sb, const struct set_run *run)
 {
     gp_strbuf_adds(sb, "sudo ");
-    gp_set_add_program(sb, gp_app_machine());
+    gp_settings_add_program(sb, gp_app_machine());
     gp_strbuf_adds(sb, " set");
     if (run->options->restore) {
         gp_strbuf_adds(sb, " --restore ");
@@ -255,11 +255,11 @@ static int show(struct set_run *run, struct gp_changer *changer, struct gp_err *
     if (r < 0)
         return r;
     if (path)
-        gp_set_add_settings(&sb, settings->targets, settings->count, host);
+        gp_settings_add_settings(&sb, settings->targets, settings->count, host);
     else if (strcmp(run->options->format, "json") == 0)
-        gp_set_add_values_json(&sb, settings->targets, settings->count, host);
+        gp_settings_add_values_json(&sb, settings->targets, settings->count, host);
     else
-        gp_set_add_values(&sb, settings->targets, settings->count);
+        gp_settings_add_values(&sb, settings->targets, settings->count);
     r = path ? save(path, &sb, err) : gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     if (r == 0 && path)
@@ -271,9 +271,9 @@ static int list(const struct set_options *o, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     if (strcmp(o->format, "json") == 0)
-        gp_set_add_list_json(&sb);
+        gp_settings_add_list_json(&sb);
     else
-        gp_set_add_list(&sb);
+        gp_settings_add_list(&sb);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;

@@ -1,9 +1,7 @@
 /* nvidia-smi conf-compute, clocks, c2c and vgpu. */
-#include "cmd/smi.h"
-#include "smi/platform.h"
+#include "smi/command.h"
 
 #include "base/strbuf.h"
-#include "smi/message.h"
 
 /* ---- conf-compute ---- */
 
@@ -68,7 +66,8 @@ static void print_cc(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *
     gp_smi_conf_compute_print(sb, ctx, snapshot);
 }
 
-int gp_smi_run_conf_compute(int argc, char **argv)
+int gp_smi_read_conf_compute(int argc, char **argv, struct gp_smi_request *ret,
+                             struct gp_strbuf *sb)
 {
     static const int asked[GP_SMI_CC__COUNT] = {
         [GP_SMI_CC_FEATURE] = OPT_FEATURE,   [GP_SMI_CC_MULTI_GPU] = OPT_MULTI_GPU,
@@ -77,20 +76,22 @@ int gp_smi_run_conf_compute(int argc, char **argv)
         [GP_SMI_CC_DEVTOOLS] = OPT_DEVTOOLS,
     };
     const char *given[OPT__COUNT] = {NULL};
-    struct gp_smi_show show = {want_cc, print_cc, refuse_cc};
-    struct gp_smi_conf_compute cc = {.log = false};
+    struct gp_smi_conf_compute *cc = &ret->conf_compute;
     bool any = false;
     int status;
-    if (!gp_smi_begin(&cc_syntax, argc, argv, given, &show, &status))
+    ret->show = (struct gp_smi_show){want_cc, print_cc, refuse_cc};
+    ret->ctx = cc;
+    *cc = (struct gp_smi_conf_compute){.log = false};
+    if (!gp_smi_begin(&cc_syntax, argc, argv, given, ret, sb, &status))
         return status;
     for (int i = 0; i < GP_SMI_CC__COUNT; i++) {
-        cc.asked[i] = given[asked[i]] != NULL;
-        any = any || cc.asked[i];
+        cc->asked[i] = given[asked[i]] != NULL;
+        any = any || cc->asked[i];
     }
-    cc.log = given[OPT_LOG] != NULL;
-    if (any == cc.log)
-        return gp_smi_refuse_combination();
-    return gp_smi_show(&show, &cc);
+    cc->log = given[OPT_LOG] != NULL;
+    if (any == cc->log)
+        return gp_smi_refuse_combination(ret, sb);
+    return 0;
 }
 
 /* ---- clocks ---- */
@@ -123,18 +124,16 @@ static const struct gp_smi_syntax clocks_syntax = {
 };
 
 /* There is no public call for this. */
-int gp_smi_run_clocks(int argc, char **argv)
+int gp_smi_read_clocks(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
     const char *given[CLOCKS__COUNT] = {NULL};
-    struct gp_smi_show show = {.native = false};
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     int status;
-    if (!gp_smi_begin(&clocks_syntax, argc, argv, given, &show, &status))
+    if (!gp_smi_begin(&clocks_syntax, argc, argv, given, ret, sb, &status))
         return status;
     if (!given[CLOCKS_LIST] && !given[CLOCKS_ADD] && !given[CLOCKS_REMOVE])
-        return gp_smi_refuse_combination();
-    gp_strbuf_adds(&sb, "Synchronized boost groups are not supported.\n" GP_SMI_NO_CALL);
-    return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
+        return gp_smi_refuse_combination(ret, sb);
+    gp_strbuf_adds(sb, "Synchronized boost groups are not supported.\n" GP_SMI_NO_CALL);
+    return gp_smi_end(ret, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
 /* ---- c2c and vgpu: one view each ---- */
@@ -193,14 +192,14 @@ static void print_c2c(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form 
     gp_smi_c2c_print(sb, form, snapshot);
 }
 
-int gp_smi_run_c2c(int argc, char **argv)
+int gp_smi_read_c2c(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
     const char *given[ONE__COUNT] = {NULL};
-    struct gp_smi_show show = {want_c2c, print_c2c, refuse_c2c};
     int status;
-    if (!gp_smi_begin(&c2c_syntax, argc, argv, given, &show, &status))
+    ret->show = (struct gp_smi_show){want_c2c, print_c2c, refuse_c2c};
+    if (!gp_smi_begin(&c2c_syntax, argc, argv, given, ret, sb, &status))
         return status;
-    return given[ONE_SHOW] ? gp_smi_show(&show, NULL) : gp_smi_refuse_combination();
+    return given[ONE_SHOW] ? 0 : gp_smi_refuse_combination(ret, sb);
 }
 
 static void want_vgpu(const void *ctx, struct gp_want *want)
@@ -225,12 +224,12 @@ static void print_vgpu(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form
     gp_smi_vgpu_print(sb);
 }
 
-int gp_smi_run_vgpu(int argc, char **argv)
+int gp_smi_read_vgpu(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
     const char *given[ONE__COUNT] = {NULL};
-    struct gp_smi_show show = {want_vgpu, print_vgpu, refuse_vgpu};
     int status;
-    if (!gp_smi_begin(&vgpu_syntax, argc, argv, given, &show, &status))
+    ret->show = (struct gp_smi_show){want_vgpu, print_vgpu, refuse_vgpu};
+    if (!gp_smi_begin(&vgpu_syntax, argc, argv, given, ret, sb, &status))
         return status;
-    return gp_smi_show(&show, NULL);
+    return 0;
 }

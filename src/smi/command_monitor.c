@@ -1,10 +1,9 @@
 /* nvidia-smi dmon, pmon, encodersessions, fbcsessions: one line per sample, once a second. */
-#include "cmd/smi.h"
+#include "smi/command.h"
 
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
-#include "smi/monitor.h"
 
 #include <string.h>
 
@@ -54,21 +53,19 @@ static const struct command {
 
 /* ---- help ---- */
 
-static int help(enum gp_smi_monitor_kind kind)
+static void add_help(struct gp_strbuf *sb, enum gp_smi_monitor_kind kind)
 {
     const struct command *command = &commands[kind];
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", command->name, command->words);
+    gp_strbuf_addf(sb, "%s [options]\n\n    %s\n\n", command->name, command->words);
     for (int i = command->first_option; i < OPT__COUNT; i++) {
-        gp_smi_add_option(&sb, &options[i]);
+        gp_smi_add_option(sb, &options[i]);
         if (i == OPT_SELECT) {
-            gp_smi_monitor_add_groups(&sb, kind);
-            gp_strbuf_addf(&sb, "        default %s\n", gp_smi_monitor_default(kind));
+            gp_smi_monitor_add_groups(sb, kind);
+            gp_strbuf_addf(sb, "        default %s\n", gp_smi_monitor_default(kind));
         } else if (i == OPT_GPM) {
-            gp_smi_monitor_add_gpm(&sb);
+            gp_smi_monitor_add_gpm(sb);
         }
     }
-    return gp_smi_end(&sb, 0);
 }
 
 /* ---- options ---- */
@@ -102,7 +99,7 @@ static bool take_number(const char *text, uint64_t *ret)
     return !text || (gp_parse_u64(text, ret) && *ret > 0 && *ret <= UINT32_MAX);
 }
 
-static int take(struct gp_smi_monitor *m, struct gp_loop *loop, const char *const *given,
+static int take(struct gp_smi_monitor *m, struct gp_smi_show *show, const char *const *given,
                 struct gp_strbuf *message)
 {
     uint64_t seconds = 1;
@@ -114,9 +111,9 @@ static int take(struct gp_smi_monitor *m, struct gp_loop *loop, const char *cons
     }
     if (good) {
         bad = OPT_COUNT;
-        good = take_number(given[OPT_COUNT], &loop->count);
+        good = take_number(given[OPT_COUNT], &show->count);
     }
-    loop->interval_ns = seconds * GP_NS_PER_S;
+    show->interval_ns = seconds * GP_NS_PER_S;
     if (good)
         return 0;
     return gp_smi_add_invalid(message, commands[m->kind].name, options[bad].names, given[bad]);
@@ -143,44 +140,46 @@ static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_sn
     return GP_SMI_EXIT_OTHER;
 }
 
-static int run(enum gp_smi_monitor_kind kind, int argc, char **argv)
+static int read_command(enum gp_smi_monitor_kind kind, int argc, char **argv,
+                        struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
     const struct command *command = &commands[kind];
     const char *given[OPT__COUNT] = {NULL};
-    struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
-    struct gp_smi_monitor monitor;
-    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse};
-    gp_smi_monitor_init(&monitor, kind);
+    ret->show = (struct gp_smi_show){.want = want, .print = print, .refuse = refuse};
+    ret->ctx = &ret->monitor;
+    gp_smi_monitor_init(&ret->monitor, kind);
     int status = gp_smi_parse(&options[command->first_option], command->name, argc, argv,
-                              &given[command->first_option], &message);
-    if (!status && given[OPT_HELP])
-        return help(kind);
+                              &given[command->first_option], sb);
+    if (!status && given[OPT_HELP]) {
+        add_help(sb, kind);
+        return gp_smi_end(ret, 0);
+    }
     if (!status)
-        status = gp_smi_take_common(&given[OPT_ID], &show.native, &message);
+        status = gp_smi_take_common(&given[OPT_ID], &ret->common, sb);
     if (!status)
-        status = take(&monitor, &show.loop, given, &message);
-    if (status)
-        return gp_smi_end(&message, status);
-    show.file = given[OPT_FILENAME];
-    return gp_smi_show(&show, &monitor);
+        status = take(&ret->monitor, &ret->show, given, sb);
+    ret->show.native = ret->common.native;
+    ret->show.file = given[OPT_FILENAME];
+    return status ? gp_smi_end(ret, status) : 0;
 }
 
-int gp_smi_run_dmon(int argc, char **argv)
+int gp_smi_read_dmon(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
-    return run(GP_SMI_DMON, argc, argv);
+    return read_command(GP_SMI_DMON, argc, argv, ret, sb);
 }
 
-int gp_smi_run_pmon(int argc, char **argv)
+int gp_smi_read_pmon(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
-    return run(GP_SMI_PMON, argc, argv);
+    return read_command(GP_SMI_PMON, argc, argv, ret, sb);
 }
 
-int gp_smi_run_encodersessions(int argc, char **argv)
+int gp_smi_read_encodersessions(int argc, char **argv, struct gp_smi_request *ret,
+                                struct gp_strbuf *sb)
 {
-    return run(GP_SMI_ENCODER_SESSIONS, argc, argv);
+    return read_command(GP_SMI_ENCODER_SESSIONS, argc, argv, ret, sb);
 }
 
-int gp_smi_run_fbcsessions(int argc, char **argv)
+int gp_smi_read_fbcsessions(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
-    return run(GP_SMI_FBC_SESSIONS, argc, argv);
+    return read_command(GP_SMI_FBC_SESSIONS, argc, argv, ret, sb);
 }

@@ -1,6 +1,5 @@
 /* nvidia-smi topo. */
-#include "cmd/smi.h"
-#include "smi/topo.h"
+#include "smi/command.h"
 
 #include "base/err.h"
 #include "base/parse.h"
@@ -104,17 +103,18 @@ static bool choose(const char *const *given, enum gp_smi_topo_question *ret)
     return found;
 }
 
-static int take(const char *const *given, struct gp_smi_topo *topo)
+static int take(const char *const *given, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
+    struct gp_smi_topo *topo = &ret->topo;
     const char *number = given[OPT_CPU] ? given[OPT_CPU] : given[OPT_NEAREST];
     bool nearest = given[OPT_NEAREST] != NULL;
     if (!choose(given, &topo->question))
-        return gp_smi_refuse_combination();
+        return gp_smi_refuse_combination(ret, sb);
     if (number && (!gp_parse_u64(number, &topo->number) ||
                    (nearest && topo->number >= GP_SMI_TOPO_DISTANCES)))
-        return gp_smi_refuse_value(&syntax, nearest ? "-n" : "-c", number);
+        return gp_smi_refuse_value(ret, sb, &syntax, nearest ? "-n" : "-c", number);
     if (given[OPT_P2P] && !gp_smi_topo_knows(given[OPT_P2P]))
-        return gp_smi_refuse_value(&syntax, "-p2p", given[OPT_P2P]);
+        return gp_smi_refuse_value(ret, sb, &syntax, "-p2p", given[OPT_P2P]);
     topo->letters = given[OPT_P2P];
     topo->cpu = given[OPT_CPU_NODE];
     topo->memory = given[OPT_MEMORY_NODE];
@@ -126,12 +126,14 @@ static int take(const char *const *given, struct gp_smi_topo *topo)
 
 static void want(const void *ctx, struct gp_want *want)
 {
-    gp_smi_topo_want(ctx, want);
+    const struct gp_smi_request *request = ctx;
+    gp_smi_topo_want(&request->topo, want);
 }
 
 static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_snapshot *snapshot)
 {
-    if (gp_smi_topo_has_ends(ctx, snapshot))
+    const struct gp_smi_request *request = ctx;
+    if (gp_smi_topo_has_ends(&request->topo, snapshot))
         return 0;
     gp_strbuf_adds(message, GP_SMI_COMBINATION);
     return GP_SMI_EXIT_USAGE;
@@ -140,7 +142,8 @@ static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_sn
 static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                   const struct gp_snapshot *snapshot)
 {
-    const char *root = gp_app_root();
+    const struct gp_smi_request *request = ctx;
+    const char *root = request->root;
     struct gp_pci_network *networks = calloc(NETWORKS_MAX, sizeof(*networks));
     struct gp_pci_place *gpus = calloc(snapshot->device_count + 1, sizeof(*gpus));
     struct gp_smi_sites sites = {gpus, networks, 0};
@@ -154,23 +157,20 @@ static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *for
             gpus[count++] = gp_pci_find(root, gp_value_is_present(id) ? id->s : "");
     }
     if (networks && gpus)
-        gp_smi_topo_print(sb, ctx, form, snapshot, &sites);
+        gp_smi_topo_print(sb, &request->topo, form, snapshot, &sites);
     else
         sb->error = GP_ENOMEM;
     free(networks);
     free(gpus);
 }
 
-int gp_smi_run_topo(int argc, char **argv)
+int gp_smi_read_topo(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
     const char *given[OPT__COUNT] = {NULL};
-    struct gp_smi_topo topo = {.question = GP_SMI_TOPO_MATRIX};
-    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse};
     int status;
-    if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
-        return status;
-    status = take(given, &topo);
-    if (status)
-        return status;
-    return gp_smi_show(&show, &topo);
+    ret->show = (struct gp_smi_show){.want = want, .print = print, .refuse = refuse};
+    ret->ctx = ret;
+    ret->topo = (struct gp_smi_topo){.question = GP_SMI_TOPO_MATRIX};
+    return gp_smi_begin(&syntax, argc, argv, given, ret, sb, &status) ? take(given, ret, sb)
+                                                                      : status;
 }

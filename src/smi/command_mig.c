@@ -1,19 +1,13 @@
 /* nvidia-smi mig: lists, and changes in sequence; the first failure stops it. */
-#include "cmd/smi.h"
-#include "smi/message.h"
-#include "smi/mig.h"
+#include "smi/command.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "model/reading.h"
-#include "sample/changer.h"
 #include "source/nvml/nvml.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { CHANGE_TIMEOUT_S = 30 };
 
 enum {
     OPT_PROFILES,
@@ -98,13 +92,13 @@ enum filter { BY_GPU_INSTANCE = 1, BY_COMPUTE_INSTANCE = 2 };
 /* ---- changes ---- */
 
 struct run {
-    const char *const *given;
-    const struct gp_smi_mig *mig;
+    const struct gp_smi_request *request;
     struct gp_changer *changer;
     struct gp_target *target; /* the current GPU */
-    struct gp_strbuf sb;      /* not printed yet */
-    bool found;               /* something was found to change */
-    int written;              /* exit status if output could not be written */
+    struct gp_strbuf *sb;     /* not printed yet */
+    int (*flush)(struct gp_strbuf *sb);
+    bool found;  /* something was found to change */
+    int written; /* exit status if output could not be written */
 };
 
 /* Returns the exit status that ends the command, or 0. */
@@ -115,9 +109,9 @@ static int carry_out(struct run *run, struct gp_part *part)
     run->found = true;
     if (r == GP_ETIMEOUT)
         err.driver_code = GP_SMI_EXIT_TIMEOUT;
-    gp_smi_mig_say(&run->sb, run->target->index, part,
+    gp_smi_mig_say(run->sb, run->target->index, part,
                    r < 0 ? gp_nvml_return_text(err.driver_code) : NULL);
-    int written = gp_smi_flush(&run->sb);
+    int written = run->flush(run->sb);
     run->written = run->written ? run->written : written;
     return r < 0 ? gp_smi_exit_of(err.driver_code) : 0;
 }
@@ -135,13 +129,13 @@ static bool next_profile(const char **list, struct gp_part *part)
 
 static int create_gpu_instances(struct run *run)
 {
-    const char *list = run->given[OPT_CREATE_GPU];
+    const char *list = run->request->gpu_profiles;
     struct gp_part part = {.step = GP_PART_CREATE_GPU};
     int status = 0;
     while (status == 0 && next_profile(&list, &part)) {
         status = carry_out(run, &part);
         struct gp_part whole = {.step = GP_PART_CREATE_COMPUTE, .gpu_instance = part.gpu_instance};
-        if (status == 0 && run->given[OPT_WITH_COMPUTE])
+        if (status == 0 && run->request->with_compute)
             status = carry_out(run, &whole);
     }
     return status;
@@ -166,10 +160,10 @@ static int create_compute_instances(struct run *run)
     const struct gp_list *instances = list_of(run, GP_SCOPE_GI);
     int status = 0;
     for (size_t i = 0; status == 0 && i < instances->count; i++) {
-        const char *list = run->given[OPT_CREATE_COMPUTE];
+        const char *list = run->request->compute_profiles;
         struct gp_part part = {.step = GP_PART_CREATE_COMPUTE,
                                .gpu_instance = number_at(instances, i, GP_GI_ID)};
-        if (!gp_smi_mig_has_id(&run->mig->gpu_instances, part.gpu_instance))
+        if (!gp_smi_mig_has_id(&run->request->mig.gpu_instances, part.gpu_instance))
             continue;
         if (!*list)
             status = carry_out(run, &part);
@@ -187,8 +181,8 @@ static int destroy_compute_instances(struct run *run)
         struct gp_part part = {.step = GP_PART_DESTROY_COMPUTE,
                                .gpu_instance = number_at(instances, i, GP_CI_GI),
                                .compute_instance = number_at(instances, i, GP_CI_ID)};
-        if (gp_smi_mig_has_id(&run->mig->gpu_instances, part.gpu_instance) &&
-            gp_smi_mig_has_id(&run->mig->compute_instances, part.compute_instance))
+        if (gp_smi_mig_has_id(&run->request->mig.gpu_instances, part.gpu_instance) &&
+            gp_smi_mig_has_id(&run->request->mig.compute_instances, part.compute_instance))
             status = carry_out(run, &part);
     }
     return status;
@@ -201,14 +195,14 @@ static int destroy_gpu_instances(struct run *run)
     for (size_t i = 0; status == 0 && i < instances->count; i++) {
         struct gp_part part = {.step = GP_PART_DESTROY_GPU,
                                .gpu_instance = number_at(instances, i, GP_GI_ID)};
-        if (gp_smi_mig_has_id(&run->mig->gpu_instances, part.gpu_instance))
+        if (gp_smi_mig_has_id(&run->request->mig.gpu_instances, part.gpu_instance))
             status = carry_out(run, &part);
     }
     return status;
 }
 
 /* The actions, and the list of objects for each. */
-static const struct change {
+static const struct gp_smi_mig_change {
     int option;
     unsigned takes; /* enum filter, or-ed */
     int (*change)(struct run *run);
@@ -230,18 +224,19 @@ static bool is_enabled(const struct gp_target *target)
 }
 
 /* Prints that there was nothing to change. */
-static int end_without(struct run *run, const struct change *change, bool any, enum gp_status why)
+static int end_without(struct run *run, const struct gp_smi_mig_change *change, bool any,
+                       enum gp_status why)
 {
     int code = why == GP_STATUS_NO_PERMISSION ? GP_SMI_EXIT_NO_PERMISSION : GP_SMI_EXIT_NOT_FOUND;
     if (!any)
-        gp_strbuf_adds(&run->sb, "No MIG-enabled devices found.\n");
+        gp_strbuf_adds(run->sb, "No MIG-enabled devices found.\n");
     else
-        gp_strbuf_addf(&run->sb, "No %s instances found: %s\n",
+        gp_strbuf_addf(run->sb, "No %s instances found: %s\n",
                        change->scope == GP_SCOPE_CI ? "compute" : "GPU", gp_nvml_return_text(code));
     return code;
 }
 
-static int change_all(struct run *run, const struct change *change)
+static int change_all(struct run *run, const struct gp_smi_mig_change *change)
 {
     size_t count;
     bool any = false;
@@ -250,12 +245,10 @@ static int change_all(struct run *run, const struct change *change)
         gp_smi_form_of_driver(&gp_changer_host(run->changer)[GP_DRIVER_VERSION], false);
     struct gp_target *targets = gp_changer_targets(run->changer, &count);
     int status = 0;
-    /* A closed output must not stop a half-done change. */
-    (void)signal(SIGPIPE, SIG_IGN);
     for (size_t t = 0; status == 0 && t < count; t++) {
         run->target = &targets[t];
         if (targets[t].code)
-            return gp_smi_say_unreachable(&run->sb, &form, &targets[t]);
+            return gp_smi_say_unreachable(run->sb, &form, &targets[t]);
         if (targets[t].is_mig || !is_enabled(&targets[t]))
             continue;
         any = true;
@@ -266,29 +259,23 @@ static int change_all(struct run *run, const struct change *change)
     return status || run->found ? status : end_without(run, change, any, why);
 }
 
-static int run_change(struct run *run, const struct change *change)
+void gp_smi_mig_change_want(const struct gp_smi_request *request, struct gp_want *want)
 {
-    struct gp_err err = {0};
-    struct gp_smi_mig mig = {.list = change->list};
-    struct gp_want wanted = {.fresh = true};
-    struct gp_changer_config config = {
-        .timeout_ns = gp_app_timeout_ns(CHANGE_TIMEOUT_S * GP_NS_PER_S), .want = &wanted};
-    gp_smi_mig_want(&mig, &wanted);
-    if (change->scope == GP_SCOPE_DEVICE)
-        wanted.lists = 0;
-    int r = gp_app_source(&config.source, &config.selection, &err);
-    if (r == 0)
-        r = gp_changer_new(&config, &run->changer, &err);
-    if (r == GP_ETIMEOUT)
-        gp_app_note_stuck();
-    if (r < 0)
-        return gp_smi_explain(&err);
-    int status = change_all(run, change);
-    if (!gp_changer_free(run->changer))
-        gp_app_note_stuck();
-    if (run->written)
-        gp_strbuf_reset(&run->sb);
-    return gp_smi_end(&run->sb, run->written ? run->written : status);
+    const struct gp_smi_mig mig = {.list = request->change->list};
+    *want = (struct gp_want){.fresh = true};
+    gp_smi_mig_want(&mig, want);
+    if (request->change->scope == GP_SCOPE_DEVICE)
+        want->lists = 0;
+}
+
+int gp_smi_mig_change(const struct gp_smi_request *request, struct gp_changer *changer,
+                      int (*flush)(struct gp_strbuf *sb), struct gp_strbuf *sb)
+{
+    struct run run = {.request = request, .changer = changer, .sb = sb, .flush = flush};
+    int status = change_all(&run, request->change);
+    if (run.written)
+        gp_strbuf_reset(sb);
+    return run.written ? run.written : status;
 }
 
 /* ---- the command ---- */
@@ -305,47 +292,54 @@ static const struct {
     {OPT_COMPUTE_INSTANCES, BY_GPU_INSTANCE | BY_COMPUTE_INSTANCE, GP_SMI_MIG_COMPUTE_INSTANCES},
 };
 
-static int take_ids(const char *text, const char *option, struct gp_smi_mig_ids *ret)
+static int take_ids(struct gp_smi_request *request, struct gp_strbuf *sb, const char *text,
+                    const char *option, struct gp_smi_mig_ids *ret)
 {
     if (!text || gp_smi_mig_parse_ids(text, ret))
         return 0;
-    return gp_smi_refuse_value(&syntax, option, text);
+    return gp_smi_refuse_value(request, sb, &syntax, option, text);
 }
 
-int gp_smi_run_mig(int argc, char **argv)
+/* Which list or change is requested; whether the options can be combined. */
+static bool choose(const char *const *given, struct gp_smi_request *ret)
 {
-    const char *given[OPT__COUNT] = {NULL};
-    struct gp_smi_show show = {want, print, refuse};
-    struct gp_smi_mig mig = {.list = GP_SMI_MIG_PROFILES};
-    struct run run = {.given = given, .mig = &mig, .sb = GP_STRBUF_INIT(1 << 20)};
-    const struct change *change = NULL;
     unsigned takes = 0;
     size_t asked = 0;
-    int status;
-    if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
-        return status;
     for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
         if (!given[lists[i].option])
             continue;
         asked++;
-        mig.list = lists[i].list;
+        ret->mig.list = lists[i].list;
         takes = lists[i].takes;
     }
     for (size_t i = 0; i < GP_ARRAY_LEN(changes); i++) {
         if (!given[changes[i].option])
             continue;
         asked++;
-        change = &changes[i];
-        takes = change->takes;
+        ret->change = &changes[i];
+        takes = changes[i].takes;
     }
-    if (asked != 1 || (given[OPT_WITH_COMPUTE] && !given[OPT_CREATE_GPU]) ||
-        (given[OPT_GPU_INSTANCE] && !(takes & BY_GPU_INSTANCE)) ||
-        (given[OPT_COMPUTE_INSTANCE] && !(takes & BY_COMPUTE_INSTANCE)))
-        return gp_smi_refuse_combination();
-    status = take_ids(given[OPT_GPU_INSTANCE], "-gi", &mig.gpu_instances);
-    if (!status)
-        status = take_ids(given[OPT_COMPUTE_INSTANCE], "-ci", &mig.compute_instances);
-    if (status)
+    return asked == 1 && (!given[OPT_WITH_COMPUTE] || given[OPT_CREATE_GPU]) &&
+           (!given[OPT_GPU_INSTANCE] || takes & BY_GPU_INSTANCE) &&
+           (!given[OPT_COMPUTE_INSTANCE] || takes & BY_COMPUTE_INSTANCE);
+}
+
+int gp_smi_read_mig(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
+{
+    const char *given[OPT__COUNT] = {NULL};
+    int status;
+    ret->show = (struct gp_smi_show){want, print, refuse};
+    ret->ctx = &ret->mig;
+    ret->mig = (struct gp_smi_mig){.list = GP_SMI_MIG_PROFILES};
+    if (!gp_smi_begin(&syntax, argc, argv, given, ret, sb, &status))
         return status;
-    return change ? run_change(&run, change) : gp_smi_show(&show, &mig);
+    if (!choose(given, ret))
+        return gp_smi_refuse_combination(ret, sb);
+    ret->gpu_profiles = given[OPT_CREATE_GPU];
+    ret->compute_profiles = given[OPT_CREATE_COMPUTE];
+    ret->with_compute = given[OPT_WITH_COMPUTE];
+    status = take_ids(ret, sb, given[OPT_GPU_INSTANCE], "-gi", &ret->mig.gpu_instances);
+    return status
+               ? status
+               : take_ids(ret, sb, given[OPT_COMPUTE_INSTANCE], "-ci", &ret->mig.compute_instances);
 }

@@ -1,43 +1,24 @@
-/* gpulse smi: options that change settings. GPUs are changed in sequence, as nvidia-smi does: an
- * error stops the command, and the remaining GPUs are left unchanged. */
-#include "cmd/set_view.h"
-#include "cmd/smi.h"
+#include "smi/set.h"
 
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
-#include "sample/changer.h"
-#include "smi/message.h"
+#include "out/settings.h"
 #include "smi/processes.h"
 #include "source/nvml/nvml.h"
 
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Reads have the usual time limit. */
-enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
-
-/* NVML return codes, which are exit statuses here. */
-enum {
-    NVML_OTHER = 999,
-    NVML_NOT_SUPPORTED = 3,
-    NVML_IN_USE = 19,
-};
-
 struct run {
-    const char *const *given; /* by enum gp_smi_setting_id */
-    enum gp_smi_setting_id id;
-    const struct gp_smi_setting *setting;
-    enum gp_control_id control;
-    struct gp_control_value value;
-    const struct gp_smi_word *word;
+    const struct gp_smi_set *set;
     struct gp_smi_form form;
     struct gp_changer *changer;
     struct gp_target *targets;
     size_t count;
-    struct gp_strbuf sb; /* not printed yet */
+    struct gp_strbuf *sb; /* not printed yet */
+    int (*flush)(struct gp_strbuf *sb);
     bool changed;
     int warning; /* exit status of the first warning */
 };
@@ -49,46 +30,34 @@ static int say(struct run *run, const struct gp_target *target, enum gp_smi_resu
                int driver_code)
 {
     const struct gp_setting *now =
-        run->control < GP_CONTROL__COUNT ? &target->settings[run->control] : NULL;
+        run->set->control < GP_CONTROL__COUNT ? &target->settings[run->set->control] : NULL;
     const struct gp_smi_saying saying = {
         .gpu = target->bus,
-        .word = run->word,
-        .control = run->control,
-        .value = run->setting->only_reads ? &now->value : &run->value,
+        .word = run->set->word,
+        .control = run->set->control,
+        .value = run->set->setting->only_reads ? &now->value : &run->set->value,
         .setting = now,
-        .error = gp_nvml_return_text(driver_code ? driver_code : NVML_OTHER),
+        .error = gp_nvml_return_text(driver_code ? driver_code : GP_SMI_NVML_UNKNOWN),
     };
-    bool is_warning = gp_smi_setting_say(&run->sb, run->id, result, &run->form, &saying);
+    bool is_warning = gp_smi_setting_say(run->sb, run->set->id, result, &run->form, &saying);
     if (is_warning && !run->warning)
         run->warning = gp_smi_exit_of(driver_code);
     return is_warning || result < GP_SMI_INVALID ? 0 : gp_smi_exit_of(driver_code);
 }
 
-int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,
-                           const struct gp_target *target)
-{
-    int other = target->code == GP_ETIMEOUT ? GP_SMI_EXIT_TIMEOUT : NVML_OTHER;
-    int driver_code = target->driver_code ? target->driver_code : other;
-    gp_smi_add_unreachable(sb, form, target->index, target->bus[0] ? target->bus : NULL,
-                           driver_code);
-    if (driver_code == NVML_OTHER && target->words[0])
-        gp_strbuf_addf(sb, "gpulse: GPU %u: %s\n", target->index, target->words);
-    return gp_smi_exit_of(driver_code);
-}
-
 /* Whether the GPU has the setting and accepts the value: what nvidia-smi checks itself. */
 static int check(struct run *run, struct gp_target *target, bool *ret_fits)
 {
-    const struct gp_setting *now = &target->settings[run->control];
-    struct gp_change *change = &target->changes[run->control];
+    const struct gp_setting *now = &target->settings[run->set->control];
+    struct gp_change *change = &target->changes[run->set->control];
     *ret_fits = false;
     if (target->code)
-        return gp_smi_say_unreachable(&run->sb, &run->form, target);
+        return gp_smi_say_unreachable(run->sb, &run->form, target);
     if (now->status != GP_STATUS_OK)
         return say(run, target, gp_smi_result_of(now->driver_code), now->driver_code);
-    bool judges = gp_smi_setting_has(run->id, GP_SMI_INVALID, &run->form);
+    bool judges = gp_smi_setting_has(run->set->id, GP_SMI_INVALID, &run->form);
     /* Also called for a reset: the value is then the GPU's own default. */
-    bool is_within = gp_control_check(run->control, now, &change->value, NULL) == 0;
+    bool is_within = gp_control_check(run->set->control, now, &change->value, NULL) == 0;
     if (judges && (!is_within || gp_changer_check(run->changer, NULL) < 0))
         return say(run, target, GP_SMI_INVALID, GP_SMI_EXIT_USAGE);
     *ret_fits = true;
@@ -96,9 +65,8 @@ static int check(struct run *run, struct gp_target *target, bool *ret_fits)
 }
 
 /* Whether nvidia-persistenced runs; the driver leaves persistence mode to it. */
-static bool has_daemon(void)
+static bool has_daemon(const char *root)
 {
-    const char *root = gp_app_root();
     char path[GP_PATH_SIZE];
     if (!root)
         return true;
@@ -111,19 +79,19 @@ static enum gp_smi_result success_of(const struct run *run, const struct gp_chan
     if (outcome == GP_OUTCOME_SAME)
         return GP_SMI_SAME;
     if (outcome != GP_OUTCOME_PENDING || !change->driver_code) {
-        bool alone = run->value.n[0] && !has_daemon() &&
-                     gp_smi_setting_has(run->id, GP_SMI_DONE_ALONE, &run->form);
+        bool alone = run->set->value.n[0] && !has_daemon(run->set->root) &&
+                     gp_smi_setting_has(run->set->id, GP_SMI_DONE_ALONE, &run->form);
         return alone ? GP_SMI_DONE_ALONE : GP_SMI_DONE;
     }
-    return change->driver_code == NVML_IN_USE ? GP_SMI_PENDING_IN_USE : GP_SMI_PENDING;
+    return change->driver_code == GP_SMI_NVML_IN_USE ? GP_SMI_PENDING_IN_USE : GP_SMI_PENDING;
 }
 
 static void warn_of_loss(struct run *run, const struct gp_target *target)
 {
     const struct gp_setting *mode = &target->settings[GP_CONTROL_PERSISTENCE];
-    if (!run->setting->is_lost_unless_persistent || !mode->known || mode->value.n[0])
+    if (!run->set->setting->is_lost_unless_persistent || !mode->known || mode->value.n[0])
         return;
-    gp_strbuf_addf(&run->sb,
+    gp_strbuf_addf(run->sb,
                    "\nWarning: persistence mode is disabled on device %s. See the Known Issues "
                    "section of the nvidia-smi(1) man page for more information. Run with [--help | "
                    "-h] switch to get more information on how to enable persistence mode.\n",
@@ -134,15 +102,15 @@ static void warn_of_loss(struct run *run, const struct gp_target *target)
 
 static int change(struct run *run, struct gp_target *target)
 {
-    struct gp_change *change = &target->changes[run->control];
+    struct gp_change *change = &target->changes[run->set->control];
     gp_changer_apply(run->changer);
-    enum gp_outcome outcome = gp_target_outcome(target, run->control);
+    enum gp_outcome outcome = gp_target_outcome(target, run->set->control);
     if (target->code)
         return say(run, target, GP_SMI_FAILED, GP_SMI_EXIT_TIMEOUT);
     if (outcome == GP_OUTCOME_FAILED)
         return say(run, target, gp_smi_result_of(change->driver_code), change->driver_code);
     /* a value that takes effect only after a reset is not set yet */
-    if (outcome == GP_OUTCOME_SAME && target->settings[run->control].has_pending)
+    if (outcome == GP_OUTCOME_SAME && target->settings[run->set->control].has_pending)
         outcome = GP_OUTCOME_DONE;
     enum gp_smi_result result = success_of(run, change, outcome);
     (void)say(run, target, result, change->driver_code);
@@ -154,17 +122,17 @@ static int change(struct run *run, struct gp_target *target)
 
 static int set_one(struct run *run, struct gp_target *target)
 {
-    struct gp_change *change_of = &target->changes[run->control];
+    struct gp_change *change_of = &target->changes[run->set->control];
     bool fits;
     change_of->wanted = true;
-    change_of->value = run->value;
+    change_of->value = run->set->value;
     /* If there is no message for "already set", it is set again. */
-    change_of->anew = !gp_smi_setting_has(run->id, GP_SMI_SAME, &run->form);
+    change_of->anew = !gp_smi_setting_has(run->set->id, GP_SMI_SAME, &run->form);
     int status = check(run, target, &fits);
-    if (status == 0 && fits && run->setting->only_reads)
+    if (status == 0 && fits && run->set->setting->only_reads)
         status = say(run, target, GP_SMI_DONE, 0);
-    else if (status == 0 && fits && run->given[GP_SMI_SET_DRY_RUN])
-        gp_set_add_changes(&run->sb, target, 1, false);
+    else if (status == 0 && fits && run->set->given[GP_SMI_SET_DRY_RUN])
+        gp_settings_add_changes(run->sb, target, 1, false);
     else if (status == 0 && fits)
         status = change(run, target);
     change_of->wanted = false;
@@ -177,14 +145,14 @@ static int set_one(struct run *run, struct gp_target *target)
 static int finish(struct run *run, int status)
 {
     if (status)
-        gp_strbuf_adds(&run->sb, "Terminating early due to previous errors.\n");
-    else if (run->given[GP_SMI_SET_DRY_RUN] && !run->setting->only_reads)
-        gp_strbuf_adds(&run->sb, "nothing was changed (--dry-run)\n");
+        gp_strbuf_adds(run->sb, "Terminating early due to previous errors.\n");
+    else if (run->set->given[GP_SMI_SET_DRY_RUN] && !run->set->setting->only_reads)
+        gp_strbuf_adds(run->sb, "nothing was changed (--dry-run)\n");
     else
-        gp_strbuf_adds(&run->sb, "All done.\n");
-    if (!status && run->changed && run->setting->after)
-        gp_strbuf_addf(&run->sb, "%s\n", run->setting->after);
-    if (!status && run->given[GP_SMI_SET_ERROR_ON_WARNING])
+        gp_strbuf_adds(run->sb, "All done.\n");
+    if (!status && run->changed && run->set->setting->after)
+        gp_strbuf_addf(run->sb, "%s\n", run->set->setting->after);
+    if (!status && run->set->given[GP_SMI_SET_ERROR_ON_WARNING])
         status = run->warning;
     return status;
 }
@@ -193,56 +161,38 @@ static int finish(struct run *run, int status)
 static int refuse(struct run *run)
 {
     for (size_t t = 0; t < run->count; t++)
-        (void)say(run, &run->targets[t], GP_SMI_UNSUPPORTED, NVML_NOT_SUPPORTED);
-    gp_strbuf_adds(&run->sb, GP_SMI_NO_CALL);
-    return finish(run, NVML_NOT_SUPPORTED);
+        (void)say(run, &run->targets[t], GP_SMI_UNSUPPORTED, GP_SMI_EXIT_NOT_SUPPORTED);
+    gp_strbuf_adds(run->sb, GP_SMI_NO_CALL);
+    return finish(run, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
 static int set_all(struct run *run)
 {
     int status = 0;
-    if (run->control == GP_CONTROL__COUNT)
+    if (run->set->control == GP_CONTROL__COUNT)
         return refuse(run);
-    gp_changer_read(run->changer, 1u << run->control | 1u << GP_CONTROL_PERSISTENCE);
-    /* A closed output must not stop a half-done change. */
-    (void)signal(SIGPIPE, SIG_IGN);
+    gp_changer_read(run->changer, 1u << run->set->control | 1u << GP_CONTROL_PERSISTENCE);
     int written = 0;
     for (size_t t = 0; status == 0 && t < run->count; t++) {
         status = set_one(run, &run->targets[t]);
         if (written == 0)
-            written = gp_smi_flush(&run->sb);
+            written = run->flush(run->sb);
     }
     status = finish(run, status);
     if (written)
-        gp_strbuf_reset(&run->sb);
+        gp_strbuf_reset(run->sb);
     return written ? written : status;
 }
 
-static int open_changer(struct run *run, struct gp_err *err)
+int gp_smi_set_apply(const struct gp_smi_set *set, struct gp_changer *changer,
+                     int (*flush)(struct gp_strbuf *sb), struct gp_strbuf *sb)
 {
-    uint64_t timeout_s = run->given[GP_SMI_SET_DRY_RUN] ? LOOK_TIMEOUT_S : CHANGE_TIMEOUT_S;
-    struct gp_changer_config config = {.timeout_ns = gp_app_timeout_ns(timeout_s * GP_NS_PER_S)};
-    int r = gp_app_source(&config.source, &config.selection, err);
-    if (r == 0)
-        r = gp_changer_new(&config, &run->changer, err);
-    if (r == GP_ETIMEOUT)
-        gp_app_note_stuck();
-    return r;
-}
-
-static int set(struct run *run)
-{
-    struct gp_err err = {0};
-    if (open_changer(run, &err) < 0)
-        return gp_smi_explain(&err);
-    run->targets = gp_changer_targets(run->changer, &run->count);
-    run->form = gp_smi_form_of_driver(&gp_changer_host(run->changer)[GP_DRIVER_VERSION], false);
-    if (run->word && run->word->notice)
-        gp_strbuf_addf(&run->sb, "%s\n", run->word->notice);
-    int status = set_all(run);
-    if (!gp_changer_free(run->changer))
-        gp_app_note_stuck();
-    return gp_smi_end(&run->sb, status);
+    struct run run = {.set = set, .changer = changer, .sb = sb, .flush = flush};
+    run.targets = gp_changer_targets(changer, &run.count);
+    run.form = gp_smi_form_of_driver(&gp_changer_host(changer)[GP_DRIVER_VERSION], false);
+    if (set->word && set->word->notice)
+        gp_strbuf_addf(sb, "%s\n", set->word->notice);
+    return set_all(&run);
 }
 
 /* ---- --gpu-reset ---- */
@@ -279,7 +229,7 @@ static void add_in_use(struct gp_strbuf *sb, size_t count)
                    count, one ? "device is" : "devices are", one ? "this device" : "these devices");
 }
 
-/* The exit status is stored in ctx. */
+/* The exit status is stored in ctx, an int. */
 static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                           const struct gp_snapshot *snapshot)
 {
@@ -291,7 +241,7 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
     for (size_t d = 0; d < snapshot->device_count; d++) {
         const struct gp_device *gpu = &snapshot->devices[d];
         const struct gp_smi_saying saying = {.gpu = bus_of(snapshot, gpu)};
-        int code = is_held(snapshot, gpu) ? NVML_IN_USE : NVML_NOT_SUPPORTED;
+        int code = is_held(snapshot, gpu) ? GP_SMI_NVML_IN_USE : GP_SMI_EXIT_NOT_SUPPORTED;
         if (gpu->status == GP_STATUS_LOST || gpu->status == GP_STATUS_TIMEOUT)
             continue; /* printed below */
         if (!gpu->is_mig && held)
@@ -304,16 +254,10 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
     gp_smi_add_failures(sb, form, snapshot);
     gp_strbuf_adds(sb, "gpulse cannot reset GPUs, because the driver has no public call for it; "
                        "use NVIDIA's own nvidia-smi --gpu-reset, or reboot.\n");
-    *(int *)ctx = held ? GP_SMI_EXIT_OTHER : NVML_NOT_SUPPORTED;
+    *(int *)ctx = held ? GP_SMI_EXIT_OTHER : GP_SMI_EXIT_NOT_SUPPORTED;
 }
 
-static int refuse_reset(void)
-{
-    int refusal = 0;
-    const struct gp_smi_show show = {.want = want_holders, .print = print_refusal};
-    int status = gp_smi_show(&show, &refusal);
-    return status ? status : refusal;
-}
+const struct gp_smi_show gp_smi_reset_refusal = {.want = want_holders, .print = print_refusal};
 
 /* ---- the command line ---- */
 
@@ -340,26 +284,25 @@ static bool is_odd(enum gp_smi_setting_id id, const char *const *given)
 }
 
 /* Applies --scope and --mode to the setting; returns 0, or an exit status. */
-static int take_modifiers(struct run *run)
+static int take_modifiers(struct gp_smi_set *set, struct gp_strbuf *sb)
 {
-    const char *given_scope = run->given[GP_SMI_SET_SCOPE];
-    const char *given_mode = run->given[GP_SMI_SET_MODE];
+    const char *given_scope = set->given[GP_SMI_SET_SCOPE];
+    const char *given_mode = set->given[GP_SMI_SET_MODE];
     const struct gp_smi_word *scope = gp_smi_word_find(gp_smi_power_scopes, given_scope);
     const struct gp_smi_word *mode = gp_smi_word_find(gp_smi_clock_modes, given_mode);
     if (!scope || !mode) {
-        return gp_smi_add_invalid(&run->sb, "nvidia-smi", scope ? "--mode" : "--scope",
+        return gp_smi_add_invalid(sb, "nvidia-smi", scope ? "--mode" : "--scope",
                                   scope ? given_mode : given_scope);
     }
     if (scope == &gp_smi_power_scopes[GP_SMI_SCOPE_MODULE])
-        run->control = GP_CONTROL_MODULE_POWER_LIMIT;
+        set->control = GP_CONTROL_MODULE_POWER_LIMIT;
     if (!mode->text)
-        gp_strbuf_addf(&run->sb,
-                       "Locking GPU clocks with --mode=%s is not supported.\n" GP_SMI_NO_CALL,
+        gp_strbuf_addf(sb, "Locking GPU clocks with --mode=%s is not supported.\n" GP_SMI_NO_CALL,
                        given_mode);
-    return mode->text ? 0 : NVML_NOT_SUPPORTED;
+    return mode->text ? 0 : GP_SMI_EXIT_NOT_SUPPORTED;
 }
 
-bool gp_smi_has_setting(const char *const *given)
+bool gp_smi_set_is_given(const char *const *given)
 {
     for (size_t i = 0; i < GP_SMI_SETTING_OPTIONS__COUNT; i++)
         if (given[i])
@@ -367,20 +310,19 @@ bool gp_smi_has_setting(const char *const *given)
     return false;
 }
 
-int gp_smi_set(const char *const *given, bool others)
+int gp_smi_set_read(const char *const *given, bool others, struct gp_smi_set *ret,
+                    struct gp_strbuf *sb)
 {
-    struct run run = {.given = given, .sb = GP_STRBUF_INIT(64 << 20)};
     bool many;
-    run.id = find_setting(given, &many);
-    if (many || others || run.id == GP_SMI_SETTING__COUNT || is_odd(run.id, given))
-        return gp_smi_refuse_combination();
-    run.setting = &gp_smi_settings[run.id];
-    run.control = run.setting->control;
-    int status = take_modifiers(&run);
-    if (!status)
-        status = gp_smi_setting_parse(run.id, run.control, given[run.id], &run.value, &run.word,
-                                      &run.sb);
-    if (status)
-        return gp_smi_end(&run.sb, status);
-    return run.id == GP_SMI_SET_RESET ? refuse_reset() : set(&run);
+    *ret = (struct gp_smi_set){.given = given, .id = find_setting(given, &many)};
+    if (many || others || ret->id == GP_SMI_SETTING__COUNT || is_odd(ret->id, given)) {
+        gp_strbuf_adds(sb, GP_SMI_COMBINATION);
+        return GP_SMI_EXIT_USAGE;
+    }
+    ret->setting = &gp_smi_settings[ret->id];
+    ret->control = ret->setting->control;
+    int status = take_modifiers(ret, sb);
+    return status ? status
+                  : gp_smi_setting_parse(ret->id, ret->control, given[ret->id], &ret->value,
+                                         &ret->word, sb);
 }

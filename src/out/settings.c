@@ -1,4 +1,4 @@
-#include "cmd/set_view.h"
+#include "out/settings.h"
 
 #include "base/clock.h"
 #include "base/strbuf.h"
@@ -11,7 +11,7 @@
 
 /* ---- the list of controls ---- */
 
-void gp_set_add_list(struct gp_strbuf *sb)
+void gp_settings_add_list(struct gp_strbuf *sb)
 {
     for (size_t i = 0; i < GP_CONTROL__COUNT; i++) {
         const struct gp_control *c = &gp_control_table[i];
@@ -22,7 +22,7 @@ void gp_set_add_list(struct gp_strbuf *sb)
     }
 }
 
-void gp_set_add_list_json(struct gp_strbuf *sb)
+void gp_settings_add_list_json(struct gp_strbuf *sb)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < GP_CONTROL__COUNT; i++) {
@@ -101,7 +101,7 @@ static void add_row(struct gp_strbuf *sb, enum gp_control_id id, const struct gp
     gp_strbuf_fini(&range);
 }
 
-void gp_set_add_values(struct gp_strbuf *sb, const struct gp_target *targets, size_t count)
+void gp_settings_add_values(struct gp_strbuf *sb, const struct gp_target *targets, size_t count)
 {
     for (size_t t = 0; t < count; t++) {
         const struct gp_target *target = &targets[t];
@@ -208,8 +208,8 @@ static json_t *json_target(const struct gp_target *target)
     return json;
 }
 
-void gp_set_add_values_json(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
-                            const struct gp_value *host)
+void gp_settings_add_values_json(struct gp_strbuf *sb, const struct gp_target *targets,
+                                 size_t count, const struct gp_value *host)
 {
     json_t *list = json_array();
     for (size_t t = 0; t < count; t++) {
@@ -229,8 +229,8 @@ void gp_set_add_values_json(struct gp_strbuf *sb, const struct gp_target *target
     gp_strbuf_addc(sb, '\n');
 }
 
-void gp_set_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
-                         const struct gp_value *host)
+void gp_settings_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                              const struct gp_value *host)
 {
     json_t *list = json_array();
     for (size_t t = 0; t < count; t++) {
@@ -336,7 +336,8 @@ static bool ends_instances(const struct gp_target *target, enum gp_control_id id
            instances->value.text[0];
 }
 
-void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
+void gp_settings_add_loss(struct gp_strbuf *sb, const struct gp_target *target,
+                          enum gp_control_id id)
 {
     gp_settings_add_target(sb, target);
     gp_strbuf_addf(sb, ": %s=", gp_control_table[id].name);
@@ -350,8 +351,8 @@ void gp_set_add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum 
     gp_strbuf_addc(sb, ')');
 }
 
-void gp_set_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
-                        bool results)
+void gp_settings_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                             bool results)
 {
     for (size_t t = 0; t < count; t++)
         for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
@@ -388,7 +389,7 @@ static bool brings_instances(const char *assignments)
     return strstr(assignments, " mig-instances=") && !strstr(assignments, " mig-instances=none");
 }
 
-void gp_set_add_program(struct gp_strbuf *sb, const char *machine)
+void gp_settings_add_program(struct gp_strbuf *sb, const char *machine)
 {
     gp_strbuf_adds(sb, "gpulse");
     if (!machine)
@@ -397,8 +398,8 @@ void gp_set_add_program(struct gp_strbuf *sb, const char *machine)
     gp_utf8_add_shell_word(sb, machine);
 }
 
-void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
-                     const char *machine)
+void gp_settings_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                          const char *machine)
 {
     for (size_t t = 0; t < count; t++) {
         const struct gp_target *target = &targets[t];
@@ -411,7 +412,7 @@ void gp_set_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size
             add_old(&old, target, GP_CONTROL_MIG_INSTANCES);
         if (old.len > 0) {
             gp_strbuf_adds(sb, "undo: ");
-            gp_set_add_program(sb, machine);
+            gp_settings_add_program(sb, machine);
             gp_strbuf_addf(sb, " set%s -i %s%s%s\n", old.buf, target->uuid,
                            strstr(old.buf, " mig-") ? " --yes" : "",
                            brings_instances(old.buf) ? "  # with new UUIDs" : "");

@@ -1,7 +1,5 @@
 /* nvidia-smi nvlink. */
-#include "cmd/smi.h"
-#include "smi/message.h"
-#include "smi/nvlink.h"
+#include "smi/command.h"
 
 #include "base/parse.h"
 #include "base/strbuf.h"
@@ -65,16 +63,16 @@ static const struct {
 };
 
 /* The driver's calls for them are obsolete, and return no counts on current GPUs. */
-static int refuse_counters(void)
+static int refuse_counters(struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_adds(&sb, "NVLink utilization counters are not supported.\ngpulse: for transferred "
-                        "data use: nvidia-smi nvlink -gt d\n");
-    return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
+    gp_strbuf_adds(sb, "NVLink utilization counters are not supported.\ngpulse: for transferred "
+                       "data use: nvidia-smi nvlink -gt d\n");
+    return gp_smi_end(ret, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
-static int take(const char *const *given, struct gp_smi_nvlink *nvlink)
+static int take(const char *const *given, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
+    struct gp_smi_nvlink *nvlink = &ret->nvlink;
     const char *throughput = given[OPT_THROUGHPUT];
     size_t asked = 0;
     size_t found = 0;
@@ -88,14 +86,14 @@ static int take(const char *const *given, struct gp_smi_nvlink *nvlink)
         found++;
     }
     if (given[OPT_SET_COUNTERS] || given[OPT_OLD_COUNTERS])
-        return refuse_counters();
+        return refuse_counters(ret, sb);
     if (asked != 1)
-        return gp_smi_refuse_combination();
+        return gp_smi_refuse_combination(ret, sb);
     if (!found)
-        return gp_smi_refuse_value(&syntax, "-gt", throughput);
+        return gp_smi_refuse_value(ret, sb, &syntax, "-gt", throughput);
     nvlink->one_link = given[OPT_LINK] != NULL;
     if (nvlink->one_link && !gp_parse_u64(given[OPT_LINK], &nvlink->link))
-        return gp_smi_refuse_value(&syntax, "-l", given[OPT_LINK]);
+        return gp_smi_refuse_value(ret, sb, &syntax, "-l", given[OPT_LINK]);
     return 0;
 }
 
@@ -120,16 +118,13 @@ static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *for
     gp_smi_nvlink_print(sb, ctx, form, snapshot);
 }
 
-int gp_smi_run_nvlink(int argc, char **argv)
+int gp_smi_read_nvlink(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)
 {
     const char *given[OPT__COUNT] = {NULL};
-    struct gp_smi_nvlink nvlink = {.one_link = false};
-    struct gp_smi_show show = {.want = want, .print = print, .refuse = refuse};
     int status;
-    if (!gp_smi_begin(&syntax, argc, argv, given, &show, &status))
-        return status;
-    status = take(given, &nvlink);
-    if (status)
-        return status;
-    return gp_smi_show(&show, &nvlink);
+    ret->show = (struct gp_smi_show){.want = want, .print = print, .refuse = refuse};
+    ret->ctx = &ret->nvlink;
+    ret->nvlink = (struct gp_smi_nvlink){.one_link = false};
+    return gp_smi_begin(&syntax, argc, argv, given, ret, sb, &status) ? take(given, ret, sb)
+                                                                      : status;
 }
