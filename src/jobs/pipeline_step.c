@@ -1,5 +1,5 @@
 /* A step runs as a separate gpulse run or gpulse fit-batch. */
-#include "cmd/pipeline_run.h"
+#include "jobs/pipeline_run.h"
 
 #include "base/clock.h"
 #include "base/strbuf.h"

@@ -1,9 +1,10 @@
-/* One run of a pipeline: the state shared by its files. */
-#ifndef GP_CMD_PIPELINE_RUN_H
-#define GP_CMD_PIPELINE_RUN_H
+/* Runs a pipeline. A note records the steps that have succeeded, so that the next run of the same
+ * file continues there, however this one ended. Only gpulse-pipeline links this, because reading a
+ * pipeline needs inih. */
+#ifndef GP_JOBS_PIPELINE_RUN_H
+#define GP_JOBS_PIPELINE_RUN_H
 
-#include "cmd/pipeline.h"
-
+#include "jobs/pipeline.h"
 #include "jobs/record.h"
 
 #include <sys/types.h>
@@ -15,6 +16,9 @@ struct gp_pipeline_run {
     const char *gpulse;  /* path of the gpulse program */
     const char *gpu_ids; /* all steps choose from these; "": from all */
     bool restart, dry_run, quiet;
+    /* Called with each message, one line, and with the final table. NULL: not called. */
+    void (*tell)(const char *text);
+    void (*show)(const char *text, size_t size);
     char note[GP_PATH_SIZE]; /* "": no record */
     bool has_note_failed;
     struct gp_record record;
@@ -25,6 +29,25 @@ struct gp_pipeline_run {
     double seconds[GP_STEPS_MAX];
     int statuses[GP_STEPS_MAX];
 };
+
+/* ---- the whole run (pipeline_run.c) ---- */
+
+/* Reads the file, locks it unless this is a dry run, chooses the steps beginning with `from` ("":
+ * as the note says), and checks the options of all of them. GP_EIO, GP_EFORMAT, GP_EUSAGE,
+ * GP_EBUSY; an exit status above 0 if a step cannot run as written, which it has printed itself.
+ * Must be closed whatever it returns. */
+int gp_pipeline_open(struct gp_pipeline_run *run, const char *path, const char *from,
+                     struct gp_err *err) GP_MUST_CHECK;
+
+/* Runs the steps, with their records in `folder` ("": a new directory). Returns the exit status of
+ * the step that failed first, or of the signal that ended all; GP_EIO: no record can be written. */
+int gp_pipeline_run_all(struct gp_pipeline_run *run, const char *folder,
+                        struct gp_err *err) GP_MUST_CHECK;
+
+/* Tells which steps have succeeded before. */
+void gp_pipeline_tell_done(const struct gp_pipeline_run *run);
+
+void gp_pipeline_close(struct gp_pipeline_run *run);
 
 /* ---- progress (pipeline_note.c) ---- */
 

@@ -1,4 +1,4 @@
-#include "cmd/pipeline_run.h"
+#include "jobs/pipeline_run.h"
 
 #include "base/strbuf.h"
 #include "base/utf8.h"

@@ -1,4 +1,4 @@
-#include "cmd/pipeline.h"
+#include "jobs/pipeline.h"
 
 #include "base/err.h"
 #include "base/utf8.h"

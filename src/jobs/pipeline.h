@@ -22,8 +22,8 @@
  * Every other section is a step. A step without `after` starts when all sections above it have
  * succeeded. Besides command, fit-batch, after, env and folder, a step may have options of gpulse
  * run or gpulse fit-batch, by their long names. */
-#ifndef GP_CMD_PIPELINE_H
-#define GP_CMD_PIPELINE_H
+#ifndef GP_JOBS_PIPELINE_H
+#define GP_JOBS_PIPELINE_H
 
 #include "base/io.h"
 #include "jobs/placeholder.h"

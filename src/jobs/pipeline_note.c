@@ -1,4 +1,4 @@
-#include "cmd/pipeline_run.h"
+#include "jobs/pipeline_run.h"
 
 #include "base/err.h"
 #include "base/outfile.h"
