@@ -111,9 +111,6 @@ int gp_app_confirm(const char *question, const char *nothing, struct gp_err *err
 /* Whether to use colors on standard output. */
 bool gp_app_wants_color(void);
 
-/* Fills err with the missing parts of a partial snapshot, for the message on standard error. */
-void gp_app_explain_partial(const struct gp_snapshot *snapshot, struct gp_err *err);
-
 struct gp_loop {
     uint64_t interval_ns;   /* 0: one sample */
     uint64_t count;         /* 0: no limit */

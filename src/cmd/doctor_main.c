@@ -2,13 +2,14 @@
  * models. */
 #include "cmd/app.h"
 #include "cmd/doctor.h"
-#include "cmd/doctor_collect.h"
+#include "cmd/doctor_record.h"
 #include "cmd/doctor_verbs.h"
 #include "doctor/report.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "doctor/bundle.h"
+#include "doctor/collect.h"
 #include "doctor/exam.h"
 #include "model/snapshot.h"
 
@@ -30,7 +31,7 @@ static const struct gp_program program = {
     .common = gp_common_options,
 };
 
-enum { EXIT_WARNED = 1, EXIT_FAILED = 2 };
+enum { EXIT_WARNED = 1, EXIT_FAILED = 2, RECORD_TIMEOUT_S = 2 };
 
 /* The comma list of --python in the form the exam takes. */
 static const char *const *pythons_of(struct gp_exam *exam, const char *list)
@@ -62,13 +63,18 @@ static int confirm(const struct gp_bundle *bundle, const struct gp_doctor_option
     return gp_app_confirm(question, "no bundle was written", err);
 }
 
+static int record(char **ret, struct gp_err *err)
+{
+    return gp_doctor_record(gp_app_timeout_ns(RECORD_TIMEOUT_S * GP_NS_PER_S), ret, err);
+}
+
 static int write_bundle(const struct gp_doctor_options *o, struct gp_exam *exam, struct gp_err *err)
 {
     struct gp_bundle *bundle;
     int r = gp_bundle_new(&bundle, err);
     if (r < 0)
         return r;
-    gp_bundle_collect(bundle, exam);
+    gp_collect(bundle, exam, record);
     r = gp_bundle_finish(bundle, err);
     if (r == 0)
         r = confirm(bundle, o, err);

@@ -2,14 +2,14 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/fit_report.h"
-#include "cmd/fit_search.h"
+#include "cmd/job_request.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
-#include "model/snapshot.h"
+#include "jobs/fit_search.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,45 +24,53 @@ enum {
     PLANNED_SIZES = 3, /* the first sizes, which do not depend on earlier trials */
 };
 
-#define OPT(field) offsetof(struct gp_fit_options, field)
+struct fit_options {
+    struct gp_fit_plan plan;
+    struct gp_job_options gpus;
+    const char *format, *dir;
+    bool dry_run;
+};
+
+#define OPT(field) offsetof(struct fit_options, field)
 
 static const struct gp_opt options[] = {
-    GP_JOB_ROWS(struct gp_fit_options, plan.gpus),
-    {0, "min", NULL, GP_OPT_U64, "N", .offset = OPT(min), .least = 1, .group = "Search",
+    GP_JOB_ROWS(struct fit_options, gpus),
+    {0, "min", NULL, GP_OPT_U64, "N", .offset = OPT(plan.min), .least = 1, .group = "Search",
      .help = "smallest batch size (default 1)"},
-    {0, "max", NULL, GP_OPT_U64, "N", .offset = OPT(max), .least = 1, .help = "largest batch size"},
-    {0, "start", NULL, GP_OPT_U64, "N", .offset = OPT(start), .least = 1,
+    {0, "max", NULL, GP_OPT_U64, "N", .offset = OPT(plan.max), .least = 1,
+     .help = "largest batch size"},
+    {0, "start", NULL, GP_OPT_U64, "N", .offset = OPT(plan.start), .least = 1,
      .help = "batch size to begin with (default: --min)"},
-    {0, "multiple", NULL, GP_OPT_U64, "N", .offset = OPT(multiple), .least = 1,
+    {0, "multiple", NULL, GP_OPT_U64, "N", .offset = OPT(plan.multiple), .least = 1,
      .help = "try only multiples of N (default 1)"},
-    {0, "margin", NULL, GP_OPT_U64, "PERCENT", .offset = OPT(margin),
+    {0, "margin", NULL, GP_OPT_U64, "PERCENT", .offset = OPT(plan.margin),
      .help = "GPU memory to leave free (default 5, at least 512 MiB)"},
-    {0, "steady", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(steady_ns), .group = "Trials",
+    {0, "steady", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.steady_ns), .group = "Trials",
      .help = "stop a trial when its memory has not risen for TIME (default 20s)"},
-    {0, "until", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(until),
+    {0, "until", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(plan.until),
      .help = "instead of --steady: stop a trial when it prints a line that matches REGEX, such as "
              "'step 20/'"},
-    {0, "hang-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(hang_ns), .least = 1,
+    {0, "hang-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.hang_ns), .least = 1,
      .help = "stop a trial that makes no progress for TIME (default: 5 times the longest trial, at "
              "least 1m; 5m for the first trial)"},
-    {0, "trial-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns), .least = 1,
-     .help = "stop a trial after TIME (default 10m, less after quick trials)"},
-    {0, "confirm", NULL, GP_OPT_STRING, "TIME", .offset = OPT(confirm),
+    {0, "trial-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.run.timeout_ns),
+     .least = 1, .help = "stop a trial after TIME (default 10m, less after quick trials)"},
+    {0, "confirm", NULL, GP_OPT_STRING, "TIME", .offset = OPT(plan.confirm),
      .help = "run the result again for TIME, to check whether its memory grows; full: until it "
              "ends, no: skip this (default: 3 times --steady or the longest trial)"},
-    {0, "env", NULL, GP_OPT_STRING, "NAME={}", .offset = OPT(env),
+    {0, "env", NULL, GP_OPT_STRING, "NAME={}", .offset = OPT(plan.env),
      .help = "pass the batch size in this environment variable"},
-    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
+    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.run.gpus.wait_ns),
      .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
     {0, "dir", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
      .help = "directory for the trials' output (default: below ~/.local/state/gpulse/runs)"},
-    {0, "fresh", NULL, GP_OPT_FLAG, .offset = OPT(fresh),
+    {0, "fresh", NULL, GP_OPT_FLAG, .offset = OPT(plan.fresh),
      .help = "ignore earlier trials of the same command"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print the GPUs, the first sizes and the command, and run nothing"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),
      .group = "Output", .help = "output format (default text)"},
-    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet),
+    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet),
      .help = "print only the batch size"},
     GP_OPT_END,
 };
@@ -77,7 +85,7 @@ static bool has_hole(char *const *argv, size_t count, const char *env)
     return has;
 }
 
-static int check_confirm(struct gp_fit_options *o, struct gp_err *err)
+static int check_confirm(struct gp_fit_plan *o, struct gp_err *err)
 {
     if (!o->confirm || strcmp(o->confirm, "full") == 0 || strcmp(o->confirm, "no") == 0 ||
         (gp_parse_duration(o->confirm, &o->confirm_ns) && o->confirm_ns > 0))
@@ -87,8 +95,10 @@ static int check_confirm(struct gp_fit_options *o, struct gp_err *err)
 }
 
 /* Checks everything that does not require the GPUs. */
-static int check_options(struct gp_fit_options *o, char *const *argv, int count, struct gp_err *err)
+static int check_options(struct fit_options *given, char *const *argv, int count,
+                         struct gp_err *err)
 {
+    struct gp_fit_plan *o = &given->plan;
     const struct gp_fit_request request = gp_fit_request_of(o);
     if (count == 0)
         return gp_err_set(
@@ -100,17 +110,17 @@ static int check_options(struct gp_fit_options *o, char *const *argv, int count,
         return gp_err_set(err, GP_EUSAGE,
                           "no place for the batch size: write {} where it belongs, as in "
                           "--batch-size {}, or use --env NAME={}");
-    if (o->plan.gpus.share)
+    if (given->gpus.share)
         return gp_err_set(
             err, GP_EUSAGE,
             "--share cannot be combined with fit-batch: other processes would distort its result");
     if (o->margin > 90)
         return gp_err_set(err, GP_EUSAGE, "--margin takes 0 to 90 percent");
-    if (!o->until && o->steady_ns >= o->plan.timeout_ns)
+    if (!o->until && o->steady_ns >= o->run.timeout_ns)
         return gp_err_set(err, GP_EUSAGE,
                           "--trial-timeout (%.3g s) must be longer than --steady (%.3g s), or no "
                           "trial could finish",
-                          (double)o->plan.timeout_ns / 1e9, (double)o->steady_ns / 1e9);
+                          (double)o->run.timeout_ns / 1e9, (double)o->steady_ns / 1e9);
     int r = check_confirm(o, err);
     return r < 0 ? r : gp_fit_check(&request, err);
 }
@@ -148,11 +158,17 @@ static void add_sizes(struct gp_strbuf *sb, const struct gp_fit_search *s)
     gp_strbuf_addc(sb, '\n');
 }
 
+struct preview {
+    const struct fit_options *options;
+    struct gp_fit_search *search;
+};
+
 static int show_plan(void *context, const struct gp_snapshot *snapshot, const struct gp_pick *pick,
                      struct gp_err *err)
 {
     static struct gp_watch watch; /* large */
-    struct gp_fit_search *s = context;
+    const struct preview *p = context;
+    struct gp_fit_search *s = p->search;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     int r = 0;
     if (pick->state != GP_PICK_FITS)
@@ -163,7 +179,7 @@ static int show_plan(void *context, const struct gp_snapshot *snapshot, const st
         r = gp_fit_search_init(s, &watch, err);
     if (r == 0 && pick->state == GP_PICK_FITS) {
         gp_strbuf_adds(&sb, "GPU: ");
-        gp_job_add_mask(&sb, snapshot, pick, s->options->plan.gpus.uuid);
+        gp_job_add_mask(&sb, snapshot, pick, p->options->gpus.uuid);
         gp_strbuf_addf(&sb, " (%.2f GiB free, trials may use %.2f GiB)\n",
                        (double)s->fit.request.capacity_bytes / 0x1p30,
                        (double)s->fit.goal_bytes / 0x1p30);
@@ -180,59 +196,63 @@ static int show_plan(void *context, const struct gp_snapshot *snapshot, const st
 
 /* ---- the command ---- */
 
-static int find(struct gp_fit_search *s, struct gp_err *err)
+static int find(struct gp_fit_search *s, const struct fit_options *o, struct gp_err *err)
 {
-    const struct gp_fit_options *o = s->options;
     const struct gp_watch *watch = &s->run->watch;
+    const bool quiet = o->plan.run.quiet;
     int r = gp_fit_search_init(s, watch, err);
     if (r < 0)
         return r;
-    gp_watch_say(watch, "on %s, %.2f GiB free; output of the trials: %s", s->run->place,
+    gp_watch_say(watch, "on %s, %.2f GiB free; output of the trials: %s", s->run->gpus.place,
                  (double)s->fit.request.capacity_bytes / 0x1p30,
                  watch->record.path[0] ? watch->record.path : "nowhere");
     r = gp_fit_search_run(s, err);
     if (r == 0)
-        return gp_fit_report(&s->fit, o->format, o->plan.quiet, err);
+        return gp_fit_report(&s->fit, o->format, quiet, err);
     if (s->fit.end != GP_FIT_END_SEARCHING && strcmp(o->format, "json") == 0)
-        (void)!gp_fit_report(&s->fit, o->format, o->plan.quiet, NULL); /* err has the details */
+        (void)!gp_fit_report(&s->fit, o->format, quiet, NULL); /* err has the details */
     return r;
 }
 
 /* A directory given by the user is created before waiting for GPUs; our own is created when it is
  * needed. */
-static int reserve_and_find(struct gp_fit_search *s, int words, struct gp_err *err)
+static int reserve_and_find(struct gp_fit_search *s, const struct fit_options *o, int words,
+                            struct gp_err *err)
 {
     struct gp_run *run = s->run;
-    const char *dir = s->options->dir;
-    int r = dir ? gp_record_open(&run->watch.record, dir, gp_clock_wall_ns(), err) : 0;
+    struct gp_sampler *sampler = NULL;
+    int r = o->dir ? gp_record_open(&run->watch.record, o->dir, gp_clock_wall_ns(), err) : 0;
     if (r == 0)
-        r = gp_run_open(run, &s->plan, s->template, words, err);
-    if (r == 0 && !dir)
+        r = gp_job_reserve(run, &s->run_plan, &o->gpus, s->template, words, &sampler, err);
+    if (r == 0 && !o->dir)
         r = gp_record_open(&run->watch.record, NULL, gp_clock_wall_ns(), err);
     if (r == 0)
-        r = find(s, err);
-    gp_run_close(run);
+        r = find(s, o, err);
+    gp_job_release(run, sampler);
     return r;
 }
 
-static int run_search(const struct gp_fit_options *o, char *const *words, int count,
+static int run_search(const struct fit_options *o, char *const *words, int count,
                       struct gp_err *err)
 {
     static struct gp_run run = GP_RUN_INIT; /* large */
     static struct gp_fit_search s;
+    const char *pattern = o->plan.until;
+    struct preview preview = {o, &s};
     regex_t until;
-    int r = o->until ? compile(o->until, &until, err) : 0;
+    int r = pattern ? compile(pattern, &until, err) : 0;
     if (r < 0)
         return r;
-    gp_fit_search_prepare(&s, o, &run, words, (size_t)count);
-    s.until = o->until ? &until : NULL;
+    run.watch.tell = gp_job_print;
+    gp_fit_search_prepare(&s, &o->plan, &run, words, (size_t)count);
+    s.until = pattern ? &until : NULL;
     gp_fit_warn_of_environment(&run.watch);
     if (!o->dry_run)
-        r = reserve_and_find(&s, count, err);
-    else if (!o->plan.quiet)
-        r = gp_job_preview(&o->plan.gpus, o->plan.wait_ns, show_plan, &s, err);
+        r = reserve_and_find(&s, o, count, err);
+    else if (!o->plan.run.quiet)
+        r = gp_job_preview(&o->gpus, o->plan.run.gpus.wait_ns, show_plan, &preview, err);
     s.until = NULL;
-    if (o->until)
+    if (pattern)
         regfree(&until);
     if (r == GP_EINTR && gp_child_exit_status(&run.child) == 128 + SIGINT)
         gp_io_print_error("gpulse", err); /* the next signal terminates this process */
@@ -242,14 +262,14 @@ static int run_search(const struct gp_fit_options *o, char *const *words, int co
 
 static int fit_batch_main(int argc, char **argv, struct gp_err *err)
 {
-    struct gp_fit_options o = {
-        .plan = {.gpus = GP_JOB_DEFAULTS,
-                 .timeout_ns = TRIAL_S * GP_NS_PER_S,
-                 .sample_ns = SAMPLE_MS * GP_NS_PER_MS},
-        .min = 1,
-        .multiple = 1,
-        .margin = MARGIN_PERCENT,
-        .steady_ns = STEADY_S * GP_NS_PER_S,
+    struct fit_options o = {
+        .gpus = GP_JOB_DEFAULTS,
+        .plan = {.run = {.timeout_ns = TRIAL_S * GP_NS_PER_S,
+                         .sample_ns = SAMPLE_MS * GP_NS_PER_MS},
+                 .min = 1,
+                 .multiple = 1,
+                 .margin = MARGIN_PERCENT,
+                 .steady_ns = STEADY_S * GP_NS_PER_S},
         .format = "text",
     };
     int positional;

@@ -6,22 +6,17 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
-#include "jobs/visible.h"
+#include "jobs/watch.h"
 #include "model/select.h"
-#include "model/snapshot.h"
-#include "proc/files.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT_MOST = GP_LEASE_GPUS, ANCESTORS_MAX = 256, GPUS_SIZE = 8192 };
+enum { COUNT_MOST = GP_LEASE_GPUS, GPUS_SIZE = 8192 };
 
 /* Static, because the request points to them. */
 static struct gp_selection only, prefer, avoid;
-static const struct gp_device *visible[GP_VISIBLE_MAX];
 
 static int parse_gpus(const char *list, struct gp_selection *room, struct gp_selection **ret,
                       struct gp_err *err)
@@ -140,107 +135,22 @@ int gp_job_check_place(bool quiet, struct gp_err *err)
     return r;
 }
 
-/* A GPU's list of peers queries the other GPUs. The first tick is made without it, because after
- * that the source knows which ones hang, and leaves those out. */
 int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err)
 {
-    struct gp_snapshot *snapshot;
     static const struct gp_want nothing;
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
     struct gp_want want = besides ? *besides : nothing;
-    gp_pick_want(&want, request->is_all || request->count > 1);
+    gp_job_want(request, &want);
     const uint32_t lists = want.lists;
     want.lists = 0;
     int r = gp_app_open(&want, &loop, ret, err);
     if (r < 0 || !lists)
         return r;
-    r = gp_sampler_tick(*ret, &snapshot, err);
-    if (r < 0) {
+    r = gp_job_tick_without_lists(*ret, lists, err);
+    if (r < 0)
         gp_app_close(*ret);
-        *ret = NULL;
-        return r;
-    }
-    gp_snapshot_free(snapshot);
-    gp_sampler_add_lists(*ret, lists);
-    return 0;
-}
-
-static bool is_own_ancestor(uint32_t pid)
-{
-    struct gp_proc_stat stat;
-    uint32_t at = (uint32_t)getpid();
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool found = false;
-    for (int i = 0;
-         proc >= 0 && i < ANCESTORS_MAX && at > 1 && !found && gp_proc_read_stat(proc, at, &stat);
-         i++) {
-        at = stat.ppid;
-        found = at == pid;
-    }
-    if (proc >= 0)
-        (void)close(proc);
-    return found;
-}
-
-/* The leases of this process's own job do not count. */
-static void drop_own(struct gp_leases *leases)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < leases->count; i++)
-        if (leases->items[i].ns != gp_proc_own_ns() || !is_own_ancestor(leases->items[i].pid))
-            leases->items[kept++] = leases->items[i];
-    leases->count = kept;
-}
-
-static unsigned gpu_count(const struct gp_snapshot *snapshot)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        count += !snapshot->devices[i].is_mig;
-    return count;
-}
-
-/* All named GPUs must exist; a request for none counts as one missing. */
-static int count_all(const struct gp_snapshot *snapshot, struct gp_pick_request *request,
-                     struct gp_err *err)
-{
-    unsigned count = gp_pick_count_all(snapshot, request);
-    if (count > COUNT_MOST)
-        return gp_err_set(err, GP_EUSAGE, "--gpus selects %u GPUs, but at most %d can be used",
-                          count, (int)COUNT_MOST);
-    request->count = count ? count : 1;
-    return request->only ? gp_selection_check(request->only, gpu_count(snapshot), err) : 0;
-}
-
-int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
-                  struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
-                  struct gp_err *err)
-{
-    const char *mask = ignore_mask ? NULL : getenv("CUDA_VISIBLE_DEVICES");
-    request->visible = mask ? visible : NULL;
-    request->visible_count = mask ? gp_visible_rows(snapshot, mask, visible) : 0;
-    int r = request->is_all ? count_all(snapshot, request, err) : 0;
-    if (r < 0)
-        return r;
-    drop_own(leases);
-    if (gp_pick_make(snapshot, leases, request, ret) < 0)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    const struct gp_selection *named[] = {request->only, request->prefer, request->avoid};
-    for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(named); i++)
-        if (named[i] && !request->visible)
-            r = gp_selection_check(named[i], gpu_count(snapshot), err);
-    if (r < 0)
-        gp_pick_fini(ret);
     return r;
-}
-
-int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err)
-{
-    if (state == GP_PICK_NEVER)
-        return gp_err_set(err, GP_ENEVER, "%s", why);
-    return has_waited ? gp_err_set(err, GP_EEXPIRED, "gave up waiting: %s", why)
-                      : gp_err_set(err, GP_EBUSY, "%s; use --wait to wait for free GPUs", why);
 }
 
 int gp_job_preview(const struct gp_job_options *options, bool waits,
@@ -250,63 +160,49 @@ int gp_job_preview(const struct gp_job_options *options, bool waits,
 {
     struct gp_pick_request request;
     struct gp_sampler *sampler;
-    struct gp_snapshot *snapshot = NULL;
-    struct gp_leases leases = {.items = NULL};
-    struct gp_pick pick = {.units = NULL};
     int r = gp_job_request(options, &request, err);
     if (r == 0)
         r = gp_job_open(&request, NULL, &sampler, err);
     if (r < 0)
         return r;
-    r = gp_sampler_tick(sampler, &snapshot, err);
-    if (r == 0)
-        r = gp_leases_read(&leases, err);
-    if (r == 0)
-        r = gp_job_decide(snapshot, &leases, &request, options->ignore_mask, &pick, err);
-    if (r == 0 && (pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && waits)))
-        r = show(context, snapshot, &pick, err);
-    else if (r == 0)
-        r = gp_job_refuse(pick.state, pick.why, false, err);
-    gp_pick_fini(&pick);
-    gp_leases_fini(&leases);
-    gp_snapshot_free(snapshot);
+    r = gp_job_choose(sampler, &request, options->ignore_mask, waits, show, context, err);
     gp_app_close(sampler);
     return r;
 }
 
-void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                     const struct gp_pick *pick, bool uuid)
+void gp_job_print(const struct gp_watch *watch, enum gp_watch_topic topic, const char *text)
 {
-    for (size_t i = 0; i < pick->chosen_count; i++) {
-        const struct gp_device *device = pick->units[pick->chosen[i]].device;
-        int index = gp_visible_index(snapshot, device);
-        gp_strbuf_adds(sb, i > 0 ? "," : "");
-        if (uuid || index < 0)
-            gp_strbuf_adds(sb, gp_device_text(device, GP_UUID, ""));
-        else
-            gp_strbuf_addf(sb, "%d", index);
-    }
+    char who[100] = "gpulse";
+    if (topic == GP_WATCH_OF_JOB && watch->label)
+        (void)snprintf(who, sizeof(who), "gpulse: %.80s", watch->label);
+    if (topic == GP_WATCH_MORE)
+        (void)!gp_io_write_all(STDERR_FILENO, text, strlen(text));
+    else
+        gp_io_print_note(who, text);
 }
 
-void gp_job_add_ids(struct gp_strbuf *sb, const struct gp_pick *pick)
+int gp_job_reserve(struct gp_run *run, struct gp_run_plan *plan, const struct gp_job_options *o,
+                   char *const *argv, int argc, struct gp_sampler **ret_sampler, struct gp_err *err)
 {
-    for (size_t i = 0; i < pick->chosen_count; i++) {
-        char label[GP_DEVICE_LABEL_SIZE];
-        gp_device_label(pick->units[pick->chosen[i]].device, label);
-        gp_strbuf_addf(sb, "%s%s", i > 0 ? "," : "", label);
-    }
+    const struct gp_want want = gp_run_want();
+    struct gp_sampler *sampler;
+    run->watch.tell = gp_job_print;
+    plan->gpus.ignore_mask = o->ignore_mask;
+    plan->gpus.uuid = o->uuid;
+    int r = gp_job_request(o, &plan->gpus.request, err);
+    if (r == 0)
+        r = gp_run_begin(run, plan, err);
+    if (r == 0)
+        r = gp_job_open(&plan->gpus.request, &want, &sampler, err);
+    if (r < 0)
+        return r;
+    *ret_sampler = sampler;
+    return gp_run_reserve(run, sampler, argv, argc, err);
 }
 
-void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const char *mask)
+void gp_job_release(struct gp_run *run, struct gp_sampler *sampler)
 {
-    const struct gp_device *devices[GP_LEASE_GPUS];
-    struct gp_strbuf ids = GP_STRBUF_INIT(GPUS_SIZE);
-    size_t count = 0;
-    for (; count < pick->chosen_count && count < GP_ARRAY_LEN(devices); count++)
-        devices[count] = pick->units[pick->chosen[count]].device;
-    gp_job_add_ids(&ids, pick);
-    gp_pick_add_gpus(sb, devices, count);
-    if (strcmp(ids.buf, mask) != 0)
-        gp_strbuf_addf(sb, " (CUDA_VISIBLE_DEVICES=%s)", mask);
-    gp_strbuf_fini(&ids);
+    gp_run_close(run);
+    if (sampler)
+        gp_app_close(sampler);
 }

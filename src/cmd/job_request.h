@@ -1,9 +1,10 @@
-/* Which GPUs a job requests: the options that gpulse pick and gpulse run share. */
+/* Which GPUs a job requests: the options that gpulse pick and gpulse run share, and how messages of
+ * jobs are printed. */
 #ifndef GP_CMD_JOB_REQUEST_H
 #define GP_CMD_JOB_REQUEST_H
 
-#include "jobs/pick.h"
-#include "sample/sampler.h"
+#include "jobs/request.h"
+#include "jobs/run.h"
 
 struct gp_err;
 
@@ -75,32 +76,22 @@ int gp_job_check_place(bool quiet, struct gp_err *err) GP_MUST_CHECK;
 int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
 
-/* Chooses GPUs from a snapshot. Leases of this process's ancestors count as its own. GP_ENODEV: -i
- * matches no GPU; GP_ENOMEM. */
-int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
-                  struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
-                  struct gp_err *err) GP_MUST_CHECK;
-
-/* Passes what the options would choose now to `show`, without reserving it: GPUs or, with `waits`,
- * also why none are free yet. GP_EBUSY, GP_ENEVER: none; also the errors of gp_job_open(),
- * gp_job_decide() and `show`. */
+/* gp_job_choose() for these options; also the errors of gp_job_request() and gp_job_open(). */
 int gp_job_preview(const struct gp_job_options *options, bool waits,
                    int (*show)(void *context, const struct gp_snapshot *snapshot,
                                const struct gp_pick *pick, struct gp_err *err),
                    void *context, struct gp_err *err) GP_MUST_CHECK;
 
-/* The error for a request that is not met: GP_ENEVER, GP_EEXPIRED, or GP_EBUSY with a hint. */
-int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err);
+/* Prints a message of a job on standard error: the `tell` of its watch. */
+void gp_job_print(const struct gp_watch *watch, enum gp_watch_topic topic, const char *text);
 
-/* Appends the CUDA_VISIBLE_DEVICES for the chosen GPUs: "2,5", or UUIDs. */
-void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                     const struct gp_pick *pick, bool uuid);
-
-/* Appends the chosen GPUs as in -i: "2,5", "0:1". */
-void gp_job_add_ids(struct gp_strbuf *sb, const struct gp_pick *pick);
-
-/* Appends the chosen GPUs for people, and the mask if that has other numbers: "GPU 7
- * (CUDA_VISIBLE_DEVICES=6)". */
-void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const char *mask);
+/* Begins a run of a command of `argc` words, and reserves the GPUs that the options request, which
+ * it adds to the plan. Errors as in gp_job_request(), gp_job_open(), gp_run_begin() and
+ * gp_run_reserve(). Call gp_job_release() whatever it returns, with the sampler, which is left
+ * unchanged (NULL) if it was not opened. */
+int gp_job_reserve(struct gp_run *run, struct gp_run_plan *plan, const struct gp_job_options *o,
+                   char *const *argv, int argc, struct gp_sampler **ret_sampler,
+                   struct gp_err *err) GP_MUST_CHECK;
+void gp_job_release(struct gp_run *run, struct gp_sampler *sampler);
 
 #endif

@@ -5,6 +5,7 @@
 #include "cmd/proc_select.h"
 
 #include "base/err.h"
+#include "jobs/terminate.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
 
@@ -88,7 +89,7 @@ static int kill_main(int argc, char **argv, struct gp_err *err)
 {
     static struct kill_options o; /* large */
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
-    struct gp_want want = gp_end_want();
+    struct gp_want want = gp_terminate_want();
     struct gp_sampler *sampler;
     int positional;
     bool done;

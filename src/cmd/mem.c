@@ -11,6 +11,7 @@
 #include "jobs/mem_model.h"
 #include "jobs/memory_use.h"
 #include "model/snapshot.h"
+#include "out/partial.h"
 #include "out/reservation.h"
 #include "proc/holders.h"
 
@@ -86,7 +87,7 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
     if (stuck == 0)
         gp_holders_fini(&holders);
     if (r == 0 && stuck == 0)
-        gp_app_explain_partial(snapshot, err);
+        gp_partial_explain(snapshot, err);
     return r < 0 ? r : stuck;
 }
 
@@ -100,7 +101,7 @@ static int on_model(const struct gp_snapshot *snapshot, void *ctx, struct gp_err
     run->is_printed = true;
     int r = gp_app_write(STDOUT_FILENO, &run->sb, err);
     if (r == 0)
-        gp_app_explain_partial(snapshot, err);
+        gp_partial_explain(snapshot, err);
     return r;
 }
 

@@ -1,241 +1,39 @@
-/* gpulse-pipeline: started by gpulse run --pipeline, a separate program because it needs inih. Each
- * step is a gpulse run or fit-batch. A note records the steps that have succeeded, so that the next
- * run of the same file continues there, however this one ended.
+/* gpulse-pipeline: started by gpulse run --pipeline, a separate program because it needs inih.
  *
  *   gpulse-pipeline GPULSE FILE FROM DIR FLAGS IDS
  *
  * FROM: the first step to run, "" to use the note; DIR: of the records, "" for a new one; FLAGS:
  * letters, r run all steps again, n only print what would run, q print less; IDS: the GPUs from
  * which all steps choose, "" for all. */
-#include "cmd/pipeline_run.h"
-
-#include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
+#include "jobs/pipeline_run.h"
 
-#include <jansson.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ARGUMENTS = 7, RESULT_MAX = 1 << 20 };
+enum { ARGUMENTS = 7 };
 
-/* ---- which steps run ---- */
-
-/* A batch size that a step needs and no remaining step will determine. */
-static int check_batches(const struct gp_pipeline_run *run, struct gp_err *err)
+static void tell(const char *text)
 {
-    const struct gp_pipeline *pipeline = run->pipeline;
-    struct gp_placeholder p;
-    for (size_t i = 0; i < pipeline->graph.count; i++) {
-        if (pipeline->graph.states[i] != GP_STEP_WAITING)
-            continue;
-        const char *text = pipeline->steps[i].command;
-        for (; gp_placeholder_next(text, &p); text = p.at + p.length) {
-            size_t fit = gp_pipeline_fit_of(pipeline, i, p.name);
-            if (pipeline->graph.states[fit] == GP_STEP_PASSED_OVER && !run->batches[fit])
-                return gp_err_set(
-                    err, GP_EUSAGE,
-                    "step %s needs the batch size of %s, which is unknown; start with --from %s",
-                    pipeline->steps[i].name, pipeline->steps[fit].name, pipeline->steps[fit].name);
-        }
-    }
-    return 0;
+    gp_io_print_note("gpulse", text);
 }
 
-static int choose_steps(struct gp_pipeline_run *run, const char *from, struct gp_err *err)
+static void show(const char *text, size_t size)
 {
-    uint64_t succeeded = gp_pipeline_read_note(run);
-    size_t first = gp_pipeline_find(run->pipeline, from);
-    if (*from && first == GP_STEPS_MAX)
-        return gp_err_set(err, GP_EUSAGE, "no step '%s' in %s", from, run->pipeline->path);
-    gp_steps_continue(&run->pipeline->graph, run->restart ? 0 : succeeded, first);
-    return check_batches(run, err);
-}
-
-static int check_ids(const struct gp_pipeline_run *run, struct gp_err *err)
-{
-    for (size_t i = 0; *run->gpu_ids && i < run->pipeline->graph.count; i++)
-        if (gp_step_option(&run->pipeline->steps[i], "--gpu-ids"))
-            return gp_err_set(
-                err, GP_EUSAGE,
-                "step %s has its own gpu-ids; use gpus = N there, to choose from --gpu-ids %.100s",
-                run->pipeline->steps[i].name, run->gpu_ids);
-    return 0;
-}
-
-/* Errors in the options of a step are found before the first step runs, not hours later. */
-static int check_steps(struct gp_pipeline_run *run)
-{
-    const struct gp_steps *graph = &run->pipeline->graph;
-    const int busy = gp_err_exit_status(GP_EBUSY); /* its GPUs may be free by then */
-    char text[GP_PATH_SIZE + 200];
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < graph->count; i++) {
-        struct gp_strbuf unused = GP_STRBUF_INIT(1 << 16);
-        if (graph->states[i] == GP_STEP_WAITING)
-            status = gp_pipeline_check(run, i, "", true, &unused);
-        gp_strbuf_fini(&unused);
-        if (status == 0 || status == busy) {
-            status = 0;
-            continue;
-        }
-        (void)snprintf(text, sizeof(text), "%s: step %s cannot run as written; no step was started",
-                       run->pipeline->path, run->pipeline->steps[i].name);
-        gp_io_print_note("gpulse", text);
-    }
-    return status;
-}
-
-/* ---- running the steps ---- */
-
-static void say_where(const struct gp_pipeline_run *run)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 14);
-    uint64_t done = gp_steps_in(&run->pipeline->graph, GP_STEP_OK_BEFORE);
-    if (!done)
-        return;
-    gp_strbuf_adds(&sb, "continuing: ");
-    gp_pipeline_add_names(&sb, run->pipeline, done);
-    gp_strbuf_adds(&sb, " succeeded before (--restart runs all steps again)");
-    gp_io_print_note("gpulse", sb.buf);
-    gp_strbuf_fini(&sb);
-}
-
-/* The batch size printed by fit-batch, also kept in the record. False: there is none. */
-static bool take_result(struct gp_pipeline_run *run, size_t at)
-{
-    char name[GP_STEP_NAME_SIZE + 32];
-    char *text = calloc(1, RESULT_MAX);
-    ssize_t n = text ? pread(run->results[at], text, RESULT_MAX - 1, 0) : -1;
-    json_t *result = n > 0 ? json_loads(text, 0, NULL) : NULL;
-    json_int_t batch = json_integer_value(json_object_get(result, "batch"));
-    (void)snprintf(name, sizeof(name), "%zu-%s/fit.json", at + 1, run->pipeline->steps[at].name);
-    if (n > 0)
-        (void)!gp_record_write(&run->record, name, text, (size_t)n, NULL);
-    run->batches[at] = batch > 0 ? (uint64_t)batch : 0;
-    json_decref(result);
-    free(text);
-    (void)close(run->results[at]);
-    return batch > 0;
-}
-
-/* The record's report shows the progress of the steps at any time. */
-static int write_report(struct gp_pipeline_run *run, bool is_shown, struct gp_err *err)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_pipeline_add_report(&sb, run);
-    if (is_shown)
-        (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
-    int r = gp_record_write(&run->record, "report.txt", sb.buf, sb.len, err);
-    gp_strbuf_fini(&sb);
-    return r;
-}
-
-/* Steps also run if the note cannot be written; that is reported once. */
-static void write_note(struct gp_pipeline_run *run)
-{
-    struct gp_err err;
-    if (gp_pipeline_write_note(run, &err) == 0 || run->has_note_failed)
-        return;
-    run->has_note_failed = true;
-    gp_io_print_error("gpulse", &err);
-    gp_io_print_note("gpulse",
-                     "the next run of this pipeline will not know which steps have succeeded");
-}
-
-static void start(struct gp_pipeline_run *run, size_t at)
-{
-    struct gp_pipeline *pipeline = run->pipeline;
-    if (!run->quiet)
-        (void)fprintf(stderr, "gpulse: step %zu of %zu: %s\n", at + 1, pipeline->graph.count,
-                      pipeline->steps[at].name);
-    run->batches[at] = 0;
-    pipeline->graph.states[at] = GP_STEP_RUNNING;
-    if (gp_pipeline_start(run, at))
-        return;
-    run->statuses[at] = 1;
-    gp_steps_end(&pipeline->graph, at, false);
-}
-
-/* Waits for a step to exit, and records the result. Returns its exit status. */
-static int finish_one(struct gp_pipeline_run *run)
-{
-    int status;
-    size_t at = gp_pipeline_wait(run, &status);
-    bool has_result = run->results[at] < 0 || take_result(run, at);
-    run->statuses[at] = status == 0 && !has_result ? 1 : status;
-    run->seconds[at] = (double)(gp_clock_mono_ns() - run->began_ns[at]) / 1e9;
-    gp_steps_end(&run->pipeline->graph, at, run->statuses[at] == 0 && !gp_pipeline_signal());
-    write_note(run);
-    return run->statuses[at];
-}
-
-/* The status of the first step that failed, or of the signal that stopped all. */
-static int run_steps(struct gp_pipeline_run *run)
-{
-    struct gp_steps *graph = &run->pipeline->graph;
-    struct gp_err err;
-    int status = 0;
-    write_note(run);
-    for (;;) {
-        uint64_t ready = gp_pipeline_signal() ? 0 : gp_steps_ready(graph);
-        for (size_t i = 0; i < graph->count; i++)
-            if (gp_steps_has(ready, i))
-                start(run, i);
-        if (!gp_steps_in(graph, GP_STEP_RUNNING))
-            break;
-        (void)!write_report(run, false, NULL);
-        int ended = finish_one(run);
-        status = status ? status : ended;
-    }
-    if (gp_pipeline_signal() && status == 0)
-        status = 128 + gp_pipeline_signal();
-    if (write_report(run, !run->quiet || status != 0, &err) < 0)
-        gp_io_print_error("gpulse", &err);
-    return status;
+    (void)!gp_io_write_all(STDERR_FILENO, text, size);
 }
 
 static int show_plan(struct gp_pipeline_run *run)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    say_where(run);
+    gp_pipeline_tell_done(run);
     gp_pipeline_add_plan(&sb, run);
     int r = gp_io_write_all(STDOUT_FILENO, sb.buf, sb.len);
     gp_strbuf_fini(&sb);
     return r < 0 ? 1 : 0;
-}
-
-/* The exit status, or an error. */
-static int run_pipeline(struct gp_pipeline_run *run, char **argv, struct gp_err *err)
-{
-    const char *folder = argv[4];
-    char whole[PATH_MAX];
-    int r = gp_pipeline_load(&run->pipeline, argv[2], err);
-    if (r < 0)
-        return r;
-    gp_pipeline_find_note(run);
-    if (!run->dry_run)
-        r = gp_pipeline_lock(run, err);
-    if (r == 0)
-        r = choose_steps(run, argv[3], err);
-    if (r == 0)
-        r = check_ids(run, err);
-    if (r == 0)
-        r = check_steps(run);
-    if (r != 0 || run->dry_run)
-        return r != 0 ? r : show_plan(run);
-    r = gp_record_open(&run->record, *folder ? folder : NULL, gp_clock_wall_ns(), err);
-    if (r == 0 && *folder && realpath(folder, whole)) /* steps may run in other directories */
-        (void)snprintf(run->record.path, sizeof(run->record.path), "%s", whole);
-    if (r < 0)
-        return r;
-    gp_pipeline_catch_signals();
-    say_where(run);
-    return run_steps(run);
 }
 
 int main(int argc, char **argv)
@@ -247,16 +45,18 @@ int main(int argc, char **argv)
                       "gpulse-pipeline: internal program; use gpulse run --pipeline FILE\n");
         return 2;
     }
-    (void)signal(SIGCHLD, SIG_DFL); /* where it is ignored nobody learns how a step ends */
     run.gpulse = argv[1];
     run.restart = strchr(argv[5], 'r');
     run.dry_run = strchr(argv[5], 'n');
     run.quiet = strchr(argv[5], 'q');
     run.gpu_ids = argv[6];
-    int r = run_pipeline(&run, argv, &err);
+    run.tell = tell;
+    run.show = show;
+    int r = gp_pipeline_open(&run, argv[2], argv[3], &err);
+    if (r == 0)
+        r = run.dry_run ? show_plan(&run) : gp_pipeline_run_all(&run, argv[4], &err);
     if (r < 0)
         gp_io_print_error("gpulse", &err);
-    gp_pipeline_free(run.pipeline);
-    gp_record_close(&run.record);
+    gp_pipeline_close(&run);
     return r < 0 ? gp_err_exit_status(r) : r;
 }

@@ -1,9 +1,6 @@
 #include "cmd/proc_choice.h"
 
 #include "base/err.h"
-#include "base/parse.h"
-#include "base/strbuf.h"
-#include "model/snapshot.h"
 #include "out/procs.h"
 #include "proc/files.h"
 
@@ -71,48 +68,4 @@ int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t
             r = gp_err_set(err, GP_EUSAGE, "too many users, processes or containers selected");
     }
     return r < 0 ? r : gp_procs_check_filter(filter, err);
-}
-
-static const char *user_at(const struct gp_snapshot *snapshot, size_t i)
-{
-    const struct gp_value *user = gp_process_value(&snapshot->processes[i], GP_PROCESS_USER);
-    return user->status == GP_STATUS_OK ? user->s : "";
-}
-
-/* The users whose processes are on the GPUs, each once. */
-static void list_users(const struct gp_snapshot *snapshot, char *ret, size_t size)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(size);
-    for (size_t i = 0; i < snapshot->process_count; i++) {
-        size_t k = 0;
-        while (strcmp(user_at(snapshot, k), user_at(snapshot, i)) != 0)
-            k++;
-        if (k == i && *user_at(snapshot, i))
-            gp_strbuf_addf(&sb, "%s%s", sb.len ? ", " : "", user_at(snapshot, i));
-    }
-    (void)snprintf(ret, size, "%s", sb.len ? sb.buf : "");
-    gp_strbuf_fini(&sb);
-}
-
-int gp_proc_choice_report_empty(const char *filter, const struct gp_snapshot *snapshot,
-                                struct gp_err *err)
-{
-    static const char of_pid[] = "pid=", of_user[] = "user=";
-    const char *pid = strncmp(filter, of_pid, strlen(of_pid)) == 0 ? filter + strlen(of_pid) : "";
-    const char *user =
-        strncmp(filter, of_user, strlen(of_user)) == 0 ? filter + strlen(of_user) : "";
-    char users[200];
-    uint64_t number;
-    list_users(snapshot, users, sizeof(users));
-    if (gp_parse_u64(pid, &number) && number < snapshot->device_count)
-        return gp_err_set(err, GP_ENODEV, "no process %s on the GPUs; GPU %s is -i %s", pid, pid,
-                          pid);
-    if (gp_parse_u64(pid, &number))
-        return gp_err_set(err, GP_ENODEV, "no process %s on the GPUs", pid);
-    if (*users && *user && !strchr(user, ' '))
-        return gp_err_set(err, GP_ENODEV,
-                          "no process of %.80s on the GPUs; those there belong to %s", user, users);
-    if (!snapshot->process_count)
-        return gp_err_set(err, GP_ENODEV, "no processes on the GPUs");
-    return gp_err_set(err, GP_ENODEV, "no process on the GPUs matches '%.200s'", filter);
 }

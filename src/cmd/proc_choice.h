@@ -5,7 +5,6 @@
 #include "base/util.h"
 
 struct gp_err;
-struct gp_snapshot;
 
 struct gp_proc_choice {
     bool mine;
@@ -41,10 +40,5 @@ int gp_proc_choice_add_words(const char *words, char *filter, size_t size,
  * names an invalid list. */
 int gp_proc_choice_add(const struct gp_proc_choice *choice, char *filter, size_t size,
                        struct gp_err *err) GP_MUST_CHECK;
-
-/* The error that no process in the snapshot matches a filter, GP_ENODEV. Says what may have been
- * meant: a small number is a GPU's, and names are misspelt. */
-int gp_proc_choice_report_empty(const char *filter, const struct gp_snapshot *snapshot,
-                                struct gp_err *err) GP_MUST_CHECK;
 
 #endif

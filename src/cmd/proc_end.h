@@ -1,4 +1,4 @@
-/* Terminates processes from the command line: lists the matching processes, asks for confirmation,
+/* gp_terminate_run() for the command line: lists the matching processes, asks for confirmation,
  * terminates them, waits until their memory is freed, and reports the result for each. */
 #ifndef GP_CMD_PROC_END_H
 #define GP_CMD_PROC_END_H
@@ -33,9 +33,6 @@ struct gp_end_options {
     {0, "wait", NULL, GP_OPT_DURATION, "TIME", .offset = offsetof(type_of, field.wait_ns),         \
      .help = "wait up to TIME for the GPU memory to be freed (default 30s)"}
 /* clang-format on */
-
-/* What the sampler must collect. */
-struct gp_want gp_end_want(void);
 
 /* Terminates the processes of these rows, which are in the snapshot or have one of its GPUs open;
  * those in `named` (count of them) were given by pid. The sampler is the one that took the

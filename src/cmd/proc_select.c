@@ -6,12 +6,9 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
-#include "model/snapshot.h"
+#include "jobs/proc_selection.h"
 #include "out/proc_list.h"
-#include "proc/lease.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,113 +91,32 @@ int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, 
     return r;
 }
 
+static struct gp_proc_selection selection_of(const struct gp_proc_select *select)
+{
+    return (struct gp_proc_selection){
+        .filter = select->words,
+        .named = select->named,
+        .named_count = select->named_count,
+        .name = select->name,
+        .idle_ns = select->idle_ns,
+        .progress = gp_idle_count_down,
+    };
+}
+
 void gp_proc_select_want(const struct gp_proc_select *select, struct gp_want *want)
 {
-    if (select->idle_ns)
-        gp_idle_want(&want->metrics);
-    if (strstr(select->words, "ns_pid"))
-        gp_metric_set_add(&want->metrics, GP_PROCESS_NS_PID);
-}
-
-/* ---- matching processes ---- */
-
-/* A smaller pid is rather meant to be the number of a GPU. */
-enum { GPUS_MOST = 16 };
-
-/* Why a pid is not among the selected processes. */
-static int refuse_named(int64_t pid, struct gp_err *err)
-{
-    struct gp_leases leases = {.items = NULL};
-    int r = gp_leases_read(&leases, err);
-    for (size_t i = 0; r == 0 && i < leases.count; i++) {
-        const struct gp_lease *lease = &leases.items[i];
-        if (lease->pid != (uint32_t)pid)
-            continue;
-        r = gp_err_set(err, GP_EFAIL,
-                       lease->state == GP_LEASE_HELD
-                           ? "process %lld is a gpulse run that has reserved GPUs; to end it and "
-                             "its job: kill %lld"
-                           : "process %lld is a gpulse run that waits in line; cancel it with: "
-                             "kill %lld",
-                       (long long)pid, (long long)pid);
-    }
-    gp_leases_fini(&leases);
-    if (r < 0)
-        return r;
-    if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-        return gp_err_set(err, GP_ENODEV, "no process %lld on the GPUs", (long long)pid);
-    if (pid < GPUS_MOST)
-        return gp_err_set(err, GP_EFAIL,
-                          "process %lld is not on the GPUs; for all processes on GPU %lld: -i %lld "
-                          "--all",
-                          (long long)pid, (long long)pid, (long long)pid);
-    return gp_err_set(
-        err, GP_EFAIL,
-        "process %lld is not on the selected GPUs or does not match all conditions; gpulse "
-        "ps lists processes, gpulse ps --holders those that the driver does not list",
-        (long long)pid);
-}
-
-/* A named pid that does not match is an error: a wrong number must not be ignored. */
-static int check_named(const struct gp_proc_select *select, const struct gp_procs *procs,
-                       struct gp_err *err)
-{
-    for (size_t i = 0; i < select->named_count; i++) {
-        bool found = false;
-        for (size_t j = 0; j < procs->count; j++)
-            found = found || procs->rows[j].pid == select->named[i];
-        if (!found)
-            return refuse_named(select->named[i], err);
-    }
-    return 0;
-}
-
-static void keep_named(const struct gp_proc_select *select, struct gp_procs *procs)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < procs->count; i++) {
-        const struct gp_proc_row *row = &procs->rows[i];
-        if ((select->named_count == 0 ||
-             gp_procs_has_pid(select->named, select->named_count, row->pid)) &&
-            (!select->name || (row->command && strstr(row->command, select->name))))
-            procs->rows[kept++] = *row;
-    }
-    procs->count = kept;
+    const struct gp_proc_selection selection = selection_of(select);
+    gp_proc_selection_want(&selection, want);
 }
 
 int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *sampler,
                         struct gp_snapshot **ret_snapshot, struct gp_procs *ret, struct gp_err *err)
 {
-    const struct gp_procs_options rows = {
-        .order = {.by = {{GP_PROC_MEMORY_COLUMN, false}}, .count = 1},
-        .filter = select->words,
-        .gpu = -1,
-    };
-    struct gp_idle idle = {NULL, 0};
+    const struct gp_proc_selection selection = selection_of(select);
     *ret_snapshot = NULL;
     *ret = (struct gp_procs){.rows = NULL};
-    int r = select->idle_ns
-                ? gp_idle_watch(sampler, select->words, select->idle_ns, &idle, ret_snapshot, err)
-                : gp_sampler_tick(sampler, ret_snapshot, err);
-    if (r < 0)
-        return r;
-    r = gp_procs_build(ret, *ret_snapshot, &rows);
-    if (r < 0)
-        (void)gp_err_set(err, r, "out of memory");
-    if (r == 0)
-        r = check_named(select, ret, err);
-    const bool is_unmatched = select->words[0] && ret->count == 0;
-    keep_named(select, ret);
-    if (select->idle_ns)
-        gp_idle_keep(&idle, ret);
-    gp_idle_fini(&idle);
-    if (r == 0 && (*ret_snapshot)->partial && ret->count == 0) {
-        gp_app_explain_partial(*ret_snapshot, err);
-        r = GP_EPARTIAL;
-    }
-    if (r == 0 && is_unmatched)
-        r = gp_proc_choice_report_empty(select->words, *ret_snapshot, err);
-    return r;
+    int r = select->idle_ns ? gp_idle_check(err) : 0;
+    return r < 0 ? r : gp_proc_selection_find(&selection, sampler, ret_snapshot, ret, err);
 }
 
 int gp_proc_select_show(const struct gp_procs *procs, const enum gp_proc_column *columns,

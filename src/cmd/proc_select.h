@@ -45,9 +45,7 @@ bool gp_proc_select_any(const struct gp_proc_select *select);
 /* What else the sampler must collect. */
 void gp_proc_select_want(const struct gp_proc_select *select, struct gp_want *want);
 
-/* Takes a sample, or with --idle as many as needed, and picks the matching rows, those with the
- * most memory first: free both, even after an error. GP_EFAIL: a named pid is not there;
- * GP_ENODEV: no process matches the words. */
+/* gp_proc_selection_find() for the options; GP_EUSAGE: --idle cannot be combined with --id. */
 int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *sampler,
                         struct gp_snapshot **ret_snapshot, struct gp_procs *ret,
                         struct gp_err *err) GP_MUST_CHECK;

@@ -11,7 +11,9 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "jobs/leak.h"
+#include "jobs/proc_selection.h"
 #include "model/snapshot.h"
+#include "out/partial.h"
 #include "out/proc_list.h"
 #include "out/reservation.h"
 #include "proc/holders.h"
@@ -237,8 +239,8 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     r = gp_app_write(STDOUT_FILENO, &run->sb, err);
     if (r < 0 || run->options->interval_ns)
         return r;
-    gp_app_explain_partial(snapshot, err);
-    return run->is_empty ? gp_proc_choice_report_empty(run->filter, snapshot, err) : 0;
+    gp_partial_explain(snapshot, err);
+    return run->is_empty ? gp_proc_selection_refuse(run->filter, snapshot, err) : 0;
 }
 
 /* ---- running ---- */

@@ -2,12 +2,13 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/output.h"
-#include "out/field_help.h"
 
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "out/field_help.h"
+#include "out/partial.h"
 #include "out/sink.h"
 
 #include <stdio.h>
@@ -96,7 +97,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     for (size_t i = 0; r == 0 && i < run->sink_count; i++)
         r = gp_sink_sample(&run->sinks[i], &run->view, snapshot, &run->sb, err);
     if (r == 0 && !run->view.looped)
-        gp_app_explain_partial(snapshot, err);
+        gp_partial_explain(snapshot, err);
     return r;
 }
 

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "jobs/account.h"
+#include "jobs/terminate.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
 #include "proc/holders.h"
@@ -203,7 +204,7 @@ static int reclaim_main(int argc, char **argv, struct gp_err *err)
     struct reclaim_options o = {.free_bytes = 0};
     struct reclaim_run run = {.options = &o};
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S};
-    struct gp_want want = gp_end_want();
+    struct gp_want want = gp_terminate_want();
     int positional;
     bool done;
     int r = gp_app_parse(&gp_cmd_reclaim, argc, argv, &o, &positional, &done, err);

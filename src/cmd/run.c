@@ -1,18 +1,15 @@
 /* gpulse run: reserves GPUs and runs a command on them. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/job_request.h"
 #include "cmd/run_explain.h"
-#include "cmd/run_job.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "jobs/record.h"
-#include "jobs/tail.h"
+#include "jobs/command.h"
 #include "jobs/torch.h"
-#include "model/snapshot.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,53 +20,54 @@
 enum { SAMPLE_S = 1 /* how often a job is sampled */ };
 
 struct run_options {
-    struct gp_run_plan plan;
-    const char *over, *on, *dir, *pipeline, *from, *label;
-    uint64_t retries;
-    bool no_record, keep_output, restart, dry_run, expandable;
+    struct gp_command_plan plan;
+    struct gp_job_options gpus;
+    const char *over, *on, *pipeline, *from;
+    bool restart, dry_run, expandable;
 };
 
 #define OPT(field) offsetof(struct run_options, field)
 
 static const struct gp_opt options[] = {
-    GP_JOB_ROWS(struct run_options, plan.gpus),
-    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.wait_ns),
+    GP_JOB_ROWS(struct run_options, gpus),
+    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.run.gpus.wait_ns),
      .group = "Run", .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
-    {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.name),
+    {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.run.gpus.name),
      .help = "name shown to other users (default: the command)"},
-    {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.timeout_ns),
+    {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.run.timeout_ns),
      .help = "stop the command after TIME, with status 124"},
-    {0, "retries", NULL, GP_OPT_U64, "N", .offset = OPT(retries),
+    {0, "retries", NULL, GP_OPT_U64, "N", .offset = OPT(plan.retries),
      .help = "run a failed command again up to N times"},
     {0, "on", NULL, GP_OPT_CHOICE, "WHY", .choices = "oom failure", .offset = OPT(on),
      .help = "which failures to retry (default oom)"},
     {0, "torch-expandable", NULL, GP_OPT_FLAG, .offset = OPT(expandable),
      .help = "turn on PyTorch's expandable_segments, if its version has it"},
-    {0, "no-clean-after", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_clean),
+    {0, "no-clean-after", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.no_clean),
      .help = "do not terminate leftover processes"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print what would run, and on which GPUs, and run nothing"},
     {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
-     .offset = OPT(plan.limits.max_bytes), .group = "Limits", .help = "memory limit on each GPU"},
+     .offset = OPT(plan.run.limits.max_bytes), .group = "Limits",
+     .help = "memory limit on each GPU"},
     {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
      .help = "action when the limit is exceeded (default warn)"},
-    {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.limits.idle_ns),
+    {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.run.limits.idle_ns),
      .help = "warn when a reserved GPU is idle for TIME (10m if TIME is omitted)"},
-    {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.limits.is_strict),
+    {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.limits.is_strict),
      .help = "stop the command if it uses other GPUs"},
-    {0, "dir", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(dir),
-     .group = "Record",
+    {0, "dir", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE,
+     .offset = OPT(plan.directory), .group = "Record",
      .help = "directory for the record (default: below ~/.local/state/gpulse/runs)"},
-    {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(no_record), .excludes = "dir keep-output",
-     .help = "keep no record"},
-    {0, "keep-output", NULL, GP_OPT_FLAG, .offset = OPT(keep_output),
+    {0, "no-record", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_record),
+     .excludes = "dir keep-output", .help = "keep no record"},
+    {0, "keep-output", NULL, GP_OPT_FLAG, .offset = OPT(plan.keep_output),
      .help = "record the output too (output.log)"},
-    {0, "label", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(label),
+    {0, "label", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.run.output.label),
      .help = "print TEXT before each line of output"},
-    {0, "no-watch", NULL, GP_OPT_FLAG, .offset = OPT(plan.no_watch),
+    {0, "no-watch", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.no_watch),
      .help = "do not watch the output: the command gets the terminal itself (automatic for shells, "
              "pagers and editors)"},
-    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.quiet), .help = "print only problems"},
+    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet), .help = "print only problems"},
     {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
      .offset = OPT(pipeline), .group = "Pipelines",
      .help = "run the steps in FILE; restart from the failed step of an earlier run"},
@@ -77,172 +75,6 @@ static const struct gp_opt options[] = {
     {0, "restart", NULL, GP_OPT_FLAG, .offset = OPT(restart), .help = "run all steps again"},
     GP_OPT_END,
 };
-
-/* ---- the record ---- */
-
-static json_t *safe_string(const char *text)
-{
-    char safe[4096];
-    gp_utf8_copy_safe(safe, sizeof(safe), text);
-    return json_string(safe);
-}
-
-/* The start of run.json. */
-static json_t *description_of(const struct gp_run *run, char *const *argv)
-{
-    char cwd[GP_PATH_SIZE];
-    char started[GP_RFC3339_SIZE];
-    json_t *command = json_array();
-    for (size_t i = 0; argv[i]; i++)
-        (void)json_array_append_new(command, safe_string(argv[i]));
-    gp_clock_rfc3339(gp_clock_wall_ns(), started);
-    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:s}", "schema", "gpulse.run/1", "command",
-                     command, "name", safe_string(run->lease.name), "directory",
-                     safe_string(getcwd(cwd, sizeof(cwd)) ? cwd : ""), "started", started, "pid",
-                     (int)getpid(), "mask", run->mask);
-}
-
-static int open_record(struct gp_run *run, const struct run_options *o, char *const *argv,
-                       struct gp_err *err)
-{
-    struct gp_err why = {0};
-    int r = o->no_record ? 0 : gp_record_open(&run->watch.record, o->dir, gp_clock_wall_ns(), &why);
-    if (r < 0 && o->dir)
-        return gp_err_copy(err, &why);
-    if (r < 0)
-        gp_io_print_error("gpulse", &why); /* the job runs without it */
-    run->watch.description = description_of(run, argv);
-    gp_watch_write(&run->watch, "running", 0);
-    return 0;
-}
-
-/* ---- interactive programs ---- */
-
-/* Interactive shells, pagers and editors: they need the terminal itself, and their output is not
- * worth watching. */
-static bool is_typed_into(char *const *argv)
-{
-    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "fish", "ksh", "csh", "tcsh"};
-    static const char *const others[] = {"less", "more", "man",   "vi",   "vim",    "nvim", "nano",
-                                         "top",  "htop", "emacs", "tmux", "screen", "ssh"};
-    const char *slash = strrchr(argv[0], '/');
-    const char *name = slash ? slash + 1 : argv[0];
-    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
-        if (strcmp(name, others[i]) == 0)
-            return true;
-    bool has_script = false;
-    for (size_t i = 1; argv[i]; i++)
-        has_script = has_script || argv[i][0] != '-' || strcmp(argv[i], "-c") == 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(shells) && !has_script; i++)
-        if (strcmp(name, shells[i]) == 0)
-            return true;
-    return false;
-}
-
-/* ---- PyTorch ---- */
-
-/* Adds an option to one of the variables of its allocator. NULL if out of memory. */
-static char *with_option(const char *variable, const char *option)
-{
-    const char *now = getenv(variable);
-    char *text = NULL;
-    int n = now && *now ? asprintf(&text, "%s=%s,%s", variable, now, option)
-                        : asprintf(&text, "%s=%s", variable, option);
-    return n < 0 ? NULL : text;
-}
-
-/* Versions before 2.1 fail on the unknown option; 2.10 and newer use another variable. */
-static void set_expandable(char *variables[3], const char *program)
-{
-    static const char option[] = "expandable_segments:True";
-    char why[200];
-    const struct gp_torch torch = gp_torch_of(program);
-    if (gp_torch_is(&torch, 2, 1)) {
-        variables[0] = with_option("PYTORCH_CUDA_ALLOC_CONF", option);
-        variables[1] =
-            gp_torch_is(&torch, 2, 10) ? with_option("PYTORCH_ALLOC_CONF", option) : NULL;
-        return;
-    }
-    if (torch.is_found)
-        (void)snprintf(why, sizeof(why),
-                       "PyTorch %u.%u of '%.80s' would fail with it; it needs 2.1 or newer",
-                       torch.major, torch.minor, program);
-    else
-        (void)snprintf(why, sizeof(why), "no PyTorch found next to '%.80s'", program);
-    char text[300];
-    (void)snprintf(text, sizeof(text), "%s is not set: %s", option, why);
-    gp_io_print_note("gpulse", text);
-}
-
-/* ---- the command ---- */
-
-static bool is_tried_again(const struct gp_run *run, const struct run_options *o, int status,
-                           uint64_t tries)
-{
-    if (status <= 0 || tries > o->retries || run->watch.ended_by ||
-        gp_child_was_interrupted(&run->child))
-        return false;
-    return strcmp(o->on, "failure") == 0 || gp_watch_is_out_of_memory(&run->watch, status);
-}
-
-static void record_end(struct gp_watch *watch, const struct gp_tail *tail)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(2 * GP_TAIL_BYTES);
-    gp_strbuf_add(&sb, tail->bytes, tail->size);
-    if (sb.len > 0)
-        gp_watch_record(watch, GP_RECORD_OUTPUT_END, &sb);
-    gp_strbuf_fini(&sb);
-}
-
-static int try_command(struct gp_run *run, const struct run_options *o, char *const *argv,
-                       struct gp_err *err)
-{
-    bool again = true;
-    int r = 0;
-    gp_watch_say(&run->watch, "on %s", run->place);
-    for (uint64_t tries = 1; again; tries++) {
-        o->plan.output.tail->size = 0;
-        r = gp_run_once(run, argv, err);
-        if (run->child.pid < 0 && r > 0) /* it could not be started */
-            gp_watch_write(&run->watch, "ended", r);
-        if (r < 0 || run->child.pid < 0)
-            return r;
-        again = is_tried_again(run, o, r, tries);
-        bool is_explained = gp_watch_summarize(&run->watch, r);
-        if (r > 0 && !is_explained && !gp_child_was_interrupted(&run->child))
-            gp_run_explain(&run->watch, o->plan.output.tail);
-        if (r > 0 && !o->keep_output)
-            record_end(&run->watch, o->plan.output.tail);
-        gp_watch_write(&run->watch, again ? "failed" : "ended", r);
-        if (!o->plan.no_clean)
-            (void)gp_run_await_memory(run);
-        if (r > 0 && !again && run->watch.record.path[0])
-            gp_watch_say(&run->watch, "details: gpulse explain %s", run->watch.record.path);
-        if (again)
-            gp_watch_say(&run->watch, "retry %llu of %llu", (unsigned long long)tries,
-                         (unsigned long long)o->retries);
-    }
-    return r;
-}
-
-/* Returns its exit status, or an error. */
-static int run_command(struct gp_run *run, struct run_options *o, char *const *argv,
-                       struct gp_err *err)
-{
-    static struct gp_output_log log; /* large */
-    static struct gp_tail tail;
-    o->plan.output.tail = &tail;
-    o->plan.output.label = o->label;
-    if (o->keep_output && run->watch.record.path[0]) {
-        gp_output_log_open(&log, run->watch.record.path);
-        o->plan.output.log = &log;
-    }
-    int r = try_command(run, o, argv, err);
-    gp_output_log_close(&log);
-    if (log.err.code)
-        gp_watch_warn(&run->watch, "its output is not recorded: %s", log.err.text);
-    return r;
-}
 
 static enum gp_watch_order order_of(const char *word)
 {
@@ -257,13 +89,14 @@ static enum gp_watch_order order_of(const char *word)
 /* Options that belong to a step of a pipeline. */
 static bool has_job_options(const struct run_options *o)
 {
-    const struct gp_run_plan *p = &o->plan;
-    const struct gp_job_options *g = &p->gpus;
-    return p->name || p->wait_ns || p->timeout_ns || p->limits.max_bytes || p->limits.idle_ns ||
-           p->limits.is_strict || p->no_watch || p->no_clean || o->retries || o->no_record ||
-           o->keep_output || o->label || o->expandable || gp_common()->id || g->count || g->gpus ||
-           g->bytes || g->total_bytes || g->share || g->prefer || g->avoid || g->order ||
-           g->nvlink || g->same_node || g->no_display;
+    const struct gp_run_plan *p = &o->plan.run;
+    const struct gp_job_options *g = &o->gpus;
+    return p->gpus.name || p->gpus.wait_ns || p->timeout_ns || p->limits.max_bytes ||
+           p->limits.idle_ns || p->limits.is_strict || p->no_watch || p->no_clean ||
+           o->plan.retries || o->plan.no_record || o->plan.keep_output || p->output.label ||
+           o->expandable || gp_common()->id || g->count || g->gpus || g->bytes || g->total_bytes ||
+           g->share || g->prefer || g->avoid || g->order || g->nvlink || g->same_node ||
+           g->no_display;
 }
 
 static int check_options(const struct run_options *o, struct gp_err *err)
@@ -275,11 +108,13 @@ static int check_options(const struct run_options *o, struct gp_err *err)
                 ? "with --pipeline, commands and their options belong in the pipeline file; only "
                   "--gpu-ids, --from, --restart, --dry-run, --dir and -q are allowed here"
                 : "--from and --restart need --pipeline");
-    if ((o->label || o->keep_output) && (o->plan.no_watch || o->plan.no_clean))
+    const struct gp_run_plan *run = &o->plan.run;
+    const bool is_unwatched = run->no_watch || run->no_clean;
+    if ((run->output.label || o->plan.keep_output) && is_unwatched)
         return gp_err_set(err, GP_EUSAGE,
                           "%s needs to watch the output; omit --no-watch and --no-clean-after",
-                          o->label ? "--label" : "--keep-output");
-    if (o->retries && strcmp(o->on, "oom") == 0 && (o->plan.no_watch || o->plan.no_clean))
+                          run->output.label ? "--label" : "--keep-output");
+    if (o->plan.retries && strcmp(o->on, "oom") == 0 && is_unwatched)
         return gp_err_set(err, GP_EUSAGE,
                           "--retries needs to watch the output; omit --no-watch and "
                           "--no-clean-after, or use --on failure");
@@ -300,11 +135,11 @@ static int run_pipeline(const struct run_options *o, struct gp_err *err)
     if (r < 0)
         return r;
     (void)snprintf(flags, sizeof(flags), "%s%s%s", o->restart ? "r" : "", o->dry_run ? "n" : "",
-                   o->plan.quiet ? "q" : "");
+                   o->plan.run.quiet ? "q" : "");
     gp_app_export();
     (void)execl(program, "gpulse-pipeline", self, o->pipeline, o->from ? o->from : "",
-                o->dir ? o->dir : "", flags, o->plan.gpus.gpu_ids ? o->plan.gpus.gpu_ids : "",
-                (char *)NULL);
+                o->plan.directory ? o->plan.directory : "", flags,
+                o->gpus.gpu_ids ? o->gpus.gpu_ids : "", (char *)NULL);
     return gp_err_set(err, GP_EFAIL, "cannot run '%s': %s", program, strerror(errno));
 }
 
@@ -321,7 +156,7 @@ static int print_plan(void *context, const struct gp_snapshot *snapshot, const s
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     if (pick->state == GP_PICK_FITS) {
         gp_strbuf_adds(&sb, "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=");
-        gp_job_add_mask(&sb, snapshot, pick, p->options->plan.gpus.uuid);
+        gp_job_add_mask(&sb, snapshot, pick, p->options->gpus.uuid);
         for (int i = 0; i < p->count; i++) {
             gp_strbuf_addc(&sb, ' ');
             gp_utf8_add_shell_word(&sb, p->words[i]);
@@ -340,21 +175,46 @@ static int dry_run(const struct run_options *o, char *const *words, int count, s
 {
     struct gp_pick_request request;
     struct preview preview = {o, words, count};
-    if (o->plan.quiet)
-        return gp_job_request(&o->plan.gpus, &request, err);
-    return gp_job_preview(&o->plan.gpus, o->plan.wait_ns, print_plan, &preview, err);
+    if (o->plan.run.quiet)
+        return gp_job_request(&o->gpus, &request, err);
+    return gp_job_preview(&o->gpus, o->plan.run.gpus.wait_ns, print_plan, &preview, err);
+}
+
+static int run_command(struct run_options *o, char *const *argv, int argc, struct gp_err *err)
+{
+    static struct gp_command command = GP_COMMAND_INIT; /* large */
+    struct gp_run *run = &command.run;
+    struct gp_sampler *sampler = NULL;
+    run->watch.label = o->plan.run.output.label;
+    int r = gp_job_reserve(run, &o->plan.run, &o->gpus, argv, argc, &sampler, err);
+    if (r == 0)
+        r = gp_command_run(&command, &o->plan, argv, err);
+    gp_job_release(run, sampler);
+    gp_child_end_as(&run->child);
+    return r;
+}
+
+static void complete_plan(struct run_options *o, char *const *argv)
+{
+    struct gp_run_plan *run = &o->plan.run;
+    o->plan.retries_any = strcmp(o->on, "failure") == 0;
+    o->plan.explain = gp_run_explain;
+    run->gpus.limit_ns = o->plan.retries ? 0 : run->timeout_ns; /* each try has the whole time */
+    run->limits.over = order_of(o->over);
+    run->no_watch = run->no_watch ||
+                    (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && gp_child_is_typed_into(argv));
 }
 
 static int run_main(int argc, char **argv, struct gp_err *err)
 {
-    static struct gp_run run = GP_RUN_INIT; /* large */
     struct run_options o = {
-        .plan = {.gpus = GP_JOB_DEFAULTS,
-                 .sample_ns = SAMPLE_S * GP_NS_PER_S,
-                 .output = {.to = -1}},
+        .gpus = GP_JOB_DEFAULTS,
+        .plan.run = {.sample_ns = SAMPLE_S * GP_NS_PER_S, .output = {.to = -1}},
         .over = "warn",
         .on = "oom",
     };
+    char *variables[GP_TORCH_VARIABLES] = {NULL};
+    char why[GP_TORCH_WHY_SIZE];
     int positional;
     bool done;
     int r = gp_app_parse(&gp_cmd_run, argc, argv, &o, &positional, &done, err);
@@ -368,34 +228,19 @@ static int run_main(int argc, char **argv, struct gp_err *err)
     if (positional == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "missing command; usage: gpulse run [options] -- COMMAND");
-    r = gp_job_check_place(o.plan.quiet, err);
+    r = gp_job_check_place(o.plan.run.quiet, err);
     if (r < 0)
         return r;
     if (o.dry_run)
         return dry_run(&o, argv + 1, positional, err);
-    char *variables[3] = {NULL};
-    if (o.expandable)
-        set_expandable(variables, argv[1]);
-    o.plan.variables = variables;
-    char **command = calloc((size_t)positional + 1, sizeof(*command));
-    if (!command)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    memcpy(command, argv + 1, (size_t)positional * sizeof(*command));
-    o.plan.limit_ns = o.retries ? 0 : o.plan.timeout_ns; /* each try has the whole time */
-    o.plan.limits.over = order_of(o.over);
-    o.plan.no_watch = o.plan.no_watch ||
-                      (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && is_typed_into(command));
-    run.watch.label = o.label;
-    r = gp_run_open(&run, &o.plan, command, positional, err);
-    if (r == 0)
-        r = open_record(&run, &o, command, err);
-    if (r == 0)
-        r = run_command(&run, &o, command, err);
-    gp_run_close(&run);
-    free(command);
+    if (o.expandable && !gp_torch_expandable(argv[1], variables, why))
+        gp_io_print_note("gpulse", why);
+    argv[1 + positional] = NULL; /* words of options may follow */
+    o.plan.run.variables = variables;
+    complete_plan(&o, argv + 1);
+    r = run_command(&o, argv + 1, positional, err);
     free(variables[0]);
     free(variables[1]);
-    gp_child_end_as(&run.child);
     return r;
 }
 

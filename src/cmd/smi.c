@@ -1,5 +1,7 @@
 /* gpulse smi: nvidia-smi's command line and output, from any source. */
 #include "cmd/smi.h"
+
+#include "cmd/app.h"
 #include "cmd/commands.h"
 
 #include "base/clock.h"
@@ -37,7 +39,7 @@ static const struct gp_smi_option options[] = {
 };
 
 /* -l N, -lms N; five seconds without a number. */
-static int take_loop(const char *const *given, struct gp_loop *ret, struct gp_strbuf *message)
+static int take_loop(const char *const *given, struct gp_smi_show *ret, struct gp_strbuf *message)
 {
     static const struct {
         int option;
@@ -130,7 +132,7 @@ static int run_report(const struct view *view, const char *const *given, struct 
     int status =
         given[OPT_DISPLAY] ? take_sections(given[OPT_DISPLAY], &report.sections, &message) : 0;
     if (status)
-        return gp_smi_end(&message, status);
+        return gp_smi_print(&message, status);
     show->want = want_report;
     show->print = print_report;
     return gp_smi_show(show, &report);
@@ -155,7 +157,7 @@ static int run_csv(const struct view *view, const char *const *given, struct gp_
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
     enum gp_smi_query query = (enum gp_smi_query)(view->option - OPT_QUERY_GPU);
     if (!gp_smi_csv_parse(&csv, query, given[view->option], given[OPT_FORMAT], &message))
-        return gp_smi_end(&message, GP_SMI_EXIT_USAGE);
+        return gp_smi_print(&message, GP_SMI_EXIT_USAGE);
     show->want = want_csv;
     show->print = print_csv;
     return gp_smi_show(show, &csv);
@@ -167,7 +169,7 @@ static int run_fields(const struct view *view, const char *const *given, struct 
     (void)given;
     (void)show;
     gp_smi_csv_help(&sb, (enum gp_smi_query)(view->option - OPT_HELP_GPU));
-    return gp_smi_end(&sb, 0);
+    return gp_smi_print(&sb, 0);
 }
 
 /* ---- settings ---- */
@@ -186,22 +188,6 @@ static bool has_others(const char *const *given)
 }
 
 /* ---- help ---- */
-
-/* nvidia-smi NAME … */
-static const struct gp_smi_command commands[] = {
-    {"c2c", gp_smi_run_c2c},
-    {"clocks", gp_smi_run_clocks},
-    {"conf-compute", gp_smi_run_conf_compute},
-    {"dmon", gp_smi_run_dmon},
-    {"encodersessions", gp_smi_run_encodersessions},
-    {"fbcsessions", gp_smi_run_fbcsessions},
-    {"mig", gp_smi_run_mig},
-    {"nvlink", gp_smi_run_nvlink},
-    {"pmon", gp_smi_run_pmon},
-    {"topo", gp_smi_run_topo},
-    {"vgpu", gp_smi_run_vgpu},
-    {NULL, NULL},
-};
 
 static int add_driver_version(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
@@ -242,9 +228,9 @@ static int run_help(const struct view *view, const char *const *given, struct gp
                         "GPUs.\n\nnvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n");
     gp_smi_add_options(&sb, options);
     gp_strbuf_adds(&sb, "\n  Commands, each with its own help (nvidia-smi COMMAND -h):\n\n");
-    for (const struct gp_smi_command *c = commands; c->name; c++)
+    for (const struct gp_smi_command *c = gp_smi_commands; c->name; c++)
         gp_strbuf_addf(&sb, "    %s\n", c->name);
-    return gp_smi_end(&sb, 0);
+    return gp_smi_print(&sb, 0);
 }
 
 /* ---- --dtd ---- */
@@ -307,17 +293,26 @@ static int run_smi(int argc, char **argv)
     const char *given[OPT__COUNT] = {NULL};
     struct gp_strbuf message = GP_STRBUF_INIT(1 << 16);
     struct gp_smi_show show = {.native = false};
+    struct gp_smi_common common;
+    struct gp_smi_set set;
     int status = gp_smi_parse(options, "nvidia-smi", argc, argv, given, &message);
     if (!status)
-        status = gp_smi_take_common(&given[OPT_ID], &show.native, &message);
+        status = gp_smi_take_common(&given[OPT_ID], &common, &message);
     if (!status)
-        status = take_loop(given, &show.loop, &message);
+        status = take_loop(given, &show, &message);
     if (status)
-        return gp_smi_end(&message, status);
-    if (!given[OPT_HELP] && !go_together(given))
-        return gp_smi_refuse_combination();
-    if (!given[OPT_HELP] && gp_smi_has_setting(&given[SETTINGS]))
-        return gp_smi_set(&given[SETTINGS], has_others(given));
+        return gp_smi_print(&message, status);
+    if (!given[OPT_HELP] && !go_together(given)) {
+        gp_strbuf_adds(&message, GP_SMI_COMBINATION);
+        return gp_smi_print(&message, GP_SMI_EXIT_USAGE);
+    }
+    gp_smi_use(&common);
+    show.native = common.native;
+    if (!given[OPT_HELP] && gp_smi_set_is_given(&given[SETTINGS])) {
+        status = gp_smi_set_read(&given[SETTINGS], has_others(given), &set, &message);
+        int printed = gp_smi_print(&message, status);
+        return status ? printed : gp_smi_run_set(&set);
+    }
     show.file = given[OPT_FILENAME];
     const struct view *view = views;
     while (view->option != OPT__COUNT && !given[view->option])
@@ -333,7 +328,7 @@ static int run_missing(const char *name)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     gp_strbuf_addf(&sb, "gpulse: nvidia-smi %s is not supported; see docs/smi.md\n", name);
-    return gp_smi_end(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
+    return gp_smi_print(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
 /* The number of arguments that one of gpulse's own options uses; 0: not one of them. */
@@ -357,13 +352,13 @@ static int smi_main(int argc, char **argv, struct gp_err *err)
     (void)err;
     while (own + 1 < argc && (words = own_words(argv[own + 1])) > 0)
         own += words;
-    for (const struct gp_smi_command *c = commands; own + 1 < argc && c->name; c++) {
+    for (const struct gp_smi_command *c = gp_smi_commands; own + 1 < argc && c->name; c++) {
         if (strcmp(c->name, argv[own + 1]) != 0)
             continue;
         char *name = argv[own + 1];
         memmove(&argv[2], &argv[1], (size_t)own * sizeof(*argv));
         argv[1] = name;
-        return c->run(argc - 1, argv + 1);
+        return gp_smi_run(c, argc - 1, argv + 1);
     }
     if (own + 1 < argc && gp_cli_list_has(missing, argv[own + 1], strlen(argv[own + 1])))
         return run_missing(argv[own + 1]);

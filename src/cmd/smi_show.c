@@ -1,44 +1,39 @@
-/* What the commands of gpulse smi share: common options, messages, and samples shown once or in a
- * loop. */
+/* Samples shown once or in a loop, and changes. */
 #include "cmd/smi.h"
+
+#include "cmd/app.h"
 
 #include "base/err.h"
 #include "base/io.h"
 #include "base/outfile.h"
-#include "base/parse.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
-#include "source/source.h"
+#include "sample/changer.h"
 
+#include <signal.h>
 #include <unistd.h>
 
-int gp_smi_take_common(const char *const *given, bool *ret_native, struct gp_strbuf *message)
+/* Reads have the usual time limit. */
+enum { LOOK_TIMEOUT_S = 3, CHANGE_TIMEOUT_S = 30 };
+
+void gp_smi_use(const struct gp_smi_common *given)
 {
-    enum {
-#define X(id, kind, names, value, help) COMMON_##id,
-        GP_SMI_COMMON_OPTIONS(X)
-#undef X
-    };
     struct gp_common *common = gp_common();
-    if (given[COMMON_SIM])
-        common->sim = given[COMMON_SIM];
-    if (given[COMMON_SIM_STILL])
+    if (given->sim)
+        common->sim = given->sim;
+    if (given->sim_still)
         common->sim_still = true;
-    if (given[COMMON_ROOT])
-        common->root = given[COMMON_ROOT];
-    if (given[COMMON_ID])
-        common->id = given[COMMON_ID];
-    *ret_native = given[COMMON_NATIVE] != NULL;
-    if (given[COMMON_TIMEOUT] && !gp_parse_duration(given[COMMON_TIMEOUT], &common->timeout_ns)) {
-        gp_strbuf_addf(message, "Invalid value for --timeout: %s\n", given[COMMON_TIMEOUT]);
-        return GP_SMI_EXIT_USAGE;
-    }
-    return 0;
+    if (given->root)
+        common->root = given->root;
+    if (given->id)
+        common->id = given->id;
+    if (given->timeout_ns)
+        common->timeout_ns = given->timeout_ns;
 }
 
 /* ---- output ---- */
 
-int gp_smi_end(struct gp_strbuf *sb, int status)
+int gp_smi_print(struct gp_strbuf *sb, int status)
 {
     struct gp_err err = {0};
     if (gp_app_write(STDOUT_FILENO, sb, &err) < 0) {
@@ -49,37 +44,9 @@ int gp_smi_end(struct gp_strbuf *sb, int status)
     return status;
 }
 
-bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
-                  struct gp_smi_show *show, int *ret_status)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    int status = gp_smi_parse(syntax->options, syntax->tool, argc, argv, given, &sb);
-    if (!status)
-        status = gp_smi_take_common(&given[syntax->common], &show->native, &sb);
-    bool helps = !status && given[syntax->help];
-    if (helps) {
-        gp_strbuf_addf(&sb, "%s [options]\n\n    %s\n\n", syntax->tool, syntax->summary);
-        gp_smi_add_options(&sb, syntax->options);
-    }
-    *ret_status = gp_smi_end(&sb, status);
-    return !status && !helps;
-}
-
-int gp_smi_refuse_value(const struct gp_smi_syntax *syntax, const char *option, const char *value)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    return gp_smi_end(&sb, gp_smi_add_invalid(&sb, syntax->tool, option, value));
-}
-
-int gp_smi_refuse_combination(void)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_adds(&sb, GP_SMI_COMBINATION);
-    return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
-}
-
-/* An output-specific error goes elsewhere. */
-int gp_smi_explain(const struct gp_err *err)
+/* Prints nvidia-smi's message for an error; returns its exit status. An output-specific error goes
+ * elsewhere. */
+static int explain(const struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     if (err->code == GP_EIO) {
@@ -87,15 +54,16 @@ int gp_smi_explain(const struct gp_err *err)
         return GP_SMI_EXIT_OTHER;
     }
     int status = gp_smi_add_error(&sb, err);
-    return gp_smi_end(&sb, status);
+    return gp_smi_print(&sb, status);
 }
 
-int gp_smi_flush(struct gp_strbuf *sb)
+/* Prints the buffer so far; returns 0, or an exit status. */
+static int flush(struct gp_strbuf *sb)
 {
     struct gp_err err = {0};
     int r = gp_app_write(STDOUT_FILENO, sb, &err);
     gp_strbuf_reset(sb);
-    return r < 0 ? gp_smi_explain(&err) : 0;
+    return r < 0 ? explain(&err) : 0;
 }
 
 struct showing {
@@ -148,12 +116,13 @@ static int show_in(struct showing *s)
     struct gp_want want = {.fresh = false};
     struct gp_sampler *sampler;
     struct gp_err err = {0};
+    const struct gp_loop loop = {.interval_ns = s->show->interval_ns, .count = s->show->count};
     gp_metric_set_add(&want.metrics, GP_DRIVER_VERSION);
     s->show->want(s->ctx, &want);
-    int r = gp_app_open(&want, &s->show->loop, &sampler, &err);
+    int r = gp_app_open(&want, &loop, &sampler, &err);
     if (r < 0)
-        return gp_smi_explain(&err);
-    r = gp_app_loop(sampler, &s->show->loop, on_sample, s, &err);
+        return explain(&err);
+    r = gp_app_loop(sampler, &loop, on_sample, s, &err);
     gp_app_close(sampler);
     if (s->refused)
         return s->refused;
@@ -163,7 +132,7 @@ static int show_in(struct showing *s)
         err.code = GP_ENODEV; /* the selected GPU cannot report its identity */
     else if (r == GP_EPARTIAL)
         return s->status;
-    return r < 0 ? gp_smi_explain(&err) : s->status;
+    return r < 0 ? explain(&err) : s->status;
 }
 
 int gp_smi_show(const struct gp_smi_show *show, void *ctx)
@@ -175,7 +144,7 @@ int gp_smi_show(const struct gp_smi_show *show, void *ctx)
     if (s.fd < 0) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
         gp_strbuf_addf(&sb, "Unable to open file %s: %s\n", show->file, why.text);
-        return gp_smi_end(&sb, GP_SMI_EXIT_USAGE);
+        return gp_smi_print(&sb, GP_SMI_EXIT_USAGE);
     }
     if (show->file)
         (void)!ftruncate(s.fd, 0); /* not for a pipe */
@@ -184,4 +153,74 @@ int gp_smi_show(const struct gp_smi_show *show, void *ctx)
         (void)close(s.fd);
     gp_strbuf_fini(&s.sb);
     return status;
+}
+
+/* ---- changes ---- */
+
+static int open_changer(const struct gp_want *want, uint64_t timeout_s, struct gp_changer **ret)
+{
+    struct gp_err err = {0};
+    struct gp_changer_config config = {.timeout_ns = gp_app_timeout_ns(timeout_s * GP_NS_PER_S),
+                                       .want = want};
+    int r = gp_app_source(&config.source, &config.selection, &err);
+    if (r == 0)
+        r = gp_changer_new(&config, ret, &err);
+    if (r == GP_ETIMEOUT)
+        gp_app_note_stuck();
+    return r < 0 ? explain(&err) : 0;
+}
+
+static int close_changer(struct gp_changer *changer, struct gp_strbuf *sb, int status)
+{
+    if (!gp_changer_free(changer))
+        gp_app_note_stuck();
+    return gp_smi_print(sb, status);
+}
+
+static int run_change(const struct gp_smi_request *request)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_changer *changer;
+    struct gp_want want;
+    gp_smi_mig_change_want(request, &want);
+    int status = open_changer(&want, CHANGE_TIMEOUT_S, &changer);
+    if (status)
+        return status;
+    /* A closed output must not stop a half-done change. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    status = gp_smi_mig_change(request, changer, flush, &sb);
+    return close_changer(changer, &sb, status);
+}
+
+int gp_smi_run(const struct gp_smi_command *command, int argc, char **argv)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    struct gp_smi_request request = {.is_done = false};
+    int status = command->read(argc, argv, &request, &sb);
+    if (request.is_done)
+        return gp_smi_print(&sb, status);
+    gp_strbuf_fini(&sb);
+    gp_smi_use(&request.common);
+    request.root = gp_app_root();
+    return request.change ? run_change(&request) : gp_smi_show(&request.show, request.ctx);
+}
+
+int gp_smi_run_set(struct gp_smi_set *set)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
+    struct gp_changer *changer;
+    int refusal = 0;
+    if (set->id == GP_SMI_SET_RESET) {
+        int shown = gp_smi_show(&gp_smi_reset_refusal, &refusal);
+        return shown ? shown : refusal;
+    }
+    set->root = gp_app_root();
+    int status = open_changer(
+        NULL, set->given[GP_SMI_SET_DRY_RUN] ? LOOK_TIMEOUT_S : CHANGE_TIMEOUT_S, &changer);
+    if (status)
+        return status;
+    if (set->control < GP_CONTROL__COUNT) /* as above; the others have no public call */
+        (void)signal(SIGPIPE, SIG_IGN);
+    status = gp_smi_set_apply(set, changer, flush, &sb);
+    return close_changer(changer, &sb, status);
 }

@@ -267,3 +267,22 @@ int gp_child_exit_status(const struct gp_child *child)
 {
     return WIFEXITED(child->status) ? WEXITSTATUS(child->status) : 128 + WTERMSIG(child->status);
 }
+
+bool gp_child_is_typed_into(char *const *argv)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "fish", "ksh", "csh", "tcsh"};
+    static const char *const others[] = {"less", "more", "man",   "vi",   "vim",    "nvim", "nano",
+                                         "top",  "htop", "emacs", "tmux", "screen", "ssh"};
+    const char *slash = strrchr(argv[0], '/');
+    const char *name = slash ? slash + 1 : argv[0];
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    bool has_script = false;
+    for (size_t i = 1; argv[i]; i++)
+        has_script = has_script || argv[i][0] != '-' || strcmp(argv[i], "-c") == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(shells) && !has_script; i++)
+        if (strcmp(name, shells[i]) == 0)
+            return true;
+    return false;
+}

@@ -33,6 +33,10 @@ struct gp_child {
 int gp_child_start(struct gp_child *child, char *const *argv, char *const *variables,
                    int *ret_status, struct gp_err *err) GP_MUST_CHECK;
 
+/* Whether the command is an interactive shell, a pager or an editor: it needs the terminal itself,
+ * and its output is not worth watching. */
+bool gp_child_is_typed_into(char *const *argv);
+
 /* Waits for something to happen until this moment; hands signals on, and takes notice of its end.
  * Stops with the child when that is stopped from the keyboard. */
 void gp_child_wait(struct gp_child *child, uint64_t until_mono_ns);

@@ -10,6 +10,17 @@
 
 enum { LINE_SIZE = 512, TEXT_SIZE = 4096 };
 
+struct torch {
+    bool is_found;
+    unsigned major, minor;
+};
+
+static bool is_at_least(const struct torch *torch, unsigned major, unsigned minor)
+{
+    return torch->is_found &&
+           (torch->major > major || (torch->major == major && torch->minor >= minor));
+}
+
 /* Where the shell would find it. */
 static bool find_program(const char *program, char path[GP_PATH_SIZE])
 {
@@ -51,7 +62,7 @@ static bool find_interpreter(const char *script, char path[GP_PATH_SIZE])
     return find_program(word, path);
 }
 
-static bool read_version(const char *path, struct gp_torch *ret)
+static bool read_version(const char *path, struct torch *ret)
 {
     char text[TEXT_SIZE];
     if (gp_io_read(path, text, sizeof(text)) < 0)
@@ -67,11 +78,13 @@ static bool read_version(const char *path, struct gp_torch *ret)
     return ret->is_found;
 }
 
-struct gp_torch gp_torch_of(const char *program)
+/* Starts from argv[0]: a Python, or a script that names one in its first line, such as torchrun.
+ * Searches next to that Python, as in a virtual environment. */
+static struct torch torch_of(const char *program)
 {
     static const char *const places[] = {"lib/python3*/site-packages", "lib/python3*/dist-packages",
                                          "lib64/python3*/site-packages"};
-    struct gp_torch torch = {.is_found = false};
+    struct torch torch = {.is_found = false};
     char path[GP_PATH_SIZE];
     char python[GP_PATH_SIZE];
     if (!find_program(program, path) ||
@@ -90,4 +103,38 @@ struct gp_torch gp_torch_of(const char *program)
         globfree(&found);
     }
     return torch;
+}
+
+/* Adds an option to one of the variables of its allocator. NULL if out of memory. */
+static char *with_option(const char *variable, const char *option)
+{
+    const char *now = getenv(variable);
+    char *text = NULL;
+    int n = now && *now ? asprintf(&text, "%s=%s,%s", variable, now, option)
+                        : asprintf(&text, "%s=%s", variable, option);
+    return n < 0 ? NULL : text;
+}
+
+/* Versions before 2.1 fail on the unknown option; 2.10 and newer use another variable. */
+bool gp_torch_expandable(const char *program, char *variables[GP_TORCH_VARIABLES],
+                         char why[GP_TORCH_WHY_SIZE])
+{
+    static const char option[] = "expandable_segments:True";
+    const struct torch torch = torch_of(program);
+    if (is_at_least(&torch, 2, 1)) {
+        variables[0] = with_option("PYTORCH_CUDA_ALLOC_CONF", option);
+        variables[1] =
+            is_at_least(&torch, 2, 10) ? with_option("PYTORCH_ALLOC_CONF", option) : NULL;
+        return true;
+    }
+    if (torch.is_found)
+        (void)snprintf(
+            why, GP_TORCH_WHY_SIZE,
+            "%s is not set: PyTorch %u.%u of '%.80s' would fail with it; it needs 2.1 or "
+            "newer",
+            option, torch.major, torch.minor, program);
+    else
+        (void)snprintf(why, GP_TORCH_WHY_SIZE, "%s is not set: no PyTorch found next to '%.80s'",
+                       option, program);
+    return false;
 }

@@ -2,12 +2,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/strbuf.h"
+#include "jobs/misplaced.h"
 #include "jobs/pick.h"
 #include "model/snapshot.h"
 #include "out/json.h"
-#include "proc/inspect.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,19 +20,21 @@ enum {
     SAMPLE_LATE_S = 10,    /* how often a sample is kept in a long job */
     SAMPLE_OFTEN_S = 3600, /* how long every sample is kept */
     CONTEXT_MIB = 600,     /* a process with more holds more than a bare context */
-    REASON_SIZE = 400,
 };
 
 /* ---- messages ---- */
 
-static void print(const struct gp_watch *watch, const char *fmt, va_list args)
+static void tell(const struct gp_watch *watch, enum gp_watch_topic topic, const char *text)
+{
+    if (watch->tell)
+        watch->tell(watch, topic, text);
+}
+
+static void tell_formatted(const struct gp_watch *watch, const char *fmt, va_list args)
 {
     char text[1000];
-    char who[100];
     (void)vsnprintf(text, sizeof(text), fmt, args);
-    (void)snprintf(who, sizeof(who), "gpulse%s%.80s", watch->label ? ": " : "",
-                   watch->label ? watch->label : "");
-    gp_io_print_note(who, text);
+    tell(watch, GP_WATCH_OF_JOB, text);
 }
 
 void gp_watch_say(const struct gp_watch *watch, const char *fmt, ...)
@@ -42,7 +43,7 @@ void gp_watch_say(const struct gp_watch *watch, const char *fmt, ...)
     if (watch->quiet)
         return;
     va_start(args, fmt);
-    print(watch, fmt, args);
+    tell_formatted(watch, fmt, args);
     va_end(args);
 }
 
@@ -50,22 +51,32 @@ void gp_watch_warn(const struct gp_watch *watch, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    print(watch, fmt, args);
+    tell_formatted(watch, fmt, args);
     va_end(args);
 }
 
-static void say_of_record(int r, const struct gp_err *err)
+void gp_watch_tell_error(const struct gp_watch *watch, const struct gp_err *err)
+{
+    tell(watch, GP_WATCH_OF_ITSELF, err->text);
+}
+
+void gp_watch_tell_more(const struct gp_watch *watch, const char *lines)
+{
+    tell(watch, GP_WATCH_MORE, lines);
+}
+
+static void say_of_record(const struct gp_watch *watch, int r, const struct gp_err *err)
 {
     if (r == 0)
         return;
-    gp_io_print_error("gpulse", err);
-    gp_io_print_note("gpulse", "the record of this job is incomplete");
+    gp_watch_tell_error(watch, err);
+    tell(watch, GP_WATCH_OF_ITSELF, "the record of this job is incomplete");
 }
 
 void gp_watch_record(struct gp_watch *watch, const char *name, const struct gp_strbuf *text)
 {
     struct gp_err err;
-    say_of_record(gp_record_write(&watch->record, name, text->buf, text->len, &err), &err);
+    say_of_record(watch, gp_record_write(&watch->record, name, text->buf, text->len, &err), &err);
 }
 
 /* ---- the GPUs ---- */
@@ -135,54 +146,11 @@ void gp_watch_begin(struct gp_watch *watch)
 
 /* ---- a job on the wrong GPU ---- */
 
-/* NULL: not set. */
-static const char *variable(const struct gp_inspect_list *environment, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 0; i < environment->count; i++)
-        if (strncmp(environment->items[i], name, n) == 0 && environment->items[i][n] == '=')
-            return environment->items[i] + n + 1;
-    return NULL;
-}
-
-/* Why a process sees other GPUs than those reserved for the job. */
-static void find_reason(const struct gp_watch *watch, int64_t pid, char why[REASON_SIZE])
-{
-    struct gp_inspect *in = gp_proc_inspect(NULL, (uint32_t)pid);
-    const struct gp_inspect_list none = {.count = 0};
-    const struct gp_inspect_list *environment = in ? &in->environment : &none;
-    const char *mask = variable(environment, "CUDA_VISIBLE_DEVICES");
-    const char *order = variable(environment, "CUDA_DEVICE_ORDER");
-    if (environment->count == 0)
-        (void)snprintf(
-            why, REASON_SIZE,
-            "its environment cannot be read; it may have been started by sudo, or in a container");
-    else if (!mask)
-        (void)snprintf(why, REASON_SIZE,
-                       "CUDA_VISIBLE_DEVICES was removed from its environment; make sudo, ssh, "
-                       "docker or env -i pass it on");
-    else if (strcmp(mask, watch->mask) != 0)
-        (void)snprintf(why, REASON_SIZE,
-                       "it was started with CUDA_VISIBLE_DEVICES=%.100s instead of %.100s; do not "
-                       "set it in scripts",
-                       mask, watch->mask);
-    else if (!order || strcmp(order, "PCI_BUS_ID") != 0)
-        (void)snprintf(why, REASON_SIZE,
-                       "it was started with CUDA_DEVICE_ORDER=%.40s instead of PCI_BUS_ID, which "
-                       "numbers GPUs differently",
-                       order ? order : "(none)");
-    else
-        (void)snprintf(why, REASON_SIZE,
-                       "it sets CUDA_VISIBLE_DEVICES itself (os.environ); remove that: inside the "
-                       "job, its GPUs are numbered from 0");
-    gp_inspect_free(in);
-}
-
 static void name_place(struct gp_watch *watch, const struct gp_device *device, int64_t pid,
                        double bytes)
 {
-    char why[REASON_SIZE];
-    find_reason(watch, pid, why);
+    char why[GP_MISPLACED_SIZE];
+    gp_misplaced_reason((uint32_t)pid, watch->mask, why);
     watch->has_named_place = true;
     gp_watch_warn(
         watch,
@@ -350,7 +318,8 @@ enum gp_watch_order gp_watch_look(struct gp_watch *watch, const struct gp_snapsh
     }
     check_unused(watch);
     if (is_sample && is_kept(watch))
-        say_of_record(gp_record_add_samples(&watch->record, samples.buf, samples.len, &err), &err);
+        say_of_record(watch, gp_record_add_samples(&watch->record, samples.buf, samples.len, &err),
+                      &err);
     gp_strbuf_fini(&samples);
     return order;
 }
@@ -556,7 +525,7 @@ bool gp_watch_summarize(struct gp_watch *watch, int status)
     gp_incident_add_causes(&sb, last);
     gp_watch_warn(watch, "it failed after this message: %.100s%s", last->line,
                   strlen(last->line) > 100 ? "…" : "");
-    (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
+    gp_watch_tell_more(watch, sb.buf ? sb.buf : "");
     gp_strbuf_fini(&sb);
     return true;
 }

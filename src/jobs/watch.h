@@ -48,7 +48,19 @@ struct gp_watch_gpu {
     struct gp_watch_use use;
 };
 
+struct gp_watch;
+
+/* What a message is about. */
+enum gp_watch_topic {
+    GP_WATCH_OF_JOB,    /* the job: one line */
+    GP_WATCH_OF_ITSELF, /* a problem of the supervisor, such as a record that cannot be written: one
+                           line */
+    GP_WATCH_MORE,      /* lines that explain the message before, each with a newline */
+};
+
 struct gp_watch {
+    /* Called with each message, from the thread that runs the job. NULL: not called. */
+    void (*tell)(const struct gp_watch *watch, enum gp_watch_topic topic, const char *text);
     bool quiet;
     const char *label; /* of the job, in messages; NULL: none */
     bool is_shared;
@@ -76,9 +88,12 @@ struct gp_watch {
     json_t *description; /* the start of run.json */
 };
 
-/* Print a message to standard error; gp_watch_say() does not if `quiet`. */
+/* Pass a message about the job on to `tell`; gp_watch_say() does not if `quiet`. */
 void gp_watch_say(const struct gp_watch *watch, const char *fmt, ...) GP_PRINTF(2, 3);
 void gp_watch_warn(const struct gp_watch *watch, const char *fmt, ...) GP_PRINTF(2, 3);
+
+void gp_watch_tell_error(const struct gp_watch *watch, const struct gp_err *err);
+void gp_watch_tell_more(const struct gp_watch *watch, const char *lines);
 
 /* Adds a GPU that is reserved for the job. */
 void gp_watch_grant(struct gp_watch *watch, const struct gp_device *device);

@@ -1,5 +1,5 @@
 /* The settings of nvidia-smi's command line: the control that an option changes, the syntax of its
- * value, and the messages about the result. Pure; src/cmd/smi_set.c applies them. */
+ * value, and the messages about the result. Pure; smi/set.c applies them. */
 #ifndef GP_SMI_SETTING_H
 #define GP_SMI_SETTING_H
 

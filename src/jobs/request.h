@@ -1,0 +1,50 @@
+/* A job's request for GPUs: what must be sampled for it, the decision, and the chosen GPUs as
+ * text. */
+#ifndef GP_JOBS_REQUEST_H
+#define GP_JOBS_REQUEST_H
+
+#include "jobs/pick.h"
+#include "sample/sampler.h"
+
+struct gp_err;
+
+/* Adds what the sampler must collect. */
+void gp_job_want(const struct gp_pick_request *request, struct gp_want *want);
+
+/* The first tick of a sampler that was opened without these lists, which it collects from then on.
+ * A GPU's list of peers queries the other GPUs; only after a tick does the source know which ones
+ * hang, and leaves those out. */
+int gp_job_tick_without_lists(struct gp_sampler *sampler, uint32_t lists,
+                              struct gp_err *err) GP_MUST_CHECK;
+
+/* Chooses GPUs from a snapshot. Leases of this process's ancestors count as its own. Unless
+ * ignore_mask is set, only GPUs in this process's CUDA_VISIBLE_DEVICES are chosen. GP_ENODEV: a
+ * selection matches no GPU; GP_EUSAGE: too many are selected; GP_ENOMEM. */
+int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
+                  struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
+                  struct gp_err *err) GP_MUST_CHECK;
+
+/* Takes a sample and passes what would be chosen now to `show`, without reserving it: GPUs or, with
+ * `waits`, also why none are free yet. GP_EBUSY, GP_ENEVER: none; also the errors of the sampler,
+ * gp_job_decide() and `show`. */
+int gp_job_choose(struct gp_sampler *sampler, struct gp_pick_request *request, bool ignore_mask,
+                  bool waits,
+                  int (*show)(void *context, const struct gp_snapshot *snapshot,
+                              const struct gp_pick *pick, struct gp_err *err),
+                  void *context, struct gp_err *err) GP_MUST_CHECK;
+
+/* The error for a request that is not met: GP_ENEVER, GP_EEXPIRED, or GP_EBUSY with a hint. */
+int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err);
+
+/* Appends the CUDA_VISIBLE_DEVICES for the chosen GPUs: "2,5", or UUIDs. */
+void gp_job_add_mask(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                     const struct gp_pick *pick, bool uuid);
+
+/* Appends the chosen GPUs as in -i: "2,5", "0:1". */
+void gp_job_add_ids(struct gp_strbuf *sb, const struct gp_pick *pick);
+
+/* Appends the chosen GPUs for people, and the mask if that has other numbers: "GPU 7
+ * (CUDA_VISIBLE_DEVICES=6)". */
+void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const char *mask);
+
+#endif

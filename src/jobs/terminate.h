@@ -1,0 +1,76 @@
+/* Terminates processes that use GPUs, the mildest signal first, and waits until the driver has
+ * freed their memory. */
+#ifndef GP_JOBS_TERMINATE_H
+#define GP_JOBS_TERMINATE_H
+
+#include "out/procs.h"
+#include "proc/ending.h"
+#include "proc/proc.h"
+#include "sample/sampler.h"
+
+struct gp_err;
+struct gp_snapshot;
+
+struct gp_terminate_plan {
+    bool dry_run;      /* only choose: simulated processes are accepted */
+    bool tree;         /* also their child processes */
+    int first_signal;  /* SIGINT, SIGTERM or SIGKILL; 0: SIGINT */
+    uint64_t grace_ns; /* how long to wait after each signal; 0: 10 s */
+    uint64_t wait_ns;  /* for their memory; 0: 30 s */
+    /* Called for a process that must not be or cannot be terminated. NULL: not called. */
+    void (*on_skipped)(void *context, const char *why);
+    /* Called before each signal with the number of running processes. NULL: not called. */
+    void (*on_signal)(void *context, int signal, size_t left);
+    void *context;
+};
+
+struct gp_terminate {
+    const struct gp_terminate_plan *plan;
+    struct gp_sampler *sampler;
+    const struct gp_snapshot *before;
+    struct gp_snapshot *after; /* NULL: there is none */
+    struct gp_procs rows;      /* the processes on GPUs, then children that use a GPU themselves */
+    struct gp_proc_reader *reader;
+    const struct gp_proc_infos *children; /* of all child processes; NULL without `tree` */
+    struct gp_ending ending;              /* all processes, with what became of them */
+    bool is_freed;                        /* their memory */
+};
+
+/* A GPU that the processes used. */
+struct gp_terminate_gpu {
+    unsigned index;
+    bool is_known; /* bytes in use before and now */
+    double before_bytes, now_bytes;
+    bool is_freed; /* nothing is left of their memory */
+};
+
+/* What the sampler must collect. */
+struct gp_want gp_terminate_want(void);
+
+/* Takes hold of the processes of these rows, which are in the snapshot or have one of its GPUs
+ * open; those in `named` (count of them) were given by pid. The plan, the snapshot, the rows' texts
+ * and the sampler, which took the snapshot, must outlive it. GP_EPERM, GP_EFAIL: none can be
+ * terminated; GP_ENODEV: there are no rows; GP_ENOMEM. Needs gp_terminate_fini() whatever it
+ * returns. */
+int gp_terminate_choose(struct gp_terminate *job, const struct gp_terminate_plan *plan,
+                        struct gp_sampler *sampler, const struct gp_snapshot *snapshot,
+                        const struct gp_procs *procs, const int64_t *named, size_t named_count,
+                        struct gp_err *err) GP_MUST_CHECK;
+
+/* Terminates them. GP_EFAIL if some still run, or if their memory was not freed; the results are
+ * complete anyway. */
+int gp_terminate_run(struct gp_terminate *job, struct gp_err *err) GP_MUST_CHECK;
+
+/* Why a process still runs: a clause. */
+const char *gp_terminate_why_not(const struct gp_ending_process *p);
+
+/* The bytes that were freed when it exited; below 0: unknown. */
+double gp_terminate_freed(const struct gp_terminate *job, const struct gp_ending_process *p);
+
+/* What became of the memory of the next GPU that they used; `*at` begins with 0. False: no more. */
+bool gp_terminate_next_gpu(const struct gp_terminate *job, size_t *at,
+                           struct gp_terminate_gpu *ret);
+
+void gp_terminate_fini(struct gp_terminate *job);
+
+#endif
