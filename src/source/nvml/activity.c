@@ -134,31 +134,28 @@ static nvmlReturn_t settle_rate(struct nvml_device *device, const struct rate *r
     return rc;
 }
 
-static nvmlReturn_t read_rates(struct nvml_device *device, const struct gp_metric_set *want,
-                               uint64_t now_ns)
+size_t nvml_ask_rates(const struct nvml_device *device, const struct gp_metric_set *want,
+                      uint64_t now_ns, nvmlFieldValue_t fields[NVML_RATES],
+                      uint8_t asked[NVML_RATES])
 {
-    nvmlFieldValue_t fields[NVML_RATES];
-    const struct rate *asked[NVML_RATES];
-    int count = 0;
-    memset(fields, 0, sizeof(fields));
+    size_t count = 0;
     for (size_t i = 0; i < NVML_RATES && !device->is_mig; i++)
         if (gp_metric_set_has(want, rates[i].metric) && now_ns >= device->counters[i].next_ns) {
             fields[count].fieldId = nvml_field_id(device->source, rates[i].field);
             fields[count].scopeId = rates[i].scope;
-            asked[count++] = &rates[i];
+            asked[count++] = (uint8_t)i;
         }
-    if (count == 0)
-        return NVML_SUCCESS;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, count, fields);
-    now_ns = gp_clock_mono_ns();
-    for (int i = 0; i < count; i++) {
-        if (rc != NVML_SUCCESS)
-            fields[i].nvmlReturn = rc;
-        nvmlReturn_t one = settle_rate(device, asked[i], &fields[i], now_ns);
-        if (nvml_return_ends_session(one))
-            return one;
-    }
-    return NVML_SUCCESS;
+    return count;
+}
+
+nvmlReturn_t nvml_settle_rates(struct nvml_device *device, const nvmlFieldValue_t *fields,
+                               const uint8_t *asked, size_t count)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    nvmlReturn_t rc = NVML_SUCCESS;
+    for (size_t i = 0; i < count && !nvml_return_ends_session(rc); i++)
+        rc = settle_rate(device, &rates[asked[i]], &fields[i], now_ns);
+    return rc;
 }
 
 /* ---- the driver's own samples ---- */
@@ -519,8 +516,6 @@ void nvml_free_gpm(struct nvml_device *device)
 nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metric_set *want,
                                 uint64_t now_ns)
 {
-    nvmlReturn_t rc = read_rates(device, want, now_ns);
-    if (rc == NVML_SUCCESS)
-        rc = read_series(device, want, now_ns);
+    nvmlReturn_t rc = read_series(device, want, now_ns);
     return rc == NVML_SUCCESS ? read_gpm(device, want, now_ns) : rc;
 }
