@@ -256,7 +256,17 @@ unsigned nvml_field_id(const struct nvml_source *source, unsigned id);
  * a reason, on the first read and if the counter has decreased. */
 const struct gp_value *nvml_growth(struct nvml_counter *counter, uint64_t count, uint64_t now_ns);
 
-/* In activity.c. Appends the counters of the requested rates that are due to a call for fields, and
+/* In answer.c. Makes a value absent because the driver refused it. */
+void nvml_set_refused(struct gp_value *v, nvmlReturn_t rc, uint64_t now_ns);
+/* A share of time cannot exceed 100 %, but the driver's clock differs slightly from ours. */
+double nvml_limit_share(enum gp_metric m, double value);
+
+static inline struct gp_value *nvml_cached(struct nvml_device *device, enum gp_metric m)
+{
+    return &device->cache[m - GP_DEVICE__FIRST];
+}
+
+/* In rates.c. Appends the counters of the requested rates that are due to a call for fields, and
  * notes in `asked` which they are. Returns their number. */
 size_t nvml_ask_rates(const struct nvml_device *device, const struct gp_metric_set *want,
                       uint64_t now_ns, nvmlFieldValue_t fields[NVML_RATES],
@@ -264,8 +274,8 @@ size_t nvml_ask_rates(const struct nvml_device *device, const struct gp_metric_s
 /* Turns the answers into rates. Returns the code that ended the session, or another one. */
 nvmlReturn_t nvml_settle_rates(struct nvml_device *device, const nvmlFieldValue_t *fields,
                                const uint8_t *asked, size_t count);
-/* Reads peaks and GPM into the device's cache. Returns NVML_SUCCESS, or the code that ended the
- * session. */
+/* In activity.c. Reads peaks and GPM into the device's cache. Returns NVML_SUCCESS, or the code
+ * that ended the session. */
 nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metric_set *want,
                                 uint64_t now_ns);
 void nvml_free_gpm(struct nvml_device *device);
