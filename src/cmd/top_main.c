@@ -134,7 +134,8 @@ static int open_feed(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx,
                                  .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS,
-                                 .event_wait_ms = EVENT_WAIT_MS};
+                                 .event_wait_ms = EVENT_WAIT_MS,
+                                 .is_relieved = true};
     return open_sampler(&loop, ret, err);
 }
 
@@ -304,7 +305,12 @@ static int wait_for_something(struct run *run, struct pollfd fds[FD__COUNT], str
         fds[i].events = POLLIN;
         fds[i].revents = 0;
     }
-    if (ppoll(fds, FD__COUNT, NULL, &run->signals.mask) >= 0)
+    const uint64_t patience_ns = (uint64_t)gp_feed_patience_ms(run->feed) * GP_NS_PER_MS;
+    const struct timespec patience = gp_clock_timespec(patience_ns);
+    int r = ppoll(fds, FD__COUNT, &patience, &run->signals.mask);
+    if (r == 0)
+        gp_feed_look_after(run->feed);
+    if (r >= 0)
         return 0;
     if (errno != EINTR)
         return gp_err_set(err, GP_EIO, "cannot wait for keys: %s", strerror(errno));

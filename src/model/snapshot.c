@@ -2,6 +2,7 @@
 
 #include "base/shared.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -87,6 +88,21 @@ bool gp_snapshot_lists(const struct gp_snapshot *snapshot, int64_t pid)
     return false;
 }
 
+/* A freed snapshot, for the next one. They are freed by another thread than the one that builds
+ * them. */
+static _Atomic(struct gp_snapshot *) spare;
+
+struct gp_snapshot *gp_snapshot_new(void)
+{
+    struct gp_snapshot *snapshot = atomic_exchange(&spare, NULL);
+    if (!snapshot)
+        return calloc(1, sizeof(*snapshot));
+    struct gp_arena arena = snapshot->arena;
+    gp_arena_reset(&arena);
+    *snapshot = (struct gp_snapshot){.arena = arena};
+    return snapshot;
+}
+
 void gp_snapshot_free(struct gp_snapshot *snapshot)
 {
     if (!snapshot)
@@ -95,6 +111,9 @@ void gp_snapshot_free(struct gp_snapshot *snapshot)
         gp_shared_drop(snapshot->processes[i].texts);
     for (size_t i = 0; i < snapshot->ancestor_count; i++)
         gp_shared_drop(snapshot->ancestors[i].texts);
+    snapshot = atomic_exchange(&spare, snapshot);
+    if (!snapshot)
+        return;
     gp_arena_fini(&snapshot->arena);
     free(snapshot);
 }

@@ -23,6 +23,7 @@ enum {
     USERS_MAX = 256, /* cached names; beyond that, digits are shown */
     KEPT_MS = 8000,  /* command lines are read again after this time, or after twice this; */
     UNSEEN = 4,      /* after this many times as long if nobody sees them; */
+    UNCHANGED = 4,   /* likewise for what belongs to an unchanged command line; */
     CROWD = 2048,    /* longer per this many processes, which limits the work per tick */
     KEPT_GROUPS = 64,
     ENVIRONMENT_BYTES = 1 << 17, /* of an environment; the rest is ignored */
@@ -42,9 +43,10 @@ struct gp_proc_reader {
     long page_bytes;
     size_t files_most; /* that this process may have open */
     uint64_t boot_wall_ns;
-    struct gp_proc_infos past; /* from the previous tick */
-    uint64_t kept_ns;          /* minimum lifetime of texts that are seen */
-    const uint32_t *watched;   /* NULL: all */
+    struct gp_proc_infos past;  /* from the previous tick */
+    struct gp_proc_infos spare; /* room for the next one */
+    uint64_t kept_ns;           /* minimum lifetime of texts that are seen */
+    const uint32_t *watched;    /* NULL: all */
     size_t watched_count;
     bool others_matter;
     size_t tick;
@@ -393,16 +395,39 @@ static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
     return to;
 }
 
+/* How long texts are kept. Those of different processes should not expire in the same tick. */
+static uint64_t life_ns(const struct gp_proc_reader *reader, uint32_t pid)
+{
+    uint64_t ns = reader->kept_ns + pid % KEPT_GROUPS * (reader->kept_ns / KEPT_GROUPS);
+    return (is_due(reader, pid) ? 1 : UNSEEN) * ns;
+}
+
+/* Whether the same program still runs. Then its user, container and environment are the same, too,
+ * unless somebody moved it: they are four more files. */
+static bool is_unchanged(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
+                         unsigned want, const char *command, uint64_t now_ns)
+{
+    return past && command && past->texts->command && !(want & ~past->texts->want) &&
+           now_ns < past->texts->read_ns + UNCHANGED * life_ns(reader, past->pid) &&
+           strcmp(command, past->texts->command) == 0;
+}
+
 static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned want,
                                         struct gp_proc_info *info, uint64_t now_ns)
 {
     struct gp_arena arena = {NULL};
     struct gp_proc_texts scattered = {.user = NULL};
+    const struct gp_proc_info *past = same_past(reader, info);
     char start[GP_RFC3339_SIZE];
-    if (want & GP_PROC_USER)
-        read_user(reader, info, &scattered);
     if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
         read_command(reader, want, info, &scattered, &arena);
+    if (is_unchanged(reader, past, want, scattered.command, now_ns)) {
+        gp_arena_fini(&arena);
+        past->texts->checked_ns = now_ns;
+        return hold(past->texts);
+    }
+    if (want & GP_PROC_USER)
+        read_user(reader, info, &scattered);
     if (want & GP_PROC_CONTAINER)
         read_container(reader, info, &scattered, &arena);
     if (want & GP_PROC_ORIGIN)
@@ -419,22 +444,20 @@ static struct gp_proc_texts *read_texts(struct gp_proc_reader *reader, unsigned 
     gp_arena_fini(&arena);
     if (texts != &no_texts) {
         texts->want = want;
-        texts->read_ns = now_ns;
+        texts->read_ns = texts->checked_ns = now_ns;
     }
     return texts;
 }
 
 /* ---- cached data ---- */
 
-/* Whether its texts need not be read. Those of different processes should not expire in the same
- * tick. */
+/* Whether its texts need not be read. */
 static bool is_kept(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
                     unsigned want, uint64_t now_ns)
 {
     if (!past || !past->start_ticks || (want & ~past->texts->want))
         return false;
-    uint64_t life_ns = reader->kept_ns + past->pid % KEPT_GROUPS * (reader->kept_ns / KEPT_GROUPS);
-    return now_ns < past->texts->read_ns + (is_due(reader, past->pid) ? 1 : UNSEEN) * life_ns;
+    return now_ns < past->texts->checked_ns + life_ns(reader, past->pid);
 }
 
 /* Uses everything known from the previous tick; false if the process must be read. */
@@ -461,12 +484,24 @@ static void drop(const struct gp_proc_info *info)
         (void)close(info->stat_fd);
 }
 
-static void forget(struct gp_proc_infos *past)
+static void forget(struct gp_proc_infos *infos)
 {
-    for (size_t i = 0; i < past->count; i++)
-        drop(&past->infos[i]);
-    free(past->infos);
-    *past = (struct gp_proc_infos){NULL, 0};
+    for (size_t i = 0; i < infos->count; i++)
+        drop(&infos->infos[i]);
+    infos->count = 0;
+}
+
+/* The room of the tick before the last, or a new one. Its `infos` is NULL without memory. */
+static struct gp_proc_infos take_room(struct gp_proc_reader *reader, size_t count)
+{
+    struct gp_proc_infos infos = reader->spare;
+    reader->spare = (struct gp_proc_infos){NULL, 0, 0};
+    if (infos.room >= count)
+        return infos;
+    free(infos.infos);
+    infos.infos = malloc(count * sizeof(*infos.infos));
+    infos.room = infos.infos ? count : 0;
+    return infos;
 }
 
 /* ---- ticks ---- */
@@ -537,7 +572,7 @@ const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned
     reader->keeps_files = !reader->root && reader->tick > 1 &&
                           count + GP_PROC_ANCESTORS_MAX <= reader->files_most / 2;
     size_t room = count + 1 + (want & GP_PROC_ANCESTORS ? GP_PROC_ANCESTORS_MAX : 0);
-    struct gp_proc_infos all = {malloc(room * sizeof(*all.infos)), 0};
+    struct gp_proc_infos all = take_room(reader, room);
     for (; all.infos && all.count < count; all.count++) {
         all.infos[all.count] = (struct gp_proc_info){.pid = pids[all.count], .stat_fd = -1};
         read_process(reader, want, &all.infos[all.count], now_ns);
@@ -546,6 +581,7 @@ const struct gp_proc_infos *gp_proc_read(struct gp_proc_reader *reader, unsigned
         find_ancestors(reader, want, &all, now_ns);
     gp_proc_names_clear(&reader->names);
     forget(&reader->past);
+    reader->spare = reader->past;
     reader->past = all;
     return all.infos ? &reader->past : NULL;
 }
@@ -693,6 +729,8 @@ void gp_proc_reader_free(struct gp_proc_reader *reader)
         if (reader->host_fds[i] >= 0)
             (void)close(reader->host_fds[i]);
     forget(&reader->past);
+    free(reader->past.infos);
+    free(reader->spare.infos);
     gp_proc_names_clear(&reader->names);
     free(reader->users);
     free(reader);

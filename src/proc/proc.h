@@ -34,9 +34,10 @@ struct gp_proc_texts {
     const char *origin;         /* see gp_proc_origin(); "" for none */
     const char *start;          /* start_ns as RFC 3339 */
     const char *cwd;            /* working directory; NULL also if it may not be read */
-    uint32_t ns_pid;   /* its pid in its own namespace, which differs in a container; 0: unknown */
-    uint64_t read_ns;  /* when they were read */
-    char room[];       /* storage of the texts */
+    uint32_t ns_pid;  /* its pid in its own namespace, which differs in a container; 0: unknown */
+    uint64_t read_ns; /* when they were read; and, private to the reader, … */
+    uint64_t checked_ns; /* … when its command line was last found unchanged */
+    char room[];         /* storage of the texts */
 };
 
 struct gp_proc_info {
@@ -61,7 +62,7 @@ struct gp_proc_info {
 
 struct gp_proc_infos {
     struct gp_proc_info *infos; /* sorted by pid */
-    size_t count;
+    size_t count, room;
 };
 
 struct gp_proc_reader;

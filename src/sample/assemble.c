@@ -170,14 +170,14 @@ static void drop_taken(struct gp_assembler *a)
         gp_reading_unref(a->taken[i].latest);
         gp_reading_unref(a->taken[i].good);
     }
-    free(a->taken);
-    a->taken = NULL;
     a->taken_count = 0;
+    gp_arena_reset(&a->scratch);
 }
 
 void gp_assembler_fini(struct gp_assembler *a)
 {
     drop_taken(a);
+    gp_arena_fini(&a->scratch);
     gp_snapshot_free(a->snapshot);
     gp_shared_state_fini(&a->shared);
     gp_activity_fini(&a->activity);
@@ -238,8 +238,8 @@ int gp_assembler_start(struct gp_assembler *a, size_t slots, unsigned gpu_count,
     drop_taken(a);
     gp_snapshot_free(a->snapshot);
     a->gpu_count = gpu_count;
-    a->snapshot = calloc(1, sizeof(*a->snapshot));
-    a->taken = calloc(slots, sizeof(*a->taken));
+    a->snapshot = gp_snapshot_new();
+    a->taken = gp_arena_alloc(&a->scratch, slots, sizeof(*a->taken));
     if (!a->snapshot || !a->taken || !copy_driver_host(a, a->snapshot))
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     a->snapshot->columns = a->columns;

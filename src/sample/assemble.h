@@ -37,6 +37,7 @@ struct gp_assembler {
     struct gp_value driver_host[GP_HOST__COUNT];
     struct gp_snapshot *snapshot; /* the one being built */
     unsigned gpu_count;           /* in that tick */
+    struct gp_arena scratch;      /* of that tick, and for the following: */
     struct gp_taken *taken;
     size_t taken_count;
 };

@@ -263,7 +263,7 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
 static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, const struct listed *listed,
                                             size_t count)
 {
-    uint32_t *pids = malloc((count + 1) * sizeof(*pids));
+    uint32_t *pids = gp_arena_alloc(&a->scratch, count + 1, sizeof(*pids));
     bool has_paths = true;
     size_t kept = 0;
     if (!pids)
@@ -277,9 +277,7 @@ static const struct gp_proc_infos *ask_proc(struct gp_assembler *a, const struct
         if (kept == 0 || pids[i] != pids[kept - 1])
             pids[kept++] = pids[i];
     unsigned want = has_paths ? a->proc_want & ~(unsigned)GP_PROC_PATH : a->proc_want;
-    const struct gp_proc_infos *infos = gp_proc_read(a->proc, want, pids, kept);
-    free(pids);
-    return infos;
+    return gp_proc_read(a->proc, want, pids, kept);
 }
 
 /* Allocates this many rows; NULL without memory. */
@@ -405,7 +403,7 @@ int gp_assemble_processes(struct gp_assembler *a)
     if (watches && gp_activity_begin(&a->activity, most) < 0)
         return GP_ENOMEM;
     const struct gp_proc_infos *infos = NULL;
-    struct listed *listed = calloc(most + 1, sizeof(*listed));
+    struct listed *listed = gp_arena_alloc(&a->scratch, most + 1, sizeof(*listed));
     snapshot->processes = new_rows(snapshot, most);
     if (snapshot->processes && listed) {
         list_processes(a, listed);
@@ -426,6 +424,5 @@ int gp_assemble_processes(struct gp_assembler *a)
     }
     if (watches)
         gp_activity_end(&a->activity);
-    free(listed);
     return infos ? add_ancestors(snapshot, infos) : GP_ENOMEM;
 }

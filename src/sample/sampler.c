@@ -70,6 +70,9 @@ struct gp_sampler {
     bool ahead;    /* the reads of the next tick have started */
     bool looked;   /* at the early results of the first tick; the next call continues that tick */
     bool is_quick; /* the last tick took less than a first look */
+    bool is_soon;  /* in the last tick, one thread read all GPUs within SOON_US */
+    unsigned consumer;      /* how often the consumer was relieved */
+    uint64_t here_since_ns; /* when the consumer itself began to read a GPU; 0: it does not */
     uint64_t tick;
     unsigned gpu_count;
     uint64_t session_ns; /* when the source was last opened */
@@ -438,6 +441,11 @@ static uint64_t remaining_ns(const struct gp_sampler *s, unsigned asked, uint64_
     return done > 0 ? elapsed_ns / done * s->awaited : UINT64_MAX;
 }
 
+static bool took_soon(uint64_t begin_ns)
+{
+    return gp_clock_mono_ns() - begin_ns <= SOON_US * 1000;
+}
+
 /* Waits until the reads are done or the deadline has passed; requires the lock. A tick starts with
  * one thread: if the driver is quick, that thread reads all GPUs in less time than others need to
  * start. While it is not, the number of threads doubles, up to one per GPU. */
@@ -465,6 +473,46 @@ static void await_reads(struct gp_sampler *s, uint64_t end_ns)
         (void)employ(s, more);
         employed += more;
     }
+    if (asked > 0)
+        s->is_soon = s->awaited == 0 && employed == 1 && took_soon(begin_ns);
+}
+
+static bool reads_here(const struct gp_sampler *s)
+{
+    return s->config.is_relieved && s->is_soon;
+}
+
+/* Reads the queued GPUs on the consumer's thread. Returns false if it was relieved meanwhile.
+ * Requires the lock. */
+static bool read_here(struct gp_sampler *s)
+{
+    const unsigned consumer = s->consumer;
+    const uint64_t begin_ns = gp_clock_mono_ns();
+    struct task *task;
+    while (s->consumer == consumer && (task = next_task(s))) {
+        s->here_since_ns = gp_clock_mono_ns();
+        run_task(s, task);
+    }
+    if (s->consumer != consumer)
+        return false;
+    s->here_since_ns = 0;
+    s->is_soon = took_soon(begin_ns);
+    return true;
+}
+
+void gp_sampler_relieve(struct gp_sampler *s, uint64_t patience_ns, int (*start)(void *ctx),
+                        void *ctx)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    bool is_stuck = s->here_since_ns && gp_clock_mono_ns() - s->here_since_ns > patience_ns;
+    if (is_stuck && start(ctx) == 0) {
+        s->consumer++;
+        s->here_since_ns = 0;
+        s->is_soon = false;
+        s->ahead = true;
+        (void)employ(s, s->queued > 0);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 /* Stops waiting for those that have not responded. */
@@ -491,6 +539,7 @@ static int request_session(struct gp_sampler *s)
             return GP_ETIMEOUT;
     }
     s->session_state = TASK_QUEUED;
+    s->is_soon = false; /* in a new session, the first call for each GPU may take seconds */
     if (employ(s, 1) < 0) {
         s->session_state = TASK_IDLE;
         return GP_ENOMEM;
@@ -545,7 +594,7 @@ static void begin_tick(struct gp_sampler *s)
         return;
     (void)add_tasks(s, s->gpu_count); /* more GPUs than in the last session */
     queue_reads(s);
-    (void)employ(s, s->queued > 0);
+    (void)employ(s, !reads_here(s) && s->queued > 0);
 }
 
 /* Passes the state of a GPU to the assembler: its reading of this tick, or why there is none. */
@@ -612,6 +661,10 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
     (void)pthread_mutex_unlock(&s->lock);
     int r = gp_assembler_prepare(&s->assembler, err); /* meanwhile, the pool reads the GPUs */
     (void)pthread_mutex_lock(&s->lock);
+    if (reads_here(s) && !read_here(s)) {
+        (void)pthread_mutex_unlock(&s->lock);
+        return gp_err_set(err, GP_EINTR, "another thread continues this sample");
+    }
     await_reads(s, looks ? begin_ns + s->config.first_look_ns : deadline_ns(s));
     s->looked = looks && s->awaited > 0;
     s->is_quick =

@@ -24,6 +24,7 @@ struct gp_sampler_config {
     bool release_when_idle;         /* close the session while the GPUs could sleep */
     unsigned event_wait_ms;         /* see gp_waiter_new(); 0: half a second */
     bool once;                      /* a single tick: see gp_sampler_tick() */
+    bool is_relieved;               /* the consumer may be replaced: see gp_sampler_relieve() */
     struct gp_selection *selection; /* must outlive the sampler */
     struct gp_want want;
 };
@@ -50,6 +51,14 @@ int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
  * after one that took less than this time waits at most five times as long: a GPU that starts to
  * hang does not delay the others much. */
 bool gp_sampler_goes_on(struct gp_sampler *sampler);
+
+/* With config.is_relieved, a driver that is quick is read by the thread that calls
+ * gp_sampler_tick(), which saves waking another one. If it is in a call for longer than
+ * `patience_ns`, this starts a thread with start(ctx), which is to call gp_sampler_tick(): that
+ * continues the same tick. For the first thread, gp_sampler_tick() fails with GP_EINTR when the
+ * driver returns; it must not use the sampler any more. Does nothing in all other cases. */
+void gp_sampler_relieve(struct gp_sampler *sampler, uint64_t patience_ns, int (*start)(void *ctx),
+                        void *ctx);
 
 /* Sets the processes to read from /proc in every tick (sorted pids, which must stay valid until the
  * next call); NULL: all. CPU utilization and memory of the others are STALE for up to a minute, or

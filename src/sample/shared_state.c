@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
-/* Not every change causes a notification: the kernel drops them when there are too many, and a
- * place can be made after the others. */
-enum { KEPT_S = 8 };
+/* Not every change causes a notification: a directory may be impossible to watch, and a place can
+ * be made after the others. Reading the places takes as long as reading several GPUs. */
+enum { KEPT_S = 8, KEPT_EMPTY_S = 32 };
 
 void gp_shared_state_init(struct gp_shared_state *state, const char *root)
 {
@@ -25,8 +25,9 @@ static void forget(struct gp_shared_state *state)
  * simulation or a test, and are not watched. No directory changes when a suspended process ends. */
 static bool is_due(const struct gp_shared_state *state, uint64_t now_ns)
 {
+    uint64_t kept_s = state->leases.count > 0 ? KEPT_S : KEPT_EMPTY_S;
     return state->root || state->suspended.count > 0 || state->watch < 0 ||
-           gp_statedirs_changed(state->watch) || now_ns - state->read_ns >= KEPT_S * GP_NS_PER_S;
+           gp_statedirs_changed(state->watch) || now_ns - state->read_ns >= kept_s * GP_NS_PER_S;
 }
 
 int gp_shared_state_update(struct gp_shared_state *state)

@@ -122,7 +122,7 @@ static void put(const struct gp_box *box, int x, int y, enum gp_ink ink, uint32_
     struct gp_cell *last = cell + width - 1;
     if (box->x + x + width < box->cells->w && !last[1].cp)
         last[1].cp = ' ';
-    cell[0] = (struct gp_cell){cp, ink};
+    cell[0] = (struct gp_cell){cp & 0xffffff, ink};
     if (width == 2)
         cell[1] = (struct gp_cell){0, ink};
 }

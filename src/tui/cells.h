@@ -24,9 +24,10 @@ enum gp_ink {
     GP_INK__COUNT,
 };
 
+/* In one word: a frame is drawn and compared in every tick. */
 struct gp_cell {
-    uint32_t cp; /* 0: the right half of the preceding wide character */
-    uint32_t ink;
+    uint32_t cp : 24; /* 0: the right half of the preceding wide character */
+    uint32_t ink : 8;
 };
 
 struct gp_cells {

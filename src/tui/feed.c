@@ -13,7 +13,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { REPORTS = 16 };
+enum {
+    REPORTS = 16,
+    LATE_MS = 100, /* a sample that takes this long is looked after */
+};
 
 struct gp_feed {
     struct gp_feed_config config;
@@ -23,8 +26,11 @@ struct gp_feed {
     pthread_cond_t wake; /* signaled when the interval changes or on stop */
     pthread_cond_t done;
     uint64_t interval_ns;
+    uint64_t due_ns; /* when the sample that is taken or waited for was or is to begin */
     bool quit, ended, let_go;
-    struct gp_feed_view view; /* set by the caller for the thread, together with its pids: */
+    struct gp_sampler *sampler; /* NULL before it is open, and after it has ended */
+    uint32_t *in_use;           /* by the sampler: an earlier value of pids */
+    struct gp_feed_view view;   /* set by the caller for the thread, together with its pids: */
     uint32_t *pids;
     bool review;
     struct gp_snapshot *snapshot; /* waiting for gp_feed_take() */
@@ -51,28 +57,28 @@ static void publish(struct gp_feed *feed, struct gp_snapshot *snapshot, uint64_t
 }
 
 /* Sleeps until the next sample is due. Returns false on stop. */
-static bool rest(struct gp_feed *feed, uint64_t *due_ns)
+static bool rest(struct gp_feed *feed)
 {
     (void)pthread_mutex_lock(&feed->lock);
-    uint64_t last_ns = *due_ns;
+    uint64_t last_ns = feed->due_ns;
     uint64_t now_ns = gp_clock_mono_ns();
     for (;;) {
-        *due_ns = last_ns + feed->interval_ns;
-        if (feed->quit || *due_ns <= now_ns)
+        feed->due_ns = last_ns + feed->interval_ns;
+        if (feed->quit || feed->due_ns <= now_ns)
             break;
-        struct timespec until = gp_clock_timespec(*due_ns);
+        struct timespec until = gp_clock_timespec(feed->due_ns);
         (void)pthread_cond_timedwait(&feed->wake, &feed->lock, &until);
         now_ns = gp_clock_mono_ns();
     }
-    if (now_ns > *due_ns + feed->interval_ns)
-        *due_ns = now_ns; /* missed samples are skipped */
+    if (now_ns > feed->due_ns + feed->interval_ns)
+        feed->due_ns = now_ns; /* missed samples are skipped */
     bool goes_on = !feed->quit;
     (void)pthread_mutex_unlock(&feed->lock);
     return goes_on;
 }
 
-/* Tells the sampler what is on the screen. Returns the list of pids that is now in use. */
-static uint32_t *take_view(struct gp_feed *feed, struct gp_sampler *sampler, uint32_t *in_use)
+/* Tells the sampler what is on the screen. */
+static void take_view(struct gp_feed *feed)
 {
     (void)pthread_mutex_lock(&feed->lock);
     bool review = feed->review;
@@ -83,12 +89,12 @@ static uint32_t *take_view(struct gp_feed *feed, struct gp_sampler *sampler, uin
     feed->review = false;
     (void)pthread_mutex_unlock(&feed->lock);
     if (!review)
-        return in_use;
-    gp_sampler_watch(sampler, view.pids, view.pid_count, view.others_matter);
-    gp_sampler_set_ancestors(sampler, view.ancestors);
-    gp_sampler_set_more(sampler, view.more);
-    free(in_use);
-    return pids;
+        return;
+    gp_sampler_watch(feed->sampler, view.pids, view.pid_count, view.others_matter);
+    gp_sampler_set_ancestors(feed->sampler, view.ancestors);
+    gp_sampler_set_more(feed->sampler, view.more);
+    free(feed->in_use);
+    feed->in_use = pids;
 }
 
 /* Takes the events of the driver. Only Xid errors are shown. */
@@ -111,39 +117,84 @@ static void take_reports(struct gp_feed *feed, struct gp_waiter *waiter)
         continue;
 }
 
-static void *thread_main(void *arg)
+/* Samples until it is told to stop, or fails. Returns GP_EINTR if it was relieved. */
+static int sample(struct gp_feed *feed, struct gp_err *err)
 {
-    struct gp_feed *feed = arg;
-    uint32_t *watched = NULL;
-    struct gp_sampler *sampler = NULL;
-    struct gp_err err = {0};
-    int r = feed->config.open(feed->config.ctx, &sampler, &err);
-    uint64_t due_ns = gp_clock_mono_ns();
-    if (r == 0)
-        gp_sampler_watch(sampler, NULL, 0, true);
-    while (r == 0) {
+    struct gp_sampler *sampler = feed->sampler;
+    do {
         struct gp_snapshot *snapshot;
-        watched = take_view(feed, sampler, watched);
+        take_view(feed);
         uint64_t before_ns = gp_clock_mono_ns();
-        r = gp_sampler_tick(sampler, &snapshot, &err);
-        if (r == 0 && gp_sampler_waiter(sampler))
+        int r = gp_sampler_tick(sampler, &snapshot, err);
+        if (r < 0)
+            return r;
+        if (gp_sampler_waiter(sampler))
             take_reports(feed, gp_sampler_waiter(sampler));
-        if (r == 0)
-            publish(feed, snapshot, gp_clock_mono_ns() - before_ns);
-        if (r < 0 || (!gp_sampler_goes_on(sampler) && !rest(feed, &due_ns)))
-            break;
+        publish(feed, snapshot, gp_clock_mono_ns() - before_ns);
+    } while (gp_sampler_goes_on(sampler) || rest(feed));
+    return 0;
+}
+
+static void set_sampler(struct gp_feed *feed, struct gp_sampler *sampler)
+{
+    (void)pthread_mutex_lock(&feed->lock);
+    feed->sampler = sampler;
+    (void)pthread_mutex_unlock(&feed->lock);
+}
+
+/* The rest of the feed's life, after the sampler has been opened with this result. */
+static void go_on(struct gp_feed *feed, int r, struct gp_err *err)
+{
+    struct gp_sampler *sampler = feed->sampler;
+    if (r == 0)
+        r = sample(feed, err);
+    if (r == GP_EINTR) {
+        (void)pthread_detach(pthread_self()); /* the feed may have ended by now */
+        return;
     }
+    set_sampler(feed, NULL); /* from here on, nobody relieves it */
     bool let_go = gp_sampler_free(sampler) && r != GP_ETIMEOUT;
-    free(watched);
+    free(feed->in_use);
+    feed->in_use = NULL;
     (void)pthread_mutex_lock(&feed->lock);
     feed->result = r;
-    feed->err = err;
+    feed->err = *err;
     feed->let_go = let_go;
     feed->ended = true;
     (void)pthread_cond_signal(&feed->done);
     (void)pthread_mutex_unlock(&feed->lock);
     tell(feed);
+}
+
+static void *thread_main(void *arg)
+{
+    struct gp_feed *feed = arg;
+    struct gp_sampler *sampler = NULL;
+    struct gp_err err = {0};
+    int r = feed->config.open(feed->config.ctx, &sampler, &err);
+    if (r == 0)
+        gp_sampler_watch(sampler, NULL, 0, true);
+    set_sampler(feed, sampler);
+    go_on(feed, r, &err);
     return NULL;
+}
+
+/* Of a thread that relieves another one. */
+static void *relief_main(void *arg)
+{
+    struct gp_err err = {0};
+    go_on(arg, 0, &err);
+    return NULL;
+}
+
+static int start_relief(void *arg)
+{
+    struct gp_feed *feed = arg;
+    pthread_t thread;
+    int r = gp_thread_start(&thread, relief_main, feed);
+    if (r == 0)
+        feed->thread = thread;
+    return r;
 }
 
 static void free_feed(struct gp_feed *feed)
@@ -165,6 +216,7 @@ int gp_feed_start(const struct gp_feed_config *config, struct gp_feed **ret, str
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     feed->config = *config;
     feed->interval_ns = config->interval_ns;
+    feed->due_ns = gp_clock_mono_ns();
     feed->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)pthread_mutex_init(&feed->lock, NULL);
     gp_thread_cond_init(&feed->wake);
@@ -232,6 +284,23 @@ void gp_feed_watch(struct gp_feed *feed, const struct gp_feed_view *view)
     feed->view = copy;
     feed->pids = pids;
     feed->review = true;
+    (void)pthread_mutex_unlock(&feed->lock);
+}
+
+int gp_feed_patience_ms(struct gp_feed *feed)
+{
+    (void)pthread_mutex_lock(&feed->lock);
+    const uint64_t late_ns = feed->due_ns + LATE_MS * GP_NS_PER_MS;
+    (void)pthread_mutex_unlock(&feed->lock);
+    const uint64_t now_ns = gp_clock_mono_ns();
+    return now_ns < late_ns ? (int)((late_ns - now_ns) / GP_NS_PER_MS) + 1 : LATE_MS;
+}
+
+void gp_feed_look_after(struct gp_feed *feed)
+{
+    (void)pthread_mutex_lock(&feed->lock);
+    if (feed->sampler)
+        gp_sampler_relieve(feed->sampler, LATE_MS * GP_NS_PER_MS / 2, start_relief, feed);
     (void)pthread_mutex_unlock(&feed->lock);
 }
 

@@ -34,6 +34,12 @@ int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_t
  * rest. */
 size_t gp_feed_take_xids(struct gp_feed *feed, struct gp_xid *ret, size_t max);
 
+/* After how many milliseconds to call gp_feed_look_after() if there was nothing to take. */
+int gp_feed_patience_ms(struct gp_feed *feed);
+
+/* Replaces the thread if a GPU hangs in it. Otherwise does nothing. */
+void gp_feed_look_after(struct gp_feed *feed);
+
 void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns);
 
 /* The visible part of a snapshot. Everything else is read less often or not at all. */

@@ -60,6 +60,7 @@ struct fake {
     unsigned most_inside;
     unsigned breaches;
     struct gp_want want; /* of the last read */
+    pthread_t reader;    /* the thread that made it */
 };
 
 struct fake_device {
@@ -282,6 +283,7 @@ static inline void fake_read(struct gp_source_device *base, const struct gp_want
     fake_breach_if(fake, device->session != fake->session);
     fake->reads++;
     fake->want = *want;
+    fake->reader = pthread_self();
     atomic_store(device->call, "fakeRead");
     struct fake_gpu *gpu = device->gpu;
     while (gpu->mode == FAKE_HANGS || fake->most_inside < fake->gather)

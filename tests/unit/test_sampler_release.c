@@ -49,9 +49,8 @@ static void the_driver_is_let_go_when_nothing_is_going_on(void **state)
         tick(&b);
         assert_int_equal(b.fake.is_open, power == GP_POWER_FIXED);
         if (power == GP_POWER_AWAKE)
-            assert_string_equal(
-                b.snapshot->devices[0].status_text,
-                "released: gpulse closed the driver so that the GPU can sleep");
+            assert_string_equal(b.snapshot->devices[0].status_text,
+                                "released: gpulse closed the driver so that the GPU can sleep");
         set_clock_speed(1);
         finish(&b);
     }
@@ -112,9 +111,86 @@ static void an_end_while_it_is_let_go(void **state)
     finish(&b);
 }
 
+/* A tick on a thread of its own. */
+struct shift {
+    struct bench *b;
+    pthread_t thread;
+    bool began;
+    int result;
+    struct gp_snapshot *snapshot;
+};
+
+static void *take_shift(void *ctx)
+{
+    struct shift *shift = ctx;
+    struct gp_err err = {0};
+    shift->result = gp_sampler_tick(shift->b->sampler, &shift->snapshot, &err);
+    return NULL;
+}
+
+static int start_shift(void *ctx)
+{
+    struct shift *shift = ctx;
+    shift->began = pthread_create(&shift->thread, NULL, take_shift, shift) == 0;
+    return shift->began ? 0 : GP_ENOMEM;
+}
+
+static int start_nothing(void *ctx)
+{
+    (void)ctx;
+    return GP_ENOMEM;
+}
+
+/* Whoever waits for a quick driver reads it, and another one goes on with the tick if it hangs. */
+static void a_consumer_that_hangs_is_relieved(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct shift first = {.b = &b};
+    struct shift second = {.b = &b};
+    bench_init(&b, 3);
+    b.config.later_timeout_ns = PATIENCE_NS;
+    b.config.is_relieved = true;
+    start(&b);
+    set_clock_speed(0); /* no read is slow, but for a wait that comes back early */
+    tick(&b);
+    for (int i = 0; i < 1000 && !pthread_equal(b.fake.reader, pthread_self()); i++)
+        tick(&b);
+    assert_true(pthread_equal(b.fake.reader, pthread_self()));
+    skip_ms(60);
+    gp_sampler_relieve(b.sampler, 50 * GP_NS_PER_MS, start_shift, &second);
+    assert_false(second.began); /* nobody hangs */
+    fake_set_mode(&b.fake, 1, FAKE_HANGS);
+    assert_int_equal(start_shift(&first), 0);
+    for (int i = 0; i < 10000 && !second.began; i++) {
+        (void)usleep(1000);
+        gp_sampler_relieve(b.sampler, 50 * GP_NS_PER_MS, start_shift, &second);
+        skip_ms(60);
+        gp_sampler_relieve(b.sampler, 50 * GP_NS_PER_MS, start_nothing, NULL);
+    }
+    set_clock_speed(1);
+    assert_true(second.began);
+    assert_int_equal(pthread_join(second.thread, NULL), 0);
+    assert_int_equal(second.result, 0);
+    gp_snapshot_free(b.snapshot);
+    b.snapshot = second.snapshot;
+    check_silent(&b, 1);
+    tick_until_others(&b, 1);
+    check_well(&b, 0, 50);
+    check_well(&b, 2, 52);
+    check_silent(&b, 1);
+    release(&b, 1);
+    assert_int_equal(pthread_join(first.thread, NULL), 0);
+    assert_int_equal(first.result, GP_EINTR);
+    assert_null(first.snapshot);
+    tick_until(&b, 1, GP_STATUS_OK);
+    finish(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_consumer_that_hangs_is_relieved),
         cmocka_unit_test(the_driver_is_let_go_and_taken_again),
         cmocka_unit_test(the_driver_is_let_go_when_nothing_is_going_on),
         cmocka_unit_test(the_driver_is_kept_while_somebody_works),

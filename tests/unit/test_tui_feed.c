@@ -15,6 +15,7 @@ static struct fake fake;
 static struct gp_selection selection;
 static int gate[2] = {-1, -1}; /* open() waits for a byte, if there is one */
 static int open_result;
+static uint64_t later_ns; /* the patience of a sample that may be relieved; 0: it may not */
 
 /* How often somebody has begun to wait for more than ten minutes: only the feed between two samples
  * does, and then it holds the lock until it sleeps. */
@@ -49,6 +50,8 @@ static int open_fake(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     const struct gp_sampler_config config = {.source = &fake.source,
                                              .timeout_ns = 60 * GP_NS_PER_S,
+                                             .later_timeout_ns = later_ns,
+                                             .is_relieved = later_ns > 0,
                                              .selection = &selection,
                                              .want = *(const struct gp_want *)ctx};
     char byte;
@@ -76,6 +79,7 @@ static int set_up(void **state)
     atomic_store(&long_waits, 0);
     gate[0] = gate[1] = -1;
     open_result = 0;
+    later_ns = 0;
     return 0;
 }
 
@@ -128,6 +132,8 @@ static void a_snapshot_is_taken_once(void **state)
     assert_int_equal(poll(&fd, 1, 0), 0);
     struct gp_xid xids[4];
     assert_int_equal(gp_feed_take_xids(feed, xids, 4), 0);
+    until_it_rests();
+    assert_in_range(gp_feed_patience_ms(feed), 3500 * 1000, 3601 * 1000);
     assert_true(gp_feed_stop(feed, 60 * GP_NS_PER_S));
 }
 
@@ -210,6 +216,48 @@ static void the_end_is_patient_to_a_degree(void **state)
     (void)close(gate[1]);
 }
 
+/* Looks after the feed until its samples show this GPU so. */
+static void look_after_until(struct gp_feed *feed, size_t gpu, enum gp_status status)
+{
+    enum gp_status shown = GP_STATUS_NONE;
+    while (shown != status) {
+        struct gp_snapshot *snapshot;
+        struct gp_err err = {0};
+        struct pollfd fd = {.fd = gp_feed_fd(feed), .events = POLLIN};
+        int ms = gp_feed_patience_ms(feed);
+        assert_in_range(ms, 1, 102);
+        if (poll(&fd, 1, ms) == 0)
+            gp_feed_look_after(feed);
+        assert_int_equal(gp_feed_take(feed, &snapshot, NULL, &err), 0);
+        if (snapshot)
+            shown = snapshot->devices[gpu].status;
+        gp_snapshot_free(snapshot);
+    }
+}
+
+/* GPUs that hang one after the other, each in the thread that samples. */
+static void samples_go_on_beside_gpus_that_hang(void **state)
+{
+    (void)state;
+    struct gp_want want = {0};
+    later_ns = 200 * GP_NS_PER_MS;
+    struct gp_feed *feed = start(&want, GP_NS_PER_MS);
+    for (int i = 0; i < 5; i++)
+        gp_snapshot_free(next(feed));
+    for (unsigned gpu = 0; gpu < 2; gpu++) {
+        fake_set_mode(&fake, gpu, FAKE_HANGS);
+        look_after_until(feed, gpu, GP_STATUS_TIMEOUT);
+    }
+    fake_set_mode(&fake, 0, FAKE_WELL);
+    look_after_until(feed, 0, GP_STATUS_OK);
+    look_after_until(feed, 1, GP_STATUS_TIMEOUT);
+    fake_set_mode(&fake, 1, FAKE_WELL);
+    look_after_until(feed, 1, GP_STATUS_OK);
+    assert_true(gp_feed_stop(feed, 60 * GP_NS_PER_S));
+    assert_int_equal(fake.frees, 1);
+    assert_int_equal(fake.breaches, 0);
+}
+
 /* Whoever opens it says that a thread is stuck: nothing is freed. */
 static void a_driver_that_hangs_is_left_behind(void **state)
 {
@@ -229,7 +277,7 @@ int main(void)
         TEST(samples_come_one_behind_the_other),  TEST(a_snapshot_is_taken_once),
         TEST(another_interval_wakes_it),          TEST(what_is_on_the_screen_is_read),
         TEST(why_it_cannot_begin_is_told),        TEST(the_end_is_patient_to_a_degree),
-        TEST(a_driver_that_hangs_is_left_behind),
+        TEST(a_driver_that_hangs_is_left_behind), TEST(samples_go_on_beside_gpus_that_hang),
     };
     return cmocka_run_group_tests_name("tui_feed", tests, NULL, NULL);
 }

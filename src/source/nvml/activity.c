@@ -1,9 +1,5 @@
-/* Values over the time between two reads: counter growth, the driver's own samples, GPM.
- *
- * A counter is read in every tick, and the metric is its growth per second. GPM subtracts a pair of
- * samples. Two reads less than NVML_GAP_MS apart are useless: the older values stay. A counter that
- * has decreased was reset (the driver was reloaded, or 32 bits overflowed): that tick has no value.
- */
+/* Values over the time between two reads: the driver's own samples, and GPM, which subtracts a pair
+ * of samples. Two of them less than NVML_GAP_MS apart are useless: the older values stay. */
 #include "source/nvml/lists.h"
 
 #include "base/clock.h"
@@ -16,150 +12,6 @@ enum {
     SAMPLES_MAX = 4096,
     SAMPLE_TRIES = 3,
 };
-
-/* ---- counters ---- */
-
-struct rate {
-    enum gp_metric metric;
-    unsigned field;
-    double scale;   /* of one count per second, in the metric's unit */
-    unsigned scope; /* of the field */
-    /* What to do if the driver lacks the field; NULL: nothing. */
-    nvmlReturn_t (*instead)(struct nvml_device *device, const struct rate *rate, uint64_t now_ns);
-};
-
-static nvmlReturn_t add_links(struct nvml_device *device, const struct rate *rate, uint64_t now_ns);
-static nvmlReturn_t measure_pcie(struct nvml_device *device, const struct rate *rate,
-                                 uint64_t now_ns);
-
-#define ALL_LINKS UINT32_MAX
-
-/* One nanosecond per second, as a percentage. */
-static const double percent_of_ns = 1e-7;
-
-static const struct rate rates[NVML_RATES] = {
-    {GP_NVLINK_RATE_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 1024, ALL_LINKS, add_links},
-    {GP_NVLINK_RATE_RX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, 1024, ALL_LINKS, add_links},
-    {GP_PCIE_TX, NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 1, 0, measure_pcie},
-    {GP_PCIE_RX, NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 1, 0, measure_pcie},
-    {GP_THROTTLE_SW_POWER_CAP, NVML_FI_DEV_PERF_POLICY_POWER, percent_of_ns},
-    {GP_THROTTLE_THERMAL, NVML_FI_DEV_PERF_POLICY_THERMAL, percent_of_ns},
-    {GP_THROTTLE_SYNC_BOOST, NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, percent_of_ns},
-    {GP_THROTTLE_BOARD_LIMIT, NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, percent_of_ns},
-    {GP_THROTTLE_LOW_UTILIZATION, NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION, percent_of_ns},
-    {GP_THROTTLE_RELIABILITY, NVML_FI_DEV_PERF_POLICY_RELIABILITY, percent_of_ns},
-    {GP_THROTTLE_SW_THERMAL, NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, percent_of_ns},
-    {GP_THROTTLE_HW_THERMAL, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, percent_of_ns},
-    {GP_THROTTLE_HW_POWER_BRAKE, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
-     percent_of_ns},
-};
-
-static struct gp_value *cached(struct nvml_device *device, enum gp_metric m)
-{
-    return &device->cache[m - GP_DEVICE__FIRST];
-}
-
-static void set_refused(struct gp_value *v, nvmlReturn_t rc, uint64_t now_ns)
-{
-    enum gp_status status = nvml_return_status(rc);
-    gp_value_set_absent(v, status, status == GP_STATUS_ERROR ? nvml_return_text(rc) : NULL, now_ns);
-}
-
-/* A share of time cannot exceed 100 %, but the driver's clock differs slightly from ours. */
-static double limit_share(enum gp_metric m, double value)
-{
-    return gp_metric_table[m].unit == GP_UNIT_PERCENT && value > 100 ? 100 : value;
-}
-
-static void grow(struct nvml_device *device, const struct rate *rate, uint64_t count,
-                 uint64_t now_ns)
-{
-    struct gp_value *v = cached(device, rate->metric);
-    *v = *nvml_growth(&device->counters[rate - rates], count, now_ns);
-    if (v->status == GP_STATUS_OK)
-        v->f = limit_share(rate->metric, v->f * rate->scale);
-}
-
-static void refuse(struct nvml_device *device, const struct rate *rate, nvmlReturn_t rc,
-                   uint64_t now_ns)
-{
-    set_refused(cached(device, rate->metric), rc, now_ns);
-    device->counters[rate - rates] =
-        (struct nvml_counter){.next_ns = nvml_refused_until(rc, now_ns)};
-}
-
-/* Each call measures one direction for 20 ms, so this is only used without a counter. */
-static nvmlReturn_t measure_pcie(struct nvml_device *device, const struct rate *rate,
-                                 uint64_t now_ns)
-{
-    unsigned kb_per_s = 0;
-    nvmlReturn_t rc = NVML_CALL(
-        device, nvmlDeviceGetPcieThroughput, device->handle,
-        rate->metric == GP_PCIE_TX ? NVML_PCIE_UTIL_TX_BYTES : NVML_PCIE_UTIL_RX_BYTES, &kb_per_s);
-    if (rc == NVML_SUCCESS && kb_per_s == NVML_NOT_AVAILABLE_U32)
-        rc = NVML_ERROR_NOT_SUPPORTED;
-    if (rc == NVML_SUCCESS)
-        gp_value_set_real(cached(device, rate->metric), 1000.0 * kb_per_s, now_ns);
-    else
-        refuse(device, rate, rc, now_ns);
-    return rc;
-}
-
-/* NVLink 5 has no total, but counts the bytes of each link. */
-static nvmlReturn_t add_links(struct nvml_device *device, const struct rate *rate, uint64_t now_ns)
-{
-    uint64_t bytes = 0;
-    unsigned of_link = rate->metric == GP_NVLINK_RATE_TX ? NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES
-                                                         : NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES;
-    nvmlReturn_t rc = nvml_sum_links(device, of_link, &bytes);
-    if (rc == NVML_SUCCESS)
-        *cached(device, rate->metric) =
-            *nvml_growth(&device->counters[rate - rates], bytes, gp_clock_mono_ns());
-    else
-        refuse(device, rate, rc, now_ns);
-    return rc;
-}
-
-static nvmlReturn_t settle_rate(struct nvml_device *device, const struct rate *rate,
-                                const nvmlFieldValue_t *field, uint64_t now_ns)
-{
-    int64_t count;
-    nvmlReturn_t rc = field->nvmlReturn;
-    if (rc == NVML_SUCCESS && nvml_field_number(field, &count) && count >= 0)
-        grow(device, rate, (uint64_t)count, now_ns);
-    else if (rate->instead && nvml_return_status(rc) == GP_STATUS_UNSUPPORTED)
-        rc = rate->instead(device, rate, now_ns);
-    else
-        refuse(device, rate, rc == NVML_SUCCESS ? NVML_ERROR_UNKNOWN : rc, now_ns);
-    return rc;
-}
-
-static nvmlReturn_t read_rates(struct nvml_device *device, const struct gp_metric_set *want,
-                               uint64_t now_ns)
-{
-    nvmlFieldValue_t fields[NVML_RATES];
-    const struct rate *asked[NVML_RATES];
-    int count = 0;
-    memset(fields, 0, sizeof(fields));
-    for (size_t i = 0; i < NVML_RATES && !device->is_mig; i++)
-        if (gp_metric_set_has(want, rates[i].metric) && now_ns >= device->counters[i].next_ns) {
-            fields[count].fieldId = nvml_field_id(device->source, rates[i].field);
-            fields[count].scopeId = rates[i].scope;
-            asked[count++] = &rates[i];
-        }
-    if (count == 0)
-        return NVML_SUCCESS;
-    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, count, fields);
-    now_ns = gp_clock_mono_ns();
-    for (int i = 0; i < count; i++) {
-        if (rc != NVML_SUCCESS)
-            fields[i].nvmlReturn = rc;
-        nvmlReturn_t one = settle_rate(device, asked[i], &fields[i], now_ns);
-        if (nvml_return_ends_session(one))
-            return one;
-    }
-    return NVML_SUCCESS;
-}
 
 /* ---- the driver's own samples ---- */
 
@@ -276,9 +128,9 @@ static nvmlReturn_t summarize(struct nvml_device *device, nvmlSamplingType_t kin
 static void set_number(struct nvml_device *device, enum gp_metric m, double number, uint64_t now_ns)
 {
     if (gp_metric_table[m].type == GP_TYPE_INT)
-        gp_value_set_int(cached(device, m), (int64_t)number, now_ns);
+        gp_value_set_int(nvml_cached(device, m), (int64_t)number, now_ns);
     else
-        gp_value_set_real(cached(device, m), number, now_ns);
+        gp_value_set_real(nvml_cached(device, m), number, now_ns);
 }
 
 /* If there are no samples since the last read, the current value is peak and mean. */
@@ -287,11 +139,11 @@ static nvmlReturn_t copy_now(struct nvml_device *device, const struct series *s,
     struct gp_metric_set want = {0};
     gp_metric_set_add(&want, s->now);
     nvmlReturn_t rc = nvml_run_readers(device, &want, now_ns);
-    const struct gp_value *now = cached(device, s->now);
-    *cached(device, s->peak) = *now;
-    *cached(device, s->mean) = *now;
+    const struct gp_value *now = nvml_cached(device, s->now);
+    *nvml_cached(device, s->peak) = *now;
+    *nvml_cached(device, s->mean) = *now;
     if (now->status == GP_STATUS_OK && gp_metric_table[s->now].type == GP_TYPE_INT)
-        cached(device, s->mean)->f = (double)now->i;
+        nvml_cached(device, s->mean)->f = (double)now->i;
     return rc;
 }
 
@@ -307,8 +159,8 @@ static nvmlReturn_t read_one_series(struct nvml_device *device, const struct ser
     } else if (rc == NVML_SUCCESS) {
         rc = copy_now(device, s, now_ns);
     } else {
-        set_refused(cached(device, s->peak), rc, now_ns);
-        set_refused(cached(device, s->mean), rc, now_ns);
+        nvml_set_refused(nvml_cached(device, s->peak), rc, now_ns);
+        nvml_set_refused(nvml_cached(device, s->mean), rc, now_ns);
         state->next_ns = nvml_refused_until(rc, now_ns);
     }
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
@@ -407,7 +259,7 @@ static const struct gpm {
 static void gpm_refuse(struct nvml_device *device, nvmlReturn_t rc, uint64_t now_ns)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
-        set_refused(cached(device, gpm_metrics[i].metric), rc, now_ns);
+        nvml_set_refused(nvml_cached(device, gpm_metrics[i].metric), rc, now_ns);
 }
 
 static nvmlReturn_t gpm_start(struct nvml_device *device)
@@ -437,15 +289,15 @@ static nvmlReturn_t gpm_sample(struct nvml_device *device, nvmlGpmSample_t sampl
 static void gpm_settle(struct nvml_device *device, const struct gpm *gpm,
                        const nvmlGpmMetric_t *metric, uint64_t now_ns)
 {
-    struct gp_value *v = cached(device, gpm->metric);
+    struct gp_value *v = nvml_cached(device, gpm->metric);
     double value = metric->value * gpm->scale;
     bool share = gpm->scale <= 1;
     if (metric->nvmlReturn != NVML_SUCCESS)
-        set_refused(v, metric->nvmlReturn, now_ns);
+        nvml_set_refused(v, metric->nvmlReturn, now_ns);
     else if (!isfinite(value) || value < 0 || (share && value > 101))
         gp_value_set_absent(v, GP_STATUS_ERROR, "impossible value", now_ns);
     else
-        gp_value_set_real(v, limit_share(gpm->metric, value), now_ns);
+        gp_value_set_real(v, nvml_limit_share(gpm->metric, value), now_ns);
 }
 
 /* The driver subtracts the older sample from the newer, and only computes the requested metrics.
@@ -503,7 +355,7 @@ static nvmlReturn_t read_gpm(struct nvml_device *device, const struct gp_metric_
         gpm->next_ns = nvml_refused_until(rc, now_ns);
     } else if (!has_older) {
         for (size_t i = 0; i < GP_ARRAY_LEN(gpm_metrics); i++)
-            gp_value_set_absent(cached(device, gpm_metrics[i].metric), GP_STATUS_UNSUPPORTED,
+            gp_value_set_absent(nvml_cached(device, gpm_metrics[i].metric), GP_STATUS_UNSUPPORTED,
                                 "rates need a second sample", now_ns);
     }
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
@@ -519,8 +371,6 @@ void nvml_free_gpm(struct nvml_device *device)
 nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metric_set *want,
                                 uint64_t now_ns)
 {
-    nvmlReturn_t rc = read_rates(device, want, now_ns);
-    if (rc == NVML_SUCCESS)
-        rc = read_series(device, want, now_ns);
+    nvmlReturn_t rc = read_series(device, want, now_ns);
     return rc == NVML_SUCCESS ? read_gpm(device, want, now_ns) : rc;
 }

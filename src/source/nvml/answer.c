@@ -124,6 +124,17 @@ uint64_t nvml_refused_until(nvmlReturn_t rc, uint64_t now_ns)
     return nvml_ask_again_ns(nvml_return_status(rc), GP_TIER_FAST, now_ns);
 }
 
+void nvml_set_refused(struct gp_value *v, nvmlReturn_t rc, uint64_t now_ns)
+{
+    enum gp_status status = nvml_return_status(rc);
+    gp_value_set_absent(v, status, status == GP_STATUS_ERROR ? nvml_return_text(rc) : NULL, now_ns);
+}
+
+double nvml_limit_share(enum gp_metric m, double value)
+{
+    return gp_metric_table[m].unit == GP_UNIT_PERCENT && value > 100 ? 100 : value;
+}
+
 /* ---- fields ---- */
 
 bool nvml_field_is_integer(const nvmlFieldValue_t *field)

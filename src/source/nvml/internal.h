@@ -60,6 +60,8 @@ enum gp_status nvml_return_status(nvmlReturn_t rc);
 /* Whether the code invalidates the whole session, so that everything must be reopened. */
 bool nvml_return_ends_session(nvmlReturn_t rc);
 
+enum { NVML_RATES = 13, NVML_SERIES = 3 };
+
 enum {
     NVML_GAP_MS = 90, /* readings closer than this say nothing about growth; GPM requires 100 ms */
     NVML_READERS_MAX = 288,
@@ -172,8 +174,6 @@ struct nvml_gpm {
     uint64_t next_ns;
 };
 
-enum { NVML_RATES = 13, NVML_SERIES = 3 };
-
 /* A list as last read. */
 struct nvml_list {
     struct gp_list list;   /* its values are malloc'ed */
@@ -228,8 +228,8 @@ struct nvml_device {
     struct nvml_counter (*link_counters)[2]; /* of each link, once they were listed; in the arena */
 };
 
-/* In readers.c. Runs the readers that are due and provide requested values, into the device's
- * cache. Returns NVML_SUCCESS, or the code that ended the session. */
+/* In readers.c. Runs the readers that are due and provide requested values or rates, into the
+ * device's cache. Returns NVML_SUCCESS, or the code that ended the session. */
 nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric_set *want,
                               uint64_t now_ns);
 
@@ -256,8 +256,26 @@ unsigned nvml_field_id(const struct nvml_source *source, unsigned id);
  * a reason, on the first read and if the counter has decreased. */
 const struct gp_value *nvml_growth(struct nvml_counter *counter, uint64_t count, uint64_t now_ns);
 
-/* In activity.c. Reads rates, peaks and GPM into the device's cache. Returns NVML_SUCCESS, or the
- * code that ended the session. */
+/* In answer.c. Makes a value absent because the driver refused it. */
+void nvml_set_refused(struct gp_value *v, nvmlReturn_t rc, uint64_t now_ns);
+/* A share of time cannot exceed 100 %, but the driver's clock differs slightly from ours. */
+double nvml_limit_share(enum gp_metric m, double value);
+
+static inline struct gp_value *nvml_cached(struct nvml_device *device, enum gp_metric m)
+{
+    return &device->cache[m - GP_DEVICE__FIRST];
+}
+
+/* In rates.c. Appends the counters of the requested rates that are due to a call for fields, and
+ * notes in `asked` which they are. Returns their number. */
+size_t nvml_ask_rates(const struct nvml_device *device, const struct gp_metric_set *want,
+                      uint64_t now_ns, nvmlFieldValue_t fields[NVML_RATES],
+                      uint8_t asked[NVML_RATES]);
+/* Turns the answers into rates. Returns the code that ended the session, or another one. */
+nvmlReturn_t nvml_settle_rates(struct nvml_device *device, const nvmlFieldValue_t *fields,
+                               const uint8_t *asked, size_t count);
+/* In activity.c. Reads peaks and GPM into the device's cache. Returns NVML_SUCCESS, or the code
+ * that ended the session. */
 nvmlReturn_t nvml_read_activity(struct nvml_device *device, const struct gp_metric_set *want,
                                 uint64_t now_ns);
 void nvml_free_gpm(struct nvml_device *device);

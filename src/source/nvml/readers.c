@@ -175,25 +175,32 @@ static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader
     return rc;
 }
 
-/* Reads all fields that are due in one driver call. */
+/* Reads all fields that are due in one driver call, including the counters of `rates` (may be
+ * NULL). */
 static nvmlReturn_t read_fields(struct nvml_device *device, const struct reader *const *due,
-                                size_t count, uint64_t now_ns)
+                                size_t count, const struct gp_metric_set *rates, uint64_t now_ns)
 {
-    nvmlFieldValue_t fields[FIELDS_MAX];
-    memset(fields, 0, sizeof(fields));
+    nvmlFieldValue_t fields[FIELDS_MAX + NVML_RATES];
+    uint8_t asked[NVML_RATES];
+    memset(fields, 0, sizeof(*fields) * (count + NVML_RATES));
     for (size_t i = 0; i < count; i++) {
         fields[i].fieldId = nvml_field_id(device->source, due[i]->arg);
         fields[i].scopeId = due[i]->scope;
     }
-    nvmlReturn_t rc =
-        NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle, (int)count, fields);
+    size_t rate_count = rates ? nvml_ask_rates(device, rates, now_ns, &fields[count], asked) : 0;
+    if (count + rate_count == 0)
+        return NVML_SUCCESS;
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetFieldValues, device->handle,
+                                (int)(count + rate_count), fields);
+    for (size_t i = 0; rc != NVML_SUCCESS && i < count + rate_count; i++)
+        fields[i].nvmlReturn = rc;
     for (size_t i = 0; i < count; i++) {
-        if (rc != NVML_SUCCESS)
-            fields[i].nvmlReturn = rc;
         nvmlReturn_t one = settle_field(device, due[i], &fields[i], now_ns);
         if (nvml_return_ends_session(one))
             rc = one;
     }
+    if (!nvml_return_ends_session(rc))
+        rc = nvml_settle_rates(device, &fields[count], asked, rate_count);
     return nvml_return_ends_session(rc) ? rc : NVML_SUCCESS;
 }
 
@@ -219,7 +226,7 @@ nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric
         if (reader->kind == KIND_FIELD) {
             fields[field_count++] = reader;
             if (field_count == FIELDS_MAX) {
-                rc = read_fields(device, fields, field_count, now_ns);
+                rc = read_fields(device, fields, field_count, NULL, now_ns);
                 field_count = 0;
             }
         } else {
@@ -230,7 +237,7 @@ nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric
         if (nvml_return_ends_session(rc))
             return rc;
     }
-    return field_count ? read_fields(device, fields, field_count, now_ns) : NVML_SUCCESS;
+    return read_fields(device, fields, field_count, want, now_ns);
 }
 
 void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns)
