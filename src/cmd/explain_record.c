@@ -34,12 +34,17 @@ enum {
 
 /* ---- how it ended ---- */
 
-/* What the exit status means; false: nothing in particular, or there is none yet. */
-static bool find_status(struct gp_explain_run *e, const struct gp_recorded *job,
+/* Why it ended, as far as its exit status or gpulse run says; false: neither does, or it runs. */
+static bool find_reason(struct gp_explain_run *e, const struct gp_recorded *job,
                         struct gp_explanation *ret)
 {
     char number[16];
     *ret = (struct gp_explanation){"", "", "", "", "", "", "", "", "", ""};
+    const char *reason = gp_recorded_reason(job, &ret->advice);
+    if (reason) {
+        ret->words = reason;
+        return true;
+    }
     (void)snprintf(number, sizeof(number), "%u", job->status);
     if (job->state != GP_RECORDED_ENDED ||
         gp_explain_topic(&e->arena, "exit", number, ret, NULL) < 0)
@@ -54,13 +59,9 @@ static bool find_status(struct gp_explain_run *e, const struct gp_recorded *job,
 static void add_end(struct gp_explain_run *e, const struct gp_recorded *job)
 {
     struct gp_explanation found;
-    const bool is_known = find_status(e, job, &found);
+    const bool is_known = find_reason(e, job, &found);
     gp_strbuf_addf(&e->sb, ": the job ended with status %u%s%s", job->status, is_known ? ": " : "",
                    found.words);
-    if (job->stopped) {
-        gp_strbuf_adds(&e->sb, "; stopped by ");
-        gp_utf8_add_safe(&e->sb, job->stopped, strlen(job->stopped), SHOWN_MOST);
-    }
     gp_strbuf_addf(&e->sb, "%s%s\n", job->told ? ", after gpulse run got SIG" : "",
                    job->told ? job->told : "");
 }
@@ -100,7 +101,7 @@ static void add_heading(struct gp_explain_run *e, const struct gp_recorded *job)
 static void add_ending(struct gp_explain_run *e, const struct gp_recorded *job)
 {
     struct gp_explanation found;
-    if (!find_status(e, job, &found))
+    if (!find_reason(e, job, &found))
         return;
     e->found++;
     if (e->list)
@@ -163,7 +164,7 @@ static void add_last_lines(struct gp_explain_run *e, int fd)
     char *line = text + n;
     for (int lines = 0; line > text && lines < LAST_LINES; lines += *line == '\n')
         line--;
-    gp_strbuf_adds(&e->sb, "    the end of its output (");
+    gp_strbuf_adds(&e->sb, "    no known error in its output, which ended with (");
     gp_utf8_add_safe(&e->sb, e->name, strlen(e->name), GP_PATH_SIZE);
     gp_strbuf_adds(&e->sb, "):\n");
     for (char *rest = *line == '\n' ? line + 1 : line; (line = strsep(&rest, "\n"));) {
@@ -211,12 +212,35 @@ static int explain_job(struct gp_explain_run *e, const struct gp_recorded *job, 
     return r;
 }
 
+static const char *state_words(const struct gp_recorded *job)
+{
+    static const char *const words[] = {[GP_RECORDED_RUNNING] = "running",
+                                        [GP_RECORDED_ABANDONED] = "killed",
+                                        [GP_RECORDED_ENDED] = "ended"};
+    return words[job->state];
+}
+
+static json_t *record_object(const struct gp_recorded *job)
+{
+    const bool has_ended = job->state == GP_RECORDED_ENDED;
+    json_t *document = job->document;
+    return json_pack(
+        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", job->folder,
+        "state", state_words(job), "status", has_ended ? json_integer(job->status) : json_null(),
+        "ended_by", job->stopped, "signal", job->told, "started", job->started, "duration_s",
+        job->seconds, "duration_at_least", (int)job->is_least, "memory_peak",
+        json_integer((json_int_t)job->memory_peak), "name", json_object_get(document, "name"),
+        "command", json_object_get(document, "command"));
+}
+
 static int explain_record(struct gp_explain_run *e, const char *folder, struct gp_err *err)
 {
     struct gp_recorded job;
     int r = gp_recorded_read(folder, &job, err);
     if (r < 0)
         return r;
+    if (e->jobs)
+        (void)json_array_append_new(e->jobs, record_object(&job));
     r = explain_job(e, &job, err);
     gp_recorded_fini(&job);
     return r;
@@ -257,25 +281,20 @@ struct listing {
     size_t count;
 };
 
-static const char *state_words(const struct gp_recorded *job)
+/* "status 3", or the word for how it ended. */
+static void put_end(char *ret, size_t size, const struct gp_recorded *job)
 {
-    static const char *const words[] = {[GP_RECORDED_RUNNING] = "running",
-                                        [GP_RECORDED_ABANDONED] = "killed",
-                                        [GP_RECORDED_ENDED] = "ended"};
-    return words[job->state];
-}
-
-static json_t *record_object(const struct gp_recorded *job)
-{
-    const bool has_ended = job->state == GP_RECORDED_ENDED;
-    json_t *document = job->document;
-    return json_pack(
-        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", job->folder,
-        "state", state_words(job), "status", has_ended ? json_integer(job->status) : json_null(),
-        "ended_by", job->stopped, "signal", job->told, "started", job->started, "duration_s",
-        job->seconds, "duration_at_least", (int)job->is_least, "memory_peak",
-        json_integer((json_int_t)job->memory_peak), "name", json_object_get(document, "name"),
-        "command", json_object_get(document, "command"));
+    const char *unused;
+    const char *word = job->state != GP_RECORDED_ENDED     ? state_words(job)
+                       : gp_recorded_reason(job, &unused)  ? job->stopped
+                       : job->told                         ? "stopped"
+                       : job->status == 0                  ? "succeeded"
+                       : gp_recorded_is_out_of_memory(job) ? "out of memory"
+                                                           : NULL;
+    if (word)
+        (void)snprintf(ret, size, "%s", word);
+    else
+        (void)snprintf(ret, size, "status %u", job->status);
 }
 
 static void add_row(struct listing *list, const struct gp_recorded *job)
@@ -283,19 +302,18 @@ static void add_row(struct listing *list, const struct gp_recorded *job)
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
     struct gp_strbuf gpus = GP_STRBUF_INIT(1 << 12);
     struct gp_strbuf time = GP_STRBUF_INIT(64);
+    const char *name = gp_recorded_name(job);
     char end[32];
-    if (job->state == GP_RECORDED_ENDED && job->status > 0)
-        (void)snprintf(end, sizeof(end), "status %u", job->status);
-    else
-        (void)snprintf(end, sizeof(end), "%s",
-                       job->state == GP_RECORDED_ENDED ? "succeeded" : state_words(job));
+    put_end(end, sizeof(end), job);
     gp_recorded_add_gpus(&gpus, job);
     gp_proc_format_amount(&time, GP_PROC_TIME_COLUMN,
-                          (struct gp_amount){job->seconds, true, false});
-    gp_strbuf_addf(&line, "%3zu  %.10s %.8s  %6s  %-7s  %-10s  ", list->count, job->started,
+                          (struct gp_amount){job->seconds + 0.5, true, false});
+    gp_strbuf_addf(&line, "%3zu  %.10s %.8s  %6s  %-7s  %-13s  ", list->count, job->started,
                    strlen(job->started) > 11 ? job->started + 11 : "", time.buf,
                    gpus.buf ? gpus.buf : "-", end);
-    gp_recorded_add_command(&line, job);
+    gp_utf8_add_safe(&line, name, strlen(name), SHOWN_MOST);
+    if (!name[0])
+        gp_recorded_add_command(&line, job);
     gp_utf8_add_line(&list->sb, line.buf, line.len, gp_io_columns());
     gp_strbuf_fini(&line);
     gp_strbuf_fini(&gpus);
@@ -309,7 +327,7 @@ static bool list_one(void *context, const char *folder)
     if (gp_recorded_read(folder, &job, NULL) < 0)
         return true;
     if (list->count++ == 0 && !list->records)
-        gp_strbuf_addf(&list->sb, "%3s  %-19s  %6s  %-7s  %-10s  %s\n", "N", "STARTED", "FOR",
+        gp_strbuf_addf(&list->sb, "%3s  %-19s  %6s  %-7s  %-13s  %s\n", "N", "STARTED", "FOR",
                        "GPUS", "END", "JOB");
     if (list->records)
         (void)json_array_append_new(list->records, record_object(&job));
@@ -357,8 +375,8 @@ static int explain_path(struct gp_explain_run *e, const char *path, struct gp_er
 static int print(struct gp_explain_run *e, struct gp_err *err)
 {
     if (e->list) {
-        json_t *document = json_pack("{s:s, s:o, s:o}", "schema", "gpulse.explain/1", "incidents",
-                                     e->list, "known", e->other);
+        json_t *document = json_pack("{s:s, s:o, s:o, s:o}", "schema", "gpulse.explain/1", "jobs",
+                                     e->jobs, "incidents", e->list, "known", e->other);
         gp_json_add(&e->sb, document, 2);
         gp_strbuf_addc(&e->sb, '\n');
     } else if (e->found == 0 && !e->is_told) {
@@ -385,6 +403,7 @@ int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *w
     int r = 0;
     if (o->json) {
         e.list = json_array();
+        e.jobs = json_array();
         e.other = json_array();
     }
     for (int i = 0; r == 0 && i < count; i++) {

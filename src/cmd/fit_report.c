@@ -20,10 +20,10 @@ static void add_sizes_beyond(struct gp_strbuf *sb, const struct gp_fit *fit,
         uint64_t need = gp_fit_need(fit, batch);
         if (batch <= answer->batch || need <= fit->goal_bytes)
             continue;
-        gp_strbuf_addf(sb,
-                       "  batch %-6llu would need %.2f GiB: %.2f GiB too much\n",
-                       (unsigned long long)batch, (double)need / 0x1p30,
-                       (double)(need - fit->goal_bytes) / 0x1p30);
+        gp_strbuf_addf(
+            sb, "  batch %-6llu would need %.2f GiB: %.2f GiB more than fits with the margin\n",
+            (unsigned long long)batch, (double)need / 0x1p30,
+            (double)(need - fit->goal_bytes) / 0x1p30);
     }
 }
 

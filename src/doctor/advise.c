@@ -305,7 +305,7 @@ static bool explain_misfit(struct gp_exam *exam, enum gp_framework framework,
     branches_for(client, &first, &last);
     if (is_old && gp_version_major(client->driver) < first)
         gp_exam_why(exam,
-                    "Driver %s does not support these GPUs; they, and %s, need driver %s or newer.",
+                    "Driver %s is too old for these GPUs, and for %s; both need %s or newer.",
                     client->driver, build_words(exam, ret), needed_driver(exam, ret, client));
     else if (is_old)
         gp_exam_why(exam, "%s needs driver %s or newer.", build_words(exam, ret),

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define INDENT "                "
+
 enum { GPUS_SIZE = 128, GPUS_WIDTH = 9 };
 
 /* ---- the GPUs of a lease ---- */
@@ -147,6 +149,13 @@ struct table {
     const struct gp_snapshot *snapshot;
     size_t gpus_width, room;
     bool has_memory, has_limits; /* columns that are shown if a row needs them */
+    struct gp_strbuf reasons;    /* why the last waiting job does not run */
+};
+
+/* Lines of text, and their width. */
+struct words {
+    struct gp_strbuf *sb;
+    size_t room;
 };
 
 static bool shares_memory(const struct gp_lease *lease)
@@ -158,13 +167,26 @@ static bool shares_memory(const struct gp_lease *lease)
 static void add_words(void *context, const struct gp_device *const *devices, size_t count,
                       const char *why)
 {
-    const struct table *table = context;
+    const struct words *words = context;
     struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_adds(&line, "                ");
+    gp_strbuf_adds(&line, INDENT);
     gp_pick_add_gpus(&line, devices, count);
     gp_strbuf_addf(&line, ": %s", why);
-    gp_utf8_add_line(table->sb, line.buf, line.len, table->room);
+    gp_utf8_add_line(words->sb, line.buf, line.len, words->room);
     gp_strbuf_fini(&line);
+}
+
+/* Below a waiting job, unless the one above waits for the same. */
+static void add_reasons(struct table *table, const struct gp_lease *lease)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct words words = {&sb, table->room};
+    for_each_reason(table->leases, lease, table->snapshot, add_words, &words);
+    const bool is_same =
+        sb.len > 0 && table->reasons.len == sb.len && strcmp(table->reasons.buf, sb.buf) == 0;
+    gp_strbuf_adds(table->sb, is_same ? INDENT "as above\n" : sb.buf ? sb.buf : "");
+    gp_strbuf_fini(&table->reasons);
+    table->reasons = sb;
 }
 
 static void add_object(void *context, const struct gp_device *const *devices, size_t count,
@@ -207,7 +229,7 @@ static void add_row(struct table *table, const struct gp_lease *lease)
     gp_strbuf_addf(&line, "  %s", lease->name[0] ? lease->name : lease->command);
     gp_utf8_add_line(table->sb, line.buf, line.len, table->room);
     gp_strbuf_fini(&line);
-    for_each_reason(table->leases, lease, table->snapshot, add_words, table);
+    add_reasons(table, lease);
 }
 
 static json_t *lease_object(const struct gp_leases *leases, const struct gp_lease *lease,
@@ -253,7 +275,9 @@ void gp_queue_add_json(struct gp_strbuf *sb, const struct gp_leases *leases,
 size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
                     const struct gp_snapshot *snapshot, struct gp_selection *selection, size_t room)
 {
-    struct table table = {sb, leases, snapshot, .gpus_width = GPUS_WIDTH, .room = room};
+    struct table table = {sb,           leases,
+                          snapshot,     .gpus_width = GPUS_WIDTH,
+                          .room = room, .reasons = GP_STRBUF_INIT(1 << 20)};
     size_t shown = 0;
     for (size_t i = 0; i < leases->count; i++) {
         const struct gp_lease *lease = &leases->items[i];
@@ -271,8 +295,11 @@ size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
     gp_strbuf_addf(sb, "%-9s  %4s  %-9s  %7s  %-*s%s  %6s%s  %s\n", "STATE", "LINE", "USER", "PID",
                    (int)table.gpus_width, "GPUS", table.has_memory ? "  MEM   " : "", "FOR",
                    table.has_limits ? "    LEFT" : "", "JOB");
-    for (size_t i = 0; i < leases->count; i++)
-        if (concerns(&leases->items[i], snapshot, selection))
-            add_row(&table, &leases->items[i]);
+    for (int waits = 0; waits < 2; waits++) /* those that wait come last, in their order */
+        for (size_t i = 0; i < leases->count; i++)
+            if ((leases->items[i].state != GP_LEASE_HELD) == waits &&
+                concerns(&leases->items[i], snapshot, selection))
+                add_row(&table, &leases->items[i]);
+    gp_strbuf_fini(&table.reasons);
     return shown;
 }

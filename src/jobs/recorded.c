@@ -128,6 +128,45 @@ void gp_recorded_fini(struct gp_recorded *recorded)
     recorded->document = NULL;
 }
 
+const char *gp_recorded_reason(const struct gp_recorded *recorded, const char **ret_advice)
+{
+    static const struct {
+        const char *word, *reason, *advice;
+    } limits[] = {
+        {"timeout", "gpulse run stopped it when --timeout ran out", "allow more time"},
+        {"max-gpu-mem", "gpulse run stopped it: it used more GPU memory than --max-gpu-mem",
+         "raise --max-gpu-mem, or make it need less, for example with a smaller batch"},
+        {"strict", "gpulse run stopped it: it used a GPU that it had not reserved (--strict)",
+         "let it use the GPUs in CUDA_VISIBLE_DEVICES"},
+        {"guard", "its guard process was killed, so gpulse run ended it",
+         "find out who kills processes of gpulse run"},
+    };
+    for (size_t i = 0; recorded->stopped && i < GP_ARRAY_LEN(limits); i++)
+        if (strcmp(limits[i].word, recorded->stopped) == 0) {
+            *ret_advice = limits[i].advice;
+            return limits[i].reason;
+        }
+    return NULL;
+}
+
+bool gp_recorded_is_out_of_memory(const struct gp_recorded *recorded)
+{
+    const json_t *incidents = json_object_get(recorded->document, "incidents");
+    bool is = false;
+    for (size_t i = 0; i < json_array_size(incidents); i++) {
+        const json_t *class = json_object_get(json_array_get(incidents, i), "class");
+        const char *word = json_string_value(class);
+        is = is || (word && (strcmp(word, "gpu-memory") == 0 || strcmp(word, "host-memory") == 0));
+    }
+    return is;
+}
+
+const char *gp_recorded_name(const struct gp_recorded *recorded)
+{
+    const char *name = json_string_value(json_object_get(recorded->document, "name"));
+    return name ? name : "";
+}
+
 void gp_recorded_add_command(struct gp_strbuf *sb, const struct gp_recorded *recorded)
 {
     const json_t *command = json_object_get(recorded->document, "command");

@@ -36,6 +36,13 @@ struct gp_recorded {
 int gp_recorded_read(const char *folder, struct gp_recorded *ret, struct gp_err *err) GP_MUST_CHECK;
 void gp_recorded_fini(struct gp_recorded *recorded);
 
+/* Why gpulse run ended the job, and what to do, as a sentence each; NULL: it did not. */
+const char *gp_recorded_reason(const struct gp_recorded *recorded, const char **ret_advice);
+/* Whether one of the failures in its output is for lack of memory. */
+bool gp_recorded_is_out_of_memory(const struct gp_recorded *recorded);
+/* Its name, or "". */
+const char *gp_recorded_name(const struct gp_recorded *recorded);
+
 /* Opens a regular file of the record; -1: there is none. */
 int gp_recorded_open(const struct gp_recorded *recorded, const char *name);
 

@@ -107,8 +107,8 @@ static void supervise(struct gp_run *run)
         if (now_ns >= timeout_ns) {
             if (!run->plan->judge)
                 gp_watch_warn(&run->watch,
-                              "time limit reached; stopping the command, which is killed after "
-                              "%d s",
+                              "the time limit is reached: the command is told to stop, and "
+                              "killed if it has not in %d s",
                               (int)GRACE_S);
             run->watch.ended_by = "timeout";
             timeout_ns = UINT64_MAX;

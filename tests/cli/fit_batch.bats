@@ -25,7 +25,7 @@ END
     says '^  fixed: 0.39 GiB .*; per sample: 100.0 MiB$'
     says '^  \(estimated from [0-9]+ trials\)$'
     says_not 'R2'
-    says '^  batch 1532   would need 150.00 GiB: 74.80 GiB too much$'
+    says '^  batch 1532   would need 150.00 GiB: 74.80 GiB more than fits with the margin$'
     complains '^gpulse: trial with batch 256: ok, 25.39 GiB'
     grep -qx "batch 256" home/gpulse/runs/*/trial-*-batch-256.log
     nothing_is_left

@@ -90,7 +90,7 @@ out" ]
     idle_gpus
     gpulse run --timeout 300ms -- sleep 1000
     status_is 124
-    complains '^gpulse: time limit reached; stopping the command, which is killed after 10 s$'
+    complains '^gpulse: the time limit is reached: the command is told to stop, and killed if it has not in 10 s$'
 }
 
 @test "more memory than it may have" {
@@ -299,6 +299,8 @@ LINES
     says '^  N  STARTED +FOR  GPUS +END +JOB$'
     says "^  1  20[0-9-]+ [0-9:]+ +0s  2 +status 4 +sh -c 'exit 4'\$"
     says "^  2  20[0-9-]+ [0-9:]+ +0s  2 +status 3 +bash -c 'exit 3'\$"
+    gpulse explain last --json
+    json_is '[(j["status"], j["state"], j["command"][2]) for j in d["jobs"]]' "[(4, 'ended', 'exit 4')]"
     gpulse explain list --json
     json_is '[(r["state"], r["status"], r["command"][2]) for r in d["records"]]' "[('ended', 4, 'exit 4'), ('ended', 3, 'exit 3')]"
     touch list
@@ -308,7 +310,7 @@ LINES
     gpulse run -q -i 2 -- sh -c 'seq 2000; echo "ModuleNotFoundError: x"; exit 1'
     gpulse explain last
     status_is 1
-    says '^    the end of its output \(.*/output-end.log\):$'
+    says '^    no known error in its output, which ended with \(.*/output-end.log\):$'
     [ "${lines[-1]}" = '      ModuleNotFoundError: x' ]
     [ "${lines[-10]}" = '      1992' ]
     [ "${lines[-11]}" != '      1991' ]
@@ -316,7 +318,7 @@ LINES
     rm -r home
     gpulse run -q -i 2 --keep-output -- sh -c 'echo one; exit 1'
     gpulse explain last
-    says 'the end of its output \(.*/output.log\):$'
+    says 'no known error in its output, which ended with \(.*/output.log\):$'
     [ "${lines[-1]}" = '      one' ]
     rm -r home
     gpulse run -q -i 2 -- nosuchcommand
@@ -376,6 +378,30 @@ has_samples() {
     gpulse explain last
     says ': gpulse run was killed, and the job ended with it$'
     says '^    GPU 3, at least [1-9][0-9.]* s, memory peak 1024 MiB$'
+}
+
+@test "records of jobs that gpulse stopped, and of others with names" {
+    idle_gpus
+    gpulse run -q -i 3 --max-gpu-mem 1GiB --over kill -- "$GPULSE" sim load --mem 2GiB
+    gpulse explain last
+    says ': gpulse run stopped it: it used more GPU memory than --max-gpu-mem$'
+    says '^      -> raise --max-gpu-mem, or make it need less, for example with a smaller batch$'
+    gpulse run -q -i 3 --timeout 1s --name nightly -- sleep 60
+    status_is 124
+    complains '^gpulse: the time limit is reached'
+    gpulse explain last
+    says ': gpulse run stopped it when --timeout ran out$'
+    says '^      -> allow more time$'
+    start run -i 3 -- "$GPULSE" sim load --mem 1GiB
+    until_true has_samples
+    kill -TERM "$pid"
+    finish
+    gpulse run -q -i 3 -- bash -c 'echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."; exit 1'
+    gpulse explain list
+    says '^  1  .*  out of memory  bash -c '
+    says '^  2  .*  stopped        .*/gpulse sim load '
+    says '^  3  .*      1s  3        timeout        nightly$'
+    says '^  4  .*  max-gpu-mem  '
 }
 
 @test "a record that somebody has prepared neither blocks explain nor writes to the terminal" {
