@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Each picture is sent between two marks of synchronised output. */
+/* A picture is sent between two marks of synchronised output, or in one write if little changed. */
 #define PICTURE_BEGIN "\033[?2026h"
 #define PICTURE_END "\033[?2026l"
 
@@ -24,6 +24,7 @@ struct terminal {
     int fd;
     long bytes;
     long pictures; /* that are complete */
+    int is_begun;  /* a picture with marks */
     char tail[16]; /* of what was read last: a mark may come in two pieces */
 };
 
@@ -59,8 +60,12 @@ static int take(struct terminal *t, int patience_ms)
     size_t all = before + (size_t)n;
     data[all] = '\0';
     t->bytes += n;
-    for (const char *p = data; (p = strstr(p, PICTURE_END)); p++)
+    if (t->pictures > 0 && !t->is_begun && !strstr(data, PICTURE_BEGIN))
         t->pictures++;
+    for (const char *p = data; (p = strstr(p, "\033[?2026")); p++) {
+        t->is_begun = strncmp(p, PICTURE_BEGIN, strlen(PICTURE_BEGIN)) == 0;
+        t->pictures += strncmp(p, PICTURE_END, strlen(PICTURE_END)) == 0;
+    }
     size_t keep = all < overlap ? all : overlap;
     memcpy(t->tail, data + all - keep, keep);
     t->tail[keep] = '\0';
