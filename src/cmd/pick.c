@@ -207,6 +207,8 @@ static int pick_once(struct gp_sampler *sampler, const struct pick_options *o,
         *ret_fits = pick.state == GP_PICK_FITS;
         if (*ret_fits || is_last || pick.state == GP_PICK_NEVER)
             r = print(o, snapshot, &pick, err);
+        if (o->explain)
+            pick.why[strcspn(pick.why, ";")] = '\0'; /* the reasons are printed already */
         if (r == 0 && !*ret_fits && (is_last || pick.state == GP_PICK_NEVER))
             r = gp_job_refuse(pick.state, pick.why, o->wait_ns > 0, err);
         gp_pick_fini(&pick);

@@ -585,19 +585,25 @@ const struct gp_pick_unit *gp_pick_next_obstacle(const struct gp_pick *pick, siz
     return NULL;
 }
 
-/* The GPUs that are in this state for another reason. */
+/* The GPUs that are in this state for other reasons; ret_reason: NULL if there are several. */
 static size_t list_others(const struct gp_pick *pick, const struct gp_pick_unit *unit,
-                          const struct gp_device **devices)
+                          const struct gp_device **devices, const char **ret_reason)
 {
+    const struct gp_pick_unit *first = NULL;
     size_t count = 0;
+    bool is_one = true;
     for (size_t i = 0; i < pick->count; i++)
         if (pick->units[i].state == unit->state && !has_reason(pick, unit, i) &&
-            pick->units[i].obstacle != GP_PICK_NOT_REQUESTED)
+            pick->units[i].obstacle != GP_PICK_NOT_REQUESTED) {
+            first = first ? first : &pick->units[i];
+            is_one = is_one && has_reason(pick, first, i);
             devices[count++] = pick->units[i].device;
+        }
+    *ret_reason = first && is_one ? first->why : NULL;
     return count;
 }
 
-/* "; GPUs 6 and 7: reserved by …; for GPU 4, see gpulse pick --explain" */
+/* "; GPUs 6 and 7: reserved by …; GPU 4: …", or "; for GPUs 2-4, see gpulse pick --explain" */
 static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum gp_pick_state state)
 {
     const struct gp_pick_unit *shown = main_obstacle(pick, state);
@@ -606,11 +612,13 @@ static void add_obstacle(struct gp_strbuf *sb, const struct gp_pick *pick, enum 
         gp_strbuf_adds(sb, "; ");
         gp_pick_add_gpus(sb, devices, list_group(pick, shown, devices));
         gp_strbuf_addf(sb, ": %s", shown->why);
-        const size_t others = list_others(pick, shown, devices);
+        const char *reason;
+        const size_t others = list_others(pick, shown, devices, &reason);
         if (others > 0) {
-            gp_strbuf_adds(sb, "; for ");
+            gp_strbuf_adds(sb, reason ? "; " : "; for ");
             gp_pick_add_gpus(sb, devices, others);
-            gp_strbuf_adds(sb, ", see gpulse pick --explain");
+            gp_strbuf_adds(sb, reason ? ": " : ", see gpulse pick --explain");
+            gp_strbuf_adds(sb, reason ? reason : "");
         }
     }
     free(devices);

@@ -576,8 +576,8 @@ static void the_obstacle_that_matters(void **state)
                         "for GPUs 0, 1 and 3, see gpulse pick --explain");
     *value(1, GP_COMPUTE_MODE) = fixture_text("Prohibited");
     *value(2, GP_COMPUTE_MODE) = fixture_text("Prohibited");
-    choice_is(&request, "later: no GPU is free; GPU 0: pid 77, 5.0 GiB: ?; for GPU 3, see "
-                        "gpulse pick --explain");
+    choice_is(&request, "later: no GPU is free; GPU 0: pid 77, 5.0 GiB: ?; GPU 3: it does "
+                        "not respond: ");
     request.count = 3;
     choice_is(&request,
               "never: 3 GPUs requested, but only 2 of 4 can ever be used; GPUs 1 and 2: its "
