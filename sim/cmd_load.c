@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "sim/hosttree.h"
 #include "sim/live.h"
 #include "sim/mig.h"
 
@@ -315,20 +316,51 @@ static void wait_for_end(const struct sim_live *live, const struct options *o, s
 
 /* ------------------------------------------------------------------------- workers */
 
-/* A CUDA program has its GPU's device file open. Here it is a plain file below GPULSE_ROOT, if
- * there is one. */
-static int open_device_file(unsigned int index)
+/* Where gpulse may look for open device files: below GPULSE_ROOT, or below the two folders of a
+ * machine with a host (with and without --sim-still). */
+enum { DEVICE_FILES = 2 };
+
+/* In the folder of a machine with a host. */
+static int open_of_host(const struct sim_live *live, const char *spec,
+                        const struct sim_device *device, bool still)
+{
+    const struct sim_live view = {.machine = live->machine, .state = live->state, .still = still};
+    struct sim_hosttree *tree = NULL;
+    int fd = -1;
+    if (sim_hosttree_open(spec, &view, &tree, NULL) == GP_OK &&
+        sim_hosttree_update(tree, NULL) == GP_OK)
+        fd = sim_hosttree_open_device(tree, device);
+    sim_hosttree_close(tree);
+    return fd;
+}
+
+/* A CUDA program has its GPU's device file open. Here it is a plain file; −1: there is none. */
+static void open_device_files(const struct sim_live *live, const char *spec,
+                              const struct sim_device *device, int ret[DEVICE_FILES])
 {
     char path[GP_PATH_SIZE];
     char name[32];
-    (void)snprintf(name, sizeof(name), "/dev/nvidia%u", index);
+    (void)snprintf(name, sizeof(name), "/dev/nvidia%u", device->index);
     const char *root = getenv("GPULSE_ROOT");
-    return root && gp_io_path(path, root, name) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    for (int i = 0; i < DEVICE_FILES; i++)
+        ret[i] = -1;
+    if (root && gp_io_path(path, root, name))
+        ret[0] = open(path, O_RDWR | O_CLOEXEC);
+    for (int i = 0; !root && live->machine->host.name && i < DEVICE_FILES; i++)
+        ret[i] = open_of_host(live, spec, device, i > 0);
+}
+
+static void close_device_files(const int files[DEVICE_FILES])
+{
+    for (int i = 0; i < DEVICE_FILES; i++)
+        if (files[i] >= 0)
+            (void)close(files[i]);
 }
 
 /* Behaves like a worker of PyTorch's data loader: it inherits the device file, and when its parent
  * is killed it survives with the memory, which the driver lists for no process. `keeps`: this
- * worker keeps the memory, which is never free in between. `slot` is that of the parent's job. */
+ * worker keeps the memory, which is never free in between; the others only have the GPU open.
+ * `slot` is that of the parent's job. */
 static void start_worker(const struct options *o, const struct sim_device *device, bool keeps,
                          size_t slot)
 {
@@ -356,9 +388,9 @@ static void start_worker(const struct options *o, const struct sim_device *devic
     job.hidden = 1;
     job.heir_of = parent;
     job.heir_slot = (uint16_t)slot;
-    job.bytes = o->bytes;
+    job.bytes = keeps ? o->bytes : 0;
     job.util_pct = 0;
-    if (keeps && sim_tool_open(o->machine, &spec, &machine, &state, &err) == 0 &&
+    if (sim_tool_open(o->machine, &spec, &machine, &state, &err) == 0 &&
         sim_state_lock(state, &err) == 0) {
         (void)!sim_state_add_job(state, &job, &slot, &err);
         sim_state_unlock(state);
@@ -369,8 +401,10 @@ static void start_worker(const struct options *o, const struct sim_device *devic
         (void)pause();
 }
 
-static int hold(const struct sim_live *live, const struct options *o, struct gp_err *err)
+static int hold(const struct sim_live *live, const char *spec, const struct options *o,
+                struct gp_err *err)
 {
+    int files[DEVICE_FILES];
     struct visible visible;
     select_visible(live, &visible);
     if (o->gpu >= visible.count) {
@@ -397,8 +431,6 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
         (void)sigdelset(&signals, SIGINT);
         (void)sigdelset(&signals, SIGTERM);
     }
-    int device_fd = open_device_file((device->parent ? device->parent : device)->index);
-
     size_t slot = 0;
     struct sim_job job = job_of(o, device);
     char *touched = o->touch ? malloc(o->bytes) : NULL;
@@ -409,6 +441,7 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
         free(touched);
         return result;
     }
+    open_device_files(live, spec, device->parent ? device->parent : device, files);
     if (o->workers > 0)
         (void)setpgid(0, 0);
     for (uint64_t i = 0; i < o->workers; i++)
@@ -428,8 +461,7 @@ static int hold(const struct sim_live *live, const struct options *o, struct gp_
     sim_state_remove_job(live->state, slot);
     if (result == GP_OK)
         sim_state_unlock(live->state);
-    if (device_fd >= 0)
-        (void)close(device_fd);
+    close_device_files(files);
     free(touched);
     return result;
 }
@@ -475,7 +507,7 @@ static int run(int argc, char **argv, struct gp_err *err)
         result = sim_tool_open(o.machine, &spec, &machine, &state, err);
     if (result == GP_OK) {
         const struct sim_live live = {.machine = machine, .state = state};
-        result = hold(&live, &o, err);
+        result = hold(&live, spec, &o, err);
     }
     sim_state_close(state);
     sim_machine_free(machine);
@@ -486,10 +518,12 @@ const struct gp_cmd sim_cmd_load = {
     .name = "load",
     .usage = "[options]",
     .summary = "run a process that behaves like a CUDA job",
-    .description = "Holds memory of a simulated GPU until it is stopped. It respects "
-                   "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. If there is not enough memory, it "
-                   "prints PyTorch's error message and exits with status 1. If $GPULSE_ROOT has a "
-                   "file dev/nvidiaN for the GPU, the process keeps it open.",
+    .description =
+        "Holds memory of a simulated GPU until it is stopped. It respects "
+        "CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. If there is not enough memory, it "
+        "prints PyTorch's error message and exits with status 1. It has the GPU's device "
+        "file open, dev/nvidiaN below $GPULSE_ROOT or in the simulated machine's "
+        "files.",
     .examples = "gpulse sim load -m h100x8 --gpu 0 --mem 20GiB --util 80 --for 60s\trun a job for "
                 "one minute\n",
     .options = options,

@@ -220,12 +220,12 @@ static unsigned int parent_of(unsigned int pid)
     return close && sscanf(close, ") %*c %u", &ppid) == 1 ? ppid : 0;
 }
 
-/* Real processes that use a simulated GPU, and their parents. */
+/* Real processes that use a simulated GPU or only have it open, and their parents. */
 static void add_real(struct sim_hosttree *tree, struct presents *all)
 {
     struct sim_job job;
     for (size_t slot = 0; sim_state_has_jobs(tree->live->state) && slot < SIM_MAX_JOBS; slot++) {
-        unsigned int pid = sim_state_job(tree->live->state, slot, &job) ? job.pid : 0;
+        unsigned int pid = sim_state_job_or_heir(tree->live->state, slot, &job) ? job.pid : 0;
         for (int i = 0; pid > 0 && i < ANCESTORS_MAX && !has(all, pid); i++) {
             add(tree, all, &(struct present){.pid = pid});
             pid = parent_of(pid);
@@ -726,6 +726,7 @@ int sim_hosttree_update(struct sim_hosttree *tree, struct gp_err *err)
     if (!known) {
         clear(tree->dir, ".", false);
         tree->boot_s = gp_clock_wall_ns() / GP_NS_PER_S - tree->live->machine->host.uptime_s;
+        (void)is_known(tree, stamp); /* the stamp of what depends on that time, too */
         put_fixed(tree);
     }
     put_moving(tree);
@@ -771,6 +772,13 @@ void sim_hosttree_close(struct sim_hosttree *tree)
 const char *sim_hosttree_path(const struct sim_hosttree *tree)
 {
     return tree->path;
+}
+
+int sim_hosttree_open_device(const struct sim_hosttree *tree, const struct sim_device *device)
+{
+    char path[32];
+    (void)snprintf(path, sizeof(path), "dev/nvidia%u", minor_of(device));
+    return openat(tree->dir, path, O_RDWR | O_CLOEXEC);
 }
 
 /* While another thread or process writes, this one goes on. */

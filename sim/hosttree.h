@@ -25,6 +25,9 @@ const char *sim_hosttree_path(const struct sim_hosttree *tree);
 /* Writes what is missing or of another machine file, and what moves. */
 int sim_hosttree_update(struct sim_hosttree *tree, struct gp_err *err);
 
+/* Opens the device file of a GPU, as a program that uses it does. Returns a descriptor, or −1. */
+int sim_hosttree_open_device(const struct sim_hosttree *tree, const struct sim_device *device);
+
 /* Brings up to date what moves, unless that was done a moment ago. Callable by any thread; NULL is
  * allowed. */
 void sim_hosttree_refresh(struct sim_hosttree *tree);

@@ -479,13 +479,17 @@ static bool has_inherited(struct sim_state *state, const struct sim_job *job)
            other.pid != job->heir_of || !job_lives(state, job->heir_slot, &other);
 }
 
-bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret)
+bool sim_state_job_or_heir(struct sim_state *state, size_t slot, struct sim_job *ret)
 {
-    if (!slot_read(&state->map->jobs[slot], ret, sizeof(*ret)) || !job_lives(state, slot, ret) ||
-        !has_inherited(state, ret))
+    if (!slot_read(&state->map->jobs[slot], ret, sizeof(*ret)) || !job_lives(state, slot, ret))
         return false;
     ret->name[SIM_JOB_NAME_SIZE - 1] = '\0';
     return true;
+}
+
+bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret)
+{
+    return sim_state_job_or_heir(state, slot, ret) && has_inherited(state, ret);
 }
 
 static void reclaim_jobs(struct sim_state *state)

@@ -80,6 +80,8 @@ void sim_state_close(struct sim_state *state);
  * does one that has not inherited yet. */
 bool sim_state_fault(struct sim_state *state, size_t slot, struct sim_fault *ret);
 bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret);
+/* The same, but also an heir whose job still runs, and which therefore holds nothing. */
+bool sim_state_job_or_heir(struct sim_state *state, size_t slot, struct sim_job *ret);
 /* Whether there may be faults; the common case costs one load. */
 bool sim_state_has_faults(struct sim_state *state);
 bool sim_state_has_jobs(struct sim_state *state);

@@ -62,7 +62,36 @@ static void add_name(struct gp_strbuf *sb, const struct gp_device *device)
         gp_strbuf_addf(sb, ":%u", device->mig_index);
 }
 
-static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
+/* Suspended processes without a reservation: they need the GPU when they are resumed. */
+static double suspended_on(const struct gp_snapshot *snapshot, const struct gp_device *device,
+                           struct gp_strbuf *pids)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[device->first_process + i];
+        const struct gp_value *v = gp_process_value(p, GP_PROCESS_SUSPENDED);
+        if (!gp_value_is_present(v))
+            continue;
+        bytes += (double)v->i;
+        gp_strbuf_addf(pids, "%s%lld", pids->len > 0 ? ", " : "",
+                       (long long)gp_process_value(p, GP_PID)->i);
+    }
+    return bytes;
+}
+
+static void add_suspended(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                          const struct gp_device *device)
+{
+    struct gp_strbuf pids = GP_STRBUF_INIT(1 << 16);
+    double bytes = suspended_on(snapshot, device, &pids);
+    if (pids.len > 0)
+        gp_strbuf_addf(sb, "; %.1f GiB suspended of pid%s %s", bytes / 0x1p30,
+                       strchr(pids.buf, ',') ? "s" : "", pids.buf);
+    gp_strbuf_fini(&pids);
+}
+
+static void add_explanation(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                            const struct gp_pick *pick)
 {
     for (size_t i = 0; i < pick->count; i++) {
         const struct gp_pick_unit *unit = &pick->units[i];
@@ -75,6 +104,8 @@ static void add_explanation(struct gp_strbuf *sb, const struct gp_pick *pick)
                            unit->free / 0x1p30);
         else
             gp_strbuf_addf(&line, ": %s: %s", state_of(unit), unit->why);
+        if (unit->state == GP_PICK_FITS)
+            add_suspended(&line, snapshot, unit->device);
         gp_utf8_add_line(sb, line.buf, line.len, gp_io_columns());
         gp_strbuf_fini(&line);
     }
@@ -158,7 +189,7 @@ static int print(const struct pick_options *o, const struct gp_snapshot *snapsho
     if (strcmp(o->format, "json") == 0)
         add_json(&sb, snapshot, pick, mask.buf);
     else if (o->explain)
-        add_explanation(&sb, pick);
+        add_explanation(&sb, snapshot, pick);
     else if (fits && strcmp(o->format, "export") == 0)
         gp_strbuf_addf(&sb, "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s\n",
                        mask.buf);

@@ -86,17 +86,30 @@ static int list(const struct gp_terminate *job, struct gp_procs *ret, struct gp_
     return 0;
 }
 
+static bool any_suspended(const struct gp_procs *procs)
+{
+    for (size_t i = 0; i < procs->count; i++)
+        if (procs->rows[i].suspended.known)
+            return true;
+    return false;
+}
+
 static int show(const struct gp_terminate *job, size_t *ret_count, struct gp_err *err)
 {
-    static const enum gp_proc_column columns[] = {
-        GP_PROC_PID_COLUMN,     GP_PROC_USER_COLUMN, GP_PROC_GPU_COLUMN,
-        GP_PROC_MEMORY_COLUMN,  GP_PROC_TIME_COLUMN, GP_PROC_CONTAINER_COLUMN,
-        GP_PROC_COMMAND_COLUMN,
+    static const enum gp_proc_column all[] = {
+        GP_PROC_PID_COLUMN,       GP_PROC_USER_COLUMN,      GP_PROC_GPU_COLUMN,
+        GP_PROC_MEMORY_COLUMN,    GP_PROC_SUSPENDED_COLUMN, GP_PROC_TIME_COLUMN,
+        GP_PROC_CONTAINER_COLUMN, GP_PROC_COMMAND_COLUMN,
     };
+    enum gp_proc_column columns[GP_ARRAY_LEN(all)];
+    size_t count = 0;
     struct gp_procs procs = {.rows = NULL};
     int r = list(job, &procs, err);
+    for (size_t i = 0; i < GP_ARRAY_LEN(all); i++)
+        if (all[i] != GP_PROC_SUSPENDED_COLUMN || any_suspended(&procs))
+            columns[count++] = all[i];
     if (r == 0)
-        r = gp_proc_select_show(&procs, columns, GP_ARRAY_LEN(columns), err);
+        r = gp_proc_select_show(&procs, columns, count, err);
     *ret_count = procs.count;
     gp_procs_fini(&procs);
     return r;
@@ -118,13 +131,17 @@ static void add_outcome(struct gp_strbuf *sb, const struct gp_terminate *job,
                         const struct gp_ending_process *p)
 {
     const double freed = gp_terminate_freed(job, p);
+    const double suspended = gp_terminate_freed_suspended(job, p);
     gp_strbuf_addf(sb, "%lld%s ", (long long)p->pid, p->is_child ? " (child)" : "");
     if (!p->ended)
         gp_strbuf_addf(sb, "still runs: %s", gp_terminate_why_not(p));
     else
         gp_strbuf_addf(sb, "terminated after %.1f s, by %s", (double)p->after_ns / 1e9,
                        signal_name(p->signal));
-    if (freed >= 0)
+    if (suspended >= 0)
+        gp_strbuf_addf(sb, ", freed %.0f MiB of host memory, where it was suspended",
+                       suspended / 0x1p20);
+    else if (freed >= 0)
         gp_strbuf_addf(sb, ", freed %.0f MiB", freed / 0x1p20);
     gp_strbuf_addc(sb, '\n');
 }

@@ -143,6 +143,8 @@ static struct gp_want want_of(const struct gp_view *view, bool mig)
     struct gp_want want = {.mig = mig,
                            .host_only = view->scope == GP_SCOPE_HOST,
                            .processes = view->scope == GP_SCOPE_PROCESS};
+    if (want.processes) /* the chosen fields do not decide which processes are listed */
+        gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
     if (gp_scope_is_list(view->scope))
         want.lists = UINT32_C(1) << gp_list_index(view->scope);
     for (size_t i = 0; i < view->fields.count; i++) {

@@ -355,7 +355,8 @@ const struct gp_cmd gp_cmd_resume = {
         "moves that memory back to the GPUs it came from, and lets the processes continue.\n\n"
         "A process that is restored without enough free memory on its GPU is lost for good, so "
         "resume checks first, and refuses or, with --wait, waits. A process whose note was lost "
-        "can still be resumed by its pid.",
+        "can still be resumed by its pid.\n\n"
+        "Exit status: 75 if --wait ran out.",
     .examples = "gpulse resume\tlist suspended processes\n"
                 "gpulse resume 4711\tresume one process\n"
                 "gpulse resume --mine --wait 1h\tall of mine, once enough memory is free\n",

@@ -122,6 +122,21 @@ static struct gp_amount amount(const struct gp_device *device, enum gp_metric m)
     return a;
 }
 
+/* The driver lists a suspended process no longer: it holds nothing here. */
+static void set_aside_suspended(struct gp_account *a, const struct gp_snapshot *snapshot,
+                                const struct gp_device *device)
+{
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_value *v =
+            gp_process_value(&snapshot->processes[device->first_process + i], GP_PROCESS_SUSPENDED);
+        if (!gp_value_is_present(v))
+            continue;
+        a->suspended_bytes += (double)v->i;
+        a->suspended_count++;
+        a->processes--;
+    }
+}
+
 static int make_account(struct gp_account *ret, const struct gp_snapshot *snapshot,
                         const struct gp_device *device, const struct gp_holders *holders)
 {
@@ -141,6 +156,7 @@ static int make_account(struct gp_account *ret, const struct gp_snapshot *snapsh
     for (const struct gp_device *d = device + 1;
          d < snapshot->devices + snapshot->device_count && d->is_mig; d++)
         ret->processes += d->process_count;
+    set_aside_suspended(ret, snapshot, device);
     if (add_suspects(ret, snapshot, holders) < 0)
         return GP_ENOMEM;
     ret->verdict = judge(ret, holders->is_inside);
@@ -343,6 +359,10 @@ static void add_sums(struct gp_strbuf *sb, const struct gp_account *account)
     add_mib(sb, a.listed, "held by ");
     gp_strbuf_addf(sb, "%zu listed process%s, ", a.processes, a.processes == 1 ? "" : "es");
     add_mib(sb, a.rest, "unattributed\n");
+    if (a.suspended_count > 0)
+        gp_strbuf_addf(sb, "  %.0f MiB of %zu suspended process%s in host memory\n",
+                       a.suspended_bytes / 0x1p20, a.suspended_count,
+                       a.suspended_count == 1 ? "" : "es");
 }
 
 void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
@@ -403,13 +423,13 @@ static json_t *account_object(const struct gp_account *a)
     for (size_t i = 0; i < a->suspect_count; i++)
         (void)json_array_append_new(suspects, suspect_object(&a->suspects[i]));
     gp_account_add_verdict(&words, a);
-    json_t *object =
-        json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:I}", "gpu",
-                  (int)a->device->index, "total", number(a->total), "used", number(a->used),
-                  "reserved", number(a->reserved), "free", number(a->free), "processes",
-                  number(a->listed), "unattributed", number(a->rest), "groups", groups_array(a),
-                  "verdict", gp_account_verdict_word(a->verdict), "text", words.buf, "suspects",
-                  suspects, "hidden", (json_int_t)a->hidden);
+    json_t *object = json_pack(
+        "{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s, s:o, s:I}", "gpu",
+        (int)a->device->index, "total", number(a->total), "used", number(a->used), "reserved",
+        number(a->reserved), "free", number(a->free), "processes", number(a->listed),
+        "unattributed", number(a->rest), "suspended", (json_int_t)a->suspended_bytes, "groups",
+        groups_array(a), "verdict", gp_account_verdict_word(a->verdict), "text", words.buf,
+        "suspects", suspects, "hidden", (json_int_t)a->hidden);
     gp_strbuf_fini(&words);
     return object;
 }

@@ -48,6 +48,8 @@ struct gp_account {
     const struct gp_device *device;
     struct gp_amount total, used, reserved, free, listed, rest; /* bytes */
     size_t processes;                                           /* of the listed processes */
+    double suspended_bytes; /* in host memory: of the suspended processes, which are not listed */
+    size_t suspended_count;
     struct gp_suspect *suspects;                                /* the most suspicious first */
     size_t suspect_count;
     const struct gp_cgroup_regions

@@ -192,6 +192,14 @@ int gp_suspension_find(const struct gp_suspension *move, struct gp_procs *procs,
     return r;
 }
 
+/* Says that the error remained until the end of the wait. */
+static int give_up(struct gp_err *err)
+{
+    char why[sizeof(err->text)];
+    (void)snprintf(why, sizeof(why), "%s", err->text);
+    return gp_err_set(err, GP_EEXPIRED, "gave up waiting: %s", why);
+}
+
 /* Samples until there is room, and checks that the processes still exist and respond. */
 static int await_room(const struct gp_suspension *move, struct gp_suspended_list *list,
                       const struct gp_snapshot *first, uint64_t wait_ns, struct gp_err *err)
@@ -215,7 +223,7 @@ static int await_room(const struct gp_suspension *move, struct gp_suspended_list
         r = gp_resume_check_gpus(list, snapshot, err);
         gp_snapshot_free(snapshot);
     }
-    return r;
+    return r == GP_EFAIL && wait_ns ? give_up(err) : r;
 }
 
 /* If one note of several is implausible, the other processes are still resumed. Returns how many

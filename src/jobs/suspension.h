@@ -42,8 +42,9 @@ int gp_suspension_find(const struct gp_suspension *move, struct gp_procs *procs,
 
 /* Resumes the processes of the list, which were seen in the snapshot, and waits up to wait_ns for
  * free GPU memory. Processes whose note is implausible are removed from the list, with a message.
- * GP_EFAIL: there is no room, some were skipped, or the driver does not list them in time; also the
- * errors of gp_resume_all(). The result as above. */
+ * GP_EEXPIRED: there was no room in that time. GP_EFAIL: there is no room, some were skipped, or
+ * the driver does not list them in time; also the errors of gp_resume_all(). The result as above.
+ */
 int gp_suspension_resume(const struct gp_suspension *move, struct gp_suspended_list *list,
                          const struct gp_snapshot *snapshot, uint64_t wait_ns,
                          struct gp_suspension_result *ret, struct gp_err *err) GP_MUST_CHECK;

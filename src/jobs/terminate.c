@@ -256,13 +256,27 @@ const char *gp_terminate_why_not(const struct gp_ending_process *p)
                : "it ignores all signals";
 }
 
-double gp_terminate_freed(const struct gp_terminate *job, const struct gp_ending_process *p)
+static struct gp_amount memory_of(const struct gp_terminate *job, const struct gp_ending_process *p,
+                                  size_t offset)
 {
-    double bytes = -1;
+    struct gp_amount amount = {0};
     for (size_t i = 0; job->is_freed && p->ended && i < job->rows.count; i++)
         if (job->rows.rows[i].pid == p->pid)
-            bytes = job->rows.rows[i].memory.known ? job->rows.rows[i].memory.n : -1;
-    return bytes;
+            memcpy(&amount, (const char *)&job->rows.rows[i] + offset, sizeof(amount));
+    return amount;
+}
+
+double gp_terminate_freed(const struct gp_terminate *job, const struct gp_ending_process *p)
+{
+    struct gp_amount amount = memory_of(job, p, offsetof(struct gp_proc_row, memory));
+    return amount.known ? amount.n : -1;
+}
+
+double gp_terminate_freed_suspended(const struct gp_terminate *job,
+                                    const struct gp_ending_process *p)
+{
+    struct gp_amount amount = memory_of(job, p, offsetof(struct gp_proc_row, suspended));
+    return amount.known ? amount.n : -1;
 }
 
 static struct gp_terminate_gpu result_of(const struct gp_terminate *job,

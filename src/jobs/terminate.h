@@ -67,6 +67,10 @@ const char *gp_terminate_why_not(const struct gp_ending_process *p);
 /* The bytes that were freed when it exited; below 0: unknown. */
 double gp_terminate_freed(const struct gp_terminate *job, const struct gp_ending_process *p);
 
+/* The same in host memory, where its GPU memory was suspended; below 0: it was not suspended. */
+double gp_terminate_freed_suspended(const struct gp_terminate *job,
+                                    const struct gp_ending_process *p);
+
 /* What became of the memory of the next GPU that they used; `*at` begins with 0. False: no more. */
 bool gp_terminate_next_gpu(const struct gp_terminate *job, size_t *at,
                            struct gp_terminate_gpu *ret);

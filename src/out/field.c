@@ -237,6 +237,14 @@ static void hint_at_group(const char *text, size_t n, enum gp_scope scope, struc
             (int)n, text, (int)n, text, gp_scope_table[member->scope].plural);
 }
 
+/* In nvidia-smi's lists of processes, "name" is that of the process. */
+static void prefer_process(const char *text, size_t n, enum gp_scope scope, struct gp_field *field)
+{
+    if (scope == GP_SCOPE_PROCESS && field->metric == GP_NAME && n >= 4 &&
+        memcmp(text, "name", 4) == 0)
+        field->metric = GP_PROCESS_NAME;
+}
+
 static int append_one(struct gp_field_list *list, const char *text, size_t n, enum gp_scope scope,
                       struct gp_err *err)
 {
@@ -244,6 +252,8 @@ static int append_one(struct gp_field_list *list, const char *text, size_t n, en
     struct gp_field field = {0};
     int r = gp_field_parse(text, n, &field, err);
     bool known = r == 0;
+    if (known)
+        prefer_process(text, n, scope, &field);
     bool fits = known && row_has(scope, gp_metric_table[field.metric].scope);
     if (!fits && is_short(text, n, scope, name))
         r = gp_field_parse(name, strlen(name), &field, err);

@@ -31,8 +31,8 @@ struct gp_field_list {
  * A group selects metrics of the given scope. "*" in rows of processes or lists also adds the
  * fields that identify the GPU, unless they were given before. A single name may belong to a wider
  * scope (a host metric in a device row). In rows of a list the prefix is optional ("graphics" for
- * "supported_clocks.graphics"). GP_SCOPE_ANY accepts all fields. GP_EUSAGE names the bad field. May
- * also fail with GP_ENOMEM. */
+ * "supported_clocks.graphics"). In rows of processes, "name" is "process_name". GP_SCOPE_ANY
+ * accepts all fields. GP_EUSAGE names the bad field. May also fail with GP_ENOMEM. */
 int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_list *ret,
                         struct gp_err *err) GP_MUST_CHECK;
 void gp_field_list_fini(struct gp_field_list *list);

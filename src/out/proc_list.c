@@ -269,7 +269,8 @@ int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
                                            .memory = fresh(row->memory),
                                            .sm = fresh(row->sm),
                                            .cpu = fresh(row->cpu),
-                                           .rss = fresh(row->rss)};
+                                           .rss = fresh(row->rss),
+                                           .suspended = fresh(row->suspended)};
         set_key(&sums[count++], row, by);
     }
     qsort(sums, count, sizeof(*sums), compare_keys);
@@ -282,6 +283,7 @@ int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
             add_amount(&sum->sm, sums[i].sm);
             add_amount(&sum->cpu, sums[i].cpu);
             add_amount(&sum->rss, sums[i].rss);
+            add_amount(&sum->suspended, sums[i].suspended);
         } else {
             sums[kept++] = sums[i];
         }
@@ -301,6 +303,7 @@ static const struct {
     {GP_PROC_SM_COLUMN, offsetof(struct gp_proc_sum, sm)},
     {GP_PROC_CPU_COLUMN, offsetof(struct gp_proc_sum, cpu)},
     {GP_PROC_RSS_COLUMN, offsetof(struct gp_proc_sum, rss)},
+    {GP_PROC_SUSPENDED_COLUMN, offsetof(struct gp_proc_sum, suspended)}, /* the last one */
 };
 
 bool gp_proc_sums_have(enum gp_proc_column column)
@@ -317,16 +320,27 @@ static struct gp_amount amount_of(const struct gp_proc_sum *sum, size_t i)
     return *(const struct gp_amount *)field;
 }
 
+/* As in the list, tables have the column of suspended memory only if there is some, and csv always
+ * has the same columns. */
+static size_t count_shown(const struct gp_proc_list *list, const struct gp_proc_sum *sums,
+                          size_t count)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any = any || sums[i].suspended.known;
+    return any && !list->csv ? GP_ARRAY_LEN(amounts) : GP_ARRAY_LEN(amounts) - 1;
+}
+
 void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
                       const struct gp_proc_by *by, const struct gp_proc_sum *sums, size_t count)
 {
-    struct sheet sheet = {
-        .columns = 2 + GP_ARRAY_LEN(amounts), .left = {true}, .text = GP_STRBUF_INIT(256 << 20)};
+    const size_t shown = count_shown(list, sums, count);
+    struct sheet sheet = {.columns = 2 + shown, .left = {true}, .text = GP_STRBUF_INIT(256 << 20)};
     struct gp_strbuf cell = GP_STRBUF_INIT(1 << 20);
     if (list->header) {
         add_cell(&sheet, list->csv ? by->word : by->title);
         add_cell(&sheet, list->csv ? "processes" : "PROCESSES");
-        for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++) {
+        for (size_t c = 0; c < shown; c++) {
             const struct gp_proc_column_info *info = &gp_proc_column_table[amounts[c].like];
             add_cell(&sheet, list->csv ? info->word : info->title);
         }
@@ -339,7 +353,7 @@ void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
                       sums[i].key ? sums[i].key_length : !list->csv);
         add_cell(&sheet, cell.buf);
         add_cell(&sheet, number);
-        for (size_t c = 0; c < GP_ARRAY_LEN(amounts); c++) {
+        for (size_t c = 0; c < shown; c++) {
             struct gp_amount amount = amount_of(&sums[i], c);
             gp_strbuf_reset(&cell);
             if (list->csv)

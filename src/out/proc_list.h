@@ -36,7 +36,7 @@ struct gp_proc_sum {
     const char *key; /* points into the rows, not NUL-terminated; NULL: rows without a key */
     size_t key_length;
     size_t processes;
-    struct gp_amount memory, sm, cpu, rss;
+    struct gp_amount memory, sm, cpu, rss, suspended;
 };
 
 /* Whether this column is summed. */

@@ -64,7 +64,7 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
         {GP_MEMORY_UNATTRIBUTED, !view->no_processes},
         {GP_PID, !view->no_processes},
         {GP_PROCESS_MEMORY, !view->no_processes},
-        {GP_PROCESS_SUSPENDED, !view->no_processes && !json},
+        {GP_PROCESS_SUSPENDED, !view->no_processes},
         {GP_PROCESS_USER, (view->user || json) && !view->no_processes},
         {GP_PROCESS_NAME, (view->command || json) && !view->no_processes},
         {GP_PROCESS_COMMAND, (view->full_command || json) && !view->no_processes},
@@ -458,6 +458,7 @@ static json_t *process_json(const struct gp_process *process)
 {
     const struct gp_value *cpu = gp_process_value(process, GP_PROCESS_CPU);
     const struct gp_value *rss = gp_process_value(process, GP_PROCESS_RSS);
+    const struct gp_value *suspended = gp_process_value(process, GP_PROCESS_SUSPENDED);
     json_t *object = json_object();
     (void)json_object_set_new(object, "username",
                               json_text(gp_process_value(process, GP_PROCESS_USER)));
@@ -472,6 +473,9 @@ static json_t *process_json(const struct gp_process *process)
     (void)json_object_set_new(object, "cpu_memory_usage",
                               gp_value_is_present(rss) ? json_integer(rss->i) : json_null());
     (void)json_object_set_new(object, "pid", json_integer(gp_process_value(process, GP_PID)->i));
+    /* a process that is not suspended has only gpustat's keys */
+    if (gp_value_is_present(suspended))
+        (void)json_object_set_new(object, "gpu_memory_suspended", json_mib(suspended));
     return object;
 }
 

@@ -322,6 +322,12 @@ END
     [ "$(grep -o 'on GPU .' <<<"$output" | sort -u | wc -l)" -eq 2 ]
     gpulse run --pipeline steps.ini --dry-run --gpu-ids 1
     says '^    at once, waits for the GPUs of the steps above; can run in parallel with a, c; chooses from GPUs 1$'
+    # what is copied does the same
+    steps <<<$'[a]\ncommand = echo x > out.txt && cat out.txt\n[b]\ncommand = A=1 ./b.sh\n[c]\ncommand = ./c.sh --lr=1'
+    gpulse run --pipeline steps.ini --dry-run
+    says "^a: gpulse run -- sh -c 'echo x > out\.txt && cat out\.txt'$"
+    says "^b: gpulse run -- sh -c 'A=1 \./b\.sh'$"
+    says '^c: gpulse run -- \./c\.sh --lr=1$'
     # nothing raw reaches the terminal
     printf '[a]\ncommand = printf \033[31mred\nenv = A=1\n' >steps.ini
     gpulse run --pipeline steps.ini --dry-run

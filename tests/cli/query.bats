@@ -479,3 +479,11 @@ m["devices"][1]["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("ff
     [ "$output" = 0 ]
     complains '^gpulse: --interval is longer than --duration: only one sample is taken$'
 }
+
+@test "in rows of processes, name is that of the process, as in nvidia-smi" {
+    gpulse --sim h100x8 --sim-still query pid,name,gpu_name --processes -f csv
+    [ "${lines[0]}" = "pid,process_name,name" ]
+    says '^[0-9]+,python[0-9.]*,NVIDIA H100 80GB HBM3$'
+    gpulse --sim h100x8 query name -i 0 -f csv --no-header
+    [ "$output" = "NVIDIA H100 80GB HBM3" ]
+}

@@ -114,3 +114,25 @@ orphans() {
     gpulse ps --explain
     status_is 0
 }
+
+# a machine with a host of its own: its files are not those of this computer
+@test "leftovers on a machine with simulated processes" {
+    export GPULSE_SIM=h100x8
+    job --mem 5GiB --gpu 6 --workers 2
+    until_true eval '[ "$(children "$job" | wc -l)" -eq 2 ]'
+    mapfile -t left < <(children "$job")
+    STARTED+=("${left[@]}")
+    gpulse ps --holders --columns pid,gpu -f csv --no-header --sort pid
+    [ "$output" = "${left[0]},6"$'\n'"${left[1]},6" ] || explain 'the workers have the GPU open'
+    kill -KILL "$job"
+    until_true eval '"$GPULSE" query memory.unattributed -i 6 --no-header -f csv | grep -q 5368709120'
+    gpulse ps --explain -i 6
+    says "^    ${left[0]} $(id -un) python load .*: has the GPU open; its parent has exited$"
+    says '^  Left over from a job that has exited\. To free it: gpulse reclaim -i 6$'
+    gpulse --sim-still reclaim --dry-run
+    says "^ *${left[1]} "
+    gpulse reclaim --yes -i 6
+    status_is 0
+    says "^${left[1]} terminated after [0-9.]+ s, by SIGINT$"
+    says '^GPU 6: 5120 MiB in use before, 0 MiB now$'
+}

@@ -81,10 +81,36 @@ suspended_rows() {
     gpulse smi
     says_not "$job"
     says 'No running processes found'
-    gpulse query pid --processes -f csv --no-header
+    gpulse smi --query-compute-apps=pid --format=csv,noheader
     [ -z "$output" ]
+}
+
+@test "every view shows it, whatever its columns" {
+    quiet_t4
+    job --mem 1GiB
+    gpulse suspend "$job" --yes
+    gpulse query pid,used_gpu_memory --processes -f csv --no-header
+    [ "$output" = "$job,0" ]
     gpulse query pid,process.suspended --processes -f csv --no-header
     says "^$job,1073741824$"
+    gpulse status --json
+    json_is '[(p["pid"], p["gpu_memory_usage"], p["gpu_memory_suspended"]) for p in d["gpus"][0]["processes"]]' "[($job, 0, 1024)]"
+    gpulse ps --by user
+    says '^USER .* RSS  SUSPENDED$'
+    says " 1\.0G$"
+    gpulse ps --by user -f json
+    json_is '[s["suspended"] for s in d["sums"]]' '[1073741824]'
+    gpulse ps --explain
+    says '^  0 MiB held by 0 listed processes, 0 MiB unattributed$'
+    says '^  1024 MiB of 1 suspended process in host memory$'
+    gpulse ps --explain -f json
+    json_is 'd["gpus"][0]["suspended"]' 1073741824
+    gpulse pick --explain
+    says "^GPU 0: selected \([0-9.]+ GiB\); 1\.0 GiB suspended of pid $job$"
+    gpulse kill "$job" --yes
+    status_is 0
+    says '^ *PID .* GPU-MEM  SUSPENDED '
+    says "^$job terminated after [0-9.]+ s, by SIG[A-Z]+, freed 1024 MiB of host memory, where it was suspended$"
 }
 
 @test "no process is suspended without confirmation" {
@@ -112,7 +138,8 @@ suspended_rows() {
     status_is 1
     complains 'GPU 0 has [0-9]+ MiB free of the 8192 MiB needed'
     gpulse resume "$first" --wait 300ms
-    status_is 1
+    status_is 75
+    complains 'gave up waiting: GPU 0 has [0-9]+ MiB free of the 8192 MiB needed'
     gpulse ps --columns pid,type --no-header -f csv
     says "^$first,S$"
     # as soon as there is some

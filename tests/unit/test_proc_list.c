@@ -138,7 +138,8 @@ static void which_columns_are_summed_up(void **state)
     for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
         assert_int_equal(gp_proc_sums_have((enum gp_proc_column)c),
                          c == GP_PROC_MEMORY_COLUMN || c == GP_PROC_SM_COLUMN ||
-                             c == GP_PROC_CPU_COLUMN || c == GP_PROC_RSS_COLUMN);
+                             c == GP_PROC_CPU_COLUMN || c == GP_PROC_RSS_COLUMN ||
+                             c == GP_PROC_SUSPENDED_COLUMN);
 }
 
 static void rows_as_json(void **state)
