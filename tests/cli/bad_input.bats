@@ -26,7 +26,7 @@ load helpers
     gpulse --sim t4 query index,,name
     fails 2 "empty field name in 'index,,name'"
     gpulse --sim t4 query index name
-    fails 2 "expected one comma-separated list of fields, but 'name' follows it"
+    fails 2 "expected one comma-separated list of fields, but 'name' follows it; try index,name"
     gpulse --sim t4 query "$(printf 'index,%.0s' {1..1100})"
     fails 2 'too many fields: at most 1024'
     gpulse --sim t4 query "$(head -c 5000 /dev/zero | tr '\0' x)"
