@@ -166,12 +166,12 @@ static const struct gp_opt *find_option(const struct gp_opt_target *targets, siz
 }
 
 /* "--json" where a command has no such option, but a format of that name. */
-static const struct gp_opt *find_json(const struct gp_opt_target *targets, size_t count,
-                                      void **ret_values)
+static const struct gp_opt *find_format(const struct gp_opt_target *targets, size_t count,
+                                        const char *name, void **ret_values)
 {
     const struct gp_opt *opt =
         find_option(targets, count, "format", strlen("format"), 0, ret_values);
-    return opt && gp_cli_list_has(opt->choices, "json", strlen("json")) ? opt : NULL;
+    return opt && *name && gp_cli_list_has(opt->choices, name, strlen(name)) ? opt : NULL;
 }
 
 static int unknown_option(const char *word, size_t n, const struct gp_opt_target *targets,
@@ -183,6 +183,14 @@ static int unknown_option(const char *word, size_t n, const struct gp_opt_target
     const char *near = word[1] == '-' ? gp_cli_nearest(name, next_option_name, &list) : NULL;
     return gp_err_set(err, GP_EUSAGE, "unknown option '%.80s'%s%s%s; try --help", word,
                       near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "");
+}
+
+/* Whether the word after an option with an optional value is meant to be that value. */
+static bool is_bad_number(const struct gp_opt *opt, const char *next)
+{
+    if (!next || !is_number(opt->type))
+        return false;
+    return opt->before_words ? isdigit((unsigned char)*next) : isalnum((unsigned char)*next);
 }
 
 /* Takes the value of opt: glued (may be NULL), the next word, or the fallback. Advances *i. */
@@ -198,7 +206,7 @@ static int take_value(const struct gp_opt *opt, void *values, const char *glued,
     if (opt->fallback) {
         /* An optional value is taken from the next word only if it parses as one. */
         if (!next || next[0] == '-' || opt->type == GP_OPT_STRING || !store(opt, values, next)) {
-            if (next && isdigit((unsigned char)next[0]) && is_number(opt->type))
+            if (is_bad_number(opt, next))
                 return bad_value(opt, next, err);
             return take(opt, values, opt->fallback, err);
         }
@@ -221,14 +229,26 @@ static int parse_long(int argc, char **argv, int *i, const struct gp_opt_target 
     size_t n = strcspn(word + 2, "=");
     void *values;
     const struct gp_opt *opt = find_option(targets, count, word + 2, n, 0, &values);
-    const struct gp_opt *json =
-        !opt && strcmp(word, "--json") == 0 ? find_json(targets, count, &values) : NULL;
-    if (json)
-        return take(json, values, "json", err);
+    const struct gp_opt *format = opt ? NULL : find_format(targets, count, word + 2, &values);
+    if (format)
+        return take(format, values, word + 2, err);
     if (!opt)
         return unknown_option(word, n, targets, count, err);
     const char *glued = word[2 + n] ? word + 2 + n + 1 : NULL;
     return take_value(opt, values, glued, argc, argv, i, err);
+}
+
+/* "-wait" is rather --wait than a letter with a value; *ret is its name. */
+static bool lacks_dash(const char *word, const struct gp_opt_target *targets, size_t count,
+                       const char **ret)
+{
+    enum { LEAST = 3 };
+    void *values;
+    const size_t n = strcspn(word + 1, "=");
+    const struct gp_opt *opt =
+        n < LEAST ? NULL : find_option(targets, count, word + 1, n, 0, &values);
+    *ret = opt ? opt->name : NULL;
+    return opt;
 }
 
 /* "-cup" is three flags; "-n1" and "-n 1" are one option with a value. */
@@ -236,6 +256,10 @@ static int parse_letters(int argc, char **argv, int *i, const struct gp_opt_targ
                          size_t count, struct gp_err *err)
 {
     const char *word = argv[*i];
+    const char *name;
+    if (lacks_dash(word, targets, count, &name))
+        return gp_err_set(err, GP_EUSAGE, "unknown option '%.60s' (did you mean --%s?)", word,
+                          name);
     for (const char *p = word + 1; *p; p++) {
         void *values;
         const struct gp_opt *opt = find_option(targets, count, "", 0, *p, &values);
@@ -380,6 +404,9 @@ const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx
     }
     for (size_t i = 0; !best && n >= PREFIX_LEAST && (candidate = next(ctx, i)); i++)
         if (strncmp(candidate, word, n) == 0)
+            best = candidate;
+    for (size_t i = 0; !best && n > PREFIX_LEAST && (candidate = next(ctx, i)); i++)
+        if (strstr(candidate, word))
             best = candidate;
     return best;
 }

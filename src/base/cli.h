@@ -48,6 +48,8 @@ struct gp_opt {
     /* Long names, space separated, of options in the same table, which have no default. It is an
      * error to give this option with one of `excludes`, or without any of `needs`. */
     const char *excludes, *needs;
+    bool before_words; /* with `fallback`: the word after it may be a positional argument, even
+                          where a number is expected */
 };
 
 /* A table ends with an entry whose name is NULL. */
@@ -95,7 +97,8 @@ const struct gp_opt *gp_cli_option(const struct gp_opt *options, const char *nam
 /* Whether a space-separated list (NULL: empty) contains this word of n bytes. */
 bool gp_cli_list_has(const char *list, const char *word, size_t n);
 
-/* The candidate nearest to `word` by edit distance, or the first that begins with it; NULL: none.
+/* The candidate nearest to `word` by edit distance, or the first that begins with it, or the first
+ * that contains it; NULL: none.
  * `next(ctx, i)` gives the i-th candidate, NULL at the end. */
 const char *gp_cli_nearest(const char *word, const char *(*next)(const void *ctx, size_t i),
                            const void *ctx);

@@ -1,4 +1,5 @@
 #include "cmd/app.h"
+#include "cmd/habits.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -95,6 +96,10 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
                                             {gp_common_options, gp_common()}};
     int r = gp_cli_parse(argc, argv, targets, GP_ARRAY_LEN(targets), cmd->raw_rest, ret_positional,
                          err);
+    if (r < 0)
+        gp_habit_explain(cmd->name, argc, argv, err);
+    if (gp_common()->id && strcmp(gp_common()->id, "all") == 0)
+        gp_common()->id = NULL; /* the same as without -i */
     *ret_done = r == 0 && (gp_common()->help || gp_common()->version);
     if (r == 0 && !*ret_done && gp_common()->release_when_idle && cmd->no_loop)
         return gp_err_set(err, GP_EUSAGE,
@@ -129,6 +134,9 @@ int gp_app_refuse_words(const struct gp_cmd *cmd, int count, char **argv, struct
 {
     if (count == 0)
         return 0;
+    int r = gp_habit_check_words(cmd->name, count, argv + 1, err);
+    if (r < 0)
+        return r;
     const bool may_be_gpu = strpbrk(argv[1], "0123456789");
     return gp_err_set(err, GP_EUSAGE, "%s takes no arguments, got '%.80s'%s", cmd->name, argv[1],
                       may_be_gpu ? "; GPUs are selected with -i, as in -i 3" : "");

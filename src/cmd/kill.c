@@ -70,6 +70,17 @@ static int read_signals(int argc, char **argv, struct gp_err *err)
     return 0;
 }
 
+/* "%1" */
+static int refuse_shell_jobs(int count, char *const *words, struct gp_err *err)
+{
+    for (int i = 0; i < count; i++)
+        if (words[i][0] == '%' && isdigit((unsigned char)words[i][1]))
+            return gp_err_set(err, GP_EUSAGE,
+                              "'%.20s' is a job of the shell; use its kill: kill %.20s", words[i],
+                              words[i]);
+    return 0;
+}
+
 /* ---- the command ---- */
 
 static int kill_chosen(struct gp_sampler *sampler, const struct kill_options *o, struct gp_err *err)
@@ -99,7 +110,9 @@ static int kill_main(int argc, char **argv, struct gp_err *err)
     r = gp_app_parse(&gp_cmd_kill, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    r = gp_proc_select_parse(&o.select, argv + 1, positional, err);
+    r = refuse_shell_jobs(positional, argv + 1, err);
+    if (r == 0)
+        r = gp_proc_select_parse(&o.select, argv + 1, positional, err);
     if (r < 0)
         return r;
     gp_proc_select_want(&o.select, &want);

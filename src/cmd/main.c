@@ -2,6 +2,7 @@
  * process. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/habits.h"
 
 #include "base/err.h"
 #include "base/io.h"
@@ -168,62 +169,6 @@ static int run_default(struct gp_err *err)
     return gp_cmd_status.run(isatty(STDOUT_FILENO) ? 2 : 1, status_argv, err);
 }
 
-/* What fingers type that were trained on other tools. */
-static const char *meant_by(const char *word)
-{
-    static const struct {
-        const char *word, *meant;
-    } words[] = {
-        {"free", "gpulse pick --explain"},
-        {"watch", "gpulse top"},
-        {"list", "gpulse status"},
-        {"info", "gpulse status -a"},
-        {"-l", "gpulse smi -l"},
-        {"-q", "gpulse smi -q"},
-        {"-L", "gpulse smi -L"},
-        {"dmon", "gpulse smi dmon"},
-        {"pmon", "gpulse smi pmon"},
-        {"topo", "gpulse smi topo -m"},
-        {"nvlink", "gpulse smi nvlink"},
-        {"nvidia-smi", "gpulse smi"},
-        {"gpustat", "gpulse status -cpu"},
-        {"nvitop", "gpulse top"},
-        {"monitor", "gpulse top"},
-        {"show", "gpulse status"},
-        {"gpus", "gpulse status"},
-        {"who", "gpulse ps"},
-        {"users", "gpulse ps --by user"},
-        {"--mine", "gpulse ps --mine"},
-        {"ls", "gpulse status, gpulse ps or gpulse sim list"},
-        {"log", "gpulse query FIELDS -o FILE, or gpulse events"},
-        {"stop", "gpulse kill"},
-        {"killall", "gpulse kill"},
-        {"cancel", "kill PID, where gpulse queue shows the PID"},
-        {"wait", "gpulse run --wait"},
-        {"reserve", "gpulse run"},
-        {"submit", "gpulse run --wait"},
-        {"jobs", "gpulse queue"},
-        {"history", "gpulse explain list"},
-        {"xid", "gpulse explain xid 79"},
-        {"advise", "gpulse doctor advise"},
-        {"--json", "gpulse status --json"},
-        {"--once", "gpulse status"},
-        {"-1", "gpulse status"},
-        {"--query-gpu", "gpulse smi --query-gpu=… --format=csv, or gpulse query"},
-        {"--query-compute-apps", "gpulse smi --query-compute-apps=…, or gpulse query --processes"},
-        {"-n", "gpulse status -n TIME"},
-        {"-u", "gpulse ps -u USER"},
-        {"-p", "gpulse ps -p PID"},
-        {"-lms", "gpulse smi -lms"},
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++) {
-        size_t n = strlen(words[i].word);
-        if (strncmp(word, words[i].word, n) == 0 && (!word[n] || word[n] == '='))
-            return words[i].meant;
-    }
-    return NULL;
-}
-
 /* Called under this name, perhaps through a link, gpulse is the tool of that name. */
 static bool is_called(const char *path, const char *name)
 {
@@ -240,27 +185,19 @@ static bool is_of_status(const char *word)
     return word[0] == '-' && p > word + 1 && !*p;
 }
 
-static int suggest(const char *word, int r, struct gp_err *err)
+/* The message for argv[at], which is no command or option. */
+static int suggest(int argc, char **argv, int at, int r, struct gp_err *err)
 {
-    char of_status[80];
-    const char *meant = meant_by(word);
-    (void)snprintf(of_status, sizeof(of_status), "gpulse status %.60s", word);
-    if (!meant && is_of_status(word))
-        meant = of_status;
-    return meant ? gp_err_set(err, r, "unknown command or option '%s'; try %s", word, meant) : r;
-}
-
-/* The word that the parser complained about, if it was an unknown option; otherwise the first. */
-static const char *unknown_word(int argc, char **argv, const struct gp_err *err)
-{
-    bool is_option = strncmp(err->text, "unknown option", strlen("unknown option")) == 0;
-    for (int i = 1; is_option && i < argc; i++) {
-        char quoted[100];
-        (void)snprintf(quoted, sizeof(quoted), "'%.80s'", argv[i]);
-        if (strstr(err->text, quoted))
-            return argv[i];
-    }
-    return argv[1];
+    char meant[GP_HABIT_SIZE] = "";
+    const char *word = argv[at];
+    if (gp_habit_find("gpulse", word, at + 1 < argc ? argv[at + 1] : NULL, meant))
+        ;
+    else if (is_of_status(word))
+        (void)snprintf(meant, sizeof(meant), "gpulse status %.60s", word);
+    else if (word[0] && !word[strspn(word, "0123456789,")])
+        (void)snprintf(meant, sizeof(meant), "gpulse status -i %.60s", word);
+    return *meant ? gp_err_set(err, r, "unknown command or option '%.80s'; try %s", word, meant)
+                  : r;
 }
 
 static int run(int argc, char **argv, struct gp_err *err)
@@ -274,8 +211,10 @@ static int run(int argc, char **argv, struct gp_err *err)
     const struct gp_opt_target target = {gp_common_options, gp_common()};
     int words;
     int r = gp_cli_parse(argc, argv, &target, 1, true, &words, err);
-    if (r < 0)
-        return suggest(unknown_word(argc, argv, err), r, err);
+    if (r < 0) {
+        const int at = gp_habit_unknown_option(argc, argv, err);
+        return suggest(argc, argv, at ? at : 1, r, err);
+    }
     if (argc > 1 && strcmp(argv[1], "version") == 0)
         gp_common()->version = true;
     if (gp_common()->version)
@@ -293,7 +232,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     }
     r = gp_cli_find(commands, argv[1], &cmd, err);
     if (r < 0)
-        return suggest(argv[1], r, err);
+        return suggest(words + 1, argv, 1, r, err);
     if (wants_help)
         open_manual(cmd);
     if (wants_help && cmd->no_common) /* smi: its own --help is nvidia-smi's */

@@ -1,6 +1,7 @@
 /* gpulse ps: lists GPU processes, or sums by user, container or GPU. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
+#include "cmd/habits.h"
 #include "cmd/proc_choice.h"
 #include "cmd/proc_idle.h"
 #include "cmd/ps_env.h"
@@ -112,7 +113,8 @@ struct ps_run {
     struct gp_idle idle;
     struct gp_leaks *leaks;
     struct gp_strbuf sb;
-    bool is_empty; /* something was selected, and nothing matches */
+    bool is_empty;       /* something was selected, and nothing matches */
+    bool has_told_empty; /* when repeating */
 };
 
 /* ---- a sample ---- */
@@ -222,6 +224,16 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
     return r == GP_ENOMEM ? gp_err_set(err, r, "out of memory") : r;
 }
 
+/* When repeating, an empty table is no error: a process may start. It is explained once. */
+static void note_empty(struct ps_run *run, const struct gp_snapshot *snapshot)
+{
+    struct gp_err why = {0};
+    if (run->is_empty && !run->has_told_empty &&
+        gp_proc_selection_refuse(run->filter, snapshot, &why) < 0)
+        gp_io_print_note("gpulse", why.text);
+    run->has_told_empty = run->is_empty;
+}
+
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
     struct ps_run *run = ctx;
@@ -237,6 +249,8 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
         gp_strbuf_addc(&run->sb, '\n');
     run->list.header = run->list.header && !run->list.csv; /* csv has only one header */
     r = gp_app_write(STDOUT_FILENO, &run->sb, err);
+    if (r == 0 && run->options->interval_ns)
+        note_empty(run, snapshot);
     if (r < 0 || run->options->interval_ns)
         return r;
     gp_partial_explain(snapshot, err);
@@ -337,8 +351,8 @@ static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err 
 static int add_arguments(struct ps_run *run, char *const *arguments, int count, struct gp_err *err)
 {
     struct gp_strbuf pids = GP_STRBUF_INIT(sizeof(run->filter));
-    int r = 0;
-    if (count > 0 && (run->options->explain || run->options->leaks))
+    int r = gp_habit_check_words(gp_cmd_ps.name, count, arguments, err);
+    if (r == 0 && count > 0 && (run->options->explain || run->options->leaks))
         r = gp_err_set(err, GP_EUSAGE, "--explain and --leaks show all processes, not '%.60s'",
                        arguments[0]);
     for (int i = 0; r == 0 && i < count; i++) {
@@ -376,7 +390,7 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
     int r = gp_app_parse(&gp_cmd_ps, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    if (gp_app_wants_columns(o.columns))
+    if (gp_app_wants_columns(o.columns) || gp_app_wants_columns(o.sort))
         return gp_app_print_columns(err);
     struct ps_run run = {.options = &o, .sb = GP_STRBUF_INIT(256 << 20)};
     struct gp_sampler *sampler;

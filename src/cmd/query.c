@@ -68,7 +68,8 @@ static const struct gp_opt options[] = {
      .excludes = "append rotate-size rotate-age",
      .help = "with --output: FILE always holds the last sample, replaced atomically"},
     /* what fingers type that were trained on nvidia-smi */
-    {'l', "loop", NULL, GP_OPT_DURATION, "TIME", .fallback = "5", .offset = OPT(interval_ns),
+    {'l', "loop", NULL, GP_OPT_DURATION, "TIME", .fallback = "5", .before_words = true,
+     .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .least = GP_NS_PER_S / 10, .group = "Repeat",
@@ -264,8 +265,9 @@ static int find_fields(int count, char **words, const char **ret, struct gp_err 
     *ret = count > 0 ? words[0] : NULL;
     if (count > 1)
         return gp_err_set(err, GP_EUSAGE,
-                          "expected one comma-separated list of fields, but '%s' follows it",
-                          words[1]);
+                          "expected one comma-separated list of fields, but '%.80s' follows it; "
+                          "try %.80s,%.80s",
+                          words[1], words[0], words[1]);
     return 0;
 }
 

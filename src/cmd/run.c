@@ -30,7 +30,8 @@ struct run_options {
 
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct run_options, gpus),
-    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .offset = OPT(plan.run.gpus.wait_ns),
+    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .before_words = true,
+     .offset = OPT(plan.run.gpus.wait_ns),
      .group = "Run", .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.run.gpus.name),
      .help = "name shown to other users (default: the command)"},
@@ -51,7 +52,8 @@ static const struct gp_opt options[] = {
      .help = "memory limit on each GPU"},
     {0, "over", NULL, GP_OPT_CHOICE, "WHAT", .choices = "warn stop kill", .offset = OPT(over),
      .help = "action when the limit is exceeded (default warn)"},
-    {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .offset = OPT(plan.run.limits.idle_ns),
+    {0, "idle-warn", NULL, GP_OPT_DURATION, "TIME", "10m", .before_words = true,
+     .offset = OPT(plan.run.limits.idle_ns),
      .help = "warn when a reserved GPU is idle for TIME (10m if TIME is omitted)"},
     {0, "strict", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.limits.is_strict),
      .help = "stop the command if it uses other GPUs"},
@@ -228,6 +230,10 @@ static int run_main(int argc, char **argv, struct gp_err *err)
     if (positional == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "missing command; usage: gpulse run [options] -- COMMAND");
+    if (positional > 1 && strcmp(argv[2], "--") == 0 && !argv[1][strspn(argv[1], "0123456789,")])
+        return gp_err_set(err, GP_EUSAGE,
+                          "'%.60s' is not a command; to run on these GPUs: --gpu-ids %.60s",
+                          argv[1], argv[1]);
     r = gp_job_check_place(o.plan.run.quiet, err);
     if (r < 0)
         return r;

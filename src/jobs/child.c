@@ -114,6 +114,19 @@ static int launch(struct gp_child *child, struct gp_guard_job *job, struct gp_gu
     return r;
 }
 
+/* For a script that exists, but cannot be executed or is not in $PATH: what runs it, or "". */
+static const char *interpreter_of(const char *path)
+{
+    static const struct {
+        const char *ending, *interpreter;
+    } scripts[] = {{".py", "python"}, {".sh", "bash"}};
+    const char *ending = strrchr(path, '.');
+    for (size_t i = 0; ending && i < GP_ARRAY_LEN(scripts); i++)
+        if (strcmp(ending, scripts[i].ending) == 0 && access(path, F_OK) == 0)
+            return scripts[i].interpreter;
+    return "";
+}
+
 int gp_child_start(struct gp_child *child, char *const *argv, char *const *variables,
                    int *ret_status, struct gp_err *err)
 {
@@ -140,7 +153,10 @@ int gp_child_start(struct gp_child *child, char *const *argv, char *const *varia
     if (r < 0)
         return r;
     *ret_status = news.value == ENOENT ? 127 : 126;
-    return gp_err_set(err, GP_EFAIL, "cannot run '%.200s': %s", argv[0], strerror(news.value));
+    const char *interpreter = interpreter_of(argv[0]);
+    return gp_err_set(err, GP_EFAIL, "cannot run '%.200s': %s%s%s%s%.200s", argv[0],
+                      strerror(news.value), *interpreter ? "; try " : "", interpreter,
+                      *interpreter ? " " : "", *interpreter ? argv[0] : "");
 }
 
 /* ---- waiting ---- */

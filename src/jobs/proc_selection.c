@@ -30,9 +30,9 @@ static int refuse_named(int64_t pid, struct gp_err *err)
         r = gp_err_set(err, GP_EFAIL,
                        lease->state == GP_LEASE_HELD
                            ? "process %lld is a gpulse run that has reserved GPUs; to end it and "
-                             "its job: kill %lld"
-                           : "process %lld is a gpulse run that waits in line; cancel it with: "
-                             "kill %lld",
+                             "its job, use the shell's kill: kill %lld"
+                           : "process %lld is a gpulse run that waits in line; cancel it with "
+                             "the shell's kill: kill %lld",
                        (long long)pid, (long long)pid);
     }
     gp_leases_fini(&leases);

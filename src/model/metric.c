@@ -3,6 +3,7 @@
 #include "base/cli.h"
 #include "base/err.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
@@ -53,6 +54,31 @@ static const char *next_metric_name(const void *ctx, size_t i)
     return i < GP_METRIC__COUNT ? gp_metric_table[i].name : NULL;
 }
 
+/* "mem.used" for "memory.used": each part begins the part of the name. */
+static bool is_short_for(const char *word, const char *name)
+{
+    while (*word) {
+        size_t n = strcspn(word, "."), m = strcspn(name, ".");
+        if (n == 0 || n > m || memcmp(word, name, n) != 0 || (word[n] != '.') != (name[m] != '.'))
+            return false;
+        word += n + (word[n] == '.');
+        name += m + (name[m] == '.');
+    }
+    return !*name;
+}
+
+static struct gp_cli_hint hint_for(const char *name)
+{
+    struct gp_cli_hint hint = gp_cli_hint(name, next_metric_name, NULL);
+    for (int m = 0; strchr(name, '.') && m < GP_METRIC__COUNT; m++)
+        if (is_short_for(name, gp_metric_table[m].name)) {
+            (void)snprintf(hint.text, sizeof(hint.text), " (did you mean '%s'?)",
+                           gp_metric_table[m].name);
+            break;
+        }
+    return hint;
+}
+
 int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
 {
     for (int m = 0; m < GP_METRIC__COUNT; m++)
@@ -62,7 +88,7 @@ int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
             return 0;
         }
     return gp_err_set(err, GP_EUSAGE, "unknown field '%.80s'%s; gpulse query --list shows all",
-                      name, gp_cli_hint(name, next_metric_name, NULL).text);
+                      name, hint_for(name).text);
 }
 
 bool gp_metric_set_has_scope(const struct gp_metric_set *set, enum gp_scope scope)

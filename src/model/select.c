@@ -197,6 +197,12 @@ bool gp_selection_is_settled(const struct gp_selection *selection)
 static int refuse(const struct gp_select_term *term, bool some, unsigned gpu_count,
                   struct gp_err *err)
 {
+    unsigned first, last;
+    if (term->kind == GP_SELECT_MIG && sscanf(term->text, "%u:%u", &first, &last) == 2 &&
+        last < gpu_count)
+        return gp_err_set(err, GP_ENODEV,
+                          "no GPU matches '%s', which is a MIG instance; a range is %u-%u",
+                          term->text, first, last);
     return gp_err_set(err, GP_ENODEV,
                       gpu_count > 1 ? "no GPU matches %s'%s'; this machine has %u (0 to %u)"
                                     : "no GPU matches %s'%s'; this machine has %u",

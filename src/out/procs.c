@@ -397,7 +397,10 @@ static const char *next_column(const void *context, size_t i)
 static int find_column(const char *word, size_t n, enum gp_proc_column *ret, struct gp_err *err)
 {
     char name[80];
-    (void)snprintf(name, sizeof(name), "%.*s", (int)(n < sizeof(name) ? n : sizeof(name)), word);
+    const size_t sign = n > 1 && *word == '%'; /* ps(1): --sort=-%mem */
+    n -= sign;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(n < sizeof(name) ? n : sizeof(name)),
+                   word + sign);
     const char *wanted = strcasecmp(name, "mem") == 0 ? "memory" : name;
     for (int i = 0; i < GP_PROC_COLUMN__COUNT; i++)
         if (strcasecmp(gp_proc_column_table[i].word, wanted) == 0 ||

@@ -26,7 +26,7 @@ load helpers
     gpulse --sim t4 query index,,name
     fails 2 "empty field name in 'index,,name'"
     gpulse --sim t4 query index name
-    fails 2 "expected one comma-separated list of fields, but 'name' follows it"
+    fails 2 "expected one comma-separated list of fields, but 'name' follows it; try index,name"
     gpulse --sim t4 query "$(printf 'index,%.0s' {1..1100})"
     fails 2 'too many fields: at most 1024'
     gpulse --sim t4 query "$(head -c 5000 /dev/zero | tr '\0' x)"
@@ -414,4 +414,143 @@ PYTHON
     fails 2 "--user needs a value: NAMES, not '-i'"
     gpulse --sim t4 ps --sort -memory
     status_is 0
+}
+
+# meant LINES: each line is a command, a tab, and what its message names
+meant() {
+    local words spelling
+    while IFS=$'\t' read -r words spelling; do
+        eval "gpulse --sim h100x8 $words"
+        [ "$status" -eq 2 ] && [[ $stderr == *"$spelling"* ]] || explain "gpulse $words" || return
+    done
+}
+
+@test "nvidia-smi's options that change settings" {
+    meant <<'END'
+-pl 300	'-pl'; try gpulse set power-limit=300
+-i 0 -pl 300	try gpulse set power-limit=300
+-pl	try gpulse set power-limit=WATTS
+-pm 1	try gpulse set persistence-mode=1
+-lgc 1200,1500	try gpulse set lock-gpu-clocks=1200,1500
+-rgc	try gpulse set lock-gpu-clocks=reset
+-mig 1	try gpulse set mig-mode=1
+-c	try gpulse status -c, or gpulse set compute-mode=MODE
+-r	try gpulse smi -r -i GPU
+set -pl 400	unknown option '-pl'; try gpulse set power-limit=400
+set --power-limit=400	try gpulse set power-limit=400
+set -pm	try gpulse set persistence-mode=on
+set -rgc	try gpulse set lock-gpu-clocks=reset
+set -e 1	try gpulse set ecc-mode=1
+set --undo	--restore FILE
+END
+}
+
+@test "a word behind an optional time is a bad time" {
+    for command in ps status events; do
+        gpulse --sim t4 $command -n abc
+        fails 2 "bad value 'abc' for --interval: expected a duration .*"
+    done
+    gpulse --sim t4 status -n -c --count 1
+    status_is 0
+    gpulse --sim t4 query -l index --count 1
+    status_is 0
+    gpulse --sim h100x8 run --wait true
+    status_is 0
+}
+
+@test "options that other commands and tools have" {
+    meant <<'END'
+status -g 3	unknown option '-g'; try -i 3
+status -g3	unknown option '-g3'; try -i 3
+ps -g 3	try -i 3
+kill -g 3	try -i 3
+mem -g 3	try -i 3
+reclaim -g	try -i GPUS
+status -f json	status takes no argument 'json'; try --json
+status --format json	try --json
+events -f json	did you mean 'ndjson'?
+events --json	try -f ndjson
+events -l 1	try -n 1
+top -d 1	try -n 1
+status -d 1	try -n 1
+query index --delay=3	try -n 3
+ps --duration 5	try -n TIME --count N
+query --help-query-gpu	try gpulse query --list
+query -q	try gpulse smi -q
+query index -p 4711	try gpulse ps -p 4711
+query mem.used	did you mean 'memory.used'?
+query temp.gpu	did you mean 'temperature.gpu'?
+query name memory.used	try name,memory.used
+queue -u mia	try gpulse queue | grep mia
+queue --mine	try gpulse queue | grep "$USER"
+ps -ef	unknown option '-ef'; try gpulse ps, which lists the processes of all users
+ps -l	or -n TIME to repeat
+ps -o pid,user	try --columns pid,user
+ps aux	ps takes no argument 'aux'; try gpulse ps, which
+ps pid 3	try -p 3
+ps -sort memory	did you mean --sort?
+kill -f train.py	try --name train.py
+kill -l	try -s int, -s term or -s kill
+kill -9 %1	'%1' is a job of the shell; use its kill: kill %1
+run -t 10 -- true	try --timeout 10
+run --gres=gpu:1 -- true	try -g N
+run 6 -- true	'6' is not a command; to run on these GPUs: --gpu-ids 6
+run -wait -- true	unknown option '-wait' (did you mean --wait?)
+mem --model 7B	try --params 7B
+sim run	gpulse --sim MACHINE run -- COMMAND
+sim h100x8	'h100x8' is a machine; try gpulse --sim h100x8 COMMAND
+sim t4,driver=470 status	try gpulse --sim t4,driver=470 COMMAND
+query index -i all -f yaml	bad value 'yaml'
+END
+}
+
+@test "commands of other tools" {
+    meant <<'END'
+-o 0 1	try gpulse top -i GPUS
+--watch	try gpulse status --watch, or gpulse top
+-v	try gpulse --version
+nvtop	try gpulse top
+sbatch	try gpulse run --wait -- COMMAND
+srun	try gpulse run --wait -- COMMAND
+salloc	try gpulse run --wait -- bash
+exec	try gpulse run -- COMMAND
+scancel	the shell
+squeue	try gpulse queue
+processes	try gpulse ps
+gpu	try gpulse status
+3	try gpulse status -i 3
+0,1	try gpulse status -i 0,1
+reset	try gpulse smi -r -i GPU
+clocks	gpulse query 'clocks.*'
+mig	try gpulse set mig-mode=on
+exporter	-f openmetrics
+pipeline	try gpulse run --pipeline FILE
+query-gpu	try gpulse query FIELDS
+END
+}
+
+@test "every suggested spelling is one that works" {
+    gpulse --sim h100x8 set power-limit=300 persistence-mode=1 lock-gpu-clocks=reset --dry-run
+    status_is 0
+    gpulse --sim h100x8 set ecc-mode=1 --dry-run
+    status_is 0
+    gpulse --sim h100x8 query 'clocks.*' --csv
+    status_is 0
+    says '^clocks.*,'
+    gpulse --sim h100x8 query '*' -f openmetrics
+    status_is 0
+    gpulse --sim h100x8 query index -i all --no-header --csv
+    line_count 8
+    gpulse --sim h100x8 query index -i 0:2
+    fails 3 "no GPU matches '0:2', which is a MIG instance; a range is 0-2"
+}
+
+@test "a script that is not executable" {
+    touch train.py run.sh
+    gpulse --sim h100x8 run train.py
+    status_is 127
+    complains "cannot run 'train.py': .*; try python train.py$"
+    gpulse --sim h100x8 run ./run.sh
+    status_is 126
+    complains "cannot run './run.sh': .*; try bash ./run.sh$"
 }

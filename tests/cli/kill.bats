@@ -153,9 +153,9 @@ load helpers
     gpulse kill -9 4194303 # above the highest pid of most machines
     fails 3 'no process 4194303 on the GPUs'
     gpulse --sim h100x8 kill 4189401
-    fails 1 'process 4189401 is a gpulse run that waits in line; cancel it with: kill 4189401'
+    fails 1 "process 4189401 is a gpulse run that waits in line; cancel it with the shell's kill: kill 4189401"
     gpulse --sim h100x8 kill 4189103
-    fails 1 'process 4189103 is a gpulse run that has reserved GPUs; to end it and its job: kill 4189103'
+    fails 1 "process 4189103 is a gpulse run that has reserved GPUs; to end it and its job, use the shell's kill: kill 4189103"
     gpulse --sim h100x8 kill -i 6 --all
     fails 3 'no matching process on the GPUs'
     gpulse kill 99999999999 --yes

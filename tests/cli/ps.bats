@@ -381,3 +381,19 @@ at() {
     says "^$idle,\[N/A\]$"
     says "^$job,20..-..-..T"
 }
+
+@test "when repeating, a filter that matches nothing is explained once" {
+    gpulse --sim t4 ps nothing -n 0.1 -c 3
+    status_is 0
+    [ "$(grep -c "no process on the GPUs matches 'nothing'" <<<"$stderr")" -eq 1 ] || explain "not once"
+    gpulse --sim t4 ps -n 0.1 -c 2
+    is_quiet
+}
+
+@test "ps sorts as ps(1) is asked to" {
+    gpulse --sim h100x8 --sim-still ps --sort=-%mem
+    status_is 0
+    gpulse --sim t4 ps --sort help
+    status_is 0
+    says '^pid +process id'
+}

@@ -139,7 +139,7 @@ static void optional_values(void **state)
     struct parsed *p = parse_good("--watch 3 name");
     assert_int_equal(p->values.watch_ns, 3 * GP_NS_PER_S);
     assert_int_equal(p->positional, 1);
-    p = parse_good("--watch name");
+    p = parse_good("--watch -- name");
     assert_int_equal(p->values.watch_ns, 2 * GP_NS_PER_S);
     assert_int_equal(p->positional, 1);
     assert_string_equal(p->argv[1], "name");
@@ -148,6 +148,7 @@ static void optional_values(void **state)
     assert_int_equal(p->positional, 1);
     assert_string_equal(parse_good("--color never")->common.color, "never");
     check_bad("--watch=soon", "bad value 'soon' for --watch");
+    check_bad("--watch name", "bad value 'name' for --watch");
 }
 
 static void choices_may_be_a_list(void **state)

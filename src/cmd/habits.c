@@ -1,0 +1,210 @@
+#include "cmd/habits.h"
+
+#include "base/cli.h"
+#include "base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A command that has such an option itself never looks it up here. */
+#define REPEATING "status ps query events top"
+#define BY_ID "status ps top kill mem reclaim suspend resume query events queue set"
+#define OF_SMI "gpulse set"
+#define JOBS "run pick"
+
+#define CANCEL "kill PID (of the shell), where gpulse queue shows the PID"
+#define ALL_PS "gpulse ps, which lists the processes of all users"
+#define SUBMIT "gpulse run --wait -- COMMAND"
+
+/* In each row: the commands, the word, and what to type instead. If there is a `value`, the
+ * argument after the word is appended, or this name of it. */
+static const struct {
+    const char *commands, *word, *meant, *value;
+} habits[] = {
+    {"gpulse", "free", "gpulse pick --explain"},
+    {"gpulse", "watch", "gpulse top"},
+    {"gpulse", "--watch", "gpulse status --watch, or gpulse top"},
+    {"gpulse", "list", "gpulse status"},
+    {"gpulse", "info", "gpulse status -a"},
+    {"gpulse", "-l", "gpulse smi -l"},
+    {"gpulse", "-q", "gpulse smi -q"},
+    {"gpulse", "-L", "gpulse smi -L"},
+    {"gpulse", "dmon", "gpulse smi dmon"},
+    {"gpulse", "pmon", "gpulse smi pmon"},
+    {"gpulse", "topo", "gpulse smi topo -m"},
+    {"gpulse", "nvlink", "gpulse smi nvlink"},
+    {"gpulse", "nvidia-smi", "gpulse smi"},
+    {"gpulse", "gpustat", "gpulse status -cpu"},
+    {"gpulse", "nvitop", "gpulse top"},
+    {"gpulse", "nvtop", "gpulse top"},
+    {"gpulse", "-o", "gpulse top -i GPUS"},
+    {"gpulse", "monitor", "gpulse top"},
+    {"gpulse", "show", "gpulse status"},
+    {"gpulse", "gpu", "gpulse status"},
+    {"gpulse", "gpus", "gpulse status"},
+    {"gpulse", "processes", "gpulse ps"},
+    {"gpulse", "who", "gpulse ps"},
+    {"gpulse", "users", "gpulse ps --by user"},
+    {"gpulse", "--mine", "gpulse ps --mine"},
+    {"gpulse", "ls", "gpulse status, gpulse ps or gpulse sim list"},
+    {"gpulse", "log", "gpulse query FIELDS -o FILE, or gpulse events"},
+    {"gpulse", "stop", "gpulse kill"},
+    {"gpulse", "killall", "gpulse kill"},
+    {"gpulse", "cancel", CANCEL},
+    {"gpulse", "scancel", CANCEL},
+    {"gpulse", "wait", "gpulse run --wait"},
+    {"gpulse", "reserve", "gpulse run"},
+    {"gpulse", "submit", "gpulse run --wait"},
+    {"gpulse", "sbatch", SUBMIT},
+    {"gpulse", "srun", SUBMIT},
+    {"gpulse", "exec", "gpulse run -- COMMAND"},
+    {"gpulse", "alloc", "gpulse run -- COMMAND"},
+    {"gpulse", "salloc", "gpulse run --wait -- bash"},
+    {"gpulse", "jobs", "gpulse queue"},
+    {"gpulse", "squeue", "gpulse queue"},
+    {"gpulse", "history", "gpulse explain list"},
+    {"gpulse", "pipeline", "gpulse run --pipeline FILE"},
+    {"gpulse", "xid", "gpulse explain xid 79"},
+    {"gpulse", "advise", "gpulse doctor advise"},
+    {"gpulse", "reset", "gpulse smi -r -i GPU"},
+    {"gpulse", "clocks", "gpulse query 'clocks.*', or gpulse set --list"},
+    {"gpulse", "mig", "gpulse set mig-mode=on, or gpulse smi mig"},
+    {"gpulse", "exporter", "gpulse query '*' -f openmetrics -n 5 -o FILE --replace"},
+    {"gpulse", "serve", "gpulse query '*' -f openmetrics -n 5 -o FILE --replace"},
+    {"gpulse", "--json", "gpulse status --json"},
+    {"gpulse", "--once", "gpulse status"},
+    {"gpulse", "-1", "gpulse status"},
+    {"gpulse", "-v", "gpulse --version"},
+    {"gpulse", "query-gpu", "gpulse query FIELDS"},
+    {"gpulse", "--query-gpu", "gpulse smi --query-gpu=… --format=csv, or gpulse query"},
+    {"gpulse", "--query-compute-apps",
+     "gpulse smi --query-compute-apps=…, or gpulse query --processes"},
+    {"gpulse query", "--help-query-gpu", "gpulse query --list"},
+    {"gpulse", "-n", "gpulse status -n TIME"},
+    {"gpulse", "-u", "gpulse ps -u USER"},
+    {"gpulse", "-p", "gpulse ps -p PID"},
+    {"gpulse", "-lms", "gpulse smi -lms"},
+
+    /* nvidia-smi's options that change settings */
+    {OF_SMI, "-pl", "gpulse set power-limit=", "WATTS"},
+    {OF_SMI, "--power-limit", "gpulse set power-limit=", "WATTS"},
+    {OF_SMI, "-pm", "gpulse set persistence-mode=", "on"},
+    {OF_SMI, "--persistence-mode", "gpulse set persistence-mode=", "on"},
+    {OF_SMI, "-lgc", "gpulse set lock-gpu-clocks=", "MIN,MAX"},
+    {OF_SMI, "-rgc", "gpulse set lock-gpu-clocks=reset"},
+    {OF_SMI, "-lmc", "gpulse set lock-memory-clocks=", "MIN,MAX"},
+    {OF_SMI, "-rmc", "gpulse set lock-memory-clocks=reset"},
+    {OF_SMI, "-ac", "gpulse set application-clocks=", "MEMORY,GRAPHICS"},
+    {OF_SMI, "-rac", "gpulse set application-clocks=default"},
+    {OF_SMI, "-am", "gpulse set accounting-mode=", "on"},
+    {OF_SMI, "-mig", "gpulse set mig-mode=", "on"},
+    {"set", "-c", "gpulse set compute-mode=exclusive-process, or default or prohibited"},
+    {"set", "-e", "gpulse set ecc-mode=", "on"},
+    {OF_SMI, "-r", "gpulse smi -r -i GPU"},
+    {"gpulse", "-c", "gpulse status -c, or gpulse set compute-mode=MODE"},
+    {"gpulse", "-e", "gpulse status -e, or gpulse set ecc-mode=on"},
+    {"set", "--undo", "the command that the change printed after undo:, or --restore FILE"},
+
+    /* options that several commands lack */
+    {BY_ID, "-g", "-i ", "GPUS"},
+    {"ps", "-l", "gpulse ps without -l, or -n TIME to repeat"},
+    {REPEATING, "-d", "-n ", "TIME"},
+    {REPEATING, "--delay", "-n ", "TIME"},
+    {REPEATING, "-l", "-n ", "TIME"},
+    {REPEATING, "--loop", "-n ", "TIME"},
+    {"status ps top", "--duration", "-n TIME --count N"},
+    {"status", "--format", "--json"},
+    {"status", "json", "--json"},
+    {"events", "--json", "-f ndjson"},
+
+    {"query", "-q", "gpulse smi -q"},
+    {"query", "-p", "gpulse ps -p ", "PID"},
+    {"queue", "-u", "gpulse queue | grep ", "USER"},
+    {"queue", "--user", "gpulse queue | grep ", "USER"},
+    {"queue", "--mine", "gpulse queue | grep \"$USER\""},
+    {"queue", "-l", "gpulse queue, which shows all columns"},
+
+    {"ps", "aux", ALL_PS},
+    {"ps", "-a", ALL_PS},
+    {"ps", "-A", ALL_PS},
+    {"ps", "-e", ALL_PS},
+    {"ps", "-w", "COLUMNS=300 gpulse ps"},
+    {"ps", "-o", "--columns ", "COLUMNS"},
+    {"ps", "pid", "-p ", "PID"},
+
+    {"kill", "-f", "--name ", "TEXT"},
+    {"kill", "-l", "-s int, -s term or -s kill"},
+
+    {"run", "-t", "--timeout ", "TIME"},
+    {"run", "--time", "--timeout ", "TIME"},
+    {JOBS, "--gres", "-g N"},
+    {"mem", "--model", "--params ", "N"},
+    {"sim", "run", "gpulse --sim MACHINE run -- COMMAND, or gpulse sim exec -m MACHINE -- COMMAND"},
+};
+
+static bool is_value(const char *next)
+{
+    return next && *next && *next != '-';
+}
+
+bool gp_habit_find(const char *command, const char *word, const char *next, char ret[GP_HABIT_SIZE])
+{
+    const size_t n = strcspn(word, "=");
+    for (size_t i = 0; i < GP_ARRAY_LEN(habits); i++) {
+        if (strlen(habits[i].word) != n || memcmp(habits[i].word, word, n) != 0 ||
+            !gp_cli_list_has(habits[i].commands, command, strlen(command)))
+            continue;
+        const char *value = habits[i].value ? habits[i].value : "";
+        if (*value && word[n] && word[n + 1])
+            value = word + n + 1;
+        else if (*value && is_value(next))
+            value = next;
+        (void)snprintf(ret, GP_HABIT_SIZE, "%s%.60s", habits[i].meant, value);
+        return true;
+    }
+    return false;
+}
+
+int gp_habit_unknown_option(int argc, char *const *argv, const struct gp_err *err)
+{
+    static const char unknown[] = "unknown option";
+    char quoted[100];
+    if (strncmp(err->text, unknown, strlen(unknown)) != 0)
+        return 0;
+    for (int i = 1; i < argc; i++) {
+        (void)snprintf(quoted, sizeof(quoted), "'%.60s'", argv[i]);
+        if (argv[i][0] == '-' && strstr(err->text, quoted))
+            return i;
+    }
+    return 0;
+}
+
+void gp_habit_explain(const char *command, int argc, char *const *argv, struct gp_err *err)
+{
+    char meant[GP_HABIT_SIZE];
+    const int at = gp_habit_unknown_option(argc, argv, err);
+    if (at == 0)
+        return;
+    const char *word = argv[at];
+    const char *next = at + 1 < argc ? argv[at + 1] : NULL;
+    bool known = gp_habit_find(command, word, next, meant);
+    if (!known && word[1] != '-') {
+        /* "-ef", "-g3": the letter that is not known */
+        const char *letter = strchr(err->text, '\'');
+        const char one[] = {'-', letter ? letter[2] : '\0', '\0'};
+        const char *glued = strchr(word, one[1]);
+        known = gp_habit_find(command, one, glued && glued[1] ? glued + 1 : next, meant);
+    }
+    if (known)
+        (void)gp_err_set(err, err->code, "unknown option '%.60s'; try %s", word, meant);
+}
+
+int gp_habit_check_words(const char *command, int count, char *const *words, struct gp_err *err)
+{
+    char meant[GP_HABIT_SIZE];
+    for (int i = 0; i < count; i++)
+        if (gp_habit_find(command, words[i], i + 1 < count ? words[i + 1] : NULL, meant))
+            return gp_err_set(err, GP_EUSAGE, "%s takes no argument '%.60s'; try %s", command,
+                              words[i], meant);
+    return 0;
+}
