@@ -53,8 +53,9 @@ const struct gp_cmd gp_cmd_completion = {
     .name = "completion",
     .summary = "print a shell completion script",
     .usage = "{bash|zsh|fish}",
-    .description = "Packages and make install set up completion. Otherwise, load the output of "
-                   "this command when the shell starts.",
+    .description =
+        "Packages and make install set up completion. Otherwise, load the output of this command "
+        "when the shell starts.",
     .examples = "source <(gpulse completion bash)\tin ~/.bashrc\n"
                 "gpulse completion fish | source\tin ~/.config/fish/config.fish\n"
                 "gpulse completion zsh > ~/.zfunc/_gpulse\tin a directory of $fpath\n",

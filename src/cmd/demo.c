@@ -41,7 +41,8 @@ const struct gp_cmd gp_cmd_demo = {
     .description =
         "Opens gpulse top on a simulated machine with some problems: a lost GPU, memory errors, a "
         "hot GPU, and GPU memory held by an orphaned process. The last line of the screen says "
-        "which key to try next. It takes a minute; q quits. Nothing on this machine changes.\n\n"
+        "which key to try next. It takes a minute; q quits. Nothing on this machine changes.\n"
+        "\n"
         "--sim chooses another machine. The preferences of gpulse top are not used.",
     .examples = "gpulse demo\ta one-minute tour\n"
                 "gpulse --sim h100x8 demo\tthe same on a healthy machine\n",

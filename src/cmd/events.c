@@ -436,14 +436,15 @@ const struct gp_cmd gp_cmd_events = {
         "Prints a line for each event, as soon as it happens: driver errors (Xid) with their "
         "meaning and what to do; memory errors; GPUs that are lost, do not respond, fall asleep or "
         "recover; and changes of performance state, throttling, PCIe link, MIG and modes. With "
-        "--kind process, it also reports processes that start or stop using a GPU.\n\n"
+        "--kind process, it also reports processes that start or stop using a GPU.\n"
+        "\n"
         "Events that the driver reports are printed immediately. To find the others, gpulse "
         "compares two readings every --interval; --list shows the source of each kind. An event "
         "found both ways is printed once. The first line, of kind start, says when recording "
         "began: no driver reports earlier events. A lost GPU recovers only when the driver is "
         "opened again; gpulse tries that at growing intervals of up to a minute. Events that the "
-        "driver reports meanwhile are lost: a line of kind missed names the period and the "
-        "GPUs.\n\n"
+        "driver reports meanwhile are lost: a line of kind missed names the period and the GPUs.\n"
+        "\n"
         "Runs until Ctrl-C, -c or --duration.",
     .examples =
         "gpulse events\thealth and state events\n"

@@ -34,8 +34,9 @@ static const struct gp_cmd *const commands[] = {&gp_cmd_top,        &gp_cmd_stat
 static const struct gp_program program = {
     .name = "gpulse",
     .summary = "monitor, share and diagnose NVIDIA GPUs",
-    .description = "Without a command, gpulse runs top on a terminal and status otherwise. gpulse "
-                   "help COMMAND opens the manual page of a command.",
+    .description =
+        "Without a command, gpulse runs top on a terminal and status otherwise. gpulse help "
+        "COMMAND opens the manual page of a command.",
     .version = GPULSE_VERSION,
     .commands = commands,
     .common = gp_common_options,
@@ -47,7 +48,7 @@ static const struct gp_program program = {
                   "5\tpermission denied\n"
                   "6\tpartial result: some GPUs did not respond\n"
                   "69\trun, pick: not enough free GPUs\n"
-                  "75\trun, pick: still not enough when --wait ran out\n"
+                  "75\trun, pick, resume: still not enough when --wait ran out\n"
                   "78\trun, pick: the request can never be met\n"
                   "124\trun: --timeout ran out\n"
                   "130\tinterrupted\n",

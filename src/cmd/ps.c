@@ -423,7 +423,8 @@ const struct gp_cmd gp_cmd_ps = {
         "accounts for has its own line, without a pid, and so has a GPU that is reserved by gpulse "
         "run but has no processes. IDLE is the time since a process last used a GPU: ≥3m if it was "
         "not active in the 3 minutes that gpulse has watched, and - if the driver does not report "
-        "it.\n\n"
+        "it.\n"
+        "\n"
         "Columns, filter words and sorting are the same as in gpulse top. An unknown value is -, "
         "empty in csv and null in JSON. In csv and JSON, memory is in bytes and time in seconds.",
     .examples =

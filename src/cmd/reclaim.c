@@ -236,7 +236,8 @@ const struct gp_cmd gp_cmd_reclaim = {
         "does, and offers to terminate processes left over from jobs that have ended: processes "
         "that still have a GPU open although their parent is gone, such as the data loaders of a "
         "killed training job. Then it waits until the driver has freed their memory, and prints "
-        "the memory in use before and after.\n\n"
+        "the memory in use before and after.\n"
+        "\n"
         "Check the list before you confirm: another user may still need these processes. The "
         "memory of a running process cannot be freed from outside. For example, only "
         "torch.cuda.empty_cache() inside the process empties PyTorch's cache.",

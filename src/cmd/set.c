@@ -363,11 +363,11 @@ const struct gp_cmd gp_cmd_set = {
         "All values are checked against the limits of each GPU before the first one is applied; "
         "--restore skips values outside them. Each change is shown as old -> new, applied, read "
         "back, and followed by the command that undoes it. Most changes need root. Where a setting "
-        "can be reset, the values default, reset and auto all do so.\n\n"
-        "Many settings last only while the driver keeps the GPU initialized; "
-        "persistence-mode=on keeps it initialized. --save and --restore carry settings over a "
-        "reboot; the "
-        "systemd unit gpulse-restore.service does this with /etc/gpulse/settings.json.",
+        "can be reset, the values default, reset and auto all do so.\n"
+        "\n"
+        "Many settings last only while the driver keeps the GPU initialized; persistence-mode=on "
+        "keeps it initialized. --save and --restore carry settings over a reboot; the systemd unit "
+        "gpulse-restore.service does this with /etc/gpulse/settings.json.",
     .examples = "gpulse set --show\tall settings and their ranges\n"
                 "gpulse set power-limit=300 -i 0 --dry-run\twhat would change\n"
                 "gpulse set persistence-mode=on power-limit=300\tall GPUs\n"

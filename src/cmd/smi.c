@@ -371,11 +371,12 @@ const struct gp_cmd gp_cmd_smi = {
     .usage = "[nvidia-smi's options]",
     .description =
         "Takes nvidia-smi's options, and prints byte for byte what nvidia-smi of the loaded driver "
-        "prints. gpulse smi -h lists the options.\n\n"
+        "prints. gpulse smi -h lists the options.\n"
+        "\n"
         "It has these additional options: --dry-run prints what a setting would change, and "
-        "changes nothing; "
-        "--native labels the versions as driver 610 does; --timeout TIME waits up to TIME for a "
-        "GPU that does not respond; --sim, --sim-still and --root work as everywhere in gpulse.",
+        "changes nothing; --native labels the versions as driver 610 does; --timeout TIME waits up "
+        "to TIME for a GPU that does not respond; --sim, --sim-still and --root work as everywhere "
+        "in gpulse.",
     .examples = "gpulse smi\tthe table\n"
                 "gpulse smi --query-gpu=index,memory.used --format=csv -l 1\ttwo fields, every "
                 "second\n"

@@ -218,10 +218,11 @@ const struct gp_cmd gp_cmd_status = {
     .description =
         "Prints a line per GPU: temperature, utilization, memory in MiB, and who uses it. Memory "
         "in use excludes what the driver reserves, as in nvidia-smi; where a GPU does not report "
-        "it (GB10), it is the sum of its processes. MIG instances are indented below their GPU. "
-        "?? marks a value the GPU does not report. The line of a GPU that is lost, asleep or does "
-        "not respond says so. A GPU that is reserved by gpulse run but has no processes is marked "
-        "as reserved.\n\n"
+        "it (GB10), it is the sum of its processes. MIG instances are indented below their GPU. ?? "
+        "marks a value the GPU does not report. The line of a GPU that is lost, asleep or does not "
+        "respond says so. A GPU that is reserved by gpulse run but has no processes is marked as "
+        "reserved.\n"
+        "\n"
         "The options are gpustat's, except that -i selects GPUs, as everywhere in gpulse; "
         "gpustat's -i is -n.",
     .examples = "gpulse status -cp\tprogram and pid of each process\n"

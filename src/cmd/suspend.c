@@ -329,14 +329,16 @@ const struct gp_cmd gp_cmd_suspend = {
         "their GPU memory to host memory. The processes stay alive: their next CUDA call waits "
         "until gpulse resume. suspend selects processes as gpulse kill does, lists them, and asks "
         "for confirmation. Either all of them are suspended, or all keep running; Ctrl-C takes "
-        "effect after that. A job of gpulse run keeps its GPUs reserved.\n\n"
+        "effect after that. A job of gpulse run keeps its GPUs reserved.\n"
+        "\n"
         "suspend refuses what is known to fail, and says why: drivers before 570, MPS, MIG, "
         "graphics, too little host memory (of the machine or in the job's own limit), stopped "
-        "processes; and without --force, processes on several GPUs and distributed ranks.\n\n"
+        "processes; and without --force, processes on several GPUs and distributed ranks.\n"
+        "\n"
         "Managed memory (cudaMallocManaged) and memory shared between processes cannot be detected "
         "from outside. The driver should refuse such processes, but some drivers terminate the "
-        "process "
-        "instead: try it first on a job you can afford to lose.\n\n"
+        "process instead: try it first on a job you can afford to lose.\n"
+        "\n"
         "gpulse ps and gpulse top show a suspended process with type S.",
     .examples = "gpulse suspend 4711\tmake room for an urgent job\n"
                 "gpulse suspend --job 4711 --yes\ta Slurm job's processes on this machine\n"
@@ -352,11 +354,11 @@ const struct gp_cmd gp_cmd_resume = {
     .usage = "[PID|WORD...] [options]",
     .description =
         "Without arguments, lists the suspended processes and the GPU memory they need. Otherwise "
-        "moves that memory back to the GPUs it came from, and lets the processes continue.\n\n"
+        "moves that memory back to the GPUs it came from, and lets the processes continue.\n"
+        "\n"
         "A process that is restored without enough free memory on its GPU is lost for good, so "
         "resume checks first, and refuses or, with --wait, waits. A process whose note was lost "
-        "can still be resumed by its pid.\n\n"
-        "Exit status: 75 if --wait ran out.",
+        "can still be resumed by its pid.",
     .examples = "gpulse resume\tlist suspended processes\n"
                 "gpulse resume 4711\tresume one process\n"
                 "gpulse resume --mine --wait 1h\tall of mine, once enough memory is free\n",

@@ -32,7 +32,8 @@ const struct gp_cmd gp_cmd_top = {
     .usage = "[options]",
     .description =
         "Shows the GPUs in as much detail as there is room for, and their processes below; ? lists "
-        "all keys. A GPU that does not respond does not delay the others: its row says so.\n\n"
+        "all keys. A GPU that does not respond does not delay the others: its row says so.\n"
+        "\n"
         "Options with a value can be saved: C shows them, S writes them to "
         "~/.config/gpulse/config.ini (or below $XDG_CONFIG_HOME) as NAME = VALUE in section [top]. "
         "The command line takes precedence over the file.",

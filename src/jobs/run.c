@@ -107,7 +107,7 @@ static void supervise(struct gp_run *run)
         if (now_ns >= timeout_ns) {
             if (!run->plan->judge)
                 gp_watch_warn(&run->watch,
-                              "the time limit is reached: the command is told to stop, and "
+                              "the time limit is reached: the command is asked to stop, and "
                               "killed if it has not in %d s",
                               (int)GRACE_S);
             run->watch.ended_by = "timeout";

@@ -511,8 +511,9 @@ bool gp_watch_summarize(struct gp_watch *watch, int status)
     const char *name = status > 128 ? sigabbrev_np(status - 128) : NULL;
     const char *told = sigabbrev_np(watch->told);
     gp_watch_say(watch, "%s after %.1f s with status %d%s%s%s%s%s%s",
-                 watch->ended_by ? "stopped" : "exited", seconds, status, name ? " (SIG" : "", name ? name : "", name ? ")" : "",
-                 told && !name ? ", after SIG" : "", told && !name ? told : "", gpus);
+                 watch->ended_by ? "stopped" : "exited", seconds, status, name ? " (SIG" : "",
+                 name ? name : "", name ? ")" : "", told && !name ? ", after SIG" : "",
+                 told && !name ? told : "", gpus);
     if (watch->incident_count == 0)
         return watch->ended_by;
     if (status == 0 || watch->ended_by || !is_fresh(watch)) {

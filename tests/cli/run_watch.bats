@@ -90,7 +90,7 @@ out" ]
     idle_gpus
     gpulse run --timeout 300ms -- sleep 1000
     status_is 124
-    complains '^gpulse: the time limit is reached: the command is told to stop, and killed if it has not in 10 s$'
+    complains '^gpulse: the time limit is reached: the command is asked to stop, and killed if it has not in 10 s$'
 }
 
 @test "more memory than it may have" {
