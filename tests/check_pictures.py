@@ -74,8 +74,11 @@ def masked(text):
 def session():
     """What the commands of the session print, on a machine where a job runs on GPU 7."""
     with tempfile.TemporaryDirectory() as state:
+        notes = Path(state, "notes")  # other jobs of this computer may have reserved the same GPUs
+        notes.mkdir()
+        notes.chmod(0o1777)
         env = {**os.environ, "GPULSE_SIM": "h100x8", "GPULSE_SIM_STILL": "1", "GPULSE_SIM_STATE": state,
-               "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+               "GPULSE_STATE_DIR": str(notes), "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
         # a process that looks for leaks at its end has one more child then
         job = subprocess.Popen([GPULSE, "sim", "load", "--gpu", "7", "--mem", "60GiB", "--util", "93", "--workers", "2",
                                 "--name", f"python {JOB}"], env=env | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"},
