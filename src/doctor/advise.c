@@ -305,8 +305,10 @@ static bool explain_misfit(struct gp_exam *exam, enum gp_framework framework,
     branches_for(client, &first, &last);
     if (is_old && gp_version_major(client->driver) < first)
         gp_exam_why(exam,
-                    "Driver %s is too old for these GPUs, and for %s; both need %s or newer.",
-                    client->driver, build_words(exam, ret), needed_driver(exam, ret, client));
+                    "Driver %s is too old for these GPUs, which need %u or newer; %s needs %s or "
+                    "newer.",
+                    client->driver, first, build_words(exam, ret),
+                    needed_driver(exam, ret, client));
     else if (is_old)
         gp_exam_why(exam, "%s needs driver %s or newer.", build_words(exam, ret),
                     needed_driver(exam, ret, client));

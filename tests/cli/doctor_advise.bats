@@ -129,7 +129,7 @@ root() {
     gpulse doctor advise torch==2.8 --gpu 'RTX 5090' --driver 560
     status_is 1
     says '^no: PyTorch 2.8 does not work with GPUs of compute capability 12.0 and driver 560$'
-    says '^      why    Driver 560 is too old for these GPUs, and for PyTorch 2.8.0 for CUDA 12.8; both need 570 or newer\.$'
+    says '^      why    Driver 560 is too old for these GPUs, which need [0-9]+ or newer; PyTorch 2.8.0 for CUDA 12.8 needs 570 or newer\.$'
     says '^      run    gpulse doctor advise driver --gpu "RTX 5090"   # find the right driver$'
     says_not 'pip install'
     says '^GPU: RTX 5090, Blackwell, compute capability 12.0$'
@@ -180,7 +180,7 @@ root() {
     says '^yes: PyTorch 2.8.0 for CUDA 12.8 works with .* 9.0, with driver 525.60.13 or newer$'
     says_not 'any driver'
     gpulse doctor advise torch==2.8 --gpu h100 --driver 515.43.04
-    says '^      why    Driver 515.43.04 is too old for these GPUs, and for PyTorch 2.8.0 for CUDA 12.8; both need 525.60.13 or newer\.$'
+    says '^      why    Driver 515.43.04 is too old for these GPUs, which need [0-9]+ or newer; PyTorch 2.8.0 for CUDA 12.8 needs 525.60.13 or newer\.$'
     says '^      run    gpulse doctor advise driver --gpu h100 '
     says_not 'pip install'
     gpulse doctor advise torch==2.8 --gpu 'RTX 4090' --driver 520
