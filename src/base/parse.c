@@ -62,7 +62,27 @@ bool gp_parse_duration(const char *s, uint64_t *ret_ns)
         {"h",   3600e9 },
         {"d",   86400e9},
     };
-    return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_ns);
+    const uint64_t most_ns = UINT64_C(9000000000000000000);
+    uint64_t sum_ns = 0;
+    const char *rest = s;
+    do {
+        char unit[4];
+        double number;
+        uint64_t part_ns;
+        const char *end = read_decimal(rest, &number);
+        const size_t n = end ? strcspn(end, "0123456789.") : sizeof(unit);
+        if (n >= sizeof(unit) || (n == 0 && rest > s))
+            return false;
+        memcpy(unit, end, n);
+        unit[n] = '\0';
+        if (!scale(number, unit, suffixes, GP_ARRAY_LEN(suffixes), &part_ns) ||
+            part_ns >= most_ns - sum_ns)
+            return false;
+        sum_ns += part_ns;
+        rest = end + n;
+    } while (*rest);
+    *ret_ns = sum_ns;
+    return true;
 }
 
 bool gp_parse_size(const char *s, uint64_t *ret_bytes)
