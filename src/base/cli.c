@@ -70,7 +70,7 @@ static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *
 {
     static const char *const wanted[] = {
         [GP_OPT_FLAG] = "no value",      [GP_OPT_STRING] = "text",
-        [GP_OPT_CHOICE] = "one of",      [GP_OPT_DURATION] = "a duration such as 0.5, 250ms or 1h30m",
+        [GP_OPT_CHOICE] = "one of",      [GP_OPT_DURATION] = "a duration such as 0.5, 250ms, 1h30m",
         [GP_OPT_U64] = "a whole number", [GP_OPT_SIZE] = "a size such as 512MiB or 20GiB",
     };
     const char *choices = opt->type == GP_OPT_CHOICE ? opt->choices : "";

@@ -207,6 +207,7 @@ static int explain_job(struct gp_explain_run *e, const struct gp_recorded *job, 
     } else if (r == 0 && !has_failed) {
         e->found++; /* nothing is left to be explained */
     }
+    e->name = NULL; /* it was this function's */
     if (fd >= 0)
         (void)close(fd);
     return r;
