@@ -257,6 +257,10 @@ struct nth {
 static bool take_nth(void *context, const char *folder)
 {
     struct nth *nth = context;
+    struct gp_recorded job;
+    if (gp_recorded_read(folder, &job, NULL) < 0)
+        return true; /* as in the list */
+    gp_recorded_fini(&job);
     if (--nth->left == 0)
         (void)snprintf(nth->folder, sizeof(nth->folder), "%s", folder);
     return nth->left > 0;

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORD_MOST = 200 };
+enum {
+    FILE_MOST = 256 << 20, /* bytes: what gpulse run writes in months is smaller */
+    WORD_MOST = 200,
+};
 
 /* ---- one record ---- */
 
@@ -40,8 +44,10 @@ int gp_recorded_open(const struct gp_recorded *recorded, const char *name)
 
 static FILE *open_stream(const char *folder, const char *name)
 {
+    struct stat st;
     int fd = open_regular(folder, name);
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    const bool is_sane = fd >= 0 && fstat(fd, &st) == 0 && st.st_size <= FILE_MOST;
+    FILE *file = is_sane ? fdopen(fd, "r") : NULL;
     if (fd >= 0 && !file)
         (void)close(fd);
     return file;
@@ -61,7 +67,7 @@ static void read_samples(struct gp_recorded *recorded)
                            : column == JOB_MEMORY ? &recorded->memory_peak
                                                   : NULL;
             double number = most ? strtod(cell, NULL) : 0;
-            if (most && number > *most)
+            if (most && number > *most && isfinite(number))
                 *most = number;
         }
     }

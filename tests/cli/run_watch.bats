@@ -303,6 +303,11 @@ LINES
     json_is '[(j["status"], j["state"], j["command"][2]) for j in d["jobs"]]' "[(4, 'ended', 'exit 4')]"
     gpulse explain list --json
     json_is '[(r["state"], r["status"], r["command"][2]) for r in d["records"]]' "[('ended', 4, 'exit 4'), ('ended', 3, 'exit 3')]"
+    echo '{' >"$(record | tail -1)/run.json" # neither counts a record that cannot be read
+    gpulse explain last
+    says ': the job ended with status 3$'
+    gpulse explain list
+    says "^  1  .* status 3 "
     touch list
     gpulse explain list
     says '^no known error in the log$'
