@@ -234,15 +234,21 @@ static json_t *record_object(const struct gp_recorded *job)
         "command", json_object_get(document, "command"));
 }
 
+static int explain_recorded(struct gp_explain_run *e, const struct gp_recorded *job,
+                            struct gp_err *err)
+{
+    if (e->jobs)
+        (void)json_array_append_new(e->jobs, record_object(job));
+    return explain_job(e, job, err);
+}
+
 static int explain_record(struct gp_explain_run *e, const char *folder, struct gp_err *err)
 {
     struct gp_recorded job;
     int r = gp_recorded_read(folder, &job, err);
     if (r < 0)
         return r;
-    if (e->jobs)
-        (void)json_array_append_new(e->jobs, record_object(&job));
-    r = explain_job(e, &job, err);
+    r = explain_recorded(e, &job, err);
     gp_recorded_fini(&job);
     return r;
 }
@@ -250,28 +256,26 @@ static int explain_record(struct gp_explain_run *e, const char *folder, struct g
 /* ---- the n-th newest, and the list ---- */
 
 struct nth {
+    struct gp_explain_run *explain;
+    struct gp_err *err;
     uint64_t left;
-    char folder[GP_PATH_SIZE];
+    int r;
 };
 
-static bool take_nth(void *context, const char *folder)
+static bool take_nth(void *context, const struct gp_recorded *job)
 {
     struct nth *nth = context;
-    struct gp_recorded job;
-    if (gp_recorded_read(folder, &job, NULL) < 0)
-        return true; /* as in the list */
-    gp_recorded_fini(&job);
     if (--nth->left == 0)
-        (void)snprintf(nth->folder, sizeof(nth->folder), "%s", folder);
+        nth->r = explain_recorded(nth->explain, job, nth->err);
     return nth->left > 0;
 }
 
 static int explain_nth(struct gp_explain_run *e, uint64_t n, struct gp_err *err)
 {
-    struct nth nth = {.left = n};
+    struct nth nth = {e, err, .left = n};
     gp_recorded_each(take_nth, &nth);
-    if (nth.folder[0])
-        return explain_record(e, nth.folder, err);
+    if (nth.left == 0)
+        return nth.r;
     return nth.left == n
                ? gp_err_set(err, GP_EIO, "no job of yours is recorded; gpulse run records jobs")
                : gp_err_set(err, GP_EIO,
@@ -325,20 +329,16 @@ static void add_row(struct listing *list, const struct gp_recorded *job)
     gp_strbuf_fini(&time);
 }
 
-static bool list_one(void *context, const char *folder)
+static bool list_one(void *context, const struct gp_recorded *job)
 {
     struct listing *list = context;
-    struct gp_recorded job;
-    if (gp_recorded_read(folder, &job, NULL) < 0)
-        return true;
     if (list->count++ == 0 && !list->records)
         gp_strbuf_addf(&list->sb, "%3s  %-19s  %6s  %-7s  %-13s  %s\n", "N", "STARTED", "FOR",
                        "GPUS", "END", "JOB");
     if (list->records)
-        (void)json_array_append_new(list->records, record_object(&job));
+        (void)json_array_append_new(list->records, record_object(job));
     else
-        add_row(list, &job);
-    gp_recorded_fini(&job);
+        add_row(list, job);
     return true;
 }
 

@@ -12,27 +12,34 @@ enum { CHUNK = 65536, SAME_WORDS = 60 };
 
 /* ---- errors that a line explains ---- */
 
+/* Adds an error, whose explanation need not be kept; the line is explained again if it is new. */
+static void note(struct gp_known_errors *errors, const char *line, uint64_t line_number,
+                 const struct gp_explanation *found)
+{
+    struct gp_explanation kept;
+    for (size_t i = 0; i < errors->count; i++) {
+        struct gp_known_error *known = &errors->all[i];
+        if (strcmp(known->explanation.id, found->id) == 0 &&
+            strcmp(known->explanation.words, found->words) == 0) {
+            known->repeats++;
+            known->repeat_line = line_number;
+            return;
+        }
+    }
+    if (errors->count < GP_KNOWN_ERRORS_MAX && gp_explain_line(&errors->arena, line, &kept))
+        errors->all[errors->count++] =
+            (struct gp_known_error){.explanation = kept,
+                                    .line = gp_arena_strdup(&errors->arena, line),
+                                    .line_number = line_number};
+}
+
 void gp_known_errors_take(struct gp_known_errors *errors, const char *line, uint64_t line_number)
 {
     struct gp_arena scratch = {NULL};
     struct gp_explanation found;
-    struct gp_known_error *known = NULL;
-    bool is_error = gp_explain_line(&scratch, line, &found);
-    for (size_t i = 0; is_error && i < errors->count && !known; i++)
-        if (strcmp(errors->all[i].explanation.id, found.id) == 0 &&
-            strcmp(errors->all[i].explanation.words, found.words) == 0)
-            known = &errors->all[i];
+    if (gp_explain_line(&scratch, line, &found))
+        note(errors, line, line_number, &found);
     gp_arena_fini(&scratch);
-    if (known) {
-        known->repeats++;
-        known->repeat_line = line_number;
-    } else if (is_error && errors->count < GP_KNOWN_ERRORS_MAX &&
-               gp_explain_line(&errors->arena, line, &found)) {
-        errors->all[errors->count++] =
-            (struct gp_known_error){.explanation = found,
-                                    .line = gp_arena_strdup(&errors->arena, line),
-                                    .line_number = line_number};
-    }
 }
 
 void gp_known_errors_fini(struct gp_known_errors *errors)
@@ -100,23 +107,18 @@ static void on_incident(void *context, const struct gp_incident *incident)
     reader->repeats = 0;
 }
 
-static bool is_known(const char *line)
-{
-    struct gp_arena scratch = {NULL};
-    struct gp_explanation unused;
-    const bool is = gp_explain_line(&scratch, line, &unused);
-    gp_arena_fini(&scratch);
-    return is;
-}
-
 /* Lines about memory are the scan's: it reads what follows them, too. */
 static void on_line(void *context, const char *line)
 {
     struct reader *reader = context;
+    struct gp_arena scratch = {NULL};
+    struct gp_explanation found;
     struct gp_failure failure;
     reader->line_number++;
-    if (!is_own(line) && is_known(line) && !gp_failure_find(line, &failure))
-        gp_known_errors_take(&reader->known, line, reader->line_number);
+    if (!is_own(line) && gp_explain_line(&scratch, line, &found) &&
+        !gp_failure_find(line, &failure))
+        note(&reader->known, line, reader->line_number, &found);
+    gp_arena_fini(&scratch);
 }
 
 static int feed(struct gp_scan *scan, const struct reader *reader, int fd, const char *name,

@@ -386,7 +386,7 @@ void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
 
 /* ---- machine-readable output ---- */
 
-static json_t *number(struct gp_amount a)
+json_t *gp_account_number(struct gp_amount a)
 {
     return a.known ? json_integer((json_int_t)a.n) : json_null();
 }
@@ -425,9 +425,10 @@ static json_t *account_object(const struct gp_account *a)
     gp_account_add_verdict(&words, a);
     json_t *object = json_pack(
         "{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s, s:o, s:I}", "gpu",
-        (int)a->device->index, "total", number(a->total), "used", number(a->used), "reserved",
-        number(a->reserved), "free", number(a->free), "processes", number(a->listed),
-        "unattributed", number(a->rest), "suspended", (json_int_t)a->suspended_bytes, "groups",
+        (int)a->device->index, "total", gp_account_number(a->total), "used",
+        gp_account_number(a->used), "reserved", gp_account_number(a->reserved), "free",
+        gp_account_number(a->free), "processes", gp_account_number(a->listed), "unattributed",
+        gp_account_number(a->rest), "suspended", (json_int_t)a->suspended_bytes, "groups",
         groups_array(a), "verdict", gp_account_verdict_word(a->verdict), "text", words.buf,
         "suspects", suspects, "hidden", (json_int_t)a->hidden);
     gp_strbuf_fini(&words);

@@ -6,6 +6,8 @@
 
 #include "out/procs.h"
 
+#include <jansson.h>
+
 struct gp_cgroup_regions;
 struct gp_device;
 struct gp_err;
@@ -82,6 +84,9 @@ void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *accou
 /* Its amounts in whole MiB (but still in bytes), rounded so that the parts add up: what is in use
  * up, as nvidia-smi does, and the rest accordingly. */
 struct gp_account gp_account_in_mib(const struct gp_account *account);
+
+/* An amount in bytes, or null if it is unknown. */
+json_t *gp_account_number(struct gp_amount a);
 
 /* Appends the human-readable report. */
 void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account);

@@ -1,5 +1,5 @@
 /* Searches a batch size: runs a command with the sizes that jobs/fit chooses, and judges these
- * trials. Progress is told to the watch of the run. */
+ * trials. Progress is reported to the watch of the run. */
 #ifndef GP_JOBS_FIT_SEARCH_H
 #define GP_JOBS_FIT_SEARCH_H
 

@@ -241,11 +241,6 @@ void gp_memory_use_add(struct gp_strbuf *sb, const struct gp_memory_use *use, si
 
 /* ---- JSON ---- */
 
-static json_t *number(struct gp_amount a)
-{
-    return a.known ? json_integer((json_int_t)a.n) : json_null();
-}
-
 static json_t *process_object(const struct gp_proc_row *row)
 {
     const char *colon = strchr(row->gpus, ':');
@@ -255,8 +250,8 @@ static json_t *process_object(const struct gp_proc_row *row)
     return json_pack("{s:I, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:b}", "pid", (json_int_t)row->pid,
                      "user", row->user, "command", row->command, "type", row->type, "instance",
                      is_mig ? json_integer((json_int_t)instance) : json_null(), "memory",
-                     number(row->memory), "suspended", number(row->suspended), "context",
-                     context ? 1 : 0);
+                     gp_account_number(row->memory), "suspended", gp_account_number(row->suspended),
+                     "context", context ? 1 : 0);
 }
 
 static json_t *account_object(const struct gp_memory_use *use, const struct gp_account *a)
@@ -272,9 +267,10 @@ static json_t *account_object(const struct gp_memory_use *use, const struct gp_a
     json_t *object =
         json_pack("{s:i, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o}", "gpu",
                   (int)a->device->index, "uuid", gp_device_text(a->device, GP_UUID, NULL), "name",
-                  gp_device_text(a->device, GP_NAME, NULL), "total", number(a->total), "reserved",
-                  number(a->reserved), "used", number(a->used), "free", number(a->free), "held",
-                  number(a->listed), "unattributed", number(a->rest), "verdict",
+                  gp_device_text(a->device, GP_NAME, NULL), "total", gp_account_number(a->total),
+                  "reserved", gp_account_number(a->reserved), "used", gp_account_number(a->used),
+                  "free", gp_account_number(a->free), "held", gp_account_number(a->listed),
+                  "unattributed", gp_account_number(a->rest), "verdict",
                   has_words ? gp_account_verdict_word(a->verdict) : NULL, "text",
                   has_words ? words.buf : NULL, "processes", processes);
     (void)json_object_set_new(object, "reservation", gp_reservation_object(a->device));

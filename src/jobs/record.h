@@ -26,7 +26,7 @@ struct gp_record {
 int gp_record_open(struct gp_record *record, const char *dir, uint64_t wall_ns,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* That place; false: it has none, or somebody else could have prepared it. */
+/* That place; false: it has none, or another user could have prepared it. */
 bool gp_record_find_runs(char ret[GP_PATH_SIZE]) GP_MUST_CHECK;
 /* Whether the name of a directory in it is that of a record: 20261122-210311-4242. For scandir. */
 int gp_record_is(const struct dirent *entry);

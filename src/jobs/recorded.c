@@ -23,7 +23,7 @@ enum {
 
 /* ---- one record ---- */
 
-static int open_regular(const char *folder, const char *name)
+static int open_regular(const char *folder, const char *name, off_t most_bytes)
 {
     char path[GP_PATH_SIZE];
     struct stat st;
@@ -31,7 +31,7 @@ static int open_regular(const char *folder, const char *name)
     if (n < 0 || (size_t)n >= sizeof(path))
         return -1;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= most_bytes))
         return fd;
     (void)close(fd);
     return -1;
@@ -39,15 +39,13 @@ static int open_regular(const char *folder, const char *name)
 
 int gp_recorded_open(const struct gp_recorded *recorded, const char *name)
 {
-    return open_regular(recorded->folder, name);
+    return open_regular(recorded->folder, name, INT64_MAX);
 }
 
 static FILE *open_stream(const char *folder, const char *name)
 {
-    struct stat st;
-    int fd = open_regular(folder, name);
-    const bool is_sane = fd >= 0 && fstat(fd, &st) == 0 && st.st_size <= FILE_MOST;
-    FILE *file = is_sane ? fdopen(fd, "r") : NULL;
+    int fd = open_regular(folder, name, FILE_MOST);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (fd >= 0 && !file)
         (void)close(fd);
     return file;
@@ -202,9 +200,19 @@ static int is_visible(const struct dirent *entry)
 }
 
 struct visit {
-    bool (*take)(void *context, const char *folder);
+    bool (*take)(void *context, const struct gp_recorded *recorded);
     void *context;
 };
+
+static bool visit_record(const struct visit *visit, const char *folder)
+{
+    struct gp_recorded recorded;
+    if (gp_recorded_read(folder, &recorded, NULL) < 0)
+        return true;
+    const bool goes_on = visit->take(visit->context, &recorded);
+    gp_recorded_fini(&recorded);
+    return goes_on;
+}
 
 /* The record in this directory or, if it is that of a pipeline, those of its steps. False: stop. */
 static bool visit_run(const struct visit *visit, const char *folder, bool is_step)
@@ -214,7 +222,7 @@ static bool visit_run(const struct visit *visit, const char *folder, bool is_ste
     bool goes_on = true;
     int n = snprintf(path, sizeof(path), "%s/run.json", folder);
     if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0)
-        return visit->take(visit->context, folder);
+        return visit_record(visit, folder);
     int count = is_step ? -1 : scandir(folder, &steps, is_visible, versionsort);
     for (int i = count - 1; i >= 0; i--) {
         n = snprintf(path, sizeof(path), "%s/%s", folder, steps[i]->d_name);
@@ -227,7 +235,8 @@ static bool visit_run(const struct visit *visit, const char *folder, bool is_ste
     return goes_on;
 }
 
-void gp_recorded_each(bool (*take)(void *context, const char *folder), void *context)
+void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *recorded),
+                      void *context)
 {
     const struct visit visit = {take, context};
     char runs[GP_PATH_SIZE];

@@ -51,8 +51,9 @@ void gp_recorded_add_command(struct gp_strbuf *sb, const struct gp_recorded *rec
 /* "0,3": the indices of its GPUs. */
 void gp_recorded_add_gpus(struct gp_strbuf *sb, const struct gp_recorded *recorded);
 
-/* Calls `take` with each record of this user, the newest first, until it returns false; the steps
- * of a pipeline are records of their own. */
-void gp_recorded_each(bool (*take)(void *context, const char *folder), void *context);
+/* Calls `take` with each record of this user that can be read, the newest first, until it returns
+ * false; the steps of a pipeline are records of their own. The record is valid during the call. */
+void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *recorded),
+                      void *context);
 
 #endif

@@ -51,7 +51,7 @@ int gp_reserve_open(struct gp_reserve *gpus, const struct gp_reserve_plan *plan,
                     struct gp_err *err) GP_MUST_CHECK;
 
 /* Restores the reservation if its file was removed; to be called about once a second. False, with
- * the reason, when it cannot be restored or somebody else has reserved one of the GPUs since. */
+ * the reason, when it cannot be restored or another user has reserved one of the GPUs since. */
 bool gp_reserve_keep(struct gp_reserve *gpus, char why[GP_RESERVE_WHY_SIZE]) GP_MUST_CHECK;
 
 /* Releases the GPUs. */

@@ -3,7 +3,6 @@
 #include "base/cli.h"
 #include "base/err.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
@@ -69,14 +68,10 @@ static bool is_short_for(const char *word, const char *name)
 
 static struct gp_cli_hint hint_for(const char *name)
 {
-    struct gp_cli_hint hint = gp_cli_hint(name, next_metric_name, NULL);
     for (int m = 0; strchr(name, '.') && m < GP_METRIC__COUNT; m++)
-        if (is_short_for(name, gp_metric_table[m].name)) {
-            (void)snprintf(hint.text, sizeof(hint.text), " (did you mean '%s'?)",
-                           gp_metric_table[m].name);
-            break;
-        }
-    return hint;
+        if (is_short_for(name, gp_metric_table[m].name))
+            return gp_cli_hint(gp_metric_table[m].name, next_metric_name, NULL);
+    return gp_cli_hint(name, next_metric_name, NULL);
 }
 
 int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)

@@ -403,7 +403,7 @@ static uint64_t life_ns(const struct gp_proc_reader *reader, uint32_t pid)
 }
 
 /* Whether the same program still runs. Then its user, container and environment are the same, too,
- * unless somebody moved it: they are four more files. */
+ * unless it was moved: they are four more files. */
 static bool is_unchanged(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
                          unsigned want, const char *command, uint64_t now_ns)
 {

@@ -117,7 +117,7 @@ static void take_reports(struct gp_feed *feed, struct gp_waiter *waiter)
         continue;
 }
 
-/* Samples until it is told to stop, or fails. Returns GP_EINTR if it was relieved. */
+/* Samples until it is stopped, or fails. Returns GP_EINTR if it was relieved. */
 static int sample(struct gp_feed *feed, struct gp_err *err)
 {
     struct gp_sampler *sampler = feed->sampler;
