@@ -43,7 +43,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     struct sim_machine *machine;
     const char *spec;
     int positional;
-    int result = gp_cli_parse(argc, argv, &target, 1, true, &positional, err);
+    int result = gp_cli_parse(argc, argv, &target, 1, true, &positional, NULL, err);
     if (result == GP_OK && positional == 0)
         result = gp_err_set(err, GP_EUSAGE,
                             "missing program; usage: gpulse sim exec [options] -- PROGRAM");

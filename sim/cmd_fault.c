@@ -103,7 +103,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     struct sim_state *state = NULL;
     const char *spec;
     int positional, gpu;
-    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, NULL, err);
     if (result == GP_OK)
         result = sim_tool_open(o.machine, &spec, &machine, &state, err);
     if (result == GP_OK)

@@ -23,7 +23,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     struct options o = {0};
     const struct gp_opt_target target = {options, &o};
     int positional;
-    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, NULL, err);
     if (result == GP_OK && positional != 1)
         result =
             gp_err_set(err, GP_EUSAGE,

@@ -103,7 +103,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     const struct gp_opt_target target = {options, &o};
     char home[GP_PATH_SIZE], dir[GP_PATH_SIZE];
     int positional;
-    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, NULL, err);
     if (result == GP_OK && positional > 0)
         result = gp_err_set(err, GP_EUSAGE, "list takes no arguments");
     if (result == GP_OK)

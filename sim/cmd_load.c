@@ -57,7 +57,7 @@ static const struct gp_opt options[] = {
     {0, "grow", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, grow_bytes), "additional memory to allocate per second"},
     {0, "spike", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, spike_bytes), "additional memory to allocate briefly at the start"},
+     offsetof(struct options, spike_bytes), "additional memory to allocate and free at the start, before anything can see it"},
     {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, workers),
      "number of child processes that hold the GPU open; if the job is killed, they keep its "
@@ -247,7 +247,7 @@ static struct sim_job job_of(const struct options *o, const struct sim_device *d
         .pid = machine_pid(),
         .util_pct = (uint32_t)o->util,
         .start_ticks = sim_process_start(machine_pid()),
-        .bytes = o->bytes + o->spike_bytes,
+        .bytes = o->bytes,
         .device = (int32_t)gpu->index,
         .mig = device->parent ? (int32_t)device->index : SIM_NO_INSTANCE,
         .busy = o->busy,
@@ -257,24 +257,27 @@ static struct sim_job job_of(const struct options *o, const struct sim_device *d
     return job;
 }
 
-/* Allocates the memory, or prints an error and returns GP_EFAIL without an error text. */
+/* Allocates the memory, or prints an error and returns GP_EFAIL without an error text. A spike is
+ * over before a sample can see it; the driver's accounting records it. */
 static int take(const struct sim_live *live, const struct options *o,
                 const struct sim_device *device, const struct sim_job *job, size_t *ret_slot,
                 struct gp_err *err)
 {
     struct sim_memory memory = {0};
+    struct sim_job most = *job;
+    most.bytes += o->spike_bytes;
     int result = sim_state_lock(live->state, err);
     if (result < 0)
         return result;
     (void)sim_live_memory(live, device, &memory);
-    if (job->bytes > memory.free) {
-        print_out_of_memory(live, device, o->gpu, job->bytes, &memory);
+    if (most.bytes > memory.free) {
+        print_out_of_memory(live, device, o->gpu, most.bytes, &memory);
         result = GP_EFAIL;
     } else {
         result = sim_state_add_job(live->state, job, ret_slot, err);
     }
     if (result == GP_OK && !device->parent && sim_live_accounts(live, device))
-        sim_state_begin_account(live->state, job);
+        sim_state_begin_account(live->state, &most);
     sim_state_unlock(live->state);
     return result;
 }
@@ -301,8 +304,6 @@ static void wait_for_end(const struct sim_live *live, const struct options *o, s
     uint64_t end_ns = o->duration_ns ? gp_clock_mono_ns() + o->duration_ns : UINT64_MAX;
     const uint64_t step_ns = o->grow_bytes ? GP_NS_PER_S / 10 : UINT64_MAX;
     int r = -1;
-    if (o->spike_bytes)
-        resize(live->state, slot, -(int64_t)o->spike_bytes);
     /* Being stopped and continued also interrupts the wait. */
     while (r < 0 && gp_clock_mono_ns() < end_ns) {
         uint64_t rest_ns = end_ns - gp_clock_mono_ns();
@@ -492,7 +493,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     struct sim_state *state = NULL;
     const char *spec;
     int positional;
-    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, NULL, err);
     if (result == GP_OK && positional > 0)
         result = gp_err_set(err, GP_EUSAGE, "load takes only options");
     if (result == GP_OK && o.util > 100)

@@ -68,7 +68,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     const struct gp_opt_target target = {options, &o};
     char path[GP_PATH_SIZE + 32];
     int positional;
-    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, NULL, err);
     if (result == GP_OK && positional > 0)
         result = gp_err_set(err, GP_EUSAGE, "unexpected argument; use -o to name the file");
     if (result == GP_OK)

@@ -24,7 +24,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     struct sim_state *state = NULL;
     const char *spec;
     int positional;
-    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, err);
+    int result = gp_cli_parse(argc, argv, &target, 1, false, &positional, NULL, err);
     if (result == GP_OK && positional > 0)
         result = gp_err_set(err, GP_EUSAGE, "unexpected argument '%s'", argv[1]);
     if (result == GP_OK)

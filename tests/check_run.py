@@ -109,7 +109,7 @@ def children_of(pid):
 
 def no_gpu_twice(leases):
     held = [uuid for lease in leases if lease["state"] == "held" for uuid in lease["uuids"]]
-    assert len(held) == len(set(held)), held
+    assert len(held) == len(set(held)), (held, leases)
 
 
 def other_user():

@@ -223,7 +223,7 @@ static int take_value(const struct gp_opt *opt, void *values, const char *glued,
 }
 
 static int parse_long(int argc, char **argv, int *i, const struct gp_opt_target *targets,
-                      size_t count, struct gp_err *err)
+                      size_t count, struct gp_cli_unknown *ret_unknown, struct gp_err *err)
 {
     const char *word = argv[*i];
     size_t n = strcspn(word + 2, "=");
@@ -232,8 +232,10 @@ static int parse_long(int argc, char **argv, int *i, const struct gp_opt_target 
     const struct gp_opt *format = opt ? NULL : find_format(targets, count, word + 2, &values);
     if (format)
         return take(format, values, word + 2, err);
-    if (!opt)
+    if (!opt) {
+        ret_unknown->at = *i;
         return unknown_option(word, n, targets, count, err);
+    }
     const char *glued = word[2 + n] ? word + 2 + n + 1 : NULL;
     return take_value(opt, values, glued, argc, argv, i, err);
 }
@@ -253,7 +255,7 @@ static bool lacks_dash(const char *word, const struct gp_opt_target *targets, si
 
 /* "-cup" is three flags; "-n1" and "-n 1" are one option with a value. */
 static int parse_letters(int argc, char **argv, int *i, const struct gp_opt_target *targets,
-                         size_t count, struct gp_err *err)
+                         size_t count, struct gp_cli_unknown *ret_unknown, struct gp_err *err)
 {
     const char *word = argv[*i];
     const char *name;
@@ -263,10 +265,12 @@ static int parse_letters(int argc, char **argv, int *i, const struct gp_opt_targ
     for (const char *p = word + 1; *p; p++) {
         void *values;
         const struct gp_opt *opt = find_option(targets, count, "", 0, *p, &values);
-        if (!opt)
+        if (!opt) {
+            *ret_unknown = (struct gp_cli_unknown){*i, p};
             return word[2] ? gp_err_set(err, GP_EUSAGE,
                                         "unknown option '-%c' in '%.60s'; try --help", *p, word)
                            : gp_err_set(err, GP_EUSAGE, "unknown option '%s'; try --help", word);
+        }
         bool takes_value = opt->type != GP_OPT_FLAG;
         int r = take_value(opt, values, takes_value && p[1] ? p + 1 : NULL, argc, argv, i, err);
         if (r < 0 || takes_value)
@@ -324,8 +328,12 @@ static int check_together(const struct gp_opt_target *target, struct gp_err *err
 }
 
 int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
-                 bool stop_at_positional, int *ret_positional, struct gp_err *err)
+                 bool stop_at_positional, int *ret_positional, struct gp_cli_unknown *ret_unknown,
+                 struct gp_err *err)
 {
+    struct gp_cli_unknown unused;
+    struct gp_cli_unknown *unknown = ret_unknown ? ret_unknown : &unused;
+    *unknown = (struct gp_cli_unknown){0, NULL};
     int positional = 0;
     bool options = true;
     for (int i = 1; i < argc; i++) {
@@ -333,9 +341,9 @@ int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, siz
         if (options && strcmp(argv[i], "--") == 0)
             options = false;
         else if (options && strncmp(argv[i], "--", 2) == 0)
-            r = parse_long(argc, argv, &i, targets, count, err);
+            r = parse_long(argc, argv, &i, targets, count, unknown, err);
         else if (options && argv[i][0] == '-' && argv[i][1])
-            r = parse_letters(argc, argv, &i, targets, count, err);
+            r = parse_letters(argc, argv, &i, targets, count, unknown, err);
         else {
             argv[++positional] = argv[i];
             if (stop_at_positional)

@@ -82,12 +82,20 @@ struct gp_opt_target {
     void *values;
 };
 
+/* An option that the parser does not know. */
+struct gp_cli_unknown {
+    int at;             /* its index in argv; 0: parsing failed for another reason, or did not */
+    const char *letter; /* the one in argv[at] that is not known; NULL: it is a long name */
+};
+
 /* Parses argv[1..argc) against `count` targets. Moves the positional arguments to the front of
  * argv[1..] and stores their number in *ret_positional. "--" ends the options. With
  * `stop_at_positional` the first positional argument ends them too; *ret_positional then counts it
- * and everything after it. GP_EUSAGE names the bad argument and suggests the nearest known one. */
+ * and everything after it. GP_EUSAGE names the bad argument and suggests the nearest known one;
+ * *ret_unknown (may be NULL) says whether it is an unknown option. */
 int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
-                 bool stop_at_positional, int *ret_positional, struct gp_err *err) GP_MUST_CHECK;
+                 bool stop_at_positional, int *ret_positional, struct gp_cli_unknown *ret_unknown,
+                 struct gp_err *err) GP_MUST_CHECK;
 
 /* The option with this letter or, if `letter` is 0, with this long name or alias (n bytes); NULL if
  * there is none. */

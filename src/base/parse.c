@@ -49,6 +49,23 @@ static bool parse_scaled(const char *s, const struct suffix *suffixes, size_t co
     return end && scale(number, end, suffixes, count, ret);
 }
 
+/* "1:30:00", as schedulers write it: hours, minutes and seconds. */
+static bool read_clock(const char *s, uint64_t *ret_ns)
+{
+    static const double most[] = {1e6, 60, 60};
+    double seconds = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(most); i++) {
+        double number;
+        s = read_decimal(s, &number);
+        if (!s || number >= most[i] || *s != (i + 1 < GP_ARRAY_LEN(most) ? ':' : '\0'))
+            return false;
+        seconds = seconds * 60 + number;
+        s++;
+    }
+    *ret_ns = (uint64_t)(seconds * 1e9);
+    return true;
+}
+
 bool gp_parse_duration(const char *s, uint64_t *ret_ns)
 {
     static const struct suffix suffixes[] = {
@@ -65,6 +82,8 @@ bool gp_parse_duration(const char *s, uint64_t *ret_ns)
     const uint64_t most_ns = UINT64_C(9000000000000000000);
     uint64_t sum_ns = 0;
     const char *rest = s;
+    if (strchr(s, ':'))
+        return read_clock(s, ret_ns);
     do {
         char unit[4];
         double number;

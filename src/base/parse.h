@@ -4,7 +4,8 @@
 
 #include "base/util.h"
 
-/* "250ms", "1.5", "30s", "5m", "1h30m", "2d"; a bare number is in seconds. Nanoseconds. */
+/* "250ms", "1.5", "30s", "5m", "1h30m", "1:30:00", "2d"; a bare number is in seconds.
+ * Nanoseconds. */
 bool gp_parse_duration(const char *s, uint64_t *ret_ns);
 
 /* "20GiB", "512M", "500k", "1.5G"; a bare number is in bytes; k K M G T are binary, kB MB GB TB

@@ -94,10 +94,12 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
 {
     const struct gp_opt_target targets[] = {{cmd->options, values},
                                             {gp_common_options, gp_common()}};
+    struct gp_cli_unknown unknown;
+    char meant[GP_HABIT_SIZE];
     int r = gp_cli_parse(argc, argv, targets, GP_ARRAY_LEN(targets), cmd->raw_rest, ret_positional,
-                         err);
-    if (r < 0)
-        gp_habit_explain(cmd->name, argc, argv, err);
+                         &unknown, err);
+    if (gp_habit_find_option(cmd->name, argc, argv, &unknown, meant))
+        r = gp_err_set(err, r, "unknown option '%.60s'; try %s", argv[unknown.at], meant);
     if (gp_common()->id && strcmp(gp_common()->id, "all") == 0)
         gp_common()->id = NULL; /* the same as without -i */
     *ret_done = r == 0 && (gp_common()->help || gp_common()->version);

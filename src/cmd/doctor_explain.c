@@ -65,7 +65,7 @@ static void add_json(struct gp_strbuf *sb, const struct collection *c)
     gp_strbuf_addc(sb, '\n');
 }
 
-/* "xid79", "Xid: 79" */
+/* "xid79", "Xid: 79", "SIGKILL" */
 static bool split_number(const char *text, const char **ret_topic, const char **ret_what)
 {
     static const char *const topics[] = {"xid", "sxid", "exit"};
@@ -78,7 +78,9 @@ static bool split_number(const char *text, const char **ret_topic, const char **
         *ret_what = number;
         return *number && !number[strspn(number, "0123456789")];
     }
-    return false;
+    *ret_topic = "signal";
+    *ret_what = text;
+    return strncasecmp(text, "SIG", 3) == 0 && text[3] && !strchr(text, ' ');
 }
 
 /* "xid 79", "cuda error 802": true for a topic and one entry of it. */
@@ -161,8 +163,11 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
                           "missing ERROR; give xid 79, sxid 20034, cuda 802, nvml 18, exit 137, "
                           "throttle sw_power_cap, a line in quotes, a log, last for "
                           "your last gpulse run, list for all of them, or - for standard input");
-    if (count == 1 && strcmp(words[0], "list") == 0 && access("list", F_OK) != 0)
-        return gp_explain_list(o, err);
+    if (count > 0 && strcmp(words[0], "list") == 0 && access("list", F_OK) != 0)
+        return count == 1 ? gp_explain_list(o, err)
+                          : gp_err_set(err, GP_EUSAGE,
+                                       "list takes no argument '%.60s'; for one job: last N",
+                                       words[1]);
     gp_failure_prepare();
     for (int i = 0; i < count; i++)
         if (gp_explain_is_log(words[i], count == 1))

@@ -225,8 +225,10 @@ static json_t *record_object(const struct gp_recorded *job)
 {
     const bool has_ended = job->state == GP_RECORDED_ENDED;
     json_t *document = job->document;
+    char folder[4 * GP_PATH_SIZE];
+    gp_utf8_copy_safe(folder, sizeof(folder), job->folder);
     return json_pack(
-        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", job->folder,
+        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", folder,
         "state", state_words(job), "status", has_ended ? json_integer(job->status) : json_null(),
         "ended_by", job->stopped, "signal", job->told, "started", job->started, "duration_s",
         job->seconds, "duration_at_least", (int)job->is_least, "memory_peak",
@@ -417,9 +419,10 @@ int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *w
             r = explain_path(&e, words[i], err);
             continue;
         }
-        if (i + 1 < count && gp_parse_u64(words[i + 1], &n) && n > 0)
-            i++;
-        r = explain_nth(&e, n > 0 ? n : 1, err);
+        i += i + 1 < count && gp_parse_u64(words[i + 1], &n);
+        r = n > 0 ? explain_nth(&e, n, err)
+                  : gp_err_set(err, GP_EUSAGE, "last 0: last 1 is the newest job, last 2 the one "
+                                               "before");
     }
     if (r == 0)
         r = print(&e, err);

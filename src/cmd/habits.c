@@ -1,6 +1,5 @@
 #include "cmd/habits.h"
 
-#include "base/cli.h"
 #include "base/err.h"
 
 #include <stdio.h>
@@ -48,8 +47,10 @@ static const struct {
     {"gpulse", "--mine", "gpulse ps --mine"},
     {"gpulse", "ls", "gpulse status, gpulse ps or gpulse sim list"},
     {"gpulse", "log", "gpulse query FIELDS -o FILE, or gpulse events"},
-    {"gpulse", "stop", "gpulse kill"},
-    {"gpulse", "killall", "gpulse kill"},
+    {"gpulse", "stop", "gpulse kill ", "PID"},
+    {"gpulse", "killall", "gpulse kill --name ", "TEXT"},
+    {"gpulse", "pause", "gpulse suspend ", "PID"},
+    {"gpulse", "continue", "gpulse resume ", "PID"},
     {"gpulse", "cancel", CANCEL},
     {"gpulse", "scancel", CANCEL},
     {"gpulse", "wait", "gpulse run --wait"},
@@ -62,6 +63,8 @@ static const struct {
     {"gpulse", "salloc", "gpulse run --wait -- bash"},
     {"gpulse", "jobs", "gpulse queue"},
     {"gpulse", "squeue", "gpulse queue"},
+    {"gpulse", "sinfo", "gpulse pick --explain"},
+    {"gpulse", "sacct", "gpulse explain list"},
     {"gpulse", "history", "gpulse explain list"},
     {"gpulse", "pipeline", "gpulse run --pipeline FILE"},
     {"gpulse", "xid", "gpulse explain xid 79"},
@@ -83,7 +86,7 @@ static const struct {
     {"gpulse", "-n", "gpulse status -n TIME"},
     {"gpulse", "-u", "gpulse ps -u USER"},
     {"gpulse", "-p", "gpulse ps -p PID"},
-    {"gpulse", "-lms", "gpulse smi -lms"},
+    {"gpulse", "-lms", "gpulse smi -lms ", "MILLISECONDS"},
 
     /* nvidia-smi's options that change settings */
     {OF_SMI, "-pl", "gpulse set power-limit=", "WATTS"},
@@ -114,6 +117,17 @@ static const struct {
     {REPEATING, "--loop", "-n ", "TIME"},
     {"status ps top", "--duration", "-n TIME --count N"},
     {"status", "--format", "--json"},
+    {"status mem query", "--pid", "gpulse ps -p ", "PID"},
+    {"status mem query", "--user", "gpulse ps -u ", "USER"},
+    {"mem query", "-u", "gpulse ps -u ", "USER"},
+    {"status mem query", "--mine", "gpulse ps --mine"},
+    {"top", "-b", "gpulse top --plain, or gpulse status -n TIME"},
+    {"top", "-s", "gpulse status, which prints once"},
+    {"top", "-C", "NO_COLOR=1 gpulse top"},
+    {"gpulse", "-C", "NO_COLOR=1 gpulse top"},
+    {"gpulse top", "-m", "gpulse top --view=bar, or =line or =grid"},
+    {"gpulse top", "--monitor", "gpulse top --view=bar, or =line or =grid"},
+    {"gpulse top", "--light", "gpulse top --theme light"},
     {"status", "json", "--json"},
     {"events", "--json", "-f ndjson"},
 
@@ -131,12 +145,18 @@ static const struct {
     {"ps", "-w", "COLUMNS=300 gpulse ps"},
     {"ps", "-o", "--columns ", "COLUMNS"},
     {"ps", "pid", "-p ", "PID"},
+    {"ps", "--forest", "--tree"},
 
     {"kill", "-f", "--name ", "TEXT"},
     {"kill", "-l", "-s int, -s term or -s kill"},
 
     {"run", "-t", "--timeout ", "TIME"},
     {"run", "--time", "--timeout ", "TIME"},
+    {"run", "-J", "--name ", "TEXT"},
+    {"run", "--job-name", "--name ", "TEXT"},
+    {"run", "-N", "-g ", "N"},
+    {"run", "-o", "--keep-output, or > FILE behind the command"},
+    {"run", "--output", "--keep-output, or > FILE behind the command"},
     {JOBS, "--gres", "-g N"},
     {"mem", "--model", "--params ", "N"},
     {"sim", "run", "gpulse --sim MACHINE run -- COMMAND, or gpulse sim exec -m MACHINE -- COMMAND"},
@@ -165,38 +185,19 @@ bool gp_habit_find(const char *command, const char *word, const char *next, char
     return false;
 }
 
-int gp_habit_unknown_option(int argc, char *const *argv, const struct gp_err *err)
+bool gp_habit_find_option(const char *command, int argc, char *const *argv,
+                          const struct gp_cli_unknown *unknown, char ret[GP_HABIT_SIZE])
 {
-    static const char unknown[] = "unknown option";
-    char quoted[100];
-    if (strncmp(err->text, unknown, strlen(unknown)) != 0)
-        return 0;
-    for (int i = 1; i < argc; i++) {
-        (void)snprintf(quoted, sizeof(quoted), "'%.60s'", argv[i]);
-        if (argv[i][0] == '-' && strstr(err->text, quoted))
-            return i;
-    }
-    return 0;
-}
-
-void gp_habit_explain(const char *command, int argc, char *const *argv, struct gp_err *err)
-{
-    char meant[GP_HABIT_SIZE];
-    const int at = gp_habit_unknown_option(argc, argv, err);
-    if (at == 0)
-        return;
-    const char *word = argv[at];
-    const char *next = at + 1 < argc ? argv[at + 1] : NULL;
-    bool known = gp_habit_find(command, word, next, meant);
-    if (!known && word[1] != '-') {
-        /* "-ef", "-g3": the letter that is not known */
-        const char *letter = strchr(err->text, '\'');
-        const char one[] = {'-', letter ? letter[2] : '\0', '\0'};
-        const char *glued = strchr(word, one[1]);
-        known = gp_habit_find(command, one, glued && glued[1] ? glued + 1 : next, meant);
-    }
-    if (known)
-        (void)gp_err_set(err, err->code, "unknown option '%.60s'; try %s", word, meant);
+    const char *word = argv[unknown->at];
+    const char *next = unknown->at + 1 < argc ? argv[unknown->at + 1] : NULL;
+    if (unknown->at == 0)
+        return false;
+    if (gp_habit_find(command, word, next, ret))
+        return true;
+    /* "-ef", "-g3" */
+    const char *glued = unknown->letter ? unknown->letter + 1 : "";
+    const char one[] = {'-', unknown->letter ? *unknown->letter : '\0', '\0'};
+    return unknown->letter && gp_habit_find(command, one, *glued ? glued : next, ret);
 }
 
 int gp_habit_check_words(const char *command, int count, char *const *words, struct gp_err *err)

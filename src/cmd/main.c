@@ -211,11 +211,10 @@ static int run(int argc, char **argv, struct gp_err *err)
         return man(argc, argv, err);
     const struct gp_opt_target target = {gp_common_options, gp_common()};
     int words;
-    int r = gp_cli_parse(argc, argv, &target, 1, true, &words, err);
-    if (r < 0) {
-        const int at = gp_habit_unknown_option(argc, argv, err);
-        return suggest(argc, argv, at ? at : 1, r, err);
-    }
+    struct gp_cli_unknown unknown;
+    int r = gp_cli_parse(argc, argv, &target, 1, true, &words, &unknown, err);
+    if (r < 0)
+        return suggest(argc, argv, unknown.at ? unknown.at : 1, r, err);
     if (argc > 1 && strcmp(argv[1], "version") == 0)
         gp_common()->version = true;
     if (gp_common()->version)

@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <pthread.h>
 #include <regex.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,6 +286,17 @@ bool gp_explain_is_exit(const char *number)
     return is;
 }
 
+/* "9", "SIGKILL", "kill" */
+static bool signal_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
+                         struct gp_explanation *ret)
+{
+    const char *name = strncasecmp(what, "SIG", 3) == 0 ? what + 3 : what;
+    for (int i = 1; !is_number && i < NSIG; i++)
+        if (sigabbrev_np(i) && strcasecmp(sigabbrev_np(i), name) == 0)
+            return exit_topic(arena, "", 128 + (uint64_t)i, true, ret);
+    return is_number && number < NSIG && exit_topic(arena, "", 128 + number, true, ret);
+}
+
 /* A line that is only the message of a shell: "Killed", "Segmentation fault (core dumped)". */
 static bool explain_shell(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
 {
@@ -314,6 +326,7 @@ static const struct {
     {"recovery", "4", NULL, recovery_topic},
     {"memory", "remap_pending", NULL, memory_topic},
     {"exit", "137", "a program chooses such a status itself, and its output says why", exit_topic},
+    {"signal", "9", NULL, signal_topic},
 };
 
 bool gp_explain_is_topic(const char *word)

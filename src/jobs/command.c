@@ -4,7 +4,9 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "proc/files.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <unistd.h>
 
@@ -17,6 +19,17 @@ static json_t *safe_string(const char *text)
     return json_string(safe);
 }
 
+/* Identifies this process together with its pid; null if /proc cannot be read. */
+static json_t *own_start(void)
+{
+    struct gp_proc_stat stat;
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const bool is_known = proc >= 0 && gp_proc_read_stat(proc, (uint32_t)getpid(), &stat);
+    if (proc >= 0)
+        (void)close(proc);
+    return is_known ? json_integer((json_int_t)stat.start_ticks) : json_null();
+}
+
 /* The start of run.json. */
 static json_t *description_of(const struct gp_run *run, char *const *argv)
 {
@@ -26,10 +39,10 @@ static json_t *description_of(const struct gp_run *run, char *const *argv)
     for (size_t i = 0; argv[i]; i++)
         (void)json_array_append_new(command, safe_string(argv[i]));
     gp_clock_rfc3339(gp_clock_wall_ns(), started);
-    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:s}", "schema", "gpulse.run/1", "command",
-                     command, "name", safe_string(run->gpus.lease.name), "directory",
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:o, s:s}", "schema", "gpulse.run/1",
+                     "command", command, "name", safe_string(run->gpus.lease.name), "directory",
                      safe_string(getcwd(cwd, sizeof(cwd)) ? cwd : ""), "started", started, "pid",
-                     (int)getpid(), "mask", run->gpus.mask);
+                     (int)getpid(), "start_ticks", own_start(), "mask", run->gpus.mask);
 }
 
 static int open_record(struct gp_run *run, const struct gp_command_plan *o, char *const *argv,
@@ -92,6 +105,10 @@ static int try_command(struct gp_run *run, const struct gp_command_plan *o, char
             (void)gp_run_await_memory(run);
         if (r > 0 && !again && run->watch.record.path[0])
             gp_watch_say(&run->watch, "details: gpulse explain %s", run->watch.record.path);
+        if (r > 0 && o->retries > 0 && tries == 1 && !again && !run->watch.ended_by &&
+            !gp_child_was_interrupted(&run->child))
+            gp_watch_say(&run->watch, "not tried again: it did not run out of GPU memory; "
+                                      "--on failure would");
         if (again)
             gp_watch_say(&run->watch, "retry %llu of %llu", (unsigned long long)tries,
                          (unsigned long long)o->retries);

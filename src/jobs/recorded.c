@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/record.h"
+#include "proc/files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +21,8 @@ enum {
     FILE_MOST = 256 << 20, /* bytes: what gpulse run writes in months is smaller */
     WORD_MOST = 200,
 };
+
+static const double PEAK_MOST = 0x1p60; /* bytes: it fits an integer */
 
 /* ---- one record ---- */
 
@@ -73,13 +76,27 @@ static void read_samples(struct gp_recorded *recorded)
         (void)fclose(file);
 }
 
+/* Whether gpulse run still runs, and not another process that has its pid now. */
+static bool is_alive(const json_t *run, int64_t pid)
+{
+    const json_t *ticks = json_object_get(run, "start_ticks");
+    struct gp_proc_stat stat;
+    if (pid <= 0 || pid > INT32_MAX || (kill((pid_t)pid, 0) != 0 && errno != EPERM))
+        return false;
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const bool is_known = proc >= 0 && gp_proc_read_stat(proc, (uint32_t)pid, &stat);
+    if (proc >= 0)
+        (void)close(proc);
+    return !is_known || !json_is_integer(ticks) ||
+           stat.start_ticks == (uint64_t)json_integer_value(ticks);
+}
+
 static enum gp_recorded_state state_of(const json_t *run, int64_t pid)
 {
     const char *state = json_string_value(json_object_get(run, "state"));
     if (!state || strcmp(state, "running") != 0)
         return GP_RECORDED_ENDED;
-    return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? GP_RECORDED_RUNNING
-                                                                   : GP_RECORDED_ABANDONED;
+    return is_alive(run, pid) ? GP_RECORDED_RUNNING : GP_RECORDED_ABANDONED;
 }
 
 static double highest_peak(const json_t *run)
@@ -90,7 +107,7 @@ static double highest_peak(const json_t *run)
         double n = json_number_value(json_object_get(json_array_get(gpus, i), "memory_peak"));
         peak = n > peak ? n : peak;
     }
-    return peak;
+    return peak < PEAK_MOST ? peak : PEAK_MOST;
 }
 
 int gp_recorded_read(const char *folder, struct gp_recorded *ret, struct gp_err *err)
@@ -204,34 +221,62 @@ struct visit {
     void *context;
 };
 
-static bool visit_record(const struct visit *visit, const char *folder)
+/* How much a step says about why its pipeline failed. */
+static int rank_of(const struct gp_recorded *step)
 {
-    struct gp_recorded recorded;
-    if (gp_recorded_read(folder, &recorded, NULL) < 0)
-        return true;
-    const bool goes_on = visit->take(visit->context, &recorded);
-    gp_recorded_fini(&recorded);
+    const bool has_succeeded = step->state == GP_RECORDED_ENDED && step->status == 0;
+    return step->state == GP_RECORDED_RUNNING ? 0 : step->told ? 2 : has_succeeded ? 3 : 1;
+}
+
+/* Those that run, that failed, that were stopped, and that succeeded; of each the newest first. */
+static int compare_steps(const void *a, const void *b)
+{
+    const struct gp_recorded *left = a;
+    const struct gp_recorded *right = b;
+    int order = rank_of(left) - rank_of(right);
+    order = order ? order : strcmp(right->started, left->started);
+    return order ? order : strverscmp(right->folder, left->folder);
+}
+
+/* The records in the directory of a pipeline, one for each step. False: stop. */
+static bool visit_steps(const struct visit *visit, const char *folder)
+{
+    char path[GP_PATH_SIZE];
+    struct dirent **entries;
+    bool goes_on = true;
+    size_t count = 0;
+    int most = scandir(folder, &entries, is_visible, NULL);
+    struct gp_recorded *steps = most > 0 ? calloc((size_t)most, sizeof(*steps)) : NULL;
+    for (int i = 0; i < most; i++) {
+        int n = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        count += steps && n > 0 && (size_t)n < sizeof(path) &&
+                 gp_recorded_read(path, &steps[count], NULL) == 0;
+        free(entries[i]);
+    }
+    if (most >= 0)
+        free(entries);
+    if (count > 0)
+        qsort(steps, count, sizeof(*steps), compare_steps);
+    for (size_t i = 0; i < count; i++) {
+        goes_on = goes_on && visit->take(visit->context, &steps[i]);
+        gp_recorded_fini(&steps[i]);
+    }
+    free(steps);
     return goes_on;
 }
 
 /* The record in this directory or, if it is that of a pipeline, those of its steps. False: stop. */
-static bool visit_run(const struct visit *visit, const char *folder, bool is_step)
+static bool visit_run(const struct visit *visit, const char *folder)
 {
+    struct gp_recorded recorded;
     char path[GP_PATH_SIZE];
-    struct dirent **steps;
-    bool goes_on = true;
     int n = snprintf(path, sizeof(path), "%s/run.json", folder);
-    if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0)
-        return visit_record(visit, folder);
-    int count = is_step ? -1 : scandir(folder, &steps, is_visible, versionsort);
-    for (int i = count - 1; i >= 0; i--) {
-        n = snprintf(path, sizeof(path), "%s/%s", folder, steps[i]->d_name);
-        if (n > 0 && (size_t)n < sizeof(path))
-            goes_on = goes_on && visit_run(visit, path, true);
-        free(steps[i]);
-    }
-    if (count >= 0)
-        free(steps);
+    if (n < 0 || (size_t)n >= sizeof(path) || access(path, F_OK) != 0)
+        return visit_steps(visit, folder);
+    if (gp_recorded_read(folder, &recorded, NULL) < 0)
+        return true;
+    const bool goes_on = visit->take(visit->context, &recorded);
+    gp_recorded_fini(&recorded);
     return goes_on;
 }
 
@@ -247,7 +292,7 @@ void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *reco
     for (int i = count - 1; i >= 0; i--) {
         int n = snprintf(path, sizeof(path), "%s/%s", runs, entries[i]->d_name);
         if (n > 0 && (size_t)n < sizeof(path))
-            goes_on = goes_on && visit_run(&visit, path, false);
+            goes_on = goes_on && visit_run(&visit, path);
         free(entries[i]);
     }
     if (count >= 0)

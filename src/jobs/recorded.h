@@ -52,7 +52,8 @@ void gp_recorded_add_command(struct gp_strbuf *sb, const struct gp_recorded *rec
 void gp_recorded_add_gpus(struct gp_strbuf *sb, const struct gp_recorded *recorded);
 
 /* Calls `take` with each record of this user that can be read, the newest first, until it returns
- * false; the steps of a pipeline are records of their own. The record is valid during the call. */
+ * false. The steps of a pipeline are records of their own, those that failed before the others. The
+ * record is valid during the call. */
 void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *recorded),
                       void *context);
 

@@ -116,15 +116,19 @@ static int claim(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
         if (chosen->units[i].is_chosen && again.units[i].state != GP_PICK_FITS)
             *ret_won = false;
     gp_pick_fini(&again);
-    if (!*ret_won) {
+    if (*ret_won)
+        r = gp_lease_confirm(&gpus->held, err);
+    if (r < 0 && !gp_lease_was_removed(&gpus->held))
+        return r;
+    if (r < 0 || !*ret_won) { /* another reader may take a claim for one that was just dropped */
+        *ret_won = false;
         gp_lease_drop(&gpus->held);
         return 0;
     }
-    r = gp_lease_confirm(&gpus->held, err);
     gpus->lease.state = GP_LEASE_HELD;
     gp_lease_drop(&gpus->line);
     note_granted(gpus, snapshot, chosen);
-    return r;
+    return 0;
 }
 
 /* Whether an earlier request has just arrived, and may get its GPUs in a moment. */

@@ -282,6 +282,23 @@ static int keep_file(struct gp_leases_kept *kept, size_t first, const struct gp_
     return e;
 }
 
+/* A request that gets its GPUs while its folder is read has files of two states, and is found under
+ * both names. Whether it is in the list already, with its later state from now on. Those of one
+ * user are the last ones. */
+static bool is_found_again(const struct gp_leases *leases, const struct gp_lease *lease)
+{
+    for (size_t i = leases->count; i > 0 && leases->items[i - 1].uid == lease->uid; i--) {
+        struct gp_lease *listed = &leases->items[i - 1];
+        if (listed->id != lease->id || listed->state == GP_LEASE_WAITING ||
+            lease->state == GP_LEASE_WAITING)
+            continue;
+        if (lease->state > listed->state)
+            *listed = *lease;
+        return true;
+    }
+    return false;
+}
+
 static int scan_entry(struct reading *reading, const struct gp_statedir *dir, const char *name)
 {
     const bool is_own = dir->owner == geteuid();
@@ -297,6 +314,10 @@ static int scan_entry(struct reading *reading, const struct gp_statedir *dir, co
         (void)unlinkat(dir->fd, name, 0);
     if (found != ALIVE)
         return found < 0 ? found : 0;
+    if (is_found_again(reading->leases, &lease)) {
+        (void)close(fd);
+        return 0;
+    }
     reading->alive++;
     int e = keep_file(reading->kept, 0, &lease, fd);
     return e < 0 ? e : add_lease(reading->leases, &lease);

@@ -392,7 +392,7 @@ PYTHON
     gpulse --sim h100x8 query index --gpu 6 --no-header -f csv
     [ "$output" = 6 ]
     gpulse -lms 500
-    fails 2 "unknown command or option '-lms'; try gpulse smi -lms"
+    fails 2 "unknown command or option '-lms'; try gpulse smi -lms 500"
     gpulse version
     status_is 0
     says '^gpulse [0-9]'
@@ -494,6 +494,19 @@ kill -l	try -s int, -s term or -s kill
 kill -9 %1	'%1' is a job of the shell; use its kill: kill %1
 run -t 10 -- true	try --timeout 10
 run --gres=gpu:1 -- true	try -g N
+run -J name -- true	try --name name
+run -N1 -- true	try -g 1
+run -o log -- true	try --keep-output
+run --retries=2 -x -- true	unknown option '-x'; try --help
+status --pid 4711	try gpulse ps -p 4711
+mem -u mia	try gpulse ps -u mia
+query index --mine	try gpulse ps --mine
+top -b	try gpulse top --plain
+top -s	try gpulse status, which prints once
+top -C	try NO_COLOR=1 gpulse top
+top --light	try gpulse top --theme light
+ps --forest	try --tree
+kill -STOP 4711	to free the memory of a job for a while: gpulse suspend
 run 6 -- true	'6' is not a command; to run on these GPUs: --gpu-ids 6
 run -wait -- true	unknown option '-wait' (did you mean --wait?)
 mem --model 7B	try --params 7B
@@ -522,6 +535,15 @@ gpu	try gpulse status
 0,1	try gpulse status -i 0,1
 reset	try gpulse smi -r -i GPU
 clocks	gpulse query 'clocks.*'
+sinfo	try gpulse pick --explain
+sacct	try gpulse explain list
+stop 4711	try gpulse kill 4711
+killall train.py	try gpulse kill --name train.py
+pause 4711	try gpulse suspend 4711
+continue	try gpulse resume PID
+-lms 500	try gpulse smi -lms 500
+-C	try NO_COLOR=1 gpulse top
+-m compact	try gpulse top --view=bar
 mig	try gpulse set mig-mode=on
 exporter	-f openmetrics
 pipeline	try gpulse run --pipeline FILE

@@ -139,6 +139,19 @@ END
     says '^    exit status 137: killed by SIGKILL'
     gpulse explain - <<<'Killed by death'
     status_is 1
+    for words in SIGKILL sigkill 'signal 9' 'signal kill' 'signal SIGKILL'; do
+        gpulse explain $words
+        status_is 0
+        says '^exit status 137: killed by SIGKILL'
+    done
+    gpulse explain signal 99
+    fails 1 "unknown signal '99'; a known one is signal 9"
+    gpulse explain signal
+    status_is 2
+    gpulse explain last 0
+    fails 2 'last 0: last 1 is the newest job, last 2 the one before'
+    gpulse explain list 3
+    fails 2 "list takes no argument '3'; for one job: last N"
     gpulse explain oom
     status_is 0
     says '^PyTorch: the program ran out of memory'

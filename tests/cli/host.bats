@@ -80,7 +80,7 @@ every() {
     says '4190005 lee python loader\.py --workers 8: has the GPU open'
     gpulse --sim sick reclaim --yes
     status_is 5
-    complains 'pid 4190005 is simulated; there is no process to signal$'
+    complains 'pid 4190005 is simulated; there is no process to signal \(gpulse sim load starts one\)$'
     gpulse --sim sick queue
     says '^waiting +1 +tom .* 2 \(any of 0-3\) '
     [ "$(sed -n '/^waiting/,$p' <<<"$output" | sed 1d)" = "$(printf '%16s%s\n' '' 'GPUs 0 and 1: reserved by pretrain (eva)' '' 'GPU 2: lost: reset or reboot needed; see gpulse doctor' '' 'GPU 3: needs a GPU reset to remap a faulty memory row')" ] || explain 'other reasons'

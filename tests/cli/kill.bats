@@ -158,6 +158,8 @@ load helpers
     fails 1 "process 4189103 is a gpulse run that has reserved GPUs; to end it and its job, use the shell's kill: kill 4189103"
     gpulse --sim h100x8 kill -i 6 --all
     fails 3 'no matching process on the GPUs'
+    gpulse --sim sick kill -i 6 --all
+    fails 3 'no listed process on these GPUs; to free memory of GPU 6 that no listed process holds: gpulse reclaim -i 6'
     gpulse kill 99999999999 --yes
     status_is 2
     complains "'99999999999' is not a process id"

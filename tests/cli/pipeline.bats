@@ -372,6 +372,10 @@ END
     complains '^  next +not started: bad failed$'
     complains '^  last +not started: bad failed$'
     complains '^  of-good +ok '
+    gpulse explain last # the step that failed, although another ended later
+    says '-bad: the job ended with status 3$'
+    gpulse explain last 2
+    says ': the job succeeded$'
     # what succeeded beside it is not run again
     rm good.done of-good.done
     printf 'exit 0\n' >bad.sh

@@ -78,10 +78,12 @@ out" ]
     rm tries
     gpulse run --retries 2 -- bash -c 'echo x >>tries; exit 7'
     status_is 7
+    complains '^gpulse: not tried again: it did not run out of GPU memory; --on failure would$'
     [ "$(wc -l <tries)" -eq 1 ]
     gpulse run --retries 2 --on failure -- bash -c 'echo x >>tries; exit 7'
     status_is 7
     [ "$(wc -l <tries)" -eq 4 ]
+    ! grep -q 'not tried again' <<<"$stderr"
     gpulse run --retries 2 --no-watch -- true
     fails 2 '--retries needs to watch the output; .*'
 }
@@ -341,6 +343,14 @@ LINES
     kill_run
     gpulse explain last
     says ': gpulse run was killed, and the job ended with it$'
+    # another process has its pid now
+    sed -i "s/\"pid\": [0-9]*/\"pid\": $$/" home/gpulse/runs/*/run.json
+    gpulse explain last
+    says ': gpulse run was killed, and the job ended with it$'
+    sed -i "s/\"start_ticks\": [0-9]*/\"start_ticks\": $(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)/" home/gpulse/runs/*/run.json
+    gpulse explain last
+    says ': the job still runs \(gpulse run, pid '
+    sed -i "s/\"start_ticks\": [0-9]*/\"start_ticks\": 1/" home/gpulse/runs/*/run.json
     mkdir -p home/gpulse/runs/30000101-000000-1/1-train home/gpulse/runs/30000101-000000-1/2-eval home/gpulse/runs/30000102-000000-1
     cp home/gpulse/runs/2*/run.json home/gpulse/runs/30000101-000000-1/2-eval/
     gpulse explain last # not that of fit-batch, which has no job

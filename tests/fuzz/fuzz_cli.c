@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct common_values common = {0};
     const struct gp_opt_target targets[] = {{show_options, &values}, {common_options, &common}};
     int positional = -1;
-    int r = gp_cli_parse(count, words, targets, 2, size % 2 == 0, &positional, &err);
+    int r = gp_cli_parse(count, words, targets, 2, size % 2 == 0, &positional, NULL, &err);
     if (r == 0 ? positional < 0 || positional >= (count ? count : 1) : r != GP_EUSAGE)
         abort();
     free(text);

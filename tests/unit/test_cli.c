@@ -13,6 +13,7 @@ struct parsed {
     char words[512];
     struct values values;
     struct common_values common;
+    struct gp_cli_unknown unknown;
     struct gp_err err;
 };
 
@@ -31,7 +32,7 @@ static struct parsed *parse(const char *line, bool stop_at_positional)
     }
     const struct gp_opt_target targets[] = {{show_options, &p.values}, {common_options, &p.common}};
     p.result = gp_cli_parse(p.argc, p.argv, targets, GP_ARRAY_LEN(targets), stop_at_positional,
-                            &p.positional, &p.err);
+                            &p.positional, &p.unknown, &p.err);
     return &p;
 }
 
@@ -51,6 +52,27 @@ static void check_bad(const char *line, const char *words)
     assert_int_equal(p->positional, -1); /* untouched */
     if (!strstr(p->err.text, words))
         fail_msg("'%s' gives '%s', which lacks '%s'", line, p->err.text, words);
+}
+
+static void an_unknown_option_is_pointed_at(void **state)
+{
+    static const struct {
+        const char *line;
+        int at;
+        char letter; /* '\0': a long name */
+    } rows[] = {
+        {"word -ax", 2, 'x'},         {"-Z", 1, 'Z'},     {"-a --nosuch=1", 2, '\0'},
+        {"--format nosuch", 0, '\0'}, {"-- -Z", 0, '\0'}, {"-a", 0, '\0'},
+    };
+    (void)state;
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const struct parsed *p = parse(rows[i].line, false);
+        assert_int_equal(p->unknown.at, rows[i].at);
+        if (rows[i].letter)
+            assert_int_equal(*p->unknown.letter, rows[i].letter);
+        else
+            assert_null(p->unknown.letter);
+    }
 }
 
 static void every_type_takes_its_value(void **state)
@@ -246,9 +268,9 @@ static void nothing_at_all(void **state)
     char name[] = "show";
     char *argv[] = {name, NULL};
     int positional = -1;
-    assert_int_equal(gp_cli_parse(1, argv, NULL, 0, false, &positional, NULL), 0);
+    assert_int_equal(gp_cli_parse(1, argv, NULL, 0, false, &positional, NULL, NULL), 0);
     assert_int_equal(positional, 0);
-    assert_int_equal(gp_cli_parse(0, argv, NULL, 0, false, &positional, NULL), 0);
+    assert_int_equal(gp_cli_parse(0, argv, NULL, 0, false, &positional, NULL, NULL), 0);
     assert_int_equal(positional, 0);
 }
 
@@ -339,7 +361,7 @@ static void options_that_exclude_or_need_others(void **state)
         const struct gp_opt_target target = {options, &values};
         struct gp_err err = {0};
         int positional;
-        int r = gp_cli_parse(argc, argv, &target, 1, false, &positional, &err);
+        int r = gp_cli_parse(argc, argv, &target, 1, false, &positional, NULL, &err);
         assert_int_equal(r, rows[i].refusal ? GP_EUSAGE : 0);
         assert_string_equal(err.text, rows[i].refusal ? rows[i].refusal : "");
     }
@@ -349,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_that_exclude_or_need_others),
+        cmocka_unit_test(an_unknown_option_is_pointed_at),
         cmocka_unit_test(every_type_takes_its_value),
         cmocka_unit_test(every_type_refuses_what_it_is_not),
         cmocka_unit_test(numbers_have_a_least),

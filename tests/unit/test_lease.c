@@ -185,6 +185,11 @@ static void one_that_waits_and_then_has_its_gpus(void **state)
     assert_int_equal(gp_lease_confirm(&held, &err), 0);
     assert_false(is_there("claim.0000000000000001"));
     assert_int_equal(count(), 2);
+    /* dropped, but not removed yet: still one, not found again under its earlier name */
+    struct flock unlock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    assert_int_equal(fcntl(line.fd, F_OFD_SETLK, &unlock), 0);
+    assert_true(is_there("wait.0000000000000001"));
+    assert_int_equal(count(), 1);
     gp_lease_drop(&line);
     struct gp_leases leases = read_all();
     assert_int_equal(leases.count, 1);
