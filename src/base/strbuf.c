@@ -16,7 +16,7 @@ void gp_strbuf_init(struct gp_strbuf *sb, size_t max)
 
 void gp_strbuf_fini(struct gp_strbuf *sb)
 {
-    if (sb->cap)
+    if (sb->cap && sb->buf != sb->lent)
         free(sb->buf);
     gp_strbuf_init(sb, sb->max);
 }
@@ -50,13 +50,14 @@ bool gp_strbuf_reserve(struct gp_strbuf *sb, size_t extra)
     size_t cap = sb->cap < 64 ? 64 : sb->cap;
     while (cap < need)
         cap = cap > SIZE_MAX / 2 ? need : cap * 2;
-    char *grown = realloc(sb->cap ? sb->buf : NULL, cap);
+    const bool is_own = sb->cap && sb->buf != sb->lent;
+    char *grown = realloc(is_own ? sb->buf : NULL, cap);
     if (!grown) {
         sb->error = GP_ENOMEM;
         return false;
     }
-    if (!sb->cap)
-        grown[0] = '\0';
+    if (!is_own)
+        memcpy(grown, sb->buf, sb->len + 1);
     sb->buf = grown;
     sb->cap = cap;
     return true;

@@ -2,8 +2,8 @@
  *
  * Invariants: `buf` is never NULL and always NUL-terminated; `len` excludes the NUL. An append that
  * would exceed `max`, or that runs out of memory, leaves the content unchanged and sets `error`,
- * which is sticky: a sequence of appends is checked once, at its end. GP_STRBUF_INIT needs no
- * allocation. */
+ * which is sticky: a sequence of appends is checked once, at its end. GP_STRBUF_INIT and
+ * GP_STRBUF_ON need no allocation. */
 #ifndef GP_BASE_STRBUF_H
 #define GP_BASE_STRBUF_H
 
@@ -14,6 +14,7 @@ struct gp_strbuf {
     size_t len;
     size_t cap; /* 0 while buf is the shared empty string */
     size_t max; /* limit of len in bytes */
+    char *lent; /* the caller's array that it begins in, never freed here; NULL: none */
     int error;  /* 0, GP_ENOMEM or GP_ETOOBIG */
 };
 
@@ -24,7 +25,14 @@ extern char gp_strbuf_empty[1];
         .buf = gp_strbuf_empty, .max = (ceiling)                                                   \
     }
 
+/* Begins in an array of the caller's that holds "", and moves to the heap if it grows beyond it. */
+#define GP_STRBUF_ON(array, ceiling)                                                               \
+    {                                                                                              \
+        .buf = (array), .cap = sizeof(array), .max = (ceiling), .lent = (array)                    \
+    }
+
 void gp_strbuf_init(struct gp_strbuf *sb, size_t max);
+/* Frees the storage; the buffer is then that of GP_STRBUF_INIT. */
 void gp_strbuf_fini(struct gp_strbuf *sb);
 /* Empties it for reuse; keeps the storage, clears the error. */
 void gp_strbuf_reset(struct gp_strbuf *sb);

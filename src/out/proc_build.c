@@ -20,11 +20,10 @@ static int compare_processes(const void *a, const void *b)
 }
 
 static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snapshot,
-                          const struct gp_process *const *sorted,
                           const struct gp_procs_options *options)
 {
     for (size_t i = 0; i < snapshot->process_count; i++) {
-        const struct gp_process *p = sorted[i];
+        const struct gp_process *p = procs->sorted[i];
         const struct gp_device *device = &snapshot->devices[p->device];
         struct gp_proc_row *row = procs->count ? &procs->rows[procs->count - 1] : NULL;
         if (options->gpu >= 0 && device->index != (unsigned)options->gpu)
@@ -64,26 +63,37 @@ static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snaps
     }
 }
 
+/* Empties the list, and makes it large enough. */
+static int make_room(struct gp_procs *procs, size_t rows, size_t processes)
+{
+    if (procs->room < rows || procs->sorted_room < processes) {
+        gp_procs_fini(procs);
+        procs->rows = calloc(rows, sizeof(*procs->rows));
+        procs->sorted = calloc(processes, sizeof(*procs->sorted));
+        if (!procs->rows || !procs->sorted) {
+            gp_procs_fini(procs);
+            return GP_ENOMEM;
+        }
+        procs->room = rows;
+        procs->sorted_room = processes;
+    }
+    procs->count = procs->hidden = procs->ancestors = procs->reserved = 0;
+    return 0;
+}
+
 int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                    const struct gp_procs_options *options)
 {
     size_t most = snapshot->process_count + 2 * snapshot->device_count;
-    const struct gp_process **sorted = calloc(snapshot->process_count + 1, sizeof(*sorted));
-    gp_procs_fini(procs);
-    procs->rows = calloc(most + 1, sizeof(*procs->rows));
-    if (!sorted || !procs->rows) {
-        free(sorted);
-        gp_procs_fini(procs);
+    if (make_room(procs, most + 1, snapshot->process_count + 1) < 0)
         return GP_ENOMEM;
-    }
     for (size_t i = 0; i < snapshot->process_count; i++)
-        sorted[i] = &snapshot->processes[i];
-    qsort(sorted, snapshot->process_count, sizeof(*sorted), compare_processes);
-    add_processes(procs, snapshot, sorted, options);
+        procs->sorted[i] = &snapshot->processes[i];
+    qsort(procs->sorted, snapshot->process_count, sizeof(*procs->sorted), compare_processes);
+    add_processes(procs, snapshot, options);
     add_unattributed(procs, snapshot, options->gpu);
     if (options->reserved)
         add_reserved(procs, snapshot, options->gpu);
-    free(sorted);
     gp_procs_filter(procs, options->filter);
     int r = options->tree ? gp_tree_add_ancestors(procs, snapshot) : 0;
     gp_procs_sort(procs, &options->order);

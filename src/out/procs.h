@@ -160,9 +160,12 @@ void gp_proc_columns_add_help(struct gp_strbuf *sb);
 struct gp_procs {
     struct gp_proc_row *rows;
     size_t count;
-    size_t hidden;    /* rows removed by the filter */
-    size_t ancestors; /* rows that are only included as parents */
-    size_t reserved;  /* rows of reserved GPUs */
+    size_t room;                      /* rows that fit; gp_procs_build() uses it again, and */
+    const struct gp_process **sorted; /* the processes by pid, with room for */
+    size_t sorted_room;               /* so many */
+    size_t hidden;                    /* rows removed by the filter */
+    size_t ancestors;                 /* rows that are only included as parents */
+    size_t reserved;                  /* rows of reserved GPUs */
 };
 
 /* Fills the members of a row that do not depend on GPUs. */

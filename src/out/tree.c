@@ -40,6 +40,7 @@ int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snap
     bool *wanted = calloc(snapshot->ancestor_count + 1, sizeof(*wanted));
     struct gp_proc_row *grown = realloc(procs->rows, most * sizeof(*grown));
     procs->rows = grown ? grown : procs->rows;
+    procs->room = grown ? most : procs->room;
     if (!wanted || !grown) {
         free(wanted);
         return GP_ENOMEM;
@@ -161,6 +162,7 @@ static int arrange(struct tree *t, struct gp_procs *procs, struct gp_proc_row *o
             out[count++] = procs->rows[i];
     free(procs->rows);
     procs->rows = out;
+    procs->room = procs->count;
     return 0;
 }
 

@@ -15,10 +15,17 @@ static int compare(const void *a, const void *b)
 
 int gp_activity_begin(struct gp_activity *activity, size_t most)
 {
-    activity->next = calloc(most + 1, sizeof(*activity->next));
-    activity->next_count = 0;
-    activity->room = activity->next ? most : 0;
-    return activity->next ? 0 : GP_ENOMEM;
+    activity->next_count = activity->most = 0;
+    if (activity->next_room <= most) {
+        struct gp_activity_entry *grown =
+            realloc(activity->next, (most + 1) * sizeof(*activity->next));
+        if (!grown)
+            return GP_ENOMEM;
+        activity->next = grown;
+        activity->next_room = most + 1;
+    }
+    activity->most = most;
+    return 0;
 }
 
 struct gp_activity_entry gp_activity_see(struct gp_activity *activity, unsigned gpu, uint32_t pid,
@@ -33,18 +40,20 @@ struct gp_activity_entry gp_activity_see(struct gp_activity *activity, unsigned 
         entry = *known;
     if (is_active)
         entry.active_ns = now_ns;
-    if (activity->next_count < activity->room)
+    if (activity->next_count < activity->most)
         activity->next[activity->next_count++] = entry;
     return entry;
 }
 
 void gp_activity_end(struct gp_activity *activity)
 {
-    free(activity->items);
-    activity->items = activity->next;
-    activity->count = activity->next_count;
-    activity->next = NULL;
-    activity->next_count = activity->room = 0;
+    const struct gp_activity before = *activity;
+    activity->items = before.next;
+    activity->room = before.next_room;
+    activity->next = before.items;
+    activity->next_room = before.room;
+    activity->count = before.next_count;
+    activity->next_count = activity->most = 0;
     if (activity->count > 0)
         qsort(activity->items, activity->count, sizeof(*activity->items), compare);
 }

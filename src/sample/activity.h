@@ -15,8 +15,9 @@ struct gp_activity_entry {
 struct gp_activity {
     struct gp_activity_entry *items; /* of the last tick, sorted */
     size_t count;
-    struct gp_activity_entry *next; /* of this tick; NULL between ticks */
-    size_t next_count, room;
+    struct gp_activity_entry *next; /* of this tick; between ticks only room for it */
+    size_t next_count, most;
+    size_t room, next_room; /* how many entries fit into `items` and `next` */
 };
 
 /* Begins a tick with at most `most` processes. GP_ENOMEM. */

@@ -648,7 +648,8 @@ static int build_host(struct gp_assembler *a)
     gp_proc_host_name(a->proc, name, sizeof(name));
     gp_clock_rfc3339(snapshot->wall_ns, time);
     gp_value_set_text(&host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time), now);
-    struct gp_strbuf safe = GP_STRBUF_INIT(4096);
+    char room[256] = "";
+    struct gp_strbuf safe = GP_STRBUF_ON(room, 4096);
     gp_utf8_add_safe(&safe, name, strlen(name), sizeof(name));
     gp_value_set_text(&host[GP_HOST_NAME],
                       safe.error ? NULL : gp_arena_strdup(&snapshot->arena, safe.buf), now);

@@ -69,7 +69,8 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
         (void)gp_draw(&left, 1, 0, GP_INK_STRONG, "gpulse");
         return;
     }
-    struct gp_strbuf totals = GP_STRBUF_INIT(1024);
+    char room[256] = "";
+    struct gp_strbuf totals = GP_STRBUF_ON(room, 1024);
     bool all_well = add_totals(&totals, snapshot);
     int needed = 2 + (int)gp_utf8_width(totals.buf);
     int x = gp_draw(&left, 1, 0, GP_INK_STRONG, host_text(snapshot, GP_HOST_NAME, "?"));

@@ -31,7 +31,8 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
 {
     struct gp_box part = gp_box_part(box, place->x, y, place->w, 1);
     const char *command = row->command ? row->command : "?";
-    struct gp_strbuf branch = GP_STRBUF_INIT(4096);
+    char room[256] = "";
+    struct gp_strbuf branch = GP_STRBUF_ON(room, 4096);
     gp_tree_add_branch(&branch, row);
     gp_strbuf_adds(&branch, gp_proc_row_prefix(row));
     int x = gp_draw(&part, 0, 0, GP_INK_DIM, branch.buf);
@@ -115,7 +116,8 @@ int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
         chosen[i] = columns[view->columns[i]];
     gp_columns_place(chosen, view->column_count, inner.w, places);
     int end = draw_title(box, view);
-    struct gp_strbuf sb = GP_STRBUF_INIT(256);
+    char room[257] = "";
+    struct gp_strbuf sb = GP_STRBUF_ON(room, 256);
     draw_heading(&inner, places, view);
     for (int y = 2; y < box->h && view->first + (size_t)y - 2 < view->procs->count; y++) {
         size_t row = view->first + (size_t)y - 2;

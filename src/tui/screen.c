@@ -88,7 +88,8 @@ struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui)
 
 void gp_ui_build_rows(struct gp_ui *ui)
 {
-    struct gp_strbuf sort = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE - 1);
+    char room[GP_PREF_TEXT_SIZE] = "";
+    struct gp_strbuf sort = GP_STRBUF_ON(room, GP_PREF_TEXT_SIZE - 1);
     gp_proc_order_format(&sort, &ui->order);
     (void)snprintf(ui->prefs.sort, sizeof(ui->prefs.sort), "%s", sort.buf);
     gp_strbuf_fini(&sort);

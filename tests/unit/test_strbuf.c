@@ -150,6 +150,29 @@ static void failing_allocation_keeps_the_content(void **state)
     fail_msg("the row of appends allocates more often than expected");
 }
 
+static void it_begins_in_an_array_and_moves_when_that_is_full(void **state)
+{
+    (void)state;
+    char room[8] = "";
+    struct gp_strbuf sb = GP_STRBUF_ON(room, 100);
+    assert_string_equal(sb.buf, "");
+    gp_strbuf_adds(&sb, "1234567");
+    assert_ptr_equal(sb.buf, room);
+    assert_string_equal(room, "1234567");
+    gp_strbuf_reset(&sb);
+    gp_strbuf_adds(&sb, "abc");
+    gp_strbuf_adds(&sb, "defgh"); /* one more than fits with its end */
+    assert_ptr_not_equal(sb.buf, room);
+    assert_string_equal(sb.buf, "abcdefgh");
+    gp_strbuf_fill(&sb, 'x', 93);
+    assert_int_equal(sb.error, GP_ETOOBIG);
+    assert_string_equal(sb.buf, "abcdefgh");
+    gp_strbuf_fini(&sb);
+    assert_string_equal(sb.buf, "");
+    struct gp_strbuf unused = GP_STRBUF_ON(room, 100);
+    gp_strbuf_fini(&unused); /* nothing to free */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +185,7 @@ int main(void)
         cmocka_unit_test(nothing_fits_below_a_ceiling_of_zero),
         cmocka_unit_test(absurd_sizes_do_not_wrap),
         cmocka_unit_test(failing_allocation_keeps_the_content),
+        cmocka_unit_test(it_begins_in_an_array_and_moves_when_that_is_full),
     };
     return cmocka_run_group_tests_name("strbuf", tests, NULL, NULL);
 }
