@@ -68,13 +68,14 @@ static void add_json(struct gp_strbuf *sb, const struct collection *c)
 /* "xid79", "Xid: 79", "SIGKILL" */
 static bool split_number(const char *text, const char **ret_topic, const char **ret_what)
 {
-    static const char *const topics[] = {"xid", "sxid", "exit"};
+    static const char *const topics[][2] = {
+        {"xid", "xid"}, {"sxid", "sxid"}, {"exit", "exit"}, {"status", "exit"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(topics); i++) {
-        size_t n = strlen(topics[i]);
-        if (strncasecmp(text, topics[i], n) != 0)
+        size_t n = strlen(topics[i][0]);
+        if (strncasecmp(text, topics[i][0], n) != 0)
             continue;
         const char *number = text + n + strspn(text + n, " :#");
-        *ret_topic = topics[i];
+        *ret_topic = topics[i][1];
         *ret_what = number;
         return *number && !number[strspn(number, "0123456789")];
     }
@@ -155,8 +156,8 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
         count = 2;
     } else if (is_number) {
         return gp_err_set(err, GP_EUSAGE,
-                          "%.20s of what? try xid %.20s, cuda %.20s, nvml %.20s or exit %.20s",
-                          words[0], words[0], words[0], words[0], words[0]);
+                          "%.20s of what? try xid %.20s, cuda %.20s, nvml %.20s, exit %.20s or last %.20s",
+                          words[0], words[0], words[0], words[0], words[0], words[0]);
     }
     if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,

@@ -148,15 +148,15 @@ static size_t add_incidents(struct gp_explain_run *e, const struct gp_recorded *
     return count;
 }
 
-/* The end of an open log, where nothing in it is known. */
-static void add_last_lines(struct gp_explain_run *e, int fd)
+/* The end of an open log, where nothing in it is known; false: there is none. */
+static bool add_last_lines(struct gp_explain_run *e, int fd)
 {
     static char text[LAST_BYTES + 1];
     off_t size = lseek(fd, 0, SEEK_END);
     ssize_t n =
         size > 0 ? pread(fd, text, LAST_BYTES, size > LAST_BYTES ? size - LAST_BYTES : 0) : 0;
     if (n <= 0)
-        return;
+        return false;
     n -= text[n - 1] == '\n';
     text[n] = '\0';
     for (char *nul = text; (nul = memchr(nul, '\0', (size_t)(text + n - nul)));)
@@ -172,6 +172,7 @@ static void add_last_lines(struct gp_explain_run *e, int fd)
         gp_utf8_add_safe(&e->sb, line, strlen(line), SHOWN_MOST);
         gp_strbuf_addc(&e->sb, '\n');
     }
+    return true;
 }
 
 /* What is kept of its output; -1: nothing. */
@@ -202,8 +203,8 @@ static int explain_job(struct gp_explain_run *e, const struct gp_recorded *job, 
     e->has_incidents = false;
     if (r == 0 && e->found == before && has_failed) {
         add_ending(e, job);
-        if (fd >= 0 && !e->list)
-            add_last_lines(e, fd);
+        if (!e->list && (fd < 0 || !add_last_lines(e, fd)))
+            gp_strbuf_adds(&e->sb, "    its output is not recorded, or empty\n");
     } else if (r == 0 && !has_failed) {
         e->found++; /* nothing is left to be explained */
     }

@@ -139,6 +139,11 @@ static bool is_foreign(const struct sums *s)
     return s->self - s->own > 0.1 * s->total;
 }
 
+static bool is_unsized(const struct sums *s)
+{
+    return isnan(s->tried) && s->free > 0.1 * s->total;
+}
+
 static bool has_graphs(const struct sums *s)
 {
     return s->graphs > 0.1 * s->allocated;
@@ -176,7 +181,9 @@ struct gp_causes gp_causes_of(struct gp_failure *f)
         if (rules[i].holds(&s))
             ret.items[ret.count++] = rules[i].cause;
     if (ret.count == 0 || (ret.count == 1 && f->is_misplaced))
-        ret.items[ret.count++] = isnan(s.total) ? GP_CAUSE_UNKNOWN : GP_CAUSE_TOO_BIG;
+        ret.items[ret.count++] = isnan(s.total)    ? GP_CAUSE_UNKNOWN
+                                 : is_unsized(&s) ? GP_CAUSE_UNSIZED
+                                                  : GP_CAUSE_TOO_BIG;
     if (has_graphs(&s))
         ret.items[ret.count++] = GP_CAUSE_GRAPHS;
     if (f->self_pid)

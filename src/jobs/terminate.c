@@ -49,7 +49,6 @@ static int hold(struct gp_terminate *job, const struct gp_procs *procs, const in
                 size_t named_count, struct gp_err *err)
 {
     struct gp_err refusal = {0};
-    const struct gp_proc_row *unlisted = NULL;
     size_t refused = 0;
     job->rows.rows = calloc(procs->count + 1, sizeof(*procs->rows));
     if (!job->rows.rows)
@@ -57,8 +56,6 @@ static int hold(struct gp_terminate *job, const struct gp_procs *procs, const in
     for (size_t i = 0; i < procs->count; i++) {
         const struct gp_proc_row *row = &procs->rows[i];
         struct gp_err why = {0};
-        if (!row->pid && row->memory.known)
-            unlisted = row;
         if (!row->pid)
             continue;
         if (job->plan->dry_run && gp_proc_is_simulated(row->pid)) {
@@ -86,11 +83,7 @@ static int hold(struct gp_terminate *job, const struct gp_procs *procs, const in
                           refused);
     if (refused == 1)
         return gp_err_copy(err, &refusal);
-    return unlisted ? gp_err_set(err, GP_ENODEV,
-                                 "no listed process on these GPUs; to free memory of GPU %s that no "
-                                 "listed process holds: gpulse reclaim -i %s",
-                                 unlisted->gpus, unlisted->gpus)
-                    : gp_err_set(err, GP_ENODEV, "no matching process on the GPUs");
+    return gp_err_set(err, GP_ENODEV, "no matching process on the GPUs");
 }
 
 /* Sorted pids of the descendants, for gp_proc_read(). NULL: out of memory. */

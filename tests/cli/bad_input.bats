@@ -506,6 +506,12 @@ top -s	try gpulse status, which prints once
 top -C	try NO_COLOR=1 gpulse top
 top --light	try gpulse top --theme light
 ps --forest	try --tree
+ps -H	try --tree
+top -o memory	try --sort memory
+query index --log f	try -o f
+queue --me	try gpulse queue | grep "$USER"
+run -d afterok:5 -- true	try --pipeline FILE
+run --exclusive -- true	without it: a job has its GPUs alone
 kill -STOP 4711	to free the memory of a job for a while: gpulse suspend
 run 6 -- true	'6' is not a command; to run on these GPUs: --gpu-ids 6
 run -wait -- true	unknown option '-wait' (did you mean --wait?)
@@ -544,7 +550,13 @@ continue	try gpulse resume PID
 -lms 500	try gpulse smi -lms 500
 -C	try NO_COLOR=1 gpulse top
 -m compact	try gpulse top --view=bar
-mig	try gpulse set mig-mode=on
+mig -lgi	try gpulse smi mig
+mps	try gpulse ps --type M
+power	try gpulse query power.draw
+pkill -f train.py	try gpulse kill --name TEXT
+scontrol show job 5	try gpulse queue
+--gpu-reset -i 0	try gpulse smi --gpu-reset
+-d 10	try gpulse top -n 10
 exporter	-f openmetrics
 pipeline	try gpulse run --pipeline FILE
 query-gpu	try gpulse query FIELDS

@@ -55,7 +55,7 @@ END
     gpulse explain
     fails 2 'missing ERROR; give xid 79, .*, a line in quotes, a log, last for your last gpulse run, list for all of them, or - for standard input'
     gpulse explain 79
-    fails 2 '79 of what\? try xid 79, cuda 79, nvml 79 or exit 79'
+    fails 2 '79 of what\? try xid 79, cuda 79, nvml 79, exit 79 or last 79'
     gpulse explain nowhere.log
     fails 1 'cannot open nowhere.log: No such file or directory'
     gpulse doctor explain nowhere.log
@@ -139,6 +139,8 @@ END
     says '^    exit status 137: killed by SIGKILL'
     gpulse explain - <<<'Killed by death'
     status_is 1
+    gpulse explain status 137
+    status_is 0
     for words in SIGKILL sigkill 'signal 9' 'signal kill' 'signal SIGKILL'; do
         gpulse explain $words
         status_is 0

@@ -159,7 +159,7 @@ load helpers
     gpulse --sim h100x8 kill -i 6 --all
     fails 3 'no matching process on the GPUs'
     gpulse --sim sick kill -i 6 --all
-    fails 3 'no listed process on these GPUs; to free memory of GPU 6 that no listed process holds: gpulse reclaim -i 6'
+    fails 3 'no such process on the GPUs; to free memory of GPU 6 that no listed process holds: gpulse reclaim -i 6'
     gpulse kill 99999999999 --yes
     status_is 2
     complains "'99999999999' is not a process id"
@@ -210,7 +210,7 @@ load helpers
     gpulse kill --force 4711
     fails 2 "unknown option '--force'; to send SIGKILL at once: -9 or -s kill"
     gpulse kill -HUP 4711
-    fails 2 '-HUP: gpulse kill sends only INT, TERM and KILL; for other signals use kill\(1\)'
+    fails 2 '-HUP: gpulse kill sends only INT, TERM and KILL; for other signals use kill\(1\); .*'
     gpulse kill -1 4711
     fails 2 '-1: gpulse kill sends only INT, TERM and KILL; .*'
 }

@@ -58,7 +58,7 @@ out" ]
 @test "out of memory, and the job has exited when the GPU is sampled" {
     idle_gpus
     gpulse run -i 3 -- bash -c "$(sampled 9663676416 --mem 9GiB); echo 'CUDA error: out of memory'; exit 1"
-    complains '^    too-big: the program itself needs more than there is, and 70.18 GiB are free; the GPU has 79.65 GiB$'
+    complains '^    unsized: the message does not say how much was requested; 70.18 GiB of 79.65 GiB were free, so it was one large request, or '
     output=$(cat "$(record)/run.json")
     json_is 'd["incidents"][0]["numbers"]["self"]' 9663676416
 }
@@ -383,8 +383,12 @@ has_samples() {
     gpulse explain last
     says ': the job ended with status 0, after gpulse run got SIGTERM$'
     rm -r home
-    start run -i 3 -- "$GPULSE" sim load --mem 1GiB
+    start run -i 3 --name hog -- "$GPULSE" sim load --mem 1GiB
     until_true has_samples
+    for words in hog '--name hog'; do # by its name, which is not that of a process
+        gpulse kill $words
+        fails 3 "'hog' is a job of gpulse run; to end it, use the shell's kill: kill $pid"
+    done
     gpulse explain last
     says ': the job still runs \(gpulse run, pid '
     says '^    GPU 3, at least [1-9][0-9.]* s, memory peak 1024 MiB$'
