@@ -66,10 +66,13 @@ static void add_end(struct gp_explain_run *e, const struct gp_recorded *job)
                    job->told ? job->told : "");
 }
 
-/* "    GPU 3, 1.6 s, memory peak 5120 MiB", below the command line. */
+/* "    GPU 3, 1.6 s, memory peak 5120 MiB", below its name and command line. */
 static void add_job(struct gp_explain_run *e, const struct gp_recorded *job)
 {
+    const char *name = gp_recorded_name(job);
     gp_strbuf_adds(&e->sb, "    ");
+    gp_utf8_add_safe(&e->sb, name, strlen(name), SHOWN_MOST);
+    gp_strbuf_adds(&e->sb, *name ? ": " : "");
     gp_recorded_add_command(&e->sb, job);
     gp_strbuf_adds(&e->sb, "\n    GPU ");
     gp_recorded_add_gpus(&e->sb, job);

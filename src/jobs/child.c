@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -114,15 +115,16 @@ static int launch(struct gp_child *child, struct gp_guard_job *job, struct gp_gu
     return r;
 }
 
-/* For a script that exists, but cannot be executed or is not in $PATH: what runs it, or "". */
+/* For a script that is a file here, but cannot be executed or is not in $PATH: what runs it, or "". */
 static const char *interpreter_of(const char *path)
 {
     static const struct {
         const char *ending, *interpreter;
     } scripts[] = {{".py", "python"}, {".sh", "bash"}};
     const char *ending = strrchr(path, '.');
+    struct stat st;
     for (size_t i = 0; ending && i < GP_ARRAY_LEN(scripts); i++)
-        if (strcmp(ending, scripts[i].ending) == 0 && access(path, F_OK) == 0)
+        if (strcmp(ending, scripts[i].ending) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode))
             return scripts[i].interpreter;
     return "";
 }

@@ -116,25 +116,6 @@ static void add_gpus_now(struct gp_strbuf *sb, struct gp_pipeline_run *run, size
     gp_strbuf_fini(&plan);
 }
 
-/* Whether it means the same without a shell: no special characters, and no assignment before the
- * program. */
-static bool is_plain(const char *command)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "=.:+-_/@%{} ";
-    return command[strspn(command, plain)] == '\0' && !memchr(command, '=', strcspn(command, " "));
-}
-
-/* Steps run in a shell, and the line shall do the same when it is copied. */
-static void add_command(struct gp_strbuf *sb, const char *command)
-{
-    gp_strbuf_adds(sb, is_plain(command) ? " -- " : " -- sh -c ");
-    if (is_plain(command))
-        gp_strbuf_adds(sb, command);
-    else
-        gp_utf8_add_shell_word(sb, command);
-}
-
 static void add_step(struct gp_strbuf *sb, struct gp_pipeline_run *run, size_t at,
                      struct gp_strbuf *taken)
 {
@@ -145,7 +126,9 @@ static void add_step(struct gp_strbuf *sb, struct gp_pipeline_run *run, size_t a
     gp_strbuf_addf(sb, "%s: gpulse %s", step->name, step->is_fit ? "fit-batch" : "run");
     for (size_t i = 0; i < step->option_count; i++)
         add_safe(sb, " ", step->options[i]);
-    add_command(sb, step->command);
+    /* Steps run in a shell, and the line shall do the same when it is copied. */
+    gp_strbuf_adds(sb, " -- sh -c ");
+    gp_utf8_add_shell_word(sb, step->command);
     if (graph->after[at] & waiting) {
         gp_strbuf_adds(sb, "\n    after ");
         gp_pipeline_add_names(sb, run->pipeline, graph->after[at] & waiting);

@@ -64,7 +64,7 @@ END
     grep -q '^  eval  *ok ' home/gpulse/runs/*/report.txt
     # all is done: from the beginning
     gpulse run --pipeline steps.ini --dry-run
-    says '^train: gpulse run --id=2 -- ./train.sh$'
+    says '^train: gpulse run --id=2 -- sh -c ./train.sh$'
     gpulse run -q --pipeline steps.ini --from test
     [ "${lines[2]}" = evaluated ]
 }
@@ -313,9 +313,9 @@ END
     gpulse run --pipeline steps.ini --dry-run --gpu-ids 1,3
     status_is 0
     line_count 6
-    [ "${lines[0]}" = "a: gpulse run -- true" ]
+    [ "${lines[0]}" = "a: gpulse run -- sh -c true" ]
     [[ ${lines[1]} =~ ^'    at once, now on GPU '[13]'; can run in parallel with b; chooses from GPUs 1,3'$ ]]
-    [ "${lines[2]}" = "b: gpulse run -- true" ]
+    [ "${lines[2]}" = "b: gpulse run -- sh -c true" ]
     [[ ${lines[3]} =~ ^'    at once, now on GPU '[13]'; can run in parallel with a, c; chooses from GPUs 1,3'$ ]]
     [ "${lines[5]}" = "    after a; can run in parallel with b; chooses from GPUs 1,3" ]
     # not the same one
@@ -327,7 +327,7 @@ END
     gpulse run --pipeline steps.ini --dry-run
     says "^a: gpulse run -- sh -c 'echo x > out\.txt && cat out\.txt'$"
     says "^b: gpulse run -- sh -c 'A=1 \./b\.sh'$"
-    says '^c: gpulse run -- \./c\.sh --lr=1$'
+    says "^c: gpulse run -- sh -c '\./c\.sh --lr=1'$"
     # nothing raw reaches the terminal
     printf '[a]\ncommand = printf \033[31mred\nenv = A=1\n' >steps.ini
     gpulse run --pipeline steps.ini --dry-run

@@ -410,6 +410,7 @@ has_samples() {
     complains '^gpulse: the time limit is reached'
     gpulse explain last
     says ': gpulse run stopped it when --timeout ran out$'
+    [ "${lines[1]}" = '    nightly: sleep 60' ]
     says '^      -> allow more time$'
     start run -i 3 -- "$GPULSE" sim load --mem 1GiB
     until_true has_samples
