@@ -57,7 +57,8 @@ static const struct gp_opt options[] = {
     {0, "grow", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, grow_bytes), "additional memory to allocate per second"},
     {0, "spike", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, spike_bytes), "additional memory to allocate and free at the start, before anything can see it"},
+     offsetof(struct options, spike_bytes),
+     "additional memory to allocate and free at the start, before anything can see it"},
     {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, workers),
      "number of child processes that hold the GPU open; if the job is killed, they keep its "

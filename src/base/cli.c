@@ -69,9 +69,12 @@ static const char *next_choice(const void *ctx, size_t i)
 static int bad_value(const struct gp_opt *opt, const char *text, struct gp_err *err)
 {
     static const char *const wanted[] = {
-        [GP_OPT_FLAG] = "no value",      [GP_OPT_STRING] = "text",
-        [GP_OPT_CHOICE] = "one of",      [GP_OPT_DURATION] = "a duration such as 0.5, 250ms, 1h30m",
-        [GP_OPT_U64] = "a whole number", [GP_OPT_SIZE] = "a size such as 512MiB or 20GiB",
+        [GP_OPT_FLAG] = "no value",
+        [GP_OPT_STRING] = "text",
+        [GP_OPT_CHOICE] = "one of",
+        [GP_OPT_DURATION] = "a duration such as 0.5, 250ms, 1h30m, 1:30:00",
+        [GP_OPT_U64] = "a whole number",
+        [GP_OPT_SIZE] = "a size such as 512MiB or 20GiB",
     };
     const char *choices = opt->type == GP_OPT_CHOICE ? opt->choices : "";
     char words[512] = "";

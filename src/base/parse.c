@@ -52,17 +52,18 @@ static bool parse_scaled(const char *s, const struct suffix *suffixes, size_t co
 /* "1:30:00", as schedulers write it: hours, minutes and seconds. */
 static bool read_clock(const char *s, uint64_t *ret_ns)
 {
-    static const double most[] = {1e6, 60, 60};
+    enum { HOURS_MOST = 1000000 };
+    double hours = 0;
+    double minutes = 0;
     double seconds = 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(most); i++) {
-        double number;
-        s = read_decimal(s, &number);
-        if (!s || number >= most[i] || *s != (i + 1 < GP_ARRAY_LEN(most) ? ':' : '\0'))
-            return false;
-        seconds = seconds * 60 + number;
-        s++;
-    }
-    *ret_ns = (uint64_t)(seconds * 1e9);
+    if (strchr(s, '.') && strchr(s, '.') < strrchr(s, ':')) /* only seconds have a fraction */
+        return false;
+    s = read_decimal(s, &hours);
+    s = s && *s == ':' ? read_decimal(s + 1, &minutes) : NULL;
+    s = s && *s == ':' ? read_decimal(s + 1, &seconds) : NULL;
+    if (!s || *s || hours >= HOURS_MOST || minutes >= 60 || seconds >= 60)
+        return false;
+    *ret_ns = (uint64_t)((hours * 3600 + minutes * 60 + seconds) * 1e9 + 0.5);
     return true;
 }
 

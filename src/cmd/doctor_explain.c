@@ -69,7 +69,7 @@ static void add_json(struct gp_strbuf *sb, const struct collection *c)
 static bool split_number(const char *text, const char **ret_topic, const char **ret_what)
 {
     static const char *const topics[][2] = {
-        {"xid", "xid"}, {"sxid", "sxid"}, {"exit", "exit"}, {"status", "exit"}};
+        {"xid", "xid"}, {"sxid", "sxid"}, {"exit", "exit"}, {"signal", "signal"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(topics); i++) {
         size_t n = strlen(topics[i][0]);
         if (strncasecmp(text, topics[i][0], n) != 0)
@@ -79,9 +79,15 @@ static bool split_number(const char *text, const char **ret_topic, const char **
         *ret_what = number;
         return *number && !number[strspn(number, "0123456789")];
     }
+    static const char status[] = "status ";
+    if (strncasecmp(text, status, strlen(status)) == 0) {
+        *ret_topic = "exit";
+        *ret_what = text + strlen(status);
+        return gp_explain_is_exit(*ret_what);
+    }
     *ret_topic = "signal";
     *ret_what = text;
-    return strncasecmp(text, "SIG", 3) == 0 && text[3] && !strchr(text, ' ');
+    return strncasecmp(text, "SIG", 3) == 0 && gp_explain_is_signal(text);
 }
 
 /* "xid 79", "cuda error 802": true for a topic and one entry of it. */
@@ -155,9 +161,10 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
         words = as_exit;
         count = 2;
     } else if (is_number) {
-        return gp_err_set(err, GP_EUSAGE,
-                          "%.20s of what? try xid %.20s, cuda %.20s, nvml %.20s, exit %.20s or last %.20s",
-                          words[0], words[0], words[0], words[0], words[0], words[0]);
+        return gp_err_set(
+            err, GP_EUSAGE,
+            "%.20s of what? try xid %.20s, cuda %.20s, nvml %.20s, exit %.20s or last %.20s",
+            words[0], words[0], words[0], words[0], words[0], words[0]);
     }
     if (count == 0 || (count == 1 && gp_explain_is_topic(words[0])))
         return gp_err_set(err, GP_EUSAGE,
@@ -165,10 +172,10 @@ int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words
                           "throttle sw_power_cap, a line in quotes, a log, last for "
                           "your last gpulse run, list for all of them, or - for standard input");
     if (count > 0 && strcmp(words[0], "list") == 0 && access("list", F_OK) != 0)
-        return count == 1 ? gp_explain_list(o, err)
-                          : gp_err_set(err, GP_EUSAGE,
-                                       "list takes no argument '%.60s'; for one job: last N",
-                                       words[1]);
+        return count == 1
+                   ? gp_explain_list(o, err)
+                   : gp_err_set(err, GP_EUSAGE,
+                                "list takes no argument '%.60s'; for one job: last N", words[1]);
     gp_failure_prepare();
     for (int i = 0; i < count; i++)
         if (gp_explain_is_log(words[i], count == 1))

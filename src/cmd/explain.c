@@ -50,7 +50,7 @@ const struct gp_cmd gp_cmd_explain = {
         "ignored.\n"
         "\n"
         "ERROR is a line of an error message, or a code: xid 79, sxid N, cuda 802, nvml 18, exit "
-        "137, throttle sw_power_cap. gpulse doctor explain is the same command.\n"
+        "137, signal 9, throttle sw_power_cap. gpulse doctor explain is the same command.\n"
         "\n"
         "Which processes used the memory can be seen only at the time of the failure; gpulse run "
         "records it.",

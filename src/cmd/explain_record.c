@@ -207,7 +207,7 @@ static int explain_job(struct gp_explain_run *e, const struct gp_recorded *job, 
     if (r == 0 && e->found == before && has_failed) {
         add_ending(e, job);
         if (!e->list && (fd < 0 || !add_last_lines(e, fd)))
-            gp_strbuf_adds(&e->sb, "    its output is not recorded, or empty\n");
+            gp_strbuf_adds(&e->sb, "    its output is not recorded, or it is empty\n");
     } else if (r == 0 && !has_failed) {
         e->found++; /* nothing is left to be explained */
     }
@@ -232,10 +232,10 @@ static json_t *record_object(const struct gp_recorded *job)
     char folder[4 * GP_PATH_SIZE];
     gp_utf8_copy_safe(folder, sizeof(folder), job->folder);
     return json_pack(
-        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", folder,
-        "state", state_words(job), "status", has_ended ? json_integer(job->status) : json_null(),
-        "ended_by", job->stopped, "signal", job->told, "started", job->started, "duration_s",
-        job->seconds, "duration_at_least", (int)job->is_least, "memory_peak",
+        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", folder, "state",
+        state_words(job), "status", has_ended ? json_integer(job->status) : json_null(), "ended_by",
+        job->stopped, "signal", job->told, "started", job->started, "duration_s", job->seconds,
+        "duration_at_least", (int)job->is_least, "memory_peak",
         json_integer((json_int_t)job->memory_peak), "name", json_object_get(document, "name"),
         "command", json_object_get(document, "command"));
 }
@@ -425,8 +425,9 @@ int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *w
         }
         i += i + 1 < count && gp_parse_u64(words[i + 1], &n);
         r = n > 0 ? explain_nth(&e, n, err)
-                  : gp_err_set(err, GP_EUSAGE, "last 0: last 1 is the newest job, last 2 the one "
-                                               "before");
+                  : gp_err_set(err, GP_EUSAGE,
+                               "last 0: last 1 is the newest job, last 2 the one "
+                               "before");
     }
     if (r == 0)
         r = print(&e, err);

@@ -60,9 +60,8 @@ static int read_signals(int argc, char **argv, struct gp_err *err)
             argv[i] = option;
         else if (is_number || is_name)
             return gp_err_set(err, GP_EUSAGE,
-                              "%.20s: gpulse kill sends only INT, TERM and KILL; for other signals "
-                              "use kill(1); to free the memory of a job for a while: gpulse "
-                              "suspend",
+                              "%.20s: gpulse kill sends only INT, TERM and KILL; kill(1) sends "
+                              "others, and gpulse suspend frees the memory of a job for a while",
                               word);
         else if (strcmp(word, "--force") == 0)
             return gp_err_set(err, GP_EUSAGE,

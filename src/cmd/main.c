@@ -186,12 +186,15 @@ static bool is_of_status(const char *word)
     return word[0] == '-' && p > word + 1 && !*p;
 }
 
-/* The message for argv[at], which is no command or option. */
-static int suggest(int argc, char **argv, int at, int r, struct gp_err *err)
+/* The message for an unknown option or, if there is none, for argv[1], which is no command. */
+static int suggest(int argc, char **argv, const struct gp_cli_unknown *unknown, int r,
+                   struct gp_err *err)
 {
+    const int at = unknown->at > 0 ? unknown->at : 1;
     char meant[GP_HABIT_SIZE] = "";
     const char *word = argv[at];
-    if (gp_habit_find("gpulse", word, at + 1 < argc ? argv[at + 1] : NULL, meant))
+    if (unknown->at > 0 ? gp_habit_find_option("gpulse", argc, argv, unknown, meant)
+                        : gp_habit_find("gpulse", word, at + 1 < argc ? argv[at + 1] : NULL, meant))
         ;
     else if (is_of_status(word))
         (void)snprintf(meant, sizeof(meant), "gpulse status %.60s", word);
@@ -214,7 +217,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     struct gp_cli_unknown unknown;
     int r = gp_cli_parse(argc, argv, &target, 1, true, &words, &unknown, err);
     if (r < 0)
-        return suggest(argc, argv, unknown.at ? unknown.at : 1, r, err);
+        return suggest(argc, argv, &unknown, r, err);
     if (argc > 1 && strcmp(argv[1], "version") == 0)
         gp_common()->version = true;
     if (gp_common()->version)
@@ -232,7 +235,7 @@ static int run(int argc, char **argv, struct gp_err *err)
     }
     r = gp_cli_find(commands, argv[1], &cmd, err);
     if (r < 0)
-        return suggest(words + 1, argv, 1, r, err);
+        return suggest(words + 1, argv, &unknown, r, err);
     if (wants_help)
         open_manual(cmd);
     if (wants_help && cmd->no_common) /* smi: its own --help is nvidia-smi's */

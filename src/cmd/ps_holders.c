@@ -94,6 +94,7 @@ int gp_ps_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot
     if (!rows)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     procs->rows = rows;
+    procs->room = procs->count + holders->count + 1;
     for (size_t i = 0; i < holders->count; i++) {
         const struct gp_holder *holder = &holders->list[i];
         const struct gp_proc_info *info = holder->info;

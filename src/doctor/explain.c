@@ -286,15 +286,34 @@ bool gp_explain_is_exit(const char *number)
     return is;
 }
 
-/* "9", "SIGKILL", "kill" */
+/* "SIGKILL", "kill"; 0: no signal has this name. */
+static int signal_of(const char *name)
+{
+    const char *rest = strncasecmp(name, "SIG", 3) == 0 ? name + 3 : name;
+    for (int i = 1; i < NSIG; i++)
+        if (sigabbrev_np(i) && strcasecmp(sigabbrev_np(i), rest) == 0)
+            return i;
+    return 0;
+}
+
+bool gp_explain_is_signal(const char *name)
+{
+    return signal_of(name) > 0;
+}
+
 static bool signal_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
                          struct gp_explanation *ret)
 {
-    const char *name = strncasecmp(what, "SIG", 3) == 0 ? what + 3 : what;
-    for (int i = 1; !is_number && i < NSIG; i++)
-        if (sigabbrev_np(i) && strcasecmp(sigabbrev_np(i), name) == 0)
-            return exit_topic(arena, "", 128 + (uint64_t)i, true, ret);
-    return is_number && number < NSIG && exit_topic(arena, "", 128 + number, true, ret);
+    const int signal = !is_number ? signal_of(what) : number < NSIG ? (int)number : 0;
+    const char *name = signal > 0 ? sigabbrev_np(signal) : NULL;
+    if (!name)
+        return false;
+    if (exit_topic(arena, "", 128 + (uint64_t)signal, true, ret))
+        return true;
+    const struct exit_row row = {128 + (unsigned)signal, "", text(arena, "killed by SIG%s", name),
+                                 "a program or a scheduler sent it: look at their logs"};
+    explain_exit(arena, &row, ret);
+    return true;
 }
 
 /* A line that is only the message of a shell: "Killed", "Segmentation fault (core dumped)". */

@@ -32,6 +32,8 @@ bool gp_explain_is_topic(const char *word);
 
 /* Whether a number alone is most likely an exit status: of a shell, from 124 on. */
 bool gp_explain_is_exit(const char *number);
+/* Whether it is the name of a signal: "SIGKILL", "kill". */
+bool gp_explain_is_signal(const char *name);
 
 /* A line without its newline; false: not a known error. */
 bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explanation *ret);

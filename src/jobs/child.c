@@ -11,8 +11,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -115,7 +115,8 @@ static int launch(struct gp_child *child, struct gp_guard_job *job, struct gp_gu
     return r;
 }
 
-/* For a script that is a file here, but cannot be executed or is not in $PATH: what runs it, or "". */
+/* For a script that is a file here, but cannot be executed or is not in $PATH: what runs it, or "".
+ */
 static const char *interpreter_of(const char *path)
 {
     static const struct {

@@ -105,10 +105,10 @@ static int try_command(struct gp_run *run, const struct gp_command_plan *o, char
             (void)gp_run_await_memory(run);
         if (r > 0 && !again && run->watch.record.path[0])
             gp_watch_say(&run->watch, "details: gpulse explain %s", run->watch.record.path);
-        if (r > 0 && o->retries > 0 && tries == 1 && !again && !run->watch.ended_by &&
+        if (r > 0 && tries <= o->retries && !again && !run->watch.ended_by &&
             !gp_child_was_interrupted(&run->child))
-            gp_watch_say(&run->watch, "not tried again: it did not run out of GPU memory; "
-                                      "--on failure would");
+            gp_watch_say(&run->watch, "not tried again, as it did not run out of GPU memory; to "
+                                      "retry after any failure: --on failure");
         if (again)
             gp_watch_say(&run->watch, "retry %llu of %llu", (unsigned long long)tries,
                          (unsigned long long)o->retries);

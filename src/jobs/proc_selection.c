@@ -6,6 +6,7 @@
 #include "jobs/idle.h"
 #include "model/snapshot.h"
 #include "out/partial.h"
+#include "proc/files.h"
 #include "proc/lease.h"
 
 #include <errno.h>
@@ -13,26 +14,37 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- pids ---- */
 
 /* A smaller pid is rather meant to be the number of a GPU. */
 enum { GPUS_MOST = 16 };
 
-/* The error that a word names a job of gpulse run, which is ended by its pid. 0: it does not. */
+/* A lease tells its pid in the namespace of its own /proc: elsewhere that is another process. */
+static bool is_visible(const struct gp_lease *lease)
+{
+    return lease->pid && lease->ns == gp_proc_own_ns();
+}
+
+/* The error that a word names a job of this user's, which is ended by the pid of its gpulse run. 0:
+ * it does not. */
 static int refuse_job(const char *word, struct gp_err *err)
 {
     struct gp_leases leases;
-    int r = gp_leases_read(&leases, NULL) < 0 ? GP_EIO : 0;
-    for (size_t i = 0; r == 0 && i < leases.count; i++)
-        if (strcmp(leases.items[i].name, word) == 0 && leases.items[i].pid)
+    int r = 0;
+    if (gp_leases_read(&leases, NULL) < 0)
+        return 0;
+    for (size_t i = 0; r == 0 && i < leases.count; i++) {
+        const struct gp_lease *lease = &leases.items[i];
+        if (lease->uid == geteuid() && is_visible(lease) && strcmp(lease->name, word) == 0)
             r = gp_err_set(err, GP_ENODEV,
-                           "'%.63s' is a job of gpulse run; to end it, use the shell's kill: kill "
-                           "%" PRIu32,
-                           word, leases.items[i].pid);
-    if (r != GP_EIO)
-        gp_leases_fini(&leases);
-    return r == GP_EIO ? 0 : r;
+                           "no process matches '%.63s', but a job of gpulse run has this name; to "
+                           "end it, use the shell's kill: kill %" PRIu32,
+                           word, lease->pid);
+    }
+    gp_leases_fini(&leases);
+    return r;
 }
 
 /* Why a pid is not among the selected processes. */
@@ -42,7 +54,7 @@ static int refuse_named(int64_t pid, struct gp_err *err)
     int r = gp_leases_read(&leases, err);
     for (size_t i = 0; r == 0 && i < leases.count; i++) {
         const struct gp_lease *lease = &leases.items[i];
-        if (lease->pid != (uint32_t)pid)
+        if (lease->pid != (uint32_t)pid || !is_visible(lease))
             continue;
         r = gp_err_set(err, GP_EFAIL,
                        lease->state == GP_LEASE_HELD
@@ -96,29 +108,6 @@ static void keep_named(const struct gp_proc_selection *selection, struct gp_proc
     procs->count = kept;
 }
 
-static bool has_processes(const struct gp_procs *procs)
-{
-    bool has = false;
-    for (size_t i = 0; i < procs->count; i++)
-        has = has || procs->rows[i].pid;
-    return has;
-}
-
-/* The error that only unlisted processes may have memory there. 0: none has. */
-static int refuse_unlisted(const struct gp_snapshot *snapshot, struct gp_err *err)
-{
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        const struct gp_device *device = &snapshot->devices[i];
-        const struct gp_value *v = &device->values[GP_MEMORY_UNATTRIBUTED - GP_DEVICE__FIRST];
-        if (gp_value_is_present(v) && v->i >= GP_PROC_UNATTRIBUTED_LEAST)
-            return gp_err_set(err, GP_ENODEV,
-                              "no such process on the GPUs; to free memory of GPU %u that no "
-                              "listed process holds: gpulse reclaim -i %u",
-                              device->index, device->index);
-    }
-    return 0;
-}
-
 /* ---- the filter ---- */
 
 static const char *user_at(const struct gp_snapshot *snapshot, size_t i)
@@ -160,11 +149,8 @@ int gp_proc_selection_refuse(const char *filter, const struct gp_snapshot *snaps
     if (*users && *user && !strchr(user, ' '))
         return gp_err_set(err, GP_ENODEV,
                           "no process of %.80s on the GPUs; those there belong to %s", user, users);
-    int r = refuse_job(filter, err);
-    if (r == 0 && !snapshot->process_count)
-        r = refuse_unlisted(snapshot, err);
-    if (r < 0)
-        return r;
+    if (refuse_job(filter, err) < 0)
+        return GP_ENODEV;
     if (!snapshot->process_count)
         return gp_err_set(err, GP_ENODEV, "no processes on the GPUs");
     return gp_err_set(err, GP_ENODEV, "no process on the GPUs matches '%.200s'", filter);
@@ -211,10 +197,9 @@ int gp_proc_selection_find(const struct gp_proc_selection *selection, struct gp_
         gp_partial_explain(*ret_snapshot, err);
         r = GP_EPARTIAL;
     }
-    if (r == 0 && selection->name && ret->count == 0)
+    const bool has_name_only = selection->name && !selection->filter[0] && !selection->idle_ns;
+    if (r == 0 && has_name_only && ret->count == 0)
         r = refuse_job(selection->name, err);
-    if (r == 0 && !is_unmatched && !has_processes(ret))
-        r = refuse_unlisted(*ret_snapshot, err);
     if (r == 0 && is_unmatched)
         r = gp_proc_selection_refuse(selection->filter, *ret_snapshot, err);
     return r;

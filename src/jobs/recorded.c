@@ -22,7 +22,9 @@ enum {
     WORD_MOST = 200,
 };
 
-static const double PEAK_MOST = 0x1p60; /* bytes: it fits an integer */
+/* More is no job's: these fit into integers. */
+static const double PEAK_MOST = 0x1p60; /* bytes */
+static const double SECONDS_MOST = 0x1p40;
 
 /* ---- one record ---- */
 
@@ -107,7 +109,7 @@ static double highest_peak(const json_t *run)
         double n = json_number_value(json_object_get(json_array_get(gpus, i), "memory_peak"));
         peak = n > peak ? n : peak;
     }
-    return peak < PEAK_MOST ? peak : PEAK_MOST;
+    return peak;
 }
 
 int gp_recorded_read(const char *folder, struct gp_recorded *ret, struct gp_err *err)
@@ -140,6 +142,8 @@ int gp_recorded_read(const char *folder, struct gp_recorded *ret, struct gp_err 
     ret->rss_peak = json_number_value(json_object_get(run, "rss_max"));
     if (ret->is_least)
         read_samples(ret);
+    ret->memory_peak = ret->memory_peak < PEAK_MOST ? ret->memory_peak : PEAK_MOST;
+    ret->seconds = ret->seconds < SECONDS_MOST ? ret->seconds : SECONDS_MOST;
     return 0;
 }
 
@@ -225,10 +229,10 @@ struct visit {
 static int rank_of(const struct gp_recorded *step)
 {
     const bool has_succeeded = step->state == GP_RECORDED_ENDED && step->status == 0;
-    return step->state == GP_RECORDED_RUNNING ? 0 : step->told ? 2 : has_succeeded ? 3 : 1;
+    return step->state == GP_RECORDED_RUNNING ? 2 : step->told ? 1 : has_succeeded ? 3 : 0;
 }
 
-/* Those that run, that failed, that were stopped, and that succeeded; of each the newest first. */
+/* Those that failed, that were stopped, that run, and that succeeded; of each the newest first. */
 static int compare_steps(const void *a, const void *b)
 {
     const struct gp_recorded *left = a;

@@ -49,6 +49,7 @@ static int hold(struct gp_terminate *job, const struct gp_procs *procs, const in
                 size_t named_count, struct gp_err *err)
 {
     struct gp_err refusal = {0};
+    const struct gp_proc_row *unlisted = NULL; /* memory that no listed process holds */
     size_t refused = 0;
     job->rows.rows = calloc(procs->count + 1, sizeof(*procs->rows));
     if (!job->rows.rows)
@@ -56,6 +57,8 @@ static int hold(struct gp_terminate *job, const struct gp_procs *procs, const in
     for (size_t i = 0; i < procs->count; i++) {
         const struct gp_proc_row *row = &procs->rows[i];
         struct gp_err why = {0};
+        if (!row->pid && row->memory.known)
+            unlisted = row;
         if (!row->pid)
             continue;
         if (job->plan->dry_run && gp_proc_is_simulated(row->pid)) {
@@ -83,6 +86,11 @@ static int hold(struct gp_terminate *job, const struct gp_procs *procs, const in
                           refused);
     if (refused == 1)
         return gp_err_copy(err, &refusal);
+    if (unlisted)
+        return gp_err_set(err, GP_ENODEV,
+                          "no such process on the GPUs; to free memory of GPU %s that no listed "
+                          "process holds: gpulse reclaim -i %s",
+                          unlisted->gpus, unlisted->gpus);
     return gp_err_set(err, GP_ENODEV, "no matching process on the GPUs");
 }
 

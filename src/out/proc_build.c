@@ -45,7 +45,7 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
             (gpu >= 0 && device->index != (unsigned)gpu))
             continue;
         struct gp_proc_row *row = &procs->rows[procs->count++];
-        *row = (struct gp_proc_row){.command = "(not attributed to a listed process; see gpulse reclaim)",
+        *row = (struct gp_proc_row){.command = "(not attributed to any listed process)",
                                     .memory = {(double)v->i, true, false}};
         gp_proc_row_add_gpu(row, device);
     }

@@ -512,7 +512,7 @@ query index --log f	try -o f
 queue --me	try gpulse queue | grep "$USER"
 run -d afterok:5 -- true	try --pipeline FILE
 run --exclusive -- true	without it: a job has its GPUs alone
-kill -STOP 4711	to free the memory of a job for a while: gpulse suspend
+kill -STOP 4711	gpulse suspend frees the memory of a job for a while
 run 6 -- true	'6' is not a command; to run on these GPUs: --gpu-ids 6
 run -wait -- true	unknown option '-wait' (did you mean --wait?)
 mem --model 7B	try --params 7B

@@ -146,6 +146,15 @@ END
         status_is 0
         says '^exit status 137: killed by SIGKILL'
     done
+    for words in SIGUSR1 signal:10 signal10; do
+        gpulse explain $words
+        says '^exit status 138: killed by SIGUSR1$'
+    done
+    for words in sigmoid 'status 404' 'Status: 404'; do
+        gpulse explain $words
+        fails 1 ''
+        says '^unknown error; '
+    done
     gpulse explain signal 99
     fails 1 "unknown signal '99'; a known one is signal 9"
     gpulse explain signal

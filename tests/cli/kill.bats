@@ -159,6 +159,9 @@ load helpers
     gpulse --sim h100x8 kill -i 6 --all
     fails 3 'no matching process on the GPUs'
     gpulse --sim sick kill -i 6 --all
+    gpulse --sim sick kill -i 6 --mine
+    fails 3 'no processes on the GPUs'
+    gpulse --sim sick kill -i 6 --all
     fails 3 'no such process on the GPUs; to free memory of GPU 6 that no listed process holds: gpulse reclaim -i 6'
     gpulse kill 99999999999 --yes
     status_is 2
@@ -210,7 +213,7 @@ load helpers
     gpulse kill --force 4711
     fails 2 "unknown option '--force'; to send SIGKILL at once: -9 or -s kill"
     gpulse kill -HUP 4711
-    fails 2 '-HUP: gpulse kill sends only INT, TERM and KILL; for other signals use kill\(1\); .*'
+    fails 2 '-HUP: gpulse kill sends only INT, TERM and KILL; kill\(1\) sends others, .*'
     gpulse kill -1 4711
     fails 2 '-1: gpulse kill sends only INT, TERM and KILL; .*'
 }

@@ -78,12 +78,12 @@ out" ]
     rm tries
     gpulse run --retries 2 -- bash -c 'echo x >>tries; exit 7'
     status_is 7
-    complains '^gpulse: not tried again: it did not run out of GPU memory; --on failure would$'
+    complains '^gpulse: not tried again, as it did not run out of GPU memory; to retry after any failure: --on failure$'
     [ "$(wc -l <tries)" -eq 1 ]
     gpulse run --retries 2 --on failure -- bash -c 'echo x >>tries; exit 7'
     status_is 7
     [ "$(wc -l <tries)" -eq 4 ]
-    ! grep -q 'not tried again' <<<"$stderr"
+    [[ $stderr != *'tried again'* ]]
     gpulse run --retries 2 --no-watch -- true
     fails 2 '--retries needs to watch the output; .*'
 }
@@ -387,8 +387,10 @@ has_samples() {
     until_true has_samples
     for words in hog '--name hog'; do # by its name, which is not that of a process
         gpulse kill $words
-        fails 3 "'hog' is a job of gpulse run; to end it, use the shell's kill: kill $pid"
+        fails 3 "no process matches 'hog', but a job of gpulse run has this name; to end it, use the shell's kill: kill $pid"
     done
+    gpulse kill --name hog --idle 1s
+    fails 3 'no matching process on the GPUs'
     gpulse explain last
     says ': the job still runs \(gpulse run, pid '
     says '^    GPU 3, at least [1-9][0-9.]* s, memory peak 1024 MiB$'

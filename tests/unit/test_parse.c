@@ -48,6 +48,8 @@ static void durations(void **state)
         {"1:30:00", true, 5400 * GP_NS_PER_S},
         {"100:00:00.5", true, 360000 * GP_NS_PER_S + 500 * GP_NS_PER_MS},
         {"1:30", false, 0},
+        {"1.5:30:00", false, 0},
+        {"1:1.5:00", false, 0},
         {"1:60:00", false, 0},
         {"1:00:00:00", false, 0},
         {"1:00:", false, 0},

@@ -465,7 +465,7 @@ static void memory_of_no_process_has_a_row_of_its_own(void **state)
     assert_int_equal(gp_procs_build(&procs, s, &options), 0);
     assert_int_equal(procs.count, 3);
     assert_int_equal(procs.rows[0].pid, 0);
-    assert_string_equal(procs.rows[0].command, "(not attributed to a listed process; see gpulse reclaim)");
+    assert_string_equal(procs.rows[0].command, "(not attributed to any listed process)");
     gp_procs_fini(&procs);
     gp_snapshot_free(s);
 }
