@@ -193,11 +193,12 @@ static int suggest(int argc, char **argv, const struct gp_cli_unknown *unknown, 
     const int at = unknown->at > 0 ? unknown->at : 1;
     char meant[GP_HABIT_SIZE] = "";
     const char *word = argv[at];
-    if (unknown->at > 0 ? gp_habit_find_option("gpulse", argc, argv, unknown, meant)
-                        : gp_habit_find("gpulse", word, at + 1 < argc ? argv[at + 1] : NULL, meant))
+    if (gp_habit_find("gpulse", word, at + 1 < argc ? argv[at + 1] : NULL, meant))
         ;
     else if (is_of_status(word))
         (void)snprintf(meant, sizeof(meant), "gpulse status %.60s", word);
+    else if (gp_habit_find_option("gpulse", argc, argv, unknown, meant))
+        ;
     else if (word[0] && !word[strspn(word, "0123456789,")])
         (void)snprintf(meant, sizeof(meant), "gpulse status -i %.60s", word);
     return *meant ? gp_err_set(err, r, "unknown command or option '%.80s'; try %s", word, meant)

@@ -8,6 +8,7 @@
 #include "out/partial.h"
 #include "proc/files.h"
 #include "proc/lease.h"
+#include "proc/signal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@ enum { GPUS_MOST = 16 };
 /* A lease tells its pid in the namespace of its own /proc: elsewhere that is another process. */
 static bool is_visible(const struct gp_lease *lease)
 {
-    return lease->pid && lease->ns == gp_proc_own_ns();
+    return lease->pid && (lease->ns == gp_proc_own_ns() || gp_proc_is_simulated(lease->pid));
 }
 
 /* The error that a word names a job of this user's, which is ended by the pid of its gpulse run. 0:

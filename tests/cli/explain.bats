@@ -152,7 +152,7 @@ END
     done
     for words in sigmoid 'status 404' 'Status: 404'; do
         gpulse explain $words
-        fails 1 ''
+        status_is 1
         says '^unknown error; '
     done
     gpulse explain signal 99
