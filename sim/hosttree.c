@@ -578,7 +578,7 @@ static bool is_alive(const struct sim_machine *machine, const struct sim_host_le
     return false;
 }
 
-/* In the form of proc/lease.c, below a directory for each user. */
+/* In the form of proc/lease_text.c, below a directory for each user. */
 static void put_lease(struct sim_hosttree *tree, size_t index)
 {
     const struct sim_machine *machine = tree->live->machine;

@@ -16,6 +16,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+long gp_proc_read_pid_file(int proc, uint32_t pid, const char *file, char *text, size_t size)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), "%u/%s", pid, file);
+    return gp_io_read_at(proc, name, text, size);
+}
+
+long gp_proc_read_again(int fd, char *text, size_t size)
+{
+    ssize_t n = fd >= 0 ? pread(fd, text, size - 1, 0) : -1;
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
 bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret)
 {
     const char *at = strstr(text, label);
@@ -144,10 +158,9 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
 
 bool gp_proc_read_stat(int proc, uint32_t pid, struct gp_proc_stat *ret)
 {
-    char name[32];
     char text[1024];
-    (void)snprintf(name, sizeof(name), "%u/stat", pid);
-    return gp_io_read_at(proc, name, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
+    return gp_proc_read_pid_file(proc, pid, "stat", text, sizeof(text)) > 0 &&
+           gp_proc_parse_stat(text, ret);
 }
 
 uint64_t gp_proc_own_ns(void)

@@ -13,6 +13,12 @@ enum {
     GP_PROC_COMMAND_COLS = 2048,
 };
 
+/* Reads a file of a process as a text, from its start; `proc` is a descriptor of /proc. Returns its
+ * length, or −errno. */
+long gp_proc_read_pid_file(int proc, uint32_t pid, const char *file, char *text, size_t size);
+/* Reads an open file, likewise; −1: not open, or it cannot be read. */
+long gp_proc_read_again(int fd, char *text, size_t size);
+
 /* The number after `label` in a file of lines "label number". */
 bool gp_proc_find_number(const char *text, const char *label, uint64_t *ret);
 

@@ -66,6 +66,8 @@ struct gp_lease_note {
 
 #define GP_LEASE_NO_NOTE ((struct gp_lease_note){.fd = -1, .dir = -1})
 
+/* ---- lease_read.c: the list of leases ---- */
+
 /* All live leases of all users. Removes files left over from this user's dead leases. GP_ENOMEM;
  * GP_EIO: some may be missing, because of something that no other user can cause. */
 int gp_leases_read(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
@@ -99,6 +101,8 @@ void gp_leases_leave_out(struct gp_leases *leases, uint64_t id);
 /* The name of its user, not sanitized; false: there is no name, and it is the user's number. */
 bool gp_lease_user(const struct gp_lease *lease, char *ret, size_t size);
 
+/* ---- lease_order.c: leases compared ---- */
+
 /* Whether it has this GPU; false for a GPU whose UUID is unknown. */
 bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid);
 
@@ -123,6 +127,8 @@ bool gp_leases_conflict(const struct gp_leases *leases);
 /* Another lease that holds one of its GPUs, if either of them does so exclusively; NULL: none. */
 const struct gp_lease *gp_leases_rival(const struct gp_leases *leases,
                                        const struct gp_lease *lease);
+
+/* ---- lease_write.c: this process's lease ---- */
 
 /* Writes a lease of this process, replacing the one of this note. The lease lives as long as the
  * note is open. Closed on exec. GP_EIO names the problem of each place. */

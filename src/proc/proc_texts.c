@@ -1,0 +1,239 @@
+/* The texts of a process, which rarely change, and take most of the files to read. */
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "proc/container.h"
+#include "proc/files.h"
+#include "proc/origin.h"
+#include "proc/proc_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    USERS_MAX = 256,             /* cached names; beyond that, digits are shown */
+    ENVIRONMENT_BYTES = 1 << 17, /* of an environment; the rest is ignored */
+};
+
+/* ---- users ---- */
+
+/* Safe text, valid until the next call. */
+static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
+{
+    for (size_t i = 0; i < reader->user_count; i++)
+        if (reader->users[i].uid == uid)
+            return reader->users[i].name;
+    char name[64];
+    struct gp_proc_user *grown = NULL;
+    if (reader->user_count < USERS_MAX)
+        grown = realloc(reader->users, (reader->user_count + 1) * sizeof(*grown));
+    if (!grown) {
+        (void)snprintf(reader->nobody.name, sizeof(reader->nobody.name), "%u", uid);
+        return reader->nobody.name;
+    }
+    (void)gp_proc_user_name(reader->root, uid, name, sizeof(name));
+    reader->users = grown;
+    struct gp_proc_user *user = &grown[reader->user_count++];
+    struct gp_strbuf safe = GP_STRBUF_INIT(sizeof(user->name) - 1);
+    gp_utf8_add_safe(&safe, name, strlen(name), sizeof(name));
+    user->uid = uid;
+    (void)snprintf(user->name, sizeof(user->name), "%s", safe.buf);
+    gp_strbuf_fini(&safe);
+    return user->name;
+}
+
+/* The owner of the directory is the user, which costs one system call. But the kernel gives
+ * directories of undumpable processes (setuid programs, ssh-agent) to root, and those below a root
+ * belong to whoever made them: there the file `status` decides. */
+static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                      struct gp_proc_texts *texts)
+{
+    char name[16];
+    char text[4096];
+    struct stat st;
+    (void)snprintf(name, sizeof(name), "%u", info->pid);
+    if (fstatat(reader->dir, name, &st, 0) != 0)
+        return;
+    uint64_t uid = st.st_uid;
+    if ((uid == 0 || reader->root) &&
+        gp_proc_read_pid_file(reader->dir, info->pid, "status", text, sizeof(text)) > 0 &&
+        !gp_proc_find_number(text, "\nUid:\t", &uid))
+        uid = st.st_uid;
+    info->exists = true;
+    texts->user = user_name(reader, (uid_t)uid);
+}
+
+/* ---- the other texts ---- */
+
+/* Records a denied read. With the mount option hidepid=1 the kernel returns EPERM. */
+static void note_denied(struct gp_proc_info *info, struct gp_proc_texts *texts,
+                        enum gp_proc_want part, long answer)
+{
+    if (answer != -EACCES && answer != -EPERM)
+        return;
+    info->exists = true;
+    texts->denied |= part;
+}
+
+static void read_command(struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
+                         struct gp_proc_texts *texts, struct gp_arena *arena)
+{
+    struct gp_proc_command command;
+    int r = gp_proc_read_command(reader->dir, info->pid, arena, &command);
+    note_denied(info, texts, GP_PROC_COMMAND, r);
+    if (r < 0)
+        return;
+    info->exists = true;
+    texts->name = command.name;
+    texts->path = want & GP_PROC_PATH ? command.path : NULL;
+    texts->command = want & GP_PROC_COMMAND ? command.line : NULL;
+}
+
+static void read_container(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                           struct gp_proc_texts *texts, struct gp_arena *arena)
+{
+    char text[8192];
+    char container[GP_PROC_CONTAINER_SIZE];
+    char name[GP_PROC_NAME_SIZE];
+    char folder[16];
+    struct stat owner;
+    (void)snprintf(folder, sizeof(folder), "%u", info->pid);
+    long n = gp_proc_read_pid_file(reader->dir, info->pid, "cgroup", text, sizeof(text));
+    note_denied(info, texts, GP_PROC_CONTAINER, n);
+    if (n < 0)
+        return;
+    info->exists = true;
+    (void)gp_proc_container(text, container);
+    texts->container = gp_arena_strdup(arena, container);
+    if (container[0] && fstatat(reader->dir, folder, &owner, 0) == 0 &&
+        gp_proc_container_name(&reader->names, reader->root, container, owner.st_uid, name))
+        texts->container_name = gp_arena_strdup(arena, name);
+}
+
+/* The environment is that at the start of the program, so it is read once for each program. */
+static void read_origin(struct gp_proc_reader *reader, struct gp_proc_info *info,
+                        struct gp_proc_texts *texts, struct gp_arena *arena)
+{
+    char origin[GP_PROC_ORIGIN_SIZE];
+    const struct gp_proc_info *past = gp_proc_same_past(reader, info);
+    if (past && past->texts->origin && past->texts->command && texts->command &&
+        strcmp(past->texts->command, texts->command) == 0) {
+        texts->origin = gp_arena_strdup(arena, past->texts->origin);
+        return;
+    }
+    char *text = malloc(ENVIRONMENT_BYTES);
+    long n = text
+                 ? gp_proc_read_pid_file(reader->dir, info->pid, "environ", text, ENVIRONMENT_BYTES)
+                 : -1;
+    note_denied(info, texts, GP_PROC_ORIGIN, text ? n : 0);
+    if (n >= 0) {
+        gp_proc_origin(text, (size_t)n, origin);
+        texts->origin = gp_arena_strdup(arena, origin);
+    }
+    free(text);
+}
+
+static void read_cwd(const struct gp_proc_reader *reader, struct gp_proc_info *info,
+                     struct gp_proc_texts *texts, struct gp_arena *arena)
+{
+    char name[32];
+    char path[GP_PATH_SIZE];
+    (void)snprintf(name, sizeof(name), "%u/cwd", info->pid);
+    ssize_t n = readlinkat(reader->dir, name, path, sizeof(path));
+    note_denied(info, texts, GP_PROC_CWD, n < 0 ? -errno : n);
+    if (n > 0)
+        texts->cwd = gp_proc_safe_copy(arena, path, (size_t)n, GP_PATH_SIZE);
+}
+
+static void read_ns_pid(const struct gp_proc_reader *reader, const struct gp_proc_info *info,
+                        struct gp_proc_texts *texts)
+{
+    char text[4096];
+    uint64_t pid;
+    if (gp_proc_read_pid_file(reader->dir, info->pid, "status", text, sizeof(text)) > 0 &&
+        gp_proc_find_ns_pid(text, &pid))
+        texts->ns_pid = (uint32_t)pid;
+}
+
+/* ---- all of them ---- */
+
+/* Used if no texts are known, or without memory. */
+static struct gp_proc_texts no_texts = {.shared = {1}};
+
+/* Copies the scattered texts of an arena into one block. */
+static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
+{
+    const char *const texts[] = {from->user,    from->name,      from->path,
+                                 from->command, from->container, from->container_name,
+                                 from->origin,  from->start,     from->cwd};
+    const char *copies[GP_ARRAY_LEN(texts)] = {NULL};
+    size_t bytes = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
+    struct gp_proc_texts *to =
+        bytes || from->ns_pid || from->denied ? gp_shared_new(sizeof(*to) + bytes) : NULL;
+    if (!to)
+        return gp_proc_hold_texts(&no_texts);
+    char *end = to->room;
+    for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
+        if (texts[i]) {
+            size_t n = strlen(texts[i]) + 1;
+            copies[i] = memcpy(end, texts[i], n);
+            end += n;
+        }
+    to->user = copies[0];
+    to->name = copies[1];
+    to->path = copies[2];
+    to->command = copies[3];
+    to->container = copies[4];
+    to->container_name = copies[5];
+    to->origin = copies[6];
+    to->start = copies[7];
+    to->cwd = copies[8];
+    to->ns_pid = from->ns_pid;
+    to->denied = from->denied;
+    return to;
+}
+
+struct gp_proc_texts *gp_proc_read_texts(struct gp_proc_reader *reader, unsigned want,
+                                         struct gp_proc_info *info, uint64_t now_ns)
+{
+    struct gp_arena arena = {NULL};
+    struct gp_proc_texts scattered = {.user = NULL};
+    const struct gp_proc_info *past = gp_proc_same_past(reader, info);
+    char start[GP_RFC3339_SIZE];
+    if (want & (GP_PROC_COMMAND | GP_PROC_PATH))
+        read_command(reader, want, info, &scattered, &arena);
+    if (gp_proc_is_unchanged(reader, past, want, scattered.command, now_ns)) {
+        gp_arena_fini(&arena);
+        past->texts->checked_ns = now_ns;
+        return gp_proc_hold_texts(past->texts);
+    }
+    if (want & GP_PROC_USER)
+        read_user(reader, info, &scattered);
+    if (want & GP_PROC_CONTAINER)
+        read_container(reader, info, &scattered, &arena);
+    if (want & GP_PROC_ORIGIN)
+        read_origin(reader, info, &scattered, &arena);
+    if (want & GP_PROC_CWD)
+        read_cwd(reader, info, &scattered, &arena);
+    if (want & GP_PROC_NS_PID)
+        read_ns_pid(reader, info, &scattered);
+    if (info->state) {
+        gp_clock_rfc3339(info->start_ns, start);
+        scattered.start = start;
+    }
+    struct gp_proc_texts *texts = gather(&scattered);
+    gp_arena_fini(&arena);
+    if (texts != &no_texts) {
+        texts->want = want;
+        texts->read_ns = texts->checked_ns = now_ns;
+    }
+    return texts;
+}
