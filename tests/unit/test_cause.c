@@ -93,8 +93,8 @@ static void what_the_gpu_and_the_program_have(void **state)
         {{20, 100, 21, 75, NO, NO, NO, NO}, "too-big"},
         {{20, 100, 21.5, 75, NO, NO, NO, NO}, "not-full"},
         /* the size is not known, and much or little was free */
-        {{NO, 100, 10.5, 60, NO, NO, NO, NO}, "unsized"},
-        {{NO, 100, 10, 60, NO, NO, NO, NO}, "too-big"},
+        {{NO, 100, 10.5, 88, NO, NO, NO, NO}, "unsized"},
+        {{NO, 100, 10, 88, NO, NO, NO, NO}, "too-big"},
         /* graphs */
         {{2, 92, 1, 90, NO, NO, 9, NO}, "too-big"},
         {{2, 92, 1, 90, NO, NO, 9.5, NO}, "too-big graphs"},
