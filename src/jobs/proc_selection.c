@@ -8,7 +8,6 @@
 #include "out/partial.h"
 #include "proc/files.h"
 #include "proc/lease.h"
-#include "proc/signal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,10 +21,11 @@
 /* A smaller pid is rather meant to be the number of a GPU. */
 enum { GPUS_MOST = 16 };
 
-/* A lease tells its pid in the namespace of its own /proc: elsewhere that is another process. */
+/* A lease tells its pid in the namespace of its own /proc: elsewhere that is another process. That
+ * of a simulated one is 0. */
 static bool is_visible(const struct gp_lease *lease)
 {
-    return lease->pid && (lease->ns == gp_proc_own_ns() || gp_proc_is_simulated(lease->pid));
+    return lease->pid && (lease->ns == gp_proc_own_ns() || lease->ns == 0);
 }
 
 /* The error that a word names a job of this user's, which is ended by the pid of its gpulse run. 0:
