@@ -4,6 +4,7 @@
 #include "cmd/explain_record.h"
 
 #include "base/err.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "doctor/explanation.h"
@@ -81,9 +82,10 @@ static bool split_number(const char *text, const char **ret_topic, const char **
     }
     static const char status[] = "status ";
     if (strncasecmp(text, status, strlen(status)) == 0) {
+        uint64_t number;
         *ret_topic = "exit";
         *ret_what = text + strlen(status);
-        return gp_explain_is_exit(*ret_what);
+        return gp_parse_u64(*ret_what, &number) && number < 256;
     }
     *ret_topic = "signal";
     *ret_what = text;

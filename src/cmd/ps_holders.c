@@ -52,7 +52,7 @@ int gp_ps_explain(struct gp_strbuf *sb, const struct gp_snapshot *snapshot, bool
     if (r == 0 && json)
         gp_accounts_json(sb, snapshot, accounts, count);
     for (size_t i = 0; r == 0 && !json && i < count; i++)
-        gp_account_add(sb, &accounts[i]);
+        gp_account_add(sb, &accounts[i], false);
     gp_accounts_free(accounts, count);
     gp_holders_fini(&holders);
     return r;

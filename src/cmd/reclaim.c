@@ -77,7 +77,7 @@ static int explain(const struct reclaim_run *run, bool all, size_t *ret_missing,
     *ret_missing = 0;
     for (size_t i = 0; i < run->account_count; i++)
         if (is_missing(&run->accounts[i])) {
-            gp_account_add(&sb, &run->accounts[i]);
+            gp_account_add(&sb, &run->accounts[i], true);
             ++*ret_missing;
         }
     if (*ret_missing == 0 && all)

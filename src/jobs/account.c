@@ -226,7 +226,8 @@ int gp_account_find_holders(const char *root, uint64_t timeout_ns, struct gp_hol
 
 static const struct {
     const char *word;
-    const char *text; /* %u: index of the GPU */
+    const char *text;    /* %u: index of the GPU */
+    const char *reclaim; /* likewise, where gpulse reclaim helps; NULL: it does not */
 } verdicts[GP_ACCOUNT__COUNT] = {
     [GP_ACCOUNT_NO_ANSWER] = {"no-answer", "The GPU does not respond, so nothing is known."},
     [GP_ACCOUNT_UNKNOWN] = {"unknown",
@@ -234,8 +235,8 @@ static const struct {
                             "under WSL, in a virtual machine, or for MIG instances without "
                             "permission), so the missing part is unknown."},
     [GP_ACCOUNT_ACCOUNTED] = {"accounted", "All memory is accounted for."},
-    [GP_ACCOUNT_LEFTOVERS] =
-        {"leftovers", "Left over from a job that has exited. To free it: gpulse reclaim -i %u"},
+    [GP_ACCOUNT_LEFTOVERS] = {"leftovers", "Left over from a job that has exited.",
+                              " To free it: gpulse reclaim -i %u"},
     [GP_ACCOUNT_HOLDERS] = {"holders", "Probably held by the process that has the GPU open and is "
                                        "not listed. It is freed when that process exits."},
     [GP_ACCOUNT_MPS] = {"mps", "Held by the MPS server for its clients. It is freed when they "
@@ -275,7 +276,7 @@ const char *gp_suspect_word(enum gp_suspect_kind kind)
     return kinds[kind].word;
 }
 
-void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account)
+static void add_verdict(struct gp_strbuf *sb, const struct gp_account *account, bool reclaims)
 {
     static const char of_root[] = "Possibly held by a process that cannot be inspected, not even "
                                   "by root here: root lacks the capability CAP_SYS_PTRACE.";
@@ -287,6 +288,13 @@ void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *accou
         gp_strbuf_adds(sb, of_little);
     else
         gp_strbuf_addf(sb, verdicts[account->verdict].text, account->device->index);
+    if (!reclaims && verdicts[account->verdict].reclaim)
+        gp_strbuf_addf(sb, verdicts[account->verdict].reclaim, account->device->index);
+}
+
+void gp_account_add_verdict(struct gp_strbuf *sb, const struct gp_account *account)
+{
+    add_verdict(sb, account, false);
 }
 
 /* What remains of a sum, if it is what was measured but for rounding. */
@@ -365,7 +373,7 @@ static void add_sums(struct gp_strbuf *sb, const struct gp_account *account)
                        a.suspended_count == 1 ? "" : "es");
 }
 
-void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
+void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account, bool reclaims)
 {
     gp_strbuf_addf(sb, "GPU %u: %s\n", account->device->index,
                    gp_device_text(account->device, GP_NAME, "?"));
@@ -380,7 +388,7 @@ void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account)
         gp_strbuf_addf(sb, "    %zu process%s cannot be inspected\n", account->hidden,
                        account->hidden == 1 ? "" : "es");
     gp_strbuf_adds(sb, "  ");
-    gp_account_add_verdict(sb, account);
+    add_verdict(sb, account, reclaims);
     gp_strbuf_addc(sb, '\n');
 }
 

@@ -88,8 +88,8 @@ struct gp_account gp_account_in_mib(const struct gp_account *account);
 /* An amount in bytes, or null if it is unknown. */
 json_t *gp_account_number(struct gp_amount a);
 
-/* Appends the human-readable report. */
-void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account);
+/* Appends the human-readable report; for gpulse reclaim without the advice to use it. */
+void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account, bool reclaims);
 /* Appends a document of the schema gpulse.memory/1. */
 void gp_accounts_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                       const struct gp_account *accounts, size_t count);

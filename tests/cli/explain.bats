@@ -150,6 +150,8 @@ END
         gpulse explain $words
         says '^exit status 138: killed by SIGUSR1$'
     done
+    gpulse explain status 1
+    fails 1 "unknown exit '1'; a known one is exit 137; a program chooses such a status itself, and its output says why"
     for words in sigmoid 'status 404' 'Status: 404'; do
         gpulse explain $words
         status_is 1
