@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "proc/files.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <unistd.h>
 
@@ -23,11 +22,8 @@ static json_t *safe_string(const char *text)
 static json_t *own_start(void)
 {
     struct gp_proc_stat stat;
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const bool is_known = proc >= 0 && gp_proc_read_stat(proc, (uint32_t)getpid(), &stat);
-    if (proc >= 0)
-        (void)close(proc);
-    return is_known ? json_integer((json_int_t)stat.start_ticks) : json_null();
+    return gp_proc_stat_of((uint32_t)getpid(), &stat) ? json_integer((json_int_t)stat.start_ticks)
+                                                      : json_null();
 }
 
 /* The start of run.json. */

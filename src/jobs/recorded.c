@@ -85,11 +85,7 @@ static bool is_alive(const json_t *run, int64_t pid)
     struct gp_proc_stat stat;
     if (pid <= 0 || pid > INT32_MAX || (kill((pid_t)pid, 0) != 0 && errno != EPERM))
         return false;
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const bool is_known = proc >= 0 && gp_proc_read_stat(proc, (uint32_t)pid, &stat);
-    if (proc >= 0)
-        (void)close(proc);
-    return !is_known || !json_is_integer(ticks) ||
+    return !json_is_integer(ticks) || !gp_proc_stat_of((uint32_t)pid, &stat) ||
            stat.start_ticks == (uint64_t)json_integer_value(ticks);
 }
 

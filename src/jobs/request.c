@@ -7,7 +7,6 @@
 #include "model/snapshot.h"
 #include "proc/files.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +41,11 @@ static bool is_own_ancestor(uint32_t pid)
 {
     struct gp_proc_stat stat;
     uint32_t at = (uint32_t)getpid();
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool found = false;
-    for (int i = 0;
-         proc >= 0 && i < ANCESTORS_MAX && at > 1 && !found && gp_proc_read_stat(proc, at, &stat);
-         i++) {
+    for (int i = 0; i < ANCESTORS_MAX && at > 1 && !found && gp_proc_stat_of(at, &stat); i++) {
         at = stat.ppid;
         found = at == pid;
     }
-    if (proc >= 0)
-        (void)close(proc);
     return found;
 }
 

@@ -9,7 +9,6 @@
 #include "proc/files.h"
 #include "proc/signal.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +27,11 @@ static int identify(struct gp_suspended *s, uint64_t seen_wall_ns, struct gp_err
     struct stat folder;
     struct gp_proc_stat stat_now;
     int fd;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = gp_proc_hold(s->pid, seen_wall_ns, &fd, err);
     (void)snprintf(path, sizeof(path), "/proc/%u", s->pid);
-    bool there = r == 0 && proc >= 0 && gp_proc_read_stat(proc, s->pid, &stat_now) &&
-                 stat(path, &folder) == 0;
+    bool there = r == 0 && gp_proc_stat_of(s->pid, &stat_now) && stat(path, &folder) == 0;
     if (r == 0)
         (void)close(fd);
-    if (proc >= 0)
-        (void)close(proc);
     if (r < 0)
         return r;
     if (!there)

@@ -163,6 +163,14 @@ bool gp_proc_read_stat(int proc, uint32_t pid, struct gp_proc_stat *ret)
            gp_proc_parse_stat(text, ret);
 }
 
+bool gp_proc_stat_of(uint32_t pid, struct gp_proc_stat *ret)
+{
+    char path[32];
+    char text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    return gp_io_read_at(AT_FDCWD, path, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
+}
+
 uint64_t gp_proc_own_ns(void)
 {
     struct stat st;

@@ -53,6 +53,8 @@ struct gp_proc_stat {
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret);
 /* Reads the line of a process; `proc` is a descriptor of /proc. */
 bool gp_proc_read_stat(int proc, uint32_t pid, struct gp_proc_stat *ret);
+/* The same for a process of this machine, in its own /proc. */
+bool gp_proc_stat_of(uint32_t pid, struct gp_proc_stat *ret);
 
 /* The pid namespace of this process; pids of another namespace are other processes here. 0:
  * unknown. */

@@ -50,11 +50,8 @@ static bool check_process(struct gp_lease *lease)
     }
     if (lease->state != GP_LEASE_WAITING)
         return true;
-    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    lease->is_stopped = proc >= 0 && gp_proc_read_stat(proc, lease->pid, &stat_line) &&
+    lease->is_stopped = gp_proc_stat_of(lease->pid, &stat_line) &&
                         (stat_line.state == 'T' || stat_line.state == 't');
-    if (proc >= 0)
-        (void)close(proc);
     return true;
 }
 
