@@ -44,6 +44,7 @@ STATUS = {
     "gpulse --sim h100x8 doctor --only health": 2,  # after the fault: GPU 3 is lost
     "gpulse kill -i 3 --mine --dry-run": 3,  # no process of this user
     "gpulse doctor --python ~/venv": 1,  # no such environment
+    "gpulse kill --mine --idle 10m": 3,  # nor here
     "gpulse explain last": 1,  # no job of this user is recorded
 }
 # The job that a command needs while it runs.

@@ -334,9 +334,9 @@ int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, siz
                  bool stop_at_positional, int *ret_positional, struct gp_cli_unknown *ret_unknown,
                  struct gp_err *err)
 {
-    struct gp_cli_unknown unused;
-    struct gp_cli_unknown *unknown = ret_unknown ? ret_unknown : &unused;
-    *unknown = (struct gp_cli_unknown){0, NULL};
+    struct gp_cli_unknown own = {0, NULL};
+    struct gp_cli_unknown *unknown = ret_unknown ? ret_unknown : &own;
+    *unknown = own;
     int positional = 0;
     bool options = true;
     for (int i = 1; i < argc; i++) {
