@@ -244,7 +244,7 @@ static void a_gpu_that_does_not_answer(void **state)
     seen.device.status = GP_STATUS_TIMEOUT;
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
     assert_int_equal(accounts[0].verdict, GP_ACCOUNT_NO_ANSWER);
-    gp_account_add(&sb, &accounts[0]);
+    gp_account_add(&sb, &accounts[0], false);
     assert_non_null(strstr(sb.buf, "The GPU does not respond"));
     gp_strbuf_fini(&sb);
     gp_accounts_free(accounts, count);
@@ -323,7 +323,7 @@ static void limits_of_groups(void **state)
     gp_value_set_text(&seen.device.values[GP_PCI_BUS_ID - GP_DEVICE__FIRST], "00000000:53:00.0", 1);
     assert_int_equal(gp_holders_read(tree_root, &holders), 0);
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
-    gp_account_add(&sb, &accounts[0]);
+    gp_account_add(&sb, &accounts[0], false);
     assert_non_null(strstr(sb.buf, "\n    group /job_7: 2048 MiB of at most 4096 MiB\n"));
     assert_null(strstr(sb.buf, "of at most 0"));
     gp_strbuf_reset(&sb);
@@ -362,7 +362,7 @@ static void lines_of_a_gpu(void **state)
     assert_int_equal(gp_holders_read(tree_root, &holders), 0);
     assert_int_equal(gp_accounts_make(&seen.snapshot, &holders, &accounts, &count), 0);
     accounts[0].hidden = 1;
-    gp_account_add(&sb, &accounts[0]);
+    gp_account_add(&sb, &accounts[0], false);
     static const char *const expected[] = {
         "GPU 0: T4\n  16000 MiB = 5000 MiB used + an unknown amount reserved by the driver + "
         "an unknown amount free\n"
@@ -378,19 +378,23 @@ static void lines_of_a_gpu(void **state)
     gp_strbuf_reset(&sb);
     accounts[0].processes = 1;
     accounts[0].hidden = 2;
-    gp_account_add(&sb, &accounts[0]);
+    gp_account_add(&sb, &accounts[0], false);
     assert_non_null(strstr(sb.buf, "by 1 listed process, "));
     assert_non_null(strstr(sb.buf, "\n    2 processes cannot be inspected\n"));
     /* nobody is looked for where all is accounted for */
     gp_strbuf_reset(&sb);
     accounts[0].verdict = GP_ACCOUNT_ACCOUNTED;
-    gp_account_add(&sb, &accounts[0]);
+    gp_account_add(&sb, &accounts[0], false);
     assert_null(strstr(sb.buf, "cannot be inspected"));
     gp_strbuf_reset(&sb);
     accounts[0].verdict = GP_ACCOUNT_LEFTOVERS;
     accounts[0].hidden = 0;
-    gp_account_add(&sb, &accounts[0]);
+    gp_account_add(&sb, &accounts[0], false);
     assert_null(strstr(sb.buf, "cannot be inspected"));
+    assert_non_null(strstr(sb.buf, "has exited. To free it: gpulse reclaim -i "));
+    gp_strbuf_reset(&sb);
+    gp_account_add(&sb, &accounts[0], true);
+    assert_non_null(strstr(sb.buf, "has exited.\n"));
     gp_strbuf_fini(&sb);
     gp_accounts_free(accounts, count);
     gp_holders_fini(&holders);
