@@ -69,14 +69,13 @@ static void add_json(struct gp_strbuf *sb, const struct collection *c)
 /* "xid79", "Xid: 79", "SIGKILL" */
 static bool split_number(const char *text, const char **ret_topic, const char **ret_what)
 {
-    static const char *const topics[][2] = {
-        {"xid", "xid"}, {"sxid", "sxid"}, {"exit", "exit"}, {"signal", "signal"}};
+    static const char *const topics[] = {"xid", "sxid", "exit", "signal"};
     for (size_t i = 0; i < GP_ARRAY_LEN(topics); i++) {
-        size_t n = strlen(topics[i][0]);
-        if (strncasecmp(text, topics[i][0], n) != 0)
+        size_t n = strlen(topics[i]);
+        if (strncasecmp(text, topics[i], n) != 0)
             continue;
         const char *number = text + n + strspn(text + n, " :#");
-        *ret_topic = topics[i][1];
+        *ret_topic = topics[i];
         *ret_what = number;
         return *number && !number[strspn(number, "0123456789")];
     }

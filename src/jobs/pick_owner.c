@@ -1,6 +1,5 @@
 /* Whose process it is: the jobs behind leases, as far as a snapshot shows parents. */
 #include "jobs/pick_internal.h"
-#include "proc/files.h"
 
 enum { ANCESTORS_MAX = 64 };
 
@@ -31,15 +30,9 @@ bool gp_pick_comes_from(const struct gp_snapshot *snapshot, int64_t pid, int64_t
     return false;
 }
 
-static bool is_local(const struct gp_lease *lease)
-{
-    return lease->pid && lease->ns == gp_proc_own_ns(); /* otherwise its pids mean other processes
-                                                           here */
-}
-
 bool gp_pick_is_suspended(const struct gp_snapshot *snapshot, const struct gp_lease *lease)
 {
-    for (size_t i = 0; is_local(lease) && i < snapshot->process_count; i++) {
+    for (size_t i = 0; gp_lease_is_local(lease) && i < snapshot->process_count; i++) {
         const struct gp_process *p = &snapshot->processes[i];
         if (gp_value_is_present(gp_process_value(p, GP_PROCESS_SUSPENDED)) &&
             gp_pick_comes_from(snapshot, gp_process_value(p, GP_PID)->i, lease->pid))
@@ -52,7 +45,7 @@ bool gp_pick_observed(const struct gp_snapshot *snapshot, const struct gp_device
                       const struct gp_lease *lease, double *ret_bytes)
 {
     *ret_bytes = 0;
-    if (!is_local(lease))
+    if (!gp_lease_is_local(lease))
         return false;
     for (size_t i = 0; i < device->process_count; i++) {
         const struct gp_process *p = &snapshot->processes[device->first_process + i];
@@ -75,8 +68,8 @@ bool gp_pick_is_leased(const struct gp_picking *p, const struct gp_device *devic
 {
     for (size_t i = 0; i < p->leases->count; i++) {
         const struct gp_lease *lease = &p->leases->items[i];
-        if (lease->state == GP_LEASE_HELD && is_local(lease) && gp_pick_has_gpu(lease, device) &&
-            gp_pick_comes_from(p->snapshot, pid, lease->pid))
+        if (lease->state == GP_LEASE_HELD && gp_lease_is_local(lease) &&
+            gp_pick_has_gpu(lease, device) && gp_pick_comes_from(p->snapshot, pid, lease->pid))
             return true;
     }
     return false;

@@ -6,7 +6,6 @@
 #include "jobs/idle.h"
 #include "model/snapshot.h"
 #include "out/partial.h"
-#include "proc/files.h"
 #include "proc/lease.h"
 
 #include <errno.h>
@@ -21,11 +20,10 @@
 /* A smaller pid is rather meant to be the number of a GPU. */
 enum { GPUS_MOST = 16 };
 
-/* A lease tells its pid in the namespace of its own /proc: elsewhere that is another process. That
- * of a simulated one is 0. */
+/* Whether it may be named by its pid; a simulated one has no namespace. */
 static bool is_visible(const struct gp_lease *lease)
 {
-    return lease->pid && (lease->ns == gp_proc_own_ns() || lease->ns == 0);
+    return gp_lease_is_local(lease) || (lease->pid && lease->ns == 0);
 }
 
 /* The error that a word names a job of this user's, which is ended by the pid of its gpulse run. 0:

@@ -54,7 +54,7 @@ static void drop_own(struct gp_leases *leases)
 {
     size_t kept = 0;
     for (size_t i = 0; i < leases->count; i++)
-        if (leases->items[i].ns != gp_proc_own_ns() || !is_own_ancestor(leases->items[i].pid))
+        if (!gp_lease_is_local(&leases->items[i]) || !is_own_ancestor(leases->items[i].pid))
             leases->items[kept++] = leases->items[i];
     leases->count = kept;
 }

@@ -162,7 +162,7 @@ struct gp_procs {
     size_t count;
     size_t room;                      /* rows that fit; gp_procs_build() uses it again, and */
     const struct gp_process **sorted; /* the processes by pid, with room for */
-    size_t sorted_room;               /* so many */
+    size_t sorted_room;               /* this many */
     size_t hidden;                    /* rows removed by the filter */
     size_t ancestors;                 /* rows that are only included as parents */
     size_t reserved;                  /* rows of reserved GPUs */

@@ -31,15 +31,20 @@ static bool is_locked(int fd)
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
 }
 
+bool gp_lease_is_local(const struct gp_lease *lease)
+{
+    return lease->pid && lease->ns == gp_proc_own_ns();
+}
+
 /* Checks the process that a lease names, if it is in this pid namespace. It must belong to the
- * lease's owner: otherwise anybody could claim that somebody's process has a lease. False: there is
+ * lease's owner: otherwise any user could claim that another's process has a lease. False: there is
  * no such process, and the lease is dead. */
 static bool check_process(struct gp_lease *lease)
 {
     char path[64];
     struct stat st;
     struct gp_proc_stat stat_line;
-    if (lease->ns != gp_proc_own_ns() || lease->pid == 0)
+    if (!gp_lease_is_local(lease))
         return true;
     if (kill((pid_t)lease->pid, 0) != 0 && errno == ESRCH)
         return false;

@@ -129,8 +129,8 @@ bool gp_lease_was_removed(const struct gp_lease_note *note)
             named.st_ino != own.st_ino);
 }
 
-/* Unlocks before removing the file: a reader that finds it gone but locked assumes that somebody
- * else has removed it. */
+/* Unlocks before removing the file: a reader that finds it gone but locked assumes that another
+ * user has removed it. */
 void gp_lease_drop(struct gp_lease_note *note)
 {
     struct flock unlock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
