@@ -16,16 +16,30 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+/* EAGAIN: something on this machine was renamed while a ".." was resolved, so that the kernel could
+ * not be sure that it stayed below the root, openat2(2). */
+static long open_in_root(int root, const char *path, int flags)
+{
+    enum { TRIES = 128 }; /* somebody who renames without end must not be waited for */
+    const struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_IN_ROOT};
+    long fd = -1;
+    for (int i = 0; i < TRIES; i++) {
+        fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    return fd;
+}
+
 /* Kernels before 5.6 have no openat2(), so links below a root other than "/" cannot be resolved
  * within it. */
 static int open_below(const struct gp_files *files, const char *path, int flags)
 {
-    const struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
     if (gp_stall_refuses(files->stall, path))
         return -ETIMEDOUT;
     unsigned turn = gp_stall_enter(files->stall, path);
     long fd = files->is_here ? open(path, flags | O_CLOEXEC)
-                             : syscall(SYS_openat2, files->fd, path, &how, sizeof(how));
+                             : open_in_root(files->fd, path, flags | O_CLOEXEC);
     int r = fd < 0 ? -errno : (int)fd;
     gp_stall_leave(files->stall, turn);
     return r;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@ static char root[256];
 
 static const char *_Atomic silent; /* nobody comes back who opens a path that begins so */
 static _Atomic int waiting;
+static _Atomic int renames; /* as many times the kernel asks to try again, as after a rename */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -42,6 +44,11 @@ long __wrap_syscall(long number, ...)
         waiting++;
         for (;;)
             (void)pause();
+    }
+    if (number == SYS_openat2 && renames > 0) {
+        renames--;
+        errno = EAGAIN;
+        return -1;
     }
     return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
@@ -145,6 +152,23 @@ static void links_stay_below_the_root(void **state)
     assert_false(gp_files_real(&files, "/etc/loop", path));
     assert_true(gp_files_exist(&files, "/lib"));
     assert_false(gp_files_exist(&files, "/etc/passwd"));
+    gp_files_close(&files);
+}
+
+static void others_rename_their_files(void **state)
+{
+    char buf[64];
+    (void)state;
+    put_text("/sys/devices/pci0/vendor", "0x10de");
+    put_link("/sys/bus/pci/devices/gpu", "../../../devices/pci0");
+    struct gp_files files = opened();
+    renames = 3;
+    assert_int_equal(gp_files_read(&files, "/sys/bus/pci/devices/gpu/vendor", buf, sizeof(buf)), 6);
+    assert_int_equal(renames, 0);
+    renames = INT_MAX; /* somebody who does nothing else */
+    assert_int_equal(gp_files_read(&files, "/sys/bus/pci/devices/gpu/vendor", buf, sizeof(buf)),
+                     -EAGAIN);
+    renames = 0;
     gp_files_close(&files);
 }
 
@@ -679,6 +703,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(links_stay_below_the_root, begin, finish),
+        cmocka_unit_test_setup_teardown(others_rename_their_files, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_looked_at_is_what_is_opened, begin, finish),
         cmocka_unit_test_setup_teardown(nothing_is_waited_for, begin, finish),
         cmocka_unit_test_setup_teardown(whole_files_and_parts, begin, finish),
