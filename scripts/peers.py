@@ -33,7 +33,7 @@ from pathlib import Path
 
 SUITE, PACKAGES = "trixie", ("nvtop", "btop", "nvitop", "gpustat")
 SHAPES = ((8, 10), (8, 2000), (64, 10), (64, 2000))  # GPUs, processes
-WARM_UP_S = 12  # the first texts of processes expire after 8 s
+WARM_UP_S = 70  # like a monitor that runs for hours: ages below a minute change in every second
 PYTHON = "usr/bin/python3.13"
 
 # name: command; {root} is the Debian root

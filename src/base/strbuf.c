@@ -91,6 +91,19 @@ void gp_strbuf_fill(struct gp_strbuf *sb, char c, size_t count)
     sb->buf[sb->len] = '\0';
 }
 
+void gp_strbuf_add_int(struct gp_strbuf *sb, long n)
+{
+    char digits[3 * sizeof(n)];
+    size_t at = sizeof(digits);
+    unsigned long left = n < 0 ? 0 - (unsigned long)n : (unsigned long)n;
+    do
+        digits[--at] = (char)('0' + left % 10);
+    while (left /= 10);
+    if (n < 0)
+        digits[--at] = '-';
+    gp_strbuf_add(sb, digits + at, sizeof(digits) - at);
+}
+
 void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...)
 {
     char small[256];

@@ -42,6 +42,8 @@ void gp_strbuf_adds(struct gp_strbuf *sb, const char *s);
 void gp_strbuf_addc(struct gp_strbuf *sb, char c);
 void gp_strbuf_fill(struct gp_strbuf *sb, char c, size_t count);
 void gp_strbuf_addf(struct gp_strbuf *sb, const char *fmt, ...) GP_PRINTF(2, 3);
+/* In decimal, like %ld, which takes ten times as long. */
+void gp_strbuf_add_int(struct gp_strbuf *sb, long n);
 
 /* Truncates the content to `len` bytes, if it is longer. */
 void gp_strbuf_truncate(struct gp_strbuf *sb, size_t len);

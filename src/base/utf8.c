@@ -33,11 +33,20 @@ struct range {
     uint32_t last;
 };
 
+/* The ranges are sorted. */
 static bool in_ranges(uint32_t cp, const struct range *ranges, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (cp >= ranges[i].first && cp <= ranges[i].last)
+    while (count > 0) {
+        size_t half = count / 2;
+        if (cp > ranges[half].last) {
+            ranges += half + 1;
+            count -= half + 1;
+        } else if (cp >= ranges[half].first) {
             return true;
+        } else {
+            count = half;
+        }
+    }
     return false;
 }
 
@@ -61,11 +70,11 @@ static const struct range wide[] = {
     {0x26fa, 0x26fa}, {0x26fd, 0x26fd}, {0x2705, 0x2705}, {0x270a, 0x270b}, {0x2728, 0x2728},
     {0x274c, 0x274c}, {0x274e, 0x274e}, {0x2753, 0x2755}, {0x2757, 0x2757}, {0x2795, 0x2797},
     {0x27b0, 0x27b0}, {0x27bf, 0x27bf}, {0x2b1b, 0x2b1c}, {0x2b50, 0x2b50}, {0x2b55, 0x2b55},
-    {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff}, {0x1f004, 0x1f004}, {0x1f0cf, 0x1f0cf},
-    {0x1f18e, 0x1f18e}, {0x1f191, 0x1f19a}, {0x1f200, 0x1f265}, {0x1f7e0, 0x1f7f0},
     {0x2e80, 0x303e}, {0x3041, 0x33ff}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xa000, 0xa4cf},
     {0xa960, 0xa97c}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe10, 0xfe19}, {0xfe30, 0xfe6f},
-    {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff},
+    {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff}, {0x1f004, 0x1f004},
+    {0x1f0cf, 0x1f0cf}, {0x1f18e, 0x1f18e}, {0x1f191, 0x1f19a}, {0x1f200, 0x1f265},
+    {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f7e0, 0x1f7f0}, {0x1f900, 0x1f9ff},
     {0x1fa70, 0x1faff}, {0x20000, 0x3fffd},
 };
 /* clang-format on */
@@ -156,9 +165,9 @@ static size_t columns_of(const char *s, size_t n)
 {
     size_t columns = 0;
     for (size_t i = 0; i < n;) {
-        uint32_t cp;
-        i += gp_utf8_decode(s + i, n - i, &cp);
-        columns += (size_t)gp_utf8_columns(cp);
+        uint32_t cp = (unsigned char)s[i];
+        i += cp < 0x80 ? 1 : gp_utf8_decode(s + i, n - i, &cp);
+        columns += cp < 0x80 ? 1 : (size_t)gp_utf8_columns(cp);
     }
     return columns;
 }

@@ -483,22 +483,21 @@ static void add_bytes(struct gp_strbuf *sb, double bytes)
         unit++;
     }
     if (n < 100 && unit > 1)
-        gp_strbuf_addf(sb, GP_TENTHS "%s", GP_TENTHS_OF(n), units[unit]);
+        gp_add_tenths(sb, n);
     else
-        gp_strbuf_addf(sb, "%ld%s", gp_whole(n), units[unit]);
+        gp_add_whole(sb, n);
+    gp_strbuf_adds(sb, units[unit]);
 }
 
 static void add_age(struct gp_strbuf *sb, double age_s)
 {
     long minutes = (long)(age_s / 60);
-    if (minutes < 1)
-        gp_strbuf_addf(sb, "%lds", (long)age_s);
-    else if (minutes < 100)
-        gp_strbuf_addf(sb, "%ldm", minutes);
-    else if (minutes < 48 * 60)
+    if (minutes >= 100 && minutes < 48 * 60) {
         gp_strbuf_addf(sb, "%ldh%02ldm", minutes / 60, minutes % 60);
-    else
-        gp_strbuf_addf(sb, "%ldd", minutes / 60 / 24);
+        return;
+    }
+    gp_strbuf_add_int(sb, minutes < 1 ? (long)age_s : minutes < 100 ? minutes : minutes / 60 / 24);
+    gp_strbuf_addc(sb, minutes < 1 ? 's' : minutes < 100 ? 'm' : 'd');
 }
 
 void gp_proc_format_amount(struct gp_strbuf *sb, enum gp_proc_column column,
@@ -512,7 +511,7 @@ void gp_proc_format_amount(struct gp_strbuf *sb, enum gp_proc_column column,
     } else if (kind == GP_PROC_KIND_AGE) {
         add_age(sb, amount.n);
     } else {
-        gp_strbuf_addf(sb, "%ld", gp_whole(amount.n));
+        gp_add_whole(sb, amount.n);
     }
 }
 

@@ -110,37 +110,66 @@ struct gp_box gp_box_part(const struct gp_box *box, int x, int y, int w, int h)
     return (struct gp_box){box->cells, box->x + x, box->y + y, w, h};
 }
 
-/* Puts a character of this width, if all of it fits. */
-static void put(const struct gp_box *box, int x, int y, enum gp_ink ink, uint32_t cp, int width)
+/* The first of w cells to be overwritten. If that is half of a wide character, the other half
+ * becomes blank. */
+static struct gp_cell *take_cells(const struct gp_box *box, int x, int y, int w)
 {
-    if (x < 0 || y < 0 || y >= box->h || x + width > box->w)
-        return;
     struct gp_cell *cell = cell_at(box->cells, box->x + x, box->y + y);
-    /* Overwriting one half of a wide character blanks the other half. */
     if (!cell->cp && box->x + x > 0)
         cell[-1].cp = ' ';
-    struct gp_cell *last = cell + width - 1;
-    if (box->x + x + width < box->cells->w && !last[1].cp)
-        last[1].cp = ' ';
+    if (box->x + x + w < box->cells->w && !cell[w].cp)
+        cell[w].cp = ' ';
+    return cell;
+}
+
+/* Puts a character of two columns, if all of it fits. */
+static void put_wide(const struct gp_box *box, int x, int y, enum gp_ink ink, uint32_t cp)
+{
+    if (x < 0 || y < 0 || y >= box->h || x + 2 > box->w)
+        return;
+    struct gp_cell *cell = take_cells(box, x, y, 2);
     cell[0] = (struct gp_cell){cp & 0xffffff, ink};
-    if (width == 2)
-        cell[1] = (struct gp_cell){0, ink};
+    cell[1] = (struct gp_cell){0, ink};
+}
+
+/* Puts w characters of one column, as far as they fit: ASCII text, or the same one (NULL). */
+static void put_narrow(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, uint32_t cp,
+                       const char *ascii)
+{
+    int from = x < 0 ? -x : 0;
+    int to = smaller(w, box->w - x);
+    if (from >= to || y < 0 || y >= box->h)
+        return;
+    struct gp_cell *cell = take_cells(box, x + from, y, to - from);
+    for (int i = from; i < to; i++)
+        *cell++ = (struct gp_cell){ascii ? (uint32_t)ascii[i] & 0x7f : cp & 0xffffff, ink};
+}
+
+static bool is_plain(char c)
+{
+    return c >= ' ' && c < 0x7f;
 }
 
 int gp_draw(const struct gp_box *box, int x, int y, enum gp_ink ink, const char *text)
 {
     size_t n = strlen(text);
     for (size_t i = 0; i < n && x < box->w;) {
-        uint32_t cp = (unsigned char)text[i];
-        if (cp >= ' ' && cp < 0x7f) { /* fast path for ASCII */
-            put(box, x++, y, ink, cp, 1);
-            i++;
+        uint32_t cp;
+        int plain = 0;
+        while (is_plain(text[i + (size_t)plain]))
+            plain++;
+        if (plain > 0) {
+            put_narrow(box, x, y, plain, ink, 0, text + i);
+            x = smaller(x + plain, box->w);
+            i += (size_t)plain;
             continue;
         }
         i += gp_utf8_decode(text + i, n - i, &cp);
         int width = gp_utf8_columns(cp);
-        if (width > 0)
-            put(box, x, y, ink, cp, width);
+        if (width == 1)
+            put_narrow(box, x, y, 1, ink, cp, NULL);
+        else if (width == 2)
+            put_wide(box, x, y, ink, cp);
         x += width;
     }
     return x;
@@ -219,8 +248,7 @@ int gp_draw_wrapped(const struct gp_box *box, int y, enum gp_ink ink, const char
 
 void gp_draw_fill(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, uint32_t cp)
 {
-    for (int i = 0; i < w; i++)
-        put(box, x + i, y, ink, cp, 1);
+    put_narrow(box, x, y, w, ink, cp, NULL);
 }
 
 void gp_draw_ink(const struct gp_box *box, int y, enum gp_ink ink)

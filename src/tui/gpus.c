@@ -6,11 +6,16 @@
 #include "out/digits.h"
 #include "tui/columns.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 
+/* A short text on the stack. */
+#define TEXT(name)                                                                                 \
+    char name##_room[TEXT_SIZE] = "";                                                              \
+    struct gp_strbuf name = GP_STRBUF_ON(name##_room, TEXT_SIZE - 1)
+
 enum {
-    TEXT_SIZE = 64,
+    TEXT_SIZE = 256,
     RESERVED_FROM = 96, /* columns of the terminal that leave the names of GPUs readable */
     LABELS_FROM = 100,  /* minimum columns of a card to label both clocks */
 };
@@ -26,14 +31,16 @@ static enum gp_ink ink_of(const struct gp_device *device, enum gp_metric m, enum
     return value_of(device, m)->status == GP_STATUS_OK ? ink : GP_INK_STALE;
 }
 
-static void format_number(char out[TEXT_SIZE], const struct gp_device *device, enum gp_metric m,
-                          const char *unit)
+static void add_number(struct gp_strbuf *sb, const struct gp_device *device, enum gp_metric m,
+                       const char *unit)
 {
     double n;
-    if (gp_device_number(device, m, &n))
-        (void)snprintf(out, TEXT_SIZE, "%ld%s", gp_whole(n), unit);
-    else
-        (void)snprintf(out, TEXT_SIZE, "--");
+    if (!gp_device_number(device, m, &n)) {
+        gp_strbuf_adds(sb, "--");
+        return;
+    }
+    gp_add_whole(sb, n);
+    gp_strbuf_adds(sb, unit);
 }
 
 /* The product name without the common prefixes. */
@@ -47,40 +54,42 @@ static const char *short_name(const struct gp_device *device)
     return name;
 }
 
-static void format_index(char out[TEXT_SIZE], const struct gp_device *device)
+static void add_index(struct gp_strbuf *sb, const struct gp_device *device)
 {
     if (device->is_mig)
-        (void)snprintf(out, TEXT_SIZE, "└%u", device->mig_index);
-    else
-        (void)snprintf(out, TEXT_SIZE, "%u", device->index);
+        gp_strbuf_adds(sb, "└");
+    gp_strbuf_add_int(sb, device->is_mig ? device->mig_index : device->index);
 }
 
-static void format_memory(char out[TEXT_SIZE], const struct gp_device *device)
+static void add_memory(struct gp_strbuf *sb, const struct gp_device *device)
 {
     double used;
     double total;
     const double gib = 1024.0 * 1024 * 1024;
     if (!gp_device_number(device, GP_MEMORY_USED, &used) ||
-        !gp_device_number(device, GP_MEMORY_TOTAL, &total))
-        (void)snprintf(out, TEXT_SIZE, "--");
-    else if (total < 100 * gib)
-        (void)snprintf(out, TEXT_SIZE, GP_TENTHS "/" GP_TENTHS "G", GP_TENTHS_OF(used / gib),
-                       GP_TENTHS_OF(total / gib));
+        !gp_device_number(device, GP_MEMORY_TOTAL, &total)) {
+        gp_strbuf_adds(sb, "--");
+        return;
+    }
+    gp_add_tenths(sb, used / gib);
+    gp_strbuf_addc(sb, '/');
+    if (total < 100 * gib)
+        gp_add_tenths(sb, total / gib);
     else
-        (void)snprintf(out, TEXT_SIZE, GP_TENTHS "/%ldG", GP_TENTHS_OF(used / gib),
-                       gp_whole(total / gib));
+        gp_add_whole(sb, total / gib);
+    gp_strbuf_addc(sb, 'G');
 }
 
-static void format_power(char out[TEXT_SIZE], const struct gp_device *device)
+static void add_power(struct gp_strbuf *sb, const struct gp_device *device)
 {
     double draw;
     double limit;
-    if (!gp_device_number(device, GP_POWER_DRAW, &draw))
-        (void)snprintf(out, TEXT_SIZE, "--");
-    else if (gp_device_number(device, GP_POWER_LIMIT_ENFORCED, &limit))
-        (void)snprintf(out, TEXT_SIZE, "%ld/%ld", gp_whole(draw), gp_whole(limit));
-    else
-        (void)snprintf(out, TEXT_SIZE, "%ld", gp_whole(draw));
+    add_number(sb, device, GP_POWER_DRAW, "");
+    if (gp_device_number(device, GP_POWER_DRAW, &draw) &&
+        gp_device_number(device, GP_POWER_LIMIT_ENFORCED, &limit)) {
+        gp_strbuf_addc(sb, '/');
+        gp_add_whole(sb, limit);
+    }
 }
 
 /* The limits are the GPU's own thresholds. */
@@ -140,18 +149,15 @@ bool gp_gpu_is_ill(const struct gp_device *device)
 }
 
 /* One letter for each problem. */
-static void format_flags(char out[TEXT_SIZE], const struct gp_device *device)
+static void add_flags(struct gp_strbuf *sb, const struct gp_device *device)
 {
     size_t limit = find_limit(device);
-    size_t n = 0;
-    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     if (gp_gpu_trouble(device))
-        out[n++] = '!';
-    if (strcmp(action, "None") != 0)
-        out[n++] = 'R';
+        gp_strbuf_addc(sb, '!');
+    if (strcmp(gp_device_text(device, GP_RECOVERY_ACTION, "None"), "None") != 0)
+        gp_strbuf_addc(sb, 'R');
     if (limit < GP_ARRAY_LEN(limits))
-        out[n++] = limits[limit].letter;
-    out[n] = '\0';
+        gp_strbuf_addc(sb, limits[limit].letter);
 }
 
 void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device)
@@ -207,14 +213,16 @@ static void draw_cell(const struct gp_box *box, int y, const struct gp_column_pl
 static void draw_line(const struct gp_box *box, int y, const struct gp_column_place *places,
                       const struct gp_device *device, const struct gp_gpus_view *view)
 {
-    char text[TEXT_SIZE];
+    TEXT(text);
     const struct gp_plot plot = {gp_history_find(view->history, device), (int)view->series,
                                  gp_series_max(device, view->series), view->series};
     int util = gp_series_permille(device, GP_SERIES_GPU);
     int memory = gp_series_permille(device, GP_SERIES_MEMORY);
-#define CELL(id, ink) draw_cell(box, y, &places[id], &line_columns[id], ink, text)
-    format_index(text, device);
-    CELL(LINE_INDEX, GP_INK_STRONG);
+#define CELL(id, ink, add, ...)                                                                    \
+    gp_strbuf_reset(&text);                                                                        \
+    add(&text, __VA_ARGS__);                                                                       \
+    draw_cell(box, y, &places[id], &line_columns[id], ink, text.buf)
+    CELL(LINE_INDEX, GP_INK_STRONG, add_index, device);
     draw_cell(box, y, &places[LINE_NAME], &line_columns[LINE_NAME], GP_INK_PLAIN,
               short_name(device));
     const char *trouble = gp_gpu_trouble(device);
@@ -223,22 +231,18 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
         int end = places[LINE_FLAGS].w ? places[LINE_FLAGS].x : box->w;
         gp_draw_left(box, x, y, end - x, GP_INK_CRITICAL, trouble);
     } else {
-        format_number(text, device, GP_UTILIZATION_GPU, "%");
-        CELL(LINE_UTIL, gp_load_ink(GP_SERIES_GPU, util));
+        CELL(LINE_UTIL, gp_load_ink(GP_SERIES_GPU, util), add_number, device, GP_UTILIZATION_GPU,
+             "%");
         if (places[LINE_SPARK].w)
             gp_draw_spark(box, places[LINE_SPARK].x, y, places[LINE_SPARK].w, &plot, &view->span);
         if (places[LINE_BAR].w)
             gp_draw_bar(box, places[LINE_BAR].x, y, places[LINE_BAR].w,
                         gp_load_ink(GP_SERIES_MEMORY, memory), memory);
-        format_memory(text, device);
-        CELL(LINE_MEMORY, ink_of(device, GP_MEMORY_USED, GP_INK_PLAIN));
-        format_number(text, device, GP_TEMPERATURE_GPU, "");
-        CELL(LINE_TEMPERATURE, temperature_ink(device));
-        format_power(text, device);
-        CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN));
+        CELL(LINE_MEMORY, ink_of(device, GP_MEMORY_USED, GP_INK_PLAIN), add_memory, device);
+        CELL(LINE_TEMPERATURE, temperature_ink(device), add_number, device, GP_TEMPERATURE_GPU, "");
+        CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), add_power, device);
     }
-    format_flags(text, device);
-    CELL(LINE_FLAGS, GP_INK_CRITICAL);
+    CELL(LINE_FLAGS, GP_INK_CRITICAL, add_flags, device);
     draw_cell(box, y, &places[LINE_RESERVED], &line_columns[LINE_RESERVED], GP_INK_DIM,
               gp_device_text(device, GP_RESERVATION_USER, ""));
 #undef CELL
@@ -287,40 +291,62 @@ static void draw_lines(const struct gp_box *box, const struct gp_gpus_view *view
 
 /* ---- cards and bars ---- */
 
-static void draw_title(const struct gp_box *box, const struct gp_device *device)
+/* "0 H100 80GB": returns the column after it. */
+static int draw_name(const struct gp_box *box, const struct gp_device *device)
 {
-    char clocks[TEXT_SIZE];
-    char power[TEXT_SIZE];
-    char right[3 * TEXT_SIZE];
+    TEXT(text);
+    add_index(&text, device);
+    gp_strbuf_addc(&text, ' ');
+    gp_strbuf_adds(&text, short_name(device));
+    return gp_draw(box, 1, 0, GP_INK_STRONG, text.buf);
+}
+
+/* "310/700 W  SM 1980 MEM 2619 MHz" */
+static void add_power_and_clocks(struct gp_strbuf *sb, const struct gp_device *device, int w)
+{
     double sm;
     double memory;
+    const bool has_labels = w >= LABELS_FROM;
+    add_power(sb, device);
+    gp_strbuf_adds(sb, " W");
+    if (!gp_device_number(device, GP_CLOCK_SM, &sm) ||
+        !gp_device_number(device, GP_CLOCK_MEMORY, &memory))
+        return;
+    gp_strbuf_adds(sb, has_labels ? "  SM " : "  ");
+    gp_add_whole(sb, sm);
+    gp_strbuf_adds(sb, has_labels ? " MEM " : "/");
+    gp_add_whole(sb, memory);
+    gp_strbuf_adds(sb, " MHz");
+}
+
+/* "54°C mem 62°C  fan 30%" */
+static void add_heat(struct gp_strbuf *sb, const struct gp_device *device)
+{
     double celsius;
-    char index[TEXT_SIZE];
-    format_index(index, device);
-    int x = gp_drawf(box, 1, 0, GP_INK_STRONG, "%s %s", index, short_name(device));
-    (void)gp_drawf(box, x + 2, 0, GP_INK_DIM, "%s", gp_device_text(device, GP_PSTATE, ""));
-    clocks[0] = '\0';
-    if (gp_device_number(device, GP_CLOCK_SM, &sm) &&
-        gp_device_number(device, GP_CLOCK_MEMORY, &memory))
-        (void)snprintf(clocks, sizeof(clocks),
-                       box->w >= LABELS_FROM ? "  SM %ld MEM %ld MHz" : "  %ld/%ld MHz",
-                       gp_whole(sm), gp_whole(memory));
-    format_power(power, device);
-    (void)snprintf(right, sizeof(right), "%s W%s", power, clocks);
-    int start = box->w - 1 - (int)gp_utf8_width(right);
-    gp_draw_right(box, x + 1, 0, box->w - 1 - x - 1, GP_INK_PLAIN, right);
-    char heat[TEXT_SIZE];
-    char fan[TEXT_SIZE];
+    add_number(sb, device, GP_TEMPERATURE_GPU, "°C");
+    if (gp_device_number(device, GP_TEMPERATURE_MEMORY, &celsius)) {
+        gp_strbuf_adds(sb, " mem ");
+        add_number(sb, device, GP_TEMPERATURE_MEMORY, "°C");
+    }
+    gp_strbuf_adds(sb, "  fan ");
+    add_number(sb, device, GP_FAN_SPEED, "%");
+}
+
+static void draw_title(const struct gp_box *box, const struct gp_device *device)
+{
+    TEXT(right);
+    TEXT(heat);
+    double celsius;
+    int x = draw_name(box, device);
+    (void)gp_draw(box, x + 2, 0, GP_INK_DIM, gp_device_text(device, GP_PSTATE, ""));
+    add_power_and_clocks(&right, device, box->w);
+    int start = box->w - 1 - (int)gp_utf8_width(right.buf);
+    gp_draw_right(box, x + 1, 0, box->w - 1 - x - 1, GP_INK_PLAIN, right.buf);
     if (!gp_device_number(device, GP_TEMPERATURE_GPU, &celsius))
         return;
-    int n = snprintf(heat, sizeof(heat), "%ld°C", gp_whole(celsius));
-    if (gp_device_number(device, GP_TEMPERATURE_MEMORY, &celsius))
-        (void)snprintf(heat + n, sizeof(heat) - (size_t)n, " mem %ld°C", gp_whole(celsius));
-    format_number(fan, device, GP_FAN_SPEED, "%");
-    char all[3 * TEXT_SIZE];
-    (void)snprintf(all, sizeof(all), "%s  fan %s", heat, fan);
-    if (start - (int)gp_utf8_width(all) > x + 4)
-        gp_draw_right(box, x + 5, 0, start - 2 - x - 5, temperature_ink(device), all);
+    add_heat(&heat, device);
+    if (start - (int)gp_utf8_width(heat.buf) > x + 4)
+        gp_draw_right(box, x + 5, 0, start - 2 - x - 5, temperature_ink(device), heat.buf);
 }
 
 /* Used memory, followed by the memory that the driver and firmware reserve. */
@@ -363,7 +389,7 @@ static void draw_bars(const struct gp_box *box, const struct gp_device *device)
         bool is_memory = bars[i].series == GP_SERIES_MEMORY;
         int permille = gp_series_permille(device, bars[i].series);
         enum gp_ink ink = gp_load_ink(bars[i].series, permille);
-        char text[TEXT_SIZE] = "--";
+        TEXT(text);
         int x = gp_draw(box, i * width + 1, 1, GP_INK_DIM, bars[i].label) + 1;
         int end = (i + 1) * width;
         int room = is_memory ? 17 : 5;
@@ -371,118 +397,132 @@ static void draw_bars(const struct gp_box *box, const struct gp_device *device)
             draw_memory_bar(box, x, 1, end - x - room, device);
         else
             gp_draw_bar(box, x, 1, end - x - room, ink, permille);
-        if (is_memory && permille >= 0)
-            format_memory(text, device);
-        else if (permille >= 0)
-            (void)snprintf(text, sizeof(text), "%d%%", (permille + 5) / 10);
-        gp_draw_right(box, end - room + 1, 1, room - 1, ink, text);
+        if (permille < 0) {
+            gp_strbuf_adds(&text, "--");
+        } else if (is_memory) {
+            add_memory(&text, device);
+        } else {
+            gp_strbuf_add_int(&text, (permille + 5) / 10);
+            gp_strbuf_addc(&text, '%');
+        }
+        gp_draw_right(box, end - room + 1, 1, room - 1, ink, text.buf);
     }
 }
 
-/* Bytes per second in at most three digits. */
-static void add_rate(char *out, size_t size, const char *label, const struct gp_device *device,
+/* "PCIe ↓1.2 ↑0.3 GB/s · ", or nothing. */
+static void add_rate(struct gp_strbuf *sb, const char *label, const struct gp_device *device,
                      enum gp_metric tx, enum gp_metric rx)
 {
     double sent;
     double received;
-    size_t n = strlen(out);
-    if (n < size && gp_device_number(device, tx, &sent) && gp_device_number(device, rx, &received))
-        (void)snprintf(out + n, size - n, "%s ↓" GP_TENTHS " ↑" GP_TENTHS " GB/s · ", label,
-                       GP_TENTHS_OF(received / 1e9), GP_TENTHS_OF(sent / 1e9));
+    if (!gp_device_number(device, tx, &sent) || !gp_device_number(device, rx, &received))
+        return;
+    gp_strbuf_adds(sb, label);
+    gp_strbuf_adds(sb, " ↓");
+    gp_add_tenths(sb, received / 1e9);
+    gp_strbuf_adds(sb, " ↑");
+    gp_add_tenths(sb, sent / 1e9);
+    gp_strbuf_adds(sb, " GB/s · ");
 }
 
 /* "PCIe 5x16 ↓1.2 ↑0.3 GB/s". Returns whether fewer lanes are in use than possible. */
-static bool add_pcie(char *out, size_t size, const struct gp_device *device)
+static bool add_pcie(struct gp_strbuf *sb, const struct gp_device *device)
 {
-    char label[TEXT_SIZE] = "PCIe";
+    TEXT(label);
     double gen;
     double width;
     double width_max;
     bool known = gp_device_number(device, GP_PCIE_GEN, &gen) &&
                  gp_device_number(device, GP_PCIE_WIDTH, &width);
-    if (known)
-        (void)snprintf(label, sizeof(label), "PCIe %ldx%ld", gp_whole(gen), gp_whole(width));
-    size_t before = strlen(out);
-    add_rate(out, size, label, device, GP_PCIE_TX, GP_PCIE_RX);
-    if (strlen(out) == before)
-        (void)snprintf(out, size, "%s · ", label);
+    gp_strbuf_adds(&label, "PCIe");
+    if (known) {
+        gp_strbuf_addc(&label, ' ');
+        gp_add_whole(&label, gen);
+        gp_strbuf_addc(&label, 'x');
+        gp_add_whole(&label, width);
+    }
+    add_rate(sb, label.buf, device, GP_PCIE_TX, GP_PCIE_RX);
+    if (sb->len == 0) {
+        gp_strbuf_adds(sb, label.buf);
+        gp_strbuf_adds(sb, " · ");
+    }
     return known && gp_device_number(device, GP_PCIE_WIDTH_MAX, &width_max) && width < width_max;
 }
 
 /* Values that a wide card shows as bars instead. */
-static void add_loads(char *out, size_t size, const struct gp_device *device)
+static void add_loads(struct gp_strbuf *sb, const struct gp_device *device)
 {
     static const struct {
         const char *label;
         enum gp_metric metric;
+        bool always;
     } loads[] = {
-        {"ENC", GP_UTILIZATION_ENCODER},
-        {"DEC", GP_UTILIZATION_DECODER},
-        {"BUS", GP_UTILIZATION_MEMORY},
-        {"SM", GP_GPM_SM},
+        {"ENC ", GP_UTILIZATION_ENCODER, true},
+        {" DEC ", GP_UTILIZATION_DECODER, true},
+        {" BUS ", GP_UTILIZATION_MEMORY, false},
+        {" SM ", GP_GPM_SM, false},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(loads); i++) {
-        char text[TEXT_SIZE];
-        size_t n = strlen(out);
-        format_number(text, device, loads[i].metric, "%");
-        if (n < size && (i < 2 || text[0] != '-'))
-            (void)snprintf(out + n, size - n, "%s%s %s", i == 0 ? "" : " ", loads[i].label, text);
+        double n;
+        if (!loads[i].always && !gp_device_number(device, loads[i].metric, &n))
+            continue;
+        gp_strbuf_adds(sb, loads[i].label);
+        add_number(sb, device, loads[i].metric, "%");
     }
 }
 
 /* A duration, coarse enough to rarely change. */
-static size_t add_time(char *out, size_t size, uint64_t ns)
+static void add_time(struct gp_strbuf *sb, uint64_t ns)
 {
-    unsigned long long s = ns / GP_NS_PER_S;
-    if (s < 10)
-        return 0;
-    if (s < 60)
-        return (size_t)snprintf(out, size, " %llus", s / 10 * 10);
-    if (s < 3600)
-        return (size_t)snprintf(out, size, " %llum", s / 60);
-    return (size_t)snprintf(out, size, " %lluh", s / 3600);
+    uint64_t s = ns / GP_NS_PER_S;
+    if (s >= 10)
+        gp_strbuf_addf(sb, " %" PRIu64 "%c",
+                       s < 60     ? s / 10 * 10
+                       : s < 3600 ? s / 60
+                                  : s / 3600,
+                       s < 60     ? 's'
+                       : s < 3600 ? 'm'
+                                  : 'h');
 }
 
 /* Appends the problems in words. Returns the ink of the most severe one. */
-static enum gp_ink add_troubles(char *out, size_t size, const struct gp_device *device,
+static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *device,
                                 const struct gp_track *track, bool narrow, uint64_t now_ns)
 {
     size_t limit = find_limit(device);
     double errors;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     enum gp_ink ink = GP_INK_HIGH;
-    size_t n = 0;
     if (strcmp(action, "None") != 0) {
-        n += (size_t)snprintf(out + n, size - n, " recovery: %.40s", action);
+        gp_strbuf_addf(sb, " recovery: %.40s", action);
         ink = GP_INK_CRITICAL;
     }
     if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
-        n += (size_t)snprintf(out + n, size - n, " ECC errors: %ld", gp_whole(errors));
+        gp_strbuf_addf(sb, " ECC errors: %ld", gp_whole(errors));
         ink = GP_INK_CRITICAL;
     }
     if (limit < GP_ARRAY_LEN(limits))
-        n += (size_t)snprintf(out + n, size - n, " limited: %s", limits[limit].word);
+        gp_strbuf_addf(sb, " limited: %s", limits[limit].word);
     if (limit < GP_ARRAY_LEN(limits) && track && track->limited_since_ns)
-        n += add_time(out + n, size - n, now_ns - track->limited_since_ns);
+        add_time(sb, now_ns - track->limited_since_ns);
     if (narrow)
-        (void)snprintf(out + n, size - n, " narrow PCIe");
+        gp_strbuf_adds(sb, " narrow PCIe");
     return ink;
 }
 
 static void draw_links(const struct gp_box *box, const struct gp_device *device,
                        const struct gp_gpus_view *view)
 {
-    char text[256] = "";
-    char troubles[256] = "";
-    bool narrow = add_pcie(text, sizeof(text), device);
-    add_rate(text, sizeof(text), "NVLink", device, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX);
-    add_loads(text, sizeof(text), device);
-    enum gp_ink ink =
-        add_troubles(troubles, sizeof(troubles), device, gp_history_find(view->history, device),
-                     narrow, view->snapshot->mono_ns);
-    int end = box->w - 1 - (int)gp_utf8_width(troubles);
-    gp_draw_left(box, 1, 2, end - 1, GP_INK_PLAIN, text);
-    gp_draw_right(box, end, 2, box->w - 1 - end, ink, troubles);
+    TEXT(text);
+    TEXT(troubles);
+    bool narrow = add_pcie(&text, device);
+    add_rate(&text, "NVLink", device, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX);
+    add_loads(&text, device);
+    enum gp_ink ink = add_troubles(&troubles, device, gp_history_find(view->history, device),
+                                   narrow, view->snapshot->mono_ns);
+    int end = box->w - 1 - (int)gp_utf8_width(troubles.buf);
+    gp_draw_left(box, 1, 2, end - 1, GP_INK_PLAIN, text.buf);
+    gp_draw_right(box, end, 2, box->w - 1 - end, ink, troubles.buf);
 }
 
 /* The graphs below a card: the selected series, followed by as many others as fit. */
@@ -512,9 +552,7 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
 {
     const char *trouble = gp_gpu_trouble(device);
     if (trouble) {
-        char index[TEXT_SIZE];
-        format_index(index, device);
-        (void)gp_drawf(box, 1, 0, GP_INK_STRONG, "%s %s", index, short_name(device));
+        (void)draw_name(box, device);
         (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", trouble);
     } else {
         draw_title(box, device);
@@ -531,12 +569,12 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
 
 static void draw_tile(const struct gp_box *box, const struct gp_device *device)
 {
-    char index[TEXT_SIZE];
-    char text[TEXT_SIZE];
+    TEXT(index);
+    TEXT(text);
     int util = gp_series_permille(device, GP_SERIES_GPU);
-    format_index(index, device);
-    format_number(text, device, GP_UTILIZATION_GPU, "%");
-    gp_draw_right(box, 0, 0, 3, GP_INK_STRONG, index);
+    add_index(&index, device);
+    add_number(&text, device, GP_UTILIZATION_GPU, "%");
+    gp_draw_right(box, 0, 0, 3, GP_INK_STRONG, index.buf);
     if (gp_gpu_trouble(device)) {
         gp_draw_left(box, 4, 0, 5, GP_INK_CRITICAL,
                      device->status == GP_STATUS_TIMEOUT  ? "hangs"
@@ -548,7 +586,7 @@ static void draw_tile(const struct gp_box *box, const struct gp_device *device)
     if (util >= 0)
         gp_draw_fill(box, 4, 0, 1, gp_load_ink(GP_SERIES_GPU, util),
                      (uint32_t)(0x2581 + util * 7 / 1000));
-    gp_draw_right(box, 5, 0, 4, gp_load_ink(GP_SERIES_GPU, util), text);
+    gp_draw_right(box, 5, 0, 4, gp_load_ink(GP_SERIES_GPU, util), text.buf);
 }
 
 static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_view *view)

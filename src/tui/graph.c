@@ -156,13 +156,15 @@ static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *
 /* ---- axes and text ---- */
 
 /* "87", "2.4": at most three digits for small values. */
-static void format_value(char out[24], double value, const char *unit)
+static void add_value(struct gp_strbuf *sb, double value, const char *unit)
 {
-    const char *blank = *unit == '%' || *unit == '\0' ? "" : " ";
     if (value < 10 && value > 0 && *unit != '%')
-        (void)snprintf(out, 24, GP_TENTHS "%s%s", GP_TENTHS_OF(value), blank, unit);
+        gp_add_tenths(sb, value);
     else
-        (void)snprintf(out, 24, "%ld%s%s", gp_whole(value), blank, unit);
+        gp_add_whole(sb, value);
+    if (*unit != '%' && *unit != '\0')
+        gp_strbuf_addc(sb, ' ');
+    gp_strbuf_adds(sb, unit);
 }
 
 /* A graph of the past has no "now". */
@@ -170,7 +172,8 @@ static void draw_facts(const struct gp_box *box, const struct gp_panel *panel,
                        const struct gp_span *span, const struct facts *facts)
 {
     bool is_past = panel->now_ns >= span->end_ns + span->step_ns;
-    char text[24];
+    char room[24] = "";
+    struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
     const struct {
         const char *word;
         double value;
@@ -181,8 +184,12 @@ static void draw_facts(const struct gp_box *box, const struct gp_panel *panel,
     gp_draw_left(box, 1, 0, box->w - 1, GP_INK_STRONG, panel->title);
     for (int i = 0; i < (int)GP_ARRAY_LEN(lines); i++) {
         (void)gp_draw(box, 1, i + 1, GP_INK_DIM, lines[i].word);
-        format_value(text, lines[i].value, panel->unit);
-        gp_draw_right(box, 5, i + 1, box->w - 5, GP_INK_PLAIN, lines[i].known ? text : "--");
+        gp_strbuf_reset(&text);
+        if (lines[i].known)
+            add_value(&text, lines[i].value, panel->unit);
+        else
+            gp_strbuf_adds(&text, "--");
+        gp_draw_right(box, 5, i + 1, box->w - 5, GP_INK_PLAIN, text.buf);
     }
 }
 
@@ -214,15 +221,16 @@ static void draw_time(const struct gp_box *box, const struct gp_panel *panel,
 void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
                    const struct gp_span *span)
 {
-    char text[24];
+    char room[24] = "";
+    struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
     int words = box->w >= WORDS_FROM && box->h >= 4 ? WORDS_WIDTH : 0;
     int h = box->h >= TIME_FROM ? box->h - 1 : box->h;
     struct gp_box graph = gp_box_part(box, AXIS_WIDTH, 0, box->w - AXIS_WIDTH - words, h);
     struct facts facts = draw_graph(&graph, panel, span);
-    format_value(text, facts.max, *panel->unit == '%' ? "%" : "");
+    add_value(&text, facts.max, *panel->unit == '%' ? "%" : "");
     for (int y = 0; y < h; y++)
         (void)gp_draw(box, AXIS_WIDTH - 1, y, GP_INK_DIM, "│");
-    gp_draw_right(box, 0, 0, AXIS_WIDTH - 1, GP_INK_DIM, text);
+    gp_draw_right(box, 0, 0, AXIS_WIDTH - 1, GP_INK_DIM, text.buf);
     gp_draw_right(box, 0, h - 1, AXIS_WIDTH - 1, GP_INK_DIM, *panel->unit == '%' ? "0%" : "0");
     if (h < box->h) {
         struct gp_box time = gp_box_part(box, AXIS_WIDTH, h, graph.w, 1);

@@ -241,20 +241,22 @@ static bool is_blank(const struct gp_term *term, const struct gp_cell *cell)
     return cell->cp == ' ' && term->looks[cell->ink] == A_NORMAL && term->pairs[cell->ink] == 0;
 }
 
-/* Returns the number of changed cells. */
+/* Returns the number of changed cells, which are now the shown ones. */
 static size_t put_changes(struct gp_term *term, const struct gp_cells *cells, bool all)
 {
     size_t changed = 0;
     for (int y = 0; y < cells->h; y++) {
         const struct gp_cell *row = &cells->cells[(size_t)y * (size_t)cells->w];
-        const struct gp_cell *old = &term->shown.cells[(size_t)y * (size_t)cells->w];
-        if (!all && memcmp(row, old, (size_t)cells->w * sizeof(*row)) == 0)
+        struct gp_cell *old = &term->shown.cells[(size_t)y * (size_t)cells->w];
+        const size_t bytes = (size_t)cells->w * sizeof(*row);
+        if (!all && memcmp(row, old, bytes) == 0)
             continue;
         for (int x = 0; x < cells->w; x++)
             if (all ? !is_blank(term, &row[x]) : !same(&row[x], &old[x])) {
                 put_cell(term, &row[x], x, y);
                 changed++;
             }
+        memcpy(old, row, bytes);
     }
     return changed;
 }
@@ -270,8 +272,6 @@ void gp_term_flush(struct gp_term *term, const struct gp_cells *cells)
     if (changed == 0 && !all)
         return;
     const bool synchronized = term->synchronized && (all || changed > FEW_CELLS);
-    memcpy(term->shown.cells, cells->cells,
-           (size_t)cells->w * (size_t)cells->h * sizeof(*cells->cells));
     (void)wnoutrefresh(stdscr);
     if (synchronized)
         (void)!write(STDOUT_FILENO, SYNC_BEGIN, sizeof(SYNC_BEGIN) - 1);

@@ -3,6 +3,8 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 
+#include <limits.h>
+
 static void starts_empty_without_allocating(void **state)
 {
     (void)state;
@@ -173,9 +175,24 @@ static void it_begins_in_an_array_and_moves_when_that_is_full(void **state)
     gp_strbuf_fini(&unused); /* nothing to free */
 }
 
+static void integers(void **state)
+{
+    static const long numbers[] = {0, 7, 10, -1, 1234567890, LONG_MAX, LONG_MIN};
+    (void)state;
+    for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(100);
+        char want[32];
+        gp_strbuf_add_int(&sb, numbers[i]);
+        (void)snprintf(want, sizeof(want), "%ld", numbers[i]);
+        assert_string_equal(sb.buf, want);
+        gp_strbuf_fini(&sb);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(integers),
         cmocka_unit_test(starts_empty_without_allocating),
         cmocka_unit_test(appends),
         cmocka_unit_test(keeps_nul_bytes),

@@ -84,9 +84,15 @@ static void hostile_text_becomes_visible(void **state)
     SAFE("a\nb\rc\td", "a\\nb\\rc\\td");
     SAFE("a\0b", "a\\x00b");
     SAFE("\x7f", "\\x7f");
-    SAFE("\xc2\x9b" "31m", "\\x9b31m"); /* CSI as one C1 character */
-    SAFE("\x9b" "31m", FFFD "31m");      /* the same as a bare byte */
-    SAFE("\xe2\x80\xae" "gpj.exe", "\\u{202e}gpj.exe");
+    SAFE("\xc2\x9b"
+         "31m",
+         "\\x9b31m"); /* CSI as one C1 character */
+    SAFE("\x9b"
+         "31m",
+         FFFD "31m"); /* the same as a bare byte */
+    SAFE("\xe2\x80\xae"
+         "gpj.exe",
+         "\\u{202e}gpj.exe");
     SAFE("\xe2\x81\xa6", "\\u{2066}");
     SAFE("\xe2\x80\xa8", "\\u{2028}");
     SAFE("\xe2\x80\x8f", "\\u{200f}");
@@ -135,11 +141,22 @@ static void cuts_within_the_columns(void **state)
     check_safe("你好吗", 9, 3, "你…");
     check_safe("你好吗", 9, 2, "…");
     /* An escape is not cut in its middle. */
-    check_safe("ab\x1b" "cd", 5, 5, "ab…");
-    check_safe("ab\x1b" "cd", 5, 8, "ab\\x1bcd");
+    check_safe("ab\x1b"
+               "cd",
+               5, 5, "ab…");
+    check_safe("ab\x1b"
+               "cd",
+               5, 8, "ab\\x1bcd");
     /* Combining marks cost nothing and stay with their letter. */
-    check_safe("e\xcc\x81" "e\xcc\x81", 6, 2, "e\xcc\x81" "e\xcc\x81");
-    check_safe("e\xcc\x81" "e\xcc\x81" "e", 7, 2, "e\xcc\x81…");
+    check_safe("e\xcc\x81"
+               "e\xcc\x81",
+               6, 2,
+               "e\xcc\x81"
+               "e\xcc\x81");
+    check_safe("e\xcc\x81"
+               "e\xcc\x81"
+               "e",
+               7, 2, "e\xcc\x81…");
 }
 
 static void a_cut_keeps_what_stood_before(void **state)
@@ -158,7 +175,10 @@ static void ceiling_leaves_a_terminated_string(void **state)
     for (size_t max = 0; max < 12; max++) {
         struct gp_strbuf sb = {0};
         gp_strbuf_init(&sb, max);
-        gp_utf8_add_safe(&sb, "ab\x1b" "cdefgh", 9, 6);
+        gp_utf8_add_safe(&sb,
+                         "ab\x1b"
+                         "cdefgh",
+                         9, 6);
         assert_true(sb.len <= max);
         assert_int_equal(strlen(sb.buf), sb.len);
         gp_strbuf_fini(&sb);
@@ -201,6 +221,25 @@ static void measures_columns(void **state)
     assert_int_equal(gp_utf8_width("\xff\xfe"), 2);
 }
 
+static void ends_of_ranges(void **state)
+{
+    static const struct {
+        uint32_t cp;
+        int columns;
+    } rows[] = {
+        {0x02ff, 1},  {0x0300, 0},  {0x036f, 0},  {0x0370, 1},   {0x10ff, 1},  {0x1100, 2},
+        {0x115f, 2},  {0x1160, 0},  {0x2319, 1},  {0x231a, 2},   {0x231c, 1},  {0x28ff, 1},
+        {0x2b55, 2},  {0x2e7f, 1},  {0x2e80, 2},  {0x303e, 2},   {0x303f, 1},  {0xd7a3, 2},
+        {0xfeff, 0},  {0xff60, 2},  {0xff61, 1},  {0x16fe0, 2},  {0x1f004, 2}, {0x1f005, 1},
+        {0x1f64f, 2}, {0x1f650, 1}, {0x1f680, 2}, {0x1faff, 2},  {0x3fffd, 2}, {0x3fffe, 1},
+        {0xe0001, 0}, {0xe01ef, 0}, {0xe01f0, 1}, {0x10ffff, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        if (gp_utf8_columns(rows[i].cp) != rows[i].columns)
+            fail_msg("U+%04x has %d columns", rows[i].cp, gp_utf8_columns(rows[i].cp));
+}
+
 static void check_padded(const char *in, size_t cols, bool cut_left, const char *want)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1000);
@@ -236,6 +275,7 @@ int main(void)
         cmocka_unit_test(ceiling_leaves_a_terminated_string),
         cmocka_unit_test(no_byte_sequence_gets_through),
         cmocka_unit_test(measures_columns),
+        cmocka_unit_test(ends_of_ranges),
         cmocka_unit_test(pads_and_cuts_on_the_left),
     };
     return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);

@@ -140,12 +140,11 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
 static bool is_due(const struct nvml_device *device, const struct reader *reader,
                    const struct gp_metric_set *want, uint64_t now_ns)
 {
-    if (!(reader->where & (device->is_mig ? ON_MIG : ON_GPU)))
-        return false;
     size_t index = (size_t)(reader - nvml_readers);
-    if (device->answered[index] && gp_metric_table[reader->first].tier == GP_TIER_STATIC)
+    if (now_ns < device->not_before_ns[index] ||
+        !(reader->where & (device->is_mig ? ON_MIG : ON_GPU)))
         return false;
-    if (now_ns < device->not_before_ns[index])
+    if (device->answered[index] && gp_metric_table[reader->first].tier == GP_TIER_STATIC)
         return false;
     for (unsigned i = 0; i < reader->outs; i++)
         if (gp_metric_set_has(want, reader->first + i))
