@@ -9,11 +9,8 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
-#include "proc/lease.h"
-#include "proc/signal.h"
 #include "source/nvml/nvml.h"
 
-#include <dlfcn.h>
 #include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,17 +57,6 @@ struct gp_common *gp_common(void)
 {
     static struct gp_common common = {.color = "auto"};
     return &common;
-}
-
-static const char *given_or_env(const char *given, const char *name)
-{
-    const char *value = given ? given : getenv(name);
-    return value && *value ? value : NULL;
-}
-
-static const char *given_root(void)
-{
-    return given_or_env(gp_common()->root, "GPULSE_ROOT");
 }
 
 int gp_app_write(int fd, const struct gp_strbuf *sb, struct gp_err *err)
@@ -154,7 +139,7 @@ static void add_kernel_module(struct gp_strbuf *sb)
 {
     char path[GP_PATH_SIZE];
     char text[64];
-    if (gp_io_path(path, given_root(), "/sys/module/nvidia/version") &&
+    if (gp_io_path(path, gp_target_root(gp_common()->root), "/sys/module/nvidia/version") &&
         gp_io_read(path, text, sizeof(text)) > 0) {
         gp_strbuf_adds(sb, "NVIDIA ");
         gp_utf8_add_safe(sb, text, strcspn(text, "\n"), sizeof(text));
@@ -166,7 +151,7 @@ static void add_kernel_module(struct gp_strbuf *sb)
 int gp_app_print_version(struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
-    const char *sim = gp_app_machine();
+    const char *sim = gp_target_sim(gp_common()->sim);
     gp_app_add_version(&sb);
     gp_strbuf_addf(&sb, "build: %s\nlibraries: jansson %s, ncurses %s\ndriver: ", GPULSE_BUILD,
                    jansson_version_str(), GPULSE_NCURSES);
@@ -185,7 +170,7 @@ int gp_app_print_version(struct gp_err *err)
 void gp_app_print_error(const struct gp_err *err)
 {
     gp_io_print_error("gpulse", err);
-    if (!gp_nvml_is_missing(err) || gp_app_machine() || given_or_env(NULL, "GPULSE_NVML"))
+    if (!gp_nvml_is_missing(err) || gp_app_target()->library)
         return;
     gp_io_print_note("gpulse", "to find out what is missing: gpulse doctor");
     gp_io_print_note("gpulse", "to try gpulse without a GPU: gpulse demo");
@@ -223,9 +208,28 @@ void gp_app_export(void)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
 }
 
-const char *gp_app_machine(void)
+/* It is never freed, because a stuck thread may be using it. */
+static struct gp_target target;
+
+static void choose_target(void)
 {
-    return given_or_env(gp_common()->sim, "GPULSE_SIM");
+    const struct gp_common *common = gp_common();
+    target = (struct gp_target){
+        .sim = common->sim, .sim_still = common->sim_still, .root = common->root};
+    gp_target_prepare(&target);
+    if (target.problem[0]) {
+        char note[400];
+        (void)snprintf(note, sizeof(note), "this simulated machine has no users and host: %s",
+                       target.problem);
+        gp_io_print_note("gpulse", note);
+    }
+}
+
+const struct gp_target *gp_app_target(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, choose_target);
+    return &target;
 }
 
 /* A simulated driver slows down with the machine, so a missing --timeout means no limit. 0: not
@@ -233,7 +237,7 @@ const char *gp_app_machine(void)
 static uint64_t sim_timeout_ns(void)
 {
     uint64_t ns;
-    const char *told = gp_app_machine() ? getenv("GPULSE_SIM_TIMEOUT") : NULL;
+    const char *told = gp_app_target()->sim ? getenv("GPULSE_SIM_TIMEOUT") : NULL;
     return told && gp_parse_duration(told, &ns) ? ns : 0;
 }
 
@@ -243,121 +247,6 @@ uint64_t gp_app_timeout_ns(uint64_t fallback_ns)
     if (gp_common()->timeout_ns)
         return gp_common()->timeout_ns;
     return sim_ns > 0 ? sim_ns : fallback_ns;
-}
-
-/* The library to load: the simulated driver for --sim, the one in GPULSE_NVML, or NULL: search for
- * it. It is never unloaded, because a stuck thread may be using it. */
-static struct {
-    pthread_once_t once;
-    char path[GP_PATH_SIZE];
-    const char *name;
-    const char *root; /* of the files of a simulated machine; NULL: it has none */
-    int r;
-    struct gp_err err;
-} library = {.once = PTHREAD_ONCE_INIT};
-
-/* The simulated driver keeps the files up to date, so it stays loaded. */
-static const char *simulated_root(void)
-{
-    const char *(*find_root)(char *problem, size_t size) = NULL;
-    char problem[256] = "";
-    void *handle = dlopen(library.path, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = handle ? dlsym(handle, "gpulse_sim_root") : NULL;
-    memcpy(&find_root, &symbol, sizeof(symbol));
-    const char *root = find_root ? find_root(problem, sizeof(problem)) : NULL;
-    if (problem[0]) {
-        char note[400];
-        (void)snprintf(note, sizeof(note), "this simulated machine has no users and host: %s",
-                       problem);
-        gp_io_print_note("gpulse", note);
-    }
-    return root;
-}
-
-static void choose_library(void)
-{
-    const char *sim = gp_app_machine();
-    library.name = given_or_env(NULL, "GPULSE_NVML");
-    if (!sim)
-        return;
-    library.r = gp_io_find_companion("sim", "libnvidia-ml.so.1", library.path, &library.err);
-    library.name = library.path;
-    /* The simulated driver is a library like the real one, so the environment tells it which
-     * machine to simulate. */
-    (void)setenv("GPULSE_SIM", sim, 1);
-    (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* report its error */
-    if (gp_common()->sim_still)
-        (void)setenv("GPULSE_SIM_STILL", "1", 1);
-    if (library.r == 0 && !given_root())
-        library.root = simulated_root();
-    gp_proc_set_simulated(library.root);
-    gp_leases_set_simulated(library.root);
-}
-
-const char *gp_app_prefix(void)
-{
-    const char *root = given_root();
-    gp_app_prepare();
-    return root ? root : library.root;
-}
-
-/* The kernel files of a simulated machine: a directory next to its file, "NAME.root" for
- * "NAME.json". Few machines have one; it shows which GPUs are asleep. NULL: none. */
-static const char *machine_root(const char *sim, char path[GP_PATH_SIZE])
-{
-    size_t len = strcspn(sim, ",");
-    bool is_file = memchr(sim, '/', len) || (len > 5 && memcmp(sim + len - 5, ".json", 5) == 0);
-    char name[GP_PATH_SIZE];
-    int n;
-    if (is_file) {
-        len -= len > 5 && memcmp(sim + len - 5, ".json", 5) == 0 ? 5 : 0;
-        n = snprintf(path, GP_PATH_SIZE, "%.*s.root", (int)len, sim);
-        return n > 0 && n < GP_PATH_SIZE && access(path, F_OK) == 0 ? path : NULL;
-    }
-    n = snprintf(name, sizeof(name), "machines/%.*s.root", (int)len, sim);
-    return n > 0 && n < GP_PATH_SIZE && gp_io_find_companion("sim", name, path, NULL) == 0 ? path
-                                                                                           : NULL;
-}
-
-const char *gp_app_root(void)
-{
-    static char path[GP_PATH_SIZE];
-    const char *sim = gp_app_machine();
-    const char *root = gp_app_prefix();
-    if (root)
-        return root;
-    return sim ? machine_root(sim, path) : "";
-}
-
-bool gp_app_is_reachable(void)
-{
-    char path[GP_PATH_SIZE];
-    struct stat listed;
-    struct stat own;
-    const char *root = given_root();
-    return !root ||
-           (gp_io_path(path, root, "/proc") && stat(path, &listed) == 0 &&
-            stat("/proc", &own) == 0 && listed.st_dev == own.st_dev && listed.st_ino == own.st_ino);
-}
-
-int gp_app_driver_library(const char **ret, struct gp_err *err)
-{
-    gp_app_prepare();
-    if (library.r < 0)
-        return gp_err_copy(err, &library.err);
-    *ret = library.name;
-    return 0;
-}
-
-int gp_app_cuda_library(const char **ret, struct gp_err *err)
-{
-    static char path[GP_PATH_SIZE];
-    *ret = given_or_env(NULL, "GPULSE_CUDA");
-    gp_app_prepare(); /* sets the environment from which it learns the machine */
-    if (*ret || !gp_app_machine())
-        return 0;
-    *ret = path;
-    return gp_io_find_companion("sim", "libcuda.so.1", path, err);
 }
 
 /* A GPU that starts to hang delays the others only once: for the interval, but at least a second,
@@ -387,33 +276,12 @@ static int prime(struct gp_sampler *sampler, struct gp_err *err)
     return 0;
 }
 
-void gp_app_prepare(void)
-{
-    (void)pthread_once(&library.once, choose_library);
-}
-
-static int open_source(struct gp_source **ret, struct gp_err *err)
-{
-    struct gp_nvml_config nvml = {.root = gp_app_prefix(), .simulated = gp_app_machine() != NULL};
-    if (nvml.simulated && !nvml.root)
-        nvml.root = gp_app_root();
-    gp_app_prepare();
-    if (library.r < 0)
-        return gp_err_copy(err, &library.err);
-    nvml.library = library.name;
-    struct gp_source *source = gp_nvml_new(&nvml);
-    if (!source)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    *ret = source;
-    return 0;
-}
-
 int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, struct gp_err *err)
 {
-    static struct gp_selection selection; /* never freed: see library */
+    static struct gp_selection selection; /* never freed, like the target */
     int r = gp_common()->id ? gp_selection_parse(gp_common()->id, &selection, err) : 0;
     if (r == 0)
-        r = open_source(ret, err);
+        r = gp_target_source(gp_app_target(), ret, err);
     if (r == 0)
         *ret_selection = &selection;
     return r;
@@ -437,7 +305,7 @@ int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_sour
     int r = !*selection ? GP_ENOMEM : is_new ? gp_selection_parse(term, *selection, err) : 0;
     *ret_selection = *selection;
     (void)pthread_mutex_unlock(&lock);
-    return r == 0 ? open_source(ret, err) : r;
+    return r == 0 ? gp_target_source(gp_app_target(), ret, err) : r;
 }
 
 int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
@@ -447,7 +315,7 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
     struct gp_sampler_config config = {
         .source = source,
         .selection = selection,
-        .root = gp_app_prefix(),
+        .root = gp_app_target()->prefix,
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
         .first_look_ns = loop->first_look_ns,

@@ -7,6 +7,7 @@
 #include "model/metric.h"
 #include "model/select.h"
 #include "sample/sampler.h"
+#include "sample/target.h"
 
 struct gp_err;
 struct gp_snapshot;
@@ -48,8 +49,9 @@ uint64_t gp_app_timeout_ns(uint64_t fallback_ns);
 int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection,
                   struct gp_err *err) GP_MUST_CHECK;
 
-/* Call this before the first thread starts: the environment is not changed afterwards. */
-void gp_app_prepare(void);
+/* The machine that the common options name. The first call sets the environment: make it before the
+ * first thread starts. */
+const struct gp_target *gp_app_target(void);
 
 /* The same source, and a selection of the GPU with this index. Callable from any thread, but only
  * one at a time for each purpose. */
@@ -67,25 +69,6 @@ void gp_app_note_stuck(void);
 /* Whether a thread is stuck in the driver: the process must then terminate with _exit(), because
  * exit() would unload the driver's library under that thread. */
 bool gp_app_is_stuck(void);
-
-/* The simulated machine, NULL for the real one. */
-const char *gp_app_machine(void);
-
-/* The prefix of the machine's files: "" for the real one, NULL for a simulated one without
- * files. */
-const char *gp_app_root(void);
-
-/* The prefix of --root for reading processes; NULL: none. */
-const char *gp_app_prefix(void);
-
-/* Whether the listed processes are running on this machine. */
-bool gp_app_is_reachable(void);
-
-/* The libnvidia-ml.so.1 to load, chosen in the same way. */
-int gp_app_driver_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
-
-/* The libcuda.so.1 to load: the simulated one, the one in GPULSE_CUDA, or NULL: search for it. */
-int gp_app_cuda_library(const char **ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* Whether --columns has the value "help", which prints the columns. */
 bool gp_app_wants_columns(const char *columns);
