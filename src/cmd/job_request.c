@@ -153,9 +153,7 @@ int gp_job_open(const struct gp_pick_request *request, const struct gp_want *bes
     return r;
 }
 
-int gp_job_preview(const struct gp_job_options *options, bool waits,
-                   int (*show)(void *context, const struct gp_snapshot *snapshot,
-                               const struct gp_pick *pick, struct gp_err *err),
+int gp_job_preview(const struct gp_job_options *options, bool waits, gp_job_show *show,
                    void *context, struct gp_err *err)
 {
     struct gp_pick_request request;
@@ -165,7 +163,12 @@ int gp_job_preview(const struct gp_job_options *options, bool waits,
         r = gp_job_open(&request, NULL, &sampler, err);
     if (r < 0)
         return r;
-    r = gp_job_choose(sampler, &request, options->ignore_mask, waits, show, context, err);
+    const struct gp_job_choice choice = {.request = &request,
+                                         .ignore_mask = options->ignore_mask,
+                                         .accepts_later = waits,
+                                         .show = show,
+                                         .context = context};
+    r = gp_job_choose(sampler, &choice, err);
     gp_app_close(sampler);
     return r;
 }

@@ -77,9 +77,7 @@ int gp_job_open(const struct gp_pick_request *request, const struct gp_want *bes
                 struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* gp_job_choose() for these options; also the errors of gp_job_request() and gp_job_open(). */
-int gp_job_preview(const struct gp_job_options *options, bool waits,
-                   int (*show)(void *context, const struct gp_snapshot *snapshot,
-                               const struct gp_pick *pick, struct gp_err *err),
+int gp_job_preview(const struct gp_job_options *options, bool waits, gp_job_show *show,
                    void *context, struct gp_err *err) GP_MUST_CHECK;
 
 /* Prints a message of a job on standard error: the `tell` of its watch. */

@@ -1,7 +1,7 @@
 /* gpulse mem: how GPU memory is used, or what a model would need. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
-#include "cmd/ps_holders.h"
+#include "cmd/holders.h"
 
 #include "base/err.h"
 #include "base/io.h"
@@ -12,7 +12,6 @@
 #include "jobs/memory_use.h"
 #include "model/snapshot.h"
 #include "out/partial.h"
-#include "out/reservation.h"
 #include "proc/holders.h"
 
 #include <stdio.h>
@@ -54,8 +53,8 @@ static const struct gp_opt options[] = {
 
 struct mem_run {
     struct gp_model model;
-    bool json, is_asked; /* is_asked: about a model */
-    const char *why;     /* no GPUs to compare it with; NULL: there are some */
+    bool json;
+    const char *why; /* no GPUs to compare it with; NULL: there are some */
     bool is_printed;
     struct gp_strbuf sb;
 };
@@ -67,7 +66,7 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
 {
     struct mem_run *run = ctx;
     struct gp_holders holders = {.list = NULL};
-    int stuck = gp_ps_find_holders(&holders, err);
+    int stuck = gp_app_find_holders(&holders, err);
     struct gp_memory_use use;
     int r = gp_memory_use_make(&use, snapshot, stuck == 0 ? &holders : NULL);
     if (r < 0)
@@ -105,24 +104,6 @@ static int on_model(const struct gp_snapshot *snapshot, void *ctx, struct gp_err
     return r;
 }
 
-static struct gp_want want_of(const struct mem_run *run)
-{
-    static const enum gp_metric of_processes[] = {
-        GP_PID,          GP_UUID,         GP_MIG_PROFILE,     GP_PROCESS_MEMORY,
-        GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND, GP_PROCESS_SUSPENDED};
-    struct gp_want want = {
-        .mig = true, .processes = !run->is_asked, .process_names = !run->is_asked};
-    if (run->is_asked)
-        gp_mem_model_want(&want.metrics);
-    else
-        gp_ps_want_explained(&want.metrics);
-    if (!run->is_asked)
-        gp_reservation_want(&want.metrics);
-    for (size_t i = 0; !run->is_asked && i < GP_ARRAY_LEN(of_processes); i++)
-        gp_metric_set_add(&want.metrics, of_processes[i]);
-    return want;
-}
-
 static int show(struct mem_run *run, const struct gp_want *want,
                 int (*on_sample)(const struct gp_snapshot *, void *, struct gp_err *),
                 struct gp_err *err)
@@ -141,7 +122,7 @@ static int show(struct mem_run *run, const struct gp_want *want,
 static int run_model(struct mem_run *run, struct gp_err *err)
 {
     static const int absent[] = {GP_ENODEV, GP_EDRIVER, GP_ETIMEOUT, GP_EPERM};
-    const struct gp_want want = want_of(run);
+    const struct gp_want want = gp_mem_model_want();
     struct gp_want host = {.host_only = true};
     struct gp_err why = {0};
     bool is_alone = false;
@@ -163,7 +144,7 @@ static int mem_main(int argc, char **argv, struct gp_err *err)
     struct mem_options o = {.format = "table"};
     struct mem_run run = {.sb = GP_STRBUF_INIT(64 << 20)};
     int positional;
-    bool done;
+    bool done, is_asked;
     int r = gp_app_parse(&gp_cmd_mem, argc, argv, &o, &positional, &done, err);
     if (r < 0 || done)
         return r;
@@ -176,11 +157,11 @@ static int mem_main(int argc, char **argv, struct gp_err *err)
     if (strchr(o.format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: table json");
     run.json = strcmp(o.format, "json") == 0;
-    r = gp_mem_model_read(&o.model, &run.model, &run.is_asked, err);
+    r = gp_mem_model_read(&o.model, &run.model, &is_asked, err);
     if (r < 0)
         return r;
-    const struct gp_want want = want_of(&run);
-    r = run.is_asked ? run_model(&run, err) : show(&run, &want, on_accounts, err);
+    const struct gp_want want = gp_memory_use_want();
+    r = is_asked ? run_model(&run, err) : show(&run, &want, on_accounts, err);
     gp_strbuf_fini(&run.sb);
     return r;
 }

@@ -2,15 +2,16 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/habits.h"
+#include "cmd/holders.h"
 #include "cmd/proc_choice.h"
 #include "cmd/proc_idle.h"
-#include "cmd/ps_env.h"
-#include "cmd/ps_holders.h"
 
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "jobs/account.h"
+#include "jobs/environment.h"
 #include "jobs/leak.h"
 #include "jobs/proc_selection.h"
 #include "model/snapshot.h"
@@ -23,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { INSPECT_S = 5 }; /* for the environment of a process */
 
 struct ps_options {
     struct gp_proc_choice choice;
@@ -72,35 +75,6 @@ static const struct gp_opt options[] = {
     GP_OPT_END,
 };
 
-/* The metrics behind the columns; only those of printed columns are read. */
-static const struct {
-    enum gp_proc_column column;
-    enum gp_metric metric;
-} sources[] = {
-    {GP_PROC_PPID_COLUMN, GP_PROCESS_PPID},
-    {GP_PROC_USER_COLUMN, GP_PROCESS_USER},
-    {GP_PROC_TYPE_COLUMN, GP_PROCESS_TYPE},
-    {GP_PROC_STATE_COLUMN, GP_PROCESS_STATE},
-    {GP_PROC_SM_COLUMN, GP_PROCESS_SM},
-    {GP_PROC_MEM_COLUMN, GP_PROCESS_MEM},
-    {GP_PROC_MEMORY_COLUMN, GP_PROCESS_MEMORY},
-    {GP_PROC_ENC_COLUMN, GP_PROCESS_ENC},
-    {GP_PROC_DEC_COLUMN, GP_PROCESS_DEC},
-    {GP_PROC_CPU_COLUMN, GP_PROCESS_CPU},
-    {GP_PROC_RSS_COLUMN, GP_PROCESS_RSS},
-    {GP_PROC_TIME_COLUMN, GP_PROCESS_START},
-    {GP_PROC_START_COLUMN, GP_PROCESS_START},
-    {GP_PROC_IDLE_COLUMN, GP_PROCESS_IDLE},
-    {GP_PROC_IDLE_COLUMN, GP_PROCESS_LAST_ACTIVE},
-    {GP_PROC_COMMAND_COLUMN, GP_PROCESS_COMMAND},
-    {GP_PROC_CONTAINER_COLUMN, GP_PROCESS_CONTAINER},
-    {GP_PROC_CONTAINER_NAME_COLUMN, GP_PROCESS_CONTAINER_NAME},
-    {GP_PROC_ORIGIN_COLUMN, GP_PROCESS_ORIGIN},
-    {GP_PROC_NS_PID_COLUMN, GP_PROCESS_NS_PID},
-    {GP_PROC_SESSION_COLUMN, GP_PROCESS_SESSION},
-    {GP_PROC_CWD_COLUMN, GP_PROCESS_CWD},
-};
-
 struct ps_run {
     const struct ps_options *options;
     struct gp_procs_options rows;
@@ -119,6 +93,15 @@ struct ps_run {
 
 /* ---- a sample ---- */
 
+static void add_rows(struct ps_run *run, const struct gp_snapshot *snapshot,
+                     const struct gp_procs *procs)
+{
+    if (run->json)
+        gp_proc_list_json(&run->sb, snapshot, procs);
+    else
+        gp_proc_list_add(&run->sb, &run->list, procs);
+}
+
 static int add_sums(struct ps_run *run, const struct gp_snapshot *snapshot,
                     const struct gp_procs *procs)
 {
@@ -135,26 +118,33 @@ static int add_sums(struct ps_run *run, const struct gp_snapshot *snapshot,
     return 0;
 }
 
-static int add_holders(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
+static int add_holders(struct ps_run *run, const struct gp_snapshot *snapshot,
+                       const struct gp_holders *holders)
 {
     struct gp_procs procs = {.rows = NULL};
-    struct gp_holders holders;
-    int r = gp_ps_find_holders(&holders, err);
-    if (r < 0)
-        return r;
-    r = gp_ps_add_holders(&procs, snapshot, &holders, err);
+    int r = gp_account_add_holders(&procs, snapshot, holders);
     gp_procs_filter(&procs, run->rows.filter);
     gp_procs_sort(&procs, &run->rows.order);
-    if (r == 0 && run->json)
-        gp_proc_list_json(&run->sb, snapshot, &procs);
-    else if (r == 0)
-        gp_proc_list_add(&run->sb, &run->list, &procs);
-    if (holders.hidden > 0)
-        (void)fprintf(stderr, "gpulse: %zu process%s could not be inspected\n", holders.hidden,
-                      holders.hidden == 1 ? "" : "es");
+    if (r == 0)
+        add_rows(run, snapshot, &procs);
+    if (holders->hidden > 0)
+        (void)fprintf(stderr, "gpulse: %zu process%s could not be inspected\n", holders->hidden,
+                      holders->hidden == 1 ? "" : "es");
     gp_procs_fini(&procs);
-    gp_holders_fini(&holders);
     return r;
+}
+
+/* --explain and --holders. */
+static int add_explained(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
+{
+    struct gp_holders holders;
+    int r = gp_app_find_holders(&holders, err);
+    if (r < 0)
+        return r;
+    r = run->options->explain ? gp_accounts_explain(&run->sb, snapshot, &holders, run->json)
+                              : add_holders(run, snapshot, &holders);
+    gp_holders_fini(&holders);
+    return r < 0 ? gp_err_set(err, r, "out of memory") : 0;
 }
 
 static int add_leaks(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
@@ -170,10 +160,8 @@ static int add_leaks(struct ps_run *run, const struct gp_snapshot *snapshot, str
 /* In a container the driver may list processes outside it, which cannot be inspected here. */
 static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
 {
-    size_t unseen = 0;
-    for (size_t i = 0; i < procs->count; i++)
-        unseen += procs->rows[i].pid > 0 && !procs->rows[i].user && !procs->rows[i].state;
-    if (unseen > 0 && gp_proc_is_inside(gp_app_prefix()))
+    size_t unseen = gp_proc_is_inside(gp_app_prefix()) ? gp_procs_unseen(procs) : 0;
+    if (unseen > 0)
         (void)fprintf(stderr,
                       "gpulse: %zu of them cannot be seen from this container's pid namespace; "
                       "gpulse ps --holders shows which processes in it have the GPUs open\n",
@@ -181,24 +169,14 @@ static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
     run->has_noted = true;
 }
 
-/* A column for memory moved to the host is added if there is a suspended process. */
-static void show_suspended(struct ps_run *run, const struct gp_procs *procs)
+static int add_environments(struct ps_run *run, const struct gp_snapshot *snapshot,
+                            const struct gp_procs *procs, struct gp_err *err)
 {
-    size_t at = 0;
-    bool any = false;
-    bool shown = false;
-    for (size_t i = 0; i < procs->count; i++)
-        any = any || procs->rows[i].suspended.known;
-    for (size_t c = 0; c < run->list.column_count; c++) {
-        shown = shown || run->columns[c] == GP_PROC_SUSPENDED_COLUMN;
-        at = run->columns[c] == GP_PROC_MEMORY_COLUMN ? c : at;
-    }
-    if (!any || shown)
-        return;
-    memmove(&run->columns[at + 2], &run->columns[at + 1],
-            (run->list.column_count - at - 1) * sizeof(run->columns[0]));
-    run->columns[at + 1] = GP_PROC_SUSPENDED_COLUMN;
-    run->list.column_count++;
+    int r = gp_environments_add(&run->sb, snapshot, procs, gp_app_prefix(),
+                                gp_app_timeout_ns(INSPECT_S * GP_NS_PER_S), run->json, err);
+    if (r == GP_ETIMEOUT)
+        gp_app_note_stuck();
+    return r;
 }
 
 static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, struct gp_err *err)
@@ -209,17 +187,15 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
     if (run->options->idle_ns)
         gp_idle_keep(&run->idle, &procs);
     if (!run->options->columns && !run->list.csv)
-        show_suspended(run, &procs);
+        gp_proc_list_add_suspended(&procs, run->columns, &run->list.column_count);
     if (r == 0 && !run->json && !run->has_noted)
         note_unseen(run, &procs);
     if (r == 0 && run->options->env)
-        r = gp_ps_add_environments(&run->sb, snapshot, &procs, run->json, err);
+        r = add_environments(run, snapshot, &procs, err);
     else if (r == 0 && run->options->by)
         r = add_sums(run, snapshot, &procs);
-    else if (r == 0 && run->json)
-        gp_proc_list_json(&run->sb, snapshot, &procs);
     else if (r == 0)
-        gp_proc_list_add(&run->sb, &run->list, &procs);
+        add_rows(run, snapshot, &procs);
     gp_procs_fini(&procs);
     return r == GP_ENOMEM ? gp_err_set(err, r, "out of memory") : r;
 }
@@ -239,10 +215,9 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     struct ps_run *run = ctx;
     const struct ps_options *o = run->options;
     gp_strbuf_reset(&run->sb);
-    int r = o->explain   ? gp_ps_explain(&run->sb, snapshot, run->json, err)
-            : o->holders ? add_holders(run, snapshot, err)
-            : o->leaks   ? add_leaks(run, snapshot, err)
-                         : add_list(run, snapshot, err);
+    int r = o->explain || o->holders ? add_explained(run, snapshot, err)
+            : o->leaks               ? add_leaks(run, snapshot, err)
+                                     : add_list(run, snapshot, err);
     if (r < 0)
         return r;
     if (!run->list.csv && !run->json && run->options->interval_ns)
@@ -259,6 +234,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 
 /* ---- running ---- */
 
+/* Only the metrics behind printed columns are read. */
 static bool is_shown(const struct ps_run *run, enum gp_proc_column column)
 {
     bool shown =
@@ -267,13 +243,11 @@ static bool is_shown(const struct ps_run *run, enum gp_proc_column column)
         shown = shown || run->columns[i] == column;
     for (size_t i = 0; i < run->rows.order.count; i++)
         shown = shown || run->rows.order.by[i].column == column;
-    return shown || *run->filter;
+    return shown || *run->filter || (run->options->tree && column == GP_PROC_PPID_COLUMN);
 }
 
 static struct gp_want want_of(const struct ps_run *run)
 {
-    static const enum gp_metric of_leaks[] = {GP_MEMORY_FREE, GP_PROCESS_MEMORY, GP_PROCESS_USER,
-                                              GP_PROCESS_START, GP_PROCESS_COMMAND};
     struct gp_want want = {
         .mig = true, .processes = true, .process_names = true, .ancestors = run->options->tree};
     gp_metric_set_add(&want.metrics, GP_PID);
@@ -283,14 +257,13 @@ static struct gp_want want_of(const struct ps_run *run)
         gp_reservation_want(&want.metrics);
     if (run->options->idle_ns)
         gp_idle_want(&want.metrics);
-    for (size_t i = 0; run->options->leaks && i < GP_ARRAY_LEN(of_leaks); i++)
-        gp_metric_set_add(&want.metrics, of_leaks[i]);
+    if (run->options->leaks)
+        gp_leaks_want(&want.metrics);
     if (run->options->explain || run->options->holders)
-        gp_ps_want_explained(&want.metrics);
-    for (size_t i = 0; i < GP_ARRAY_LEN(sources); i++)
-        if (is_shown(run, sources[i].column) ||
-            (run->options->tree && sources[i].column == GP_PROC_PPID_COLUMN))
-            gp_metric_set_add(&want.metrics, sources[i].metric);
+        gp_accounts_want(&want.metrics);
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
+        if (is_shown(run, (enum gp_proc_column)c))
+            gp_proc_column_want((enum gp_proc_column)c, &want.metrics);
     return want;
 }
 

@@ -139,24 +139,6 @@ static int end_output(struct query_run *run, int r, struct gp_err *err)
     return r;
 }
 
-static struct gp_want want_of(const struct gp_view *view, bool mig)
-{
-    struct gp_want want = {.mig = mig,
-                           .host_only = view->scope == GP_SCOPE_HOST,
-                           .processes = view->scope == GP_SCOPE_PROCESS};
-    if (want.processes) /* the chosen fields do not decide which processes are listed */
-        gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
-    if (gp_scope_is_list(view->scope))
-        want.lists = UINT32_C(1) << gp_list_index(view->scope);
-    for (size_t i = 0; i < view->fields.count; i++) {
-        enum gp_metric m = view->fields.fields[i].metric;
-        gp_metric_set_add(&want.metrics, m);
-        /* the instance of a process, or of a partitioned GPU */
-        want.mig = want.mig || (want.processes && m >= GP_MIG_INDEX && m <= GP_MIG_JPEG);
-    }
-    return want;
-}
-
 static int sample(const struct query_options *o, struct query_run *run, struct gp_err *err)
 {
     struct gp_loop loop = {o->interval_ns, o->count, o->duration_ns};
@@ -166,9 +148,7 @@ static int sample(const struct query_options *o, struct query_run *run, struct g
         gp_io_print_note("gpulse",
                          "--interval is longer than --duration: only one sample is taken");
     run->view.looped = loop.interval_ns != 0;
-    struct gp_want want = want_of(&run->view, o->mig);
-    if (run->writer->want)
-        run->writer->want(&run->view, &want.metrics);
+    const struct gp_want want = gp_view_want(&run->view, run->writer, o->mig);
     struct gp_sampler *sampler;
     int r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)

@@ -39,23 +39,6 @@ static int print(const struct gp_leases *leases, const struct gp_snapshot *snaps
     return r;
 }
 
-static unsigned gpu_count(const struct gp_snapshot *snapshot)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        count += !snapshot->devices[i].is_mig;
-    return count;
-}
-
-/* All GPUs are read, because a row shows all GPUs of a job; -i only selects rows. */
-static int select_rows(const struct gp_snapshot *snapshot, struct gp_selection *selection,
-                       struct gp_err *err)
-{
-    for (size_t i = 0; selection && i < snapshot->device_count; i++)
-        (void)gp_pick_matches(selection, &snapshot->devices[i]);
-    return selection ? gp_selection_check(selection, gpu_count(snapshot), err) : 0;
-}
-
 static int queue_main(int argc, char **argv, struct gp_err *err)
 {
     struct queue_options o = {.format = "table"};
@@ -79,7 +62,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
     if (r < 0)
         return r;
     if (gp_common()->id) {
-        selection = &ids;
+        selection = &ids; /* only of rows: a row shows all GPUs of a job */
         r = gp_selection_parse(gp_common()->id, selection, err);
         gp_common()->id = NULL;
     }
@@ -95,7 +78,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
     if (r == 0)
         r = gp_leases_read_settled(&leases, err);
     if (r == 0)
-        r = select_rows(snapshot, selection, err);
+        r = gp_job_check_selection(selection, snapshot, err);
     if (r == 0)
         r = print(&leases, snapshot, selection, o.format, err);
     gp_leases_fini(&leases);

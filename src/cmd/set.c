@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
 #include "out/settings.h"
 #include "sample/settings.h"
 
@@ -63,73 +62,31 @@ static void warn(const char *text)
     gp_io_print_note("gpulse", text);
 }
 
-/* ---- confirmation ---- */
-
-/* Says what would be lost; false if nothing is. */
-static bool warn_losses(const struct set_run *run)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
-    bool any = false;
-    for (size_t t = 0; t < run->settings.count; t++)
-        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
-            if (!gp_settings_loses(&run->settings.targets[t], (enum gp_control_id)id))
-                continue;
-            gp_strbuf_reset(&sb);
-            gp_settings_add_loss(&sb, &run->settings.targets[t], (enum gp_control_id)id);
-            warn(sb.buf);
-            any = true;
-        }
-    gp_strbuf_fini(&sb);
-    return any;
-}
-
-static int confirm(const struct set_run *run, struct gp_err *err)
-{
-    if (run->options->yes || !warn_losses(run))
-        return 0;
-    return gp_app_confirm("Continue", "nothing was changed", err);
-}
-
 /* ---- applying ---- */
 
 static int print(const struct set_run *run, bool results, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    gp_settings_add_changes(&sb, run->settings.targets, run->settings.count, results);
-    if (results)
-        gp_settings_add_undo(&sb, run->settings.targets, run->settings.count, gp_app_machine());
-    else if (sb.len > 0)
-        gp_strbuf_adds(&sb, "nothing was changed (--dry-run)\n");
-    if (sb.len == 0 && run->options->restore && !run->settings.is_incomplete)
-        gp_strbuf_addf(&sb, "nothing to change: the settings are as in '%s'\n",
-                       run->options->restore);
+    gp_settings_add_summary(&sb, &run->settings, results, gp_app_machine());
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
 }
 
-/* The same command, for root. */
+static int confirm(const struct set_run *run, struct gp_err *err)
+{
+    if (run->options->yes || !gp_settings_warn_losses(&run->settings))
+        return 0;
+    return gp_app_confirm("Continue", "nothing was changed", err);
+}
+
 static void add_root_command(struct gp_strbuf *sb, const struct set_run *run)
 {
     gp_strbuf_adds(sb, "sudo ");
-    gp_settings_add_program(sb, gp_app_machine());
-    gp_strbuf_adds(sb, " set");
-    if (run->options->restore) {
-        gp_strbuf_adds(sb, " --restore ");
-        gp_utf8_add_shell_word(sb, run->options->restore);
-    }
-    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
-        if (!(run->request.controls & 1u << id))
-            continue;
-        gp_strbuf_addf(sb, " %s=", gp_control_table[id].name);
-        gp_control_format(sb, (enum gp_control_id)id, &run->request.values[id], false);
-    }
-    if (gp_common()->id) {
-        gp_strbuf_adds(sb, " -i ");
-        gp_utf8_add_shell_word(sb, gp_common()->id);
-    }
+    gp_settings_add_command(sb, &run->request, gp_common()->id, gp_app_machine());
 }
 
+/* Adds the command for root to an error, if root is required. */
 static void explain(const struct set_run *run, int code, const char *what, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(sizeof(err->text) - 1);
@@ -142,7 +99,6 @@ static void explain(const struct set_run *run, int code, const char *what, struc
     gp_strbuf_fini(&sb);
 }
 
-/* Adds the command for root to a failure, if root is required. */
 static int sum_up(const struct set_run *run, struct gp_err *err)
 {
     struct gp_err first = {0};
@@ -179,17 +135,13 @@ static bool is_root(void)
 static int dry_run(const struct set_run *run, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
-    bool any = false;
     int r = print(run, false, err);
     if (r < 0)
         return r;
     gp_settings_warn(&run->settings);
-    if (!run->options->yes && warn_losses(run))
+    if (!run->options->yes && gp_settings_warn_losses(&run->settings))
         warn("this will need confirmation; --yes skips the question");
-    for (size_t t = 0; t < run->settings.count; t++)
-        for (unsigned id = 0; run->settings.targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
-            any = any || gp_settings_is_changing(&run->settings.targets[t], (enum gp_control_id)id);
-    if (any && !is_root()) {
+    if (gp_settings_any_change(&run->settings) && !is_root()) {
         gp_strbuf_adds(&sb, "most changes need root: ");
         add_root_command(&sb, run);
         warn(sb.buf);
@@ -225,18 +177,6 @@ static int change(struct set_run *run, struct gp_changer *changer, struct gp_err
 
 /* ---- --show, --list, --save ---- */
 
-/* GPUs that could not be read make the result partial. A sleeping GPU is shown as such, and left
- * out of a file. */
-static int missing(const struct set_run *run, struct gp_err *err)
-{
-    for (size_t t = 0; t < run->settings.count; t++)
-        if (run->settings.targets[t].code &&
-            !(run->options->show && run->settings.targets[t].is_asleep))
-            return gp_err_set(err, GP_EPARTIAL, "GPU %u: %s", run->settings.targets[t].index,
-                              run->settings.targets[t].words);
-    return 0;
-}
-
 /* Writes the file completely or not at all; "-" is standard output. */
 static int save(const char *path, const struct gp_strbuf *text, struct gp_err *err)
 {
@@ -264,7 +204,7 @@ static int show(struct set_run *run, struct gp_changer *changer, struct gp_err *
     gp_strbuf_fini(&sb);
     if (r == 0 && path)
         gp_settings_warn_unsaved(settings);
-    return r < 0 ? r : missing(run, err);
+    return r < 0 ? r : gp_settings_check_read(settings, run->options->show, err);
 }
 
 static int list(const struct set_options *o, struct gp_err *err)

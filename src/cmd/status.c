@@ -5,11 +5,9 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
-#include "base/utf8.h"
-#include "out/status.h"
 #include "out/line.h"
+#include "out/status.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -112,50 +110,15 @@ static void add_lines(struct status_run *run, const struct gp_snapshot *snapshot
     }
 }
 
-/* The terminal's size; if it is unknown, the usual one. */
-static void measure_screen(size_t *ret_rows, size_t *ret_cols)
+/* If the terminal's size is unknown, the usual one. */
+static void add_screen(struct status_run *run, const struct gp_snapshot *snapshot)
 {
     struct winsize size = {0};
     bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-    *ret_rows = known && size.ws_row > 1 ? size.ws_row : 24;
-    *ret_cols = known && size.ws_col > 1 ? size.ws_col : 80;
-}
-
-/* Redraws in place: each line erases what followed the old one, so nothing flickers. Lines that do
- * not fit are cut, as their last column shows. At the end of each frame all terminal settings are
- * back to normal, so there is nothing to restore on any exit. */
-static void add_screen(struct status_run *run, const struct gp_snapshot *snapshot)
-{
-    struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
-    gp_status_text(&text, &run->options->view, snapshot);
-    gp_strbuf_adds(&run->sb, run->drawn ? "\033[H\033[?7l" : "\033[2J\033[H\033[?7l");
+    size_t rows = known && size.ws_row > 1 ? size.ws_row : 24;
+    size_t cols = known && size.ws_col > 1 ? size.ws_col : 80;
+    gp_status_add_frame(&run->sb, &run->options->view, snapshot, rows, cols, !run->drawn);
     run->drawn = true;
-    size_t lines = 0;
-    for (const char *p = text.buf; *p; p++)
-        lines += *p == '\n';
-    /* The last row is reserved for the cursor. */
-    size_t rows;
-    size_t cols;
-    measure_screen(&rows, &cols);
-    size_t room = rows - 1;
-    size_t shown = lines <= room ? lines : room - 1;
-    const char *p = text.buf;
-    for (size_t i = 0; i < shown; i++) {
-        size_t n = strcspn(p, "\n");
-        gp_strbuf_add(&run->sb, p, n);
-        size_t width = gp_status_width(p, n);
-        if (width > cols)
-            gp_strbuf_addf(&run->sb, "\033[%zuG\033[m…", cols);
-        /* after a full line the cursor is on its last column, and would erase that */
-        gp_strbuf_adds(&run->sb, width < cols ? "\033[K\n" : "\n");
-        p += n + 1;
-    }
-    if (shown < lines)
-        gp_strbuf_addf(&run->sb, "… %zu more lines; select GPUs with --id\033[K\n", lines - shown);
-    if (text.error && !run->sb.error)
-        run->sb.error = text.error;
-    gp_strbuf_adds(&run->sb, "\033[J\033[?7h");
-    gp_strbuf_fini(&text);
 }
 
 static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)

@@ -13,7 +13,6 @@
 #include "out/procs.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -88,73 +87,17 @@ static int show(const struct gp_procs *procs, struct gp_err *err)
 
 /* ---- results ---- */
 
-static bool is_concerned(const struct gp_device *device, const struct gp_suspended_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        for (size_t g = 0; g < list->items[i].gpu_count; g++)
-            if (strcmp(list->items[i].gpus[g].uuid, gp_device_text(device, GP_UUID, "")) == 0)
-                return !device->is_mig;
-    return false;
-}
-
-static void add_gpus(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                     const struct gp_suspended_list *list)
-{
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        double used;
-        double free_bytes;
-        const struct gp_device *device = &snapshot->devices[i];
-        if (is_concerned(device, list) && gp_device_number_now(device, GP_MEMORY_USED, &used) &&
-            gp_device_number_now(device, GP_MEMORY_FREE, &free_bytes))
-            gp_strbuf_addf(sb, "GPU %u: %.0f MiB used, %.0f MiB free now\n", device->index,
-                           used / 0x1p20, free_bytes / 0x1p20);
-    }
-}
-
-/* Free memory of a suspended job may be mistaken for a free GPU: the reservation stays. */
-static void add_reservations(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                             const struct gp_suspended_list *list)
-{
-    struct gp_leases leases;
-    if (gp_leases_read(&leases, NULL) < 0)
-        return;
-    for (size_t i = 0; i < leases.count; i++) {
-        const struct gp_lease *lease = &leases.items[i];
-        if (gp_suspension_keeps(lease, snapshot, list))
-            gp_strbuf_addf(sb, "its reservation stays (gpulse run, pid %u): see gpulse queue\n",
-                           lease->pid);
-    }
-    gp_leases_fini(&leases);
-}
-
-static int report(const struct gp_suspension_result *result, const struct gp_suspended_list *list,
-                  bool suspended, struct gp_err *err)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    for (size_t i = 0; result->is_seen && i < list->count; i++) {
-        const struct gp_suspended *s = &list->items[i];
-        const uint64_t bytes = gp_suspended_bytes(s);
-        double mib = (double)bytes / 0x1p20;
-        if (suspended)
-            gp_strbuf_addf(
-                &sb, "process %u is suspended with %.0f MiB; to resume it: gpulse resume %u\n",
-                s->pid, mib, s->pid);
-        else
-            gp_strbuf_addf(&sb, "process %u runs again with %.0f MiB\n", s->pid, mib);
-    }
-    add_gpus(&sb, result->after, list);
-    if (suspended)
-        add_reservations(&sb, result->after, list);
-    int r = gp_app_write(STDOUT_FILENO, &sb, err);
-    gp_strbuf_fini(&sb);
-    return r;
-}
-
 /* Prints the result of a move that returned `moved`, with its error. */
 static int finish(int moved, const struct gp_err *why, struct gp_suspension_result *result,
                   const struct gp_suspended_list *list, bool suspended, struct gp_err *err)
 {
-    int r = result->after ? report(result, list, suspended, err) : 0;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    int r = 0;
+    if (result->after) {
+        gp_suspension_add_result(&sb, result, list, suspended);
+        r = gp_app_write(STDOUT_FILENO, &sb, err);
+    }
+    gp_strbuf_fini(&sb);
     gp_suspension_result_fini(result);
     return r < 0 || moved == 0 ? r : gp_err_copy(err, why);
 }

@@ -16,6 +16,17 @@
 #include <string.h>
 #include <unistd.h>
 
+void gp_accounts_want(struct gp_metric_set *metrics)
+{
+    static const enum gp_metric wanted[] = {
+        GP_NAME,         GP_MINOR_NUMBER,     GP_PCI_BUS_ID,
+        GP_MEMORY_TOTAL, GP_MEMORY_USED,      GP_MEMORY_RESERVED,
+        GP_MEMORY_FREE,  GP_MEMORY_PROCESSES, GP_MEMORY_UNATTRIBUTED,
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
+        gp_metric_set_add(metrics, wanted[i]);
+}
+
 /* ---- the processes that have it open ---- */
 
 static enum gp_suspect_kind kind_of(const struct gp_holder *holder)
@@ -57,14 +68,35 @@ static int compare_suspects(const void *a, const void *b)
     return (x->holder->pid > y->holder->pid) - (x->holder->pid < y->holder->pid);
 }
 
-/* If the driver does not report the number of the device file, it is nearly always that of the
- * GPU. */
-bool gp_account_has_open(const struct gp_device *device, const struct gp_holder *holder)
+/* Always false for a MIG instance. If the driver does not report the number of the device file, it
+ * is nearly always that of the GPU. */
+static bool has_open(const struct gp_device *device, const struct gp_holder *holder)
 {
     double minor;
     if (!gp_device_number(device, GP_MINOR_NUMBER, &minor))
         minor = device->index;
     return !device->is_mig && gp_holder_has(holder, (unsigned)minor);
+}
+
+int gp_account_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                           const struct gp_holders *holders)
+{
+    struct gp_proc_row *rows =
+        realloc(procs->rows, (procs->count + holders->count + 1) * sizeof(*rows));
+    if (!rows)
+        return GP_ENOMEM;
+    procs->rows = rows;
+    procs->room = procs->count + holders->count + 1;
+    for (size_t i = 0; i < holders->count; i++) {
+        const struct gp_holder *holder = &holders->list[i];
+        struct gp_proc_row row = gp_proc_row_of(holder->info, snapshot->wall_ns);
+        for (size_t d = 0; d < snapshot->device_count; d++)
+            if (has_open(&snapshot->devices[d], holder))
+                gp_proc_row_add_gpu(&row, &snapshot->devices[d]);
+        if (row.gpus[0] && !gp_snapshot_lists(snapshot, holder->info->pid))
+            procs->rows[procs->count++] = row;
+    }
+    return 0;
 }
 
 static int add_suspects(struct gp_account *a, const struct gp_snapshot *snapshot,
@@ -75,7 +107,7 @@ static int add_suspects(struct gp_account *a, const struct gp_snapshot *snapshot
         return GP_ENOMEM;
     for (size_t i = 0; i < holders->count; i++) {
         const struct gp_holder *holder = &holders->list[i];
-        if (gp_account_has_open(a->device, holder) && !gp_snapshot_lists(snapshot, holder->pid))
+        if (has_open(a->device, holder) && !gp_snapshot_lists(snapshot, holder->pid))
             a->suspects[a->suspect_count++] = (struct gp_suspect){holder, kind_of(holder)};
     }
     qsort(a->suspects, a->suspect_count, sizeof(*a->suspects), compare_suspects);
@@ -454,4 +486,20 @@ void gp_accounts_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     gp_json_set_incomplete(document, snapshot);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');
+}
+
+int gp_accounts_explain(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                        const struct gp_holders *holders, bool json)
+{
+    struct gp_account *accounts;
+    size_t count;
+    int r = gp_accounts_make(snapshot, holders, &accounts, &count);
+    if (r < 0)
+        return r;
+    if (json)
+        gp_accounts_json(sb, snapshot, accounts, count);
+    for (size_t i = 0; !json && i < count; i++)
+        gp_account_add(sb, &accounts[i], false);
+    gp_accounts_free(accounts, count);
+    return 0;
 }

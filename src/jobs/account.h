@@ -13,6 +13,7 @@ struct gp_device;
 struct gp_err;
 struct gp_holder;
 struct gp_holders;
+struct gp_metric_set;
 struct gp_snapshot;
 struct gp_strbuf;
 
@@ -62,13 +63,18 @@ struct gp_account {
 
 enum { GP_ACCOUNT_SLACK = 64 << 20 }; /* bytes not used by a process that need no explanation */
 
+/* The metrics that the accounts need. */
+void gp_accounts_want(struct gp_metric_set *metrics);
+
 /* gp_holders_read() with a deadline. GP_ETIMEOUT: it is blocked by a hung process, on a thread that
  * is abandoned; this process must then terminate with _exit(). Only one call at a time. */
 int gp_account_find_holders(const char *root, uint64_t timeout_ns, struct gp_holders *ret,
                             struct gp_err *err) GP_MUST_CHECK;
 
-/* Whether it has the device file of this GPU open; always false for a MIG instance. */
-bool gp_account_has_open(const struct gp_device *device, const struct gp_holder *holder);
+/* Adds a row for each process that has one of the GPUs open and that the driver does not list. The
+ * rows point into the holders. GP_ENOMEM: no row was added. */
+int gp_account_add_holders(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                           const struct gp_holders *holders) GP_MUST_CHECK;
 
 /* The accounts of all GPUs of the snapshot, MIG instances included in their GPU. Snapshot and
  * holders must outlive them. GP_ENOMEM. */
@@ -93,5 +99,8 @@ void gp_account_add(struct gp_strbuf *sb, const struct gp_account *account, bool
 /* Appends a document of the schema gpulse.memory/1. */
 void gp_accounts_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                       const struct gp_account *accounts, size_t count);
+/* Appends that document, or the reports of all GPUs. GP_ENOMEM. */
+int gp_accounts_explain(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                        const struct gp_holders *holders, bool json) GP_MUST_CHECK;
 
 #endif

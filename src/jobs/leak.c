@@ -60,6 +60,14 @@ struct gp_leak_trend gp_leak_trend(const double *times_s, const double *bytes, s
 
 /* ---- samples ---- */
 
+void gp_leaks_want(struct gp_metric_set *metrics)
+{
+    static const enum gp_metric wanted[] = {GP_MEMORY_FREE, GP_PROCESS_MEMORY, GP_PROCESS_USER,
+                                            GP_PROCESS_START, GP_PROCESS_COMMAND};
+    for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
+        gp_metric_set_add(metrics, wanted[i]);
+}
+
 struct gp_leaks *gp_leaks_new(void)
 {
     return calloc(1, sizeof(struct gp_leaks));

@@ -7,6 +7,7 @@
 
 #include "base/util.h"
 
+struct gp_metric_set;
 struct gp_snapshot;
 struct gp_strbuf;
 
@@ -27,6 +28,9 @@ struct gp_leak_trend {
 struct gp_leak_trend gp_leak_trend(const double *times_s, const double *bytes, size_t count);
 
 struct gp_leaks;
+
+/* The metrics that the samples need. */
+void gp_leaks_want(struct gp_metric_set *metrics);
 
 /* NULL if out of memory. */
 struct gp_leaks *gp_leaks_new(void) GP_MUST_CHECK;

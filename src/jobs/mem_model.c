@@ -128,12 +128,14 @@ int gp_mem_model_read(const struct gp_mem_model *o, struct gp_model *ret, bool *
     return r;
 }
 
-void gp_mem_model_want(struct gp_metric_set *metrics)
+struct gp_want gp_mem_model_want(void)
 {
+    struct gp_want want = {.mig = true};
     static const enum gp_metric wanted[] = {GP_NAME,        GP_UUID,     GP_MEMORY_TOTAL,
                                             GP_MEMORY_FREE, GP_MIG_MODE, GP_MEMORY_RESERVED};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
-        gp_metric_set_add(metrics, wanted[i]);
+        gp_metric_set_add(&want.metrics, wanted[i]);
+    return want;
 }
 
 /* ---- the GPUs of this machine ---- */

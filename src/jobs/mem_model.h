@@ -3,7 +3,7 @@
 #define GP_JOBS_MEM_MODEL_H
 
 #include "jobs/estimate.h"
-#include "model/metric.h"
+#include "source/source.h"
 
 struct gp_err;
 struct gp_snapshot;
@@ -20,8 +20,8 @@ struct gp_mem_model {
 int gp_mem_model_read(const struct gp_mem_model *o, struct gp_model *ret, bool *ret_asked,
                       struct gp_err *err) GP_MUST_CHECK;
 
-/* The metrics needed from the GPUs. */
-void gp_mem_model_want(struct gp_metric_set *metrics);
+/* What is needed from the GPUs. */
+struct gp_want gp_mem_model_want(void);
 
 /* Appends the text output. why: why there are no GPUs, NULL if there are. */
 void gp_mem_model_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,

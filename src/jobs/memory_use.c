@@ -17,6 +17,19 @@ enum {
     JOB_COLUMNS = 40,         /* of the name of a reservation */
 };
 
+struct gp_want gp_memory_use_want(void)
+{
+    static const enum gp_metric of_processes[] = {
+        GP_PID,          GP_UUID,         GP_MIG_PROFILE,     GP_PROCESS_MEMORY,
+        GP_PROCESS_USER, GP_PROCESS_TYPE, GP_PROCESS_COMMAND, GP_PROCESS_SUSPENDED};
+    struct gp_want want = {.mig = true, .processes = true, .process_names = true};
+    gp_accounts_want(&want.metrics);
+    gp_reservation_want(&want.metrics);
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_processes); i++)
+        gp_metric_set_add(&want.metrics, of_processes[i]);
+    return want;
+}
+
 int gp_memory_use_make(struct gp_memory_use *ret, const struct gp_snapshot *snapshot,
                        const struct gp_holders *holders)
 {

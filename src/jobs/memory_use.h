@@ -3,6 +3,7 @@
 #define GP_JOBS_MEMORY_USE_H
 
 #include "out/procs.h"
+#include "source/source.h"
 
 struct gp_account;
 struct gp_holders;
@@ -17,6 +18,9 @@ struct gp_memory_use {
     struct gp_procs procs;
     bool knows_holders; /* otherwise unattributed memory cannot be explained */
 };
+
+/* What the snapshot needs. */
+struct gp_want gp_memory_use_want(void);
 
 /* holders: the processes that have GPUs open; NULL: the search for them did not finish. GP_ENOMEM,
  * then gp_memory_use_fini() may still be called. */

@@ -1,18 +1,22 @@
 #include "jobs/request.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "jobs/visible.h"
 #include "model/select.h"
 #include "model/snapshot.h"
+#include "out/json.h"
 #include "proc/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { ANCESTORS_MAX = 256, IDS_SIZE = 8192 };
+enum { ANCESTORS_MAX = 256, IDS_SIZE = 1 << 16, TICK_MS = 500 };
 
 /* Static, because requests point to it. */
 static const struct gp_device *visible[GP_VISIBLE_MAX];
@@ -67,6 +71,14 @@ static unsigned gpu_count(const struct gp_snapshot *snapshot)
     return count;
 }
 
+int gp_job_check_selection(struct gp_selection *selection, const struct gp_snapshot *snapshot,
+                           struct gp_err *err)
+{
+    for (size_t i = 0; selection && i < snapshot->device_count; i++)
+        (void)gp_pick_matches(selection, &snapshot->devices[i]);
+    return selection ? gp_selection_check(selection, gpu_count(snapshot), err) : 0;
+}
+
 /* All named GPUs must exist; a request for none counts as one missing. */
 static int count_all(const struct gp_snapshot *snapshot, struct gp_pick_request *request,
                      struct gp_err *err)
@@ -109,28 +121,54 @@ int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, st
                       : gp_err_set(err, GP_EBUSY, "%s; use --wait to wait for free GPUs", why);
 }
 
-int gp_job_choose(struct gp_sampler *sampler, struct gp_pick_request *request, bool ignore_mask,
-                  bool waits,
-                  int (*show)(void *context, const struct gp_snapshot *snapshot,
-                              const struct gp_pick *pick, struct gp_err *err),
-                  void *context, struct gp_err *err)
+/* Of the counts from request->count to at_most, the highest that fits. */
+static int decide_most(const struct gp_snapshot *snapshot, const struct gp_job_choice *choice,
+                       struct gp_pick *ret, struct gp_err *err)
 {
-    struct gp_snapshot *snapshot = NULL;
-    struct gp_leases leases = {.items = NULL};
-    struct gp_pick pick = {.units = NULL};
-    int r = gp_sampler_tick(sampler, &snapshot, err);
-    if (r == 0)
-        r = gp_leases_read(&leases, err);
-    if (r == 0)
-        r = gp_job_decide(snapshot, &leases, request, ignore_mask, &pick, err);
-    if (r == 0 && (pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && waits)))
-        r = show(context, snapshot, &pick, err);
-    else if (r == 0)
-        r = gp_job_refuse(pick.state, pick.why, false, err);
-    gp_pick_fini(&pick);
+    struct gp_pick_request *request = choice->request;
+    struct gp_leases leases;
+    const unsigned least = request->count;
+    int r = gp_leases_read(&leases, err);
+    if (r < 0)
+        return r;
+    for (request->count = choice->at_most > least ? choice->at_most : least;; request->count--) {
+        r = gp_job_decide(snapshot, &leases, request, choice->ignore_mask, ret, err);
+        if (r < 0 || ret->state == GP_PICK_FITS || request->count == least || request->is_all)
+            break;
+        gp_pick_fini(ret);
+    }
+    request->count = least;
     gp_leases_fini(&leases);
-    gp_snapshot_free(snapshot);
     return r;
+}
+
+int gp_job_choose(struct gp_sampler *sampler, const struct gp_job_choice *choice,
+                  struct gp_err *err)
+{
+    const struct timespec pause = gp_clock_timespec((uint64_t)TICK_MS * GP_NS_PER_MS);
+    const uint64_t until_ns = gp_clock_mono_ns() + choice->wait_ns;
+    for (;;) {
+        struct gp_snapshot *snapshot = NULL;
+        struct gp_pick pick = {.units = NULL};
+        const bool is_last = gp_clock_mono_ns() >= until_ns;
+        int r = gp_sampler_tick(sampler, &snapshot, err);
+        if (r == 0)
+            r = decide_most(snapshot, choice, &pick, err);
+        const bool fits =
+            pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && choice->accepts_later);
+        const bool is_over = r < 0 || is_last || fits || pick.state == GP_PICK_NEVER;
+        if (r == 0 && is_over && (fits || choice->explains))
+            r = choice->show(choice->context, snapshot, &pick, err);
+        if (choice->is_brief)
+            pick.why[strcspn(pick.why, ";")] = '\0';
+        if (r == 0 && is_over && !fits)
+            r = gp_job_refuse(pick.state, pick.why, choice->wait_ns > 0, err);
+        gp_pick_fini(&pick);
+        gp_snapshot_free(snapshot);
+        if (is_over)
+            return r;
+        (void)nanosleep(&pause, NULL);
+    }
 }
 
 /* ---- the chosen GPUs as text ---- */
@@ -169,5 +207,125 @@ void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const ch
     gp_pick_add_gpus(sb, devices, count);
     if (strcmp(ids.buf, mask) != 0)
         gp_strbuf_addf(sb, " (CUDA_VISIBLE_DEVICES=%s)", mask);
+    gp_strbuf_fini(&ids);
+}
+
+/* ---- all GPUs ---- */
+
+static const char *const states[] = {
+    [GP_PICK_FITS] = "free",
+    [GP_PICK_LATER] = "busy",
+    [GP_PICK_NEVER] = "unsuitable",
+};
+
+/* A GPU that is lost, or needs a reset, may recover, but nothing computes on it. */
+static const char *state_of(const struct gp_pick_unit *unit)
+{
+    return unit->obstacle == GP_PICK_SICK ? "unavailable" : states[unit->state];
+}
+
+/* Suspended processes without a reservation: they need the GPU when they are resumed. */
+static void add_suspended(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                          const struct gp_device *device)
+{
+    struct gp_strbuf pids = GP_STRBUF_INIT(IDS_SIZE);
+    double bytes = 0;
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[device->first_process + i];
+        const struct gp_value *v = gp_process_value(p, GP_PROCESS_SUSPENDED);
+        if (!gp_value_is_present(v))
+            continue;
+        bytes += (double)v->i;
+        gp_strbuf_addf(&pids, "%s%lld", pids.len > 0 ? ", " : "",
+                       (long long)gp_process_value(p, GP_PID)->i);
+    }
+    if (pids.len > 0)
+        gp_strbuf_addf(sb, "; %.1f GiB suspended of pid%s %s", bytes / 0x1p30,
+                       strchr(pids.buf, ',') ? "s" : "", pids.buf);
+    gp_strbuf_fini(&pids);
+}
+
+void gp_job_add_units(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                      const struct gp_pick *pick, size_t room)
+{
+    for (size_t i = 0; i < pick->count; i++) {
+        char label[GP_DEVICE_LABEL_SIZE];
+        const struct gp_pick_unit *unit = &pick->units[i];
+        if (unit->obstacle == GP_PICK_NOT_REQUESTED)
+            continue;
+        struct gp_strbuf line = GP_STRBUF_INIT(1 << 12);
+        gp_device_label(unit->device, label);
+        if (unit->state == GP_PICK_FITS)
+            gp_strbuf_addf(&line, "GPU %s: %s (%.1f GiB)", label,
+                           unit->is_chosen ? "selected" : "free", unit->free / 0x1p30);
+        else
+            gp_strbuf_addf(&line, "GPU %s: %s: %s", label, state_of(unit), unit->why);
+        if (unit->state == GP_PICK_FITS)
+            add_suspended(&line, snapshot, unit->device);
+        gp_utf8_add_line(sb, line.buf, line.len, room);
+        gp_strbuf_fini(&line);
+    }
+}
+
+static json_t *lease_object(const struct gp_snapshot *snapshot, const struct gp_lease *lease)
+{
+    char user[64];
+    if (!lease)
+        return json_null();
+    (void)gp_lease_user(lease, user, sizeof(user));
+    return json_pack("{s:s, s:s, s:i, s:I, s:b, s:s}", "user", user, "name",
+                     lease->name[0] ? lease->name : lease->command, "uid", (int)lease->uid, "pid",
+                     (json_int_t)lease->pid, "suspended", gp_pick_is_suspended(snapshot, lease),
+                     "file", lease->path);
+}
+
+static json_t *unit_object(const struct gp_snapshot *snapshot, const struct gp_pick_unit *unit)
+{
+    return json_pack("{s:i, s:s, s:b, s:s, s:s, s:o, s:I}", "gpu", (int)unit->device->index, "uuid",
+                     gp_device_text(unit->device, GP_UUID, ""), "selected", (int)unit->is_chosen,
+                     "state", state_of(unit), "reason", unit->why, "reservation",
+                     lease_object(snapshot, unit->lease), "free",
+                     (json_int_t)(unit->free > 0 ? unit->free : 0));
+}
+
+void gp_job_add_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                     const struct gp_pick *pick, const char *mask)
+{
+    json_t *document = gp_json_document(snapshot, "gpulse.pick/1");
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < pick->count; i++)
+        (void)json_array_append_new(gpus, unit_object(snapshot, &pick->units[i]));
+    (void)json_object_set_new(document, "state", json_string(states[pick->state]));
+    (void)json_object_set_new(document, "reason", json_string(pick->why));
+    (void)json_object_set_new(document, "visible_devices", json_string(mask));
+    (void)json_object_set_new(document, "gpus", gpus);
+    gp_json_add(sb, document, 2);
+    gp_strbuf_addc(sb, '\n');
+}
+
+static const struct gp_device *find_silent(const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (snapshot->devices[i].status == GP_STATUS_TIMEOUT)
+            return &snapshot->devices[i];
+    return NULL;
+}
+
+void gp_job_add_numbers(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                        const struct gp_pick *pick, const char *mask)
+{
+    struct gp_strbuf ids = GP_STRBUF_INIT(IDS_SIZE);
+    const struct gp_device *silent = find_silent(snapshot);
+    const bool is_mig = pick->units[pick->chosen[0]].device->is_mig;
+    gp_job_add_ids(&ids, pick);
+    if (!is_mig && silent)
+        gp_strbuf_addf(sb,
+                       "UUIDs instead of indices, because GPU %u does not respond, and CUDA may or "
+                       "may not count it",
+                       silent->index);
+    else if (!is_mig && strcmp(ids.buf, mask) != 0) {
+        gp_job_add_place(sb, pick, mask);
+        gp_strbuf_adds(sb, ": CUDA does not count GPUs that do not respond");
+    }
     gp_strbuf_fini(&ids);
 }

@@ -2,16 +2,19 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "jobs/checkpoint.h"
 #include "jobs/pick.h"
 #include "jobs/suspend_check.h"
 #include "model/snapshot.h"
 #include "out/procs.h"
+#include "proc/lease.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -152,22 +155,6 @@ int gp_suspension_suspend(const struct gp_suspension *move, struct gp_suspended_
     r = gp_suspend_all(&plan, list->items, list->count, err);
     release_signals(&before);
     return r < 0 ? r : finish(move, list, true, ret, err);
-}
-
-static bool has_one_of(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
-                       const struct gp_suspended_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (gp_pick_comes_from(snapshot, list->items[i].pid, lease->pid))
-            return true;
-    return false;
-}
-
-bool gp_suspension_keeps(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
-                         const struct gp_suspended_list *list)
-{
-    return lease->state == GP_LEASE_HELD && gp_pick_is_suspended(snapshot, lease) &&
-           has_one_of(lease, snapshot, list);
 }
 
 /* ---- resuming ---- */
@@ -314,4 +301,74 @@ int gp_suspension_resume_unnoted(const struct gp_suspension *move, int64_t *pids
     *count = kept;
     gp_suspended_fini(&all);
     return r;
+}
+
+/* ---- results ---- */
+
+/* Whether this reservation stays, although processes of the list belong to its job. */
+static bool keeps(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
+                  const struct gp_suspended_list *list)
+{
+    bool any = false;
+    for (size_t i = 0; i < list->count; i++)
+        any = any || gp_pick_comes_from(snapshot, list->items[i].pid, lease->pid);
+    return any && lease->state == GP_LEASE_HELD && gp_pick_is_suspended(snapshot, lease);
+}
+
+static bool is_concerned(const struct gp_device *device, const struct gp_suspended_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t g = 0; g < list->items[i].gpu_count; g++)
+            if (strcmp(list->items[i].gpus[g].uuid, gp_device_text(device, GP_UUID, "")) == 0)
+                return !device->is_mig;
+    return false;
+}
+
+static void add_gpus(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                     const struct gp_suspended_list *list)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        double used;
+        double free_bytes;
+        const struct gp_device *device = &snapshot->devices[i];
+        if (is_concerned(device, list) && gp_device_number_now(device, GP_MEMORY_USED, &used) &&
+            gp_device_number_now(device, GP_MEMORY_FREE, &free_bytes))
+            gp_strbuf_addf(sb, "GPU %u: %.0f MiB used, %.0f MiB free now\n", device->index,
+                           used / 0x1p20, free_bytes / 0x1p20);
+    }
+}
+
+/* Free memory of a suspended job may be mistaken for a free GPU: the reservation stays. */
+static void add_reservations(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                             const struct gp_suspended_list *list)
+{
+    struct gp_leases leases;
+    if (gp_leases_read(&leases, NULL) < 0)
+        return;
+    for (size_t i = 0; i < leases.count; i++) {
+        const struct gp_lease *lease = &leases.items[i];
+        if (keeps(lease, snapshot, list))
+            gp_strbuf_addf(sb, "its reservation stays (gpulse run, pid %u): see gpulse queue\n",
+                           lease->pid);
+    }
+    gp_leases_fini(&leases);
+}
+
+void gp_suspension_add_result(struct gp_strbuf *sb, const struct gp_suspension_result *result,
+                              const struct gp_suspended_list *list, bool suspended)
+{
+    for (size_t i = 0; result->is_seen && i < list->count; i++) {
+        const struct gp_suspended *s = &list->items[i];
+        const uint64_t bytes = gp_suspended_bytes(s);
+        double mib = (double)bytes / 0x1p20;
+        if (suspended)
+            gp_strbuf_addf(
+                sb, "process %u is suspended with %.0f MiB; to resume it: gpulse resume %u\n",
+                s->pid, mib, s->pid);
+        else
+            gp_strbuf_addf(sb, "process %u runs again with %.0f MiB\n", s->pid, mib);
+    }
+    add_gpus(sb, result->after, list);
+    if (suspended)
+        add_reservations(sb, result->after, list);
 }

@@ -5,12 +5,12 @@
 #define GP_JOBS_SUSPENSION_H
 
 #include "jobs/suspend.h"
-#include "proc/lease.h"
 #include "sample/sampler.h"
 
 struct gp_err;
 struct gp_procs;
 struct gp_snapshot;
+struct gp_strbuf;
 
 struct gp_suspension {
     struct gp_sampler *sampler; /* collects gp_suspension_want() */
@@ -54,10 +54,10 @@ int gp_suspension_resume(const struct gp_suspension *move, struct gp_suspended_l
 int gp_suspension_resume_unnoted(const struct gp_suspension *move, int64_t *pids, size_t *count,
                                  bool force, struct gp_err *err) GP_MUST_CHECK;
 
-/* Whether this reservation stays although processes of the list, which belong to its job, are
- * suspended. */
-bool gp_suspension_keeps(const struct gp_lease *lease, const struct gp_snapshot *snapshot,
-                         const struct gp_suspended_list *list);
+/* Appends what became of the processes of the list and of the memory of their GPUs; after
+ * suspending, also which reservations stay. Only for a result with a snapshot. */
+void gp_suspension_add_result(struct gp_strbuf *sb, const struct gp_suspension_result *result,
+                              const struct gp_suspended_list *list, bool suspended);
 
 void gp_suspension_result_fini(struct gp_suspension_result *result);
 

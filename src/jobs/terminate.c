@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "jobs/account.h"
 #include "model/snapshot.h"
 #include "proc/signal.h"
@@ -20,6 +21,14 @@ enum {
 
 /* From the mildest to the one that cannot be ignored. */
 static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
+
+const char *gp_terminate_signal_name(int signal)
+{
+    return signal == SIGINT    ? "SIGINT"
+           : signal == SIGTERM ? "SIGTERM"
+           : signal == SIGKILL ? "SIGKILL"
+                               : "nothing";
+}
 
 struct gp_want gp_terminate_want(void)
 {
@@ -152,6 +161,37 @@ int gp_terminate_choose(struct gp_terminate *job, const struct gp_terminate_plan
     return r == 0 && plan->tree ? add_tree(job, err) : r;
 }
 
+static bool is_child(const struct gp_terminate *job, int64_t pid)
+{
+    for (size_t i = 0; job->children && i < job->children->count; i++)
+        if (job->children->infos[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* A child that uses a GPU itself already has a row. */
+static struct gp_proc_row child_row(const struct gp_terminate *job, const struct gp_proc_info *info)
+{
+    for (size_t i = 0; i < job->rows.count; i++)
+        if (job->rows.rows[i].pid == info->pid)
+            return job->rows.rows[i];
+    return gp_proc_row_of(info, job->before->wall_ns);
+}
+
+int gp_terminate_list(const struct gp_terminate *job, struct gp_procs *ret)
+{
+    const size_t children = job->children ? job->children->count : 0;
+    ret->rows = calloc(job->rows.count + children + 1, sizeof(*ret->rows));
+    if (!ret->rows)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < job->rows.count; i++)
+        if (!is_child(job, job->rows.rows[i].pid))
+            ret->rows[ret->count++] = job->rows.rows[i];
+    for (size_t i = 0; i < children; i++)
+        ret->rows[ret->count++] = child_row(job, &job->children->infos[i]);
+    return 0;
+}
+
 /* ---- termination ---- */
 
 static uint64_t patience_ns(uint64_t given_ns, unsigned fallback_s)
@@ -255,7 +295,7 @@ static bool await_memory(struct gp_terminate *job, uint64_t wait_ns, struct gp_e
 
 /* ---- results ---- */
 
-const char *gp_terminate_why_not(const struct gp_ending_process *p)
+static const char *why_not(const struct gp_ending_process *p)
 {
     return p->error          ? "no permission to signal it"
            : p->state == 'D' ? "blocked in the kernel, where no signal can terminate it"
@@ -264,6 +304,7 @@ const char *gp_terminate_why_not(const struct gp_ending_process *p)
                : "it ignores all signals";
 }
 
+/* What it held, at this offset in its row, if that was freed when it exited. */
 static struct gp_amount memory_of(const struct gp_terminate *job, const struct gp_ending_process *p,
                                   size_t offset)
 {
@@ -274,41 +315,52 @@ static struct gp_amount memory_of(const struct gp_terminate *job, const struct g
     return amount;
 }
 
-double gp_terminate_freed(const struct gp_terminate *job, const struct gp_ending_process *p)
+static void add_outcome(struct gp_strbuf *sb, const struct gp_terminate *job,
+                        const struct gp_ending_process *p)
 {
-    struct gp_amount amount = memory_of(job, p, offsetof(struct gp_proc_row, memory));
-    return amount.known ? amount.n : -1;
+    const struct gp_amount freed = memory_of(job, p, offsetof(struct gp_proc_row, memory));
+    const struct gp_amount suspended = memory_of(job, p, offsetof(struct gp_proc_row, suspended));
+    gp_strbuf_addf(sb, "%lld%s ", (long long)p->pid, p->is_child ? " (child)" : "");
+    if (!p->ended)
+        gp_strbuf_addf(sb, "still runs: %s", why_not(p));
+    else
+        gp_strbuf_addf(sb, "terminated after %.1f s, by %s", (double)p->after_ns / 1e9,
+                       gp_terminate_signal_name(p->signal));
+    if (suspended.known)
+        gp_strbuf_addf(sb, ", freed %.0f MiB of host memory, where it was suspended",
+                       suspended.n / 0x1p20);
+    else if (freed.known)
+        gp_strbuf_addf(sb, ", freed %.0f MiB", freed.n / 0x1p20);
+    gp_strbuf_addc(sb, '\n');
 }
 
-double gp_terminate_freed_suspended(const struct gp_terminate *job,
-                                    const struct gp_ending_process *p)
+/* most: what may remain in use without a process, in bytes. */
+static void add_gpu(struct gp_strbuf *sb, const struct gp_terminate *job,
+                    const struct gp_device *device, double most)
 {
-    struct gp_amount amount = memory_of(job, p, offsetof(struct gp_proc_row, suspended));
-    return amount.known ? amount.n : -1;
-}
-
-static struct gp_terminate_gpu result_of(const struct gp_terminate *job,
-                                         const struct gp_device *device, double most)
-{
+    double before_bytes, now_bytes;
     const struct gp_device *after = same_gpu(job->after, device);
-    struct gp_terminate_gpu gpu = {.index = device->index,
-                                   .is_freed = is_gpu_back(job, device, most)};
-    gpu.is_known = after && gp_device_number(device, GP_MEMORY_USED, &gpu.before_bytes) &&
-                   gp_device_number_now(after, GP_MEMORY_USED, &gpu.now_bytes);
-    return gpu;
+    gp_strbuf_addf(sb, "GPU %u: ", device->index);
+    if (after && gp_device_number(device, GP_MEMORY_USED, &before_bytes) &&
+        gp_device_number_now(after, GP_MEMORY_USED, &now_bytes))
+        gp_strbuf_addf(sb, "%.0f MiB in use before, %.0f MiB now", before_bytes / 0x1p20,
+                       now_bytes / 0x1p20);
+    else
+        gp_strbuf_adds(sb, "current use is unknown");
+    if (!is_gpu_back(job, device, most))
+        gp_strbuf_addf(sb, "; some memory was not freed: see gpulse ps --explain -i %u",
+                       device->index);
+    gp_strbuf_addc(sb, '\n');
 }
 
-bool gp_terminate_next_gpu(const struct gp_terminate *job, size_t *at, struct gp_terminate_gpu *ret)
+void gp_terminate_add_result(struct gp_strbuf *sb, const struct gp_terminate *job)
 {
     double most;
-    while (job->after && *at < job->before->device_count) {
-        const struct gp_device *device = &job->before->devices[(*at)++];
-        if (!is_concerned(job, device, &most))
-            continue;
-        *ret = result_of(job, device, most);
-        return true;
-    }
-    return false;
+    for (size_t i = 0; i < job->ending.count; i++)
+        add_outcome(sb, job, &job->ending.processes[i]);
+    for (size_t i = 0; job->after && i < job->before->device_count; i++)
+        if (is_concerned(job, &job->before->devices[i], &most))
+            add_gpu(sb, job, &job->before->devices[i], most);
 }
 
 /* ---- all of it ---- */

@@ -10,6 +10,7 @@
 
 struct gp_err;
 struct gp_snapshot;
+struct gp_strbuf;
 
 struct gp_terminate_plan {
     bool dry_run;      /* only choose: simulated processes are accepted */
@@ -36,14 +37,6 @@ struct gp_terminate {
     bool is_freed;                        /* their memory */
 };
 
-/* A GPU that the processes used. */
-struct gp_terminate_gpu {
-    unsigned index;
-    bool is_known; /* bytes in use before and now */
-    double before_bytes, now_bytes;
-    bool is_freed; /* nothing is left of their memory */
-};
-
 /* What the sampler must collect. */
 struct gp_want gp_terminate_want(void);
 
@@ -61,19 +54,14 @@ int gp_terminate_choose(struct gp_terminate *job, const struct gp_terminate_plan
  * complete anyway. */
 int gp_terminate_run(struct gp_terminate *job, struct gp_err *err) GP_MUST_CHECK;
 
-/* Why a process still runs: a clause. */
-const char *gp_terminate_why_not(const struct gp_ending_process *p);
+/* Lists the processes that it will terminate, children last. The rows point into it. GP_ENOMEM. */
+int gp_terminate_list(const struct gp_terminate *job, struct gp_procs *ret) GP_MUST_CHECK;
 
-/* The bytes that were freed when it exited; below 0: unknown. */
-double gp_terminate_freed(const struct gp_terminate *job, const struct gp_ending_process *p);
+/* "SIGINT": the name of a signal that it sends; "nothing" for 0. */
+const char *gp_terminate_signal_name(int signal);
 
-/* The same in host memory, where its GPU memory was suspended; below 0: it was not suspended. */
-double gp_terminate_freed_suspended(const struct gp_terminate *job,
-                                    const struct gp_ending_process *p);
-
-/* What became of the memory of the next GPU that they used; `*at` begins with 0. False: no more. */
-bool gp_terminate_next_gpu(const struct gp_terminate *job, size_t *at,
-                           struct gp_terminate_gpu *ret);
+/* Appends what became of each process, and of the memory of each GPU that they used. */
+void gp_terminate_add_result(struct gp_strbuf *sb, const struct gp_terminate *job);
 
 void gp_terminate_fini(struct gp_terminate *job);
 

@@ -5,6 +5,8 @@
 #include "base/utf8.h"
 #include "model/event.h"
 #include "out/json.h"
+#include "sample/changes.h"
+#include "sample/event_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,4 +121,99 @@ void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const
     gp_strbuf_fini(&text);
     gp_json_add(sb, object, 0);
     gp_strbuf_addc(sb, '\n');
+}
+
+/* ---- the list of kinds ---- */
+
+struct sources {
+    const struct gp_event_source *items; /* a GPU each */
+    size_t count;
+    size_t room;
+};
+
+static const char *reporter(gp_event_kinds driver, enum gp_event_kind kind)
+{
+    bool reported = driver & gp_event_bit(kind);
+    bool compared = gp_changes_kinds() & gp_event_bit(kind);
+    if (gp_event_table[kind].group == GP_EVENT_GROUP_STREAM)
+        return "gpulse";
+    return reported ? "driver" : compared ? "poll" : "-";
+}
+
+static bool all_equal(const struct sources *s)
+{
+    size_t i = 1;
+    while (i < s->count && s->items[i].kinds == s->items[0].kinds)
+        i++;
+    return i >= s->count;
+}
+
+/* The first GPU with the same sources: GPUs share a column if space is limited, or if all are
+ * equal. */
+static size_t column_of(const struct sources *s, size_t i)
+{
+    size_t first = s->room > 0 || all_equal(s) ? 0 : i;
+    while (s->items[first].kinds != s->items[i].kinds)
+        first++;
+    return first;
+}
+
+static size_t size_of(const struct sources *s, size_t column)
+{
+    size_t count = 0;
+    for (size_t i = column; i < s->count; i++)
+        count += column_of(s, i) == column;
+    return count;
+}
+
+/* "GPU 2", "GPUs 0-1,3-7", or "GPUs" for all of several. */
+static void add_title(struct gp_strbuf *sb, const struct sources *s, size_t column)
+{
+    const size_t all = s->count, count = size_of(s, column);
+    gp_strbuf_adds(sb, count > 1 ? "GPUs" : "GPU");
+    for (size_t i = column, last, said = 0; i < all && (count < all || all == 1); i = last + 1) {
+        last = i;
+        if (column_of(s, i) != column)
+            continue;
+        while (last + 1 < all && column_of(s, last + 1) == column)
+            last++;
+        gp_strbuf_addf(sb, "%c%u", said++ ? ',' : ' ', s->items[i].index);
+        if (last > i)
+            gp_strbuf_addf(sb, "-%u", s->items[last].index);
+    }
+}
+
+/* The line of a kind, or the heading (GP_EVENT__COUNT). */
+static void add_kind(struct gp_strbuf *sb, const struct sources *s, int kind)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 20);
+    bool is_head = kind == GP_EVENT__COUNT;
+    const struct gp_event_info *info = is_head ? NULL : &gp_event_table[kind];
+    gp_strbuf_addf(&line, "%-16s %-8s", info ? info->name : "KIND",
+                   info ? gp_event_group_names[info->group] : "GROUP");
+    for (size_t i = 0; i < s->count; i++) {
+        struct gp_strbuf title = GP_STRBUF_INIT(1 << 16);
+        if (column_of(s, i) != i)
+            continue;
+        add_title(&title, s, i);
+        gp_strbuf_addf(&line, " %-*s", title.len > 7 ? (int)title.len : 7,
+                       is_head ? title.buf : reporter(s->items[i].kinds, (enum gp_event_kind)kind));
+        gp_strbuf_fini(&title);
+    }
+    gp_strbuf_addf(&line, " %s", info ? info->help : "WHAT");
+    gp_utf8_add_line(sb, line.buf, line.len, s->room);
+    gp_strbuf_fini(&line);
+}
+
+void gp_event_add_kinds(struct gp_strbuf *sb, const struct gp_event_source *sources, size_t count,
+                        size_t room)
+{
+    static const char note[] =
+        "driver: reported at once; poll: found by comparing readings; gpulse: about the recording "
+        "itself; -: not reported for this GPU";
+    const struct sources s = {sources, count, room};
+    add_kind(sb, &s, GP_EVENT__COUNT);
+    for (int kind = 0; kind < GP_EVENT__COUNT; kind++)
+        add_kind(sb, &s, kind);
+    gp_utf8_add_wrapped(sb, note, strlen(note), 0, room);
 }

@@ -5,8 +5,25 @@
 #include "model/snapshot.h"
 #include "out/reservation.h"
 #include "out/tree.h"
+#include "proc/proc.h"
 
 #include <stdlib.h>
+
+struct gp_proc_row gp_proc_row_of(const struct gp_proc_info *info, uint64_t wall_ns)
+{
+    return (struct gp_proc_row){
+        .pid = info->pid,
+        .ppid = info->ppid,
+        .user = info->texts->user,
+        .command = info->texts->command,
+        .container = info->texts->container,
+        .container_name = info->texts->container_name,
+        .state = gp_proc_state_text(info->state),
+        .age_s = {(double)(wall_ns - info->start_ns) / 1e9,
+                  info->start_ns > 0 && wall_ns > info->start_ns, false},
+        .rss = {(double)info->rss_bytes, info->state != 0, false},
+    };
+}
 
 static int compare_processes(const void *a, const void *b)
 {
@@ -102,4 +119,12 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
     if (r < 0)
         gp_procs_fini(procs);
     return r;
+}
+
+size_t gp_procs_unseen(const struct gp_procs *procs)
+{
+    size_t unseen = 0;
+    for (size_t i = 0; i < procs->count; i++)
+        unseen += procs->rows[i].pid > 0 && !procs->rows[i].user && !procs->rows[i].state;
+    return unseen;
 }

@@ -13,6 +13,61 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- columns ---- */
+
+void gp_proc_column_want(enum gp_proc_column column, struct gp_metric_set *metrics)
+{
+    static const struct {
+        enum gp_proc_column column;
+        enum gp_metric metric;
+    } sources[] = {
+        {GP_PROC_PPID_COLUMN, GP_PROCESS_PPID},
+        {GP_PROC_USER_COLUMN, GP_PROCESS_USER},
+        {GP_PROC_TYPE_COLUMN, GP_PROCESS_TYPE},
+        {GP_PROC_STATE_COLUMN, GP_PROCESS_STATE},
+        {GP_PROC_SM_COLUMN, GP_PROCESS_SM},
+        {GP_PROC_MEM_COLUMN, GP_PROCESS_MEM},
+        {GP_PROC_MEMORY_COLUMN, GP_PROCESS_MEMORY},
+        {GP_PROC_ENC_COLUMN, GP_PROCESS_ENC},
+        {GP_PROC_DEC_COLUMN, GP_PROCESS_DEC},
+        {GP_PROC_CPU_COLUMN, GP_PROCESS_CPU},
+        {GP_PROC_RSS_COLUMN, GP_PROCESS_RSS},
+        {GP_PROC_TIME_COLUMN, GP_PROCESS_START},
+        {GP_PROC_START_COLUMN, GP_PROCESS_START},
+        {GP_PROC_IDLE_COLUMN, GP_PROCESS_IDLE},
+        {GP_PROC_IDLE_COLUMN, GP_PROCESS_LAST_ACTIVE},
+        {GP_PROC_COMMAND_COLUMN, GP_PROCESS_COMMAND},
+        {GP_PROC_CONTAINER_COLUMN, GP_PROCESS_CONTAINER},
+        {GP_PROC_CONTAINER_NAME_COLUMN, GP_PROCESS_CONTAINER_NAME},
+        {GP_PROC_ORIGIN_COLUMN, GP_PROCESS_ORIGIN},
+        {GP_PROC_NS_PID_COLUMN, GP_PROCESS_NS_PID},
+        {GP_PROC_SESSION_COLUMN, GP_PROCESS_SESSION},
+        {GP_PROC_CWD_COLUMN, GP_PROCESS_CWD},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(sources); i++)
+        if (sources[i].column == column)
+            gp_metric_set_add(metrics, sources[i].metric);
+}
+
+void gp_proc_list_add_suspended(const struct gp_procs *procs, enum gp_proc_column *columns,
+                                size_t *count)
+{
+    size_t at = 0;
+    bool any = false;
+    bool shown = false;
+    for (size_t i = 0; i < procs->count; i++)
+        any = any || procs->rows[i].suspended.known;
+    for (size_t c = 0; c < *count; c++) {
+        shown = shown || columns[c] == GP_PROC_SUSPENDED_COLUMN;
+        at = columns[c] == GP_PROC_MEMORY_COLUMN ? c : at;
+    }
+    if (shown || !any)
+        return;
+    memmove(&columns[at + 2], &columns[at + 1], (*count - at - 1) * sizeof(*columns));
+    columns[at + 1] = GP_PROC_SUSPENDED_COLUMN;
+    ++*count;
+}
+
 /* ---- sheets: rows of text cells ---- */
 
 struct sheet {

@@ -2,6 +2,7 @@
 #ifndef GP_OUT_PROC_LIST_H
 #define GP_OUT_PROC_LIST_H
 
+#include "model/metric.h"
 #include "out/procs.h"
 
 struct gp_proc_list {
@@ -13,6 +14,14 @@ struct gp_proc_list {
     size_t room; /* columns of the terminal; 0: unlimited */
     bool drops;  /* leaves out columns that leave no room for the last one */
 };
+
+/* Adds the metrics behind a column. */
+void gp_proc_column_want(enum gp_proc_column column, struct gp_metric_set *metrics);
+
+/* Adds the column for memory moved to host memory, if there is a suspended process: after that of
+ * GPU memory, or after the first one. `columns` has room for all. */
+void gp_proc_list_add_suspended(const struct gp_procs *procs, enum gp_proc_column *columns,
+                                size_t *count);
 
 /* Appends a line for each row. In a tree, branches precede the command. */
 void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,

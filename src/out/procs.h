@@ -8,6 +8,7 @@
 
 struct gp_err;
 struct gp_device;
+struct gp_proc_info;
 struct gp_process;
 struct gp_snapshot;
 struct gp_strbuf;
@@ -171,6 +172,9 @@ struct gp_procs {
 /* Fills the members of a row that do not depend on GPUs. */
 void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *process, uint64_t wall_ns);
 
+/* A row made from /proc alone; it points into the texts of `info`. */
+struct gp_proc_row gp_proc_row_of(const struct gp_proc_info *info, uint64_t wall_ns);
+
 struct gp_procs_options {
     struct gp_proc_order order;
     const char *filter; /* see gp_procs_matches() */
@@ -186,6 +190,9 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
 void gp_procs_filter(struct gp_procs *procs, const char *filter);
 void gp_procs_sort(struct gp_procs *procs, const struct gp_proc_order *order);
 void gp_procs_fini(struct gp_procs *procs);
+
+/* The number of processes about which /proc says nothing: those of other pid namespaces. */
+size_t gp_procs_unseen(const struct gp_procs *procs);
 
 /* Adds a GPU or MIG instance that the process uses, in the order of the snapshot. */
 void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device);

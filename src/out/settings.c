@@ -336,8 +336,7 @@ static bool ends_instances(const struct gp_target *target, enum gp_control_id id
            instances->value.text[0];
 }
 
-void gp_settings_add_loss(struct gp_strbuf *sb, const struct gp_target *target,
-                          enum gp_control_id id)
+static void add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
 {
     gp_settings_add_target(sb, target);
     gp_strbuf_addf(sb, ": %s=", gp_control_table[id].name);
@@ -358,6 +357,24 @@ void gp_settings_add_changes(struct gp_strbuf *sb, const struct gp_target *targe
         for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
             if (targets[t].changes[id].wanted)
                 add_change(sb, &targets[t], (enum gp_control_id)id, results);
+}
+
+bool gp_settings_warn_losses(const struct gp_settings *settings)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    bool any = false;
+    for (size_t t = 0; t < settings->count; t++)
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+            if (!gp_settings_loses(&settings->targets[t], (enum gp_control_id)id))
+                continue;
+            gp_strbuf_reset(&sb);
+            add_loss(&sb, &settings->targets[t], (enum gp_control_id)id);
+            if (settings->request->warn)
+                settings->request->warn(sb.buf);
+            any = true;
+        }
+    gp_strbuf_fini(&sb);
+    return any;
 }
 
 /* ---- undo ---- */
@@ -389,7 +406,7 @@ static bool brings_instances(const char *assignments)
     return strstr(assignments, " mig-instances=") && !strstr(assignments, " mig-instances=none");
 }
 
-void gp_settings_add_program(struct gp_strbuf *sb, const char *machine)
+static void add_program(struct gp_strbuf *sb, const char *machine)
 {
     gp_strbuf_adds(sb, "gpulse");
     if (!machine)
@@ -398,8 +415,8 @@ void gp_settings_add_program(struct gp_strbuf *sb, const char *machine)
     gp_utf8_add_shell_word(sb, machine);
 }
 
-void gp_settings_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
-                          const char *machine)
+static void add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                     const char *machine)
 {
     for (size_t t = 0; t < count; t++) {
         const struct gp_target *target = &targets[t];
@@ -412,11 +429,47 @@ void gp_settings_add_undo(struct gp_strbuf *sb, const struct gp_target *targets,
             add_old(&old, target, GP_CONTROL_MIG_INSTANCES);
         if (old.len > 0) {
             gp_strbuf_adds(sb, "undo: ");
-            gp_settings_add_program(sb, machine);
+            add_program(sb, machine);
             gp_strbuf_addf(sb, " set%s -i %s%s%s\n", old.buf, target->uuid,
                            strstr(old.buf, " mig-") ? " --yes" : "",
                            brings_instances(old.buf) ? "  # with new UUIDs" : "");
         }
         gp_strbuf_fini(&old);
+    }
+}
+
+/* ---- summary ---- */
+
+void gp_settings_add_summary(struct gp_strbuf *sb, const struct gp_settings *settings, bool results,
+                             const char *machine)
+{
+    const struct gp_settings_request *request = settings->request;
+    gp_settings_add_changes(sb, settings->targets, settings->count, results);
+    if (results)
+        add_undo(sb, settings->targets, settings->count, machine);
+    else if (sb->len > 0)
+        gp_strbuf_adds(sb, "nothing was changed (--dry-run)\n");
+    if (sb->len == 0 && request->path && !settings->is_incomplete)
+        gp_strbuf_addf(sb, "nothing to change: the settings are as in '%s'\n", request->path);
+}
+
+void gp_settings_add_command(struct gp_strbuf *sb, const struct gp_settings_request *request,
+                             const char *ids, const char *machine)
+{
+    add_program(sb, machine);
+    gp_strbuf_adds(sb, " set");
+    if (request->path) {
+        gp_strbuf_adds(sb, " --restore ");
+        gp_utf8_add_shell_word(sb, request->path);
+    }
+    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+        if (!(request->controls & 1u << id))
+            continue;
+        gp_strbuf_addf(sb, " %s=", gp_control_table[id].name);
+        gp_control_format(sb, (enum gp_control_id)id, &request->values[id], false);
+    }
+    if (ids) {
+        gp_strbuf_adds(sb, " -i ");
+        gp_utf8_add_shell_word(sb, ids);
     }
 }

@@ -20,19 +20,20 @@ void gp_settings_add_values_json(struct gp_strbuf *sb, const struct gp_target *t
 void gp_settings_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                               const struct gp_value *host);
 
-/* Describes what a change destroys, for which gp_settings_loses() is true. */
-void gp_settings_add_loss(struct gp_strbuf *sb, const struct gp_target *target,
-                          enum gp_control_id id);
+/* Says for each change what it destroys, in warnings of the request; false: nothing. */
+bool gp_settings_warn_losses(const struct gp_settings *settings);
 
 /* A line for each requested change: old -> new and, with `results`, how it went. */
 void gp_settings_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                              bool results);
 
-/* A command per target that restores the old values of what was, or may have been, changed. */
-void gp_settings_add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
-                          const char *machine);
+/* The same, and with `results` the commands that undo the changes; without, that nothing was
+ * changed. `machine` is the simulated one, or NULL. */
+void gp_settings_add_summary(struct gp_strbuf *sb, const struct gp_settings *settings, bool results,
+                             const char *machine);
 
-/* "gpulse", with the simulated machine unless that is NULL. */
-void gp_settings_add_program(struct gp_strbuf *sb, const char *machine);
+/* "gpulse set NAME=VALUE…": the command that makes this request again. `ids` is its -i, or NULL. */
+void gp_settings_add_command(struct gp_strbuf *sb, const struct gp_settings_request *request,
+                             const char *ids, const char *machine);
 
 #endif

@@ -25,7 +25,8 @@ enum { MIB = 1024 * 1024, JOB_COLUMNS = 20 /* of the name of a reserved GPU's jo
 #define BOLD_CYAN "\033[1;36m"
 #define RESET "\033[0m"
 
-size_t gp_status_width(const char *line, size_t n)
+/* Columns of a line, not counting colors. */
+static size_t width_of(const char *line, size_t n)
 {
     struct gp_strbuf plain = GP_STRBUF_INIT(1 << 20);
     for (size_t i = 0; i < n; i++) {
@@ -254,7 +255,7 @@ static void add_fitting(struct gp_strbuf *sb, const struct gp_status_view *view,
         size_t room = view->room - (i + 1 < device->process_count && view->room > MORE ? MORE : 0);
         add_process(sb, view, &snapshot->processes[device->first_process + i]);
         if (i == 0 || view->room == 0 || sb->error ||
-            gp_status_width(sb->buf + line, sb->len - line) <= room)
+            width_of(sb->buf + line, sb->len - line) <= room)
             continue;
         gp_strbuf_truncate(sb, before);
         gp_strbuf_addf(sb, " …, +%zu", device->process_count - i);
@@ -535,4 +536,39 @@ void gp_status_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     (void)json_object_set_new(document, "gpus", gpus);
     gp_json_add(sb, document, 4);
     gp_strbuf_addc(sb, '\n');
+}
+
+/* ---- frames ---- */
+
+/* Lines that do not fit are cut, as their last column shows. */
+void gp_status_add_frame(struct gp_strbuf *sb, const struct gp_status_view *view,
+                         const struct gp_snapshot *snapshot, size_t rows, size_t cols,
+                         bool is_first)
+{
+    struct gp_strbuf text = GP_STRBUF_INIT(16 << 20);
+    gp_status_text(&text, view, snapshot);
+    gp_strbuf_adds(sb, is_first ? "\033[2J\033[H\033[?7l" : "\033[H\033[?7l");
+    size_t lines = 0;
+    for (const char *p = text.buf; *p; p++)
+        lines += *p == '\n';
+    /* The last row is reserved for the cursor. */
+    size_t room = rows - 1;
+    size_t shown = lines <= room ? lines : room - 1;
+    const char *p = text.buf;
+    for (size_t i = 0; i < shown; i++) {
+        size_t n = strcspn(p, "\n");
+        gp_strbuf_add(sb, p, n);
+        size_t width = width_of(p, n);
+        if (width > cols)
+            gp_strbuf_addf(sb, "\033[%zuG\033[m…", cols);
+        /* after a full line the cursor is on its last column, and would erase that */
+        gp_strbuf_adds(sb, width < cols ? "\033[K\n" : "\n");
+        p += n + 1;
+    }
+    if (shown < lines)
+        gp_strbuf_addf(sb, "… %zu more lines; select GPUs with --id\033[K\n", lines - shown);
+    if (text.error && !sb->error)
+        sb->error = text.error;
+    gp_strbuf_adds(sb, "\033[J\033[?7h");
+    gp_strbuf_fini(&text);
 }

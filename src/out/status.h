@@ -24,8 +24,12 @@ void gp_status_want(struct gp_metric_set *metrics, const struct gp_status_view *
 void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
                     const struct gp_snapshot *snapshot);
 
-/* Columns of a line, not counting colors. */
-size_t gp_status_width(const char *line, size_t n);
+/* The text for a terminal of this size, redrawn in place: each line erases what followed the old
+ * one, so nothing flickers. At the end of each frame all terminal settings are back to normal, so
+ * there is nothing to restore on any exit. */
+void gp_status_add_frame(struct gp_strbuf *sb, const struct gp_status_view *view,
+                         const struct gp_snapshot *snapshot, size_t rows, size_t cols,
+                         bool is_first);
 
 /* gpustat's document, preceded by our schema, time, host and driver. */
 void gp_status_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot);

@@ -18,3 +18,23 @@ const struct gp_writer *gp_writer_find(const char *name)
             return writers[i];
     return NULL;
 }
+
+struct gp_want gp_view_want(const struct gp_view *view, const struct gp_writer *writer, bool mig)
+{
+    struct gp_want want = {.mig = mig,
+                           .host_only = view->scope == GP_SCOPE_HOST,
+                           .processes = view->scope == GP_SCOPE_PROCESS};
+    if (want.processes) /* the chosen fields do not decide which processes are listed */
+        gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
+    if (gp_scope_is_list(view->scope))
+        want.lists = UINT32_C(1) << gp_list_index(view->scope);
+    for (size_t i = 0; i < view->fields.count; i++) {
+        enum gp_metric m = view->fields.fields[i].metric;
+        gp_metric_set_add(&want.metrics, m);
+        /* the instance of a process, or of a partitioned GPU */
+        want.mig = want.mig || (want.processes && m >= GP_MIG_INDEX && m <= GP_MIG_JPEG);
+    }
+    if (writer->want)
+        writer->want(view, &want.metrics);
+    return want;
+}

@@ -4,6 +4,7 @@
 #define GP_OUT_WRITER_H
 
 #include "out/field.h"
+#include "source/source.h"
 
 struct gp_snapshot;
 struct gp_strbuf;
@@ -45,5 +46,9 @@ struct gp_writer {
 
 /* Finds a writer by one of GP_WRITER_NAMES; NULL if unknown. */
 const struct gp_writer *gp_writer_find(const char *name);
+
+/* What must be sampled for a view; MIG instances also if `mig` is not set, where fields need
+ * them. */
+struct gp_want gp_view_want(const struct gp_view *view, const struct gp_writer *writer, bool mig);
 
 #endif

@@ -125,4 +125,7 @@ void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t si
 /* Reads the parts of the host in `want` (enum gp_proc_host_part). */
 void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret);
 
+/* A state letter of the kernel as a permanent text; NULL for 0. */
+const char *gp_proc_state_text(char letter);
+
 #endif

@@ -237,3 +237,14 @@ struct gp_proc_texts *gp_proc_read_texts(struct gp_proc_reader *reader, unsigned
     }
     return texts;
 }
+
+const char *gp_proc_state_text(char letter)
+{
+    static const char texts[] = "A\0B\0C\0D\0E\0F\0G\0H\0I\0J\0K\0L\0M\0N\0O\0P\0Q\0R\0S\0T\0"
+                                "U\0V\0W\0X\0Y\0Z\0a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0"
+                                "o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
+    for (size_t i = 0; i < sizeof(texts); i += 2)
+        if (texts[i] == letter)
+            return &texts[i];
+    return NULL;
+}

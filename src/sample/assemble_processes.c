@@ -168,18 +168,6 @@ static const char *name_from_driver(struct gp_snapshot *snapshot, const char *dr
     return copy && n > 0 ? copy : NULL;
 }
 
-/* A letter as a permanent text. */
-static const char *letter_text(char letter)
-{
-    static const char texts[] = "A\0B\0C\0D\0E\0F\0G\0H\0I\0J\0K\0L\0M\0N\0O\0P\0Q\0R\0S\0T\0"
-                                "U\0V\0W\0X\0Y\0Z\0a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0"
-                                "o\0p\0q\0r\0s\0t\0u\0v\0w\0x\0y\0z";
-    for (size_t i = 0; i < sizeof(texts); i += 2)
-        if (texts[i] == letter)
-            return &texts[i];
-    return NULL;
-}
-
 /* Raw and derived numbers. They are stale for processes that are only read occasionally. */
 static void fill_numbers(const struct gp_snapshot *snapshot, struct draft *draft,
                          const struct gp_proc_info *info)
@@ -193,7 +181,7 @@ static void fill_numbers(const struct gp_snapshot *snapshot, struct draft *draft
     gp_value_set_int(draft_value(draft, GP_PROCESS_SESSION), info->session, now);
     gp_value_set_real(draft_value(draft, GP_PROCESS_CPU), info->cpu_pct, then);
     gp_value_set_int(draft_value(draft, GP_PROCESS_RSS), (int64_t)info->rss_bytes, then);
-    gp_value_set_text(draft_value(draft, GP_PROCESS_STATE), letter_text(info->state), then);
+    gp_value_set_text(draft_value(draft, GP_PROCESS_STATE), gp_proc_state_text(info->state), then);
     gp_value_set_int(draft_value(draft, GP_PROCESS_THREADS), info->threads, then);
     for (size_t i = 0; info->is_old && i < GP_ARRAY_LEN(moving); i++)
         draft_value(draft, moving[i])->status = GP_STATUS_STALE;

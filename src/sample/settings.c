@@ -187,9 +187,18 @@ static void warn_about(const struct gp_settings *settings,
     gp_strbuf_fini(&sb);
 }
 
-bool gp_settings_is_changing(const struct gp_target *target, enum gp_control_id id)
+static bool is_changing(const struct gp_target *target, enum gp_control_id id)
 {
     return target->changes[id].wanted && gp_target_needs(target, id);
+}
+
+bool gp_settings_any_change(const struct gp_settings *settings)
+{
+    for (size_t t = 0; t < settings->count; t++)
+        for (unsigned id = 0; settings->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
+            if (is_changing(&settings->targets[t], (enum gp_control_id)id))
+                return true;
+    return false;
 }
 
 /* The defaults of the GPU need no persistence: nothing is lost. */
@@ -209,8 +218,7 @@ static bool loses_settings(const struct gp_target *target)
     if (persistent || now->status != GP_STATUS_OK)
         return false;
     for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
-        if (gp_control_table[id].is_volatile &&
-            gp_settings_is_changing(target, (enum gp_control_id)id) &&
+        if (gp_control_table[id].is_volatile && is_changing(target, (enum gp_control_id)id) &&
             !is_default(target, (enum gp_control_id)id))
             return true;
     return false;
@@ -218,7 +226,7 @@ static bool loses_settings(const struct gp_target *target)
 
 static bool fixes_fans(const struct gp_target *target)
 {
-    return gp_settings_is_changing(target, GP_CONTROL_FAN_SPEED) &&
+    return is_changing(target, GP_CONTROL_FAN_SPEED) &&
            !target->changes[GP_CONTROL_FAN_SPEED].value.automatic;
 }
 
@@ -296,7 +304,7 @@ static void drop_satisfied(struct gp_settings *settings)
 {
     for (size_t t = 0; t < settings->count; t++)
         for (unsigned id = 0; settings->targets[t].code == 0 && id < GP_CONTROL__COUNT; id++)
-            if (!gp_settings_is_changing(&settings->targets[t], (enum gp_control_id)id))
+            if (!is_changing(&settings->targets[t], (enum gp_control_id)id))
                 settings->targets[t].changes[id].wanted = false;
 }
 
@@ -399,6 +407,15 @@ int gp_settings_result(const struct gp_settings *settings, struct gp_err *err)
 }
 
 /* ---- saving ---- */
+
+int gp_settings_check_read(const struct gp_settings *settings, bool or_asleep, struct gp_err *err)
+{
+    for (size_t t = 0; t < settings->count; t++)
+        if (settings->targets[t].code && !(or_asleep && settings->targets[t].is_asleep))
+            return gp_err_set(err, GP_EPARTIAL, "GPU %u: %s", settings->targets[t].index,
+                              settings->targets[t].words);
+    return 0;
+}
 
 /* A file with settings is not replaced by one without. */
 int gp_settings_check_save(const struct gp_settings *settings, struct gp_err *err)

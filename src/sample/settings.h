@@ -49,8 +49,8 @@ bool gp_settings_can_be_reached(const struct gp_settings *settings);
  * first change that is refused. */
 int gp_settings_check(struct gp_settings *settings, struct gp_err *err) GP_MUST_CHECK;
 
-/* Whether a requested change is made, because the GPU has another value. */
-bool gp_settings_is_changing(const struct gp_target *target, enum gp_control_id id);
+/* Whether any requested change is made, because a GPU that responds has another value. */
+bool gp_settings_any_change(const struct gp_settings *settings);
 
 /* Whether a requested change destroys something that no other change restores. */
 bool gp_settings_loses(const struct gp_target *target, enum gp_control_id id);
@@ -61,6 +61,11 @@ void gp_settings_warn(const struct gp_settings *settings);
 /* How the changes went: the code of the first failure, which is in err, GP_EPARTIAL if GPUs differ,
  * or 0. err has the failure's own code. */
 int gp_settings_result(const struct gp_settings *settings, struct gp_err *err) GP_MUST_CHECK;
+
+/* Whether all GPUs could be read, besides those that are asleep if `or_asleep`. GP_EPARTIAL names
+ * the first one that was not. */
+int gp_settings_check_read(const struct gp_settings *settings, bool or_asleep,
+                           struct gp_err *err) GP_MUST_CHECK;
 
 /* Whether there is anything to save. GP_EUSAGE, or the reason why a GPU cannot be read. */
 int gp_settings_check_save(const struct gp_settings *settings, struct gp_err *err) GP_MUST_CHECK;

@@ -1,6 +1,4 @@
-#include "cmd/ps_env.h"
-
-#include "cmd/app.h"
+#include "jobs/environment.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
@@ -13,8 +11,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TIMEOUT_S = 5 };
 
 /* Static: a thread stuck on a hung process keeps using it. */
 static struct {
@@ -30,19 +26,17 @@ static void inspect(void *ctx, size_t i)
     look.found = gp_proc_inspect(look.root, look.pid);
 }
 
-static int find(int64_t pid, struct gp_inspect **ret, struct gp_err *err)
+static int find(const char *root, int64_t pid, uint64_t timeout_ns, struct gp_inspect **ret,
+                struct gp_err *err)
 {
-    const struct gp_errands errands = {inspect, NULL, 1,
-                                       .timeout_ns = gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S)};
+    const struct gp_errands errands = {inspect, NULL, 1, .timeout_ns = timeout_ns};
     bool done = false;
-    look.root = gp_app_prefix();
+    look.root = root;
     look.pid = (uint32_t)pid;
     look.found = NULL;
-    if (!gp_errands_run(&errands, &done)) {
-        gp_app_note_stuck();
+    if (!gp_errands_run(&errands, &done))
         return gp_err_set(err, GP_ETIMEOUT, "process %lld hangs and cannot be inspected",
                           (long long)pid);
-    }
     *ret = look.found;
     return look.found ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
@@ -91,8 +85,9 @@ static json_t *process_object(const struct gp_proc_row *row, const struct gp_ins
     return object;
 }
 
-int gp_ps_add_environments(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                           const struct gp_procs *procs, bool json, struct gp_err *err)
+int gp_environments_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                        const struct gp_procs *procs, const char *root, uint64_t timeout_ns,
+                        bool json, struct gp_err *err)
 {
     json_t *processes = json_array();
     int r = 0;
@@ -100,7 +95,7 @@ int gp_ps_add_environments(struct gp_strbuf *sb, const struct gp_snapshot *snaps
         struct gp_inspect *in;
         if (!procs->rows[i].pid)
             continue;
-        r = find(procs->rows[i].pid, &in, err);
+        r = find(root, procs->rows[i].pid, timeout_ns, &in, err);
         if (r < 0)
             break;
         if (json)
