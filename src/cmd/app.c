@@ -139,7 +139,7 @@ static void add_kernel_module(struct gp_strbuf *sb)
 {
     char path[GP_PATH_SIZE];
     char text[64];
-    if (gp_io_path(path, gp_target_root(gp_common()->root), "/sys/module/nvidia/version") &&
+    if (gp_io_path(path, gp_observed_root(gp_common()->root), "/sys/module/nvidia/version") &&
         gp_io_read(path, text, sizeof(text)) > 0) {
         gp_strbuf_adds(sb, "NVIDIA ");
         gp_utf8_add_safe(sb, text, strcspn(text, "\n"), sizeof(text));
@@ -151,7 +151,7 @@ static void add_kernel_module(struct gp_strbuf *sb)
 int gp_app_print_version(struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
-    const char *sim = gp_target_sim(gp_common()->sim);
+    const char *sim = gp_observed_sim(gp_common()->sim);
     gp_app_add_version(&sb);
     gp_strbuf_addf(&sb, "build: %s\nlibraries: jansson %s, ncurses %s\ndriver: ", GPULSE_BUILD,
                    jansson_version_str(), GPULSE_NCURSES);
@@ -170,7 +170,7 @@ int gp_app_print_version(struct gp_err *err)
 void gp_app_print_error(const struct gp_err *err)
 {
     gp_io_print_error("gpulse", err);
-    if (!gp_nvml_is_missing(err) || gp_app_target()->library)
+    if (!gp_nvml_is_missing(err) || gp_app_observed()->library)
         return;
     gp_io_print_note("gpulse", "to find out what is missing: gpulse doctor");
     gp_io_print_note("gpulse", "to try gpulse without a GPU: gpulse demo");
@@ -209,27 +209,27 @@ void gp_app_export(void)
 }
 
 /* It is never freed, because a stuck thread may be using it. */
-static struct gp_target target;
+static struct gp_observed observed;
 
-static void choose_target(void)
+static void choose_observed(void)
 {
     const struct gp_common *common = gp_common();
-    target = (struct gp_target){
+    observed = (struct gp_observed){
         .sim = common->sim, .sim_still = common->sim_still, .root = common->root};
-    gp_target_prepare(&target);
-    if (target.problem[0]) {
+    gp_observed_prepare(&observed);
+    if (observed.problem[0]) {
         char note[400];
         (void)snprintf(note, sizeof(note), "this simulated machine has no users and host: %s",
-                       target.problem);
+                       observed.problem);
         gp_io_print_note("gpulse", note);
     }
 }
 
-const struct gp_target *gp_app_target(void)
+const struct gp_observed *gp_app_observed(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, choose_target);
-    return &target;
+    (void)pthread_once(&once, choose_observed);
+    return &observed;
 }
 
 /* A simulated driver slows down with the machine, so a missing --timeout means no limit. 0: not
@@ -237,7 +237,7 @@ const struct gp_target *gp_app_target(void)
 static uint64_t sim_timeout_ns(void)
 {
     uint64_t ns;
-    const char *told = gp_app_target()->sim ? getenv("GPULSE_SIM_TIMEOUT") : NULL;
+    const char *told = gp_app_observed()->sim ? getenv("GPULSE_SIM_TIMEOUT") : NULL;
     return told && gp_parse_duration(told, &ns) ? ns : 0;
 }
 
@@ -278,10 +278,10 @@ static int prime(struct gp_sampler *sampler, struct gp_err *err)
 
 int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, struct gp_err *err)
 {
-    static struct gp_selection selection; /* never freed, like the target */
+    static struct gp_selection selection; /* never freed, like the observed machine */
     int r = gp_common()->id ? gp_selection_parse(gp_common()->id, &selection, err) : 0;
     if (r == 0)
-        r = gp_target_source(gp_app_target(), ret, err);
+        r = gp_observed_source(gp_app_observed(), ret, err);
     if (r == 0)
         *ret_selection = &selection;
     return r;
@@ -305,7 +305,7 @@ int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_sour
     int r = !*selection ? GP_ENOMEM : is_new ? gp_selection_parse(term, *selection, err) : 0;
     *ret_selection = *selection;
     (void)pthread_mutex_unlock(&lock);
-    return r == 0 ? gp_target_source(gp_app_target(), ret, err) : r;
+    return r == 0 ? gp_observed_source(gp_app_observed(), ret, err) : r;
 }
 
 int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
@@ -315,7 +315,7 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
     struct gp_sampler_config config = {
         .source = source,
         .selection = selection,
-        .root = gp_app_target()->prefix,
+        .root = gp_app_observed()->prefix,
         .timeout_ns = gp_app_timeout_ns(SAMPLE_TIMEOUT_S * GP_NS_PER_S),
         .later_timeout_ns = later_timeout(loop),
         .first_look_ns = loop->first_look_ns,

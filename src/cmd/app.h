@@ -7,7 +7,7 @@
 #include "model/metric.h"
 #include "model/select.h"
 #include "sample/sampler.h"
-#include "sample/target.h"
+#include "sample/observed.h"
 
 struct gp_err;
 struct gp_snapshot;
@@ -51,7 +51,7 @@ int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection,
 
 /* The machine that the common options name. The first call sets the environment: make it before the
  * first thread starts. */
-const struct gp_target *gp_app_target(void);
+const struct gp_observed *gp_app_observed(void);
 
 /* The same source, and a selection of the GPU with this index. Callable from any thread, but only
  * one at a time for each purpose. */

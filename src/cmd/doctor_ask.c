@@ -53,7 +53,7 @@ static struct gp_want want_all(void)
 /* A copy of a machine's files has no driver to query, unless one is simulated. */
 static bool has_driver(void)
 {
-    return gp_app_machine() || !gp_app_prefix();
+    return gp_app_observed()->sim || !gp_app_observed()->prefix;
 }
 
 /* Takes a sample within the timeout; NULL: err has the reason. */

@@ -92,12 +92,12 @@ static int examine(const struct gp_doctor_options *o, struct gp_err *err)
 {
     static struct gp_exam exam; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
-    int r = gp_exam_open(&exam, gp_app_prefix(), err);
+    int r = gp_exam_open(&exam, gp_app_observed()->prefix, err);
     if (r < 0)
         return r;
     struct gp_snapshot *snapshot = gp_doctor_ask_driver(&exam);
     exam.snapshot = snapshot;
-    exam.is_simulated = gp_app_machine();
+    exam.is_simulated = gp_app_observed()->sim;
     exam.pythons = pythons_of(&exam, o->python);
     gp_exam_run(&exam, o->only, o->without);
     if (exam.is_stuck)

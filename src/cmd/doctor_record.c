@@ -10,10 +10,11 @@ int gp_doctor_record(uint64_t timeout_ns, char **ret, struct gp_err *err)
     struct rec_config config = {.timeout_ns = timeout_ns, .redact = true};
     json_t *machine = NULL;
     bool stuck = false;
-    int r = gp_app_driver_library(&config.library, err);
-    if (r < 0)
-        return r;
-    r = rec_machine(&config, &machine, &stuck, err);
+    const struct gp_observed *observed = gp_app_observed();
+    if (observed->result < 0)
+        return gp_err_copy(err, &observed->err);
+    config.library = observed->library;
+    int r = rec_machine(&config, &machine, &stuck, err);
     if (stuck)
         gp_app_note_stuck();
     if (r < 0)

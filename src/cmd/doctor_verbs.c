@@ -1,16 +1,152 @@
 #include "cmd/doctor_verbs.h"
 
-#include "base/err.h"
+#include "cmd/app.h"
 
+#include "base/err.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "doctor/advise.h"
+#include "doctor/cards.h"
+#include "doctor/explain_record.h"
+#include "doctor/explain_words.h"
+#include "doctor/explanation.h"
+#include "doctor/log_errors.h"
+#include "jobs/failure.h"
+#include "jobs/recorded.h"
+#include "model/snapshot.h"
+
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { EXIT_NOTHING_FITS = 1, EXIT_UNKNOWN = 1, MOST_CARDS = 512 };
+
+static int print(const struct gp_strbuf *text, struct gp_err *err)
+{
+    return gp_app_write(STDOUT_FILENO, text, err);
+}
+
+/* ---- advise ---- */
+
+static int advise(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
+{
+    static struct gp_exam exam; /* large */
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    struct gp_client client;
+    enum gp_subject subject;
+    const char *version;
+    int r = gp_subject_parse(count, words, &subject, &version, err);
+    if (r == 0)
+        r = gp_exam_open(&exam, gp_app_observed()->prefix, err);
+    if (r < 0)
+        return r;
+    /* files say enough of a real machine, and a hanging driver holds nothing up */
+    struct gp_snapshot *snapshot =
+        gp_app_observed()->sim && !o->gpu ? gp_doctor_ask_driver(&exam) : NULL;
+    exam.snapshot = snapshot;
+    r = gp_client_read(&client, &exam, o->gpu, o->driver, version, err);
+    if (r == 0) {
+        gp_advise(&exam, subject, &client);
+        if (o->json)
+            gp_advice_add_json(&sb, &exam, &client, subject);
+        else
+            gp_advice_add_text(&sb, &exam, &client, o->sources);
+        r = print(&sb, err);
+    }
+    if (r == 0 && gp_exam_first(&exam))
+        r = EXIT_NOTHING_FITS;
+    gp_strbuf_fini(&sb);
+    gp_snapshot_free(snapshot);
+    gp_exam_close(&exam);
+    return r;
+}
+
+/* ---- explain ---- */
+
+static int list_records(const struct gp_doctor_options *o, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
+    size_t count = gp_recorded_add_list(&sb, o->json);
+    int r = print(&sb, err);
+    if (count == 0)
+        gp_io_print_note("gpulse", "no job of yours is recorded; gpulse run records jobs");
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+static int explain_words(const struct gp_doctor_options *o, int count, char **words,
+                         bool *ret_found, struct gp_err *err)
+{
+    static struct gp_known_errors errors; /* large */
+    struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
+    int r = gp_explain_words(&errors, count, words, err);
+    if (r == 0 && o->json)
+        gp_known_errors_add_json(&sb, &errors);
+    else if (r == 0)
+        gp_known_errors_add_text(&sb, &errors, o->sources);
+    if (r == 0)
+        r = print(&sb, err);
+    *ret_found = errors.count > 0;
+    gp_strbuf_fini(&sb);
+    gp_known_errors_fini(&errors);
+    return r;
+}
+
+static int explain(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
+{
+    const struct gp_explain_options options = {o->json, o->all, print};
+    bool has_log = false, is_found = false;
+    int r = gp_explain_check_words(count, words, err);
+    if (r < 0)
+        return r;
+    if (strcmp(words[0], "list") == 0 && access("list", F_OK) != 0)
+        return count == 1
+                   ? list_records(o, err)
+                   : gp_err_set(err, GP_EUSAGE,
+                                "list takes no argument '%.60s'; for one job: last N", words[1]);
+    gp_failure_prepare();
+    for (int i = 0; i < count; i++)
+        has_log = has_log || gp_explain_is_log(words[i], count == 1);
+    r = has_log ? gp_explain_logs(&options, count, words, &is_found, err)
+                : explain_words(o, count, words, &is_found, err);
+    return r < 0 || is_found ? r : EXIT_UNKNOWN;
+}
+
+/* ---- gpus ---- */
+
+static int list_gpus(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
+{
+    const struct gp_card *cards[MOST_CARDS];
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    char query[256] = "";
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(query);
+        (void)snprintf(query + used, sizeof(query) - used, "%s%s", i > 0 ? " " : "", words[i]);
+    }
+    size_t found = gp_cards_find(query, cards, MOST_CARDS);
+    if (found == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "unknown GPU model '%.60s'%s; gpulse doctor gpus lists all models", query,
+                          gp_cards_hint(query).text);
+    found = found < MOST_CARDS ? found : MOST_CARDS;
+    if (o->json)
+        gp_cards_add_json(&sb, cards, found);
+    else
+        gp_cards_add_text(&sb, cards, found, o->sources);
+    int r = print(&sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
+/* ---- which ---- */
 
 static const struct {
     const char *word;
     int (*run)(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err);
 } verbs[] = {
-    {"advise", gp_doctor_advise},
-    {"explain", gp_doctor_explain},
-    {"gpus", gp_doctor_gpus},
+    {"advise", advise},
+    {"explain", explain},
+    {"gpus", list_gpus},
 };
 
 static const char *verb_at(const void *ctx, size_t i)

@@ -1,4 +1,4 @@
-/* What gpulse doctor does besides examining a machine; each verb has its own file. */
+/* What gpulse doctor does besides examining a machine. */
 #ifndef GP_CMD_DOCTOR_VERBS_H
 #define GP_CMD_DOCTOR_VERBS_H
 
@@ -10,14 +10,6 @@ struct gp_snapshot;
 
 /* words[0] is the verb; GP_EUSAGE suggests the nearest. */
 int gp_doctor_verb(const struct gp_doctor_options *o, int count, char **words,
-                   struct gp_err *err) GP_MUST_CHECK;
-
-/* advise torch, explain xid 79, gpus H100: the words after the verb. */
-int gp_doctor_advise(const struct gp_doctor_options *o, int count, char **words,
-                     struct gp_err *err) GP_MUST_CHECK;
-int gp_doctor_explain(const struct gp_doctor_options *o, int count, char **words,
-                      struct gp_err *err) GP_MUST_CHECK;
-int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words,
                    struct gp_err *err) GP_MUST_CHECK;
 
 /* Follows the kernel log until a signal arrives: GP_EINTR. */

@@ -51,7 +51,7 @@ int gp_doctor_watch(const struct gp_doctor_options *o, struct gp_err *err)
     char note[GP_PATH_SIZE + 64];
     log.tell = tell;
     log.context = &options;
-    int r = gp_follow_open(&log, gp_app_prefix(), err);
+    int r = gp_follow_open(&log, gp_app_observed()->prefix, err);
     if (r == 0) {
         gp_app_catch_signals();
         (void)snprintf(note, sizeof(note), "follows %s", log.path);

@@ -1,7 +1,6 @@
 /* gpulse fit-batch: finds the largest batch size of a program by running trials. */
 #include "cmd/app.h"
 #include "cmd/commands.h"
-#include "cmd/fit_report.h"
 #include "cmd/job_request.h"
 
 #include "base/clock.h"
@@ -9,6 +8,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "jobs/fit_report.h"
 #include "jobs/fit_search.h"
 
 #include <signal.h>
@@ -197,10 +197,24 @@ static int show_plan(void *context, const struct gp_snapshot *snapshot, const st
 
 /* ---- the command ---- */
 
+static int report(const struct gp_fit *fit, const struct fit_options *o, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    const uint64_t batch = gp_fit_answer(fit).batch;
+    if (strcmp(o->format, "json") == 0)
+        gp_fit_add_json(&sb, fit);
+    else if (!o->plan.run.quiet)
+        gp_fit_add_text(&sb, fit);
+    else if (batch)
+        gp_strbuf_addf(&sb, "%llu\n", (unsigned long long)batch);
+    int r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r < 0 ? r : gp_fit_explain_end(fit, err);
+}
+
 static int find(struct gp_fit_search *s, const struct fit_options *o, struct gp_err *err)
 {
     const struct gp_watch *watch = &s->run->watch;
-    const bool quiet = o->plan.run.quiet;
     int r = gp_fit_search_init(s, watch, err);
     if (r < 0)
         return r;
@@ -209,9 +223,9 @@ static int find(struct gp_fit_search *s, const struct fit_options *o, struct gp_
                  watch->record.path[0] ? watch->record.path : "nowhere");
     r = gp_fit_search_run(s, err);
     if (r == 0)
-        return gp_fit_report(&s->fit, o->format, quiet, err);
+        return report(&s->fit, o, err);
     if (s->fit.end != GP_FIT_END_SEARCHING && strcmp(o->format, "json") == 0)
-        (void)!gp_fit_report(&s->fit, o->format, quiet, NULL); /* err has the details */
+        (void)!report(&s->fit, o, NULL); /* err has the details */
     return r;
 }
 

@@ -111,7 +111,7 @@ int gp_end_processes(struct gp_sampler *sampler, const struct gp_snapshot *snaps
         .on_signal = on_signal,
     };
     struct gp_terminate job;
-    if (!gp_app_is_reachable())
+    if (!gp_observed_is_reachable(gp_app_observed()))
         return gp_err_set(err, GP_EUSAGE, "processes below --root are not running on this machine");
     int r = gp_terminate_choose(&job, &plan, sampler, snapshot, procs, named, named_count, err);
     if (r == 0)

@@ -67,8 +67,7 @@ static const struct gp_opt options[] = {
      .help = "sort by these columns; -COLUMN reverses (default memory)"},
     {0, "no-header", NULL, GP_OPT_FLAG, .offset = OPT(no_header), .help = "omit the header line"},
     {'n', "interval", "watch", GP_OPT_DURATION, "TIME", "2", .offset = OPT(interval_ns),
-     .excludes = "idle",
-     .least = GP_NS_PER_S / 10, .group = "Repeat",
+     .excludes = "idle", .least = GP_NS_PER_S / 10, .group = "Repeat",
      .help = "repeat every TIME (default 2s) until Ctrl-C"},
     {'c', "count", NULL, GP_OPT_U64, "N", .offset = OPT(count), .least = 1, .needs = "interval",
      .help = "stop after N samples"},
@@ -160,7 +159,7 @@ static int add_leaks(struct ps_run *run, const struct gp_snapshot *snapshot, str
 /* In a container the driver may list processes outside it, which cannot be inspected here. */
 static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
 {
-    size_t unseen = gp_proc_is_inside(gp_app_prefix()) ? gp_procs_unseen(procs) : 0;
+    size_t unseen = gp_proc_is_inside(gp_app_observed()->prefix) ? gp_procs_unseen(procs) : 0;
     if (unseen > 0)
         (void)fprintf(stderr,
                       "gpulse: %zu of them cannot be seen from this container's pid namespace; "
@@ -172,7 +171,7 @@ static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
 static int add_environments(struct ps_run *run, const struct gp_snapshot *snapshot,
                             const struct gp_procs *procs, struct gp_err *err)
 {
-    int r = gp_environments_add(&run->sb, snapshot, procs, gp_app_prefix(),
+    int r = gp_environments_add(&run->sb, snapshot, procs, gp_app_observed()->prefix,
                                 gp_app_timeout_ns(INSPECT_S * GP_NS_PER_S), run->json, err);
     if (r == GP_ETIMEOUT)
         gp_app_note_stuck();

@@ -2,7 +2,6 @@
 #include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/job_request.h"
-#include "cmd/run_explain.h"
 
 #include "base/err.h"
 #include "base/io.h"
@@ -200,7 +199,6 @@ static void complete_plan(struct run_options *o, char *const *argv)
 {
     struct gp_run_plan *run = &o->plan.run;
     o->plan.retries_any = strcmp(o->on, "failure") == 0;
-    o->plan.explain = gp_run_explain;
     run->gpus.limit_ns = o->plan.retries ? 0 : run->timeout_ns; /* each try has the whole time */
     run->limits.over = order_of(o->over);
     run->no_watch = run->no_watch ||

@@ -67,7 +67,7 @@ static void warn(const char *text)
 static int print(const struct set_run *run, bool results, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
-    gp_settings_add_summary(&sb, &run->settings, results, gp_app_machine());
+    gp_settings_add_summary(&sb, &run->settings, results, gp_app_observed()->sim);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;
@@ -83,7 +83,7 @@ static int confirm(const struct set_run *run, struct gp_err *err)
 static void add_root_command(struct gp_strbuf *sb, const struct set_run *run)
 {
     gp_strbuf_adds(sb, "sudo ");
-    gp_settings_add_command(sb, &run->request, gp_common()->id, gp_app_machine());
+    gp_settings_add_command(sb, &run->request, gp_common()->id, gp_app_observed()->sim);
 }
 
 /* Adds the command for root to an error, if root is required. */
@@ -127,7 +127,7 @@ static int apply(struct set_run *run, struct gp_err *err)
 /* The driver decides who may change settings; the simulated one can be configured. */
 static bool is_root(void)
 {
-    const char *told = gp_app_machine() ? getenv("GPULSE_SIM_ROOT") : NULL;
+    const char *told = gp_app_observed()->sim ? getenv("GPULSE_SIM_ROOT") : NULL;
     return told && *told ? strcmp(told, "0") != 0 : geteuid() == 0;
 }
 

@@ -201,7 +201,7 @@ int gp_smi_run(const struct gp_smi_command *command, int argc, char **argv)
         return gp_smi_print(&sb, status);
     gp_strbuf_fini(&sb);
     gp_smi_use(&request.common);
-    request.root = gp_app_root();
+    request.root = gp_app_observed()->files;
     return request.change ? run_change(&request) : gp_smi_show(&request.show, request.ctx);
 }
 
@@ -214,7 +214,7 @@ int gp_smi_run_set(struct gp_smi_set *set)
         int shown = gp_smi_show(&gp_smi_reset_refusal, &refusal);
         return shown ? shown : refusal;
     }
-    set->root = gp_app_root();
+    set->root = gp_app_observed()->files;
     int status = open_changer(
         NULL, set->given[GP_SMI_SET_DRY_RUN] ? LOOK_TIMEOUT_S : CHANGE_TIMEOUT_S, &changer);
     if (status)

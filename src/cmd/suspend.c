@@ -73,10 +73,12 @@ static int open_sampler(const struct gp_proc_select *select, struct gp_sampler *
 
 static int open_driver(struct gp_err *err)
 {
+    static char room[GP_PATH_SIZE]; /* as long as the library is in use */
+    const struct gp_observed *observed = gp_app_observed();
     const char *path;
-    if (!gp_app_is_reachable())
+    if (!gp_observed_is_reachable(observed))
         return gp_err_set(err, GP_EUSAGE, "processes below --root cannot be reached from here");
-    int r = gp_app_cuda_library(&path, err);
+    int r = gp_observed_cuda(observed, room, &path, err);
     return r < 0 ? r : gp_checkpoint_open(path, gp_app_timeout_ns(OPEN_S * GP_NS_PER_S), err);
 }
 
@@ -109,7 +111,8 @@ static void tell(const char *text)
 
 static struct gp_suspension suspension_of(struct gp_sampler *sampler)
 {
-    return (struct gp_suspension){.sampler = sampler, .root = gp_app_prefix(), .tell = tell};
+    return (struct gp_suspension){
+        .sampler = sampler, .root = gp_app_observed()->prefix, .tell = tell};
 }
 
 /* ---- suspend ---- */
@@ -138,7 +141,7 @@ static int suspend_list(struct gp_sampler *sampler, const struct suspend_options
 static int suspend(struct gp_sampler *sampler, const struct suspend_options *o, struct gp_err *err)
 {
     const struct gp_suspend_rules rules = {
-        .root = gp_app_prefix(),
+        .root = gp_app_observed()->prefix,
         .timeout_ns = gp_app_timeout_ns(STATE_S * GP_NS_PER_S),
         .force = o->force,
     };

@@ -364,10 +364,11 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     struct gp_err in_file = {0};
     gp_ui_init(ui);
     ui->notice = "starting…";
-    const char *root = gp_app_root();
+    const char *root = gp_app_observed()->files;
     ui->outside.root = root && *root ? root : NULL;
-    ui->outside.root_is_simulated = root && root == gp_app_prefix() && gp_app_is_reachable();
-    ui->outside.machine = gp_app_machine();
+    ui->outside.root_is_simulated =
+        root && root == gp_app_observed()->prefix && gp_observed_is_reachable(gp_app_observed());
+    ui->outside.machine = gp_app_observed()->sim;
     if (o->config && strcmp(o->config, "none") != 0)
         ui->outside.config_path = o->config;
     else if (!o->config && gp_prefs_path(path))
@@ -474,7 +475,7 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
     run.seen = run.ui.prefs;
     uint64_t interval_ns = run.ui.prefs.interval_ns; /* the thread has its own copy */
     const struct gp_feed_config feed = {open_feed, &interval_ns, interval_ns};
-    gp_app_prepare();
+    (void)gp_app_observed();
     catch_signals(&run.signals); /* before curses installs handlers */
     r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);
     if (r == GP_EFAIL && !o->guide) {

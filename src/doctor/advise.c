@@ -1,47 +1,14 @@
 #include "doctor/advise.h"
 
+#include "doctor/builds.h"
 #include "doctor/driver_fix.h"
-#include "doctor/nvidia.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const char *gp_subject_word(enum gp_subject subject)
-{
-    static const char *const words[] = {
-#define X(id, word) word,
-        GP_SUBJECTS(X)
-#undef X
-    };
-    return words[subject];
-}
-
 /* ---- the client ---- */
-
-void gp_client_add(struct gp_client *client, unsigned capability)
-{
-    size_t place = 0;
-    while (place < client->count && client->capabilities[place] < capability)
-        place++;
-    if ((place < client->count && client->capabilities[place] == capability) ||
-        client->count == GP_ARRAY_LEN(client->capabilities))
-        return;
-    memmove(&client->capabilities[place + 1], &client->capabilities[place],
-            (client->count - place) * sizeof(client->capabilities[0]));
-    client->capabilities[place] = capability;
-    client->count++;
-}
-
-void gp_client_of(struct gp_client *ret, struct gp_exam *exam)
-{
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    *ret = (struct gp_client){.driver = gp_exam_text(exam, "%s", nv.driver), .is_here = true};
-    for (size_t i = 0; i < nv.count; i++)
-        gp_client_add(ret, nv.capabilities[i]);
-}
 
 static struct gp_target target_of(const struct gp_client *client)
 {

@@ -4,19 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define X(member, name, first, note) {#member, name, offsetof(struct gp_card, member), first, note},
-const struct gp_precision gp_precisions[] = {GP_PRECISIONS(X)};
-#undef X
-const size_t gp_precision_count = GP_ARRAY_LEN(gp_precisions);
-
-double gp_card_rate(const struct gp_card *card, const struct gp_precision *precision)
-{
-    double rate;
-    memcpy(&rate, (const char *)card + precision->offset, sizeof(rate));
-    return rate;
-}
-
-const char *gp_card_short_name(const struct gp_card *card)
+/* A name without the common prefix: "RTX 4090" of "GeForce RTX 4090". */
+static const char *short_name(const struct gp_card *card)
 {
     static const char *const makers[] = {"NVIDIA ", "GeForce ", "Tesla "};
     for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++)
@@ -78,7 +67,7 @@ size_t gp_cards_find(const char *query, const struct gp_card **ret, size_t max)
     for (size_t i = 0; i < gp_card_count; i++) {
         const struct gp_card *card = &gp_cards[i];
         bool is_exact = strcasecmp(card->model, query) == 0 ||
-                        strcasecmp(gp_card_short_name(card), query) == 0 || has_name(card, query);
+                        strcasecmp(short_name(card), query) == 0 || has_name(card, query);
         if (is_exact && exact++ == 0)
             count = 0;
         if (!is_exact && (exact > 0 || !has_all_words(card, query)))
@@ -88,4 +77,15 @@ size_t gp_cards_find(const char *query, const struct gp_card **ret, size_t max)
         count++;
     }
     return count;
+}
+
+static const char *name_at(const void *ctx, size_t i)
+{
+    (void)ctx;
+    return i < gp_card_count ? short_name(&gp_cards[i]) : NULL;
+}
+
+struct gp_cli_hint gp_cards_hint(const char *query)
+{
+    return gp_cli_hint(query, name_at, NULL);
 }

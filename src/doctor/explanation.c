@@ -1,10 +1,13 @@
 #include "doctor/explanation.h"
 
+#include "doctor/log_errors.h"
 #include "doctor/report.h"
 
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "out/json.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { LABEL = 7, SHOWN = 240 };
@@ -71,4 +74,40 @@ json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *l
         gp_doctor_json_text_or_null(e->note), "fault", gp_doctor_json_text_or_null(e->fault),
         "advice", gp_doctor_json_text_or_null(e->advice), "action",
         gp_doctor_json_text_or_null(e->action), "source", gp_doctor_json_text_or_null(e->source));
+}
+
+/* ---- several ---- */
+
+void gp_known_errors_add_text(struct gp_strbuf *sb, const struct gp_known_errors *errors,
+                              bool has_sources)
+{
+    for (size_t i = 0; i < errors->count; i++) {
+        const struct gp_known_error *known = &errors->all[i];
+        if (i > 0)
+            gp_strbuf_addc(sb, '\n');
+        if (errors->lines > 1 && known->line)
+            gp_doctor_add_line(sb, known->line);
+        if (known->repeats > 0)
+            gp_strbuf_addf(sb, "      and %" PRIu64 " more like it\n", known->repeats);
+        gp_doctor_add_explanation(sb, &known->explanation, has_sources);
+    }
+    if (errors->count == 0)
+        gp_strbuf_adds(sb, errors->lines > 1
+                               ? "no known error in these lines\n"
+                               : "unknown error; gpulse knows messages of CUDA, NCCL, PyTorch and "
+                                 "other\nframeworks, of the driver and the kernel, and codes: xid "
+                                 "79, cuda 802, nvml 18, exit 137\n");
+}
+
+void gp_known_errors_add_json(struct gp_strbuf *sb, const struct gp_known_errors *errors)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < errors->count; i++) {
+        const struct gp_known_error *known = &errors->all[i];
+        json_t *one = gp_doctor_explanation_json(&known->explanation, known->line);
+        (void)json_object_set_new(one, "count", json_integer((json_int_t)known->repeats + 1));
+        (void)json_array_append_new(list, one);
+    }
+    gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.doctor.explain/1", "known", list), 2);
+    gp_strbuf_addc(sb, '\n');
 }

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+struct gp_known_errors;
 struct gp_strbuf;
 
 /* A heading, and an indented line for each part that is known. */
@@ -17,5 +18,11 @@ void gp_doctor_add_line(struct gp_strbuf *sb, const char *line);
 
 /* NULL: out of memory. */
 json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *line);
+
+/* Several errors: their explanations, or that there are none; the document gpulse.doctor.explain/1
+ * and a newline. */
+void gp_known_errors_add_text(struct gp_strbuf *sb, const struct gp_known_errors *errors,
+                              bool has_sources);
+void gp_known_errors_add_json(struct gp_strbuf *sb, const struct gp_known_errors *errors);
 
 #endif

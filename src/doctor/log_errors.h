@@ -23,6 +23,7 @@ struct gp_known_errors {
     struct gp_arena arena; /* of the texts */
     struct gp_known_error all[GP_KNOWN_ERRORS_MAX];
     size_t count;
+    size_t lines; /* that were explained, if the caller counts them */
 };
 
 /* Takes a line: an error that is known already counts as its repetition. */

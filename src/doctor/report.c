@@ -234,27 +234,38 @@ json_t *gp_doctor_json_text_or_null(const char *text)
     return text && text[0] ? gp_doctor_json_text(text) : json_null();
 }
 
-static json_t *finding_of(const struct gp_exam *exam, const struct gp_finding *finding)
+json_t *gp_doctor_json_evidence(const struct gp_finding *finding, const char *where)
 {
-    json_t *evidence = json_array(), *fixes = json_array();
+    json_t *evidence = json_array();
     for (const struct gp_evidence *e = finding->evidence; e; e = e->next)
         (void)json_array_append_new(evidence,
-                                    json_pack("{s:o, s:o}", "where", gp_doctor_json_text(e->where),
+                                    json_pack("{s:o, s:o}", where, gp_doctor_json_text(e->where),
                                               "text", gp_doctor_json_text(e->text)));
+    return evidence;
+}
+
+json_t *gp_doctor_json_fixes(const struct gp_finding *finding)
+{
+    json_t *fixes = json_array();
     for (const struct gp_fix *fix = finding->fixes; fix; fix = fix->next)
-        (void)json_array_append_new(
-            fixes, json_pack("{s:o, s:o}", "command",
-                             fix->command ? gp_doctor_json_text(fix->command) : json_null(), "note",
-                             gp_doctor_json_text(fix->note)));
+        (void)json_array_append_new(fixes, json_pack("{s:o, s:o}", "command",
+                                                     gp_doctor_json_text_or_null(fix->command),
+                                                     "note", gp_doctor_json_text(fix->note)));
+    return fixes;
+}
+
+static json_t *finding_of(const struct gp_exam *exam, const struct gp_finding *finding)
+{
     double ms = 0;
     for (size_t i = 0; gp_check_at(i); i++)
         if (gp_check_at(i) == finding->check)
             ms = exam->outcomes[i].ms;
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "check", finding->check->id,
                      "status", gp_verdict_word(finding->verdict), "summary",
-                     gp_doctor_json_text(finding->summary), "evidence", evidence, "why",
-                     gp_doctor_json_text(finding->why), "fixes", fixes, "link",
-                     gp_doctor_json_text(finding->link), "because",
+                     gp_doctor_json_text(finding->summary), "evidence",
+                     gp_doctor_json_evidence(finding, "where"), "why",
+                     gp_doctor_json_text(finding->why), "fixes", gp_doctor_json_fixes(finding),
+                     "link", gp_doctor_json_text(finding->link), "because",
                      finding->because ? json_string(finding->because->id) : json_null(), "ms", ms);
 }
 

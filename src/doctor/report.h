@@ -28,6 +28,10 @@ void gp_doctor_add_fixes(struct gp_strbuf *sb, const struct gp_finding *finding,
 json_t *gp_doctor_json_text(const char *text);
 json_t *gp_doctor_json_text_or_null(const char *text); /* null for "" and NULL */
 
+/* The evidence of a finding, `where` is the name of the member for its origin, and its fixes. */
+json_t *gp_doctor_json_evidence(const struct gp_finding *finding, const char *where);
+json_t *gp_doctor_json_fixes(const struct gp_finding *finding);
+
 void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose,
                         bool in_color);
 void gp_doctor_add_json(struct gp_strbuf *sb, const struct gp_exam *exam);

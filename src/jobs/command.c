@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "jobs/ask_doctor.h"
 #include "proc/files.h"
 
 #include <jansson.h>
@@ -92,8 +93,8 @@ static int try_command(struct gp_run *run, const struct gp_command_plan *o, char
             return r;
         again = is_tried_again(run, o, r, tries);
         bool is_explained = gp_watch_summarize(&run->watch, r);
-        if (r > 0 && !is_explained && !gp_child_was_interrupted(&run->child) && o->explain)
-            o->explain(&run->watch, run->plan->output.tail);
+        if (r > 0 && !is_explained && !gp_child_was_interrupted(&run->child))
+            gp_ask_doctor(&run->watch, run->plan->output.tail);
         if (r > 0 && !o->keep_output)
             record_end(&run->watch, run->plan->output.tail);
         gp_watch_write(&run->watch, again ? "failed" : "ended", r);

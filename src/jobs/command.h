@@ -13,9 +13,6 @@ struct gp_command_plan {
     bool no_record;        /* keep no record */
     bool keep_output;      /* record its output, too */
     const char *directory; /* of the record; NULL: see gp_record_open() */
-    /* Called with the end of its output when it has failed and the watch did not see why. NULL: not
-     * called. */
-    void (*explain)(struct gp_watch *watch, const struct gp_tail *tail);
 };
 
 /* Large: make it static, or allocate it. */

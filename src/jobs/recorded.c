@@ -1,9 +1,12 @@
 #include "jobs/recorded.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/record.h"
+#include "out/json.h"
+#include "out/procs.h"
 #include "proc/files.h"
 
 #include <dirent.h>
@@ -20,6 +23,7 @@
 enum {
     FILE_MOST = 256 << 20, /* bytes: what gpulse run writes in months is smaller */
     WORD_MOST = 200,
+    NAME_MOST = 400,
 };
 
 /* More is no job's: these fit into integers. */
@@ -170,18 +174,6 @@ const char *gp_recorded_reason(const struct gp_recorded *recorded, const char **
     return NULL;
 }
 
-bool gp_recorded_is_out_of_memory(const struct gp_recorded *recorded)
-{
-    const json_t *incidents = json_object_get(recorded->document, "incidents");
-    bool is = false;
-    for (size_t i = 0; i < json_array_size(incidents); i++) {
-        const json_t *class = json_object_get(json_array_get(incidents, i), "class");
-        const char *word = json_string_value(class);
-        is = is || (word && (strcmp(word, "gpu-memory") == 0 || strcmp(word, "host-memory") == 0));
-    }
-    return is;
-}
-
 const char *gp_recorded_name(const struct gp_recorded *recorded)
 {
     const char *name = json_string_value(json_object_get(recorded->document, "name"));
@@ -207,6 +199,31 @@ void gp_recorded_add_gpus(struct gp_strbuf *sb, const struct gp_recorded *record
     for (size_t i = 0; i < json_array_size(gpus); i++)
         gp_strbuf_addf(sb, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "",
                        json_integer_value(json_object_get(json_array_get(gpus, i), "index")));
+}
+
+/* ---- JSON ---- */
+
+static const char *state_words(const struct gp_recorded *job)
+{
+    static const char *const words[] = {[GP_RECORDED_RUNNING] = "running",
+                                        [GP_RECORDED_ABANDONED] = "killed",
+                                        [GP_RECORDED_ENDED] = "ended"};
+    return words[job->state];
+}
+
+json_t *gp_recorded_json(const struct gp_recorded *job)
+{
+    const bool has_ended = job->state == GP_RECORDED_ENDED;
+    json_t *document = job->document;
+    char folder[4 * GP_PATH_SIZE];
+    gp_utf8_copy_safe(folder, sizeof(folder), job->folder);
+    return json_pack(
+        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", folder, "state",
+        state_words(job), "status", has_ended ? json_integer(job->status) : json_null(), "ended_by",
+        job->stopped, "signal", job->told, "started", job->started, "duration_s", job->seconds,
+        "duration_at_least", (int)job->is_least, "memory_peak",
+        json_integer((json_int_t)job->memory_peak), "name", json_object_get(document, "name"),
+        "command", json_object_get(document, "command"));
 }
 
 /* ---- all of them ---- */
@@ -297,4 +314,90 @@ void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *reco
     }
     if (count >= 0)
         free(entries);
+}
+
+/* ---- the list ---- */
+
+struct listing {
+    struct gp_strbuf *sb;
+    json_t *records; /* NULL: text */
+    size_t count;
+};
+
+/* Whether one of the failures in its output is for lack of memory. */
+static bool is_out_of_memory(const struct gp_recorded *recorded)
+{
+    const json_t *incidents = json_object_get(recorded->document, "incidents");
+    bool is = false;
+    for (size_t i = 0; i < json_array_size(incidents); i++) {
+        const json_t *class = json_object_get(json_array_get(incidents, i), "class");
+        const char *word = json_string_value(class);
+        is = is || (word && (strcmp(word, "gpu-memory") == 0 || strcmp(word, "host-memory") == 0));
+    }
+    return is;
+}
+
+/* "status 3", or the word for how it ended. */
+static void put_end(char *ret, size_t size, const struct gp_recorded *job)
+{
+    const char *unused;
+    const char *word = job->state != GP_RECORDED_ENDED    ? state_words(job)
+                       : gp_recorded_reason(job, &unused) ? job->stopped
+                       : job->told                        ? "stopped"
+                       : job->status == 0                 ? "succeeded"
+                       : is_out_of_memory(job)            ? "out of memory"
+                                                          : NULL;
+    if (word)
+        (void)snprintf(ret, size, "%s", word);
+    else
+        (void)snprintf(ret, size, "status %u", job->status);
+}
+
+static void add_row(struct listing *list, const struct gp_recorded *job)
+{
+    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
+    struct gp_strbuf gpus = GP_STRBUF_INIT(1 << 12);
+    struct gp_strbuf time = GP_STRBUF_INIT(64);
+    const char *name = gp_recorded_name(job);
+    char end[32];
+    put_end(end, sizeof(end), job);
+    gp_recorded_add_gpus(&gpus, job);
+    gp_proc_format_amount(&time, GP_PROC_TIME_COLUMN,
+                          (struct gp_amount){job->seconds + 0.5, true, false});
+    gp_strbuf_addf(&line, "%3zu  %.10s %.8s  %6s  %-7s  %-13s  ", list->count, job->started,
+                   strlen(job->started) > 11 ? job->started + 11 : "", time.buf,
+                   gpus.buf ? gpus.buf : "-", end);
+    gp_utf8_add_safe(&line, name, strlen(name), NAME_MOST);
+    if (!name[0])
+        gp_recorded_add_command(&line, job);
+    gp_utf8_add_line(list->sb, line.buf, line.len, gp_io_columns());
+    gp_strbuf_fini(&line);
+    gp_strbuf_fini(&gpus);
+    gp_strbuf_fini(&time);
+}
+
+static bool list_one(void *context, const struct gp_recorded *job)
+{
+    struct listing *list = context;
+    if (list->count++ == 0 && !list->records)
+        gp_strbuf_addf(list->sb, "%3s  %-19s  %6s  %-7s  %-13s  %s\n", "N", "STARTED", "FOR",
+                       "GPUS", "END", "JOB");
+    if (list->records)
+        (void)json_array_append_new(list->records, gp_recorded_json(job));
+    else
+        add_row(list, job);
+    return true;
+}
+
+size_t gp_recorded_add_list(struct gp_strbuf *sb, bool as_json)
+{
+    struct listing list = {sb, as_json ? json_array() : NULL, 0};
+    gp_recorded_each(list_one, &list);
+    if (list.records) {
+        gp_json_add(
+            sb, json_pack("{s:s, s:o}", "schema", "gpulse.explain.list/1", "records", list.records),
+            2);
+        gp_strbuf_addc(sb, '\n');
+    }
+    return list.count;
 }

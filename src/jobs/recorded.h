@@ -38,8 +38,6 @@ void gp_recorded_fini(struct gp_recorded *recorded);
 
 /* Why gpulse run ended the job, and what to do, as a sentence each; NULL: it did not. */
 const char *gp_recorded_reason(const struct gp_recorded *recorded, const char **ret_advice);
-/* Whether one of the failures in its output is for lack of memory. */
-bool gp_recorded_is_out_of_memory(const struct gp_recorded *recorded);
 /* Its name, or "". */
 const char *gp_recorded_name(const struct gp_recorded *recorded);
 
@@ -51,10 +49,17 @@ void gp_recorded_add_command(struct gp_strbuf *sb, const struct gp_recorded *rec
 /* "0,3": the indices of its GPUs. */
 void gp_recorded_add_gpus(struct gp_strbuf *sb, const struct gp_recorded *recorded);
 
+/* How it ended and what it was, as documented in docs/schema.md; NULL if out of memory. */
+json_t *gp_recorded_json(const struct gp_recorded *recorded);
+
 /* Calls `take` with each record of this user that can be read, the newest first, until it returns
  * false. The steps of a pipeline are records of their own, those that failed before the others. The
  * record is valid during the call. */
 void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *recorded),
                       void *context);
+
+/* Appends a line for each of these records, below a heading, or the document gpulse.explain.list/1
+ * and a newline. Returns how many there are: without any, the text is empty. */
+size_t gp_recorded_add_list(struct gp_strbuf *sb, bool as_json);
 
 #endif

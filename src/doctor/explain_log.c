@@ -1,8 +1,4 @@
-/* Why a program failed, from its output. */
-#include "cmd/explain_log.h"
-
-#include "cmd/app.h"
-#include "cmd/doctor.h"
+#include "doctor/explain_log.h"
 
 #include "base/io.h"
 #include "base/utf8.h"
@@ -47,7 +43,7 @@ static int write_text(struct gp_explain_run *e, struct gp_err *err)
         return 0;
     lines.error = e->sb.error;
     add_wrapped_lines(&lines, e->sb.buf);
-    int r = gp_app_write(STDOUT_FILENO, &lines, err);
+    int r = e->options->write(&lines, err);
     gp_strbuf_fini(&lines);
     gp_strbuf_reset(&e->sb);
     return r;
@@ -118,7 +114,7 @@ int gp_explain_read_log(struct gp_explain_run *e, int fd, struct gp_err *err)
         .failure = e->has_incidents ? NULL : on_failure,
         .known = on_known,
         .context = e,
-        .has_soft = e->options->all,
+        .has_soft = e->options->has_soft,
     };
     int r = gp_log_errors_read(fd, e->name, &calls, err);
     if (e->r < 0)

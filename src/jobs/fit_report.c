@@ -1,14 +1,9 @@
-#include "cmd/fit_report.h"
-
-#include "cmd/app.h"
+#include "jobs/fit_report.h"
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "jobs/fit.h"
 #include "out/json.h"
-
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 static void add_sizes_beyond(struct gp_strbuf *sb, const struct gp_fit *fit,
                              const struct gp_fit_answer *answer)
@@ -67,9 +62,9 @@ static void add_growth(struct gp_strbuf *sb, const struct gp_fit_answer *answer)
     add_duration(sb, answer->full_in_s);
 }
 
-static void add_text(struct gp_strbuf *sb, const struct gp_fit *fit,
-                     const struct gp_fit_answer *answer)
+void gp_fit_add_text(struct gp_strbuf *sb, const struct gp_fit *fit)
 {
+    const struct gp_fit_answer found = gp_fit_answer(fit), *answer = &found;
     const char *why = gp_fit_end_text(answer->end);
     if (answer->batch)
         gp_strbuf_addf(sb, "batch %llu: %s\n  uses %.2f GiB, and leaves %.2f GiB free%s\n",
@@ -125,10 +120,9 @@ static json_t *trials_of(const struct gp_fit *fit)
     return trials;
 }
 
-/* On one line, for scripts that read line by line. */
-static void add_json(struct gp_strbuf *sb, const struct gp_fit *fit,
-                     const struct gp_fit_answer *answer)
+void gp_fit_add_json(struct gp_strbuf *sb, const struct gp_fit *fit)
 {
+    const struct gp_fit_answer found = gp_fit_answer(fit), *answer = &found;
     const bool grows = answer->growth_bytes_s > 0;
     json_t *line = answer->line.known
                        ? json_pack("{s:f, s:f, s:f, s:I}", "fixed", answer->line.fixed_bytes,
@@ -147,9 +141,9 @@ static void add_json(struct gp_strbuf *sb, const struct gp_fit *fit,
     gp_strbuf_addc(sb, '\n');
 }
 
-/* The message on standard error for an uncertain result, or none. */
-static int explain_end(const struct gp_fit_answer *answer, struct gp_err *err)
+int gp_fit_explain_end(const struct gp_fit *fit, struct gp_err *err)
 {
+    const struct gp_fit_answer found = gp_fit_answer(fit), *answer = &found;
     const int code = gp_fit_end_code(answer->end);
     const char *remedy = remedies[answer->end];
     struct gp_strbuf sb = GP_STRBUF_INIT(1000);
@@ -166,19 +160,4 @@ static int explain_end(const struct gp_fit_answer *answer, struct gp_err *err)
         (void)gp_err_set(err, code, "%s", sb.buf);
     gp_strbuf_fini(&sb);
     return code;
-}
-
-int gp_fit_report(const struct gp_fit *fit, const char *format, bool quiet, struct gp_err *err)
-{
-    const struct gp_fit_answer answer = gp_fit_answer(fit);
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    if (strcmp(format, "json") == 0)
-        add_json(&sb, fit, &answer);
-    else if (!quiet)
-        add_text(&sb, fit, &answer);
-    else if (answer.batch)
-        gp_strbuf_addf(&sb, "%llu\n", (unsigned long long)answer.batch);
-    int r = gp_app_write(STDOUT_FILENO, &sb, err);
-    gp_strbuf_fini(&sb);
-    return r < 0 ? r : explain_end(&answer, err);
 }

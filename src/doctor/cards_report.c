@@ -1,30 +1,45 @@
-/* gpulse doctor gpus: GPU models, and their capabilities. */
-#include "cmd/app.h"
-#include "cmd/doctor_verbs.h"
-#include "doctor/report.h"
+/* GPU models and their capabilities as text and JSON. */
+#include "doctor/cards.h"
 
-#include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "doctor/cards.h"
 #include "doctor/compat.h"
+#include "doctor/report.h"
 #include "out/json.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { MODEL_COLUMNS = 34, MOST_CARDS = 512, LABEL = 18 };
+enum { MODEL_COLUMNS = 34, LABEL = 18 };
+
+/* Number formats. */
+static const struct precision {
+    const char *member;        /* in JSON */
+    size_t offset;             /* of its rate in struct gp_card */
+    const char *name;
+    unsigned first_capability; /* with hardware support */
+    const char *note;
+} precisions[] = {
+#define ROW(member, ...) {#member, offsetof(struct gp_card, member), __VA_ARGS__}
+    ROW(fp32, "FP32", 10, ""),
+    ROW(tf32, "TF32", 80, ""),
+    ROW(fp16, "FP16", 53, ""),
+    ROW(fp16_fp32, "FP16, FP32 sums", 70, "with FP32 accumulation, as in PyTorch"),
+    ROW(bf16, "BF16", 80, ""),
+    ROW(fp8, "FP8", 89, ""),
+    ROW(int8, "INT8", 61, "TOP/s"),
+    ROW(fp4, "FP4", 100, ""),
+#undef ROW
+};
+
+/* TFLOP/s without sparsity; 0: none, or unknown. */
+static double rate_of(const struct gp_card *card, const struct precision *precision)
+{
+    double rate;
+    memcpy(&rate, (const char *)card + precision->offset, sizeof(rate));
+    return rate;
+}
 
 /* ---- the list ---- */
-
-static void add_padded(struct gp_strbuf *sb, const char *text, size_t columns)
-{
-    size_t width = gp_utf8_width(text);
-    gp_utf8_add_safe(sb, text, strlen(text), columns);
-    gp_strbuf_fill(sb, ' ', width < columns ? columns - width : 0);
-}
 
 static void add_rate(struct gp_strbuf *sb, double rate)
 {
@@ -36,7 +51,9 @@ static void add_rate(struct gp_strbuf *sb, double rate)
 
 static void add_row(struct gp_strbuf *sb, const struct gp_card *card, bool has_sources)
 {
-    add_padded(sb, card->model, MODEL_COLUMNS);
+    size_t width = gp_utf8_width(card->model);
+    gp_utf8_add_safe(sb, card->model, strlen(card->model), MODEL_COLUMNS);
+    gp_strbuf_fill(sb, ' ', width < MODEL_COLUMNS ? MODEL_COLUMNS - width : 0);
     gp_strbuf_addf(sb, "%4u %5u", card->memory_gb, card->bandwidth_gbs);
     add_rate(sb, card->fp32);
     add_rate(sb, card->tf32);
@@ -85,18 +102,13 @@ static void add_list(struct gp_strbuf *sb, const struct gp_card *const *cards, s
 
 /* ---- one model ---- */
 
-static void add_label(struct gp_strbuf *sb, const char *label)
-{
-    gp_strbuf_addf(sb, "  %-*s", LABEL, label);
-}
-
 static void add_precisions(struct gp_strbuf *sb, const struct gp_card *card)
 {
-    for (size_t i = 0; i < gp_precision_count; i++) {
-        const struct gp_precision *p = &gp_precisions[i];
-        double rate = gp_card_rate(card, p);
+    for (size_t i = 0; i < GP_ARRAY_LEN(precisions); i++) {
+        const struct precision *p = &precisions[i];
+        double rate = rate_of(card, p);
         bool is_whole = strcmp(p->note, "TOP/s") == 0;
-        add_label(sb, p->name);
+        gp_strbuf_addf(sb, "  %-*s", LABEL, p->name);
         if (rate > 0)
             gp_strbuf_addf(sb, "%7.*f %s", rate < 1000 ? 1 : 0, rate,
                            is_whole ? "TOP/s" : "TFLOP/s");
@@ -115,27 +127,20 @@ static void add_card(struct gp_strbuf *sb, const struct gp_card *card, bool has_
 {
     const struct gp_arch *arch = gp_arch_find(card->compute_capability);
     gp_strbuf_addf(sb, "%s\n", card->model);
-    add_label(sb, "architecture");
-    gp_strbuf_addf(sb, "%s, compute capability %u.%u\n", arch ? arch->architecture : "unknown",
-                   card->compute_capability / 10, card->compute_capability % 10);
-    add_label(sb, "memory");
-    gp_strbuf_addf(sb, "%u GB %s, %u GB/s\n", card->memory_gb, card->memory_type,
-                   card->bandwidth_gbs);
-    add_label(sb, "power");
-    gp_strbuf_addf(sb, "%u W\n", card->tdp_w);
-    if (card->cores > 0) {
-        add_label(sb, "cores");
-        gp_strbuf_addf(sb, "%u, up to %u MHz\n", card->cores, card->boost_mhz);
-    }
-    if (card->pcie_lanes > 0) {
-        add_label(sb, "PCIe");
-        gp_strbuf_addf(sb, "generation %u, %u lanes\n", card->pcie_gen, card->pcie_lanes);
-    }
-    if (card->nvlink_gbs > 0) {
-        add_label(sb, "NVLink");
-        gp_strbuf_addf(sb, "%g GB/s\n", card->nvlink_gbs);
-    }
-    add_label(sb, "runs");
+    gp_strbuf_addf(sb, "  architecture      %s, compute capability %u.%u\n",
+                   arch ? arch->architecture : "unknown", card->compute_capability / 10,
+                   card->compute_capability % 10);
+    gp_strbuf_addf(sb, "  memory            %u GB %s, %u GB/s\n", card->memory_gb,
+                   card->memory_type, card->bandwidth_gbs);
+    gp_strbuf_addf(sb, "  power             %u W\n", card->tdp_w);
+    if (card->cores > 0)
+        gp_strbuf_addf(sb, "  cores             %u, up to %u MHz\n", card->cores, card->boost_mhz);
+    if (card->pcie_lanes > 0)
+        gp_strbuf_addf(sb, "  PCIe              generation %u, %u lanes\n", card->pcie_gen,
+                       card->pcie_lanes);
+    if (card->nvlink_gbs > 0)
+        gp_strbuf_addf(sb, "  NVLink            %g GB/s\n", card->nvlink_gbs);
+    gp_strbuf_adds(sb, "  runs              ");
     if (arch)
         add_span(sb, arch);
     gp_strbuf_adds(sb, "\n\n");
@@ -146,6 +151,15 @@ static void add_card(struct gp_strbuf *sb, const struct gp_card *card, bool has_
         gp_strbuf_addf(sb, "  note    %s\n", card->note);
     if (has_sources)
         gp_strbuf_addf(sb, "  source  %s\n", card->source);
+}
+
+void gp_cards_add_text(struct gp_strbuf *sb, const struct gp_card *const *cards, size_t count,
+                       bool has_sources)
+{
+    if (count == 1)
+        add_card(sb, cards[0], has_sources);
+    else
+        add_list(sb, cards, count, has_sources);
 }
 
 /* ---- JSON ---- */
@@ -164,9 +178,9 @@ static json_t *card_of(const struct gp_card *card)
 {
     const struct gp_arch *arch = gp_arch_find(card->compute_capability);
     json_t *rates = json_object();
-    for (size_t i = 0; i < gp_precision_count; i++) {
-        (void)json_object_set_new(rates, gp_precisions[i].member,
-                                  rate_or_null(gp_card_rate(card, &gp_precisions[i])));
+    for (size_t i = 0; i < GP_ARRAY_LEN(precisions); i++) {
+        (void)json_object_set_new(rates, precisions[i].member,
+                                  rate_or_null(rate_of(card, &precisions[i])));
     }
     json_t *capability =
         json_sprintf("%u.%u", card->compute_capability / 10, card->compute_capability % 10);
@@ -182,45 +196,11 @@ static json_t *card_of(const struct gp_card *card)
                      gp_doctor_json_text_or_null(card->note), "source", card->source);
 }
 
-static void add_json(struct gp_strbuf *sb, const struct gp_card *const *cards, size_t count)
+void gp_cards_add_json(struct gp_strbuf *sb, const struct gp_card *const *cards, size_t count)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++)
         (void)json_array_append_new(rows, card_of(cards[i]));
     gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.models/1", "models", rows), 2);
     gp_strbuf_addc(sb, '\n');
-}
-
-/* ---- the verb ---- */
-
-static const char *name_at(const void *ctx, size_t i)
-{
-    (void)ctx;
-    return i < gp_card_count ? gp_card_short_name(&gp_cards[i]) : NULL;
-}
-
-int gp_doctor_gpus(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
-{
-    const struct gp_card *cards[MOST_CARDS];
-    char query[256] = "";
-    for (int i = 0; i < count; i++) {
-        size_t used = strlen(query);
-        (void)snprintf(query + used, sizeof(query) - used, "%s%s", i > 0 ? " " : "", words[i]);
-    }
-    size_t found = gp_cards_find(query, cards, MOST_CARDS);
-    if (found == 0)
-        return gp_err_set(err, GP_EUSAGE,
-                          "unknown GPU model '%.60s'%s; gpulse doctor gpus lists all models", query,
-                          gp_cli_hint(query, name_at, NULL).text);
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    found = found < MOST_CARDS ? found : MOST_CARDS;
-    if (o->json)
-        add_json(&sb, cards, found);
-    else if (found == 1)
-        add_card(&sb, cards[0], o->sources);
-    else
-        add_list(&sb, cards, found, o->sources);
-    int r = gp_app_write(STDOUT_FILENO, &sb, err);
-    gp_strbuf_fini(&sb);
-    return r;
 }

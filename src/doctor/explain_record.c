@@ -1,9 +1,4 @@
-/* How a recorded job ended, and why; which jobs are recorded. */
-#include "cmd/explain_record.h"
-
-#include "cmd/app.h"
-#include "cmd/doctor.h"
-#include "cmd/explain_log.h"
+#include "doctor/explain_record.h"
 
 #include "base/err.h"
 #include "base/io.h"
@@ -13,17 +8,13 @@
 #include "jobs/record.h"
 #include "jobs/recorded.h"
 #include "out/json.h"
-#include "out/procs.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LAST "last"
-
 enum {
-    EXIT_UNKNOWN = 1,
     INCIDENT_BYTES = 65536,
     LAST_BYTES = 8192, /* of a job's output, and */
     LAST_LINES = 10,
@@ -196,7 +187,9 @@ static int explain_job(struct gp_explain_run *e, const struct gp_recorded *job, 
     const size_t before = e->found;
     char path[GP_PATH_SIZE];
     int r = 0;
-    if (!e->list)
+    if (e->jobs)
+        (void)json_array_append_new(e->jobs, gp_recorded_json(job));
+    else
         add_heading(e, job);
     e->has_incidents = add_incidents(e, job) > 0;
     int fd = open_log(job, path);
@@ -217,49 +210,18 @@ static int explain_job(struct gp_explain_run *e, const struct gp_recorded *job, 
     return r;
 }
 
-static const char *state_words(const struct gp_recorded *job)
-{
-    static const char *const words[] = {[GP_RECORDED_RUNNING] = "running",
-                                        [GP_RECORDED_ABANDONED] = "killed",
-                                        [GP_RECORDED_ENDED] = "ended"};
-    return words[job->state];
-}
-
-static json_t *record_object(const struct gp_recorded *job)
-{
-    const bool has_ended = job->state == GP_RECORDED_ENDED;
-    json_t *document = job->document;
-    char folder[4 * GP_PATH_SIZE];
-    gp_utf8_copy_safe(folder, sizeof(folder), job->folder);
-    return json_pack(
-        "{s:s, s:s, s:o, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O?, s:O?}", "folder", folder, "state",
-        state_words(job), "status", has_ended ? json_integer(job->status) : json_null(), "ended_by",
-        job->stopped, "signal", job->told, "started", job->started, "duration_s", job->seconds,
-        "duration_at_least", (int)job->is_least, "memory_peak",
-        json_integer((json_int_t)job->memory_peak), "name", json_object_get(document, "name"),
-        "command", json_object_get(document, "command"));
-}
-
-static int explain_recorded(struct gp_explain_run *e, const struct gp_recorded *job,
-                            struct gp_err *err)
-{
-    if (e->jobs)
-        (void)json_array_append_new(e->jobs, record_object(job));
-    return explain_job(e, job, err);
-}
-
 static int explain_record(struct gp_explain_run *e, const char *folder, struct gp_err *err)
 {
     struct gp_recorded job;
     int r = gp_recorded_read(folder, &job, err);
     if (r < 0)
         return r;
-    r = explain_recorded(e, &job, err);
+    r = explain_job(e, &job, err);
     gp_recorded_fini(&job);
     return r;
 }
 
-/* ---- the n-th newest, and the list ---- */
+/* ---- the n-th newest ---- */
 
 struct nth {
     struct gp_explain_run *explain;
@@ -272,7 +234,7 @@ static bool take_nth(void *context, const struct gp_recorded *job)
 {
     struct nth *nth = context;
     if (--nth->left == 0)
-        nth->r = explain_recorded(nth->explain, job, nth->err);
+        nth->r = explain_job(nth->explain, job, nth->err);
     return nth->left > 0;
 }
 
@@ -290,115 +252,36 @@ static int explain_nth(struct gp_explain_run *e, uint64_t n, struct gp_err *err)
                             (unsigned long long)(n - nth.left));
 }
 
-struct listing {
-    struct gp_strbuf sb;
-    json_t *records; /* NULL: text */
-    size_t count;
-};
-
-/* "status 3", or the word for how it ended. */
-static void put_end(char *ret, size_t size, const struct gp_recorded *job)
-{
-    const char *unused;
-    const char *word = job->state != GP_RECORDED_ENDED     ? state_words(job)
-                       : gp_recorded_reason(job, &unused)  ? job->stopped
-                       : job->told                         ? "stopped"
-                       : job->status == 0                  ? "succeeded"
-                       : gp_recorded_is_out_of_memory(job) ? "out of memory"
-                                                           : NULL;
-    if (word)
-        (void)snprintf(ret, size, "%s", word);
-    else
-        (void)snprintf(ret, size, "status %u", job->status);
-}
-
-static void add_row(struct listing *list, const struct gp_recorded *job)
-{
-    struct gp_strbuf line = GP_STRBUF_INIT(1 << 16);
-    struct gp_strbuf gpus = GP_STRBUF_INIT(1 << 12);
-    struct gp_strbuf time = GP_STRBUF_INIT(64);
-    const char *name = gp_recorded_name(job);
-    char end[32];
-    put_end(end, sizeof(end), job);
-    gp_recorded_add_gpus(&gpus, job);
-    gp_proc_format_amount(&time, GP_PROC_TIME_COLUMN,
-                          (struct gp_amount){job->seconds + 0.5, true, false});
-    gp_strbuf_addf(&line, "%3zu  %.10s %.8s  %6s  %-7s  %-13s  ", list->count, job->started,
-                   strlen(job->started) > 11 ? job->started + 11 : "", time.buf,
-                   gpus.buf ? gpus.buf : "-", end);
-    gp_utf8_add_safe(&line, name, strlen(name), SHOWN_MOST);
-    if (!name[0])
-        gp_recorded_add_command(&line, job);
-    gp_utf8_add_line(&list->sb, line.buf, line.len, gp_io_columns());
-    gp_strbuf_fini(&line);
-    gp_strbuf_fini(&gpus);
-    gp_strbuf_fini(&time);
-}
-
-static bool list_one(void *context, const struct gp_recorded *job)
-{
-    struct listing *list = context;
-    if (list->count++ == 0 && !list->records)
-        gp_strbuf_addf(&list->sb, "%3s  %-19s  %6s  %-7s  %-13s  %s\n", "N", "STARTED", "FOR",
-                       "GPUS", "END", "JOB");
-    if (list->records)
-        (void)json_array_append_new(list->records, record_object(job));
-    else
-        add_row(list, job);
-    return true;
-}
-
-int gp_explain_list(const struct gp_doctor_options *o, struct gp_err *err)
-{
-    struct listing list = {.sb = GP_STRBUF_INIT(16 << 20),
-                           .records = o->json ? json_array() : NULL};
-    gp_recorded_each(list_one, &list);
-    if (list.records) {
-        gp_json_add(
-            &list.sb,
-            json_pack("{s:s, s:o}", "schema", "gpulse.explain.list/1", "records", list.records), 2);
-        gp_strbuf_addc(&list.sb, '\n');
-    }
-    int r = gp_app_write(STDOUT_FILENO, &list.sb, err);
-    if (list.count == 0)
-        gp_io_print_note("gpulse", "no job of yours is recorded; gpulse run records jobs");
-    gp_strbuf_fini(&list.sb);
-    return r;
-}
-
 /* ---- all that are given ---- */
 
 static int explain_path(struct gp_explain_run *e, const char *path, struct gp_err *err)
 {
     struct stat st;
-    static const char file[] = "run.json";
     char folder[GP_PATH_SIZE];
     const char *slash = strrchr(path, '/');
-    bool is_folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    if (strcmp(slash ? slash + 1 : path, file) == 0 && strlen(path) < sizeof(folder)) {
+    if (strcmp(slash ? slash + 1 : path, "run.json") == 0 && strlen(path) < sizeof(folder)) {
         (void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
                        slash ? path : ".");
         return explain_record(e, folder, err);
     }
+    bool is_folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     return is_folder ? explain_record(e, path, err) : gp_explain_read_file(e, path, err);
 }
 
-static int print(struct gp_explain_run *e, struct gp_err *err)
+static int finish(struct gp_explain_run *e, json_t *document, struct gp_err *err)
 {
     if (e->list) {
-        json_t *document = json_pack("{s:s, s:o, s:o, s:o}", "schema", "gpulse.explain/1", "jobs",
-                                     e->jobs, "incidents", e->list, "known", e->other);
-        gp_json_add(&e->sb, document, 2);
+        gp_json_add(&e->sb, json_incref(document), 2);
         gp_strbuf_addc(&e->sb, '\n');
     } else if (e->found == 0 && !e->is_told) {
         gp_strbuf_adds(&e->sb, "no known error in the log\n");
     }
-    return gp_app_write(STDOUT_FILENO, &e->sb, err);
+    return e->options->write(&e->sb, err);
 }
 
 static bool is_last(const char *word)
 {
-    return strcmp(word, LAST) == 0 && access(word, F_OK) != 0;
+    return strcmp(word, "last") == 0 && access(word, F_OK) != 0;
 }
 
 bool gp_explain_is_log(const char *word, bool only)
@@ -407,16 +290,17 @@ bool gp_explain_is_log(const char *word, bool only)
     return strcmp(word, "-") == 0 || is_last(word) || looks || access(word, F_OK) == 0;
 }
 
-int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *words,
-                    struct gp_err *err)
+int gp_explain_logs(const struct gp_explain_options *o, int count, char *const *words,
+                    bool *ret_found, struct gp_err *err)
 {
     struct gp_explain_run e = {.options = o, .sb = GP_STRBUF_INIT(256 << 20)};
     int r = 0;
-    if (o->json) {
-        e.list = json_array();
-        e.jobs = json_array();
-        e.other = json_array();
-    }
+    json_t *document = o->as_json ? json_pack("{s:s, s:[], s:[], s:[]}", "schema",
+                                              "gpulse.explain/1", "jobs", "incidents", "known")
+                                  : NULL;
+    e.jobs = json_object_get(document, "jobs");
+    e.list = json_object_get(document, "incidents");
+    e.other = json_object_get(document, "known");
     for (int i = 0; r == 0 && i < count; i++) {
         uint64_t n = 1;
         if (!is_last(words[i])) {
@@ -430,8 +314,11 @@ int gp_explain_logs(const struct gp_doctor_options *o, int count, char *const *w
                                "before");
     }
     if (r == 0)
-        r = print(&e, err);
+        r = finish(&e, document, err);
+    json_decref(document);
     gp_strbuf_fini(&e.sb);
     gp_arena_fini(&e.arena);
-    return r < 0 || e.found > 0 ? r : EXIT_UNKNOWN;
+    if (r == 0)
+        *ret_found = e.found > 0;
+    return r;
 }

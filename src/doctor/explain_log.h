@@ -1,6 +1,6 @@
-/* gpulse explain: the errors in a log, as text or JSON. */
-#ifndef GP_CMD_EXPLAIN_LOG_H
-#define GP_CMD_EXPLAIN_LOG_H
+/* Why a program failed, from its log: the errors in it as text or JSON. */
+#ifndef GP_DOCTOR_EXPLAIN_LOG_H
+#define GP_DOCTOR_EXPLAIN_LOG_H
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -8,19 +8,25 @@
 
 #include <jansson.h>
 
-struct gp_doctor_options;
+struct gp_explain_options {
+    bool as_json;
+    bool has_soft; /* also messages that only look like a failure */
+    /* Takes the next piece of the output. After an error, which is passed on, it is not called
+     * again. */
+    int (*write)(const struct gp_strbuf *text, struct gp_err *err);
+};
 
 /* Explaining some logs and records. Zero-initialize. */
 struct gp_explain_run {
-    const struct gp_doctor_options *options;
+    const struct gp_explain_options *options;
     const char *name;     /* of the log */
     struct gp_strbuf sb;  /* text output */
     json_t *list, *other; /* JSON output: failures, other errors, */
     json_t *jobs;         /* and the records that are explained */
     size_t found;
-    bool is_told;         /* how a job ended is printed already */
-    bool has_incidents;   /* the failures in the log are known already */
-    int r;                /* of writing the output */
+    bool is_told;       /* how a job ended is printed already */
+    bool has_incidents; /* the failures in the log are known already */
+    int r;              /* of writing the output */
     struct gp_err err;
     struct gp_arena arena;
 };

@@ -1,4 +1,4 @@
-#include "sample/target.h"
+#include "sample/observed.h"
 
 #include "base/io.h"
 #include "proc/lease.h"
@@ -18,24 +18,24 @@ static const char *given_or_env(const char *given, const char *name)
     return value && *value ? value : NULL;
 }
 
-const char *gp_target_sim(const char *given)
+const char *gp_observed_sim(const char *given)
 {
     return given_or_env(given, "GPULSE_SIM");
 }
 
-const char *gp_target_root(const char *given)
+const char *gp_observed_root(const char *given)
 {
     return given_or_env(given, "GPULSE_ROOT");
 }
 
 /* The directory in which the simulated driver keeps the files of its machine; NULL: it has none. */
-static const char *simulated_root(struct gp_target *target)
+static const char *simulated_root(struct gp_observed *observed)
 {
     const char *(*find_root)(char *problem, size_t size) = NULL;
-    void *handle = dlopen(target->library, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(observed->library, RTLD_NOW | RTLD_LOCAL);
     void *symbol = handle ? dlsym(handle, "gpulse_sim_root") : NULL;
     memcpy(&find_root, &symbol, sizeof(symbol));
-    return find_root ? find_root(target->problem, sizeof(target->problem)) : NULL;
+    return find_root ? find_root(observed->problem, sizeof(observed->problem)) : NULL;
 }
 
 /* The kernel files of a simulated machine: a directory next to its file, "NAME.root" for
@@ -55,53 +55,54 @@ static const char *machine_files(const char *sim, char room[GP_PATH_SIZE])
                                                                                            : NULL;
 }
 
-static void prepare_simulation(struct gp_target *target)
+static void prepare_simulation(struct gp_observed *observed)
 {
-    target->result =
-        gp_io_find_companion("sim", "libnvidia-ml.so.1", target->library_room, &target->err);
-    target->library = target->library_room;
-    (void)setenv("GPULSE_SIM", target->sim, 1);
+    observed->result =
+        gp_io_find_companion("sim", "libnvidia-ml.so.1", observed->library_room, &observed->err);
+    observed->library = observed->library_room;
+    (void)setenv("GPULSE_SIM", observed->sim, 1);
     (void)setenv("GPULSE_SIM_QUIET", "1", 1); /* its error is reported here */
-    if (target->sim_still)
+    if (observed->sim_still)
         (void)setenv("GPULSE_SIM_STILL", "1", 1);
-    const char *own = target->result == 0 && !target->root ? simulated_root(target) : NULL;
+    const char *own = observed->result == 0 && !observed->root ? simulated_root(observed) : NULL;
     gp_proc_set_simulated(own);
     gp_leases_set_simulated(own);
-    target->prefix = target->root ? target->root : own;
-    target->files =
-        target->prefix ? target->prefix : machine_files(target->sim, target->files_room);
+    observed->prefix = observed->root ? observed->root : own;
+    observed->files =
+        observed->prefix ? observed->prefix : machine_files(observed->sim, observed->files_room);
 }
 
-void gp_target_prepare(struct gp_target *target)
+void gp_observed_prepare(struct gp_observed *observed)
 {
-    target->sim = gp_target_sim(target->sim);
-    target->root = gp_target_root(target->root);
-    target->library = given_or_env(NULL, "GPULSE_NVML");
-    target->prefix = target->root;
-    target->files = target->root ? target->root : "";
-    if (target->sim)
-        prepare_simulation(target);
+    observed->sim = gp_observed_sim(observed->sim);
+    observed->root = gp_observed_root(observed->root);
+    observed->library = given_or_env(NULL, "GPULSE_NVML");
+    observed->prefix = observed->root;
+    observed->files = observed->root ? observed->root : "";
+    if (observed->sim)
+        prepare_simulation(observed);
 }
 
-bool gp_target_is_reachable(const struct gp_target *target)
+bool gp_observed_is_reachable(const struct gp_observed *observed)
 {
     char path[GP_PATH_SIZE];
     struct stat listed;
     struct stat own;
-    return !target->root ||
-           (gp_io_path(path, target->root, "/proc") && stat(path, &listed) == 0 &&
+    return !observed->root ||
+           (gp_io_path(path, observed->root, "/proc") && stat(path, &listed) == 0 &&
             stat("/proc", &own) == 0 && listed.st_dev == own.st_dev && listed.st_ino == own.st_ino);
 }
 
-int gp_target_source(const struct gp_target *target, struct gp_source **ret, struct gp_err *err)
+int gp_observed_source(const struct gp_observed *observed, struct gp_source **ret,
+                       struct gp_err *err)
 {
     const struct gp_nvml_config config = {
-        .library = target->library,
-        .root = target->sim ? target->files : target->prefix,
-        .simulated = target->sim != NULL,
+        .library = observed->library,
+        .root = observed->sim ? observed->files : observed->prefix,
+        .simulated = observed->sim != NULL,
     };
-    if (target->result < 0)
-        return gp_err_copy(err, &target->err);
+    if (observed->result < 0)
+        return gp_err_copy(err, &observed->err);
     struct gp_source *source = gp_nvml_new(&config);
     if (!source)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -109,11 +110,11 @@ int gp_target_source(const struct gp_target *target, struct gp_source **ret, str
     return 0;
 }
 
-int gp_target_cuda(const struct gp_target *target, char room[GP_PATH_SIZE], const char **ret,
-                   struct gp_err *err)
+int gp_observed_cuda(const struct gp_observed *observed, char room[GP_PATH_SIZE], const char **ret,
+                     struct gp_err *err)
 {
     *ret = given_or_env(NULL, "GPULSE_CUDA");
-    if (*ret || !target->sim)
+    if (*ret || !observed->sim)
         return 0;
     *ret = room;
     return gp_io_find_companion("sim", "libcuda.so.1", room, err);

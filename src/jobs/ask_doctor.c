@@ -1,4 +1,4 @@
-#include "cmd/run_explain.h"
+#include "jobs/ask_doctor.h"
 
 #include "base/io.h"
 #include "base/strbuf.h"
@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -80,32 +79,30 @@ static void add_command(struct gp_strbuf *sb, const json_t *known)
         gp_strbuf_addf(sb, "; more: gpulse explain %.*s %s", (int)(dot - id), id, dot + 1);
 }
 
-static void print_error(const struct gp_watch *watch, const json_t *known)
+static void tell_error(const struct gp_watch *watch, const json_t *known)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     const char *line = text_of(known, "line");
-    struct gp_strbuf shown = GP_STRBUF_INIT(1 << 16);
-    gp_utf8_add_safe(&shown, line, strlen(line), SHOWN);
-    gp_watch_warn(watch, "it failed after this message: %s", shown.buf ? shown.buf : "");
+    gp_utf8_add_safe(&sb, line, strlen(line), SHOWN);
+    gp_watch_warn(watch, "it failed after this message: %s", sb.buf);
+    gp_strbuf_reset(&sb);
     gp_strbuf_addf(&sb, "    %s: %s\n      -> %s", text_of(known, "title"), text_of(known, "words"),
                    text_of(known, "advice"));
     add_command(&sb, known);
     gp_strbuf_addc(&sb, '\n');
-    (void)!gp_io_write_all(STDERR_FILENO, sb.buf, sb.len);
-    gp_strbuf_fini(&shown);
+    gp_watch_tell_more(watch, sb.buf);
     gp_strbuf_fini(&sb);
 }
 
-void gp_run_explain(struct gp_watch *watch, const struct gp_tail *tail)
+void gp_ask_doctor(const struct gp_watch *watch, const struct gp_tail *tail)
 {
     /* the first line may have lost its beginning */
     const char *end = tail->bytes + tail->size;
     const char *text =
         tail->size == sizeof(tail->bytes) ? memchr(tail->bytes, '\n', tail->size) : tail->bytes;
     json_t *document = text && text < end ? ask(text, (size_t)(end - text)) : NULL;
-    const json_t *list = json_object_get(document, "known");
-    const json_t *known = first_error(list);
+    const json_t *known = first_error(json_object_get(document, "known"));
     if (known)
-        print_error(watch, known);
+        tell_error(watch, known);
     json_decref(document);
 }
