@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -200,29 +201,38 @@ size_t gp_io_columns(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+static bool find_near(const char *file, const char *sub, const char *name, char out[GP_PATH_SIZE])
+{
+    const char *slash = strrchr(file, '/');
+    const char *const places[] = {sub, "", "../libexec/gpulse", "../share/gpulse",
+                                  "../../share/gpulse", "../../libexec/gpulse"};
+    for (size_t i = 0; slash && i < GP_ARRAY_LEN(places); i++) {
+        int len = snprintf(out, GP_PATH_SIZE, "%.*s/%s%s%s", (int)(slash - file), file, places[i],
+                           *places[i] ? "/" : "", name);
+        if (len > 0 && len < GP_PATH_SIZE && access(out, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],
                          struct gp_err *err)
 {
     char exe[GP_PATH_SIZE];
+    Dl_info self;
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     if (n <= 0)
         return gp_err_set(err, GP_EIO, "cannot read /proc/self/exe: %s", strerror(errno));
     exe[n] = '\0';
-    char *slash = strrchr(exe, '/');
-    if (slash)
-        *slash = '\0';
-    const char *const places[] = {sub, "", "../libexec/gpulse", "../share/gpulse",
-                                  "../../share/gpulse"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
-        int len =
-            snprintf(out, GP_PATH_SIZE, "%s/%s%s%s", exe, places[i], *places[i] ? "/" : "", name);
-        if (len > 0 && len < GP_PATH_SIZE && access(out, F_OK) == 0)
-            return 0;
-    }
+    if (find_near(exe, sub, name, out))
+        return 0;
+    /* in a program of somebody else, next to the library */
+    if (dladdr((void *)(uintptr_t)find_near, &self) && find_near(self.dli_fname, sub, name, out))
+        return 0;
     return gp_err_set(
         err, GP_EFAIL,
-        "cannot find %s next to %s or in its ../libexec/gpulse; is gpulse installed completely?",
-        name, exe);
+        "cannot find %s next to %.*s or in its ../libexec/gpulse; is gpulse installed completely?",
+        name, (int)(strrchr(exe, '/') - exe), exe);
 }
 
 void gp_io_list_names(const char *dir, const char *suffix, struct gp_strbuf *sb)

@@ -21,7 +21,7 @@ RANKS = {
     "out": 4,
     "smi": 5, "jobs": 5, "tui": 5,
     "doctor": 6,
-    "cmd": 7,
+    "cmd": 7, "lib": 7,
 }
 INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
 

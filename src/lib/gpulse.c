@@ -1,0 +1,381 @@
+/* The public C interface, include/gpulse/gpulse.h: a thin layer over the sampler, whose types stay
+ * private. */
+#include "gpulse/gpulse.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/select.h"
+#include "model/snapshot.h"
+#include "out/field.h"
+#include "sample/observed.h"
+#include "sample/sampler.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TIMEOUT_S = 3 };
+
+_Static_assert((int)GPULSE_HOST == (int)GP_SCOPE_HOST && (int)GPULSE_GPU == (int)GP_SCOPE_DEVICE &&
+                   (int)GPULSE_PROCESS == (int)GP_SCOPE_PROCESS,
+               "kinds of rows are passed through");
+_Static_assert((int)GPULSE_INT == (int)GP_TYPE_INT && (int)GPULSE_REAL == (int)GP_TYPE_REAL &&
+                   (int)GPULSE_TEXT == (int)GP_TYPE_TEXT,
+               "types are passed through");
+_Static_assert((int)GPULSE_NONE == (int)GP_STATUS_NONE && (int)GPULSE_OK == (int)GP_STATUS_OK &&
+                   (int)GPULSE_STALE == (int)GP_STATUS_STALE &&
+                   (int)GPULSE_UNSUPPORTED == (int)GP_STATUS_UNSUPPORTED &&
+                   (int)GPULSE_NO_PERMISSION == (int)GP_STATUS_NO_PERMISSION &&
+                   (int)GPULSE_LOST == (int)GP_STATUS_LOST &&
+                   (int)GPULSE_TIMEOUT == (int)GP_STATUS_TIMEOUT &&
+                   (int)GPULSE_ASLEEP == (int)GP_STATUS_ASLEEP &&
+                   (int)GPULSE_RELEASED == (int)GP_STATUS_RELEASED &&
+                   (int)GPULSE_ERROR == (int)GP_STATUS_ERROR,
+               "statuses are passed through");
+
+struct gpulse_session {
+    pid_t pid; /* of the process that opened it */
+    struct gp_sampler *sampler;
+    struct gp_selection selection;
+};
+
+struct gpulse_sample {
+    struct gp_snapshot *snapshot;
+};
+
+const char *gpulse_version(void)
+{
+    return GPULSE_VERSION;
+}
+
+/* ---- errors ---- */
+
+static int code_of(int error)
+{
+    static const struct {
+        int own, public;
+    } codes[] = {
+        {GP_EUSAGE, GPULSE_EUSAGE},     {GP_EFORMAT, GPULSE_EUSAGE}, {GP_ENODEV, GPULSE_ENODEV},
+        {GP_EDRIVER, GPULSE_EDRIVER},   {GP_EPERM, GPULSE_EPERM},    {GP_ENOMEM, GPULSE_ENOMEM},
+        {GP_ETIMEOUT, GPULSE_ETIMEOUT},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++)
+        if (codes[i].own == error)
+            return codes[i].public;
+    return GPULSE_EFAIL;
+}
+
+static int fail_with(struct gpulse_error *error, int code, const char *text)
+{
+    if (error) {
+        *error = (struct gpulse_error){.code = code};
+        (void)snprintf(error->text, sizeof(error->text), "%s", text);
+    }
+    return code;
+}
+
+static int fail(struct gpulse_error *error, const struct gp_err *err, int result)
+{
+    const int code = code_of(result);
+    (void)fail_with(error, code, err->text[0] ? err->text : gp_err_text(result));
+    if (error)
+        error->driver_code = err->driver_code;
+    return code;
+}
+
+/* ---- metrics ---- */
+
+static bool is_metric(int metric)
+{
+    return metric >= 0 && metric < GP_METRIC__COUNT;
+}
+
+int gpulse_metric_find(const char *name, struct gpulse_error *error)
+{
+    struct gp_err err = {0};
+    enum gp_metric metric;
+    int r = gp_metric_find(name, &metric, &err);
+    return r < 0 ? fail(error, &err, r) : (int)metric;
+}
+
+int gpulse_metric_count(void)
+{
+    return GP_METRIC__COUNT;
+}
+
+int gpulse_metric_describe(int metric, struct gpulse_metric_info *ret)
+{
+    if (!is_metric(metric))
+        return GPULSE_EUSAGE;
+    const struct gp_metric_info *info = &gp_metric_table[metric];
+    *ret = (struct gpulse_metric_info){
+        .name = info->name,
+        .unit = gp_unit_name((enum gp_unit)info->unit),
+        .help = info->help,
+        .scope = info->scope,
+        .type = (enum gpulse_type)info->type,
+    };
+    return 0;
+}
+
+int gpulse_scope_find(const char *name)
+{
+    for (int i = 0; i < GP_SCOPE__COUNT; i++)
+        if (strcmp(gp_scope_table[i].plural, name) == 0)
+            return i;
+    return GPULSE_EUSAGE;
+}
+
+/* ---- the machine ---- */
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The machine that the first session chose. */
+static const struct gp_observed *observe(const struct gpulse_options *options)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct gp_observed observed;
+    static bool is_chosen;
+    const struct gp_observed *ret = &observed;
+    (void)pthread_mutex_lock(&lock);
+    if (!is_chosen) {
+        const char *sim = gp_observed_sim(options->sim);
+        const char *root = gp_observed_root(options->root);
+        /* never freed: the process uses them to its end */
+        observed.sim = sim ? strdup(sim) : NULL;
+        observed.root = root ? strdup(root) : NULL;
+        observed.sim_still = options->flags & GPULSE_STILL;
+        gp_observed_prepare(&observed);
+        is_chosen = true;
+    } else if ((options->sim && !is_same(options->sim, observed.sim)) ||
+               (options->root && !is_same(options->root, observed.root))) {
+        ret = NULL;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return ret;
+}
+
+/* ---- sessions ---- */
+
+/* The options of a caller that was compiled with another version of the header. */
+static struct gpulse_options whole(const struct gpulse_options *given)
+{
+    struct gpulse_options options = {.size = sizeof(options)};
+    if (given)
+        memcpy(&options, given, given->size < sizeof(options) ? given->size : sizeof(options));
+    return options;
+}
+
+/* What must be read for these fields. */
+static int add_fields(const char *fields, struct gp_want *want, struct gp_err *err)
+{
+    struct gp_field_list list;
+    int r = gp_field_list_parse(fields, GP_SCOPE_ANY, &list, err);
+    if (r < 0)
+        return r;
+    want->host_only = true;
+    for (size_t i = 0; i < list.count; i++) {
+        enum gp_metric m = list.fields[i].metric;
+        enum gp_scope scope = (enum gp_scope)gp_metric_table[m].scope;
+        gp_metric_set_add(&want->metrics, m);
+        want->host_only = want->host_only && scope == GP_SCOPE_HOST;
+        want->processes = want->processes || scope == GP_SCOPE_PROCESS;
+        if (gp_scope_is_list(scope))
+            want->lists |= UINT32_C(1) << gp_list_index(scope);
+    }
+    want->process_names = want->processes;
+    gp_field_list_fini(&list);
+    return 0;
+}
+
+static int open_sampler(gpulse_session *session, const struct gpulse_options *options,
+                        struct gp_err *err)
+{
+    static const char usual[] = "index,name,uuid,utilization.gpu,memory.used,memory.total,"
+                                "temperature.gpu,power.draw";
+    const uint64_t timeout_ns = options->timeout_ns ? options->timeout_ns : TIMEOUT_S * GP_NS_PER_S;
+    struct gp_sampler_config config = {
+        .selection = &session->selection,
+        .timeout_ns = timeout_ns,
+        .want = {.mig = options->flags & GPULSE_MIG},
+    };
+    int r = options->gpus ? gp_selection_parse(options->gpus, &session->selection, err) : 0;
+    if (r == 0)
+        r = add_fields(options->fields ? options->fields : usual, &config.want, err);
+    if (r < 0)
+        return r;
+    config.want.mig = config.want.mig || gp_selection_names_mig(&session->selection);
+    const struct gp_observed *observed = observe(options);
+    if (!observed)
+        return gp_err_set(err, GP_EUSAGE, "this process observes another machine already");
+    config.root = observed->prefix;
+    r = gp_observed_source(observed, &config.source, err);
+    return r < 0 ? r : gp_sampler_new(&config, &session->sampler, err);
+}
+
+int gpulse_open(const struct gpulse_options *given, gpulse_session **ret,
+                struct gpulse_error *error)
+{
+    struct gp_err err = {0};
+    const struct gpulse_options options = whole(given);
+    gpulse_session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return fail(error, &err, GP_ENOMEM);
+    session->pid = getpid();
+    int r = open_sampler(session, &options, &err);
+    if (r < 0) {
+        if (r != GP_ETIMEOUT) /* a thread that hangs may still use it */
+            free(session);
+        return fail(error, &err, r);
+    }
+    *ret = session;
+    return 0;
+}
+
+bool gpulse_close(gpulse_session *session)
+{
+    if (!session)
+        return true;
+    /* The threads of the sampler exist only in the process that opened it. */
+    if (session->pid == getpid() && !gp_sampler_free(session->sampler))
+        return false;
+    free(session);
+    return true;
+}
+
+/* ---- samples ---- */
+
+int gpulse_take(gpulse_session *session, gpulse_sample **ret, struct gpulse_error *error)
+{
+    struct gp_err err = {0};
+    if (session->pid != getpid())
+        return fail_with(error, GPULSE_EFORK,
+                         "the session was opened before fork(); open another one in the child");
+    gpulse_sample *sample = malloc(sizeof(*sample));
+    if (!sample)
+        return fail(error, &err, GP_ENOMEM);
+    int r = gp_sampler_tick(session->sampler, &sample->snapshot, &err);
+    if (r < 0) {
+        free(sample);
+        return fail(error, &err, r);
+    }
+    *ret = sample;
+    return 0;
+}
+
+void gpulse_sample_free(gpulse_sample *sample)
+{
+    if (sample)
+        gp_snapshot_free(sample->snapshot);
+    free(sample);
+}
+
+uint64_t gpulse_sample_time(const gpulse_sample *sample)
+{
+    return sample->snapshot->wall_ns;
+}
+
+bool gpulse_sample_is_partial(const gpulse_sample *sample)
+{
+    return sample->snapshot->partial;
+}
+
+size_t gpulse_sample_rows(const gpulse_sample *sample, int scope)
+{
+    const struct gp_snapshot *snapshot = sample->snapshot;
+    switch (scope) {
+    case GPULSE_HOST:
+        return 1;
+    case GPULSE_GPU:
+        return snapshot->device_count;
+    case GPULSE_PROCESS:
+        return snapshot->process_count;
+    default:
+        return scope >= 0 && gp_scope_is_list((enum gp_scope)scope)
+                   ? snapshot->lists[gp_list_index((enum gp_scope)scope)].count
+                   : 0;
+    }
+}
+
+int gpulse_sample_gpu_of(const gpulse_sample *sample, int scope, size_t row)
+{
+    const struct gp_snapshot *snapshot = sample->snapshot;
+    if (scope == GPULSE_HOST || row >= gpulse_sample_rows(sample, scope))
+        return GPULSE_EUSAGE;
+    if (scope == GPULSE_GPU)
+        return (int)row;
+    if (scope == GPULSE_PROCESS)
+        return (int)snapshot->processes[row].device;
+    return (int)snapshot->lists[gp_list_index((enum gp_scope)scope)].entries[row].device;
+}
+
+/* The row must exist. */
+static const struct gp_value *value_at(const struct gp_snapshot *snapshot, enum gp_metric m,
+                                       size_t row)
+{
+    enum gp_scope scope = (enum gp_scope)gp_metric_table[m].scope;
+    if (scope == GP_SCOPE_DEVICE)
+        return gp_snapshot_value(snapshot, &snapshot->devices[row], NULL, m);
+    if (scope == GP_SCOPE_PROCESS)
+        return gp_process_value(&snapshot->processes[row], m);
+    if (gp_scope_is_list(scope))
+        return &snapshot->lists[gp_list_index(scope)]
+                    .entries[row]
+                    .values[m - gp_scope_table[scope].first];
+    return gp_snapshot_value(snapshot, NULL, NULL, m);
+}
+
+enum gpulse_status gpulse_sample_get(const gpulse_sample *sample, int metric, size_t row,
+                                     struct gpulse_value *ret)
+{
+    static const char *const reasons[] = {
+#define X(id, human, json, csv) [GP_STATUS_##id] = json,
+        GP_STATUS_LIST(X)
+#undef X
+    };
+    *ret = (struct gpulse_value){.reason = reasons[GP_STATUS_NONE]};
+    if (!is_metric(metric) || row >= gpulse_sample_rows(sample, gp_metric_table[metric].scope))
+        return GPULSE_NONE;
+    const struct gp_snapshot *snapshot = sample->snapshot;
+    const struct gp_value *v = value_at(snapshot, (enum gp_metric)metric, row);
+    const uint64_t time_ns = gp_value_time_ns(v);
+    ret->type = (enum gpulse_type)gp_metric_table[metric].type;
+    ret->status = (enum gpulse_status)v->status;
+    ret->age_ns = time_ns && time_ns < snapshot->mono_ns ? snapshot->mono_ns - time_ns : 0;
+    ret->reason = reasons[v->status];
+    if (!gp_value_is_present(v)) {
+        if (v->s && v->status != GP_STATUS_NONE)
+            ret->reason = v->s;
+        return ret->status;
+    }
+    if (ret->type == GPULSE_TEXT)
+        ret->u.s = v->s;
+    else if (ret->type == GPULSE_REAL)
+        ret->u.f = v->f;
+    else
+        ret->u.i = v->i;
+    return ret->status;
+}
+
+bool gpulse_sample_number(const gpulse_sample *sample, int metric, size_t row, double *ret)
+{
+    struct gpulse_value value;
+    enum gpulse_status status = gpulse_sample_get(sample, metric, row, &value);
+    if ((status != GPULSE_OK && status != GPULSE_STALE) || value.type == GPULSE_TEXT)
+        return false;
+    *ret = value.type == GPULSE_REAL ? value.u.f : (double)value.u.i;
+    return true;
+}
+
+const char *gpulse_sample_text(const gpulse_sample *sample, int metric, size_t row)
+{
+    struct gpulse_value value;
+    enum gpulse_status status = gpulse_sample_get(sample, metric, row, &value);
+    bool is_present = status == GPULSE_OK || status == GPULSE_STALE;
+    return is_present && value.type == GPULSE_TEXT ? value.u.s : NULL;
+}

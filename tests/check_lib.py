@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""libgpulse as others use it: its examples, compiled against what "make install" puts where, and a
+client in another language.
+
+variants: release
+"""
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+from tap import BUILD, GPULSE, Skip, good, main, run, test
+
+SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
+HEADER = SOURCE / "include/gpulse/gpulse.h"
+DEST = Path(tempfile.mkdtemp(prefix="gpulse-lib-"))
+SIMULATED = dict(os.environ, GPULSE_SIM="h100x8", GPULSE_SIM_STILL="1")
+
+
+def installed(pattern):
+    found = [path for path in DEST.rglob(pattern) if not path.is_symlink()]
+    assert len(found) == 1, (pattern, found)
+    return found[0]
+
+
+def declared():
+    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
+    return set(re.findall(r"\b(gpulse_\w+)\(", text))
+
+
+def compiled(name):
+    program = DEST / name
+    if not program.exists():
+        package = installed("gpulse.pc")
+        flags = good(run("pkg-config", "--cflags", "--libs", "gpulse",
+                         env=dict(os.environ, PKG_CONFIG_PATH=str(package.parent),
+                                  PKG_CONFIG_SYSROOT_DIR=str(DEST)))).split()
+        good(run("cc", "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                 "-o", program, SOURCE / f"examples/c/{name}.c", *flags))
+    return program
+
+
+def example(name, *args, env=SIMULATED):
+    library = installed("libgpulse.so.0.0.0").parent
+    return run(compiled(name), *args, env=dict(env, LD_LIBRARY_PATH=str(library)))
+
+
+@test
+def installs():
+    good(run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet",
+             env=dict(os.environ, DESTDIR=str(DEST))))
+    assert installed("libgpulse.so.0.0.0") and installed("gpulse.h") and installed("gpulse.pc")
+
+
+@test
+def exports_what_the_header_declares():
+    symbols = good(run("nm", "-D", "--defined-only", installed("libgpulse.so.0.0.0")))
+    exported = {name.split("@")[0] for name in re.findall(r" [A-Z] (\w\S*)", symbols)} - {"GPULSE_0"}
+    assert exported == declared(), exported ^ declared()
+
+
+@test
+def the_header_compiles_in_c_and_cplusplus():
+    for words in (["cc", "-std=c99"], ["cc", "-std=c17"], ["c++", "-std=c++11"],
+                  ["c++", "-std=c++17"]):
+        if not shutil.which(words[0]):
+            raise Skip(f"no {words[0]}")
+        language = "c" if words[0] == "cc" else "c++"
+        good(run(*words, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
+                 "-fsyntax-only", "-x", language, HEADER))
+
+
+@test
+def example_value():
+    lines = good(example("value")).splitlines()
+    assert len(lines) == 8, lines
+    used = good(run(GPULSE, "query", "memory.used:GiB", "--csv", "--no-header", env=SIMULATED))
+    for line, gib in zip(lines, used.split()):
+        assert re.fullmatch(rf"\d NVIDIA H100 80GB HBM3: {float(gib):.1f} GiB", line), (line, gib)
+
+
+@test
+def example_watch():
+    lines = good(example("watch", "2")).splitlines()
+    assert len(lines) == 2 and all(re.fullmatch(r"( *\d+%){8}", line) for line in lines), lines
+
+
+@test
+def example_processes():
+    lines = good(example("processes")).splitlines()
+    rows = good(run(GPULSE, "query", "--rows", "processes", "index,pid,user,used_memory",
+                    "--csv", "--no-header", env=SIMULATED)).splitlines()
+    assert len(lines) == len(rows) > 0, (lines, rows)
+    for line, row in zip(lines, rows):
+        gpu, pid, user, used = row.split(",")
+        mib = re.match(rf"GPU {gpu}: {pid} {user} (\d+) MiB \S", line)
+        assert mib and abs(int(mib[1]) - int(used) / 2**20) < 1.5, (line, row)
+
+
+@test
+def example_exporter():
+    library = installed("libgpulse.so.0.0.0").parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([compiled("exporter"), str(port)],
+                              env=dict(SIMULATED, LD_LIBRARY_PATH=str(library)))
+    try:
+        text = None
+        while text is None:
+            assert server.poll() is None, "the exporter ended"
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                    text = answer.read().decode()
+            except OSError:
+                pass
+        assert len(re.findall(r'^gpu_memory_used\{uuid="GPU-[0-9a-f-]+"\} \d', text, re.M)) == 8, text
+    finally:
+        server.kill()
+        server.wait()
+
+
+@test
+def errors_are_said():
+    without = {k: v for k, v in os.environ.items() if k != "GPULSE_SIM"}
+    r = example("value", env=dict(without, GPULSE_NVML="/does/not/exist.so"))
+    assert r.returncode == 1 and "/does/not/exist.so" in r.stderr and not r.stdout, r
+    r = example("value", env=dict(SIMULATED, GPULSE_SIM="no-such-machine"))
+    assert r.returncode == 1 and "no-such-machine" in r.stderr, r
+
+
+# ---- a client in another language, each in a process of its own ----
+
+CLIENT = r'''
+import ctypes as c, os, sys
+lib = c.CDLL(sys.argv[1])
+class Error(c.Structure):
+    _fields_ = [("code", c.c_int), ("driver_code", c.c_int), ("text", c.c_char * 400)]
+class Options(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("fields", c.c_char_p), ("gpus", c.c_char_p), ("sim", c.c_char_p),
+                ("root", c.c_char_p), ("timeout_ns", c.c_uint64), ("flags", c.c_uint)]
+class Payload(c.Union):
+    _fields_ = [("i", c.c_int64), ("f", c.c_double), ("s", c.c_char_p)]
+class Value(c.Structure):
+    _fields_ = [("u", Payload), ("type", c.c_int), ("status", c.c_int), ("age_ns", c.c_uint64),
+                ("reason", c.c_char_p)]
+class Info(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("unit", c.c_char_p), ("help", c.c_char_p), ("scope", c.c_int),
+                ("type", c.c_int)]
+lib.gpulse_sample_rows.restype = c.c_size_t
+lib.gpulse_sample_rows.argtypes = [c.c_void_p, c.c_int]
+lib.gpulse_sample_gpu_of.argtypes = [c.c_void_p, c.c_int, c.c_size_t]
+lib.gpulse_sample_get.argtypes = [c.c_void_p, c.c_int, c.c_size_t, c.POINTER(Value)]
+lib.gpulse_sample_text.argtypes = [c.c_void_p, c.c_int, c.c_size_t]
+lib.gpulse_sample_text.restype = c.c_char_p
+lib.gpulse_sample_time.argtypes = [c.c_void_p]
+lib.gpulse_sample_time.restype = c.c_uint64
+lib.gpulse_sample_is_partial.argtypes = [c.c_void_p]
+lib.gpulse_sample_is_partial.restype = c.c_bool
+lib.gpulse_sample_free.argtypes = lib.gpulse_close.argtypes = [c.c_void_p]
+lib.gpulse_close.restype = c.c_bool
+lib.gpulse_take.argtypes = [c.c_void_p, c.POINTER(c.c_void_p), c.POINTER(Error)]
+lib.gpulse_version.restype = c.c_char_p
+error = Error()
+def find(name):
+    return lib.gpulse_metric_find(name.encode(), c.byref(error))
+def open_session(expect=0, **given):
+    session = c.c_void_p()
+    options = Options(size=c.sizeof(Options), **given)
+    r = lib.gpulse_open(c.byref(options), c.byref(session), c.byref(error))
+    assert r == expect, (r, error.code, error.text)
+    return session
+def take(session, expect=0):
+    sample = c.c_void_p()
+    r = lib.gpulse_take(session, c.byref(sample), c.byref(error))
+    assert r == expect, (r, error.code, error.text)
+    return sample
+def value(sample, name, row=0):
+    v = Value()
+    status = lib.gpulse_sample_get(sample, find(name), row, c.byref(v))
+    assert status == v.status
+    return v
+'''
+
+
+def client(code, **env):
+    library = installed("libgpulse.so.0.0.0")
+    program = DEST / "client.py"
+    program.write_text(CLIENT + code)
+    good(run(sys.executable, program, library, env=dict(SIMULATED, **env)))
+
+
+@test
+def metrics_are_described():
+    client('''
+assert lib.gpulse_version().count(b".") == 2
+info = Info()
+names = set()
+for metric in range(lib.gpulse_metric_count()):
+    assert lib.gpulse_metric_describe(metric, c.byref(info)) == 0
+    assert find(info.name.decode()) == metric and info.help
+    names.add(info.name)
+assert len(names) == lib.gpulse_metric_count() > 200
+assert lib.gpulse_metric_describe(find("memory.used"), c.byref(info)) == 0
+assert (info.unit, info.scope, info.type) == (b"bytes", 1, 0)
+for metric in (-1, lib.gpulse_metric_count()):
+    assert lib.gpulse_metric_describe(metric, c.byref(info)) == -2
+assert find("memory.usd") == -2 and error.code == -2 and b"memory.used" in error.text, error.text
+assert lib.gpulse_metric_find(b"nothing", None) == -2
+assert [lib.gpulse_scope_find(n) for n in (b"hosts", b"gpus", b"processes", b"things")] == [0, 1, 2, -2]
+''')
+
+
+@test
+def values_of_all_kinds():
+    client('''
+links = lib.gpulse_scope_find(b"links")
+session = open_session(fields=b"index,name,memory.used,power.draw,fan.speed,pid,hostname,links.*")
+sample = take(session)
+assert lib.gpulse_sample_rows(sample, 0) == 1 and lib.gpulse_sample_rows(sample, 1) == 8
+assert lib.gpulse_sample_rows(sample, 2) > 0 and lib.gpulse_sample_rows(sample, links) == 8 * 18
+for scope in (-1, 99, lib.gpulse_scope_find(b"fans")):
+    assert lib.gpulse_sample_rows(sample, scope) == 0, scope
+assert abs(lib.gpulse_sample_time(sample) / 1e9 - __import__("time").time()) < 3600
+assert not lib.gpulse_sample_is_partial(sample)
+v = value(sample, "memory.used", 3)
+assert v.type == 0 and v.status == 1 and v.u.i > 1 << 20 and v.reason == b"", (v.u.i, v.status)
+v = value(sample, "power.draw", 7)
+assert v.type == 1 and 50 < v.u.f < 800
+assert value(sample, "name", 7).u.s == b"NVIDIA H100 80GB HBM3"
+assert value(sample, "hostname").type == 2
+v = value(sample, "fan.speed")
+assert v.status == 3 and v.reason == b"not supported", (v.status, v.reason)
+assert value(sample, "name", 8).status == 0 and value(sample, "temperature.gpu").status == 0
+assert value(sample, "name", 8).reason == b"not queried"
+number = c.c_double(-1)
+lib.gpulse_sample_number.argtypes = [c.c_void_p, c.c_int, c.c_size_t, c.POINTER(c.c_double)]
+lib.gpulse_sample_number.restype = c.c_bool
+assert not lib.gpulse_sample_number(sample, find("name"), 0, c.byref(number)) and number.value == -1
+assert lib.gpulse_sample_number(sample, find("power.draw"), 0, c.byref(number)) and number.value > 50
+assert lib.gpulse_sample_text(sample, find("power.draw"), 0) is None
+assert lib.gpulse_sample_text(sample, find("name"), 0).startswith(b"NVIDIA")
+assert lib.gpulse_sample_gpu_of(sample, links, 8 * 18 - 1) == 7
+assert lib.gpulse_sample_gpu_of(sample, 1, 5) == 5
+assert lib.gpulse_sample_gpu_of(sample, 0, 0) == lib.gpulse_sample_gpu_of(sample, 1, 8) == -2
+assert lib.gpulse_close(session)
+assert value(sample, "name", 0).u.s.startswith(b"NVIDIA")  # a sample outlives its session
+lib.gpulse_sample_free(sample)
+lib.gpulse_sample_free(None)
+assert lib.gpulse_close(None)
+''')
+
+
+@test
+def options_of_other_versions():
+    client('''
+session = c.c_void_p()
+assert lib.gpulse_open(None, c.byref(session), None) == 0
+assert value(take(session), "power.draw").status == 1
+assert lib.gpulse_close(session)
+class Larger(c.Structure):
+    _fields_ = [("known", Options), ("new", c.c_uint64)]
+larger = Larger(Options(size=c.sizeof(Larger), fields=b"name"), 7)
+assert lib.gpulse_open(c.byref(larger), c.byref(session), None) == 0
+options = Options(size=Options.gpus.offset, fields=b"name", gpus=b"99")
+assert lib.gpulse_open(c.byref(options), c.byref(session), c.byref(error)) == 0, error.text
+assert lib.gpulse_sample_rows(take(session), 1) == 8
+''')
+
+
+@test
+def selections_and_wrong_options():
+    client('''
+sample = take(open_session(fields=b"name", gpus=b"2-3"))
+assert lib.gpulse_sample_rows(sample, 1) == 2
+open_session(-3, gpus=b"9")
+assert b"9" in error.text and error.code == -3
+open_session(-2, gpus=b"3-1")
+take(open_session(gpus=b"no such name"), -3)
+assert b"no such name" in error.text
+open_session(-2, fields=b"nme")
+open_session(-2, sim=b"a100")
+assert b"another machine" in error.text, error.text
+open_session(0, sim=b"h100x8")
+''')
+
+
+@test
+def mig_instances_are_rows():
+    client('''
+plain = take(open_session(fields=b"name,mig.profile"))
+with_mig = take(open_session(fields=b"name,mig.profile", flags=1))
+assert lib.gpulse_sample_rows(with_mig, 1) > lib.gpulse_sample_rows(plain, 1) > 0
+assert any(value(with_mig, "mig.profile", r).status == 1
+           for r in range(lib.gpulse_sample_rows(with_mig, 1)))
+''', GPULSE_SIM="h100-mig")
+
+
+@test
+def a_gpu_that_hangs_costs_only_its_own_values():
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        own = dict(GPULSE_SIM_STATE=state)
+        good(run(GPULSE, "sim", "fault", "-m", "h100x8", "--gpu", "2", "hang=10m",
+                 env=dict(SIMULATED, **own)))
+        client('''
+session = open_session(fields=b"memory.used", timeout_ns=300 * 10**6)
+sample = take(session)
+assert lib.gpulse_sample_is_partial(sample)
+assert [value(sample, "memory.used", r).status for r in range(8)] == [1, 1, 6, 1, 1, 1, 1, 1]
+assert value(sample, "memory.used", 2).reason
+assert not lib.gpulse_close(session)
+os._exit(0)
+''', **own)
+
+
+@test
+def after_fork():
+    client('''
+session = open_session(fields=b"memory.used")
+first = take(session)
+child = os.fork()
+if child == 0:
+    take(session, -8)
+    assert b"fork" in error.text
+    assert lib.gpulse_close(session)
+    again = open_session(fields=b"memory.used")
+    assert value(take(again), "memory.used").u.i == value(first, "memory.used").u.i
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert value(take(session), "memory.used").status == 1
+assert lib.gpulse_close(session)
+''')
+
+
+@test
+def threads_with_sessions_of_their_own():
+    client('''
+import threading
+failed = []
+def work():
+    try:
+        for _ in range(5):
+            session = open_session(fields=b"index,memory.used,pid")
+            for _ in range(10):
+                sample = take(session)
+                assert lib.gpulse_sample_rows(sample, 1) == 8
+                assert value(sample, "index", 7).u.i == 7
+                lib.gpulse_sample_free(sample)
+            assert lib.gpulse_close(session)
+    except BaseException as e:
+        failed.append(e)
+threads = [threading.Thread(target=work) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not failed, failed
+''')
+
+
+@test
+def valgrind_finds_nothing():
+    if not shutil.which("valgrind"):
+        raise Skip("no valgrind")
+    library = installed("libgpulse.so.0.0.0").parent
+    r = run("valgrind", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite",
+            "-q", compiled("processes"), env=dict(SIMULATED, LD_LIBRARY_PATH=str(library)))
+    assert r.returncode == 0, r.stderr[-2000:]
+
+
+try:
+    main()
+finally:
+    shutil.rmtree(DEST)
