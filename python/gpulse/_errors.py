@@ -1,0 +1,25 @@
+"""The exceptions of this package."""
+
+from __future__ import annotations
+
+_WORDS = {-2: "usage", -3: "no-device", -4: "driver", -5: "permission", -6: "memory", -7: "timeout", -8: "fork"}
+
+
+class GpulseError(RuntimeError):
+    """A call failed. `kind` is one of failed, usage, no-device, driver, permission, memory, timeout and
+    fork; `driver_code` is the driver's own return code, or 0."""
+
+    def __init__(self, text: str, code: int = -1, driver_code: int = 0) -> None:
+        super().__init__(text)
+        self.kind = _WORDS.get(code, "failed")
+        self.driver_code = driver_code
+
+
+class Unavailable(LookupError):
+    """There is no such value now. `metric` is its name, `reason` says why: "not supported",
+    "no permission", "GPU is lost", …"""
+
+    def __init__(self, metric: str, reason: str) -> None:
+        super().__init__(f"{metric}: {reason}")
+        self.metric = metric
+        self.reason = reason

@@ -1,0 +1,410 @@
+"""Sessions, samples and rows, as Python objects."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes as c
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple, Union
+
+from . import _library as _c
+from ._errors import GpulseError, Unavailable
+
+Number = Union[int, float]
+Scalar = Union[int, float, str]
+
+# What gpus() and processes() read. Other metrics are read when they are first asked for.
+GPU_FIELDS = ("index,name,uuid,pci.bus_id,mig.index,utilization.gpu,utilization.memory,memory.total,memory.used,"
+              "memory.free,temperature.gpu,power.draw,power.limit,fan.speed,clocks.sm,clocks.mem,pstate")
+PROCESS_FIELDS = "pid,user,used_memory,process_name,process.command,type"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its name, unit ("bytes", "percent", … or ""), kind of row (0: host, 1: GPU, 2: process; others:
+    lists), type (int, float or str) and a line of help."""
+
+    name: str
+    unit: str
+    scope: int
+    type: type
+    help: str
+    number: int
+
+
+_TYPES: Tuple[type, ...] = (int, float, str)
+
+
+def _all_metrics() -> Dict[str, Metric]:
+    found: Dict[str, Metric] = {}
+    info = _c.MetricInfo()
+    for number in range(_c.lib.gpulse_metric_count()):
+        _c.lib.gpulse_metric_describe(number, c.byref(info))
+        name = info.name.decode()
+        found[name] = Metric(name, info.unit.decode(), info.scope, _TYPES[info.type], info.help.decode(), number)
+    return found
+
+
+_metrics: Dict[str, Metric] = {}
+_groups: Dict[int, Dict[str, None]] = {}
+
+
+def metrics() -> Dict[str, Metric]:
+    """All metrics by name."""
+    if not _metrics:
+        _metrics.update(_all_metrics())
+    return _metrics
+
+
+def _is_group(scope: int, prefix: str) -> bool:
+    """Whether metrics of this kind have names that begin with this one and a dot."""
+    if scope not in _groups:
+        names: Dict[str, None] = {}
+        for metric in metrics().values():
+            parts = metric.name.split(".")
+            if metric.scope == scope:
+                names.update((".".join(parts[:i]), None) for i in range(1, len(parts)))
+        _groups[scope] = names
+    return prefix in _groups[scope]
+
+
+def _find(name: str) -> Metric:
+    known = metrics().get(name)
+    if known:
+        return known
+    error = _c.Error()
+    number = _c.lib.gpulse_metric_find(name.encode(), c.byref(error))
+    if number < 0:
+        raise AttributeError(error.text.decode())
+    info = _c.MetricInfo()
+    _c.lib.gpulse_metric_describe(number, c.byref(info))
+    return metrics()[info.name.decode()]
+
+
+class Session:
+    """Reads a chosen set of metrics from the driver: see gpulse_open() in gpulse/gpulse.h.
+
+    `fields` are metrics, as in "name,memory.*,pid"; `gpus` chooses GPUs by index, range, UUID, bus id or name;
+    `sim` is a machine of gpulse-sim(1); `timeout` is in seconds. A session is used by one thread at a time. It can
+    be used in a `with` statement."""
+
+    def __init__(self, fields: Optional[str] = None, *, gpus: Optional[str] = None, sim: Optional[str] = None,
+                 root: Optional[str] = None, timeout: float = 3.0, mig: bool = False) -> None:
+        self._arguments = (fields, gpus, sim, root, timeout, mig)
+        self._pointer = c.c_void_p()
+        self._pid = 0
+        self._open()
+
+    def _open(self) -> None:
+        fields, gpus, sim, root, timeout, mig = self._arguments
+        error = _c.Error()
+        options = _c.Options(size=c.sizeof(_c.Options), fields=fields and fields.encode(), gpus=gpus and gpus.encode(),
+                             sim=sim and sim.encode(), root=root and os.fsencode(root),
+                             timeout_ns=int(timeout * 1e9), flags=_c.MIG if mig else 0)
+        pointer = c.c_void_p()
+        if _c.lib.gpulse_open(c.byref(options), c.byref(pointer), c.byref(error)) < 0:
+            raise GpulseError(error.text.decode(), error.code, error.driver_code)
+        self._pointer = pointer
+        self._pid = os.getpid()
+
+    def sample(self) -> "Sample":
+        """The values of now. After fork(), the child opens a session of its own."""
+        error = _c.Error()
+        if self._pid != os.getpid():
+            self._open()
+        pointer = c.c_void_p()
+        if _c.lib.gpulse_take(self._pointer, c.byref(pointer), c.byref(error)) < 0:
+            raise GpulseError(error.text.decode(), error.code, error.driver_code)
+        return Sample(pointer, self)
+
+    def close(self) -> None:
+        pointer, self._pointer = self._pointer, c.c_void_p()
+        if pointer and self._pid == os.getpid():
+            _c.lib.gpulse_close(pointer)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_pointer", None):
+            self.close()
+
+
+class Sample:
+    """The values of one moment."""
+
+    def __init__(self, pointer: c.c_void_p, session: Session) -> None:
+        self._pointer = pointer
+        self.session = session
+        self._more: "Dict[str, Sample]" = {}
+
+    def _read_more(self, fields: str) -> "Sample":
+        """Other values, read now, of a sample of gpus()."""
+        if fields not in self._more:
+            self._more[fields] = _sample_of(fields)
+        return self._more[fields]
+
+    def __del__(self) -> None:
+        _c.lib.gpulse_sample_free(self._pointer)
+
+    @property
+    def time(self) -> float:
+        """When it was taken, in seconds since 1970."""
+        return float(_c.lib.gpulse_sample_time(self._pointer)) / 1e9
+
+    @property
+    def partial(self) -> bool:
+        """Whether a GPU did not respond, was lost, or failed."""
+        return bool(_c.lib.gpulse_sample_is_partial(self._pointer))
+
+    def rows(self, scope: int) -> int:
+        return int(_c.lib.gpulse_sample_rows(self._pointer, scope))
+
+    @property
+    def gpus(self) -> "List[GPU]":
+        return [(MIG if _is_mig(self, row) else GPU)(self, row) for row in range(self.rows(_c.GPU))]
+
+    @property
+    def processes(self) -> "List[Process]":
+        return [Process(self, row) for row in range(self.rows(_c.PROCESS))]
+
+    @property
+    def host(self) -> "Row":
+        return Row(self, 0)
+
+    def value(self, metric: Metric, row: int) -> Scalar:
+        """Raises Unavailable."""
+        value = _c.Value()
+        status = _c.lib.gpulse_sample_get(self._pointer, metric.number, row, c.byref(value))
+        if status not in (_c.OK, _c.STALE):
+            raise Unavailable(metric.name, value.reason.decode())
+        if value.type == _c.TEXT:
+            text: str = value.u.s.decode()
+            return text
+        number: Number = value.u.f if value.type == _c.REAL else value.u.i
+        return number
+
+    def was_read(self, metric: Metric, row: int) -> bool:
+        value = _c.Value()
+        return bool(_c.lib.gpulse_sample_get(self._pointer, metric.number, row, c.byref(value)))
+
+
+def _is_mig(sample: Sample, row: int) -> bool:
+    try:
+        sample.value(_find("mig.index"), row)
+        return True
+    except Unavailable:
+        return False
+
+
+class _Group:
+    """Metrics with a common prefix: gpu.memory."""
+
+    def __init__(self, row: "Row", prefix: str) -> None:
+        self._row = row
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        return self._row._attribute(f"{self._prefix}.{name}")
+
+    def __repr__(self) -> str:
+        return f"<{self._prefix}.* of {self._row!r}>"
+
+    def __dir__(self) -> List[str]:
+        begin = self._prefix + "."
+        return sorted({m.name[len(begin):].split(".")[0] for m in metrics().values()
+                       if m.scope == self._row._scope and m.name.startswith(begin)})
+
+
+class Row:
+    """A row of a sample. Metrics are attributes and items."""
+
+    _scope = 0
+
+    def __init__(self, sample: Sample, row: int) -> None:
+        self._sample = sample
+        self._row = row
+
+    def _read_more(self, metric: Metric) -> Scalar:
+        raise Unavailable(metric.name, "not read: name it in the fields of the session")
+
+    def __getitem__(self, name: str) -> Scalar:
+        try:
+            metric = _find(name)
+        except AttributeError as unknown:
+            raise KeyError(str(unknown)) from None
+        row = self._row
+        if metric.scope != self._scope:
+            raise KeyError(f"{name} is not a metric of this kind of row")
+        if not self._sample.was_read(metric, row):
+            return self._read_more(metric)
+        return self._sample.value(metric, row)
+
+    def get(self, name: str, default: Optional[Scalar] = None) -> Optional[Scalar]:
+        """The value, or `default` if there is none."""
+        try:
+            return self[name]
+        except Unavailable:
+            return default
+
+    def _attribute(self, name: str) -> Any:
+        metric = metrics().get(name)
+        if metric and metric.scope == self._scope:
+            return self[name]
+        if _is_group(self._scope, name):
+            return _Group(self, name)
+        if "." not in name and _find(name).scope == self._scope: # an alias
+            return self[name]
+        raise AttributeError(f"there is no metric {name!r} here; gpulse.metrics() has all")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._attribute(name)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The values that were read, by name; None for those that are missing, with "reasons"."""
+        values: Dict[str, Any] = {}
+        reasons: Dict[str, str] = {}
+        for metric in metrics().values():
+            if metric.scope != self._scope or not self._sample.was_read(metric, self._row):
+                continue
+            try:
+                values[metric.name] = self._sample.value(metric, self._row)
+            except Unavailable as missing:
+                values[metric.name] = None
+                reasons[metric.name] = missing.reason
+        if reasons:
+            values["reasons"] = reasons
+        return values
+
+    def __dir__(self) -> List[str]:
+        own = {m.name.split(".")[0] for m in metrics().values() if m.scope == self._scope}
+        return sorted(own | set(super().__dir__()))
+
+
+class Process(Row):
+    """A process on one GPU."""
+
+    _scope = _c.PROCESS
+
+    def _gpu_row(self) -> int:
+        return int(_c.lib.gpulse_sample_gpu_of(self._sample._pointer, _c.PROCESS, self._row))
+
+    @property
+    def gpu(self) -> "GPU":
+        row = self._gpu_row()
+        return (MIG if _is_mig(self._sample, row) else GPU)(self._sample, row)
+
+    def __repr__(self) -> str:
+        return f"<process {self.get('pid')} on GPU {self.gpu.get('index')}>"
+
+
+class GPU(Row):
+    """A GPU."""
+
+    _scope = _c.GPU
+
+    @property
+    def processes(self) -> List[Process]:
+        """Its processes, if the session reads any. Those of gpulse.gpus() are read when they are first asked for."""
+        sample = self._sample
+        if sample.session is _kept.get(GPU_FIELDS):
+            sample = sample._read_more(GPU_FIELDS + "," + PROCESS_FIELDS)
+        return [p for p in sample.processes if p._gpu_row() == self._row]
+
+    def _read_more(self, metric: Metric) -> Scalar:
+        if self._sample.session is not _kept.get(GPU_FIELDS):
+            return super()._read_more(metric)
+        return self._sample._read_more(metric.name).value(metric, self._row)
+
+    def __repr__(self) -> str:
+        return f"<GPU {self.get('index')}: {self.get('name')}>"
+
+
+class MIG(GPU):
+    """A MIG instance of a GPU: in sessions with mig=True."""
+
+
+# ---- the sessions of the module ----
+
+_kept: Dict[str, Session] = {}
+_lock = threading.Lock()
+
+
+def _sample_of(fields: str) -> Sample:
+    """The values of now, from a session that is kept open. One thread at a time."""
+    with _lock:
+        session = _kept.get(fields)
+        if session is None:
+            session = _kept[fields] = Session(fields)
+        return session.sample()
+
+
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+
+
+def gpus() -> List[GPU]:
+    """The GPUs of this machine, as they are now."""
+    return _sample_of(GPU_FIELDS).gpus
+
+
+def processes() -> List[Process]:
+    """The processes that use GPUs: one for each process and GPU."""
+    return _sample_of(GPU_FIELDS + "," + PROCESS_FIELDS).processes
+
+
+def host() -> Row:
+    """This machine: host().driver_version, …"""
+    return _sample_of("host.name,driver_version").host
+
+
+class Watch:
+    """A sample in each interval, as an iterator and as an asynchronous one. Missed times are skipped."""
+
+    def __init__(self, interval: float = 1.0, fields: Optional[str] = None, **options: Any) -> None:
+        if not interval > 0:
+            raise ValueError("the interval must be more than 0 seconds")
+        self.interval = interval
+        self._session = Session(fields or GPU_FIELDS, **options)
+        self._next = time.monotonic()
+
+    def _wait(self) -> float:
+        now = time.monotonic()
+        seconds = max(self._next - now, 0.0)
+        self._next = max(self._next, now) + self.interval
+        return seconds
+
+    def __iter__(self) -> Iterator[Sample]:
+        return self
+
+    def __next__(self) -> Sample:
+        time.sleep(self._wait())
+        return self._session.sample()
+
+    def __aiter__(self) -> AsyncIterator[Sample]:
+        return self
+
+    async def __anext__(self) -> Sample:
+        await asyncio.sleep(self._wait())
+        return await asyncio.get_running_loop().run_in_executor(None, self._session.sample)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def watch(interval: float = 1.0, fields: Optional[str] = None, **options: Any) -> Watch:
+    """for sample in gpulse.watch(0.5): …; or: async for sample in gpulse.watch(0.5): …"""
+    return Watch(interval, fields, **options)

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""The Python package, on the simulated driver: its values against those of the program.
+
+variants: release
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from tap import BUILD, GPULSE, Skip, good, main, run, test
+
+SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
+STATE = tempfile.mkdtemp(prefix="gpulse-python-")
+ENV = dict(os.environ, GPULSE_SIM="h100x8", GPULSE_SIM_STILL="1", GPULSE_SIM_STATE=STATE, PYTHONPATH=str(SOURCE / "python"),
+           PYTHONDONTWRITEBYTECODE="1", GPULSE_LIBRARY=str((Path(BUILD) / "libgpulse.so.0").resolve()))
+
+
+def python(code, **env):
+    """What a program prints that imports gpulse."""
+    return good(run(sys.executable, "-c", "import gpulse\n" + code, env=dict(ENV, **env)))
+
+
+def fails(code, **env):
+    r = run(sys.executable, "-c", "import gpulse\n" + code, env=dict(ENV, **env))
+    assert r.returncode != 0, r
+    return r.stderr
+
+
+def queried(*words):
+    return json.loads(good(run(GPULSE, "query", "--json", *words, env=ENV)))
+
+
+@test
+def gpus_have_the_values_of_the_program():
+    fields = "index,name,uuid,memory.used,memory.total,temperature.gpu,power.draw,utilization.gpu"
+    rows = queried(fields)["gpus"]
+    text = python("import json; print(json.dumps([g.to_dict() for g in gpulse.gpus()]))")
+    assert len(rows) == 8
+    for ours, theirs in zip(json.loads(text), rows):
+        for name in fields.split(","):
+            assert ours[name] == theirs[name], (name, ours[name], theirs[name])
+
+
+@test
+def attributes_and_items():
+    python("""
+gpu = gpulse.gpus()[3]
+assert gpu.index == gpu["index"] == 3 and gpu.memory.used == gpu["memory.used"] > 1 << 30
+assert gpu.temperature.gpu == gpu["temperature.gpu"] and "used" in dir(gpu.memory) and "memory" in dir(gpu)
+assert gpu.serial == "1650000000004"                      # not among the usual fields: read when asked for
+assert repr(gpu) == "<GPU 3: NVIDIA H100 80GB HBM3>"
+assert gpu.get("fan.speed") is None and gpu.get("fan.speed", -1) == -1
+try:
+    gpu.fan.speed
+    assert False
+except gpulse.Unavailable as missing:
+    assert (missing.metric, missing.reason) == ("fan.speed", "not supported"), missing
+values = gpu.to_dict()
+assert values["fan.speed"] is None and values["reasons"]["fan.speed"] == "not supported"
+for wrong in ("memory.usd", "pid"):
+    try:
+        gpu[wrong]
+        assert False
+    except KeyError:
+        pass
+try:
+    gpu.memory.usd
+    assert False
+except AttributeError as error:
+    assert "memory.usd" in str(error)
+assert gpulse.host().driver_version.count(".") >= 1
+metric = gpulse.metrics()["memory.used"]
+assert (metric.unit, metric.type, metric.scope) == ("bytes", int, 1) and metric.help
+""")
+
+
+@test
+def processes_know_their_gpu():
+    rows = queried("--rows", "processes", "index,pid,user,used_memory")["processes"]
+    text = python("""
+import json
+print(json.dumps([[p.gpu.index, p.pid, p.user, p.used_memory] for p in gpulse.processes()]))
+assert [p.pid for g in gpulse.gpus() for p in g.processes] == [p.pid for p in gpulse.processes()]
+""")
+    wanted = [[r["index"], r["pid"], r["process.user"], r["used_gpu_memory"]] for r in rows]
+    assert json.loads(text) == wanted and wanted, (text, wanted)
+
+
+@test
+def sessions_choose_fields_and_gpus():
+    python("""
+with gpulse.Session("name,mig.index", gpus="2-3") as session:
+    sample = session.sample()
+    assert [type(g) for g in sample.gpus] == [gpulse.GPU] * 2 and not sample.partial
+    try:
+        sample.gpus[0].memory.used
+        assert False
+    except gpulse.Unavailable as missing:
+        assert "not read" in missing.reason
+import time
+assert abs(sample.time - time.time()) < 3600
+assert sample.gpus[0].name.startswith("NVIDIA")           # outlives its session
+for fields, gpus, kind in (("nme", None, "usage"), ("name", "12", "no-device")):
+    try:
+        gpulse.Session(fields, gpus=gpus)
+        assert False
+    except gpulse.GpulseError as error:
+        assert error.kind == kind, (error.kind, error)
+""")
+
+
+@test
+def mig_instances():
+    python("""
+rows = gpulse.Session("index,mig.index,mig.profile", mig=True).sample().gpus
+assert [type(r) for r in rows] == [gpulse.GPU] + [gpulse.MIG] * 4, rows
+assert rows[1].mig.profile == "3g.40gb"
+""", GPULSE_SIM="h100-mig")
+
+
+@test
+def watches():
+    python("""
+import asyncio
+with gpulse.watch(0.01) as samples:
+    times = [next(samples).time for _ in range(3)]
+assert times[0] < times[1] < times[2]
+async def some():
+    found = []
+    async for sample in gpulse.watch(0.01, "memory.used"):
+        found.append(sample.gpus[7].memory.used)
+        if len(found) == 3:
+            return found
+assert len(asyncio.run(some())) == 3
+for wrong in (0, -1, float("nan")):
+    try:
+        gpulse.watch(wrong)
+        assert False
+    except ValueError:
+        pass
+""")
+
+
+@test
+def a_gpu_that_hangs():
+    with tempfile.TemporaryDirectory(dir=STATE) as state:
+        good(run(GPULSE, "sim", "fault", "-m", "h100x8", "--gpu", "2", "hang=10m",
+                 env=dict(ENV, GPULSE_SIM_STATE=state)))
+        python("""
+import os
+sample = gpulse.Session("memory.used", timeout=0.3).sample()
+values = [gpu.get("memory.used") for gpu in sample.gpus]
+assert sample.partial and values[2] is None and None not in values[:2] + values[3:], values
+os._exit(0)
+""", GPULSE_SIM_STATE=state)
+
+
+@test
+def after_fork():
+    python("""
+import os
+before = [g.memory.used for g in gpulse.gpus()]
+child = os.fork()
+if child == 0:
+    os._exit(0 if [g.memory.used for g in gpulse.gpus()] == before else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert [g.memory.used for g in gpulse.gpus()] == before
+""")
+
+
+@test
+def threads():
+    python("""
+import threading
+failed = []
+def work():
+    try:
+        for _ in range(30):
+            assert [g.index for g in gpulse.gpus()] == list(range(8))
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=work) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not failed, failed
+""")
+
+
+@test
+def what_is_missing_is_said():
+    assert "set GPULSE_LIBRARY" in fails("", GPULSE_LIBRARY="/does/not/exist.so")
+    text = fails("gpulse.gpus()", GPULSE_SIM="", GPULSE_NVML="/does/not/exist.so")
+    assert "GpulseError" in text and "/does/not/exist.so" in text, text
+    python("""
+try:
+    gpulse.gpus()
+    assert False
+except gpulse.GpulseError as error:
+    assert error.kind == "driver", error.kind
+""", GPULSE_SIM="", GPULSE_NVML="/does/not/exist.so")
+
+
+def gputil_against_smi(machine, *more):
+    """Row by row, what nvidia-smi prints and what GPUtil makes of it."""
+    words = ("index,memory.total,memory.used,memory.free,utilization.gpu,temperature.gpu,uuid,name,serial,driver_version,"
+             "display_active") + "".join("," + name for name in more)
+    csv = good(run(GPULSE, "smi", f"--query-gpu={words}", "--format=csv,noheader,nounits",
+                   env=dict(ENV, GPULSE_SIM=machine)))
+    text = python(f"""
+import gpulse.compat
+gpulse.compat.install("GPUtil")
+import GPUtil
+for g in GPUtil.getGPUs():
+    print(g.id, *(f"{{n:.0f}}" for n in (g.memoryTotal, g.memoryUsed, g.memoryFree, g.load * 100, g.temperature)),
+          g.uuid, g.name, g.serial, g.driver, g.display_active, *(getattr(g, name) for name in {more}), sep=", ")
+""", GPULSE_SIM=machine)
+    assert text == csv and text.count("\n") == 8, (text, csv)
+
+
+@test
+def gputil_has_the_values_of_nvidia_smi():
+    gputil_against_smi("h100x8,driver=535", "display_mode")
+    gputil_against_smi("h100x8")  # rounds up, and calls display_mode deprecated
+
+
+@test
+def gputil_chooses_like_gputil():
+    python("""
+import math
+from gpulse.compat import GPUtil
+gpu = lambda id, load, used, total=80000: GPUtil.GPU(id, f"GPU-{id}", load, total, used, total - used, "", "", "", "", "", 40)
+some = [gpu(0, 0.97, 70000), gpu(1, 0.0, 100), gpu(2, math.nan, 0), gpu(3, 0.5, 0), gpu(4, 0.1, 40000)]
+assert GPUtil.getAvailability(some) == [0, 1, 0, 0, 0]
+assert GPUtil.getAvailability(some, includeNan=True) == [0, 1, 1, 0, 0]
+assert GPUtil.getAvailability(some, maxLoad=0) == [0] * 5
+assert GPUtil.getAvailability(some, memoryFree=79950, includeNan=True) == [0, 0, 1, 0, 0]
+assert GPUtil.getAvailability(some, 1, 1, excludeID=[1], excludeUUID=["GPU-4"]) == [1, 0, 0, 1, 0]
+GPUtil.getGPUs = lambda: some
+assert GPUtil.getAvailable("first", 9, 1, 1) == [0, 1, 3, 4] and GPUtil.getAvailable("last", 2, 1, 1) == [4, 3]
+assert GPUtil.getAvailable("load", 9, 1, 1, includeNan=True) == [1, 4, 3, 0, 2]
+assert GPUtil.getAvailable("memory", 9, 1, 1) == [3, 1, 4, 0]
+assert sorted(GPUtil.getAvailable("random", 9, 1, 1)) == [0, 1, 3, 4]
+assert GPUtil.getFirstAvailable() == [1]
+try:
+    GPUtil.getFirstAvailable(attempts=2, interval=0, maxLoad=0)
+    assert False
+except RuntimeError as error:
+    assert str(error) == "Could not find an available GPU after 2 attempts with 0 seconds interval."
+""")
+
+
+@test
+def gputil_prints_its_table():
+    text = python("""
+import math
+from gpulse.compat import GPUtil
+GPUtil.getGPUs = lambda: [GPUtil.GPU(i, "u", load, 100, used, 100 - used, "d", "n", "s", "Enabled", "Disabled", 58)
+                          for i, load, used in ((0, 0.97, 87), (1, 0, 0), (2, math.nan, 0))]
+GPUtil.showUtilization()
+GPUtil.showUtilization(useOldCode=True)
+""")
+    assert text == """\
+| ID | GPU  | MEM |
+-------------------
+|  0 |  97% | 87% |
+|  1 |   0% |  0% |
+|  2 | nan% |  0% |
+ ID  GPU  MEM
+--------------
+  0  97%  87%
+  1   0%   0%
+  2 nan%   0%
+""", text
+
+
+@test
+def types_are_right():
+    if not shutil.which("mypy"):
+        raise Skip("no mypy")
+    good(run("mypy", "--strict", "--cache-dir", Path(STATE) / "mypy", SOURCE / "python/gpulse", env=ENV))
+
+
+try:
+    main()
+finally:
+    shutil.rmtree(STATE)
