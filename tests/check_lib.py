@@ -302,6 +302,29 @@ assert any(value(with_mig, "mig.profile", r).status == 1
 
 
 @test
+def suspended_processes_are_listed_for_any_fields():
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        own = dict(GPULSE_SIM_STATE=state, XDG_STATE_HOME=state)
+        job = subprocess.Popen([GPULSE, "sim", "load", "--mem", "1GiB"], env=dict(SIMULATED, **own),
+                               stdout=subprocess.PIPE, text=True)
+        try:
+            line = job.stdout.readline()
+            assert "holds" in line, line
+            pid = line.split()[1]
+            is_listed = f'''
+sample = take(open_session(fields=b"pid"))
+pids = [value(sample, "pid", r).u.i for r in range(lib.gpulse_sample_rows(sample, 2))]
+assert {pid} in pids, pids
+'''
+            client(is_listed, **own)
+            good(run(GPULSE, "suspend", pid, "--yes", env=dict(SIMULATED, **own)))
+            client(is_listed, **own)
+        finally:
+            job.kill()
+            job.communicate()
+
+
+@test
 def a_gpu_that_hangs_costs_only_its_own_values():
     with tempfile.TemporaryDirectory(dir=DEST) as state:
         own = dict(GPULSE_SIM_STATE=state)

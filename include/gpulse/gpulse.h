@@ -146,7 +146,8 @@ GPULSE_API uint64_t gpulse_sample_time(const gpulse_sample *sample);
 /* Whether a GPU did not respond, was lost, or failed. */
 GPULSE_API bool gpulse_sample_is_partial(const gpulse_sample *sample);
 
-/* The number of rows of a kind: 0 if no field of that kind was read, or for an invalid kind. */
+/* The number of rows of a kind: 1 for the host; 0 if no field of that kind was read, or for an
+ * invalid kind. */
 GPULSE_API size_t gpulse_sample_rows(const gpulse_sample *sample, int scope);
 
 /* The row of the GPU that a process or an entry of a list belongs to; GPULSE_EUSAGE if there is no
@@ -177,7 +178,7 @@ struct gpulse_value {
     enum gpulse_type type;
     enum gpulse_status status; /* there is a value with GPULSE_OK and GPULSE_STALE */
     uint64_t age_ns;           /* of the value when the sample was taken */
-    const char *reason;        /* why there is none, for people; "" if there is one */
+    const char *reason;        /* why there is none, or it is old, for people; "" with GPULSE_OK */
 };
 
 /* The value of a metric in a row of its kind, counted from 0. Returns its status. */

@@ -41,12 +41,14 @@ static void on_signal(void *context, int signal, size_t left)
 
 static int show(const struct gp_terminate *job, size_t *ret_count, struct gp_err *err)
 {
-    enum gp_proc_column columns[GP_PROC_COLUMN__COUNT] = {
+    static const enum gp_proc_column usual[] = {
         GP_PROC_PID_COLUMN,     GP_PROC_USER_COLUMN, GP_PROC_GPU_COLUMN,
         GP_PROC_MEMORY_COLUMN,  GP_PROC_TIME_COLUMN, GP_PROC_CONTAINER_COLUMN,
         GP_PROC_COMMAND_COLUMN,
     };
-    size_t count = 7;
+    enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
+    size_t count = GP_ARRAY_LEN(usual);
+    memcpy(columns, usual, sizeof(usual));
     struct gp_procs procs = {.rows = NULL};
     int r = gp_terminate_list(job, &procs) < 0 ? gp_err_set(err, GP_ENOMEM, "out of memory") : 0;
     gp_proc_list_add_suspended(&procs, columns, &count);

@@ -15,8 +15,8 @@ static bool is_number(const char *text)
 
 int gp_explain_check_words(int count, char *const *words, struct gp_err *err)
 {
-    const char *word = words[0];
-    if (count == 1 && is_number(word) && !gp_explain_is_exit(word))
+    const char *word = count == 1 ? words[0] : "";
+    if (is_number(word) && !gp_explain_is_exit(word))
         return gp_err_set(
             err, GP_EUSAGE,
             "%.20s of what? try xid %.20s, cuda %.20s, nvml %.20s, exit %.20s or last %.20s", word,

@@ -59,7 +59,8 @@ void gp_recorded_each(bool (*take)(void *context, const struct gp_recorded *reco
                       void *context);
 
 /* Appends a line for each of these records, below a heading, or the document gpulse.explain.list/1
- * and a newline. Returns how many there are: without any, the text is empty. */
+ * and a newline. Returns how many there are. Without any, the text is empty, but the document is
+ * complete. */
 size_t gp_recorded_add_list(struct gp_strbuf *sb, bool as_json);
 
 #endif

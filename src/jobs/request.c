@@ -122,23 +122,19 @@ int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, st
 }
 
 /* Of the counts from request->count to at_most, the highest that fits. */
-static int decide_most(const struct gp_snapshot *snapshot, const struct gp_job_choice *choice,
-                       struct gp_pick *ret, struct gp_err *err)
+static int decide_most(const struct gp_snapshot *snapshot, struct gp_leases *leases,
+                       const struct gp_job_choice *choice, struct gp_pick *ret, struct gp_err *err)
 {
     struct gp_pick_request *request = choice->request;
-    struct gp_leases leases;
     const unsigned least = request->count;
-    int r = gp_leases_read(&leases, err);
-    if (r < 0)
-        return r;
+    int r;
     for (request->count = choice->at_most > least ? choice->at_most : least;; request->count--) {
-        r = gp_job_decide(snapshot, &leases, request, choice->ignore_mask, ret, err);
+        r = gp_job_decide(snapshot, leases, request, choice->ignore_mask, ret, err);
         if (r < 0 || ret->state == GP_PICK_FITS || request->count == least || request->is_all)
             break;
         gp_pick_fini(ret);
     }
     request->count = least;
-    gp_leases_fini(&leases);
     return r;
 }
 
@@ -149,11 +145,14 @@ int gp_job_choose(struct gp_sampler *sampler, const struct gp_job_choice *choice
     const uint64_t until_ns = gp_clock_mono_ns() + choice->wait_ns;
     for (;;) {
         struct gp_snapshot *snapshot = NULL;
+        struct gp_leases leases = {.items = NULL};
         struct gp_pick pick = {.units = NULL};
         const bool is_last = gp_clock_mono_ns() >= until_ns;
         int r = gp_sampler_tick(sampler, &snapshot, err);
         if (r == 0)
-            r = decide_most(snapshot, choice, &pick, err);
+            r = gp_leases_read(&leases, err);
+        if (r == 0)
+            r = decide_most(snapshot, &leases, choice, &pick, err);
         const bool fits =
             pick.state == GP_PICK_FITS || (pick.state == GP_PICK_LATER && choice->accepts_later);
         const bool is_over = r < 0 || is_last || fits || pick.state == GP_PICK_NEVER;
@@ -163,7 +162,8 @@ int gp_job_choose(struct gp_sampler *sampler, const struct gp_job_choice *choice
             pick.why[strcspn(pick.why, ";")] = '\0';
         if (r == 0 && is_over && !fits)
             r = gp_job_refuse(pick.state, pick.why, choice->wait_ns > 0, err);
-        gp_pick_fini(&pick);
+        gp_pick_fini(&pick); /* points into the leases and the snapshot */
+        gp_leases_fini(&leases);
         gp_snapshot_free(snapshot);
         if (is_over)
             return r;

@@ -18,8 +18,9 @@ int gp_job_tick_without_lists(struct gp_sampler *sampler, uint32_t lists,
                               struct gp_err *err) GP_MUST_CHECK;
 
 /* Chooses GPUs from a snapshot. Leases of this process's ancestors count as its own. Unless
- * ignore_mask is set, only GPUs in this process's CUDA_VISIBLE_DEVICES are chosen. GP_ENODEV: a
- * selection matches no GPU; GP_EUSAGE: too many are selected; GP_ENOMEM. */
+ * ignore_mask is set, only GPUs in this process's CUDA_VISIBLE_DEVICES are chosen. The snapshot and
+ * the leases must outlive the result, which gp_pick_fini() frees. GP_ENODEV: a selection matches no
+ * GPU; GP_EUSAGE: too many are selected; GP_ENOMEM. */
 int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
                   struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
                   struct gp_err *err) GP_MUST_CHECK;

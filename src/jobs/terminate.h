@@ -54,7 +54,8 @@ int gp_terminate_choose(struct gp_terminate *job, const struct gp_terminate_plan
  * complete anyway. */
 int gp_terminate_run(struct gp_terminate *job, struct gp_err *err) GP_MUST_CHECK;
 
-/* Lists the processes that it will terminate, children last. The rows point into it. GP_ENOMEM. */
+/* Lists the processes that it will terminate, children last. The rows point into `job`;
+ * gp_procs_fini() frees the list. GP_ENOMEM. */
 int gp_terminate_list(const struct gp_terminate *job, struct gp_procs *ret) GP_MUST_CHECK;
 
 /* "SIGINT": the name of a signal that it sends; "nothing" for 0. */

@@ -188,6 +188,8 @@ static int add_fields(const char *fields, struct gp_want *want, struct gp_err *e
         if (gp_scope_is_list(scope))
             want->lists |= UINT32_C(1) << gp_list_index(scope);
     }
+    if (want->processes) /* the chosen fields do not decide which processes are listed */
+        gp_metric_set_add(&want->metrics, GP_PROCESS_SUSPENDED);
     want->process_names = want->processes;
     gp_field_list_fini(&list);
     return 0;

@@ -19,7 +19,8 @@ struct gp_proc_list {
 void gp_proc_column_want(enum gp_proc_column column, struct gp_metric_set *metrics);
 
 /* Adds the column for memory moved to host memory, if there is a suspended process: after that of
- * GPU memory, or after the first one. `columns` has room for all. */
+ * GPU memory, or after the first one. There is at least one column, and room for
+ * GP_PROC_COLUMN__COUNT. */
 void gp_proc_list_add_suspended(const struct gp_procs *procs, enum gp_proc_column *columns,
                                 size_t *count);
 

@@ -552,7 +552,7 @@ void gp_status_add_frame(struct gp_strbuf *sb, const struct gp_status_view *view
     for (const char *p = text.buf; *p; p++)
         lines += *p == '\n';
     /* The last row is reserved for the cursor. */
-    size_t room = rows - 1;
+    size_t room = rows > 2 ? rows - 1 : 1;
     size_t shown = lines <= room ? lines : room - 1;
     const char *p = text.buf;
     for (size_t i = 0; i < shown; i++) {

@@ -26,7 +26,8 @@ void gp_status_text(struct gp_strbuf *sb, const struct gp_status_view *view,
 
 /* The text for a terminal of this size, redrawn in place: each line erases what followed the old
  * one, so nothing flickers. At the end of each frame all terminal settings are back to normal, so
- * there is nothing to restore on any exit. */
+ * there is nothing to restore on any exit. Less than two rows count as two. `is_first` also clears
+ * the screen. */
 void gp_status_add_frame(struct gp_strbuf *sb, const struct gp_status_view *view,
                          const struct gp_snapshot *snapshot, size_t rows, size_t cols,
                          bool is_first);

@@ -13,8 +13,8 @@ struct gp_event_stream {
     gp_event_kinds kinds;       /* requested kinds */
     uint64_t interval_ns;       /* between samples, unless one is needed sooner */
     uint64_t settle_ns;         /* how long the driver may take to say which events it supports */
-    uint64_t count;             /* end after so many events that are not about the stream itself */
-    uint64_t duration_ns;       /* end after this time; 0: no limit, for the count likewise */
+    uint64_t count;       /* end after N events that are not about the stream itself; 0: no limit */
+    uint64_t duration_ns; /* end after this time; 0: no limit */
     /* Sleeps until this monotonic time, or until fd (−1: none) is readable. A negative result ends
      * the stream. */
     int (*sleep)(void *ctx, uint64_t mono_ns, int fd);

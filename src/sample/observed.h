@@ -41,8 +41,8 @@ void gp_observed_prepare(struct gp_observed *observed);
 /* Whether the listed processes are running on this machine. */
 bool gp_observed_is_reachable(const struct gp_observed *observed);
 
-/* A source of its values; see gp_sampler_new() for its owner. GP_ENOMEM, or
- * `err` above. */
+/* A source of its values; see gp_sampler_new() for its owner. The machine must outlive it.
+ * GP_ENOMEM, or `result` and `err` above. */
 int gp_observed_source(const struct gp_observed *observed, struct gp_source **ret,
                        struct gp_err *err) GP_MUST_CHECK;
 

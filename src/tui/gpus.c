@@ -297,8 +297,8 @@ static int draw_name(const struct gp_box *box, const struct gp_device *device)
     TEXT(text);
     add_index(&text, device);
     gp_strbuf_addc(&text, ' ');
-    gp_strbuf_adds(&text, short_name(device));
-    return gp_draw(box, 1, 0, GP_INK_STRONG, text.buf);
+    int x = gp_draw(box, 1, 0, GP_INK_STRONG, text.buf);
+    return gp_draw(box, x, 0, GP_INK_STRONG, short_name(device));
 }
 
 /* "310/700 W  SM 1980 MEM 2619 MHz" */

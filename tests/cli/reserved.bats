@@ -82,6 +82,13 @@ with_idle() {
     holds 'd["gpus"][0]["reservation"] is None and d["gpus"][1]["reservation"]["name"] == "llama-8b"'
 }
 
+@test "pick says it in JSON" {
+    # memory that is freed too early does not stay as it was
+    MALLOC_PERTURB_=165 gpulse --sim h100x8 pick -f json
+    status_is 0
+    holds '[(g["reservation"] or {}).get("name") for g in d["gpus"]] == 4 * ["llama-8b"] + 4 * [None]'
+}
+
 @test "top says it in words" {
     with_idle
     gpulse --sim ./m.json top --plain -c 1

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "doctor/explain.h"
+#include "doctor/explain_words.h"
 #include "doctor/kmsg.h"
 #include "doctor/tables.h"
 #include "jobs/failure.h"
@@ -191,6 +192,21 @@ static void details(void **state)
     gp_arena_fini(&arena);
 }
 
+static void words_without_an_error(void **state)
+{
+    char number[] = "79", topic[] = "cuda", status[] = "137";
+    char *const words[] = {number, topic, status};
+    struct gp_err err;
+    (void)state;
+    assert_int_equal(gp_explain_check_words(0, NULL, &err), GP_EUSAGE);
+    assert_non_null(strstr(err.text, "missing ERROR"));
+    assert_int_equal(gp_explain_check_words(1, &words[0], &err), GP_EUSAGE);
+    assert_non_null(strstr(err.text, "79 of what?"));
+    assert_int_equal(gp_explain_check_words(1, &words[1], &err), GP_EUSAGE);
+    assert_int_equal(gp_explain_check_words(2, &words[0], &err), 0);
+    assert_int_equal(gp_explain_check_words(1, &words[2], &err), 0);
+}
+
 static int prepare(void **state)
 {
     (void)state;
@@ -201,9 +217,13 @@ static int prepare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(topics),  cmocka_unit_test(xids_are_all_there),
-        cmocka_unit_test(nvml),    cmocka_unit_test(messages),
-        cmocka_unit_test(details), cmocka_unit_test(lines_are_there),
+        cmocka_unit_test(topics),
+        cmocka_unit_test(xids_are_all_there),
+        cmocka_unit_test(nvml),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(details),
+        cmocka_unit_test(lines_are_there),
+        cmocka_unit_test(words_without_an_error),
     };
     struct rows rows = {0};
     (void)rows_add_file(&rows, "explain_lines.tsv", LINE_COLUMNS, check_line);

@@ -2,8 +2,8 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "out/status.h"
 #include "golden.h"
+#include "out/status.h"
 #include "snapshot_fixture.h"
 
 static struct fixture fixture;
@@ -102,6 +102,24 @@ static void colours_change_no_text(void **state)
     gp_strbuf_fini(&painted);
 }
 
+/* However small the terminal is, nothing is read beyond the text. */
+static void frames_of_every_size(void **state)
+{
+    (void)state;
+    const struct gp_status_view view = {.name_width = GP_STATUS_NAME_AUTO};
+    for (size_t rows = 0; rows < 8; rows++)
+        for (size_t cols = 1; cols < 100; cols += 33) {
+            struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+            size_t lines = 0;
+            gp_status_add_frame(&sb, &view, &fixture.snapshot, rows, cols, false);
+            assert_int_equal(sb.error, 0);
+            for (const char *p = sb.buf; *p; p++)
+                lines += *p == '\n';
+            assert_in_range(lines, 1, rows > 2 ? rows - 1 : 1);
+            gp_strbuf_fini(&sb);
+        }
+}
+
 static void json(void **state)
 {
     (void)state;
@@ -156,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup(every_option, set_up),
         cmocka_unit_test_setup(colours, set_up),
         cmocka_unit_test_setup(colours_change_no_text, set_up),
+        cmocka_unit_test_setup(frames_of_every_size, set_up),
         cmocka_unit_test_setup(json, set_up),
         cmocka_unit_test_setup(no_gpu_and_no_host, set_up),
         cmocka_unit_test_setup(only_what_is_shown_is_asked_for, set_up),

@@ -245,6 +245,24 @@ static void odd_gpus_as_tiles(void **state)
     draw_variants("top-odd-tiles.txt", "xgggg", 60, 2);
 }
 
+/* An escaped name of a broken driver. */
+static void long_names_are_cut(void **state)
+{
+    char name[400];
+    const struct variant variant = {"long", {{GP_NAME, TEXT, 0, name}}, 0, NULL};
+    struct gp_strbuf all = GP_STRBUF_INIT(1 << 20);
+    struct gp_ui ui;
+    (void)state;
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    watch_odd(&ui, &variant, 1);
+    press(&ui, "xgg");
+    add_scene(&all, &ui, 80, 5, variant.name);
+    assert_true(gp_ui_fini(&ui));
+    assert_non_null(strstr(all.buf, " 0 xxxx"));
+    gp_strbuf_fini(&all);
+}
+
 static void odd_gpus_are_told_in_lines(void **state)
 {
     (void)state;
@@ -754,6 +772,7 @@ int main(void)
         cmocka_unit_test(odd_gpus_as_bars),
         cmocka_unit_test(odd_gpus_as_narrow_bars),
         cmocka_unit_test(odd_gpus_as_tiles),
+        cmocka_unit_test(long_names_are_cut),
         cmocka_unit_test(odd_gpus_are_told_in_lines),
         cmocka_unit_test(alerts_have_their_bounds),
         cmocka_unit_test(xids_are_told_for_less_than_an_hour),
