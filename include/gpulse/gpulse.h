@@ -104,8 +104,8 @@ enum {
 
 struct gpulse_options {
     size_t size;         /* sizeof(struct gpulse_options) */
-    const char *fields;  /* metrics to read: "name,memory.*,pid"; NULL: name, utilization, memory,
-                            temperature and power of GPUs */
+    const char *fields;  /* metrics to read: "name,memory.*,pid"; NULL: index, name, UUID,
+                            utilization, memory, temperature and power of GPUs */
     const char *gpus;    /* which GPUs: indices, ranges, UUIDs, bus ids, names; NULL: all */
     const char *sim;     /* a machine of gpulse-sim(1), for example "h100x8"; NULL: $GPULSE_SIM, or
                             the real one */
@@ -116,10 +116,10 @@ struct gpulse_options {
 
 /* Opens the driver. NULL options are those with default values. The strings are copied.
  *
- * A process observes one machine: sessions with another `sim` or `root` than the first one fail
- * with GPULSE_EUSAGE. With `sim`, the first call sets variables of the environment, so make it
- * before other threads read them. Fails with GPULSE_EUSAGE, ENODEV, EDRIVER, EPERM, ENOMEM or
- * ETIMEOUT. */
+ * A process observes one machine, which the first call chooses, even if it fails; another `sim` or
+ * `root` in a later call is GPULSE_EUSAGE. With `sim`, the first call sets variables of the
+ * environment, so make it before other threads read them. Fails with GPULSE_EUSAGE, ENODEV,
+ * EDRIVER, EPERM, ENOMEM or ETIMEOUT. */
 GPULSE_API int gpulse_open(const struct gpulse_options *options, gpulse_session **ret,
                            struct gpulse_error *error);
 

@@ -135,13 +135,14 @@ static bool is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The machine that the first session chose. */
-static const struct gp_observed *observe(const struct gpulse_options *options)
+/* The machine that the first call chose. */
+static int observe(const struct gpulse_options *options, const struct gp_observed **ret,
+                   struct gp_err *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct gp_observed observed;
     static bool is_chosen;
-    const struct gp_observed *ret = &observed;
+    int r = 0;
     (void)pthread_mutex_lock(&lock);
     if (!is_chosen) {
         const char *sim = gp_observed_sim(options->sim);
@@ -150,14 +151,18 @@ static const struct gp_observed *observe(const struct gpulse_options *options)
         observed.sim = sim ? strdup(sim) : NULL;
         observed.root = root ? strdup(root) : NULL;
         observed.sim_still = options->flags & GPULSE_STILL;
-        gp_observed_prepare(&observed);
-        is_chosen = true;
+        is_chosen = (!sim || observed.sim) && (!root || observed.root);
+        if (is_chosen)
+            gp_observed_prepare(&observed);
+        else
+            r = gp_err_set(err, GP_ENOMEM, "out of memory");
     } else if ((options->sim && !is_same(options->sim, observed.sim)) ||
                (options->root && !is_same(options->root, observed.root))) {
-        ret = NULL;
+        r = gp_err_set(err, GP_EUSAGE, "this process observes another machine already");
     }
     (void)pthread_mutex_unlock(&lock);
-    return ret;
+    *ret = &observed;
+    return r;
 }
 
 /* ---- sessions ---- */
@@ -212,9 +217,10 @@ static int open_sampler(gpulse_session *session, const struct gpulse_options *op
     if (r < 0)
         return r;
     config.want.mig = config.want.mig || gp_selection_names_mig(&session->selection);
-    const struct gp_observed *observed = observe(options);
-    if (!observed)
-        return gp_err_set(err, GP_EUSAGE, "this process observes another machine already");
+    const struct gp_observed *observed;
+    r = observe(options, &observed, err);
+    if (r < 0)
+        return r;
     config.root = observed->prefix;
     r = gp_observed_source(observed, &config.source, err);
     return r < 0 ? r : gp_sampler_new(&config, &session->sampler, err);

@@ -84,15 +84,9 @@ static void hostile_text_becomes_visible(void **state)
     SAFE("a\nb\rc\td", "a\\nb\\rc\\td");
     SAFE("a\0b", "a\\x00b");
     SAFE("\x7f", "\\x7f");
-    SAFE("\xc2\x9b"
-         "31m",
-         "\\x9b31m"); /* CSI as one C1 character */
-    SAFE("\x9b"
-         "31m",
-         FFFD "31m"); /* the same as a bare byte */
-    SAFE("\xe2\x80\xae"
-         "gpj.exe",
-         "\\u{202e}gpj.exe");
+    SAFE("\xc2\x9b" "31m", "\\x9b31m"); /* CSI as one C1 character */
+    SAFE("\x9b" "31m", FFFD "31m");      /* the same as a bare byte */
+    SAFE("\xe2\x80\xae" "gpj.exe", "\\u{202e}gpj.exe");
     SAFE("\xe2\x81\xa6", "\\u{2066}");
     SAFE("\xe2\x80\xa8", "\\u{2028}");
     SAFE("\xe2\x80\x8f", "\\u{200f}");
@@ -141,22 +135,11 @@ static void cuts_within_the_columns(void **state)
     check_safe("你好吗", 9, 3, "你…");
     check_safe("你好吗", 9, 2, "…");
     /* An escape is not cut in its middle. */
-    check_safe("ab\x1b"
-               "cd",
-               5, 5, "ab…");
-    check_safe("ab\x1b"
-               "cd",
-               5, 8, "ab\\x1bcd");
+    check_safe("ab\x1b" "cd", 5, 5, "ab…");
+    check_safe("ab\x1b" "cd", 5, 8, "ab\\x1bcd");
     /* Combining marks cost nothing and stay with their letter. */
-    check_safe("e\xcc\x81"
-               "e\xcc\x81",
-               6, 2,
-               "e\xcc\x81"
-               "e\xcc\x81");
-    check_safe("e\xcc\x81"
-               "e\xcc\x81"
-               "e",
-               7, 2, "e\xcc\x81…");
+    check_safe("e\xcc\x81" "e\xcc\x81", 6, 2, "e\xcc\x81" "e\xcc\x81");
+    check_safe("e\xcc\x81" "e\xcc\x81" "e", 7, 2, "e\xcc\x81…");
 }
 
 static void a_cut_keeps_what_stood_before(void **state)
@@ -175,10 +158,7 @@ static void ceiling_leaves_a_terminated_string(void **state)
     for (size_t max = 0; max < 12; max++) {
         struct gp_strbuf sb = {0};
         gp_strbuf_init(&sb, max);
-        gp_utf8_add_safe(&sb,
-                         "ab\x1b"
-                         "cdefgh",
-                         9, 6);
+        gp_utf8_add_safe(&sb, "ab\x1b" "cdefgh", 9, 6);
         assert_true(sb.len <= max);
         assert_int_equal(strlen(sb.buf), sb.len);
         gp_strbuf_fini(&sb);
