@@ -47,6 +47,7 @@ xmllint         have:xmllint           libxml2-utils    libxml2             libx
 pyte            have_module:pyte        python3-pyte     python3-pyte        python-pyte
 prometheus-py   have_module:prometheus_client  python3-prometheus-client  python3-prometheus_client  python-prometheus_client
 jsonschema-py   have_module:jsonschema  python3-jsonschema  python3-jsonschema  python-jsonschema
+mypy            have:mypy              mypy             python3-mypy        mypy
 '
 site_needs='
 markdown-py     have_module:markdown   python3-markdown python3-markdown    python-markdown
