@@ -27,7 +27,7 @@ except ImportError:
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDE = ["README", *(f"docs/{name}" for name in (
-    "install", "migrate", "share", "diagnose", "script", "simulate", "hardware", "faq"))]
+    "install", "migrate", "share", "diagnose", "script", "library", "simulate", "hardware", "faq"))]
 LAST = ["CONTRIBUTING", "CHANGELOG"]
 LABELS = {"README": "Overview", "CONTRIBUTING": "Contributing", "docs/architecture": "Architecture",
           "docs/smi": "nvidia-smi compatibility", "docs/pitfalls": "NVML pitfalls"}

@@ -33,7 +33,7 @@ def declared():
     return set(re.findall(r"\b(gpulse_\w+)\(", text))
 
 
-def compiled(name):
+def compiled(name, source=None):
     program = DEST / name
     if not program.exists():
         package = installed("gpulse.pc")
@@ -41,7 +41,7 @@ def compiled(name):
                          env=dict(os.environ, PKG_CONFIG_PATH=str(package.parent),
                                   PKG_CONFIG_SYSROOT_DIR=str(DEST)))).split()
         good(run("cc", "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                 "-o", program, SOURCE / f"examples/c/{name}.c", *flags))
+                 "-o", program, source or SOURCE / f"examples/c/{name}.c", *flags))
     return program
 
 
@@ -71,6 +71,14 @@ def the_header_compiles_in_c_and_cplusplus():
         language = "c" if compiler == "cc" else "c++"
         good(run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
                  "-fsyntax-only", "-x", language, HEADER))
+
+
+@test
+def the_program_of_the_handbook():
+    source = DEST / "handbook.c"
+    source.write_text(re.search(r"^```c\n(.*?)^```$", (SOURCE / "docs/library.md").read_text(), re.M | re.S)[1])
+    compiled("handbook", source)
+    assert re.fullmatch(r"GPU 0 uses \d+\.\d GiB\n", good(example("handbook")))
 
 
 @test

@@ -5,6 +5,7 @@ variants: release
 """
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -274,6 +275,17 @@ GPUtil.showUtilization(useOldCode=True)
   1   0%   0%
   2 nan%   0%
 """, text
+
+
+@test
+def the_programs_of_the_handbook_run():
+    programs = re.findall(r"^```python\n(.*?)^```$", (SOURCE / "docs/library.md").read_text(), re.M | re.S)
+    assert len(programs) == 4, programs
+    said = [good(run(sys.executable, "-c", program, env=ENV)) for program in programs]
+    assert said[0].count("H100") == 8 and "train.py" in said[0], said[0]
+    assert said[1].startswith("None\nfan.speed not supported\n{"), said[1]
+    assert said[2].count(", ") == 7, said[2]
+    assert said[3].startswith("| ID | GPU | MEM |"), said[3]
 
 
 @test
