@@ -348,6 +348,18 @@ os._exit(0)
 
 
 @test
+def a_driver_that_hangs():
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        own = dict(GPULSE_SIM_STATE=state)
+        good(run(GPULSE, "sim", "fault", "-m", "h100x8", "hang=10m:nvmlInit_v2", env=dict(SIMULATED, **own)))
+        client('''
+open_session(-7, timeout_ns=200 * 10**6)
+open_session(-7, timeout_ns=200 * 10**6)
+os._exit(0)
+''', **own)
+
+
+@test
 def after_fork():
     client('''
 session = open_session(fields=b"memory.used")

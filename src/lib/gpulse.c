@@ -11,6 +11,7 @@
 #include "sample/sampler.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct gpulse_session {
     pid_t pid; /* of the process that opened it */
     struct gp_sampler *sampler;
     struct gp_selection selection;
+    gpulse_session *next; /* see abandon() */
 };
 
 struct gpulse_sample {
@@ -226,6 +228,13 @@ static int open_sampler(gpulse_session *session, const struct gpulse_options *op
     return r < 0 ? r : gp_sampler_new(&config, &session->sampler, err);
 }
 
+/* A thread that hangs in the driver may still use it: keeps it to the end of the process. */
+static void abandon(gpulse_session *session)
+{
+    static _Atomic(gpulse_session *) abandoned;
+    session->next = atomic_exchange(&abandoned, session);
+}
+
 int gpulse_open(const struct gpulse_options *given, gpulse_session **ret,
                 struct gpulse_error *error)
 {
@@ -237,7 +246,9 @@ int gpulse_open(const struct gpulse_options *given, gpulse_session **ret,
     session->pid = getpid();
     int r = open_sampler(session, &options, &err);
     if (r < 0) {
-        if (r != GP_ETIMEOUT) /* a thread that hangs may still use it */
+        if (r == GP_ETIMEOUT)
+            abandon(session);
+        else
             free(session);
         return fail(error, &err, r);
     }
