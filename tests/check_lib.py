@@ -144,34 +144,9 @@ def errors_are_said():
 
 CLIENT = r'''
 import ctypes as c, os, sys
-lib = c.CDLL(sys.argv[1])
-class Error(c.Structure):
-    _fields_ = [("code", c.c_int), ("driver_code", c.c_int), ("text", c.c_char * 400)]
-class Options(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("fields", c.c_char_p), ("gpus", c.c_char_p), ("sim", c.c_char_p),
-                ("root", c.c_char_p), ("timeout_ns", c.c_uint64), ("flags", c.c_uint)]
-class Payload(c.Union):
-    _fields_ = [("i", c.c_int64), ("f", c.c_double), ("s", c.c_char_p)]
-class Value(c.Structure):
-    _fields_ = [("u", Payload), ("type", c.c_int), ("status", c.c_int), ("age_ns", c.c_uint64),
-                ("reason", c.c_char_p)]
-class Info(c.Structure):
-    _fields_ = [("name", c.c_char_p), ("unit", c.c_char_p), ("help", c.c_char_p), ("scope", c.c_int),
-                ("type", c.c_int)]
-lib.gpulse_sample_rows.restype = c.c_size_t
-lib.gpulse_sample_rows.argtypes = [c.c_void_p, c.c_int]
-lib.gpulse_sample_gpu_of.argtypes = [c.c_void_p, c.c_int, c.c_size_t]
-lib.gpulse_sample_get.argtypes = [c.c_void_p, c.c_int, c.c_size_t, c.POINTER(Value)]
+from gpulse._library import Error, MetricInfo as Info, Options, Value, lib
 lib.gpulse_sample_text.argtypes = [c.c_void_p, c.c_int, c.c_size_t]
 lib.gpulse_sample_text.restype = c.c_char_p
-lib.gpulse_sample_time.argtypes = [c.c_void_p]
-lib.gpulse_sample_time.restype = c.c_uint64
-lib.gpulse_sample_is_partial.argtypes = [c.c_void_p]
-lib.gpulse_sample_is_partial.restype = c.c_bool
-lib.gpulse_sample_free.argtypes = lib.gpulse_close.argtypes = [c.c_void_p]
-lib.gpulse_close.restype = c.c_bool
-lib.gpulse_take.argtypes = [c.c_void_p, c.POINTER(c.c_void_p), c.POINTER(Error)]
-lib.gpulse_version.restype = c.c_char_p
 error = Error()
 def find(name):
     return lib.gpulse_metric_find(name.encode(), c.byref(error))
@@ -198,7 +173,8 @@ def client(code, **env):
     library = installed("libgpulse.so.0.0.0")
     program = DEST / "client.py"
     program.write_text(CLIENT + code)
-    good(run(sys.executable, program, library, env=dict(SIMULATED, **env)))
+    good(run(sys.executable, program, env=dict(SIMULATED, GPULSE_LIBRARY=str(library), PYTHONPATH=str(SOURCE / "python"),
+                                               PYTHONDONTWRITEBYTECODE="1", **env)))
 
 
 @test
@@ -272,7 +248,7 @@ assert lib.gpulse_close(session)
 class Larger(c.Structure):
     _fields_ = [("known", Options), ("new", c.c_uint64)]
 larger = Larger(Options(size=c.sizeof(Larger), fields=b"name"), 7)
-assert lib.gpulse_open(c.byref(larger), c.byref(session), None) == 0
+assert lib.gpulse_open(c.byref(larger.known), c.byref(session), None) == 0
 options = Options(size=Options.gpus.offset, fields=b"name", gpus=b"99")
 assert lib.gpulse_open(c.byref(options), c.byref(session), c.byref(error)) == 0, error.text
 assert lib.gpulse_sample_rows(take(session), 1) == 8

@@ -9,9 +9,7 @@ from typing import Any, List
 GPU = 1
 PROCESS = 2
 
-EUSAGE = -2
-EFORK = -8
-
+NONE = 0
 OK = 1
 STALE = 2
 
@@ -19,7 +17,6 @@ TEXT = 2
 REAL = 1
 
 MIG = 1
-STILL = 2
 
 
 class Error(c.Structure):

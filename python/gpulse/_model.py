@@ -178,29 +178,28 @@ class Sample:
     def host(self) -> "Row":
         return Row(self, 0)
 
+    def _get(self, metric: Metric, row: int) -> _c.Value:
+        value = _c.Value()
+        _c.lib.gpulse_sample_get(self._pointer, metric.number, row, c.byref(value))
+        return value
+
     def value(self, metric: Metric, row: int) -> Scalar:
         """Raises Unavailable."""
-        value = _c.Value()
-        status = _c.lib.gpulse_sample_get(self._pointer, metric.number, row, c.byref(value))
-        if status not in (_c.OK, _c.STALE):
-            raise Unavailable(metric.name, value.reason.decode())
-        if value.type == _c.TEXT:
-            text: str = value.u.s.decode()
-            return text
-        number: Number = value.u.f if value.type == _c.REAL else value.u.i
-        return number
+        return _payload(metric, self._get(metric, row))
 
-    def was_read(self, metric: Metric, row: int) -> bool:
-        value = _c.Value()
-        return bool(_c.lib.gpulse_sample_get(self._pointer, metric.number, row, c.byref(value)))
+
+def _payload(metric: Metric, value: _c.Value) -> Scalar:
+    if value.status not in (_c.OK, _c.STALE):
+        raise Unavailable(metric.name, value.reason.decode())
+    if value.type == _c.TEXT:
+        text: str = value.u.s.decode()
+        return text
+    number: Number = value.u.f if value.type == _c.REAL else value.u.i
+    return number
 
 
 def _is_mig(sample: Sample, row: int) -> bool:
-    try:
-        sample.value(_find("mig.index"), row)
-        return True
-    except Unavailable:
-        return False
+    return sample._get(_find("mig.index"), row).status in (_c.OK, _c.STALE)
 
 
 class _Group:
@@ -239,12 +238,10 @@ class Row:
             metric = _find(name)
         except AttributeError as unknown:
             raise KeyError(str(unknown)) from None
-        row = self._row
         if metric.scope != self._scope:
             raise KeyError(f"{name} is not a metric of this kind of row")
-        if not self._sample.was_read(metric, row):
-            return self._read_more(metric)
-        return self._sample.value(metric, row)
+        value = self._sample._get(metric, self._row)
+        return self._read_more(metric) if value.status == _c.NONE else _payload(metric, value)
 
     def get(self, name: str, default: Optional[Scalar] = None) -> Optional[Scalar]:
         """The value, or `default` if there is none."""
@@ -273,10 +270,13 @@ class Row:
         values: Dict[str, Any] = {}
         reasons: Dict[str, str] = {}
         for metric in metrics().values():
-            if metric.scope != self._scope or not self._sample.was_read(metric, self._row):
+            if metric.scope != self._scope:
+                continue
+            value = self._sample._get(metric, self._row)
+            if value.status == _c.NONE:
                 continue
             try:
-                values[metric.name] = self._sample.value(metric, self._row)
+                values[metric.name] = _payload(metric, value)
             except Unavailable as missing:
                 values[metric.name] = None
                 reasons[metric.name] = missing.reason

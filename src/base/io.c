@@ -226,7 +226,7 @@ int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZ
     exe[n] = '\0';
     if (find_near(exe, sub, name, out))
         return 0;
-    /* in a program of somebody else, next to the library */
+    /* in another program, which uses the library */
     if (dladdr((void *)(uintptr_t)find_near, &self) && find_near(self.dli_fname, sub, name, out))
         return 0;
     return gp_err_set(

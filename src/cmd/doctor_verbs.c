@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_NOTHING_FITS = 1, EXIT_UNKNOWN = 1, MOST_CARDS = 512 };
+enum { EXIT_NOTHING_FITS = 1, EXIT_UNKNOWN = 1 };
 
 static int print(const struct gp_strbuf *text, struct gp_err *err)
 {
@@ -116,19 +116,19 @@ static int explain(const struct gp_doctor_options *o, int count, char **words, s
 
 static int list_gpus(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
 {
-    const struct gp_card *cards[MOST_CARDS];
+    const struct gp_card *cards[GP_CARDS_MAX];
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     char query[256] = "";
     for (int i = 0; i < count; i++) {
         size_t used = strlen(query);
         (void)snprintf(query + used, sizeof(query) - used, "%s%s", i > 0 ? " " : "", words[i]);
     }
-    size_t found = gp_cards_find(query, cards, MOST_CARDS);
+    size_t found = gp_cards_find(query, cards, GP_CARDS_MAX);
     if (found == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "unknown GPU model '%.60s'%s; gpulse doctor gpus lists all models", query,
                           gp_cards_hint(query).text);
-    found = found < MOST_CARDS ? found : MOST_CARDS;
+    found = found < GP_CARDS_MAX ? found : GP_CARDS_MAX;
     if (o->json)
         gp_cards_add_json(&sb, cards, found);
     else

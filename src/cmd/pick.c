@@ -55,7 +55,7 @@ static int print(void *context, const struct gp_snapshot *snapshot, const struct
     else if (fits)
         gp_strbuf_addf(&sb, "%s\n", mask.buf);
     if (fits && !o->job.uuid && !o->explain && !is_json)
-        gp_job_add_numbers(&note, snapshot, pick, mask.buf);
+        gp_job_add_mask_note(&note, snapshot, pick, mask.buf);
     if (note.len > 0)
         gp_io_print_note("gpulse", note.buf);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);

@@ -7,6 +7,8 @@
 
 struct gp_strbuf;
 
+enum { GP_CARDS_MAX = 512 }; /* room for all */
+
 /* The cards whose names contain all words of a query, ignoring case ("rtx 4090", "rtx4090",
  * "H100"). An exact match, with or without the brand, excludes the others. Stores at most `max` of
  * them, and returns how many there are. */

@@ -20,7 +20,7 @@
  * not be sure that it stayed below the root, openat2(2). */
 static long open_in_root(int root, const char *path, int flags)
 {
-    enum { TRIES = 128 }; /* somebody who renames without end must not be waited for */
+    enum { TRIES = 128 }; /* a program that keeps renaming must not block this one */
     const struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_IN_ROOT};
     long fd = -1;
     for (int i = 0; i < TRIES; i++) {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_CARDS = 512, WORD_SIZE = 128 };
+enum { WORD_SIZE = 128 };
 
 /* ---- the subject ---- */
 
@@ -102,7 +102,7 @@ bool gp_capability_parse(const char *text, unsigned *ret)
 
 static int add_model(struct gp_client *client, const char *name, struct gp_err *err)
 {
-    const struct gp_card *cards[MOST_CARDS] = {NULL};
+    const struct gp_card *cards[GP_CARDS_MAX] = {NULL};
     unsigned capability = 0;
     if (gp_capability_parse(name, &capability)) {
         if (!gp_arch_find(capability))
@@ -110,13 +110,13 @@ static int add_model(struct gp_client *client, const char *name, struct gp_err *
         gp_client_add(client, capability);
         return 0;
     }
-    size_t count = gp_cards_find(name, cards, MOST_CARDS);
+    size_t count = gp_cards_find(name, cards, GP_CARDS_MAX);
     if (count == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "unknown GPU model '%.60s'%s; gpulse doctor gpus lists them", name,
                           gp_cards_hint(name).text);
     capability = cards[0]->compute_capability;
-    for (size_t i = 1; i < count && i < MOST_CARDS; i++)
+    for (size_t i = 1; i < count && i < GP_CARDS_MAX; i++)
         if (cards[i]->compute_capability != capability)
             return gp_err_set(err, GP_EUSAGE, "'%.60s' is ambiguous: %s or %s", name,
                               cards[0]->model, cards[i]->model);

@@ -6,7 +6,7 @@
 struct gp_tail;
 struct gp_watch;
 
-/* Tells through the watch what the first known error means. Nothing is told if there is none, or if
+/* Explains the first known error through the watch. Does nothing if there is none, or if
  * gpulse-doctor cannot be run. */
 void gp_ask_doctor(const struct gp_watch *watch, const struct gp_tail *tail);
 

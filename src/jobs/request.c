@@ -311,8 +311,8 @@ static const struct gp_device *find_silent(const struct gp_snapshot *snapshot)
     return NULL;
 }
 
-void gp_job_add_numbers(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                        const struct gp_pick *pick, const char *mask)
+void gp_job_add_mask_note(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                          const struct gp_pick *pick, const char *mask)
 {
     struct gp_strbuf ids = GP_STRBUF_INIT(IDS_SIZE);
     const struct gp_device *silent = find_silent(snapshot);

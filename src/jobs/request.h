@@ -37,7 +37,7 @@ typedef int gp_job_show(void *context, const struct gp_snapshot *snapshot,
 struct gp_job_choice {
     struct gp_pick_request *request;
     bool ignore_mask;
-    unsigned at_most;   /* choose so many GPUs if they are free, but at least request->count */
+    unsigned at_most;   /* choose up to this many free GPUs, at least request->count */
     uint64_t wait_ns;   /* for free GPUs; 0: do not wait */
     bool accepts_later; /* that GPUs are only busy is no error */
     bool explains;      /* errors are shown, too */
@@ -68,7 +68,7 @@ void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const ch
 
 /* Appends a note if the numbers in the mask are not those of gpulse, because CUDA does not count
  * GPUs that do not respond. GPUs must have been chosen. */
-void gp_job_add_numbers(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+void gp_job_add_mask_note(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                         const struct gp_pick *pick, const char *mask);
 
 /* Appends a line for each GPU that was asked for: whether it is free, or why not. Lines are cut at

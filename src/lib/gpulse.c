@@ -7,6 +7,7 @@
 #include "model/select.h"
 #include "model/snapshot.h"
 #include "out/field.h"
+#include "out/writer.h"
 #include "sample/observed.h"
 #include "sample/sampler.h"
 
@@ -191,12 +192,8 @@ static int add_fields(const char *fields, struct gp_want *want, struct gp_err *e
         enum gp_scope scope = (enum gp_scope)gp_metric_table[m].scope;
         gp_metric_set_add(&want->metrics, m);
         want->host_only = want->host_only && scope == GP_SCOPE_HOST;
-        want->processes = want->processes || scope == GP_SCOPE_PROCESS;
-        if (gp_scope_is_list(scope))
-            want->lists |= UINT32_C(1) << gp_list_index(scope);
+        gp_want_rows(want, scope);
     }
-    if (want->processes) /* the chosen fields do not decide which processes are listed */
-        gp_metric_set_add(&want->metrics, GP_PROCESS_SUSPENDED);
     want->process_names = want->processes;
     gp_field_list_fini(&list);
     return 0;

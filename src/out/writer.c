@@ -19,15 +19,21 @@ const struct gp_writer *gp_writer_find(const char *name)
     return NULL;
 }
 
+void gp_want_rows(struct gp_want *want, enum gp_scope scope)
+{
+    if (gp_scope_is_list(scope))
+        want->lists |= UINT32_C(1) << gp_list_index(scope);
+    if (scope != GP_SCOPE_PROCESS)
+        return;
+    want->processes = true;
+    /* the chosen fields do not decide which processes are listed */
+    gp_metric_set_add(&want->metrics, GP_PROCESS_SUSPENDED);
+}
+
 struct gp_want gp_view_want(const struct gp_view *view, const struct gp_writer *writer, bool mig)
 {
-    struct gp_want want = {.mig = mig,
-                           .host_only = view->scope == GP_SCOPE_HOST,
-                           .processes = view->scope == GP_SCOPE_PROCESS};
-    if (want.processes) /* the chosen fields do not decide which processes are listed */
-        gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
-    if (gp_scope_is_list(view->scope))
-        want.lists = UINT32_C(1) << gp_list_index(view->scope);
+    struct gp_want want = {.mig = mig, .host_only = view->scope == GP_SCOPE_HOST};
+    gp_want_rows(&want, view->scope);
     for (size_t i = 0; i < view->fields.count; i++) {
         enum gp_metric m = view->fields.fields[i].metric;
         gp_metric_set_add(&want.metrics, m);
