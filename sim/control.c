@@ -1,15 +1,13 @@
-/* Setters, and getters of their state. Errors are checked in the order of real drivers: handle and
- * pointers, support by the GPU, permission, value. */
-#include "sim/driver.h"
+/* Setters of everything but clocks, and getters of their state. Errors are checked in the order of
+ * real drivers: handle and pointers, support by the GPU, permission, value. */
+#include "sim/control.h"
 
 #include "sim/client.h"
 #include "sim/instance.h"
 #include "sim/mig.h"
 #include "sim/setting.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Whether all users may change the application clocks. */
 static bool is_open_to_all(const struct sim_call *call, enum sim_slot support)
@@ -31,9 +29,8 @@ static nvmlReturn_t enter_any_setter(struct sim_call *call, enum sim_function fu
     return code;
 }
 
-/* Starts a setter of a whole GPU, which a MIG device refuses. */
-static nvmlReturn_t enter_setter(struct sim_call *call, enum sim_function function,
-                                 nvmlDevice_t device, bool args_ok, enum sim_slot support)
+nvmlReturn_t sim_enter_setter(struct sim_call *call, enum sim_function function,
+                              nvmlDevice_t device, bool args_ok, enum sim_slot support)
 {
     nvmlReturn_t code = enter_any_setter(call, function, device, args_ok, support);
     return code == NVML_SUCCESS && call->device->parent ? NVML_ERROR_NOT_SUPPORTED : code;
@@ -45,7 +42,7 @@ static bool is_partitioned(const struct sim_call *call)
     return mode.code == NVML_SUCCESS && mode.number != 0;
 }
 
-static bool is_older_than(const struct sim_call *call, nvmlDeviceArchitecture_t arch)
+bool sim_is_older_than(const struct sim_call *call, nvmlDeviceArchitecture_t arch)
 {
     const struct sim_value *own = &call->device->answers[SIM_ARCH];
     return own->code == NVML_SUCCESS && own->number < arch;
@@ -60,7 +57,7 @@ static void overrule(const struct sim_call *call, enum sim_setting setting)
     sim_state_unlock(call->live.state);
 }
 
-static void set(const struct sim_call *call, enum sim_setting setting, uint64_t value)
+void sim_set(const struct sim_call *call, enum sim_setting setting, uint64_t value)
 {
     overrule(call, setting);
     sim_setting_set(&call->live, call->device, setting, value);
@@ -76,7 +73,7 @@ static void forget_accounts(const struct sim_call *call, bool running_too)
     sim_state_unlock(call->live.state);
 }
 
-static void unset(const struct sim_call *call, enum sim_setting setting)
+void sim_unset(const struct sim_call *call, enum sim_setting setting)
 {
     overrule(call, setting);
     sim_setting_unset(&call->live, call->device, setting);
@@ -89,37 +86,36 @@ static bool is_switch(nvmlEnableState_t state)
     return state == NVML_FEATURE_DISABLED || state == NVML_FEATURE_ENABLED;
 }
 
-/* A switch that is stored unchanged. */
-static nvmlReturn_t set_switch(enum sim_function function, nvmlDevice_t device,
-                               nvmlEnableState_t state, enum sim_slot support,
-                               enum sim_setting setting)
+nvmlReturn_t sim_set_switch(enum sim_function function, nvmlDevice_t device,
+                            nvmlEnableState_t state, enum sim_slot support,
+                            enum sim_setting setting)
 {
     struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, function, device, is_switch(state), support);
+    nvmlReturn_t code = sim_enter_setter(&call, function, device, is_switch(state), support);
     if (code == NVML_SUCCESS)
-        set(&call, setting, state);
+        sim_set(&call, setting, state);
     return sim_leave(code);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t mode)
 {
-    return set_switch(SIM_FN_nvmlDeviceSetPersistenceMode, device, mode, SIM_PERSISTENCE,
-                      SIM_SET_PERSISTENCE);
+    return sim_set_switch(SIM_FN_nvmlDeviceSetPersistenceMode, device, mode, SIM_PERSISTENCE,
+                          SIM_SET_PERSISTENCE);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetEccMode(nvmlDevice_t device, nvmlEnableState_t mode)
 {
-    return set_switch(SIM_FN_nvmlDeviceSetEccMode, device, mode, SIM_ECC_CURRENT,
-                      SIM_SET_ECC_PENDING);
+    return sim_set_switch(SIM_FN_nvmlDeviceSetEccMode, device, mode, SIM_ECC_CURRENT,
+                          SIM_SET_ECC_PENDING);
 }
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)
 {
     struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetAccountingMode, device,
-                                     is_switch(mode), SIM_ACCOUNTING);
+    nvmlReturn_t code = sim_enter_setter(&call, SIM_FN_nvmlDeviceSetAccountingMode, device,
+                                         is_switch(mode), SIM_ACCOUNTING);
     if (code == NVML_SUCCESS) {
-        set(&call, SIM_SET_ACCOUNTING, mode);
+        sim_set(&call, SIM_SET_ACCOUNTING, mode);
         if (mode == NVML_FEATURE_DISABLED)
             forget_accounts(&call, true);
     }
@@ -130,10 +126,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetGpuOperationMode(nvmlDevice_t device,
                                                       nvmlGpuOperationMode_t mode)
 {
     struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetGpuOperationMode, device,
-                                     mode <= NVML_GOM_LOW_DP, SIM_GOM);
+    nvmlReturn_t code = sim_enter_setter(&call, SIM_FN_nvmlDeviceSetGpuOperationMode, device,
+                                         mode <= NVML_GOM_LOW_DP, SIM_GOM);
     if (code == NVML_SUCCESS)
-        set(&call, SIM_SET_OPERATION_MODE_PENDING, mode);
+        sim_set(&call, SIM_SET_OPERATION_MODE_PENDING, mode);
     return sim_leave(code);
 }
 
@@ -147,7 +143,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetComputeMode(nvmlDevice_t device, nvmlComput
     if (code == NVML_SUCCESS && !call.device->parent && is_partitioned(&call))
         code = NVML_ERROR_NOT_SUPPORTED;
     if (code == NVML_SUCCESS && !call.device->parent)
-        set(&call, SIM_SET_COMPUTE_MODE, mode);
+        sim_set(&call, SIM_SET_COMPUTE_MODE, mode);
     else if (code == NVML_SUCCESS)
         code = sim_instance_set_mode(&call, mode);
     return sim_leave(code);
@@ -158,12 +154,12 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetDramEncryptionMode(nvmlDevice_t device,
 {
     struct sim_call call;
     nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceSetDramEncryptionMode, device,
-                     info && info->encryptionState <= NVML_FEATURE_ENABLED, SIM_DRAM_ENC);
+        sim_enter_setter(&call, SIM_FN_nvmlDeviceSetDramEncryptionMode, device,
+                         info && info->encryptionState <= NVML_FEATURE_ENABLED, SIM_DRAM_ENC);
     if (code == NVML_SUCCESS && info->version != nvmlDramEncryptionInfo_v1)
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (code == NVML_SUCCESS)
-        set(&call, SIM_SET_DRAM_ENCRYPTION_PENDING, info->encryptionState);
+        sim_set(&call, SIM_SET_DRAM_ENCRYPTION_PENDING, info->encryptionState);
     return sim_leave(code);
 }
 
@@ -178,14 +174,14 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetVirtualizationMode(nvmlDevice_t device,
 {
     struct sim_call call;
     nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceSetVirtualizationMode, device,
-                     mode <= NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA, SIM_VIRTUALIZATION);
+        sim_enter_setter(&call, SIM_FN_nvmlDeviceSetVirtualizationMode, device,
+                         mode <= NVML_GPU_VIRTUALIZATION_MODE_HOST_VSGA, SIM_VIRTUALIZATION);
     if (code == NVML_SUCCESS && !is_of_host(call.device->answers[SIM_VIRTUALIZATION].number))
         code = NVML_ERROR_NOT_SUPPORTED;
     else if (code == NVML_SUCCESS && !is_of_host(mode))
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
-        set(&call, SIM_SET_VIRTUALIZATION, mode);
+        sim_set(&call, SIM_SET_VIRTUALIZATION, mode);
     return sim_leave(code);
 }
 
@@ -194,11 +190,11 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetHostname_v1(nvmlDevice_t device, nvmlHostna
     struct sim_call call;
     bool args_ok = hostname && memchr(hostname->value, 0, sizeof(hostname->value));
     nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceSetHostname_v1, device, args_ok, SIM_HOSTNAME);
+        sim_enter_setter(&call, SIM_FN_nvmlDeviceSetHostname_v1, device, args_ok, SIM_HOSTNAME);
     for (size_t i = 0; code == NVML_SUCCESS && i < sizeof(hostname->value) / 8; i++) {
         uint64_t letters;
         memcpy(&letters, &hostname->value[i * 8], sizeof(letters));
-        set(&call, (enum sim_setting)(SIM_SET_HOSTNAME + i), letters);
+        sim_set(&call, (enum sim_setting)(SIM_SET_HOSTNAME + i), letters);
     }
     return sim_leave(code);
 }
@@ -208,7 +204,7 @@ static bool is_held(const struct sim_call *call)
 {
     if (sim_device_is_busy(&call->live, call->device))
         return true;
-    return is_older_than(call, NVML_DEVICE_ARCH_HOPPER) && !sim_client_is_alone(&call->live);
+    return sim_is_older_than(call, NVML_DEVICE_ARCH_HOPPER) && !sim_client_is_alone(&call->live);
 }
 
 static nvmlReturn_t set_mig_mode(const struct sim_call *call, unsigned int mode,
@@ -237,7 +233,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetMigMode(nvmlDevice_t device, unsigned int m
     struct sim_call call;
     bool args_ok = activation && mode <= NVML_FEATURE_ENABLED;
     nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceSetMigMode, device, args_ok, SIM_MIG_CURRENT);
+        sim_enter_setter(&call, SIM_FN_nvmlDeviceSetMigMode, device, args_ok, SIM_MIG_CURRENT);
     if (code == NVML_SUCCESS)
         code = set_mig_mode(&call, mode, activation);
     return sim_leave(code);
@@ -251,7 +247,7 @@ static nvmlReturn_t set_limit(struct sim_call *call, uint64_t mw)
     if (v[SIM_LIMIT_MIN].code == NVML_SUCCESS &&
         (mw < v[SIM_LIMIT_MIN].number || mw > v[SIM_LIMIT_MAX].number))
         return NVML_ERROR_INVALID_ARGUMENT;
-    set(call, SIM_SET_LIMIT, mw);
+    sim_set(call, SIM_SET_LIMIT, mw);
     return NVML_SUCCESS;
 }
 
@@ -259,7 +255,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, u
 {
     struct sim_call call;
     nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceSetPowerManagementLimit, device, true, SIM_LIMIT);
+        sim_enter_setter(&call, SIM_FN_nvmlDeviceSetPowerManagementLimit, device, true, SIM_LIMIT);
     return sim_leave(code == NVML_SUCCESS ? set_limit(&call, limit) : code);
 }
 
@@ -276,7 +272,7 @@ static nvmlReturn_t set_module_limit(struct sim_call *call, uint64_t mw)
     if (min.code == NVML_SUCCESS && max.code == NVML_SUCCESS &&
         (mw < min.number || mw > max.number))
         return NVML_ERROR_INVALID_ARGUMENT;
-    set(call, SIM_SET_MODULE_LIMIT, mw);
+    sim_set(call, SIM_SET_MODULE_LIMIT, mw);
     return NVML_SUCCESS;
 }
 
@@ -284,8 +280,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device
                                                              nvmlPowerValue_v2_t *power)
 {
     struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetPowerManagementLimit_v2, device,
-                                     power != NULL, SIM_LIMIT);
+    nvmlReturn_t code = sim_enter_setter(&call, SIM_FN_nvmlDeviceSetPowerManagementLimit_v2, device,
+                                         power != NULL, SIM_LIMIT);
     if (code == NVML_SUCCESS && power->version != nvmlPowerValue_v2)
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (code == NVML_SUCCESS && power->powerScope == NVML_POWER_SCOPE_GPU)
@@ -297,121 +293,6 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device
     return sim_leave(code);
 }
 
-/* ------------------------------------------------------------------------- clocks */
-
-/* Named limits cannot be combined with numbers. */
-static bool is_symbol(unsigned int mhz)
-{
-    return mhz == NVML_CLOCK_LIMIT_ID_TDP || mhz == NVML_CLOCK_LIMIT_ID_UNLIMITED;
-}
-
-static nvmlReturn_t lock(enum sim_function function, nvmlDevice_t device, unsigned int min,
-                         unsigned int max, nvmlDeviceArchitecture_t oldest, enum sim_slot limit,
-                         enum sim_setting setting)
-{
-    struct sim_call call;
-    bool args_ok = is_symbol(min) == is_symbol(max) && (is_symbol(min) || min <= max);
-    nvmlReturn_t code = enter_setter(&call, function, device, args_ok, limit);
-    if (code == NVML_SUCCESS && is_older_than(&call, oldest))
-        code = NVML_ERROR_NOT_SUPPORTED;
-    uint64_t most = code == NVML_SUCCESS ? call.device->answers[limit].number : 0;
-    if (code == NVML_SUCCESS && is_symbol(min)) {
-        unset(&call, setting);
-        unset(&call, setting + 1);
-    } else if (code == NVML_SUCCESS && max > most) {
-        code = NVML_ERROR_INVALID_ARGUMENT;
-    } else if (code == NVML_SUCCESS) {
-        set(&call, setting, min);
-        set(&call, setting + 1, max);
-    }
-    return sim_leave(code);
-}
-
-static nvmlReturn_t unlock(enum sim_function function, nvmlDevice_t device,
-                           nvmlDeviceArchitecture_t oldest, enum sim_slot limit,
-                           enum sim_setting setting)
-{
-    return lock(function, device, NVML_CLOCK_LIMIT_ID_UNLIMITED, NVML_CLOCK_LIMIT_ID_UNLIMITED,
-                oldest, limit, setting);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int min,
-                                                     unsigned int max)
-{
-    return lock(SIM_FN_nvmlDeviceSetGpuLockedClocks, device, min, max, NVML_DEVICE_ARCH_VOLTA,
-                SIM_MAX_CLOCK_GRAPHICS, SIM_SET_GPU_CLOCK_MIN);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device)
-{
-    return unlock(SIM_FN_nvmlDeviceResetGpuLockedClocks, device, NVML_DEVICE_ARCH_VOLTA,
-                  SIM_MAX_CLOCK_GRAPHICS, SIM_SET_GPU_CLOCK_MIN);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(nvmlDevice_t device, unsigned int min,
-                                                        unsigned int max)
-{
-    return lock(SIM_FN_nvmlDeviceSetMemoryLockedClocks, device, min, max, NVML_DEVICE_ARCH_AMPERE,
-                SIM_MAX_CLOCK_MEM, SIM_SET_MEMORY_CLOCK_MIN);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device)
-{
-    return unlock(SIM_FN_nvmlDeviceResetMemoryLockedClocks, device, NVML_DEVICE_ARCH_AMPERE,
-                  SIM_MAX_CLOCK_MEM, SIM_SET_MEMORY_CLOCK_MIN);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, unsigned int memory,
-                                                        unsigned int graphics)
-{
-    struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetApplicationsClocks, device, true,
-                                     SIM_APP_CLOCK_GRAPHICS);
-    if (code == NVML_SUCCESS && (memory > call.device->answers[SIM_MAX_CLOCK_MEM].number ||
-                                 graphics > call.device->answers[SIM_MAX_CLOCK_GRAPHICS].number))
-        code = NVML_ERROR_INVALID_ARGUMENT;
-    if (code == NVML_SUCCESS) {
-        set(&call, SIM_SET_APP_MEMORY, memory);
-        set(&call, SIM_SET_APP_GRAPHICS, graphics);
-    }
-    return sim_leave(code);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t device)
-{
-    struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceResetApplicationsClocks, device, true,
-                                     SIM_APP_CLOCK_GRAPHICS);
-    if (code == NVML_SUCCESS) {
-        unset(&call, SIM_SET_APP_MEMORY);
-        unset(&call, SIM_SET_APP_GRAPHICS);
-    }
-    return sim_leave(code);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceSetDefaultAutoBoostedClocksEnabled(nvmlDevice_t device,
-                                                                     nvmlEnableState_t enabled,
-                                                                     unsigned int flags)
-{
-    (void)flags;
-    return set_switch(SIM_FN_nvmlDeviceSetDefaultAutoBoostedClocksEnabled, device, enabled,
-                      SIM_AUTO_BOOST_DEFAULT, SIM_SET_AUTO_BOOST);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceSetAPIRestriction(nvmlDevice_t device, nvmlRestrictedAPI_t api,
-                                                    nvmlEnableState_t restricted)
-{
-    struct sim_call call;
-    bool known = (size_t)api < NVML_RESTRICTED_API_COUNT;
-    nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceSetAPIRestriction, device,
-                     known && restricted <= NVML_FEATURE_ENABLED,
-                     (enum sim_slot)(SIM_RESTRICTED_APP_CLOCKS + (known ? (size_t)api : 0)));
-    if (code == NVML_SUCCESS)
-        set(&call, (enum sim_setting)(SIM_SET_RESTRICTED + (size_t)api), restricted);
-    return sim_leave(code);
-}
-
 /* ------------------------------------------------------------------------- temperature */
 
 SIM_EXPORT nvmlReturn_t nvmlDeviceSetTemperatureThreshold(nvmlDevice_t device,
@@ -419,9 +300,9 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetTemperatureThreshold(nvmlDevice_t device,
                                                           int *celsius)
 {
     struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceSetTemperatureThreshold, device,
-                                     celsius && (size_t)type < NVML_TEMPERATURE_THRESHOLD_COUNT,
-                                     SIM_THRESHOLD_ACOUSTIC_MIN);
+    nvmlReturn_t code = sim_enter_setter(&call, SIM_FN_nvmlDeviceSetTemperatureThreshold, device,
+                                         celsius && (size_t)type < NVML_TEMPERATURE_THRESHOLD_COUNT,
+                                         SIM_THRESHOLD_ACOUSTIC_MIN);
     const struct sim_value *v = code == NVML_SUCCESS ? call.device->answers : NULL;
     if (v && type != NVML_TEMPERATURE_THRESHOLD_ACOUSTIC_CURR)
         code = NVML_ERROR_NOT_SUPPORTED;
@@ -429,127 +310,9 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetTemperatureThreshold(nvmlDevice_t device,
                    *celsius > (int64_t)v[SIM_THRESHOLD_ACOUSTIC_MAX].number))
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
-        set(&call, SIM_SET_TARGET_TEMPERATURE, (uint64_t)*celsius);
+        sim_set(&call, SIM_SET_TARGET_TEMPERATURE, (uint64_t)*celsius);
     return sim_leave(code);
 }
-
-/* ------------------------------------------------------------------------- clock offsets */
-
-struct offset {
-    enum sim_slot min; /* the next slot is the maximum */
-    enum sim_setting setting;
-};
-static const struct offset graphics_offset = {SIM_OFFSET_GRAPHICS_MIN, SIM_SET_OFFSET_GRAPHICS};
-static const struct offset memory_offset = {SIM_OFFSET_MEMORY_MIN, SIM_SET_OFFSET_MEMORY};
-
-static nvmlReturn_t enter_offset(struct sim_call *call, enum sim_function function,
-                                 nvmlDevice_t device, bool args_ok, const struct offset *offset,
-                                 bool is_setter)
-{
-    if (is_setter)
-        return enter_setter(call, function, device, args_ok, offset->min);
-    nvmlReturn_t code = sim_enter_device(call, function, device, args_ok);
-    return code == NVML_SUCCESS ? call->device->answers[offset->min].code : code;
-}
-
-static int offset_now(const struct sim_call *call, const struct offset *offset)
-{
-    uint64_t value = 0;
-    (void)sim_setting_get(&call->live, call->device, offset->setting, &value);
-    return (int)(int64_t)value;
-}
-
-static int offset_limit(const struct sim_call *call, const struct offset *offset, bool most)
-{
-    return (int)(int64_t)call->device->answers[offset->min + most].number;
-}
-
-static nvmlReturn_t set_offset(const struct sim_call *call, const struct offset *offset, int mhz)
-{
-    if (mhz < offset_limit(call, offset, false) || mhz > offset_limit(call, offset, true))
-        return NVML_ERROR_INVALID_ARGUMENT;
-    set(call, offset->setting, (uint64_t)(int64_t)mhz);
-    return NVML_SUCCESS;
-}
-
-static nvmlReturn_t clock_offsets(enum sim_function function, nvmlDevice_t device,
-                                  nvmlClockOffset_t *info, bool is_setter)
-{
-    struct sim_call call;
-    const struct offset *offset =
-        info && info->type == NVML_CLOCK_MEM ? &memory_offset : &graphics_offset;
-    bool args_ok = info && (info->type == NVML_CLOCK_GRAPHICS || info->type == NVML_CLOCK_MEM) &&
-                   info->pstate <= NVML_PSTATE_15;
-    nvmlReturn_t code = enter_offset(&call, function, device, args_ok, offset, is_setter);
-    if (code == NVML_SUCCESS && info->version != nvmlClockOffset_v1)
-        code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (code == NVML_SUCCESS && is_setter) {
-        code = set_offset(&call, offset, info->clockOffsetMHz);
-    } else if (code == NVML_SUCCESS) {
-        info->clockOffsetMHz = offset_now(&call, offset);
-        info->minClockOffsetMHz = offset_limit(&call, offset, false);
-        info->maxClockOffsetMHz = offset_limit(&call, offset, true);
-    }
-    return sim_leave(code);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceGetClockOffsets(nvmlDevice_t device, nvmlClockOffset_t *info)
-{
-    return clock_offsets(SIM_FN_nvmlDeviceGetClockOffsets, device, info, false);
-}
-
-SIM_EXPORT nvmlReturn_t nvmlDeviceSetClockOffsets(nvmlDevice_t device, nvmlClockOffset_t *info)
-{
-    return clock_offsets(SIM_FN_nvmlDeviceSetClockOffsets, device, info, true);
-}
-
-static nvmlReturn_t get_offset(enum sim_function function, nvmlDevice_t device,
-                               const struct offset *offset, int *ret)
-{
-    struct sim_call call;
-    nvmlReturn_t code = enter_offset(&call, function, device, ret != NULL, offset, false);
-    if (code == NVML_SUCCESS)
-        *ret = offset_now(&call, offset);
-    return sim_leave(code);
-}
-
-static nvmlReturn_t get_offset_limits(enum sim_function function, nvmlDevice_t device,
-                                      const struct offset *offset, int *min, int *max)
-{
-    struct sim_call call;
-    nvmlReturn_t code = enter_offset(&call, function, device, min && max, offset, false);
-    if (code == NVML_SUCCESS) {
-        *min = offset_limit(&call, offset, false);
-        *max = offset_limit(&call, offset, true);
-    }
-    return sim_leave(code);
-}
-
-static nvmlReturn_t put_offset(enum sim_function function, nvmlDevice_t device,
-                               const struct offset *offset, int mhz)
-{
-    struct sim_call call;
-    nvmlReturn_t code = enter_offset(&call, function, device, true, offset, true);
-    return sim_leave(code == NVML_SUCCESS ? set_offset(&call, offset, mhz) : code);
-}
-
-#define SIM_OFFSET_CALLS(clock, offset)                                                            \
-    SIM_EXPORT nvmlReturn_t nvmlDeviceGet##clock##VfOffset(nvmlDevice_t device, int *ret)          \
-    {                                                                                              \
-        return get_offset(SIM_FN_nvmlDeviceGet##clock##VfOffset, device, offset, ret);             \
-    }                                                                                              \
-    SIM_EXPORT nvmlReturn_t nvmlDeviceGet##clock##MinMaxVfOffset(nvmlDevice_t device, int *min,    \
-                                                                 int *max)                         \
-    {                                                                                              \
-        return get_offset_limits(SIM_FN_nvmlDeviceGet##clock##MinMaxVfOffset, device, offset, min, \
-                                 max);                                                             \
-    }                                                                                              \
-    SIM_EXPORT nvmlReturn_t nvmlDeviceSet##clock##VfOffset(nvmlDevice_t device, int mhz)           \
-    {                                                                                              \
-        return put_offset(SIM_FN_nvmlDeviceSet##clock##VfOffset, device, offset, mhz);             \
-    }
-SIM_OFFSET_CALLS(GpcClk, &graphics_offset)
-SIM_OFFSET_CALLS(MemClk, &memory_offset)
 
 /* ------------------------------------------------------------------------- fans */
 
@@ -562,7 +325,7 @@ static bool has_fan(const struct sim_call *call, unsigned int fan)
 static nvmlReturn_t enter_fan(struct sim_call *call, enum sim_function function,
                               nvmlDevice_t device, unsigned int fan, bool args_ok, bool is_setter)
 {
-    nvmlReturn_t code = is_setter ? enter_setter(call, function, device, args_ok, SIM_FAN)
+    nvmlReturn_t code = is_setter ? sim_enter_setter(call, function, device, args_ok, SIM_FAN)
                                   : sim_enter_device(call, function, device, args_ok);
     if (code == NVML_SUCCESS)
         code = call->device->answers[SIM_FAN].code;
@@ -606,7 +369,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetFanSpeed_v2(nvmlDevice_t device, unsigned i
     if (code == NVML_SUCCESS && (speed < min || speed > max))
         code = NVML_ERROR_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS)
-        set(&call, SIM_SET_FAN + fan, speed);
+        sim_set(&call, SIM_SET_FAN + fan, speed);
     return sim_leave(code);
 }
 
@@ -616,7 +379,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_t device, uns
     nvmlReturn_t code =
         enter_fan(&call, SIM_FN_nvmlDeviceSetDefaultFanSpeed_v2, device, fan, true, true);
     if (code == NVML_SUCCESS)
-        unset(&call, SIM_SET_FAN + fan);
+        sim_unset(&call, SIM_SET_FAN + fan);
     return sim_leave(code);
 }
 
@@ -626,9 +389,9 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device)
 {
     struct sim_call call;
     nvmlReturn_t code =
-        enter_setter(&call, SIM_FN_nvmlDeviceClearAccountingPids, device, true, SIM_ACCOUNTING);
+        sim_enter_setter(&call, SIM_FN_nvmlDeviceClearAccountingPids, device, true, SIM_ACCOUNTING);
     if (code == NVML_SUCCESS) {
-        set(&call, SIM_SET_RECORDS_CLEARED, 1);
+        sim_set(&call, SIM_SET_RECORDS_CLEARED, 1);
         forget_accounts(&call, false);
     }
     return sim_leave(code);
@@ -638,12 +401,12 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceClearEccErrorCounts(nvmlDevice_t device,
                                                       nvmlEccCounterType_t counter)
 {
     struct sim_call call;
-    nvmlReturn_t code = enter_setter(&call, SIM_FN_nvmlDeviceClearEccErrorCounts, device,
-                                     counter < NVML_ECC_COUNTER_TYPE_COUNT, SIM_ECC_TOTAL);
+    nvmlReturn_t code = sim_enter_setter(&call, SIM_FN_nvmlDeviceClearEccErrorCounts, device,
+                                         counter < NVML_ECC_COUNTER_TYPE_COUNT, SIM_ECC_TOTAL);
     if (code == NVML_SUCCESS)
-        set(&call,
-            counter == NVML_VOLATILE_ECC ? SIM_SET_ECC_VOLATILE_CLEARED
-                                         : SIM_SET_ECC_AGGREGATE_CLEARED,
-            1);
+        sim_set(&call,
+                counter == NVML_VOLATILE_ECC ? SIM_SET_ECC_VOLATILE_CLEARED
+                                             : SIM_SET_ECC_AGGREGATE_CLEARED,
+                1);
     return sim_leave(code);
 }

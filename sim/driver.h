@@ -83,6 +83,9 @@ void sim_uuid_of(const struct sim_call *call, struct sim_device *device, char ou
 /* The number in a slot, after applying load and faults. */
 nvmlReturn_t sim_read(const struct sim_call *call, enum sim_slot slot, uint64_t *ret);
 
+/* Copies a text to the caller's buffer; one that is too small is left unchanged. */
+nvmlReturn_t sim_put_text(const char *text, char *buffer, unsigned int length);
+
 /* A complete call that reads `count` slots into values, all or nothing. */
 nvmlReturn_t sim_answer_numbers(enum sim_function function, nvmlDevice_t device, bool args_ok,
                                 const enum sim_slot *slots, size_t count, uint64_t *values);

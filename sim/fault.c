@@ -112,18 +112,32 @@ static int find_kind(const char *name, size_t len)
     return -1;
 }
 
+static int refuse_unknown(const char *text, struct gp_err *err)
+{
+    static const char *const values[] = {[VALUE_DURATION] = "=TIME", [VALUE_CODE] = "=CODE"};
+    struct gp_strbuf sb = GP_STRBUF_INIT(sizeof(err->text) - 1);
+    for (int i = 0; i < SIM_FAULT_KINDS; i++) {
+        if (kinds[i].value == VALUE_ANSWER)
+            continue;
+        gp_strbuf_adds(&sb, kinds[i].name);
+        if (kinds[i].value != VALUE_NONE)
+            gp_strbuf_addf(&sb, kinds[i].fallback ? "[%s]" : "%s", values[kinds[i].value]);
+        gp_strbuf_adds(&sb, ", ");
+    }
+    (void)gp_err_set(err, GP_EUSAGE,
+                     "unknown fault '%.40s': expected %sclear; or, live only, xid=N, event=NAME, "
+                     "set=ANSWER=VALUE",
+                     text, sb.buf);
+    gp_strbuf_fini(&sb);
+    return GP_EUSAGE;
+}
+
 int sim_fault_parse(const char *text, int gpu, struct sim_fault *ret, struct gp_err *err)
 {
     size_t name_len = strcspn(text, "=:");
     int kind = find_kind(text, name_len);
     if (kind < 0 || kinds[kind].value == VALUE_ANSWER)
-        return gp_err_set(
-            err, GP_EUSAGE,
-            "unknown fault '%.40s': expected lost, hang[=TIME], slow=TIME, deny, error=CODE, "
-            "absurd, grow, unloaded, mismatch, nogpu, gone, excluded, overcount, reorder, "
-            "repartition, parent, profiling, types, pids, hidden, stuck, energy, clear; or, live "
-            "only, xid=N, event=NAME, set=ANSWER=VALUE",
-            text);
+        return refuse_unknown(text, err);
 
     struct sim_fault fault = {.gpu = gpu, .kind = (uint32_t)kind};
     const char *rest = text + name_len;

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "sim/setting.h"
+#include "sim/state_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,87 +19,38 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 9, RECORD_WORDS = 14, RECHECK_MS = 100 };
+enum { STATE_VERSION = 9 };
 
 static const char state_magic[8] = "GPSTATE";
 
-_Static_assert(sizeof(struct sim_fault) <= RECORD_WORDS * 8, "a fault fits a slot");
+_Static_assert(sizeof(struct sim_fault) <= SIM_RECORD_WORDS * 8, "a fault fits a slot");
 _Static_assert(sizeof((struct sim_fault){0}.past) * 8 == SIM_MAX_DEVICES, "a bit for each GPU");
-_Static_assert(sizeof(struct sim_job) <= RECORD_WORDS * 8, "a job fits a slot");
-_Static_assert(sizeof(struct sim_account) <= RECORD_WORDS * 8, "an account fits a slot");
+_Static_assert(sizeof(struct sim_job) <= SIM_RECORD_WORDS * 8, "a job fits a slot");
+_Static_assert(sizeof(struct sim_account) <= SIM_RECORD_WORDS * 8, "an account fits a slot");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared memory needs lock-free atomics");
-
-struct slot {
-    atomic_uint sequence; /* odd during a write */
-    atomic_uint used;
-    atomic_ullong words[RECORD_WORDS];
-};
-
-struct counter {
-    atomic_ullong time_us; /* of the last read; 0: none yet */
-    atomic_ullong count;
-};
-
-/* Complete if sequence is its number + 1. */
-struct event {
-    atomic_ullong sequence;
-    atomic_ullong words[3];
-};
-
-/* The layout of the file. */
-struct layout {
-    char magic[8];
-    uint32_t version;
-    uint32_t size;
-    atomic_uint fault_count;
-    atomic_uint job_count;
-    struct slot faults[SIM_MAX_FAULTS];
-    struct slot jobs[SIM_MAX_JOBS];
-    struct slot accounts[SIM_MAX_ACCOUNTS];
-    atomic_ullong account_count; /* total so far */
-    struct counter counters[SIM_MAX_DEVICES][SIM_COUNTERS];
-    struct sim_settings settings;
-    atomic_ullong event_count; /* total so far */
-    atomic_uint event_bell;    /* a futex, changes with every event */
-    struct event events[SIM_MAX_EVENTS];
-};
-
-struct sim_state {
-    int fd;               /* −1: private */
-    pthread_mutex_t lock; /* between threads; the file lock is between processes */
-    struct layout *map;
-    struct sim_device *made; /* linked by next_made */
-    /* Whether a job's process is alive is checked in /proc at most every RECHECK_MS. */
-    struct {
-        atomic_ullong checked_ms;
-        atomic_ullong verdict; /* the process, and in the lowest bit whether it was alive */
-    } jobs[SIM_MAX_JOBS];
-};
 
 /* ------------------------------------------------------------------------- slots */
 
-/* Requires the lock: a writer that left the number odd has died. */
-static void slot_write(struct slot *slot, const void *record, size_t size)
+void sim_slot_write(struct sim_state_slot *slot, const void *record, size_t size)
 {
-    unsigned long long words[RECORD_WORDS] = {0};
+    unsigned long long words[SIM_RECORD_WORDS] = {0};
     memcpy(words, record, size);
     unsigned int writing = atomic_load(&slot->sequence) | 1;
     atomic_store(&slot->sequence, writing);
-    for (size_t i = 0; i < RECORD_WORDS; i++)
+    for (size_t i = 0; i < SIM_RECORD_WORDS; i++)
         atomic_store(&slot->words[i], words[i]);
     atomic_store(&slot->sequence, writing + 1);
     atomic_store(&slot->used, 1);
 }
 
-/* A slot that stays odd (a writer died during a write) counts as empty. */
-static bool slot_read(struct slot *slot, void *record, size_t size)
+bool sim_slot_read(struct sim_state_slot *slot, void *record, size_t size)
 {
     for (int tries = 0; tries < 100; tries++) {
         unsigned int before = atomic_load(&slot->sequence);
         if (!atomic_load(&slot->used))
             return false;
-        unsigned long long words[RECORD_WORDS];
-        for (size_t i = 0; i < RECORD_WORDS; i++)
+        unsigned long long words[SIM_RECORD_WORDS];
+        for (size_t i = 0; i < SIM_RECORD_WORDS; i++)
             words[i] = atomic_load(&slot->words[i]);
         if (before % 2 == 0 && atomic_load(&slot->sequence) == before) {
             memcpy(record, words, size);
@@ -163,24 +114,24 @@ static int prepare_file(int fd, const char *name, struct gp_err *err)
     if (fstat(fd, &st) < 0)
         return gp_err_set(err, GP_EIO, "cannot examine '%s': %s", name, strerror(errno));
     if (st.st_size == 0) {
-        char fresh[offsetof(struct layout, fault_count)];
-        const uint32_t numbers[] = {STATE_VERSION, sizeof(struct layout)};
+        char fresh[offsetof(struct sim_state_layout, fault_count)];
+        const uint32_t numbers[] = {STATE_VERSION, sizeof(struct sim_state_layout)};
         memcpy(fresh, state_magic, sizeof(state_magic));
-        memcpy(fresh + offsetof(struct layout, version), numbers, sizeof(numbers));
-        int r = -posix_fallocate(fd, 0, sizeof(struct layout));
+        memcpy(fresh + offsetof(struct sim_state_layout, version), numbers, sizeof(numbers));
+        int r = -posix_fallocate(fd, 0, sizeof(struct sim_state_layout));
         if (r == 0)
             r = gp_io_write_all(fd, fresh, sizeof(fresh));
         if (r < 0)
             return gp_err_set(err, GP_EIO, "cannot write '%s': %s", name, strerror(-r));
         return GP_OK;
     }
-    struct layout *seen = NULL;
-    char head[offsetof(struct layout, fault_count)];
+    struct sim_state_layout *seen = NULL;
+    char head[offsetof(struct sim_state_layout, fault_count)];
     if (pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
         memcmp(head, state_magic, sizeof(state_magic)) == 0) {
         uint32_t version, size;
-        memcpy(&version, head + offsetof(struct layout, version), sizeof(version));
-        memcpy(&size, head + offsetof(struct layout, size), sizeof(size));
+        memcpy(&version, head + offsetof(struct sim_state_layout, version), sizeof(version));
+        memcpy(&size, head + offsetof(struct sim_state_layout, size), sizeof(size));
         if (version == STATE_VERSION && size == sizeof(*seen) && st.st_size >= (off_t)size)
             return GP_OK;
     }
@@ -298,7 +249,8 @@ bool sim_state_has_faults(struct sim_state *state)
 
 bool sim_state_fault(struct sim_state *state, size_t slot, struct sim_fault *ret)
 {
-    return slot_read(&state->map->faults[slot], ret, sizeof(*ret)) && ret->kind < SIM_FAULT_KINDS;
+    return sim_slot_read(&state->map->faults[slot], ret, sizeof(*ret)) &&
+           ret->kind < SIM_FAULT_KINDS;
 }
 
 int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, struct gp_err *err)
@@ -306,7 +258,7 @@ int sim_state_add_fault(struct sim_state *state, const struct sim_fault *fault, 
     for (size_t i = 0; i < SIM_MAX_FAULTS; i++) {
         if (atomic_load(&state->map->faults[i].used))
             continue;
-        slot_write(&state->map->faults[i], fault, sizeof(*fault));
+        sim_slot_write(&state->map->faults[i], fault, sizeof(*fault));
         atomic_fetch_add(&state->map->fault_count, 1);
         ring(state);
         return GP_OK;
@@ -323,7 +275,7 @@ void sim_state_forget_answer(struct sim_state *state, int gpu, uint32_t slot)
             continue;
         if (gpu != SIM_ALL_GPUS && fault.gpu == SIM_ALL_GPUS) {
             fault.past[gpu / 64] |= UINT64_C(1) << gpu % 64;
-            slot_write(&state->map->faults[i], &fault, sizeof(fault));
+            sim_slot_write(&state->map->faults[i], &fault, sizeof(fault));
         }
         if (gpu != SIM_ALL_GPUS && fault.gpu != gpu)
             continue;
@@ -343,214 +295,12 @@ void sim_state_clear_faults(struct sim_state *state, int gpu)
     }
 }
 
-/* ------------------------------------------------------------------------- accounts */
-
-bool sim_state_account(struct sim_state *state, size_t slot, struct sim_account *ret)
-{
-    return slot_read(&state->map->accounts[slot], ret, sizeof(*ret));
-}
-
-static void write_account(struct sim_state *state, size_t slot, const struct sim_account *account)
-{
-    slot_write(&state->map->accounts[slot], account, sizeof(*account));
-}
-
-static void drop_account(struct sim_state *state, size_t slot)
-{
-    atomic_store(&state->map->accounts[slot].used, 0);
-}
-
-/* The record of a running job; false if there is none. */
-static bool find_account(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
-                         struct sim_account *ret)
-{
-    if (!atomic_load(&state->map->account_count))
-        return false;
-    for (*ret_slot = 0; *ret_slot < SIM_MAX_ACCOUNTS; ++*ret_slot)
-        if (sim_state_account(state, *ret_slot, ret) && !ret->end_us && ret->pid == job->pid &&
-            ret->start_ticks == job->start_ticks && ret->gpu == (uint32_t)job->device)
-            return true;
-    return false;
-}
-
-void sim_state_begin_account(struct sim_state *state, const struct sim_job *job)
-{
-    struct sim_account account;
-    size_t slot;
-    size_t tries = 0;
-    do { /* records of running jobs stay; there are always fewer than slots */
-        slot = atomic_fetch_add(&state->map->account_count, 1) % SIM_MAX_ACCOUNTS;
-    } while (sim_state_account(state, slot, &account) && !account.end_us &&
-             ++tries < SIM_MAX_ACCOUNTS);
-    account = (struct sim_account){
-        .pid = job->pid,
-        .gpu = (uint32_t)job->device,
-        .start_ticks = job->start_ticks,
-        .begin_us = gp_clock_wall_ns() / 1000,
-        .most_bytes = job->bytes,
-        .util_pct = job->util_pct,
-    };
-    write_account(state, slot, &account);
-}
-
-static void update_account(struct sim_state *state, const struct sim_job *job)
-{
-    struct sim_account account;
-    size_t slot;
-    if (!find_account(state, job, &slot, &account) || job->bytes <= account.most_bytes)
-        return;
-    account.most_bytes = job->bytes;
-    write_account(state, slot, &account);
-}
-
-/* Like a driver, forgets an earlier process with the same pid. */
-static void end_account(struct sim_state *state, size_t slot, struct sim_account *account)
-{
-    struct sim_account other;
-    account->end_us = gp_clock_wall_ns() / 1000;
-    for (size_t i = 0; i < SIM_MAX_ACCOUNTS; i++)
-        if (sim_state_account(state, i, &other) && other.end_us && other.pid == account->pid &&
-            other.gpu == account->gpu)
-            drop_account(state, i);
-    write_account(state, slot, account);
-}
-
-void sim_state_settle_accounts(struct sim_state *state)
-{
-    struct sim_account account;
-    for (size_t i = 0; atomic_load(&state->map->account_count) && i < SIM_MAX_ACCOUNTS; i++)
-        if (sim_state_account(state, i, &account) && !account.end_us &&
-            sim_process_start(account.pid) != account.start_ticks)
-            end_account(state, i, &account);
-}
-
-void sim_state_forget_accounts(struct sim_state *state, unsigned int gpu, bool running_too)
-{
-    struct sim_account account;
-    for (size_t i = 0; i < SIM_MAX_ACCOUNTS; i++)
-        if (sim_state_account(state, i, &account) && account.gpu == gpu &&
-            (running_too || account.end_us))
-            drop_account(state, i);
-}
-
-/* ------------------------------------------------------------------------- jobs */
-
-uint64_t sim_process_start(unsigned int pid)
-{
-    char path[32], text[1024];
-    (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-    if (gp_io_read(path, text, sizeof(text)) <= 0)
-        return 0;
-    /* The command name may contain anything; fields are counted from its closing parenthesis. After
-     * it, state is field 3 and the start time field 22. */
-    const char *p = strrchr(text, ')');
-    for (int field = 2; p && field < 22; field++)
-        p = strchr(p + 1, ' ');
-    return p ? strtoull(p, NULL, 10) : 0;
-}
-
-bool sim_state_has_jobs(struct sim_state *state)
-{
-    return atomic_load_explicit(&state->map->job_count, memory_order_acquire) > 0;
-}
-
-static bool job_lives(struct sim_state *state, size_t slot, const struct sim_job *job)
-{
-    unsigned long long now = gp_clock_mono_ns() / GP_NS_PER_MS;
-    /* One word, because another thread may still be checking the previous job of this slot. */
-    uint64_t which = job->start_ticks << 23 | (uint64_t)job->pid << 1;
-    uint64_t verdict = atomic_load(&state->jobs[slot].verdict);
-    if (now - atomic_load(&state->jobs[slot].checked_ms) < RECHECK_MS &&
-        (verdict & ~UINT64_C(1)) == which)
-        return verdict & 1;
-    bool alive = sim_process_start(job->pid) == job->start_ticks;
-    atomic_store(&state->jobs[slot].verdict, which | alive);
-    atomic_store(&state->jobs[slot].checked_ms, now);
-    return alive;
-}
-
-/* Both are based on the same check of the parent job, so that the memory is neither free in between
- * nor counted twice. */
-static bool has_inherited(struct sim_state *state, const struct sim_job *job)
-{
-    struct sim_job other;
-    return !job->heir_of || job->heir_slot >= SIM_MAX_JOBS ||
-           !slot_read(&state->map->jobs[job->heir_slot], &other, sizeof(other)) ||
-           other.pid != job->heir_of || !job_lives(state, job->heir_slot, &other);
-}
-
-bool sim_state_job_or_heir(struct sim_state *state, size_t slot, struct sim_job *ret)
-{
-    if (!slot_read(&state->map->jobs[slot], ret, sizeof(*ret)) || !job_lives(state, slot, ret))
-        return false;
-    ret->name[SIM_JOB_NAME_SIZE - 1] = '\0';
-    return true;
-}
-
-bool sim_state_job(struct sim_state *state, size_t slot, struct sim_job *ret)
-{
-    return sim_state_job_or_heir(state, slot, ret) && has_inherited(state, ret);
-}
-
-static void reclaim_jobs(struct sim_state *state)
-{
-    for (size_t i = 0; i < SIM_MAX_JOBS; i++) {
-        struct sim_job job;
-        if (slot_read(&state->map->jobs[i], &job, sizeof(job)) &&
-            sim_process_start(job.pid) != job.start_ticks)
-            sim_state_remove_job(state, i);
-    }
-}
-
-int sim_state_add_job(struct sim_state *state, const struct sim_job *job, size_t *ret_slot,
-                      struct gp_err *err)
-{
-    reclaim_jobs(state);
-    for (size_t i = 0; i < SIM_MAX_JOBS; i++) {
-        if (atomic_load(&state->map->jobs[i].used))
-            continue;
-        slot_write(&state->map->jobs[i], job, sizeof(*job));
-        atomic_fetch_add(&state->map->job_count, 1);
-        *ret_slot = i;
-        return GP_OK;
-    }
-    return gp_err_set(err, GP_ETOOBIG, "all %d job slots of the simulator are in use",
-                      SIM_MAX_JOBS);
-}
-
-void sim_state_update_job(struct sim_state *state, size_t slot, const struct sim_job *job)
-{
-    slot_write(&state->map->jobs[slot], job, sizeof(*job));
-    update_account(state, job);
-}
-
-void sim_state_remove_job(struct sim_state *state, size_t slot)
-{
-    struct sim_job job;
-    struct sim_account account;
-    size_t of_it;
-    if (slot_read(&state->map->jobs[slot], &job, sizeof(job)) &&
-        find_account(state, &job, &of_it, &account))
-        end_account(state, of_it, &account);
-    if (atomic_exchange(&state->map->jobs[slot].used, 0))
-        atomic_fetch_sub(&state->map->job_count, 1);
-}
-
-void sim_state_remove_heirs(struct sim_state *state, uint32_t pid)
-{
-    for (size_t i = 0; i < SIM_MAX_JOBS; i++) {
-        struct sim_job job;
-        if (slot_read(&state->map->jobs[i], &job, sizeof(job)) && job.heir_of == pid)
-            sim_state_remove_job(state, i);
-    }
-}
-
 /* ------------------------------------------------------------------------- energy */
 
 uint64_t sim_state_counter(struct sim_state *state, size_t device, enum sim_counter counter,
                            uint64_t per_s, uint64_t first)
 {
-    struct counter *c = &state->map->counters[device][counter];
+    struct sim_state_counter *c = &state->map->counters[device][counter];
     unsigned long long now = gp_clock_wall_ns() / 1000;
     unsigned long long last = atomic_load(&c->time_us);
     /* The process that advances the time adds the growth of that period; the others only read. */
@@ -581,9 +331,9 @@ uint64_t sim_state_next_event(struct sim_state *state)
 
 void sim_state_post_event(struct sim_state *state, const struct sim_event *event)
 {
-    struct layout *map = state->map;
+    struct sim_state_layout *map = state->map;
     uint64_t number = atomic_load(&map->event_count);
-    struct event *slot = &map->events[number % SIM_MAX_EVENTS];
+    struct sim_state_event *slot = &map->events[number % SIM_MAX_EVENTS];
     atomic_store(&slot->sequence, 0);
     atomic_store(&slot->words[0], (uint64_t)event->gpu << 32 | event->type);
     atomic_store(&slot->words[1], event->data);
@@ -595,7 +345,7 @@ void sim_state_post_event(struct sim_state *state, const struct sim_event *event
 
 bool sim_state_event(struct sim_state *state, uint64_t number, struct sim_event *ret)
 {
-    struct event *slot = &state->map->events[number % SIM_MAX_EVENTS];
+    struct sim_state_event *slot = &state->map->events[number % SIM_MAX_EVENTS];
     if (atomic_load(&slot->sequence) != number + 1)
         return false;
     uint64_t words[3];

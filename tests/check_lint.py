@@ -60,6 +60,19 @@ def what_an_option_excludes_is_an_option():
 
 
 @test
+def a_file_of_the_program_has_at_most_600_lines():
+    rule = "file-length"
+    line = "int x;\n"
+    assert findings({"src/cmd/x.c": line * 600, "sim/x.h": line * 600, "tests/unit/x.c": line * 1000}, rule=rule) == []
+    long = {"src/cmd/x.c": line * 601, "sim/x.h": line * 601, "tests/unit/x.c": line * 1001}
+    assert findings(long, rule=rule) == ["sim/x.h:1: 601 lines, at most 600", "src/cmd/x.c:1: 601 lines, at most 600",
+                                         "tests/unit/x.c:1: 1001 lines, at most 1000"]
+    table = "file-length src/cmd/x.c  a table\n"
+    assert len(findings(long, table, rule)) == 2
+    assert findings({"src/cmd/x.c": line}, table, "exceptions-are-needed")
+
+
+@test
 def in_literals_of_several_lines_and_in_any_case():
     found = findings({"sim/x.def": 'X(A,\n  "reserved; Main "\n  "memory is full")\n'})
     assert found == ['sim/x.def:2: "main memory": write host memory'], found

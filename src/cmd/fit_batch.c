@@ -250,7 +250,7 @@ static int reserve_and_find(struct gp_fit_search *s, const struct fit_options *o
 static int run_search(const struct fit_options *o, char *const *words, int count,
                       struct gp_err *err)
 {
-    static struct gp_run run = GP_RUN_INIT; /* large */
+    static struct gp_run run; /* large */
     static struct gp_fit_search s;
     const char *pattern = o->plan.until;
     struct preview preview = {o, &s};
@@ -258,6 +258,7 @@ static int run_search(const struct fit_options *o, char *const *words, int count
     int r = pattern ? compile(pattern, &until, err) : 0;
     if (r < 0)
         return r;
+    gp_run_init(&run);
     run.watch.tell = gp_job_print;
     gp_fit_search_prepare(&s, &o->plan, &run, words, (size_t)count);
     s.until = pattern ? &until : NULL;

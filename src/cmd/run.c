@@ -30,8 +30,8 @@ struct run_options {
 static const struct gp_opt options[] = {
     GP_JOB_ROWS(struct run_options, gpus),
     {'w', "wait", NULL, GP_OPT_DURATION, "TIME", "36500d", .before_words = true,
-     .offset = OPT(plan.run.gpus.wait_ns),
-     .group = "Run", .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
+     .offset = OPT(plan.run.gpus.wait_ns), .group = "Run",
+     .help = "wait for free GPUs, up to TIME if given (default: do not wait)"},
     {0, "name", NULL, GP_OPT_STRING, "TEXT", .offset = OPT(plan.run.gpus.name),
      .help = "name shown to other users (default: the command)"},
     {0, "timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.run.timeout_ns),
@@ -183,9 +183,10 @@ static int dry_run(const struct run_options *o, char *const *words, int count, s
 
 static int run_command(struct run_options *o, char *const *argv, int argc, struct gp_err *err)
 {
-    static struct gp_command command = GP_COMMAND_INIT; /* large */
+    static struct gp_command command; /* large */
     struct gp_run *run = &command.run;
     struct gp_sampler *sampler = NULL;
+    gp_run_init(run);
     run->watch.label = o->plan.run.output.label;
     int r = gp_job_reserve(run, &o->plan.run, &o->gpus, argv, argc, &sampler, err);
     if (r == 0)

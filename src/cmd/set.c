@@ -73,9 +73,27 @@ static int print(const struct set_run *run, bool results, struct gp_err *err)
     return r;
 }
 
+/* Says for each change what it destroys; false: nothing. */
+static bool warn_of_losses(const struct gp_settings *settings)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    bool any = false;
+    for (size_t t = 0; t < settings->count; t++)
+        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
+            if (!gp_settings_loses(&settings->targets[t], (enum gp_control_id)id))
+                continue;
+            gp_strbuf_reset(&sb);
+            gp_settings_add_loss(&sb, &settings->targets[t], (enum gp_control_id)id);
+            warn(sb.buf);
+            any = true;
+        }
+    gp_strbuf_fini(&sb);
+    return any;
+}
+
 static int confirm(const struct set_run *run, struct gp_err *err)
 {
-    if (run->options->yes || !gp_settings_warn_losses(&run->settings))
+    if (run->options->yes || !warn_of_losses(&run->settings))
         return 0;
     return gp_app_confirm("Continue", "nothing was changed", err);
 }
@@ -139,7 +157,7 @@ static int dry_run(const struct set_run *run, struct gp_err *err)
     if (r < 0)
         return r;
     gp_settings_warn(&run->settings);
-    if (!run->options->yes && gp_settings_warn_losses(&run->settings))
+    if (!run->options->yes && warn_of_losses(&run->settings))
         warn("this will need confirmation; --yes skips the question");
     if (gp_settings_any_change(&run->settings) && !is_root()) {
         gp_strbuf_adds(&sb, "most changes need root: ");

@@ -1,6 +1,6 @@
 /* What the kernel log says about the GPUs since boot. */
 #include "doctor/exam.h"
-#include "doctor/explain.h"
+#include "doctor/explain_line.h"
 #include "doctor/gpuset.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"

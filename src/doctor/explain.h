@@ -1,5 +1,5 @@
-/* What an error means, whose fault it is and what to do: by its number or name, or from a line that
- * a program or the kernel printed. Unknown errors stay unknown; nothing is guessed. */
+/* What an error means, whose fault it is and what to do, by its number or name. Unknown errors stay
+ * unknown; nothing is guessed. */
 #ifndef GP_DOCTOR_EXPLAIN_H
 #define GP_DOCTOR_EXPLAIN_H
 
@@ -7,7 +7,6 @@
 
 struct gp_arena;
 struct gp_err;
-struct gp_kmsg;
 
 /* The texts belong to the arena or to tables; "" if there is nothing to say. */
 struct gp_explanation {
@@ -34,11 +33,5 @@ bool gp_explain_is_topic(const char *word);
 bool gp_explain_is_exit(const char *number);
 /* Whether it is the name of a signal: "SIGKILL", "kill". */
 bool gp_explain_is_signal(const char *name);
-
-/* A line without its newline; false: not a known error. */
-bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explanation *ret);
-
-/* A notable line of the kernel log; false: not a known error. */
-bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_explanation *ret);
 
 #endif

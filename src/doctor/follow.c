@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "doctor/explain_line.h"
 #include "doctor/kmsg.h"
 #include "doctor/log.h"
 #include "jobs/failure.h"

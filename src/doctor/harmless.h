@@ -32,7 +32,7 @@ void gp_harmless_log(struct gp_strbuf *sb, const char *text, size_t length, size
 void gp_harmless_unknown(const char *variable, void (*report)(void *ctx, const char *name),
                          void *ctx);
 
-/* Whether a distribution package belongs to the driver, CUDA, or the kernel. */
+/* harmless_package.c: whether a distribution package belongs to the driver, CUDA, or the kernel. */
 bool gp_harmless_package(const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 #include "doctor/log_errors.h"
 
 #include "base/err.h"
+#include "doctor/explain_line.h"
 #include "jobs/scan.h"
 
 #include <errno.h>

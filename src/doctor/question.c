@@ -165,3 +165,52 @@ int gp_client_read(struct gp_client *ret, struct gp_exam *exam, const char *mode
     *ret = client;
     return 0;
 }
+
+/* ---- the machine in words ---- */
+
+const char *gp_client_gpus(struct gp_exam *exam, const struct gp_client *client)
+{
+    const char *words = "";
+    for (size_t i = 0; i < client->count; i++) {
+        unsigned capability = client->capabilities[i];
+        const char *between = i == 0 ? "" : i + 1 < client->count ? ", " : " and ";
+        words = capability > 0 ? gp_exam_text(exam, "%s%s%u.%u", words, between, capability / 10,
+                                              capability % 10)
+                               : gp_exam_text(exam, "%s%san unknown GPU", words, between);
+    }
+    return gp_exam_text(exam, "GPUs of compute capability %s", words);
+}
+
+const char *gp_client_driver(struct gp_exam *exam, const struct gp_client *client)
+{
+    return client->driver[0] ? gp_exam_text(exam, "driver %s", client->driver) : "any driver";
+}
+
+const char *gp_client_options(struct gp_exam *exam, const struct gp_client *client,
+                              bool with_driver)
+{
+    const char *words = "";
+    if (client->is_here)
+        return words;
+    if (client->models)
+        words = gp_exam_text(exam, strchr(client->models, ' ') ? " --gpu \"%s\"" : " --gpu %s",
+                             client->models);
+    for (size_t i = 0; !client->models && i < client->count; i++)
+        words = gp_exam_text(exam, "%s%s%u.%u", words, i == 0 ? " --gpu " : ",",
+                             client->capabilities[i] / 10, client->capabilities[i] % 10);
+    return with_driver && client->driver[0]
+               ? gp_exam_text(exam, "%s --driver %s", words, client->driver)
+               : words;
+}
+
+void gp_client_branches(const struct gp_client *client, unsigned *first, unsigned *last)
+{
+    *first = *last = 0;
+    for (size_t i = 0; i < client->count; i++) {
+        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
+        if (arch && arch->first_branch > *first)
+            *first = arch->first_branch;
+        if (arch && arch->last_branch > 0 && (*last == 0 || arch->last_branch < *last))
+            *last = arch->last_branch;
+    }
+}

@@ -45,6 +45,19 @@ void gp_client_add(struct gp_client *client, unsigned capability);
 int gp_client_read(struct gp_client *ret, struct gp_exam *exam, const char *models,
                    const char *driver, const char *version, struct gp_err *err) GP_MUST_CHECK;
 
+/* "GPUs of compute capability 6.1 and 12.0" */
+const char *gp_client_gpus(struct gp_exam *exam, const struct gp_client *client);
+
+/* "driver 550.54.15"; "any driver" if none is known. */
+const char *gp_client_driver(struct gp_exam *exam, const struct gp_client *client);
+
+/* The options that repeat the question about another machine. */
+const char *gp_client_options(struct gp_exam *exam, const struct gp_client *client,
+                              bool with_driver);
+
+/* The range of driver branches that support all of its GPUs; 0: no limit. */
+void gp_client_branches(const struct gp_client *client, unsigned *first, unsigned *last);
+
 /* Whether a text is a compute capability, "8.9", which is stored as 89; otherwise it is a name. */
 bool gp_capability_parse(const char *text, unsigned *ret);
 

@@ -22,11 +22,6 @@ struct gp_command {
     struct gp_output_log log;
 };
 
-#define GP_COMMAND_INIT                                                                            \
-    {                                                                                              \
-        .run = GP_RUN_INIT                                                                         \
-    }
-
 /* Runs the command on the GPUs that its run has reserved, with plan->run as the run's plan, whose
  * output it completes. Returns as gp_run_once(), after the last try; GP_EIO: the given directory
  * cannot be used. */

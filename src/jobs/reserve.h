@@ -37,11 +37,6 @@ struct gp_reserve {
     char place[GP_RESERVE_PLACE_SIZE];             /* for people */
 };
 
-#define GP_RESERVE_INIT                                                                            \
-    {                                                                                              \
-        .line = {.fd = -1}, .held = {.fd = -1}                                                     \
-    }
-
 /* Reserves GPUs for a command of `argc` words, which others see. The plan and the sampler, which
  * collects what gp_job_want() says, must outlive it. GP_EBUSY, GP_EEXPIRED, GP_ENEVER: none are
  * available; also the errors of gp_job_decide(), the sampler and the leases. Must be closed

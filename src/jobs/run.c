@@ -323,6 +323,13 @@ struct gp_want gp_run_want(void)
     return want;
 }
 
+void gp_run_init(struct gp_run *run)
+{
+    run->gpus.line.fd = run->gpus.held.fd = -1;
+    run->guard = (struct gp_guard){-1, -1};
+    run->child.pid = -1;
+}
+
 int gp_run_begin(struct gp_run *run, const struct gp_run_plan *plan, struct gp_err *err)
 {
     run->plan = plan;

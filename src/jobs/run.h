@@ -39,10 +39,8 @@ struct gp_run {
     bool is_lost; /* part of its output */
 };
 
-#define GP_RUN_INIT                                                                                \
-    {                                                                                              \
-        .gpus = GP_RESERVE_INIT, .guard = {-1, -1}, .child = {.pid = -1 }                          \
-    }
+/* Makes a run of zeros one that has nothing open. */
+void gp_run_init(struct gp_run *run);
 
 /* Starts the guard, a child process. Call this before this process has threads, such as those of a
  * sampler. The plan must outlive the run. Must be closed whatever it returns. */

@@ -336,7 +336,8 @@ static bool ends_instances(const struct gp_target *target, enum gp_control_id id
            instances->value.text[0];
 }
 
-static void add_loss(struct gp_strbuf *sb, const struct gp_target *target, enum gp_control_id id)
+void gp_settings_add_loss(struct gp_strbuf *sb, const struct gp_target *target,
+                          enum gp_control_id id)
 {
     gp_settings_add_target(sb, target);
     gp_strbuf_addf(sb, ": %s=", gp_control_table[id].name);
@@ -357,24 +358,6 @@ void gp_settings_add_changes(struct gp_strbuf *sb, const struct gp_target *targe
         for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
             if (targets[t].changes[id].wanted)
                 add_change(sb, &targets[t], (enum gp_control_id)id, results);
-}
-
-bool gp_settings_warn_losses(const struct gp_settings *settings)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
-    bool any = false;
-    for (size_t t = 0; t < settings->count; t++)
-        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++) {
-            if (!gp_settings_loses(&settings->targets[t], (enum gp_control_id)id))
-                continue;
-            gp_strbuf_reset(&sb);
-            add_loss(&sb, &settings->targets[t], (enum gp_control_id)id);
-            if (settings->request->warn)
-                settings->request->warn(sb.buf);
-            any = true;
-        }
-    gp_strbuf_fini(&sb);
-    return any;
 }
 
 /* ---- undo ---- */

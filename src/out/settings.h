@@ -20,8 +20,9 @@ void gp_settings_add_values_json(struct gp_strbuf *sb, const struct gp_target *t
 void gp_settings_add_settings(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
                               const struct gp_value *host);
 
-/* Says for each change what it destroys, in warnings of the request; false: nothing. */
-bool gp_settings_warn_losses(const struct gp_settings *settings);
+/* What a change destroys, if gp_settings_loses(). */
+void gp_settings_add_loss(struct gp_strbuf *sb, const struct gp_target *target,
+                          enum gp_control_id id);
 
 /* A line for each requested change: old -> new and, with `results`, how it went. */
 void gp_settings_add_changes(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,

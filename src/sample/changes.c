@@ -2,98 +2,12 @@
 
 #include "base/clock.h"
 #include "model/snapshot.h"
+#include "sample/changes_internal.h"
 #include "sample/waiter.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* How values of a metric are compared and formatted. */
-enum form {
-    TEXT,    /* "persistence mode Enabled → Disabled" */
-    NUMBER,  /* "PCIe width 16 → 8" */
-    COUNTER, /* "3 corrected memory errors"; a decrease is a reset, and not an event */
-    REASONS, /* bits of the clocks event reasons */
-};
-
-static const struct row {
-    enum gp_event_kind kind;
-    enum gp_metric metric;
-    enum form form;
-    const char *words;
-} rows[] = {
-    {GP_EVENT_RECOVERY, GP_RECOVERY_ACTION, TEXT, "recovery action"},
-    {GP_EVENT_ECC_CORRECTED, GP_ECC_CORRECTED_VOLATILE, COUNTER, "corrected memory error"},
-    {GP_EVENT_ECC_UNCORRECTED, GP_ECC_UNCORRECTED_VOLATILE, COUNTER, "uncorrectable memory error"},
-    {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, TEXT, "memory pages pending retirement:"},
-    {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, TEXT, "memory rows pending remapping:"},
-    {GP_EVENT_RETIREMENT, GP_REMAPPED_FAILURE, TEXT, "memory rows that failed to be remapped:"},
-    {GP_EVENT_PSTATE, GP_PSTATE, TEXT, "performance state"},
-    {GP_EVENT_THROTTLE, GP_REASONS_ACTIVE, REASONS, "clocks limited by"},
-    {GP_EVENT_PCIE, GP_PCIE_GEN, NUMBER, "PCIe generation"},
-    {GP_EVENT_PCIE, GP_PCIE_WIDTH, NUMBER, "PCIe width"},
-    {GP_EVENT_MIG, GP_MIG_MODE, TEXT, "MIG mode"},
-    {GP_EVENT_PERSISTENCE, GP_PERSISTENCE_MODE, TEXT, "persistence mode"},
-    {GP_EVENT_ECC_MODE, GP_ECC_MODE, TEXT, "ECC mode"},
-};
-
-enum { ROWS = GP_ARRAY_LEN(rows), TEXT_SIZE = 64, MIGS_MAX = 64 };
-
-/* The last value of a row. */
-struct last {
-    bool known;
-    int64_t number;
-    char text[TEXT_SIZE];
-};
-
-struct seen_mig {
-    char uuid[96];
-    char profile[32];
-    int gpu_instance;
-    int compute_instance;
-};
-
-struct seen_process {
-    uint32_t pid;
-    char name[48];
-    char user[32];
-};
-
-/* The state of a GPU in the previous snapshot. */
-struct gp_seen {
-    struct gp_event event; /* its identity, for its events */
-    enum gp_status status;
-    struct last last[ROWS];
-    bool migs_known;
-    struct seen_mig *migs;
-    size_t mig_count;
-    bool processes_known;
-    struct seen_process *processes; /* sorted by pid */
-    size_t process_count;
-    uint64_t told[GP_EVENT__COUNT]; /* the round in which a report without an explaining difference
-                                       was passed on */
-};
-
-/* ---- lists ---- */
-
-static struct gp_event *append(struct gp_changes *c, struct gp_event_list *list,
-                               const struct gp_event *event)
-{
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 16;
-        struct gp_event *grown = realloc(list->items, capacity * sizeof(*grown));
-        if (!grown) {
-            c->no_memory = true;
-            return NULL;
-        }
-        list->items = grown;
-        list->capacity = capacity;
-    }
-    list->items[list->count] = *event;
-    return &list->items[list->count++];
-}
 
 void gp_changes_init(struct gp_changes *c, gp_event_kinds kinds)
 {
@@ -114,74 +28,7 @@ void gp_changes_fini(struct gp_changes *c)
     *c = (struct gp_changes){0};
 }
 
-static bool wants(const struct gp_changes *c, enum gp_event_kind kind)
-{
-    return c->kinds & gp_event_bit(kind);
-}
-
-gp_event_kinds gp_changes_kinds(void)
-{
-    gp_event_kinds kinds = gp_event_group_kinds(GP_EVENT_GROUP_PROCESS) |
-                           gp_event_bit(GP_EVENT_LOST) | gp_event_bit(GP_EVENT_SILENT) |
-                           gp_event_bit(GP_EVENT_BACK) | gp_event_bit(GP_EVENT_ASLEEP) |
-                           gp_event_bit(GP_EVENT_AWAKE) | gp_event_bit(GP_EVENT_RELEASED);
-    for (size_t i = 0; i < ROWS; i++)
-        kinds |= gp_event_bit(rows[i].kind);
-    return kinds;
-}
-
-void gp_changes_want(gp_event_kinds kinds, struct gp_want *want)
-{
-    static const enum gp_metric always[] = {GP_UUID, GP_PCI_BUS_ID};
-    static const enum gp_metric process[] = {GP_PID, GP_PROCESS_NAME, GP_PROCESS_USER};
-    for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
-        gp_metric_set_add(&want->metrics, always[i]);
-    bool asks = false;
-    for (size_t i = 0; i < ROWS; i++)
-        if (kinds & gp_event_bit(rows[i].kind)) {
-            gp_metric_set_add(&want->metrics, rows[i].metric);
-            asks = true;
-        }
-    if (!asks) /* the state of a GPU only shows when it is queried */
-        gp_metric_set_add(&want->metrics, GP_STATUS);
-    if (kinds & gp_event_bit(GP_EVENT_MIG)) {
-        want->mig = true;
-        gp_metric_set_add(&want->metrics, GP_MIG_PROFILE);
-    }
-    want->processes = kinds & gp_event_group_kinds(GP_EVENT_GROUP_PROCESS);
-    for (size_t i = 0; want->processes && i < GP_ARRAY_LEN(process); i++)
-        gp_metric_set_add(&want->metrics, process[i]);
-    want->fresh = true;
-}
-
-/* ---- events ---- */
-
-static struct gp_event of_gpu(const struct gp_seen *seen, enum gp_event_kind kind)
-{
-    struct gp_event event = seen->event;
-    event.kind = kind;
-    event.gpu_instance = event.compute_instance = GP_EVENT_NO_INSTANCE;
-    return event;
-}
-
-GP_PRINTF(2, 3) static void say(struct gp_event *event, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(event->text, sizeof(event->text), fmt, args);
-    va_end(args);
-}
-
-static void say_xid(struct gp_event *event)
-{
-    const struct gp_xid_info *xid = gp_xid_find(event->number);
-    if (!xid)
-        say(event, "Xid %" PRIu64 "%s", event->number,
-            event->number ? ": not in the catalog; see the kernel log" : ": unknown number");
-    else
-        say(event, "Xid %" PRIu64 ": %s (%s)%s%s", event->number, xid->words, xid->fault,
-            *xid->advice ? "; " : "", xid->advice);
-}
+/* ---- events about the stream ---- */
 
 static struct gp_event of_stream(enum gp_event_kind kind)
 {
@@ -199,8 +46,8 @@ void gp_changes_note(struct gp_changes *c, enum gp_event_kind kind, uint64_t num
 {
     struct gp_event event = of_stream(kind);
     event.number = number;
-    say(&event, "%s", text);
-    (void)append(c, &c->out, &event);
+    gp_changes_say(&event, "%s", text);
+    (void)gp_changes_append(c, &c->out, &event);
 }
 
 void gp_changes_gap(struct gp_changes *c, const struct gp_waiter_gap *gap)
@@ -219,11 +66,24 @@ void gp_changes_gap(struct gp_changes *c, const struct gp_waiter_gap *gap)
         (void)snprintf(whose, sizeof(whose), "GPU %u", gap->name);
     else
         (void)snprintf(whose, sizeof(whose), "%u GPUs", gap->devices);
-    say(&event, "driver events of %s from %s to %s may be missing: %s", whose, from, to, gap->why);
-    (void)append(c, &c->out, &event);
+    gp_changes_say(&event, "driver events of %s from %s to %s may be missing: %s", whose, from, to,
+                   gap->why);
+    (void)gp_changes_append(c, &c->out, &event);
 }
 
 /* ---- driver reports ---- */
+
+static void say_xid(struct gp_event *event)
+{
+    const struct gp_xid_info *xid = gp_xid_find(event->number);
+    if (!xid)
+        gp_changes_say(event, "Xid %" PRIu64 "%s", event->number,
+                       event->number ? ": not in the catalog; see the kernel log"
+                                     : ": unknown number");
+    else
+        gp_changes_say(event, "Xid %" PRIu64 ": %s (%s)%s%s", event->number, xid->words, xid->fault,
+                       *xid->advice ? "; " : "", xid->advice);
+}
 
 static struct gp_seen *find_seen(const struct gp_changes *c, unsigned index)
 {
@@ -246,20 +106,12 @@ static const char *bare_words(enum gp_event_kind kind)
     }
 }
 
-static bool is_compared(enum gp_event_kind kind)
-{
-    for (size_t i = 0; i < ROWS; i++)
-        if (rows[i].kind == kind)
-            return true;
-    return false;
-}
-
 bool gp_changes_report(struct gp_changes *c, const struct gp_source_event *report)
 {
     const struct gp_seen *seen = find_seen(c, report->device);
-    if (!seen || !wants(c, report->kind))
+    if (!seen || !gp_changes_wants(c, report->kind))
         return false;
-    struct gp_event event = of_gpu(seen, report->kind);
+    struct gp_event event = gp_changes_event(seen, report->kind);
     event.from_driver = true;
     event.wall_ns = report->wall_ns;
     event.mono_ns = report->mono_ns;
@@ -269,313 +121,10 @@ bool gp_changes_report(struct gp_changes *c, const struct gp_source_event *repor
     if (event.kind == GP_EVENT_XID)
         say_xid(&event);
     else
-        say(&event, "%s", *report->words ? report->words : bare_words(event.kind));
-    bool compared = is_compared(event.kind);
-    (void)append(c, compared ? &c->pending : &c->out, &event);
+        gp_changes_say(&event, "%s", *report->words ? report->words : bare_words(event.kind));
+    bool compared = gp_changes_is_compared(event.kind);
+    (void)gp_changes_append(c, compared ? &c->pending : &c->out, &event);
     return compared;
-}
-
-/* ---- differences ---- */
-
-struct round {
-    struct gp_changes *c;
-    const struct gp_snapshot *snapshot;
-    struct gp_seen *seen;
-    gp_event_kinds delivered; /* kinds that the driver reports for the current GPU */
-};
-
-static struct gp_event noticed(const struct round *r, enum gp_event_kind kind)
-{
-    struct gp_event event = of_gpu(r->seen, kind);
-    event.wall_ns = r->snapshot->wall_ns;
-    event.mono_ns = r->snapshot->mono_ns;
-    return event;
-}
-
-static bool is_same(const struct gp_event *a, const struct gp_event *b)
-{
-    return a->kind == b->kind && a->index == b->index;
-}
-
-/* Handles a difference: merges it with its report, holds it if a report may follow, or drops it if
- * one was passed on already. */
-static void found(const struct round *r, const struct gp_event *event)
-{
-    struct gp_changes *c = r->c;
-    if (!wants(c, event->kind))
-        return;
-    for (size_t i = 0; i < c->pending.count; i++) {
-        if (!is_same(&c->pending.items[i], event))
-            continue;
-        (void)append(c, &c->found, event); /* settle_report() merges them */
-        return;
-    }
-    uint64_t told = r->seen->told[event->kind];
-    if (!(r->delivered & gp_event_bit(event->kind)))
-        (void)append(c, &c->out, event);
-    else if (!told || told + 1 < c->round)
-        (void)append(c, &c->found, event);
-}
-
-static void add_reasons(char *out, size_t size, uint64_t mask)
-{
-    static const struct {
-        unsigned bit;
-        const char *name;
-    } names[] = {
-        {0x2, "a clock setting"},  {0x4, "the power limit"},       {0x8, "hardware slowdown"},
-        {0x10, "sync boost"},      {0x20, "temperature (driver)"}, {0x40, "temperature (hardware)"},
-        {0x80, "the power brake"}, {0x100, "display clocks"},
-    };
-    out[0] = '\0';
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        size_t len = strlen(out);
-        if (mask & names[i].bit)
-            (void)snprintf(out + len, size - len, "%s%s", len ? ", " : "", names[i].name);
-    }
-}
-
-static void say_change(struct gp_event *event, const struct row *row, const struct last *was,
-                       const struct last *now)
-{
-    static const uint64_t idle = 1; /* an idle GPU is not limited */
-    event->numeric = row->form == NUMBER || row->form == COUNTER;
-    if (row->form == REASONS) {
-        char words[160];
-        add_reasons(words, sizeof(words), (uint64_t)now->number & ~idle);
-        say(event, "%s", *words ? "" : "clocks no longer limited");
-        if (*words)
-            say(event, "%s %s", row->words, words);
-        (void)snprintf(event->was, sizeof(event->was), "0x%016" PRIx64, (uint64_t)was->number);
-        (void)snprintf(event->now, sizeof(event->now), "0x%016" PRIx64, (uint64_t)now->number);
-        return;
-    }
-    (void)snprintf(event->was, sizeof(event->was), "%s", was->text);
-    (void)snprintf(event->now, sizeof(event->now), "%s", now->text);
-    int64_t more = now->number - was->number;
-    if (row->form == COUNTER)
-        say(event, "%" PRId64 " %s%s (%s since the driver was loaded)", more, row->words,
-            more == 1 ? "" : "s", now->text);
-    else
-        say(event, "%s %s → %s", row->words, was->text, now->text);
-}
-
-static bool differs(const struct row *row, const struct last *was, const struct last *now)
-{
-    switch (row->form) {
-    case TEXT:
-        return strcmp(was->text, now->text) != 0;
-    case NUMBER:
-        return was->number != now->number;
-    case COUNTER:
-        return was->number < now->number;
-    case REASONS:
-        return was->number >> 1 != now->number >> 1;
-    }
-    return false;
-}
-
-static void compare_row(const struct round *r, size_t i, const struct gp_device *device)
-{
-    const struct gp_value *v = &device->values[rows[i].metric - GP_DEVICE__FIRST];
-    struct last *last = &r->seen->last[i];
-    if (v->status != GP_STATUS_OK)
-        return; /* the next value is compared with the last known one */
-    struct last now = {.known = true};
-    if (rows[i].form == TEXT) {
-        (void)snprintf(now.text, sizeof(now.text), "%s", v->s);
-    } else {
-        now.number = v->i;
-        (void)snprintf(now.text, sizeof(now.text), "%" PRId64, v->i);
-    }
-    if (last->known && differs(&rows[i], last, &now)) {
-        struct gp_event event = noticed(r, rows[i].kind);
-        say_change(&event, &rows[i], last, &now);
-        found(r, &event);
-    }
-    *last = now;
-}
-
-/* ---- lost, silent, asleep ---- */
-
-static enum gp_event_kind status_kind(enum gp_status was, enum gp_status now)
-{
-    if (now == GP_STATUS_OK)
-        return was == GP_STATUS_ASLEEP ? GP_EVENT_AWAKE : GP_EVENT_BACK;
-    if (now == GP_STATUS_ASLEEP)
-        return GP_EVENT_ASLEEP;
-    if (now == GP_STATUS_RELEASED)
-        return GP_EVENT_RELEASED;
-    return now == GP_STATUS_TIMEOUT ? GP_EVENT_SILENT : GP_EVENT_LOST;
-}
-
-static void compare_status(const struct round *r, const struct gp_device *device)
-{
-    enum gp_status was = r->seen->status;
-    r->seen->status = device->status;
-    if (was == device->status)
-        return;
-    enum gp_event_kind kind = status_kind(was, device->status);
-    struct gp_event event = noticed(r, kind);
-    if (kind == GP_EVENT_BACK || kind == GP_EVENT_AWAKE)
-        say(&event, "%s", kind == GP_EVENT_BACK ? "responds again" : "awake again");
-    else
-        say(&event, "%s", device->status_text);
-    found(r, &event);
-}
-
-/* ---- MIG instances ---- */
-
-static int number_or_none(const struct gp_device *device, enum gp_metric m)
-{
-    const struct gp_value *v = &device->values[m - GP_DEVICE__FIRST];
-    return gp_value_is_present(v) ? (int)v->i : GP_EVENT_NO_INSTANCE;
-}
-
-static const char *text_or_empty(const struct gp_value *v)
-{
-    return gp_value_is_present(v) ? v->s : "";
-}
-
-static const char *device_text(const struct gp_device *device, enum gp_metric m)
-{
-    return text_or_empty(&device->values[m - GP_DEVICE__FIRST]);
-}
-
-static bool has_mig(const struct seen_mig *migs, size_t count, const char *uuid)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(migs[i].uuid, uuid) == 0)
-            return true;
-    return false;
-}
-
-static void found_mig(const struct round *r, const struct seen_mig *mig, const char *what)
-{
-    struct gp_event event = noticed(r, GP_EVENT_MIG);
-    event.gpu_instance = mig->gpu_instance;
-    event.compute_instance = mig->compute_instance;
-    say(&event, "MIG instance %s%s%s, %s", mig->profile, *mig->profile ? " " : "", what, mig->uuid);
-    found(r, &event);
-}
-
-/* first: the first row of the GPU; its instances follow. */
-static void compare_migs(const struct round *r, size_t first)
-{
-    struct gp_seen *seen = r->seen;
-    const struct gp_device *devices = r->snapshot->devices;
-    struct seen_mig *now = calloc(MIGS_MAX, sizeof(*now));
-    size_t count = 0;
-    if (!now) {
-        r->c->no_memory = true;
-        return;
-    }
-    for (size_t i = first; i < r->snapshot->device_count && count < MIGS_MAX; i++) {
-        if (devices[i].index != devices[first].index)
-            break;
-        if (!devices[i].is_mig)
-            continue;
-        struct seen_mig *mig = &now[count++];
-        (void)snprintf(mig->uuid, sizeof(mig->uuid), "%s", device_text(&devices[i], GP_UUID));
-        (void)snprintf(mig->profile, sizeof(mig->profile), "%s",
-                       device_text(&devices[i], GP_MIG_PROFILE));
-        mig->gpu_instance = number_or_none(&devices[i], GP_MIG_GPU_INSTANCE);
-        mig->compute_instance = number_or_none(&devices[i], GP_MIG_COMPUTE_INSTANCE);
-    }
-    for (size_t i = 0; seen->migs_known && i < seen->mig_count; i++)
-        if (!has_mig(now, count, seen->migs[i].uuid))
-            found_mig(r, &seen->migs[i], "removed");
-    for (size_t i = 0; seen->migs_known && i < count; i++)
-        if (!has_mig(seen->migs, seen->mig_count, now[i].uuid))
-            found_mig(r, &now[i], "created");
-    free(seen->migs);
-    seen->migs = now;
-    seen->mig_count = count;
-    seen->migs_known = true;
-}
-
-/* ---- processes ---- */
-
-static int by_pid(const void *a, const void *b)
-{
-    const struct seen_process *pa = a;
-    const struct seen_process *pb = b;
-    return (pa->pid > pb->pid) - (pa->pid < pb->pid);
-}
-
-static void found_process(const struct round *r, const struct seen_process *p,
-                          enum gp_event_kind kind)
-{
-    struct gp_event event = noticed(r, kind);
-    event.number = p->pid;
-    say(&event, "process %" PRIu32 " %s%s%s%s%s", p->pid,
-        kind == GP_EVENT_PROCESS_START ? "started" : "ended", *p->name ? ": " : "", p->name,
-        *p->user ? " of " : "", p->user);
-    found(r, &event);
-}
-
-/* The processes of a GPU and of its instances, without duplicates, sorted. */
-static struct seen_process *list_processes(const struct gp_snapshot *snapshot, unsigned index,
-                                           size_t *ret_count)
-{
-    struct seen_process *list = calloc(snapshot->process_count + 1, sizeof(*list));
-    size_t count = 0;
-    for (size_t i = 0; list && i < snapshot->process_count; i++) {
-        const struct gp_process *p = &snapshot->processes[i];
-        if (snapshot->devices[p->device].index != index)
-            continue;
-        struct seen_process *to = &list[count++];
-        to->pid = (uint32_t)gp_process_value(p, GP_PID)->i;
-        (void)snprintf(to->name, sizeof(to->name), "%s",
-                       text_or_empty(gp_process_value(p, GP_PROCESS_NAME)));
-        (void)snprintf(to->user, sizeof(to->user), "%s",
-                       text_or_empty(gp_process_value(p, GP_PROCESS_USER)));
-    }
-    if (list)
-        qsort(list, count, sizeof(*list), by_pid);
-    size_t kept = 0;
-    for (size_t i = 0; list && i < count; i++)
-        if (kept == 0 || list[kept - 1].pid != list[i].pid)
-            list[kept++] = list[i];
-    *ret_count = kept;
-    return list;
-}
-
-/* A driver lists a process slightly longer than the system knows its name and user. */
-static void remember_who(struct seen_process *now, const struct seen_process *was)
-{
-    if (!*now->name)
-        memcpy(now->name, was->name, sizeof(now->name));
-    if (!*now->user)
-        memcpy(now->user, was->user, sizeof(now->user));
-}
-
-/* Both lists are sorted, so one pass finds what is only in one of them. */
-static void compare_processes(const struct round *r)
-{
-    struct gp_seen *seen = r->seen;
-    size_t count = 0;
-    struct seen_process *now = list_processes(r->snapshot, seen->event.index, &count);
-    if (!now) {
-        r->c->no_memory = true;
-        return;
-    }
-    const struct seen_process *was = seen->processes;
-    size_t a = 0;
-    size_t b = 0;
-    while (seen->processes_known && (a < seen->process_count || b < count)) {
-        if (b == count || (a < seen->process_count && was[a].pid < now[b].pid)) {
-            found_process(r, &was[a++], GP_EVENT_PROCESS_END);
-        } else if (a == seen->process_count || now[b].pid < was[a].pid) {
-            found_process(r, &now[b++], GP_EVENT_PROCESS_START);
-        } else {
-            remember_who(&now[b++], &was[a++]);
-        }
-    }
-    free(seen->processes);
-    seen->processes = now;
-    seen->process_count = count;
-    seen->processes_known = true;
 }
 
 /* ---- a snapshot ---- */
@@ -593,47 +142,20 @@ static struct gp_seen *add_seen(struct gp_changes *c, unsigned index)
     return seen;
 }
 
-static void remember_identity(struct gp_seen *seen, const struct gp_device *device)
-{
-    const char *uuid = device->is_mig ? "" : device_text(device, GP_UUID);
-    const char *pci = device_text(device, GP_PCI_BUS_ID);
-    if (*uuid)
-        (void)snprintf(seen->event.uuid, sizeof(seen->event.uuid), "%s", uuid);
-    if (*pci)
-        (void)snprintf(seen->event.pci, sizeof(seen->event.pci), "%s", pci);
-}
-
-/* The first row of a GPU. If a MIG instance was selected, that is the instance's row. */
-static void compare_gpu(struct round *r, size_t first)
-{
-    const struct gp_device *device = &r->snapshot->devices[first];
-    remember_identity(r->seen, device);
-    compare_status(r, device);
-    if (device->status != GP_STATUS_OK)
-        return;
-    for (size_t i = 0; !device->is_mig && i < ROWS; i++)
-        compare_row(r, i, device);
-    if (wants(r->c, GP_EVENT_MIG))
-        compare_migs(r, first);
-    if (r->c->kinds & gp_event_group_kinds(GP_EVENT_GROUP_PROCESS) &&
-        device->processes_status == GP_STATUS_OK)
-        compare_processes(r);
-}
-
 /* Removes the differences that the report explains from the list. */
 static bool explain(struct gp_changes *c, struct gp_event_list *list, const struct gp_event *report)
 {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct gp_event *difference = &list->items[i];
-        if (!is_same(report, difference)) {
+        if (!gp_changes_is_same(report, difference)) {
             list->items[kept++] = *difference;
             continue;
         }
         difference->from_driver = true;
         difference->wall_ns = report->wall_ns;
         difference->mono_ns = report->mono_ns;
-        (void)append(c, &c->out, difference);
+        (void)gp_changes_append(c, &c->out, difference);
     }
     bool explained = kept < list->count;
     list->count = kept;
@@ -650,13 +172,13 @@ static void settle_report(struct gp_changes *c, const struct gp_event *report)
         return;
     if (seen)
         seen->told[report->kind] = c->round;
-    (void)append(c, &c->out, report);
+    (void)gp_changes_append(c, &c->out, report);
 }
 
 void gp_changes_compare(struct gp_changes *c, const struct gp_snapshot *snapshot,
                         gp_event_kinds (*delivered)(void *ctx, unsigned index), void *ctx)
 {
-    struct round r = {.c = c, .snapshot = snapshot};
+    struct gp_changes_round r = {.c = c, .snapshot = snapshot};
     c->round++;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         unsigned index = snapshot->devices[i].index;
@@ -668,14 +190,14 @@ void gp_changes_compare(struct gp_changes *c, const struct gp_snapshot *snapshot
         if (!r.seen)
             continue;
         r.delivered = delivered(ctx, index);
-        compare_gpu(&r, i);
+        gp_changes_compare_gpu(&r, i);
     }
     for (size_t i = 0; i < c->pending.count; i++)
         settle_report(c, &c->pending.items[i]);
     c->pending.count = 0;
     /* Differences that waited in vain are passed on without a report; new ones wait now. */
     for (size_t i = 0; i < c->held.count; i++)
-        (void)append(c, &c->out, &c->held.items[i]);
+        (void)gp_changes_append(c, &c->out, &c->held.items[i]);
     struct gp_event_list empty = c->held;
     empty.count = 0;
     c->held = c->found;

@@ -2,428 +2,17 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
-#include "smi/entries.h"
 #include "smi/message.h"
-#include "smi/processes.h"
+#include "smi/report_internal.h"
 #include "smi/value.h"
 #include "source/source.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { DEPTH_MAX = 8, OLD_COLUMN = 42, NEW_COLUMN = 55 };
-
-struct printer;
-
-/* A row of the tree; see report.def. */
-struct row {
-    struct gp_smi_range drivers;
-    const char *tag;
-    const char *label;
-    bool (*when)(const struct printer *p);
-    union {
-        const char *word;                                        /* WORD */
-        void (*print)(struct printer *p, const struct row *row); /* PART */
-    };
-    uint32_t section; /* its bit in the sections; 0: none */
-    uint16_t metric;  /* VALUE */
-    uint8_t level;
-    uint8_t kind;  /* enum kind */
-    uint8_t scope; /* PART: the subject */
-    bool extra;    /* in the log only if -d selects it */
-};
-
 enum kind { GROUP, VALUE, WORD, PART };
 
-/* One document being written. */
-struct printer {
-    struct gp_strbuf *sb;
-    const struct gp_smi_report *report;
-    const struct gp_smi_form *form;
-    const struct gp_snapshot *snapshot;
-    const struct gp_device *device;
-    size_t column; /* column of the colon in the log */
-    unsigned depth;
-    struct {
-        unsigned level;
-        const char *tag;
-    } open[DEPTH_MAX]; /* the open groups, outermost first */
-};
-
-/* ---- two writers ---- */
-
-static const char *name_in(const struct printer *p, const char *tag, const char *label)
-{
-    return p->report->xml ? tag : label;
-}
-
-/* In XML, <gpu> adds one level. */
-static void indent(struct printer *p)
-{
-    if (p->report->xml)
-        gp_strbuf_fill(p->sb, '\t', p->depth + 2);
-    else
-        gp_strbuf_fill(p->sb, ' ', 4 * ((size_t)p->depth + 1));
-}
-
-static void begin_group(struct printer *p, unsigned level, const char *tag, const char *label)
-{
-    const char *name = name_in(p, tag, label);
-    if (!name)
-        return;
-    indent(p);
-    gp_strbuf_addf(p->sb, p->report->xml ? "<%s>\n" : "%s\n", name);
-    p->open[p->depth].level = level;
-    p->open[p->depth].tag = tag;
-    p->depth++;
-}
-
-/* Closes the groups that a row of this level does not belong to. */
-static void end_groups(struct printer *p, unsigned level)
-{
-    while (p->depth > 0 && p->open[p->depth - 1].level >= level) {
-        p->depth--;
-        if (!p->report->xml)
-            continue;
-        indent(p);
-        gp_strbuf_addf(p->sb, "</%s>\n", p->open[p->depth].tag);
-    }
-}
-
-/* The value is appended between these two. False: the row is not in this document. */
-static bool begin_value(struct printer *p, const char *tag, const char *label)
-{
-    const char *name = name_in(p, tag, label);
-    if (!name)
-        return false;
-    size_t start = p->sb->len;
-    indent(p);
-    if (p->report->xml) {
-        gp_strbuf_addf(p->sb, "<%s>", name);
-        return true;
-    }
-    gp_strbuf_adds(p->sb, name);
-    size_t width = p->sb->len - start;
-    gp_strbuf_fill(p->sb, ' ', p->column > width ? p->column - width : 0);
-    gp_strbuf_adds(p->sb, ": ");
-    return true;
-}
-
-static void end_value(struct printer *p, const char *tag)
-{
-    if (p->report->xml)
-        gp_strbuf_addf(p->sb, "</%s>\n", tag);
-    else
-        gp_strbuf_addc(p->sb, '\n');
-}
-
-static void print_word(struct printer *p, const char *tag, const char *label, const char *word)
-{
-    if (!begin_value(p, tag, label))
-        return;
-    gp_strbuf_adds(p->sb, word);
-    end_value(p, tag);
-}
-
-static void print_metric(struct printer *p, const char *tag, const char *label, enum gp_metric m,
-                         const struct gp_value *v)
-{
-    if (!begin_value(p, tag, label))
-        return;
-    gp_smi_add_value(p->sb, p->form, m, v, p->report->xml ? GP_SMI_XML : GP_SMI_LOG);
-    end_value(p, tag);
-}
-
-static const struct gp_value *value_of(const struct printer *p, enum gp_metric m)
-{
-    return gp_snapshot_value(p->snapshot, p->device, NULL, m);
-}
-
-static bool has(const struct printer *p, enum gp_metric m)
-{
-    return gp_value_is_present(value_of(p, m));
-}
-
-/* ---- conditions ---- */
-
-static bool is_not_windows(const struct printer *p)
-{
-    return !has(p, GP_DRIVER_MODEL);
-}
-
-/* A platform without a chassis number. */
-static bool names_no_chassis(const struct printer *p)
-{
-    return !has(p, GP_PLATFORM_CHASSIS) && has(p, GP_PLATFORM_PEER);
-}
-
-static bool names_chassis(const struct printer *p)
-{
-    return !names_no_chassis(p);
-}
-
-static bool has_tlimits(const struct printer *p)
-{
-    return has(p, GP_TLIMIT_SHUTDOWN) || has(p, GP_TLIMIT_SLOWDOWN);
-}
-
-static bool has_thresholds(const struct printer *p)
-{
-    return !has_tlimits(p);
-}
-
-static bool has_remapper(const struct printer *p)
-{
-    return has(p, GP_REMAPPED_CORRECTABLE);
-}
-
-static bool has_no_remapper(const struct printer *p)
-{
-    return !has_remapper(p);
-}
-
-/* Up to Volta, errors are counted as single-bit and double-bit; later as SRAM and DRAM; since
- * Ampere, SRAM errors are split by detection method. Old drivers do not report the architecture,
- * but PCI device ids grow with each generation: Turing's start here. */
-static bool counts_bits(const struct printer *p)
-{
-    const struct gp_value *v = value_of(p, GP_PCI_DEVICE_ID);
-    return gp_value_is_present(v) && strtoul(v->s, NULL, 16) >> 16 < 0x1E00;
-}
-
-static bool counts_places(const struct printer *p)
-{
-    return !counts_bits(p);
-}
-
-static bool counts_sram(const struct printer *p)
-{
-    const struct gp_value *v = value_of(p, GP_ARCHITECTURE);
-    return gp_value_is_present(v) && strcmp(v->s, "Turing") == 0 &&
-           !has(p, GP_ECC_SRAM_VOLATILE_PARITY);
-}
-
-static bool counts_parity(const struct printer *p)
-{
-    return !counts_bits(p) && !counts_sram(p);
-}
-
-/* ---- lists ---- */
-
-static const struct gp_entry *next_entry(const struct printer *p, enum gp_scope scope,
-                                         const struct gp_entry *last)
-{
-    return gp_smi_next_entry(p->snapshot, p->device, scope, last);
-}
-
-static bool has_list(const struct printer *p, enum gp_scope scope)
-{
-    return gp_smi_list_status(p->device, scope) == GP_STATUS_OK;
-}
-
-static void print_entry(struct printer *p, const char *tag, const char *label,
-                        const struct gp_entry *e, enum gp_metric m)
-{
-    print_metric(p, tag, label, m, gp_smi_entry_value(e, m));
-}
-
-/* Pages are listed below the type of error that caused their retirement. */
-static void print_pages(struct printer *p, const struct row *row, bool double_bit)
-{
-    if (!has_list(p, row->scope)) {
-        print_word(p, row->tag, row->label, "N/A");
-        return;
-    }
-    begin_group(p, row->level, row->tag, row->label);
-    const struct gp_entry *e = NULL;
-    while ((e = next_entry(p, GP_SCOPE_PAGE, e))) {
-        const struct gp_value *cause = gp_smi_entry_value(e, GP_PAGE_CAUSE);
-        if (gp_value_is_present(cause) && (strstr(cause->s, "Double") != NULL) == double_bit)
-            print_entry(p, "retired_page_address", NULL, e, GP_PAGE_ADDRESS);
-    }
-    end_groups(p, row->level);
-}
-
-static void print_single_bit_pages(struct printer *p, const struct row *row)
-{
-    print_pages(p, row, false);
-}
-
-static void print_double_bit_pages(struct printer *p, const struct row *row)
-{
-    print_pages(p, row, true);
-}
-
-static void print_supported_clocks(struct printer *p, const struct row *row)
-{
-    const struct gp_entry *e = NULL;
-    int64_t memory = -1;
-    if (!has_list(p, GP_SCOPE_CLOCK)) {
-        print_word(p, row->tag, row->label, "N/A");
-        return;
-    }
-    begin_group(p, row->level, row->tag, row->label);
-    while ((e = next_entry(p, GP_SCOPE_CLOCK, e))) {
-        const struct gp_value *v = gp_smi_entry_value(e, GP_CLOCK_PAIR_MEMORY);
-        if (!gp_value_is_present(v))
-            continue;
-        if (v->i != memory) {
-            end_groups(p, 2);
-            /* In the log, the graphics clocks are one level deeper, without a heading. */
-            begin_group(p, 2, "supported_mem_clock", NULL);
-            print_entry(p, "value", "Memory", e, GP_CLOCK_PAIR_MEMORY);
-        }
-        memory = v->i;
-        print_entry(p, "supported_graphics_clock", "    Graphics", e, GP_CLOCK_PAIR_GRAPHICS);
-    }
-    end_groups(p, 1);
-}
-
-static const struct series {
-    const char *label; /* of its row */
-    const char *kind;
-    int decimals;
-    const char *unit;
-} series[] = {
-    {"GPU Utilization Samples", "gpu", 0, "%"},
-    {"Memory Utilization Samples", "memory", 0, "%"},
-    {"ENC Utilization Samples", "encoder", 0, "%"},
-    {"DEC Utilization Samples", "decoder", 0, "%"},
-    {"JPG Utilization Samples", "jpeg", 0, "%"},
-    {"OFA Utilization Samples", "ofa", 0, "%"},
-    {"Power Samples", "power", 2, "W"},
-    {"SM Clock Samples", "sm_clock", 0, "MHz"},
-    {"Memory Clock Samples", "memory_clock", 0, "MHz"},
-};
-
-/* NULL if there are none. */
-static const struct gp_entry *find_series(const struct printer *p, const char *kind)
-{
-    const struct gp_entry *e = NULL;
-    while ((e = next_entry(p, GP_SCOPE_SERIES, e))) {
-        const struct gp_value *v = gp_smi_entry_value(e, GP_SAMPLES_KIND);
-        if (gp_value_is_present(v) && strcmp(v->s, kind) == 0)
-            return e;
-    }
-    return NULL;
-}
-
-static void print_sample(struct printer *p, const char *label, const struct gp_entry *e,
-                         enum gp_metric m, int decimals, const char *unit)
-{
-    static const struct gp_value nothing = {.status = GP_STATUS_UNSUPPORTED};
-    const struct gp_value *v = e ? gp_smi_entry_value(e, m) : &nothing;
-    bool real = gp_metric_table[m].type == GP_TYPE_REAL;
-    if (!begin_value(p, NULL, label))
-        return;
-    if (v->status == GP_STATUS_OK)
-        gp_strbuf_addf(p->sb, "%.*f%s%s", decimals, real ? v->f : (double)v->i, *unit ? " " : "",
-                       unit);
-    else
-        gp_strbuf_adds(p->sb, gp_smi_absence(p->form, m, v));
-    end_value(p, label);
-}
-
-static void print_samples(struct printer *p, const struct row *row)
-{
-    const struct series *s = series;
-    while (strcmp(s->label, row->label) != 0)
-        s++;
-    const struct gp_entry *e = find_series(p, s->kind);
-    begin_group(p, row->level, row->tag, row->label);
-    print_sample(p, "Duration", e, GP_SAMPLES_DURATION, 2, "sec");
-    print_sample(p, "Number of Samples", e, GP_SAMPLES_COUNT, 0, "");
-    print_sample(p, "Max", e, GP_SAMPLES_MAX, s->decimals, s->unit);
-    print_sample(p, "Min", e, GP_SAMPLES_MIN, s->decimals, s->unit);
-    print_sample(p, "Avg", e, GP_SAMPLES_AVERAGE, s->decimals, s->unit);
-    end_groups(p, row->level);
-}
-
-static void print_accounted(struct printer *p, const struct row *row)
-{
-    static const struct {
-        const char *tag, *label;
-        enum gp_metric metric;
-    } rows[] = {
-        {"pid", "Process ID", GP_APP_PID},
-        {"gpu_util", "    GPU Utilization", GP_APP_GPU},
-        {"memory_util", "    Memory Utilization", GP_APP_MEMORY},
-        {"max_memory_usage", "    Max memory usage", GP_APP_MAX_MEMORY},
-        {"time", "    Time", GP_APP_TIME},
-        {"is_running", "    Is Running", GP_APP_RUNNING},
-    };
-    const struct gp_entry *e = has_list(p, GP_SCOPE_APP) ? next_entry(p, GP_SCOPE_APP, NULL) : NULL;
-    if (!e && !p->report->xml) {
-        print_word(p, row->tag, row->label, "None");
-        return;
-    }
-    begin_group(p, row->level, row->tag, row->label);
-    for (; e; e = next_entry(p, GP_SCOPE_APP, e)) {
-        begin_group(p, 2, "accounted_process_info", NULL);
-        for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
-            print_entry(p, rows[i].tag, rows[i].label, e, rows[i].metric);
-        end_groups(p, 2);
-    }
-    end_groups(p, 1);
-}
-
-/* The memory of a process under Windows' own memory management. */
-static bool is_unknown_to_driver(const struct printer *p, enum gp_metric m,
-                                 const struct gp_value *v)
-{
-    const struct gp_value *model = value_of(p, GP_DRIVER_MODEL);
-    return !p->report->xml && m == GP_PROCESS_MEMORY && v->status == GP_STATUS_UNSUPPORTED &&
-           gp_value_is_present(model) && strcmp(model->s, "WDDM") == 0;
-}
-
-static const struct {
-    const char *tag, *label;
-    enum gp_metric metric;
-} process_rows[] = {
-    {"gpu_instance_id", "GPU instance ID", GP_PROCESS_GI},
-    {"compute_instance_id", "Compute instance ID", GP_PROCESS_CI},
-    {"pid", "Process ID", GP_PID},
-    {"type", "    Type", GP_PROCESS_TYPE},
-    {"process_name", "    Name", GP_SMI_PROCESS_NAME},
-    {"used_memory", "    Used GPU Memory", GP_PROCESS_MEMORY},
-};
-
-static void print_process_row(struct printer *p, size_t row, const struct gp_process *process)
-{
-    enum gp_metric m = process_rows[row].metric;
-    const struct gp_value *v = gp_snapshot_value(p->snapshot, NULL, process, m);
-    if (is_unknown_to_driver(p, m, v))
-        print_word(p, process_rows[row].tag, process_rows[row].label,
-                   "Not available in WDDM driver model");
-    else
-        print_metric(p, process_rows[row].tag, process_rows[row].label, m, v);
-}
-
-static void print_processes(struct printer *p, const struct row *row)
-{
-    const struct gp_process *process = gp_smi_next_process(p->snapshot, p->device, NULL);
-    if (!process && !p->report->xml) {
-        const struct gp_value status = {.status = p->device->processes_status};
-        bool told = status.status == GP_STATUS_OK || status.status == GP_STATUS_UNSUPPORTED;
-        print_word(p, row->tag, row->label,
-                   told ? "None" : gp_smi_absence(p->form, GP_PROCESS_NAME, &status));
-        return;
-    }
-    size_t column = p->column;
-    p->column = OLD_COLUMN;
-    begin_group(p, row->level, row->tag, row->label);
-    for (; process; process = gp_smi_next_process(p->snapshot, p->device, process)) {
-        begin_group(p, 2, "process_info", NULL);
-        for (size_t i = 0; i < GP_ARRAY_LEN(process_rows); i++)
-            print_process_row(p, i, process);
-        end_groups(p, 2);
-    }
-    end_groups(p, 1);
-    p->column = column;
-}
-
-static void print_mig_devices(struct printer *p, const struct row *row);
+static void print_mig_devices(struct gp_smi_printer *p, const struct gp_smi_row *row);
 
 /* ---- the tree ---- */
 
@@ -451,11 +40,11 @@ enum { GP_SMI_SECTIONS(X) };
     {drivers, tag, label, when, {.print = (function)}, SECTION_##section, 0, level, PART,          \
      GP_SCOPE_##id, true},
 
-static const struct row gpu_rows[] = {
+static const struct gp_smi_row gpu_rows[] = {
 #include "smi/report.def"
 };
 
-static const struct row mig_rows[] = {
+static const struct gp_smi_row mig_rows[] = {
     VALUE(3, NONE, GP_SMI_ALL, NULL, "index", "Index", MIG_INDEX)
     VALUE(3, NONE, GP_SMI_ALL, NULL, "gpu_instance_id", "GPU Instance ID", MIG_GPU_INSTANCE)
     VALUE(3, NONE, GP_SMI_ALL, NULL, "compute_instance_id", "Compute Instance ID",
@@ -486,7 +75,7 @@ static const struct row mig_rows[] = {
 /* clang-format on */
 
 /* Whether a document of this kind can contain the row. */
-static bool is_of_kind(const struct row *row, const struct gp_smi_report *report)
+static bool is_of_kind(const struct gp_smi_row *row, const struct gp_smi_report *report)
 {
     if (row->level == 1 && report->sections && !(row->section & report->sections))
         return false;
@@ -494,59 +83,60 @@ static bool is_of_kind(const struct row *row, const struct gp_smi_report *report
                        : (row->label || row->kind == GROUP) && (!row->extra || report->sections);
 }
 
-static bool is_shown(const struct row *row, const struct printer *p)
+static bool is_shown(const struct gp_smi_row *row, const struct gp_smi_printer *p)
 {
     return is_of_kind(row, p->report) && gp_smi_in(p->form, row->drivers) &&
            (!row->when || row->when(p));
 }
 
-static void print_row(struct printer *p, const struct row *row)
+static void print_row(struct gp_smi_printer *p, const struct gp_smi_row *row)
 {
-    end_groups(p, row->level);
+    gp_smi_end_groups(p, row->level);
     if (row->kind == GROUP)
-        begin_group(p, row->level, row->tag, row->label);
+        gp_smi_begin_group(p, row->level, row->tag, row->label);
     else if (row->kind == VALUE)
-        print_metric(p, row->tag, row->label, row->metric, value_of(p, row->metric));
+        gp_smi_print_metric(p, row->tag, row->label, row->metric,
+                            gp_smi_report_value(p, row->metric));
     else if (row->kind == WORD)
-        print_word(p, row->tag, row->label, row->word);
+        gp_smi_print_word(p, row->tag, row->label, row->word);
     else
         row->print(p, row);
 }
 
 /* If a row is omitted, the rows below it are omitted too. */
-static void print_rows(struct printer *p, const struct row *rows, size_t count)
+static void print_rows(struct gp_smi_printer *p, const struct gp_smi_row *rows, size_t count)
 {
     unsigned left_out = UINT_MAX; /* level of the omitted row */
     unsigned outer = rows[0].level;
     for (size_t i = 0; i < count; i++) {
-        const struct row *row = &rows[i];
+        const struct gp_smi_row *row = &rows[i];
         if (row->level > left_out)
             continue;
         left_out = is_shown(row, p) ? UINT_MAX : (unsigned)row->level;
         if (left_out == UINT_MAX)
             print_row(p, row);
     }
-    end_groups(p, outer);
+    gp_smi_end_groups(p, outer);
 }
 
-static void print_mig_devices(struct printer *p, const struct row *row)
+static void print_mig_devices(struct gp_smi_printer *p, const struct gp_smi_row *row)
 {
     const struct gp_device *gpu = p->device;
     const struct gp_device *end = &p->snapshot->devices[p->snapshot->device_count];
     const struct gp_device *d = gpu + 1;
-    begin_group(p, row->level, row->tag, NULL);
+    gp_smi_begin_group(p, row->level, row->tag, NULL);
     for (; d < end && d->is_mig && d->index == gpu->index; d++) {
-        begin_group(p, 2, "mig_device", row->label);
+        gp_smi_begin_group(p, 2, "mig_device", row->label);
         p->device = d;
         print_rows(p, mig_rows, GP_ARRAY_LEN(mig_rows));
         p->device = gpu;
-        end_groups(p, 2);
+        gp_smi_end_groups(p, 2);
     }
     if (p->report->xml && d == gpu + 1) {
-        indent(p);
+        gp_smi_indent(p);
         gp_strbuf_adds(p->sb, "None\n");
     }
-    end_groups(p, 1);
+    gp_smi_end_groups(p, 1);
 }
 
 /* ---- tree access ---- */
@@ -559,7 +149,7 @@ bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret)
         [WORD] = GP_SMI_LEAF,
         [PART] = GP_SMI_PART,
     };
-    const struct row *row = &(mig ? mig_rows : gpu_rows)[i];
+    const struct gp_smi_row *row = &(mig ? mig_rows : gpu_rows)[i];
     if (i >= (mig ? GP_ARRAY_LEN(mig_rows) : GP_ARRAY_LEN(gpu_rows)))
         return false;
     *ret = (struct gp_smi_element){
@@ -576,8 +166,8 @@ bool gp_smi_report_element(bool mig, size_t i, struct gp_smi_element *ret)
 /* ---- the document ---- */
 
 /* Without a tag: a line that only the log has. */
-static void print_head_word(struct printer *p, const char *tag, const char *label, enum gp_metric m,
-                            const char *instead)
+static void print_head_word(struct gp_smi_printer *p, const char *tag, const char *label,
+                            enum gp_metric m, const char *instead)
 {
     const struct gp_value *v = gp_snapshot_value(p->snapshot, NULL, NULL, m);
     bool xml = p->report->xml && tag;
@@ -596,7 +186,7 @@ static void print_head_word(struct printer *p, const char *tag, const char *labe
 }
 
 /* "<!DOCTYPE …>": the location of the document type, or the document type itself. */
-static void print_doctype(struct printer *p)
+static void print_doctype(struct gp_smi_printer *p)
 {
     gp_strbuf_adds(p->sb, "<!DOCTYPE nvidia_smi_log ");
     if (p->report->add_dtd) {
@@ -610,7 +200,7 @@ static void print_doctype(struct printer *p)
 }
 
 /* S-class units were the last ones. */
-static void print_units(struct printer *p)
+static void print_units(struct gp_smi_printer *p)
 {
     static const struct {
         const char *tag, *label, *word;
@@ -624,7 +214,7 @@ static void print_units(struct printer *p)
         gp_strbuf_addc(p->sb, '\n');
 }
 
-static void print_head(struct printer *p)
+static void print_head(struct gp_smi_printer *p)
 {
     bool renamed = p->form->driver >= GP_SMI_DRIVER(610, 0) && !p->report->xml;
     if (p->report->xml) {
@@ -653,9 +243,9 @@ static void print_head(struct printer *p)
         print_head_word(p, "attached_gpus", "Attached GPUs", GP_COUNT, NULL);
 }
 
-static void print_gpu(struct printer *p)
+static void print_gpu(struct gp_smi_printer *p)
 {
-    const struct gp_value *bus_id = value_of(p, GP_PCI_BUS_ID);
+    const struct gp_value *bus_id = gp_smi_report_value(p, GP_PCI_BUS_ID);
     gp_strbuf_adds(p->sb, p->report->xml ? "\t<gpu id=\"" : "GPU ");
     gp_smi_add_value(p->sb, p->form, GP_PCI_BUS_ID, bus_id,
                      p->report->xml ? GP_SMI_XML : GP_SMI_LOG);
@@ -678,12 +268,12 @@ unsigned gp_smi_dtd_version(const struct gp_smi_form *form)
 void gp_smi_report_print(struct gp_strbuf *sb, const struct gp_smi_report *report,
                          const struct gp_smi_form *form, const struct gp_snapshot *snapshot)
 {
-    struct printer p = {
+    struct gp_smi_printer p = {
         .sb = sb,
         .report = report,
         .form = form,
         .snapshot = snapshot,
-        .column = form->driver >= GP_SMI_DRIVER(545, 0) ? NEW_COLUMN : OLD_COLUMN,
+        .column = form->driver >= GP_SMI_DRIVER(545, 0) ? GP_SMI_NEW_COLUMN : GP_SMI_OLD_COLUMN,
     };
     print_head(&p);
     for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -715,7 +305,7 @@ bool gp_smi_section_find(const char *name, size_t n, enum gp_smi_section *ret)
     return false;
 }
 
-static void want_row(const struct row *row, struct gp_want *want)
+static void want_row(const struct gp_smi_row *row, struct gp_want *want)
 {
     if (row->kind == VALUE)
         gp_metric_set_add(&want->metrics, row->metric);
@@ -732,8 +322,8 @@ static void want_row(const struct row *row, struct gp_want *want)
         want->mig = true;
 }
 
-static void want_rows(const struct row *rows, size_t count, const struct gp_smi_report *report,
-                      struct gp_want *want)
+static void want_rows(const struct gp_smi_row *rows, size_t count,
+                      const struct gp_smi_report *report, struct gp_want *want)
 {
     unsigned left_out = UINT_MAX;
     for (size_t i = 0; i < count; i++) {
@@ -765,6 +355,6 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
     want_rows(gpu_rows, GP_ARRAY_LEN(gpu_rows), report, want);
     if (want->mig)
         want_rows(mig_rows, GP_ARRAY_LEN(mig_rows), report, want);
-    for (size_t i = 0; want->processes && i < GP_ARRAY_LEN(process_rows); i++)
-        gp_metric_set_add(&want->metrics, process_rows[i].metric);
+    if (want->processes)
+        gp_smi_want_processes(want);
 }

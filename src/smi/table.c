@@ -4,6 +4,7 @@
 #include "model/snapshot.h"
 #include "smi/message.h"
 #include "smi/processes.h"
+#include "smi/table_layout.h"
 #include "smi/value.h"
 #include "source/source.h"
 
@@ -12,230 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- layouts ---- */
-
-enum { LINES = 3, COLUMNS_MAX = 4, CELLS_MAX = 15, CELL_SIZE = 96 };
-
-/* A column of a box: the lines of its heading and of an entry, in which "%6s" and "%-6s" are cells.
- * Shorter lines are padded with blanks. */
-struct column {
-    size_t width;
-    const char *head[LINES];
-    const char *entry[LINES];
-};
-
-struct box {
-    const struct column *columns[COLUMNS_MAX];
-    size_t head_lines, entry_lines;
-    bool ruled;       /* a rule below each entry, not only below the last */
-    const char *none; /* replaces missing entries */
-};
-
-/* A word of the driver and its replacement in the cell. */
-struct word {
-    const char *word, *cell;
-};
-
-enum memory { MEMORY_KNOWN, MEMORY_DENIED, MEMORY_NONE };
-
-struct gpu_box {
-    struct box box;
-    const char *banner;
-    const char *const *memory; /* by enum memory */
-    const struct word *modes;
-    size_t name_max;
-    const char *no_unit; /* after a word that replaces a power value */
-};
-
-struct process_box {
-    struct box box;
-    size_t name_max;
-};
-
-static const struct column card_470 = {
-    31,
-    {" GPU  Name%21s", " Fan  Temp  Perf  Pwr:Usage/Cap"},
-    {" %3s  %-18s %5s ", "%4s  %4s    %-4s%5s / %4s "},
-};
-static const struct column card_530 = {
-    41,
-    {" GPU  Name%31s", " Fan  Temp  Perf            Pwr:Usage/Cap"},
-    {" %3s  %-28s%7s", "%4s  %4s    %-4s           %5s / %4s"},
-};
-static const struct column card_535 = {
-    41,
-    {" GPU  Name%30s ", " Fan  Temp   Perf          Pwr:Usage/Cap "},
-    {" %3s  %-27s %6s ", "%4s  %4s    %-4s          %5s / %4s "},
-};
-static const struct column card_550 = {
-    41,
-    {" GPU  Name%30s ", " Fan  Temp   Perf          Pwr:Usage/Cap "},
-    {" %3s  %-27s %6s ", "%4s  %4s    %-4s         %5s / %5s "},
-};
-static const struct column bus_470 = {
-    22,
-    {" Bus-Id        Disp.A ", "         Memory-Usage "},
-    {" %16s %3s ", "%s"},
-};
-static const struct column bus_550 = {
-    24,
-    {" Bus-Id          Disp.A ", "           Memory-Usage "},
-    {"   %16s %3s ", "%s"},
-};
-static const struct column load = {
-    22,
-    {" Volatile Uncorr. ECC ", " GPU-Util  Compute M. ", "               MIG M. "},
-    {" %20s ", " %7s %12s ", " %20s "},
-};
-
-static const char *const memory_470[] = {"%10s / %8s ", "%21s ", " %-21s"};
-static const char *const memory_550[] = {"%11s / %9s ", "%21s   ", " %-23s"};
-
-static const struct word modes_470[] = {
-    {"Enabled", "On  "}, {"Disabled", "Off "}, {"TCC", "TCC "}, {"WDDM", "WDDM "}, {NULL, NULL}};
-static const struct word modes_530[] = {
-    {"Enabled", "On "}, {"Disabled", "Off"}, {"TCC", "TCC  "}, {"WDDM", "WDDM "}, {NULL, NULL}};
-
-#define CARDS(card, bus) .box = {{&(card), &(bus), &load}, 3, 3, true, NULL}
-
-static const struct gpu_box gpus_470 = {
-    CARDS(card_470, bus_470),
-    .banner = " NVIDIA-SMI %-13sDriver Version: %-13sCUDA Version: %-9s",
-    .memory = memory_470,
-    .name_max = 18,
-    .no_unit = "",
-    .modes = modes_470,
-};
-static const struct gpu_box gpus_530 = {
-    CARDS(card_530, bus_470),
-    .banner = " NVIDIA-SMI %-23sDriver Version: %-13sCUDA Version: %-9s",
-    .memory = memory_470,
-    .name_max = 28,
-    .no_unit = "",
-    .modes = modes_530,
-};
-static const struct gpu_box gpus_535 = {
-    CARDS(card_535, bus_470),
-    .banner = " NVIDIA-SMI %-23sDriver Version: %-13sCUDA Version: %-9s",
-    .memory = memory_470,
-    .name_max = 27,
-    .no_unit = "",
-    .modes = modes_530,
-};
-static const struct gpu_box gpus_550 = {
-    CARDS(card_550, bus_550), .banner = " NVIDIA-SMI %-23sDriver Version: %-15sCUDA Version: %-9s",
-    .memory = memory_550,     .name_max = 27,
-    .no_unit = " ",           .modes = modes_530,
-};
-
-static const struct column instance = {
-    18,
-    {" GPU  GI  CI  MIG ", "      ID  ID  Dev "},
-    {" %2s %4s  %2s  %2s  "},
-};
-static const struct column shared_memory_470 = {
-    22,
-    {"         Memory-Usage ", "           BAR1-Usage "},
-    {"%10s / %8s ", "%10s / %8s "},
-};
-static const struct column shared_memory_530 = {
-    32,
-    {"                   Memory-Usage ", "                     BAR1-Usage "},
-    {"%19s / %8s  ", "%19s / %8s  "},
-};
-static const struct column shared_memory_550 = {
-    34,
-    {"                     Memory-Usage ", "                       BAR1-Usage "},
-    {"%19s / %8s    ", "%21s / %8s  "},
-};
-static const struct column shared_memory_580 = {
-    34,
-    {"              Shared Memory-Usage ", "                Shared BAR1-Usage "},
-    {"%19s / %8s    ", "%19s / %8s    "},
-};
-static const struct column multiprocessors = {
-    11,
-    {"        Vol", " SM     Unc", "        ECC"},
-    {"%3s  %5s "},
-};
-static const struct column engines_470 = {
-    23,
-    {"         Shared        ", " CE  ENC  DEC  OFA  JPG"},
-    {"%3s %3s  %3s  %3s  %3s "},
-};
-static const struct column engines_530 = {
-    23,
-    {"      Shared           ", " CE ENC DEC OFA JPG    "},
-    {"%3s %3s  %3s  %3s  %3s "},
-};
-static const struct column engines_580 = {
-    23,
-    {"        Shared         ", " CE ENC  DEC  OFA  JPG "},
-    {"%3s %3s  %3s  %3s  %3s "},
-};
-
-#define INSTANCES(memory, engines)                                                                 \
-    {                                                                                              \
-        {&instance, &(memory), &multiprocessors, &(engines)}, 3, 2, true, "  No MIG devices found" \
-    }
-
-static const struct box migs_470 = INSTANCES(shared_memory_470, engines_470);
-static const struct box migs_530 = INSTANCES(shared_memory_530, engines_530);
-static const struct box migs_550 = INSTANCES(shared_memory_550, engines_530);
-static const struct box migs_580 = INSTANCES(shared_memory_580, engines_580);
-
-static const struct column process_470 = {
-    77,
-    {"  GPU   GI   CI        PID   Type   Process name                  GPU Memory ",
-     "        ID   ID                                                   Usage      "},
-    {" %4s   %3s  %3s  %8s  %5s   %-31s %8s "},
-};
-static const struct column process_530 = {
-    87,
-    {"  GPU   GI   CI        PID   Type   Process name                            GPU Memory ",
-     "        ID   ID                                                             Usage      "},
-    {" %4s   %3s  %3s  %8s  %5s   %-41s %8s "},
-};
-static const struct column process_550 = {
-    89,
-    {"  GPU   GI   CI        PID   Type   Process name                              GPU Memory ",
-     "        ID   ID                                                               Usage      "},
-    {" %4s   %3s  %3s  %8s  %5s   %-43s %8s "},
-};
-static const struct column process_570 = {
-    89,
-    {"  GPU   GI   CI              PID   Type   Process name                        GPU Memory ",
-     "        ID   ID                                                               Usage      "},
-    {" %4s   %3s  %3s  %14s  %5s   %-37s %8s "},
-};
-
-#define PROCESSES(process) .box = {{&(process)}, 2, 1, false, "  No running processes found"}
-
-static const struct process_box processes_470 = {PROCESSES(process_470), .name_max = 28};
-static const struct process_box processes_530 = {PROCESSES(process_530), .name_max = 38};
-static const struct process_box processes_550 = {PROCESSES(process_550), .name_max = 38};
-static const struct process_box processes_570 = {PROCESSES(process_570), .name_max = 32};
-
-static const char tcc_wddm[] = "TCC/WDDM ";
-static const char driver_model[] = "Driver-Model";
-
-static const struct layout {
-    struct gp_smi_range drivers;
-    const struct gpu_box *gpus;
-    const struct box *migs;
-    const struct process_box *processes;
-    const char *model; /* heading of the driver model, on Windows */
-    char corner;       /* at the left of the rule below the banner */
-    size_t blanks;     /* in the line above the processes */
-} layouts[] = {
-    {GP_SMI_UNTIL(529), &gpus_470, &migs_470, &processes_470, tcc_wddm, '|', 79},
-    {GP_SMI_BETWEEN(530, 534), &gpus_530, &migs_530, &processes_530, tcc_wddm, '|', 89},
-    {GP_SMI_BETWEEN(535, 549), &gpus_535, &migs_530, &processes_530, tcc_wddm, '|', 89},
-    {GP_SMI_BETWEEN(550, 554), &gpus_550, &migs_550, &processes_550, tcc_wddm, '|', 89},
-    {GP_SMI_BETWEEN(555, 569), &gpus_550, &migs_550, &processes_550, driver_model, '|', 89},
-    {GP_SMI_BETWEEN(570, 579), &gpus_550, &migs_550, &processes_570, driver_model, '|', 89},
-    {GP_SMI_FROM(580, 0), &gpus_550, &migs_580, &processes_570, driver_model, '+', 0},
-};
+enum { CELLS_MAX = 15, CELL_SIZE = 96 };
 
 /* The banner of 610 and later has new words, which programs that search for the old ones do not
  * find. */
@@ -280,16 +58,16 @@ static size_t add_segment(struct gp_strbuf *sb, const char *form, size_t width,
     return next;
 }
 
-static size_t width_of(const struct box *box)
+static size_t width_of(const struct gp_smi_box *box)
 {
     size_t width = 0;
-    for (size_t i = 0; i < COLUMNS_MAX && box->columns[i]; i++)
+    for (size_t i = 0; i < GP_SMI_BOX_COLUMNS && box->columns[i]; i++)
         width += box->columns[i]->width + (i > 0);
     return width;
 }
 
 /* A line over the whole width. */
-static void add_line(struct gp_strbuf *sb, const struct box *box, const char *form,
+static void add_line(struct gp_strbuf *sb, const struct gp_smi_box *box, const char *form,
                      const struct cells *cells)
 {
     gp_strbuf_addc(sb, '|');
@@ -297,17 +75,18 @@ static void add_line(struct gp_strbuf *sb, const struct box *box, const char *fo
     gp_strbuf_adds(sb, "|\n");
 }
 
-static void add_edge(struct gp_strbuf *sb, const struct box *box)
+static void add_edge(struct gp_strbuf *sb, const struct gp_smi_box *box)
 {
     gp_strbuf_addc(sb, '+');
     gp_strbuf_fill(sb, '-', width_of(box));
     gp_strbuf_adds(sb, "+\n");
 }
 
-static void add_rule(struct gp_strbuf *sb, const struct box *box, char left, char fill, char right)
+static void add_rule(struct gp_strbuf *sb, const struct gp_smi_box *box, char left, char fill,
+                     char right)
 {
     gp_strbuf_addc(sb, left);
-    for (size_t i = 0; i < COLUMNS_MAX && box->columns[i]; i++) {
+    for (size_t i = 0; i < GP_SMI_BOX_COLUMNS && box->columns[i]; i++) {
         if (i > 0)
             gp_strbuf_addc(sb, '+');
         gp_strbuf_fill(sb, fill, box->columns[i]->width);
@@ -316,14 +95,14 @@ static void add_rule(struct gp_strbuf *sb, const struct box *box, char left, cha
     gp_strbuf_addc(sb, '\n');
 }
 
-static void add_columns(struct gp_strbuf *sb, const struct box *box, bool head, size_t lines,
+static void add_columns(struct gp_strbuf *sb, const struct gp_smi_box *box, bool head, size_t lines,
                         const struct cells *cells)
 {
     size_t next = 0;
     for (size_t line = 0; line < lines; line++) {
         gp_strbuf_addc(sb, '|');
-        for (size_t i = 0; i < COLUMNS_MAX && box->columns[i]; i++) {
-            const struct column *column = box->columns[i];
+        for (size_t i = 0; i < GP_SMI_BOX_COLUMNS && box->columns[i]; i++) {
+            const struct gp_smi_box_column *column = box->columns[i];
             next = add_segment(sb, head ? column->head[line] : column->entry[line], column->width,
                                cells, next);
             gp_strbuf_addc(sb, '|');
@@ -332,13 +111,13 @@ static void add_columns(struct gp_strbuf *sb, const struct box *box, bool head, 
     }
 }
 
-static void add_head(struct gp_strbuf *sb, const struct box *box, const struct cells *cells)
+static void add_head(struct gp_strbuf *sb, const struct gp_smi_box *box, const struct cells *cells)
 {
     add_columns(sb, box, true, box->head_lines, cells);
     add_rule(sb, box, '|', '=', '|');
 }
 
-static void add_entry(struct gp_strbuf *sb, const struct box *box, const struct cells *cells)
+static void add_entry(struct gp_strbuf *sb, const struct gp_smi_box *box, const struct cells *cells)
 {
     add_columns(sb, box, false, box->entry_lines, cells);
     if (box->ruled)
@@ -351,7 +130,7 @@ static void add_entry(struct gp_strbuf *sb, const struct box *box, const struct 
 struct printer {
     struct gp_strbuf *sb;
     const struct gp_smi_form *form;
-    const struct layout *layout;
+    const struct gp_smi_layout *layout;
     const struct gp_snapshot *snapshot;
 };
 
@@ -400,7 +179,7 @@ static void add_mib(struct cells *cells, const struct gp_smi_form *form, const s
 }
 
 /* A word of the driver, replaced if the table has an entry for it. */
-static void add_word(struct cells *cells, const struct gp_value *v, const struct word *words,
+static void add_word(struct cells *cells, const struct gp_value *v, const struct gp_smi_word *words,
                      const char *no_unit)
 {
     if (v->status != GP_STATUS_OK) {
@@ -451,12 +230,12 @@ static void add_memory(struct cells *cells, const struct printer *p, const struc
     const struct gp_value *total = value_of(d, GP_MEMORY_TOTAL);
     struct gp_strbuf sb = GP_STRBUF_INIT(CELL_SIZE);
     struct cells parts = {.count = 0};
-    enum memory memory = MEMORY_KNOWN;
+    enum gp_smi_memory memory = GP_SMI_MEMORY_KNOWN;
     if (used->status == GP_STATUS_UNSUPPORTED) {
-        memory = MEMORY_NONE;
+        memory = GP_SMI_MEMORY_NONE;
         add_cell(&parts, "Not Supported");
     } else if (used->status == GP_STATUS_NO_PERMISSION) {
-        memory = MEMORY_DENIED;
+        memory = GP_SMI_MEMORY_DENIED;
         add_cell(&parts, "N/A");
     } else {
         add_mib(&parts, p->form, used);
@@ -469,7 +248,7 @@ static void add_memory(struct cells *cells, const struct printer *p, const struc
 
 static void add_compute_mode(struct cells *cells, const struct gp_device *d)
 {
-    static const struct word modes[] = {
+    static const struct gp_smi_word modes[] = {
         {"Exclusive_Process", "E. Process"}, {"Exclusive_Thread", "E. Thread"}, {NULL, NULL}};
     add_word(cells, value_of(d, GP_COMPUTE_MODE), modes, "");
 }
@@ -488,11 +267,12 @@ static void add_mig_mode(struct cells *cells, const struct gp_device *d)
 
 static void print_gpu(const struct printer *p, const struct gp_device *d)
 {
-    const struct gpu_box *box = p->layout->gpus;
+    const struct gp_smi_gpu_box *box = p->layout->gpus;
     const struct gp_value *name = value_of(d, GP_NAME);
     const struct gp_value *model = value_of(d, GP_DRIVER_MODEL);
     const struct gp_value *display = value_of(d, GP_DISPLAY_ACTIVE);
-    static const struct word on_off[] = {{"Enabled", "On"}, {"Disabled", "Off"}, {NULL, NULL}};
+    static const struct gp_smi_word on_off[] = {
+        {"Enabled", "On"}, {"Disabled", "Off"}, {NULL, NULL}};
     struct cells cells = {.count = 0};
     add_cell(&cells, "%u", d->index);
     add_cut(&cells, name->status == GP_STATUS_OK ? name->s : absence(name), box->name_max, false);
@@ -544,8 +324,8 @@ static void add_versions(struct cells *cells, const struct gp_snapshot *snapshot
 
 static void print_gpus(const struct printer *p)
 {
-    const struct layout *layout = p->layout;
-    const struct box *box = &layout->gpus->box;
+    const struct gp_smi_layout *layout = p->layout;
+    const struct gp_smi_box *box = &layout->gpus->box;
     bool native = p->form->native && p->form->driver >= GP_SMI_DRIVER(610, 0);
     struct cells versions = {.count = 0};
     struct cells head = {.count = 0};
@@ -600,7 +380,7 @@ static void print_mig_device(const struct printer *p, const struct gp_device *d)
 
 static void print_mig_devices(const struct printer *p)
 {
-    const struct box *box = p->layout->migs;
+    const struct gp_smi_box *box = p->layout->migs;
     bool any = false;
     gp_strbuf_addc(p->sb, '\n');
     add_edge(p->sb, box);
@@ -628,7 +408,7 @@ static void print_process(const struct printer *p, const struct gp_device *gpu,
                           const struct gp_process *process)
 {
     static const enum gp_metric instances[] = {GP_PROCESS_GI, GP_PROCESS_CI};
-    const struct process_box *box = p->layout->processes;
+    const struct gp_smi_process_box *box = p->layout->processes;
     const struct gp_value *memory = gp_process_value(process, GP_PROCESS_MEMORY);
     struct cells cells = {.count = 0};
     add_cell(&cells, "%u", gpu->index);
@@ -669,7 +449,7 @@ static bool all_told(const struct gp_snapshot *snapshot)
  * printed then. */
 static void print_processes(const struct printer *p)
 {
-    const struct box *box = &p->layout->processes->box;
+    const struct gp_smi_box *box = &p->layout->processes->box;
     gp_strbuf_fill(p->sb, ' ', p->layout->blanks);
     gp_strbuf_addc(p->sb, '\n');
     add_edge(p->sb, box);
@@ -692,9 +472,8 @@ static void print_processes(const struct printer *p)
 void gp_smi_table_print(struct gp_strbuf *sb, const struct gp_smi_form *form,
                         const struct gp_snapshot *snapshot)
 {
-    struct printer p = {.sb = sb, .form = form, .layout = layouts, .snapshot = snapshot};
-    while (!gp_smi_in(form, p.layout->drivers))
-        p.layout++;
+    struct printer p = {
+        .sb = sb, .form = form, .layout = gp_smi_layout_of(form), .snapshot = snapshot};
     if (!gp_smi_add_refusals(sb, form, snapshot)) {
         gp_strbuf_adds(sb, "No devices were found\n");
         return;

@@ -2,7 +2,7 @@
 
 #include "model/event.h"
 #include "model/snapshot.h"
-#include "tui/gpus.h"
+#include "tui/gpu_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

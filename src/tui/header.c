@@ -3,7 +3,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/snapshot.h"
-#include "tui/gpus.h"
+#include "tui/gpu_text.h"
 #include "tui/graph.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "model/snapshot.h"
 #include "out/field.h"
 #include "tui/feed.h"
+#include "tui/gpu_card.h"
 #include "tui/gpus.h"
 
 #include <stdio.h>

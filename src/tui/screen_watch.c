@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "tui/alerts.h"
+#include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/header.h"
 #include "tui/proc_table.h"

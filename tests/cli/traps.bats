@@ -181,12 +181,12 @@ query() {
 @test "every fault that is offered is one that can be injected" {
     gpulse sim fault -m t4 nosuch
     status_is 2
-    for name in gone excluded overcount reorder repartition parent profiling types pids hidden stuck energy; do
-        complains "[ ,]$name[ ,]"
+    offered=$(sed -n 's/.*: expected \(.*\), clear; or.*/\1/p' <<< "$stderr" | tr -d ,)
+    set -- $(sed 's/=TIME/=20ms/g; s/=CODE/=UNKNOWN/g; s/[][]//g' <<< "$offered")
+    [ "$#" -gt 20 ]
+    for name; do
         fault t4 "$name"
     done
     gpulse sim fault -m t4
-    line_count 12
-    gpulse --sim t4 status
-    status_is 6
+    line_count "$#"
 }

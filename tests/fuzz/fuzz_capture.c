@@ -3,6 +3,7 @@
  * fuzz-sources: sim/capture_read.c
  * fuzz-sources: sim/capture.c sim/import.c sim/import_csv.c sim/import_gpu.c sim/import_text.c
  * fuzz-sources: sim/import_value.c sim/import_xml.c sim/node.c sim/machine.c sim/fault.c
+ * fuzz-sources: sim/machine_answers.c sim/machine_devices.c sim/machine_document.c
  * fuzz-sources: sim/machine_names.c sim/host.c
  * fuzz-sources: src/base/arena.c src/base/cli.c
  * fuzz-sources: src/base/err.c src/base/io.c src/base/parse.c src/base/strbuf.c src/base/utf8.c

@@ -1,7 +1,7 @@
 /* Command lines: the input is the words, separated by newlines. They are parsed, suggested for and
  * completed.
- * fuzz-sources: src/base/cli.c src/base/cli_doc.c src/base/parse.c src/base/strbuf.c
- * fuzz-sources: src/base/err.c src/base/utf8.c */
+ * fuzz-sources: src/base/cli.c src/base/cli_complete.c src/base/cli_doc.c src/base/parse.c
+ * fuzz-sources: src/base/strbuf.c src/base/err.c src/base/utf8.c */
 #include "tests/unit/cli_fixture.h"
 
 #include "base/err.h"
@@ -14,10 +14,10 @@ enum { MAX_WORDS = 32 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct gp_cmd show = {.name = "show", .summary = "show", .options = show_options,
-                                   .complete = GP_COMPLETE_METRICS};
-static const struct gp_cmd run = {.name = "run", .summary = "run", .raw_rest = true,
-                                  .complete = GP_COMPLETE_COMMAND};
+static const struct gp_cmd show = {
+    .name = "show", .summary = "show", .options = show_options, .complete = GP_COMPLETE_METRICS};
+static const struct gp_cmd run = {
+    .name = "run", .summary = "run", .raw_rest = true, .complete = GP_COMPLETE_COMMAND};
 static const struct gp_cmd *const commands[] = {&show, &run, NULL};
 static const struct gp_program program = {
     .name = "prog", .summary = "does things", .commands = commands, .common = common_options};

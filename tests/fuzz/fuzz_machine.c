@@ -1,4 +1,5 @@
 /* Machine files of the simulated driver, as somebody may send them.
+ * fuzz-sources: sim/machine_answers.c sim/machine_devices.c sim/machine_document.c
  * fuzz-sources: sim/machine_names.c sim/host.c
  * fuzz-sources: sim/machine.c sim/fault.c src/base/arena.c src/base/cli.c src/base/err.c
  * fuzz-sources: src/base/io.c src/base/parse.c src/base/strbuf.c src/base/utf8.c

@@ -26,7 +26,8 @@ RANKS = {
 INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
 
 MAX_LINE = 100
-MAX_FILE = 1000
+MAX_FILE = 600        # of the program
+MAX_FILE_OTHER = 1000  # tests, and declarations of others
 MAX_FUNCTION = 70
 
 BANNED = """strcpy strcat strncpy strncat stpcpy sprintf vsprintf gets strtok strtok_r atoi atol atoll
@@ -228,10 +229,12 @@ def rule_line_length():
 
 
 def rule_file_length():
+    """A table may be longer: see tests/lint/exceptions.txt."""
     for name in C_FILES:
         lines = text_of(name).count("\n")
-        if lines > MAX_FILE:
-            yield name, 1, f"{lines} lines, at most {MAX_FILE}"
+        most = MAX_FILE if name.startswith(("src/", "sim/")) else MAX_FILE_OTHER
+        if lines > most:
+            yield name, 1, f"{lines} lines, at most {most}"
 
 
 def rule_function_length():

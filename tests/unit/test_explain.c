@@ -4,7 +4,7 @@
 #include "abi/nvml_return.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "doctor/explain.h"
+#include "doctor/explain_line.h"
 #include "doctor/explain_words.h"
 #include "doctor/kmsg.h"
 #include "doctor/tables.h"

@@ -337,11 +337,22 @@ static void no_profile_is_asked_for_that_cannot_be(void **state)
                      NVML_GPU_INSTANCE_PROFILE_COUNT);
 }
 
-static void lines_are_there(void **state)
+static void each_control_has_a_line(void **state)
 {
     (void)state;
     struct rows rows = {0};
-    assert_true(rows_add_file(&rows, "control_lines.tsv", COLUMNS, check_line) > 80);
+    bool has_line[GP_CONTROL__COUNT] = {false};
+    struct gp_err err = {0};
+    size_t count = rows_add_file(&rows, "control_lines.tsv", COLUMNS, check_line);
+    for (size_t i = 0; i < count; i++) {
+        char **column = rows.tests[i].initial_state;
+        enum gp_control_id id = GP_CONTROL__COUNT;
+        assert_int_equal(gp_control_find(column[2], strlen(column[2]), &id, &err), 0);
+        has_line[id] = true;
+    }
+    for (size_t id = 0; id < GP_CONTROL__COUNT; id++)
+        if (!has_line[id])
+            fail_msg("control_lines.tsv has no line about %s", gp_control_table[id].name);
     free(rows.tests);
     gp_arena_fini(&rows.arena);
 }
@@ -353,7 +364,7 @@ int main(void)
         cmocka_unit_test(a_gpu_that_is_not_in_mig_mode_is_not_parted),
         cmocka_unit_test(a_single_instance_is_found),
         cmocka_unit_test(no_profile_is_asked_for_that_cannot_be),
-        cmocka_unit_test(lines_are_there),
+        cmocka_unit_test(each_control_has_a_line),
     };
     struct rows rows = {0};
     (void)rows_add_file(&rows, "control_lines.tsv", COLUMNS, check_line);

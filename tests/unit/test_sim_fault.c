@@ -30,10 +30,6 @@ static void faults_are_read_and_written(void **state)
         {"error=2147483647", SIM_ALL_GPUS, SIM_FAULT_ERROR, INT32_MAX, "", NULL},
         {"error=0", SIM_ALL_GPUS, SIM_FAULT_ERROR, 0, "", NULL},
     };
-    static const char *const plain[] = {
-        "absurd",   "grow",      "unloaded", "mismatch",    "nogpu",  "gone",
-        "excluded", "overcount", "reorder",  "repartition", "parent", "profiling",
-        "types",    "pids",      "hidden",   "stuck",       "energy"};
     (void)state;
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_err err = {0};
@@ -49,15 +45,33 @@ static void faults_are_read_and_written(void **state)
         assert_string_equal(sb.buf, cases[i].written ? cases[i].written : cases[i].text);
         gp_strbuf_fini(&sb);
     }
-    for (size_t i = 0; i < GP_ARRAY_LEN(plain); i++) {
+}
+
+/* What a fault is written as is read as the same, and an unknown one is told of it. */
+static void every_fault_has_a_name(void **state)
+{
+    struct gp_err refusal = {0};
+    struct sim_fault none;
+    (void)state;
+    assert_int_equal(sim_fault_parse("sleepy", SIM_ALL_GPUS, &none, &refusal), GP_EUSAGE);
+    for (uint32_t kind = 0; kind < SIM_FAULT_KINDS; kind++) {
+        const struct sim_fault fault = {.gpu = 5, .kind = kind, .value = 7 * GP_NS_PER_MS};
         struct gp_err err = {0};
-        struct sim_fault fault;
-        struct gp_strbuf sb = GP_STRBUF_INIT(200);
-        assert_int_equal(sim_fault_parse(plain[i], 5, &fault, &err), 0);
-        assert_int_equal(fault.gpu, 5);
+        struct sim_fault same;
+        struct gp_strbuf sb = GP_STRBUF_INIT(200), again = GP_STRBUF_INIT(200);
         sim_fault_add_text(&sb, &fault);
-        assert_string_equal(sb.buf, plain[i]);
+        if (kind != SIM_FAULT_SET && sim_fault_parse(sb.buf, 5, &same, &err) != 0)
+            fail_msg("%s: %s", sb.buf, err.text);
+        if (kind != SIM_FAULT_SET) {
+            assert_int_equal(same.gpu, 5);
+            assert_int_equal(same.kind, kind);
+            sim_fault_add_text(&again, &same);
+            assert_string_equal(again.buf, sb.buf);
+        }
+        sb.buf[strcspn(sb.buf, "=")] = '\0';
+        assert_non_null(strstr(refusal.text, sb.buf));
         gp_strbuf_fini(&sb);
+        gp_strbuf_fini(&again);
     }
 }
 
@@ -177,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_read_and_written),
+        cmocka_unit_test(every_fault_has_a_name),
         cmocka_unit_test(what_is_no_fault_is_refused),
         cmocka_unit_test(return_codes_have_names),
         cmocka_unit_test(whom_a_fault_hits),

@@ -2,7 +2,9 @@
  * early. */
 #include "unit.h"
 
-#include "sim/state.c" /* NOLINT(bugprone-suspicious-include): its slots are nobody else's */
+#include "base/clock.h"
+#include "base/err.h"
+#include "sim/state_internal.h"
 
 static int make_state(void **state)
 {

@@ -94,7 +94,7 @@ static nvmlReturn_t read_all(struct nvml_device *device, struct gp_setting *ret)
     return rc;
 }
 
-nvmlReturn_t nvml_read_mig_instances(struct nvml_device *device, struct gp_setting *ret)
+nvmlReturn_t nvml_get_mig_instances(struct nvml_device *device, struct gp_setting *ret)
 {
     unsigned current = 0, pending = 0;
     if (device->is_mig)

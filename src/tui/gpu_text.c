@@ -1,0 +1,157 @@
+#include "tui/gpu_text.h"
+
+#include "model/snapshot.h"
+#include "out/digits.h"
+
+#include <string.h>
+
+static const struct gp_value *value_of(const struct gp_device *device, enum gp_metric m)
+{
+    return &device->values[m - GP_DEVICE__FIRST];
+}
+
+void gp_gpu_add_number(struct gp_strbuf *sb, const struct gp_device *device, enum gp_metric m,
+                       const char *unit)
+{
+    double n;
+    if (!gp_device_number(device, m, &n)) {
+        gp_strbuf_adds(sb, "--");
+        return;
+    }
+    gp_add_whole(sb, n);
+    gp_strbuf_adds(sb, unit);
+}
+
+const char *gp_gpu_short_name(const struct gp_device *device)
+{
+    static const char *const heads[] = {"NVIDIA ", "GeForce "};
+    const char *name = gp_device_text(device, device->is_mig ? GP_MIG_PROFILE : GP_NAME, "?");
+    for (size_t i = 0; i < GP_ARRAY_LEN(heads); i++)
+        if (strncmp(name, heads[i], strlen(heads[i])) == 0)
+            name += strlen(heads[i]);
+    return name;
+}
+
+void gp_gpu_add_index(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    if (device->is_mig)
+        gp_strbuf_adds(sb, "└");
+    gp_strbuf_add_int(sb, device->is_mig ? device->mig_index : device->index);
+}
+
+void gp_gpu_add_memory(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    double used;
+    double total;
+    const double gib = 1024.0 * 1024 * 1024;
+    if (!gp_device_number(device, GP_MEMORY_USED, &used) ||
+        !gp_device_number(device, GP_MEMORY_TOTAL, &total)) {
+        gp_strbuf_adds(sb, "--");
+        return;
+    }
+    gp_add_tenths(sb, used / gib);
+    gp_strbuf_addc(sb, '/');
+    if (total < 100 * gib)
+        gp_add_tenths(sb, total / gib);
+    else
+        gp_add_whole(sb, total / gib);
+    gp_strbuf_addc(sb, 'G');
+}
+
+void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    double draw;
+    double limit;
+    gp_gpu_add_number(sb, device, GP_POWER_DRAW, "");
+    if (gp_device_number(device, GP_POWER_DRAW, &draw) &&
+        gp_device_number(device, GP_POWER_LIMIT_ENFORCED, &limit)) {
+        gp_strbuf_addc(sb, '/');
+        gp_add_whole(sb, limit);
+    }
+}
+
+enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device)
+{
+    double now;
+    double limit;
+    if (!gp_device_number(device, GP_TEMPERATURE_GPU, &now))
+        return GP_INK_STALE;
+    if (!gp_device_number(device, GP_THRESHOLD_SLOWDOWN, &limit))
+        limit = 90;
+    return now >= limit ? GP_INK_CRITICAL : now >= limit - 10 ? GP_INK_HIGH : GP_INK_PLAIN;
+}
+
+/* Reasons that limit the clocks: nvmlClocksEventReasons in nvml.h. */
+static const struct {
+    uint64_t bits;
+    char letter;
+    const char *word;
+} limits[] = {
+    {0x08 | 0x20 | 0x40, 'T', "heat"},
+    {0x04 | 0x80, 'P', "power"},
+    {0x10, 'S', "sync boost"},
+};
+
+static size_t find_limit(const struct gp_device *device)
+{
+    const struct gp_value *v = value_of(device, GP_REASONS_ACTIVE);
+    size_t i = 0;
+    while (i < GP_ARRAY_LEN(limits) &&
+           !(v->status == GP_STATUS_OK && ((uint64_t)v->i & limits[i].bits)))
+        i++;
+    return i;
+}
+
+const char *gp_gpu_trouble(const struct gp_device *device)
+{
+    static const enum gp_metric told[] = {GP_UTILIZATION_GPU, GP_MEMORY_USED, GP_TEMPERATURE_GPU,
+                                          GP_POWER_DRAW};
+    double n;
+    enum gp_status why = GP_STATUS_NONE;
+    if (device->status != GP_STATUS_OK)
+        return gp_device_trouble(device);
+    for (size_t i = 0; i < GP_ARRAY_LEN(told); i++) {
+        enum gp_status status = value_of(device, told[i])->status;
+        if (gp_device_number(device, told[i], &n) || status == GP_STATUS_NONE)
+            return NULL;
+        why = status != GP_STATUS_UNSUPPORTED ? status : why;
+    }
+    return why == GP_STATUS_NONE ? NULL : gp_device_state(why);
+}
+
+bool gp_gpu_is_ill(const struct gp_device *device)
+{
+    return gp_gpu_trouble(device) && device->status != GP_STATUS_ASLEEP &&
+           device->status != GP_STATUS_RELEASED;
+}
+
+void gp_gpu_add_flags(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    size_t limit = find_limit(device);
+    if (gp_gpu_trouble(device))
+        gp_strbuf_addc(sb, '!');
+    if (strcmp(gp_device_text(device, GP_RECOVERY_ACTION, "None"), "None") != 0)
+        gp_strbuf_addc(sb, 'R');
+    if (limit < GP_ARRAY_LEN(limits))
+        gp_strbuf_addc(sb, limits[limit].letter);
+}
+
+void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    size_t limit = find_limit(device);
+    const char *trouble = gp_gpu_trouble(device);
+    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
+    if (trouble)
+        gp_strbuf_addf(sb, "!: %s", trouble);
+    if (strcmp(action, "None") != 0)
+        gp_strbuf_addf(sb, "%sR: needs recovery: %s", sb->len ? "; " : "", action);
+    if (limit < GP_ARRAY_LEN(limits))
+        gp_strbuf_addf(sb, "%s%c: %s limits the clocks", sb->len ? "; " : "", limits[limit].letter,
+                       limits[limit].word);
+}
+
+const char *gp_gpu_limit(const struct gp_device *device)
+{
+    size_t limit = find_limit(device);
+    return limit < GP_ARRAY_LEN(limits) ? limits[limit].word : NULL;
+}

@@ -1,0 +1,44 @@
+/* What the screens say about a GPU: its values as short texts, and what is wrong with it. */
+#ifndef GP_TUI_GPU_TEXT_H
+#define GP_TUI_GPU_TEXT_H
+
+#include "base/strbuf.h"
+#include "model/metric.h"
+#include "tui/cells.h"
+
+struct gp_device;
+
+/* A short text on the stack. */
+enum { GP_GPU_TEXT_SIZE = 256 };
+#define GP_GPU_TEXT(name)                                                                          \
+    char name##_room[GP_GPU_TEXT_SIZE] = "";                                                       \
+    struct gp_strbuf name = GP_STRBUF_ON(name##_room, GP_GPU_TEXT_SIZE - 1)
+
+/* The product name without the common prefixes. */
+const char *gp_gpu_short_name(const struct gp_device *device);
+
+/* Each appends "--" for a value that the GPU does not report. */
+void gp_gpu_add_index(struct gp_strbuf *sb, const struct gp_device *device);
+void gp_gpu_add_number(struct gp_strbuf *sb, const struct gp_device *device, enum gp_metric m,
+                       const char *unit);
+void gp_gpu_add_memory(struct gp_strbuf *sb, const struct gp_device *device); /* "60.1/79.6G" */
+void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device);  /* "310/700" */
+
+/* The limits are the GPU's own thresholds. */
+enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device);
+
+/* Why a GPU reports no values; NULL if it does. */
+const char *gp_gpu_trouble(const struct gp_device *device);
+/* Same as gp_gpu_trouble(), but a sleeping GPU is not a problem. */
+bool gp_gpu_is_ill(const struct gp_device *device);
+
+/* What limits the clocks, "heat"; NULL: nothing. */
+const char *gp_gpu_limit(const struct gp_device *device);
+
+/* Appends one letter for each problem. */
+void gp_gpu_add_flags(struct gp_strbuf *sb, const struct gp_device *device);
+
+/* Appends what these letters mean: "P: power limits the clocks". Nothing if there are none. */
+void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device);
+
+#endif
