@@ -80,14 +80,19 @@ static void *take(struct gp_arena *arena, size_t bytes, size_t align)
     return block->data + at;
 }
 
-void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size)
+void *gp_arena_take(struct gp_arena *arena, size_t count, size_t size)
 {
     size_t bytes;
     if (gp_mul_overflows(count, size, &bytes) || bytes > SIZE_MAX / 2)
         return NULL;
-    void *piece = take(arena, bytes, _Alignof(max_align_t));
+    return take(arena, bytes, _Alignof(max_align_t));
+}
+
+void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size)
+{
+    void *piece = gp_arena_take(arena, count, size);
     if (piece)
-        memset(piece, 0, bytes);
+        memset(piece, 0, count * size);
     return piece;
 }
 

@@ -19,6 +19,9 @@ void gp_arena_reset(struct gp_arena *arena);
 /* Zeroed memory for count × size bytes, aligned for any type; NULL if out of memory. */
 void *gp_arena_alloc(struct gp_arena *arena, size_t count, size_t size) GP_MUST_CHECK;
 
+/* The same, not zeroed. */
+void *gp_arena_take(struct gp_arena *arena, size_t count, size_t size) GP_MUST_CHECK;
+
 /* Copies of a string; NULL if out of memory. */
 char *gp_arena_strdup(struct gp_arena *arena, const char *s) GP_MUST_CHECK;
 

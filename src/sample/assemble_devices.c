@@ -145,25 +145,30 @@ static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
     struct gp_snapshot *snapshot = a->snapshot;
     const struct gp_reading *shown = gp_taken_shown(t);
     struct gp_device *gpu = &snapshot->devices[snapshot->device_count];
+    const struct gp_device *parent = gpu;
+    struct gp_device other;
     fill_gpu(a, t, gpu);
-    const struct gp_device parent = *gpu;
     /* A GPU whose name or instances are unknown may be a selected one, and is kept. */
     bool silent = t->status != GP_STATUS_OK;
-    bool nameless = silent && !text_or_null(parent.values, GP_NAME);
+    bool nameless = silent && !text_or_null(gpu->values, GP_NAME);
     bool bare = silent && (!shown || shown->mig_count == 0);
-    bool gpu_chosen = is_chosen(a, t->index, parent.values, false) ||
+    bool gpu_chosen = is_chosen(a, t->index, gpu->values, false) ||
                       (nameless && gp_selection_names_models(a->selection)) ||
                       (bare && gp_selection_names_mig(a->selection));
     bool any = gpu_chosen;
     snapshot->device_count += gpu_chosen;
+    if (!gpu_chosen) { /* its instances take its place */
+        other = *gpu;
+        parent = &other;
+    }
     for (size_t k = 0; a->want.mig && shown && k < shown->mig_count; k++) {
         struct gp_device *mig = &snapshot->devices[snapshot->device_count];
-        fill_mig(a, &parent, &shown->mig[k], mig);
+        fill_mig(a, parent, &shown->mig[k], mig);
         bool chosen = is_chosen(a, t->index, mig->values, true) || gpu_chosen;
         snapshot->device_count += chosen;
         any = any || chosen;
     }
-    snapshot->partial = snapshot->partial || (any && is_incomplete(a, &parent));
+    snapshot->partial = snapshot->partial || (any && is_incomplete(a, parent));
 }
 
 int gp_assemble_devices(struct gp_assembler *a)
@@ -174,7 +179,8 @@ int gp_assemble_devices(struct gp_assembler *a)
         const struct gp_reading *shown = gp_taken_shown(&a->taken[i]);
         most += 1 + (shown ? shown->mig_count : 0);
     }
-    snapshot->devices = gp_arena_alloc(&snapshot->arena, most, sizeof(*snapshot->devices));
+    /* not zeroed: each row is written completely when it is added */
+    snapshot->devices = gp_arena_take(&snapshot->arena, most, sizeof(*snapshot->devices));
     if (!snapshot->devices)
         return GP_ENOMEM;
     for (size_t i = 0; i < a->taken_count; i++)

@@ -79,7 +79,7 @@ static bool make_room(struct gp_track *track)
 {
     if (track->count < track->room || track->room == GP_TRACK_SAMPLES)
         return true;
-    size_t room = track->room ? 2 * track->room : 64;
+    size_t room = track->room ? 2 * track->room : 64; /* a power of two: see sample_at() */
     struct gp_track_sample *grown = realloc(track->samples, room * sizeof(*grown));
     if (!grown)
         return false;
@@ -111,7 +111,7 @@ static size_t kept_of(const struct gp_track *track)
 /* The sample with this number, counted from the oldest stored one. */
 static const struct gp_track_sample *sample_at(const struct gp_track *track, size_t kept, size_t i)
 {
-    return &track->samples[(track->count - kept + i) % track->room];
+    return &track->samples[(track->count - kept + i) & (track->room - 1)];
 }
 
 /* The number of stored samples that are not after this moment. */
@@ -134,31 +134,32 @@ static float value_of(const struct gp_track_sample *sample, int channel)
     return sample->present >> channel & 1 ? sample->values[channel] : GP_TRACK_GAP;
 }
 
+/* Goes back from the newest sample; a step is over when a sample is older than it. */
 void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
                    float *ret, size_t count)
 {
-    size_t kept = kept_of(track);
-    size_t left = kept > 0 ? count_until(track, kept, end_ns) : 0;
-    for (size_t i = 0; i < count; i++) {
-        ret[i] = GP_TRACK_GAP;
-        uint64_t back_ns = i * step_ns;
-        if (left == 0 || back_ns > end_ns)
-            continue;
-        uint64_t until_ns = end_ns - back_ns;
-        const struct gp_track_sample *last = sample_at(track, kept, left - 1);
-        if (until_ns - last->mono_ns >= step_ns) { /* no sample within the step */
-            if (until_ns - last->mono_ns < last->lasts_ms * GP_NS_PER_MS)
-                ret[i] = value_of(last, channel);
-            continue;
+    const size_t kept = kept_of(track);
+    uint64_t begin_age_ns = 0; /* of step i; the step ends where the next one begins */
+    bool is_empty = true;
+    size_t i = 0;
+    for (size_t left = kept > 0 ? count_until(track, kept, end_ns) : 0; left > 0; left--) {
+        const struct gp_track_sample *sample = sample_at(track, kept, left - 1);
+        const uint64_t age_ns = end_ns - sample->mono_ns;
+        const float value = value_of(sample, channel);
+        for (; i < count && age_ns - begin_age_ns >= step_ns; begin_age_ns += step_ns) {
+            if (is_empty) /* an older sample may still be valid */
+                ret[i] =
+                    age_ns - begin_age_ns < sample->lasts_ms * GP_NS_PER_MS ? value : GP_TRACK_GAP;
+            is_empty = true;
+            i++;
         }
-        for (; left > 0; left--) {
-            const struct gp_track_sample *sample = sample_at(track, kept, left - 1);
-            if (until_ns - sample->mono_ns >= step_ns)
-                break;
-            float value = value_of(sample, channel);
-            ret[i] = value > ret[i] ? value : ret[i];
-        }
+        if (i == count)
+            return;
+        ret[i] = is_empty || value > ret[i] ? value : ret[i];
+        is_empty = false;
     }
+    for (i += !is_empty; i < count; i++)
+        ret[i] = GP_TRACK_GAP;
 }
 
 bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t wide_ns,

@@ -392,6 +392,23 @@ static void a_gap_stays_a_gap(void **state)
     /* a coarser one has the highest */
     assert_int_equal(value_at(track, (NOW_S + 4) * GP_NS_PER_S, 4 * GP_NS_PER_S), 28);
     assert_int_equal(value_at(track, (NOW_S + 8) * GP_NS_PER_S, 4 * GP_NS_PER_S), 56);
+    /* several steps at once are like each of them, also at the borders and before the first sample
+     */
+    const uint64_t ends[] = {NOW_S * GP_NS_PER_S, (NOW_S + 9) * GP_NS_PER_S,
+                             (NOW_S + 9) * GP_NS_PER_S + GP_NS_PER_S / 3,
+                             (NOW_S + 12) * GP_NS_PER_S};
+    const uint64_t steps[] = {GP_NS_PER_S / 3, GP_NS_PER_S, 5 * GP_NS_PER_S / 2, 20 * GP_NS_PER_S};
+    for (size_t e = 0; e < GP_ARRAY_LEN(ends); e++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(steps); k++) {
+            float values[40];
+            gp_track_read(track, GP_SERIES_GPU, ends[e], steps[k], values, GP_ARRAY_LEN(values));
+            for (size_t i = 0; i < GP_ARRAY_LEN(values); i++)
+                assert_int_equal((int)values[i], value_at(track, ends[e] - i * steps[k], steps[k]));
+        }
+    gp_track_read(track, GP_SERIES_GPU, ends[0], steps[0], NULL, 0);
+    float none = 0;
+    gp_track_read(NULL, GP_SERIES_GPU, ends[0], steps[0], &none, 1);
+    assert_int_equal((int)none, -1);
     /* the facts are of samples, whatever the steps: 14, 21 and 28; the fifth is missing */
     struct gp_track_facts facts;
     assert_true(

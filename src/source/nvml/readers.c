@@ -137,19 +137,32 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
         nvml_ask_again_ns(nvml_return_status(rc), gp_metric_table[reader->first].tier, now_ns);
 }
 
-static bool is_due(const struct nvml_device *device, const struct reader *reader,
-                   const struct gp_metric_set *want, uint64_t now_ns)
+static bool reads_any(const struct reader *reader, const struct gp_metric_set *want)
 {
-    size_t index = (size_t)(reader - nvml_readers);
-    if (now_ns < device->not_before_ns[index] ||
-        !(reader->where & (device->is_mig ? ON_MIG : ON_GPU)))
-        return false;
-    if (device->answered[index] && gp_metric_table[reader->first].tier == GP_TIER_STATIC)
-        return false;
     for (unsigned i = 0; i < reader->outs; i++)
         if (gp_metric_set_has(want, reader->first + i))
             return true;
     return false;
+}
+
+/* Lists the readers of these metrics: usually the same as last time. */
+static void list_readers(struct nvml_device *device, const struct gp_metric_set *want)
+{
+    if (memcmp(&device->wanted, want, sizeof(*want)) == 0)
+        return;
+    device->wanted = *want;
+    device->reader_count = 0;
+    for (size_t i = 0; i < nvml_reader_count; i++)
+        if ((nvml_readers[i].where & (device->is_mig ? ON_MIG : ON_GPU)) &&
+            reads_any(&nvml_readers[i], want))
+            device->readers[device->reader_count++] = (uint16_t)i;
+}
+
+static bool is_due(const struct nvml_device *device, size_t index, uint64_t now_ns)
+{
+    return now_ns >= device->not_before_ns[index] &&
+           !(device->answered[index] &&
+             gp_metric_table[nvml_readers[index].first].tier == GP_TIER_STATIC);
 }
 
 static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader *reader,
@@ -217,9 +230,10 @@ nvmlReturn_t nvml_run_readers(struct nvml_device *device, const struct gp_metric
 {
     const struct reader *fields[FIELDS_MAX];
     size_t field_count = 0;
-    for (size_t i = 0; i < nvml_reader_count; i++) {
-        const struct reader *reader = &nvml_readers[i];
-        if (!is_due(device, reader, want, now_ns))
+    list_readers(device, want);
+    for (size_t i = 0; i < device->reader_count; i++) {
+        const struct reader *reader = &nvml_readers[device->readers[i]];
+        if (!is_due(device, device->readers[i], now_ns))
             continue;
         nvmlReturn_t rc = NVML_SUCCESS;
         if (reader->kind == KIND_FIELD) {
