@@ -48,13 +48,19 @@ pyte            have_module:pyte        python3-pyte     python3-pyte        pyt
 prometheus-py   have_module:prometheus_client  python3-prometheus-client  python3-prometheus_client  python-prometheus_client
 jsonschema-py   have_module:jsonschema  python3-jsonschema  python3-jsonschema  python-jsonschema
 mypy            have:mypy              mypy             python3-mypy        mypy
+nbconvert-py    have_module:nbconvert  python3-nbconvert  python3-nbconvert  jupyter-nbconvert
+ipykernel-py    have_module:ipykernel  python3-ipykernel  python3-ipykernel  python-ipykernel
+pip             have_module:pip        python3-pip      python3-pip         python-pip
+setuptools      have_module:setuptools python3-setuptools  python3-setuptools  python-setuptools
+wheel           have_module:wheel      python3-wheel    python3-wheel       python-wheel
+abidiff         have:abidiff           abigail-tools    libabigail          libabigail
 '
 site_needs='
 markdown-py     have_module:markdown   python3-markdown python3-markdown    python-markdown
 mandoc          have:mandoc            mandoc           mandoc              mandoc
 '
-# gpulse and its site also build without these.
-optional=' scdoc mandoc '
+# gpulse and its site also build without these, and tests that need them are skipped.
+optional=' scdoc mandoc abidiff nbconvert-py ipykernel-py '
 
 case $goal in
 build) needs=$build_needs ;;

@@ -46,7 +46,7 @@ def manual_pages_are_where_man_looks():
     if not shutil.which("scdoc"):
         raise Skip("no scdoc")
     for page in ("man1/gpulse.1", "man1/gpulse-status.1", "man1/gpulse-query.1", "man1/gpulse-set.1",
-                 "man1/gpulse-events.1", "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
+                 "man1/gpulse-events.1", "man1/gpulse-serve.1", "man1/gpulse-sim.1", "man7/gpulse-metrics.7"):
         assert len(installed(f"share/man/{page}")) == 1, page
 
 
@@ -65,7 +65,7 @@ def the_handbook_is_installed_with_its_links():
 @test
 def schemas_are_installed():
     assert len(installed("share/gpulse/schema/gpulse.query*-1.json")) == 2, installed("*.json")
-    for name in ("event", "controls", "settings"):
+    for name in ("event", "controls", "serve", "settings"):
         assert len(installed(f"share/gpulse/schema/gpulse.{name}-1.json")) == 1, name
 
 

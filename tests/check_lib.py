@@ -4,6 +4,7 @@ client in another language.
 
 variants: release
 """
+import json
 import os
 import re
 import shutil
@@ -129,6 +130,20 @@ def example_exporter():
     finally:
         server.kill()
         server.wait()
+
+
+@test
+def example_reserve():
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        env = dict(SIMULATED, GPULSE_STATE_DIR=state)
+        show = f'echo "$CUDA_VISIBLE_DEVICES"; exec {GPULSE} queue -f json'
+        mask, _, queue = good(example("reserve", "sh", "-c", show, env=env)).partition("\n")
+        held = [h for h in json.loads(queue)["leases"] if "reserve sh -c" in h["command"]]
+        assert len(held) == 1 and held[0]["gpus"] == mask, (mask, held)
+        picked = good(run(GPULSE, "pick", env=env)).strip()
+        assert mask == picked, (mask, picked)  # it is free again
+        r = example("reserve", "no-such-command", env=env)
+        assert r.returncode == 127, r
 
 
 @test
@@ -378,6 +393,215 @@ assert not failed, failed
 ''')
 
 
+# What is not said in Python tests, which use the same functions.
+ACTS = """
+from gpulse._library import Event, Estimate, Model, Request, Setting, options
+def act(function, expect=0, **given):
+    request = Request(size=c.sizeof(Request), **given)
+    grant = c.c_void_p()
+    r = function(None, c.byref(request), c.byref(grant), c.byref(error))
+    assert r == expect, (r, error.text)
+    return grant
+"""
+
+
+@test
+def reservations_in_threads_and_children():
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        client(ACTS + """
+import threading
+grants = []
+threads = [threading.Thread(target=lambda: grants.append(act(lib.gpulse_reserve))) for _ in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+uuids = {lib.gpulse_grant_uuid(g, 0) for g in grants}
+assert len(uuids) == 2, uuids
+assert lib.gpulse_grant_uuid(grants[0], 1) is None and lib.gpulse_grant_count(grants[0]) == 1
+child = os.fork()
+if child == 0:
+    assert lib.gpulse_grant_keep(grants[0], c.byref(error)) == -8 and b"fork" in error.text
+    lib.gpulse_release(grants[0])
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert lib.gpulse_grant_keep(grants[0], c.byref(error)) == 0
+files = [n for _, _, names in os.walk(os.environ["GPULSE_STATE_DIR"]) for n in names if n.startswith("held")]
+assert len(files) == 2, list(os.walk(os.environ["GPULSE_STATE_DIR"]))
+place = os.path.dirname([os.path.join(d, n) for d, _, names in os.walk(os.environ["GPULSE_STATE_DIR"]) for n in names][0])
+def removed():
+    for n in os.listdir(place):
+        os.unlink(os.path.join(place, n))
+removed()
+for g in grants:
+    assert lib.gpulse_grant_keep(g, c.byref(error)) == 0
+assert len(os.listdir(place)) == 2  # they are there again
+removed()
+rival = act(lib.gpulse_reserve)  # the file of the other one is gone
+for _ in range(2):
+    results = sorted(lib.gpulse_grant_keep(g, c.byref(error)) for g in grants)
+    assert results == [-9, 0], results
+assert b"reserved the same GPU since" in error.text or results[0] == -9
+lib.gpulse_release(rival)
+assert [lib.gpulse_grant_keep(g, c.byref(error)) for g in grants] == [0, 0]
+if os.getuid() == 0:
+    removed()
+    os.rename(os.environ["GPULSE_STATE_DIR"], os.environ["GPULSE_STATE_DIR"] + ".away")
+    assert [lib.gpulse_grant_keep(grants[0], c.byref(error)) for _ in range(2)] == [-1, -1], error.text
+    os.rename(os.environ["GPULSE_STATE_DIR"] + ".away", os.environ["GPULSE_STATE_DIR"])
+    assert [lib.gpulse_grant_keep(g, c.byref(error)) for g in grants] == [0, 0], error.text
+act(lib.gpulse_reserve, -9)
+assert b"reserved" in error.text and b"--wait" not in error.text, error.text
+act(lib.gpulse_reserve, -10, count=9)
+act(lib.gpulse_pick, -2, count=65)
+act(lib.gpulse_pick, -2, flags=1 << 20)
+act(lib.gpulse_pick, -2, flags=2)
+act(lib.gpulse_pick, -2, order=b"size")
+lib.gpulse_release(grants.pop())
+lib.gpulse_release(act(lib.gpulse_pick, wait_ns=2**64 - 1))
+lib.gpulse_release(act(lib.gpulse_reserve, wait_ns=2**64 - 1))
+assert not lib.gpulse_is_stuck()
+for g in grants: lib.gpulse_release(g)
+lib.gpulse_release(None)
+lib.gpulse_release(act(lib.gpulse_reserve, count=2))
+""", GPULSE_STATE_DIR=state)
+
+
+@test
+def events_by_poll():
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        client(ACTS + """
+import select, subprocess
+events = c.c_void_p()
+assert lib.gpulse_events_open(None, b"xd", 0, c.byref(events), c.byref(error)) == -2 and b"xid" in error.text
+assert lib.gpulse_events_open(None, b"xid", 0, c.byref(events), c.byref(error)) == 0, error.text
+fd = lib.gpulse_events_fd(events)
+def next_event():
+    event = Event(size=c.sizeof(Event))
+    select.select([fd], [], [])
+    r = lib.gpulse_events_next(events, c.byref(event), c.byref(error))
+    assert r == 1, (r, error.text)
+    return event
+first = next_event()
+assert first.kind == b"start" and first.gpu == -1, first.kind
+assert select.select([fd], [], [], 0)[0] == []
+assert lib.gpulse_events_next(events, c.byref(Event(size=c.sizeof(Event))), None) == 0
+def xid(*faults):
+    subprocess.run([os.environ["PROGRAM"], "sim", "fault", "-m", "h100x8", "--gpu", "3", *faults], check=True)
+xid("xid=31")
+got = next_event()
+assert (got.kind, got.gpu, got.number) == (b"xid", 3, 31) and got.text, (got.kind, got.text)
+child = os.fork()
+if child == 0:
+    assert lib.gpulse_events_next(events, c.byref(Event()), c.byref(error)) == -8
+    assert lib.gpulse_events_close(events)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+# A second stream says when the driver has reported them; the first one is not read meanwhile.
+xid("clear")
+unread, events = events, c.c_void_p()
+assert lib.gpulse_events_open(None, b"xid", 0, c.byref(events), c.byref(error)) == 0, error.text
+fd = lib.gpulse_events_fd(events)
+assert next_event().kind == b"start"
+for _ in range(6):
+    xid(*["xid=31"] * 50)
+    for _ in range(50):
+        event = next_event()
+        assert event.number == 31, (event.kind, event.number, event.text)
+    xid("clear")
+assert lib.gpulse_events_close(events)
+events, fd = unread, lib.gpulse_events_fd(unread)
+taken = missed = 0
+while taken + missed < 300:
+    event = next_event()
+    taken += event.kind == b"xid"
+    missed += event.number if event.kind == b"missed" else 0
+assert 254 <= taken <= 256 and 44 <= missed <= 46, (taken, missed)  # the stream may say that the driver is slow
+assert lib.gpulse_events_close(events) and lib.gpulse_events_close(None)
+""", GPULSE_SIM_STATE=state, PROGRAM=str(GPULSE))
+
+
+@test
+def structures_of_other_versions():
+    client(ACTS + """
+settings = c.c_void_p()
+assert lib.gpulse_settings_read(c.byref(options(gpus="0")), c.byref(settings), c.byref(error)) == 0, error.text
+small = Setting(size=Setting.unit.offset)
+small.unit = b"mine"
+assert lib.gpulse_settings_get(settings, 0, c.byref(small)) == 0
+assert small.name == b"persistence-mode" and small.unit == b"mine" and small.size == Setting.unit.offset
+assert lib.gpulse_settings_get(settings, lib.gpulse_settings_count(settings), c.byref(small)) == -2
+lib.gpulse_settings_free(settings)
+lib.gpulse_settings_free(None)
+assert lib.gpulse_settings_change(None, b"power-limit=400", 4, c.byref(settings), c.byref(error)) == -2
+assert b"flags" in error.text
+class Less(c.Structure):
+    _fields_ = Estimate._fields_[:2] + [("mine", c.c_int)]
+less = Less(size=Less.mine.offset, mine=7)
+model = Model(size=c.sizeof(Model), params=b"7B")
+assert lib.gpulse_estimate_model(c.byref(model), c.cast(c.byref(less), c.POINTER(Estimate)), c.byref(error)) == 0
+assert less.total > 7e9 and less.mine == 7 and less.size == Less.mine.offset
+""")
+
+
+@test
+def logs_explained_by_several_threads():
+    with tempfile.TemporaryDirectory(dir=DEST) as folder:
+        client("""
+import json, threading
+def log(name, gib):
+    path = os.path.join(os.environ["FOLDER"], name)
+    with open(path, "w") as file:
+        for line in range(20000):
+            file.write(f"step {line} of {name}\\n")
+            if line % 100 == 0:
+                file.write(f"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate {gib}.00 GiB.\\n")
+    return path
+def explained(path):
+    text = c.c_void_p()
+    assert lib.gpulse_explain_log(path.encode(), c.byref(text), c.byref(error)) == 0
+    document = json.loads(c.string_at(text.value))
+    lib.gpulse_text_free(text)
+    return document["incidents"]
+paths = [log("a", 2), log("b", 3)]
+alone = [explained(path) for path in paths]
+assert all(alone) and alone[0] != alone[1]
+failed = []
+def work(path, expected):
+    for _ in range(10):
+        if explained(path) != expected:
+            failed.append(path)
+threads = [threading.Thread(target=work, args=pair) for pair in zip(paths, alone)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not failed, failed
+fifo = os.path.join(os.environ["FOLDER"], "fifo")
+os.mkfifo(fifo)
+text = c.c_void_p()
+for path in (fifo, "/dev/zero", "/no/such/file"):
+    assert lib.gpulse_explain_log(path.encode(), c.byref(text), c.byref(error)) == -1, path
+""", FOLDER=folder)
+
+
+@test
+def a_change_that_hangs():
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        own = dict(GPULSE_SIM_STATE=state, GPULSE_SIM_ROOT="1")
+        good(run(GPULSE, "sim", "fault", "-m", "h100x8", "--gpu", "2", "hang=10m:nvmlDeviceSetPowerManagementLimit",
+                 env=dict(SIMULATED, **own)))
+        client(ACTS + """
+settings = c.c_void_p()
+given = options(gpus="1-2", timeout=1)
+assert lib.gpulse_settings_change(c.byref(given), b"power-limit=400", 0, c.byref(settings), c.byref(error)) < 0
+rows = []
+for row in range(lib.gpulse_settings_count(settings)):
+    s = Setting(size=c.sizeof(Setting))
+    assert lib.gpulse_settings_get(settings, row, c.byref(s)) == 0
+    rows.append((s.gpu, s.outcome, s.value, s.wanted, s.after, lib.gpulse_settings_undo(settings, row)))
+assert rows == [(1, 2, b"700", b"400", b"400", b"power-limit=700"), (2, 6, b"700", b"400", b"", b"power-limit=700")], rows
+assert lib.gpulse_is_stuck()
+os._exit(0)
+""", **own)
+
+
 @test
 def valgrind_finds_nothing():
     if not shutil.which("valgrind"):
@@ -386,6 +610,10 @@ def valgrind_finds_nothing():
     r = run("valgrind", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite",
             "-q", compiled("processes"), env=dict(SIMULATED, LD_LIBRARY_PATH=str(library)))
     assert r.returncode == 0, r.stderr[-2000:]
+    with tempfile.TemporaryDirectory(dir=DEST) as state:
+        r = run("valgrind", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", "-q",
+                compiled("reserve"), "true", env=dict(SIMULATED, LD_LIBRARY_PATH=str(library), GPULSE_STATE_DIR=state))
+        assert r.returncode == 0, r.stderr[-2000:]
 
 
 try:

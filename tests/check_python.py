@@ -173,6 +173,30 @@ assert [g.memory.used for g in gpulse.gpus()] == before
 
 
 @test
+def threads_share_a_session():
+    python("""
+import threading
+session = gpulse.Session("memory.used,pid")
+failed = []
+def work():
+    for _ in range(50):
+        try:
+            assert len(session.sample().gpus) == 8
+        except gpulse.GpulseError as error:
+            failed.append(str(error))
+threads = [threading.Thread(target=work) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not failed
+closing = [threading.Thread(target=work) for _ in range(4)]
+for t in closing: t.start()
+session.close()
+for t in closing: t.join()
+assert set(failed) == {"the session is closed"}, failed
+""")
+
+
+@test
 def threads():
     python("""
 import threading
@@ -280,12 +304,15 @@ GPUtil.showUtilization(useOldCode=True)
 @test
 def the_programs_of_the_handbook_run():
     programs = re.findall(r"^```python\n(.*?)^```$", (SOURCE / "docs/library.md").read_text(), re.M | re.S)
-    assert len(programs) == 4, programs
-    said = [good(run(sys.executable, "-c", program, env=ENV)) for program in programs]
+    assert len(programs) == 7, programs
+    said = [good(run(sys.executable, "-c", program, env=dict(ENV, GPULSE_STATE_DIR=STATE, GPULSE_SIM_ROOT="1"))) for program in programs]
     assert said[0].count("H100") == 8 and "train.py" in said[0], said[0]
     assert said[1].startswith("None\nfan.speed not supported\n{"), said[1]
     assert said[2].count(", ") == 7, said[2]
-    assert said[3].startswith("| ID | GPU | MEM |"), said[3]
+    assert re.fullmatch(r"6,7\n6,7 \['GPU-[^ ]*', 'GPU-[^ ]*'\]\n", said[3]), said[3]
+    assert said[4].startswith("start None watching 8 GPUs") and "\npower-limit 700 200.0 700.0\n" in said[4], said[4]
+    assert "'xid.79'" in said[5] and "118 GiB ['weights'" in said[5], said[5]
+    assert said[6].startswith("| ID | GPU | MEM |"), said[3]
 
 
 @test

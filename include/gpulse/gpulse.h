@@ -12,11 +12,12 @@
  *
  * No call waits for a GPU longer than the timeout of its session: a GPU that hangs costs its own
  * values, not those of others. The library prints nothing, installs no signal handlers, and never
- * ends the process.
+ * ends the process. While a thread hangs in the driver (gpulse_is_stuck()), the process should end
+ * with _exit(), because exit() would unload the driver's library under that thread.
  *
- * Threads: a session is used by one thread at a time; different sessions may be used at the same
- * time. A sample may be read by any number of threads. After fork(), a session cannot be used in
- * the child, where gpulse_take() fails with GPULSE_EFORK: open another one there.
+ * Threads: an object is used by one thread at a time, except a sample, which any number of threads
+ * may read; different objects may be used at the same time. After fork(), the child cannot use
+ * those of its parent, which fail with GPULSE_EFORK: open others there.
  *
  * ABI: everything here keeps its meaning as long as the number in libgpulse.so.0 stays the same.
  * Structures with a member `size` grow at their end; set it to the size that you compiled with. */
@@ -47,7 +48,10 @@ enum {
     GPULSE_EPERM = -5,    /* not permitted */
     GPULSE_ENOMEM = -6,   /* out of memory */
     GPULSE_ETIMEOUT = -7, /* the driver does not respond */
-    GPULSE_EFORK = -8,    /* the session was opened before fork() */
+    GPULSE_EFORK = -8,    /* what it needs was opened before fork() */
+    GPULSE_EBUSY = -9,    /* too few GPUs are free, or were in time */
+    GPULSE_ENEVER = -10,  /* this machine can never meet the request */
+    GPULSE_ECANCELED = -11,
 };
 
 struct gpulse_error {
@@ -55,6 +59,9 @@ struct gpulse_error {
     int driver_code; /* the driver's own return code (nvmlReturn_t); 0: none */
     char text[400];  /* what failed, on what, and why; no full stop */
 };
+
+/* Whether a thread of the library hangs in the driver, as far as is known. */
+GPULSE_API bool gpulse_is_stuck(void);
 
 /* ---- metrics ---- */
 
@@ -116,16 +123,15 @@ struct gpulse_options {
 
 /* Opens the driver. NULL options are those with default values. The strings are copied.
  *
- * A process observes one machine, which the first call chooses, even if it fails; another `sim` or
- * `root` in a later call is GPULSE_EUSAGE. With `sim`, the first call sets variables of the
- * environment, so make it before other threads read them. Fails with GPULSE_EUSAGE, ENODEV,
- * EDRIVER, EPERM, ENOMEM or ETIMEOUT. */
+ * A process observes one machine, which the first call with valid fields and GPUs chooses, even if
+ * it fails; another `sim` or `root` in a later call is GPULSE_EUSAGE. With `sim`, the first call
+ * sets variables of the environment, so make it before other threads read them. Fails with
+ * GPULSE_EUSAGE, ENODEV, EDRIVER, EPERM, ENOMEM or ETIMEOUT. */
 GPULSE_API int gpulse_open(const struct gpulse_options *options, gpulse_session **ret,
                            struct gpulse_error *error);
 
 /* Closes it; its samples stay valid. Returns false if a thread hangs in the driver: nothing was
- * freed then, and the process should end with _exit(), because exit() would unload the driver's
- * library under that thread. NULL does nothing. */
+ * freed then, see gpulse_is_stuck(). NULL does nothing. */
 GPULSE_API bool gpulse_close(gpulse_session *session);
 
 /* ---- samples ---- */
@@ -192,6 +198,230 @@ GPULSE_API bool gpulse_sample_number(const gpulse_sample *sample, int metric, si
 
 /* The same as a text; NULL if there is none, or if it is a number. */
 GPULSE_API const char *gpulse_sample_text(const gpulse_sample *sample, int metric, size_t row);
+
+/* Sends a signal to the process of a row, and not to another one that got its pid more than a
+ * second after the sample was taken; 0 only checks that. Fails with GPULSE_EUSAGE (there is no such
+ * row, or its process is not on this machine), GPULSE_EPERM (also for init, this process, and
+ * simulated processes), or GPULSE_EFAIL if it has exited. */
+GPULSE_API int gpulse_sample_signal(const gpulse_sample *sample, size_t row, int signal,
+                                    struct gpulse_error *error);
+
+/* ---- free GPUs ---- */
+
+enum {
+    GPULSE_ALL = 1,          /* every GPU of options.gpus, or of the machine */
+    GPULSE_SHARE = 2,        /* others may use the same GPUs: needs `memory` */
+    GPULSE_NO_DISPLAY = 4,   /* none that drives a display */
+    GPULSE_SAME_NODE = 8,    /* all on one NUMA node */
+    GPULSE_NVLINK = 16,      /* NVLink between all of them */
+    GPULSE_IGNORE_MASK = 32, /* also GPUs that CUDA_VISIBLE_DEVICES hides from this process */
+    GPULSE_UUIDS = 64,       /* UUIDs in the mask, instead of indices */
+};
+
+/* Which GPUs a program needs; 0 and NULL mean no limit. */
+struct gpulse_request {
+    size_t size;           /* sizeof(struct gpulse_request) */
+    unsigned count;        /* of GPUs; 0: one */
+    unsigned at_most;      /* gpulse_pick(): as many as are free, up to this number */
+    const char *avoid;     /* not these, as in options.gpus */
+    const char *prefer;    /* these first */
+    uint64_t memory;       /* bytes that must be free on each, and that are reserved if shared */
+    uint64_t total_memory; /* bytes that each must have */
+    unsigned most_load;    /* percent */
+    unsigned most_celsius;
+    const char *order; /* "free", "load", "cool" or "index"; NULL: fewest processes first */
+    const char *name;  /* shown to those who wait for the GPUs; NULL: the command line */
+    uint64_t wait_ns;  /* how long to wait for free GPUs; 0: do not wait; UINT64_MAX: for ever */
+    unsigned flags;    /* GPULSE_ALL, … */
+    /* Called while it waits, when the reason changes. NULL: not called. */
+    void (*on_wait)(void *context, const char *why);
+    /* Whether to give up; asked every few seconds while it waits, also after signals. NULL: no. */
+    bool (*is_cancelled)(void *context);
+    void *context;
+};
+
+/* GPUs that were chosen or reserved. */
+typedef struct gpulse_grant gpulse_grant;
+
+/* Chooses free GPUs by the rules of gpulse-pick(1), from those in options.gpus; options.fields is
+ * not used. They are not reserved: another job may start there first. Fails with GPULSE_EBUSY and
+ * GPULSE_ENEVER, which say why for each GPU, GPULSE_ECANCELED, or as gpulse_open(). Free the result
+ * with gpulse_release(). */
+GPULSE_API int gpulse_pick(const struct gpulse_options *options,
+                           const struct gpulse_request *request, gpulse_grant **ret,
+                           struct gpulse_error *error);
+
+/* The same, and reserves them for this process until gpulse_release(), or until it ends, however
+ * it ends, even if children of it go on: no gpulse-run(1) and no other reservation of any user gets
+ * them. Set CUDA_VISIBLE_DEVICES to the mask before the first call to CUDA. */
+GPULSE_API int gpulse_reserve(const struct gpulse_options *options,
+                              const struct gpulse_request *request, gpulse_grant **ret,
+                              struct gpulse_error *error);
+
+/* The value for CUDA_VISIBLE_DEVICES, with CUDA_DEVICE_ORDER=PCI_BUS_ID. */
+GPULSE_API const char *gpulse_grant_mask(const gpulse_grant *grant);
+
+/* The GPUs as in options.gpus: "2,5". */
+GPULSE_API const char *gpulse_grant_gpus(const gpulse_grant *grant);
+GPULSE_API size_t gpulse_grant_count(const gpulse_grant *grant);
+
+/* The UUID of the n-th one, from 0; NULL: there are fewer. */
+GPULSE_API const char *gpulse_grant_uuid(const gpulse_grant *grant, size_t n);
+
+/* Some systems remove the file of a reservation when its user logs out. This writes it again; call
+ * it now and then. GPULSE_EBUSY: another user has one of the GPUs reserved since; GPULSE_EFAIL: it
+ * cannot be written. GPUs of gpulse_pick() need nothing: 0. */
+GPULSE_API int gpulse_grant_keep(gpulse_grant *grant, struct gpulse_error *error);
+
+/* Ends a reservation, and frees the object. NULL does nothing. */
+GPULSE_API void gpulse_release(gpulse_grant *grant);
+
+/* ---- events ---- */
+
+typedef struct gpulse_events gpulse_events;
+
+struct gpulse_event {
+    size_t size;      /* sizeof(struct gpulse_event), set by the caller */
+    const char *kind; /* "xid", "lost", …: see gpulse-events(1); constant */
+    uint64_t time_ns; /* since 1970 */
+    bool from_driver; /* otherwise found by comparing samples, or about the stream itself */
+    int gpu;          /* its index; -1: the event is not about one GPU */
+    char uuid[96];    /* "" if unknown, here and below */
+    char pci_bus_id[24];
+    int gpu_instance, compute_instance; /* of a MIG instance; -1: the whole GPU */
+    uint64_t number;                    /* Xid, pid, or number of missed events; otherwise 0 */
+    char was[64], now[64];              /* of a value that has changed */
+    char text[240];                     /* for people: complete, except for the GPU */
+};
+
+/* Begins to watch for events: `kinds` as in gpulse-events(1), NULL for "health,state". What the
+ * driver does not report is found by comparing samples every interval_ns (0: 5 s). A thread of the
+ * library does that, with all signals blocked. Fails as gpulse_open(). */
+GPULSE_API int gpulse_events_open(const struct gpulse_options *options, const char *kinds,
+                                  uint64_t interval_ns, gpulse_events **ret,
+                                  struct gpulse_error *error);
+
+/* For poll(): readable while gpulse_events_next() has something to return. Do not read it. */
+GPULSE_API int gpulse_events_fd(const gpulse_events *events);
+
+/* The next event: 1, or 0 if there is none now. The first one is of kind "start". If nobody takes
+ * them, 256 are kept, and one of kind "missed" counts the others. Otherwise the error that has
+ * ended the stream. */
+GPULSE_API int gpulse_events_next(gpulse_events *events, struct gpulse_event *ret,
+                                  struct gpulse_error *error);
+
+/* Ends it, like gpulse_close(). */
+GPULSE_API bool gpulse_events_close(gpulse_events *events);
+
+/* ---- settings ---- */
+
+/* The settings of GPUs, or changes of them: a row for each GPU and setting. */
+typedef struct gpulse_settings gpulse_settings;
+
+enum gpulse_outcome {
+    GPULSE_NOT_TRIED = 0,  /* not requested, or an earlier change of the GPU failed */
+    GPULSE_SAME = 1,       /* it had the value already */
+    GPULSE_DONE = 2,       /* changed and read back */
+    GPULSE_PENDING = 3,    /* accepted; takes effect after a reset of the GPU */
+    GPULSE_UNVERIFIED = 4, /* accepted; the driver does not report the value */
+    GPULSE_FAILED = 5,
+    GPULSE_HUNG = 6, /* no response in time: it is unknown whether the change was made */
+};
+
+/* Strings are "" for what is unknown or does not apply, and valid as long as the settings. */
+struct gpulse_setting {
+    size_t size;               /* sizeof(struct gpulse_setting), set by the caller */
+    const char *name;          /* "power-limit", …: see gpulse-set(1) */
+    const char *unit;          /* of the numbers */
+    int gpu;                   /* its index */
+    int mig;                   /* index of the MIG instance; -1: the GPU */
+    const char *uuid;          /* of the GPU or the instance */
+    enum gpulse_status status; /* whether it could be read */
+    const char *reason;        /* why that, or a change, failed; or the driver's warning */
+    const char *value;         /* before a change, in the syntax of gpulse-set(1) */
+    const char *pending;       /* another value that takes effect after a reset */
+    const char *fallback;      /* the default of the GPU */
+    bool has_range;            /* of each number: */
+    double least, most;
+    const char *wanted; /* a requested change: the value, */
+    const char *after;  /* the value that was read after it, */
+    enum gpulse_outcome outcome;
+};
+
+/* Reads all settings of the GPUs in options.gpus. A GPU that cannot be read has rows with the
+ * reason. Fails as gpulse_open(). Free the result with gpulse_settings_free(). */
+GPULSE_API int gpulse_settings_read(const struct gpulse_options *options, gpulse_settings **ret,
+                                    struct gpulse_error *error);
+
+enum {
+    GPULSE_CHECK_ONLY = 1, /* change nothing: outcomes are GPULSE_SAME, GPULSE_NOT_TRIED and, for a
+                              GPU that does not respond, GPULSE_FAILED */
+    GPULSE_MAY_LOSE = 2,   /* also changes that destroy what nothing restores */
+};
+
+/* Changes settings of all GPUs in options.gpus: "power-limit=300 persistence-mode=on". Everything
+ * is checked on every GPU before the first change. If one is refused, nothing is changed, and *ret
+ * is NULL: GPULSE_EUSAGE (also without GPULSE_MAY_LOSE), GPULSE_EPERM, GPULSE_EFAIL,
+ * GPULSE_EDRIVER, or as gpulse_open(). If a change fails, the others are still made: it returns the
+ * first error, and *ret has what became of each. options.timeout_ns limits each step; 0: 30 s. */
+GPULSE_API int gpulse_settings_change(const struct gpulse_options *options, const char *changes,
+                                      unsigned flags, gpulse_settings **ret,
+                                      struct gpulse_error *error);
+
+/* The rows: all settings of a GPU, or those that were changed. */
+GPULSE_API size_t gpulse_settings_count(const gpulse_settings *settings);
+/* GPULSE_EUSAGE: there is no such row. */
+GPULSE_API int gpulse_settings_get(const gpulse_settings *settings, size_t row,
+                                   struct gpulse_setting *ret);
+
+/* The changes that restore the GPU of a row, for gpulse_settings_change() with its UUID as
+ * options.gpus, and GPULSE_MAY_LOSE if it has MIG instances; "" if there are none. */
+GPULSE_API const char *gpulse_settings_undo(const gpulse_settings *settings, size_t row);
+GPULSE_API void gpulse_settings_free(gpulse_settings *settings);
+
+/* ---- errors of other programs ---- */
+
+/* Explains a code ("xid 79", "cuda 802", "SIGKILL") or a message of one or more lines. *ret is a
+ * document of the schema gpulse.doctor.explain/1 (JSON); free it with gpulse_text_free().
+ * GPULSE_EUSAGE or GPULSE_EFAIL: there is no such code; GPULSE_EFAIL: more than 1 MiB. */
+GPULSE_API int gpulse_explain(const char *text, char **ret, struct gpulse_error *error);
+
+/* Explains why a program failed: from its log, from the directory of a job that gpulse-run(1) has
+ * recorded, or "last" for this user's last one. *ret is a document of the schema gpulse.explain/1.
+ * GPULSE_EFAIL: it cannot be read, or is neither a file nor a directory. */
+GPULSE_API int gpulse_explain_log(const char *path, char **ret, struct gpulse_error *error);
+GPULSE_API void gpulse_text_free(char *text);
+
+/* ---- memory of models ---- */
+
+/* As the options of gpulse-mem(1); 0 and NULL: not given. */
+struct gpulse_model {
+    size_t size;           /* sizeof(struct gpulse_model) */
+    const char *params;    /* "7B" */
+    const char *dtype;     /* "bf16", … */
+    const char *optimizer; /* "adamw", … */
+    bool inference;
+    uint64_t batch, seq, layers, hidden, vocab, heads;
+};
+
+enum { GPULSE_TERMS = 16 };
+
+struct gpulse_estimate {
+    size_t size;    /* sizeof(struct gpulse_estimate), set by the caller */
+    double total;   /* bytes on one GPU */
+    double split;   /* bytes of it that several GPUs can share evenly */
+    unsigned count; /* of the terms */
+    struct {
+        const char *name; /* "weights", "gradients", "optimizer", … */
+        double bytes;
+        char formula[112];
+        const char *about; /* where the factor comes from, or what is left out */
+    } terms[GPULSE_TERMS];
+};
+
+/* A rule of thumb for the memory that a model needs. Nothing is measured. GPULSE_EUSAGE. */
+GPULSE_API int gpulse_estimate_model(const struct gpulse_model *model, struct gpulse_estimate *ret,
+                                     struct gpulse_error *error);
 
 #ifdef __cplusplus
 }

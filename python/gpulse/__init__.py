@@ -15,9 +15,29 @@ No call waits for a GPU longer than three seconds: a GPU that hangs has no value
 """
 
 from ._errors import GpulseError, Unavailable
-from ._model import GPU, MIG, Metric, Process, Sample, Session, Watch, gpus, host, metrics, processes, watch
+from ._events import Event, Events, events
+from ._explain import Estimate, estimate, explain, explain_log
+from ._fit import Trial
+from ._fit_batch import BatchFit, fit_batch
 from ._library import lib as _lib
+from ._measure import GpuUse, Measure, measure
+from ._model import GPU, MIG, Metric, Process, Sample, Session, Watch, gpus, host, metrics, processes, watch
+from ._repeat import Measured, Measurements, Trend, measured
+from ._reserve import Grant, Reservation, pick, reserve
+from ._settings import ChangeFailed, Setting, change, settings
+from ._torch import TorchUse
+from ._usage import Usage
 
 __version__ = _lib.gpulse_version().decode()
-__all__ = ["GPU", "GpulseError", "MIG", "Metric", "Process", "Sample", "Session", "Unavailable", "Watch", "gpus",
-           "host", "metrics", "processes", "watch"]
+__all__ = ["BatchFit", "ChangeFailed", "Estimate", "Event", "Events", "GPU", "GpuUse", "GpulseError", "Grant", "MIG",
+           "Measure", "Measured", "Measurements", "Metric", "Process", "Reservation", "Sample", "Session", "Setting",
+           "TorchUse", "Trend", "Trial", "Unavailable", "Usage", "Watch", "change", "estimate", "events", "explain",
+           "explain_log", "fit_batch", "gpus", "host", "measure", "measured", "metrics", "pick", "processes",
+           "reserve", "settings", "watch"]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """%load_ext gpulse: the magics %gpulse and %%gpulse."""
+    from ._jupyter import load
+
+    load(shell)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-_WORDS = {-2: "usage", -3: "no-device", -4: "driver", -5: "permission", -6: "memory", -7: "timeout", -8: "fork"}
+_WORDS = {-2: "usage", -3: "no-device", -4: "driver", -5: "permission", -6: "memory", -7: "timeout", -8: "fork",
+          -9: "busy", -10: "never", -11: "canceled"}
 
 
 class GpulseError(RuntimeError):
-    """A call failed. `kind` is one of failed, usage, no-device, driver, permission, memory, timeout and
-    fork; `driver_code` is the driver's own return code, or 0."""
+    """A call failed. `kind` is one of failed, usage, no-device, driver, permission, memory, timeout,
+    fork, busy (too few GPUs are free), never (this machine cannot meet the request) and canceled; `driver_code` is the driver's own return code, or 0."""
 
     def __init__(self, text: str, code: int = -1, driver_code: int = 0) -> None:
         super().__init__(text)

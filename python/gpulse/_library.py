@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes as c
 import os
-from typing import Any, List
+from typing import Any, List, Optional
+
+from ._errors import GpulseError
 
 GPU = 1
 PROCESS = 2
@@ -12,6 +14,9 @@ PROCESS = 2
 NONE = 0
 OK = 1
 STALE = 2
+UNSUPPORTED = 3
+
+EUSAGE = -2
 
 TEXT = 2
 REAL = 1
@@ -42,8 +47,53 @@ class MetricInfo(c.Structure):
                 ("type", c.c_int)]
 
 
+class Request(c.Structure):
+    ON_WAIT = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
+    IS_CANCELLED = c.CFUNCTYPE(c.c_bool, c.c_void_p)
+    _fields_ = [("size", c.c_size_t), ("count", c.c_uint), ("at_most", c.c_uint), ("avoid", c.c_char_p),
+                ("prefer", c.c_char_p), ("memory", c.c_uint64), ("total_memory", c.c_uint64),
+                ("most_load", c.c_uint), ("most_celsius", c.c_uint), ("order", c.c_char_p), ("name", c.c_char_p),
+                ("wait_ns", c.c_uint64), ("flags", c.c_uint), ("on_wait", ON_WAIT),
+                ("is_cancelled", IS_CANCELLED), ("context", c.c_void_p)]
+
+
+ALL, SHARE, NO_DISPLAY, SAME_NODE, NVLINK, IGNORE_MASK, UUIDS = (1 << bit for bit in range(7))
+
+
+class Event(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("kind", c.c_char_p), ("time_ns", c.c_uint64), ("from_driver", c.c_bool),
+                ("gpu", c.c_int), ("uuid", c.c_char * 96), ("pci_bus_id", c.c_char * 24), ("gpu_instance", c.c_int),
+                ("compute_instance", c.c_int), ("number", c.c_uint64), ("was", c.c_char * 64),
+                ("now", c.c_char * 64), ("text", c.c_char * 240)]
+
+
+class Setting(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("name", c.c_char_p), ("unit", c.c_char_p), ("gpu", c.c_int), ("mig", c.c_int),
+                ("uuid", c.c_char_p), ("status", c.c_int), ("reason", c.c_char_p), ("value", c.c_char_p),
+                ("pending", c.c_char_p), ("fallback", c.c_char_p), ("has_range", c.c_bool), ("least", c.c_double),
+                ("most", c.c_double), ("wanted", c.c_char_p), ("after", c.c_char_p), ("outcome", c.c_int)]
+
+
+CHECK_ONLY, MAY_LOSE = 1, 2
+
+
+class Model(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("params", c.c_char_p), ("dtype", c.c_char_p), ("optimizer", c.c_char_p),
+                ("inference", c.c_bool), ("batch", c.c_uint64), ("seq", c.c_uint64), ("layers", c.c_uint64),
+                ("hidden", c.c_uint64), ("vocab", c.c_uint64), ("heads", c.c_uint64)]
+
+
+class Term(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("bytes", c.c_double), ("formula", c.c_char * 112), ("about", c.c_char_p)]
+
+
+class Estimate(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("total", c.c_double), ("split", c.c_double), ("count", c.c_uint), ("terms", Term * 16)]
+
+
 _FUNCTIONS: List[Any] = [
     ("gpulse_version", c.c_char_p, []),
+    ("gpulse_is_stuck", c.c_bool, []),
     ("gpulse_metric_count", c.c_int, []),
     ("gpulse_metric_find", c.c_int, [c.c_char_p, c.POINTER(Error)]),
     ("gpulse_metric_describe", c.c_int, [c.c_int, c.POINTER(MetricInfo)]),
@@ -56,6 +106,31 @@ _FUNCTIONS: List[Any] = [
     ("gpulse_sample_rows", c.c_size_t, [c.c_void_p, c.c_int]),
     ("gpulse_sample_gpu_of", c.c_int, [c.c_void_p, c.c_int, c.c_size_t]),
     ("gpulse_sample_get", c.c_int, [c.c_void_p, c.c_int, c.c_size_t, c.POINTER(Value)]),
+    ("gpulse_sample_signal", c.c_int, [c.c_void_p, c.c_size_t, c.c_int, c.POINTER(Error)]),
+    ("gpulse_pick", c.c_int, [c.POINTER(Options), c.POINTER(Request), c.POINTER(c.c_void_p), c.POINTER(Error)]),
+    ("gpulse_reserve", c.c_int, [c.POINTER(Options), c.POINTER(Request), c.POINTER(c.c_void_p), c.POINTER(Error)]),
+    ("gpulse_grant_mask", c.c_char_p, [c.c_void_p]),
+    ("gpulse_grant_gpus", c.c_char_p, [c.c_void_p]),
+    ("gpulse_grant_count", c.c_size_t, [c.c_void_p]),
+    ("gpulse_grant_uuid", c.c_char_p, [c.c_void_p, c.c_size_t]),
+    ("gpulse_grant_keep", c.c_int, [c.c_void_p, c.POINTER(Error)]),
+    ("gpulse_release", None, [c.c_void_p]),
+    ("gpulse_events_open", c.c_int,
+     [c.POINTER(Options), c.c_char_p, c.c_uint64, c.POINTER(c.c_void_p), c.POINTER(Error)]),
+    ("gpulse_events_fd", c.c_int, [c.c_void_p]),
+    ("gpulse_events_next", c.c_int, [c.c_void_p, c.POINTER(Event), c.POINTER(Error)]),
+    ("gpulse_events_close", c.c_bool, [c.c_void_p]),
+    ("gpulse_settings_read", c.c_int, [c.POINTER(Options), c.POINTER(c.c_void_p), c.POINTER(Error)]),
+    ("gpulse_settings_change", c.c_int,
+     [c.POINTER(Options), c.c_char_p, c.c_uint, c.POINTER(c.c_void_p), c.POINTER(Error)]),
+    ("gpulse_settings_count", c.c_size_t, [c.c_void_p]),
+    ("gpulse_settings_get", c.c_int, [c.c_void_p, c.c_size_t, c.POINTER(Setting)]),
+    ("gpulse_settings_undo", c.c_char_p, [c.c_void_p, c.c_size_t]),
+    ("gpulse_settings_free", None, [c.c_void_p]),
+    ("gpulse_explain", c.c_int, [c.c_char_p, c.POINTER(c.c_void_p), c.POINTER(Error)]),
+    ("gpulse_explain_log", c.c_int, [c.c_char_p, c.POINTER(c.c_void_p), c.POINTER(Error)]),
+    ("gpulse_text_free", None, [c.c_void_p]),
+    ("gpulse_estimate_model", c.c_int, [c.POINTER(Model), c.POINTER(Estimate), c.POINTER(Error)]),
 ]
 
 _NAME = "libgpulse.so.0"
@@ -69,17 +144,8 @@ def _places() -> List[str]:
     return [beside, _NAME, "/usr/local/lib/" + _NAME]
 
 
-def _load() -> Any:
-    problems = []
-    for place in _places():
-        try:
-            library = c.CDLL(place)
-            break
-        except OSError as problem:
-            problems.append(str(problem))
-    else:
-        raise ImportError("cannot load libgpulse: " + "; ".join(problems) +
-                          "; set GPULSE_LIBRARY to its path")
+def _prepared(place: str) -> Any:
+    library = c.CDLL(place)
     for name, result, arguments in _FUNCTIONS:
         function = getattr(library, name)
         function.restype = result
@@ -87,4 +153,31 @@ def _load() -> Any:
     return library
 
 
+def _load() -> Any:
+    problems = []
+    for place in _places():
+        try:
+            return _prepared(place)
+        except OSError as problem:
+            problems.append(str(problem))
+        except AttributeError as problem: # an older library
+            problems.append(f"{place} does not fit this package: {problem}")
+    raise ImportError("cannot load libgpulse: " + "; ".join(problems) + "; set GPULSE_LIBRARY to its path")
+
+
 lib = _load()
+
+
+def options(fields: Optional[str] = None, gpus: Optional[str] = None, sim: Optional[str] = None,
+            root: Optional[str] = None, timeout: Optional[float] = None, flags: int = 0) -> Options:
+    """`timeout` is in seconds; None: the default."""
+    return Options(size=c.sizeof(Options), fields=fields and fields.encode(), gpus=gpus and gpus.encode(),
+                   sim=sim and sim.encode(), root=root and os.fsencode(root), timeout_ns=int((timeout or 0) * 1e9),
+                   flags=flags)
+
+
+def check(result: int, error: Error) -> int:
+    """Raises GpulseError if a function has failed."""
+    if result < 0:
+        raise GpulseError(error.text.decode(), error.code, error.driver_code)
+    return result

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import ctypes as c
 import os
+import signal
 import threading
 import time
-from dataclasses import dataclass
-from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, AsyncIterator, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library as _c
 from ._errors import GpulseError, Unavailable
@@ -22,8 +21,7 @@ GPU_FIELDS = ("index,name,uuid,pci.bus_id,mig.index,utilization.gpu,utilization.
 PROCESS_FIELDS = "pid,user,used_memory,process_name,process.command,type"
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """A metric: its name, unit ("bytes", "percent", … or ""), kind of row (0: host, 1: GPU, 2: process; others:
     lists), type (int, float or str) and a line of help."""
 
@@ -88,42 +86,49 @@ class Session:
     """Reads a chosen set of metrics from the driver: see gpulse_open() in gpulse/gpulse.h.
 
     `fields` are metrics, as in "name,memory.*,pid"; `gpus` chooses GPUs by index, range, UUID, bus id or name;
-    `sim` is a machine of gpulse-sim(1); `timeout` is in seconds. A session is used by one thread at a time. It can
-    be used in a `with` statement."""
+    `sim` is a machine of gpulse-sim(1); `timeout` is in seconds. Threads that share a session wait for each other. It
+    can be used in a `with` statement."""
 
     def __init__(self, fields: Optional[str] = None, *, gpus: Optional[str] = None, sim: Optional[str] = None,
                  root: Optional[str] = None, timeout: float = 3.0, mig: bool = False) -> None:
         self._arguments = (fields, gpus, sim, root, timeout, mig)
+        self.may_have_mig = mig or gpus is not None # a UUID of an instance chooses it
         self._pointer = c.c_void_p()
         self._pid = 0
+        self._lock = threading.RLock()
         self._open()
 
     def _open(self) -> None:
         fields, gpus, sim, root, timeout, mig = self._arguments
         error = _c.Error()
-        options = _c.Options(size=c.sizeof(_c.Options), fields=fields and fields.encode(), gpus=gpus and gpus.encode(),
-                             sim=sim and sim.encode(), root=root and os.fsencode(root),
-                             timeout_ns=int(timeout * 1e9), flags=_c.MIG if mig else 0)
+        options = _c.options(fields, gpus, sim, root, timeout, _c.MIG if mig else 0)
         pointer = c.c_void_p()
-        if _c.lib.gpulse_open(c.byref(options), c.byref(pointer), c.byref(error)) < 0:
-            raise GpulseError(error.text.decode(), error.code, error.driver_code)
+        _c.check(_c.lib.gpulse_open(c.byref(options), c.byref(pointer), c.byref(error)), error)
         self._pointer = pointer
         self._pid = os.getpid()
 
     def sample(self) -> "Sample":
         """The values of now. After fork(), the child opens a session of its own."""
-        error = _c.Error()
         if self._pid != os.getpid():
-            self._open()
-        pointer = c.c_void_p()
-        if _c.lib.gpulse_take(self._pointer, c.byref(pointer), c.byref(error)) < 0:
-            raise GpulseError(error.text.decode(), error.code, error.driver_code)
-        return Sample(pointer, self)
+            self._lock = threading.RLock() # another thread of the parent may have held it
+        with self._lock:
+            if not self._pointer:
+                raise GpulseError("the session is closed", _c.EUSAGE)
+            if self._pid != os.getpid():
+                self._open()
+            error = _c.Error()
+            pointer = c.c_void_p()
+            _c.check(_c.lib.gpulse_take(self._pointer, c.byref(pointer), c.byref(error)), error)
+            return Sample(pointer, self)
 
     def close(self) -> None:
-        pointer, self._pointer = self._pointer, c.c_void_p()
-        if pointer and self._pid == os.getpid():
-            _c.lib.gpulse_close(pointer)
+        """Waits for a sample that another thread takes."""
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            pointer, self._pointer = self._pointer, c.c_void_p()
+            if pointer:
+                _c.lib.gpulse_close(pointer)
 
     def __enter__(self) -> "Session":
         return self
@@ -168,7 +173,10 @@ class Sample:
 
     @property
     def gpus(self) -> "List[GPU]":
-        return [(MIG if _is_mig(self, row) else GPU)(self, row) for row in range(self.rows(_c.GPU))]
+        rows = range(self.rows(_c.GPU))
+        if not self.session.may_have_mig:
+            return [GPU(self, row) for row in rows]
+        return [(MIG if _is_mig(self, row) else GPU)(self, row) for row in rows]
 
     @property
     def processes(self) -> "List[Process]":
@@ -191,11 +199,10 @@ class Sample:
 def _payload(metric: Metric, value: _c.Value) -> Scalar:
     if value.status not in (_c.OK, _c.STALE):
         raise Unavailable(metric.name, value.reason.decode())
-    if value.type == _c.TEXT:
-        text: str = value.u.s.decode()
-        return text
-    number: Number = value.u.f if value.type == _c.REAL else value.u.i
-    return number
+    payload = value.u
+    if metric.type is int:
+        return payload.i # type: ignore[no-any-return]
+    return payload.f if metric.type is float else payload.s.decode() # type: ignore[no-any-return]
 
 
 def _is_mig(sample: Sample, row: int) -> bool:
@@ -234,12 +241,21 @@ class Row:
         raise Unavailable(metric.name, "not read: name it in the fields of the session")
 
     def __getitem__(self, name: str) -> Scalar:
+        metric = _metrics.get(name)
+        if metric is None or metric.scope != self._scope:
+            metric = self._find(name)
+        return self._value(metric)
+
+    def _find(self, name: str) -> Metric:
         try:
             metric = _find(name)
         except AttributeError as unknown:
             raise KeyError(str(unknown)) from None
         if metric.scope != self._scope:
             raise KeyError(f"{name} is not a metric of this kind of row")
+        return metric
+
+    def _value(self, metric: Metric) -> Scalar:
         value = self._sample._get(metric, self._row)
         return self._read_more(metric) if value.status == _c.NONE else _payload(metric, value)
 
@@ -253,7 +269,7 @@ class Row:
     def _attribute(self, name: str) -> Any:
         metric = metrics().get(name)
         if metric and metric.scope == self._scope:
-            return self[name]
+            return self._value(metric)
         if _is_group(self._scope, name):
             return _Group(self, name)
         if "." not in name and _find(name).scope == self._scope: # an alias
@@ -263,7 +279,10 @@ class Row:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._attribute(name)
+        found = self._attribute(name)
+        if type(found) is _Group:
+            vars(self)[name] = found
+        return found
 
     def to_dict(self) -> Dict[str, Any]:
         """The values that were read, by name; None for those that are missing, with "reasons"."""
@@ -301,6 +320,11 @@ class Process(Row):
     def gpu(self) -> "GPU":
         row = self._gpu_row()
         return (MIG if _is_mig(self._sample, row) else GPU)(self._sample, row)
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        """Sends it a signal, and never to another process that got its pid since the sample was taken."""
+        error = _c.Error()
+        _c.check(_c.lib.gpulse_sample_signal(self._sample._pointer, self._row, number, c.byref(error)), error)
 
     def __repr__(self) -> str:
         return f"<process {self.get('pid')} on GPU {self.gpu.get('index')}>"
@@ -392,6 +416,8 @@ class Watch:
         return self
 
     async def __anext__(self) -> Sample:
+        import asyncio # takes longer than all other imports
+
         await asyncio.sleep(self._wait())
         return await asyncio.get_running_loop().run_in_executor(None, self._session.sample)
 

@@ -74,6 +74,12 @@ static int list_records(const struct gp_doctor_options *o, struct gp_err *err)
     return r;
 }
 
+static int print_next(void *context, const struct gp_strbuf *text, struct gp_err *err)
+{
+    (void)context;
+    return print(text, err);
+}
+
 static int explain_words(const struct gp_doctor_options *o, int count, char **words,
                          bool *ret_found, struct gp_err *err)
 {
@@ -94,7 +100,7 @@ static int explain_words(const struct gp_doctor_options *o, int count, char **wo
 
 static int explain(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
 {
-    const struct gp_explain_options options = {o->json, o->all, print};
+    const struct gp_explain_options options = {o->json, o->all, print_next, NULL};
     bool has_log = false, is_found = false;
     int r = gp_explain_check_words(count, words, err);
     if (r < 0)

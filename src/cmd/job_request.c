@@ -25,19 +25,6 @@ static int parse_gpus(const char *list, struct gp_selection *room, struct gp_sel
     return list ? gp_selection_parse(list, room, err) : 0;
 }
 
-static enum gp_pick_order order_of(const char *word)
-{
-    static const char *const words[GP_PICK__COUNT] = {
-#define X(id, word, help) [GP_PICK_##id] = word,
-        GP_PICK_ORDERS(X)
-#undef X
-    };
-    for (int i = 0; word && i < GP_PICK__COUNT; i++)
-        if (strcmp(words[i], word) == 0)
-            return (enum gp_pick_order)i;
-    return GP_PICK_DEFAULT;
-}
-
 static int take_ids(const char *ids, const char *option, struct gp_pick_request *request,
                     struct gp_err *err)
 {
@@ -110,10 +97,11 @@ int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, 
         .no_display = o->no_display,
         .same_node = o->same_node,
         .nvlink = o->nvlink,
-        .order = order_of(o->order),
         .is_ascending = !o->order,
         .ticket = UINT64_MAX,
     };
+    if (o->order)
+        (void)gp_pick_find_order(o->order, &ret->order); /* one of the choices */
     int r = parse_gpus(gp_common()->id, &only, &ret->only, err);
     gp_common()->id = NULL;
     if (r == 0)
@@ -153,6 +141,14 @@ int gp_job_open(const struct gp_pick_request *request, const struct gp_want *bes
     return r;
 }
 
+int gp_job_suggest_wait(int r, struct gp_err *err)
+{
+    const struct gp_err busy = *err;
+    if (r == GP_EBUSY)
+        (void)gp_err_set(err, r, "%s; use --wait to wait for free GPUs", busy.text);
+    return r;
+}
+
 int gp_job_preview(const struct gp_job_options *options, bool waits, gp_job_show *show,
                    void *context, struct gp_err *err)
 {
@@ -170,7 +166,7 @@ int gp_job_preview(const struct gp_job_options *options, bool waits, gp_job_show
                                          .context = context};
     r = gp_job_choose(sampler, &choice, err);
     gp_app_close(sampler);
-    return r;
+    return gp_job_suggest_wait(r, err);
 }
 
 void gp_job_print(const struct gp_watch *watch, enum gp_watch_topic topic, const char *text)
@@ -200,7 +196,7 @@ int gp_job_reserve(struct gp_run *run, struct gp_run_plan *plan, const struct gp
     if (r < 0)
         return r;
     *ret_sampler = sampler;
-    return gp_run_reserve(run, sampler, argv, argc, err);
+    return gp_job_suggest_wait(gp_run_reserve(run, sampler, argv, argc, err), err);
 }
 
 void gp_job_release(struct gp_run *run, struct gp_sampler *sampler)

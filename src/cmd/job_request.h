@@ -76,6 +76,9 @@ int gp_job_check_place(bool quiet, struct gp_err *err) GP_MUST_CHECK;
 int gp_job_open(const struct gp_pick_request *request, const struct gp_want *besides,
                 struct gp_sampler **ret, struct gp_err *err) GP_MUST_CHECK;
 
+/* Adds to GP_EBUSY that --wait waits. Returns r. */
+int gp_job_suggest_wait(int r, struct gp_err *err);
+
 /* gp_job_choose() for these options; also the errors of gp_job_request() and gp_job_open(). */
 int gp_job_preview(const struct gp_job_options *options, bool waits, gp_job_show *show,
                    void *context, struct gp_err *err) GP_MUST_CHECK;

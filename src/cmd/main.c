@@ -28,8 +28,9 @@ static const struct gp_cmd *const commands[] = {&gp_cmd_top,        &gp_cmd_stat
                                                 &gp_cmd_doctor,     &gp_cmd_explain,
                                                 &gp_cmd_mem,        &gp_cmd_query,
                                                 &gp_cmd_set,        &gp_cmd_smi,
-                                                &gp_cmd_completion, &gp_cmd_sim,
-                                                &gp_cmd_demo,       NULL};
+                                                &gp_cmd_serve,      &gp_cmd_completion,
+                                                &gp_cmd_sim,        &gp_cmd_demo,
+                                                NULL};
 
 static const struct gp_program program = {
     .name = "gpulse",

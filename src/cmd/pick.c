@@ -102,7 +102,7 @@ static int pick_main(int argc, char **argv, struct gp_err *err)
     };
     r = gp_job_choose(sampler, &choice, err);
     gp_app_close(sampler);
-    return r;
+    return gp_job_suggest_wait(r, err);
 }
 
 const struct gp_cmd gp_cmd_pick = {

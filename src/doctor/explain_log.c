@@ -43,7 +43,7 @@ static int write_text(struct gp_explain_run *e, struct gp_err *err)
         return 0;
     lines.error = e->sb.error;
     add_wrapped_lines(&lines, e->sb.buf);
-    int r = e->options->write(&lines, err);
+    int r = e->options->write(e->options->context, &lines, err);
     gp_strbuf_fini(&lines);
     gp_strbuf_reset(&e->sb);
     return r;

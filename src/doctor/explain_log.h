@@ -13,7 +13,8 @@ struct gp_explain_options {
     bool has_soft; /* also messages that only look like a failure */
     /* Takes the next piece of the output. After an error, which is passed on, it is not called
      * again. */
-    int (*write)(const struct gp_strbuf *text, struct gp_err *err);
+    int (*write)(void *context, const struct gp_strbuf *text, struct gp_err *err);
+    void *context;
 };
 
 /* Explaining some logs and records. Zero-initialize. */

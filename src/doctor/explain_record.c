@@ -276,7 +276,7 @@ static int finish(struct gp_explain_run *e, json_t *document, struct gp_err *err
     } else if (e->found == 0 && !e->is_told) {
         gp_strbuf_adds(&e->sb, "no known error in the log\n");
     }
-    return e->options->write(&e->sb, err);
+    return e->options->write(e->options->context, &e->sb, err);
 }
 
 static bool is_last(const char *word)

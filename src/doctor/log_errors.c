@@ -57,6 +57,7 @@ struct reader {
     bool has_last, is_stopped;
     uint64_t repeats, repeat_line, line_number;
     struct gp_known_errors known;
+    char chunk[CHUNK];
 };
 
 static bool is_own(const char *line)
@@ -122,15 +123,14 @@ static void on_line(void *context, const char *line)
     gp_arena_fini(&scratch);
 }
 
-static int feed(struct gp_scan *scan, const struct reader *reader, int fd, const char *name,
+static int feed(struct gp_scan *scan, struct reader *reader, int fd, const char *name,
                 struct gp_err *err)
 {
-    static char chunk[CHUNK];
     ssize_t n = 1;
     while (n != 0 && !reader->is_stopped) {
-        n = read(fd, chunk, sizeof(chunk));
+        n = read(fd, reader->chunk, sizeof(reader->chunk));
         if (n > 0)
-            gp_scan_feed(scan, chunk, (size_t)n);
+            gp_scan_feed(scan, reader->chunk, (size_t)n);
         else if (n < 0 && errno != EINTR)
             return gp_err_set(err, GP_EIO, "cannot read %s: %s", name, strerror(errno));
     }

@@ -50,6 +50,22 @@ void gp_pick_want(struct gp_want *want, bool several)
     gp_metric_set_add(&want->metrics, GP_PEER_LINKS);
 }
 
+bool gp_pick_find_order(const char *word, enum gp_pick_order *ret)
+{
+    static const char *const words[GP_PICK__COUNT] = {
+#define X(id, word, help) [GP_PICK_##id] = word,
+        GP_PICK_ORDERS(X)
+#undef X
+    };
+    for (int i = 0; i < GP_PICK__COUNT; i++) {
+        if (strcmp(words[i], word) != 0)
+            continue;
+        *ret = (enum gp_pick_order)i;
+        return true;
+    }
+    return false;
+}
+
 static int compare_indices(const void *a, const void *b)
 {
     const size_t *x = a;

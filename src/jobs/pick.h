@@ -28,6 +28,9 @@ enum gp_pick_order {
         GP_PICK__COUNT,
 };
 
+/* False: there is no such order. */
+bool gp_pick_find_order(const char *word, enum gp_pick_order *ret);
+
 struct gp_pick_request {
     unsigned count; /* of GPUs; a partitioned one counts as its MIG instances */
     bool is_all;    /* all that qualify: the count is gp_pick_count_all() */

@@ -18,9 +18,6 @@
 
 enum { ANCESTORS_MAX = 256, IDS_SIZE = 1 << 16, TICK_MS = 500 };
 
-/* Static, because requests point to it. */
-static const struct gp_device *visible[GP_VISIBLE_MAX];
-
 /* ---- sampling ---- */
 
 void gp_job_want(const struct gp_pick_request *request, struct gp_want *want)
@@ -91,13 +88,9 @@ static int count_all(const struct gp_snapshot *snapshot, struct gp_pick_request 
     return request->only ? gp_selection_check(request->only, gpu_count(snapshot), err) : 0;
 }
 
-int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
-                  struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
-                  struct gp_err *err)
+static int decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
+                  struct gp_pick_request *request, struct gp_pick *ret, struct gp_err *err)
 {
-    const char *mask = ignore_mask ? NULL : getenv("CUDA_VISIBLE_DEVICES");
-    request->visible = mask ? visible : NULL;
-    request->visible_count = mask ? gp_visible_rows(snapshot, mask, visible) : 0;
     int r = request->is_all ? count_all(snapshot, request, err) : 0;
     if (r < 0)
         return r;
@@ -113,12 +106,25 @@ int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
     return r;
 }
 
+int gp_job_decide(const struct gp_snapshot *snapshot, struct gp_leases *leases,
+                  struct gp_pick_request *request, bool ignore_mask, struct gp_pick *ret,
+                  struct gp_err *err)
+{
+    const char *mask = ignore_mask ? NULL : getenv("CUDA_VISIBLE_DEVICES");
+    const struct gp_device *visible[GP_VISIBLE_MAX];
+    request->visible = mask ? visible : NULL;
+    request->visible_count = mask ? gp_visible_rows(snapshot, mask, visible) : 0;
+    int r = decide(snapshot, leases, request, ret, err);
+    request->visible = NULL;
+    return r;
+}
+
 int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err)
 {
     if (state == GP_PICK_NEVER)
         return gp_err_set(err, GP_ENEVER, "%s", why);
     return has_waited ? gp_err_set(err, GP_EEXPIRED, "gave up waiting: %s", why)
-                      : gp_err_set(err, GP_EBUSY, "%s; use --wait to wait for free GPUs", why);
+                      : gp_err_set(err, GP_EBUSY, "%s", why);
 }
 
 /* Of the counts from request->count to at_most, the highest that fits. */
@@ -138,11 +144,20 @@ static int decide_most(const struct gp_snapshot *snapshot, struct gp_leases *lea
     return r;
 }
 
+static void say_wait(const struct gp_job_choice *choice, const char *why,
+                     char said[GP_PICK_WHY_SIZE])
+{
+    if (choice->on_wait && strcmp(why, said) != 0)
+        choice->on_wait(choice->context, why);
+    (void)snprintf(said, GP_PICK_WHY_SIZE, "%s", why);
+}
+
 int gp_job_choose(struct gp_sampler *sampler, const struct gp_job_choice *choice,
                   struct gp_err *err)
 {
     const struct timespec pause = gp_clock_timespec((uint64_t)TICK_MS * GP_NS_PER_MS);
     const uint64_t until_ns = gp_clock_mono_ns() + choice->wait_ns;
+    char said[GP_PICK_WHY_SIZE] = "";
     for (;;) {
         struct gp_snapshot *snapshot = NULL;
         struct gp_leases leases = {.items = NULL};
@@ -162,11 +177,15 @@ int gp_job_choose(struct gp_sampler *sampler, const struct gp_job_choice *choice
             pick.why[strcspn(pick.why, ";")] = '\0';
         if (r == 0 && is_over && !fits)
             r = gp_job_refuse(pick.state, pick.why, choice->wait_ns > 0, err);
+        else if (!is_over)
+            say_wait(choice, pick.why, said);
         gp_pick_fini(&pick); /* points into the leases and the snapshot */
         gp_leases_fini(&leases);
         gp_snapshot_free(snapshot);
         if (is_over)
             return r;
+        if (choice->is_cancelled && choice->is_cancelled(choice->context))
+            return gp_err_set(err, GP_EINTR, "interrupted");
         (void)nanosleep(&pause, NULL);
     }
 }

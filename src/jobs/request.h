@@ -43,16 +43,19 @@ struct gp_job_choice {
     bool explains;      /* errors are shown, too */
     bool is_brief;      /* the text of the error has only the first reason */
     gp_job_show *show;
+    /* As in struct gp_reserve_plan; NULL: not called. */
+    void (*on_wait)(void *context, const char *why);
+    bool (*is_cancelled)(void *context);
     void *context;
 };
 
 /* Samples until GPUs are free, cannot become free, or the time is over, and shows what would be
- * chosen then, without reserving it. GP_EBUSY, GP_EEXPIRED, GP_ENEVER: none; also the errors of the
- * sampler, gp_job_decide() and `show`. */
+ * chosen then, without reserving it. GP_EBUSY, GP_EEXPIRED, GP_ENEVER: none; GP_EINTR: it was
+ * cancelled; also the errors of the sampler, gp_job_decide() and `show`. */
 int gp_job_choose(struct gp_sampler *sampler, const struct gp_job_choice *choice,
                   struct gp_err *err) GP_MUST_CHECK;
 
-/* The error for a request that is not met: GP_ENEVER, GP_EEXPIRED, or GP_EBUSY with a hint. */
+/* The error for a request that is not met: GP_ENEVER, GP_EEXPIRED or GP_EBUSY. */
 int gp_job_refuse(enum gp_pick_state state, const char *why, bool has_waited, struct gp_err *err);
 
 /* Appends the CUDA_VISIBLE_DEVICES for the chosen GPUs: "2,5", or UUIDs. */
@@ -69,7 +72,7 @@ void gp_job_add_place(struct gp_strbuf *sb, const struct gp_pick *pick, const ch
 /* Appends a note if the numbers in the mask are not those of gpulse, because CUDA does not count
  * GPUs that do not respond. GPUs must have been chosen. */
 void gp_job_add_mask_note(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                        const struct gp_pick *pick, const char *mask);
+                          const struct gp_pick *pick, const char *mask);
 
 /* Appends a line for each GPU that was asked for: whether it is free, or why not. Lines are cut at
  * `room` columns (0: no limit). */

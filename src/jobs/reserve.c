@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
-#include "jobs/child.h"
 #include "model/snapshot.h"
 #include "proc/files.h"
 
@@ -225,16 +224,21 @@ static bool is_behind(const struct gp_reserve *gpus)
     return behind;
 }
 
+static bool is_cancelled(const struct gp_reserve_plan *plan)
+{
+    return plan->is_cancelled && plan->is_cancelled(plan->context);
+}
+
 /* Waits until a lease changes, or some seconds: processes without a lease are visible only through
  * the driver. A minimum delay keeps frequent file changes from using the CPU. */
-static void await_news(int watch)
+static void await_news(const struct gp_reserve *gpus, int watch)
 {
     const struct timespec nap = gp_clock_timespec(10 * NAP_MS * GP_NS_PER_MS);
     uint64_t until_ns = gp_clock_mono_ns() + LOOK_S * GP_NS_PER_S;
     uint64_t now_ns;
     bool changed = false;
     (void)nanosleep(&nap, NULL);
-    while (!changed && !gp_child_is_interrupted() && (now_ns = gp_clock_mono_ns()) < until_ns) {
+    while (!changed && !is_cancelled(gpus->plan) && (now_ns = gp_clock_mono_ns()) < until_ns) {
         struct pollfd fd = {watch, POLLIN, 0};
         if (poll(&fd, 1, (int)((until_ns - now_ns) / GP_NS_PER_MS) + 1) > 0)
             changed = gp_statedirs_changed(watch);
@@ -282,8 +286,10 @@ static int acquire(struct gp_reserve *gpus, struct gp_err *err)
         bool is_watched = watch >= 0;
         gp_statedirs_watch(NULL, &watch);
         if (is_watched || watch < 0) /* otherwise it may have changed before it was watched */
-            await_news(watch);
-        if (!is_behind(gpus))
+            await_news(gpus, watch);
+        if (is_cancelled(o))
+            r = gp_err_set(err, GP_EINTR, "interrupted");
+        else if (!is_behind(gpus))
             r = look_and_decide(gpus, true, &state, why, err);
     }
     if (watch >= 0)
@@ -293,6 +299,11 @@ static int acquire(struct gp_reserve *gpus, struct gp_err *err)
         return r;
     gp_lease_drop(&gpus->line);
     return gp_job_refuse(state, why, o->wait_ns > 0, err);
+}
+
+void gp_reserve_init(struct gp_reserve *gpus)
+{
+    gpus->line = gpus->held = GP_LEASE_NO_NOTE;
 }
 
 int gp_reserve_open(struct gp_reserve *gpus, const struct gp_reserve_plan *plan,
@@ -314,18 +325,18 @@ bool gp_reserve_keep(struct gp_reserve *gpus, char why[GP_RESERVE_WHY_SIZE])
     struct gp_err err;
     struct gp_leases leases;
     char user[sizeof(gpus->lease.user)];
-    if (!gp_lease_was_removed(&gpus->held))
-        return true;
-    const bool was_lost = gpus->is_lost;
-    gpus->is_lost = gp_lease_write(&gpus->held, &gpus->lease, &err) < 0;
+    if (gp_lease_was_removed(&gpus->held)) {
+        gpus->is_lost = gp_lease_write(&gpus->held, &gpus->lease, &err) < 0;
+        gpus->was_removed = true;
+    }
     if (gpus->is_lost)
         (void)snprintf(why, GP_RESERVE_WHY_SIZE,
                        "the reservation of %s was removed, and cannot be restored: %s", gpus->place,
                        err.text);
-    if (gpus->is_lost || gp_leases_read(&leases, NULL) < 0)
-        return !gpus->is_lost || was_lost;
+    if (gpus->is_lost || !gpus->was_removed || gp_leases_read(&leases, NULL) < 0)
+        return !gpus->is_lost;
     const struct gp_lease *rival = gp_leases_rival(&leases, &gpus->lease);
-    const bool is_alone = !rival;
+    gpus->was_removed = rival;
     if (rival) {
         (void)gp_lease_user(rival, user, sizeof(user));
         (void)snprintf(
@@ -334,7 +345,7 @@ bool gp_reserve_keep(struct gp_reserve *gpus, char why[GP_RESERVE_WHY_SIZE])
             gpus->place, user);
     }
     gp_leases_fini(&leases);
-    return is_alone;
+    return !gpus->was_removed;
 }
 
 void gp_reserve_close(struct gp_reserve *gpus)

@@ -68,8 +68,10 @@ static enum gp_watch_order take_news(struct gp_run *run)
 static void keep_reservation(struct gp_run *run)
 {
     char why[GP_RESERVE_WHY_SIZE];
-    if (!gp_reserve_keep(&run->gpus, why))
+    const bool is_kept = gp_reserve_keep(&run->gpus, why);
+    if (!is_kept && !run->is_unreserved)
         gp_watch_warn(&run->watch, "%s", why);
+    run->is_unreserved = !is_kept;
 }
 
 /* Asks it to terminate, and kills it if it does not. */
@@ -298,6 +300,12 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     return r < 0 && !status ? r : status;
 }
 
+static bool is_cancelled(void *context)
+{
+    (void)context;
+    return gp_child_is_interrupted();
+}
+
 static void on_wait(void *context, const char *why)
 {
     const struct gp_run *run = context;
@@ -325,7 +333,7 @@ struct gp_want gp_run_want(void)
 
 void gp_run_init(struct gp_run *run)
 {
-    run->gpus.line.fd = run->gpus.held.fd = -1;
+    gp_reserve_init(&run->gpus);
     run->guard = (struct gp_guard){-1, -1};
     run->child.pid = -1;
 }
@@ -351,6 +359,7 @@ int gp_run_reserve(struct gp_run *run, struct gp_sampler *sampler, char *const *
     run->reserve_plan = run->plan->gpus;
     run->reserve_plan.on_wait = on_wait;
     run->reserve_plan.on_grant = on_grant;
+    run->reserve_plan.is_cancelled = is_cancelled;
     run->reserve_plan.context = run;
     gp_sampler_set_more(sampler, true);
     int r = gp_reserve_open(&run->gpus, &run->reserve_plan, sampler, argv, argc, err);

@@ -36,7 +36,8 @@ struct gp_run {
     struct gp_child child;
     struct gp_watch watch; /* set its `tell` and `label` before gp_run_begin() */
     uint64_t looked_ns;
-    bool is_lost; /* part of its output */
+    bool is_lost;       /* part of its output */
+    bool is_unreserved; /* its GPUs may be those of others: said already */
 };
 
 /* Makes a run of zeros one that has nothing open. */

@@ -1,24 +1,15 @@
 /* The public C interface, include/gpulse/gpulse.h: a thin layer over the sampler, whose types stay
  * private. */
-#include "gpulse/gpulse.h"
+#include "lib/lib.h"
 
-#include "base/clock.h"
-#include "base/err.h"
-#include "model/select.h"
 #include "model/snapshot.h"
 #include "out/field.h"
 #include "out/writer.h"
-#include "sample/observed.h"
-#include "sample/sampler.h"
+#include "proc/signal.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { TIMEOUT_S = 3 };
 
 _Static_assert((int)GPULSE_HOST == (int)GP_SCOPE_HOST && (int)GPULSE_GPU == (int)GP_SCOPE_DEVICE &&
                    (int)GPULSE_PROCESS == (int)GP_SCOPE_PROCESS,
@@ -41,7 +32,6 @@ struct gpulse_session {
     pid_t pid; /* of the process that opened it */
     struct gp_sampler *sampler;
     struct gp_selection selection;
-    gpulse_session *next; /* see abandon() */
 };
 
 struct gpulse_sample {
@@ -51,41 +41,6 @@ struct gpulse_sample {
 const char *gpulse_version(void)
 {
     return GPULSE_VERSION;
-}
-
-/* ---- errors ---- */
-
-static int code_of(int error)
-{
-    static const struct {
-        int own, public;
-    } codes[] = {
-        {GP_EUSAGE, GPULSE_EUSAGE},     {GP_EFORMAT, GPULSE_EUSAGE}, {GP_ENODEV, GPULSE_ENODEV},
-        {GP_EDRIVER, GPULSE_EDRIVER},   {GP_EPERM, GPULSE_EPERM},    {GP_ENOMEM, GPULSE_ENOMEM},
-        {GP_ETIMEOUT, GPULSE_ETIMEOUT},
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++)
-        if (codes[i].own == error)
-            return codes[i].public;
-    return GPULSE_EFAIL;
-}
-
-static int fail_with(struct gpulse_error *error, int code, const char *text)
-{
-    if (error) {
-        *error = (struct gpulse_error){.code = code};
-        (void)snprintf(error->text, sizeof(error->text), "%s", text);
-    }
-    return code;
-}
-
-static int fail(struct gpulse_error *error, const struct gp_err *err, int result)
-{
-    const int code = code_of(result);
-    (void)fail_with(error, code, err->text[0] ? err->text : gp_err_text(result));
-    if (error)
-        error->driver_code = err->driver_code;
-    return code;
 }
 
 /* ---- metrics ---- */
@@ -100,7 +55,7 @@ int gpulse_metric_find(const char *name, struct gpulse_error *error)
     struct gp_err err = {0};
     enum gp_metric metric;
     int r = gp_metric_find(name, &metric, &err);
-    return r < 0 ? fail(error, &err, r) : (int)metric;
+    return r < 0 ? gp_lib_fail(error, &err, r) : (int)metric;
 }
 
 int gpulse_metric_count(void)
@@ -131,53 +86,7 @@ int gpulse_scope_find(const char *name)
     return GPULSE_EUSAGE;
 }
 
-/* ---- the machine ---- */
-
-static bool is_same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-/* The machine that the first call chose. */
-static int observe(const struct gpulse_options *options, const struct gp_observed **ret,
-                   struct gp_err *err)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct gp_observed observed;
-    static bool is_chosen;
-    int r = 0;
-    (void)pthread_mutex_lock(&lock);
-    if (!is_chosen) {
-        const char *sim = gp_observed_sim(options->sim);
-        const char *root = gp_observed_root(options->root);
-        /* never freed: the process uses them to its end */
-        observed.sim = sim ? strdup(sim) : NULL;
-        observed.root = root ? strdup(root) : NULL;
-        observed.sim_still = options->flags & GPULSE_STILL;
-        is_chosen = (!sim || observed.sim) && (!root || observed.root);
-        if (is_chosen)
-            gp_observed_prepare(&observed);
-        else
-            r = gp_err_set(err, GP_ENOMEM, "out of memory");
-    } else if ((options->sim && !is_same(options->sim, observed.sim)) ||
-               (options->root && !is_same(options->root, observed.root))) {
-        r = gp_err_set(err, GP_EUSAGE, "this process observes another machine already");
-    }
-    (void)pthread_mutex_unlock(&lock);
-    *ret = &observed;
-    return r;
-}
-
 /* ---- sessions ---- */
-
-/* The options of a caller that was compiled with another version of the header. */
-static struct gpulse_options whole(const struct gpulse_options *given)
-{
-    struct gpulse_options options = {.size = sizeof(options)};
-    if (given)
-        memcpy(&options, given, given->size < sizeof(options) ? given->size : sizeof(options));
-    return options;
-}
 
 /* What must be read for these fields. */
 static int add_fields(const char *fields, struct gp_want *want, struct gp_err *err)
@@ -195,6 +104,8 @@ static int add_fields(const char *fields, struct gp_want *want, struct gp_err *e
         gp_want_rows(want, scope);
     }
     want->process_names = want->processes;
+    if (want->processes)
+        gp_metric_set_add(&want->metrics, GP_PID); /* for gpulse_sample_signal() */
     gp_field_list_fini(&list);
     return 0;
 }
@@ -204,50 +115,27 @@ static int open_sampler(gpulse_session *session, const struct gpulse_options *op
 {
     static const char usual[] = "index,name,uuid,utilization.gpu,memory.used,memory.total,"
                                 "temperature.gpu,power.draw";
-    const uint64_t timeout_ns = options->timeout_ns ? options->timeout_ns : TIMEOUT_S * GP_NS_PER_S;
-    struct gp_sampler_config config = {
-        .selection = &session->selection,
-        .timeout_ns = timeout_ns,
-        .want = {.mig = options->flags & GPULSE_MIG},
-    };
-    int r = options->gpus ? gp_selection_parse(options->gpus, &session->selection, err) : 0;
-    if (r == 0)
-        r = add_fields(options->fields ? options->fields : usual, &config.want, err);
-    if (r < 0)
-        return r;
-    config.want.mig = config.want.mig || gp_selection_names_mig(&session->selection);
-    const struct gp_observed *observed;
-    r = observe(options, &observed, err);
-    if (r < 0)
-        return r;
-    config.root = observed->prefix;
-    r = gp_observed_source(observed, &config.source, err);
-    return r < 0 ? r : gp_sampler_new(&config, &session->sampler, err);
-}
-
-/* A thread that hangs in the driver may still use it: keeps it to the end of the process. */
-static void abandon(gpulse_session *session)
-{
-    static _Atomic(gpulse_session *) abandoned;
-    session->next = atomic_exchange(&abandoned, session);
+    struct gp_want want = {.mig = options->flags & GPULSE_MIG};
+    int r = add_fields(options->fields ? options->fields : usual, &want, err);
+    return r < 0 ? r : gp_lib_open(options, &session->selection, &want, &session->sampler, err);
 }
 
 int gpulse_open(const struct gpulse_options *given, gpulse_session **ret,
                 struct gpulse_error *error)
 {
     struct gp_err err = {0};
-    const struct gpulse_options options = whole(given);
+    const struct gpulse_options options = gp_lib_options(given);
     gpulse_session *session = calloc(1, sizeof(*session));
     if (!session)
-        return fail(error, &err, GP_ENOMEM);
+        return gp_lib_fail(error, &err, GP_ENOMEM);
     session->pid = getpid();
     int r = open_sampler(session, &options, &err);
     if (r < 0) {
         if (r == GP_ETIMEOUT)
-            abandon(session);
+            gp_lib_keep(session);
         else
             free(session);
-        return fail(error, &err, r);
+        return gp_lib_fail(error, &err, r);
     }
     *ret = session;
     return 0;
@@ -270,15 +158,14 @@ int gpulse_take(gpulse_session *session, gpulse_sample **ret, struct gpulse_erro
 {
     struct gp_err err = {0};
     if (session->pid != getpid())
-        return fail_with(error, GPULSE_EFORK,
-                         "the session was opened before fork(); open another one in the child");
+        return gp_lib_fail_fork(error);
     gpulse_sample *sample = malloc(sizeof(*sample));
     if (!sample)
-        return fail(error, &err, GP_ENOMEM);
+        return gp_lib_fail(error, &err, GP_ENOMEM);
     int r = gp_sampler_tick(session->sampler, &sample->snapshot, &err);
     if (r < 0) {
         free(sample);
-        return fail(error, &err, r);
+        return gp_lib_fail(error, &err, r);
     }
     *ret = sample;
     return 0;
@@ -394,4 +281,31 @@ const char *gpulse_sample_text(const gpulse_sample *sample, int metric, size_t r
     enum gpulse_status status = gpulse_sample_get(sample, metric, row, &value);
     bool is_present = status == GPULSE_OK || status == GPULSE_STALE;
     return is_present && value.type == GPULSE_TEXT ? value.u.s : NULL;
+}
+
+/* When the driver listed the process of a row. */
+static uint64_t seen_wall_ns(const gpulse_sample *sample, size_t row)
+{
+    struct gpulse_value pid;
+    (void)gpulse_sample_get(sample, GP_PID, row, &pid);
+    return sample->snapshot->wall_ns - pid.age_ns;
+}
+
+int gpulse_sample_signal(const gpulse_sample *sample, size_t row, int signal,
+                         struct gpulse_error *error)
+{
+    struct gp_err err = {0};
+    double pid;
+    int fd;
+    if (!gpulse_sample_number(sample, GP_PID, row, &pid))
+        return gp_lib_fail_with(error, GPULSE_EUSAGE, "the sample has no such process");
+    if (!gp_lib_is_reachable())
+        return gp_lib_fail_with(error, GPULSE_EUSAGE,
+                                "the processes of this sample do not run on this machine");
+    int r = gp_proc_hold((int64_t)pid, seen_wall_ns(sample, row), &fd, &err);
+    if (r == 0) {
+        r = gp_proc_signal(fd, signal, &err);
+        (void)close(fd);
+    }
+    return r < 0 ? gp_lib_fail(error, &err, r) : 0;
 }

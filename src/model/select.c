@@ -46,8 +46,8 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
     *term = (struct gp_select_term){0};
     if (n == 0 || n >= sizeof(term->text))
         return gp_err_set(err, GP_EUSAGE,
-                          "bad GPU '%.*s' in --id: expected an index (0), a range (0-3), a MIG "
-                          "instance (0:1), a UUID, a PCI bus id, a serial number or part of a name",
+                          "bad GPU '%.*s': expected an index (0), a range (0-3), a MIG instance "
+                          "(0:1), a UUID, a PCI bus id, a serial number or part of a name",
                           (int)(n > 80 ? 80 : n), text);
     memcpy(term->text, text, n);
     unsigned first;
@@ -55,8 +55,8 @@ static int parse_term(const char *text, size_t n, struct gp_select_term *term, s
     int used = 0;
     if (sscanf(term->text, "%u-%u%n", &first, &last, &used) == 2 && (size_t)used == n &&
         first > last)
-        return gp_err_set(err, GP_EUSAGE,
-                          "bad range '%s' in --id: the start is greater than the end", term->text);
+        return gp_err_set(err, GP_EUSAGE, "bad range '%s': the start is greater than the end",
+                          term->text);
     if (sscanf(term->text, "%3u:%3u%n", &first, &last, &used) == 2 && (size_t)used == n) {
         *term = (struct gp_select_term){.kind = GP_SELECT_MIG, .first = first, .last = last};
         memcpy(term->text, text, n);
@@ -83,8 +83,7 @@ int gp_selection_parse(const char *list, struct gp_selection *ret, struct gp_err
         while (len > 0 && p[len - 1] == ' ')
             len--;
         if (ret->count == GP_SELECT_TERMS_MAX)
-            return gp_err_set(err, GP_EUSAGE, "too many GPUs in --id: at most %d",
-                              GP_SELECT_TERMS_MAX);
+            return gp_err_set(err, GP_EUSAGE, "too many GPUs: at most %d", GP_SELECT_TERMS_MAX);
         int r = parse_term(p, len, &ret->terms[ret->count], err);
         if (r < 0)
             return r;

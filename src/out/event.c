@@ -98,7 +98,7 @@ static void set_number(json_t *object, const struct gp_event *event)
     }
 }
 
-void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const char *host)
+json_t *gp_event_object(const struct gp_event *event, const char *host)
 {
     static const char *const origins[] = {"poll", "driver"};
     struct gp_strbuf text = GP_STRBUF_INIT(4 * sizeof(event->text));
@@ -119,7 +119,12 @@ void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const
     set_value(object, "new", event, event->now);
     (void)json_object_set_new(object, "text", json_string(text.buf));
     gp_strbuf_fini(&text);
-    gp_json_add(sb, object, 0);
+    return object;
+}
+
+void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const char *host)
+{
+    gp_json_add(sb, gp_event_object(event, host), 0);
     gp_strbuf_addc(sb, '\n');
 }
 

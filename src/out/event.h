@@ -5,6 +5,8 @@
 
 #include "base/util.h"
 
+#include <jansson.h>
+
 struct gp_event;
 struct gp_event_source;
 struct gp_strbuf;
@@ -12,7 +14,10 @@ struct gp_strbuf;
 /* Appends one line: time, GPU, kind, text. */
 void gp_event_add_text(struct gp_strbuf *sb, const struct gp_event *event);
 
-/* Appends one JSON object on one line; host is the name of this machine. */
+/* The event as an object; host is the name of this machine. NULL without memory. */
+json_t *gp_event_object(const struct gp_event *event, const char *host);
+
+/* Appends the same on one line. */
 void gp_event_add_json(struct gp_strbuf *sb, const struct gp_event *event, const char *host);
 
 /* Appends a table of all kinds that says who finds them on each of these GPUs: the driver, or

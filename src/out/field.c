@@ -295,6 +295,26 @@ int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_l
     return r;
 }
 
+int gp_field_list_of(const struct gp_field_list *list, enum gp_scope scope,
+                     struct gp_field_list *ret)
+{
+    struct gp_field_list own = {0};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        if (gp_metric_table[list->fields[i].metric].scope != scope)
+            continue;
+        if (own.count == 0)
+            r = append_identity(&own, scope);
+        if (r == 0)
+            r = append(&own, &list->fields[i]);
+    }
+    if (r < 0)
+        gp_field_list_fini(&own);
+    else
+        *ret = own;
+    return r;
+}
+
 void gp_field_list_fini(struct gp_field_list *list)
 {
     free(list->fields);

@@ -78,7 +78,7 @@ static void add_separated(struct gp_strbuf *sb, const struct gp_field_list *fiel
     }
 }
 
-static void add_json(struct gp_strbuf *sb, const struct gp_field_list *fields)
+json_t *gp_field_help_document(const struct gp_field_list *fields)
 {
     const char *cells[COLUMNS];
     json_t *list = json_array();
@@ -90,7 +90,12 @@ static void add_json(struct gp_strbuf *sb, const struct gp_field_list *fields)
             (void)json_object_set_new(object, columns[c].title, json_string(cells[c]));
         (void)json_array_append_new(list, object);
     }
-    gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.field-list/1", "fields", list), 2);
+    return json_pack("{s:s, s:o}", "schema", "gpulse.field-list/1", "fields", list);
+}
+
+static void add_json(struct gp_strbuf *sb, const struct gp_field_list *fields)
+{
+    gp_json_add(sb, gp_field_help_document(fields), 2);
     gp_strbuf_addc(sb, '\n');
 }
 

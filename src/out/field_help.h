@@ -5,11 +5,16 @@
 
 #include "out/field.h"
 
+#include <jansson.h>
+
 struct gp_strbuf;
 
 /* A line per field, or a JSON document. GP_EUSAGE: unsupported format. */
 int gp_field_help_list(struct gp_strbuf *sb, const struct gp_field_list *fields,
                          const char *format, bool header, struct gp_err *err) GP_MUST_CHECK;
+
+/* The JSON document. NULL without memory. */
+json_t *gp_field_help_document(const struct gp_field_list *fields);
 
 /* A paragraph per field. */
 void gp_field_help_describe(struct gp_strbuf *sb, const struct gp_field_list *fields);

@@ -129,11 +129,9 @@ void gp_json_set_incomplete(json_t *document, const struct gp_snapshot *snapshot
         json_decref(gpus);
 }
 
-static void write_json(const struct gp_view *view, struct gp_writer_state *state,
-                       const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
+void gp_json_set_rows(json_t *document, const struct gp_view *view,
+                      const struct gp_snapshot *snapshot)
 {
-    json_t *document = gp_json_document(snapshot, SCHEMA_DOCUMENT);
-    set_units(document, view);
     json_t *rows = json_array();
     for (size_t i = 0; i < gp_row_count(view, snapshot); i++) {
         json_t *row = json_object();
@@ -143,6 +141,14 @@ static void write_json(const struct gp_view *view, struct gp_writer_state *state
     (void)json_object_set_new(document, gp_scope_table[view->scope].plural, rows);
     if (view->scope == GP_SCOPE_PROCESS)
         gp_json_set_incomplete(document, snapshot);
+}
+
+static void write_json(const struct gp_view *view, struct gp_writer_state *state,
+                       const struct gp_snapshot *snapshot, struct gp_strbuf *sb)
+{
+    json_t *document = gp_json_document(snapshot, SCHEMA_DOCUMENT);
+    set_units(document, view);
+    gp_json_set_rows(document, view, snapshot);
     /* Several samples form one array, so that the whole output is one JSON text. */
     if (view->looped)
         gp_strbuf_adds(sb, state->samples == 0 ? "[\n" : ",\n");

@@ -438,8 +438,7 @@ static json_t *json_text(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                       const struct gp_procs *procs)
+json_t *gp_proc_list_document(const struct gp_snapshot *snapshot, const struct gp_procs *procs)
 {
     json_t *document = gp_json_document(snapshot, "gpulse.ps/1");
     json_t *rows = json_array();
@@ -462,7 +461,13 @@ void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     (void)json_object_set_new(document, "processes", rows);
     (void)json_object_set_new(document, "reservations", gp_reservation_list(snapshot));
     gp_json_set_incomplete(document, snapshot);
-    gp_json_add(sb, document, 2);
+    return document;
+}
+
+void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                       const struct gp_procs *procs)
+{
+    gp_json_add(sb, gp_proc_list_document(snapshot, procs), 2);
     gp_strbuf_addc(sb, '\n');
 }
 

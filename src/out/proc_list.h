@@ -5,6 +5,8 @@
 #include "model/metric.h"
 #include "out/procs.h"
 
+#include <jansson.h>
+
 struct gp_proc_list {
     const enum gp_proc_column *columns;
     size_t column_count;
@@ -59,7 +61,8 @@ int gp_proc_sums(const struct gp_procs *procs, const struct gp_proc_by *by,
 void gp_proc_sums_add(struct gp_strbuf *sb, const struct gp_proc_list *list,
                       const struct gp_proc_by *by, const struct gp_proc_sum *sums, size_t count);
 
-/* Documents of schema gpulse.ps/1, docs/schema.md. */
+/* Documents of schema gpulse.ps/1, docs/schema.md. The first is NULL without memory. */
+json_t *gp_proc_list_document(const struct gp_snapshot *snapshot, const struct gp_procs *procs);
 void gp_proc_list_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                        const struct gp_procs *procs);
 void gp_proc_sums_json(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,

@@ -398,22 +398,26 @@ static void add_program(struct gp_strbuf *sb, const char *machine)
     gp_utf8_add_shell_word(sb, machine);
 }
 
-static void add_undo(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
-                     const char *machine)
+void gp_settings_add_undo(struct gp_strbuf *sb, const struct gp_target *target)
+{
+    for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
+        if (target->changes[id].wanted && may_have_changed(target, (enum gp_control_id)id) &&
+            !(target->is_mig && id == GP_CONTROL_MIG_INSTANCES))
+            add_old(sb, target, (enum gp_control_id)id);
+    if (took_instances(target))
+        add_old(sb, target, GP_CONTROL_MIG_INSTANCES);
+}
+
+static void add_undo_commands(struct gp_strbuf *sb, const struct gp_target *targets, size_t count,
+                              const char *machine)
 {
     for (size_t t = 0; t < count; t++) {
-        const struct gp_target *target = &targets[t];
         struct gp_strbuf old = GP_STRBUF_INIT(8192);
-        for (unsigned id = 0; id < GP_CONTROL__COUNT; id++)
-            if (target->changes[id].wanted && may_have_changed(target, (enum gp_control_id)id) &&
-                !(target->is_mig && id == GP_CONTROL_MIG_INSTANCES))
-                add_old(&old, target, (enum gp_control_id)id);
-        if (took_instances(target))
-            add_old(&old, target, GP_CONTROL_MIG_INSTANCES);
+        gp_settings_add_undo(&old, &targets[t]);
         if (old.len > 0) {
             gp_strbuf_adds(sb, "undo: ");
             add_program(sb, machine);
-            gp_strbuf_addf(sb, " set%s -i %s%s%s\n", old.buf, target->uuid,
+            gp_strbuf_addf(sb, " set%s -i %s%s%s\n", old.buf, targets[t].uuid,
                            strstr(old.buf, " mig-") ? " --yes" : "",
                            brings_instances(old.buf) ? "  # with new UUIDs" : "");
         }
@@ -429,7 +433,7 @@ void gp_settings_add_summary(struct gp_strbuf *sb, const struct gp_settings *set
     const struct gp_settings_request *request = settings->request;
     gp_settings_add_changes(sb, settings->targets, settings->count, results);
     if (results)
-        add_undo(sb, settings->targets, settings->count, machine);
+        add_undo_commands(sb, settings->targets, settings->count, machine);
     else if (sb->len > 0)
         gp_strbuf_adds(sb, "nothing was changed (--dry-run)\n");
     if (sb->len == 0 && request->path && !settings->is_incomplete)

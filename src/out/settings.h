@@ -33,6 +33,10 @@ void gp_settings_add_changes(struct gp_strbuf *sb, const struct gp_target *targe
 void gp_settings_add_summary(struct gp_strbuf *sb, const struct gp_settings *settings, bool results,
                              const char *machine);
 
+/* Appends what undoes the changes of a GPU: " NAME=OLD NAME=OLD"; nothing if none was made, or none
+ * can be undone. */
+void gp_settings_add_undo(struct gp_strbuf *sb, const struct gp_target *target);
+
 /* "gpulse set NAME=VALUE…": the command that makes this request again. `ids` is its -i, or NULL. */
 void gp_settings_add_command(struct gp_strbuf *sb, const struct gp_settings_request *request,
                              const char *ids, const char *machine);

@@ -30,16 +30,23 @@ void gp_want_rows(struct gp_want *want, enum gp_scope scope)
     gp_metric_set_add(&want->metrics, GP_PROCESS_SUSPENDED);
 }
 
-struct gp_want gp_view_want(const struct gp_view *view, const struct gp_writer *writer, bool mig)
+void gp_want_view(struct gp_want *want, const struct gp_view *view)
 {
-    struct gp_want want = {.mig = mig, .host_only = view->scope == GP_SCOPE_HOST};
-    gp_want_rows(&want, view->scope);
+    want->host_only = want->host_only && view->scope == GP_SCOPE_HOST;
+    gp_want_rows(want, view->scope);
     for (size_t i = 0; i < view->fields.count; i++) {
         enum gp_metric m = view->fields.fields[i].metric;
-        gp_metric_set_add(&want.metrics, m);
+        gp_metric_set_add(&want->metrics, m);
         /* the instance of a process, or of a partitioned GPU */
-        want.mig = want.mig || (want.processes && m >= GP_MIG_INDEX && m <= GP_MIG_JPEG);
+        want->mig =
+            want->mig || (view->scope == GP_SCOPE_PROCESS && m >= GP_MIG_INDEX && m <= GP_MIG_JPEG);
     }
+}
+
+struct gp_want gp_view_want(const struct gp_view *view, const struct gp_writer *writer, bool mig)
+{
+    struct gp_want want = {.mig = mig, .host_only = true};
+    gp_want_view(&want, view);
     if (writer->want)
         writer->want(view, &want.metrics);
     return want;

@@ -50,6 +50,9 @@ const struct gp_writer *gp_writer_find(const char *name);
 /* Adds what must be sampled for rows of this kind, whichever fields they have. */
 void gp_want_rows(struct gp_want *want, enum gp_scope scope);
 
+/* Adds what must be sampled for a view. MIG instances only where fields need them. */
+void gp_want_view(struct gp_want *want, const struct gp_view *view);
+
 /* What must be sampled for a view; MIG instances also if `mig` is not set, where fields need
  * them. */
 struct gp_want gp_view_want(const struct gp_view *view, const struct gp_writer *writer, bool mig);

@@ -13,7 +13,7 @@
 enum {
     HELD_NS = 1000000000, /* a change was seen before its event: take the next sample sooner */
     AFTER_NS = 250000000, /* events that arrive together share a sample */
-    TAKE_MAX = 1024,
+    TAKE_MAX = 64,
 };
 
 struct run {
@@ -79,9 +79,11 @@ static int take_reports(struct run *run, bool *ret_sample, struct gp_err *err)
     char text[64];
     uint64_t missed;
     size_t n;
+    bool any = false;
     int r;
     do {
         n = gp_waiter_take(run->waiter, reports, TAKE_MAX, &missed);
+        any = any || n > 0;
         for (size_t i = 0; i < n; i++)
             *ret_sample = gp_changes_report(&run->changes, &reports[i]) || *ret_sample;
         if (missed) {
@@ -94,7 +96,7 @@ static int take_reports(struct run *run, bool *ret_sample, struct gp_err *err)
         r = deliver(run, err);
     } while (r == 0 && n == TAKE_MAX && !is_complete(run));
     bool ended = gp_waiter_has_ended(run->waiter);
-    *ret_sample = *ret_sample || n > 0 || (ended && !run->has_ended);
+    *ret_sample = *ret_sample || any || (ended && !run->has_ended);
     run->has_ended = ended;
     return r;
 }

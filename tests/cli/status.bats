@@ -155,7 +155,7 @@ h100() {
     h100 -i 0,h200
     fails 3 "no GPU matches 'h200'; this machine has 8 \(0 to 7\)"
     h100 -i 0,,1
-    fails 2 "bad GPU '' in --id: expected an index.*"
+    fails 2 "bad GPU '': expected an index.*"
 }
 
 @test "--line fills a pattern per GPU" {

@@ -230,7 +230,7 @@ static void terms_as_long_as_there_is_room_for(void **state)
     text[95] = 'x';
     text[96] = '\0';
     check_bad(text, "bad GPU 'xxx");
-    check_bad("5-3", "bad range '5-3' in --id: the start is greater than the end");
+    check_bad("5-3", "bad range '5-3': the start is greater than the end");
     struct gp_selection same = parse("3-3");
     assert_int_equal(same.terms[0].last, 3);
 }
@@ -258,7 +258,7 @@ static void bad_lists(void **state)
     for (size_t i = 0; i + 1 < sizeof(text); i += 2)
         memcpy(text + i, "1,", 2);
     text[2 * (GP_SELECT_TERMS_MAX + 1) - 1] = '\0';
-    check_bad(text, "too many GPUs in --id: at most 128");
+    check_bad(text, "too many GPUs: at most 128");
     text[2 * GP_SELECT_TERMS_MAX - 1] = '\0';
     assert_int_equal(parse(text).count, GP_SELECT_TERMS_MAX);
 }
