@@ -8,9 +8,9 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from ._errors import Unavailable
 from ._fit import TEXTS, TRIALS, Fit, Request, Trial
-from ._measure import Measure, measure
+from ._measure import GpuUse, Measure, measure
 from ._oom import ran_out
-from ._torch import TorchUse, free_memory
+from ._torch import free_memory
 from ._usage import known, size_text, value_or_none
 
 
@@ -43,14 +43,29 @@ class BatchFit:
         return "\n".join([*lines, f"batch size {self._answer or 'unknown'}: {self.reason}"])
 
 
-def _peak(m: Measure) -> int:
-    """Of the GPU where it is highest. PyTorch knows its own exactly, while samples may have missed it; which of several
-    devices is which, it does not say."""
-    devices: List[TorchUse] = value_or_none(lambda: m.torch) or []
+def _room(gpu: GpuUse) -> int:
+    """What this process may use: what is free, and what it has itself."""
+    return int(known(gpu._free)) + gpu.memory.start
+
+
+def _tightest(m: Measure) -> GpuUse:
+    """The GPU on which the least memory was left: it decides what fits."""
+    if not m.gpus:
+        raise Unavailable("used_gpu_memory", "the function used no GPU; choose one with gpus=")
+    return min(m.gpus, key=lambda gpu: _room(gpu) - gpu.memory.peak)
+
+
+def _peak(m: Measure, index: Optional[int]) -> int:
+    """Of this GPU. PyTorch knows its own exactly, while samples may have missed it; which of several devices is which,
+    it does not say."""
+    memory = next((gpu.memory for gpu in m.gpus if gpu.index == index), None)
+    if memory is None:
+        return 0
+    devices = [device for device in value_or_none(lambda: m.torch) or [] if device.reserved.peak > 0]
     if len(devices) == 1 == len(m.gpus):
-        memory, reserved = m.gpus[0].memory, devices[0].reserved
-        return max(memory.peak, memory.start + reserved.peak - reserved.start)
-    return max(gpu.memory.peak for gpu in m.gpus)
+        reserved = devices[0].reserved
+        return int(max(memory.peak, memory.start + reserved.peak - reserved.start))
+    return memory.peak
 
 
 def _try(function: Callable[[int], Any], batch: int, gpus: Optional[str], interval: float) -> Tuple[str, Measure]:
@@ -76,14 +91,6 @@ def _forget(problem: Optional[BaseException]) -> None:
         problem = problem.__cause__ or problem.__context__
 
 
-def _room(m: Measure) -> Tuple[int, int]:
-    """(what this process may use, total) of the GPU that has the least: what is free, and what it has itself."""
-    if not m.gpus:
-        raise Unavailable("used_gpu_memory", "the function used no GPU; choose one with gpus=")
-    rooms = [int(known(gpu._free)) + gpu.memory.start for gpu in m.gpus]
-    return min(rooms), min(int(known(gpu._total)) for gpu in m.gpus)
-
-
 def fit_batch(function: Callable[[int], Any], *, start: int = 0, min: int = 1, max: int = 0, multiple: int = 1,
               margin: float = 0.05, trials: int = TRIALS, confirm: bool = False, gpus: Optional[str] = None,
               interval: float = 0.02, progress: Optional[Callable[[Trial], Any]] = None) -> BatchFit:
@@ -103,12 +110,15 @@ def fit_batch(function: Callable[[int], Any], *, start: int = 0, min: int = 1, m
 
     free_memory()
     fit = fit_of(1 << 62, 1 << 60) # the GPUs are known after the first call
+    index: Optional[int] = None
     while fit.end == "searching":
         verdict, m = _try(function, fit.next, gpus, interval)
         if not fit.trials:
-            fit = fit_of(*_room(m))
+            tightest = _tightest(m)
+            fit = fit_of(_room(tightest), int(known(tightest._total)))
+            index = tightest.index
             gpus = gpus or ",".join(str(gpu.index) for gpu in m.gpus)
-        fit.take(verdict, _peak(m), m.seconds)
+        fit.take(verdict, _peak(m, index), m.seconds)
         if progress:
             progress(fit.trials[-1])
     return BatchFit(fit.end, TEXTS[fit.end], fit.trials, fit.request.capacity, fit.answer)
