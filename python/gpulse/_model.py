@@ -107,11 +107,14 @@ class Session:
         self._pointer = pointer
         self._pid = os.getpid()
 
-    def sample(self) -> "Sample":
-        """The values of now. After fork(), the child opens a session of its own."""
+    def _own_lock(self) -> Any:
         if self._pid != os.getpid():
             self._lock = threading.RLock() # another thread of the parent may have held it
-        with self._lock:
+        return self._lock
+
+    def sample(self) -> "Sample":
+        """The values of now. After fork(), the child opens a session of its own."""
+        with self._own_lock():
             if not self._pointer:
                 raise GpulseError("the session is closed", _c.EUSAGE)
             if self._pid != os.getpid():
@@ -123,11 +126,9 @@ class Session:
 
     def close(self) -> None:
         """Waits for a sample that another thread takes."""
-        if self._pid != os.getpid():
-            return
-        with self._lock:
+        with self._own_lock():
             pointer, self._pointer = self._pointer, c.c_void_p()
-            if pointer:
+            if pointer and self._pid == os.getpid():
                 _c.lib.gpulse_close(pointer)
 
     def __enter__(self) -> "Session":
@@ -363,12 +364,12 @@ _lock = threading.Lock()
 
 
 def _sample_of(fields: str) -> Sample:
-    """The values of now, from a session that is kept open. One thread at a time."""
+    """The values of now, from a session that is kept open."""
     with _lock:
         session = _kept.get(fields)
         if session is None:
             session = _kept[fields] = Session(fields)
-        return session.sample()
+    return session.sample()
 
 
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))

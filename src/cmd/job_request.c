@@ -18,13 +18,6 @@ enum { COUNT_MOST = GP_LEASE_GPUS, GPUS_SIZE = 8192 };
 /* Static, because the request points to them. */
 static struct gp_selection only, prefer, avoid;
 
-static int parse_gpus(const char *list, struct gp_selection *room, struct gp_selection **ret,
-                      struct gp_err *err)
-{
-    *ret = list ? room : NULL;
-    return list ? gp_selection_parse(list, room, err) : 0;
-}
-
 static int take_ids(const char *ids, const char *option, struct gp_pick_request *request,
                     struct gp_err *err)
 {
@@ -32,7 +25,7 @@ static int take_ids(const char *ids, const char *option, struct gp_pick_request 
         return gp_err_set(err, GP_EUSAGE, "%s names GPUs, and so does --id; use only one of them",
                           option);
     request->is_all = true;
-    return parse_gpus(ids, &only, &request->only, err);
+    return gp_selection_parse_any(ids, &only, &request->only, err);
 }
 
 /* A number as in Slurm, or docker's syntax: "all" and "device=0,1", possibly with quotes that the
@@ -102,15 +95,15 @@ int gp_job_request(const struct gp_job_options *o, struct gp_pick_request *ret, 
     };
     if (o->order)
         (void)gp_pick_find_order(o->order, &ret->order); /* one of the choices */
-    int r = parse_gpus(gp_common()->id, &only, &ret->only, err);
+    int r = gp_selection_parse_any(gp_common()->id, &only, &ret->only, err);
     gp_common()->id = NULL;
     if (r == 0)
         r = take_number(o, ret, err);
     if (ret->is_all && !o->order)
         ret->order = GP_PICK_INDEX;
     if (r == 0)
-        r = parse_gpus(o->prefer, &prefer, &ret->prefer, err);
-    return r < 0 ? r : parse_gpus(o->avoid, &avoid, &ret->avoid, err);
+        r = gp_selection_parse_any(o->prefer, &prefer, &ret->prefer, err);
+    return r < 0 ? r : gp_selection_parse_any(o->avoid, &avoid, &ret->avoid, err);
 }
 
 int gp_job_check_place(bool quiet, struct gp_err *err)

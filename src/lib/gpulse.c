@@ -236,12 +236,7 @@ static const struct gp_value *value_at(const struct gp_snapshot *snapshot, enum 
 enum gpulse_status gpulse_sample_get(const gpulse_sample *sample, int metric, size_t row,
                                      struct gpulse_value *ret)
 {
-    static const char *const reasons[] = {
-#define X(id, human, json, csv) [GP_STATUS_##id] = json,
-        GP_STATUS_LIST(X)
-#undef X
-    };
-    *ret = (struct gpulse_value){.reason = reasons[GP_STATUS_NONE]};
+    *ret = (struct gpulse_value){.reason = gp_status_reason(GP_STATUS_NONE)};
     if (!is_metric(metric) || row >= gpulse_sample_rows(sample, gp_metric_table[metric].scope))
         return GPULSE_NONE;
     const struct gp_snapshot *snapshot = sample->snapshot;
@@ -250,7 +245,7 @@ enum gpulse_status gpulse_sample_get(const gpulse_sample *sample, int metric, si
     ret->type = (enum gpulse_type)gp_metric_table[metric].type;
     ret->status = (enum gpulse_status)v->status;
     ret->age_ns = time_ns && time_ns < snapshot->mono_ns ? snapshot->mono_ns - time_ns : 0;
-    ret->reason = reasons[v->status];
+    ret->reason = gp_status_reason((enum gp_status)v->status);
     if (!gp_value_is_present(v)) {
         if (v->s && v->status != GP_STATUS_NONE)
             ret->reason = v->s;

@@ -27,13 +27,6 @@ struct gpulse_grant {
 
 /* ---- the request ---- */
 
-static int parse_gpus(const char *list, struct gp_selection *room, struct gp_selection **ret,
-                      struct gp_err *err)
-{
-    *ret = list ? room : NULL;
-    return list ? gp_selection_parse(list, room, err) : 0;
-}
-
 static int check(const struct gpulse_request *request, struct gp_err *err)
 {
     const unsigned most = GP_LEASE_GPUS;
@@ -72,10 +65,10 @@ static int read_request(gpulse_grant *grant, const struct gpulse_options *option
     to->order = to->is_all ? GP_PICK_INDEX : GP_PICK_DEFAULT;
     if (from->order && !gp_pick_find_order(from->order, &to->order))
         return gp_err_set(err, GP_EUSAGE, "unknown order '%.40s'", from->order);
-    r = parse_gpus(options->gpus, &grant->only, &to->only, err);
+    r = gp_selection_parse_any(options->gpus, &grant->only, &to->only, err);
     if (r == 0)
-        r = parse_gpus(from->avoid, &grant->avoid, &to->avoid, err);
-    return r < 0 ? r : parse_gpus(from->prefer, &grant->prefer, &to->prefer, err);
+        r = gp_selection_parse_any(from->avoid, &grant->avoid, &to->avoid, err);
+    return r < 0 ? r : gp_selection_parse_any(from->prefer, &grant->prefer, &to->prefer, err);
 }
 
 /* ---- what was chosen ---- */

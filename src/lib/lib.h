@@ -22,7 +22,7 @@ void gp_lib_take(void *ret, size_t size, const void *given);
 void gp_lib_give(void *ret, const void *own, size_t size);
 
 struct gpulse_options gp_lib_options(const struct gpulse_options *given);
-/* A time of the caller's, at most so long that it can be added to the time of now. */
+/* Limits a time given by the caller, so that adding it to the current time cannot overflow. */
 uint64_t gp_lib_time_ns(uint64_t ns);
 uint64_t gp_lib_timeout_ns(const struct gpulse_options *options, unsigned default_s);
 

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "out/field.h"
 #include "out/settings.h"
 #include "sample/settings.h"
 
@@ -73,17 +74,12 @@ static enum gpulse_status status_of(const struct gp_target *target, unsigned id)
 
 static const char *reason_of(const struct gp_target *target, unsigned id, bool is_change)
 {
-    static const char *const words[] = {
-#define X(id, human, json, csv) [GP_STATUS_##id] = json,
-        GP_STATUS_LIST(X)
-#undef X
-    };
     const struct gp_setting *s = &target->settings[id];
     if (target->code)
         return target->words;
     if (is_change && target->changes[id].words[0])
         return target->changes[id].words;
-    return s->words[0] || s->status == GP_STATUS_OK ? s->words : words[s->status];
+    return s->words[0] || s->status == GP_STATUS_OK ? s->words : gp_status_reason(s->status);
 }
 
 static double number(unsigned id, int64_t n)

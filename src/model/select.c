@@ -94,6 +94,13 @@ int gp_selection_parse(const char *list, struct gp_selection *ret, struct gp_err
     }
 }
 
+int gp_selection_parse_any(const char *list, struct gp_selection *room, struct gp_selection **ret,
+                           struct gp_err *err)
+{
+    *ret = list ? room : NULL;
+    return list ? gp_selection_parse(list, room, err) : 0;
+}
+
 bool gp_selection_is_by_index(const struct gp_selection *selection)
 {
     for (size_t i = 0; i < selection->count; i++)

@@ -41,6 +41,9 @@ struct gp_selection {
 /* Parses a comma-separated list. GP_EUSAGE names the bad term. */
 int gp_selection_parse(const char *list, struct gp_selection *ret,
                        struct gp_err *err) GP_MUST_CHECK;
+/* The same for a list that may be missing: *ret is then NULL, otherwise `room`. */
+int gp_selection_parse_any(const char *list, struct gp_selection *room, struct gp_selection **ret,
+                           struct gp_err *err) GP_MUST_CHECK;
 
 /* Whether all terms are indices, so that the driver is not needed. */
 bool gp_selection_is_by_index(const struct gp_selection *selection);

@@ -51,6 +51,11 @@ static const struct {
 #undef X
 };
 
+const char *gp_status_reason(enum gp_status status)
+{
+    return status_texts[status].json;
+}
+
 static int find_unit(const struct gp_field *field, const char *name, size_t n,
                      const struct gp_unit_choice **ret, struct gp_err *err)
 {
@@ -421,7 +426,7 @@ void gp_field_reason(struct gp_strbuf *sb, const struct gp_value *v, uint64_t no
 {
     bool words = !gp_value_is_present(v) && v->s;
     if (!words || v->status != GP_STATUS_UNSUPPORTED)
-        gp_strbuf_adds(sb, status_texts[v->status].json);
+        gp_strbuf_adds(sb, gp_status_reason((enum gp_status)v->status));
     if (words)
         gp_strbuf_addf(sb, v->status == GP_STATUS_UNSUPPORTED ? "%s" : ": %s", v->s);
     if (v->status == GP_STATUS_STALE && now_ns > gp_value_time_ns(v))

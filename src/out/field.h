@@ -35,6 +35,9 @@ struct gp_field_list {
  * accepts all fields. GP_EUSAGE names the bad field. May also fail with GP_ENOMEM. */
 int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_list *ret,
                         struct gp_err *err) GP_MUST_CHECK;
+/* Why a value is missing or old, as in JSON; "" if it is neither. Constant. */
+const char *gp_status_reason(enum gp_status status);
+
 /* The fields of one scope, after the index and UUID of the GPU in rows of processes and lists; none
  * if there is no field of this scope. GP_ENOMEM. */
 int gp_field_list_of(const struct gp_field_list *list, enum gp_scope scope,

@@ -238,23 +238,20 @@ static json_t *call(const struct gp_rpc_service *service, const struct gp_rpc_me
     return r < 0 ? response(id, "error", gp_rpc_error(r, &err)) : response(id, "result", result);
 }
 
-static bool is_call(const json_t *request)
+/* Why this is no request of JSON-RPC; NULL: it is one. */
+static const char *invalid(const json_t *request)
 {
     const char *version = json_string_value(json_object_get(request, "jsonrpc"));
-    return version && strcmp(version, "2.0") == 0 &&
-           json_is_string(json_object_get(request, "method"));
+    if (!version || strcmp(version, "2.0") != 0)
+        return "\"jsonrpc\" must be \"2.0\"";
+    return json_is_string(json_object_get(request, "method")) ? NULL : "\"method\" must be a text";
 }
 
-static json_t *answer_request(const struct gp_rpc_service *service, json_t *request, json_t *id)
+static json_t *answer_call(const struct gp_rpc_service *service, const json_t *request, json_t *id)
 {
     json_t *given = json_object_get(request, "params");
-    const char *version = json_string_value(json_object_get(request, "jsonrpc"));
     const char *name = json_string_value(json_object_get(request, "method"));
     struct gp_err err = {0};
-    if (!version || strcmp(version, "2.0") != 0)
-        return refuse(id, INVALID_REQUEST, "\"jsonrpc\" must be \"2.0\"");
-    if (!name)
-        return refuse(id, INVALID_REQUEST, "\"method\" must be a text");
     if (given && !json_is_object(given))
         return refuse(id, INVALID_PARAMS, "\"params\" must be an object");
     for (size_t i = 0; i < service->method_count; i++)
@@ -274,8 +271,11 @@ static json_t *answer_one(const struct gp_rpc_service *service, json_t *request)
     /* a fraction might not come back as it was */
     if (id && !json_is_string(id) && !json_is_integer(id) && !json_is_null(id))
         return refuse(NULL, INVALID_REQUEST, "\"id\" must be a text, a whole number or null");
-    json_t *answer = answer_request(service, request, id);
-    if (id || !is_call(request))
+    const char *why = invalid(request);
+    if (why)
+        return refuse(id, INVALID_REQUEST, why);
+    json_t *answer = answer_call(service, request, id);
+    if (id)
         return answer;
     json_decref(answer);
     return NULL;

@@ -43,13 +43,8 @@ void gp_settings_add_list_json(struct gp_strbuf *sb)
 /* What is shown for a control without a value; NULL if it has one. */
 static const char *absence(const struct gp_setting *s)
 {
-    static const char *const words[] = {
-#define X(id, human, json, csv) [GP_STATUS_##id] = json,
-        GP_STATUS_LIST(X)
-#undef X
-    };
     if (s->status != GP_STATUS_OK)
-        return words[s->status];
+        return gp_status_reason(s->status);
     return s->known ? NULL : "unknown";
 }
 

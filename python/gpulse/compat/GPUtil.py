@@ -13,6 +13,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import gpulse
+from gpulse._model import _sample_of
 
 __version__ = "1.4.0"
 
@@ -42,9 +43,6 @@ class GPU:
         self.temperature = temp_gpu
 
 
-_session: Optional[gpulse.Session] = None
-
-
 def _number(row: gpulse.GPU, name: str) -> float:
     value = row.get(name)
     return float(value) if isinstance(value, (int, float)) else math.nan
@@ -70,11 +68,8 @@ def _text(row: gpulse.GPU, name: str) -> str:
 
 def getGPUs() -> List[GPU]:
     """All GPUs; none without a driver."""
-    global _session
     try:
-        if _session is None:
-            _session = gpulse.Session(_FIELDS)
-        sample = _session.sample()
+        sample = _sample_of(_FIELDS)
     except gpulse.GpulseError:
         return []
     driver = str(sample.host.get("driver_version", ""))

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, Callable, Dict, Iterator, List, Optional, TextIO, Union
 
 import gpulse
+from gpulse._model import _sample_of
 
 from ._text import shown
 from .pynvml import NVMLError, nvml_error
@@ -174,15 +175,9 @@ class GPUStatCollection(_Sequence): # type: ignore[type-arg]
 
 # ---- the query ----
 
-_session: Optional[gpulse.Session] = None
-
-
 def _sample() -> gpulse.Sample:
-    global _session
     try:
-        if _session is None:
-            _session = gpulse.Session(_FIELDS)
-        return _session.sample()
+        return _sample_of(_FIELDS)
     except gpulse.GpulseError as error:
         if error.kind == "no-device":
             return gpulse.Session("driver_version").sample()

@@ -195,27 +195,7 @@ class c_nvmlDevice_t:
         return hash((self._index, self._mig_uuid))
 
 
-class _Reader:
-    """A session for one thread at a time."""
-
-    def __init__(self, fields: str, gpus: Optional[str] = None, mig: bool = False) -> None:
-        self.lock = _threading.Lock()
-        self.session = _gpulse.Session(fields, gpus=gpus, mig=mig)
-        self.is_closed = False
-
-    def sample(self) -> _Sample:
-        with self.lock:
-            if self.is_closed: # by nvmlShutdown() in another thread
-                raise NVMLError(1)
-            return self.session.sample()
-
-    def close(self) -> None:
-        with self.lock:
-            self.is_closed = True
-            self.session.close()
-
-
-_readers: Dict[Tuple[str, Optional[int], bool], _Reader] = {}
+_sessions: Dict[Tuple[str, Optional[int], bool], _gpulse.Session] = {}
 _references = 0
 _lock = _threading.Lock()
 
@@ -223,8 +203,6 @@ _lock = _threading.Lock()
 def _after_fork() -> None:
     global _lock
     _lock = _threading.Lock()
-    for reader in _readers.values():
-        reader.lock = _threading.Lock()
 
 
 _os.register_at_fork(after_in_child=_after_fork)
@@ -235,15 +213,18 @@ def _sample(fields: str, index: Optional[int] = None, mig: bool = False) -> _Sam
     if not _references:
         raise NVMLError(1)
     key = (fields, index, mig)
+    session = None
     try:
         with _lock:
-            reader = _readers.get(key)
-        if reader is None:
-            reader = _Reader(fields, None if index is None else str(index), mig)
+            session = _sessions.get(key)
+        if session is None:
+            session = _gpulse.Session(fields, gpus=None if index is None else str(index), mig=mig)
             with _lock:
-                reader = _readers.setdefault(key, reader)
-        return reader.sample()
+                session = _sessions.setdefault(key, session)
+        return session.sample()
     except _gpulse.GpulseError as error:
+        if session is not None and _sessions.get(key) is not session: # closed by nvmlShutdown() in another thread
+            raise NVMLError(1) from error
         raise nvml_error(error) from error
 
 
@@ -513,7 +494,7 @@ def nvmlInitWithFlags(flags: int) -> None:
     with _lock:
         try:
             key = ("count", None, False)
-            _readers[key] = _readers.get(key) or _Reader("count")
+            _sessions[key] = _sessions.get(key) or _gpulse.Session("count")
         except _gpulse.GpulseError as error:
             raise nvml_error(error) from error
         _references += 1
@@ -530,9 +511,10 @@ def nvmlShutdown() -> None:
             raise NVMLError(1)
         _references -= 1
         if not _references:
-            for reader in _readers.values():
-                reader.close()
-            _readers.clear()
+            closing = list(_sessions.values())
+            _sessions.clear()
+            for session in closing:
+                session.close()
 
 
 def nvmlSystemGetProcessName(pid: int) -> str:

@@ -13,6 +13,7 @@ import time
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 import gpulse
+from gpulse._model import _sample_of
 
 from .._text import shown
 from .values import Snapshot, bytes2human, command_join, timedelta2human
@@ -35,15 +36,9 @@ class NoSuchProcess(Exception):
 
 # ---- the host ----
 
-_session: Optional[gpulse.Session] = None
-
-
 def _host() -> gpulse.Sample:
-    global _session
-    if _session is None:
-        _session = gpulse.Session("host.cpu.utilization,host.cpu.count,host.memory.total,host.memory.available,"
-                                  "host.swap.total,host.swap.used,host.uptime")
-    return _session.sample()
+    return _sample_of("host.cpu.utilization,host.cpu.count,host.memory.total,host.memory.available,host.swap.total,"
+                      "host.swap.used,host.uptime")
 
 
 def _number(name: str) -> Any:
