@@ -378,6 +378,20 @@ job.end()
 
 
 @test
+def an_allocator_that_warms_up_is_no_leak():
+    """It grows by less than 1 MiB in all, but by many MiB per minute, since the blocks are short."""
+    python("""
+kept = []
+runs = gpulse.Measurements(interval=1, reclaim=False)
+for _ in range(120):
+    with runs.measure():
+        kept.append(bytearray(b"x") * (6 << 10))
+host, = runs.trends()
+assert host.known and not host.rises and host.per_second * 60 > MIB, host
+""")
+
+
+@test
 def measured_functions():
     python("""
 import asyncio

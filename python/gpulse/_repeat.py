@@ -19,12 +19,14 @@ WINDOWS = 64
 WINDOWS_MIN = 20
 RISING_PERCENT = 95
 LEAST_PER_MINUTE = 2**20
+LEAST_IN_ALL = 2**20 # An allocator that warms up grows by less.
 
 
 class Trend(NamedTuple):
     """How memory changes from one repetition to the next. `known`: after 100 repetitions. `rises`: 95 % of all
-    pairs of windows rise, by more than 1 MiB per minute; a window is the minimum after 5 repetitions. The growth is
-    the median of the slopes of all pairs (Theil-Sen estimator), in bytes; None if it is not known yet."""
+    pairs of windows rise, by more than 1 MiB per minute and more than 1 MiB in all; a window is the minimum after 5
+    repetitions. The growth is the median of the slopes of all pairs (Theil-Sen estimator), in bytes; None if it is
+    not known yet."""
 
     what: str
     known: bool
@@ -58,7 +60,8 @@ class _Series:
             return Trend(what, False, False, None, None)
         by_repetition, by_time = (_median([(b[2] - a[2]) / max(b[x] - a[x], 1e-9) for a, b in pairs]) for x in (0, 1))
         rising = sum(b[2] > a[2] for a, b in pairs)
-        rises = rising * 100 >= len(pairs) * RISING_PERCENT and by_time * 60 > LEAST_PER_MINUTE
+        rises = (rising * 100 >= len(pairs) * RISING_PERCENT and by_time * 60 > LEAST_PER_MINUTE
+                 and windows[-1][2] - windows[0][2] > LEAST_IN_ALL)
         return Trend(what, True, rises, by_repetition, by_time)
 
 
