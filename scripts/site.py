@@ -82,7 +82,7 @@ def manual_pages(folder):
     """The name and the HTML of each manual page."""
     if not folder or not shutil.which("mandoc"):
         return []
-    pages = sorted((path.name for path in Path(folder).glob("gpulse*.[17]")), key=lambda name: name.split("."))
+    pages = sorted((path.name for path in Path(folder).glob("gpulse*.[137]")), key=lambda name: name.split("."))
 
     def link(match):
         name = f"{match[1]}.{match[2]}"
@@ -91,7 +91,7 @@ def manual_pages(folder):
     def body(page):
         made = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", Path(folder) / page], check=True,
                               stdout=subprocess.PIPE, text=True).stdout
-        return re.sub(r"<b>(gpulse[\w-]*)</b>\(([17])\)", link, made)
+        return re.sub(r"<b>(gpulse[\w-]*)</b>\(([137])\)", link, made)
 
     return [(page, body(page)) for page in pages]
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""libgpulse as others use it: its examples, compiled against what "make install" puts where, and a
-client in another language.
+"""libgpulse as others use it: what it exports, and a client in another language.
 
 variants: release
 """
@@ -8,55 +7,13 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from pathlib import Path
 
+from library import DEST, HEADER, SIMULATED, SOURCE, declared, install, installed
 from tap import BUILD, GPULSE, Skip, good, main, run, test
-
-SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
-HEADER = SOURCE / "include/gpulse/gpulse.h"
-DEST = Path(tempfile.mkdtemp(prefix="gpulse-lib-"))
-SIMULATED = dict(os.environ, GPULSE_SIM="h100x8", GPULSE_SIM_STILL="1")
-
-
-def installed(pattern):
-    found = [path for path in DEST.rglob(pattern) if not path.is_symlink()]
-    assert len(found) == 1, (pattern, found)
-    return found[0]
-
-
-def declared():
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
-    return set(re.findall(r"\b(gpulse_\w+)\(", text))
-
-
-def compiled(name, source=None):
-    program = DEST / name
-    if not program.exists():
-        package = installed("gpulse.pc")
-        flags = good(run("pkg-config", "--cflags", "--libs", "gpulse",
-                         env=dict(os.environ, PKG_CONFIG_PATH=str(package.parent),
-                                  PKG_CONFIG_SYSROOT_DIR=str(DEST)))).split()
-        good(run("cc", "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                 "-o", program, source or SOURCE / f"examples/c/{name}.c", *flags))
-    return program
-
-
-def example(name, *args, env=SIMULATED):
-    library = installed("libgpulse.so.0.0.0").parent
-    return run(compiled(name), *args, env=dict(env, LD_LIBRARY_PATH=str(library)))
-
-
-@test
-def installs():
-    good(run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet",
-             env=dict(os.environ, DESTDIR=str(DEST))))
-    assert installed("libgpulse.so.0.0.0") and installed("gpulse.h") and installed("gpulse.pc")
-
 
 @test
 def exports_what_the_header_declares():
@@ -72,87 +29,6 @@ def the_header_compiles_in_c_and_cplusplus():
         language = "c" if compiler == "cc" else "c++"
         good(run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
                  "-fsyntax-only", "-x", language, HEADER))
-
-
-@test
-def the_program_of_the_handbook():
-    source = DEST / "handbook.c"
-    source.write_text(re.search(r"^```c\n(.*?)^```$", (SOURCE / "docs/library.md").read_text(), re.M | re.S)[1])
-    compiled("handbook", source)
-    assert re.fullmatch(r"GPU 0 uses \d+\.\d GiB\n", good(example("handbook")))
-
-
-@test
-def example_value():
-    lines = good(example("value")).splitlines()
-    assert len(lines) == 8, lines
-    used = good(run(GPULSE, "query", "memory.used:GiB", "--csv", "--no-header", env=SIMULATED))
-    for line, gib in zip(lines, used.split()):
-        assert re.fullmatch(rf"\d NVIDIA H100 80GB HBM3: {float(gib):.1f} GiB", line), (line, gib)
-
-
-@test
-def example_watch():
-    lines = good(example("watch", "2")).splitlines()
-    assert len(lines) == 2 and all(re.fullmatch(r"( *\d+%){8}", line) for line in lines), lines
-
-
-@test
-def example_processes():
-    lines = good(example("processes")).splitlines()
-    rows = good(run(GPULSE, "query", "--rows", "processes", "index,pid,user,used_memory",
-                    "--csv", "--no-header", env=SIMULATED)).splitlines()
-    assert len(lines) == len(rows) > 0, (lines, rows)
-    for line, row in zip(lines, rows):
-        gpu, pid, user, used = row.split(",")
-        mib = re.match(rf"GPU {gpu}: {pid} {user} (\d+) MiB \S", line)
-        assert mib and abs(int(mib[1]) - int(used) / 2**20) < 1.5, (line, row)
-
-
-@test
-def example_exporter():
-    library = installed("libgpulse.so.0.0.0").parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen([compiled("exporter"), str(port)],
-                              env=dict(SIMULATED, LD_LIBRARY_PATH=str(library)))
-    try:
-        text = None
-        while text is None:
-            assert server.poll() is None, "the exporter ended"
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-                    text = answer.read().decode()
-            except OSError:
-                pass
-        assert len(re.findall(r'^gpu_memory_used\{uuid="GPU-[0-9a-f-]+"\} \d', text, re.M)) == 8, text
-    finally:
-        server.kill()
-        server.wait()
-
-
-@test
-def example_reserve():
-    with tempfile.TemporaryDirectory(dir=DEST) as state:
-        env = dict(SIMULATED, GPULSE_STATE_DIR=state)
-        show = f'echo "$CUDA_VISIBLE_DEVICES"; exec {GPULSE} queue -f json'
-        mask, _, queue = good(example("reserve", "sh", "-c", show, env=env)).partition("\n")
-        held = [h for h in json.loads(queue)["leases"] if "reserve sh -c" in h["command"]]
-        assert len(held) == 1 and held[0]["gpus"] == mask, (mask, held)
-        picked = good(run(GPULSE, "pick", env=env)).strip()
-        assert mask == picked, (mask, picked)  # it is free again
-        r = example("reserve", "no-such-command", env=env)
-        assert r.returncode == 127, r
-
-
-@test
-def errors_are_said():
-    without = {k: v for k, v in os.environ.items() if k != "GPULSE_SIM"}
-    r = example("value", env=dict(without, GPULSE_NVML="/does/not/exist.so"))
-    assert r.returncode == 1 and "/does/not/exist.so" in r.stderr and not r.stdout, r
-    r = example("value", env=dict(SIMULATED, GPULSE_SIM="no-such-machine"))
-    assert r.returncode == 1 and "no-such-machine" in r.stderr, r
 
 
 # ---- a client in another language, each in a process of its own ----
@@ -602,20 +478,7 @@ os._exit(0)
 """, **own)
 
 
-@test
-def valgrind_finds_nothing():
-    if not shutil.which("valgrind"):
-        raise Skip("no valgrind")
-    library = installed("libgpulse.so.0.0.0").parent
-    r = run("valgrind", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite",
-            "-q", compiled("processes"), env=dict(SIMULATED, LD_LIBRARY_PATH=str(library)))
-    assert r.returncode == 0, r.stderr[-2000:]
-    with tempfile.TemporaryDirectory(dir=DEST) as state:
-        r = run("valgrind", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", "-q",
-                compiled("reserve"), "true", env=dict(SIMULATED, LD_LIBRARY_PATH=str(library), GPULSE_STATE_DIR=state))
-        assert r.returncode == 0, r.stderr[-2000:]
-
-
+install()
 try:
     main()
 finally:

@@ -2,7 +2,6 @@
 """gpulse serve: its answers against those of the commands, its notifications, and clients that are wrong, hostile or
 slow.
 """
-import contextlib
 import fcntl
 import json
 import os
@@ -10,98 +9,20 @@ import random
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import termios
 from pathlib import Path
 
+from served import ENV, SOURCE, STATE, Server, schemas, server, told
 from tap import GPULSE, Skip, good, main, run, test
 
-SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
-STATE = tempfile.mkdtemp(prefix="gpulse-serve-")
-ENV = dict(os.environ, GPULSE_SIM="h100x8", GPULSE_SIM_STILL="1", GPULSE_SIM_STATE=STATE)
 LINE_MAX = 1 << 16
 BATCH_MAX = 64
 
 
-class Server:
-    def __init__(self, *options, **env):
-        self.process = subprocess.Popen([GPULSE, *options, "serve", "--stdio"], env=dict(ENV, **env),
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.notes = []
-        self.last_id = 0
-
-    def write(self, data):
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-    def read(self):
-        line = self.process.stdout.readline()
-        assert line.endswith(b"\n"), (line, self.process.stderr.read())
-        return json.loads(line)
-
-    def answer(self):
-        """The next answer; notifications before it are kept."""
-        while "method" in (message := self.read()):
-            self.notes.append(message)
-        return message
-
-    def ask(self, method, params=None):
-        self.last_id += 1
-        request = {"jsonrpc": "2.0", "id": self.last_id, "method": method}
-        if params is not None:
-            request["params"] = params
-        self.write(json.dumps(request).encode() + b"\n")
-        answer = self.answer()
-        assert answer["jsonrpc"] == "2.0" and answer["id"] == self.last_id, answer
-        return answer
-
-    def call(self, method, **params):
-        answer = self.ask(method, params)
-        assert "error" not in answer, answer
-        return answer["result"]
-
-    def note(self):
-        return self.notes.pop(0) if self.notes else self.read()
-
-    def end(self):
-        """What it still writes after the end of its input."""
-        rest, messages = self.process.communicate()
-        assert (self.process.returncode, messages) == (0, b""), (self.process.returncode, messages)
-        return [json.loads(line) for line in rest.splitlines()]
-
-
-@contextlib.contextmanager
-def server(*options, **env):
-    served = Server(*options, **env)
-    try:
-        yield served
-    finally:
-        if served.process.poll() is None:
-            served.process.kill()
-        served.process.communicate()
-
-
-def told(lines, **env):
-    """What it answers to these bytes."""
-    r = subprocess.run([GPULSE, "serve", "--stdio"], input=lines, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       env=dict(ENV, **env), timeout=600, check=False)
-    assert (r.returncode, r.stderr) == (0, b""), r
-    return [json.loads(line) for line in r.stdout.splitlines()]
-
-
 def queried(*words):
     return json.loads(good(run(GPULSE, *words, "-f", "json", env=ENV)))
-
-
-def schema():
-    try:
-        import jsonschema
-    except ImportError:
-        return None
-    schemas = {name: json.loads((SOURCE / f"data/schema/gpulse.{name}-1.json").read_text()) for name in ("serve", "event")}
-    return jsonschema, schemas
 
 
 # ---- answers ----
@@ -433,11 +354,11 @@ def says_how_it_is_used():
 
 @test
 def messages_match_their_schema():
-    found = schema()
+    found = schemas()
     if not found:
         raise Skip("no jsonschema")
-    jsonschema, schemas = found
-    validator = jsonschema.Draft202012Validator(schemas["serve"])
+    jsonschema, texts = found
+    validator = jsonschema.Draft202012Validator(texts["serve"])
     lines = [request(m) for m in ("version", "metrics", "sample", "processes", "nothing")]
     lines += [request("sample", {"fields": "*", "mig": True}), "[" + request("version") + "]", "x"]
     messages = told("\n".join(lines).encode())
@@ -449,7 +370,7 @@ def messages_match_their_schema():
         while (message := s.note())["method"] != "event":
             pass
         messages.append(message)
-    jsonschema.Draft202012Validator(schemas["event"]).validate(message["params"]["event"])
+    jsonschema.Draft202012Validator(texts["event"]).validate(message["params"]["event"])
     for message in messages:
         validator.validate(message)
     for wrong in ({"jsonrpc": "2.0", "id": 1}, {"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "x"}}):

@@ -1,8 +1,9 @@
-/* The utilization of every GPU, once a second: watch [TIMES] */
+/* The utilization of every GPU, once a second, with the time: watch [TIMES] */
 #include <gpulse/gpulse.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
@@ -23,6 +24,10 @@ int main(int argc, char **argv)
             fprintf(stderr, "watch: %s\n", error.text);
             break;
         }
+        const time_t seconds = (time_t)(gpulse_sample_time(sample) / 1000000000);
+        char clock[16];
+        strftime(clock, sizeof(clock), "%H:%M:%S", localtime(&seconds));
+        printf("%s", clock);
         for (size_t row = 0; row < gpulse_sample_rows(sample, GPULSE_GPU); row++) {
             double percent;
             if (gpulse_sample_number(sample, utilization, row, &percent))

@@ -484,7 +484,10 @@ int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size
         if (e < 0)
             add_complaint(&why, path, e, &st);
     }
-    int r = e == -EPERM || e == -EACCES ? GP_EPERM : e < 0 ? GP_EIO : 0;
+    int r = e == -EPERM || e == -EACCES ? GP_EPERM
+            : e == -ENOMEM              ? GP_ENOMEM
+            : e < 0                     ? GP_EIO
+                                        : 0;
     if (r < 0)
         (void)gp_err_set(err, r, "cannot write where other users can read it: %s",
                          why.len ? why.buf : "no other place is used");

@@ -58,6 +58,7 @@ static int print(void *context, const struct gp_snapshot *snapshot, const struct
         gp_job_add_mask_note(&note, snapshot, pick, mask.buf);
     if (note.len > 0)
         gp_io_print_note("gpulse", note.buf);
+    sb.error = sb.error ? sb.error : mask.error;
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&note);
     gp_strbuf_fini(&mask);

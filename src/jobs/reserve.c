@@ -50,23 +50,33 @@ static void list_gpus(struct gp_lease *lease, const struct gp_pick *pick)
                            gp_device_text(pick->units[i].device, GP_UUID, ""));
 }
 
-static void note_granted(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
-                         const struct gp_pick *pick)
+/* Copies a text that fits, and frees the buffer. Returns the error of the buffer. */
+static int keep_text(char *ret, size_t size, struct gp_strbuf *sb)
+{
+    const int error = sb->error;
+    (void)snprintf(ret, size, "%s", sb->buf);
+    gp_strbuf_fini(sb);
+    return error;
+}
+
+static int note_granted(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
+                        const struct gp_pick *pick, struct gp_err *err)
 {
     struct gp_strbuf mask = GP_STRBUF_INIT(sizeof(gpus->mask) - 1);
-    gp_job_add_mask(&mask, snapshot, pick, gpus->plan->uuid);
-    (void)snprintf(gpus->mask, sizeof(gpus->mask), "%s", mask.buf);
     struct gp_strbuf ids = GP_STRBUF_INIT(sizeof(gpus->ids) - 1);
     struct gp_strbuf place = GP_STRBUF_INIT(sizeof(gpus->place) - 1);
+    gp_job_add_mask(&mask, snapshot, pick, gpus->plan->uuid);
+    int r = keep_text(gpus->mask, sizeof(gpus->mask), &mask);
     gp_job_add_ids(&ids, pick);
     gp_job_add_place(&place, pick, gpus->mask);
-    (void)snprintf(gpus->ids, sizeof(gpus->ids), "%s", ids.buf);
-    (void)snprintf(gpus->place, sizeof(gpus->place), "%s", place.buf);
-    gp_strbuf_fini(&ids);
-    gp_strbuf_fini(&place);
-    gp_strbuf_fini(&mask);
+    const int of_ids = keep_text(gpus->ids, sizeof(gpus->ids), &ids);
+    const int of_place = keep_text(gpus->place, sizeof(gpus->place), &place);
+    r = r < 0 ? r : of_ids < 0 ? of_ids : of_place;
+    if (r < 0)
+        return gp_err_set(err, r, "%s", gp_err_text(r));
     for (size_t i = 0; gpus->plan->on_grant && i < pick->chosen_count; i++)
         gpus->plan->on_grant(gpus->plan->context, pick->units[pick->chosen[i]].device);
+    return 0;
 }
 
 static int pick(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
@@ -126,8 +136,7 @@ static int claim(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
     }
     gpus->lease.state = GP_LEASE_HELD;
     gp_lease_drop(&gpus->line);
-    note_granted(gpus, snapshot, chosen);
-    return 0;
+    return note_granted(gpus, snapshot, chosen, err);
 }
 
 /* Whether an earlier request has just arrived, and may get its GPUs in a moment. */

@@ -64,7 +64,8 @@ static int add_text(void *context, const struct gp_strbuf *text, struct gp_err *
 {
     struct gp_strbuf *sb = context;
     gp_strbuf_add(sb, text->buf, text->len);
-    return sb->error ? gp_err_set(err, sb->error, "%s", gp_err_text(sb->error)) : 0;
+    const int error = text->error ? text->error : sb->error;
+    return error ? gp_err_set(err, error, "%s", gp_err_text(error)) : 0;
 }
 
 /* What others have put there instead of a log, such as a FIFO, is not opened. */

@@ -146,8 +146,10 @@ bool gpulse_close(gpulse_session *session)
     if (!session)
         return true;
     /* The threads of the sampler exist only in the process that opened it. */
-    if (session->pid == getpid() && !gp_sampler_free(session->sampler))
+    if (session->pid == getpid() && !gp_sampler_free(session->sampler)) {
+        gp_lib_keep(session);
         return false;
+    }
     free(session);
     return true;
 }

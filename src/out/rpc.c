@@ -2,6 +2,7 @@
 
 #include "base/cli.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/json.h"
@@ -84,7 +85,7 @@ json_t *gp_rpc_error(int code, const struct gp_err *err)
     } kinds[] = {
         {GP_EUSAGE, "usage"},     {GP_EFORMAT, "usage"},    {GP_ENODEV, "no-device"},
         {GP_EDRIVER, "driver"},   {GP_EPERM, "permission"}, {GP_ENOMEM, "memory"},
-        {GP_ETIMEOUT, "timeout"}, {GP_EBUSY, "busy"},
+        {GP_ETIMEOUT, "timeout"}, {GP_EBUSY, "busy"},       {GP_ENEVER, "never"},
     };
     const char *kind = "failed";
     for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++)
@@ -130,6 +131,33 @@ static const char *next_method(const void *ctx, size_t i)
     return i < service->method_count ? service->methods[i].name : NULL;
 }
 
+static int take_text(struct gp_strbuf *sb, bool is_good, char **ret)
+{
+    if (sb->error || !is_good || sb->len == 0) {
+        const int code = sb->error == GP_ENOMEM ? GP_ENOMEM : GP_EUSAGE;
+        gp_strbuf_fini(sb);
+        return code;
+    }
+    *ret = sb->buf;
+    return 0;
+}
+
+/* Texts, whole numbers and, where the caller takes them, fractions and flags. */
+static bool add_word(struct gp_strbuf *sb, const json_t *value)
+{
+    if (json_is_string(value))
+        gp_strbuf_adds(sb, json_string_value(value));
+    else if (json_is_integer(value))
+        gp_strbuf_addf(sb, "%lld", json_integer_value(value));
+    else if (json_is_real(value))
+        gp_strbuf_addf(sb, "%.15g", json_real_value(value));
+    else if (json_is_boolean(value))
+        gp_strbuf_adds(sb, json_is_true(value) ? "on" : "off");
+    else
+        return false;
+    return true;
+}
+
 static int read_list(const json_t *value, char **ret)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(GP_RPC_LINE_MAX);
@@ -140,55 +168,90 @@ static int read_list(const json_t *value, char **ret)
         const json_t *item = is_array ? json_array_get(value, i) : value;
         if (i > 0)
             gp_strbuf_addc(&sb, ',');
-        if (json_is_string(item))
-            gp_strbuf_adds(&sb, json_string_value(item));
-        else if (json_is_integer(item) && json_integer_value(item) >= 0)
-            gp_strbuf_addf(&sb, "%lld", json_integer_value(item));
-        else
-            is_good = false;
+        is_good =
+            is_good &&
+            (json_is_string(item) || (json_is_integer(item) && json_integer_value(item) >= 0)) &&
+            add_word(&sb, item);
     }
-    if (sb.error || !is_good || sb.len == 0) {
-        const int code = sb.error == GP_ENOMEM ? GP_ENOMEM : GP_EUSAGE;
-        gp_strbuf_fini(&sb);
-        return code;
+    return take_text(&sb, is_good, ret);
+}
+
+static int read_pairs(json_t *value, char **ret)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(GP_RPC_LINE_MAX);
+    bool is_good = true;
+    if (!json_is_object(value))
+        return take_text(&sb, json_is_string(value) && add_word(&sb, value), ret);
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
+        const size_t before = sb.len;
+        gp_strbuf_addf(&sb, "%s=", json_object_iter_key(at));
+        is_good = is_good && add_word(&sb, json_object_iter_value(at)) && !sb.error &&
+                  !strpbrk(sb.buf + before, " \t\n");
+        gp_strbuf_addc(&sb, ' ');
     }
-    *ret = sb.buf;
+    return take_text(&sb, is_good, ret);
+}
+
+static bool read_size(const json_t *value, uint64_t *ret)
+{
+    if (json_is_string(value))
+        return gp_parse_size(json_string_value(value), ret);
+    *ret = (uint64_t)json_integer_value(value);
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static int read_number(const struct gp_rpc_param *param, const json_t *value, uint64_t *ret,
+                       struct gp_err *err)
+{
+    const json_int_t number = json_integer_value(value);
+    *ret = (uint64_t)number;
+    if (!json_is_integer(value) || number < 0)
+        return gp_err_set(err, GP_EUSAGE, "'%s' takes a whole number", param->name);
+    if (param->most > 0 && (double)number > param->most)
+        return gp_err_set(err, GP_EUSAGE, "'%s' can be at most %.0f", param->name, param->most);
     return 0;
 }
 
-static int read_param(const struct gp_rpc_param *param, const json_t *value, char *params,
+static int read_param(const struct gp_rpc_param *param, json_t *value, char *params,
                       struct gp_err *err)
 {
-    char *const field = params + param->offset;
+    void *const field = params + param->offset;
     const double seconds = json_number_value(value);
-    const json_int_t number = json_integer_value(value);
-    int r;
+    const char *takes = "a text such as \"a,b\", or an array of texts and whole numbers";
+    int r = 0;
     switch (param->type) {
     case GP_RPC_TIME:
         if (!json_is_number(value) || !(seconds >= param->least && seconds <= param->most))
             return gp_err_set(err, GP_EUSAGE, "'%s' takes a number of seconds from %g to %g",
                               param->name, param->least, param->most);
-        *(uint64_t *)(void *)field = (uint64_t)(seconds * (double)GP_NS_PER_S);
+        *(uint64_t *)field = (uint64_t)(seconds * (double)GP_NS_PER_S);
         return 0;
     case GP_RPC_NUMBER:
-        if (!json_is_integer(value) || number < 0)
-            return gp_err_set(err, GP_EUSAGE, "'%s' takes a whole number", param->name);
-        *(uint64_t *)(void *)field = (uint64_t)number;
-        return 0;
+        return read_number(param, value, field, err);
+    case GP_RPC_SIZE:
+        takes = "a number of bytes, or a text such as \"20GiB\"";
+        r = read_size(value, field) ? 0 : GP_EUSAGE;
+        break;
     case GP_RPC_FLAG:
-        if (!json_is_boolean(value))
-            return gp_err_set(err, GP_EUSAGE, "'%s' takes true or false", param->name);
-        *(bool *)(void *)field = json_is_true(value);
-        return 0;
+        takes = "true or false";
+        *(bool *)field = json_is_true(value);
+        r = json_is_boolean(value) ? 0 : GP_EUSAGE;
+        break;
+    case GP_RPC_TEXT:
+        takes = "a text";
+        *(char **)field = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+        r = !json_is_string(value) ? GP_EUSAGE : *(char **)field ? 0 : GP_ENOMEM;
+        break;
+    case GP_RPC_PAIRS:
+        takes = "a text such as \"a=b c=d\", or an object of texts and numbers without blanks";
+        r = read_pairs(value, field);
+        break;
     case GP_RPC_LIST:
     default:
-        r = read_list(value, (char **)(void *)field);
-        return r == GP_EUSAGE ? gp_err_set(err, r,
-                                           "'%s' takes a text such as \"a,b\", or an array of "
-                                           "texts and whole numbers",
-                                           param->name)
-                              : r;
+        r = read_list(value, field);
+        break;
     }
+    return r == GP_EUSAGE ? gp_err_set(err, r, "'%s' takes %s", param->name, takes) : r;
 }
 
 static int read_params(const struct gp_rpc_service *service, const struct gp_rpc_method *method,
@@ -204,7 +267,7 @@ static int read_params(const struct gp_rpc_service *service, const struct gp_rpc
     }
     for (size_t i = 0; r == 0 && i < service->param_count; i++) {
         const struct gp_rpc_param *param = &service->params[i];
-        const json_t *value = json_object_get(given, param->name);
+        json_t *value = json_object_get(given, param->name);
         if (value && !json_is_null(value))
             r = read_param(param, value, params, err);
         else if (gp_cli_list_has(method->needs, param->name, strlen(param->name)))
@@ -215,9 +278,11 @@ static int read_params(const struct gp_rpc_service *service, const struct gp_rpc
 
 static void free_params(const struct gp_rpc_service *service, char *params)
 {
-    for (size_t i = 0; params && i < service->param_count; i++)
-        if (service->params[i].type == GP_RPC_LIST)
-            free(*(char **)(void *)(params + service->params[i].offset));
+    for (size_t i = 0; params && i < service->param_count; i++) {
+        const struct gp_rpc_param *param = &service->params[i];
+        if (param->type == GP_RPC_LIST || param->type == GP_RPC_TEXT || param->type == GP_RPC_PAIRS)
+            free(*(char **)(void *)(params + param->offset));
+    }
     free(params);
 }
 

@@ -42,14 +42,17 @@ enum gp_rpc_type {
     GP_RPC_LIST,   /* char *: "a,b", or an array of words and whole numbers, joined by commas */
     GP_RPC_TIME,   /* uint64_t: nanoseconds; seconds in the request */
     GP_RPC_NUMBER, /* uint64_t */
+    GP_RPC_SIZE,   /* uint64_t: bytes, or a text such as "20GiB" */
     GP_RPC_FLAG,   /* bool */
+    GP_RPC_TEXT,   /* char * */
+    GP_RPC_PAIRS,  /* char *: "a=b c=d", or an object of texts, numbers and flags ("on", "off") */
 };
 
 struct gp_rpc_param {
     const char *name;
     enum gp_rpc_type type;
     size_t offset;      /* of the field in the struct of parameters */
-    double least, most; /* of a time, in seconds */
+    double least, most; /* of a time, in seconds, or of a number; most 0: no limit */
 };
 
 struct gp_rpc_method {

@@ -15,7 +15,8 @@ struct gpu {
     struct gp_reading *reading;      /* its identity, and that of its instances */
     bool skipped;                    /* excluded by its index */
     gp_call_name call;
-    atomic_bool out; /* given up: a thread hangs in the driver, or could not be started */
+    atomic_bool out;   /* given up: a thread hangs in the driver, or could not be started */
+    bool is_unstarted; /* given up because of the latter */
     struct gp_target *first;
     size_t target_count; /* targets starting there */
 };
@@ -280,7 +281,11 @@ static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
                              struct gp_target *target)
 {
     const char *call = atomic_load_explicit(&gpu->call, memory_order_relaxed);
-    target->code = GP_ETIMEOUT;
+    target->code = gpu->is_unstarted ? GP_ENOMEM : GP_ETIMEOUT;
+    if (gpu->is_unstarted) {
+        (void)snprintf(target->words, sizeof(target->words), "out of memory for a thread");
+        return;
+    }
     (void)snprintf(target->words, sizeof(target->words), "no response within %.1f s (%s)",
                    (double)c->config.timeout_ns / 1e9, call ? call : "not started");
 }
@@ -293,12 +298,13 @@ static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i),
     struct gp_errands errands = errands_of(c, step, c->gpu_count, tell_gpus);
     errands.is_enough = is_enough;
     bool *done = calloc(c->gpu_count ? c->gpu_count : 1, sizeof(*done));
-    if (done && !gp_errands_run(&errands, done))
-        c->stuck = true;
+    const bool is_over = !done || gp_errands_run(&errands, done);
+    c->stuck = c->stuck || !is_over;
     for (unsigned i = 0; i < c->gpu_count; i++) {
         struct gpu *gpu = &c->gpus[i];
         if (done && done[i])
             continue;
+        gpu->is_unstarted = is_over && !atomic_load(&gpu->out);
         atomic_store(&gpu->out, true);
         for (size_t t = 0; t < gpu->target_count; t++)
             if (gpu->first[t].code == 0)
@@ -526,12 +532,16 @@ bool gp_outcome_may_have_changed(enum gp_outcome outcome)
 
 bool gp_changer_free(struct gp_changer *c)
 {
-    bool closed = true;
+    enum { TRIES = 3 }; /* without memory for a thread, the driver stays open */
     if (!c)
         return true;
     const struct gp_errands closing = errands_of(c, close_source, 1, NULL);
-    if (c->stuck || (c->opened && !gp_errands_run(&closing, &closed)))
+    bool closed = !c->opened;
+    if (c->stuck)
         return false;
+    for (int n = 0; !closed && n < TRIES; n++)
+        if (!gp_errands_run(&closing, &closed))
+            return false;
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
         gp_reading_unref(c->gpus[i].reading);
     free(c->gpus);

@@ -378,12 +378,16 @@ static int failure_of(const struct gp_target *target, struct gp_err *err)
         concerned = concerned || change->wanted;
         if (target->code || !change->wanted || change->outcome != GP_OUTCOME_FAILED)
             continue;
-        return gp_err_set(err, change->code, "GPU %u: %s: %s", target->index,
-                          gp_control_table[id].name, change->words);
+        (void)gp_err_set(err, change->code, "GPU %u: %s: %s", target->index,
+                         gp_control_table[id].name, change->words);
+        err->driver_code = change->driver_code;
+        return err->code;
     }
-    return concerned && target->code
-               ? gp_err_set(err, target->code, "GPU %u: %s", target->index, target->words)
-               : 0;
+    if (!concerned || !target->code)
+        return 0;
+    (void)gp_err_set(err, target->code, "GPU %u: %s", target->index, target->words);
+    err->driver_code = target->driver_code;
+    return err->code;
 }
 
 int gp_settings_result(const struct gp_settings *settings, struct gp_err *err)

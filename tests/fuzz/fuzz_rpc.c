@@ -14,15 +14,18 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct params {
-    char *list;
-    uint64_t time_ns, number;
+    char *list, *text, *pairs;
+    uint64_t time_ns, number, size;
     bool flag;
 };
 
 static const struct gp_rpc_param params_table[] = {
     {"list", GP_RPC_LIST, offsetof(struct params, list), 0, 0},
     {"time", GP_RPC_TIME, offsetof(struct params, time_ns), 0.01, 10},
-    {"number", GP_RPC_NUMBER, offsetof(struct params, number), 0, 0},
+    {"number", GP_RPC_NUMBER, offsetof(struct params, number), 0, 1000},
+    {"size", GP_RPC_SIZE, offsetof(struct params, size), 0, 0},
+    {"text", GP_RPC_TEXT, offsetof(struct params, text), 0, 0},
+    {"pairs", GP_RPC_PAIRS, offsetof(struct params, pairs), 0, 0},
     {"flag", GP_RPC_FLAG, offsetof(struct params, flag), 0, 0},
 };
 
@@ -32,14 +35,17 @@ static int call_echo(void *ctx, const void *given, json_t **ret, struct gp_err *
     (void)ctx;
     if (p->time_ns && (p->time_ns < 10000000 || p->time_ns > UINT64_C(10000000000)))
         abort();
+    if (p->number > 1000)
+        abort();
     if (p->flag)
         return gp_err_set(err, GP_EDRIVER, "failed: %s", p->list ? p->list : "");
-    *ret = json_pack("{s:s*, s:I}", "list", p->list, "number", (json_int_t)p->number);
+    *ret = json_pack("{s:s*, s:s*, s:s*, s:I}", "list", p->list, "text", p->text, "pairs", p->pairs,
+                     "number", (json_int_t)p->number);
     return 0;
 }
 
 static const struct gp_rpc_method methods[] = {
-    {"echo", "list time number flag", NULL, call_echo},
+    {"echo", "list time number flag size text pairs", NULL, call_echo},
     {"need", "number list", "number", call_echo},
 };
 
