@@ -50,6 +50,7 @@ jsonschema-py   have_module:jsonschema  python3-jsonschema  python3-jsonschema  
 mypy            have:mypy              mypy             python3-mypy        mypy
 nbconvert-py    have_module:nbconvert  python3-nbconvert  python3-nbconvert  jupyter-nbconvert
 ipykernel-py    have_module:ipykernel  python3-ipykernel  python3-ipykernel  python-ipykernel
+pandas-py       have_module:pandas      python3-pandas   python3-pandas      python-pandas
 pip             have_module:pip        python3-pip      python3-pip         python-pip
 setuptools      have_module:setuptools python3-setuptools  python3-setuptools  python-setuptools
 wheel           have_module:wheel      python3-wheel    python3-wheel       python-wheel
@@ -60,7 +61,7 @@ markdown-py     have_module:markdown   python3-markdown python3-markdown    pyth
 mandoc          have:mandoc            mandoc           mandoc              mandoc
 '
 # gpulse and its site also build without these, and tests that need them are skipped.
-optional=' scdoc mandoc abidiff nbconvert-py ipykernel-py '
+optional=' scdoc mandoc abidiff nbconvert-py ipykernel-py pandas-py '
 
 case $goal in
 build) needs=$build_needs ;;

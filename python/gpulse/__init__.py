@@ -19,6 +19,7 @@ from ._events import Event, Events, events
 from ._explain import Estimate, estimate, explain, explain_log
 from ._fit import Trial
 from ._fit_batch import BatchFit, fit_batch
+from ._frame import frame
 from ._library import lib as _lib
 from ._measure import GpuUse, Measure, measure
 from ._model import GPU, MIG, Metric, Process, Sample, Session, Watch, gpus, host, metrics, processes, watch
@@ -32,7 +33,7 @@ __version__ = _lib.gpulse_version().decode()
 __all__ = ["BatchFit", "ChangeFailed", "Estimate", "Event", "Events", "GPU", "GpuUse", "GpulseError", "Grant", "MIG",
            "Measure", "Measured", "Measurements", "Metric", "Process", "Reservation", "Sample", "Session", "Setting",
            "TorchUse", "Trend", "Trial", "Unavailable", "Usage", "Watch", "change", "estimate", "events", "explain",
-           "explain_log", "fit_batch", "gpus", "host", "measure", "measured", "metrics", "pick", "processes",
+           "explain_log", "fit_batch", "frame", "gpus", "host", "measure", "measured", "metrics", "pick", "processes",
            "reserve", "settings", "watch"]
 
 
