@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -88,6 +89,33 @@ def a_reservation_ends_with_release_or_with_the_server():
         s.process.kill() # however it ends
         s.process.wait()
         assert gp("pick", "-n", "2")
+
+
+@test
+def a_reservation_whose_file_is_removed():
+    def removed():
+        for file in [path for path in PLACE.rglob("*") if path.is_file()]:
+            file.unlink()
+
+    def is_written():
+        return any(path.is_file() for path in PLACE.rglob("*"))
+    with server() as s, server() as rival:
+        kept = s.call("reserve", count=2)["reservation"]
+        removed()
+        while not is_written():  # within a second
+            signal.sigtimedwait([], 0.05)
+        os.kill(s.process.pid, signal.SIGSTOP)
+        removed()
+        taken = rival.call("reserve")["reservation"]
+        os.kill(s.process.pid, signal.SIGCONT)
+        note = s.note()
+        assert note["method"] == "error" and note["params"]["reservation"] == kept, note
+        assert note["params"]["error"]["data"]["kind"] == "busy" and "since" in note["params"]["error"]["message"], note
+        found = schemas()
+        if found:
+            found[0].Draft202012Validator(found[1]["serve"]).validate(note)
+        rival.call("release", reservation=taken)
+        assert s.end() == []  # it is said once
 
 
 @test

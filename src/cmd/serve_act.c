@@ -116,6 +116,7 @@ static void end(struct gp_grants *grants, size_t i)
 {
     gpulse_release(grants->items[i].grant);
     grants->items[i].id = 0;
+    grants->items[i].is_lost = false;
 }
 
 int gp_serve_release(struct gp_grants *grants, const struct gp_serve_params *p, json_t **ret,
@@ -133,22 +134,29 @@ int gp_serve_release(struct gp_grants *grants, const struct gp_serve_params *p, 
 
 uint64_t gp_grants_next_ns(const struct gp_grants *grants)
 {
-    enum { KEEP_S = 60 };
     for (size_t i = 0; i < GP_GRANTS_MAX; i++)
         if (grants->items[i].id)
-            return grants->kept_ns + KEEP_S * GP_NS_PER_S;
+            return grants->kept_ns + GP_NS_PER_S;
     return UINT64_MAX;
 }
 
-/* A reservation that is lost cannot be reported here; its owner sees it in `processes`. */
-void gp_grants_keep(struct gp_grants *grants)
+void gp_grants_keep(struct gp_grants *grants,
+                    void (*on_loss)(void *ctx, uint64_t id, int code, const struct gp_err *err),
+                    void *ctx)
 {
     if (gp_grants_next_ns(grants) > gp_clock_mono_ns())
         return;
     grants->kept_ns = gp_clock_mono_ns();
-    for (size_t i = 0; i < GP_GRANTS_MAX; i++)
-        if (grants->items[i].id)
-            (void)gpulse_grant_keep(grants->items[i].grant, NULL);
+    for (size_t i = 0; i < GP_GRANTS_MAX; i++) {
+        struct gpulse_error error;
+        struct gp_err err = {0};
+        if (!grants->items[i].id)
+            continue;
+        const bool is_lost = gpulse_grant_keep(grants->items[i].grant, &error) < 0;
+        if (is_lost && !grants->items[i].is_lost)
+            on_loss(ctx, grants->items[i].id, fail(&error, &err), &err);
+        grants->items[i].is_lost = is_lost;
+    }
 }
 
 void gp_grants_end(struct gp_grants *grants)

@@ -44,6 +44,7 @@ struct gp_grants {
     struct {
         uint64_t id; /* 0: free */
         gpulse_grant *grant;
+        bool is_lost; /* as far as has been said */
     } items[GP_GRANTS_MAX];
     uint64_t last_id;
     uint64_t kept_ns; /* when gp_grants_keep() was last called */
@@ -68,8 +69,11 @@ int gp_serve_estimate(const struct gp_serve_params *p, json_t **ret,
 
 /* When gp_grants_keep() is due; UINT64_MAX: nothing is reserved. */
 uint64_t gp_grants_next_ns(const struct gp_grants *grants);
-/* Sees to it that the files of the reservations stay, if it is due. */
-void gp_grants_keep(struct gp_grants *grants);
+/* Sees to it that the files of the reservations stay, if that is due. Calls on_loss once for each
+ * that is lost. */
+void gp_grants_keep(struct gp_grants *grants,
+                    void (*on_loss)(void *ctx, uint64_t id, int code, const struct gp_err *err),
+                    void *ctx);
 void gp_grants_end(struct gp_grants *grants);
 
 #endif

@@ -90,6 +90,15 @@ static void notify_error(struct serve *s, uint64_t id, int code, const struct gp
     notify(s, "error", id, gp_rpc_error(code, err));
 }
 
+static void notify_loss(void *ctx, uint64_t id, int code, const struct gp_err *err)
+{
+    struct serve *s = ctx;
+    gp_rpc_notify(
+        &s->sb, "error",
+        json_pack("{s:I, s:o}", "reservation", (json_int_t)id, "error", gp_rpc_error(code, err)));
+    write_out(s);
+}
+
 /* ---- methods ---- */
 
 #define PARAM(field) offsetof(struct gp_serve_params, field)
@@ -456,7 +465,7 @@ static void do_what_is_due(struct serve *s)
     for (size_t i = 0; i < WATCHES_MAX && s->result == 0; i++)
         if (s->watches[i].id && s->watches[i].next_ns <= gp_clock_mono_ns())
             tick(s, &s->watches[i]);
-    gp_grants_keep(&s->grants);
+    gp_grants_keep(&s->grants, notify_loss, s);
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         struct session *session = &s->sessions[i];
         if (session->feed && !gp_feed_is_late(session->feed) &&
