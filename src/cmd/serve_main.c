@@ -7,7 +7,7 @@
 #include "cmd/app.h"
 #include "cmd/serve.h"
 #include "cmd/serve_act.h"
-#include "cmd/serve_feed.h"
+#include "cmd/serve_sessions.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -26,20 +26,10 @@
 #include <unistd.h>
 
 enum {
-    SESSIONS_MAX = 8,
-    IDLE_S = 10, /* an open session keeps a GPU from being reset, and a laptop's from sleeping */
     WATCHES_MAX = 16,
     WATCH_S = 1,
     EVENTS_S = 5,
     SETTLE_S = 3, /* see struct gp_event_stream */
-};
-
-/* A feed that is kept for the next request like the one before: opening the driver is slow, and
- * rates are differences. */
-struct session {
-    char *key;
-    struct gp_feed *feed;
-    uint64_t used_ns;
 };
 
 struct watch {
@@ -57,7 +47,7 @@ struct events {
 };
 
 struct serve {
-    struct session sessions[SESSIONS_MAX];
+    struct gp_serve_sessions sessions;
     struct watch watches[WATCHES_MAX];
     struct gp_grants grants;
     struct events events[2]; /* the second begins when the first, which is cancelled, has ended */
@@ -161,68 +151,10 @@ static struct gp_feed_config rows_config(const struct gp_serve_params *p)
     };
 }
 
-static void end_session(struct session *session)
-{
-    free(session->key);
-    gp_feed_close(session->feed);
-    *session = (struct session){NULL, NULL, 0};
-}
-
-/* A free place, or that of the session which was not used for the longest time; if possible of one
- * that does not wait for a GPU, because its successor would wait for that GPU again. */
-static struct session *place_of(struct serve *s)
-{
-    struct session *oldest = &s->sessions[0];
-    for (size_t i = 0; i < SESSIONS_MAX; i++) {
-        struct session *session = &s->sessions[i];
-        if (!session->feed)
-            return session;
-        const int later = gp_feed_is_late(session->feed) - gp_feed_is_late(oldest->feed);
-        if (later < 0 || (later == 0 && session->used_ns < oldest->used_ns))
-            oldest = session;
-    }
-    end_session(oldest);
-    return oldest;
-}
-
-static int find_session(struct serve *s, const struct gp_feed_config *config, const char *key,
-                        struct session **ret, struct gp_err *err)
-{
-    for (size_t i = 0; i < SESSIONS_MAX; i++)
-        if (s->sessions[i].feed && strcmp(s->sessions[i].key, key) == 0) {
-            *ret = &s->sessions[i];
-            return 0;
-        }
-    struct session *session = place_of(s);
-    char *own_key = strdup(key);
-    int r = own_key ? gp_feed_open(config, &session->feed, err)
-                    : gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (r < 0) {
-        free(own_key);
-        return r;
-    }
-    session->key = own_key;
-    *ret = session;
-    return 0;
-}
-
 static int take_sample(struct serve *s, const struct gp_feed_config *config, json_t **ret,
                        struct gp_err *err)
 {
-    struct gp_strbuf key = GP_STRBUF_INIT(4 * GP_RPC_LINE_MAX);
-    struct session *session = NULL;
-    gp_strbuf_addf(&key, "%llu %d %s\n%s", (unsigned long long)config->timeout_ns, config->mig,
-                   config->gpus ? config->gpus : "", config->fields ? config->fields : "");
-    int r = key.error ? gp_err_set(err, key.error, "out of memory")
-                      : find_session(s, config, key.buf, &session, err);
-    gp_strbuf_fini(&key);
-    if (!session)
-        return r;
-    r = gp_feed_take(session->feed, ret, err);
-    session->used_ns = gp_clock_mono_ns();
-    if (r < 0)
-        end_session(session);
-    return r;
+    return gp_serve_sessions_take(&s->sessions, config, ret, err);
 }
 
 static int call_sample(void *ctx, const void *params, json_t **ret, struct gp_err *err)
@@ -443,45 +375,34 @@ static void tick(struct serve *s, struct watch *watch)
         watch->next_ns = now_ns + watch->interval_ns;
 }
 
-/* When something is to be done next; until_ns at the latest. */
-static uint64_t next_ns(const struct serve *s, uint64_t until_ns)
-{
-    for (size_t i = 0; i < WATCHES_MAX; i++)
-        if (s->watches[i].id && s->watches[i].next_ns < until_ns)
-            until_ns = s->watches[i].next_ns;
-    const uint64_t keep_ns = gp_grants_next_ns(&s->grants);
-    if (keep_ns < until_ns)
-        until_ns = keep_ns;
-    for (size_t i = 0; i < SESSIONS_MAX; i++) {
-        const uint64_t end_ns = s->sessions[i].used_ns + IDLE_S * GP_NS_PER_S;
-        if (s->sessions[i].feed && !gp_feed_is_late(s->sessions[i].feed) && end_ns < until_ns)
-            until_ns = end_ns;
-    }
-    return until_ns;
-}
-
-static void do_what_is_due(struct serve *s)
+/* Returns when something is to be done next; until_ns at the latest. */
+static uint64_t do_what_is_due(struct serve *s, uint64_t until_ns)
 {
     for (size_t i = 0; i < WATCHES_MAX && s->result == 0; i++)
         if (s->watches[i].id && s->watches[i].next_ns <= gp_clock_mono_ns())
             tick(s, &s->watches[i]);
     gp_grants_keep(&s->grants, notify_loss, s);
-    for (size_t i = 0; i < SESSIONS_MAX; i++) {
-        struct session *session = &s->sessions[i];
-        if (session->feed && !gp_feed_is_late(session->feed) &&
-            session->used_ns + IDLE_S * GP_NS_PER_S <= gp_clock_mono_ns())
-            end_session(session);
-    }
+    const uint64_t times_ns[] = {gp_grants_next_ns(&s->grants),
+                                 gp_serve_sessions_close_idle(&s->sessions)};
+    for (size_t i = 0; i < GP_ARRAY_LEN(times_ns); i++)
+        if (times_ns[i] < until_ns)
+            until_ns = times_ns[i];
+    for (size_t i = 0; i < WATCHES_MAX; i++)
+        if (s->watches[i].id && s->watches[i].next_ns < until_ns)
+            until_ns = s->watches[i].next_ns;
+    return until_ns;
 }
 
-/* Waits for input, for this time or for the descriptor (-1: none), and does what is due. Returns
+/* Does what is due, and waits for input, for this time or for the descriptor (-1: none). Returns
  * whether the descriptor is readable. */
 static bool turn(struct serve *s, uint64_t until_ns, int fd)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                            {.fd = fd, .events = POLLIN},
                            {.fd = STDOUT_FILENO}};
-    const uint64_t at_ns = next_ns(s, until_ns);
+    const uint64_t at_ns = do_what_is_due(s, until_ns);
+    if (s->result < 0)
+        return false;
     const uint64_t now_ns = gp_clock_mono_ns();
     const struct timespec rest = gp_clock_timespec(at_ns > now_ns ? at_ns - now_ns : 0);
     if (ppoll(fds, GP_ARRAY_LEN(fds), at_ns == UINT64_MAX ? NULL : &rest, NULL) < 0)
@@ -490,8 +411,6 @@ static bool turn(struct serve *s, uint64_t until_ns, int fd)
         s->has_ended = true;
     else if (fds[0].revents)
         read_input(s);
-    if (!s->has_ended)
-        do_what_is_due(s);
     return fds[1].revents != 0;
 }
 
@@ -560,8 +479,7 @@ static int serve(struct gp_err *err)
     }
     for (size_t i = 0; i < WATCHES_MAX; i++)
         end_watch(&s->watches[i]);
-    for (size_t i = 0; i < SESSIONS_MAX; i++)
-        end_session(&s->sessions[i]);
+    gp_serve_sessions_end(&s->sessions);
     for (size_t i = 0; i < GP_ARRAY_LEN(s->events); i++)
         gp_feed_close(s->events[i].feed);
     gp_grants_end(&s->grants);
