@@ -94,13 +94,18 @@ def decorators(node):
 
 def signature(node, is_method=False):
     """As it is written, without self."""
+    for annotation in ast.walk(node):  # types in quotation marks, as Python 3.9 needs some
+        for name in ("annotation", "returns"):
+            kind = getattr(annotation, name, None)
+            if isinstance(kind, ast.Constant) and isinstance(kind.value, str):
+                setattr(annotation, name, ast.parse(kind.value, mode="eval").body)
     arguments = ast.unparse(node.args)
     if is_method:
         arguments = re.sub(r"^(self|cls)(, )?(/, )?", "", arguments)
     result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     if "property" in decorators(node):
         return node.name + result.replace(" ->", ":")
-    words = f"{node.name}({arguments}){result}".replace(": ", ":\0").replace(" ->", "\0->").replace("'", "")
+    words = f"{node.name}({arguments}){result}".replace(": ", ":\0").replace(" ->", "\0->")
     return textwrap.fill(words, 90, subsequent_indent="    ", break_on_hyphens=False).replace("\0", " ")
 
 
@@ -113,6 +118,9 @@ def members(node):
     """Of a class: what its instances have."""
     fields = [f"{item.target.id}: {ast.unparse(item.annotation)}" for item in node.body
               if isinstance(item, ast.AnnAssign) and not item.target.id.startswith("_")]
+    fields += [f"{item.target.attr}: {ast.unparse(item.annotation)}" for method in node.body
+               if getattr(method, "name", "") == "__init__" for item in method.body
+               if isinstance(item, ast.AnnAssign) and not item.target.attr.startswith("_")]
     if fields:
         yield code("\n".join(fields)) + "\n"
     for item in node.body:
@@ -127,7 +135,7 @@ def python_object(node):
     arguments = signature(create, True)[len("__init__"):].replace(" -> None", "") if create else ""
     bases = ", ".join(ast.unparse(base) for base in node.bases)
     title = f"class {node.name}{f'({bases})' if bases else ''}"
-    is_created = arguments not in ("", "()") and not re.search(r"\(pointer|_c\.", arguments) # by callers
+    is_created = arguments not in ("", "()") and not re.search(r"\((pointer|sample)|_c\.", arguments) # by callers
     return code(title + (f"\n{node.name}{arguments}" if is_created else "")) + "\n" + documented(node) + "".join("\n" + member for member in members(node))
 
 
@@ -145,6 +153,7 @@ def python_page():
             found.update(definitions(path))
     exported = next(ast.literal_eval(node.value) for node in tree.body
                     if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
+    exported += ["Point", "Row", "Term"] # of what those have
     parts = [before, "# DESCRIPTION\n\n", prose(ast.get_docstring(tree))]
     for heading, is_class in (("FUNCTIONS", False), ("CLASSES", True)):
         parts.append(f"\n# {heading}\n")

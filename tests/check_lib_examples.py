@@ -143,9 +143,9 @@ def example_settings():
     with tempfile.TemporaryDirectory(dir=DEST) as state:
         env = dict(SIMULATED, GPULSE_SIM_STATE=state, GPULSE_SIM_ROOT="1")
         shown = good(example("settings", "1", env=env)).splitlines()
-        assert "GPU 1: power-limit: 700" in shown and all(line.startswith("GPU 1: ") for line in shown), shown
+        assert "GPU 1: power-limit: 700 (200 to 700 W)" in shown and all(line.startswith("GPU 1: ") for line in shown), shown
         changed = good(example("settings", "1", "power-limit=400", env=env))
-        assert changed == "GPU 1: power-limit: 700, changed to 400; to undo it: power-limit=700\n", changed
+        assert changed == "GPU 1: power-limit: 700 (200 to 700 W), changed to 400; to undo it: power-limit=700\n", changed
         good(example("settings", "1", "power-limit=700", env=env))
         assert good(example("settings", "1", env=env)).splitlines() == shown
         r = example("settings", "1", "power-limit=1", env=env)

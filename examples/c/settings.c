@@ -20,6 +20,8 @@ int main(int argc, char **argv)
         struct gpulse_setting s = {.size = sizeof(s)};
         gpulse_settings_get(settings, row, &s);
         printf("GPU %d: %s: %s", s.gpu, s.name, *s.value ? s.value : "unknown");
+        if (s.has_range)
+            printf(" (%g to %g %s)", s.least, s.most, s.unit);
         if (*s.wanted)
             printf(", changed to %s; to undo it: %s", *s.after ? s.after : "unknown",
                    gpulse_settings_undo(settings, row));

@@ -15,12 +15,21 @@
  * ends the process. While a thread hangs in the driver (gpulse_is_stuck()), the process should end
  * with _exit(), because exit() would unload the driver's library under that thread.
  *
- * Threads: an object is used by one thread at a time, except a sample, which any number of threads
- * may read; different objects may be used at the same time. After fork(), the child cannot use
- * those of its parent, which fail with GPULSE_EFORK: open others there.
+ * Ownership: what a function stores in *ret belongs to the caller, and is NULL after a failure, if
+ * nothing else is said. The functions that close or free it accept NULL. Strings that a function
+ * returns live as long as the object that they are from; arguments are copied.
+ *
+ * Threads: any thread may call the functions that take no object. An object is used by one thread
+ * at a time, except a sample, which any number of threads may read and send signals with; different
+ * objects may be used at the same time.
+ *
+ * fork(): the child may read the samples of its parent, and close and free everything, which does
+ * not end a reservation of the parent. What needs the driver or a reservation fails with
+ * GPULSE_EFORK: open another object there.
  *
  * ABI: everything here keeps its meaning as long as the number in libgpulse.so.0 stays the same.
- * Structures with a member `size` grow at their end; set it to the size that you compiled with. */
+ * Structures with a member `size` grow at their end; set it to the size that you compiled with.
+ * With a size of 0, functions fail with GPULSE_EUSAGE. */
 #ifndef GPULSE_GPULSE_H
 #define GPULSE_GPULSE_H
 
@@ -39,7 +48,7 @@ GPULSE_API const char *gpulse_version(void);
 
 /* ---- errors ---- */
 
-/* What functions that return int fail with; all are negative. */
+/* Functions that return int return one of these on failure; all are negative. */
 enum {
     GPULSE_EFAIL = -1,    /* failed for another reason: see the text */
     GPULSE_EUSAGE = -2,   /* a wrong argument */
@@ -49,7 +58,7 @@ enum {
     GPULSE_ENOMEM = -6,   /* out of memory */
     GPULSE_ETIMEOUT = -7, /* the driver does not respond */
     GPULSE_EFORK = -8,    /* what it needs was opened before fork() */
-    GPULSE_EBUSY = -9,    /* too few GPUs are free, or were in time */
+    GPULSE_EBUSY = -9,    /* too few GPUs are free, or became free in time */
     GPULSE_ENEVER = -10,  /* this machine can never meet the request */
     GPULSE_ECANCELED = -11,
 };
@@ -121,12 +130,12 @@ struct gpulse_options {
     unsigned flags;      /* GPULSE_MIG, … */
 };
 
-/* Opens the driver. NULL options are those with default values. The strings are copied.
+/* Opens the driver; end it with gpulse_close(). NULL: all options have their defaults.
  *
- * A process observes one machine, which the first call with valid fields and GPUs chooses, even if
- * it fails; another `sim` or `root` in a later call is GPULSE_EUSAGE. With `sim`, the first call
- * sets variables of the environment, so make it before other threads read them. Fails with
- * GPULSE_EUSAGE, ENODEV, EDRIVER, EPERM, ENOMEM or ETIMEOUT. */
+ * A process observes one machine: that of the first call with valid fields and GPUs, even if that
+ * call fails. A later call with another `sim` or `root` fails with GPULSE_EUSAGE. With `sim`, the
+ * first call sets variables of the environment, so make it before other threads read them. Fails
+ * with GPULSE_EUSAGE, ENODEV, EDRIVER, EPERM, ENOMEM or ETIMEOUT. */
 GPULSE_API int gpulse_open(const struct gpulse_options *options, gpulse_session **ret,
                            struct gpulse_error *error);
 
@@ -149,7 +158,8 @@ GPULSE_API void gpulse_sample_free(gpulse_sample *sample);
 /* When it was taken, in nanoseconds since 1970. */
 GPULSE_API uint64_t gpulse_sample_time(const gpulse_sample *sample);
 
-/* Whether a GPU did not respond, was lost, or failed. */
+/* Whether a GPU did not respond, was lost, or reported an error; not: it is asleep, or a value is
+ * not supported. */
 GPULSE_API bool gpulse_sample_is_partial(const gpulse_sample *sample);
 
 /* The number of rows of a kind: 1 for the host; 0 if no field of that kind was read, or for an
@@ -245,15 +255,16 @@ typedef struct gpulse_grant gpulse_grant;
 
 /* Chooses free GPUs by the rules of gpulse-pick(1), from those in options.gpus; options.fields is
  * not used. They are not reserved: another job may start there first. Fails with GPULSE_EBUSY and
- * GPULSE_ENEVER, which say why for each GPU, GPULSE_ECANCELED, or as gpulse_open(). Free the result
- * with gpulse_release(). */
+ * GPULSE_ENEVER, whose texts say what is missing and who has the GPUs, GPULSE_ECANCELED, or as
+ * gpulse_open(). Free the result with gpulse_release(). */
 GPULSE_API int gpulse_pick(const struct gpulse_options *options,
                            const struct gpulse_request *request, gpulse_grant **ret,
                            struct gpulse_error *error);
 
 /* The same, and reserves them for this process until gpulse_release(), or until it ends, however
  * it ends, even if children of it go on: no gpulse-run(1) and no other reservation of any user gets
- * them. Set CUDA_VISIBLE_DEVICES to the mask before the first call to CUDA. */
+ * them. Only child processes of this one may reserve them again, for parts of the job. Set
+ * CUDA_VISIBLE_DEVICES to the mask before the first call to CUDA. */
 GPULSE_API int gpulse_reserve(const struct gpulse_options *options,
                               const struct gpulse_request *request, gpulse_grant **ret,
                               struct gpulse_error *error);
@@ -269,7 +280,7 @@ GPULSE_API size_t gpulse_grant_count(const gpulse_grant *grant);
 GPULSE_API const char *gpulse_grant_uuid(const gpulse_grant *grant, size_t n);
 
 /* Some systems remove the file of a reservation when its user logs out. This writes it again; call
- * it now and then. GPULSE_EBUSY: another user has one of the GPUs reserved since; GPULSE_EFAIL: it
+ * it now and then. GPULSE_EBUSY: somebody has reserved one of the GPUs meanwhile; GPULSE_EFAIL: it
  * cannot be written. GPUs of gpulse_pick() need nothing: 0. */
 GPULSE_API int gpulse_grant_keep(gpulse_grant *grant, struct gpulse_error *error);
 
@@ -296,7 +307,8 @@ struct gpulse_event {
 
 /* Begins to watch for events: `kinds` as in gpulse-events(1), NULL for "health,state". What the
  * driver does not report is found by comparing samples every interval_ns (0: 5 s). A thread of the
- * library does that, with all signals blocked. Fails as gpulse_open(). */
+ * library does that, with all signals blocked. Fails as gpulse_open(). End it with
+ * gpulse_events_close(). */
 GPULSE_API int gpulse_events_open(const struct gpulse_options *options, const char *kinds,
                                   uint64_t interval_ns, gpulse_events **ret,
                                   struct gpulse_error *error);
@@ -304,9 +316,9 @@ GPULSE_API int gpulse_events_open(const struct gpulse_options *options, const ch
 /* For poll(): readable while gpulse_events_next() has something to return. Do not read it. */
 GPULSE_API int gpulse_events_fd(const gpulse_events *events);
 
-/* The next event: 1, or 0 if there is none now. The first one is of kind "start". If nobody takes
- * them, 256 are kept, and one of kind "missed" counts the others. Otherwise the error that has
- * ended the stream. */
+/* The next event: 1, or 0 if there is none now; negative: the error that has ended the stream. The
+ * first event is of kind "start", whatever the kinds. If nobody takes them, 256 are kept, and one
+ * of kind "missed" says how many were dropped. */
 GPULSE_API int gpulse_events_next(gpulse_events *events, struct gpulse_event *ret,
                                   struct gpulse_error *error);
 
@@ -319,7 +331,7 @@ GPULSE_API bool gpulse_events_close(gpulse_events *events);
 typedef struct gpulse_settings gpulse_settings;
 
 enum gpulse_outcome {
-    GPULSE_NOT_TRIED = 0,  /* not requested, or an earlier change of the GPU failed */
+    GPULSE_NOT_TRIED = 0,  /* only checked, or an earlier change of the GPU failed */
     GPULSE_SAME = 1,       /* it had the value already */
     GPULSE_DONE = 2,       /* changed and read back */
     GPULSE_PENDING = 3,    /* accepted; takes effect after a reset of the GPU */
@@ -337,7 +349,8 @@ struct gpulse_setting {
     int mig;                   /* index of the MIG instance; -1: the GPU */
     const char *uuid;          /* of the GPU or the instance */
     enum gpulse_status status; /* whether it could be read */
-    const char *reason;        /* why that, or a change, failed; or the driver's warning */
+    const char *reason;        /* why that, or a change, failed; the driver's warning; or, with
+                                  GPULSE_OK, why the value is not known */
     const char *value;         /* before a change, in the syntax of gpulse-set(1) */
     const char *pending;       /* another value that takes effect after a reset */
     const char *fallback;      /* the default of the GPU */
@@ -363,14 +376,15 @@ enum {
  * is checked on every GPU before the first change. If one is refused, nothing is changed, and *ret
  * is NULL: GPULSE_EUSAGE (also without GPULSE_MAY_LOSE), GPULSE_EPERM, GPULSE_EFAIL,
  * GPULSE_EDRIVER, or as gpulse_open(). If a change fails, the others are still made: it returns the
- * first error, and *ret has what became of each. options.timeout_ns limits each step; 0: 30 s. */
+ * first error, and *ret says what happened to each. options.timeout_ns limits each step; 0: 30 s.
+ */
 GPULSE_API int gpulse_settings_change(const struct gpulse_options *options, const char *changes,
                                       unsigned flags, gpulse_settings **ret,
                                       struct gpulse_error *error);
 
 /* The rows: all settings of a GPU, or those that were changed. */
 GPULSE_API size_t gpulse_settings_count(const gpulse_settings *settings);
-/* GPULSE_EUSAGE: there is no such row. */
+/* GPULSE_EUSAGE: there is no such row, or ret->size is wrong. */
 GPULSE_API int gpulse_settings_get(const gpulse_settings *settings, size_t row,
                                    struct gpulse_setting *ret);
 
@@ -382,8 +396,9 @@ GPULSE_API void gpulse_settings_free(gpulse_settings *settings);
 /* ---- errors of other programs ---- */
 
 /* Explains a code ("xid 79", "cuda 802", "SIGKILL") or a message of one or more lines. *ret is a
- * document of the schema gpulse.doctor.explain/1 (JSON); free it with gpulse_text_free().
- * GPULSE_EUSAGE or GPULSE_EFAIL: there is no such code; GPULSE_EFAIL: more than 1 MiB. */
+ * document of the schema gpulse.doctor.explain/1 (JSON); free it with gpulse_text_free(). Its list
+ * is empty if nothing in the text is known. GPULSE_EUSAGE or GPULSE_EFAIL: there is no such number,
+ * as in "xid 99999"; GPULSE_EFAIL: more than 1 MiB. */
 GPULSE_API int gpulse_explain(const char *text, char **ret, struct gpulse_error *error);
 
 /* Explains why a program failed: from its log, from the directory of a job that gpulse-run(1) has
@@ -394,7 +409,8 @@ GPULSE_API void gpulse_text_free(char *text);
 
 /* ---- memory of models ---- */
 
-/* As the options of gpulse-mem(1); 0 and NULL: not given. */
+/* As the options of gpulse-mem(1); 0 and NULL: their defaults, which are training with AdamW in
+ * bf16. */
 struct gpulse_model {
     size_t size;           /* sizeof(struct gpulse_model) */
     const char *params;    /* "7B" */

@@ -12,7 +12,7 @@ class GpulseError(RuntimeError):
 
     def __init__(self, text: str, code: int = -1, driver_code: int = 0) -> None:
         super().__init__(text)
-        self.kind = _WORDS.get(code, "failed")
+        self.kind: str = _WORDS.get(code, "failed")
         self.driver_code = driver_code
 
 
@@ -22,5 +22,5 @@ class Unavailable(LookupError):
 
     def __init__(self, metric: str, reason: str) -> None:
         super().__init__(f"{metric}: {reason}")
-        self.metric = metric
-        self.reason = reason
+        self.metric: str = metric
+        self.reason: str = reason

@@ -23,8 +23,9 @@ def _document(function: Any, text: bytes) -> Dict[str, Any]:
 
 
 def explain(error: Union[str, BaseException]) -> Dict[str, Any]:
-    """Explains a code ("xid 79", "cuda 802", "SIGKILL"), a message, or an exception: the document of gpulse explain -f
-    json. Its list is empty if nothing in the text is known."""
+    """Explains a code ("xid 79", "cuda 802", "SIGKILL"), a message, or an exception: the document of gpulse doctor
+    explain -f json. Its list is empty if nothing in the text is known. An unknown number, as
+    in "xid 99999", raises GpulseError."""
     return _document(_c.lib.gpulse_explain, str(error).encode("utf-8", "replace"))
 
 

@@ -41,10 +41,10 @@ class GpuUse:
     """A GPU during a block. `memory` is that of the block's processes, `all_memory` that of all processes."""
 
     def __init__(self, index: Optional[int], name: str, free: Reading, total: Reading) -> None:
-        self.index = index
-        self.name = name
-        self.memory = Usage("used_gpu_memory")
-        self.all_memory = Usage("memory.used")
+        self.index: Optional[int] = index
+        self.name: str = name
+        self.memory: Usage = Usage("used_gpu_memory")
+        self.all_memory: Usage = Usage("memory.used")
         self._free = free
         self._total = total
         self._seen = False
@@ -94,14 +94,14 @@ class Measure:
                  reclaim: bool = True) -> None:
         if not interval > 0:
             raise ValueError("the interval must be more than 0 seconds")
-        self.interval = interval
+        self.interval: float = interval
         self.pid = os.getpid() if pid is None else pid
         self._chosen = gpus
         self._reclaim = reclaim
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._gpus: List[GpuUse] = []
-        self.host = Usage("process.rss")
+        self.host: Usage = Usage("process.rss")
         self._torch: Optional[TorchBlock] = None
         self._curve: List[Tuple[float, List[_GpuNow]]] = []
         self._stride = 1 # of the samples in the curve

@@ -113,7 +113,7 @@ class Session:
         return self._lock
 
     def sample(self) -> "Sample":
-        """The values of now. After fork(), the child opens a session of its own."""
+        """The values of now. After fork(), the session is opened anew in the child."""
         with self._own_lock():
             if not self._pointer:
                 raise GpulseError("the session is closed", _c.EUSAGE)

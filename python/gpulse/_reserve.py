@@ -201,7 +201,8 @@ def pick(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: Opt
          sim: Optional[str] = None, timeout: Optional[float] = None) -> Grant:
     """Chooses free GPUs by the rules of gpulse-pick(1): `count` of them, or "all" in `gpus`, which limits the choice
     and is written as in -i. `memory` must be free on each. Waits for up to `wait` seconds (math.inf: as long as it
-    takes). Raises GpulseError of kind "busy" or "never", which says why for each GPU.
+    takes). Raises GpulseError of kind "busy" or "never", which says what is missing and who has the GPUs. The other
+    parameters are options of gpulse-pick(1).
 
     Another job may start on these GPUs first: reserve() reserves them."""
     return _call(_c.lib.gpulse_pick, Grant, _c.options(gpus=gpus, sim=sim, timeout=timeout),
@@ -218,9 +219,10 @@ def reserve(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: 
             on_wait: Optional[Callable[[str], None]] = None, name: Optional[str] = None, set_mask: bool = True,
             sim: Optional[str] = None, timeout: Optional[float] = None) -> Reservation:
     """Like pick(), and reserves the GPUs for this process: no gpulse run, and no other reservation of any user, gets
-    them. Use it as `with gpulse.reserve(2) as gpus:`. `name` is shown to those who wait for them.
+    them; only child processes of this one may reserve them again. Use it as `with gpulse.reserve(2) as gpus:`. `name` is shown to those who wait for them.
 
-    Sets CUDA_VISIBLE_DEVICES, so call it before the first use of CUDA; GpulseError if that is too late. With
+    Sets CUDA_VISIBLE_DEVICES, so call it before the first use of CUDA; GpulseError if that is too late. While it is
+    set, pick() and reserve() see these GPUs only, unless with ignore_mask=True. With
     set_mask=False, the program chooses its devices itself (`gpus.mask`)."""
     if set_mask and _cuda_is_initialized():
         raise GpulseError("CUDA is initialized in this process, so it would ignore CUDA_VISIBLE_DEVICES; reserve GPUs "

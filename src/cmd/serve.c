@@ -17,7 +17,7 @@ const struct gp_cmd gp_cmd_serve = {
     .description =
         "For programs in any language: start it once, write a request per line, and read an answer "
         "per line. The messages are JSON-RPC 2.0; docs/schema.md describes them. Notifications are "
-        "answers without an id.\n"
+        "messages without an id, sent unasked.\n"
         "\n"
         "Reading: version, metrics (all fields), sample (as gpulse query), processes (as gpulse "
         "ps), "
@@ -28,8 +28,8 @@ const struct gp_cmd gp_cmd_serve = {
         "and start as processes lists them, so that it never reaches another process.\n"
         "\n"
         "The driver is opened at the first request, and closed after 10 s without one, unless "
-        "a GPU does not respond. A GPU that hangs delays an answer by the timeout, once for the "
-        "same parameters. gpulse serve ends when its input ends.",
+        "a GPU does not respond. A GPU that hangs delays an answer by the timeout, but only "
+        "once for requests with the same parameters. gpulse serve ends when its input ends.",
     .examples =
         "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sample\"}' | gpulse serve --stdio\tone "
         "sample of all GPUs\n",

@@ -76,6 +76,15 @@ void gp_lib_take(void *ret, size_t size, const void *given)
         return;
     memcpy(&given_size, given, sizeof(given_size));
     memcpy(ret, given, given_size < size ? given_size : size);
+    memcpy(ret, &given_size, sizeof(given_size)); /* also if it is 0: see gp_lib_check_size() */
+}
+
+int gp_lib_check_size(size_t size, const char *what, struct gp_err *err)
+{
+    return size > sizeof(size)
+               ? 0
+               : gp_err_set(err, GP_EUSAGE, "the member 'size' of struct %s must be its sizeof",
+                            what);
 }
 
 void gp_lib_give(void *ret, const void *own, size_t size)
@@ -103,7 +112,9 @@ int gp_lib_observe(const struct gpulse_options *options, const struct gp_observe
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static bool is_chosen;
-    int r = 0;
+    int r = gp_lib_check_size(options->size, "gpulse_options", err);
+    if (r < 0)
+        return r;
     if (atomic_load(&stuck) >= STUCK_MOST)
         return gp_err_set(err, GP_ETIMEOUT, "%d calls of the driver hang", (int)STUCK_MOST);
     (void)pthread_mutex_lock(&lock);

@@ -134,6 +134,7 @@ int gpulse_events_open(const struct gpulse_options *given, const char *kinds, ui
     struct gp_err err = {0};
     const struct gpulse_options options = gp_lib_options(given);
     gpulse_events *events = calloc(1, sizeof(*events));
+    *ret = NULL;
     if (!events)
         return gp_lib_fail(error, &err, GP_ENOMEM);
     events->pid = getpid();
@@ -231,9 +232,12 @@ static bool take(gpulse_events *events, struct gp_event *ret)
 int gpulse_events_next(gpulse_events *events, struct gpulse_event *ret, struct gpulse_error *error)
 {
     struct gp_event event;
-    int r = 0;
+    struct gp_err err = {0};
+    int r = gp_lib_check_size(ret->size, "gpulse_event", &err);
     if (events->pid != getpid())
         return gp_lib_fail_fork(error);
+    if (r < 0)
+        return gp_lib_fail(error, &err, r);
     (void)pthread_mutex_lock(&events->lock);
     const bool is_taken = take(events, &event);
     if (!is_taken && events->has_ended)

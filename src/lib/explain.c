@@ -43,6 +43,7 @@ int gpulse_explain(const char *text, char **ret, struct gpulse_error *error)
     struct gp_known_errors *errors = calloc(1, sizeof(*errors)); /* large */
     char *copy = strdup(text);
     char *const words[] = {copy};
+    *ret = NULL;
     prepare();
     int r = errors && copy ? 0 : gp_err_set(&err, GP_ENOMEM, "out of memory");
     if (r == 0)
@@ -87,6 +88,7 @@ int gpulse_explain_log(const char *path, char **ret, struct gpulse_error *error)
     char *copy = strdup(path);
     char *const words[] = {copy};
     bool is_found;
+    *ret = NULL;
     prepare();
     int r = copy ? 0 : gp_err_set(&err, GP_ENOMEM, "out of memory");
     if (r == 0 && strcmp(path, "last") != 0)
@@ -130,7 +132,11 @@ int gpulse_estimate_model(const struct gpulse_model *given, struct gpulse_estima
         .heads = model.heads,
         .inference = model.inference,
     };
-    int r = model.params ? gp_mem_model_read(&options, &sizes, &is_asked, &err)
+    int r = gp_lib_check_size(model.size, "gpulse_model", &err);
+    if (r == 0)
+        r = gp_lib_check_size(ret->size, "gpulse_estimate", &err);
+    if (r == 0)
+        r = model.params ? gp_mem_model_read(&options, &sizes, &is_asked, &err)
                          : gp_err_set(&err, GP_EUSAGE, "the model needs params, such as 7B");
     if (r < 0)
         return gp_lib_fail(error, &err, r);

@@ -126,6 +126,7 @@ int gpulse_open(const struct gpulse_options *given, gpulse_session **ret,
     struct gp_err err = {0};
     const struct gpulse_options options = gp_lib_options(given);
     gpulse_session *session = calloc(1, sizeof(*session));
+    *ret = NULL;
     if (!session)
         return gp_lib_fail(error, &err, GP_ENOMEM);
     session->pid = getpid();
@@ -159,6 +160,7 @@ bool gpulse_close(gpulse_session *session)
 int gpulse_take(gpulse_session *session, gpulse_sample **ret, struct gpulse_error *error)
 {
     struct gp_err err = {0};
+    *ret = NULL;
     if (session->pid != getpid())
         return gp_lib_fail_fork(error);
     gpulse_sample *sample = malloc(sizeof(*sample));

@@ -30,6 +30,9 @@ struct gpulse_grant {
 static int check(const struct gpulse_request *request, struct gp_err *err)
 {
     const unsigned most = GP_LEASE_GPUS;
+    int r = gp_lib_check_size(request->size, "gpulse_request", err);
+    if (r < 0)
+        return r;
     if (request->count > most || request->at_most > most)
         return gp_err_set(err, GP_EUSAGE, "count and at_most can be at most %u", most);
     if (request->flags & ~(unsigned)ALL_FLAGS)
@@ -204,8 +207,10 @@ static int grant_with(const struct gpulse_options *given, const struct gpulse_re
     struct gp_err err = {0};
     const struct gpulse_options options = gp_lib_options(given);
     gpulse_grant *grant = calloc(1, sizeof(*grant));
+    *ret = NULL;
     if (!grant)
         return gp_lib_fail(error, &err, GP_ENOMEM);
+    grant->request.size = sizeof(grant->request);
     gp_lib_take(&grant->request, sizeof(grant->request), request);
     grant->pid = getpid();
     gp_reserve_init(&grant->gpus);

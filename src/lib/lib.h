@@ -18,6 +18,8 @@ int gp_lib_fail_fork(struct gpulse_error *error);
 /* A structure of a caller that was compiled with another version of the header: copies what both
  * know. The first member of both is their size; `given` may be NULL. The rest of `ret` stays. */
 void gp_lib_take(void *ret, size_t size, const void *given);
+/* GP_EUSAGE if that size was forgotten. */
+int gp_lib_check_size(size_t size, const char *what, struct gp_err *err) GP_MUST_CHECK;
 /* The opposite direction. */
 void gp_lib_give(void *ret, const void *own, size_t size);
 

@@ -297,7 +297,7 @@ size_t gpulse_settings_count(const gpulse_settings *settings)
 
 int gpulse_settings_get(const gpulse_settings *settings, size_t row, struct gpulse_setting *ret)
 {
-    if (row >= settings->count)
+    if (row >= settings->count || gp_lib_check_size(ret->size, "gpulse_setting", NULL) < 0)
         return GPULSE_EUSAGE;
     gp_lib_give(ret, &settings->rows[row].setting, sizeof(*ret));
     return 0;

@@ -285,6 +285,6 @@ int gp_control_find(const char *name, size_t n, enum gp_control_id *ret, struct 
             return 0;
         }
     (void)snprintf(word, sizeof(word), "%.*s", (int)(n < 60 ? n : 60), name);
-    return gp_err_set(err, GP_EUSAGE, "unknown control '%s'%s; gpulse set --list shows all", word,
+    return gp_err_set(err, GP_EUSAGE, "unknown setting '%s'%s; gpulse set --list shows all", word,
                       gp_cli_hint(word, control_name, NULL).text);
 }

@@ -380,7 +380,7 @@ PYTHON
     gpulse submit
     fails 2 "unknown command or option 'submit'; try gpulse run --wait"
     gpulse set power=300
-    fails 2 "unknown control 'power' \(did you mean 'power-limit'\?\).*"
+    fails 2 "unknown setting 'power' \(did you mean 'power-limit'\?\).*"
     gpulse query temp
     fails 2 "unknown field 'temp' \(did you mean 'temperature.gpu'\?\).*"
     gpulse run --wait 5minutes -- true

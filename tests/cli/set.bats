@@ -525,7 +525,7 @@ NVIDIA H100 80GB HBM3 MIG 3g.40gb" ]
     gpulse --sim t4 set power-limit
     fails 2 "'power-limit': expected NAME=VALUE, as in power-limit=300; .*"
     gpulse --sim t4 set powerlimit=3
-    fails 2 "unknown control 'powerlimit' \(did you mean 'power-limit'\?\); .*"
+    fails 2 "unknown setting 'powerlimit' \(did you mean 'power-limit'\?\); .*"
     gpulse --sim t4 set power-limit=lots
     fails 2 "power-limit expects WATTS\|default \(in W\), not 'lots'"
     gpulse --sim t4 set power-limit=65 power-limit=66

@@ -254,6 +254,44 @@ static void null_is_allowed_where_it_is_said(void **state)
     assert_int_equal(gpulse_estimate_model(NULL, &result, NULL), GPULSE_EUSAGE);
 }
 
+static void a_forgotten_size_is_an_error(void **state)
+{
+    (void)state;
+    const struct gpulse_options options = {.fields = "name"};
+    const struct gpulse_request request = {.count = 2};
+    const struct gpulse_model model = {.params = "7B"};
+    const struct gpulse_model sized = {.size = sizeof(sized), .params = "7B"};
+    struct gpulse_estimate estimate = {.size = 0};
+    struct gpulse_setting setting = {.size = 0};
+    struct gpulse_event event = {.size = 0};
+    struct gpulse_error error;
+    gpulse_session *session = (gpulse_session *)place;
+    gpulse_grant *grant = (gpulse_grant *)place;
+    gpulse_events *events;
+    gpulse_settings *settings;
+    assert_int_equal(gpulse_open(&options, &session, &error), GPULSE_EUSAGE);
+    assert_non_null(strstr(error.text, "struct gpulse_options must be its sizeof"));
+    assert_null(session);
+    assert_int_equal(gpulse_pick(NULL, &request, &grant, &error), GPULSE_EUSAGE);
+    assert_non_null(strstr(error.text, "struct gpulse_request"));
+    assert_null(grant);
+    assert_int_equal(gpulse_pick(&options, NULL, &grant, &error), GPULSE_EUSAGE);
+    assert_int_equal(gpulse_reserve(NULL, &request, &grant, &error), GPULSE_EUSAGE);
+    assert_int_equal(gpulse_settings_read(&options, &settings, &error), GPULSE_EUSAGE);
+    estimate.size = sizeof(estimate);
+    assert_int_equal(gpulse_estimate_model(&model, &estimate, &error), GPULSE_EUSAGE);
+    estimate.size = 0;
+    assert_int_equal(gpulse_estimate_model(&sized, &estimate, &error), GPULSE_EUSAGE);
+    assert_int_equal(gpulse_settings_read(&two, &settings, NULL), 0);
+    assert_int_equal(gpulse_settings_get(settings, 0, &setting), GPULSE_EUSAGE);
+    gpulse_settings_free(settings);
+    assert_int_equal(gpulse_events_open(&options, NULL, 0, &events, &error), GPULSE_EUSAGE);
+    assert_null(events);
+    assert_int_equal(gpulse_events_open(&two, NULL, 0, &events, &error), 0);
+    assert_int_equal(gpulse_events_next(events, &event, &error), GPULSE_EUSAGE);
+    assert_true(gpulse_events_close(events));
+}
+
 static void rows_that_do_not_exist(void **state)
 {
     (void)state;
@@ -389,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(null_is_allowed_where_it_is_said),
+        cmocka_unit_test(a_forgotten_size_is_an_error),
         cmocka_unit_test(rows_that_do_not_exist),
         cmocka_unit_test(eight_threads),
         cmocka_unit_test(after_fork),
