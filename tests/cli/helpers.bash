@@ -210,6 +210,7 @@ sampled() {
 
 # end_load: what `in_background … sim load` runs is ended; the messages of gpulse run are $stderr.
 end_load() {
+    until_true grep -q holds run.out
     kill "$(awk '/holds/ { print $2 }' run.out)"
     status=0
     wait "$running" || status=$?
