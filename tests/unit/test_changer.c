@@ -783,8 +783,11 @@ static void no_thread_at_any_point(void **state)
         atomic_store(&fake.threads_left, n);
         assert_int_equal(open_changer(60 * GP_NS_PER_S, &err), 0);
         targets = gp_changer_targets(changer, &count);
-        for (long i = 0; i < GPUS; i++)
-            assert_int_equal(targets[i].code, i < n - 1 ? 0 : GP_ETIMEOUT);
+        for (long i = 0; i < GPUS; i++) {
+            assert_int_equal(targets[i].code, i < n - 1 ? 0 : GP_ENOMEM);
+            if (i >= n - 1)
+                assert_string_equal(targets[i].words, "out of memory for a thread");
+        }
         assert_false(gp_changer_free(changer));
         assert_false(fake.closed || fake.freed);
     }
