@@ -7,7 +7,6 @@
 #include "cmd/app.h"
 #include "cmd/serve.h"
 #include "cmd/serve_act.h"
-#include "cmd/serve_sessions.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -16,6 +15,7 @@
 #include "out/event.h"
 #include "out/field_help.h"
 #include "out/rpc.h"
+#include "out/rpc_sessions.h"
 #include "sample/event_stream.h"
 
 #include <errno.h>
@@ -27,6 +27,7 @@
 
 enum {
     WATCHES_MAX = 16,
+    TIMEOUT_S = 3,
     WATCH_S = 1,
     EVENTS_S = 5,
     SETTLE_S = 3, /* see struct gp_event_stream */
@@ -34,20 +35,20 @@ enum {
 
 struct watch {
     uint64_t id; /* 0: free */
-    struct gp_feed *feed;
+    struct gp_rpc_feed *feed;
     uint64_t interval_ns, next_ns;
 };
 
 struct events {
     uint64_t id; /* 0: none */
-    struct gp_feed *feed;
+    struct gp_rpc_feed *feed;
     gp_event_kinds kinds;
     uint64_t interval_ns;
     bool is_cancelled;
 };
 
 struct serve {
-    struct gp_serve_sessions sessions;
+    struct gp_rpc_sessions sessions;
     struct watch watches[WATCHES_MAX];
     struct gp_grants grants;
     struct events events[2]; /* the second begins when the first, which is cancelled, has ended */
@@ -139,34 +140,42 @@ static const struct gp_rpc_param params_table[] = {
     {"watch", GP_RPC_NUMBER, PARAM(watch), 0, 0},
 };
 
-static struct gp_feed_config rows_config(const struct gp_serve_params *p)
+/* The GPUs and the timeout are those of the command line, unless the request has others. */
+static struct gp_rpc_feed_config config_of(const struct gp_serve_params *p)
 {
-    static const char usual[] = "index,name,uuid,utilization.gpu,memory.used,memory.total,"
-                                "temperature.gpu,power.draw";
-    return (struct gp_feed_config){
-        .fields = p->fields ? p->fields : usual,
-        .gpus = p->gpus,
-        .timeout_ns = p->timeout_ns,
+    return (struct gp_rpc_feed_config){
+        .gpus = p->gpus ? p->gpus : gp_common()->id,
+        .timeout_ns = p->timeout_ns ? p->timeout_ns : gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S),
+        .machine = gp_app_observed(),
         .mig = p->mig,
     };
 }
 
-static int take_sample(struct serve *s, const struct gp_feed_config *config, json_t **ret,
+static struct gp_rpc_feed_config rows_config(const struct gp_serve_params *p)
+{
+    static const char usual[] = "index,name,uuid,utilization.gpu,memory.used,memory.total,"
+                                "temperature.gpu,power.draw";
+    struct gp_rpc_feed_config config = config_of(p);
+    config.fields = p->fields ? p->fields : usual;
+    return config;
+}
+
+static int take_sample(struct serve *s, const struct gp_rpc_feed_config *config, json_t **ret,
                        struct gp_err *err)
 {
-    return gp_serve_sessions_take(&s->sessions, config, ret, err);
+    return gp_rpc_sessions_take(&s->sessions, config, ret, err);
 }
 
 static int call_sample(void *ctx, const void *params, json_t **ret, struct gp_err *err)
 {
-    const struct gp_feed_config config = rows_config(params);
+    const struct gp_rpc_feed_config config = rows_config(params);
     return take_sample(ctx, &config, ret, err);
 }
 
 static int call_processes(void *ctx, const void *params, json_t **ret, struct gp_err *err)
 {
     const struct gp_serve_params *p = params;
-    const struct gp_feed_config config = {.gpus = p->gpus, .timeout_ns = p->timeout_ns};
+    const struct gp_rpc_feed_config config = config_of(p);
     return take_sample(ctx, &config, ret, err);
 }
 
@@ -187,14 +196,14 @@ static int call_watch(void *ctx, const void *params, json_t **ret, struct gp_err
 {
     struct serve *s = ctx;
     const struct gp_serve_params *p = params;
-    const struct gp_feed_config config = rows_config(p);
+    const struct gp_rpc_feed_config config = rows_config(p);
     struct watch *watch = NULL;
     for (size_t i = 0; i < WATCHES_MAX && !watch; i++)
         if (!s->watches[i].id)
             watch = &s->watches[i];
     if (!watch)
         return gp_err_set(err, GP_EBUSY, "at most %d watches run at the same time", WATCHES_MAX);
-    int r = gp_feed_open(&config, &watch->feed, err);
+    int r = gp_rpc_feed_open(&config, &watch->feed, err);
     if (r < 0)
         return r;
     watch->id = ++s->last_id;
@@ -209,12 +218,9 @@ static int call_events(void *ctx, const void *params, json_t **ret, struct gp_er
 {
     struct serve *s = ctx;
     const struct gp_serve_params *p = params;
-    struct gp_feed_config config = {
-        .kinds = gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) |
-                 gp_event_group_kinds(GP_EVENT_GROUP_STATE),
-        .gpus = p->gpus,
-        .timeout_ns = p->timeout_ns,
-    };
+    struct gp_rpc_feed_config config = config_of(p);
+    config.kinds =
+        gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) | gp_event_group_kinds(GP_EVENT_GROUP_STATE);
     struct events *events = !s->events[0].id            ? &s->events[0]
                             : s->events[0].is_cancelled ? &s->events[1]
                                                         : NULL;
@@ -222,7 +228,7 @@ static int call_events(void *ctx, const void *params, json_t **ret, struct gp_er
         return gp_err_set(err, GP_EBUSY, "events are watched already; end that with unwatch");
     int r = p->kinds ? gp_event_kinds_parse(p->kinds, &config.kinds, err) : 0;
     if (r == 0)
-        r = gp_feed_open(&config, &events->feed, err);
+        r = gp_rpc_feed_open(&config, &events->feed, err);
     if (r < 0)
         return r;
     events->id = ++s->last_id;
@@ -234,7 +240,7 @@ static int call_events(void *ctx, const void *params, json_t **ret, struct gp_er
 
 static void end_watch(struct watch *watch)
 {
-    gp_feed_close(watch->feed);
+    gp_rpc_feed_close(watch->feed);
     *watch = (struct watch){.id = 0};
 }
 
@@ -248,7 +254,7 @@ static int call_unwatch(void *ctx, const void *params, json_t **ret, struct gp_e
     if (p->watch && running->id == p->watch && !running->is_cancelled)
         running->is_cancelled = is_known = true;
     if (p->watch && next->id == p->watch) { /* it has not begun */
-        gp_feed_close(next->feed);
+        gp_rpc_feed_close(next->feed);
         *next = (struct events){.id = 0};
         is_known = true;
     }
@@ -362,7 +368,7 @@ static void tick(struct serve *s, struct watch *watch)
 {
     struct gp_err err = {0};
     json_t *sample;
-    int r = gp_feed_take(watch->feed, &sample, &err);
+    int r = gp_rpc_feed_take(watch->feed, &sample, &err);
     if (r < 0) {
         notify_error(s, watch->id, r, &err);
         end_watch(watch);
@@ -383,7 +389,7 @@ static uint64_t do_what_is_due(struct serve *s, uint64_t until_ns)
             tick(s, &s->watches[i]);
     gp_grants_keep(&s->grants, notify_loss, s);
     const uint64_t times_ns[] = {gp_grants_next_ns(&s->grants),
-                                 gp_serve_sessions_close_idle(&s->sessions)};
+                                 gp_rpc_sessions_close_idle(&s->sessions)};
     for (size_t i = 0; i < GP_ARRAY_LEN(times_ns); i++)
         if (times_ns[i] < until_ns)
             until_ns = times_ns[i];
@@ -448,7 +454,7 @@ static void follow_events(struct serve *s)
     struct gp_err err = {0};
     struct events *events = &s->events[0];
     const struct gp_event_stream stream = {
-        .sampler = gp_feed_sampler(events->feed),
+        .sampler = gp_rpc_feed_sampler(events->feed),
         .kinds = events->kinds,
         .interval_ns = events->interval_ns,
         .settle_ns = gp_app_timeout_ns(SETTLE_S * GP_NS_PER_S),
@@ -459,7 +465,7 @@ static void follow_events(struct serve *s)
     int r = gp_event_stream_run(&stream, &err);
     if (!is_stream_over(s))
         notify_error(s, events->id, r, &err);
-    gp_feed_close(events->feed);
+    gp_rpc_feed_close(events->feed);
     s->events[0] = s->events[1];
     s->events[1] = (struct events){.id = 0};
 }
@@ -479,9 +485,9 @@ static int serve(struct gp_err *err)
     }
     for (size_t i = 0; i < WATCHES_MAX; i++)
         end_watch(&s->watches[i]);
-    gp_serve_sessions_end(&s->sessions);
+    gp_rpc_sessions_end(&s->sessions);
     for (size_t i = 0; i < GP_ARRAY_LEN(s->events); i++)
-        gp_feed_close(s->events[i].feed);
+        gp_rpc_feed_close(s->events[i].feed);
     gp_grants_end(&s->grants);
     int r = s->result < 0 ? gp_err_copy(err, &s->err) : 0;
     gp_strbuf_fini(&s->sb);
@@ -520,7 +526,7 @@ int main(int argc, char **argv)
     if (r < 0 && err.code)
         gp_app_print_error(&err);
     const int status = gp_err_exit_status(r);
-    if (gp_app_is_stuck() || gpulse_is_stuck())
+    if (gp_rpc_feed_is_stuck() || gpulse_is_stuck())
         _exit(status);
     return status;
 }

@@ -1,55 +1,59 @@
-#include "cmd/serve_feed.h"
-
-#include "cmd/app.h"
+#include "out/rpc_feed.h"
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "model/select.h"
 #include "model/snapshot.h"
 #include "out/json.h"
 #include "out/proc_list.h"
 #include "out/reservation.h"
 #include "sample/event_stream.h"
+#include "sample/observed.h"
+#include "sample/sampler.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 enum {
-    TIMEOUT_S = 3,
     PRIME_MS = 110, /* GPM needs 100 ms between its samples */
     STUCK_MAX = 16,
 };
 
-struct gp_feed {
+struct gp_rpc_feed {
     struct gp_selection selection;
     struct gp_sampler *sampler;
     struct gp_view views[GP_SCOPE__COUNT]; /* none: the processes */
     size_t view_count;
     bool is_late;
-    struct gp_feed *next; /* see abandon() */
+    struct gp_rpc_feed *next; /* see abandon() */
 };
 
 /* ---- opening and closing ---- */
 
 /* A thread that hangs in the driver may still use these: they are kept. */
-static struct gp_feed *abandoned;
+static struct gp_rpc_feed *abandoned;
 static unsigned abandoned_count;
 
-static void abandon(struct gp_feed *feed)
+static void abandon(struct gp_rpc_feed *feed)
 {
     feed->next = abandoned;
     abandoned = feed;
     abandoned_count++;
-    gp_app_note_stuck();
 }
 
-static void free_feed(struct gp_feed *feed)
+bool gp_rpc_feed_is_stuck(void)
+{
+    return abandoned_count > 0;
+}
+
+static void free_feed(struct gp_rpc_feed *feed)
 {
     for (size_t i = 0; i < feed->view_count; i++)
         gp_field_list_fini(&feed->views[i].fields);
     free(feed);
 }
 
-void gp_feed_close(struct gp_feed *feed)
+void gp_rpc_feed_close(struct gp_rpc_feed *feed)
 {
     if (!feed)
         return;
@@ -60,7 +64,7 @@ void gp_feed_close(struct gp_feed *feed)
 }
 
 /* A view for each kind of row that has a field. */
-static int add_views(struct gp_feed *feed, const char *fields, struct gp_want *want,
+static int add_views(struct gp_rpc_feed *feed, const char *fields, struct gp_want *want,
                      struct gp_err *err)
 {
     struct gp_field_list all;
@@ -95,7 +99,7 @@ static struct gp_want want_processes(void)
 }
 
 /* Rates are differences between two samples: takes the first of them. */
-static int prime(struct gp_feed *feed, struct gp_err *err)
+static int prime(struct gp_rpc_feed *feed, struct gp_err *err)
 {
     const struct timespec gap = gp_clock_timespec(PRIME_MS * GP_NS_PER_MS);
     struct gp_snapshot *snapshot;
@@ -108,11 +112,10 @@ static int prime(struct gp_feed *feed, struct gp_err *err)
 }
 
 /* What must be sampled; sets the views. */
-static int choose(struct gp_feed *feed, const struct gp_feed_config *config, struct gp_want *ret,
-                  struct gp_err *err)
+static int choose(struct gp_rpc_feed *feed, const struct gp_rpc_feed_config *config,
+                  struct gp_want *ret, struct gp_err *err)
 {
-    const char *gpus = config->gpus ? config->gpus : gp_common()->id;
-    int r = gpus ? gp_selection_parse(gpus, &feed->selection, err) : 0;
+    int r = config->gpus ? gp_selection_parse(config->gpus, &feed->selection, err) : 0;
     if (config->kinds)
         *ret = gp_event_stream_want(config->kinds);
     else if (!config->fields)
@@ -123,32 +126,33 @@ static int choose(struct gp_feed *feed, const struct gp_feed_config *config, str
     return r;
 }
 
-static int open_sampler(struct gp_feed *feed, const struct gp_want *want, uint64_t timeout_ns,
-                        struct gp_err *err)
+static int open_sampler(struct gp_rpc_feed *feed, const struct gp_want *want,
+                        const struct gp_rpc_feed_config *from, struct gp_err *err)
 {
     struct gp_sampler_config config = {
         .selection = &feed->selection,
-        .root = gp_app_observed()->prefix,
-        .timeout_ns = timeout_ns ? timeout_ns : gp_app_timeout_ns(TIMEOUT_S * GP_NS_PER_S),
+        .root = from->machine->prefix,
+        .timeout_ns = from->timeout_ns,
         .want = *want,
     };
-    int r = gp_observed_source(gp_app_observed(), &config.source, err);
+    int r = gp_observed_source(from->machine, &config.source, err);
     return r < 0 ? r : gp_sampler_new(&config, &feed->sampler, err);
 }
 
-int gp_feed_open(const struct gp_feed_config *config, struct gp_feed **ret, struct gp_err *err)
+int gp_rpc_feed_open(const struct gp_rpc_feed_config *config, struct gp_rpc_feed **ret,
+                     struct gp_err *err)
 {
     if (abandoned_count >= STUCK_MAX)
         return gp_err_set(err, GP_EBUSY,
                           "%u calls hang in the driver; restart gpulse serve when it responds",
                           abandoned_count);
     struct gp_want want = {.mig = false};
-    struct gp_feed *feed = calloc(1, sizeof(*feed));
+    struct gp_rpc_feed *feed = calloc(1, sizeof(*feed));
     if (!feed)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     int r = choose(feed, config, &want, err);
     if (r == 0)
-        r = open_sampler(feed, &want, config->timeout_ns, err);
+        r = open_sampler(feed, &want, config, err);
     if (r < 0) {
         if (r == GP_ETIMEOUT)
             abandon(feed);
@@ -159,20 +163,20 @@ int gp_feed_open(const struct gp_feed_config *config, struct gp_feed **ret, stru
     if (!config->kinds && gp_metric_set_has_tier(&want.metrics, GP_TIER_RATE))
         r = prime(feed, err);
     if (r < 0)
-        gp_feed_close(feed);
+        gp_rpc_feed_close(feed);
     else
         *ret = feed;
     return r;
 }
 
-struct gp_sampler *gp_feed_sampler(struct gp_feed *feed)
+struct gp_sampler *gp_rpc_feed_sampler(struct gp_rpc_feed *feed)
 {
     return feed->sampler;
 }
 
 /* ---- samples ---- */
 
-static json_t *rows_of(const struct gp_feed *feed, const struct gp_snapshot *snapshot)
+static json_t *rows_of(const struct gp_rpc_feed *feed, const struct gp_snapshot *snapshot)
 {
     json_t *document = gp_json_document(snapshot, "gpulse.sample/1");
     for (size_t i = 0; i < feed->view_count; i++)
@@ -192,7 +196,7 @@ static json_t *processes_of(const struct gp_snapshot *snapshot)
     return document;
 }
 
-int gp_feed_take(struct gp_feed *feed, json_t **ret, struct gp_err *err)
+int gp_rpc_feed_take(struct gp_rpc_feed *feed, json_t **ret, struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
     int r = gp_sampler_tick(feed->sampler, &snapshot, err);
@@ -209,7 +213,7 @@ int gp_feed_take(struct gp_feed *feed, json_t **ret, struct gp_err *err)
     return document ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
 
-bool gp_feed_is_late(const struct gp_feed *feed)
+bool gp_rpc_feed_is_late(const struct gp_rpc_feed *feed)
 {
     return feed->is_late;
 }
