@@ -127,6 +127,12 @@ suspended_rows() {
     [ "$(suspended_rows)" = "$job,C,1073741824," ]
 }
 
+# waiting_resume PID: resume in the background, which has seen the process and waits for memory
+waiting_resume() {
+    start resume "$1" --wait 10m
+    until_true grep -q 'waiting for free GPU memory' err
+}
+
 @test "without room it is not resumed, because that would lose it" {
     quiet_t4
     job --mem 8GiB
@@ -143,8 +149,10 @@ suspended_rows() {
     gpulse ps --columns pid,type --no-header -f csv
     says "^$first,S$"
     # as soon as there is some
-    { sleep 0.5 && kill "$job"; } 3>&- &
-    gpulse resume "$first" --wait 10m
+    waiting_resume "$first"
+    kill "$job"
+    finish
+    output=$(<out)
     status_is 0
     says "^process $first runs again with 8192 MiB$"
 }
@@ -317,13 +325,17 @@ as_another_user() {
     gpulse suspend "$first" --yes
     status_is 0
     job --mem 9GiB
-    { sleep 0.5 && kill -STOP "$first"; } 3>&- &
-    gpulse resume "$first" --wait 10m
+    waiting_resume "$first"
+    kill -STOP "$first"
+    finish
+    stderr=$(<err)
     status_is 1
     complains "process $first: it is stopped"
     kill -CONT "$first"
-    { sleep 0.5 && kill -KILL "$first"; } 3>&- &
-    gpulse resume "$first" --wait 10m
+    waiting_resume "$first"
+    kill -KILL "$first"
+    finish
+    stderr=$(<err)
     status_is 1
     complains "process $first"
 }
