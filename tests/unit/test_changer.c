@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 
 /* A source of three GPUs with one control each, which does what the test says. */
 
@@ -42,7 +43,8 @@ static struct {
     atomic_uint parted[GPUS];
     bool refuses_part;
     unsigned detached;
-    uint64_t patience_ms;     /* what passes as soon as a silent one is asked */
+    uint64_t patience_ms; /* what passes when a silent one is asked and the others have answered */
+    atomic_uint answered; /* GPUs that were read */
     atomic_bool silent[GPUS]; /* hangs before it says who it is */
     atomic_uint asked[GPUS];
     bool closed;
@@ -83,6 +85,8 @@ static int fake_attach(struct gp_source *source, unsigned index, gp_call_name *c
     fake.asked[index]++;
     if (fake.silent[index]) {
         atomic_store(call, "who");
+        while (fake.patience_ms > 0 && atomic_load(&fake.answered) < GPUS - 1)
+            (void)sched_yield();
         skip_ms(fake.patience_ms);
         (void)pthread_mutex_lock(&fake.door);
         (void)pthread_mutex_unlock(&fake.door);
@@ -118,6 +122,7 @@ static void fake_read(struct gp_source_device *device, const struct gp_want *wan
     gp_value_set_text(gp_device_value(reading->values, GP_SERIAL), serials[device->index], 1);
     gp_value_set_text(gp_device_value(reading->values, GP_UUID), uuids[device->index], 1);
     gp_value_set_text(gp_device_value(reading->values, GP_NAME), "NVIDIA Fake", 1);
+    atomic_fetch_add(&fake.answered, 1);
 }
 
 static void fake_free(struct gp_source *source)
@@ -263,6 +268,7 @@ static int set_up(void **state)
     fake.refuses_part = false;
     fake.detached = 0;
     fake.patience_ms = 0;
+    atomic_store(&fake.answered, 0);
     memset(fake.others, 0, sizeof(fake.others));
     memset(fake.others_pending, 0, sizeof(fake.others_pending));
     memset(fake.other_applied, 0, sizeof(fake.other_applied));
