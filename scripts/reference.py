@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes a manual page (scdoc source) about an interface, from its source.
 
-usage: scripts/reference.py c|python
+usage: scripts/reference.py c|python [DEPFILE TARGET]
 
-c: gpulse-c(3), from include/gpulse/gpulse.h. python: gpulse-python(3), from the docstrings of python/gpulse.
+c: gpulse-c(3), from include/gpulse/gpulse.h. python: gpulse-python(3), from the docstrings of python/gpulse. DEPFILE: a
+file that names what was read, as make needs it for TARGET.
 """
 import ast
 import re
@@ -166,8 +167,11 @@ def python_page():
     return "".join(parts) + after
 
 
-PAGES = {"c": c_page, "python": python_page}
+PAGES = {"c": (c_page, [HEADER]), "python": (python_page, sorted(PACKAGE.rglob("*.py")))}
 
-if len(sys.argv) != 2 or sys.argv[1] not in PAGES:
+if len(sys.argv) not in (2, 4) or sys.argv[1] not in PAGES:
     sys.exit(__doc__)
-sys.stdout.write(PAGES[sys.argv[1]]())
+page, sources = PAGES[sys.argv[1]]
+if len(sys.argv) == 4:
+    Path(sys.argv[2]).write_text(f"{sys.argv[3]}: {' '.join(map(str, sources))}\n", encoding="utf-8")
+sys.stdout.write(page())

@@ -3,17 +3,15 @@
 
 variants: release
 """
-import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 from library import DEST, HEADER, SIMULATED, SOURCE, declared, install, installed
-from tap import BUILD, GPULSE, Skip, good, main, run, test
+from tap import GPULSE, good, main, run, test
+
 
 @test
 def exports_what_the_header_declares():

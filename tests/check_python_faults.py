@@ -5,7 +5,6 @@ no library. Each call ends, with what is right, or with one clear exception.
 variants: release
 """
 import json
-import os
 import shutil
 import tempfile
 

@@ -14,7 +14,7 @@ import tempfile
 import termios
 from pathlib import Path
 
-from served import ENV, SOURCE, STATE, Server, schemas, server, told
+from served import ENV, SOURCE, STATE, schemas, server, told
 from tap import GPULSE, Skip, good, main, run, test
 
 LINE_MAX = 1 << 16

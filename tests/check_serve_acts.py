@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from served import ENV, SOURCE, STATE, schemas, server
+from served import ENV, STATE, schemas, server
 from tap import GPULSE, Skip, good, main, run, test
 
 PLACE = Path(STATE) / "leases"

@@ -24,8 +24,8 @@ def _import(library: Optional[str]) -> Any:
 
 
 def frame(rows: Iterable[Row], library: Optional[str] = None) -> Any:
-    """A data frame with a line for each GPU or process: gpulse.frame(gpulse.gpus()). It is one of pandas or polars, whichever
-    is imported, or else installed; `library` names one. The columns are `time` (seconds since 1970), for processes
+    """A data frame with a line for each GPU or process: gpulse.frame(gpulse.gpus()). It is one of pandas or polars,
+    whichever is imported, or else installed; `library` names one. The columns are `time` (seconds since 1970), for processes
     `gpu` (its index), and the metrics that were read, by their full names. Values that do not exist are missing.
 
     Of a series: gpulse.frame(gpu for sample in samples for gpu in sample.gpus)"""

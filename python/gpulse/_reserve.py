@@ -219,7 +219,8 @@ def reserve(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: 
             on_wait: Optional[Callable[[str], None]] = None, name: Optional[str] = None, set_mask: bool = True,
             sim: Optional[str] = None, timeout: Optional[float] = None) -> Reservation:
     """Like pick(), and reserves the GPUs for this process: no gpulse run, and no other reservation of any user, gets
-    them; only child processes of this one may reserve them again. Use it as `with gpulse.reserve(2) as gpus:`. `name` is shown to those who wait for them.
+    them; only child processes of this one may reserve them again. Use it as `with gpulse.reserve(2) as gpus:`. `name` is
+    shown to those who wait for them.
 
     Sets CUDA_VISIBLE_DEVICES, so call it before the first use of CUDA; GpulseError if that is too late. While it is
     set, pick() and reserve() see these GPUs only, unless with ignore_mask=True. With

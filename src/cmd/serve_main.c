@@ -69,25 +69,22 @@ static void write_out(struct serve *s)
     gp_strbuf_reset(&s->sb);
 }
 
-/* Sends a notification about a watch, and releases `value`. */
-static void notify(struct serve *s, const char *method, uint64_t id, json_t *value)
+/* Sends a notification about a "watch" or a "reservation", and releases `value`. */
+static void notify(struct serve *s, const char *subject, uint64_t id, const char *method,
+                   json_t *value)
 {
-    gp_rpc_notify(&s->sb, method, json_pack("{s:I, s:o}", "watch", (json_int_t)id, method, value));
+    gp_rpc_notify(&s->sb, method, json_pack("{s:I, s:o}", subject, (json_int_t)id, method, value));
     write_out(s);
 }
 
-static void notify_error(struct serve *s, uint64_t id, int code, const struct gp_err *err)
+static void notify_end(struct serve *s, uint64_t watch, int code, const struct gp_err *err)
 {
-    notify(s, "error", id, gp_rpc_error(code, err));
+    notify(s, "watch", watch, "error", gp_rpc_error(code, err));
 }
 
-static void notify_loss(void *ctx, uint64_t id, int code, const struct gp_err *err)
+static void notify_loss(void *ctx, uint64_t reservation, int code, const struct gp_err *err)
 {
-    struct serve *s = ctx;
-    gp_rpc_notify(
-        &s->sb, "error",
-        json_pack("{s:I, s:o}", "reservation", (json_int_t)id, "error", gp_rpc_error(code, err)));
-    write_out(s);
+    notify(ctx, "reservation", reservation, "error", gp_rpc_error(code, err));
 }
 
 /* ---- methods ---- */
@@ -153,10 +150,8 @@ static struct gp_rpc_feed_config config_of(const struct gp_serve_params *p)
 
 static struct gp_rpc_feed_config rows_config(const struct gp_serve_params *p)
 {
-    static const char usual[] = "index,name,uuid,utilization.gpu,memory.used,memory.total,"
-                                "temperature.gpu,power.draw";
     struct gp_rpc_feed_config config = config_of(p);
-    config.fields = p->fields ? p->fields : usual;
+    config.fields = p->fields ? p->fields : gp_field_usual;
     return config;
 }
 
@@ -370,11 +365,11 @@ static void tick(struct serve *s, struct watch *watch)
     json_t *sample;
     int r = gp_rpc_feed_take(watch->feed, &sample, &err);
     if (r < 0) {
-        notify_error(s, watch->id, r, &err);
+        notify_end(s, watch->id, r, &err);
         end_watch(watch);
         return;
     }
-    notify(s, "sample", watch->id, sample);
+    notify(s, "watch", watch->id, "sample", sample);
     watch->next_ns += watch->interval_ns;
     const uint64_t now_ns = gp_clock_mono_ns();
     if (watch->next_ns <= now_ns) /* missed ones are skipped */
@@ -445,7 +440,7 @@ static int on_event(void *ctx, const struct gp_event *event, const char *host, s
     struct serve *s = ctx;
     (void)err;
     if (!is_stream_over(s))
-        notify(s, "event", s->events[0].id, gp_event_object(event, host));
+        notify(s, "watch", s->events[0].id, "event", gp_event_object(event, host));
     return is_stream_over(s) ? GP_EINTR : 0;
 }
 
@@ -464,7 +459,7 @@ static void follow_events(struct serve *s)
     };
     int r = gp_event_stream_run(&stream, &err);
     if (!is_stream_over(s))
-        notify_error(s, events->id, r, &err);
+        notify_end(s, events->id, r, &err);
     gp_rpc_feed_close(events->feed);
     s->events[0] = s->events[1];
     s->events[1] = (struct events){.id = 0};

@@ -59,8 +59,8 @@ static int keep_text(char *ret, size_t size, struct gp_strbuf *sb)
     return error;
 }
 
-static int note_granted(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
-                        const struct gp_pick *pick, struct gp_err *err)
+int gp_reserve_note(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
+                    const struct gp_pick *pick, struct gp_err *err)
 {
     struct gp_strbuf mask = GP_STRBUF_INIT(sizeof(gpus->mask) - 1);
     struct gp_strbuf ids = GP_STRBUF_INIT(sizeof(gpus->ids) - 1);
@@ -136,7 +136,7 @@ static int claim(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
     }
     gpus->lease.state = GP_LEASE_HELD;
     gp_lease_drop(&gpus->line);
-    return note_granted(gpus, snapshot, chosen, err);
+    return gp_reserve_note(gpus, snapshot, chosen, err);
 }
 
 /* Whether an earlier request has just arrived, and may get its GPUs in a moment. */

@@ -51,6 +51,11 @@ int gp_reserve_open(struct gp_reserve *gpus, const struct gp_reserve_plan *plan,
                     struct gp_sampler *sampler, char *const *argv, int argc,
                     struct gp_err *err) GP_MUST_CHECK;
 
+/* Fills mask, ids and place with the chosen GPUs, and calls plan->on_grant for each;
+ * gp_reserve_open() does that. Fails with GP_ENOMEM. */
+int gp_reserve_note(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
+                    const struct gp_pick *pick, struct gp_err *err) GP_MUST_CHECK;
+
 /* Restores the reservation if its file was removed; to be called about once a second. False, with
  * the reason, while it cannot be restored, or while another user has the same GPU reserved. */
 bool gp_reserve_keep(struct gp_reserve *gpus, char why[GP_RESERVE_WHY_SIZE]) GP_MUST_CHECK;

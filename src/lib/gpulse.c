@@ -113,10 +113,8 @@ static int add_fields(const char *fields, struct gp_want *want, struct gp_err *e
 static int open_sampler(gpulse_session *session, const struct gpulse_options *options,
                         struct gp_err *err)
 {
-    static const char usual[] = "index,name,uuid,utilization.gpu,memory.used,memory.total,"
-                                "temperature.gpu,power.draw";
     struct gp_want want = {.mig = options->flags & GPULSE_MIG};
-    int r = add_fields(options->fields ? options->fields : usual, &want, err);
+    int r = add_fields(options->fields ? options->fields : gp_field_usual, &want, err);
     return r < 0 ? r : gp_lib_open(options, &session->selection, &want, &session->sampler, err);
 }
 

@@ -87,18 +87,8 @@ static int note_picked(void *context, const struct gp_snapshot *snapshot,
                        const struct gp_pick *pick, struct gp_err *err)
 {
     gpulse_grant *grant = context;
-    struct gp_strbuf mask = GP_STRBUF_INIT(sizeof(grant->gpus.mask) - 1);
-    struct gp_strbuf ids = GP_STRBUF_INIT(sizeof(grant->gpus.ids) - 1);
-    gp_job_add_mask(&mask, snapshot, pick, grant->plan.uuid);
-    gp_job_add_ids(&ids, pick);
-    (void)snprintf(grant->gpus.mask, sizeof(grant->gpus.mask), "%s", mask.buf);
-    (void)snprintf(grant->gpus.ids, sizeof(grant->gpus.ids), "%s", ids.buf);
-    const int error = mask.error ? mask.error : ids.error;
-    gp_strbuf_fini(&mask);
-    gp_strbuf_fini(&ids);
-    for (size_t i = 0; i < pick->chosen_count; i++)
-        add_gpu(grant, pick->units[pick->chosen[i]].device);
-    return error ? gp_err_set(err, error, "%s", gp_err_text(error)) : 0;
+    grant->gpus.plan = &grant->plan;
+    return gp_reserve_note(&grant->gpus, snapshot, pick, err);
 }
 
 static bool is_cancelled(void *context)

@@ -51,6 +51,9 @@ static const struct {
 #undef X
 };
 
+const char gp_field_usual[] = "index,name,uuid,utilization.gpu,memory.used,memory.total,"
+                              "temperature.gpu,power.draw";
+
 const char *gp_status_reason(enum gp_status status)
 {
     return status_texts[status].json;

@@ -35,6 +35,9 @@ struct gp_field_list {
  * accepts all fields. GP_EUSAGE names the bad field. May also fail with GP_ENOMEM. */
 int gp_field_list_parse(const char *text, enum gp_scope scope, struct gp_field_list *ret,
                         struct gp_err *err) GP_MUST_CHECK;
+/* What is read if no fields are named: of GPUs. */
+extern const char gp_field_usual[];
+
 /* Why a value is missing or old, as in JSON; "" if it is neither. Constant. */
 const char *gp_status_reason(enum gp_status status);
 

@@ -281,11 +281,12 @@ static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
                              struct gp_target *target)
 {
     const char *call = atomic_load_explicit(&gpu->call, memory_order_relaxed);
-    target->code = gpu->is_unstarted ? GP_ENOMEM : GP_ETIMEOUT;
     if (gpu->is_unstarted) {
+        target->code = GP_ENOMEM;
         (void)snprintf(target->words, sizeof(target->words), "out of memory for a thread");
         return;
     }
+    target->code = GP_ETIMEOUT;
     (void)snprintf(target->words, sizeof(target->words), "no response within %.1f s (%s)",
                    (double)c->config.timeout_ns / 1e9, call ? call : "not started");
 }
