@@ -28,6 +28,21 @@ size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp)
     return len;
 }
 
+void gp_utf8_add(struct gp_strbuf *sb, uint32_t cp)
+{
+    static const struct {
+        uint32_t below;
+        unsigned lead;
+        int tail; /* continuation bytes */
+    } forms[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2}, {0x110000, 0xf0, 3}};
+    size_t i = 0;
+    while (i + 1 < GP_ARRAY_LEN(forms) && cp >= forms[i].below)
+        i++;
+    gp_strbuf_addc(sb, (char)(forms[i].lead | cp >> 6 * forms[i].tail));
+    for (int tail = forms[i].tail - 1; tail >= 0; tail--)
+        gp_strbuf_addc(sb, (char)(0x80 | (cp >> 6 * tail & 0x3f)));
+}
+
 struct range {
     uint32_t first;
     uint32_t last;

@@ -11,6 +11,9 @@ struct gp_strbuf;
  * *ret_cp; an invalid sequence gives length 1 and U+FFFD. */
 size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);
 
+/* Appends a code point, whatever it does to a terminal. */
+void gp_utf8_add(struct gp_strbuf *sb, uint32_t cp);
+
 /* Appends s[0..n) as valid UTF-8 that cannot control a terminal: control characters (C0, DEL, C1),
  * line separators and bidirectional overrides become a visible escape such as \x1b or \n or
  * \u{202e}; invalid bytes become U+FFFD. At most max_cols columns are appended; the last one is "…"

@@ -43,21 +43,6 @@ static struct gp_cell *cell_at(const struct gp_cells *cells, int x, int y)
     return &cells->cells[(size_t)y * (size_t)cells->w + (size_t)x];
 }
 
-static void add_codepoint(struct gp_strbuf *sb, uint32_t cp)
-{
-    static const struct {
-        uint32_t below;
-        unsigned lead;
-        int tail; /* continuation bytes */
-    } forms[] = {{0x80, 0, 0}, {0x800, 0xc0, 1}, {0x10000, 0xe0, 2}, {0x110000, 0xf0, 3}};
-    size_t i = 0;
-    while (i + 1 < GP_ARRAY_LEN(forms) && cp >= forms[i].below)
-        i++;
-    gp_strbuf_addc(sb, (char)(forms[i].lead | cp >> 6 * forms[i].tail));
-    for (int tail = forms[i].tail - 1; tail >= 0; tail--)
-        gp_strbuf_addc(sb, (char)(0x80 | (cp >> 6 * tail & 0x3f)));
-}
-
 void gp_cells_text(struct gp_strbuf *sb, const struct gp_cells *cells)
 {
     for (int y = 0; y < cells->h; y++) {
@@ -66,7 +51,7 @@ void gp_cells_text(struct gp_strbuf *sb, const struct gp_cells *cells)
             end--;
         for (int x = 0; x < end; x++)
             if (cell_at(cells, x, y)->cp)
-                add_codepoint(sb, cell_at(cells, x, y)->cp);
+                gp_utf8_add(sb, cell_at(cells, x, y)->cp);
         gp_strbuf_addc(sb, '\n');
     }
 }

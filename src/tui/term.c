@@ -3,8 +3,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/strbuf.h"
 #include "tui/keys.h"
+#include "tui/paint.h"
 #include "tui/prefs.h"
+#include "tui/theme.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -19,20 +22,20 @@
 
 enum { DOUBLE_CLICK_MS = 400 };
 
-/* Synchronized output: the terminal shows the frame at once, not line by line. Curses writes a few
- * changed cells at once anyway. */
-enum { FEW_CELLS = 100 };
+/* Synchronized output: the terminal shows the frame at once, not line by line. A few changed cells
+ * arrive at once anyway. */
+enum { FEW_CELLS = 100, OUTPUT_MAX = 1 << 24 };
 #define SYNC_BEGIN "\033[?2026h"
 #define SYNC_END "\033[?2026l"
 
 struct gp_term {
     SCREEN *screen;
     struct gp_cells shown; /* w is 0: unknown */
-    bool color, ascii, synchronized, mouse;
+    struct gp_palette palette;
+    struct gp_strbuf output;
+    bool color, synchronized, mouse;
     struct gp_term_click click; /* the last click and its time */
     uint64_t click_ns;
-    attr_t looks[GP_INK__COUNT];
-    short pairs[GP_INK__COUNT];
 };
 
 /* ---- crash handler ---- */
@@ -58,26 +61,69 @@ static void catch_crashes(void)
 
 /* ---- looks ---- */
 
-static attr_t attrs_of(unsigned attrs)
+/* The terminal's string, or NULL. */
+static const char *capability(const char *name)
 {
-    return (attrs & GP_ATTR_BOLD ? A_BOLD : A_NORMAL) |
-           (attrs & GP_ATTR_REVERSE ? A_REVERSE : A_NORMAL) |
-           (attrs & GP_ATTR_UNDERLINE ? A_UNDERLINE : A_NORMAL);
+    const char *text = tigetstr(name);
+    return text && text != (const char *)-1 ? text : NULL;
 }
 
-static void set_looks(struct gp_term *term, enum gp_theme theme)
+/* Appends a terminal's string without its padding, "$<5>". */
+static void add_string(struct gp_strbuf *sb, const char *text)
 {
+    while (text && *text) {
+        size_t n = strcspn(text, "$");
+        const char *end = strncmp(text + n, "$<", 2) == 0 ? strchr(text + n, '>') : NULL;
+        gp_strbuf_add(sb, text, end ? n : strlen(text));
+        text = end ? end + 1 : NULL;
+    }
+}
+
+static void add_color(struct gp_strbuf *sb, const char *name, short color)
+{
+    const char *set = capability(name);
+    if (color >= 0 && set)
+        add_string(sb, tiparm(set, (int)color));
+}
+
+static void place(struct gp_strbuf *sb, int x, int y)
+{
+    add_string(sb, tiparm(capability("cup"), y, x));
+}
+
+static void set_looks(struct gp_palette *palette, bool colored, enum gp_theme theme)
+{
+    static const struct {
+        enum gp_attr attr;
+        const char *name;
+    } attrs[] = {{GP_ATTR_BOLD, "bold"}, {GP_ATTR_REVERSE, "rev"}, {GP_ATTR_UNDERLINE, "smul"}};
     const struct gp_look *looks = gp_theme_looks(theme);
-    bool colored = term->color && has_colors();
+    const int colors = tigetnum("colors");
+    colored = colored && colors >= 8;
     for (int i = 0; i < GP_INK__COUNT; i++) {
         const struct gp_look *look = &looks[i];
-        short fg = look->fg < COLORS ? look->fg : look->fg_of_8;
-        short bg = look->bg < COLORS ? look->bg : (short)(look->bg % 8);
-        term->looks[i] = attrs_of(colored ? look->attrs : look->no_color);
-        term->pairs[i] = 0;
-        if (colored && (fg >= 0 || bg >= 0) && init_pair((short)(i + 1), fg, bg) == OK)
-            term->pairs[i] = (short)(i + 1);
+        struct gp_ink_look *ret = &palette->inks[i];
+        struct gp_strbuf sb = GP_STRBUF_ON(ret->start, sizeof(ret->start) - 1);
+        ret->start[0] = '\0';
+        unsigned wanted = colored ? look->attrs : look->no_color;
+        for (size_t a = 0; a < GP_ARRAY_LEN(attrs); a++)
+            if (wanted & attrs[a].attr)
+                add_string(&sb, capability(attrs[a].name));
+        if (colored) {
+            add_color(&sb, "setaf", look->fg < colors ? look->fg : look->fg_of_8);
+            add_color(&sb, "setab", look->bg < colors ? look->bg : (short)(look->bg % 8));
+        }
+        ret->replaces = colored && !wanted && look->fg >= 0 && look->bg < 0;
     }
+}
+
+/* What does not depend on preferences. */
+static void set_palette(struct gp_palette *palette)
+{
+    struct gp_strbuf sb = GP_STRBUF_ON(palette->reset, sizeof(palette->reset) - 1);
+    add_string(&sb, capability("sgr0"));
+    palette->place = strcmp(capability("cup"), "\033[%i%p1%d;%p2%dH") == 0 ? NULL : place;
+    palette->spares_corner = tigetflag("am") > 0 && tigetflag("xenl") <= 0;
 }
 
 static void set_mouse(bool on)
@@ -93,9 +139,9 @@ void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
     bool is_console = name && strcmp(name, "linux") == 0;
     /* On the console, ncurses would load libgpm and never unload it. */
     bool mouse = prefs->mouse && !is_console;
-    term->ascii = prefs->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    term->palette.ascii = prefs->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     term->synchronized = prefs->sync && name && strncmp(name, "vt", 2) != 0 && !is_console;
-    set_looks(term, (enum gp_theme)prefs->theme);
+    set_looks(&term->palette, term->color, (enum gp_theme)prefs->theme);
     if (term->mouse != mouse)
         set_mouse(mouse);
     term->mouse = mouse;
@@ -146,13 +192,6 @@ static void define_keys(void)
             (void)define_key(keys[i].sent, keys[i].key);
 }
 
-static bool can_place(void)
-{
-    const char *clear = tigetstr("clear");
-    const char *place = tigetstr("cup");
-    return clear && clear != (char *)-1 && place && place != (char *)-1;
-}
-
 int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret, struct gp_err *err)
 {
     struct gp_term *term = calloc(1, sizeof(*term));
@@ -161,7 +200,7 @@ int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
     bool has_termios = tcgetattr(STDIN_FILENO, &before) == 0;
     term->color = color;
     term->screen = has_termios ? new_screen() : NULL;
-    if (!term->screen || !can_place()) {
+    if (!term->screen || !capability("clear") || !capability("cup")) {
         if (term->screen) {
             (void)endwin();
             delscreen(term->screen);
@@ -179,10 +218,8 @@ int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
     (void)set_escdelay(25);
     (void)typeahead(-1);
     (void)curs_set(0);
-    if (has_colors()) {
-        (void)start_color();
-        (void)use_default_colors();
-    }
+    gp_strbuf_init(&term->output, OUTPUT_MAX);
+    set_palette(&term->palette);
     gp_term_set(term, prefs);
     /* Until its first endwin(), ncurses flushes at every cursor movement. The first frame opens the
      * terminal again. */
@@ -197,6 +234,7 @@ void gp_term_close(struct gp_term *term)
     (void)endwin();
     delscreen(term->screen);
     gp_cells_fini(&term->shown);
+    gp_strbuf_fini(&term->output);
     free(term);
 }
 
@@ -210,74 +248,45 @@ void gp_term_size(struct gp_term *term, int *ret_w, int *ret_h)
 void gp_term_forget(struct gp_term *term)
 {
     gp_cells_fini(&term->shown);
-    (void)clearok(stdscr, true);
 }
 
 /* ---- output ---- */
 
-static uint32_t glyph(const struct gp_term *term, uint32_t cp)
+static void tell(const char *text)
 {
-    return term->ascii ? gp_cell_ascii(cp) : cp;
+    (void)!write(STDOUT_FILENO, text, strlen(text));
 }
 
-static bool same(const struct gp_cell *a, const struct gp_cell *b)
+/* Curses opens the screen if need be and clears it, and never learns what is shown from then on. */
+static bool wipe(struct gp_term *term, int w, int h)
 {
-    return a->cp == b->cp && a->ink == b->ink;
+    if (gp_cells_resize(&term->shown, w, h) < 0)
+        return false;
+    if (term->palette.inks[GP_INK_PLAIN].start[0]) /* even blank cells must be written */
+        memset(term->shown.cells, 0xff, (size_t)w * (size_t)h * sizeof(*term->shown.cells));
+    if (term->synchronized)
+        tell(SYNC_BEGIN);
+    (void)clearok(stdscr, true);
+    (void)erase();
+    (void)refresh();
+    return true;
 }
 
-static void put_cell(struct gp_term *term, const struct gp_cell *cell, int x, int y)
+void gp_term_flush(struct gp_term *term, const struct gp_cells *frame)
 {
-    cchar_t c;
-    if (!cell->cp && !term->ascii)
-        return; /* already drawn by the wide character before it */
-    const wchar_t text[2] = {(wchar_t)(cell->cp ? glyph(term, cell->cp) : ' '), 0};
-    (void)setcchar(&c, text, term->looks[cell->ink], term->pairs[cell->ink], NULL);
-    (void)mvadd_wchnstr(y, x, &c, 1);
-}
-
-/* Whether an erased screen shows it already. */
-static bool is_blank(const struct gp_term *term, const struct gp_cell *cell)
-{
-    return cell->cp == ' ' && term->looks[cell->ink] == A_NORMAL && term->pairs[cell->ink] == 0;
-}
-
-/* Returns the number of changed cells, which are now the shown ones. */
-static size_t put_changes(struct gp_term *term, const struct gp_cells *cells, bool all)
-{
-    size_t changed = 0;
-    for (int y = 0; y < cells->h; y++) {
-        const struct gp_cell *row = &cells->cells[(size_t)y * (size_t)cells->w];
-        struct gp_cell *old = &term->shown.cells[(size_t)y * (size_t)cells->w];
-        const size_t bytes = (size_t)cells->w * sizeof(*row);
-        if (!all && memcmp(row, old, bytes) == 0)
-            continue;
-        for (int x = 0; x < cells->w; x++)
-            if (all ? !is_blank(term, &row[x]) : !same(&row[x], &old[x])) {
-                put_cell(term, &row[x], x, y);
-                changed++;
-            }
-        memcpy(old, row, bytes);
-    }
-    return changed;
-}
-
-void gp_term_flush(struct gp_term *term, const struct gp_cells *cells)
-{
-    bool all = term->shown.w != cells->w || term->shown.h != cells->h;
-    if (all && gp_cells_resize(&term->shown, cells->w, cells->h) < 0)
+    struct gp_strbuf *sb = &term->output;
+    const bool all = term->shown.w != frame->w || term->shown.h != frame->h;
+    if (all && !wipe(term, frame->w, frame->h))
         return;
-    if (all)
-        (void)erase();
-    const size_t changed = put_changes(term, cells, all);
-    if (changed == 0 && !all)
-        return;
+    gp_strbuf_reset(sb);
+    const size_t changed = gp_paint(sb, &term->palette, &term->shown, frame);
     const bool synchronized = term->synchronized && (all || changed > FEW_CELLS);
-    (void)wnoutrefresh(stdscr);
+    if (synchronized && !all)
+        tell(SYNC_BEGIN);
+    if (sb->error || gp_io_write_all(STDOUT_FILENO, sb->buf, sb->len) < 0)
+        gp_term_forget(term);
     if (synchronized)
-        (void)!write(STDOUT_FILENO, SYNC_BEGIN, sizeof(SYNC_BEGIN) - 1);
-    (void)doupdate();
-    if (synchronized)
-        (void)!write(STDOUT_FILENO, SYNC_END, sizeof(SYNC_END) - 1);
+        tell(SYNC_END);
 }
 
 /* ---- input ---- */
