@@ -18,6 +18,7 @@
 #include <locale.h>
 #include <malloc.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,7 @@ enum {
     PLAIN_S = 10,      /* between two samples that a screen reader reads out */
     WATCHED_MAX = 512, /* process rows on a screen */
     FIRST_LOOK_MS = 100,
-    EVENT_WAIT_MS = 2000, /* the program does not wait for it when it ends */
+    EVENT_WAIT_MS = 5000, /* the program does not wait for it when it ends */
 };
 
 static const struct gp_cmd command = {.name = "top", .usage = "[options]", .options = gp_top_table};
@@ -187,7 +188,11 @@ static void let_signals_go(const struct signals *before)
     (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
+/* The thread that samples draws what it has sampled; the main one waits for keys, and holds the
+ * lock otherwise. */
 struct run {
+    pthread_mutex_t lock;
+    bool is_over; /* nobody draws any more */
     struct gp_ui ui;
     struct gp_prefs seen; /* as last passed to the terminal and the feed */
     struct gp_cells cells;
@@ -292,44 +297,68 @@ static void obey_shell(struct run *run)
     is_to_stop = goes_on = false;
 }
 
-enum { FD_KEYS, FD_FEED, FD_UI, FD__COUNT = FD_UI + GP_UI_FDS };
+enum { FD_KEYS, FD_FEED, FD_LATE, FD_UI, FD__COUNT = FD_UI + GP_UI_FDS };
 
 static int wait_for_something(struct run *run, struct pollfd fds[FD__COUNT], struct gp_err *err)
 {
     int own[GP_UI_FDS];
     fds[FD_KEYS].fd = STDIN_FILENO;
     fds[FD_FEED].fd = gp_feed_fd(run->feed);
+    fds[FD_LATE].fd = gp_feed_late_fd(run->feed);
     gp_ui_fds(&run->ui, own);
     for (int i = 0; i < FD__COUNT; i++) {
         fds[i].fd = i >= FD_UI ? own[i - FD_UI] : fds[i].fd;
         fds[i].events = POLLIN;
         fds[i].revents = 0;
     }
-    const uint64_t patience_ns = (uint64_t)gp_feed_patience_ms(run->feed) * GP_NS_PER_MS;
-    const struct timespec patience = gp_clock_timespec(patience_ns);
-    int r = ppoll(fds, FD__COUNT, &patience, &run->signals.mask);
-    if (r == 0)
-        gp_feed_look_after(run->feed);
+    (void)pthread_mutex_unlock(&run->lock);
+    int r = ppoll(fds, FD__COUNT, NULL, &run->signals.mask);
+    int error = errno;
+    (void)pthread_mutex_lock(&run->lock);
     if (r >= 0)
         return 0;
-    if (errno != EINTR)
-        return gp_err_set(err, GP_EIO, "cannot wait for keys: %s", strerror(errno));
+    if (error != EINTR)
+        return gp_err_set(err, GP_EIO, "cannot wait for keys: %s", strerror(error));
     fds[FD_KEYS].revents = POLLIN; /* a new size of the terminal is a key, too */
     return 0;
 }
 
-static int take_snapshot(struct run *run, struct gp_err *err)
+/* Whether the main thread has to wait for something besides keys and the feed. */
+static bool has_more_to_poll(const struct gp_ui *ui)
 {
-    struct gp_snapshot *snapshot;
-    uint64_t took_ns;
-    int r = gp_feed_take(run->feed, &snapshot, &took_ns, err);
+    int own[GP_UI_FDS];
+    bool any = false;
+    gp_ui_fds(ui, own);
+    for (int i = 0; i < GP_UI_FDS; i++)
+        any = any || own[i] >= 0;
+    return any;
+}
+
+/* On the thread that samples. */
+static void take_snapshot(void *ctx, struct gp_snapshot *snapshot, uint64_t took_ns)
+{
+    struct run *run = ctx;
+    struct gp_err err;
     struct gp_xid xids[GP_XIDS_MAX];
-    size_t count = gp_feed_take_xids(run->feed, xids, GP_XIDS_MAX);
+    (void)pthread_mutex_lock(&run->lock);
+    size_t count = run->is_over ? 0 : gp_feed_take_xids(run->feed, xids, GP_XIDS_MAX);
     for (size_t i = 0; i < count; i++)
         gp_xids_add(&run->ui.xids, xids[i]);
-    if (snapshot)
+    if (run->is_over)
+        gp_snapshot_free(snapshot);
+    else
         gp_ui_take(&run->ui, snapshot, took_ns);
-    return r;
+    /* without memory for a frame of another size, the main thread fails, which has changed it */
+    if (!run->is_over && draw(run, &err) == 0 && has_more_to_poll(&run->ui))
+        gp_feed_wake(run->feed);
+    (void)pthread_mutex_unlock(&run->lock);
+}
+
+/* The end of the feed. */
+static int take_end(struct run *run, struct gp_err *err)
+{
+    struct gp_snapshot *none;
+    return gp_feed_take(run->feed, &none, NULL, err);
 }
 
 static int loop(struct run *run, struct gp_err *err)
@@ -344,7 +373,9 @@ static int loop(struct run *run, struct gp_err *err)
         if (fds[FD_KEYS].revents && !take_keys(run))
             return 0;
         if (fds[FD_FEED].revents)
-            r = take_snapshot(run, err);
+            r = take_end(run, err);
+        if (fds[FD_LATE].revents)
+            gp_feed_look_after(run->feed);
         for (int i = FD_UI; i < FD__COUNT; i++)
             if (fds[i].revents)
                 gp_ui_collect(&run->ui);
@@ -463,7 +494,7 @@ static int open_changer(unsigned index, struct gp_changer **ret, struct gp_err *
 
 static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_err *err)
 {
-    struct run run = {.term = NULL};
+    static struct run run = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* a stuck thread may look at it */
     int r = set_up(&run.ui, o, err);
     if (r < 0) {
         (void)gp_ui_fini(&run.ui);
@@ -474,7 +505,7 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
     run.ui.outside.open_changer = open_changer;
     run.seen = run.ui.prefs;
     uint64_t interval_ns = run.ui.prefs.interval_ns; /* the thread has its own copy */
-    const struct gp_feed_config feed = {open_feed, &interval_ns, interval_ns};
+    const struct gp_feed_config feed = {open_feed, &interval_ns, interval_ns, take_snapshot, &run};
     (void)gp_app_observed();
     catch_signals(&run.signals); /* before curses installs handlers */
     r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);
@@ -483,10 +514,13 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
         (void)gp_ui_fini(&run.ui);
         return run_plain(o, err);
     }
+    (void)pthread_mutex_lock(&run.lock);
     if (r == 0)
         r = gp_feed_start(&feed, &run.feed, err);
     if (r == 0)
         r = loop(&run, err);
+    run.is_over = true;
+    (void)pthread_mutex_unlock(&run.lock);
     if (run.term)
         gp_term_close(run.term);
     if (run.feed && !gp_feed_stop(run.feed, PATIENCE_MS * GP_NS_PER_MS))

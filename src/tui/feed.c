@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 enum {
@@ -22,6 +23,7 @@ struct gp_feed {
     struct gp_feed_config config;
     pthread_t thread;
     int fd;
+    int late_fd; /* a timer */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* signaled when the interval changes or on stop */
     pthread_cond_t done;
@@ -41,19 +43,32 @@ struct gp_feed {
     struct gp_err err;
 };
 
-static void tell(struct gp_feed *feed)
+void gp_feed_wake(struct gp_feed *feed)
 {
     (void)eventfd_write(feed->fd, 1);
 }
 
+/* From when on the next sample is late, and how often that is told. */
+static void set_late(struct gp_feed *feed)
+{
+    const uint64_t late_ns = LATE_MS * GP_NS_PER_MS;
+    const struct itimerspec timer = {.it_value = gp_clock_timespec(feed->due_ns + late_ns),
+                                     .it_interval = gp_clock_timespec(late_ns)};
+    (void)timerfd_settime(feed->late_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+}
+
 static void publish(struct gp_feed *feed, struct gp_snapshot *snapshot, uint64_t took_ns)
 {
+    if (feed->config.take) {
+        feed->config.take(feed->config.take_ctx, snapshot, took_ns);
+        return;
+    }
     (void)pthread_mutex_lock(&feed->lock);
     gp_snapshot_free(feed->snapshot);
     feed->snapshot = snapshot;
     feed->took_ns = took_ns;
     (void)pthread_mutex_unlock(&feed->lock);
-    tell(feed);
+    gp_feed_wake(feed);
 }
 
 /* Sleeps until the next sample is due. Returns false on stop. */
@@ -64,6 +79,7 @@ static bool rest(struct gp_feed *feed)
     uint64_t now_ns = gp_clock_mono_ns();
     for (;;) {
         feed->due_ns = last_ns + feed->interval_ns;
+        set_late(feed);
         if (feed->quit || feed->due_ns <= now_ns)
             break;
         struct timespec until = gp_clock_timespec(feed->due_ns);
@@ -163,7 +179,7 @@ static void go_on(struct gp_feed *feed, int r, struct gp_err *err)
     feed->ended = true;
     (void)pthread_cond_signal(&feed->done);
     (void)pthread_mutex_unlock(&feed->lock);
-    tell(feed);
+    gp_feed_wake(feed);
 }
 
 static void *thread_main(void *arg)
@@ -203,6 +219,8 @@ static void free_feed(struct gp_feed *feed)
     free(feed->pids);
     if (feed->fd >= 0)
         (void)close(feed->fd);
+    if (feed->late_fd >= 0)
+        (void)close(feed->late_fd);
     (void)pthread_cond_destroy(&feed->wake);
     (void)pthread_cond_destroy(&feed->done);
     (void)pthread_mutex_destroy(&feed->lock);
@@ -218,10 +236,13 @@ int gp_feed_start(const struct gp_feed_config *config, struct gp_feed **ret, str
     feed->interval_ns = config->interval_ns;
     feed->due_ns = gp_clock_mono_ns();
     feed->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    feed->late_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    set_late(feed);
     (void)pthread_mutex_init(&feed->lock, NULL);
     gp_thread_cond_init(&feed->wake);
     gp_thread_cond_init(&feed->done);
-    if (feed->fd < 0 || gp_thread_start(&feed->thread, thread_main, feed) < 0) {
+    if (feed->fd < 0 || feed->late_fd < 0 ||
+        gp_thread_start(&feed->thread, thread_main, feed) < 0) {
         free_feed(feed);
         return gp_err_set(err, GP_ENOMEM, "cannot start a thread for the driver");
     }
@@ -245,7 +266,7 @@ int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_t
     if (ret_took_ns)
         *ret_took_ns = feed->took_ns;
     if (feed->ended && *ret)
-        tell(feed); /* after this item the caller sees the end */
+        gp_feed_wake(feed); /* after this item the caller sees the end */
     int r = feed->ended && !*ret ? gp_err_copy(err, &feed->err) : 0;
     (void)pthread_mutex_unlock(&feed->lock);
     return r;
@@ -287,17 +308,15 @@ void gp_feed_watch(struct gp_feed *feed, const struct gp_feed_view *view)
     (void)pthread_mutex_unlock(&feed->lock);
 }
 
-int gp_feed_patience_ms(struct gp_feed *feed)
+int gp_feed_late_fd(const struct gp_feed *feed)
 {
-    (void)pthread_mutex_lock(&feed->lock);
-    const uint64_t late_ns = feed->due_ns + LATE_MS * GP_NS_PER_MS;
-    (void)pthread_mutex_unlock(&feed->lock);
-    const uint64_t now_ns = gp_clock_mono_ns();
-    return now_ns < late_ns ? (int)((late_ns - now_ns) / GP_NS_PER_MS) + 1 : LATE_MS;
+    return feed->late_fd;
 }
 
 void gp_feed_look_after(struct gp_feed *feed)
 {
+    uint64_t times;
+    (void)!read(feed->late_fd, &times, sizeof(times));
     (void)pthread_mutex_lock(&feed->lock);
     if (feed->sampler)
         gp_sampler_relieve(feed->sampler, LATE_MS * GP_NS_PER_MS / 2, start_relief, feed);

@@ -16,14 +16,21 @@ struct gp_feed_config {
     int (*open)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
     void *ctx;
     uint64_t interval_ns;
+    /* Takes over each snapshot, on the thread that sampled, so that no other thread has to wake.
+     * NULL: they are handed over by gp_feed_take(). */
+    void (*take)(void *take_ctx, struct gp_snapshot *snapshot, uint64_t took_ns);
+    void *take_ctx;
 };
 
 /* Fails with GP_ENOMEM. */
 int gp_feed_start(const struct gp_feed_config *config, struct gp_feed **ret,
                   struct gp_err *err) GP_MUST_CHECK;
 
-/* Becomes readable when there is something to take. */
+/* Becomes readable when there is something to take, even if it is only the end. */
 int gp_feed_fd(const struct gp_feed *feed);
+
+/* Makes gp_feed_fd() readable. */
+void gp_feed_wake(struct gp_feed *feed);
 
 /* Hands over the newest snapshot and how long it took (may be NULL). *ret is NULL if there is no
  * new one since the last call. An error ends the feed. */
@@ -34,8 +41,8 @@ int gp_feed_take(struct gp_feed *feed, struct gp_snapshot **ret, uint64_t *ret_t
  * rest. */
 size_t gp_feed_take_xids(struct gp_feed *feed, struct gp_xid *ret, size_t max);
 
-/* After how many milliseconds to call gp_feed_look_after() if there was nothing to take. */
-int gp_feed_patience_ms(struct gp_feed *feed);
+/* Becomes readable while a sample is late: then call gp_feed_look_after(). */
+int gp_feed_late_fd(const struct gp_feed *feed);
 
 /* Replaces the thread if a GPU hangs in it. Otherwise does nothing. */
 void gp_feed_look_after(struct gp_feed *feed);
