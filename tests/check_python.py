@@ -215,6 +215,50 @@ assert not failed, failed
 
 
 @test
+def few_sessions_stay_open():
+    python("""
+import os, threading
+gpu = gpulse.gpus()[0]
+before = len(os.listdir("/proc/self/fd"))
+names = [m.name for m in gpulse.metrics().values() if m.scope == 1]
+for name in names[:60]:
+    gpu.get(name)
+del gpu
+gpu = gpulse.gpus()[0]
+from gpulse import _model
+assert 2 <= len(_model._kept) <= 9 and _model.GPU_FIELDS in _model._kept
+assert len(os.listdir("/proc/self/fd")) < before + 60
+""")
+
+
+@test
+def bad_arguments_are_refused():
+    python("""
+import math
+for timeout in (-1, 0, math.inf, math.nan, 2**64):
+    try:
+        gpulse.Session(timeout=timeout)
+        assert False, timeout
+    except ValueError as error:
+        assert "bad timeout" in str(error)
+gpulse.Session(timeout=60)
+for batch in (-1, 2**64 + 1):
+    try:
+        gpulse.estimate("7B", batch=batch)
+        assert False
+    except ValueError as error:
+        assert "bad batch" in str(error)
+for call in (lambda: gpulse.explain_log("/nowhere/" + chr(0xdcff)), lambda: gpulse.Session(gpus="a" + "\u00e4" * 300),
+             lambda: gpulse.events("\u00e4" * 300), lambda: gpulse.change({"power-limit": "a" + "\u00e4" * 300})):
+    try:
+        call()
+        assert False
+    except gpulse.GpulseError:
+        pass
+""")
+
+
+@test
 def what_is_missing_is_said():
     assert "set GPULSE_LIBRARY" in fails("", GPULSE_LIBRARY="/does/not/exist.so")
     text = fails("gpulse.gpus()", GPULSE_SIM="", GPULSE_NVML="/does/not/exist.so")

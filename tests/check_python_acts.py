@@ -22,7 +22,7 @@ ENV = dict(os.environ, GPULSE_SIM="h100x8", GPULSE_SIM_STILL="1", GPULSE_SIM_STA
 for folder in ("sim", "leases", "home"):
     (PLACE / folder).mkdir(mode=0o700)
 HEAD = """
-import json, os, re, signal, subprocess, sys
+import json, os, re, signal, subprocess, sys, threading, time
 import gpulse
 def gp(*words):
     return subprocess.run([os.environ["GPULSE"], *words], text=True, capture_output=True)
@@ -37,8 +37,8 @@ def refused(kind, call, *args, **options):
 """
 
 
-def python(code, **env):
-    return good(run(sys.executable, "-c", HEAD + code, env=dict(ENV, **env)))
+def python(code, cwd=None, **env):
+    return good(run(sys.executable, "-c", HEAD + code, cwd=cwd, env=dict(ENV, **env)))
 
 
 @test
@@ -131,6 +131,11 @@ def waiting_ends_when_gpus_are_free_or_by_an_exception():
 reasons = []
 with gpulse.reserve(2, set_mask=False) as all_free:
     refused("busy", gpulse.reserve, wait=1.5, on_wait=reasons.append)
+    def waited():
+        begin = time.monotonic()
+        refused("busy", gpulse.reserve, wait=0.1)
+        return time.monotonic() - begin
+    assert min(waited() for _ in range(5)) < 2 # it looks every two seconds, but not beyond the end
     assert reasons and "reserved" in reasons[0], reasons
     def stop(why):
         raise KeyError(why)
@@ -148,9 +153,120 @@ with gpulse.reserve(2, set_mask=False) as all_free:
     except KeyboardInterrupt:
         pass
 assert str(os.getpid()) not in [str(h["pid"]) for h in json.loads(gp("queue", "-f", "json").stdout)["leases"]]
+# of the signal at any time, as of Ctrl-C, and not only in on_wait
+held = gpulse.reserve(2, set_mask=False)
+for function in (gpulse.reserve, gpulse.pick):
+    stop = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    stop.start()
+    try:
+        function(wait=3600)
+        assert False
+    except KeyboardInterrupt:
+        pass
+    stop.join()
+held.release()
 held = gpulse.reserve(2, set_mask=False)
 waited = gpulse.reserve(wait=3600, on_wait=lambda why: held.release(), set_mask=False)
 assert len(waited) == 1
+""")
+
+
+@test
+def the_mask_is_that_of_the_last_reservation():
+    python("""
+def mask():
+    return os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("CUDA_DEVICE_ORDER")
+os.environ.update(CUDA_DEVICE_ORDER="FASTEST_FIRST")
+os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+for first_ends_first in (True, False):
+    x = gpulse.reserve()
+    y = gpulse.reserve(ignore_mask=True)
+    assert mask() == (y.mask, "PCI_BUS_ID") and x.mask != y.mask
+    one, other = (x, y) if first_ends_first else (y, x)
+    one.release()
+    assert mask() == (other.mask, "PCI_BUS_ID")
+    other.release()
+    assert mask() == (None, "FASTEST_FIRST"), mask()
+with gpulse.reserve():
+    os.environ["CUDA_VISIBLE_DEVICES"] = "5" # of somebody else
+assert mask() == ("5", "FASTEST_FIRST")
+""")
+
+
+@test
+def what_has_ended_is_not_used():
+    python("""
+import copy, pickle
+held = gpulse.reserve(set_mask=False)
+held.keep()
+held.release()
+held.release()
+assert "has been released" in refused("usage", held.keep)
+for _ in range(20):
+    held = gpulse.reserve(set_mask=False)
+    def keep():
+        try:
+            while True:
+                held.keep()
+        except gpulse.GpulseError as error:
+            assert "has been released" in str(error), error
+    keeper = threading.Thread(target=keep)
+    keeper.start()
+    held.release()
+    keeper.join()
+sample = gpulse.gpus()[0]._sample
+for one in (sample, sample.session, gpulse.pick(), gpulse.events()):
+    for how in (copy.copy, copy.deepcopy, pickle.dumps):
+        try:
+            how(one)
+            assert False, one
+        except TypeError as error:
+            assert "cannot be copied" in str(error)
+""")
+
+
+@test
+def closing_ends_those_who_wait_for_events():
+    python("""
+import asyncio
+for _ in range(10):
+    events = gpulse.events("xid", interval=60)
+    files = len(os.listdir("/proc/self/fd"))
+    seen = [[], []]
+    def read(into):
+        for event in events:
+            into.append(event.kind)
+    readers = [threading.Thread(target=read, args=(into,)) for into in seen]
+    for reader in readers:
+        reader.start()
+    while not any(seen):
+        pass
+    events.close()
+    for reader in readers:
+        reader.join()
+    assert sorted(seen) == [[], ["start"]], seen
+    try:
+        events.poll()
+        assert False
+    except ValueError as error:
+        assert "closed" in str(error)
+    assert list(events) == []
+    assert len(os.listdir("/proc/self/fd")) < files
+
+async def read_all():
+    events = gpulse.events("xid", interval=60)
+    seen = [[], []]
+    async def read(into):
+        async for event in events:
+            into.append(event.kind)
+    tasks = [asyncio.ensure_future(read(into)) for into in seen]
+    while not any(seen):
+        await asyncio.sleep(0.01)
+    events.close()
+    await asyncio.gather(*tasks)
+    assert sorted(seen) == [[], ["start"]]
+    await read([])
+asyncio.run(read_all())
 """)
 
 
@@ -293,6 +409,28 @@ assert gpulse.explain_log("{log}")["incidents"]
 refused("failed", gpulse.explain_log, "/no/such/file")
 refused("failed", gpulse.explain_log, "-")
 """)
+
+
+@test
+def logs_that_would_wait():
+    python("""
+os.mkdir("elsewhere")
+os.chdir("elsewhere")
+for name in ("-", "last"): # what others have put there
+    os.mkfifo(name)
+assert "neither a file nor a directory" in refused("failed", gpulse.explain_log, "-")
+assert "no job" in refused("failed", gpulse.explain_log)
+os.unlink("last")
+with open("last", "w") as log:
+    log.write("RuntimeError: CUDA out of memory\\n")
+refused("failed", gpulse.explain_log)
+assert gpulse.explain_log("./last")["incidents"]
+try:
+    gpulse.explain_log("/tmp/a/--x")
+    assert False
+except gpulse.GpulseError as error: # a name, and no option of a command
+    assert "/tmp/a/--x" in str(error)
+""", cwd=PLACE)
 
 
 @test

@@ -70,7 +70,7 @@ def broken(*fault):
 def every_function_is_here():
     names = set(json.loads(python("import json; print(json.dumps([n for n in gpulse.__all__ if n[0].islower()]))")))
     # measured() is measure() for each call; explain_log() reads a file
-    assert names - {"measured", "explain_log"} == (set(CALLS) | set(WITHOUT)) - {"Session"}
+    assert names - {"measured", "explain_log", "is_stuck"} == (set(CALLS) | set(WITHOUT)) - {"Session"}
 
 
 @test
@@ -91,6 +91,28 @@ def one_gpu_hangs():
     assert kind == "timeout" and text.startswith("GPU 2: no response within 1.0 s"), text
     assert said == {"gpus": 8, "processes": 5, "host": "gpu07", "watch": 8, "Session": True, "frame": 8, "pick": "7",
                     "reserve": "7", "events": "start", "settings": [True, False], "measure": 0}, said
+
+
+@test
+def calls_that_have_hung_are_forgotten():
+    fault = broken("--gpu", "3", "hang=10m")
+    python(f"""
+import subprocess, time
+assert not gpulse.is_stuck()
+count = 0
+try:
+    while True:
+        assert len(gpulse.pick(timeout=0.02)) == 1
+        count += 1
+except gpulse.GpulseError as error:
+    assert "64 calls of the driver hang" in str(error), error
+assert count == 64 and gpulse.is_stuck()
+subprocess.run([{GPULSE!r}, "sim", "fault", "-m", "h100x8", "clear"], check=True)
+while gpulse.is_stuck():
+    time.sleep(0.1)
+for _ in range(70):
+    assert len(gpulse.pick()) == 1
+""", **fault)
 
 
 @test

@@ -66,10 +66,11 @@ enum {
 struct gpulse_error {
     int code;        /* GPULSE_E* */
     int driver_code; /* the driver's own return code (nvmlReturn_t); 0: none */
-    char text[400];  /* what failed, on what, and why; no full stop */
+    char text[400];  /* what failed, on what, and why, in UTF-8; no full stop */
 };
 
-/* Whether a thread of the library hangs in the driver, as far as is known. */
+/* Whether a thread of the library hangs in the driver, as far as is known. After 64 calls that
+ * hang, the others fail until some of those have returned. */
 GPULSE_API bool gpulse_is_stuck(void);
 
 /* ---- metrics ---- */
@@ -162,8 +163,8 @@ GPULSE_API uint64_t gpulse_sample_time(const gpulse_sample *sample);
  * not supported. */
 GPULSE_API bool gpulse_sample_is_partial(const gpulse_sample *sample);
 
-/* The number of rows of a kind: 1 for the host; 0 if no field of that kind was read, or for an
- * invalid kind. */
+/* The number of rows of a kind: always 1 for the host; 0 if no field of another kind was read, or
+ * for an invalid kind. */
 GPULSE_API size_t gpulse_sample_rows(const gpulse_sample *sample, int scope);
 
 /* The row of the GPU that a process or an entry of a list belongs to; GPULSE_EUSAGE if there is no
@@ -261,9 +262,11 @@ GPULSE_API int gpulse_pick(const struct gpulse_options *options,
                            const struct gpulse_request *request, gpulse_grant **ret,
                            struct gpulse_error *error);
 
-/* The same, and reserves them for this process until gpulse_release(), or until it ends, however
- * it ends, even if children of it go on: no gpulse-run(1) and no other reservation of any user gets
- * them. Only child processes of this one may reserve them again, for parts of the job. Set
+/* The same, and reserves them for this process until gpulse_release(), or until it calls exec() or
+ * ends, however it ends, even if children of it go on: no gpulse-run(1) and no other reservation of
+ * any user gets them. Only child processes of this one may reserve them again, for parts of the
+ * job: start another program as a child, or with gpulse-run(1). With children that go on, a process
+ * ends when its parent waits for it; in a pid namespace of its own, when the children end. Set
  * CUDA_VISIBLE_DEVICES to the mask before the first call to CUDA. */
 GPULSE_API int gpulse_reserve(const struct gpulse_options *options,
                               const struct gpulse_request *request, gpulse_grant **ret,
@@ -376,8 +379,8 @@ enum {
  * is checked on every GPU before the first change. If one is refused, nothing is changed, and *ret
  * is NULL: GPULSE_EUSAGE (also without GPULSE_MAY_LOSE), GPULSE_EPERM, GPULSE_EFAIL,
  * GPULSE_EDRIVER, or as gpulse_open(). If a change fails, the others are still made: it returns the
- * first error, and *ret says what happened to each. options.timeout_ns limits each step; 0: 30 s.
- */
+ * first error, and *ret says what happened to each; after GPULSE_ENOMEM, which leaves it NULL, they
+ * may have been made. options.timeout_ns limits each step; 0: 30 s. */
 GPULSE_API int gpulse_settings_change(const struct gpulse_options *options, const char *changes,
                                       unsigned flags, gpulse_settings **ret,
                                       struct gpulse_error *error);

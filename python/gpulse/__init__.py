@@ -22,7 +22,7 @@ from ._fit_batch import BatchFit, fit_batch
 from ._frame import frame
 from ._library import lib as _lib
 from ._measure import GpuUse, Measure, measure
-from ._model import GPU, MIG, Metric, Process, Sample, Session, Watch, gpus, host, metrics, processes, watch
+from ._model import GPU, MIG, Metric, Process, Sample, Session, Watch, gpus, host, is_stuck, metrics, processes, watch
 from ._repeat import Measured, Measurements, Trend, measured
 from ._reserve import Grant, Reservation, pick, reserve
 from ._settings import ChangeFailed, Setting, change, settings
@@ -33,8 +33,8 @@ __version__ = _lib.gpulse_version().decode()
 __all__ = ["BatchFit", "ChangeFailed", "Estimate", "Event", "Events", "GPU", "GpuUse", "GpulseError", "Grant", "MIG",
            "Measure", "Measured", "Measurements", "Metric", "Process", "Reservation", "Sample", "Session", "Setting",
            "TorchUse", "Trend", "Trial", "Unavailable", "Usage", "Watch", "change", "estimate", "events", "explain",
-           "explain_log", "fit_batch", "frame", "gpus", "host", "measure", "measured", "metrics", "pick", "processes",
-           "reserve", "settings", "watch"]
+           "explain_log", "fit_batch", "frame", "gpus", "host", "is_stuck", "measure", "measured", "metrics", "pick",
+           "processes", "reserve", "settings", "watch"]
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
 import math
 import os
 import select
+import threading
+import time
 from dataclasses import dataclass
-from typing import AsyncIterator, Iterator, Optional
+from typing import AsyncIterator, Iterator, List, Optional
 
 from . import _library as _c
 
@@ -42,8 +45,13 @@ def _event(e: _c.Event) -> Event:
                  e.text.decode(), e.from_driver)
 
 
-class Events:
-    """An iterator, also an asynchronous one, over events: the first is of kind "start". fileno() is for select()."""
+class _Closed(ValueError):
+    """close() was called."""
+
+
+class Events(_c.Owner):
+    """An iterator, also an asynchronous one, over events: the first is of kind "start". fileno() is for select().
+    Several threads or tasks may take events; each gets others. close() ends their iterations."""
 
     def __init__(self, kinds: Optional[str] = None, *, interval: float = 5.0, gpus: Optional[str] = None,
                  sim: Optional[str] = None, timeout: Optional[float] = None) -> None:
@@ -52,42 +60,73 @@ class Events:
         options = _c.options(gpus=gpus, sim=sim, timeout=timeout)
         error = _c.Error()
         self._pointer = c.c_void_p()
+        self._lock = threading.Lock() # of these three
+        self._is_closed = False
+        self._waiting = 0
         pointer = c.c_void_p()
         _c.check(_c.lib.gpulse_events_open(c.byref(options), kinds and kinds.encode(), int(interval * 1e9),
                                            c.byref(pointer), c.byref(error)), error)
         self._pointer = pointer
         self._pid = os.getpid()
+        self._closed, self._close = os.pipe() # the end of the one makes the other one readable
 
     def fileno(self) -> int:
-        if not self._pointer:
-            raise ValueError("these events are closed")
+        with self._lock:
+            return self._file()
+
+    def _file(self) -> int:
+        if self._is_closed:
+            raise _Closed("these events are closed")
         return int(_c.lib.gpulse_events_fd(self._pointer))
 
     def poll(self, timeout: Optional[float] = 0) -> Optional[Event]:
-        """The next event; None if there is none within `timeout` seconds (None: no limit)."""
-        fd = self.fileno()
-        event = self._take()
-        if event is None:
+        """The next event; None if there is none within `timeout` seconds (None: no limit), or if close() ends the
+        wait."""
+        end = None if timeout is None else time.monotonic() + timeout
+        with self._open_files() as files:
             news = select.poll()
-            news.register(fd, select.POLLIN)
-            if news.poll(None if timeout is None else math.ceil(max(timeout, 0) * 1000)):
+            for fd in files:
+                news.register(fd, select.POLLIN)
+            while True:
                 event = self._take()
-        return event
+                left = None if end is None else end - time.monotonic()
+                if event or self._is_closed or (left is not None and left <= 0):
+                    return event
+                news.poll(None if left is None else math.ceil(left * 1000))
+
+    @contextlib.contextmanager
+    def _open_files(self) -> Iterator[List[int]]:
+        """What is readable when there is something to take, or when it was closed. They stay open in this block."""
+        with self._lock:
+            fd = self._file()
+            self._waiting += 1
+        try:
+            yield [fd, self._closed]
+        finally:
+            with self._lock:
+                self._waiting -= 1
+            self._free()
 
     def _take(self) -> Optional[Event]:
         event = _c.Event(size=c.sizeof(_c.Event))
         error = _c.Error()
-        found = _c.check(_c.lib.gpulse_events_next(self._pointer, c.byref(event), c.byref(error)), error)
-        return _event(event) if found else None
+        with self._lock:
+            if self._is_closed:
+                return None
+            found = _c.check(_c.lib.gpulse_events_next(self._pointer, c.byref(event), c.byref(error)), error)
+            return _event(event) if found else None
 
     def __iter__(self) -> Iterator[Event]:
         return self
 
     def __next__(self) -> Event:
-        while True:
+        try:
             event = self.poll(None)
-            if event is not None:
-                return event
+        except _Closed:
+            event = None
+        if event is None:
+            raise StopIteration
+        return event
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -96,21 +135,42 @@ class Events:
         import asyncio # takes longer than all other imports
 
         loop = asyncio.get_running_loop()
-        while True:
-            fd = self.fileno()
-            event = self._take()
-            if event is not None:
-                return event
-            ready = asyncio.Event()
-            loop.add_reader(fd, ready.set)
-            try:
-                await ready.wait()
-            finally:
-                loop.remove_reader(fd)
+        try:
+            with self._open_files() as files:
+                while not self._is_closed:
+                    event = self._take()
+                    if event is not None:
+                        return event
+                    ready = asyncio.Event()
+                    own = [os.dup(fd) for fd in files] # a loop has one reader for a number
+                    try:
+                        for fd in own:
+                            loop.add_reader(fd, ready.set)
+                        await ready.wait()
+                    finally:
+                        for fd in own:
+                            loop.remove_reader(fd)
+                            os.close(fd)
+        except _Closed:
+            pass
+        raise StopAsyncIteration
 
     def close(self) -> None:
-        pointer, self._pointer = self._pointer, c.c_void_p()
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            os.close(self._close)
+        self._free()
+
+    def _free(self) -> None:
+        """If it is closed, and nobody waits for its files any more."""
+        with self._lock:
+            if not self._is_closed or self._waiting > 0:
+                return
+            pointer, self._pointer = self._pointer, c.c_void_p()
         if pointer:
+            os.close(self._closed)
             _c.lib.gpulse_events_close(pointer)
 
     def __enter__(self) -> "Events":

@@ -56,6 +56,9 @@ def estimate(params: str, *, dtype: Optional[str] = None, optimizer: Optional[st
              batch: int = 0, seq: int = 0, layers: int = 0, hidden: int = 0, vocab: int = 0, heads: int = 0) -> Estimate:
     """A rule of thumb for the memory that a model needs, as in gpulse mem --params: estimate("7B", dtype="bf16",
     optimizer="adamw"). Nothing is measured."""
+    for name, value in dict(batch=batch, seq=seq, layers=layers, hidden=hidden, vocab=vocab, heads=heads).items():
+        if not 0 <= value < 2**64:
+            raise ValueError(f"bad {name} {value}")
     model = _c.Model(size=c.sizeof(_c.Model), params=params.encode(), dtype=dtype and dtype.encode(),
                      optimizer=optimizer and optimizer.encode(), inference=inference, batch=batch, seq=seq,
                      layers=layers, hidden=hidden, vocab=vocab, heads=heads)

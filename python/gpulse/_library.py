@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import math
 import os
 from typing import Any, List, Optional
 
@@ -168,16 +169,30 @@ def _load() -> Any:
 lib = _load()
 
 
+class Owner:
+    """An object that frees one of the library's: two of them would free it twice."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} objects cannot be copied or pickled")
+
+
+def text(value: bytes) -> str:
+    """Names of files may be anything."""
+    return value.decode(errors="replace")
+
+
 def options(fields: Optional[str] = None, gpus: Optional[str] = None, sim: Optional[str] = None,
             root: Optional[str] = None, timeout: Optional[float] = None, flags: int = 0) -> Options:
     """`timeout` is in seconds; None: the default."""
+    if timeout is not None and not 0 < timeout < 2**31:
+        raise ValueError(f"bad timeout {timeout!r}: expected more than 0 seconds")
     return Options(size=c.sizeof(Options), fields=fields and fields.encode(), gpus=gpus and gpus.encode(),
-                   sim=sim and sim.encode(), root=root and os.fsencode(root), timeout_ns=int((timeout or 0) * 1e9),
+                   sim=sim and sim.encode(), root=root and os.fsencode(root), timeout_ns=math.ceil((timeout or 0) * 1e9),
                    flags=flags)
 
 
 def check(result: int, error: Error) -> int:
     """Raises GpulseError if a function has failed."""
     if result < 0:
-        raise GpulseError(error.text.decode(), error.code, error.driver_code)
+        raise GpulseError(text(error.text), error.code, error.driver_code)
     return result

@@ -76,13 +76,13 @@ def _find(name: str) -> Metric:
     error = _c.Error()
     number = _c.lib.gpulse_metric_find(name.encode(), c.byref(error))
     if number < 0:
-        raise AttributeError(error.text.decode())
+        raise AttributeError(_c.text(error.text))
     info = _c.MetricInfo()
     _c.lib.gpulse_metric_describe(number, c.byref(info))
     return metrics()[info.name.decode()]
 
 
-class Session:
+class Session(_c.Owner):
     """Reads a chosen set of metrics from the driver: see gpulse_open() in gpulse/gpulse.h.
 
     `fields` are metrics, as in "name,memory.*,pid"; `gpus` chooses GPUs by index, range, UUID, bus id or name;
@@ -142,7 +142,7 @@ class Session:
             self.close()
 
 
-class Sample:
+class Sample(_c.Owner):
     """The values of one moment."""
 
     def __init__(self, pointer: c.c_void_p, session: Session) -> None:
@@ -157,7 +157,8 @@ class Sample:
         return self._more[fields]
 
     def __del__(self) -> None:
-        _c.lib.gpulse_sample_free(self._pointer)
+        if getattr(self, "_pointer", None):
+            _c.lib.gpulse_sample_free(self._pointer)
 
     @property
     def time(self) -> float:
@@ -359,20 +360,28 @@ class MIG(GPU):
 
 # ---- the sessions of the module ----
 
-_kept: Dict[str, Session] = {}
+_KEPT_MOST = 8
+_kept: Dict[str, Session] = {} # by their fields, the one used last at the end
 _lock = threading.Lock()
 
 
 def _sample_of(fields: str) -> Sample:
-    """The values of now, from a session that is kept open."""
+    """The values of now, from a session that is kept open while it is among the last ones used."""
     with _lock:
-        session = _kept.get(fields)
-        if session is None:
-            session = _kept[fields] = Session(fields)
+        session = _kept.pop(fields, None) or Session(fields)
+        _kept[fields] = session
+        for old in [f for f in _kept if f != GPU_FIELDS][:-_KEPT_MOST]:
+            del _kept[old] # its last sample closes it
     return session.sample()
 
 
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+
+
+def is_stuck() -> bool:
+    """Whether a thread of the library hangs in the driver. Such a program should end with os._exit(): the normal end
+    unloads the driver's library under that thread, and may hang in that."""
+    return bool(_c.lib.gpulse_is_stuck())
 
 
 def gpus() -> List[GPU]:

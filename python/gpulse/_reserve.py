@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+import queue
 import re
 import sys
+import threading
 from typing import Any, Callable, Dict, List, Optional, Set, TypeVar, Union
 
 from . import _library as _c
@@ -35,7 +37,7 @@ def size(value: Optional[Size]) -> int:
     return int(number * factor)
 
 
-class Grant:
+class Grant(_c.Owner):
     """GPUs that were chosen. `mask` is for CUDA_VISIBLE_DEVICES, with CUDA_DEVICE_ORDER=PCI_BUS_ID; `gpus` names
     them as in -i: "2,5"."""
 
@@ -64,37 +66,54 @@ class Grant:
             self._free()
 
 
-_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+_MASK, _ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 _held: "Set[Reservation]" = set() # a reservation does not end because nobody has a reference to it
+_masks: "List[Reservation]" = []  # those whose mask was set, the last one at the end
+_outside: Dict[str, Optional[str]] = {} # the variables before the first of them
+
+
+def _set_variable(name: str, value: Optional[str]) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 class Reservation(Grant):
-    """GPUs that are reserved until release(), the end of the `with` block, or the end of this process."""
+    """GPUs that are reserved until release(), the end of the `with` block, or the end of this process, also by
+    exec()."""
 
     def __init__(self, pointer: c.c_void_p, sets_mask: bool) -> None:
         super().__init__(pointer)
+        self._lock = threading.Lock()
         _held.add(self)
-        self._before: Optional[Dict[str, Optional[str]]] = None
         if sets_mask:
-            self._before = {name: os.environ.get(name) for name in _VARIABLES}
-            os.environ.update(CUDA_VISIBLE_DEVICES=self.mask, CUDA_DEVICE_ORDER="PCI_BUS_ID")
+            if not _masks:
+                _outside.update({name: os.environ.get(name) for name in (_MASK, _ORDER)})
+            _masks.append(self)
+            os.environ.update({_MASK: self.mask, _ORDER: "PCI_BUS_ID"})
 
     def keep(self) -> None:
         """Writes the reservation again if its file was removed, as some systems do when its user logs out. Raises
-        GpulseError if another user has reserved one of the GPUs since."""
+        GpulseError if somebody else has reserved one of the GPUs since."""
         error = _c.Error()
-        _c.check(_c.lib.gpulse_grant_keep(self._pointer, c.byref(error)), error)
+        with self._lock:
+            if not self._pointer:
+                raise GpulseError("this reservation has been released", _c.EUSAGE)
+            _c.check(_c.lib.gpulse_grant_keep(self._pointer, c.byref(error)), error)
 
     def release(self) -> None:
-        """Also restores the variables of the environment."""
-        before, self._before = self._before, None
-        for name, value in (before or {}).items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        """Also restores the variables of the environment, unless somebody else has changed them: to the mask of the
+        last reservation that goes on, or to what they were before the first one."""
+        if self in _masks:
+            _masks.remove(self)
+            if os.environ.get(_MASK) == self.mask:
+                _set_variable(_MASK, _masks[-1].mask if _masks else _outside[_MASK])
+            if not _masks and os.environ.get(_ORDER) == "PCI_BUS_ID":
+                _set_variable(_ORDER, _outside[_ORDER])
         _held.discard(self)
-        self._free()
+        with self._lock:
+            self._free()
 
     def __enter__(self) -> "Reservation":
         return self
@@ -127,31 +146,42 @@ def _cuda_is_initialized() -> bool:
 
 # ---- choosing ----
 
-class _Callbacks:
-    """The two functions that the library calls while it waits. An exception, such as KeyboardInterrupt, ends that."""
+Granted = TypeVar("Granted", bound=Grant)
+
+
+class _Waiting:
+    """A call of the library that waits for GPUs, in a thread of its own: the caller's waits for its end, so that a
+    signal, such as that of Ctrl-C, interrupts it in Python's usual way."""
 
     def __init__(self, on_wait: Optional[Callable[[str], None]]) -> None:
-        self.problem: Optional[BaseException] = None
+        self._on_wait = on_wait
+        self._news: "queue.SimpleQueue[Optional[str]]" = queue.SimpleQueue() # None: the end
+        self._is_cancelled = False
+        self.on_wait = _c.Request.ON_WAIT(lambda _, why: self._news.put(_c.text(why)))
+        self.is_cancelled = _c.Request.IS_CANCELLED(lambda _: self._is_cancelled)
 
-        def wait(_: Any, why: bytes) -> None:
-            try:
-                if on_wait:
-                    on_wait(why.decode())
-            except BaseException as problem:
-                self.problem = problem
+    def run(self, call: Callable[[], int], give_back: Callable[[], None]) -> int:
+        results: List[int] = []
 
-        def cancelled(_: Any) -> bool:
-            try:
-                return self.problem is not None
-            except BaseException as problem: # of a signal handler
-                self.problem = problem
-                return True
+        def work() -> None:
+            results.append(call())
+            if self._is_cancelled:
+                give_back()
+            self._news.put(None)
 
-        self.on_wait = _c.Request.ON_WAIT(wait)
-        self.is_cancelled = _c.Request.IS_CANCELLED(cancelled)
-
-
-Granted = TypeVar("Granted", bound=Grant)
+        threading.Thread(target=work, name="gpulse-wait", daemon=True).start()
+        try:
+            while True:
+                why = self._news.get()
+                if why is None:
+                    return results[0]
+                if self._on_wait:
+                    self._on_wait(why)
+        except BaseException:
+            self._is_cancelled = True # noticed within half a second
+            while self._news.get() is not None:
+                pass
+            raise
 
 
 def _call(function: Any, make: Callable[[c.c_void_p], Granted], options: _c.Options, flags: Dict[int, bool],
@@ -159,23 +189,32 @@ def _call(function: Any, make: Callable[[c.c_void_p], Granted], options: _c.Opti
     for name, value in members.items():
         if isinstance(value, int) and not 0 <= value < (2**64 if "memory" in name else 2**32):
             raise ValueError(f"bad {name} {value}")
-    callbacks = _Callbacks(on_wait)
     request = _c.Request(size=c.sizeof(_c.Request), wait_ns=int(min(max(wait, 0.0), _FOREVER_S) * 1e9),
-                         flags=sum(bit for bit, is_set in flags.items() if is_set), on_wait=callbacks.on_wait,
-                         is_cancelled=callbacks.is_cancelled,
+                         flags=sum(bit for bit, is_set in flags.items() if is_set),
                          **{name: value.encode() if isinstance(value, str) else value
                             for name, value in members.items()})
     error = _c.Error()
     pointer = c.c_void_p()
+
+    def call() -> int:
+        return int(function(c.byref(options), c.byref(request), c.byref(pointer), c.byref(error)))
+
+    def give_back() -> None:
+        if pointer:
+            _c.lib.gpulse_release(pointer)
+            pointer.value = None
+
     try:
-        result = function(c.byref(options), c.byref(request), c.byref(pointer), c.byref(error))
-        if callbacks.problem:
-            raise callbacks.problem
+        if wait > 0:
+            waiting = _Waiting(on_wait)
+            request.on_wait, request.is_cancelled = waiting.on_wait, waiting.is_cancelled
+            result = waiting.run(call, give_back)
+        else:
+            result = call()
         _c.check(result, error)
         return make(pointer)
     except BaseException: # also KeyboardInterrupt when the function returns
-        if pointer:
-            _c.lib.gpulse_release(pointer)
+        give_back()
         raise
 
 

@@ -60,7 +60,7 @@ class ChangeFailed(GpulseError):
     """Some changes were made, and others failed: `settings` has what became of each."""
 
     def __init__(self, error: _c.Error, settings: List[Setting]) -> None:
-        super().__init__(error.text.decode(), error.code, error.driver_code)
+        super().__init__(_c.text(error.text), error.code, error.driver_code)
         self.settings = settings
 
 

@@ -327,13 +327,15 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
     };
     config.want.mig = want->mig || gp_selection_names_mig(selection);
     int r = gp_sampler_new(&config, ret, err);
-    if (r == GP_ETIMEOUT)
+    if (r < 0 && *ret)
         gp_app_note_stuck();
     if (r < 0 || loop->first_look_ns || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
         return r;
     r = prime(*ret, err);
-    if (r < 0)
+    if (r < 0) {
         gp_app_close(*ret);
+        *ret = NULL;
+    }
     return r;
 }
 

@@ -100,7 +100,8 @@ static int explain_words(const struct gp_doctor_options *o, int count, char **wo
 
 static int explain(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
 {
-    const struct gp_explain_options options = {o->json, o->all, print_next, NULL};
+    const struct gp_explain_options options = {
+        .as_json = o->json, .has_soft = o->all, .write = print_next};
     bool has_log = false, is_found = false;
     int r = gp_explain_check_words(count, words, err);
     if (r < 0)

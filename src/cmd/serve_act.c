@@ -184,6 +184,17 @@ static int signal_of(const char *name, int *ret, struct gp_err *err)
                       "'signal' takes term, int, kill, hup, usr1, usr2, or none (to check only)");
 }
 
+/* Whether two texts are the same time: another session reckons it a few milliseconds differently,
+ * and no pid is used again within a second. */
+static bool is_same_start(const char *a, const char *b)
+{
+    uint64_t a_ns;
+    uint64_t b_ns;
+    if (!a || !gp_clock_parse_rfc3339(a, &a_ns) || !gp_clock_parse_rfc3339(b, &b_ns))
+        return false;
+    return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) < GP_NS_PER_S;
+}
+
 /* The first row of the process; the number of rows: none. */
 static size_t row_of(const gpulse_sample *sample, const struct gp_serve_params *p)
 {
@@ -195,7 +206,7 @@ static size_t row_of(const gpulse_sample *sample, const struct gp_serve_params *
         if (gpulse_sample_get(sample, pid, row, &value) == GPULSE_OK &&
             (uint64_t)value.u.i == p->pid) {
             const char *started = gpulse_sample_text(sample, start, row);
-            return !p->start || (started && strcmp(started, p->start) == 0) ? row : rows;
+            return !p->start || is_same_start(started, p->start) ? row : rows;
         }
     return rows;
 }

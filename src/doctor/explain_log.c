@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { WRITE_BYTES = 65536 };
@@ -127,12 +128,17 @@ int gp_explain_read_log(struct gp_explain_run *e, int fd, struct gp_err *err)
 
 int gp_explain_read_file(struct gp_explain_run *e, const char *path, struct gp_err *err)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    bool never_waits = e->options->never_waits;
+    bool is_stdin = strcmp(path, "-") == 0 && !never_waits;
+    int flags = O_RDONLY | O_CLOEXEC | (never_waits ? O_NONBLOCK | O_NOCTTY : 0);
+    int fd = is_stdin ? STDIN_FILENO : open(path, flags);
     e->name = is_stdin ? "(stdin)" : path;
     if (fd < 0)
         return gp_err_set(err, GP_EIO, "cannot open %s: %s", path, strerror(errno));
-    int r = gp_explain_read_log(e, fd, err);
+    int r = never_waits && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+                ? gp_err_set(err, GP_EIO, "%s is neither a file nor a directory", path)
+                : gp_explain_read_log(e, fd, err);
     if (!is_stdin)
         (void)close(fd);
     return r;

@@ -11,6 +11,9 @@
 struct gp_explain_options {
     bool as_json;
     bool has_soft; /* also messages that only look like a failure */
+    /* For programs that must not wait: "-" and "last" are no files, and nothing is opened that is
+     * neither a file nor a directory, such as a FIFO that others have put there. */
+    bool never_waits;
     /* Takes the next piece of the output. After an error, which is passed on, it is not called
      * again. */
     int (*write)(void *context, const struct gp_strbuf *text, struct gp_err *err);
@@ -34,7 +37,7 @@ struct gp_explain_run {
 
 /* Explains what an open file contains, e->name is its name. GP_EIO. */
 int gp_explain_read_log(struct gp_explain_run *e, int fd, struct gp_err *err) GP_MUST_CHECK;
-/* "-": standard input. */
+/* "-": standard input, unless options.never_waits. */
 int gp_explain_read_file(struct gp_explain_run *e, const char *path,
                          struct gp_err *err) GP_MUST_CHECK;
 

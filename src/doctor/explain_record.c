@@ -264,7 +264,8 @@ static int explain_path(struct gp_explain_run *e, const char *path, struct gp_er
                        slash ? path : ".");
         return explain_record(e, folder, err);
     }
-    bool is_folder = strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    bool may_be_file = strcmp(path, "-") != 0 || e->options->never_waits;
+    bool is_folder = may_be_file && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     return is_folder ? explain_record(e, path, err) : gp_explain_read_file(e, path, err);
 }
 
@@ -303,7 +304,7 @@ int gp_explain_logs(const struct gp_explain_options *o, int count, char *const *
     e.other = json_object_get(document, "known");
     for (int i = 0; r == 0 && i < count; i++) {
         uint64_t n = 1;
-        if (!is_last(words[i])) {
+        if (o->never_waits ? strcmp(words[i], "last") != 0 : !is_last(words[i])) {
             r = explain_path(&e, words[i], err);
             continue;
         }

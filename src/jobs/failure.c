@@ -3,6 +3,7 @@
 #include "jobs/needles.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +103,20 @@ struct compiled {
     bool is_compiled;
 };
 
+
 static struct compiled compiled_messages[MESSAGES], compiled_details[DETAILS], compiled_other;
+static pthread_mutex_t using = PTHREAD_MUTEX_INITIALIZER;
+
+/* In a child: another thread of the parent may have been in the middle of using one, which has also
+ * a lock of its own. What they have allocated is left alone. */
+static void forget_patterns(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    using = fresh;
+    memset(compiled_messages, 0, sizeof(compiled_messages));
+    memset(compiled_details, 0, sizeof(compiled_details));
+    memset(&compiled_other, 0, sizeof(compiled_other));
+}
 
 /* In a text that contains the needle. */
 static bool matches(const struct pattern *pattern, struct compiled *compiled, const char *text,
@@ -110,9 +124,12 @@ static bool matches(const struct pattern *pattern, struct compiled *compiled, co
 {
     if (!pattern->expression)
         return true;
+    (void)pthread_mutex_lock(&using);
     if (!compiled->is_compiled)
         compiled->is_compiled = regcomp(&compiled->regex, pattern->expression, REG_EXTENDED) == 0;
-    return compiled->is_compiled && regexec(&compiled->regex, text, GROUPS, groups, 0) == 0;
+    bool found = compiled->is_compiled && regexec(&compiled->regex, text, GROUPS, groups, 0) == 0;
+    (void)pthread_mutex_unlock(&using);
+    return found;
 }
 
 /* Bytes in a "KiB", "KB", "K". */
@@ -167,9 +184,11 @@ static struct gp_needles needles; /* those of the messages, by number */
 
 void gp_failure_prepare(void)
 {
-    if (needles.count == 0)
-        for (size_t i = 0; i < MESSAGES; i++)
-            gp_needles_add(&needles, messages[i].pattern.needle);
+    if (needles.count > 0)
+        return;
+    for (size_t i = 0; i < MESSAGES; i++)
+        gp_needles_add(&needles, messages[i].pattern.needle);
+    (void)pthread_atfork(NULL, NULL, forget_patterns);
 }
 
 const char *gp_failure_suspect(const char *text, size_t size)

@@ -238,12 +238,14 @@ static bool is_cancelled(const struct gp_reserve_plan *plan)
     return plan->is_cancelled && plan->is_cancelled(plan->context);
 }
 
-/* Waits until a lease changes, or some seconds: processes without a lease are visible only through
- * the driver. A minimum delay keeps frequent file changes from using the CPU. */
-static void await_news(const struct gp_reserve *gpus, int watch)
+/* Waits until a lease changes, until this time, or some seconds: processes without a lease are
+ * visible only through the driver. A minimum delay keeps frequent file changes from using the CPU.
+ */
+static void await_news(const struct gp_reserve *gpus, int watch, uint64_t end_ns)
 {
     const struct timespec nap = gp_clock_timespec(10 * NAP_MS * GP_NS_PER_MS);
-    uint64_t until_ns = gp_clock_mono_ns() + LOOK_S * GP_NS_PER_S;
+    const uint64_t look_ns = gp_clock_mono_ns() + LOOK_S * GP_NS_PER_S;
+    const uint64_t until_ns = end_ns < look_ns ? end_ns : look_ns;
     uint64_t now_ns;
     bool changed = false;
     (void)nanosleep(&nap, NULL);
@@ -295,7 +297,7 @@ static int acquire(struct gp_reserve *gpus, struct gp_err *err)
         bool is_watched = watch >= 0;
         gp_statedirs_watch(NULL, &watch);
         if (is_watched || watch < 0) /* otherwise it may have changed before it was watched */
-            await_news(gpus, watch);
+            await_news(gpus, watch, until_ns);
         if (is_cancelled(o))
             r = gp_err_set(err, GP_EINTR, "interrupted");
         else if (!is_behind(gpus))

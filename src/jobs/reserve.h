@@ -57,7 +57,7 @@ int gp_reserve_note(struct gp_reserve *gpus, const struct gp_snapshot *snapshot,
                     const struct gp_pick *pick, struct gp_err *err) GP_MUST_CHECK;
 
 /* Restores the reservation if its file was removed; to be called about once a second. False, with
- * the reason, while it cannot be restored, or while another user has the same GPU reserved. */
+ * the reason, while it cannot be restored, or while somebody else has the same GPU reserved. */
 bool gp_reserve_keep(struct gp_reserve *gpus, char why[GP_RESERVE_WHY_SIZE]) GP_MUST_CHECK;
 
 /* Releases the GPUs. */

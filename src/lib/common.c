@@ -1,6 +1,7 @@
 #include "lib/lib.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ static void copy_without_dashes(char *ret, size_t size, const char *text)
     bool is_command = false;
     size_t n = 0;
     for (const char *p = text; *p && n + 1 < size; p++) {
-        const bool is_begin = p == text || !isalnum((unsigned char)p[-1]);
+        const bool is_begin = p == text || strchr(" '\"(", p[-1]);
         is_command = (is_command && !strchr(";,:()", *p)) || strncmp(p, "gpulse ", 7) == 0;
         if (is_begin && !is_command && p[0] == '-' && p[1] == '-' && islower((unsigned char)p[2]))
             p += 2;
@@ -47,7 +48,9 @@ int gp_lib_fail_with(struct gpulse_error *error, int code, const char *text)
 {
     if (error) {
         *error = (struct gpulse_error){.code = code};
-        copy_without_dashes(error->text, sizeof(error->text), text);
+        char words[sizeof(error->text)];
+        copy_without_dashes(words, sizeof(words), text);
+        gp_utf8_copy_safe(error->text, sizeof(error->text), words);
     }
     return code;
 }
@@ -99,8 +102,70 @@ void gp_lib_give(void *ret, const void *own, size_t size)
 
 enum { STUCK_MOST = 64 }; /* each keeps a thread and a session of the driver */
 
+/* Memory that threads which hang may use, and their samplers (NULL: not known). */
+static struct kept {
+    void *memory;
+    struct gp_sampler *sampler;
+    struct kept *next;
+} * all_kept;
+
 static atomic_uint stuck;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_observed observed;
+
+/* In a child, none of these threads exist. */
+static void forget_kept(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    kept_lock = fresh;
+    all_kept = NULL;
+    atomic_store(&stuck, 0);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_kept);
+}
+
+void gp_lib_keep(void *memory, struct gp_sampler *sampler)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct kept *kept = malloc(sizeof(*kept));
+    (void)pthread_once(&once, watch_forks);
+    (void)atomic_fetch_add(&stuck, 1);
+    if (!kept)
+        return;
+    (void)pthread_mutex_lock(&kept_lock);
+    *kept = (struct kept){memory, sampler, all_kept};
+    all_kept = kept;
+    (void)pthread_mutex_unlock(&kept_lock);
+}
+
+/* Frees what is kept of threads that have returned. */
+static void free_kept(void)
+{
+    if (atomic_load(&stuck) == 0 || pthread_mutex_trylock(&kept_lock) != 0)
+        return; /* somebody else is at it */
+    for (struct kept **at = &all_kept; *at;) {
+        struct kept *kept = *at;
+        if (!kept->sampler || gp_sampler_is_busy(kept->sampler) ||
+            !gp_sampler_free(kept->sampler)) {
+            at = &kept->next;
+            continue;
+        }
+        *at = kept->next;
+        free(kept->memory);
+        free(kept);
+        (void)atomic_fetch_sub(&stuck, 1);
+    }
+    (void)pthread_mutex_unlock(&kept_lock);
+}
+
+bool gpulse_is_stuck(void)
+{
+    free_kept();
+    return atomic_load(&stuck) > 0;
+}
 
 static bool is_same(const char *a, const char *b)
 {
@@ -115,8 +180,11 @@ int gp_lib_observe(const struct gpulse_options *options, const struct gp_observe
     int r = gp_lib_check_size(options->size, "gpulse_options", err);
     if (r < 0)
         return r;
+    free_kept();
     if (atomic_load(&stuck) >= STUCK_MOST)
-        return gp_err_set(err, GP_ETIMEOUT, "%d calls of the driver hang", (int)STUCK_MOST);
+        return gp_err_set(err, GP_EFAIL,
+                          "%d calls of the driver hang; it is asked again when some have returned",
+                          (int)STUCK_MOST);
     (void)pthread_mutex_lock(&lock);
     if (!is_chosen) {
         const char *sim = gp_observed_sim(options->sim);
@@ -184,23 +252,4 @@ int gp_lib_open(const struct gpulse_options *options, struct gp_selection *selec
     config.root = machine->prefix;
     r = gp_observed_source(machine, &config.source, err);
     return r < 0 ? r : gp_sampler_new(&config, ret, err);
-}
-
-void gp_lib_keep(void *memory)
-{
-    static struct kept {
-        void *memory;
-        struct kept *next;
-    } * _Atomic all;
-    struct kept *kept = malloc(sizeof(*kept));
-    (void)atomic_fetch_add(&stuck, 1);
-    if (!kept)
-        return;
-    kept->memory = memory;
-    kept->next = atomic_exchange(&all, kept);
-}
-
-bool gpulse_is_stuck(void)
-{
-    return atomic_load(&stuck) > 0;
 }

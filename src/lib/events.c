@@ -115,8 +115,6 @@ static int start(gpulse_events *events, const struct gpulse_options *options, st
         r = gp_err_set(err, GP_EIO, "cannot make a descriptor: %s", strerror(errno));
     if (r == 0 && gp_thread_start(&events->thread, run, events) < 0)
         r = gp_err_set(err, GP_ENOMEM, "cannot start a thread");
-    if (r < 0 && !gp_sampler_free(events->stream.sampler))
-        r = GP_ETIMEOUT;
     return r;
 }
 
@@ -152,10 +150,10 @@ int gpulse_events_open(const struct gpulse_options *given, const char *kinds, ui
         r = start(events, &options, &err);
     if (r < 0) {
         close_fds(events);
-        if (r == GP_ETIMEOUT)
-            gp_lib_keep(events);
-        else
+        if (gp_sampler_free(events->stream.sampler))
             free(events);
+        else
+            gp_lib_keep(events, events->stream.sampler);
         return gp_lib_fail(error, &err, r);
     }
     *ret = events;
@@ -169,12 +167,12 @@ bool gpulse_events_close(gpulse_events *events)
     if (events->pid == getpid()) {
         raise_fd(events->stop);
         (void)pthread_join(events->thread, NULL);
-        if (!gp_sampler_free(events->stream.sampler)) {
-            gp_lib_keep(events);
-            return false;
-        }
     }
     close_fds(events);
+    if (events->pid == getpid() && !gp_sampler_free(events->stream.sampler)) {
+        gp_lib_keep(events, events->stream.sampler);
+        return false;
+    }
     free(events);
     return true;
 }

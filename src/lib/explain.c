@@ -9,14 +9,12 @@
 #include "jobs/failure.h"
 #include "jobs/mem_model.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { TEXT_MOST = 256 << 20 };
+enum { TEXT_MOST = 256 << 20, ERROR_MOST = 1 << 20 };
 
 static void prepare(void)
 {
@@ -46,6 +44,9 @@ int gpulse_explain(const char *text, char **ret, struct gpulse_error *error)
     *ret = NULL;
     prepare();
     int r = errors && copy ? 0 : gp_err_set(&err, GP_ENOMEM, "out of memory");
+    if (r == 0 && strlen(text) >= ERROR_MOST)
+        r = gp_err_set(&err, GP_ETOOBIG, "the text has %zu bytes: explain it as a log",
+                       strlen(text));
     if (r == 0)
         r = gp_explain_check_words(1, words, &err);
     if (r == 0) {
@@ -69,30 +70,18 @@ static int add_text(void *context, const struct gp_strbuf *text, struct gp_err *
     return error ? gp_err_set(err, error, "%s", gp_err_text(error)) : 0;
 }
 
-/* What others have put there instead of a log, such as a FIFO, is not opened. */
-static int check_path(const char *path, struct gp_err *err)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return gp_err_set(err, GP_EIO, "cannot open %s: %s", path, strerror(errno));
-    return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)
-               ? 0
-               : gp_err_set(err, GP_EIO, "%s is neither a file nor a directory", path);
-}
-
 int gpulse_explain_log(const char *path, char **ret, struct gpulse_error *error)
 {
     struct gp_err err = {0};
     struct gp_strbuf sb = GP_STRBUF_INIT(TEXT_MOST);
-    const struct gp_explain_options options = {.as_json = true, .write = add_text, .context = &sb};
+    const struct gp_explain_options options = {
+        .as_json = true, .never_waits = true, .write = add_text, .context = &sb};
     char *copy = strdup(path);
     char *const words[] = {copy};
     bool is_found;
     *ret = NULL;
     prepare();
     int r = copy ? 0 : gp_err_set(&err, GP_ENOMEM, "out of memory");
-    if (r == 0 && strcmp(path, "last") != 0)
-        r = check_path(path, &err);
     if (r == 0)
         r = gp_explain_logs(&options, 1, words, &is_found, &err);
     if (r == 0)

@@ -128,10 +128,12 @@ int gpulse_open(const struct gpulse_options *given, gpulse_session **ret,
     if (!session)
         return gp_lib_fail(error, &err, GP_ENOMEM);
     session->pid = getpid();
-    int r = open_sampler(session, &options, &err);
+    int r = options.flags & ~(unsigned)(GPULSE_MIG | GPULSE_STILL)
+                ? gp_err_set(&err, GP_EUSAGE, "unknown flags")
+                : open_sampler(session, &options, &err);
     if (r < 0) {
-        if (r == GP_ETIMEOUT)
-            gp_lib_keep(session);
+        if (session->sampler)
+            gp_lib_keep(session, session->sampler);
         else
             free(session);
         return gp_lib_fail(error, &err, r);
@@ -146,7 +148,7 @@ bool gpulse_close(gpulse_session *session)
         return true;
     /* The threads of the sampler exist only in the process that opened it. */
     if (session->pid == getpid() && !gp_sampler_free(session->sampler)) {
-        gp_lib_keep(session);
+        gp_lib_keep(session, session->sampler);
         return false;
     }
     free(session);

@@ -170,8 +170,8 @@ static int act_on_sample(gpulse_grant *grant, const struct gpulse_options *optio
                   : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0)
         r = act(grant, sampler, err);
-    if ((!sampler && r == GP_ETIMEOUT) || (sampler && !gp_sampler_free(sampler)))
-        gp_lib_keep(every);
+    if (!gp_sampler_free(sampler))
+        gp_lib_keep(every, sampler);
     else
         free(every);
     return r;

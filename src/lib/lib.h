@@ -40,8 +40,9 @@ int gp_lib_open(const struct gpulse_options *options, struct gp_selection *selec
                 const struct gp_want *want, struct gp_sampler **ret,
                 struct gp_err *err) GP_MUST_CHECK;
 
-/* Keeps memory that a thread which hangs in the driver may still use, to the end of the process.
- * If there are many, gp_lib_observe() fails with GP_ETIMEOUT. */
-void gp_lib_keep(void *memory);
+/* Keeps memory that a thread which hangs in the driver may still use. It is freed, with the
+ * sampler, when that thread has returned; without one, it is kept to the end of the process. While
+ * there are many, gp_lib_observe() fails. */
+void gp_lib_keep(void *memory, struct gp_sampler *sampler);
 
 #endif

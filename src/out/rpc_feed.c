@@ -41,16 +41,32 @@ static void abandon(struct gp_rpc_feed *feed)
     abandoned_count++;
 }
 
-bool gp_rpc_feed_is_stuck(void)
-{
-    return abandoned_count > 0;
-}
-
 static void free_feed(struct gp_rpc_feed *feed)
 {
     for (size_t i = 0; i < feed->view_count; i++)
         gp_field_list_fini(&feed->views[i].fields);
     free(feed);
+}
+
+/* Frees those whose thread has returned. */
+static void free_abandoned(void)
+{
+    for (struct gp_rpc_feed **at = &abandoned; *at;) {
+        struct gp_rpc_feed *feed = *at;
+        if (gp_sampler_is_busy(feed->sampler) || !gp_sampler_free(feed->sampler)) {
+            at = &feed->next;
+            continue;
+        }
+        *at = feed->next;
+        free_feed(feed);
+        abandoned_count--;
+    }
+}
+
+bool gp_rpc_feed_is_stuck(void)
+{
+    free_abandoned();
+    return abandoned_count > 0;
 }
 
 void gp_rpc_feed_close(struct gp_rpc_feed *feed)
@@ -142,9 +158,10 @@ static int open_sampler(struct gp_rpc_feed *feed, const struct gp_want *want,
 int gp_rpc_feed_open(const struct gp_rpc_feed_config *config, struct gp_rpc_feed **ret,
                      struct gp_err *err)
 {
+    free_abandoned();
     if (abandoned_count >= STUCK_MAX)
         return gp_err_set(err, GP_EBUSY,
-                          "%u calls hang in the driver; restart gpulse serve when it responds",
+                          "%u calls hang in the driver; it is asked again when some have returned",
                           abandoned_count);
     struct gp_want want = {.mig = false};
     struct gp_rpc_feed *feed = calloc(1, sizeof(*feed));
@@ -154,10 +171,7 @@ int gp_rpc_feed_open(const struct gp_rpc_feed_config *config, struct gp_rpc_feed
     if (r == 0)
         r = open_sampler(feed, &want, config, err);
     if (r < 0) {
-        if (r == GP_ETIMEOUT)
-            abandon(feed);
-        else
-            free_feed(feed);
+        gp_rpc_feed_close(feed);
         return r;
     }
     if (!config->kinds && gp_metric_set_has_tier(&want.metrics, GP_TIER_RATE))

@@ -247,6 +247,7 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
     struct gp_sampler *s = calloc(1, sizeof(*s));
     if (!s) {
         config->source->ops->free(config->source);
+        *ret = NULL;
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     }
     s->config = *config;
@@ -267,13 +268,18 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
     }
     if (r == 0)
         r = open_first(s, err);
-    if (r < 0) {
-        (void)gp_sampler_free(s);
-        return r;
-    }
-    gp_session_reset_delay(s);
-    *ret = s;
-    return 0;
+    if (r == 0)
+        gp_session_reset_delay(s);
+    *ret = r < 0 && gp_sampler_free(s) ? NULL : s;
+    return r;
+}
+
+bool gp_sampler_is_busy(struct gp_sampler *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    bool is_busy = gp_pool_is_busy(s);
+    (void)pthread_mutex_unlock(&s->lock);
+    return is_busy;
 }
 
 struct gp_waiter *gp_sampler_waiter(struct gp_sampler *s)

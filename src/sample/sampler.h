@@ -31,10 +31,9 @@ struct gp_sampler_config {
 
 struct gp_sampler;
 
-/* Opens the source within the timeout. On failure the source is freed, except after GP_ETIMEOUT: a
- * thread then hangs in the driver, and the process must exit with _exit(). Fails with GP_ENODEV if
- * there is no GPU or a selection term has no match, with GP_ENOMEM, or with an error of the
- * source. */
+/* Opens the source within the timeout. Fails with GP_ETIMEOUT, with GP_ENODEV if there is no GPU or
+ * a selection term has no match, with GP_ENOMEM, or with an error of the source. *ret is then NULL,
+ * and the source is freed; or it is a sampler in which a thread hangs, for gp_sampler_free(). */
 int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
@@ -85,8 +84,12 @@ void gp_sampler_add_lists(struct gp_sampler *sampler, uint32_t lists);
 void gp_sampler_release(struct gp_sampler *sampler, bool release);
 
 /* Stops the threads and closes the source. Returns false if a thread hangs in the driver: then
- * nothing was freed, and the process must exit with _exit(). */
+ * nothing was freed, and the process must exit with _exit(), or try again when the sampler is no
+ * longer busy. */
 bool gp_sampler_free(struct gp_sampler *sampler);
+
+/* Whether a thread is in a call of the driver; does not wait for it. */
+bool gp_sampler_is_busy(struct gp_sampler *sampler);
 
 /* The source of driver events, which name devices by index; NULL unless want.events. Only the
  * consumer's side of it may be used. */
