@@ -114,6 +114,21 @@ for fields, gpus, kind in (("nme", None, "usage"), ("name", "12", "no-device")):
 
 
 @test
+def what_was_not_asked_for_is_not_there():
+    python("""
+alone = gpulse.Session("pid").sample().processes[0]
+assert list(alone.to_dict()) == ["pid"], alone.to_dict()
+assert alone.get("process_name") is None and alone.get("user") is None
+try:
+    alone.process_name
+    assert False
+except gpulse.Unavailable as missing:
+    assert "not read" in missing.reason, missing.reason
+assert gpulse.Session("user").sample().processes[0].to_dict().keys() == {"pid", "process.user"}
+""")
+
+
+@test
 def mig_instances():
     python("""
 rows = gpulse.Session("index,mig.index,mig.profile", mig=True).sample().gpus
@@ -169,6 +184,25 @@ if child == 0:
     os._exit(0 if [g.memory.used for g in gpulse.gpus()] == before else 1)
 assert os.waitpid(child, 0)[1] == 0
 assert [g.memory.used for g in gpulse.gpus()] == before
+""")
+
+
+@test
+def a_fork_while_another_thread_explains():
+    """The child has none of the locks that the thread held. Not in tests/unit: the sanitizers' own ones stay locked."""
+    python("""
+import os, signal, threading
+text = "RuntimeError: CUDA out of memory. Tried to allocate 20 GiB"
+def explain_on():
+    while True:
+        gpulse.explain(text)
+threading.Thread(target=explain_on, daemon=True).start()
+for _ in range(60):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(120)
+        os._exit(0 if gpulse.explain(text)["known"] else 1)
+    assert os.waitpid(child, 0)[1] == 0
 """)
 
 

@@ -32,10 +32,12 @@ struct gpulse_session {
     pid_t pid; /* of the process that opened it */
     struct gp_sampler *sampler;
     struct gp_selection selection;
+    struct gp_metric_set asked;
 };
 
 struct gpulse_sample {
     struct gp_snapshot *snapshot;
+    struct gp_metric_set asked;
 };
 
 const char *gpulse_version(void)
@@ -88,8 +90,9 @@ int gpulse_scope_find(const char *name)
 
 /* ---- sessions ---- */
 
-/* What must be read for these fields. */
-static int add_fields(const char *fields, struct gp_want *want, struct gp_err *err)
+/* What must be read for these fields, and what they are. */
+static int add_fields(const char *fields, struct gp_want *want, struct gp_metric_set *asked,
+                      struct gp_err *err)
 {
     struct gp_field_list list;
     int r = gp_field_list_parse(fields, GP_SCOPE_ANY, &list, err);
@@ -100,10 +103,12 @@ static int add_fields(const char *fields, struct gp_want *want, struct gp_err *e
         enum gp_metric m = list.fields[i].metric;
         enum gp_scope scope = (enum gp_scope)gp_metric_table[m].scope;
         gp_metric_set_add(&want->metrics, m);
+        gp_metric_set_add(asked, m);
         want->host_only = want->host_only && scope == GP_SCOPE_HOST;
         gp_want_rows(want, scope);
     }
     want->process_names = want->processes;
+    gp_metric_set_add(asked, GP_PID);
     if (want->processes)
         gp_metric_set_add(&want->metrics, GP_PID); /* for gpulse_sample_signal() */
     gp_field_list_fini(&list);
@@ -114,7 +119,8 @@ static int open_sampler(gpulse_session *session, const struct gpulse_options *op
                         struct gp_err *err)
 {
     struct gp_want want = {.mig = options->flags & GPULSE_MIG};
-    int r = add_fields(options->fields ? options->fields : gp_field_usual, &want, err);
+    const char *fields = options->fields ? options->fields : gp_field_usual;
+    int r = add_fields(fields, &want, &session->asked, err);
     return r < 0 ? r : gp_lib_open(options, &session->selection, &want, &session->sampler, err);
 }
 
@@ -171,6 +177,7 @@ int gpulse_take(gpulse_session *session, gpulse_sample **ret, struct gpulse_erro
         free(sample);
         return gp_lib_fail(error, &err, r);
     }
+    sample->asked = session->asked;
     *ret = sample;
     return 0;
 }
@@ -237,11 +244,19 @@ static const struct gp_value *value_at(const struct gp_snapshot *snapshot, enum 
     return gp_snapshot_value(snapshot, NULL, NULL, m);
 }
 
+/* What comes along with processes is there only if it was asked for: whether it was read depends on
+ * other fields. */
+static bool is_left_out(const gpulse_sample *sample, enum gp_metric m)
+{
+    return gp_metric_table[m].scope == GP_SCOPE_PROCESS && !gp_metric_set_has(&sample->asked, m);
+}
+
 enum gpulse_status gpulse_sample_get(const gpulse_sample *sample, int metric, size_t row,
                                      struct gpulse_value *ret)
 {
     *ret = (struct gpulse_value){.reason = gp_status_reason(GP_STATUS_NONE)};
-    if (!is_metric(metric) || row >= gpulse_sample_rows(sample, gp_metric_table[metric].scope))
+    if (!is_metric(metric) || row >= gpulse_sample_rows(sample, gp_metric_table[metric].scope) ||
+        is_left_out(sample, (enum gp_metric)metric))
         return GPULSE_NONE;
     const struct gp_snapshot *snapshot = sample->snapshot;
     const struct gp_value *v = value_at(snapshot, (enum gp_metric)metric, row);

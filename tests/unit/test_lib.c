@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -423,43 +422,6 @@ static int set_up(void **state)
            fclose(log) != 0;
 }
 
-static const char *const incident = "RuntimeError: CUDA out of memory. Tried to allocate 20 GiB";
-static atomic_bool is_over;
-
-static void *explain_on(void *arg)
-{
-    (void)arg;
-    while (!atomic_load(&is_over)) {
-        char *text;
-        if (gpulse_explain(incident, &text, NULL) == 0)
-            gpulse_text_free(text);
-    }
-    return NULL;
-}
-
-/* A child has none of the locks that other threads of its parent held. */
-static void a_fork_while_others_explain(void **state)
-{
-    enum { FORKS = 100, PATIENCE_S = 600 };
-    (void)state;
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, explain_on, NULL), 0);
-    for (int i = 0; i < FORKS; i++) {
-        char *text;
-        int status;
-        const pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            (void)alarm(PATIENCE_S);
-            _exit(gpulse_explain(incident, &text, NULL) == 0 && strstr(text, "memory") ? 0 : 1);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status, 0);
-    }
-    atomic_store(&is_over, true);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,7 +431,6 @@ int main(void)
         cmocka_unit_test(rows_that_do_not_exist),
         cmocka_unit_test(eight_threads),
         cmocka_unit_test(after_fork),
-        cmocka_unit_test(a_fork_while_others_explain),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
