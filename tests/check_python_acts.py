@@ -157,8 +157,8 @@ assert str(os.getpid()) not in [str(h["pid"]) for h in json.loads(gp("queue", "-
 held = gpulse.reserve(2, set_mask=False)
 for function in (gpulse.reserve, gpulse.pick):
     stop = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
-    stop.start()
     try:
+        stop.start()
         function(wait=3600)
         assert False
     except KeyboardInterrupt:
@@ -240,7 +240,7 @@ for _ in range(10):
     for reader in readers:
         reader.start()
     while not any(seen):
-        pass
+        time.sleep(0.01)
     events.close()
     for reader in readers:
         reader.join()
