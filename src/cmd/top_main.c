@@ -334,23 +334,28 @@ static bool has_more_to_poll(const struct gp_ui *ui)
     return any;
 }
 
+static void show_snapshot(struct run *run, struct gp_snapshot *snapshot, uint64_t took_ns)
+{
+    struct gp_err err;
+    struct gp_xid xids[GP_XIDS_MAX];
+    size_t count = gp_feed_take_xids(run->feed, xids, GP_XIDS_MAX);
+    for (size_t i = 0; i < count; i++)
+        gp_xids_add(&run->ui.xids, xids[i]);
+    gp_ui_take(&run->ui, snapshot, took_ns);
+    /* without memory for a frame of another size, the main thread fails, which has changed it */
+    if (draw(run, &err) == 0 && has_more_to_poll(&run->ui))
+        gp_feed_wake(run->feed);
+}
+
 /* On the thread that samples. */
 static void take_snapshot(void *ctx, struct gp_snapshot *snapshot, uint64_t took_ns)
 {
     struct run *run = ctx;
-    struct gp_err err;
-    struct gp_xid xids[GP_XIDS_MAX];
     (void)pthread_mutex_lock(&run->lock);
-    size_t count = run->is_over ? 0 : gp_feed_take_xids(run->feed, xids, GP_XIDS_MAX);
-    for (size_t i = 0; i < count; i++)
-        gp_xids_add(&run->ui.xids, xids[i]);
     if (run->is_over)
         gp_snapshot_free(snapshot);
     else
-        gp_ui_take(&run->ui, snapshot, took_ns);
-    /* without memory for a frame of another size, the main thread fails, which has changed it */
-    if (!run->is_over && draw(run, &err) == 0 && has_more_to_poll(&run->ui))
-        gp_feed_wake(run->feed);
+        show_snapshot(run, snapshot, took_ns);
     (void)pthread_mutex_unlock(&run->lock);
 }
 

@@ -103,7 +103,6 @@ struct compiled {
     bool is_compiled;
 };
 
-
 static struct compiled compiled_messages[MESSAGES], compiled_details[DETAILS], compiled_other;
 static pthread_mutex_t using = PTHREAD_MUTEX_INITIALIZER;
 

@@ -48,7 +48,7 @@ void gp_feed_wake(struct gp_feed *feed)
     (void)eventfd_write(feed->fd, 1);
 }
 
-/* From when on the next sample is late, and how often that is told. */
+/* Sets when the next sample is late, and how often to report that. */
 static void set_late(struct gp_feed *feed)
 {
     const uint64_t late_ns = LATE_MS * GP_NS_PER_MS;
@@ -78,8 +78,11 @@ static bool rest(struct gp_feed *feed)
     uint64_t last_ns = feed->due_ns;
     uint64_t now_ns = gp_clock_mono_ns();
     for (;;) {
-        feed->due_ns = last_ns + feed->interval_ns;
-        set_late(feed);
+        const uint64_t due_ns = last_ns + feed->interval_ns;
+        if (due_ns != feed->due_ns) {
+            feed->due_ns = due_ns;
+            set_late(feed);
+        }
         if (feed->quit || feed->due_ns <= now_ns)
             break;
         struct timespec until = gp_clock_timespec(feed->due_ns);
