@@ -155,6 +155,8 @@ static struct sim_value sum_of_links(const struct sim_live *live, const struct s
                                      const struct sim_rows *links, size_t row)
 {
     struct sim_value sum = {.code = NVML_ERROR_NOT_SUPPORTED};
+    if (link_fields[row].traffic && link_fields[row].bytes != counts_bytes(links))
+        return sum;
     for (size_t i = 0; i < links->count; i++) {
         struct sim_value v = field_of_link(live, device, links, i, row);
         if (v.code != NVML_SUCCESS)

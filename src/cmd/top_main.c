@@ -31,6 +31,7 @@ enum {
     PLAIN_S = 10,      /* between two samples that a screen reader reads out */
     WATCHED_MAX = 512, /* process rows on a screen */
     FIRST_LOOK_MS = 100,
+    HOST_EVERY_MS = 2000, /* reading them takes longer than reading a GPU */
     EVENT_WAIT_MS = 5000, /* the program does not wait for it when it ends */
 };
 
@@ -122,7 +123,11 @@ static const enum gp_metric rates[] = {
 
 static int open_sampler(const struct gp_loop *loop, struct gp_sampler **ret, struct gp_err *err)
 {
-    struct gp_want want = {.mig = true, .processes = true, .process_names = true, .events = true};
+    struct gp_want want = {.host_every_ns = HOST_EVERY_MS * GP_NS_PER_MS,
+                           .mig = true,
+                           .processes = true,
+                           .process_names = true,
+                           .events = true};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
     for (size_t i = 0; i < GP_ARRAY_LEN(rates); i++)

@@ -110,8 +110,26 @@ bool gp_proc_user_name(const char *root, uid_t uid, char *ret, size_t size)
     return is_known;
 }
 
+/* A blank and a number; moves behind them. */
+static bool parse_field(const char **at, long long *ret)
+{
+    const char *p = *at;
+    uint64_t n = 0;
+    if (*p++ != ' ')
+        return false;
+    bool negative = *p == '-';
+    p += negative;
+    if (!isdigit((unsigned char)*p))
+        return false;
+    for (; isdigit((unsigned char)*p); p++)
+        n = 10 * n + (uint64_t)(*p - '0');
+    *ret = (long long)(negative ? 0 - n : n);
+    *at = p;
+    return true;
+}
+
 /* "pid (comm) state ppid …": comm may contain blanks and parentheses, so the last ')' ends it.
- * Thousands of such lines are parsed at a time, and sscanf() is slow. */
+ * Thousands of such lines are parsed at a time, and sscanf() and strtoll() are slow. */
 bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
 {
     /* The field numbers of proc(5). */
@@ -132,13 +150,9 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
     if (!close || close[1] != ' ' || !isalpha((unsigned char)close[2]))
         return false;
     const char *at = close + 3;
-    for (int i = PPID; i <= RSS; i++) {
-        char *end;
-        fields[i] = strtoll(at, &end, 10);
-        if (*at != ' ' || end == at)
+    for (int i = PPID; i <= RSS; i++)
+        if (!parse_field(&at, &fields[i]))
             return false;
-        at = end;
-    }
     *ret = (struct gp_proc_stat){
         .state = close[2],
         .ppid = (uint32_t)fields[PPID],

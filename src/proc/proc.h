@@ -105,11 +105,13 @@ enum gp_proc_host_part {
     GP_PROC_HOST_MEMORY = 8,
     GP_PROC_HOST_SWAP = 16,
     GP_PROC_HOST_UPTIME = 32,
+    GP_PROC_HOST__COUNT = 6,
 };
 
 struct gp_proc_host {
-    unsigned known; /* enum gp_proc_host_part: the parts that were read; the rest is 0 */
-    double cpu_pct; /* of all cores, since the last call or since boot */
+    unsigned known; /* enum gp_proc_host_part: the requested parts that could be read */
+    uint64_t read_ns[GP_PROC_HOST__COUNT]; /* when (monotonic), by bit; 0: never */
+    double cpu_pct; /* of all cores, since it was last read or since boot */
     uint64_t cpu_count;
     double load_1m;
     uint64_t memory_total_bytes;
@@ -122,8 +124,10 @@ struct gp_proc_host {
 /* The name of the host; "unknown" if there is none. Not sanitized. */
 void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t size);
 
-/* Reads the parts of the host in `want` (enum gp_proc_host_part). */
-void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret);
+/* Reads the parts of the host in `want` (enum gp_proc_host_part). Those read less than every_ns ago
+ * are returned as they were; load and number of CPUs are kept for at least 5 seconds. */
+void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, uint64_t every_ns,
+                       struct gp_proc_host *ret);
 
 /* A state letter of the kernel as a permanent text; NULL for 0. */
 const char *gp_proc_state_text(char letter);

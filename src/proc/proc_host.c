@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT_KEPT_MS = 8000 }; /* the CPUs are counted again after this time */
+/* The kernel computes the load every 5 seconds (LOAD_FREQ in include/linux/sched/loadavg.h), and
+ * the number of CPUs hardly ever changes. */
+enum { SLOW_MS = 5000 };
 
 void gp_proc_host_init(struct gp_proc_reader *reader)
 {
@@ -57,53 +59,67 @@ static long read_host_file(struct gp_proc_reader *reader, enum gp_proc_host_file
     return gp_proc_read_again(*fd, text, size);
 }
 
-static void read_host_cpu(struct gp_proc_reader *reader, struct gp_proc_host *ret)
+static unsigned read_cpu(struct gp_proc_reader *reader, struct gp_proc_host *host)
 {
     char text[512];
-    if (read_host_file(reader, HOST_STAT, text, sizeof(text)) > 0 &&
-        parse_cpu(reader, text, &ret->cpu_pct))
-        ret->known |= GP_PROC_HOST_CPU;
+    bool known = read_host_file(reader, HOST_STAT, text, sizeof(text)) > 0 &&
+                 parse_cpu(reader, text, &host->cpu_pct);
+    return known ? GP_PROC_HOST_CPU : 0;
 }
 
-/* After the first line, the total, follows one for each online CPU. There may be thousands, so
- * their number is kept for a while. */
-static void count_host_cpus(struct gp_proc_reader *reader)
+/* After the first line, the total, follows one for each online CPU. There may be thousands. */
+static unsigned count_cpus(struct gp_proc_reader *reader, struct gp_proc_host *host)
 {
     char line[512];
-    uint64_t now_ns = gp_clock_mono_ns();
-    if (!reader->root && now_ns < reader->cpu_count_until_ns)
-        return;
-    reader->cpu_count = 0;
-    reader->cpu_count_until_ns = now_ns + COUNT_KEPT_MS * GP_NS_PER_MS;
+    host->cpu_count = 0;
     int fd = openat(reader->dir, "stat", O_RDONLY | O_CLOEXEC);
     FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (!file && fd >= 0)
         (void)close(fd);
     while (file && fgets(line, sizeof(line), file) && strncmp(line, "cpu", 3) == 0)
-        reader->cpu_count += isdigit((unsigned char)line[3]) != 0;
+        host->cpu_count += isdigit((unsigned char)line[3]) != 0;
     if (file)
         (void)fclose(file);
+    return host->cpu_count > 0 ? GP_PROC_HOST_CPU_COUNT : 0;
 }
 
-static void read_host_memory(struct gp_proc_reader *reader, struct gp_proc_host *ret)
+static unsigned read_load(struct gp_proc_reader *reader, struct gp_proc_host *host)
+{
+    char text[128];
+    bool known = read_host_file(reader, HOST_LOADAVG, text, sizeof(text)) > 0 &&
+                 sscanf(text, "%lf", &host->load_1m) == 1;
+    return known ? GP_PROC_HOST_LOAD : 0;
+}
+
+static unsigned read_memory(struct gp_proc_reader *reader, struct gp_proc_host *host)
 {
     char text[4096];
     uint64_t total;
     uint64_t free;
+    unsigned known = 0;
     if (read_host_file(reader, HOST_MEMINFO, text, sizeof(text)) <= 0)
-        return;
+        return 0;
     if (gp_proc_find_number(text, "MemTotal:", &total) &&
         gp_proc_find_number(text, "MemAvailable:", &free)) {
-        ret->memory_total_bytes = total * 1024;
-        ret->memory_available_bytes = free * 1024;
-        ret->known |= GP_PROC_HOST_MEMORY;
+        host->memory_total_bytes = total * 1024;
+        host->memory_available_bytes = free * 1024;
+        known |= GP_PROC_HOST_MEMORY;
     }
     if (gp_proc_find_number(text, "SwapTotal:", &total) &&
         gp_proc_find_number(text, "SwapFree:", &free)) {
-        ret->swap_total_bytes = total * 1024;
-        ret->swap_used_bytes = total > free ? (total - free) * 1024 : 0;
-        ret->known |= GP_PROC_HOST_SWAP;
+        host->swap_total_bytes = total * 1024;
+        host->swap_used_bytes = total > free ? (total - free) * 1024 : 0;
+        known |= GP_PROC_HOST_SWAP;
     }
+    return known;
+}
+
+static unsigned read_uptime(struct gp_proc_reader *reader, struct gp_proc_host *host)
+{
+    char text[128];
+    bool known = read_host_file(reader, HOST_UPTIME, text, sizeof(text)) > 0 &&
+                 gp_proc_find_number(text, "", &host->uptime_s);
+    return known ? GP_PROC_HOST_UPTIME : 0;
 }
 
 void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t size)
@@ -115,25 +131,44 @@ void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t si
     ret[strcspn(ret, "\n")] = '\0';
 }
 
-void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, struct gp_proc_host *ret)
+/* Each returns the parts that it knows. */
+static const struct {
+    unsigned parts; /* enum gp_proc_host_part */
+    unsigned again_ms;
+    unsigned (*read)(struct gp_proc_reader *reader, struct gp_proc_host *host);
+} host_readers[] = {
+    {GP_PROC_HOST_CPU, 0, read_cpu},
+    {GP_PROC_HOST_CPU_COUNT, SLOW_MS, count_cpus},
+    {GP_PROC_HOST_LOAD, SLOW_MS, read_load},
+    {GP_PROC_HOST_MEMORY | GP_PROC_HOST_SWAP, 0, read_memory},
+    {GP_PROC_HOST_UPTIME, 0, read_uptime},
+};
+
+static bool is_recent(const struct gp_proc_host *host, unsigned part, uint64_t for_ns,
+                      uint64_t now_ns)
 {
-    char text[128];
-    *ret = (struct gp_proc_host){0};
-    if (want & GP_PROC_HOST_CPU)
-        read_host_cpu(reader, ret);
-    if (want & GP_PROC_HOST_CPU_COUNT) {
-        count_host_cpus(reader);
-        ret->cpu_count = reader->cpu_count;
-        ret->known |= reader->cpu_count > 0 ? GP_PROC_HOST_CPU_COUNT : 0;
+    uint64_t read_ns = host->read_ns[__builtin_ctz(part)];
+    return read_ns && now_ns < read_ns + for_ns;
+}
+
+void gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, uint64_t every_ns,
+                       struct gp_proc_host *ret)
+{
+    static const struct gp_proc_host nothing;
+    struct gp_proc_host *host = &reader->host;
+    uint64_t now_ns = gp_clock_mono_ns();
+    if (reader->root) /* its files may change at any time */
+        *host = nothing;
+    for (size_t i = 0; i < GP_ARRAY_LEN(host_readers); i++) {
+        unsigned parts = host_readers[i].parts;
+        uint64_t slow_ns = host_readers[i].again_ms * GP_NS_PER_MS;
+        if (!(want & parts) ||
+            is_recent(host, parts, every_ns > slow_ns ? every_ns : slow_ns, now_ns))
+            continue;
+        for (unsigned rest = parts; rest; rest &= rest - 1)
+            host->read_ns[__builtin_ctz(rest)] = now_ns;
+        host->known = (host->known & ~parts) | host_readers[i].read(reader, host);
     }
-    if ((want & GP_PROC_HOST_LOAD) &&
-        read_host_file(reader, HOST_LOADAVG, text, sizeof(text)) > 0 &&
-        sscanf(text, "%lf", &ret->load_1m) == 1)
-        ret->known |= GP_PROC_HOST_LOAD;
-    if (want & (GP_PROC_HOST_MEMORY | GP_PROC_HOST_SWAP))
-        read_host_memory(reader, ret);
-    if ((want & GP_PROC_HOST_UPTIME) &&
-        read_host_file(reader, HOST_UPTIME, text, sizeof(text)) > 0 &&
-        gp_proc_find_number(text, "", &ret->uptime_s))
-        ret->known |= GP_PROC_HOST_UPTIME;
+    *ret = *host;
+    ret->known &= want;
 }

@@ -47,7 +47,7 @@ struct gp_proc_reader {
     /* Of the host. */
     int host_fds[HOST_FILES];     /* −1: not open */
     uint64_t cpu_busy, cpu_total; /* of the host in the last call */
-    uint64_t cpu_count, cpu_count_until_ns;
+    struct gp_proc_host host;     /* as last read */
 };
 
 static inline struct gp_proc_texts *gp_proc_hold_texts(struct gp_proc_texts *texts)

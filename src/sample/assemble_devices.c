@@ -62,9 +62,10 @@ static void fill_gpu(struct gp_assembler *a, const struct gp_taken *t, struct gp
     for (size_t i = 0; i < GP_LIST__COUNT; i++)
         device->list_status[i] =
             t->status == GP_STATUS_OK && t->latest ? t->latest->lists[i].status : t->status;
-    for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++)
-        if (gp_metric_set_has(&a->internal.metrics, (enum gp_metric)m))
-            fill_value(a, device, t, (enum gp_metric)m);
+    const struct gp_metric_set *wanted = &a->internal.metrics;
+    for (int m = gp_metric_set_next(wanted, GP_DEVICE__FIRST); m < GP_PROCESS__FIRST;
+         m = gp_metric_set_next(wanted, m + 1))
+        fill_value(a, device, t, (enum gp_metric)m);
     /* Shows the location of a GPU that does not respond, even if it was not requested. */
     if (device->status != GP_STATUS_OK)
         fill_value(a, device, t, GP_PCI_BUS_ID);

@@ -64,7 +64,7 @@ static void fill_host(struct gp_assembler *a)
             want |= host_parts[i].part;
     if (want == 0)
         return;
-    gp_proc_read_host(a->proc, want, &info);
+    gp_proc_read_host(a->proc, want, a->want.host_every_ns, &info);
     struct gp_value *host = a->snapshot->host;
     uint64_t now = a->snapshot->mono_ns;
     gp_value_set_real(&host[GP_HOST_CPU], info.cpu_pct, now);
@@ -75,11 +75,15 @@ static void fill_host(struct gp_assembler *a)
     gp_value_set_int(&host[GP_HOST_SWAP_TOTAL], (int64_t)info.swap_total_bytes, now);
     gp_value_set_int(&host[GP_HOST_SWAP_USED], (int64_t)info.swap_used_bytes, now);
     gp_value_set_int(&host[GP_HOST_UPTIME], (int64_t)info.uptime_s, now);
-    for (size_t i = 0; i < GP_ARRAY_LEN(host_parts); i++)
-        if (!(info.known & host_parts[i].part))
-            gp_value_set_absent(&host[host_parts[i].metric],
-                                want & host_parts[i].part ? GP_STATUS_UNSUPPORTED : GP_STATUS_NONE,
-                                NULL, now);
+    for (size_t i = 0; i < GP_ARRAY_LEN(host_parts); i++) {
+        unsigned part = host_parts[i].part;
+        struct gp_value *v = &host[host_parts[i].metric];
+        uint64_t read_ns = info.read_ns[__builtin_ctz(part)];
+        if (!(info.known & part))
+            gp_value_set_absent(v, want & part ? GP_STATUS_UNSUPPORTED : GP_STATUS_NONE, NULL, now);
+        else if (read_ns < now) /* in an earlier sample */
+            gp_value_set_time(v, read_ns);
+    }
 }
 
 int gp_assemble_host(struct gp_assembler *a)

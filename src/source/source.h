@@ -22,15 +22,16 @@ struct gp_want {
     struct gp_metric_set metrics;
     struct gp_metric_set more;        /* read while gp_sampler_set_more() enables them */
     struct gp_metric_set mig_metrics; /* additional ones for MIG instances, if requested */
-    bool host_only;     /* no row is about a GPU: do not touch any */
-    bool processes;     /* the process list of each device */
-    bool process_names; /* from the driver: of all processes if GP_PROCESS_PATH is requested,
-                           otherwise of those that /proc does not show */
-    bool ancestors;     /* of processes, which must be requested too: gp_snapshot.ancestors */
-    bool mig;           /* MIG instances as separate devices */
-    uint32_t lists;     /* lists of each GPU: bits by gp_list_index() */
-    bool fresh;         /* read slow values and lists every time */
-    bool events;        /* events reported by the driver */
+    uint64_t host_every_ns; /* the host's values are read again after this time; 0: in each tick */
+    bool host_only;         /* no row is about a GPU: do not touch any */
+    bool processes;         /* the process list of each device */
+    bool process_names;     /* from the driver: of all processes if GP_PROCESS_PATH is requested,
+                               otherwise of those that /proc does not show */
+    bool ancestors;         /* of processes, which must be requested too: gp_snapshot.ancestors */
+    bool mig;               /* MIG instances as separate devices */
+    uint32_t lists;         /* lists of each GPU: bits by gp_list_index() */
+    bool fresh;             /* read slow values and lists every time */
+    bool events;            /* events reported by the driver */
 };
 
 /* An event reported by a driver. */

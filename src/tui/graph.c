@@ -2,14 +2,13 @@
 
 #include "out/digits.h"
 
-#include <stdio.h>
-
 enum {
     BLOCK = 0x2581, /* ▁, the first of eight lower blocks */
     LEFT = 0x258f, /* ▏, the last of eight left blocks, which get wider towards lower code points */
     FULL = 0x2588, /* █ */
     DOT = 0x00b7,  /* · */
     DOTS = 0x2800, /* braille */
+    AXIS = 0x2502, /* │ */
     EIGHTHS = 8,
     STEPS_MAX = 1024, /* maximum columns of a graph */
     AXIS_WIDTH = 6,
@@ -58,23 +57,37 @@ static void draw_blocks(const struct gp_box *box, int x, int permille, enum gp_i
                      (uint32_t)(eighths >= EIGHTHS ? FULL : BLOCK + eighths - 1));
 }
 
-/* Draws two samples into a column of cells, each 4 × h dots high, filled to the bottom. */
-static void draw_dots(const struct gp_box *box, int x, const int permille[2], enum gp_series like)
+/* A column of cells shows two samples, each 4 × h dots high. */
+struct dots {
+    int heights[2]; /* 0: a gap */
+    enum gp_ink ink;
+};
+
+static uint32_t dots_above(const struct dots *column, int below)
 {
     static const uint32_t masks[2][5] = {{0, 0x40, 0x44, 0x46, 0x47}, {0, 0x80, 0xa0, 0xb0, 0xb8}};
-    int high = permille[0] > permille[1] ? permille[0] : permille[1];
-    int top = box->h - 1 - (high * box->h * 4 + 500) / 1000 / 4; /* cells above it are empty */
-    for (int y = high < 0 ? box->h : top < 0 ? 0 : top; y < box->h; y++) {
-        uint32_t cp = DOTS;
-        for (int i = 0; i < 2; i++) {
-            if (permille[i] < 0)
-                continue;
-            int dots = (permille[i] * box->h * 4 + 500) / 1000;
-            dots = (dots < 1 ? 1 : dots) - (box->h - 1 - y) * 4;
-            cp |= masks[i][dots <= 0 ? 0 : dots >= 4 ? 4 : dots];
+    uint32_t cp = DOTS;
+    for (int i = 0; i < 2; i++) {
+        int dots = column->heights[i] - below;
+        cp |= masks[i][dots <= 0 ? 0 : dots >= 4 ? 4 : dots];
+    }
+    return cp;
+}
+
+/* Draws columns, the first at the right, filled to the bottom. Equal cells are drawn at once. */
+static void draw_dots(const struct gp_box *box, const struct dots *columns, int w, int highest)
+{
+    for (int y = box->h - (highest + 3) / 4; y < box->h; y++) {
+        int below = (box->h - 1 - y) * 4;
+        for (int from = 0, to; from < w; from = to) {
+            uint32_t cp = dots_above(&columns[from], below);
+            to = from + 1;
+            while (to < w && columns[to].ink == columns[from].ink &&
+                   dots_above(&columns[to], below) == cp)
+                to++;
+            if (cp != DOTS)
+                gp_draw_fill(box, box->w - to, y, to - from, columns[from].ink, cp);
         }
-        if (cp != DOTS)
-            gp_draw_fill(box, x, y, 1, gp_load_ink(like, high), cp);
     }
 }
 
@@ -125,8 +138,28 @@ void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct g
     }
 }
 
+/* Returns the height of the highest column. */
+static int find_dots(const float *values, int half, int h, double max, enum gp_series like,
+                     struct dots *ret, int w)
+{
+    int highest = 0;
+    for (int column = 0; column < w; column++) {
+        int older = 2 * column - half + 1;
+        int newer = older > 0 ? older - 1 : 0; /* no newer sample yet: the older value continues */
+        const int pair[2] = {permille_of(values[older], max), permille_of(values[newer], max)};
+        int high = pair[0] > pair[1] ? pair[0] : pair[1];
+        ret[column].ink = gp_load_ink(like, high);
+        for (int i = 0; i < 2; i++) {
+            int dots = (pair[i] * h * 4 + 500) / 1000;
+            ret[column].heights[i] = pair[i] < 0 ? 0 : dots < 1 ? 1 : dots;
+            highest = ret[column].heights[i] > highest ? ret[column].heights[i] : highest;
+        }
+    }
+    return highest;
+}
+
 static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *panel,
-                               const struct gp_span *span)
+                               const struct gp_span *span, bool has_words)
 {
     float values[STEPS_MAX]; /* one for each step */
     const struct gp_plot *plot = &panel->plot;
@@ -135,20 +168,18 @@ static struct facts draw_graph(const struct gp_box *box, const struct gp_panel *
     int half = span->half && per_column == 2;
     int steps = w > 0 ? w * per_column - half : 0;
     gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)steps);
-    struct facts facts = look_at(plot, span, steps, values);
-    for (int column = 0; column < w; column++) {
-        int x = box->w - 1 - column;
-        if (panel->blocks) {
-            int permille = permille_of(values[column], facts.max);
-            if (permille >= 0)
-                draw_blocks(box, x, permille, gp_load_ink(plot->like, permille));
-            continue;
-        }
-        int older = 2 * column - half + 1;
-        int newer = older > 0 ? older - 1 : 0; /* no newer sample yet: the older value continues */
-        const int pair[2] = {permille_of(values[older], facts.max),
-                             permille_of(values[newer], facts.max)};
-        draw_dots(box, x, pair, plot->like);
+    struct facts facts = {.max = plot->max};
+    if (has_words || plot->max <= 0)
+        facts = look_at(plot, span, steps, values);
+    if (!panel->blocks) {
+        struct dots columns[STEPS_MAX / 2];
+        int highest = find_dots(values, half, box->h, facts.max, plot->like, columns, w);
+        draw_dots(box, columns, w, highest);
+    }
+    for (int column = 0; panel->blocks && column < w; column++) {
+        int permille = permille_of(values[column], facts.max);
+        if (permille >= 0)
+            draw_blocks(box, box->w - 1 - column, permille, gp_load_ink(plot->like, permille));
     }
     return facts;
 }
@@ -193,29 +224,37 @@ static void draw_facts(const struct gp_box *box, const struct gp_panel *panel,
     }
 }
 
-static void format_back(char out[24], uint64_t ns)
+/* Writes "now", "-45s" or "-2m05s". */
+static void set_back(struct gp_strbuf *sb, uint64_t ns)
 {
-    unsigned long long s = (ns + GP_NS_PER_S / 2) / GP_NS_PER_S;
-    if (s == 0)
-        (void)snprintf(out, 24, "now");
-    else if (s < 60)
-        (void)snprintf(out, 24, "-%llus", s);
-    else
-        (void)snprintf(out, 24, "-%llum%02llus", s / 60, s % 60);
+    long s = (long)((ns + GP_NS_PER_S / 2) / GP_NS_PER_S);
+    gp_strbuf_reset(sb);
+    if (s == 0) {
+        gp_strbuf_adds(sb, "now");
+        return;
+    }
+    gp_strbuf_addc(sb, '-');
+    if (s >= 60) {
+        gp_strbuf_add_int(sb, s / 60);
+        gp_strbuf_adds(sb, s % 60 < 10 ? "m0" : "m");
+    }
+    gp_strbuf_add_int(sb, s % 60);
+    gp_strbuf_addc(sb, 's');
 }
 
 static void draw_time(const struct gp_box *box, const struct gp_panel *panel,
                       const struct gp_span *span)
 {
-    char text[24];
+    char room[32] = "";
+    struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
     uint64_t back_ns = panel->now_ns > span->end_ns ? panel->now_ns - span->end_ns : 0;
     uint64_t wide_ns = span->step_ns * (uint64_t)box->w * (panel->blocks ? 1 : 2);
-    format_back(text, back_ns + wide_ns);
-    (void)gp_draw(box, 0, 0, GP_INK_DIM, text);
-    format_back(text, back_ns + wide_ns / 2);
-    gp_draw_right(box, box->w / 2 - 10, 0, 10, GP_INK_DIM, text);
-    format_back(text, back_ns);
-    gp_draw_right(box, box->w - 10, 0, 10, GP_INK_DIM, text);
+    set_back(&text, back_ns + wide_ns);
+    (void)gp_draw(box, 0, 0, GP_INK_DIM, text.buf);
+    set_back(&text, back_ns + wide_ns / 2);
+    gp_draw_right(box, box->w / 2 - 10, 0, 10, GP_INK_DIM, text.buf);
+    set_back(&text, back_ns);
+    gp_draw_right(box, box->w - 10, 0, 10, GP_INK_DIM, text.buf);
 }
 
 void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
@@ -226,10 +265,10 @@ void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
     int words = box->w >= WORDS_FROM && box->h >= 4 ? WORDS_WIDTH : 0;
     int h = box->h >= TIME_FROM ? box->h - 1 : box->h;
     struct gp_box graph = gp_box_part(box, AXIS_WIDTH, 0, box->w - AXIS_WIDTH - words, h);
-    struct facts facts = draw_graph(&graph, panel, span);
+    struct facts facts = draw_graph(&graph, panel, span, words > 0);
     add_value(&text, facts.max, *panel->unit == '%' ? "%" : "");
     for (int y = 0; y < h; y++)
-        (void)gp_draw(box, AXIS_WIDTH - 1, y, GP_INK_DIM, "│");
+        gp_draw_fill(box, AXIS_WIDTH - 1, y, 1, GP_INK_DIM, AXIS);
     gp_draw_right(box, 0, 0, AXIS_WIDTH - 1, GP_INK_DIM, text.buf);
     gp_draw_right(box, 0, h - 1, AXIS_WIDTH - 1, GP_INK_DIM, *panel->unit == '%' ? "0%" : "0");
     if (h < box->h) {
@@ -238,9 +277,13 @@ void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
         draw_time(&time, panel, span);
     }
     struct gp_box side = gp_box_part(box, box->w - words, 0, words, h);
-    if (words > 0)
+    if (words > 0) {
         draw_facts(&side, panel, span, &facts);
-    else
-        (void)gp_drawf(&graph, 1, 0, GP_INK_STRONG, "%s%s%s", panel->title,
-                       *panel->unit == '%' ? "" : ", ", *panel->unit == '%' ? "" : panel->unit);
+        return;
+    }
+    int x = gp_draw(&graph, 1, 0, GP_INK_STRONG, panel->title);
+    if (*panel->unit != '%') {
+        x = gp_draw(&graph, x, 0, GP_INK_STRONG, ", ");
+        (void)gp_draw(&graph, x, 0, GP_INK_STRONG, panel->unit);
+    }
 }

@@ -3,6 +3,7 @@
 #include "model/snapshot.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -79,27 +80,43 @@ static bool make_room(struct gp_track *track)
 {
     if (track->count < track->room || track->room == GP_TRACK_SAMPLES)
         return true;
-    size_t room = track->room ? 2 * track->room : 64; /* a power of two: see sample_at() */
-    struct gp_track_sample *grown = realloc(track->samples, room * sizeof(*grown));
-    if (!grown)
+    size_t room = track->room ? 2 * track->room : 64; /* a power of two: see place_of() */
+    struct gp_track_time *times = realloc(track->times, room * sizeof(*times));
+    if (!times)
         return false;
-    track->samples = grown;
+    track->times = times;
+    float *values = malloc(room * GP_TRACK_CHANNELS * sizeof(*values));
+    if (!values)
+        return false;
+    for (size_t c = 0; track->room && c < GP_TRACK_CHANNELS; c++)
+        memcpy(&values[c * room], &track->values[c * track->room], track->room * sizeof(*values));
+    free(track->values);
+    track->values = values;
     track->room = room;
     return true;
 }
 
 void gp_track_add(struct gp_track *track, struct gp_track_sample sample, uint64_t interval_ns)
 {
+    enum { LASTS_MAX_MS = (1 << 24) - 1 };
     if (!make_room(track))
         return;
     /* Samples may come slightly early or late. */
-    sample.lasts_ms = (uint32_t)((interval_ns + interval_ns / 4) / GP_NS_PER_MS);
-    track->samples[track->count++ % track->room] = sample;
+    uint64_t lasts_ms = (interval_ns + interval_ns / 4) / GP_NS_PER_MS;
+    size_t place = track->count++ & (track->room - 1);
+    track->times[place] = (struct gp_track_time){
+        .mono_ms = (sample.mono_ns / GP_NS_PER_MS) & ((UINT64_C(1) << 40) - 1),
+        .lasts_ms = (lasts_ms < LASTS_MAX_MS ? lasts_ms : LASTS_MAX_MS) & LASTS_MAX_MS,
+    };
+    for (size_t c = 0; c < GP_TRACK_CHANNELS; c++)
+        track->values[c * track->room + place] =
+            sample.present >> c & 1 ? sample.values[c] : GP_TRACK_GAP;
 }
 
 void gp_track_fini(struct gp_track *track)
 {
-    free(track->samples);
+    free(track->times);
+    free(track->values);
     *track = (struct gp_track){.id = 0};
 }
 
@@ -108,10 +125,15 @@ static size_t kept_of(const struct gp_track *track)
     return !track ? 0 : track->count < track->room ? track->count : track->room;
 }
 
-/* The sample with this number, counted from the oldest stored one. */
-static const struct gp_track_sample *sample_at(const struct gp_track *track, size_t kept, size_t i)
+/* Where the sample with this number is, counted from the oldest stored one. */
+static size_t place_of(const struct gp_track *track, size_t kept, size_t i)
 {
-    return &track->samples[(track->count - kept + i) & (track->room - 1)];
+    return (track->count - kept + i) & (track->room - 1);
+}
+
+static uint64_t time_of(const struct gp_track *track, size_t place)
+{
+    return track->times[place].mono_ms * GP_NS_PER_MS;
 }
 
 /* The number of stored samples that are not after this moment. */
@@ -119,9 +141,11 @@ static size_t count_until(const struct gp_track *track, size_t kept, uint64_t en
 {
     size_t low = 0;
     size_t high = kept;
+    if (kept > 0 && time_of(track, place_of(track, kept, kept - 1)) <= end_ns)
+        return kept;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (sample_at(track, kept, middle)->mono_ns <= end_ns)
+        if (time_of(track, place_of(track, kept, middle)) <= end_ns)
             low = middle + 1;
         else
             high = middle;
@@ -129,27 +153,24 @@ static size_t count_until(const struct gp_track *track, size_t kept, uint64_t en
     return low;
 }
 
-static float value_of(const struct gp_track_sample *sample, int channel)
-{
-    return sample->present >> channel & 1 ? sample->values[channel] : GP_TRACK_GAP;
-}
-
 /* Goes back from the newest sample; a step is over when a sample is older than it. */
 void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
                    float *ret, size_t count)
 {
     const size_t kept = kept_of(track);
+    const float *values = kept ? &track->values[(size_t)channel * track->room] : NULL;
     uint64_t begin_age_ns = 0; /* of step i; the step ends where the next one begins */
     bool is_empty = true;
     size_t i = 0;
-    for (size_t left = kept > 0 ? count_until(track, kept, end_ns) : 0; left > 0; left--) {
-        const struct gp_track_sample *sample = sample_at(track, kept, left - 1);
-        const uint64_t age_ns = end_ns - sample->mono_ns;
-        const float value = value_of(sample, channel);
+    for (size_t left = count_until(track, kept, end_ns); left > 0; left--) {
+        const size_t place = place_of(track, kept, left - 1);
+        const uint64_t age_ns = end_ns - time_of(track, place);
+        const float value = values[place];
         for (; i < count && age_ns - begin_age_ns >= step_ns; begin_age_ns += step_ns) {
             if (is_empty) /* an older sample may still be valid */
-                ret[i] =
-                    age_ns - begin_age_ns < sample->lasts_ms * GP_NS_PER_MS ? value : GP_TRACK_GAP;
+                ret[i] = age_ns - begin_age_ns < track->times[place].lasts_ms * GP_NS_PER_MS
+                             ? value
+                             : GP_TRACK_GAP;
             is_empty = true;
             i++;
         }
@@ -168,10 +189,10 @@ bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, u
     size_t kept = kept_of(track);
     size_t count = 0;
     struct gp_track_facts facts = {0};
-    for (size_t i = kept > 0 ? count_until(track, kept, end_ns) : 0; i > 0; i--) {
-        const struct gp_track_sample *sample = sample_at(track, kept, i - 1);
-        double value = (double)value_of(sample, channel);
-        if (end_ns - sample->mono_ns >= wide_ns)
+    for (size_t i = count_until(track, kept, end_ns); i > 0; i--) {
+        size_t place = place_of(track, kept, i - 1);
+        double value = (double)track->values[(size_t)channel * track->room + place];
+        if (end_ns - time_of(track, place) >= wide_ns)
             break;
         if (value < 0)
             continue;

@@ -36,27 +36,33 @@ enum { GP_TRACK_SAMPLES = 1024, GP_TRACK_CHANNELS = 8 };
 _Static_assert((int)GP_SERIES__COUNT <= (int)GP_TRACK_CHANNELS,
                "a track has a channel for each series");
 
+#define GP_TRACK_GAP (-1.0F)
+
 struct gp_track_sample {
     uint64_t mono_ns;
-    uint32_t lasts_ms; /* the sample is valid until the next one, but no longer than this */
-    uint32_t present;  /* bit 1 << channel */
+    uint32_t present; /* bit 1 << channel */
     float values[GP_TRACK_CHANNELS];
 };
 
-/* The history of one GPU, MIG instance or process. */
+struct gp_track_time {
+    uint64_t mono_ms : 40;
+    uint64_t lasts_ms : 24; /* the sample is valid until the next one, but no longer than this */
+};
+
+/* The history of one GPU, MIG instance or process. A graph of one channel is read in each frame,
+ * when nothing is in the caches any more: so its values are close together. */
 struct gp_track {
     uint64_t id;
     size_t count; /* samples taken so far; the last GP_TRACK_SAMPLES are stored */
     size_t room;
-    uint64_t limited_since_ns;       /* since when the clocks have been limited; 0: they are not */
-    struct gp_track_sample *samples; /* owned */
+    uint64_t limited_since_ns;   /* since when the clocks have been limited; 0: they are not */
+    struct gp_track_time *times; /* owned, like values */
+    float *values;               /* `room` of the first channel, then of the next one; or a gap */
 };
 
 /* Adds a sample; the next one is due in about interval_ns. Without memory it is dropped. */
 void gp_track_add(struct gp_track *track, struct gp_track_sample sample, uint64_t interval_ns);
 void gp_track_fini(struct gp_track *track);
-
-#define GP_TRACK_GAP (-1.0F)
 
 /* Fills ret[i] with the highest value in the i-th step before a moment, or GP_TRACK_GAP if there
  * was none. `track` may be NULL. */

@@ -455,18 +455,17 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
     }
     x = draw_flags(ui, box, x);
     for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++) {
-        char key[16];
-        const char *names = gp_action_keys(shown[i].action);
-        char vi = gp_ui_is_vi(ui) ? gp_action_vi_letter(shown[i].action) : '\0';
-        (void)snprintf(key, sizeof(key), "%.*s", (int)strcspn(names, " "), names);
-        if (vi)
-            (void)snprintf(key, sizeof(key), "%c", vi);
-        int end = x + (int)strlen(key) + (int)strlen(shown[i].word) + 1;
+        const char *keys = gp_action_keys(shown[i].action);
+        const char letter[2] = {gp_ui_is_vi(ui) ? gp_action_vi_letter(shown[i].action) : '\0'};
+        const char *first = *letter ? letter : keys;
+        int width = (int)strcspn(first, " ");
+        int end = x + width + (int)strlen(shown[i].word) + 1;
         if (end > box->w)
             return;
         struct gp_box part = gp_box_part(box, x, 0, end - x, 1);
-        x = gp_draw(box, x, 0, GP_INK_KEY, key);
-        x = gp_drawf(box, x, 0, GP_INK_PLAIN, ":%s ", shown[i].word);
+        struct gp_box key = gp_box_part(&part, 0, 0, width, 1);
+        x = gp_draw(box, x + gp_draw(&key, 0, 0, GP_INK_KEY, first), 0, GP_INK_PLAIN, ":");
+        x = gp_draw(box, x, 0, GP_INK_PLAIN, shown[i].word) + 1;
         gp_hits_add(&ui->hits, &part, GP_HIT_ACTION, (size_t)shown[i].action);
     }
 }

@@ -42,6 +42,7 @@ static struct {
     uint32_t pids[BENCH_PROCESSES];
     size_t pid_count;
     unsigned host_want, host_reads, suspended_reads;
+    uint64_t host_every_ns;
 } bench;
 
 uint64_t __wrap_gp_clock_mono_ns(void);
@@ -49,7 +50,7 @@ uint64_t __wrap_gp_clock_wall_ns(void);
 int __wrap_gethostname(char *name, size_t size);
 const struct gp_proc_infos *__wrap_gp_proc_read(struct gp_proc_reader *reader, unsigned want,
                                                 const uint32_t *pids, size_t count);
-void __wrap_gp_proc_read_host(struct gp_proc_reader *reader, unsigned want,
+void __wrap_gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, uint64_t every_ns,
                               struct gp_proc_host *ret);
 int __wrap_gp_suspended_read(const char *root, struct gp_suspended_list *ret, struct gp_err *err);
 
@@ -84,11 +85,12 @@ const struct gp_proc_infos *__wrap_gp_proc_read(struct gp_proc_reader *reader, u
     return &bench.answer;
 }
 
-void __wrap_gp_proc_read_host(struct gp_proc_reader *reader, unsigned want,
+void __wrap_gp_proc_read_host(struct gp_proc_reader *reader, unsigned want, uint64_t every_ns,
                               struct gp_proc_host *ret)
 {
     assert_non_null(reader);
     bench.host_want = want;
+    bench.host_every_ns = every_ns;
     bench.host_reads++;
     *ret = bench.host;
 }

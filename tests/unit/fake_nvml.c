@@ -613,6 +613,20 @@ nvmlReturn_t nvmlDeviceGetCapabilities(nvmlDevice_t device, nvmlDeviceCapabiliti
     return NVML_SUCCESS;
 }
 
+/* ---- the video units ---- */
+
+#define UNIT(name, value)                                                                          \
+    nvmlReturn_t name(nvmlDevice_t device, unsigned int *percent, unsigned int *period_us)         \
+    {                                                                                              \
+        (void)device;                                                                              \
+        ENTER(name);                                                                               \
+        *percent = (value);                                                                        \
+        *period_us = 167000;                                                                       \
+        return NVML_SUCCESS;                                                                       \
+    }
+UNIT(nvmlDeviceGetEncoderUtilization, fake.encoder_pct)
+UNIT(nvmlDeviceGetDecoderUtilization, fake.decoder_pct)
+
 nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions,
                                        unsigned int *fps, unsigned int *latency_us)
 {

@@ -72,6 +72,8 @@
     X(nvmlDeviceGetDriverModel)                                                                    \
     X(nvmlDeviceGetBridgeChipInfo)                                                                 \
     X(nvmlDeviceGetCapabilities)                                                                   \
+    X(nvmlDeviceGetEncoderUtilization)                                                             \
+    X(nvmlDeviceGetDecoderUtilization)                                                             \
     X(nvmlDeviceGetEncoderStats)                                                                   \
     X(nvmlDeviceGetRepairStatus)                                                                   \
     X(nvmlDeviceGetRowRemapperHistogram)                                                           \
@@ -158,6 +160,7 @@ struct fake_nvml {
     nvmlMemoryLocation_t asked_location;
     const char *text; /* what calls with a text answer */
     unsigned long long energy_mj;
+    unsigned encoder_pct, decoder_pct;
     unsigned pcie_kb_per_s;
     nvmlSample_t series[FAKE_NVML_SAMPLES];
     unsigned series_count;

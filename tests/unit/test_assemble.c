@@ -20,16 +20,11 @@ static void only_what_is_needed_is_asked_of_the_source(void **state)
         enum gp_metric metric, more;
         bool processes;
     } needs[] = {
-        {GP_STATUS, GP_TEMPERATURE_GPU, false},
-        {GP_STATUS_TEXT, GP_TEMPERATURE_GPU, false},
-        {GP_MIG_GPU_UUID, GP_UUID, false},
-        {GP_RESERVATION_USER, GP_UUID, false},
-        {GP_RESERVATION_NAME, GP_UUID, false},
-        {GP_RESERVATION_SINCE, GP_UUID, false},
-        {GP_PROCESS_IDLE, GP_PROCESS_SM, false},
-        {GP_PROCESS_LAST_ACTIVE, GP_PROCESS_SM, false},
-        {GP_MEMORY_PROCESSES, GP_MEMORY_USED, true},
-        {GP_MEMORY_UNATTRIBUTED, GP_MEMORY_USED, true},
+        {GP_STATUS, GP_TEMPERATURE_GPU, false},      {GP_STATUS_TEXT, GP_TEMPERATURE_GPU, false},
+        {GP_MIG_GPU_UUID, GP_UUID, false},           {GP_RESERVATION_USER, GP_UUID, false},
+        {GP_RESERVATION_NAME, GP_UUID, false},       {GP_RESERVATION_SINCE, GP_UUID, false},
+        {GP_PROCESS_IDLE, GP_PROCESS_SM, false},     {GP_PROCESS_LAST_ACTIVE, GP_PROCESS_SM, false},
+        {GP_MEMORY_PROCESSES, GP_MEMORY_USED, true}, {GP_MEMORY_UNATTRIBUTED, GP_MEMORY_USED, true},
     };
     (void)state;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
@@ -685,13 +680,17 @@ static void begin_host(const struct host_case *c, unsigned known)
 {
     begin(NULL);
     bench.want.host_only = true;
-    bench.host = (struct gp_proc_host){known, 11, 12, 13, 14, 15, 16, 17, 18};
+    bench.want.host_every_ns = BENCH_READ_NS;
+    bench.host = (struct gp_proc_host){known, {0}, 11, 12, 13, 14, 15, 16, 17, 18};
+    for (size_t i = 0; i < GP_PROC_HOST__COUNT; i++)
+        bench.host.read_ns[i] = BENCH_MONO_NS - (i + 1) * GP_NS_PER_US;
     want(c->metric);
     make();
     open_tick(0);
     assert_int_equal(close_tick(), 0);
     assert_int_equal(bench.host_reads, 1);
     assert_int_equal(bench.host_want, c->part);
+    assert_int_equal(bench.host_every_ns, BENCH_READ_NS);
 }
 
 static void the_host_is_asked_for_its_part(void **state)
@@ -707,6 +706,8 @@ static void the_host_is_asked_for_its_part(void **state)
             assert_true(v->status == GP_STATUS_OK && (int64_t)v->f == host_cases[i].number);
         else
             check_int(v, GP_STATUS_OK, host_cases[i].number);
+        if (host_cases[i].part == c->part) /* it was read before this sample */
+            assert_int_equal(gp_value_time_ns(v), bench.host.read_ns[__builtin_ctz(c->part)]);
     }
     end();
     begin_host(c, ~c->part);

@@ -72,14 +72,14 @@ static void absurd_memory(void **state)
 static void functions_that_a_driver_lacks(void **state)
 {
     (void)state;
-    want(GP_UTILIZATION_ENCODER); /* not exported */
+    want(GP_UTILIZATION_JPEG); /* not exported */
     want(GP_FAN_SPEED);
     want(GP_TEMPERATURE_GPU);
     ANSWERS(nvmlDeviceGetFanSpeed, NVML_ERROR_FUNCTION_NOT_FOUND);
     rig.fake->temperature = 40;
     start();
     read_ok();
-    check_absent(GP_UTILIZATION_ENCODER, GP_STATUS_UNSUPPORTED);
+    check_absent(GP_UTILIZATION_JPEG, GP_STATUS_UNSUPPORTED);
     check_absent(GP_FAN_SPEED, GP_STATUS_UNSUPPORTED);
     check_number(GP_TEMPERATURE_GPU, 40);
 }

@@ -350,6 +350,63 @@ static void a_sample_lasts_two_seconds(void **state)
     check_sm(20, 0);
 }
 
+/* They are idle on most GPUs. */
+static void units_that_no_process_uses_are_read_again_after_a_while(void **state)
+{
+    (void)state;
+    gp_metric_set_add(&rig.want.metrics, GP_UTILIZATION_ENCODER);
+    gp_metric_set_add(&rig.want.metrics, GP_UTILIZATION_DECODER);
+    start_with_utilization();
+    for (int i = 0; i < 3; i++)
+        read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetEncoderUtilization), 1);
+    assert_int_equal(CALLS(nvmlDeviceGetDecoderUtilization), 1);
+    /* a process begins to decode: from the next time on, both are read each time */
+    sample(10, stamp_us(10), 0);
+    read_ok();
+    rig.fake->decoder_pct = 7;
+    for (int i = 0; i < 3; i++)
+        read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetDecoderUtilization), 4);
+    assert_int_equal(rig.reading->values[GP_UTILIZATION_DECODER - GP_DEVICE__FIRST].i, 7);
+    /* and so is a unit that is busy although no process is seen to use it */
+    rig.fake->sample_count = 0;
+    after_ms(6000);
+    read_ok();
+    unsigned long encoder = CALLS(nvmlDeviceGetEncoderUtilization);
+    for (int i = 0; i < 3; i++)
+        read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetEncoderUtilization), encoder);
+    assert_int_equal(CALLS(nvmlDeviceGetDecoderUtilization), 8);
+    after_ms(6000);
+    read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetEncoderUtilization), encoder + 1);
+}
+
+/* Without a view of the processes, the units themselves must tell. */
+static void units_are_read_each_time_if_the_processes_are_not(void **state)
+{
+    (void)state;
+    gp_metric_set_add(&rig.want.metrics, GP_UTILIZATION_ENCODER);
+    ANSWERS(nvmlDeviceGetProcessUtilization, NVML_ERROR_NOT_SUPPORTED);
+    start_with_utilization();
+    for (int i = 0; i < 3; i++)
+        read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetEncoderUtilization), 3);
+    ANSWERS(nvmlDeviceGetProcessUtilization, NVML_SUCCESS);
+    read_ok();
+    rig.want.processes = false;
+    for (int i = 0; i < 3; i++)
+        read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetEncoderUtilization), 6);
+    rig.want.processes = true;
+    read_ok();
+    rig.want.fresh = true;
+    for (int i = 0; i < 3; i++)
+        read_ok();
+    assert_int_equal(CALLS(nvmlDeviceGetEncoderUtilization), 10);
+}
+
 static void absurd_samples(void **state)
 {
     (void)state;
@@ -657,6 +714,8 @@ int main(void)
         RIG_TEST(older_forms_of_the_list),
         RIG_TEST(a_refusal_is_not_gone_round),
         RIG_TEST(lists_that_were_empty_are_read_again_after_a_while),
+        RIG_TEST(units_that_no_process_uses_are_read_again_after_a_while),
+        RIG_TEST(units_are_read_each_time_if_the_processes_are_not),
         RIG_TEST(a_list_is_known_if_no_part_of_it_failed),
         RIG_TEST(a_list_that_grows_while_it_is_fetched),
         RIG_TEST(a_process_in_several_lists_is_one),

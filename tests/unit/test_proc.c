@@ -331,7 +331,7 @@ static struct gp_proc_host read_host(struct subject *s, unsigned want)
 {
     struct gp_proc_host host;
     memset(&host, 0x55, sizeof(host));
-    gp_proc_read_host(s->reader, want, &host);
+    gp_proc_read_host(s->reader, want, 0, &host);
     return host;
 }
 
@@ -471,6 +471,35 @@ static void this_process(void **state)
     assert_int_equal(host.known, ALL_OF_THE_HOST);
     assert_int_equal(host.cpu_count, sysconf(_SC_NPROCESSORS_ONLN));
     assert_true(host.uptime_s > 0);
+    free_subject(&s);
+}
+
+/* The parts by bit: CPU, number of CPUs, load, memory, swap, uptime. */
+static void check_read_again(struct subject *s, uint64_t every_ns, const bool expected[6])
+{
+    struct gp_proc_host before = read_host(s, ALL_OF_THE_HOST);
+    struct gp_proc_host after;
+    ahead_ns += 3 * GP_NS_PER_S;
+    gp_proc_read_host(s->reader, ALL_OF_THE_HOST, every_ns, &after);
+    assert_int_equal(after.known, ALL_OF_THE_HOST);
+    for (int i = 0; i < GP_PROC_HOST__COUNT; i++)
+        assert_int_equal(after.read_ns[i] > before.read_ns[i], expected[i]);
+}
+
+static void values_of_the_host_are_kept(void **state)
+{
+    (void)state;
+    struct subject s = {.reader = gp_proc_reader_new(NULL)};
+    static const bool all_but_the_slow[] = {true, false, false, true, true, true};
+    static const bool all[] = {true, true, true, true, true, true};
+    static const bool the_slow[] = {false, true, true, false, false, false};
+    check_read_again(&s, 0, all_but_the_slow); /* after 3 seconds */
+    check_read_again(&s, 0, all);              /* after 6 */
+    check_read_again(&s, 2 * GP_NS_PER_S, all_but_the_slow);
+    check_read_again(&s, 4 * GP_NS_PER_S, the_slow);
+    struct gp_proc_host host = read_host(&s, GP_PROC_HOST_MEMORY);
+    assert_int_equal(host.known, GP_PROC_HOST_MEMORY);
+    ahead_ns = 0;
     free_subject(&s);
 }
 
@@ -828,6 +857,7 @@ int main(void)
         TEST(the_host),
         TEST(of_the_host_only_what_is_wanted_is_read),
         TEST(thousands_of_cpus_are_counted),
+        TEST(values_of_the_host_are_kept),
         TEST(a_host_whose_counters_ran_backwards),
         TEST(without_memory_the_processes_are_still_there),
         TEST(this_process),

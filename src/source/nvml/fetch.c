@@ -11,11 +11,13 @@ static bool reserve(struct nvml_buffer *buffer, unsigned capacity)
 {
     if (capacity <= buffer->capacity)
         return true;
-    void *grown = realloc(buffer->entries, (size_t)capacity * buffer->entry_bytes);
-    if (!grown)
+    void *larger = calloc(capacity, buffer->entry_bytes);
+    if (!larger)
         return false;
-    buffer->entries = grown;
+    free(buffer->entries);
+    buffer->entries = larger;
     buffer->capacity = capacity;
+    buffer->count = 0;
     return true;
 }
 
@@ -26,8 +28,9 @@ nvmlReturn_t nvml_fetch(struct nvml_device *device, struct nvml_buffer *buffer, 
     for (int try = 0; try < TRIES && rc == NVML_ERROR_INSUFFICIENT_SIZE; try++) {
         if (!reserve(buffer, room))
             return NVML_ERROR_MEMORY;
-        /* If the driver announces more entries than it writes, the rest are zero. */
-        memset(buffer->entries, 0, (size_t)buffer->capacity * buffer->entry_bytes);
+        /* If the driver announces more entries than it writes, the rest are zero. Only those of the
+         * last call are not yet. */
+        memset(buffer->entries, 0, (size_t)buffer->count * buffer->entry_bytes);
         unsigned count = buffer->capacity;
         rc = ask(device, &count, buffer->entries, ctx);
         buffer->count = count < buffer->capacity ? count : buffer->capacity;

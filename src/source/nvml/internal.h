@@ -218,6 +218,7 @@ struct nvml_device {
     struct nvml_visible visible_before; /* room for the next one */
     struct nvml_process_room room;
     uint64_t lists_not_before_ns[NVML_PROCESS_LISTS]; /* those that were empty */
+    bool no_video; /* according to the processes, none uses the video encoder or decoder */
     struct nvml_energy energy;
     struct nvml_counter counters[NVML_RATES];
     struct nvml_series series[NVML_SERIES];

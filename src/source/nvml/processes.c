@@ -280,8 +280,9 @@ static void apply_sample(const struct nvml_samples *samples, struct gp_source_pr
 
 /* Fills the utilization of the rows. NOT_FOUND means "nothing since the last call"; the driver
  * produces a sample per process about every second. Without a start time (the first read), it would
- * return averages over a driver-dependent period, so that read starts one second back. */
-static void read_utilization(struct nvml_device *device, struct collector *c, bool all_engines)
+ * return averages over a driver-dependent period, so that read starts one second back. Returns
+ * whether the driver reports utilization. */
+static bool read_utilization(struct nvml_device *device, struct collector *c, bool all_engines)
 {
     struct nvml_samples *samples = &device->samples;
     struct nvml_buffer *list = &c->room->samples;
@@ -302,9 +303,18 @@ static void read_utilization(struct nvml_device *device, struct collector *c, bo
         samples->last_us = raw.timeStamp > samples->last_us ? raw.timeStamp : samples->last_us;
     }
     forget_old_samples(samples, c->now_ns);
-    if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
-        for (size_t i = 0; i < c->count; i++)
-            apply_sample(samples, &c->room->rows[i], query.all_engines);
+    bool known = rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND;
+    for (size_t i = 0; known && i < c->count; i++)
+        apply_sample(samples, &c->room->rows[i], query.all_engines);
+    return known;
+}
+
+static bool uses_video(const struct nvml_samples *samples)
+{
+    for (size_t i = 0; i < samples->count; i++)
+        if (samples->entries[i].raw.encUtil || samples->entries[i].raw.decUtil)
+            return true;
+    return false;
 }
 
 /* ---- energy ---- */
@@ -507,8 +517,10 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
         rc = collect_instances(device, &c, status);
     if (rc == NVML_SUCCESS) {
         merge_rows(&c);
-        if (c.count && wants_any(want, GP_PROCESS_SM, GP_PROCESS_ENERGY))
-            read_utilization(device, &c, wants_any(want, GP_PROCESS_JPEG, GP_PROCESS_OFA));
+        bool told = wants_any(want, GP_PROCESS_SM, GP_PROCESS_ENERGY);
+        if (c.count && told)
+            told = read_utilization(device, &c, wants_any(want, GP_PROCESS_JPEG, GP_PROCESS_OFA));
+        device->no_video = told && *status == GP_STATUS_OK && !uses_video(&device->samples);
         if (wants_any(want, GP_PROCESS_POWER, GP_PROCESS_ENERGY))
             share_energy(device, &c);
         if (want->process_names)

@@ -158,9 +158,21 @@ static void list_readers(struct nvml_device *device, const struct gp_metric_set 
             device->readers[device->reader_count++] = (uint16_t)i;
 }
 
+/* The video units are idle on most GPUs. Without a process that uses them, they are read as often
+ * as slow values. */
+static bool is_idle_unit(const struct nvml_device *device, enum gp_metric m, uint64_t now_ns)
+{
+    if (!device->no_video || (m != GP_UTILIZATION_ENCODER && m != GP_UTILIZATION_DECODER))
+        return false;
+    const struct gp_value *v = &device->cache[m - GP_DEVICE__FIRST];
+    return v->status == GP_STATUS_OK && v->i == 0 &&
+           now_ns < nvml_ask_again_ns(GP_STATUS_OK, GP_TIER_SLOW, gp_value_time_ns(v));
+}
+
 static bool is_due(const struct nvml_device *device, size_t index, uint64_t now_ns)
 {
     return now_ns >= device->not_before_ns[index] &&
+           !is_idle_unit(device, nvml_readers[index].first, now_ns) &&
            !(device->answered[index] &&
              gp_metric_table[nvml_readers[index].first].tier == GP_TIER_STATIC);
 }
@@ -222,6 +234,7 @@ void nvml_expire(struct nvml_device *device)
         if (device->answered[i])
             device->not_before_ns[i] = 0;
     device->mig.next_ns = 0;
+    device->no_video = false;
     memset(device->lists_not_before_ns, 0, sizeof(device->lists_not_before_ns));
 }
 
