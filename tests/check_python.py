@@ -3,6 +3,7 @@
 
 variants: release
 """
+import ast
 import json
 import os
 import re
@@ -391,6 +392,40 @@ def the_programs_of_the_handbook_run():
     assert said[4].startswith("start None watching 8 GPUs") and "\npower-limit 700 200.0 700.0\n" in said[4], said[4]
     assert "'xid.79'" in said[5] and "118 GiB ['weights'" in said[5], said[5]
     assert said[6].startswith("| ID | GPU | MEM |"), said[3]
+
+
+@test
+def what_is_imported_later_is_there():
+    """And a type checker, which reads the imports under TYPE_CHECKING, knows the same names."""
+    python("""
+import sys
+assert "gpulse._measure" not in sys.modules and "dataclasses" not in sys.modules and "inspect" not in sys.modules
+assert set(gpulse.__all__) <= set(dir(gpulse))
+for name in gpulse.__all__:
+    assert getattr(gpulse, name) is getattr(gpulse, name)
+assert gpulse.measure.__module__ == "gpulse._measure"
+try:
+    gpulse.nothing
+    assert False
+except AttributeError as e:
+    assert str(e) == "module 'gpulse' has no attribute 'nothing'", e
+from gpulse import *
+assert events is gpulse.events
+""")
+    checked = next(node for node in ast.parse((SOURCE / "python/gpulse/__init__.py").read_text()).body if isinstance(node, ast.If))
+    names = json.loads(python("import json; print(json.dumps(gpulse._modules))"))
+    assert {node.module: sorted(n.name for n in node.names) for node in checked.body} == {m: sorted(n) for m, n in names.items()}
+
+
+@test
+def what_still_exists_when_python_ends_is_left_to_the_kernel():
+    r = run(sys.executable, "-c", """
+import gpulse, gpulse._model as model
+kept = [gpulse.Session("index"), gpulse.gpus(), gpulse.events(), gpulse.Session("name").sample()]
+kept.append(kept)
+model.kept = kept
+""", env=ENV)
+    assert r.returncode == 0 and r.stderr == "", r
 
 
 @test

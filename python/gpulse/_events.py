@@ -179,8 +179,8 @@ class Events(_c.Owner):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_pointer", None) and getattr(self, "_pid", 0) == os.getpid():
+    def _end(self) -> None:
+        if getattr(self, "_pid", 0) == os.getpid():
             self.close()
 
 

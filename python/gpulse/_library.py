@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes as c
 import math
 import os
+import sys
 from typing import Any, List, Optional
 
 from ._errors import GpulseError
@@ -171,6 +172,16 @@ lib = _load()
 
 class Owner:
     """An object that frees one of the library's: two of them would free it twice."""
+
+    _pointer: Any = None
+
+    def _end(self) -> None:
+        """Frees it, if nobody refers to it any more."""
+        raise NotImplementedError
+
+    def __del__(self, _is_ending: Any = sys.is_finalizing) -> None:
+        if self._pointer and not _is_ending(): # then modules are empty, and the kernel frees everything
+            self._end()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"{type(self).__name__} objects cannot be copied or pickled")

@@ -47,6 +47,7 @@ def _all_metrics() -> Dict[str, Metric]:
 
 
 _metrics: Dict[str, Metric] = {}
+_aliases: Dict[str, Metric] = {} # those that were used
 _groups: Dict[int, Dict[str, None]] = {}
 
 
@@ -70,7 +71,7 @@ def _is_group(scope: int, prefix: str) -> bool:
 
 
 def _find(name: str) -> Metric:
-    known = metrics().get(name)
+    known = metrics().get(name) or _aliases.get(name)
     if known:
         return known
     error = _c.Error()
@@ -79,7 +80,7 @@ def _find(name: str) -> Metric:
         raise AttributeError(_c.text(error.text))
     info = _c.MetricInfo()
     _c.lib.gpulse_metric_describe(number, c.byref(info))
-    return metrics()[info.name.decode()]
+    return _aliases.setdefault(name, metrics()[info.name.decode()])
 
 
 class Session(_c.Owner):
@@ -137,9 +138,8 @@ class Session(_c.Owner):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_pointer", None):
-            self.close()
+    def _end(self) -> None:
+        self.close()
 
 
 class Sample(_c.Owner):
@@ -156,9 +156,8 @@ class Sample(_c.Owner):
             self._more[fields] = _sample_of(fields)
         return self._more[fields]
 
-    def __del__(self) -> None:
-        if getattr(self, "_pointer", None):
-            _c.lib.gpulse_sample_free(self._pointer)
+    def _end(self) -> None:
+        _c.lib.gpulse_sample_free(self._pointer)
 
     @property
     def time(self) -> float:
@@ -243,7 +242,7 @@ class Row:
         raise Unavailable(metric.name, "not read: name it in the fields of the session")
 
     def __getitem__(self, name: str) -> Scalar:
-        metric = _metrics.get(name)
+        metric = _metrics.get(name) or _aliases.get(name)
         if metric is None or metric.scope != self._scope:
             metric = self._find(name)
         return self._value(metric)

@@ -56,14 +56,10 @@ class Grant(_c.Owner):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of GPU {self.gpus}>"
 
-    def _free(self) -> None:
+    def _end(self) -> None:
         pointer, self._pointer = self._pointer, c.c_void_p()
         if pointer:
             _c.lib.gpulse_release(pointer)
-
-    def __del__(self) -> None:
-        if getattr(self, "_pointer", None):
-            self._free()
 
 
 _MASK, _ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
@@ -113,7 +109,7 @@ class Reservation(Grant):
                 _set_variable(_ORDER, _outside[_ORDER])
         _held.discard(self)
         with self._lock:
-            self._free()
+            self._end()
 
     def __enter__(self) -> "Reservation":
         return self
