@@ -29,6 +29,10 @@ assert (memory.start, memory.end, memory.peak) == (0, 8 * GIB, 20 * GIB), memory
 assert m.gpus[0].all_memory.consumed == 8 * GIB
 assert m.to_dict()["gpus"][0]["memory"]["consumed"] == 8 * GIB
 assert "GPU 6: consumed 8.00 GiB, peaked 12.00 GiB, reclaimed 5.00 GiB" in str(m), str(m)
+assert repr(m.gpus).startswith("[<GPU 6: consumed 8.00 GiB,"), m.gpus
+assert repr(m.gpus[0].memory).startswith("<consumed 8.00 GiB,"), m.gpus[0].memory
+from gpulse._usage import size_text
+assert [size_text(n) for n in (-40000, 0, 1, -2**20, 2**30)] == ["0.0 MiB", "0.0 MiB", "0.0 MiB", "-1.0 MiB", "1.00 GiB"]
 assert m.seconds > 0 and m.gpus[0].load > 0
 assert [p.seconds for p in m.curve] == sorted(p.seconds for p in m.curve)
 assert m.curve[0].memory == 0 and max(p.memory for p in m.curve) == 20 * GIB and m.curve[-1].memory == 8 * GIB

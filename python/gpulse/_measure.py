@@ -86,6 +86,9 @@ class GpuUse:
         return (f"GPU {self.index}: {self.memory}" + ("" if load is None else f"; load {load:.0f} %") +
                 ("" if energy is None else f", {energy:.0f} J"))
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 class Measure:
     """See measure()."""

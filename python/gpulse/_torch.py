@@ -26,6 +26,9 @@ class TorchUse:
     def __str__(self) -> str:
         return f"torch cuda:{self.device}: allocated {self.allocated}; reserved {self.reserved}"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 def cuda() -> Any:
     """torch.cuda, if it is in use; otherwise None."""

@@ -82,6 +82,9 @@ class Usage:
         values = {name: value_or_none(partial(getattr, self, name)) for name in ("consumed", "peaked", "reclaimed", "end")}
         return ", ".join(f"{name} {'unknown' if size is None else size_text(size)}" for name, size in values.items())
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 def value_or_none(get: Callable[[], Any]) -> Any:
     try:
@@ -91,4 +94,5 @@ def value_or_none(get: Callable[[], Any]) -> Any:
 
 
 def size_text(size: float) -> str:
-    return f"{size / 2**30:.2f} GiB" if abs(size) >= 2**30 else f"{size / 2**20:.1f} MiB"
+    mib = round(size / 2**20, 1) + 0.0 # never -0.0
+    return f"{size / 2**30:.2f} GiB" if abs(size) >= 2**30 else f"{mib:.1f} MiB"

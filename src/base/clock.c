@@ -1,7 +1,7 @@
 #include "base/clock.h"
 
 #include <ctype.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t clock_ns(clockid_t id)
@@ -32,18 +32,33 @@ struct timespec gp_clock_timespec(uint64_t ns)
                              .tv_nsec = (long)(ns % GP_NS_PER_S)};
 }
 
+/* Writes the last `count` digits of a number. */
+static void put(char *out, size_t count, unsigned long n)
+{
+    for (; count > 0; n /= 10)
+        out[--count] = (char)('0' + n % 10);
+}
+
+/* Not by strftime(), which is slow, and the monitor draws the time in each frame. */
 void gp_clock_rfc3339(uint64_t wall_ns, char out[GP_RFC3339_SIZE])
 {
+    static const char form[] = "1970-01-01T00:00:00.000+00:00";
     time_t seconds = (time_t)(wall_ns / GP_NS_PER_S);
-    unsigned ms = (unsigned)(wall_ns % GP_NS_PER_S / GP_NS_PER_MS);
     struct tm tm;
-    char zone[8] = "+0000";
-    char date[24] = "1970-01-01T00:00:00";
-    if (localtime_r(&seconds, &tm)) {
-        (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-        (void)strftime(zone, sizeof(zone), "%z", &tm);
-    }
-    (void)snprintf(out, GP_RFC3339_SIZE, "%s.%03u%.3s:%.2s", date, ms % 1000, zone, zone + 3);
+    memcpy(out, form, sizeof(form));
+    put(out + 20, 3, wall_ns % GP_NS_PER_S / GP_NS_PER_MS);
+    if (!localtime_r(&seconds, &tm))
+        return;
+    unsigned long zone_min = (unsigned long)labs(tm.tm_gmtoff) / 60;
+    put(out, 4, (unsigned long)tm.tm_year + 1900);
+    put(out + 5, 2, (unsigned long)tm.tm_mon + 1);
+    put(out + 8, 2, (unsigned long)tm.tm_mday);
+    put(out + 11, 2, (unsigned long)tm.tm_hour);
+    put(out + 14, 2, (unsigned long)tm.tm_min);
+    put(out + 17, 2, (unsigned long)tm.tm_sec);
+    out[23] = tm.tm_gmtoff < 0 ? '-' : '+';
+    put(out + 24, 2, zone_min / 60);
+    put(out + 27, 2, zone_min % 60);
 }
 
 /* Days since 1970-01-01. The year starts in March, so that a leap day is its last day. */

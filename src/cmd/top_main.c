@@ -22,7 +22,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -235,17 +234,15 @@ static void watch(struct run *run)
 
 static int draw(struct run *run, struct gp_err *err)
 {
-    char clock[16];
-    time_t now = (time_t)(gp_clock_wall_ns() / GP_NS_PER_S);
-    struct tm tm;
+    char now[GP_RFC3339_SIZE];
     int w;
     int h;
     gp_term_size(run->term, &w, &h);
     if ((run->cells.w != w || run->cells.h != h) && gp_cells_resize(&run->cells, w, h) < 0)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    (void)localtime_r(&now, &tm);
-    (void)strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-    gp_ui_draw(&run->ui, &run->cells, clock);
+    gp_clock_rfc3339(gp_clock_wall_ns(), now);
+    now[strlen("2026-11-20T15:04:05")] = '\0';
+    gp_ui_draw(&run->ui, &run->cells, now + strlen("2026-11-20T"));
     gp_term_flush(run->term, &run->cells);
     watch(run);
     return 0;

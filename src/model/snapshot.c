@@ -1,10 +1,11 @@
 #include "model/snapshot.h"
 
 #include "base/shared.h"
+#include "base/strbuf.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *gp_device_state(enum gp_status status)
 {
@@ -70,8 +71,14 @@ bool gp_device_number_now(const struct gp_device *device, enum gp_metric m, doub
 
 void gp_device_label(const struct gp_device *device, char ret[GP_DEVICE_LABEL_SIZE])
 {
-    (void)snprintf(ret, GP_DEVICE_LABEL_SIZE, device->is_mig ? "%u:%u" : "%u", device->index,
-                   device->mig_index);
+    char room[GP_DEVICE_LABEL_SIZE] = "";
+    struct gp_strbuf sb = GP_STRBUF_ON(room, sizeof(room) - 1);
+    gp_strbuf_add_int(&sb, device->index);
+    if (device->is_mig) {
+        gp_strbuf_addc(&sb, ':');
+        gp_strbuf_add_int(&sb, device->mig_index);
+    }
+    memcpy(ret, room, sizeof(room));
 }
 
 const char *gp_device_text(const struct gp_device *device, enum gp_metric m, const char *other)

@@ -93,17 +93,21 @@ void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device
     gp_device_label(device, text);
     if (goes_on && device->index >= row->run_first + 2) {
         n = row->run_at;
-        (void)snprintf(text, sizeof(text), "%u-%u", row->run_first, device->index);
+        struct gp_strbuf run = GP_STRBUF_ON(text, sizeof(text) - 1);
+        gp_strbuf_add_int(&run, row->run_first);
+        gp_strbuf_addc(&run, '-');
+        gp_strbuf_add_int(&run, device->index);
     } else if (!goes_on) {
         row->run_at = (uint8_t)(n > 0 ? n + 1 : 0);
         row->run_first = device->is_mig ? UINT_MAX : device->index;
     }
     row->run_last = device->is_mig ? UINT_MAX - 1 : device->index;
     bool is_same_run = goes_on && n == row->run_at;
-    if (n + strlen(text) + 2 < sizeof(row->gpus))
-        (void)snprintf(row->gpus + n, sizeof(row->gpus) - n, "%s%s",
-                       n > 0 && !is_same_run ? "," : "", text);
-    else if (row->gpus[strlen(row->gpus) - 1] != '+')
+    if (n + strlen(text) + 2 < sizeof(row->gpus)) {
+        if (n > 0 && !is_same_run)
+            row->gpus[n++] = ',';
+        memcpy(row->gpus + n, text, strlen(text) + 1);
+    } else if (row->gpus[strlen(row->gpus) - 1] != '+')
         row->gpus[strlen(row->gpus)] = '+'; /* the rest is 0 */
 }
 

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,13 +31,20 @@ void gp_proc_host_fini(struct gp_proc_reader *reader)
 /* The line "cpu  user nice system idle iowait irq softirq steal …". */
 static bool parse_cpu(struct gp_proc_reader *reader, const char *line, double *ret_pct)
 {
-    unsigned long long f[8] = {0};
-    if (sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &f[0], &f[1], &f[2], &f[3],
-               &f[4], &f[5], &f[6], &f[7]) < 4)
-        return false;
+    uint64_t f[8] = {0};
     uint64_t total = 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(f); i++)
-        total += f[i];
+    size_t count = 0;
+    const char *at = line + strlen("cpu");
+    if (strncmp(line, "cpu ", strlen("cpu ")) != 0)
+        return false;
+    for (char *end; count < GP_ARRAY_LEN(f); count++, at = end) {
+        f[count] = strtoull(at, &end, 10);
+        if (end == at)
+            break;
+        total += f[count];
+    }
+    if (count < 4)
+        return false;
     uint64_t busy = total - f[3] - f[4]; /* idle and iowait */
     uint64_t d_total = total - reader->cpu_total;
     uint64_t d_busy = busy - reader->cpu_busy;
@@ -86,9 +94,15 @@ static unsigned count_cpus(struct gp_proc_reader *reader, struct gp_proc_host *h
 static unsigned read_load(struct gp_proc_reader *reader, struct gp_proc_host *host)
 {
     char text[128];
-    bool known = read_host_file(reader, HOST_LOADAVG, text, sizeof(text)) > 0 &&
-                 sscanf(text, "%lf", &host->load_1m) == 1;
-    return known ? GP_PROC_HOST_LOAD : 0;
+    char *end;
+    if (read_host_file(reader, HOST_LOADAVG, text, sizeof(text)) <= 0)
+        return 0;
+    unsigned long whole = strtoul(text, &end, 10);
+    if (end == text || *end != '.' || !isdigit((unsigned char)end[1]) ||
+        !isdigit((unsigned char)end[2]))
+        return 0;
+    host->load_1m = (double)whole + (10 * (end[1] - '0') + end[2] - '0') / 100.0;
+    return GP_PROC_HOST_LOAD;
 }
 
 static unsigned read_memory(struct gp_proc_reader *reader, struct gp_proc_host *host)

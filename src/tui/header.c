@@ -3,10 +3,9 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/snapshot.h"
+#include "out/digits.h"
 #include "tui/gpu_text.h"
 #include "tui/graph.h"
-
-#include <stdio.h>
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -20,7 +19,13 @@ static const char *host_text(const struct gp_snapshot *snapshot, enum gp_metric 
 /* · 376/637 GiB", " · 3.1/5.6 kW": as short as possible. */
 static void add_share(struct gp_strbuf *sb, double part, double whole, const char *unit)
 {
-    gp_strbuf_addf(sb, whole < 100 ? " · %.1f/%.1f %s" : " · %.0f/%.0f %s", part, whole, unit);
+    void (*add)(struct gp_strbuf *, double) = whole < 100 ? gp_add_tenths : gp_add_whole;
+    gp_strbuf_adds(sb, " · ");
+    add(sb, part);
+    gp_strbuf_addc(sb, '/');
+    add(sb, whole);
+    gp_strbuf_addc(sb, ' ');
+    gp_strbuf_adds(sb, unit);
 }
 
 /* The sum over all GPUs, without MIG instances. Missing values are skipped. */
@@ -47,7 +52,8 @@ static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
     double scale = limit < 1000 ? 1 : 1000;
     if (well < gpus)
         gp_strbuf_addf(sb, "%zu of ", well);
-    gp_strbuf_addf(sb, "%zu GPU%s", gpus, well < gpus ? "s" : "");
+    gp_strbuf_add_int(sb, (long)gpus);
+    gp_strbuf_adds(sb, well < gpus ? " GPUs" : " GPU");
     if (limit > 0)
         add_share(sb, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
                   limit < 1000 ? "W" : "kW");
@@ -75,12 +81,12 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
     int needed = 2 + (int)gp_utf8_width(totals.buf);
     int x = gp_draw(&left, 1, 0, GP_INK_STRONG, host_text(snapshot, GP_HOST_NAME, "?"));
     for (size_t i = 0; i < GP_ARRAY_LEN(versions); i++) {
-        char text[128];
-        (void)snprintf(text, sizeof(text), "%s%s", versions[i].before,
-                       host_text(snapshot, versions[i].metric, "?"));
-        if (x + (int)gp_utf8_width(text) + needed > left.w)
+        GP_GPU_TEXT(text);
+        gp_strbuf_adds(&text, versions[i].before);
+        gp_strbuf_adds(&text, host_text(snapshot, versions[i].metric, "?"));
+        if (x + (int)gp_utf8_width(text.buf) + needed > left.w)
             break;
-        x = gp_draw(&left, x, 0, GP_INK_PLAIN, text);
+        x = gp_draw(&left, x, 0, GP_INK_PLAIN, text.buf);
     }
     (void)gp_draw(&left, x + 2, 0, all_well ? GP_INK_PLAIN : GP_INK_HIGH, totals.buf);
     gp_strbuf_fini(&totals);
@@ -97,7 +103,7 @@ static bool host_number(const struct gp_snapshot *snapshot, enum gp_metric m, do
     return true;
 }
 
-/* "MEM ███··· 120/512 GiB". Returns the column after it. */
+/* "RAM ███··· 120.0/512.0 GiB". Returns the column after it. */
 static int draw_load(const struct gp_box *box, int x, const char *label, double part, double whole,
                      const char *words)
 {
@@ -105,31 +111,45 @@ static int draw_load(const struct gp_box *box, int x, const char *label, double 
     int permille = whole > 0 ? (int)(1000 * part / whole + 0.5) : 0;
     x = gp_draw(box, x, 0, GP_INK_DIM, label) + 1;
     gp_draw_bar(box, x, 0, BAR, gp_load_ink(GP_SERIES_MEMORY, permille), permille);
-    return gp_drawf(box, x + BAR + 1, 0, GP_INK_PLAIN, "%s", words) + 2;
+    return gp_draw(box, x + BAR + 1, 0, GP_INK_PLAIN, words) + 2;
+}
+
+static int draw_bytes(const struct gp_box *box, int x, const char *label, double used, double total)
+{
+    GP_GPU_TEXT(words);
+    gp_add_tenths(&words, used / GIB);
+    gp_strbuf_addc(&words, '/');
+    gp_add_tenths(&words, total / GIB);
+    gp_strbuf_adds(&words, " GiB");
+    return draw_load(box, x, label, used, total, words.buf);
 }
 
 void gp_draw_host(const struct gp_box *box, const struct gp_snapshot *snapshot)
 {
-    char words[64];
+    GP_GPU_TEXT(words);
     double n;
     double total;
     int x = 1;
     if (host_number(snapshot, GP_HOST_CPU, &n)) {
-        (void)snprintf(words, sizeof(words), "%.0f%%", n);
-        x = draw_load(box, x, "CPU", n, 100, words);
+        gp_add_whole(&words, n);
+        gp_strbuf_addc(&words, '%');
+        x = draw_load(box, x, "CPU", n, 100, words.buf);
     }
     if (host_number(snapshot, GP_HOST_MEMORY_TOTAL, &total) &&
-        host_number(snapshot, GP_HOST_MEMORY_AVAILABLE, &n)) {
-        (void)snprintf(words, sizeof(words), "%.1f/%.1f GiB", (total - n) / GIB, total / GIB);
-        x = draw_load(box, x, "RAM", total - n, total, words);
-    }
+        host_number(snapshot, GP_HOST_MEMORY_AVAILABLE, &n))
+        x = draw_bytes(box, x, "RAM", total - n, total);
     if (host_number(snapshot, GP_HOST_SWAP_TOTAL, &total) && total > 0 &&
-        host_number(snapshot, GP_HOST_SWAP_USED, &n)) {
-        (void)snprintf(words, sizeof(words), "%.1f/%.1f GiB", n / GIB, total / GIB);
-        x = draw_load(box, x, "swap", n, total, words);
+        host_number(snapshot, GP_HOST_SWAP_USED, &n))
+        x = draw_bytes(box, x, "swap", n, total);
+    gp_strbuf_reset(&words);
+    if (host_number(snapshot, GP_HOST_LOAD, &n)) {
+        gp_strbuf_adds(&words, "load ");
+        gp_add_tenths(&words, n);
     }
-    if (host_number(snapshot, GP_HOST_LOAD, &n))
-        x = gp_drawf(box, x, 0, GP_INK_PLAIN, "load %.1f", n);
-    if (host_number(snapshot, GP_HOST_CPU_COUNT, &n))
-        (void)gp_drawf(box, x, 0, GP_INK_PLAIN, " of %.0f CPUs", n);
+    if (host_number(snapshot, GP_HOST_CPU_COUNT, &n)) {
+        gp_strbuf_adds(&words, " of ");
+        gp_add_whole(&words, n);
+        gp_strbuf_adds(&words, " CPUs");
+    }
+    (void)gp_draw(box, x, 0, GP_INK_PLAIN, words.buf);
 }

@@ -77,20 +77,33 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
     const struct gp_proc_order *order = &options->order;
     size_t count = view->procs->count - view->procs->ancestors - view->procs->reserved;
     gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
-    int x =
-        gp_drawf(box, 1, 0, GP_INK_TITLE, " %sprocesses %zu", view->has_focus ? "▸ " : "", count);
-    if (view->procs->hidden)
-        x = gp_drawf(box, x, 0, GP_INK_TITLE, " of %zu", count + view->procs->hidden);
+    char room[512] = "";
+    struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
+    gp_strbuf_adds(&text, view->has_focus ? " ▸ processes " : " processes ");
+    gp_strbuf_add_int(&text, (long)count);
+    if (view->procs->hidden) {
+        gp_strbuf_adds(&text, " of ");
+        gp_strbuf_add_int(&text, (long)(count + view->procs->hidden));
+    }
+    int x = gp_draw(box, 1, 0, GP_INK_TITLE, text.buf);
     if (view->tagged_count)
         x = gp_drawf(box, x, 0, GP_INK_TAGGED, " · %zu tagged", view->tagged_count);
-    if (options->gpu >= 0)
-        x = gp_drawf(box, x, 0, GP_INK_TITLE, " · GPU %d", options->gpu);
-    x = gp_draw(box, x, 0, GP_INK_TITLE, options->tree ? " · tree, sort" : " · sort");
-    for (size_t i = 0; i < order->count; i++)
-        x = gp_drawf(box, x, 0, GP_INK_TITLE, " %s%s", columns[order->by[i].column].title,
-                     order->by[i].reversed ? "▲" : "▼");
-    if (options->filter && *options->filter)
-        x = gp_drawf(box, x, 0, GP_INK_TITLE, " · filter %s", options->filter);
+    gp_strbuf_reset(&text);
+    if (options->gpu >= 0) {
+        gp_strbuf_adds(&text, " · GPU ");
+        gp_strbuf_add_int(&text, options->gpu);
+    }
+    gp_strbuf_adds(&text, options->tree ? " · tree, sort" : " · sort");
+    for (size_t i = 0; i < order->count; i++) {
+        gp_strbuf_addc(&text, ' ');
+        gp_strbuf_adds(&text, columns[order->by[i].column].title);
+        gp_strbuf_adds(&text, order->by[i].reversed ? "▲" : "▼");
+    }
+    if (options->filter && *options->filter) {
+        gp_strbuf_adds(&text, " · filter ");
+        gp_strbuf_adds(&text, options->filter);
+    }
+    x = gp_draw(box, x, 0, GP_INK_TITLE, text.buf);
     return gp_draw(box, x, 0, GP_INK_TITLE, " ");
 }
 

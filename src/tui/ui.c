@@ -2,12 +2,12 @@
 
 #include "base/clock.h"
 #include "model/snapshot.h"
+#include "out/digits.h"
 #include "tui/feed.h"
 #include "tui/header.h"
 #include "tui/screen.h"
 #include "tui/task.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,7 +192,8 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
 {
     struct gp_box box = {cells, 0, 0, cells->w, cells->h};
     uint64_t before_ns = gp_clock_mono_ns();
-    char corner[GP_UI_TEXT_SIZE];
+    char room[GP_UI_TEXT_SIZE] = "";
+    struct gp_strbuf corner = GP_STRBUF_ON(room, sizeof(room) - 1);
     gp_cells_clear(cells);
     ui->hits.count = 0;
     if (ui->guide.is_on && box.h >= GUIDE_FROM) {
@@ -201,10 +202,13 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
         box.h--;
     }
     gp_screen_watch.draw(ui, &box);
-    (void)snprintf(corner, sizeof(corner), "%s%s%.1fs %s", ui->outside.machine ? "simulated " : "",
-                   ui->held ? "paused " : "", (double)ui->prefs.interval_ns / 1e9, clock);
+    gp_strbuf_adds(&corner, ui->outside.machine ? "simulated " : "");
+    gp_strbuf_adds(&corner, ui->held ? "paused " : "");
+    gp_add_tenths(&corner, (double)ui->prefs.interval_ns / 1e9);
+    gp_strbuf_adds(&corner, "s ");
+    gp_strbuf_adds(&corner, clock);
     if (box.h >= 2)
-        gp_draw_header(&box, ui->snapshot, corner);
+        gp_draw_header(&box, ui->snapshot, corner.buf);
     if (ui->mode != GP_UI_WATCH) {
         ui->hits.count = 0; /* areas behind it are not clickable */
         screens[ui->mode]->draw(ui, &box);

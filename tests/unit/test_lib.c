@@ -325,7 +325,9 @@ static void *work(void *arg)
     const size_t first = (size_t)(uintptr_t)arg;
     struct gpulse_error error;
     char name[64];
+    const int index = gpulse_metric_find("index", NULL);
     for (size_t i = 0; i < STEPS; i++) {
+        double gpu = -1;
         const struct step *step = &steps[(first + i) % STEPS];
         const int r = step->call(&error);
         /* the others may have both free GPUs */
@@ -335,6 +337,8 @@ static void *work(void *arg)
                        gpulse_sample_text(shared, gpulse_metric_find("name", NULL), 0));
         if (strcmp(name, "NVIDIA H100 80GB HBM3") != 0)
             return (void *)(uintptr_t) "the shared sample";
+        if (!gpulse_sample_number(shared, index, first % 2, &gpu) || (size_t)gpu != first % 2)
+            return (void *)(uintptr_t) "a row of the shared sample";
     }
     return NULL;
 }
