@@ -34,4 +34,12 @@ static inline bool nvml_value_integer(nvmlValueType_t type, const nvmlValue_t *v
     return false;
 }
 
+/* Whether the driver left an entry of nvmlDeviceGetFieldValues() as the caller had cleared it: no
+ * answer, although its return code is that of success. */
+static inline bool nvml_field_is_untouched(const nvmlFieldValue_t *field)
+{
+    return field->nvmlReturn == NVML_SUCCESS && field->timestamp == 0 && field->latencyUsec == 0 &&
+           field->valueType == NVML_VALUE_TYPE_DOUBLE && field->value.ullVal == 0;
+}
+
 #endif

@@ -132,6 +132,7 @@ nvmlReturn_t sim_apply_fault(struct sim_call *call, const struct sim_fault *faul
     case SIM_FAULT_REPARTITION:
     case SIM_FAULT_PROFILING:
     case SIM_FAULT_TYPES:
+    case SIM_FAULT_UNTOUCHED:
     case SIM_FAULT_PIDS:
     case SIM_FAULT_HIDDEN:
     case SIM_FAULT_STUCK:

@@ -42,6 +42,7 @@ static const struct {
     [SIM_FAULT_PARENT] = {"parent", VALUE_NONE, NULL},
     [SIM_FAULT_PROFILING] = {"profiling", VALUE_NONE, NULL},
     [SIM_FAULT_TYPES] = {"types", VALUE_NONE, NULL},
+    [SIM_FAULT_UNTOUCHED] = {"untouched", VALUE_NONE, NULL},
     [SIM_FAULT_PIDS] = {"pids", VALUE_NONE, NULL},
     [SIM_FAULT_HIDDEN] = {"hidden", VALUE_NONE, NULL},
     [SIM_FAULT_STUCK] = {"stuck", VALUE_NONE, NULL},

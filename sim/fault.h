@@ -41,6 +41,7 @@ enum sim_fault_kind {
     SIM_FAULT_PARENT,      /* NO_PERMISSION for memory and processes of a GPU with MIG devices */
     SIM_FAULT_PROFILING,   /* NO_PERMISSION for GPM and NVLink counters */
     SIM_FAULT_TYPES,       /* field values have wrong types and times */
+    SIM_FAULT_UNTOUCHED,   /* of several fields in a call, every other one is left as it was */
     SIM_FAULT_PIDS,        /* processes have impossible pids */
     SIM_FAULT_HIDDEN,      /* memory is in use, but no process is listed */
     SIM_FAULT_STUCK,       /* utilization stays at 100 % */

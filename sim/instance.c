@@ -77,10 +77,10 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device,
 
 /* Starts a call about a profile of the GPU. */
 static nvmlReturn_t enter_profile(struct sim_call *call, enum sim_function function,
-                                  nvmlDevice_t device, bool args_ok, unsigned int profile_id,
-                                  struct sim_mig_profile *ret)
+                                  nvmlDevice_t device, bool args_ok, bool needs_mode,
+                                  unsigned int profile_id, struct sim_mig_profile *ret)
 {
-    nvmlReturn_t code = sim_enter_mig_gpu(call, function, device, args_ok, true, true);
+    nvmlReturn_t code = sim_enter_mig_gpu(call, function, device, args_ok, needs_mode, true);
     if (code == NVML_SUCCESS && !sim_mig_profile_by_id(call->device, profile_id, ret))
         code = NVML_ERROR_INVALID_ARGUMENT;
     return code;
@@ -93,7 +93,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(
     struct sim_call call;
     struct sim_mig_profile profile;
     nvmlReturn_t code = enter_profile(&call, SIM_FN_nvmlDeviceGetGpuInstancePossiblePlacements_v2,
-                                      device, count != NULL, profile_id, &profile);
+                                      device, count != NULL, false, profile_id, &profile);
     unsigned int n = 0;
     for (unsigned int start = 0; code == NVML_SUCCESS && start < 32; start++) {
         if (!(profile.starts >> start & 1))
@@ -117,7 +117,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t d
     struct sim_call call;
     struct sim_mig_profile profile;
     nvmlReturn_t code = enter_profile(&call, SIM_FN_nvmlDeviceGetGpuInstanceRemainingCapacity,
-                                      device, count != NULL, profile_id, &profile);
+                                      device, count != NULL, true, profile_id, &profile);
     if (code == NVML_SUCCESS)
         *count = sim_instance_capacity(call.device, sim_instance_words(&call), &profile);
     return sim_leave(code);
@@ -130,7 +130,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned 
     struct sim_call call;
     struct sim_mig_profile profile;
     nvmlReturn_t code = enter_profile(&call, SIM_FN_nvmlDeviceGetGpuInstances, device,
-                                      instances && count, profile_id, &profile);
+                                      instances && count, true, profile_id, &profile);
     if (code == NVML_SUCCESS) {
         struct sim_instance_words words = sim_instance_words(&call);
         *count = 0;
@@ -218,7 +218,7 @@ static nvmlReturn_t create_at(enum sim_function function, nvmlDevice_t device,
     struct sim_call call;
     struct sim_mig_profile profile;
     bool ok = args_ok && (!placement || placement->start < 32);
-    nvmlReturn_t code = enter_profile(&call, function, device, ok, profile_id, &profile);
+    nvmlReturn_t code = enter_profile(&call, function, device, ok, true, profile_id, &profile);
     if (code == NVML_SUCCESS && !sim_begin_change(&call))
         code = NVML_ERROR_UNKNOWN;
     else if (code == NVML_SUCCESS) {

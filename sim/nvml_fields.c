@@ -91,6 +91,7 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetFieldValues, device, values && count > 0);
     long long now_us = (long long)(gp_clock_wall_ns() / 1000);
     for (int i = 0; code == NVML_SUCCESS && i < count; i++)
-        fill_field(&call, &values[i], now_us);
+        if (i % 2 == 0 || !sim_is_hit(&call, SIM_FAULT_UNTOUCHED))
+            fill_field(&call, &values[i], now_us);
     return sim_leave(code);
 }

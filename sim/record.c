@@ -1,5 +1,6 @@
 #include "sim/record.h"
 
+#include "abi/nvml_value.h"
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -135,12 +136,33 @@ static void ask_answers(struct recorder *r, nvmlDevice_t device, struct rec_answ
 
 /* ------------------------------------------------------------------------- fields */
 
-static void keep_fields(struct recorder *r, const struct rec_answers *answers, json_t *out)
+/* If one field of a call is refused, a driver leaves others as they are (580.159.04: power limits
+ * and temperature limits, beside a scope that they do not have). */
+static void ask_field_alone(struct recorder *r, nvmlDevice_t device, nvmlFieldValue_t *field)
 {
-    const struct rec_call *c = r->call;
-    for (unsigned int i = 0; i < c->count; i++) {
-        const nvmlFieldValue_t *f = &c->fields[i];
-        nvmlReturn_t code = c->code == NVML_SUCCESS ? f->nvmlReturn : c->code;
+    struct rec_call *c = rec_prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
+    c->fields[0] = (nvmlFieldValue_t){.fieldId = field->fieldId, .scopeId = field->scopeId};
+    c->count = 1;
+    (void)rec_ask(r);
+    *field = c->fields[0];
+    if (c->code != NVML_SUCCESS)
+        field->nvmlReturn = c->code;
+    else if (nvml_field_is_untouched(field))
+        field->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
+}
+
+static void keep_fields(struct recorder *r, nvmlDevice_t device, const struct rec_answers *answers,
+                        json_t *out)
+{
+    nvmlFieldValue_t fields[REC_FIELDS];
+    unsigned int count = r->call->count;
+    nvmlReturn_t of_call = r->call->code;
+    memcpy(fields, r->call->fields, count * sizeof(*fields));
+    for (unsigned int i = 0; i < count; i++) {
+        nvmlFieldValue_t *f = &fields[i];
+        if (of_call == NVML_SUCCESS && nvml_field_is_untouched(f))
+            ask_field_alone(r, device, f);
+        nvmlReturn_t code = of_call == NVML_SUCCESS ? f->nvmlReturn : of_call;
         unsigned int newest = sim_field_newest(r->driver, f->fieldId);
         bool energy =
             newest == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION || newest == NVML_FI_DEV_ENERGY;
@@ -166,13 +188,13 @@ static json_t *ask_all_fields(struct recorder *r, nvmlDevice_t device,
             if (c->count < REC_FIELDS)
                 continue;
             (void)rec_ask(r);
-            keep_fields(r, answers, out);
+            keep_fields(r, device, answers, out);
             c = rec_prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
         }
     }
     if (c->count > 0) {
         (void)rec_ask(r);
-        keep_fields(r, answers, out);
+        keep_fields(r, device, answers, out);
     }
     return out;
 }

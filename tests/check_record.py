@@ -194,6 +194,18 @@ def a_call_that_hangs_is_noted_and_the_rest_goes_on():
 
 
 @test
+def a_field_without_an_answer_among_others_is_asked_for_alone():
+    good(gpulse("--sim", "h100x1", "sim", "fault", "untouched"))
+    try:
+        path, _ = record("h100x1", "untouched")
+    finally:
+        good(gpulse("--sim", "h100x1", "sim", "fault", "clear"))
+    whole, _ = record("h100x1", "touched")
+    assert load(path)["devices"][0]["fields"] == load(whole)["devices"][0]["fields"] != {}
+    assert load(path).get("notes") == load(whole).get("notes")
+
+
+@test
 def a_gpu_that_always_hangs_is_given_up():
     good(gpulse("sim", "fault", "-m", "h100x2", "--gpu", "0", "hang=1h:nvmlDeviceGetP"))
     path, messages = record("h100x2", "stuck", "--timeout", "1s")

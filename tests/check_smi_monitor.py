@@ -142,9 +142,9 @@ def scaled(put, factor, rest):
     return lambda device, value, block: put(device, None if value is None else value * factor + rest, block)
 
 
-def memory(key, **more):
+def memory(key, exact=False, **more):
     def put(device, value, block):
-        used = with_fraction(value, block)
+        used = value * MIB if exact else with_fraction(value, block)
         device["answers"][key] = {"used": used, "free": 1 << 29, "total": used + (1 << 29) + sum(more.values()), **more}
     return put
 
@@ -173,7 +173,7 @@ CELLS = {
     "pviol": at("fields", "74"),  # a counter that stands still
     "tviol": at("fields", "75"),
     "fb": memory("MemoryInfo", reserved=1 << 28),
-    "bar1": memory("BAR1MemoryInfo"),
+    "bar1": memory("BAR1MemoryInfo", exact=True),  # rounded down by all
     "ccpm": memory("ConfComputeProtectedMemoryUsage"),
     "sbecc": at("answers", "TotalEccErrors", "corrected.volatile"),
     "dbecc": at("answers", "TotalEccErrors", "uncorrected.volatile"),

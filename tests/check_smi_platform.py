@@ -24,7 +24,7 @@ def a_confidential_machine_comes_out_as_it_was_captured():
         path.write_text(json.dumps(machine))
         env = dict(os.environ, GPULSE_SIM_STATE=folder)
         for words, captured in zip(parts[1::2], parts[2::2]):
-            printed = good(gpulse("smi", *words.split(), "--sim", path, "--root", folder, env=env))
+            printed = good(gpulse("smi", *words.split(), "--sim", f"{path},driver=595", "--root", folder, env=env))
             assert printed == captured, f"{words}\n{printed}"
     print(f"# {len(parts) // 2} commands, {text.count(chr(10)) - len(parts) // 2} lines equal")
 

@@ -33,8 +33,8 @@ struct events_options {
 static const struct gp_opt options[] = {
     {0, "kind", NULL, GP_OPT_STRING, "KINDS", .complete = GP_COMPLETE_EVENTS, .offset = OPT(kinds),
      .group = "Select",
-     .help = "only these kinds, or groups of them: health, state, process, all (default "
-             "health,state)"},
+     .help = "only these kinds, or groups of them: health, state, process, "
+             "frequent, all (default health,state)"},
     {0, "list", NULL, GP_OPT_FLAG, .offset = OPT(list),
      .help = "list the kinds and, for each GPU, their source: driver or poll"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text ndjson", .offset = OPT(format),
@@ -132,8 +132,10 @@ static int follow(struct events_run *run, gp_event_kinds kinds, struct gp_err *e
 static int run_events(const struct events_options *o, gp_event_kinds kinds, struct gp_err *err)
 {
     struct events_run run = {.o = o, .sb = GP_STRBUF_INIT(64 << 20)};
-    const struct gp_want want = gp_event_stream_want(o->list ? 0 : kinds);
+    struct gp_want want = gp_event_stream_want(o->list ? 0 : kinds);
     const struct gp_loop loop = {.interval_ns = o->interval_ns};
+    if (o->list)
+        want.events = gp_event_all_kinds();
     int r = gp_app_open(&want, &loop, &run.sampler, err);
     if (r < 0)
         return r;
@@ -148,8 +150,7 @@ static int events_main(int argc, char **argv, struct gp_err *err)
 {
     struct events_options o = {
         .format = "text", .interval_ns = INTERVAL_S * GP_NS_PER_S, .output = GP_OUTPUT_DEFAULTS};
-    gp_event_kinds kinds =
-        gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) | gp_event_group_kinds(GP_EVENT_GROUP_STATE);
+    gp_event_kinds kinds = gp_event_default_kinds();
     int positional;
     bool done;
     int r = gp_app_parse(&gp_cmd_events, argc, argv, &o, &positional, &done, err);
@@ -175,7 +176,9 @@ const struct gp_cmd gp_cmd_events = {
         "Prints a line for each event, as soon as it happens: driver errors (Xid) with their "
         "meaning and what to do; memory errors; GPUs that are lost, do not respond, fall asleep or "
         "recover; and changes of performance state, throttling, PCIe link, MIG and modes. With "
-        "--kind process, it also reports processes that start or stop using a GPU.\n"
+        "--kind process, it also reports processes that start or stop using a GPU; with --kind "
+        "clock, "
+        "each change of the clocks, of which some GPUs report ten a second.\n"
         "\n"
         "Events that the driver reports are printed immediately. To find the others, gpulse "
         "compares two readings every --interval; --list shows the source of each kind. An event "

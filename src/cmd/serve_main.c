@@ -214,8 +214,7 @@ static int call_events(void *ctx, const void *params, json_t **ret, struct gp_er
     struct serve *s = ctx;
     const struct gp_serve_params *p = params;
     struct gp_rpc_feed_config config = config_of(p);
-    config.kinds =
-        gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) | gp_event_group_kinds(GP_EVENT_GROUP_STATE);
+    config.kinds = gp_event_default_kinds();
     struct events *events = !s->events[0].id            ? &s->events[0]
                             : s->events[0].is_cancelled ? &s->events[1]
                                                         : NULL;

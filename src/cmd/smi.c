@@ -51,7 +51,8 @@ static int take_loop(const char *const *given, struct gp_smi_show *ret, struct g
         if (!value)
             continue;
         if (*value && (!gp_parse_u64(value, &n) || n == 0 || n > UINT32_MAX)) {
-            gp_strbuf_addf(message, "Invalid loop interval: %s\n", value);
+            gp_strbuf_adds(message, "Provided [-l(ms) | --loop(-ms)=] value is incorrect. Loop "
+                                    "frequency must be greater than 0.\n\n");
             return GP_SMI_EXIT_USAGE;
         }
         ret->interval_ns = n * kinds[i].unit_ns;
@@ -110,9 +111,8 @@ static int take_sections(const char *list, uint32_t *ret, struct gp_strbuf *mess
         size_t n = strcspn(p, ",");
         enum gp_smi_section section;
         if (!gp_smi_section_find(p, n, &section)) {
-            char word[64];
-            (void)snprintf(word, sizeof(word), "%.*s", (int)n, p);
-            return gp_smi_add_invalid(message, "nvidia-smi", "-d", word);
+            gp_strbuf_adds(message, "Failed to parse --display/-d flags\n");
+            return GP_SMI_EXIT_USAGE;
         }
         *ret |= UINT32_C(1) << section;
         p += n + (p[n] == ',');
@@ -277,15 +277,32 @@ static const struct view views[] = {
     {OPT__COUNT, run_view, gp_smi_table_want, gp_smi_table_print},
 };
 
-/* -q and the queries are mutually exclusive, and some options belong to one of them. */
-static bool go_together(const char *const *given)
+#define NEEDS_QUERY(option, what)                                                                  \
+    "Invalid combination of input arguments. Specify -q/--query and " option " to run " what       \
+    " query.  Please run 'nvidia-smi -h' for help.\n\n"
+
+/* -q and the queries are mutually exclusive, and some options belong to one of them. NULL, or what
+ * is wrong. */
+static const char *find_conflict(const char *const *given)
 {
+    static const struct {
+        int option;
+        const char *words;
+    } of_report[] = {
+        {OPT_XML, NEEDS_QUERY("-x/--xml-format", "an XML")},
+        {OPT_DISPLAY, NEEDS_QUERY("-d/--display", "a filtered")},
+    };
     int queries = 0;
     for (int q = 0; q < GP_SMI_QUERY__COUNT; q++)
         queries += given[OPT_QUERY_GPU + q] != NULL;
-    bool of_report = given[OPT_XML] || given[OPT_DISPLAY];
-    return queries + (given[OPT_QUERY] != NULL) <= 1 && (!of_report || given[OPT_QUERY]) &&
-           (!given[OPT_FORMAT] || queries);
+    if (queries > 1)
+        return "Only one --query-* switch can be used at a time.\n";
+    if (queries ? given[OPT_QUERY] || given[OPT_XML] || given[OPT_DISPLAY] : !!given[OPT_FORMAT])
+        return GP_SMI_COMBINATION;
+    for (size_t i = 0; !given[OPT_QUERY] && i < GP_ARRAY_LEN(of_report); i++)
+        if (given[of_report[i].option])
+            return of_report[i].words;
+    return NULL;
 }
 
 static int run_smi(int argc, char **argv)
@@ -295,15 +312,16 @@ static int run_smi(int argc, char **argv)
     struct gp_smi_show show = {.native = false};
     struct gp_smi_common common;
     struct gp_smi_set set;
-    int status = gp_smi_parse(options, "nvidia-smi", argc, argv, given, &message);
+    int status = gp_smi_parse(options, false, argc, argv, given, &message);
     if (!status)
         status = gp_smi_take_common(&given[OPT_ID], &common, &message);
     if (!status)
         status = take_loop(given, &show, &message);
     if (status)
         return gp_smi_print(&message, status);
-    if (!given[OPT_HELP] && !go_together(given)) {
-        gp_strbuf_adds(&message, GP_SMI_COMBINATION);
+    const char *conflict = given[OPT_HELP] ? NULL : find_conflict(given);
+    if (conflict) {
+        gp_strbuf_adds(&message, conflict);
         return gp_smi_print(&message, GP_SMI_EXIT_USAGE);
     }
     gp_smi_use(&common);

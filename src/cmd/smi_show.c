@@ -143,8 +143,8 @@ int gp_smi_show(const struct gp_smi_show *show, void *ctx)
         s.fd = gp_outfile_create(show->file, 0, 0666, &why);
     if (s.fd < 0) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-        gp_strbuf_addf(&sb, "Unable to open file %s: %s\n", show->file, why.text);
-        return gp_smi_print(&sb, GP_SMI_EXIT_USAGE);
+        gp_strbuf_addf(&sb, "Failed to create the log file %s\n\n", show->file);
+        return gp_smi_print(&sb, GP_SMI_EXIT_OTHER);
     }
     if (show->file)
         (void)!ftruncate(s.fd, 0); /* not for a pipe */

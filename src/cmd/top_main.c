@@ -126,7 +126,7 @@ static int open_sampler(const struct gp_loop *loop, struct gp_sampler **ret, str
                            .mig = true,
                            .processes = true,
                            .process_names = true,
-                           .events = true};
+                           .events = gp_event_bit(GP_EVENT_XID)};
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         gp_metric_set_add(&want.metrics, wanted[i]);
     for (size_t i = 0; i < GP_ARRAY_LEN(rates); i++)

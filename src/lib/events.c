@@ -99,7 +99,7 @@ static uint64_t interval_of(uint64_t ns)
 
 static int parse_kinds(const char *kinds, gp_event_kinds *ret, struct gp_err *err)
 {
-    *ret = gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) | gp_event_group_kinds(GP_EVENT_GROUP_STATE);
+    *ret = gp_event_default_kinds();
     return kinds ? gp_event_kinds_parse(kinds, ret, err) : 0;
 }
 

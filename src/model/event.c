@@ -6,9 +6,8 @@
 #include <string.h>
 
 const char *const gp_event_group_names[GP_EVENT_GROUP__COUNT] = {
-    [GP_EVENT_GROUP_STREAM] = "stream",
-    [GP_EVENT_GROUP_HEALTH] = "health",
-    [GP_EVENT_GROUP_STATE] = "state",
+    [GP_EVENT_GROUP_STREAM] = "stream",   [GP_EVENT_GROUP_HEALTH] = "health",
+    [GP_EVENT_GROUP_STATE] = "state",     [GP_EVENT_GROUP_FREQUENT] = "frequent",
     [GP_EVENT_GROUP_PROCESS] = "process",
 };
 
@@ -25,6 +24,16 @@ gp_event_kinds gp_event_group_kinds(enum gp_event_group group)
         if (gp_event_table[k].group == group)
             kinds |= gp_event_bit((enum gp_event_kind)k);
     return kinds;
+}
+
+gp_event_kinds gp_event_default_kinds(void)
+{
+    return gp_event_group_kinds(GP_EVENT_GROUP_HEALTH) | gp_event_group_kinds(GP_EVENT_GROUP_STATE);
+}
+
+gp_event_kinds gp_event_all_kinds(void)
+{
+    return (UINT64_C(1) << GP_EVENT__COUNT) - 1;
 }
 
 /* The choices of --kind: kinds, groups and "all". */
@@ -46,7 +55,7 @@ static gp_event_kinds chosen(size_t i)
     i -= GP_EVENT__COUNT;
     if (i < GP_EVENT_GROUP__COUNT)
         return gp_event_group_kinds((enum gp_event_group)i);
-    return (UINT64_C(1) << GP_EVENT__COUNT) - 1;
+    return gp_event_all_kinds();
 }
 
 int gp_event_kinds_parse(const char *list, gp_event_kinds *ret, struct gp_err *err)

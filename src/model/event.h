@@ -11,6 +11,7 @@ enum gp_event_group {
     GP_EVENT_GROUP_STREAM,
     GP_EVENT_GROUP_HEALTH,
     GP_EVENT_GROUP_STATE,
+    GP_EVENT_GROUP_FREQUENT,
     GP_EVENT_GROUP_PROCESS,
     GP_EVENT_GROUP__COUNT
 };
@@ -42,6 +43,12 @@ static inline gp_event_kinds gp_event_bit(enum gp_event_kind kind)
 
 /* All kinds of a group. */
 gp_event_kinds gp_event_group_kinds(enum gp_event_group group);
+
+/* What is reported unless a user requests other kinds: errors and changes of state. */
+gp_event_kinds gp_event_default_kinds(void);
+
+/* All kinds. */
+gp_event_kinds gp_event_all_kinds(void);
 
 /* Parses a comma-separated list of kinds, groups and "all". GP_EUSAGE suggests the nearest name. */
 int gp_event_kinds_parse(const char *list, gp_event_kinds *ret, struct gp_err *err) GP_MUST_CHECK;

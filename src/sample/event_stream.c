@@ -28,7 +28,7 @@ struct run {
 
 struct gp_want gp_event_stream_want(gp_event_kinds kinds)
 {
-    struct gp_want want = {.events = true};
+    struct gp_want want = {.events = kinds};
     gp_changes_want(kinds, &want);
     gp_metric_set_add(&want.metrics, GP_HOST_NAME);
     return want;

@@ -263,7 +263,9 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
         gp_metric_set_drop(&s->less.metrics, &config->want.more);
         split_identity(s);
         unsigned wait_ms = config->event_wait_ms ? config->event_wait_ms : EVENT_WAIT_MS;
-        if (s->want.events && !(s->waiter = gp_waiter_new(config->source, wait_ms)))
+        if (s->want.events)
+            s->waiter = gp_waiter_new(config->source, s->want.events, wait_ms);
+        if (s->want.events && !s->waiter)
             r = gp_err_set(err, GP_ENOMEM, "cannot set up waiting for events");
     }
     if (r == 0)

@@ -35,6 +35,7 @@ struct offer {
 
 struct gp_waiter {
     struct gp_source *source;
+    gp_event_kinds wanted;
     unsigned wait_ms;
     int fd;    /* readable while there are events */
     bool told; /* it has been made readable */
@@ -171,7 +172,7 @@ static void watch(struct gp_waiter *w, size_t i)
     const struct offer offer = w->offers[i];
     gp_event_kinds kinds = 0;
     begin_call(w);
-    int r = w->source->ops->watch(offer.device, offer.name, &w->call, &kinds);
+    int r = w->source->ops->watch(offer.device, offer.name, w->wanted, &w->call, &kinds);
     end_call(w);
     uint64_t now_ns = gp_clock_mono_ns();
     if (r == 1) {
@@ -281,11 +282,12 @@ uint64_t gp_waiter_rest_ns(const struct gp_waiter *w)
     return 2 * w->wait_ms * GP_NS_PER_MS;
 }
 
-struct gp_waiter *gp_waiter_new(struct gp_source *source, unsigned wait_ms)
+struct gp_waiter *gp_waiter_new(struct gp_source *source, gp_event_kinds kinds, unsigned wait_ms)
 {
     struct gp_waiter *w = calloc(1, sizeof(*w));
     if (!w)
         return NULL;
+    w->wanted = kinds;
     w->wait_ms = wait_ms;
     w->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (w->fd < 0) {

@@ -15,10 +15,11 @@
 
 struct gp_waiter;
 
-/* wait_ms: how long one call waits for events. They arrive at once anyway, but the waiter can rest
- * only between two calls, and each call wakes its thread. NULL without memory, or without a
- * descriptor for gp_waiter_fd(). */
-struct gp_waiter *gp_waiter_new(struct gp_source *source, unsigned wait_ms) GP_MUST_CHECK;
+/* Waits for events of these kinds. wait_ms: how long one call waits for events. They arrive at once
+ * anyway, but the waiter can rest only between two calls, and each call wakes its thread. NULL
+ * without memory, or without a descriptor for gp_waiter_fd(). */
+struct gp_waiter *gp_waiter_new(struct gp_source *source, gp_event_kinds kinds,
+                                unsigned wait_ms) GP_MUST_CHECK;
 
 /* A working driver returns from a call within this time. */
 uint64_t gp_waiter_rest_ns(const struct gp_waiter *w);

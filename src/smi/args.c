@@ -15,14 +15,28 @@ static const struct gp_smi_option *find(const struct gp_smi_option *options, con
     return NULL;
 }
 
-static int refuse(struct gp_strbuf *message, const char *word, const char *what, const char *tool)
+/* The errors of nvidia-smi itself and of its commands, as seen with driver 580.159.04. */
+static int refuse_word(struct gp_strbuf *message, const char *word, bool of_command)
 {
-    gp_strbuf_addf(message, "ERROR: Option %s is %s. Please run '%s -h' for help.\n\n", word, what,
-                   tool);
-    return GP_SMI_EXIT_OTHER;
+    gp_strbuf_addf(message,
+                   of_command
+                       ? "Option \"%s\" is not recognized.\n"
+                       : "ERROR: Option %s is not recognized. Please run 'nvidia-smi -h'.\n\n",
+                   word);
+    return of_command ? GP_SMI_EXIT_USAGE : GP_SMI_EXIT_OTHER;
 }
 
-int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
+static int refuse_absence(struct gp_strbuf *message, const char *word, bool of_command)
+{
+    gp_strbuf_addf(message,
+                   of_command ? "Option \"%s\" is missing its value.\n"
+                              : "ERROR: Option %s is missing its value. Please run 'nvidia-smi -h' "
+                                "for help.\n\n",
+                   word);
+    return of_command ? GP_SMI_EXIT_USAGE : GP_SMI_EXIT_OTHER;
+}
+
+int gp_smi_parse(const struct gp_smi_option *options, bool of_command, int argc, char **argv,
                  const char **given, struct gp_strbuf *message)
 {
     for (int i = 1; i < argc; i++) {
@@ -31,7 +45,7 @@ int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc
         const struct gp_smi_option *o = find(options, word, n);
         bool next = i + 1 < argc && (argv[i + 1][0] != '-' || argv[i + 1][1] == '\0');
         if (!o || (word[n] && o->arg == GP_SMI_FLAG))
-            return refuse(message, word, "not recognized", tool);
+            return refuse_word(message, word, of_command);
         const char **value = &given[o - options];
         if (word[n])
             *value = word + n + 1;
@@ -40,7 +54,7 @@ int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc
         else
             *value = "";
         if (o->arg == GP_SMI_VALUE && !**value)
-            return refuse(message, word, "missing its value", tool);
+            return refuse_absence(message, word, of_command);
     }
     return 0;
 }
@@ -73,10 +87,10 @@ static void add_wrapped(struct gp_strbuf *sb, const char *text, size_t column)
     gp_strbuf_addc(sb, '\n');
 }
 
-int gp_smi_add_invalid(struct gp_strbuf *sb, const char *tool, const char *names, const char *value)
+int gp_smi_add_invalid(struct gp_strbuf *sb, const char *names, const char *value)
 {
-    gp_strbuf_addf(sb, "ERROR: Invalid value for %.*s: %s. Please run '%s -h' for help.\n\n",
-                   (int)strcspn(names, " "), names, value, tool);
+    gp_strbuf_addf(sb, "Option \"%s\" is invalid for \"%.*s\".\n", value, (int)strcspn(names, " "),
+                   names);
     return GP_SMI_EXIT_USAGE;
 }
 

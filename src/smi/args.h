@@ -19,15 +19,14 @@ struct gp_smi_option {
 
 /* Parses argv[1..argc): given[i] is the value of options[i], "" for a flag or an omitted value,
  * NULL if it was not given. If an option is repeated, the last one wins. Values point into argv.
- * `tool` is the command that error messages mention for help ("nvidia-smi", "nvidia-smi topo").
+ * Those of a command ("nvidia-smi topo …") have other errors than those of nvidia-smi itself.
  * Returns 0, or an exit status after appending the error to `message`. */
-int gp_smi_parse(const struct gp_smi_option *options, const char *tool, int argc, char **argv,
+int gp_smi_parse(const struct gp_smi_option *options, bool of_command, int argc, char **argv,
                  const char **given, struct gp_strbuf *message) GP_MUST_CHECK;
 
 /* Appends the error that an option (`names` is as in its table) does not accept this value; returns
  * the exit status. */
-int gp_smi_add_invalid(struct gp_strbuf *sb, const char *tool, const char *names,
-                       const char *value);
+int gp_smi_add_invalid(struct gp_strbuf *sb, const char *names, const char *value);
 
 /* Appends an option and its help. */
 void gp_smi_add_option(struct gp_strbuf *sb, const struct gp_smi_option *o);

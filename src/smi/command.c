@@ -32,13 +32,23 @@ int gp_smi_end(struct gp_smi_request *request, int status)
     return status;
 }
 
+/* The common options, which are the last ones, only say where. */
+static bool asks_for_anything(const struct gp_smi_syntax *syntax, const char *const *given)
+{
+    for (int i = 0; i < syntax->common; i++)
+        if (given[i])
+            return true;
+    return false;
+}
+
 bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
                   struct gp_smi_request *ret, struct gp_strbuf *sb, int *ret_status)
 {
-    int status = gp_smi_parse(syntax->options, syntax->tool, argc, argv, given, sb);
+    int status = gp_smi_parse(syntax->options, true, argc, argv, given, sb);
     if (!status)
         status = gp_smi_take_common(&given[syntax->common], &ret->common, sb);
-    bool helps = !status && given[syntax->help];
+    bool helps = !status && (given[syntax->help] ||
+                             (!syntax->has_default && !asks_for_anything(syntax, given)));
     if (helps) {
         gp_strbuf_addf(sb, "%s [options]\n\n    %s\n\n", syntax->tool, syntax->summary);
         gp_smi_add_options(sb, syntax->options);
@@ -49,16 +59,22 @@ bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, con
     return !ret->is_done;
 }
 
-int gp_smi_refuse_value(struct gp_smi_request *request, struct gp_strbuf *sb,
-                        const struct gp_smi_syntax *syntax, const char *option, const char *value)
+int gp_smi_refuse_value(struct gp_smi_request *request, struct gp_strbuf *sb, const char *option,
+                        const char *value)
 {
-    return gp_smi_end(request, gp_smi_add_invalid(sb, syntax->tool, option, value));
+    return gp_smi_end(request, gp_smi_add_invalid(sb, option, value));
+}
+
+int gp_smi_refuse(struct gp_smi_request *request, struct gp_strbuf *sb, int status,
+                  const char *words)
+{
+    gp_strbuf_adds(sb, words);
+    return gp_smi_end(request, status);
 }
 
 int gp_smi_refuse_combination(struct gp_smi_request *request, struct gp_strbuf *sb)
 {
-    gp_strbuf_adds(sb, GP_SMI_COMBINATION);
-    return gp_smi_end(request, GP_SMI_EXIT_USAGE);
+    return gp_smi_refuse(request, sb, GP_SMI_EXIT_USAGE, GP_SMI_COMBINATION);
 }
 
 int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,

@@ -98,20 +98,24 @@ struct gp_smi_syntax {
     const char *tool;    /* "nvidia-smi topo" */
     const char *summary; /* for the help */
     const struct gp_smi_option *options;
-    int help;   /* index of -h */
-    int common; /* index of the first common option */
+    int help;         /* index of -h */
+    int common;       /* index of the first common option */
+    bool has_default; /* something is shown without options; otherwise the help */
 };
 
-/* Parses the command line of a command, and handles the common options and the help. True to
+/* Parses the command line of a command, and handles the common options and the help, which is also
+ * printed if nothing is asked for. True to
  * continue; otherwise the request is done. */
 bool gp_smi_begin(const struct gp_smi_syntax *syntax, int argc, char **argv, const char **given,
                   struct gp_smi_request *ret, struct gp_strbuf *sb, int *ret_status) GP_MUST_CHECK;
 
 /* These end the request; they return the exit status, with the message appended: for an invalid
- * value of an option, and for options that cannot be combined. */
+ * value of an option, with words of one's own, and for options that cannot be combined. */
 int gp_smi_end(struct gp_smi_request *request, int status);
-int gp_smi_refuse_value(struct gp_smi_request *request, struct gp_strbuf *sb,
-                        const struct gp_smi_syntax *syntax, const char *option, const char *value);
+int gp_smi_refuse_value(struct gp_smi_request *request, struct gp_strbuf *sb, const char *option,
+                        const char *value);
+int gp_smi_refuse(struct gp_smi_request *request, struct gp_strbuf *sb, int status,
+                  const char *words);
 #define GP_SMI_COMBINATION                                                                         \
     "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n\n"
 int gp_smi_refuse_combination(struct gp_smi_request *request, struct gp_strbuf *sb);

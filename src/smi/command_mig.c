@@ -229,7 +229,7 @@ static int end_without(struct run *run, const struct gp_smi_mig_change *change, 
 {
     int code = why == GP_STATUS_NO_PERMISSION ? GP_SMI_EXIT_NO_PERMISSION : GP_SMI_EXIT_NOT_FOUND;
     if (!any)
-        gp_strbuf_adds(run->sb, "No MIG-enabled devices found.\n");
+        gp_strbuf_adds(run->sb, GP_SMI_NO_MIG);
     else
         gp_strbuf_addf(run->sb, "No %s instances found: %s\n",
                        change->scope == GP_SCOPE_CI ? "compute" : "GPU", gp_nvml_return_text(code));
@@ -297,7 +297,7 @@ static int take_ids(struct gp_smi_request *request, struct gp_strbuf *sb, const 
 {
     if (!text || gp_smi_mig_parse_ids(text, ret))
         return 0;
-    return gp_smi_refuse_value(request, sb, &syntax, option, text);
+    return gp_smi_refuse_value(request, sb, option, text);
 }
 
 /* Which list or change is requested; whether the options can be combined. */

@@ -41,13 +41,16 @@ static const struct gp_smi_option options[] = {
 static const struct command {
     const char *name; /* as messages call it */
     int first_option;
+    unsigned longest_s; /* delay between samples */
+    bool explains;      /* an unknown option: with the help */
     const char *words;
 } commands[] = {
-    [GP_SMI_DMON] = {"nvidia-smi dmon", OPT_GPM, "one line per GPU and sample."},
-    [GP_SMI_PMON] = {"nvidia-smi pmon", OPT_SELECT, "one line per process, GPU and sample."},
-    [GP_SMI_ENCODER_SESSIONS] = {"nvidia-smi encodersessions", OPT_DELAY,
+    [GP_SMI_DMON] = {"nvidia-smi dmon", OPT_GPM, 600, true, "one line per GPU and sample."},
+    [GP_SMI_PMON] = {"nvidia-smi pmon", OPT_SELECT, 10, true,
+                     "one line per process, GPU and sample."},
+    [GP_SMI_ENCODER_SESSIONS] = {"nvidia-smi encodersessions", OPT_DELAY, 600, false,
                                  "one line per video encoder session and sample."},
-    [GP_SMI_FBC_SESSIONS] = {"nvidia-smi fbcsessions", OPT_DELAY,
+    [GP_SMI_FBC_SESSIONS] = {"nvidia-smi fbcsessions", OPT_DELAY, 600, false,
                              "one line per frame buffer capture session and sample."},
 };
 
@@ -70,53 +73,61 @@ static void add_help(struct gp_strbuf *sb, enum gp_smi_monitor_kind kind)
 
 /* ---- options ---- */
 
-static bool take_level(struct gp_smi_monitor *m, const char *letters)
-{
-    (void)m;
-    return strcmp(letters, "d") == 0;
-}
-
-static bool take_view(struct gp_smi_monitor *m, const char *const *given, int *ret_bad)
+static bool take_view(struct gp_smi_monitor *m, const char *const *given, struct gp_strbuf *words)
 {
     static const struct {
         int option;
-        bool (*take)(struct gp_smi_monitor *m, const char *value);
+        bool (*take)(struct gp_smi_monitor *m, const char *value, struct gp_strbuf *words);
     } views[] = {
-        {OPT_GPM, gp_smi_monitor_gpm},       {OPT_GPM_LEVEL, take_level},
-        {OPT_FORMAT, gp_smi_monitor_format}, {OPT_SELECT, gp_smi_monitor_select},
+        {OPT_GPM, gp_smi_monitor_gpm},
+        {OPT_FORMAT, gp_smi_monitor_format},
+        {OPT_SELECT, gp_smi_monitor_select},
         {OPT_STAMP, gp_smi_monitor_stamp},
     };
-    for (size_t i = 0; i < GP_ARRAY_LEN(views); i++) {
-        *ret_bad = views[i].option;
-        if (given[*ret_bad] && !views[i].take(m, given[*ret_bad]))
+    for (size_t i = 0; i < GP_ARRAY_LEN(views); i++)
+        if (given[views[i].option] && !views[i].take(m, given[views[i].option], words))
             return false;
-    }
     return true;
 }
 
-static bool take_number(const char *text, uint64_t *ret)
+static bool take_number(const char *text, uint64_t highest, uint64_t *ret)
 {
-    return !text || (gp_parse_u64(text, ret) && *ret > 0 && *ret <= UINT32_MAX);
+    return !text || (gp_parse_u64(text, ret) && *ret > 0 && *ret <= highest);
 }
 
-static int take(struct gp_smi_monitor *m, struct gp_smi_show *show, const char *const *given,
-                struct gp_strbuf *message)
+/* An error that is followed by the help. nvidia-smi ends with 0 then. */
+static int explain(struct gp_strbuf *sb, enum gp_smi_monitor_kind kind)
 {
+    gp_strbuf_addc(sb, '\n');
+    add_help(sb, kind);
+    return 0;
+}
+
+/* *ret_done: nothing is to be shown, even if the status is 0. */
+static int take(struct gp_smi_monitor *m, struct gp_smi_show *show, const char *const *given,
+                struct gp_strbuf *sb, bool *ret_done)
+{
+    const struct command *command = &commands[m->kind];
     uint64_t seconds = 1;
-    int bad;
-    bool good = take_view(m, given, &bad);
-    if (good) {
-        bad = OPT_DELAY;
-        good = take_number(given[OPT_DELAY], &seconds);
+    *ret_done = true;
+    if (given[OPT_GPM_LEVEL] && strcmp(given[OPT_GPM_LEVEL], "d") != 0)
+        return explain(sb, m->kind);
+    if (!take_view(m, given, sb)) {
+        gp_strbuf_adds(sb, "Failed to process command line \n\n");
+        return GP_SMI_EXIT_OTHER;
     }
-    if (good) {
-        bad = OPT_COUNT;
-        good = take_number(given[OPT_COUNT], &show->count);
+    if (!take_number(given[OPT_DELAY], command->longest_s, &seconds)) {
+        gp_strbuf_addf(sb, "Collection delay/interval should be between 1 second and %u seconds\n",
+                       command->longest_s);
+        return explain(sb, m->kind);
+    }
+    if (!take_number(given[OPT_COUNT], UINT32_MAX, &show->count)) {
+        gp_strbuf_adds(sb, "Invalid value for number of samples to be displayed\n");
+        return explain(sb, m->kind);
     }
     show->interval_ns = seconds * GP_NS_PER_S;
-    if (good)
-        return 0;
-    return gp_smi_add_invalid(message, commands[m->kind].name, options[bad].names, given[bad]);
+    *ret_done = false;
+    return 0;
 }
 
 /* ---- output ---- */
@@ -148,19 +159,22 @@ static int read_command(enum gp_smi_monitor_kind kind, int argc, char **argv,
     ret->show = (struct gp_smi_show){.want = want, .print = print, .refuse = refuse};
     ret->ctx = &ret->monitor;
     gp_smi_monitor_init(&ret->monitor, kind);
-    int status = gp_smi_parse(&options[command->first_option], command->name, argc, argv,
+    int status = gp_smi_parse(&options[command->first_option], true, argc, argv,
                               &given[command->first_option], sb);
+    if (status && command->explains)
+        return gp_smi_end(ret, explain(sb, kind));
     if (!status && given[OPT_HELP]) {
         add_help(sb, kind);
         return gp_smi_end(ret, 0);
     }
+    bool done = true;
     if (!status)
         status = gp_smi_take_common(&given[OPT_ID], &ret->common, sb);
     if (!status)
-        status = take(&ret->monitor, &ret->show, given, sb);
+        status = take(&ret->monitor, &ret->show, given, sb, &done);
     ret->show.native = ret->common.native;
     ret->show.file = given[OPT_FILENAME];
-    return status ? gp_smi_end(ret, status) : 0;
+    return done ? gp_smi_end(ret, status) : 0;
 }
 
 int gp_smi_read_dmon(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb)

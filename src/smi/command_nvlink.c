@@ -90,10 +90,10 @@ static int take(const char *const *given, struct gp_smi_request *ret, struct gp_
     if (asked != 1)
         return gp_smi_refuse_combination(ret, sb);
     if (!found)
-        return gp_smi_refuse_value(ret, sb, &syntax, "-gt", throughput);
+        return gp_smi_refuse_value(ret, sb, "-gt", throughput);
     nvlink->one_link = given[OPT_LINK] != NULL;
     if (nvlink->one_link && !gp_parse_u64(given[OPT_LINK], &nvlink->link))
-        return gp_smi_refuse_value(ret, sb, &syntax, "-l", given[OPT_LINK]);
+        return gp_smi_refuse_value(ret, sb, "-l", given[OPT_LINK]);
     return 0;
 }
 
@@ -109,7 +109,7 @@ static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_sn
         return 0;
     char number[24];
     (void)snprintf(number, sizeof(number), "%llu", (unsigned long long)nvlink->link);
-    return gp_smi_add_invalid(message, syntax.tool, "-l", number);
+    return gp_smi_add_invalid(message, "-l", number);
 }
 
 static void print(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,

@@ -62,8 +62,7 @@ static int refuse_cc(const void *ctx, struct gp_strbuf *message, const struct gp
 static void print_cc(void *ctx, struct gp_strbuf *sb, const struct gp_smi_form *form,
                      const struct gp_snapshot *snapshot)
 {
-    (void)form;
-    gp_smi_conf_compute_print(sb, ctx, snapshot);
+    gp_smi_conf_compute_print(sb, ctx, form, snapshot);
 }
 
 int gp_smi_read_conf_compute(int argc, char **argv, struct gp_smi_request *ret,
@@ -169,7 +168,7 @@ static const struct gp_smi_syntax c2c_syntax = {
     "nvidia-smi c2c", "show the links between GPU and CPU.", c2c_options, ONE_HELP, ONE_ID,
 };
 static const struct gp_smi_syntax vgpu_syntax = {
-    "nvidia-smi vgpu", "show GPUs shared by guests.", vgpu_options, ONE_HELP, ONE_ID,
+    "nvidia-smi vgpu", "show GPUs shared by guests.", vgpu_options, ONE_HELP, ONE_ID, true,
 };
 
 static void want_c2c(const void *ctx, struct gp_want *want)

@@ -65,17 +65,33 @@ static const struct gp_smi_syntax syntax = {
 
 /* ---- the request ---- */
 
-/* How many GPUs -i must name for it. */
+#define NODE_NEEDS_ONE(what)                                                                       \
+    what " must be used in conjunction with the -i argument which must be a single "               \
+         "identifier.\n\n"
+#define NEEDS_ONE                                                                                  \
+    "Nearest GPUs argument must be used in conjunction with the -i argument which must be a "      \
+    "single identifier.\n\n"
+/* "conjection" is nvidia-smi's. */
+#define NEEDS_TWO                                                                                  \
+    "Path command line flag must be used in conjection with the -i argument which must be two "    \
+    "GPU identifiers.\n\n"
+
+/* How many GPUs -i must name for it, and what is said otherwise. */
 static const struct {
     int option;
     enum gp_smi_topo_question question;
     size_t gpus;
+    const char *without;
 } questions[] = {
-    {OPT_MATRIX, GP_SMI_TOPO_MATRIX, 0},   {OPT_MATRIX_PCI, GP_SMI_TOPO_MATRIX_PCI, 0},
-    {OPT_P2P, GP_SMI_TOPO_P2P, 0},         {OPT_CPU, GP_SMI_TOPO_CPU, 0},
-    {OPT_NEAREST, GP_SMI_TOPO_NEAREST, 1}, {OPT_PATH, GP_SMI_TOPO_PATH, 2},
-    {OPT_CPU_NODE, GP_SMI_TOPO_NODES, 0},  {OPT_MEMORY_NODE, GP_SMI_TOPO_NODES, 0},
-    {OPT_GPU_NODE, GP_SMI_TOPO_NODES, 0},
+    {OPT_MATRIX, GP_SMI_TOPO_MATRIX, 0, NULL},
+    {OPT_MATRIX_PCI, GP_SMI_TOPO_MATRIX_PCI, 0, NULL},
+    {OPT_P2P, GP_SMI_TOPO_P2P, 0, NULL},
+    {OPT_CPU, GP_SMI_TOPO_CPU, 0, NULL},
+    {OPT_NEAREST, GP_SMI_TOPO_NEAREST, 1, NEEDS_ONE},
+    {OPT_PATH, GP_SMI_TOPO_PATH, 2, NEEDS_TWO},
+    {OPT_CPU_NODE, GP_SMI_TOPO_NODES, 1, NODE_NEEDS_ONE("NUMA ID of nearest CPU")},
+    {OPT_MEMORY_NODE, GP_SMI_TOPO_NODES, 1, NODE_NEEDS_ONE("NUMA ID of nearest memory")},
+    {OPT_GPU_NODE, GP_SMI_TOPO_NODES, 1, NODE_NEEDS_ONE("GPU NUMA ID command")},
 };
 
 static size_t count_names(const char *list)
@@ -86,21 +102,21 @@ static size_t count_names(const char *list)
     return count;
 }
 
-/* Which view is requested, and whether the options can be combined. */
-static bool choose(const char *const *given, enum gp_smi_topo_question *ret)
+/* Which view is requested, and whether the options can be combined. NULL, or what is wrong. */
+static const char *choose(const char *const *given, enum gp_smi_topo_question *ret)
 {
     bool found = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(questions); i++) {
         if (!given[questions[i].option])
             continue;
         if (found && *ret != questions[i].question)
-            return false;
+            return GP_SMI_COMBINATION;
         *ret = questions[i].question;
         found = true;
         if (questions[i].gpus && count_names(given[OPT_ID]) != questions[i].gpus)
-            return false;
+            return questions[i].without;
     }
-    return found;
+    return found ? NULL : GP_SMI_COMBINATION;
 }
 
 static int take(const char *const *given, struct gp_smi_request *ret, struct gp_strbuf *sb)
@@ -108,13 +124,16 @@ static int take(const char *const *given, struct gp_smi_request *ret, struct gp_
     struct gp_smi_topo *topo = &ret->topo;
     const char *number = given[OPT_CPU] ? given[OPT_CPU] : given[OPT_NEAREST];
     bool nearest = given[OPT_NEAREST] != NULL;
-    if (!choose(given, &topo->question))
-        return gp_smi_refuse_combination(ret, sb);
-    if (number && (!gp_parse_u64(number, &topo->number) ||
-                   (nearest && topo->number >= GP_SMI_TOPO_DISTANCES)))
-        return gp_smi_refuse_value(ret, sb, &syntax, nearest ? "-n" : "-c", number);
+    const char *wrong = choose(given, &topo->question);
+    if (wrong)
+        return gp_smi_refuse(ret, sb, GP_SMI_EXIT_USAGE, wrong);
+    if (number && !gp_parse_u64(number, &topo->number))
+        return gp_smi_refuse_value(ret, sb, nearest ? "-n" : "-c", number);
+    if (nearest && topo->number >= GP_SMI_TOPO_DISTANCES)
+        return gp_smi_refuse(ret, sb, GP_SMI_EXIT_OTHER, "Failed to display the nearest GPUs\n\n");
     if (given[OPT_P2P] && !gp_smi_topo_knows(given[OPT_P2P]))
-        return gp_smi_refuse_value(ret, sb, &syntax, "-p2p", given[OPT_P2P]);
+        return gp_smi_refuse(ret, sb, GP_SMI_EXIT_USAGE,
+                             "Invalid p2p capability index specified at the command-line\n");
     topo->letters = given[OPT_P2P];
     topo->cpu = given[OPT_CPU_NODE];
     topo->memory = given[OPT_MEMORY_NODE];
@@ -135,7 +154,7 @@ static int refuse(const void *ctx, struct gp_strbuf *message, const struct gp_sn
     const struct gp_smi_request *request = ctx;
     if (gp_smi_topo_has_ends(&request->topo, snapshot))
         return 0;
-    gp_strbuf_adds(message, GP_SMI_COMBINATION);
+    gp_strbuf_adds(message, request->topo.question == GP_SMI_TOPO_PATH ? NEEDS_TWO : NEEDS_ONE);
     return GP_SMI_EXIT_USAGE;
 }
 

@@ -188,31 +188,24 @@ static bool is_word(const char *word, size_t n, const char *expected)
     return strlen(expected) == n && memcmp(word, expected, n) == 0;
 }
 
+/* csv is the only format, and does not have to be named (seen with driver 580.159.04; older ones
+ * required it). */
 static bool take_format(struct gp_smi_csv *csv, const char *format, struct gp_strbuf *message)
 {
     const char *word;
     size_t n;
-    bool is_csv = false;
     csv->header = csv->units = true;
     while (next_word(&format, &word, &n)) {
-        if (is_word(word, n, "csv")) {
-            is_csv = true;
-        } else if (is_word(word, n, "noheader")) {
+        if (is_word(word, n, "noheader")) {
             csv->header = false;
         } else if (is_word(word, n, "nounits")) {
             csv->units = false;
-        } else {
-            gp_strbuf_addf(message,
-                           "\"%.*s\" is not a valid option of \"--format=\". Please run "
-                           "'nvidia-smi -h' for help.\n\n",
-                           (int)n, word);
+        } else if (!is_word(word, n, "csv")) {
+            gp_strbuf_adds(message, "Format modifier is not recognized.\n");
             return false;
         }
     }
-    if (!is_csv)
-        gp_strbuf_adds(message, "\"--format=\" switch is missing. Please run 'nvidia-smi -h' for "
-                                "help.\n\n");
-    return is_csv;
+    return true;
 }
 
 static bool take_fields(struct gp_smi_csv *csv, const char *fields, struct gp_strbuf *message)
@@ -221,6 +214,8 @@ static bool take_fields(struct gp_smi_csv *csv, const char *fields, struct gp_st
     size_t n;
     while (next_word(&fields, &word, &n)) {
         struct field field;
+        if (n == 0)
+            continue;
         if (!find_field(csv->query, word, n, &field)) {
             gp_strbuf_addf(message, "Field \"%.*s\" is not a valid field to query.\n\n", (int)n,
                            word);

@@ -319,33 +319,49 @@ static enum gp_status trouble(const struct gp_smi_mig *mig, const struct gp_snap
     return status;
 }
 
+/* Whether the GPU can have such a list. */
+static bool is_concerned(const struct gp_smi_mig *mig, const struct gp_snapshot *snapshot,
+                         const struct gp_device *gpu)
+{
+    enum gp_status status = trouble(mig, snapshot, gpu);
+    if (gpu->is_mig)
+        return false;
+    return lists[mig->list].scope == GP_SCOPE_PROFILE
+               ? status == GP_STATUS_OK || status == GP_STATUS_NO_PERMISSION
+               : is_enabled(snapshot, gpu);
+}
+
+static bool is_any_concerned(const struct gp_smi_mig *mig, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++)
+        if (is_concerned(mig, snapshot, &snapshot->devices[i]))
+            return true;
+    return false;
+}
+
 int gp_smi_mig_refuse(const struct gp_smi_mig *mig, struct gp_strbuf *message,
                       const struct gp_snapshot *snapshot)
 {
     const struct list *list = &lists[mig->list];
-    bool any = false;
     int code = GP_SMI_EXIT_NOT_FOUND;
+    if (!is_any_concerned(mig, snapshot))
+        return gp_smi_exit_status(snapshot);
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *gpu = &snapshot->devices[i];
-        enum gp_status status = trouble(mig, snapshot, gpu);
-        bool concerned = list->scope == GP_SCOPE_PROFILE
-                             ? status == GP_STATUS_OK || status == GP_STATUS_NO_PERMISSION
-                             : is_enabled(snapshot, gpu);
-        if (gpu->is_mig || !concerned)
+        if (!is_concerned(mig, snapshot, gpu))
             continue;
-        any = true;
-        if (status == GP_STATUS_NO_PERMISSION)
+        if (trouble(mig, snapshot, gpu) == GP_STATUS_NO_PERMISSION)
             code = GP_SMI_EXIT_NO_PERMISSION;
         else if (next(mig, snapshot, gpu, NULL))
             return 0;
     }
     const char *words = gp_nvml_return_text(code);
-    if (any && code != GP_SMI_EXIT_NOT_FOUND)
+    if (code != GP_SMI_EXIT_NOT_FOUND)
         gp_strbuf_addf(message, "Failed to display %s: %s\n", list->plural, words);
-    if (any && list->empty)
+    if (list->empty)
         gp_strbuf_addf(message, "No %s found: %s\n", list->empty, words);
-    if (!any || (code == GP_SMI_EXIT_NOT_FOUND && !list->empty))
-        gp_strbuf_adds(message, "No MIG-enabled devices found.\n");
+    else if (code == GP_SMI_EXIT_NOT_FOUND)
+        gp_strbuf_adds(message, GP_SMI_NO_MIG);
     return code;
 }
 
@@ -355,6 +371,10 @@ void gp_smi_mig_print(struct gp_strbuf *sb, const struct gp_smi_mig *mig,
     const struct list *list = &lists[mig->list];
     /* wide enough for "1g.24gb+me.all" */
     const struct printer p = {sb, form->driver >= GP_SMI_DRIVER(570, 0) ? 2 : 0};
+    if (!is_any_concerned(mig, snapshot)) {
+        gp_strbuf_adds(sb, GP_SMI_NO_MIG);
+        return;
+    }
     if (list->begin)
         list->begin(&p);
     for (size_t i = 0; i < snapshot->device_count; i++) {

@@ -37,6 +37,8 @@ bool gp_smi_mig_has_id(const struct gp_smi_mig_ids *ids, int64_t id);
 void gp_smi_mig_want(const struct gp_smi_mig *mig, struct gp_want *want);
 
 /* If there is nothing to list, appends the reason and returns the exit status; otherwise 0. */
+#define GP_SMI_NO_MIG "No MIG-enabled devices found.\n"
+
 int gp_smi_mig_refuse(const struct gp_smi_mig *mig, struct gp_strbuf *message,
                       const struct gp_snapshot *snapshot);
 

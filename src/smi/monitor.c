@@ -7,6 +7,8 @@
 #include "smi/processes.h"
 #include "source/source.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -31,72 +33,72 @@ static bool has_group(const struct gp_smi_monitor_view *view, char letter)
     return false;
 }
 
-bool gp_smi_monitor_select(struct gp_smi_monitor *m, const char *letters)
+bool gp_smi_monitor_select(struct gp_smi_monitor *m, const char *letters, struct gp_strbuf *words)
 {
     size_t n = 0;
-    for (; *letters; letters++) {
-        if (!has_group(&gp_smi_monitor_views[m->kind], *letters))
-            return false;
-        if (!memchr(m->groups, *letters, n))
+    bool known = *letters;
+    for (; known && *letters; letters++) {
+        known = has_group(&gp_smi_monitor_views[m->kind], *letters);
+        if (known && !memchr(m->groups, *letters, n))
             m->groups[n++] = *letters;
     }
     m->groups[n] = '\0';
-    return n > 0;
+    if (!known)
+        gp_strbuf_adds(words, "Failed to find any metric to display\n");
+    return known;
 }
 
-bool gp_smi_monitor_stamp(struct gp_smi_monitor *m, const char *letters)
+bool gp_smi_monitor_stamp(struct gp_smi_monitor *m, const char *letters, struct gp_strbuf *words)
 {
     m->date = strchr(letters, 'D') != NULL;
     m->time = strchr(letters, 'T') != NULL;
-    return *letters && letters[strspn(letters, "DT")] == '\0';
+    bool known = *letters && letters[strspn(letters, "DT")] == '\0';
+    if (!known)
+        gp_strbuf_adds(words, "Error in parsing options\n");
+    return known;
 }
 
-bool gp_smi_monitor_format(struct gp_smi_monitor *m, const char *list)
+bool gp_smi_monitor_format(struct gp_smi_monitor *m, const char *list, struct gp_strbuf *words)
 {
     const struct {
         const char *word;
         bool *flag;
-    } words[] = {{"csv", &m->csv}, {"nounit", &m->no_unit}, {"noheader", &m->no_header}};
+    } flags[] = {{"csv", &m->csv}, {"nounit", &m->no_unit}, {"noheader", &m->no_header}};
     for (const char *p = list; *p;) {
         size_t n = strcspn(p, ",");
         bool known = false;
-        for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-            if (strlen(words[i].word) == n && strncmp(words[i].word, p, n) == 0)
-                known = *words[i].flag = true;
-        if (!known)
+        for (size_t i = 0; i < GP_ARRAY_LEN(flags); i++)
+            if (strlen(flags[i].word) == n && strncmp(flags[i].word, p, n) == 0)
+                known = *flags[i].flag = true;
+        if (!known) {
+            gp_strbuf_addf(words,
+                           "%.*s is not a recognized format option\n"
+                           "Error parsing format options\n",
+                           (int)n, p);
             return false;
+        }
         p += n + (p[n] == ',');
     }
     return *list;
 }
 
-/* The row of a GPM metric; GP_SMI_GPM_METRICS if there is none. */
-static size_t gpm_row(const char *digits, size_t n)
+bool gp_smi_monitor_gpm(struct gp_smi_monitor *m, const char *list, struct gp_strbuf *words)
 {
-    char text[8] = "";
-    uint64_t number;
-    size_t i = 0;
-    if (n == 0 || n >= sizeof(text))
-        return GP_SMI_GPM_METRICS;
-    memcpy(text, digits, n);
-    if (!gp_parse_u64(text, &number))
-        return GP_SMI_GPM_METRICS;
-    while (i < GP_SMI_GPM_METRICS && gp_smi_gpm_table[i].number != number)
-        i++;
-    return i;
-}
-
-bool gp_smi_monitor_gpm(struct gp_smi_monitor *m, const char *list)
-{
-    for (const char *p = list; *p;) {
-        size_t n = strcspn(p, ",");
-        size_t i = gpm_row(p, n);
-        if (i == GP_SMI_GPM_METRICS || m->gpm_count == GP_SMI_GPM_COLUMNS)
-            return false;
-        m->gpm[m->gpm_count++] = (uint8_t)i;
-        p += n + (p[n] == ',');
+    const char *strange = &list[strspn(list, "0123456789,")];
+    if (*strange)
+        gp_strbuf_addf(words, "Found offending character: %c\n", *strange);
+    for (const char *p = list; *p && words->len == 0;) {
+        char *end;
+        unsigned long number = strtoul(p, &end, 10);
+        if (number > GP_SMI_GPM_HIGHEST)
+            gp_strbuf_addf(words, "Metric value too high: %.*s\n", (int)(end - p), p);
+        else if (end > p && m->gpm_count < GP_SMI_GPM_COLUMNS)
+            m->gpm[m->gpm_count++] = (uint8_t)number;
+        p = end + (*end == ',');
     }
-    return m->gpm_count > 0;
+    if (words->len > 0)
+        gp_strbuf_adds(words, "Could not parse GPM metrics\n");
+    return words->len == 0;
 }
 
 void gp_smi_monitor_add_groups(struct gp_strbuf *sb, enum gp_smi_monitor_kind kind)
@@ -129,7 +131,27 @@ struct layout {
     const struct gp_smi_monitor_column *columns[COLUMNS];
     size_t count;
     size_t plain; /* number of columns that are not GPM columns */
+    struct gp_smi_monitor_column unnamed[GP_SMI_GPM_COLUMNS];
+    char heads[GP_SMI_GPM_COLUMNS][8]; /* of those */
 };
+
+/* The column of the ith GPM metric. */
+static const struct gp_smi_monitor_column *gpm_column(const struct gp_smi_monitor *m, size_t i,
+                                                      struct layout *layout)
+{
+    for (size_t k = 0; k < GP_SMI_GPM_METRICS; k++)
+        if (gp_smi_gpm_table[k].number == m->gpm[i])
+            return &gp_smi_gpm_table[k].column;
+    (void)snprintf(layout->heads[i], sizeof(layout->heads[i]), "id=%u", m->gpm[i]);
+    layout->unnamed[i] = (struct gp_smi_monitor_column){
+        .group = GP_SMI_BACK,
+        .width = gp_smi_gpm_table[0].column.width,
+        .head = layout->heads[i],
+        .unit = m->gpm[i] ? "GPM:%" : "GPM",
+        .metric = GP_METRIC__COUNT,
+    };
+    return &layout->unnamed[i];
+}
 
 static void lay_out(const struct gp_smi_monitor *m, const struct gp_smi_form *form,
                     struct layout *ret)
@@ -148,7 +170,7 @@ static void lay_out(const struct gp_smi_monitor *m, const struct gp_smi_form *fo
         }
     ret->plain = ret->count;
     for (size_t i = 0; i < m->gpm_count; i++)
-        ret->columns[ret->count++] = &gp_smi_gpm_table[m->gpm[i]].column;
+        ret->columns[ret->count++] = gpm_column(m, i, ret);
 }
 
 void gp_smi_monitor_want(const struct gp_smi_monitor *m, struct gp_want *want)
@@ -157,7 +179,8 @@ void gp_smi_monitor_want(const struct gp_smi_monitor *m, struct gp_want *want)
     struct layout layout;
     lay_out(m, NULL, &layout);
     for (size_t i = 0; i < layout.count; i++)
-        gp_smi_monitor_want_column(layout.columns[i], want);
+        if (layout.columns[i]->metric != GP_METRIC__COUNT)
+            gp_smi_monitor_want_column(layout.columns[i], want);
     want->processes = want->process_names = scope == GP_SCOPE_PROCESS;
     if (want->processes)
         gp_metric_set_add(&want->metrics, GP_PROCESS_GI);
@@ -203,7 +226,8 @@ static void add_stamp(struct printer *p, char first, const char *date, const cha
     }
     gp_strbuf_addc(p->sb, first);
     if (m->date)
-        gp_strbuf_addf(p->sb, "%-*s", p->era->stamp->date, date);
+        gp_strbuf_addf(p->sb, "%-*s", m->time ? p->era->stamp->date : p->era->stamp->date_alone,
+                       date);
     if (m->time)
         gp_strbuf_addf(p->sb, "%-*s", m->date ? p->era->stamp->time : p->era->stamp->time_alone,
                        time);
@@ -231,11 +255,11 @@ static void add_column(struct printer *p, const struct gp_smi_monitor_line *line
 static void print_heading(struct printer *p, bool units)
 {
     bool stamped = p->m->date || p->m->time;
-    if (stamped && p->m->csv)
+    if (p->m->csv)
         gp_strbuf_addc(p->sb, '#');
     if (stamped)
         add_stamp(p, '#', units ? "YYYYMMDD" : "Date", units ? "HH:MM:SS" : "Time");
-    gp_strbuf_addf(p->sb, "%s%s", stamped ? "" : "# ", p->view->index[units]);
+    gp_strbuf_addf(p->sb, "%s%s", stamped || p->m->csv ? "" : "# ", p->view->index[units]);
     for (size_t i = 0; i < p->layout.count; i++) {
         const struct gp_smi_monitor_column *c = p->layout.columns[i];
         gp_strbuf_reset(&p->cell);
@@ -261,6 +285,8 @@ static void print_row(struct printer *p, const struct gp_smi_monitor_row *row)
 {
     bool stamped = p->m->date || p->m->time;
     print_header(p);
+    if (p->m->csv)
+        gp_strbuf_addc(p->sb, ' ');
     if (stamped)
         add_stamp(p, ' ', p->date, p->time);
     gp_strbuf_addf(p->sb, "%*u", p->m->csv ? 0 : stamped ? 3 : 5, row->device->index);

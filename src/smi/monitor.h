@@ -16,12 +16,12 @@ enum gp_smi_monitor_kind {
     GP_SMI_FBC_SESSIONS,
 };
 
-enum { GP_SMI_GROUPS = 8, GP_SMI_GPM_COLUMNS = 32 };
+enum { GP_SMI_GROUPS = 8, GP_SMI_GPM_COLUMNS = 32, GP_SMI_GPM_HIGHEST = 209 };
 
 struct gp_smi_monitor {
     enum gp_smi_monitor_kind kind;
     char groups[GP_SMI_GROUPS];      /* letters, each once, in the order of the columns */
-    uint8_t gpm[GP_SMI_GPM_COLUMNS]; /* ids of GPM metrics after them */
+    uint8_t gpm[GP_SMI_GPM_COLUMNS]; /* numbers of the GPM metrics after them */
     size_t gpm_count;
     bool date, time;
     bool csv, no_header, no_unit;
@@ -31,16 +31,21 @@ struct gp_smi_monitor {
 /* Sets nvidia-smi's defaults. */
 void gp_smi_monitor_init(struct gp_smi_monitor *m, enum gp_smi_monitor_kind kind);
 
-/* Each parses the value of an option; false: it is invalid. */
+/* Each parses the value of an option; false: it is invalid, and nvidia-smi's words for that were
+ * appended. */
 
 /* "pucm": the groups of columns. */
-bool gp_smi_monitor_select(struct gp_smi_monitor *m, const char *letters) GP_MUST_CHECK;
+bool gp_smi_monitor_select(struct gp_smi_monitor *m, const char *letters,
+                           struct gp_strbuf *words) GP_MUST_CHECK;
 /* "DT": date and time in front. */
-bool gp_smi_monitor_stamp(struct gp_smi_monitor *m, const char *letters) GP_MUST_CHECK;
+bool gp_smi_monitor_stamp(struct gp_smi_monitor *m, const char *letters,
+                          struct gp_strbuf *words) GP_MUST_CHECK;
 /* "csv,nounit,noheader". */
-bool gp_smi_monitor_format(struct gp_smi_monitor *m, const char *list) GP_MUST_CHECK;
-/* "2,3,60": numbers of GPM metrics. */
-bool gp_smi_monitor_gpm(struct gp_smi_monitor *m, const char *list) GP_MUST_CHECK;
+bool gp_smi_monitor_format(struct gp_smi_monitor *m, const char *list,
+                           struct gp_strbuf *words) GP_MUST_CHECK;
+/* "2,3,60": numbers of GPM metrics. One that has no name gets an empty column. */
+bool gp_smi_monitor_gpm(struct gp_smi_monitor *m, const char *list,
+                        struct gp_strbuf *words) GP_MUST_CHECK;
 
 /* For the help: the groups that are shown without -s; all groups with their columns; the GPM
  * metrics. */

@@ -30,7 +30,13 @@ static bool is_known(const struct gp_value *v)
 static void add_mib(struct gp_strbuf *sb, const struct gp_smi_monitor_row *row,
                     const struct gp_value *v)
 {
-    gp_strbuf_addf(sb, "%llu", (unsigned long long)gp_smi_mib(row->form, v->i));
+    gp_strbuf_addf(sb, "%llu", (unsigned long long)gp_smi_mib(row->form, GP_MEMORY_USED, v->i));
+}
+
+static void add_bar1(struct gp_strbuf *sb, const struct gp_smi_monitor_row *row,
+                     const struct gp_value *v)
+{
+    gp_strbuf_addf(sb, "%llu", (unsigned long long)gp_smi_mib(row->form, GP_BAR1_USED, v->i));
 }
 
 static void add_mb_per_s(struct gp_strbuf *sb, const struct gp_smi_monitor_row *row,
@@ -152,8 +158,11 @@ static void add_whole(struct gp_strbuf *sb, enum gp_metric m, const struct gp_va
 void gp_smi_monitor_add_cell(struct gp_strbuf *cell, const struct gp_smi_monitor_column *c,
                              const struct gp_smi_monitor_row *row)
 {
-    const struct gp_value *v = value_of(row, c->metric);
-    if (!is_known(v))
+    static const struct gp_value none = {.status = GP_STATUS_NONE};
+    const struct gp_value *v = &none;
+    if (c->metric != GP_METRIC__COUNT)
+        v = value_of(row, c->metric);
+    if (c->metric != GP_METRIC__COUNT && !is_known(v))
         v = value_of(row, stand_in(c->metric));
     gp_strbuf_reset(cell);
     if (is_known(v) && c->add)
@@ -181,7 +190,7 @@ static const struct gp_smi_monitor_column device_columns[] = {
     {'v', GP_SMI_WIDTH_OTHER, "pviol", "%", GP_THROTTLE_SW_POWER_CAP, NULL, GP_SMI_ALL},
     {'v', GP_SMI_WIDTH_OTHER, "tviol", "bool", GP_THROTTLE_THERMAL, add_whether, GP_SMI_ALL},
     {'m', GP_SMI_WIDTH_OTHER, "fb", "MB", GP_MEMORY_USED, add_mib, GP_SMI_ALL},
-    {'m', GP_SMI_WIDTH_OTHER, "bar1", "MB", GP_BAR1_USED, add_mib, GP_SMI_ALL},
+    {'m', GP_SMI_WIDTH_OTHER, "bar1", "MB", GP_BAR1_USED, add_bar1, GP_SMI_ALL},
     {'m', GP_SMI_WIDTH_OTHER, "ccpm", "MB", GP_PROTECTED_USED, add_mib, GP_SMI_FROM(535, 0)},
     {'e', GP_SMI_WIDTH_OTHER, "sbecc", "errs", GP_ECC_CORRECTED_VOLATILE, NULL, GP_SMI_ALL},
     {'e', GP_SMI_WIDTH_OTHER, "dbecc", "errs", GP_ECC_UNCORRECTED_VOLATILE, NULL, GP_SMI_ALL},
@@ -240,9 +249,9 @@ const struct gp_smi_gpm gp_smi_gpm_table[GP_SMI_GPM_METRICS] = {
     GPM(3, "warps of the SMs", "smocc", "%", GP_GPM_SM_OCCUPANCY, NULL),
     GPM(4, "integer units", "intutil", "%", GP_GPM_INTEGER, NULL),
     GPM(5, "tensor cores", "mmaact", "%", GP_GPM_TENSOR, NULL),
-    GPM(6, "tensor cores, DFMA", "dfmaact", "%", GP_GPM_TENSOR_DFMA, NULL),
-    GPM(7, "tensor cores, HMMA", "hmmaact", "%", GP_GPM_TENSOR_HMMA, NULL),
-    GPM(9, "tensor cores, IMMA", "immaact", "%", GP_GPM_TENSOR_IMMA, NULL),
+    GPM(6, "tensor cores, DFMA", "dfmat", "%", GP_GPM_TENSOR_DFMA, NULL),
+    GPM(7, "tensor cores, HMMA", "hmmat", "%", GP_GPM_TENSOR_HMMA, NULL),
+    GPM(9, "tensor cores, IMMA", "immat", "%", GP_GPM_TENSOR_IMMA, NULL),
     GPM(10, "memory bandwidth", "dram", "%", GP_GPM_DRAM, NULL),
     GPM(11, "double-precision units", "fp64", "%", GP_GPM_FP64, NULL),
     GPM(12, "single-precision units", "fp32", "%", GP_GPM_FP32, NULL),
@@ -261,8 +270,8 @@ static const struct gp_smi_monitor_line process_narrow = {{11, 6, 6, 6, 3}, fals
 static const struct gp_smi_monitor_line process_mixed_head = {{12, 6, 6, 7, 4}, true};
 static const struct gp_smi_monitor_line process_row = {{11, 6, 7, 7, 4}, false};
 static const struct gp_smi_monitor_line session_line = {{0}, false};
-static const struct gp_smi_monitor_stamp old_stamp = {11, 12, 12};
-static const struct gp_smi_monitor_stamp stamp = {12, 13, 12};
+static const struct gp_smi_monitor_stamp old_stamp = {11, 12, 11, 12};
+static const struct gp_smi_monitor_stamp stamp = {12, 13, 13, 12};
 
 static const struct gp_smi_monitor_era device_eras[] = {
     {GP_SMI_UNTIL(520), &device_narrow, &device_narrow, &old_stamp, false},

@@ -43,7 +43,7 @@ struct gp_smi_monitor_column {
     uint8_t width; /* enum gp_smi_width, or a number of characters */
     const char *head;
     const char *unit;
-    enum gp_metric metric;
+    enum gp_metric metric; /* GP_METRIC__COUNT: none, so "-" is printed */
     /* Appends the value; if it appends nothing, "-" is printed. NULL: a whole number, truncated. */
     void (*add)(struct gp_strbuf *sb, const struct gp_smi_monitor_row *row,
                 const struct gp_value *v);
@@ -63,9 +63,9 @@ struct gp_smi_monitor_line {
     bool blank; /* an additional one at the end, or before the GPM columns */
 };
 
-/* Date and time at the start; a time after a date has its own width. */
+/* The widths of date and time at the start, together or alone. */
 struct gp_smi_monitor_stamp {
-    uint8_t date, time, time_alone;
+    uint8_t date, time, date_alone, time_alone;
 };
 
 struct gp_smi_monitor_era {

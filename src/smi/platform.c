@@ -79,8 +79,9 @@ int gp_smi_conf_compute_refuse(const struct gp_smi_conf_compute *cc, struct gp_s
 }
 
 void gp_smi_conf_compute_print(struct gp_strbuf *sb, const struct gp_smi_conf_compute *cc,
-                               const struct gp_snapshot *snapshot)
+                               const struct gp_smi_form *form, const struct gp_snapshot *snapshot)
 {
+    bool apart = form->driver < GP_SMI_DRIVER(590, 0); /* the ready state */
     if (cc->log)
         gp_strbuf_adds(sb, "\n==============NVSMI CONF-COMPUTE LOG==============\n\n");
     for (int i = 0; i < GP_SMI_CC__COUNT; i++) {
@@ -90,7 +91,8 @@ void gp_smi_conf_compute_print(struct gp_strbuf *sb, const struct gp_smi_conf_co
         if (cc->log)
             gp_strbuf_addf(sb, "    %-27s: %s\n", parts[i].logged, word);
         else
-            gp_strbuf_addf(sb, "%s: %s\n", parts[i].label, word);
+            gp_strbuf_addf(sb, apart && i == GP_SMI_CC_READY ? "\n%s: %s\n\n" : "%s: %s\n",
+                           parts[i].label, word);
     }
 }
 

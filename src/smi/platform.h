@@ -30,7 +30,7 @@ void gp_smi_conf_compute_want(const struct gp_smi_conf_compute *cc, struct gp_wa
 int gp_smi_conf_compute_refuse(const struct gp_smi_conf_compute *cc, struct gp_strbuf *message,
                                const struct gp_snapshot *snapshot);
 void gp_smi_conf_compute_print(struct gp_strbuf *sb, const struct gp_smi_conf_compute *cc,
-                               const struct gp_snapshot *snapshot);
+                               const struct gp_smi_form *form, const struct gp_snapshot *snapshot);
 
 /* c2c -s: the links between a GPU and its CPU. */
 void gp_smi_c2c_want(struct gp_want *want);

@@ -18,7 +18,7 @@ static void print_mig_devices(struct gp_smi_printer *p, const struct gp_smi_row 
 
 /* clang-format off */
 /* 580.173 supports something that 590.48 does not, but 595 does. */
-#define LATE_580 {GP_SMI_DRIVER(580, 173), GP_SMI_DRIVER(589, 999)}
+#define LATE_580 {GP_SMI_DRIVER(580, 159), GP_SMI_DRIVER(589, 999)}
 
 #define SECTION_NONE 0
 #define X(id) SECTION_##id = 1u << GP_SMI_##id,

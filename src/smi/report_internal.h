@@ -69,6 +69,8 @@ const struct gp_value *gp_smi_report_value(const struct gp_smi_printer *p, enum 
 /* ---- report_parts.c ---- */
 
 bool gp_smi_is_not_windows(const struct gp_smi_printer *p);
+bool gp_smi_has_platform(const struct gp_smi_printer *p);
+bool gp_smi_has_no_platform(const struct gp_smi_printer *p);
 bool gp_smi_names_no_chassis(const struct gp_smi_printer *p);
 bool gp_smi_names_chassis(const struct gp_smi_printer *p);
 bool gp_smi_has_tlimits(const struct gp_smi_printer *p);

@@ -23,15 +23,27 @@ bool gp_smi_is_not_windows(const struct gp_smi_printer *p)
     return !has(p, GP_DRIVER_MODEL);
 }
 
-/* A platform without a chassis number. */
-bool gp_smi_names_no_chassis(const struct gp_smi_printer *p)
+/* A driver answers for any GPU: zeros, host 1, connected directly. nvidia-smi does not print that
+ * without a chassis or a fabric (H100, driver 580.159.04). */
+bool gp_smi_has_platform(const struct gp_smi_printer *p)
 {
-    return !has(p, GP_PLATFORM_CHASSIS) && has(p, GP_PLATFORM_PEER);
+    return has(p, GP_PLATFORM_CHASSIS) || has(p, GP_PLATFORM_GUID);
+}
+
+bool gp_smi_has_no_platform(const struct gp_smi_printer *p)
+{
+    return !gp_smi_has_platform(p);
 }
 
 bool gp_smi_names_chassis(const struct gp_smi_printer *p)
 {
-    return !gp_smi_names_no_chassis(p);
+    return has(p, GP_PLATFORM_CHASSIS);
+}
+
+/* A platform without a chassis number. */
+bool gp_smi_names_no_chassis(const struct gp_smi_printer *p)
+{
+    return gp_smi_has_platform(p) && !gp_smi_names_chassis(p);
 }
 
 bool gp_smi_has_tlimits(const struct gp_smi_printer *p)
@@ -180,6 +192,14 @@ static const struct gp_entry *find_series(const struct gp_smi_printer *p, const 
     return NULL;
 }
 
+/* A driver that takes samples of something, but has none (driver 580.159.04). */
+static const char *sample_absence(const struct gp_smi_printer *p, enum gp_metric m,
+                                  const struct gp_value *v)
+{
+    bool none = v->status == GP_STATUS_UNSUPPORTED && v->s && strcmp(v->s, GP_NO_SAMPLES) == 0;
+    return none ? "Not Found" : gp_smi_absence(p->form, m, v);
+}
+
 static void print_sample(struct gp_smi_printer *p, const char *label, const struct gp_entry *e,
                          enum gp_metric m, int decimals, const char *unit)
 {
@@ -192,7 +212,7 @@ static void print_sample(struct gp_smi_printer *p, const char *label, const stru
         gp_strbuf_addf(p->sb, "%.*f%s%s", decimals, real ? v->f : (double)v->i, *unit ? " " : "",
                        unit);
     else
-        gp_strbuf_adds(p->sb, gp_smi_absence(p->form, m, v));
+        gp_strbuf_adds(p->sb, sample_absence(p, m, v));
     gp_smi_end_value(p, label);
 }
 

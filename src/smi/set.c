@@ -291,7 +291,7 @@ static int take_modifiers(struct gp_smi_set *set, struct gp_strbuf *sb)
     const struct gp_smi_word *scope = gp_smi_word_find(gp_smi_power_scopes, given_scope);
     const struct gp_smi_word *mode = gp_smi_word_find(gp_smi_clock_modes, given_mode);
     if (!scope || !mode) {
-        return gp_smi_add_invalid(sb, "nvidia-smi", scope ? "--mode" : "--scope",
+        return gp_smi_add_invalid(sb, scope ? "--mode" : "--scope",
                                   scope ? given_mode : given_scope);
     }
     if (scope == &gp_smi_power_scopes[GP_SMI_SCOPE_MODULE])

@@ -380,7 +380,7 @@ static int refuse(enum gp_smi_setting_id id, const char *given, struct gp_strbuf
         GP_SMI_SETTINGS(X)
 #undef X
     };
-    return gp_smi_add_invalid(message, "nvidia-smi", names[id], given);
+    return gp_smi_add_invalid(message, names[id], given);
 }
 
 int gp_smi_setting_parse(enum gp_smi_setting_id id, enum gp_control_id control, const char *given,

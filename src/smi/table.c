@@ -170,10 +170,11 @@ static void add_number(struct cells *cells, const struct gp_device *d, enum gp_m
         add_cell(cells, "%lld%s", real ? (long long)v->f : (long long)v->i, unit);
 }
 
-static void add_mib(struct cells *cells, const struct gp_smi_form *form, const struct gp_value *v)
+static void add_mib(struct cells *cells, const struct gp_smi_form *form, enum gp_metric m,
+                    const struct gp_value *v)
 {
     if (v->status == GP_STATUS_OK)
-        add_cell(cells, "%lluMiB", (unsigned long long)gp_smi_mib(form, v->i));
+        add_cell(cells, "%lluMiB", (unsigned long long)gp_smi_mib(form, m, v->i));
     else
         add_cell(cells, "%s", absence(v));
 }
@@ -238,8 +239,8 @@ static void add_memory(struct cells *cells, const struct printer *p, const struc
         memory = GP_SMI_MEMORY_DENIED;
         add_cell(&parts, "N/A");
     } else {
-        add_mib(&parts, p->form, used);
-        add_mib(&parts, p->form, total);
+        add_mib(&parts, p->form, GP_MEMORY_USED, used);
+        add_mib(&parts, p->form, GP_MEMORY_TOTAL, total);
     }
     (void)add_segment(&sb, p->layout->gpus->memory[memory], 0, &parts, 0);
     add_cell(cells, "%s", sb.buf);
@@ -369,12 +370,12 @@ static void print_mig_device(const struct printer *p, const struct gp_device *d)
     add_cell(&cells, "%u", d->index);
     for (size_t i = 0; i < GP_ARRAY_LEN(ids); i++)
         add_number(&cells, d, ids[i], "", "");
-    add_mib(&cells, p->form, value_of(d, GP_MEMORY_USED));
-    add_mib(&cells, p->form, value_of(d, GP_MEMORY_TOTAL));
+    add_mib(&cells, p->form, GP_MEMORY_USED, value_of(d, GP_MEMORY_USED));
+    add_mib(&cells, p->form, GP_MEMORY_TOTAL, value_of(d, GP_MEMORY_TOTAL));
     for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
         add_number(&cells, d, engines[i], "", "");
-    add_mib(&cells, p->form, value_of(d, GP_BAR1_USED));
-    add_mib(&cells, p->form, value_of(d, GP_BAR1_TOTAL));
+    add_mib(&cells, p->form, GP_BAR1_USED, value_of(d, GP_BAR1_USED));
+    add_mib(&cells, p->form, GP_BAR1_TOTAL, value_of(d, GP_BAR1_TOTAL));
     add_entry(p->sb, p->layout->migs, &cells);
 }
 
@@ -425,7 +426,7 @@ static void print_process(const struct printer *p, const struct gp_device *gpu,
     if (memory->status == GP_STATUS_OK) {
         char mib[32];
         (void)snprintf(mib, sizeof(mib), "%lluMiB",
-                       (unsigned long long)gp_smi_mib(p->form, memory->i));
+                       (unsigned long long)gp_smi_mib(p->form, GP_PROCESS_MEMORY, memory->i));
         add_cut(&cells, mib, PROCESS_MEMORY_MAX, false);
     } else {
         add_cell(&cells, "%-*s", PROCESS_MEMORY_MAX, "N/A");

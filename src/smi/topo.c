@@ -285,16 +285,19 @@ static void print_cpu(const struct printer *p)
 {
     const char *separator = "";
     const struct gp_device *gpu = NULL;
-    gp_strbuf_addf(p->sb, "The GPUs that have an affinity with CPU %llu are:\n",
-                   (unsigned long long)p->topo->number);
+    unsigned long long cpu = p->topo->number;
     while ((gpu = next_gpu(p->snapshot, gpu))) {
         const struct gp_value *cpus = value_of(p->snapshot, gpu, GP_AFFINITY_CPU);
         if (!gp_value_is_present(cpus) || !list_has(cpus->s, p->topo->number))
             continue;
+        if (!*separator)
+            gp_strbuf_addf(p->sb, "The GPUs that have an affinity with CPU %llu are:\n", cpu);
         gp_strbuf_addf(p->sb, "%s%u", separator, gpu->index);
         separator = ", ";
     }
-    gp_strbuf_addc(p->sb, '\n');
+    if (!*separator)
+        gp_strbuf_addf(p->sb, "No GPUs were found to have an affinity with CPU %llu.", cpu);
+    gp_strbuf_adds(p->sb, "\n\n");
 }
 
 /* Ordered by distance. */
@@ -303,7 +306,7 @@ static const struct {
 } ways[GP_SMI_TOPO_DISTANCES] = {
     {"X", "a single PCIe switch on a dual GPU board"},
     {"PIX", "a single PCIe switch"},
-    {"PXB", "multiple PCIe switches"},
+    {"PXB", "potentially multiple PCIe switches"},
     {"PHB", "a PCIe host bridge"},
     {"NODE", "an on-CPU interconnect link between PCIe host bridges"},
     {"SYS", "an SMP interconnect link between NUMA nodes"},
@@ -313,27 +316,33 @@ static void print_nearest(const struct printer *p)
 {
     const struct gp_device *gpu = next_gpu(p->snapshot, NULL);
     const struct gp_entry *e = NULL;
-    const char *separator = " ";
+    const char *words = ways[p->topo->number].words;
+    bool any = false;
     if (!gpu)
         return;
-    gp_strbuf_addf(p->sb, "Device %u is connected by way of %s to device(s):", gpu->index,
-                   ways[p->topo->number].words);
     while ((e = gp_smi_next_entry(p->snapshot, gpu, GP_SCOPE_PEER, e))) {
         const struct gp_value *number = gp_smi_entry_value(e, GP_PEER_NUMBER);
         const struct gp_value *level = gp_smi_entry_value(e, GP_PEER_LEVEL);
         if (!gp_value_is_present(number) || !gp_value_is_present(level) ||
             strcmp(level->s, ways[p->topo->number].level) != 0)
             continue;
-        gp_strbuf_addf(p->sb, "%s%lld", separator, (long long)number->i);
-        separator = ", ";
+        if (!any)
+            gp_strbuf_addf(p->sb, "Device %u is connected by way of %s to device(s): ", gpu->index,
+                           words);
+        gp_strbuf_addf(p->sb, "%s%lld", any ? ", " : "", (long long)number->i);
+        any = true;
     }
-    gp_strbuf_addc(p->sb, '\n');
+    if (!any)
+        gp_strbuf_addf(p->sb, "Device %u is not connected to other devices by way of %s.",
+                       gpu->index, words);
+    gp_strbuf_adds(p->sb, "\n\n");
 }
 
 bool gp_smi_topo_has_ends(const struct gp_smi_topo *topo, const struct gp_snapshot *snapshot)
 {
     size_t wanted = topo->question == GP_SMI_TOPO_PATH      ? 2
                     : topo->question == GP_SMI_TOPO_NEAREST ? 1
+                    : topo->question == GP_SMI_TOPO_NODES   ? 1
                                                             : 0;
     size_t count = 0;
     for (const struct gp_device *gpu = NULL; (gpu = next_gpu(snapshot, gpu));)
@@ -355,33 +364,27 @@ static void print_path(const struct printer *p)
                            from->index, to->index, ways[i].words);
 }
 
-/* Memory is near a GPU if it shares an address space with the CPU. */
+/* Without a node of its own, a GPU has "N/A" in place of the whole line. */
 static void print_nodes(const struct printer *p)
 {
-    static const struct gp_value none = {.status = GP_STATUS_UNSUPPORTED};
     const struct {
         bool asked;
         const char *label;
         enum gp_metric metric;
     } rows[] = {
-        {p->topo->cpu, "NUMA IDs of closest CPU", GP_AFFINITY_MEMORY},
-        {p->topo->memory, "NUMA IDs of closest memory", GP_AFFINITY_MEMORY},
-        {p->topo->gpu, "GPU NUMA ID", GP_NUMA_NODE},
+        {p->topo->cpu, "NUMA IDs of closest CPU: ", GP_AFFINITY_MEMORY},
+        {p->topo->memory, "NUMA IDs of closest memory: ", GP_AFFINITY_MEMORY},
+        {p->topo->gpu, "GPU NUMA ID: ", GP_NUMA_NODE},
     };
-    const struct gp_device *gpu = NULL;
-    while ((gpu = next_gpu(p->snapshot, gpu))) {
-        const struct gp_value *c2c = value_of(p->snapshot, gpu, GP_C2C_MODE);
-        bool coherent = gp_value_is_present(c2c) && strcmp(c2c->s, "Enabled") == 0;
-        for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-            enum gp_metric m = rows[i].metric;
-            bool far = !coherent && i == 1;
-            if (!rows[i].asked)
-                continue;
-            gp_strbuf_addf(p->sb, "%s: ", rows[i].label);
-            gp_smi_add_value(p->sb, p->form, m, far ? &none : value_of(p->snapshot, gpu, m),
-                             GP_SMI_LOG);
-            gp_strbuf_addc(p->sb, '\n');
-        }
+    const struct gp_device *gpu = next_gpu(p->snapshot, NULL);
+    for (size_t i = 0; gpu && i < GP_ARRAY_LEN(rows); i++) {
+        enum gp_metric m = rows[i].metric;
+        const struct gp_value *v = value_of(p->snapshot, gpu, m);
+        if (!rows[i].asked)
+            continue;
+        gp_strbuf_adds(p->sb, m == GP_NUMA_NODE && !gp_value_is_present(v) ? "" : rows[i].label);
+        gp_smi_add_value(p->sb, p->form, m, v, GP_SMI_LOG);
+        gp_strbuf_addc(p->sb, '\n');
     }
 }
 
@@ -406,7 +409,7 @@ static const struct {
     [GP_SMI_TOPO_CPU] = {{GP_AFFINITY_CPU}, print_cpu},
     [GP_SMI_TOPO_NEAREST] = {WITH_PEER(GP_PEER_LEVEL), print_nearest},
     [GP_SMI_TOPO_PATH] = {WITH_PEER(GP_PEER_LEVEL), print_path},
-    [GP_SMI_TOPO_NODES] = {{GP_AFFINITY_MEMORY, GP_C2C_MODE, GP_NUMA_NODE}, print_nodes},
+    [GP_SMI_TOPO_NODES] = {{GP_AFFINITY_MEMORY, GP_NUMA_NODE}, print_nodes},
 };
 
 void gp_smi_topo_want(const struct gp_smi_topo *topo, struct gp_want *want)

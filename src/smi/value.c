@@ -83,10 +83,12 @@ static void add_absence(struct gp_strbuf *sb, const struct gp_smi_form *form, en
 
 /* ---- numbers ---- */
 
-uint64_t gp_smi_mib(const struct gp_smi_form *form, int64_t bytes)
+/* Up, so that used and free memory are more than the total together; but the sum for BAR1 is right
+ * (an H100 with 1703936 bytes in use, driver 580.159.04: 1 MiB). */
+uint64_t gp_smi_mib(const struct gp_smi_form *form, enum gp_metric m, int64_t bytes)
 {
     uint64_t n = bytes > 0 ? (uint64_t)bytes : 0;
-    bool up = form->driver >= GP_SMI_DRIVER(570, 0);
+    bool up = form->driver >= GP_SMI_DRIVER(570, 0) && m != GP_BAR1_USED;
     return (n + (up ? (1 << 20) - 1 : 0)) >> 20;
 }
 
@@ -120,7 +122,7 @@ static void add_number(struct gp_strbuf *sb, const struct gp_smi_form *form, enu
         gp_strbuf_addf(sb, manners[m] == ADDRESS ? "0x%016llx" : "0x%016llX",
                        (unsigned long long)v->i);
     else if (info->unit == GP_UNIT_BYTES)
-        gp_strbuf_addf(sb, "%llu", (unsigned long long)gp_smi_mib(form, v->i));
+        gp_strbuf_addf(sb, "%llu", (unsigned long long)gp_smi_mib(form, m, v->i));
     else if (manners[m] == KILOBYTES)
         gp_strbuf_addf(sb, "%.0f", v->f / 1000);
     else if (info->type == GP_TYPE_REAL)

@@ -23,7 +23,7 @@ const char *gp_smi_absence(const struct gp_smi_form *form, enum gp_metric m,
                            const struct gp_value *v);
 
 /* Whole MiB, rounded like this version of nvidia-smi. */
-uint64_t gp_smi_mib(const struct gp_smi_form *form, int64_t bytes);
+uint64_t gp_smi_mib(const struct gp_smi_form *form, enum gp_metric m, int64_t bytes);
 
 /* The unit in the header of a --format=csv column, without brackets; "" for none. */
 const char *gp_smi_unit(enum gp_metric m);

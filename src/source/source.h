@@ -17,6 +17,9 @@ struct gp_err;
 struct gp_control_ops;
 struct gp_source_device;
 
+/* Why there is no sample of a kind that the driver knows. */
+#define GP_NO_SAMPLES "the driver has no samples"
+
 /* What a consumer requests in a tick. Only the readers that provide it run. */
 struct gp_want {
     struct gp_metric_set metrics;
@@ -31,7 +34,7 @@ struct gp_want {
     bool mig;               /* MIG instances as separate devices */
     uint32_t lists;         /* lists of each GPU: bits by gp_list_index() */
     bool fresh;             /* read slow values and lists every time */
-    bool events;            /* events reported by the driver */
+    gp_event_kinds events;  /* reported by the driver; 0: none */
 };
 
 /* An event reported by a driver. */
@@ -81,11 +84,11 @@ struct gp_source_ops {
     /* Fills the reading; failures become statuses in it. */
     void (*read)(struct gp_source_device *device, const struct gp_want *want,
                  struct gp_reading *reading);
-    /* Registers a GPU for events, under a name chosen by the caller. *ret_kinds are the kinds that
-     * its driver reports, possibly none. Returns 0, 1 if events of previously registered GPUs may
-     * have been lost by this, or GP_EDRIVER if the session is over. */
-    int (*watch)(struct gp_source_device *device, unsigned name, gp_call_name *call,
-                 gp_event_kinds *ret_kinds);
+    /* Registers a GPU for events of these kinds, under a name chosen by the caller. *ret_kinds are
+     * those that its driver reports, possibly none. Returns 0, 1 if events of previously registered
+     * GPUs may have been lost by this, or GP_EDRIVER if the session is over. */
+    int (*watch)(struct gp_source_device *device, unsigned name, gp_event_kinds kinds,
+                 gp_call_name *call, gp_event_kinds *ret_kinds);
     /* Waits for the next event. Returns 1 if there is one, 0 if there is none (possibly before the
      * timeout), GP_EDRIVER if the session is over, or GP_EFAIL, possibly immediately, on other
      * errors. It may be called again after a failure: one lost GPU does not silence the others. */

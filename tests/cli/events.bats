@@ -90,7 +90,7 @@ registered_again() {
 
 @test "what only the driver knows" {
     every_type
-    watching --sim ./m.json events
+    watching --sim ./m.json events --kind all
     while read -r event kind words; do
         fault ./m.json --gpu 1 "event=$event"
         told 'GPU 1' "$kind" "$words"
@@ -111,6 +111,16 @@ mig mig MIG mode changed, or instances were created or destroyed
 EOF
     interrupt
     [ "$(grep -c 'GPU 1' out)" -eq 13 ]
+}
+
+@test "an H100 reports its clocks ten times a second: only if they are requested" {
+    every_type
+    watching --sim ./m.json events
+    fault ./m.json --gpu 1 event=clock
+    fault ./m.json --gpu 1 event=power
+    told 'GPU 1' power_source 'switched between mains and battery'
+    interrupt
+    [ "$(grep -c ' clock ' out)" -eq 0 ]
 }
 
 # what an answer becomes, and what is said of it

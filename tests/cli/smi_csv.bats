@@ -37,33 +37,43 @@ refuses() {
     [ "$output" = 81559 ]
 }
 
+@test "smi csv: --format may be left out" {
+    gpulse smi --sim h100x1 --sim-still --query-gpu=memory.total
+    [ "$output" = $'memory.total [MiB]\n81559 MiB' ]
+    gpulse smi --sim h100x1 --sim-still --query-gpu=memory.total --format=noheader
+    [ "$output" = "81559 MiB" ]
+}
+
 @test "smi csv: refused arguments" {
     csv h100 --query-gpu=index,bogus.field,name
     refuses 2 $'Field "bogus.field" is not a valid field to query.'
     run --keep-empty-lines --separate-stderr "$GPULSE" smi --sim h100 --format=csv --query-gpu=bogus
     [ "$output" = $'Field "bogus" is not a valid field to query.\n\n' ]
-    csv h100 --query-gpu=index,,name
-    refuses 2 'Field "" is not a valid field to query.'
+    csv h100x1 --query-gpu=index,,name
+    [ "${lines[0]}" = "index, name" ]
     csv h100 --query-gpu=,
     refuses 2 'Field "" is not a valid field to query.'
     csv h100 --query-compute-apps=pid,uuid
     refuses 2 'Field "uuid" is not a valid field to query.'
-    gpulse smi --sim h100 --query-gpu=index
-    refuses 2 "\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help."
-    gpulse smi --sim h100 --query-gpu=index --format=noheader
-    refuses 2 "\"--format=\" switch is missing. Please run 'nvidia-smi -h' for help."
     gpulse smi --sim h100 --query-gpu=index --format=csv,json
-    refuses 2 "\"json\" is not a valid option of \"--format=\". Please run 'nvidia-smi -h' for help."
+    refuses 2 "Format modifier is not recognized."
     csv h100 --query-gpu=index --query-compute-apps=pid
-    refuses 2 "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+    refuses 2 "Only one --query-* switch can be used at a time."
     csv h100 --query-gpu=index -q
     refuses 2 "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
     local part
-    for part in -x "-d POWER" --format=csv "-q --format=csv" "-L -x"; do
+    for part in --format=csv "-q --format=csv"; do
         # shellcheck disable=SC2086
         gpulse smi --sim h100 $part
         refuses 2 "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
     done
+    local needs="Invalid combination of input arguments. Specify -q/--query and"
+    gpulse smi --sim h100 -x
+    refuses 2 "$needs -x/--xml-format to run an XML query.  Please run 'nvidia-smi -h' for help."
+    gpulse smi --sim h100 -L -x
+    refuses 2 "$needs -x/--xml-format to run an XML query.  Please run 'nvidia-smi -h' for help."
+    gpulse smi --sim h100 -d POWER
+    refuses 2 "$needs -d/--display to run a filtered query.  Please run 'nvidia-smi -h' for help."
     csv h100 --query-gpu
     refuses 255 "ERROR: Option --query-gpu is missing its value. Please run 'nvidia-smi -h' for help."
     csv h100 --query-gpu="$(printf 'index,%.0s' {1..1025})"

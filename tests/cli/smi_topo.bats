@@ -17,7 +17,7 @@ topo() {
     [ "${lines[1]}" = "0, 1, 2, 3" ]
     topo --sim h100x8 -c 104
     status_is 0
-    [ "$output" = "The GPUs that have an affinity with CPU 104 are:" ]
+    [ "$output" = "No GPUs were found to have an affinity with CPU 104." ]
 }
 
 @test "topo -n names the GPUs at exactly that distance" {
@@ -27,7 +27,7 @@ topo() {
     topo --sim h100x8 -n 4 -i 1
     [ "$output" = "Device 1 is connected by way of an on-CPU interconnect link between PCIe host bridges to device(s): 0, 2, 3" ]
     topo --sim h100x8 -n 1 -i 0
-    [ "$output" = "Device 0 is connected by way of a single PCIe switch to device(s):" ]
+    [ "$output" = "Device 0 is not connected to other devices by way of a single PCIe switch." ]
 }
 
 @test "topo -p shows the path between two GPUs" {
@@ -49,8 +49,8 @@ topo() {
     topo --sim h100x8 -C -M -gnid -i 5
     status_is 0
     [ "$output" = "NUMA IDs of closest CPU: 1
-NUMA IDs of closest memory: N/A
-GPU NUMA ID: N/A" ]
+NUMA IDs of closest memory: 1
+N/A" ]
     topo --sim gb200 -M -i 0
     [ "$output" = "NUMA IDs of closest memory: 0" ]
 }
@@ -67,25 +67,40 @@ for d in m["devices"]: d["lists"]["nvlinks"] = "NOT_SUPPORTED"'
 
 @test "topo refuses options that cannot be combined" {
     local words
-    for words in "" "-m -mp" "-m -c 1" "-p -i 0" "-p" "-n 2" "-n 2 -i 0,1" "-p -i 0,0" "-n 2 -i 0-1"; do
+    local options words
+    while IFS='|' read -r options words; do
         # shellcheck disable=SC2086
-        topo --sim h100x8 $words
+        topo --sim h100x8 $options
         status_is 2
-        [ "$output" = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help." ]
-    done
+        [[ "$output" = "$words"* ]] || explain "$options"
+    done <<'EOF'
+-m -mp|Invalid combination of input arguments.
+-m -c 1|Invalid combination of input arguments.
+-p -i 0|Path command line flag must be used in conjection with the -i argument which must be two
+-p|Path command line flag must be used in conjection with the -i argument which must be two
+-p -i 0,0|Path command line flag must be used in conjection with the -i argument which must be two
+-n 2|Nearest GPUs argument must be used in conjunction with the -i argument which must be a single
+-n 2 -i 0,1|Nearest GPUs argument must be used in conjunction with the -i argument which must be a single
+-n 2 -i 0-1|Nearest GPUs argument must be used in conjunction with the -i argument which must be a single
+-C|NUMA ID of nearest CPU must be used in conjunction with the -i argument which must be a single
+-M|NUMA ID of nearest memory must be used in conjunction with the -i argument which must be a single
+-gnid|GPU NUMA ID command must be used in conjunction with the -i argument which must be a single
+EOF
 }
 
 @test "topo refuses values that it does not know" {
     topo --sim h100x2 -n 6 -i 0
-    status_is 2
-    [ "$output" = "ERROR: Invalid value for -n: 6. Please run 'nvidia-smi topo -h' for help." ]
+    status_is 255
+    [ "$output" = "Failed to display the nearest GPUs" ]
     topo --sim h100x2 -p2p x
     status_is 2
+    [ "$output" = "Invalid p2p capability index specified at the command-line" ]
     topo --sim h100x2 -c one
     status_is 2
+    [ "$output" = 'Option "one" is invalid for "-c".' ]
     topo --sim h100x2 -z
-    status_is 255
-    [ "$output" = "ERROR: Option -z is not recognized. Please run 'nvidia-smi topo -h' for help." ]
+    status_is 2
+    [ "$output" = 'Option "-z" is not recognized.' ]
 }
 
 @test "topo -i of a GPU that is not there" {

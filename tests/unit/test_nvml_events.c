@@ -9,11 +9,17 @@ enum { NAME_A = 40, NAME_B = 41 };
 
 #define BIT(kind) gp_event_bit(GP_EVENT_##kind)
 
-static gp_event_kinds watch(unsigned name, int expected)
+static gp_event_kinds watch_kinds(unsigned name, gp_event_kinds wanted, int expected)
 {
     gp_event_kinds kinds = UINT64_MAX;
-    assert_int_equal(rig.source->ops->watch(rig.device, name, &event_call, &kinds), expected);
+    int r = rig.source->ops->watch(rig.device, name, wanted, &event_call, &kinds);
+    assert_int_equal(r, expected);
     return kinds;
+}
+
+static gp_event_kinds watch(unsigned name, int expected)
+{
+    return watch_kinds(name, gp_event_all_kinds(), expected);
 }
 
 static int wait_event(void)
@@ -41,6 +47,15 @@ static void only_what_is_supported_is_registered(void **state)
     assert_true(rig.fake->registered[0] == (NVML_EVENT_XID_CRITICAL_ERROR | NVML_EVENT_PSTATE));
     assert_int_equal(CALLS(nvmlDeviceRegisterEvents), 1);
     assert_string_equal(atomic_load(&event_call), "nvmlDeviceRegisterEvents");
+}
+
+static void only_what_is_wanted_is_registered(void **state)
+{
+    (void)state;
+    start();
+    rig.fake->event_types = NVML_EVENT_XID_CRITICAL_ERROR | NVML_EVENT_CLOCK | NVML_EVENT_PSTATE;
+    assert_true(watch_kinds(NAME_A, BIT(XID) | BIT(LOST), 0) == BIT(XID));
+    assert_true(rig.fake->registered[0] == NVML_EVENT_XID_CRITICAL_ERROR);
 }
 
 static void every_type_has_a_kind(void **state)
@@ -237,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(only_what_is_supported_is_registered),
+        RIG_TEST(only_what_is_wanted_is_registered),
         RIG_TEST(every_type_has_a_kind),
         RIG_TEST(a_gpu_without_events_is_no_failure),
         RIG_TEST(types_that_are_refused_together_are_registered_one_by_one),

@@ -39,7 +39,7 @@ static const char *device_row(const char *groups, unsigned index)
 {
     struct gp_smi_monitor m;
     gp_smi_monitor_init(&m, GP_SMI_DMON);
-    assert_true(gp_smi_monitor_select(&m, groups));
+    assert_true(gp_smi_monitor_select(&m, groups, NULL));
     return row_of(&m, index);
 }
 
@@ -47,7 +47,7 @@ static const char *process_row(const char *groups, unsigned index)
 {
     struct gp_smi_monitor m;
     gp_smi_monitor_init(&m, GP_SMI_PMON);
-    assert_true(gp_smi_monitor_select(&m, groups));
+    assert_true(gp_smi_monitor_select(&m, groups, NULL));
     return row_of(&m, index);
 }
 

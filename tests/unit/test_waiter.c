@@ -22,6 +22,8 @@ static void let_it_act(void)
     (void)usleep(20000);
 }
 
+static const gp_event_kinds wanted_kinds = 0x5a;
+
 /* A source of which only the two functions for events exist. */
 static struct {
     struct gp_source source;
@@ -33,14 +35,15 @@ static struct {
     int watch_answer;
     unsigned anew; /* the registration of this device loses events of those before it; 0: none */
     gp_event_kinds kinds;
-    bool forbidden; /* a call now is a breach */
+    gp_event_kinds wanted; /* at the last registration */
+    bool forbidden;        /* a call now is a breach */
     unsigned waits, watches, breaches;
     unsigned shortest_ms; /* wait that was asked for */
     uint64_t number;
 } fake;
 
-static int fake_watch(struct gp_source_device *device, unsigned name, gp_call_name *call,
-                      gp_event_kinds *ret_kinds)
+static int fake_watch(struct gp_source_device *device, unsigned name, gp_event_kinds wanted,
+                      gp_call_name *call, gp_event_kinds *ret_kinds)
 {
     (void)device;
     (void)pthread_mutex_lock(&fake.lock);
@@ -48,6 +51,7 @@ static int fake_watch(struct gp_source_device *device, unsigned name, gp_call_na
     fake.watches++;
     atomic_store(call, "fakeWatch");
     *ret_kinds = fake.kinds;
+    fake.wanted = wanted;
     int answer = fake.anew && name == fake.anew ? 1 : fake.watch_answer;
     (void)pthread_mutex_unlock(&fake.lock);
     return answer;
@@ -117,7 +121,7 @@ static int set_up(void **state)
     set_clock_speed(1);
     (void)pthread_mutex_init(&fake.lock, NULL);
     (void)pthread_cond_init(&fake.changed, NULL);
-    w = gp_waiter_new(&fake.source, 500);
+    w = gp_waiter_new(&fake.source, wanted_kinds, 500);
     return w ? 0 : -1;
 }
 
@@ -298,6 +302,7 @@ static void nobody_waits_where_nothing_is_reported(void **state)
     let_it_act();
     assert_int_equal(waits(), 0);
     assert_int_equal(fake.watches, 1);
+    assert_true(fake.wanted == wanted_kinds);
     /* and no call is late where there is none */
     assert_null(gp_waiter_stuck_in(w, &late_s));
     assert_true(late_s > -0.1 && late_s < 0.1);
@@ -308,7 +313,8 @@ static void the_descriptor_is_its_own(void **state)
     (void)state;
     int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)close(STDIN_FILENO);
-    struct gp_waiter *lowest = gp_waiter_new(&fake.source, 500); /* 0 is as good as any */
+    struct gp_waiter *lowest =
+        gp_waiter_new(&fake.source, wanted_kinds, 500); /* 0 is as good as any */
     int fd = lowest ? gp_waiter_fd(lowest) : -1;
     gp_waiter_free(lowest);
     bool closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
@@ -616,7 +622,7 @@ static void without_memory_nothing_breaks(void **state)
 {
     (void)state;
     alloc_fail_from(0);
-    assert_null(gp_waiter_new(&fake.source, 500));
+    assert_null(gp_waiter_new(&fake.source, wanted_kinds, 500));
     gp_waiter_begin(w);
     gp_waiter_offer(w, 0, NULL); /* has no room for the device */
     alloc_fail_from(-1);

@@ -231,7 +231,7 @@ nvmlReturn_t nvml_list_samples(struct nvml_rows *rows)
             return rc;
         if (whole && rc == NVML_SUCCESS && s.count == 0)
             put_nothing(rows, s.doubted ? GP_STATUS_ERROR : GP_STATUS_UNSUPPORTED,
-                        s.doubted ? "impossible value" : "the driver has no samples");
+                        s.doubted ? "impossible value" : GP_NO_SAMPLES);
         else if (whole)
             put_summary(rows, rc, &s);
     }

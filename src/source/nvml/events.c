@@ -1,6 +1,6 @@
 /* The driver's own events. The session has one event set, in which every GPU is registered with the
- * types that it supports. A single thread waits for events, because operations on a set are not
- * thread-safe.
+ * wanted types that it supports: each event wakes the process. A single thread waits for events,
+ * because operations on a set are not thread-safe.
  *
  * A driver or GPU without events is not a failure: comparing readings finds the changes instead. */
 #include "source/nvml/internal.h"
@@ -114,8 +114,8 @@ static bool add_watched(struct nvml_events *events, struct nvml_watched watched)
     return true;
 }
 
-int nvml_watch(struct gp_source_device *base, unsigned name, gp_call_name *call,
-               gp_event_kinds *ret_kinds)
+int nvml_watch(struct gp_source_device *base, unsigned name, gp_event_kinds kinds,
+               gp_call_name *call, gp_event_kinds *ret_kinds)
 {
     const struct nvml_device *device = (const struct nvml_device *)base;
     struct nvml_source *source = device->source;
@@ -127,7 +127,8 @@ int nvml_watch(struct gp_source_device *base, unsigned name, gp_call_name *call,
         NVML_NOTED(source, call, nvmlDeviceGetSupportedEventTypes, device->handle, &supported);
     unsigned long long bits = 0;
     for (size_t i = 0; rc == NVML_SUCCESS && i < GP_ARRAY_LEN(types); i++)
-        bits |= supported & types[i].bit;
+        if (kinds & gp_event_bit(types[i].kind))
+            bits |= supported & types[i].bit;
     if (bits)
         rc = need_set(source, call);
     if (rc == NVML_SUCCESS && source->events.set && bits) {

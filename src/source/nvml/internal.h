@@ -344,8 +344,8 @@ nvmlReturn_t nvml_read_processes(struct nvml_device *device, const struct gp_wan
                                  struct gp_reading *reading);
 
 /* In events.c. The functions of the same names in source.h. */
-int nvml_watch(struct gp_source_device *device, unsigned name, gp_call_name *call,
-               gp_event_kinds *ret_kinds);
+int nvml_watch(struct gp_source_device *device, unsigned name, gp_event_kinds kinds,
+               gp_call_name *call, gp_event_kinds *ret_kinds);
 int nvml_wait_event(struct gp_source *source, unsigned timeout_ms, gp_call_name *call,
                     struct gp_source_event *ret);
 
