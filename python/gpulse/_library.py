@@ -40,6 +40,7 @@ class Payload(c.Union):
 
 
 class Value(c.Structure):
+    _anonymous_ = ("u",)
     _fields_ = [("u", Payload), ("type", c.c_int), ("status", c.c_int), ("age_ns", c.c_uint64),
                 ("reason", c.c_char_p)]
 

@@ -48,7 +48,6 @@ def _all_metrics() -> Dict[str, Metric]:
 
 _metrics: Dict[str, Metric] = {}
 _aliases: Dict[str, Metric] = {} # those that were used
-_groups: Dict[int, Dict[str, None]] = {}
 
 
 def metrics() -> Dict[str, Metric]:
@@ -58,16 +57,33 @@ def metrics() -> Dict[str, Metric]:
     return _metrics
 
 
-def _is_group(scope: int, prefix: str) -> bool:
-    """Whether metrics of this kind have names that begin with this one and a dot."""
-    if scope not in _groups:
-        names: Dict[str, None] = {}
-        for metric in metrics().values():
-            parts = metric.name.split(".")
-            if metric.scope == scope:
-                names.update((".".join(parts[:i]), None) for i in range(1, len(parts)))
-        _groups[scope] = names
-    return prefix in _groups[scope]
+class _Names:
+    """What may follow a prefix of metrics, up to the next dot: a metric, or more names."""
+
+    __slots__ = ("prefix", "members")
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.members: "Dict[str, Union[Metric, _Names]]" = {}
+
+
+_trees: Dict[int, _Names] = {} # by the kind of row
+
+
+def _names(scope: int) -> _Names:
+    """All metrics of a kind of row. Where a metric is also a prefix of others, it is the metric."""
+    tree = _Names("")
+    for metric in metrics().values():
+        if metric.scope != scope:
+            continue
+        *parts, last = metric.name.split(".")
+        names: Union[Metric, _Names] = tree
+        for i, part in enumerate(parts):
+            if isinstance(names, _Names):
+                names = names.members.setdefault(part, _Names(".".join(parts[:i + 1])))
+        if isinstance(names, _Names):
+            names.members[last] = metric
+    return tree
 
 
 def _find(name: str) -> Metric:
@@ -188,8 +204,8 @@ class Sample(_c.Owner):
         return Row(self, 0)
 
     def _get(self, metric: Metric, row: int) -> _c.Value:
-        value = _c.Value()
-        _c.lib.gpulse_sample_get(self._pointer, metric.number, row, c.byref(value))
+        value = _Value()
+        _get_value(self._pointer, metric.number, row, _byref(value))
         return value
 
     def value(self, metric: Metric, row: int) -> Scalar:
@@ -197,13 +213,18 @@ class Sample(_c.Owner):
         return _payload(metric, self._get(metric, row))
 
 
+# Names of this module, as they are used for each value.
+_Value, _byref, _get_value = _c.Value, c.byref, _c.lib.gpulse_sample_get
+_NONE, _OK, _STALE = _c.NONE, _c.OK, _c.STALE
+
+
 def _payload(metric: Metric, value: _c.Value) -> Scalar:
-    if value.status not in (_c.OK, _c.STALE):
+    status = value.status
+    if status != _OK and status != _STALE:
         raise Unavailable(metric.name, value.reason.decode())
-    payload = value.u
     if metric.type is int:
-        return payload.i # type: ignore[no-any-return]
-    return payload.f if metric.type is float else payload.s.decode() # type: ignore[no-any-return]
+        return value.i # type: ignore[no-any-return]
+    return value.f if metric.type is float else value.s.decode() # type: ignore[no-any-return]
 
 
 def _is_mig(sample: Sample, row: int) -> bool:
@@ -213,20 +234,24 @@ def _is_mig(sample: Sample, row: int) -> bool:
 class _Group:
     """Metrics with a common prefix: gpu.memory."""
 
-    def __init__(self, row: "Row", prefix: str) -> None:
+    def __init__(self, row: "Row", names: _Names) -> None:
         self._row = row
-        self._prefix = prefix
+        self._names = names
 
     def __getattr__(self, name: str) -> Any:
-        return self._row._attribute(f"{self._prefix}.{name}")
+        member = self._names.members.get(name)
+        if type(member) is Metric:
+            return self._row._value(member)
+        if isinstance(member, _Names):
+            group = vars(self)[name] = _Group(self._row, member)
+            return group
+        raise AttributeError(f"there is no metric {self._names.prefix + '.' + name!r} here; gpulse.metrics() has all")
 
     def __repr__(self) -> str:
-        return f"<{self._prefix}.* of {self._row!r}>"
+        return f"<{self._names.prefix}.* of {self._row!r}>"
 
     def __dir__(self) -> List[str]:
-        begin = self._prefix + "."
-        return sorted({m.name[len(begin):].split(".")[0] for m in metrics().values()
-                       if m.scope == self._row._scope and m.name.startswith(begin)})
+        return sorted(self._names.members)
 
 
 class Row:
@@ -258,7 +283,7 @@ class Row:
 
     def _value(self, metric: Metric) -> Scalar:
         value = self._sample._get(metric, self._row)
-        return self._read_more(metric) if value.status == _c.NONE else _payload(metric, value)
+        return self._read_more(metric) if value.status == _NONE else _payload(metric, value)
 
     def get(self, name: str, default: Optional[Scalar] = None) -> Optional[Scalar]:
         """The value, or `default` if there is none."""
@@ -267,23 +292,20 @@ class Row:
         except Unavailable:
             return default
 
-    def _attribute(self, name: str) -> Any:
-        metric = metrics().get(name)
-        if metric and metric.scope == self._scope:
-            return self._value(metric)
-        if _is_group(self._scope, name):
-            return _Group(self, name)
-        if "." not in name and _find(name).scope == self._scope: # an alias
-            return self[name]
-        raise AttributeError(f"there is no metric {name!r} here; gpulse.metrics() has all")
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = self._attribute(name)
-        if type(found) is _Group:
-            vars(self)[name] = found
-        return found
+        scope = self._scope
+        names = _trees.get(scope) or _trees.setdefault(scope, _names(scope))
+        member = names.members.get(name)
+        if type(member) is Metric:
+            return self._value(member)
+        if isinstance(member, _Names):
+            group = vars(self)[name] = _Group(self, member)
+            return group
+        if _find(name).scope == scope: # an alias
+            return self[name]
+        raise AttributeError(f"there is no metric {name!r} here; gpulse.metrics() has all")
 
     def to_dict(self) -> Dict[str, Any]:
         """The values that were read, by name; None for those that are missing, with "reasons"."""
