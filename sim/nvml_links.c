@@ -132,13 +132,17 @@ static struct sim_value count_of_link(const struct sim_live *live, const struct 
     return v;
 }
 
+/* A traffic field of another generation. */
+static bool counts_otherwise(const struct sim_rows *links, size_t row)
+{
+    return link_fields[row].traffic && link_fields[row].bytes != counts_bytes(links);
+}
+
 static struct sim_value field_of_link(const struct sim_live *live, const struct sim_device *device,
                                       const struct sim_rows *links, size_t link, size_t row)
 {
     struct sim_value v = count_of_link(live, device, links, link, link_fields[row].cell);
-    if (!is_up(live->machine, device, links, link))
-        v.code = NVML_ERROR_NOT_SUPPORTED;
-    if (link_fields[row].traffic && link_fields[row].bytes != counts_bytes(links))
+    if (!is_up(live->machine, device, links, link) || counts_otherwise(links, row))
         v.code = NVML_ERROR_NOT_SUPPORTED;
     if (v.code != NVML_SUCCESS || !link_fields[row].traffic)
         return v;
@@ -155,8 +159,6 @@ static struct sim_value sum_of_links(const struct sim_live *live, const struct s
                                      const struct sim_rows *links, size_t row)
 {
     struct sim_value sum = {.code = NVML_ERROR_NOT_SUPPORTED};
-    if (link_fields[row].traffic && link_fields[row].bytes != counts_bytes(links))
-        return sum;
     for (size_t i = 0; i < links->count; i++) {
         struct sim_value v = field_of_link(live, device, links, i, row);
         if (v.code != NVML_SUCCESS)

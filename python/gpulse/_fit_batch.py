@@ -45,7 +45,7 @@ class BatchFit:
 
 def _room(gpu: GpuUse) -> int:
     """What this process may use: what is free, and what it has itself."""
-    return int(known(gpu._free)) + gpu.memory.start
+    return int(known(gpu._free_at_start)) + gpu.memory.start
 
 
 def _tightest(m: Measure) -> GpuUse:

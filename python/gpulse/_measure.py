@@ -45,7 +45,7 @@ class GpuUse:
         self.name: str = name
         self.memory: Usage = Usage("used_gpu_memory")
         self.all_memory: Usage = Usage("memory.used")
-        self._free = free
+        self._free_at_start = free
         self._total = total
         self._seen = False
         self._load_sum = 0.0
@@ -145,11 +145,11 @@ class Measure:
         if self._torch:
             self._torch.end()
         if self._reclaim and not hangs:
-            self._free()
+            self._reclaim_memory()
         if not hangs:
             _close(self._chosen, self._session)
 
-    def _free(self) -> None:
+    def _reclaim_memory(self) -> None:
         try:
             if self.pid == os.getpid():
                 free_memory()

@@ -105,13 +105,14 @@ enum gp_proc_host_part {
     GP_PROC_HOST_MEMORY = 8,
     GP_PROC_HOST_SWAP = 16,
     GP_PROC_HOST_UPTIME = 32,
-    GP_PROC_HOST__COUNT = 6,
 };
+
+enum { GP_PROC_HOST_PARTS = 6 };
 
 struct gp_proc_host {
     unsigned known; /* enum gp_proc_host_part: the requested parts that could be read */
-    uint64_t read_ns[GP_PROC_HOST__COUNT]; /* when (monotonic), by bit; 0: never */
-    double cpu_pct; /* of all cores, since it was last read or since boot */
+    uint64_t read_ns[GP_PROC_HOST_PARTS]; /* when (monotonic), by bit; 0: never */
+    double cpu_pct;                       /* of all cores, since it was last read or since boot */
     uint64_t cpu_count;
     double load_1m;
     uint64_t memory_total_bytes;

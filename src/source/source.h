@@ -33,7 +33,7 @@ struct gp_want {
     bool ancestors;         /* of processes, which must be requested too: gp_snapshot.ancestors */
     bool mig;               /* MIG instances as separate devices */
     uint32_t lists;         /* lists of each GPU: bits by gp_list_index() */
-    bool fresh;             /* read slow values and lists every time */
+    bool fresh;             /* read slow values and lists of GPUs every time */
     gp_event_kinds events;  /* reported by the driver; 0: none */
 };
 

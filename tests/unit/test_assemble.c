@@ -682,7 +682,7 @@ static void begin_host(const struct host_case *c, unsigned known)
     bench.want.host_only = true;
     bench.want.host_every_ns = BENCH_READ_NS;
     bench.host = (struct gp_proc_host){known, {0}, 11, 12, 13, 14, 15, 16, 17, 18};
-    for (size_t i = 0; i < GP_PROC_HOST__COUNT; i++)
+    for (size_t i = 0; i < GP_PROC_HOST_PARTS; i++)
         bench.host.read_ns[i] = BENCH_MONO_NS - (i + 1) * GP_NS_PER_US;
     want(c->metric);
     make();

@@ -482,7 +482,7 @@ static void check_read_again(struct subject *s, uint64_t every_ns, const bool ex
     ahead_ns += 3 * GP_NS_PER_S;
     gp_proc_read_host(s->reader, ALL_OF_THE_HOST, every_ns, &after);
     assert_int_equal(after.known, ALL_OF_THE_HOST);
-    for (int i = 0; i < GP_PROC_HOST__COUNT; i++)
+    for (int i = 0; i < GP_PROC_HOST_PARTS; i++)
         assert_int_equal(after.read_ns[i] > before.read_ns[i], expected[i]);
 }
 
