@@ -92,7 +92,9 @@ bool gp_smi_monitor_gpm(struct gp_smi_monitor *m, const char *list, struct gp_st
         unsigned long number = strtoul(p, &end, 10);
         if (number > GP_SMI_GPM_HIGHEST)
             gp_strbuf_addf(words, "Metric value too high: %.*s\n", (int)(end - p), p);
-        else if (end > p && m->gpm_count < GP_SMI_GPM_COLUMNS)
+        else if (end > p && m->gpm_count == GP_SMI_GPM_COLUMNS)
+            gp_strbuf_addf(words, "More than %d metrics cannot be shown\n", GP_SMI_GPM_COLUMNS);
+        else if (end > p)
             m->gpm[m->gpm_count++] = (uint8_t)number;
         p = end + (*end == ',');
     }

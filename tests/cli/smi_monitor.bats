@@ -259,6 +259,7 @@ explained() {
     refused 255 "Metric value too high: 999" dmon --gpm-metrics 2,999
     [ "${lines[1]}" = "Could not parse GPM metrics" ]
     refused 255 "Found offending character: x" dmon --gpm-metrics 2,x
+    refused 255 "More than 32 metrics cannot be shown" dmon --gpm-metrics "$(seq -s, 33)"
     explained "Collection delay/interval should be between 1 second and 600 seconds" dmon -d 0
     explained "Collection delay/interval should be between 1 second and 600 seconds" dmon -d 601
     explained "Collection delay/interval should be between 1 second and 10 seconds" pmon -d 11
