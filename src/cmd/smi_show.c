@@ -144,6 +144,7 @@ int gp_smi_show(const struct gp_smi_show *show, void *ctx)
     if (s.fd < 0) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
         gp_strbuf_addf(&sb, "Failed to create the log file %s\n\n", show->file);
+        gp_app_print_error(&why); /* the reason, which nvidia-smi does not give */
         return gp_smi_print(&sb, GP_SMI_EXIT_OTHER);
     }
     if (show->file)

@@ -110,8 +110,9 @@ Successfully destroyed compute instance ID  0 from GPU  0 GPU instance ID  2" ]
     mig --sim h100x1 -lgip
     status_is 0
     [ "${lines[5]}" = "|   0  MIG 1g.10gb         19     7/7        9.75       No     16     1     0   |" ]
-    mig --sim h100x1 -lgipp
-    status_is 6
+    mig --sim h100x1 -lgipp # an H100 lists them without MIG mode, too
+    status_is 0
+    [ "${lines[0]}" = "GPU  0 Profile ID 19 Placements: {0,1,2,3,4,5,6}:1" ]
 }
 
 @test "mig: without the right" {

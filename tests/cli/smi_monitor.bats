@@ -126,7 +126,7 @@ words_match() {
     smi t4 dmon -c 1 --filename=no/such/place
     status_is 255
     [ "$output" = "Failed to create the log file no/such/place" ]
-    is_quiet
+    [ "$stderr" = "gpulse: No such file or directory" ]
 }
 
 @test "a GPU that is lost or hangs has a row without values" {

@@ -417,8 +417,9 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
     gpulse smi -L --filename=file --sim t4
     [ "$(cat file)" = 'GPU 0: Tesla T4 (UUID: GPU-00000000-0000-0000-0000-000000000000)' ]
     gpulse smi -f /nosuch/file --sim t4
-    answers 255
+    status_is 255
     [ "$output" = "Failed to create the log file /nosuch/file" ]
+    [ "$stderr" = "gpulse: No such file or directory" ]
 }
 
 @test "only printed values are read" {

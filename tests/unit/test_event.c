@@ -24,10 +24,12 @@ static void kinds_by_name_and_group(void **state)
     }
     assert_int_equal(gp_event_kinds_parse("xid,health,lost", &kinds, &err), 0);
     assert_true(kinds == gp_event_group_kinds(GP_EVENT_GROUP_HEALTH));
-    assert_int_equal(gp_event_kinds_parse("stream,health,state,process", &kinds, &err), 0);
+    assert_int_equal(gp_event_kinds_parse("stream,health,state,frequent,process", &kinds, &err), 0);
     gp_event_kinds all;
     assert_int_equal(gp_event_kinds_parse("all", &all, &err), 0);
     assert_true(kinds == all);
+    assert_true(gp_event_all_kinds() == all);
+    assert_false(gp_event_default_kinds() & gp_event_bit(GP_EVENT_CLOCK));
 }
 
 static void unknown_kinds(void **state)

@@ -78,7 +78,7 @@ static void every_capture_becomes_a_machine(void **state)
         count++;
     }
     (void)closedir(dir);
-    assert_int_equal(count, 18);
+    assert_int_equal(count, 19);
 }
 
 static uint64_t number(const struct sim_machine *machine, enum sim_slot slot)
