@@ -136,8 +136,8 @@ static void ask_answers(struct recorder *r, nvmlDevice_t device, struct rec_answ
 
 /* ------------------------------------------------------------------------- fields */
 
-/* If one field of a call is refused, a driver leaves others as they are (580.159.04: power limits
- * and temperature limits, beside a scope that they do not have). */
+/* Driver 580.159.04 left some fields of a large call as they were, such as temperature limits that
+ * it reports otherwise; probably because others of the call had a scope that does not exist. */
 static void ask_field_alone(struct recorder *r, nvmlDevice_t device, nvmlFieldValue_t *field)
 {
     struct rec_call *c = rec_prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
@@ -151,10 +151,10 @@ static void ask_field_alone(struct recorder *r, nvmlDevice_t device, nvmlFieldVa
         field->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
 }
 
-static void keep_fields(struct recorder *r, nvmlDevice_t device, const struct rec_answers *answers,
-                        json_t *out)
+static void keep_fields(struct recorder *r, const struct rec_answers *answers, json_t *out)
 {
     nvmlFieldValue_t fields[REC_FIELDS];
+    nvmlDevice_t device = r->call->device;
     unsigned int count = r->call->count;
     nvmlReturn_t of_call = r->call->code;
     memcpy(fields, r->call->fields, count * sizeof(*fields));
@@ -188,13 +188,13 @@ static json_t *ask_all_fields(struct recorder *r, nvmlDevice_t device,
             if (c->count < REC_FIELDS)
                 continue;
             (void)rec_ask(r);
-            keep_fields(r, device, answers, out);
+            keep_fields(r, answers, out);
             c = rec_prepare(r, SIM_FN_nvmlDeviceGetFieldValues, ask_fields, device);
         }
     }
     if (c->count > 0) {
         (void)rec_ask(r);
-        keep_fields(r, device, answers, out);
+        keep_fields(r, answers, out);
     }
     return out;
 }

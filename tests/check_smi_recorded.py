@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""All that a real nvidia-smi printed for 200 command lines, good and wrong ones, against `gpulse smi` on the record that
+"""All that a real nvidia-smi printed for 290 command lines, good and wrong ones, against `gpulse smi` on the record that
 `gpulse sim record` made of the same driver and GPU minutes before. Numbers that moved meanwhile may differ, the words
 and the exit status may not. Where nvidia-smi prints its help, gpulse prints its own.
 
@@ -18,6 +18,7 @@ from tap import gpulse, main, side_by_side, test
 NAME = "h100-80gb-hbm3_580.159.04"
 RECORD = CAPTURES / f"record__{NAME}.json"
 COMMANDS = json.loads((CAPTURES / f"commands__{NAME}.json").read_text())
+
 
 def difference(command, folder):
     """None, or how gpulse's answer differs."""

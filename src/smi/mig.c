@@ -323,9 +323,9 @@ static enum gp_status trouble(const struct gp_smi_mig *mig, const struct gp_snap
 static bool is_concerned(const struct gp_smi_mig *mig, const struct gp_snapshot *snapshot,
                          const struct gp_device *gpu)
 {
-    enum gp_status status = trouble(mig, snapshot, gpu);
     if (gpu->is_mig)
         return false;
+    enum gp_status status = trouble(mig, snapshot, gpu);
     return lists[mig->list].scope == GP_SCOPE_PROFILE
                ? status == GP_STATUS_OK || status == GP_STATUS_NO_PERMISSION
                : is_enabled(snapshot, gpu);
