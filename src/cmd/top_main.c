@@ -241,7 +241,7 @@ static int draw(struct run *run, struct gp_err *err)
     if ((run->cells.w != w || run->cells.h != h) && gp_cells_resize(&run->cells, w, h) < 0)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     gp_clock_rfc3339(gp_clock_wall_ns(), now);
-    now[strlen("2026-11-20T15:04:05")] = '\0';
+    now[strlen("2026-11-20T15:04")] = '\0'; /* seconds would change the screen in each tick */
     gp_ui_draw(&run->ui, &run->cells, now + strlen("2026-11-20T"));
     gp_term_flush(run->term, &run->cells);
     watch(run);

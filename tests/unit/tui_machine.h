@@ -145,7 +145,7 @@ static inline const char *picture(struct gp_ui *ui, int w, int h)
     static struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     struct gp_cells cells = {0, 0, NULL};
     assert_int_equal(gp_cells_resize(&cells, w, h), 0);
-    gp_ui_draw(ui, &cells, "14:02:31");
+    gp_ui_draw(ui, &cells, "14:02");
     gp_strbuf_reset(&sb);
     gp_cells_text(&sb, &cells);
     gp_cells_fini(&cells);

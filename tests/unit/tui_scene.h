@@ -39,7 +39,7 @@ static inline void add_scene(struct gp_strbuf *sb, struct gp_ui *ui, int w, int 
 {
     struct gp_cells cells = {0, 0, NULL};
     assert_int_equal(gp_cells_resize(&cells, w, h), 0);
-    gp_ui_draw(ui, &cells, "14:02:31");
+    gp_ui_draw(ui, &cells, "14:02");
     gp_strbuf_addf(sb, "==== %s\n", name);
     add_cells(sb, &cells);
     gp_cells_fini(&cells);
