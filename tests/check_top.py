@@ -177,6 +177,8 @@ def it_shows_gpus_and_processes_and_q_ends_it():
     with top() as t:
         for words in ("processes 6", "8 GPU", "H100 80GB", "python t", "q:quit"):
             t.see(words)
+        corner = t.screen.display[0].rstrip()
+        assert re.search(r" 0\.2s \d\d:\d\d$", corner), corner  # seconds would change it in each tick
         t.keys("q")
         assert t.wait() == 0
         t.clean()
