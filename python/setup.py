@@ -1,7 +1,8 @@
 """Puts libgpulse and what it needs into the wheel, under gpulse/lib.
 
 The library is the one in GPULSE_LIBRARY, or that of a build of this source tree, or else it is built
-with meson."""
+with meson. The simulated driver and its machines come along, if they are beside the library in a build
+tree."""
 
 import atexit
 import os
@@ -21,6 +22,7 @@ except ImportError:  # setuptools before 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 NAME = "libgpulse.so.0"
+SIMULATOR = "libnvidia-ml.so.1"
 BUNDLED = "libjansson.so.4"
 SOURCE = Path(__file__).resolve().parent.parent
 
@@ -75,6 +77,10 @@ class BuildWithLibrary(build_py):
         notice = Path("/usr/share/doc/libjansson4/copyright")
         if notice.is_file():
             shutil.copyfile(notice, folder / f"{BUNDLED}.copyright")
+        simulator = source.resolve().parent / "sim"
+        if (simulator / SIMULATOR).is_file():
+            shutil.copytree(simulator / "machines", folder / "sim/machines")
+            shutil.copyfile(simulator / SIMULATOR, folder / "sim" / SIMULATOR)
         if needed(folder / NAME).parent != folder.resolve():
             raise SystemExit(f"{source} does not search for libraries next to itself; use one from a "
                              "build directory, not an installed one")

@@ -215,7 +215,7 @@ for _ in range(20):
     held.release()
     keeper.join()
 sample = gpulse.gpus()[0]._sample
-for one in (sample, sample.session, gpulse.pick(), gpulse.events()):
+for one in (sample, gpulse.Session("index"), gpulse.pick(), gpulse.events()):
     for how in (copy.copy, copy.deepcopy, pickle.dumps):
         try:
             how(one)

@@ -57,15 +57,12 @@ def environment(name, *options):
 
 def installed_works(python):
     """With the library in the package, and the jansson next to it."""
-    simulator = next(python.parent.parent.rglob("gpulse/lib")) / "sim"
-    simulator.symlink_to(Path(BUILD).resolve() / "sim")
     text = good(run(python, "-c", """
 import gpulse, json, os
 maps = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
 print(json.dumps([os.path.dirname(gpulse.__file__), [gpu.name for gpu in gpulse.gpus()], sorted(maps)]))
 """, env=dict(CLEAN, GPULSE_SIM="h100x8", GPULSE_SIM_STATE=str(FOLDER / "sim"), PYTHONDONTWRITEBYTECODE="1"),
                     cwd=FOLDER))
-    simulator.unlink()
     folder, names, maps = json.loads(text)
     assert names == ["NVIDIA H100 80GB HBM3"] * 8, names
     for name in ("libgpulse.so.0", "libjansson.so.4"):
@@ -81,8 +78,10 @@ def a_wheel_for_any_python_on_this_kind_of_machine():
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not re.match(r"gpulse-[\d.]+\.dist-info/", name)}
     ours = {str(path.relative_to(SOURCE / "python")) for path in (SOURCE / "python/gpulse").rglob("*.py")}
-    assert names - {"gpulse/lib/libjansson.so.4.copyright"} == ours | {"gpulse/py.typed", "gpulse/lib/libgpulse.so.0",
-                                                                       "gpulse/lib/libjansson.so.4"}, names ^ ours
+    machines = {f"gpulse/lib/sim/{Path(folder, name).relative_to(Path(BUILD) / 'sim')}"
+                for folder, _, files in os.walk(Path(BUILD, "sim/machines"), followlinks=True) for name in files}
+    libraries = {f"gpulse/lib/{name}" for name in ("libgpulse.so.0", "libjansson.so.4", "sim/libnvidia-ml.so.1")}
+    assert names - {"gpulse/lib/libjansson.so.4.copyright"} == ours | machines | libraries | {"gpulse/py.typed"}, names ^ ours
     assert wheel.stat().st_size < 4 << 20, wheel.stat()
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, List
 
 from ._errors import GpulseError, Unavailable
 from ._library import lib as _lib
-from ._model import GPU, MIG, Metric, Process, Sample, Session, Watch, gpus, host, is_stuck, metrics, processes, watch
+from ._model import GPU, MIG, Metric, Process, Row, Sample, Session, Watch, gpus, host, is_stuck, metrics, processes, watch
 
 # What most programs do not use is imported when it is first used.
 if TYPE_CHECKING:
@@ -49,28 +49,34 @@ _modules = {
     "_torch": ("TorchUse",),
     "_usage": ("Usage",),
 }
-# Not during a fork(): in the child, the module would stay locked by a thread that is not there.
+# Not during a fork(): in the child, the module would stay locked by a thread that is not there. That holds for what
+# this package imports; the import statements of a program have the same problem, as those of all modules.
 _importing = threading.RLock()
 os.register_at_fork(before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release)
 _module_of = {name: module for module, names in _modules.items() for name in names}
 
 __version__ = _lib.gpulse_version().decode()
 __all__ = ["BatchFit", "ChangeFailed", "Estimate", "Event", "Events", "GPU", "GpuUse", "GpulseError", "Grant", "MIG",
-           "Measure", "Measured", "Measurements", "Metric", "Process", "Reservation", "Sample", "Session", "Setting",
+           "Measure", "Measured", "Measurements", "Metric", "Process", "Reservation", "Row", "Sample", "Session", "Setting",
            "TorchUse", "Trend", "Trial", "Unavailable", "Usage", "Watch", "change", "estimate", "events", "explain",
            "explain_log", "fit_batch", "frame", "gpus", "host", "is_stuck", "measure", "measured", "metrics", "pick",
            "processes", "reserve", "settings", "watch"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _module_of:
-        raise AttributeError(f"module 'gpulse' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING: # which would accept any name
+    def __getattr__(name: str) -> Any:
+        if name not in _module_of:
+            raise AttributeError(f"module 'gpulse' has no attribute {name!r}")
+        found = getattr(_import(_module_of[name]), name)
+        globals()[name] = found
+        return found
 
+
+def _import(module: str) -> Any:
     with _importing:
-        found = getattr(import_module(f"gpulse.{_module_of[name]}"), name)
-    globals()[name] = found
-    return found
+        from importlib import import_module
+
+        return import_module(f"gpulse.{module}")
 
 
 def __dir__() -> List[str]:
@@ -79,6 +85,4 @@ def __dir__() -> List[str]:
 
 def load_ipython_extension(shell: object) -> None:
     """%load_ext gpulse: the magics %gpulse and %%gpulse."""
-    from ._jupyter import load
-
-    load(shell)
+    _import("_jupyter").load(shell)

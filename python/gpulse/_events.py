@@ -45,6 +45,9 @@ def _event(e: _c.Event) -> Event:
                  e.text.decode(), e.from_driver)
 
 
+_POLL_MOST_S = 86400 # more does not fit poll()
+
+
 class _Closed(ValueError):
     """close() was called."""
 
@@ -53,36 +56,35 @@ class Events(_c.Owner):
     """An iterator, also an asynchronous one, over events: the first is of kind "start". fileno() is for select().
     Several threads or tasks may take events; each gets others. close() ends their iterations."""
 
-    def __init__(self, kinds: Optional[str] = None, *, interval: float = 5.0, gpus: Optional[str] = None,
+    def __init__(self, kinds: _c.Words = None, *, interval: float = 5.0, gpus: _c.Choice = None,
                  sim: Optional[str] = None, timeout: Optional[float] = None) -> None:
-        if not interval > 0:
-            raise ValueError("the interval must be more than 0 seconds")
+        _c.interval_of(interval)
         options = _c.options(gpus=gpus, sim=sim, timeout=timeout)
         error = _c.Error()
         self._pointer = c.c_void_p()
-        self._lock = threading.Lock() # of these three
+        self._lock = threading.RLock() # of these three; a signal handler may close what it interrupts
         self._is_closed = False
         self._waiting = 0
         pointer = c.c_void_p()
-        _c.check(_c.lib.gpulse_events_open(c.byref(options), kinds and kinds.encode(), int(interval * 1e9),
-                                           c.byref(pointer), c.byref(error)), error)
-        self._pointer = pointer
         self._pid = os.getpid()
         self._closed, self._close = os.pipe() # the end of the one makes the other one readable
+        try:
+            _c.check(_c.lib.gpulse_events_open(c.byref(options), _c.words(kinds, "kinds"), int(interval * 1e9),
+                                               c.byref(pointer), c.byref(error)), error)
+        except BaseException:
+            os.close(self._closed)
+            os.close(self._close)
+            raise
+        self._pointer = pointer
 
     def fileno(self) -> int:
-        with self._lock:
-            return self._file()
-
-    def _file(self) -> int:
-        if self._is_closed:
-            raise _Closed("these events are closed")
-        return int(_c.lib.gpulse_events_fd(self._pointer))
+        with self._open_files() as files:
+            return files[0]
 
     def poll(self, timeout: Optional[float] = 0) -> Optional[Event]:
         """The next event; None if there is none within `timeout` seconds (None: no limit), or if close() ends the
         wait."""
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None else time.monotonic() + _c.seconds(timeout, "timeout")
         with self._open_files() as files:
             news = select.poll()
             for fd in files:
@@ -92,15 +94,18 @@ class Events(_c.Owner):
                 left = None if end is None else end - time.monotonic()
                 if event or self._is_closed or (left is not None and left <= 0):
                     return event
-                news.poll(None if left is None else math.ceil(left * 1000))
+                news.poll(None if left is None else math.ceil(min(left, _POLL_MOST_S) * 1000))
 
     @contextlib.contextmanager
     def _open_files(self) -> Iterator[List[int]]:
         """What is readable when there is something to take, or when it was closed. They stay open in this block."""
         with self._lock:
-            fd = self._file()
-            self._waiting += 1
+            self._waiting += 1 # from here on, close() leaves the rest to this function
         try:
+            if self._is_closed:
+                raise _Closed("these events are closed")
+            with self._lock: # as gpulse_events_next()
+                fd = int(_c.lib.gpulse_events_fd(self._pointer))
             yield [fd, self._closed]
         finally:
             with self._lock:
@@ -179,12 +184,18 @@ class Events(_c.Owner):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> "Events":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
     def _end(self) -> None:
-        if getattr(self, "_pid", 0) == os.getpid():
+        if self._pid == os.getpid():
             self.close()
 
 
-def events(kinds: Optional[str] = None, *, interval: float = 5.0, gpus: Optional[str] = None,
+def events(kinds: _c.Words = None, *, interval: float = 5.0, gpus: _c.Choice = None,
            sim: Optional[str] = None, timeout: Optional[float] = None) -> Events:
     """for event in gpulse.events("xid,lost"): …; or: async for event in gpulse.events(): …
 

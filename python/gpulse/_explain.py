@@ -26,7 +26,10 @@ def explain(error: Union[str, BaseException]) -> Dict[str, Any]:
     """Explains a code ("xid 79", "cuda 802", "SIGKILL"), a message, or an exception: the document of gpulse doctor
     explain -f json. Its list is empty if nothing in the text is known. An unknown number, as
     in "xid 99999", raises GpulseError."""
-    return _document(_c.lib.gpulse_explain, str(error).encode("utf-8", "replace"))
+    if not isinstance(error, (str, BaseException)):
+        raise TypeError(f"explain() takes a text or an exception, not {error!r}")
+    text = str(error).replace("\0", " ") # a log may contain anything
+    return _document(_c.lib.gpulse_explain, text.encode("utf-8", "replace"))
 
 
 def explain_log(path: "Union[str, os.PathLike[str]]" = "last") -> Dict[str, Any]:
@@ -57,10 +60,14 @@ def estimate(params: str, *, dtype: Optional[str] = None, optimizer: Optional[st
     """A rule of thumb for the memory that a model needs, as in gpulse mem --params: estimate("7B", dtype="bf16",
     optimizer="adamw"). Nothing is measured."""
     for name, value in dict(batch=batch, seq=seq, layers=layers, hidden=hidden, vocab=vocab, heads=heads).items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} takes a whole number, not {value!r}")
         if not 0 <= value < 2**64:
             raise ValueError(f"bad {name} {value}")
-    model = _c.Model(size=c.sizeof(_c.Model), params=params.encode(), dtype=dtype and dtype.encode(),
-                     optimizer=optimizer and optimizer.encode(), inference=inference, batch=batch, seq=seq,
+    if params is None:
+        raise TypeError("params takes a text such as '7B'")
+    model = _c.Model(size=c.sizeof(_c.Model), params=_c.encoded(params, "params"), dtype=_c.encoded(dtype, "dtype"),
+                     optimizer=_c.encoded(optimizer, "optimizer"), inference=inference, batch=batch, seq=seq,
                      layers=layers, hidden=hidden, vocab=vocab, heads=heads)
     result = _c.Estimate(size=c.sizeof(_c.Estimate))
     error = _c.Error()

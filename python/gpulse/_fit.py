@@ -64,6 +64,7 @@ def check(r: Request) -> None:
     """Raises ValueError, except for problems with the GPU's memory."""
     rules = (
         (r.min < 1, "the smallest batch size must be at least 1"),
+        (r.max < 0 or r.start < 0, "batch sizes cannot be negative"),
         (r.multiple < 1, "batch sizes must be multiples of at least 1"),
         (max(r.min, r.max, r.start, r.multiple) > BATCH_MAX, f"batch sizes are at most {BATCH_MAX}"),
         (0 < r.max < r.min, f"the smallest batch size ({r.min}) is above the largest ({r.max})"),

@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from ._errors import Unavailable
 from ._fit import TEXTS, TRIALS, Fit, Request, Trial
+from ._library import Choice
 from ._measure import GpuUse, Measure, measure
 from ._oom import ran_out
 from ._torch import free_memory
@@ -68,7 +69,7 @@ def _peak(m: Measure, index: Optional[int]) -> int:
     return memory.peak
 
 
-def _try(function: Callable[[int], Any], batch: int, gpus: Optional[str], interval: float) -> Tuple[str, Measure]:
+def _try(function: Callable[[int], Any], batch: int, gpus: Choice, interval: float) -> Tuple[str, Measure]:
     verdict = "ok"
     with measure(gpus=gpus, interval=interval) as m:
         try:
@@ -92,7 +93,7 @@ def _forget(problem: Optional[BaseException]) -> None:
 
 
 def fit_batch(function: Callable[[int], Any], *, start: int = 0, min: int = 1, max: int = 0, multiple: int = 1,
-              margin: float = 0.05, trials: int = TRIALS, confirm: bool = False, gpus: Optional[str] = None,
+              margin: float = 0.05, trials: int = TRIALS, confirm: bool = False, gpus: Choice = None,
               interval: float = 0.02, progress: Optional[Callable[[Trial], Any]] = None) -> BatchFit:
     """Calls function(batch_size) with different sizes, and returns the largest that fits the GPU, as
     `gpulse fit-batch` does with programs:
@@ -117,8 +118,11 @@ def fit_batch(function: Callable[[int], Any], *, start: int = 0, min: int = 1, m
             tightest = _tightest(m)
             fit = fit_of(_room(tightest), int(known(tightest._total)))
             index = tightest.index
-            gpus = gpus or ",".join(str(gpu.index) for gpu in m.gpus)
+            gpus = gpus if gpus is not None else ",".join(str(gpu.index) for gpu in m.gpus)
         fit.take(verdict, _peak(m, index), m.seconds)
         if progress:
             progress(fit.trials[-1])
-    return BatchFit(fit.end, TEXTS[fit.end], fit.trials, fit.request.capacity, fit.answer)
+    end, answer = fit.end, fit.answer
+    if end == "max" and not any(trial.peak for trial in fit.trials): # it does not use this GPU
+        end, answer = "independent", 0
+    return BatchFit(end, TEXTS[end], fit.trials, fit.request.capacity, answer)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
+from importlib import import_module
 from typing import Any, Dict, Iterable, List, Optional
 
 from ._model import Process, Row
@@ -17,7 +17,7 @@ def _import(library: Optional[str]) -> Any:
     names = [library] if library else sorted(_LIBRARIES, key=lambda name: name not in sys.modules)
     for name in names:
         try:
-            return importlib.import_module(name)
+            return import_module(name)
         except ImportError:
             pass
     raise ImportError(f"a data frame needs {' or '.join(names)}, which is not installed")
@@ -29,14 +29,18 @@ def frame(rows: Iterable[Row], library: Optional[str] = None) -> Any:
     `gpu` (its index), and the metrics that were read, by their full names. Values that do not exist are missing.
 
     Of a series: gpulse.frame(gpu for sample in samples for gpu in sample.gpus)"""
-    module = _import(library)
+    if isinstance(rows, Row):
+        rows = [rows]
     records: List[Dict[str, Any]] = []
     for row in rows:
+        if not isinstance(row, Row):
+            raise TypeError(f"frame() takes GPUs or processes, not {row!r}")
         record: Dict[str, Any] = {"time": row._sample.time}
         if isinstance(row, Process):
             record["gpu"] = row.gpu.get("index")
         record.update(row.to_dict())
         record.pop("reasons", None)
         records.append(record)
+    module = _import(library)
     columns = dict.fromkeys(name for record in records for name in record) # in their order
     return module.DataFrame({name: [record.get(name) for record in records] for name in columns})

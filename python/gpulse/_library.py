@@ -6,7 +6,7 @@ import ctypes as c
 import math
 import os
 import sys
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Sequence, Union
 
 from ._errors import GpulseError
 
@@ -143,8 +143,11 @@ def _places() -> List[str]:
     chosen = os.environ.get("GPULSE_LIBRARY")
     if chosen:
         return [chosen]
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", _NAME)
-    return [beside, _NAME, "/usr/local/lib/" + _NAME]
+    here = os.path.dirname(os.path.abspath(__file__))
+    tree = os.path.dirname(os.path.dirname(here))
+    builds = ("build-release", "build") if os.path.exists(os.path.join(tree, "src/lib/libgpulse.map")) else ()
+    return [os.path.join(here, "lib", _NAME), *(os.path.join(tree, build, _NAME) for build in builds), _NAME,
+            "/usr/local/lib/" + _NAME]
 
 
 def _prepared(place: str) -> Any:
@@ -165,7 +168,8 @@ def _load() -> Any:
             problems.append(str(problem))
         except AttributeError as problem: # an older library
             problems.append(f"{place} does not fit this package: {problem}")
-    raise ImportError("cannot load libgpulse: " + "; ".join(problems) + "; set GPULSE_LIBRARY to its path")
+    advice = "correct or unset GPULSE_LIBRARY" if "GPULSE_LIBRARY" in os.environ else "set GPULSE_LIBRARY to its path"
+    raise ImportError(f"cannot load libgpulse: {'; '.join(problems)}; {advice}")
 
 
 lib = _load()
@@ -193,13 +197,60 @@ def text(value: bytes) -> str:
     return value.decode(errors="replace")
 
 
-def options(fields: Optional[str] = None, gpus: Optional[str] = None, sim: Optional[str] = None,
+Words = Union[str, Sequence[str], None]
+Choice = Union[str, int, Sequence[Union[str, int]], None]
+
+
+def encoded(value: Optional[str], name: str) -> Optional[bytes]:
+    """A text for the library."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{name} takes a text, not {value!r}")
+    if "\0" in value:
+        raise ValueError(f"{name} contains a NUL character: {value!r}")
+    return os.fsencode(value)
+
+
+def words(value: Words, name: str) -> Optional[bytes]:
+    """A text with commas, or a list of texts."""
+    if value is None or isinstance(value, str):
+        return encoded(value, name)
+    if isinstance(value, (list, tuple)) and value and all(isinstance(word, str) for word in value):
+        return encoded(",".join(value), name)
+    raise TypeError(f"{name} takes a text such as 'index,name' or a list of texts, not {value!r}")
+
+
+def choice(value: Choice) -> Optional[bytes]:
+    """GPUs: a text as in -i, the index of one, or a list of these."""
+    some = value if isinstance(value, (list, tuple)) else [value]
+    if value is None:
+        return None
+    if not some or not all(isinstance(one, (str, int)) and not isinstance(one, bool) for one in some):
+        raise TypeError(f"gpus takes a text such as '0,2-3', an index or a list of these, not {value!r}")
+    return encoded(",".join(map(str, some)), "gpus")
+
+
+def seconds(value: float, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} takes a number of seconds, not {value!r}")
+    return value
+
+
+def interval_of(value: float) -> float:
+    """Seconds between two samples."""
+    if not 0 < seconds(value, "interval") < 2**31:
+        raise ValueError(f"bad interval {value!r}: expected more than 0 seconds")
+    return value
+
+
+def options(fields: Words = None, gpus: Choice = None, sim: Optional[str] = None,
             root: Optional[str] = None, timeout: Optional[float] = None, flags: int = 0) -> Options:
     """`timeout` is in seconds; None: the default."""
-    if timeout is not None and not 0 < timeout < 2**31:
+    if timeout is not None and not 0 < seconds(timeout, "timeout") < 2**31:
         raise ValueError(f"bad timeout {timeout!r}: expected more than 0 seconds")
-    return Options(size=c.sizeof(Options), fields=fields and fields.encode(), gpus=gpus and gpus.encode(),
-                   sim=sim and sim.encode(), root=root and os.fsencode(root), timeout_ns=math.ceil((timeout or 0) * 1e9),
+    return Options(size=c.sizeof(Options), fields=words(fields, "fields"), gpus=choice(gpus), sim=encoded(sim, "sim"),
+                   root=None if root is None else os.fsencode(root), timeout_ns=math.ceil((timeout or 0) * 1e9),
                    flags=flags)
 
 

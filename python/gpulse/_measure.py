@@ -93,13 +93,15 @@ class GpuUse:
 class Measure:
     """See measure()."""
 
-    def __init__(self, *, interval: float = 0.05, pid: Optional[int] = None, gpus: Optional[str] = None,
+    def __init__(self, *, interval: float = 0.05, pid: Optional[int] = None, gpus: _c.Choice = None,
                  reclaim: bool = True) -> None:
-        if not interval > 0:
-            raise ValueError("the interval must be more than 0 seconds")
-        self.interval: float = interval
-        self.pid = os.getpid() if pid is None else pid
-        self._chosen = gpus
+        if pid is not None and (isinstance(pid, bool) or not isinstance(pid, int)):
+            raise TypeError(f"pid takes a process id, not {pid!r}")
+        if pid is not None and not 0 < pid < 2**31:
+            raise ValueError(f"bad pid {pid}")
+        self.interval: float = _c.interval_of(interval)
+        self._pid = pid
+        self._chosen = _c.choice(gpus)
         self._reclaim = reclaim
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -109,16 +111,17 @@ class Measure:
         self._curve: List[Tuple[float, List[_GpuNow]]] = []
         self._stride = 1 # of the samples in the curve
         self._samples = 0
-        self._begin = 0.0
+        self._begin: Optional[float] = None
         self._seconds: Optional[float] = None
-        self._owner = os.getpid()
         self._listed = False
 
     # ---- the block ----
 
     def __enter__(self) -> "Measure":
-        if self._gpus:
-            raise RuntimeError("a measurement is used once")
+        if self._begin is not None:
+            raise RuntimeError("a measurement is used once; call measure() for another one")
+        self._owner = os.getpid()
+        self.pid = self._owner if self._pid is None else self._pid
         self._session = _open(self._chosen)
         self._thread = threading.Thread(target=self._watch, name="gpulse-measure", daemon=True)
         self._begin = time.perf_counter()
@@ -141,7 +144,7 @@ class Measure:
             self._take(self._read(), is_at_end=True)
         except Exception as problem: # an exception of the block is more important
             self._fail(f"the last sample failed: {problem}")
-        self._seconds = time.perf_counter() - self._begin
+        self._seconds = self.seconds
         if self._torch:
             self._torch.end()
         if self._reclaim and not hangs:
@@ -218,7 +221,7 @@ class Measure:
                 gpu._take(now)
                 self._listed = self._listed or now.is_used
             if is_at_end or self._samples % self._stride == 0:
-                self._curve.append((time.perf_counter() - self._begin, gpus))
+                self._curve.append((self.seconds, gpus))
             self._samples += 1
             if len(self._curve) > _POINTS:
                 del self._curve[1::2]
@@ -237,6 +240,8 @@ class Measure:
 
     @property
     def seconds(self) -> float:
+        if self._begin is None:
+            raise Unavailable("seconds", "the block has not begun")
         return time.perf_counter() - self._begin if self._seconds is None else self._seconds
 
     @property
@@ -279,12 +284,17 @@ class Measure:
                 "torch": [use.to_dict() for use in value_or_none(lambda: self.torch) or []]}
 
     def __str__(self) -> str:
+        if self._begin is None:
+            return "a measurement that has not begun"
         lines = [str(gpu) for gpu in self.gpus] or ["GPU: not used"]
         lines += [str(use) for use in value_or_none(lambda: self.torch) or []]
         return "\n".join([*lines, f"host: {self.host}", f"time: {self.seconds:.3f} s"])
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.strip('_')}: {'; '.join(str(self).splitlines())}>"
 
-def measure(*, interval: float = 0.05, pid: Optional[int] = None, gpus: Optional[str] = None,
+
+def measure(*, interval: float = 0.05, pid: Optional[int] = None, gpus: _c.Choice = None,
             reclaim: bool = True) -> Measure:
     """with gpulse.measure() as m: …; print(m.consumed, m.energy, m.seconds); print(m)
 
@@ -343,15 +353,17 @@ def _mean(readings: List[Reading]) -> Optional[float]:
 
 
 # Sessions that are open but not in use, by their choice of GPUs: opening the driver takes long.
-_idle: Dict[Optional[str], List[Session]] = {}
+_idle: Dict[Optional[bytes], List[Session]] = {}
+_IDLE_MOST = 8
 
 
-def _open(gpus: Optional[str]) -> Session:
+def _open(gpus: Optional[bytes]) -> Session:
     try:
         return _idle.setdefault(gpus, []).pop()
     except IndexError:
-        return Session(_FIELDS, gpus=gpus)
+        return Session(_FIELDS, gpus=None if gpus is None else os.fsdecode(gpus))
 
 
-def _close(gpus: Optional[str], session: Session) -> None:
-    _idle.setdefault(gpus, []).append(session)
+def _close(gpus: Optional[bytes], session: Session) -> None:
+    if sum(map(len, list(_idle.values()))) < _IDLE_MOST:
+        _idle.setdefault(gpus, []).append(session)

@@ -7,7 +7,10 @@ import os
 import signal
 import threading
 import time
-from typing import Any, AsyncIterator, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+import weakref
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import _library as _c
 from ._errors import GpulseError, Unavailable
@@ -50,11 +53,11 @@ _metrics: Dict[str, Metric] = {}
 _aliases: Dict[str, Metric] = {} # those that were used
 
 
-def metrics() -> Dict[str, Metric]:
+def metrics() -> Mapping[str, Metric]:
     """All metrics by name."""
     if not _metrics:
         _metrics.update(_all_metrics())
-    return _metrics
+    return MappingProxyType(_metrics)
 
 
 class _Names:
@@ -91,7 +94,7 @@ def _find(name: str) -> Metric:
     if known:
         return known
     error = _c.Error()
-    number = _c.lib.gpulse_metric_find(name.encode(), c.byref(error))
+    number = _c.lib.gpulse_metric_find(_c.encoded(name, "the name of a metric"), c.byref(error))
     if number < 0:
         raise AttributeError(_c.text(error.text))
     info = _c.MetricInfo()
@@ -99,21 +102,37 @@ def _find(name: str) -> Metric:
     return _aliases.setdefault(name, metrics()[info.name.decode()])
 
 
+def _are_processes(fields: _c.Words) -> bool:
+    """Whether one of these fields is a metric of processes."""
+    names = [] if fields is None else fields.split(",") if isinstance(fields, str) else fields
+    for name in (name.strip() for name in names):
+        if "*" in name and any(m.scope == _c.PROCESS and fnmatchcase(m.name, name) for m in metrics().values()):
+            return True
+        if "*" not in name and _find(name.partition(":")[0]).scope == _c.PROCESS:
+            return True
+    return False
+
+
 class Session(_c.Owner):
     """Reads a chosen set of metrics from the driver: see gpulse_open() in gpulse/gpulse.h.
 
-    `fields` are metrics, as in "name,memory.*,pid"; `gpus` chooses GPUs by index, range, UUID, bus id or name;
-    `sim` is a machine of gpulse-sim(1); `timeout` is in seconds. Threads that share a session wait for each other. It
-    can be used in a `with` statement."""
+    `fields` are metrics, as in "name,memory.*,pid" or a list of them; `gpus` chooses GPUs by index, range, UUID, bus id
+    or name, or is a list of these; `sim` is a machine of gpulse-sim(1); `timeout` is in seconds. Threads that share a
+    session wait for each other. It can be used in a `with` statement."""
 
-    def __init__(self, fields: Optional[str] = None, *, gpus: Optional[str] = None, sim: Optional[str] = None,
+    def __init__(self, fields: _c.Words = None, *, gpus: _c.Choice = None, sim: Optional[str] = None,
                  root: Optional[str] = None, timeout: float = 3.0, mig: bool = False) -> None:
         self._arguments = (fields, gpus, sim, root, timeout, mig)
-        self.may_have_mig = mig or gpus is not None # a UUID of an instance chooses it
+        self._may_have_mig = mig or gpus is not None # a UUID of an instance chooses it
+        self._reads_more = False # when a value of its samples is missing: in those of gpus()
         self._pointer = c.c_void_p()
         self._pid = 0
-        self._lock = threading.RLock()
+        self._lock = threading.RLock() # a signal handler may use the session that it interrupts
+        self._samplings = 0
+        self._is_closed = False
         self._open()
+        self._lists_processes = _are_processes(fields)
+        _sessions.add(self)
 
     def _open(self) -> None:
         fields, gpus, sim, root, timeout, mig = self._arguments
@@ -124,29 +143,35 @@ class Session(_c.Owner):
         self._pointer = pointer
         self._pid = os.getpid()
 
-    def _own_lock(self) -> Any:
-        if self._pid != os.getpid():
-            self._lock = threading.RLock() # another thread of the parent may have held it
-        return self._lock
-
     def sample(self) -> "Sample":
         """The values of now. After fork(), the session is opened anew in the child."""
-        with self._own_lock():
-            if not self._pointer:
-                raise GpulseError("the session is closed", _c.EUSAGE)
-            if self._pid != os.getpid():
-                self._open()
-            error = _c.Error()
-            pointer = c.c_void_p()
-            _c.check(_c.lib.gpulse_take(self._pointer, c.byref(pointer), c.byref(error)), error)
+        error = _c.Error()
+        pointer = c.c_void_p()
+        with self._lock:
+            self._samplings += 1 # from here on, close() in a signal handler leaves the rest to this function
+            try:
+                if self._is_closed:
+                    raise GpulseError("the session is closed", _c.EUSAGE)
+                if self._pid != os.getpid():
+                    _c.lib.gpulse_close(self._pointer) # the child's copy
+                    self._open()
+                _c.check(_c.lib.gpulse_take(self._pointer, c.byref(pointer), c.byref(error)), error)
+            finally:
+                self._samplings -= 1
+                self._free()
             return Sample(pointer, self)
 
     def close(self) -> None:
         """Waits for a sample that another thread takes."""
-        with self._own_lock():
+        with self._lock:
+            self._is_closed = True
+            self._free()
+
+    def _free(self) -> None:
+        """If it is closed, and not by a signal handler in the middle of a sample."""
+        if self._is_closed and self._samplings == 0:
             pointer, self._pointer = self._pointer, c.c_void_p()
-            if pointer and self._pid == os.getpid():
-                _c.lib.gpulse_close(pointer)
+            _c.lib.gpulse_close(pointer)
 
     def __enter__(self) -> "Session":
         return self
@@ -158,12 +183,29 @@ class Session(_c.Owner):
         self.close()
 
 
+_sessions: "weakref.WeakSet[Session]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Other threads of the parent may have held locks, and are not here."""
+    global _lock
+    _lock = threading.RLock()
+    for session in list(_sessions):
+        session._lock = threading.RLock()
+        session._samplings = 0
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class Sample(_c.Owner):
     """The values of one moment."""
 
     def __init__(self, pointer: c.c_void_p, session: Session) -> None:
         self._pointer = pointer
-        self.session = session
+        self._may_have_mig = session._may_have_mig
+        self._reads_more = session._reads_more
+        self._lists_processes = session._lists_processes
         self._more: "Dict[str, Sample]" = {}
 
     def _read_more(self, fields: str) -> "Sample":
@@ -191,12 +233,15 @@ class Sample(_c.Owner):
     @property
     def gpus(self) -> "List[GPU]":
         rows = range(self.rows(_c.GPU))
-        if not self.session.may_have_mig:
+        if not self._may_have_mig:
             return [GPU(self, row) for row in rows]
         return [(MIG if _is_mig(self, row) else GPU)(self, row) for row in rows]
 
     @property
     def processes(self) -> "List[Process]":
+        if not self._lists_processes:
+            raise GpulseError("the session reads no processes: name pid or another metric of them in its fields",
+                              _c.EUSAGE)
         return [Process(self, row) for row in range(self.rows(_c.PROCESS))]
 
     @property
@@ -239,13 +284,15 @@ class _Group:
         self._names = names
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         member = self._names.members.get(name)
         if type(member) is Metric:
             return self._row._value(member)
         if isinstance(member, _Names):
             group = vars(self)[name] = _Group(self._row, member)
             return group
-        raise AttributeError(f"there is no metric {self._names.prefix + '.' + name!r} here; gpulse.metrics() has all")
+        return self._row._value(self._row._named(f"{self._names.prefix}.{name}")) # an alias, as clocks.sm
 
     def __repr__(self) -> str:
         return f"<{self._names.prefix}.* of {self._row!r}>"
@@ -269,16 +316,25 @@ class Row:
     def __getitem__(self, name: str) -> Scalar:
         metric = _metrics.get(name) or _aliases.get(name)
         if metric is None or metric.scope != self._scope:
-            metric = self._find(name)
+            try:
+                metric = self._named(name)
+            except AttributeError as unknown:
+                raise KeyError(str(unknown)) from None
         return self._value(metric)
 
-    def _find(self, name: str) -> Metric:
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a value of this name."""
         try:
-            metric = _find(name)
-        except AttributeError as unknown:
-            raise KeyError(str(unknown)) from None
+            return isinstance(name, str) and self[name] is not None
+        except LookupError:
+            return False
+
+    __iter__ = None # the metrics are in to_dict()
+
+    def _named(self, name: str) -> Metric:
+        metric = _find(name)
         if metric.scope != self._scope:
-            raise KeyError(f"{name} is not a metric of this kind of row")
+            raise AttributeError(f"{name} is not a metric of this kind of row")
         return metric
 
     def _value(self, metric: Metric) -> Scalar:
@@ -301,11 +357,10 @@ class Row:
         if type(member) is Metric:
             return self._value(member)
         if isinstance(member, _Names):
-            group = vars(self)[name] = _Group(self, member)
+            # Of a row of its own: with this one, it would be a cycle, which only the garbage collector frees.
+            group = vars(self)[name] = _Group(type(self)(self._sample, self._row), member)
             return group
-        if _find(name).scope == scope: # an alias
-            return self[name]
-        raise AttributeError(f"there is no metric {name!r} here; gpulse.metrics() has all")
+        return self._value(self._named(name)) # an alias
 
     def to_dict(self) -> Dict[str, Any]:
         """The values that were read, by name; None for those that are missing, with "reasons"."""
@@ -360,14 +415,15 @@ class GPU(Row):
 
     @property
     def processes(self) -> List[Process]:
-        """Its processes, if the session reads any. Those of gpulse.gpus() are read when they are first asked for."""
+        """Its processes. Those of gpulse.gpus() are read when they are first asked for; a
+        session that reads none raises GpulseError."""
         sample = self._sample
-        if sample.session is _kept.get(GPU_FIELDS):
+        if sample._reads_more:
             sample = sample._read_more(GPU_FIELDS + "," + PROCESS_FIELDS)
         return [p for p in sample.processes if p._gpu_row() == self._row]
 
     def _read_more(self, metric: Metric) -> Scalar:
-        if self._sample.session is not _kept.get(GPU_FIELDS):
+        if not self._sample._reads_more:
             return super()._read_more(metric)
         return self._sample._read_more(metric.name).value(metric, self._row)
 
@@ -383,20 +439,25 @@ class MIG(GPU):
 
 _KEPT_MOST = 8
 _kept: Dict[str, Session] = {} # by their fields, the one used last at the end
-_lock = threading.Lock()
+_lock = threading.RLock() # a signal handler may use the module
+
+
+def _session_of(fields: str) -> Session:
+    """It is kept open while it is among the last ones used."""
+    session = _kept.get(fields)
+    if session is None:
+        session = Session(fields) # not under the lock: a driver may take long
+        session._reads_more = fields == GPU_FIELDS
+    with _lock:
+        session = _kept.pop(fields, session) # that of another thread which was faster
+        _kept[fields] = session
+        for old in [f for f in list(_kept) if f != GPU_FIELDS][:-_KEPT_MOST]:
+            del _kept[old] # nobody else has it, unless a thread is taking its last sample
+    return session
 
 
 def _sample_of(fields: str) -> Sample:
-    """The values of now, from a session that is kept open while it is among the last ones used."""
-    with _lock:
-        session = _kept.pop(fields, None) or Session(fields)
-        _kept[fields] = session
-        for old in [f for f in _kept if f != GPU_FIELDS][:-_KEPT_MOST]:
-            del _kept[old] # its last sample closes it
-    return session.sample()
-
-
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+    return _session_of(fields).sample()
 
 
 def is_stuck() -> bool:
@@ -421,27 +482,40 @@ def host() -> Row:
 
 
 class Watch:
-    """A sample in each interval, as an iterator and as an asynchronous one. Missed times are skipped."""
+    """A sample in each interval, as an iterator and as an asynchronous one. Missed times are skipped. close() ends the
+    iteration, also from another thread, a task or a signal handler. The other parameters are those of Session; without
+    `fields`, it reads what gpus() reads."""
 
-    def __init__(self, interval: float = 1.0, fields: Optional[str] = None, **options: Any) -> None:
-        if not interval > 0:
-            raise ValueError("the interval must be more than 0 seconds")
-        self.interval = interval
-        self._session = Session(fields or GPU_FIELDS, **options)
+    def __init__(self, interval: float = 1.0, fields: _c.Words = None, *, gpus: _c.Choice = None,
+                 sim: Optional[str] = None, root: Optional[str] = None, timeout: float = 3.0,
+                 mig: bool = False) -> None:
+        self.interval = _c.interval_of(interval)
+        self._session = Session(GPU_FIELDS if fields is None else fields, gpus=gpus, sim=sim, root=root,
+                                timeout=timeout, mig=mig)
         self._next = time.monotonic()
 
-    def _wait(self) -> float:
-        now = time.monotonic()
-        seconds = max(self._next - now, 0.0)
-        self._next = max(self._next, now) + self.interval
-        return seconds
+    def _left(self) -> float:
+        return max(self._next - time.monotonic(), 0.0)
+
+    def _sample(self) -> Optional[Sample]:
+        """None: it was closed."""
+        self._next = max(self._next, time.monotonic() - self.interval) + self.interval
+        try:
+            return None if self._session._is_closed else self._session.sample()
+        except GpulseError:
+            if self._session._is_closed: # meanwhile
+                return None
+            raise
 
     def __iter__(self) -> Iterator[Sample]:
         return self
 
     def __next__(self) -> Sample:
-        time.sleep(self._wait())
-        return self._session.sample()
+        time.sleep(self._left())
+        sample = self._sample()
+        if sample is None:
+            raise StopIteration
+        return sample
 
     def __aiter__(self) -> AsyncIterator[Sample]:
         return self
@@ -449,8 +523,11 @@ class Watch:
     async def __anext__(self) -> Sample:
         import asyncio # takes longer than all other imports
 
-        await asyncio.sleep(self._wait())
-        return await asyncio.get_running_loop().run_in_executor(None, self._session.sample)
+        await asyncio.sleep(self._left())
+        sample = await asyncio.get_running_loop().run_in_executor(None, self._sample)
+        if sample is None:
+            raise StopAsyncIteration
+        return sample
 
     def close(self) -> None:
         self._session.close()
@@ -461,7 +538,14 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> "Watch":
+        return self
 
-def watch(interval: float = 1.0, fields: Optional[str] = None, **options: Any) -> Watch:
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+def watch(interval: float = 1.0, fields: _c.Words = None, *, gpus: _c.Choice = None, sim: Optional[str] = None,
+          root: Optional[str] = None, timeout: float = 3.0, mig: bool = False) -> Watch:
     """for sample in gpulse.watch(0.5): …; or: async for sample in gpulse.watch(0.5): …"""
-    return Watch(interval, fields, **options)
+    return Watch(interval, fields, gpus=gpus, sim=sim, root=root, timeout=timeout, mig=mig)

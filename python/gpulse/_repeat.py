@@ -55,9 +55,9 @@ class _Series:
 
     def trend(self, what: str) -> Trend:
         windows = self._windows
-        pairs = [(a, b) for j, b in enumerate(windows) for a in windows[:j]]
         if len(windows) < WINDOWS_MIN:
             return Trend(what, False, False, None, None)
+        pairs = [(a, b) for j, b in enumerate(windows) for a in windows[:j]]
         by_repetition, by_time = (_median([(b[2] - a[2]) / max(b[x] - a[x], 1e-9) for a, b in pairs]) for x in (0, 1))
         rising = sum(b[2] > a[2] for a, b in pairs)
         rises = (rising * 100 >= len(pairs) * RISING_PERCENT and by_time * 60 > LEAST_PER_MINUTE
@@ -145,9 +145,11 @@ class Measured(Generic[R]):
     """A function whose calls are measured; see measured()."""
 
     def __init__(self, function: Callable[..., R], **options: Any) -> None:
+        if not callable(function):
+            raise TypeError(f"measured() takes a function, not {function!r}")
+        functools.update_wrapper(self, function) # first: of another Measured, it also copies what follows
         self._function = function
         self.measurements = Measurements(**options)
-        functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if inspect.iscoroutinefunction(self._function):
@@ -159,6 +161,9 @@ class Measured(Generic[R]):
         with self.measurements.measure():
             return await coroutine
 
+    def __reduce__(self) -> str:
+        return str(self.__qualname__) # type: ignore[attr-defined] # by its name, as functions are pickled
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
@@ -168,7 +173,7 @@ def measured(function: Callable[..., R]) -> Measured[R]: ...
 @overload
 def measured(**options: Any) -> Callable[[Callable[..., R]], Measured[R]]: ...
 def measured(function: Optional[Callable[..., R]] = None, **options: Any) -> Any:
-    """Measures each call of a function, which may be a coroutine:
+    """Measures each call of a function, which may be a coroutine, but not the iteration over a generator:
 
         @gpulse.measured
         def train(batch): …

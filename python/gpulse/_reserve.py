@@ -24,6 +24,8 @@ def size(value: Optional[Size]) -> int:
     """Bytes: a number, or a text as in gpulse pick --mem, such as "20GiB" or "500M" (binary) or "20GB" (decimal)."""
     if value is None:
         return 0
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise TypeError(f"a size is a number of bytes, or a text such as '20GiB', not {value!r}")
     if not isinstance(value, str):
         number, factor = float(value), 1
     else:
@@ -81,7 +83,8 @@ class Reservation(Grant):
 
     def __init__(self, pointer: c.c_void_p, sets_mask: bool) -> None:
         super().__init__(pointer)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock() # a signal handler may release what it interrupts
+        self._is_kept = self._is_released = False
         _held.add(self)
         if sets_mask:
             if not _masks:
@@ -94,9 +97,15 @@ class Reservation(Grant):
         GpulseError if somebody else has reserved one of the GPUs since."""
         error = _c.Error()
         with self._lock:
-            if not self._pointer:
-                raise GpulseError("this reservation has been released", _c.EUSAGE)
-            _c.check(_c.lib.gpulse_grant_keep(self._pointer, c.byref(error)), error)
+            self._is_kept = True # from here on, release() in a signal handler leaves the rest to this function
+            try:
+                if self._is_released:
+                    raise GpulseError("this reservation has been released", _c.EUSAGE)
+                _c.check(_c.lib.gpulse_grant_keep(self._pointer, c.byref(error)), error)
+            finally:
+                self._is_kept = False
+                if self._is_released:
+                    self._end()
 
     def release(self) -> None:
         """Also restores the variables of the environment, unless somebody else has changed them: to the mask of the
@@ -109,7 +118,9 @@ class Reservation(Grant):
                 _set_variable(_ORDER, _outside[_ORDER])
         _held.discard(self)
         with self._lock:
-            self._end()
+            self._is_released = True
+            if not self._is_kept:
+                self._end()
 
     def __enter__(self) -> "Reservation":
         return self
@@ -180,14 +191,21 @@ class _Waiting:
             raise
 
 
+_NUMBERS = ("count", "at_most", "memory", "total_memory", "most_load", "most_celsius")
+
+
 def _call(function: Any, make: Callable[[c.c_void_p], Granted], options: _c.Options, flags: Dict[int, bool],
           on_wait: Optional[Callable[[str], None]], wait: float, **members: Any) -> Granted:
     for name, value in members.items():
-        if isinstance(value, int) and not 0 <= value < (2**64 if "memory" in name else 2**32):
+        if name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"{name} takes a whole number, not {value!r}")
+        if name in _NUMBERS and not 0 <= value < (2**64 if "memory" in name else 2**32):
             raise ValueError(f"bad {name} {value}")
-    request = _c.Request(size=c.sizeof(_c.Request), wait_ns=int(min(max(wait, 0.0), _FOREVER_S) * 1e9),
+    if not _c.seconds(wait, "wait") >= 0:
+        raise ValueError(f"bad wait {wait!r}: expected 0 seconds or more")
+    request = _c.Request(size=c.sizeof(_c.Request), wait_ns=int(min(wait, _FOREVER_S) * 1e9),
                          flags=sum(bit for bit, is_set in flags.items() if is_set),
-                         **{name: value.encode() if isinstance(value, str) else value
+                         **{name: value if name in _NUMBERS else _c.encoded(value, name)
                             for name, value in members.items()})
     error = _c.Error()
     pointer = c.c_void_p()
@@ -196,9 +214,8 @@ def _call(function: Any, make: Callable[[c.c_void_p], Granted], options: _c.Opti
         return int(function(c.byref(options), c.byref(request), c.byref(pointer), c.byref(error)))
 
     def give_back() -> None:
-        if pointer:
-            _c.lib.gpulse_release(pointer)
-            pointer.value = None
+        held, pointer.value = pointer.value, None # first: a second Ctrl-C may interrupt this
+        _c.lib.gpulse_release(held)
 
     try:
         if wait > 0:
@@ -223,12 +240,12 @@ def _flags(count: Union[int, str], share: bool, no_display: bool, same_node: boo
 def _count(count: Union[int, str]) -> int:
     if count == "all":
         return 0
-    if isinstance(count, str) or count < 1:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ValueError(f"bad number of GPUs {count!r}: expected 1 or more, or 'all'")
     return count
 
 
-def pick(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: Optional[str] = None,
+def pick(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: _c.Choice = None,
          at_most: int = 0, total_memory: Optional[Size] = None, most_load: int = 0, most_celsius: int = 0,
          avoid: Optional[str] = None, prefer: Optional[str] = None, order: Optional[str] = None, share: bool = False,
          no_display: bool = False, same_node: bool = False, nvlink: bool = False, ignore_mask: bool = False,
@@ -246,7 +263,7 @@ def pick(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: Opt
                  total_memory=size(total_memory), most_load=most_load, most_celsius=most_celsius, order=order)
 
 
-def reserve(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: Optional[str] = None,
+def reserve(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: _c.Choice = None,
             total_memory: Optional[Size] = None, most_load: int = 0, most_celsius: int = 0,
             avoid: Optional[str] = None, prefer: Optional[str] = None, order: Optional[str] = None,
             share: bool = False, no_display: bool = False, same_node: bool = False, nvlink: bool = False,
@@ -263,7 +280,8 @@ def reserve(count: Union[int, str] = 1, *, memory: Optional[Size] = None, gpus: 
     if set_mask and _cuda_is_initialized():
         raise GpulseError("CUDA is initialized in this process, so it would ignore CUDA_VISIBLE_DEVICES; reserve GPUs "
                           "before the first use of CUDA, or choose the devices yourself with set_mask=False", -2)
-    return _call(_c.lib.gpulse_reserve, lambda pointer: Reservation(pointer, set_mask), _c.options(gpus=gpus, sim=sim, timeout=timeout),
+    return _call(_c.lib.gpulse_reserve, lambda pointer: Reservation(pointer, set_mask),
+                 _c.options(gpus=gpus, sim=sim, timeout=timeout),
                  _flags(count, share, no_display, same_node, nvlink, ignore_mask, uuids), on_wait, wait,
                  count=_count(count), avoid=avoid, prefer=prefer, memory=size(memory),
                  total_memory=size(total_memory), most_load=most_load, most_celsius=most_celsius, order=order,

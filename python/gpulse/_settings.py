@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import ctypes as c
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Union
@@ -63,8 +64,11 @@ class ChangeFailed(GpulseError):
         super().__init__(_c.text(error.text), error.code, error.driver_code)
         self.settings = settings
 
+    def __reduce__(self) -> Any:
+        return copyreg.__newobj__, (ChangeFailed, *self.args), vars(self) # type: ignore[attr-defined]
 
-def settings(gpus: Optional[str] = None, *, sim: Optional[str] = None, timeout: Optional[float] = None
+
+def settings(gpus: _c.Choice = None, *, sim: Optional[str] = None, timeout: Optional[float] = None
              ) -> List[Setting]:
     """All settings of the GPUs (default: of all GPUs)."""
     options = _c.options(gpus=gpus, sim=sim, timeout=timeout)
@@ -74,7 +78,7 @@ def settings(gpus: Optional[str] = None, *, sim: Optional[str] = None, timeout: 
     return _rows(pointer)
 
 
-def change(changes: Union[Dict[str, Any], str], gpus: Optional[str] = None, *, check_only: bool = False,
+def change(changes: Union[Dict[str, Any], str], gpus: _c.Choice = None, *, check_only: bool = False,
            may_lose: bool = False, sim: Optional[str] = None, timeout: Optional[float] = None) -> List[Setting]:
     """Changes settings: change({"power-limit": 300}, "0"). Everything is checked on every GPU before the first change.
     If one is refused, GpulseError is raised, and nothing is changed. If a change fails, the others are still made, and
@@ -82,12 +86,14 @@ def change(changes: Union[Dict[str, Any], str], gpus: Optional[str] = None, *, c
     destroy what nothing restores, such as MIG instances.
 
     To undo it: change(setting.undo, setting.uuid)"""
+    if not isinstance(changes, (str, dict)):
+        raise TypeError(f"changes are a dictionary such as {{'power-limit': 300}}, or a text, not {changes!r}")
     text = changes if isinstance(changes, str) else " ".join(f"{name}={value}" for name, value in changes.items())
     options = _c.options(gpus=gpus, sim=sim, timeout=timeout)
     error = _c.Error()
     pointer = c.c_void_p()
     flags = (_c.CHECK_ONLY if check_only else 0) | (_c.MAY_LOSE if may_lose else 0)
-    result = _c.lib.gpulse_settings_change(c.byref(options), text.encode(), flags, c.byref(pointer), c.byref(error))
+    result = _c.lib.gpulse_settings_change(c.byref(options), _c.encoded(text, "changes"), flags, c.byref(pointer), c.byref(error))
     rows = _rows(pointer) if pointer else []
     if result < 0 and rows:
         raise ChangeFailed(error, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 from typing import Any, Dict, List
@@ -111,7 +112,8 @@ class TorchBlock:
 
 
 _active: List[TorchBlock] = []
-_lock = threading.Lock()
+_lock = threading.RLock()
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))
 
 
 def _note_peaks() -> None:

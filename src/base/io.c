@@ -234,7 +234,8 @@ int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZ
         return 0;
     return gp_err_set(
         err, GP_EFAIL,
-        "cannot find %s next to %.*s or in its ../libexec/gpulse; is gpulse installed completely?",
+        "cannot find gpulse's own %s next to %.*s or in its ../libexec/gpulse; is gpulse installed "
+        "completely?",
         name, (int)(strrchr(exe, '/') - exe), exe);
 }
 

@@ -196,13 +196,14 @@ class c_nvmlDevice_t:
 
 
 _sessions: Dict[Tuple[str, Optional[int], bool], _gpulse.Session] = {}
+_SESSIONS_MOST = 256 # each has a thread and a file or two
 _references = 0
-_lock = _threading.Lock()
+_lock = _threading.RLock() # a signal handler may call these functions
 
 
 def _after_fork() -> None:
     global _lock
-    _lock = _threading.Lock()
+    _lock = _threading.RLock()
 
 
 _os.register_at_fork(after_in_child=_after_fork)
@@ -221,9 +222,11 @@ def _sample(fields: str, index: Optional[int] = None, mig: bool = False) -> _Sam
             session = _gpulse.Session(fields, gpus=None if index is None else str(index), mig=mig)
             with _lock:
                 session = _sessions.setdefault(key, session)
+                while len(_sessions) > _SESSIONS_MOST:
+                    del _sessions[next(iter(_sessions))] # the oldest
         return session.sample()
     except _gpulse.GpulseError as error:
-        if session is not None and _sessions.get(key) is not session: # closed by nvmlShutdown() in another thread
+        if session is not None and session._is_closed: # by nvmlShutdown() in another thread
             raise NVMLError(1) from error
         raise nvml_error(error) from error
 

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar
 
 from .._errors import GpulseError
+from .._library import Choice
 from .._model import GPU, Session
 from .._tree import tree_of
 
@@ -24,7 +25,9 @@ class Numbers:
     these processes. Values that do not exist are left out. If the driver fails, there are none: a training does not
     end because its GPU cannot be observed."""
 
-    def __init__(self, fields: Iterable[str] = FIELDS, gpus: Optional[str] = None) -> None:
+    def __init__(self, fields: Iterable[str] = FIELDS, gpus: Choice = None) -> None:
+        if isinstance(fields, str):
+            raise TypeError(f"fields takes a list of metrics, not {fields!r}")
         self._fields = tuple(fields)
         self._gpus = gpus
         self._session: Optional[Session] = None
@@ -34,7 +37,9 @@ class Numbers:
             if self._session is None:
                 self._session = Session("index,pid,used_gpu_memory," + ",".join(self._fields), gpus=self._gpus)
             sample = self._session.sample()
-        except GpulseError:
+        except GpulseError as error:
+            if error.kind == "usage": # no such metric
+                raise
             return {}
         tree = tree_of(os.getpid())
         own: Dict[int, List[float]] = {}
