@@ -189,7 +189,8 @@ struct nvmlGpmSample_st {
     unsigned int gpu;
     int gpu_instance; /* SIM_NO_INSTANCE: the whole GPU */
     uint64_t time_ns;
-    double busy; /* 0 to 1 */
+    double busy;          /* 0 to 1 */
+    const uint8_t *units; /* gpm of its GPU */
     double pcie_tx_mib, pcie_rx_mib, nvlink_mib;
 };
 
@@ -258,6 +259,7 @@ static void take(const struct sim_call *call, int gpu_instance, nvmlGpmSample_t 
         .gpu_instance = gpu_instance,
         .time_ns = gp_clock_mono_ns(),
         .busy = call->absurd ? (double)NAN : busy,
+        .units = (call->device->parent ? call->device->parent : call->device)->gpm,
         .pcie_tx_mib = slot_or_0(call, SIM_PCIE_TX) / 1024,
         .pcie_rx_mib = slot_or_0(call, SIM_PCIE_RX) / 1024,
         .nvlink_mib = call->device->parent ? 0 : nvlink_mib * busy,
@@ -306,7 +308,8 @@ static void gpm_metric(const struct nvmlGpmSample_st *a, const struct nvmlGpmSam
     metric->nvmlReturn = NVML_SUCCESS;
     for (size_t i = 0; i < GP_ARRAY_LEN(gpm_shares); i++)
         if (gpm_shares[i].id == metric->metricId) {
-            metric->value = 100 * busy * gpm_shares[i].share;
+            unsigned own = a->units[gpm_shares[i].id];
+            metric->value = busy * (own > 0 ? own - 1 : 100 * gpm_shares[i].share);
             return;
         }
     if (metric->metricId == 20)

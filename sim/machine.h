@@ -21,6 +21,8 @@
  *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null,
  *                    "name": "Xorg", "util": 12, "util_memory": 6, "util_encoder": 0,
  *                    "util_decoder": 0, "gpu_instance": 1, "compute_instance": 0}],
+ *     "gpm": {"5": 2, "10": 80},                 GPM metrics, in percent of the GPU's utilization;
+ *                                                optional: those of a usual training
  *     "lists": {"supported_clocks": [{"memory": 2619, "graphics": "1980 1965"}]},   lists.def
  *     "mig": [{"gpu_instance": 3, "compute_instance": 0, "uuid": "MIG-…", "answers": {…}}]
  *   }],
@@ -81,6 +83,8 @@ enum sim_kind {
     SIM_KIND_FABRIC_STATE,
     SIM_KIND_COUNT
 };
+
+enum { SIM_GPM_UNITS = 14 }; /* GPM metrics that are shares of the time have the ids 1 to 13 */
 
 /* How a value follows the load of its device: live.c. */
 enum sim_motion {
@@ -186,6 +190,8 @@ struct sim_device {
     struct sim_field *fields;
     size_t field_count;
     struct sim_lists lists;
+    uint8_t gpm[SIM_GPM_UNITS];    /* by metric id: its percentage of the utilization, plus 1; 0: as
+                                      usual */
     struct sim_process *processes; /* NULL for a MIG device: its processes belong to the parent */
     size_t process_count;
     struct sim_device *migs;
@@ -206,7 +212,7 @@ enum {
 struct sim_machine {
     struct gp_arena arena;
     const char *source;
-    const char *about; /* NULL if the file does not say */
+    const char *about;          /* NULL if the file does not say */
     const char *driver_version; /* NULL if the file does not have it */
     const char *nvml_version;
     int cuda_version; /* 0: unknown */

@@ -2,6 +2,7 @@
 #include "sim/machine_document.h"
 
 #include "base/err.h"
+#include "base/parse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -199,12 +200,34 @@ static int load_lists(struct sim_loader *l, json_t *json, struct sim_device *dev
     return GP_OK;
 }
 
+static int load_gpm(struct sim_loader *l, json_t *json, struct sim_device *device)
+{
+    json_t *object = json_object_get(json, "gpm");
+    size_t at = sim_doc_enter(l, "gpm");
+    const char *key;
+    json_t *value;
+    if (object && !json_is_object(object))
+        return sim_doc_fail(l, "expected an object");
+    json_object_foreach(object, key, value)
+    {
+        uint64_t id, pct = 0;
+        if (!gp_parse_u64(key, &id) || id == 0 || id >= SIM_GPM_UNITS)
+            return sim_doc_fail(l, "expected ids of GPM metrics from 1 to %d", SIM_GPM_UNITS - 1);
+        int result = sim_doc_number(l, object, key, 100, true, &pct);
+        if (result < 0)
+            return result;
+        device->gpm[id] = (uint8_t)(pct + 1);
+    }
+    sim_doc_leave(l, at);
+    return GP_OK;
+}
+
 static int load_device(struct sim_loader *l, json_t *json, struct sim_device *device)
 {
-    static const char *const keys[] = {"uuid",  "pci",       "answers", "fields",
+    static const char *const keys[] = {"uuid",  "pci",       "answers", "fields", "gpm",
                                        "lists", "processes", "mig",     NULL};
     static int (*const parts[])(struct sim_loader *, json_t *, struct sim_device *) = {
-        load_pci, sim_doc_fields, load_lists, load_processes, load_mig,
+        load_pci, sim_doc_fields, load_gpm, load_lists, load_processes, load_mig,
     };
     device->gpu_instance = device->compute_instance = SIM_NO_INSTANCE;
     int result = sim_doc_check_keys(l, json, keys);

@@ -30,10 +30,13 @@ int main(int argc, char **argv)
     struct pollfd fd = {gpulse_events_fd(events), POLLIN, 0};
     while (left != 0 && r >= 0 && poll(&fd, 1, -1) >= 0) /* and other descriptors of the program */
         while (left != 0 && (r = gpulse_events_next(events, &event, &error)) > 0) {
+            if (event.gpu < 0) { /* about the stream, such as its start */
+                printf("%s: %s\n", event.kind, event.text);
+                fflush(stdout);
+                continue;
+            }
             printf("%s: GPU %d: %s\n", event.kind, event.gpu, event.text);
             fflush(stdout);
-            if (event.gpu < 0)
-                continue; /* about the stream, such as its start */
             explain(&event);
             left--;
         }

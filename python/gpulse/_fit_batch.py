@@ -39,7 +39,7 @@ class BatchFit:
         return max(t.peak for t in self.trials if t.batch_size == self.batch_size)
 
     def __str__(self) -> str:
-        lines = [f"{t.batch_size:>10}  {t.verdict:<6} {size_text(t.peak):>12}  {t.seconds:8.2f} s"
+        lines = [f"{t.batch_size:>10}  {t.verdict:<6} {size_text(t.peak) if t.peak else '-':>12}  {t.seconds:8.2f} s"
                  f"{'  again' if t.is_confirming else ''}" for t in self.trials]
         return "\n".join([*lines, f"batch size {self._answer or 'unknown'}: {self.reason}"])
 

@@ -217,6 +217,9 @@ class Sample(_c.Owner):
     def _end(self) -> None:
         _c.lib.gpulse_sample_free(self._pointer)
 
+    def __repr__(self) -> str:
+        return f"<sample of {self.rows(_c.GPU)} GPUs at {time.strftime('%H:%M:%S', time.localtime(self.time))}>"
+
     @property
     def time(self) -> float:
         """When it was taken, in seconds since 1970."""
@@ -362,6 +365,9 @@ class Row:
             return group
         return self._value(self._named(name)) # an alias
 
+    def __repr__(self) -> str:
+        return f"<host {self.get('host.name')}>"
+
     def to_dict(self) -> Dict[str, Any]:
         """The values that were read, by name; None for those that are missing, with "reasons"."""
         values: Dict[str, Any] = {}
@@ -461,7 +467,7 @@ def _sample_of(fields: str) -> Sample:
 
 
 def is_stuck() -> bool:
-    """Whether a thread of the library hangs in the driver. Such a program should end with os._exit(): the normal end
+    """Whether a thread of the library hangs in the driver, and its session has been closed. Such a program should end with os._exit(): the normal end
     unloads the driver's library under that thread, and may hang in that."""
     return bool(_c.lib.gpulse_is_stuck())
 

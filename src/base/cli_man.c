@@ -271,7 +271,7 @@ void gp_cli_man(struct gp_strbuf *sb, const struct gp_program *program)
     if (is_helper_program(program))
         man_see_also(sb, NULL, "*gpulse*(1)");
     else
-        man_see_also(sb, program, "*gpulse-metrics*(7)");
+        man_see_also(sb, program, "*gpulse-metrics*(7), *gpulse-c*(3), *gpulse-python*(3)");
 }
 
 void gp_cli_man_command(struct gp_strbuf *sb, const struct gp_program *program,

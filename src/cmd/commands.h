@@ -15,6 +15,7 @@ extern const struct gp_cmd gp_cmd_run;
 extern const struct gp_cmd gp_cmd_queue;
 extern const struct gp_cmd gp_cmd_explain;
 extern const struct gp_cmd gp_cmd_doctor;
+extern const struct gp_cmd gp_cmd_why;
 extern const struct gp_cmd gp_cmd_mem;
 extern const struct gp_cmd gp_cmd_fit_batch;
 extern const struct gp_cmd gp_cmd_query;

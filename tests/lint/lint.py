@@ -19,7 +19,7 @@ RANKS = {
     "source": 2, "proc": 2,
     "sample": 3,
     "out": 4,
-    "smi": 5, "jobs": 5, "tui": 5,
+    "smi": 5, "jobs": 5, "tui": 5, "why": 5,
     "doctor": 6,
     "cmd": 7, "lib": 7,
 }

@@ -1,0 +1,504 @@
+#include "why/gather.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "proc/proc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLIMB_MAX = 64 };
+/* Parts of the GPU's memory: a step up or down that counts, and how much slower a GPU's clock must
+ * be to be called slow. */
+static const double memory_step = 0.03, slow_below = 0.95;
+
+/* A process on a GPU, over all samples. */
+struct user {
+    uint32_t pid;
+    uint64_t job; /* identifies its job: the pid of its first process, or a hash */
+    bool is_compute, is_suspended;
+    bool is_asked;    /* the caller named it, or a process from which it comes */
+    bool is_reserver; /* it belongs to the job for which the GPU is reserved */
+    double memory;    /* bytes, in its last sample */
+    double sm_sum;
+    unsigned sm_count;
+    unsigned samples;
+    uint64_t start_wall_ns;      /* 0: unknown */
+    char command[256], name[64]; /* name: its user's */
+};
+
+struct gpu {
+    struct gp_why_case c;
+    unsigned index;
+    struct user *users;
+    size_t user_count, user_room;
+    double memory_high, memory_low; /* since the last step; low < 0: no step down */
+    uint32_t reserved_by;           /* in the last sample */
+    bool knows_nearest;
+    struct gp_cpus nearest;
+};
+
+struct gp_why_gather {
+    struct gp_tasks *tasks; /* NULL: its processes are not on this machine */
+    uint32_t pid;
+    uint64_t first_ns, last_ns;
+    uint64_t wall_ns;
+    unsigned samples;
+    struct gpu *gpus;
+    size_t count;
+    struct gp_why_case *cases;
+};
+
+static const enum gp_metric metrics[GP_WHY_SERIES__COUNT] = {
+#define X(id, metric, name) GP_##metric,
+    GP_WHY_SERIES(X)
+#undef X
+};
+
+static const uint64_t limit_bits[GP_WHY_LIMIT__COUNT] = {
+#define X(id, bits, name) (bits),
+    GP_WHY_LIMITS(X)
+#undef X
+};
+
+struct gp_want gp_why_want(void)
+{
+    static const enum gp_metric more[] = {
+        GP_NAME,          GP_UUID,         GP_REASONS_ACTIVE,    GP_PERSISTENCE_MODE,
+        GP_AFFINITY_CPU,  GP_PID,          GP_PROCESS_TYPE,      GP_PROCESS_MEMORY,
+        GP_PROCESS_SM,    GP_PROCESS_USER, GP_PROCESS_NAME,      GP_PROCESS_COMMAND,
+        GP_PROCESS_START, GP_PROCESS_PPID, GP_PROCESS_CONTAINER,
+    };
+    struct gp_want want = {
+        .processes = true, .process_names = true, .ancestors = true, .mig = true, .fresh = true};
+    for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
+        gp_metric_set_add(&want.metrics, metrics[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(more); i++)
+        gp_metric_set_add(&want.metrics, more[i]);
+    return want;
+}
+
+struct gp_why_gather *gp_why_gather_new(const char *root, bool sees_processes, uint32_t pid)
+{
+    struct gp_why_gather *gather = calloc(1, sizeof(*gather));
+    if (!gather)
+        return NULL;
+    gather->pid = pid;
+    if (sees_processes && !(gather->tasks = gp_tasks_new(root))) {
+        free(gather);
+        return NULL;
+    }
+    return gather;
+}
+
+void gp_why_gather_free(struct gp_why_gather *gather)
+{
+    if (!gather)
+        return;
+    for (size_t i = 0; i < gather->count; i++)
+        free(gather->gpus[i].users);
+    free(gather->gpus);
+    free(gather->cases);
+    gp_tasks_free(gather->tasks);
+    free(gather);
+}
+
+/* ---- jobs ---- */
+
+static uint32_t pid_of(const struct gp_process *process, enum gp_metric m)
+{
+    const struct gp_value *v = gp_process_value(process, m);
+    return gp_value_is_present(v) && v->i > 0 ? (uint32_t)v->i : 0;
+}
+
+static const char *text_of(const struct gp_process *process, enum gp_metric m)
+{
+    const struct gp_value *v = gp_process_value(process, m);
+    return gp_value_is_present(v) ? v->s : "";
+}
+
+/* A row of the process, or it among the ancestors; NULL: neither. */
+static const struct gp_process *find_process(const struct gp_snapshot *s, uint32_t pid)
+{
+    for (size_t i = 0; i < s->process_count; i++)
+        if (pid_of(&s->processes[i], GP_PID) == pid)
+            return &s->processes[i];
+    for (size_t i = 0; i < s->ancestor_count; i++)
+        if (pid_of(&s->ancestors[i], GP_PID) == pid)
+            return &s->ancestors[i];
+    return NULL;
+}
+
+/* Programs that start jobs of any kind: what they started belongs to different jobs. */
+static bool starts_jobs(const struct gp_process *process)
+{
+    static const char *const names[] = {
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "fish",
+        "ksh",
+        "tcsh",
+        "tmux",
+        "screen",
+        "sshd",
+        "login",
+        "su",
+        "sudo",
+        "cron",
+        "crond",
+        "systemd",
+        "init",
+        "dockerd",
+        "containerd-shim-runc-v2",
+        "conmon",
+        "slurmstepd",
+        "jupyter-lab",
+        "jupyter-notebook",
+        "jupyter-server",
+        "code",
+        "node",
+    };
+    const char *name = text_of(process, GP_PROCESS_NAME);
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0 &&
+            strchr(" :", name[strlen(names[i])]) != NULL)
+            return true;
+    return strstr(text_of(process, GP_PROCESS_COMMAND), "jupyter") != NULL ||
+           pid_of(process, GP_PID) <= 1;
+}
+
+/* The first process of the job: the farthest ancestor that no shell, login or the like is above
+ * of. The tasks of a Slurm step have none in common, but a name. */
+static uint64_t job_of(const struct gp_snapshot *s, const struct gp_process *process)
+{
+    const char *container = text_of(process, GP_PROCESS_CONTAINER);
+    if (strncmp(container, "slurm:", strlen("slurm:")) == 0)
+        return gp_hash(GP_HASH_INIT, container) | UINT64_C(1) << 63;
+    for (int i = 0; i < CLIMB_MAX; i++) {
+        const struct gp_process *parent = find_process(s, pid_of(process, GP_PROCESS_PPID));
+        if (!parent || starts_jobs(parent))
+            break;
+        process = parent;
+    }
+    return pid_of(process, GP_PID);
+}
+
+/* Whether this pid is the process or one of its ancestors. */
+static bool comes_from(const struct gp_snapshot *s, const struct gp_process *process, uint32_t pid)
+{
+    for (int i = 0; process && i < CLIMB_MAX; i++) {
+        if (pid_of(process, GP_PID) == pid)
+            return true;
+        process = find_process(s, pid_of(process, GP_PROCESS_PPID));
+    }
+    return false;
+}
+
+/* ---- a sample ---- */
+
+static struct gpu *gpu_of(struct gp_why_gather *gather, const struct gp_snapshot *s, size_t i)
+{
+    const struct gp_device *device = &s->devices[i];
+    const char *uuid = gp_device_text(device, GP_UUID, "");
+    for (size_t g = 0; g < gather->count; g++)
+        if (strcmp(gather->gpus[g].c.uuid, uuid) == 0 && gather->gpus[g].index == device->index &&
+            gather->gpus[g].c.is_mig == device->is_mig)
+            return &gather->gpus[g];
+    struct gpu *grown = realloc(gather->gpus, (gather->count + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    gather->gpus = grown;
+    struct gpu *gpu = &grown[gather->count++];
+    *gpu = (struct gpu){.index = device->index, .memory_low = -1};
+    gpu->c = (struct gp_why_case){.is_mig = device->is_mig, .age_s = -1, .others_sm = -1};
+    gp_device_label(device, gpu->c.gpu);
+    (void)snprintf(gpu->c.name, sizeof(gpu->c.name), "%s", gp_device_text(device, GP_NAME, "GPU"));
+    (void)snprintf(gpu->c.uuid, sizeof(gpu->c.uuid), "%s", uuid);
+    return gpu;
+}
+
+static void add_value(struct gp_why_values *values, double value)
+{
+    if (values->count++ == 0)
+        *values = (struct gp_why_values){.count = 1, .least = value, .most = value, .first = value};
+    values->sum += value;
+    values->last = value;
+    values->least = value < values->least ? value : values->least;
+    values->most = value > values->most ? value : values->most;
+}
+
+static void add_values(struct gpu *gpu, const struct gp_snapshot *s, const struct gp_device *device)
+{
+    for (size_t i = 0; i < GP_WHY_SERIES__COUNT; i++) {
+        const struct gp_value *v = gp_snapshot_value(s, device, NULL, metrics[i]);
+        if (v->status == GP_STATUS_OK)
+            add_value(&gpu->c.values[i], gp_metric_number(metrics[i], v));
+    }
+    double mask;
+    if (gp_device_number_now(device, GP_REASONS_ACTIVE, &mask)) {
+        gpu->c.limit_samples++;
+        for (size_t i = 0; i < GP_WHY_LIMIT__COUNT; i++)
+            gpu->c.limited[i] += ((uint64_t)mask & limit_bits[i]) != 0;
+    }
+    const char *mode = gp_device_text(device, GP_PERSISTENCE_MODE, "");
+    gpu->c.persistence_off = strcmp(mode, "Disabled") == 0;
+}
+
+/* A drop counts when memory is taken again. */
+static void follow_memory(struct gpu *gpu)
+{
+    const struct gp_why_values *used = &gpu->c.values[GP_WHY_MEMORY];
+    double step = memory_step * gpu->c.values[GP_WHY_MEMORY_TOTAL].last;
+    if (used->count == 0 || step <= 0)
+        return;
+    if (gpu->memory_low < 0) {
+        gpu->memory_high = used->last > gpu->memory_high ? used->last : gpu->memory_high;
+        if (used->last < gpu->memory_high - step)
+            gpu->memory_low = used->last;
+    } else if (used->last > gpu->memory_low + step) {
+        gpu->c.memory_drops++;
+        gpu->memory_high = used->last;
+        gpu->memory_low = -1;
+    } else if (used->last < gpu->memory_low) {
+        gpu->memory_low = used->last;
+    }
+}
+
+static struct user *user_of(struct gpu *gpu, uint32_t pid)
+{
+    for (size_t i = 0; i < gpu->user_count; i++)
+        if (gpu->users[i].pid == pid)
+            return &gpu->users[i];
+    if (gpu->user_count == gpu->user_room) {
+        size_t room = gpu->user_room ? 2 * gpu->user_room : 8;
+        struct user *grown = realloc(gpu->users, room * sizeof(*grown));
+        if (!grown)
+            return NULL;
+        gpu->users = grown;
+        gpu->user_room = room;
+    }
+    gpu->users[gpu->user_count] = (struct user){.pid = pid};
+    return &gpu->users[gpu->user_count++];
+}
+
+static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct gp_process *process,
+                     uint32_t asked)
+{
+    struct user *user = user_of(gpu, pid_of(process, GP_PID));
+    if (!user)
+        return false;
+    const char *type = text_of(process, GP_PROCESS_TYPE);
+    if (user->samples++ == 0) {
+        (void)snprintf(user->command, sizeof(user->command), "%s",
+                       text_of(process, GP_PROCESS_COMMAND));
+        (void)snprintf(user->name, sizeof(user->name), "%s", text_of(process, GP_PROCESS_USER));
+        if (!gp_clock_parse_rfc3339(text_of(process, GP_PROCESS_START), &user->start_wall_ns))
+            user->start_wall_ns = 0;
+    }
+    user->job = job_of(s, process);
+    user->is_asked = asked > 0 && comes_from(s, process, asked);
+    user->is_reserver = gpu->reserved_by > 0 && comes_from(s, process, gpu->reserved_by);
+    user->is_suspended = strchr(type, 'S') != NULL;
+    user->is_compute = user->is_suspended || strchr(type, 'C') || strchr(type, 'M');
+    const struct gp_value *memory = gp_process_value(process, GP_PROCESS_MEMORY);
+    if (gp_value_is_present(memory))
+        user->memory = (double)memory->i;
+    const struct gp_value *sm = gp_process_value(process, GP_PROCESS_SM);
+    if (sm->status == GP_STATUS_OK) {
+        user->sm_sum += (double)sm->i;
+        user->sm_count++;
+    }
+    return true;
+}
+
+static bool add_processes(struct gp_why_gather *gather, struct gpu *gpu,
+                          const struct gp_snapshot *s, const struct gp_device *device)
+{
+    size_t before = gpu->user_count;
+    for (size_t i = 0; i < device->process_count; i++)
+        if (!add_user(gpu, s, &s->processes[device->first_process + i], gather->pid))
+            return false;
+    if (device->processes_status != GP_STATUS_OK)
+        return true;
+    gpu->c.empty += device->process_count == 0;
+    if (gather->samples > 0)
+        gpu->c.starts += (unsigned)(gpu->user_count - before);
+    return true;
+}
+
+/* Looks at the compute processes of all GPUs. */
+static int look_at_tasks(struct gp_why_gather *gather, const struct gp_snapshot *s)
+{
+    uint32_t *pids = calloc(s->process_count + 1, sizeof(*pids));
+    size_t count = 0;
+    if (!pids)
+        return GP_ENOMEM;
+    for (size_t i = 0; i < s->process_count; i++)
+        if (strcmp(text_of(&s->processes[i], GP_PROCESS_TYPE), "G") != 0)
+            pids[count++] = pid_of(&s->processes[i], GP_PID);
+    qsort(pids, count, sizeof(*pids), gp_compare_u32);
+    int r = gp_tasks_look(gather->tasks, pids, count, s->mono_ns);
+    free(pids);
+    return r;
+}
+
+int gp_why_gather_add(struct gp_why_gather *gather, const struct gp_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        struct gpu *gpu = gpu_of(gather, snapshot, i);
+        if (!gpu)
+            return GP_ENOMEM;
+        if (device->status != GP_STATUS_OK)
+            continue;
+        gpu->c.samples++;
+        gpu->reserved_by = device->reserved_by;
+        add_values(gpu, snapshot, device);
+        follow_memory(gpu);
+        if (!add_processes(gather, gpu, snapshot, device))
+            return GP_ENOMEM;
+        if (gather->samples == 0)
+            gpu->knows_nearest =
+                gp_cpus_parse(&gpu->nearest, gp_device_text(device, GP_AFFINITY_CPU, "")) &&
+                gp_cpus_count(&gpu->nearest) > 0;
+    }
+    gather->last_ns = snapshot->mono_ns;
+    gather->wall_ns = snapshot->wall_ns;
+    if (gather->samples++ == 0)
+        gather->first_ns = snapshot->mono_ns;
+    return gather->tasks ? look_at_tasks(gather, snapshot) : 0;
+}
+
+/* ---- the cases ---- */
+
+/* The compute process that stands for the GPU: of the job that was asked for, with the most
+ * memory; NULL: none. */
+static const struct user *main_user(const struct gp_why_gather *gather, const struct gpu *gpu)
+{
+    const struct user *found = NULL;
+    for (size_t i = 0; i < gpu->user_count; i++) {
+        const struct user *u = &gpu->users[i];
+        if (u->is_compute && (gather->pid == 0 || u->is_asked) &&
+            (!found || u->memory > found->memory))
+            found = u;
+    }
+    return found;
+}
+
+static double sm_of(const struct user *user)
+{
+    return user->sm_count > 0 ? user->sm_sum / user->sm_count : -1;
+}
+
+static void count_others(struct gp_why_case *c, const struct gpu *gpu, uint64_t job)
+{
+    double most = 0;
+    c->others = 0;
+    c->others_sm = 0;
+    c->other_pid = 0;
+    bool is_known = true;
+    for (size_t i = 0; i < gpu->user_count; i++) {
+        const struct user *u = &gpu->users[i];
+        double sm = sm_of(u);
+        if (!u->is_compute || u->job == job)
+            continue;
+        c->others++;
+        is_known = is_known && sm >= 0;
+        c->others_sm += sm > 0 ? sm : 0;
+        if (sm > most || c->other_pid == 0) {
+            most = sm;
+            c->other_pid = u->pid;
+        }
+    }
+    if (!is_known)
+        c->others_sm = -1;
+}
+
+static bool has_job(const struct gpu *gpu, uint64_t job)
+{
+    for (size_t i = 0; i < gpu->user_count; i++)
+        if (gpu->users[i].is_compute && gpu->users[i].job == job)
+            return true;
+    return false;
+}
+
+/* The job's other GPUs: how many it has and uses, and whether one is slower. */
+static void compare_gpus(const struct gp_why_gather *gather, struct gp_why_case *c, uint64_t job)
+{
+    double sum = 0;
+    double least = 0;
+    unsigned count = 0;
+    const struct gpu *slow = NULL;
+    for (size_t i = 0; i < gather->count; i++) {
+        const struct gpu *gpu = &gather->gpus[i];
+        if (!has_job(gpu, job))
+            continue;
+        double clock = gp_why_mean(&gpu->c, GP_WHY_CLOCK);
+        c->job_gpus++;
+        c->job_gpus_busy += gp_why_most(&gpu->c, GP_WHY_UTILIZATION) > 1;
+        if (gpu->c.values[GP_WHY_CLOCK].count == 0)
+            continue;
+        sum += clock;
+        count++;
+        if (!slow || clock < least) {
+            slow = gpu;
+            least = clock;
+        }
+    }
+    double others = count > 1 ? (sum - least) / (count - 1) : 0;
+    if (others > 0 && least < slow_below * others) {
+        (void)snprintf(c->slow_gpu, sizeof(c->slow_gpu), "%s", slow->c.gpu);
+        c->slow_clock = least / others;
+    }
+}
+
+static void use_host(const struct gp_why_gather *gather, struct gp_why_case *c,
+                     const struct gpu *gpu, uint64_t job)
+{
+    uint32_t *pids = calloc(gpu->user_count + 1, sizeof(*pids));
+    size_t count = 0;
+    for (size_t i = 0; pids && i < gpu->user_count; i++)
+        if (gpu->users[i].job == job)
+            pids[count++] = gpu->users[i].pid;
+    if (!pids)
+        return; /* unknown */
+    qsort(pids, count, sizeof(*pids), gp_compare_u32);
+    c->host = gp_tasks_use(gather->tasks, pids, count, gpu->knows_nearest ? &gpu->nearest : NULL);
+    free(pids);
+}
+
+static void finish(const struct gp_why_gather *gather, struct gp_why_case *c, const struct gpu *gpu,
+                   const struct user *user)
+{
+    *c = gpu->c;
+    c->seconds = (double)(gather->last_ns - gather->first_ns) / (double)GP_NS_PER_S;
+    c->pid = user->pid;
+    (void)snprintf(c->command, sizeof(c->command), "%s", user->command);
+    (void)snprintf(c->user, sizeof(c->user), "%s", user->name);
+    if (user->start_wall_ns > 0 && gather->wall_ns > user->start_wall_ns)
+        c->age_s = (double)(gather->wall_ns - user->start_wall_ns) / (double)GP_NS_PER_S;
+    c->is_suspended = user->is_suspended;
+    c->reserved_by = user->is_reserver ? 0 : gpu->reserved_by;
+    count_others(c, gpu, user->job);
+    compare_gpus(gather, c, user->job);
+    if (gather->tasks)
+        use_host(gather, c, gpu, user->job);
+}
+
+const struct gp_why_case *gp_why_gather_cases(struct gp_why_gather *gather, size_t *ret_count)
+{
+    size_t count = 0;
+    free(gather->cases);
+    gather->cases = calloc(gather->count + 1, sizeof(*gather->cases));
+    for (size_t i = 0; gather->cases && i < gather->count; i++) {
+        const struct user *user = main_user(gather, &gather->gpus[i]);
+        if (user)
+            finish(gather, &gather->cases[count++], &gather->gpus[i], user);
+    }
+    *ret_count = count;
+    return gather->cases;
+}

@@ -1,0 +1,17 @@
+/* Verdicts as text and as JSON. */
+#ifndef GP_WHY_REPORT_H
+#define GP_WHY_REPORT_H
+
+#include "why/case.h"
+
+struct gp_strbuf;
+
+/* A paragraph per GPU: what is wrong, what was seen, what to try, and what it would gain. */
+void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, size_t count,
+                       size_t columns);
+
+/* The document gpulse.why/1. */
+void gp_why_report_add_json(struct gp_strbuf *sb, const struct gp_snapshot *last,
+                            const struct gp_why_case *cases, size_t count);
+
+#endif

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""gpulse why: real programs that starve a simulated GPU in one way each, and simulated GPUs that are slow in others.
+
+variants: asan
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tap import GPULSE, Skip, good, gpulse, main, run, test
+
+scratch = tempfile.TemporaryDirectory()
+SCRATCH = Path(scratch.name)
+STATE = SCRATCH / "state"
+STATE.mkdir(mode=0o700)
+GIB = 1 << 30
+BUSY = {"UtilizationRates": {"gpu": 97, "memory": 50}, "PowerUsage": 650000, "Temperature": 62,
+        "ClockInfo": {"GRAPHICS": 1900, "SM": 1900, "MEM": 2619, "VIDEO": 1500}}
+STARVED = {**BUSY, "UtilizationRates": {"gpu": 38, "memory": 20}, "PowerUsage": 280000}
+
+
+def device(number, pids, answers, gpm=None, **more):
+    return {
+        "uuid": f"GPU-{number:08x}-0000-0000-0000-000000000000",
+        "pci": {"bus_id": f"00000000:{number + 1:02X}:00.0", "device_id": "0x233010DE", "subsystem_id": "0x16C110DE"},
+        "answers": {"Name": "NVIDIA H100 80GB HBM3", "MinorNumber": number, "PersistenceMode": "Enabled",
+                    "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 70 * GIB, "free": 10 * GIB},
+                    "MaxClockInfo": {"GRAPHICS": 1980, "SM": 1980, "MEM": 2619, "VIDEO": 1545},
+                    "EnforcedPowerLimit": 700000, "GpuSupport": 0, "GpmSupport": 0, "ProcessUtilization": 0,
+                    "ComputeRunningProcesses": 0, "GraphicsRunningProcesses": 0,
+                    "MaxPcieLinkGeneration": 5, "CurrPcieLinkGeneration": 5, "MaxPcieLinkWidth": 16,
+                    "CurrPcieLinkWidth": 16, "PcieThroughput": {"TX": 500000, "RX": 900000},
+                    "CurrentClocksEventReasons": 0, **answers},
+        "gpm": gpm or {},
+        "processes": [{"pid": pid, "type": "C", "memory_bytes": 40 * GIB, "name": "python", "util": util}
+                      for pid, util in pids],
+        **more,
+    }
+
+
+def machine(*devices):
+    """A file of them."""
+    for one in devices:
+        one["answers"].pop("GpuSupport", None)
+    path = SCRATCH / f"machine{len(list(SCRATCH.iterdir()))}.json"
+    path.write_text(json.dumps({
+        "gpulse_machine": 1, "source": "check_why",
+        "driver": {"version": "580.105.08", "nvml": "13.580.105.08", "cuda": 13000}, "devices": list(devices)}))
+    return path
+
+
+def why(path, *words, seconds=1.5):
+    """The verdicts of each GPU, and all of the document."""
+    r = run(GPULSE, "--sim", path, "--sim-still", "why", "--for", f"{seconds}s", "-n", "0.1s", "-f", "json", *words,
+            env={**os.environ, "GPULSE_SIM_STATE": str(STATE)})
+    document = json.loads(good(r))
+    return [[verdict["rule"] for verdict in gpu["verdicts"]] for gpu in document["gpus"]], document
+
+
+@contextlib.contextmanager
+def program(code, *words):
+    """A Python program of a shell, as each is a job of its own, once it has printed its pid."""
+    child = subprocess.Popen(["sh", "-c", '"$@"; :', "sh", *words, sys.executable, "-c",
+                              "import os, subprocess, sys, threading, time\n" + code],
+                             stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        yield int(child.stdout.readline())
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+
+
+READY = "print(os.getpid(), flush=True)\n"
+WORKER = "subprocess.Popen([sys.executable, '-c', 'while True: pass'])\n"
+
+
+# ---- real programs ----
+
+def verdict_of(code, *words):
+    with program(code, *words) as pid:
+        rules, document = why(machine(device(0, [(pid, 30)], STARVED)))
+    return rules[0], document["gpus"][0]
+
+
+@test
+def a_loop_in_the_main_thread():
+    rules, gpu = verdict_of(READY + "while True: pass")
+    # with one CPU for it and the test, it waits for that one instead
+    assert rules in (["main-thread"], ["cpu-cores"]), gpu
+    assert gpu["host"]["processes"] == 1 and gpu["host"]["workers"] == 0, gpu
+    assert gpu["verdicts"][0]["gain"] > 2 and "38 %" in gpu["verdicts"][0]["seen"], gpu
+
+
+@test
+def a_program_that_sleeps():
+    rules, gpu = verdict_of(READY + "while True: time.sleep(0.01)")
+    assert rules == ["waiting"], gpu
+    assert gpu["host"]["main_thread"] < 0.3, gpu
+
+
+@test
+def workers_on_one_core():
+    rules, gpu = verdict_of(WORKER * 3 + READY + "while True: time.sleep(1)", "taskset", "-c",
+                            str(min(os.sched_getaffinity(0))))
+    assert rules == ["cpu-cores"], gpu
+    assert gpu["host"]["allowed_cpus"] == 1 and gpu["host"]["workers"] == 3, gpu
+    if os.cpu_count() > 1:
+        assert "may run on 1 of" in gpu["verdicts"][0]["try"], gpu
+
+
+@test
+def a_busy_worker():
+    if len(os.sched_getaffinity(0)) < 2:
+        raise Skip("one CPU")
+    rules, gpu = verdict_of(WORKER + READY + "while True: time.sleep(1)")
+    if gpu["host"]["workers_cpus"] < 0.8:
+        raise Skip("the machine is busy: the worker got too little CPU time")
+    assert rules == ["data-loader"], gpu
+    assert gpu["host"]["workers"] == 1 and gpu["host"]["main_thread"] < 0.2, gpu
+
+
+@test
+def a_program_that_is_stopped():
+    with program(READY + "while True: time.sleep(0.01)") as pid:
+        os.kill(pid, signal.SIGSTOP)
+        while " T " not in Path(f"/proc/{pid}/stat").read_text():
+            time.sleep(0.01)
+        still = {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}}
+        rules, document = why(machine(device(0, [(pid, 0)], still)))
+    verdict, = document["gpus"][0]["verdicts"]
+    assert verdict["rule"] == "suspended" and f"kill -CONT {pid}" in verdict["try"], verdict
+
+
+@test
+def a_program_that_is_idle():
+    with program(READY + "time.sleep(1e6)") as pid:
+        still = {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}}
+        rules, document = why(machine(device(0, [(pid, 0)], still)))
+    assert rules == [["idle"]], document
+
+
+@test
+def a_gpu_that_its_job_does_not_use():
+    with program(WORKER + READY + "time.sleep(1e6)") as pid:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        still = {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}}
+        # two ranks of one job: they have the same parent
+        rules, document = why(machine(device(0, [(pid, 90)], BUSY), device(1, [(int(children[0]), 0)], still)))
+    assert rules == [[], ["unused-gpu"]], document
+
+
+# ---- slow GPUs ----
+
+SLOW = {
+    "thermal": ({**BUSY, "CurrentClocksEventReasons": 0x40, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1200}}, {}),
+    "power-brake": ({**BUSY, "CurrentClocksEventReasons": 0x80, "ClockInfo": {**BUSY["ClockInfo"], "SM": 990}}, {}),
+    "power-limit": ({**BUSY, "CurrentClocksEventReasons": 0x4, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1300}}, {}),
+    "clock-limit": ({**BUSY, "CurrentClocksEventReasons": 0x2, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1200}}, {}),
+    "transfers": ({**BUSY, "CurrPcieLinkGeneration": 1, "PcieThroughput": {"TX": 100000, "RX": 2400000}}, {}),
+    "memory-bandwidth": (BUSY, {"2": 92, "5": 6, "10": 86}),
+    "tensor-cores": (BUSY, {"2": 93, "5": 1, "10": 25, "12": 72}),
+}
+
+
+@test
+def a_gpu_that_is_slow():
+    with program(READY + "while True: time.sleep(0.01)") as pid:
+        rules, document = why(machine(*(device(i, [(pid, 30)], answers, gpm)
+                                        for i, (answers, gpm) in enumerate(SLOW.values()))))
+        small, _ = why(machine(device(0, [(pid, 90)], {**BUSY, "PowerUsage": 210000}, {"2": 20, "3": 8, "5": 4, "10": 8})))
+        alone, again = why(machine(device(0, [(pid, 90)], BUSY)))
+    assert rules == [[rule] for rule in SLOW], list(zip(rules, SLOW))
+    assert small == [["small-kernels"]] and alone == [[]], (small, again)
+
+
+@test
+def ranks_that_wait_for_each_other():
+    gpm = {"2": 15, "5": 3, "10": 5}
+    slow = {**BUSY, "PowerUsage": 240000, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1200}}
+    with program(READY + "while True: time.sleep(0.01)") as pid:
+        rules, document = why(machine(device(0, [(pid, 30)], {**BUSY, "PowerUsage": 240000}, gpm),
+                                      device(1, [(pid, 30)], slow, gpm)))
+    assert rules == [["collective"], ["collective"]], document
+    assert "GPU 1 runs at 63 % of the clock" in document["gpus"][0]["verdicts"][0]["seen"], document
+
+
+@test
+def another_job_on_the_gpu():
+    with program(READY + "while True: time.sleep(0.01)") as one, program(READY + "while True: time.sleep(0.01)") as other:
+        path = machine(device(0, [(one, 50), (other, 45)], BUSY))
+        rules, document = why(path, str(one))
+        verdict, = document["gpus"][0]["verdicts"]
+        assert verdict["rule"] == "shared" and f"process {other}" in verdict["seen"], verdict
+        assert 1.5 < verdict["gain"] < 2.2, verdict
+
+
+@test
+def a_job_is_chosen_by_its_first_process():
+    with program(WORKER + READY + "time.sleep(1e6)") as pid, program(READY + "time.sleep(1e6)") as other:
+        child = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+        path = machine(device(0, [(child, 90)], BUSY), device(1, [(other, 90)], BUSY))
+        _, document = why(path, str(pid))
+        assert [gpu["pid"] for gpu in document["gpus"]] == [child], document
+        _, document = why(path)
+        assert [gpu["pid"] for gpu in document["gpus"]] == [child, other], document
+
+
+# ---- the command ----
+
+@test
+def a_simulated_host():
+    _, document = why("h100x8")
+    assert [gpu["gpu"] for gpu in document["gpus"]] == ["0", "1", "2", "3", "4", "5"], document
+    by_gpu = {gpu["gpu"]: [verdict["rule"] for verdict in gpu["verdicts"]] for gpu in document["gpus"]}
+    assert by_gpu["0"] == [] and by_gpu["4"] == ["low-use"] and by_gpu["5"] == ["idle"], by_gpu
+    assert document["schema"] == "gpulse.why/1" and document["gpus"][0]["user"] == "mia"
+
+
+@test
+def text_and_nothing():
+    r = gpulse("--sim", "h100x8", "why", "--for", "0.5s", "-n", "0.1s", "-i", "0", env={"GPULSE_SIM_STATE": str(STATE)})
+    lines = good(r).splitlines()
+    assert lines[0].startswith("GPU 0  NVIDIA H100 80GB HBM3 · python train.py --config llama-8b.yaml (pid 4190001, mia)"), lines
+    assert lines[1] == "  Nothing stands out." and lines[2].startswith("    seen  GPU busy 9"), lines
+    r = run(GPULSE, "--sim", machine(device(0, [], BUSY)), "why", "--for", "0.5s", "-n", "0.1s")
+    assert good(r) == "No process uses a GPU.\n", r
+    r = gpulse("--sim", "h100x8", "why", "--for", "3s", "-i", "0", env={"GPULSE_SIM_STATE": str(STATE)})
+    assert "gpulse: observing for 3 s" in r.stderr, r
+
+
+@test
+def it_goes_on_with_watch():
+    child = subprocess.Popen([GPULSE, "--sim", "h100x8", "why", "--watch", "--for", "0.3s", "-n", "0.1s", "-i", "0"],
+                             stdout=subprocess.PIPE, text=True, env={**os.environ, "GPULSE_SIM_STATE": str(STATE)})
+    seen = 0
+    while seen < 3:
+        line = child.stdout.readline()
+        assert line, "it ended"
+        seen += "Nothing stands out" in line
+    child.send_signal(signal.SIGINT)
+    child.stdout.read()
+    assert child.wait() in (130, -signal.SIGINT), child.returncode
+    child.stdout.close()
+
+
+@test
+def wrong_words():
+    for words, text in ((["x"], "'x' is not a process id; GPUs are selected with -i"), (["0"], "'0' is not a process id"),
+                        (["1", "2"], "why takes one process id"), (["--for", "0.5s"], "at least twice"),
+                        (["-n", "1ms"], "at least 0.1s"), (["-f", "text,json"], "one of: text json")):
+        r = run(GPULSE, "--sim", "h100x8", "why", *words)
+        assert r.returncode == 2 and text in r.stderr, r
+    r = run(GPULSE, "--sim", "h100x8", "why", "--for", "0.3s", "-n", "0.1s", "999999")
+    assert r.returncode == 3 and "neither process 999999 nor one that it started uses a GPU" in r.stderr, r
+
+
+if __name__ == "__main__":
+    main()

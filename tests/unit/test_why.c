@@ -1,0 +1,435 @@
+/* Each rule of gpulse why: a case of its own, in which no other rule holds. */
+#include "unit.h"
+
+#include "base/strbuf.h"
+#include "why/report.h"
+#include "why/rules.h"
+
+static void set(struct gp_why_case *c, enum gp_why_series series, double value)
+{
+    c->values[series] = (struct gp_why_values){.count = 40,
+                                               .sum = 40 * value,
+                                               .least = value,
+                                               .most = value,
+                                               .first = value,
+                                               .last = value};
+}
+
+static void grow(struct gp_why_case *c, enum gp_why_series series, double by)
+{
+    c->values[series].last += by;
+    c->values[series].most += by;
+}
+
+/* A training that keeps an H100 busy. */
+static struct gp_why_case healthy(void)
+{
+    struct gp_why_case c = {
+        .gpu = "0",
+        .name = "NVIDIA H100 80GB HBM3",
+        .pid = 4711,
+        .command = "python train.py",
+        .user = "mia",
+        .age_s = 3600,
+        .seconds = 20,
+        .samples = 41,
+        .limit_samples = 41,
+        .others_sm = 0,
+        .job_gpus = 1,
+        .job_gpus_busy = 1,
+        .host =
+            {
+                .is_known = true,
+                .knows_threads = true,
+                .seconds = 20,
+                .looks = 41,
+                .processes = 1,
+                .workers = 4,
+                .threads = 60,
+                .cpus = 2.1,
+                .main = 0.5,
+                .others = 0.1,
+                .workers_cpus = 1.5,
+                .queue = 0.01,
+                .allowed = 64,
+                .read_bytes_per_s = 2e8,
+                .remote = 0.1,
+                .pressure_io = 0.01,
+                .pressure_cpu = 0.01,
+            },
+    };
+    static const struct {
+        enum gp_why_series series;
+        double value;
+    } values[] = {
+        {GP_WHY_UTILIZATION, 97}, {GP_WHY_CONTROLLER, 50}, {GP_WHY_SM, 90},
+        {GP_WHY_OCCUPANCY, 40},   {GP_WHY_TENSOR, 55},     {GP_WHY_DRAM, 58},
+        {GP_WHY_FP32, 20},        {GP_WHY_POWER, 650},     {GP_WHY_POWER_LIMIT, 700},
+        {GP_WHY_TEMPERATURE, 62}, {GP_WHY_CLOCK, 1900},    {GP_WHY_CLOCK_MAX, 1980},
+        {GP_WHY_PCIE_TX, 1e9},    {GP_WHY_PCIE_RX, 2e9},   {GP_WHY_PCIE_GEN, 5},
+        {GP_WHY_PCIE_GEN_MAX, 5}, {GP_WHY_PCIE_WIDTH, 16}, {GP_WHY_PCIE_WIDTH_MAX, 16},
+        {GP_WHY_NVLINK_TX, 0},    {GP_WHY_MEMORY, 70e9},   {GP_WHY_MEMORY_TOTAL, 80e9},
+        {GP_WHY_CORRECTED, 3},    {GP_WHY_REPLAYS, 150},   {GP_WHY_HOST_CPU, 5},
+        {GP_WHY_HOST_CPUS, 64},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(values); i++)
+        set(&c, values[i].series, values[i].value);
+    return c;
+}
+
+/* The GPU has nothing to do for much of the time, and draws little. */
+static void starve(struct gp_why_case *c)
+{
+    set(c, GP_WHY_UTILIZATION, 38);
+    set(c, GP_WHY_SM, 35);
+    set(c, GP_WHY_TENSOR, 20);
+    set(c, GP_WHY_DRAM, 22);
+    set(c, GP_WHY_POWER, 300);
+}
+
+static void rest(struct gp_why_case *c)
+{
+    static const enum gp_why_series series[] = {
+        GP_WHY_UTILIZATION, GP_WHY_CONTROLLER, GP_WHY_SM,      GP_WHY_OCCUPANCY, GP_WHY_TENSOR,
+        GP_WHY_DRAM,        GP_WHY_FP32,       GP_WHY_PCIE_TX, GP_WHY_PCIE_RX};
+    for (size_t i = 0; i < GP_ARRAY_LEN(series); i++)
+        set(c, series[i], 0);
+    c->host.cpus = c->host.main = c->host.others = c->host.workers_cpus = 0;
+}
+
+static void limit(struct gp_why_case *c, enum gp_why_limit what, unsigned samples, double clock)
+{
+    c->limited[what] = samples;
+    set(c, GP_WHY_CLOCK, clock);
+}
+
+/* The case of a rule, from a healthy one: those about jobs that do not run, and GPUs that wait, …
+ */
+static void make_waiting(struct gp_why_case *c, enum gp_why_rule rule)
+{
+    switch (rule) {
+    case GP_WHY_RULE_SUSPENDED:
+        rest(c);
+        c->host.stopped = 1;
+        break;
+    case GP_WHY_RULE_SWAPPED:
+        starve(c);
+        c->host.swapped_bytes = UINT64_C(3) << 30;
+        c->host.majors_per_s = 200;
+        c->host.disk = 0.8;
+        break;
+    case GP_WHY_RULE_UNUSED:
+        rest(c);
+        c->job_gpus = 4;
+        c->job_gpus_busy = 3;
+        break;
+    case GP_WHY_RULE_IDLE:
+        rest(c);
+        c->job_gpus_busy = 0;
+        break;
+    case GP_WHY_RULE_STORAGE:
+        starve(c);
+        c->host.disk = 0.7;
+        break;
+    case GP_WHY_RULE_CORES:
+        starve(c);
+        c->host.allowed = 4;
+        c->host.cpus = 3.95;
+        c->host.workers = c->host.workers_busy = 8;
+        c->host.workers_cpus = 3.5;
+        break;
+    case GP_WHY_RULE_LOADER:
+        starve(c);
+        c->host.workers_busy = 4;
+        c->host.workers_cpus = 3.9;
+        c->host.cpus = 4.2;
+        c->host.main = 0.2;
+        break;
+    case GP_WHY_RULE_MAIN_THREAD:
+        starve(c);
+        c->host.workers = 0;
+        c->host.workers_cpus = 0;
+        c->host.main = 0.99;
+        c->host.cpus = 1.05;
+        break;
+    case GP_WHY_RULE_WAITING:
+        starve(c);
+        c->host.main = c->host.cpus = 0.05;
+        c->host.workers_cpus = 0;
+        break;
+    case GP_WHY_RULE_LOW_USE:
+        starve(c);
+        break;
+    default:
+        break;
+    }
+}
+
+/* … about other jobs, clocks, … */
+static void make_limited(struct gp_why_case *c, enum gp_why_rule rule)
+{
+    switch (rule) {
+    case GP_WHY_RULE_WRONG_GPU:
+        c->reserved_by = 99;
+        break;
+    case GP_WHY_RULE_SHARED:
+        c->others = 1;
+        c->others_sm = 45;
+        c->other_pid = 815;
+        break;
+    case GP_WHY_RULE_THERMAL:
+        limit(c, GP_WHY_LIMIT_THERMAL, 30, 1200);
+        set(c, GP_WHY_TEMPERATURE, 90);
+        break;
+    case GP_WHY_RULE_BRAKE:
+        limit(c, GP_WHY_LIMIT_BRAKE, 41, 990);
+        break;
+    case GP_WHY_RULE_POWER:
+        limit(c, GP_WHY_LIMIT_POWER_CAP, 41, 1300);
+        set(c, GP_WHY_POWER_LIMIT, 350);
+        set(c, GP_WHY_POWER, 349);
+        break;
+    case GP_WHY_RULE_CLOCKS:
+        limit(c, GP_WHY_LIMIT_CLOCK_SETTING, 41, 1200);
+        break;
+    default:
+        break;
+    }
+}
+
+/* … transfers and kernels, … */
+static void make_kernels(struct gp_why_case *c, enum gp_why_rule rule)
+{
+    switch (rule) {
+    case GP_WHY_RULE_TRANSFERS:
+        set(c, GP_WHY_PCIE_GEN, 1);
+        set(c, GP_WHY_PCIE_RX, 2.4e9);
+        break;
+    case GP_WHY_RULE_COLLECTIVE:
+        c->job_gpus = c->job_gpus_busy = 8;
+        set(c, GP_WHY_SM, 15);
+        set(c, GP_WHY_TENSOR, 3);
+        set(c, GP_WHY_DRAM, 5);
+        set(c, GP_WHY_POWER, 240);
+        break;
+    case GP_WHY_RULE_TINY_KERNELS:
+        set(c, GP_WHY_SM, 20);
+        set(c, GP_WHY_TENSOR, 4);
+        set(c, GP_WHY_DRAM, 8);
+        set(c, GP_WHY_POWER, 210);
+        break;
+    case GP_WHY_RULE_BANDWIDTH:
+        set(c, GP_WHY_DRAM, 84);
+        set(c, GP_WHY_TENSOR, 6);
+        break;
+    case GP_WHY_RULE_TENSOR:
+        set(c, GP_WHY_TENSOR, 1);
+        set(c, GP_WHY_FP32, 70);
+        set(c, GP_WHY_DRAM, 25);
+        break;
+    default:
+        break;
+    }
+}
+
+/* … memory, and the machine. */
+static void make_memory(struct gp_why_case *c, enum gp_why_rule rule)
+{
+    switch (rule) {
+    case GP_WHY_RULE_MEMORY_FULL:
+        set(c, GP_WHY_MEMORY, 79.5e9);
+        c->memory_drops = 6;
+        break;
+    case GP_WHY_RULE_SLICE:
+        c->is_mig = true;
+        set(c, GP_WHY_SM, 96);
+        break;
+    case GP_WHY_RULE_NUMA:
+        c->host.remote = 0.97;
+        set(c, GP_WHY_PCIE_RX, 12e9);
+        break;
+    case GP_WHY_RULE_PERSISTENCE:
+        c->persistence_off = true;
+        c->starts = 5;
+        c->empty = 9;
+        break;
+    case GP_WHY_RULE_ECC:
+        grow(c, GP_WHY_CORRECTED, 12);
+        break;
+    case GP_WHY_RULE_REPLAYS:
+        grow(c, GP_WHY_REPLAYS, 400);
+        break;
+    default:
+        break;
+    }
+}
+
+static void make(struct gp_why_case *c, enum gp_why_rule rule)
+{
+    *c = healthy();
+    make_waiting(c, rule);
+    make_limited(c, rule);
+    make_kernels(c, rule);
+    make_memory(c, rule);
+}
+
+static void nothing_about_a_busy_gpu(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    char text[GP_WHY_TEXT_SIZE];
+    struct gp_why_case c = healthy();
+    assert_int_equal(gp_why_judge(&c, verdicts), 0);
+    gp_why_nothing(&c, text);
+    assert_string_equal(text,
+                        "GPU busy 97 % of the time, SMs 90 %, tensor cores 55 %, memory bandwidth "
+                        "58 %, power 650 of 700 W, SM clock 1900 of 1980 MHz");
+}
+
+/* The table: in the case of each rule, it holds and none of the others. */
+static void each_rule_in_its_case_only(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    for (int rule = 0; rule < GP_WHY_RULE__COUNT; rule++) {
+        struct gp_why_case c;
+        make(&c, (enum gp_why_rule)rule);
+        size_t count = gp_why_judge(&c, verdicts);
+        for (size_t i = 0; i < count; i++)
+            if ((int)verdicts[i].rule != rule)
+                fail_msg("%s holds in the case of %s: %s", gp_why_word(verdicts[i].rule),
+                         gp_why_word((enum gp_why_rule)rule), verdicts[i].seen);
+        if (count == 0)
+            fail_msg("nothing holds in the case of %s", gp_why_word((enum gp_why_rule)rule));
+        assert_true(strlen(verdicts[0].seen) > 10 &&
+                    strlen(verdicts[0].seen) < GP_WHY_TEXT_SIZE - 1);
+        assert_true(strlen(verdicts[0].advice) > 10);
+        assert_null(strstr(verdicts[0].seen, "nan"));
+        assert_true(verdicts[0].gain >= 0 && verdicts[0].gain < 100);
+    }
+}
+
+/* What a rule needs is unknown: no rule holds. The cases that need nothing of the kind are left
+ * out. */
+static void unknown_values_are_no_reason(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    struct gp_why_case c = healthy();
+    for (size_t i = 0; i < GP_WHY_SERIES__COUNT; i++)
+        c.values[i].count = 0;
+    c.limit_samples = 0;
+    c.host = (struct gp_tasks_use){.queue = -1, .remote = -1, .read_bytes_per_s = -1};
+    assert_int_equal(gp_why_judge(&c, verdicts), 0);
+    char text[GP_WHY_TEXT_SIZE];
+    gp_why_nothing(&c, text);
+    assert_string_equal(text, "its utilization is unknown");
+    for (int rule = GP_WHY_RULE_STORAGE; rule <= GP_WHY_RULE_WAITING; rule++) {
+        make(&c, (enum gp_why_rule)rule);
+        c.host.is_known = false; /* in a container, or on another machine */
+        assert_int_equal(gp_why_judge(&c, verdicts), 1);
+        assert_int_equal(verdicts[0].rule, GP_WHY_RULE_LOW_USE);
+    }
+}
+
+/* Before Hopper, the power and the memory controller are all that there is. */
+static void without_gpm_less_is_sure(void **state)
+{
+    (void)state;
+    static const enum gp_why_rule rules[] = {GP_WHY_RULE_COLLECTIVE, GP_WHY_RULE_TINY_KERNELS};
+    static const enum gp_why_series gpm[] = {GP_WHY_SM, GP_WHY_OCCUPANCY, GP_WHY_TENSOR,
+                                             GP_WHY_DRAM, GP_WHY_FP32};
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    for (size_t i = 0; i < GP_ARRAY_LEN(rules); i++) {
+        struct gp_why_case c;
+        make(&c, rules[i]);
+        for (size_t g = 0; g < GP_ARRAY_LEN(gpm); g++)
+            c.values[gpm[g]].count = 0;
+        assert_int_equal(gp_why_judge(&c, verdicts), 1);
+        assert_int_equal(verdicts[0].rule, rules[i]);
+        assert_int_equal(verdicts[0].sure, GP_WHY_POSSIBLE);
+    }
+    struct gp_why_case c = healthy();
+    for (size_t g = 0; g < GP_ARRAY_LEN(gpm); g++)
+        c.values[gpm[g]].count = 0;
+    assert_int_equal(gp_why_judge(&c, verdicts), 0);
+    set(&c, GP_WHY_CONTROLLER, 92);
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_BANDWIDTH);
+    assert_int_equal(verdicts[0].sure, GP_WHY_POSSIBLE);
+}
+
+static void a_short_look_is_less_sure(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    struct gp_why_case c;
+    make(&c, GP_WHY_RULE_LOADER);
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].sure, GP_WHY_LIKELY);
+    assert_true(verdicts[0].gain > 2.6 && verdicts[0].gain < 2.7);
+    c.age_s = 20; /* it may still be loading */
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].sure, GP_WHY_POSSIBLE);
+    make(&c, GP_WHY_RULE_THERMAL);
+    c.seconds = 2;
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].sure, GP_WHY_LIKELY);
+}
+
+/* What explains different things is told together, in the order of the rules. */
+static void several_reasons(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    struct gp_why_case c;
+    make(&c, GP_WHY_RULE_LOADER);
+    c.host.remote = 0.97;
+    set(&c, GP_WHY_PCIE_RX, 12e9);
+    limit(&c, GP_WHY_LIMIT_THERMAL, 41, 1200);
+    limit(&c, GP_WHY_LIMIT_POWER_CAP, 41, 1200); /* of the same group as the heat */
+    c.host.disk = 0.1;
+    assert_int_equal(gp_why_judge(&c, verdicts), 3);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_LOADER);
+    assert_int_equal(verdicts[1].rule, GP_WHY_RULE_THERMAL);
+    assert_int_equal(verdicts[2].rule, GP_WHY_RULE_NUMA);
+}
+
+static void as_text(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    struct gp_why_case cases[2];
+    make(&cases[0], GP_WHY_RULE_LOADER);
+    cases[1] = healthy();
+    gp_why_report_add(&sb, cases, 2, 80);
+    assert_string_equal(
+        sb.buf,
+        "GPU 0  NVIDIA H100 80GB HBM3 · python train.py (pid 4711, mia) · 20 s, 41 samples\n"
+        "  The GPU waits for the data loader. (likely)\n"
+        "    seen  GPU busy 38 % of the time; main thread busy 20 %, 4 workers with 3.9\n"
+        "          CPUs\n"
+        "    try   more workers (num_workers), 60 CPUs are free; persistent_workers=True,\n"
+        "          cheaper transforms, or transforms on the GPU\n"
+        "    gain  at most 2.6 times as fast\n"
+        "\n"
+        "GPU 0  NVIDIA H100 80GB HBM3 · python train.py (pid 4711, mia) · 20 s, 41 samples\n"
+        "  Nothing stands out.\n"
+        "    seen  GPU busy 97 % of the time, SMs 90 %, tensor cores 55 %, memory\n"
+        "          bandwidth 58 %, power 650 of 700 W, SM clock 1900 of 1980 MHz\n");
+    gp_strbuf_fini(&sb);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_about_a_busy_gpu),
+        cmocka_unit_test(each_rule_in_its_case_only),
+        cmocka_unit_test(unknown_values_are_no_reason),
+        cmocka_unit_test(without_gpm_less_is_sure),
+        cmocka_unit_test(a_short_look_is_less_sure),
+        cmocka_unit_test(several_reasons),
+        cmocka_unit_test(as_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
