@@ -173,6 +173,35 @@ assert os.waitstatus_to_exitcode(os.wait()[1]) == 0 if hasattr(os, "waitstatus_t
 """)
 
 
+@test
+def a_child_has_locks_of_its_own():
+    python("""
+from gpulse import _model, _torch
+from gpulse.compat import pynvml
+pynvml.nvmlInit()
+taken, ends = threading.Event(), threading.Event()
+def hold():
+    with _model._lock, _torch._lock, pynvml._lock, session._lock:
+        taken.set()
+        ends.wait()
+session = gpulse.Session("index")
+thread = threading.Thread(target=hold)
+thread.start()
+taken.wait()
+if os.fork() == 0:
+    signal.alarm(100) # instead of a hang
+    assert len(gpulse.gpus()) == len(session.sample().gpus) == 8
+    with gpulse.measure():
+        pass
+    pynvml.nvmlInit()
+    session.close()
+    os._exit(0)
+ends.set()
+thread.join()
+assert os.wait()[1] == 0
+""")
+
+
 # ---- memory ----
 
 @test

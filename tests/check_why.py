@@ -116,6 +116,31 @@ def workers_on_one_core():
 
 
 @test
+def a_program_that_reads_what_is_not_in_memory():
+    data = SCRATCH / "data"
+    data.write_bytes(os.urandom(16 << 20))
+    with open(data) as file:
+        os.fsync(file.fileno())
+    with program(f"""import mmap
+size = {16 << 20}
+fd = os.open({str(data)!r}, os.O_RDONLY)
+{READY}
+while True:
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    with mmap.mmap(fd, size, prot=mmap.PROT_READ) as pages:
+        pages.madvise(mmap.MADV_RANDOM)
+        for at in range(0, size, 4096):
+            pages[at]
+""") as pid:
+        _, document = why(machine(device(0, [(pid, 30)], STARVED)))
+    gpu, = document["gpus"]
+    if gpu["host"]["major_faults_per_s"] < 100:
+        raise Skip("this file system has everything in memory")
+    assert [verdict["rule"] for verdict in gpu["verdicts"]] == ["storage"], gpu
+    assert "page faults a second" in gpu["verdicts"][0]["seen"], gpu
+
+
+@test
 def a_busy_worker():
     if len(os.sched_getaffinity(0)) < 2:
         raise Skip("one CPU")

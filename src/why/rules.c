@@ -37,6 +37,12 @@ static bool waits(const struct gp_why_case *c)
            (is_used(c) || c->host.cpus >= sleeping_cpus);
 }
 
+/* The main thread runs, or would if it had a CPU. */
+static bool is_main_busy(const struct gp_tasks_use *h)
+{
+    return h->knows_threads && h->main + (h->queue > 0 ? h->queue : 0) >= busy_thread;
+}
+
 /* How many times as fast, if the GPU were busy all the time. */
 static double gain_of_waiting(const struct gp_why_case *c)
 {
@@ -154,7 +160,7 @@ static bool loader(const struct gp_why_case *c, struct gp_why_verdict *v)
     const struct gp_tasks_use *h = &c->host;
     bool has_workers = h->workers_busy > 0 && 2 * h->workers_busy >= h->workers;
     bool has_threads = h->knows_threads && h->workers == 0 && h->others >= busy_thread;
-    if (!waits(c) || h->main >= busy_thread || !(has_workers || has_threads))
+    if (!waits(c) || is_main_busy(h) || !(has_workers || has_threads))
         return false;
     double free = h->allowed > 0 ? h->allowed - h->cpus : (double)NAN;
     v->sure = has_workers ? GP_WHY_LIKELY : GP_WHY_POSSIBLE;
@@ -172,7 +178,7 @@ static bool loader(const struct gp_why_case *c, struct gp_why_verdict *v)
 static bool main_thread(const struct gp_why_case *c, struct gp_why_verdict *v)
 {
     const struct gp_tasks_use *h = &c->host;
-    if (!waits(c) || !h->knows_threads || h->main < busy_thread || h->workers_busy > 0)
+    if (!waits(c) || !is_main_busy(h) || h->workers_busy > 0)
         return false;
     v->sure = GP_WHY_LIKELY;
     v->gain = gain_of_waiting(c);
