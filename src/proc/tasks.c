@@ -396,19 +396,25 @@ static void add_places(const struct member *member, const struct gp_cpus *neares
     }
 }
 
+/* CPUs for which its main thread waited: 0 to 1. */
+static double queue_of(const struct member *m, double seconds)
+{
+    double queue = per_s(m->first.queue_ns, m->last.queue_ns, seconds) / (double)GP_NS_PER_S;
+    return m->knows_queue ? queue : 0;
+}
+
 /* One of the job's own processes. */
 static void add_own(struct gp_tasks_use *use, const struct member *m, double cpus)
 {
     double seconds = seconds_of(m->first_ns, m->last_ns);
     double main = cpus_of(m->first.main_ticks, m->last.main_ticks, seconds);
-    double queue = per_s(m->first.queue_ns, m->last.queue_ns, seconds) / (double)GP_NS_PER_S;
     double stopped = (double)m->stopped / m->looks;
     use->knows_threads = use->knows_threads && m->knows_threads;
     use->stopped = stopped < use->stopped ? stopped : use->stopped;
     use->others += cpus > main ? cpus - main : 0;
     if (main >= use->main) {
         use->main = main;
-        use->queue = m->knows_queue ? queue : -1;
+        use->queue = m->knows_queue ? queue_of(m, seconds) : -1;
     }
 }
 
@@ -440,6 +446,7 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
         use.workers += !is_own;
         use.threads += m->last_ns == tasks->last_ns ? m->threads : 0;
         use.cpus += cpus * seconds / use.seconds;
+        use.wanted += queue_of(m, seconds) * seconds / use.seconds;
         use.majors_per_s += per_s(m->first.majors, m->last.majors, seconds);
         use.read_bytes_per_s += per_s(m->first.read_bytes, m->last.read_bytes, seconds);
         knows_reads = knows_reads && m->knows_reads;

@@ -29,10 +29,11 @@ struct gp_tasks_use {
     double seconds;
     unsigned looks;
     unsigned processes, workers;
-    unsigned threads;        /* in the last look */
-    double cpus;             /* mean number of CPUs that the whole job kept busy */
-    double main;             /* * the same for the main thread of its busiest own process: 0 to 1 */
-    double others;           /* * and for the other threads of its own processes together */
+    unsigned threads; /* in the last look */
+    double cpus;      /* mean number of CPUs that the whole job kept busy */
+    double main;      /* * the same for the main thread of its busiest own process: 0 to 1 */
+    double others;    /* * and for the other threads of its own processes together */
+    double wanted; /* CPUs for which the main threads of all its processes waited; 0 if unknown */
     double workers_cpus;     /* and for its workers together */
     unsigned workers_busy;   /* workers that kept 0.8 CPUs busy at least */
     double disk;             /* * share of looks in which a thread waited for a disk: 0 to 1 */

@@ -132,7 +132,7 @@ static bool cores(const struct gp_why_case *c, struct gp_why_verdict *v)
 {
     const struct gp_tasks_use *h = &c->host;
     bool has_more = h->workers > 0 || (h->knows_threads && h->others > 0.1);
-    bool is_full = h->allowed > 0 && h->cpus >= cores_full * h->allowed && has_more;
+    bool is_full = h->allowed > 0 && h->cpus + h->wanted >= cores_full * h->allowed && has_more;
     bool queues = h->queue >= queue_long;
     if (!waits(c) || !(is_full || queues))
         return false;

@@ -109,6 +109,7 @@ static void a_trainer_and_its_loader(void **state)
     assert_true(is_about(use.disk, 1));
     assert_true(is_about(use.stopped, 0));
     assert_true(is_about(use.queue, 0.25));
+    assert_true(is_about(use.wanted, 0.25));
     assert_true(is_about(use.majors_per_s, 5));
     assert_true(is_about(use.read_bytes_per_s, 500000));
     assert_int_equal(use.swapped_bytes, 1 << 20);
