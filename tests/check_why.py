@@ -6,6 +6,7 @@ variants: asan
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ scratch = tempfile.TemporaryDirectory()
 SCRATCH = Path(scratch.name)
 STATE = SCRATCH / "state"
 STATE.mkdir(mode=0o700)
+SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 GIB = 1 << 30
 BUSY = {"UtilizationRates": {"gpu": 97, "memory": 50}, "PowerUsage": 650000, "Temperature": 62,
         "ClockInfo": {"GRAPHICS": 1900, "SM": 1900, "MEM": 2619, "VIDEO": 1500}}
@@ -284,6 +286,21 @@ def wrong_words():
         assert r.returncode == 2 and text in r.stderr, r
     r = run(GPULSE, "--sim", "h100x8", "why", "--for", "0.3s", "-n", "0.1s", "999999")
     assert r.returncode == 3 and "neither process 999999 nor one that it started uses a GPU" in r.stderr, r
+
+
+@test
+def the_commands_that_it_advises_exist():
+    """In the texts of the rules: names of commands, options and settings."""
+    text = re.sub(r'"\s*"', "", (SOURCE / "src/why/rules.c").read_text())
+    listed = good(gpulse("--sim", "h100x8", "set", "--list"))
+    settings = {line.partition("=")[0] for line in listed.splitlines() if line[:1].isalpha()}
+    commands = re.findall(r"gpulse ([a-z-]+)((?: --?[a-z-]+| [a-z-]+=[a-zA-Z]+)*)", text)
+    assert len(commands) >= 12, commands
+    for command, rest in commands:
+        usage = good(gpulse(command, "--help"))
+        for word in rest.split():
+            name, is_setting, _ = word.partition("=")
+            assert name in settings if is_setting else word == "-i" or word in usage, (command, word)
 
 
 if __name__ == "__main__":

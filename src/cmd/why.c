@@ -159,7 +159,7 @@ const struct gp_cmd gp_cmd_why = {
         "an answer, too.\n"
         "\n"
         "PID limits it to the GPUs that this process, or one that it started, uses. Hopper and "
-        "later GPUs report what their units do (gpulse query --list gpm); without that, some "
+        "later GPUs report what their units do (gpulse query gpm.*); without that, some "
         "verdicts are only possible ones, or cannot be found. Times of other users' processes are "
         "visible, but not what they read from disks. A program that has just started may load and "
         "compile for a minute: observe it later.",

@@ -293,7 +293,7 @@ static bool thermal(const struct gp_why_case *c, struct gp_why_verdict *v)
         gp_why_put(v->seen, ", %.0f °C", gp_why_most(c, GP_WHY_TEMPERATURE));
     gp_why_put(v->advice,
                "fans, air flow, dust, neighbours in the chassis; a lower power limit keeps it "
-               "cooler and often faster: gpulse set power.limit");
+               "cooler and often faster: gpulse set power-limit=WATTS");
     return true;
 }
 
@@ -313,7 +313,8 @@ static bool power_limit(const struct gp_why_case *c, struct gp_why_verdict *v)
         return false;
     put_limit(c, v, GP_WHY_LIMIT_POWER_CAP);
     gp_why_put_power(c, v->seen);
-    gp_why_put(v->advice, "a higher power limit, if it was lowered: gpulse set --list");
+    gp_why_put(v->advice,
+               "the default power limit, if it was lowered: gpulse set power-limit=default");
     return true;
 }
 
@@ -323,7 +324,8 @@ static bool clock_limit(const struct gp_why_case *c, struct gp_why_verdict *v)
         !(gp_why_clock_share(c) < clock_low) || !is_used(c))
         return false;
     put_limit(c, v, GP_WHY_LIMIT_CLOCK_SETTING);
-    gp_why_put(v->advice, "undo the clock setting: gpulse set clocks.gpu reset");
+    gp_why_put(v->advice,
+               "undo the setting: gpulse set lock-gpu-clocks=reset, or application-clocks=default");
     return true;
 }
 
@@ -461,7 +463,8 @@ static bool slice(const struct gp_why_case *c, struct gp_why_verdict *v)
         gp_why_put(v->seen, "SMs of the instance %.0f %%", gp_why_mean(c, GP_WHY_SM));
     if (is_full)
         gp_why_put(v->seen, "%s%.1f %% of its memory in use", is_busy ? ", " : "", 100 * share);
-    gp_why_put(v->advice, "a larger instance, or a whole GPU: gpulse pick lists what is free");
+    gp_why_put(v->advice,
+               "a larger instance, or a whole GPU: gpulse pick --explain shows what is free");
     return true;
 }
 
@@ -490,7 +493,7 @@ static bool persistence(const struct gp_why_case *c, struct gp_why_verdict *v)
                "persistence mode is off; %u process%s started, and between them the GPU had none",
                c->starts, c->starts == 1 ? "" : "es");
     gp_why_put(v->advice, "sudo systemctl enable --now nvidia-persistenced, or sudo gpulse set "
-                          "persistence_mode on");
+                          "persistence-mode=on");
     return true;
 }
 
