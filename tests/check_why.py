@@ -34,7 +34,7 @@ def device(number, pids, answers, gpm=None, **more):
         "answers": {"Name": "NVIDIA H100 80GB HBM3", "MinorNumber": number, "PersistenceMode": "Enabled",
                     "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 70 * GIB, "free": 10 * GIB},
                     "MaxClockInfo": {"GRAPHICS": 1980, "SM": 1980, "MEM": 2619, "VIDEO": 1545},
-                    "EnforcedPowerLimit": 700000, "GpuSupport": 0, "GpmSupport": 0, "ProcessUtilization": 0,
+                    "EnforcedPowerLimit": 700000, "PowerManagementDefaultLimit": 700000, "GpuSupport": 0, "GpmSupport": 0, "ProcessUtilization": 0,
                     "ComputeRunningProcesses": 0, "GraphicsRunningProcesses": 0,
                     "MaxPcieLinkGeneration": 5, "CurrPcieLinkGeneration": 5, "MaxPcieLinkWidth": 16,
                     "CurrPcieLinkWidth": 16, "PcieThroughput": {"TX": 500000, "RX": 900000},
@@ -188,7 +188,7 @@ def a_gpu_that_its_job_does_not_use():
 SLOW = {
     "thermal": ({**BUSY, "CurrentClocksEventReasons": 0x40, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1200}}, {}),
     "power-brake": ({**BUSY, "CurrentClocksEventReasons": 0x80, "ClockInfo": {**BUSY["ClockInfo"], "SM": 990}}, {}),
-    "power-limit": ({**BUSY, "CurrentClocksEventReasons": 0x4, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1300}}, {}),
+    "power-limit": ({**BUSY, "PowerUsage": 390000, "EnforcedPowerLimit": 400000, "CurrentClocksEventReasons": 0x4, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1300}}, {}),
     "clock-limit": ({**BUSY, "CurrentClocksEventReasons": 0x2, "ClockInfo": {**BUSY["ClockInfo"], "SM": 1200}}, {}),
     "transfers": ({**BUSY, "CurrPcieLinkGeneration": 1, "PcieThroughput": {"TX": 100000, "RX": 2400000}}, {}),
     "memory-bandwidth": (BUSY, {"2": 92, "5": 6, "10": 86}),
@@ -214,7 +214,7 @@ def ranks_that_wait_for_each_other():
     with program(READY + "while True: time.sleep(0.01)") as pid:
         rules, document = why(machine(device(0, [(pid, 30)], {**BUSY, "PowerUsage": 240000}, gpm),
                                       device(1, [(pid, 30)], slow, gpm)))
-    assert rules == [["collective"], ["collective"]], document
+    assert rules == [["collective"], ["straggler"]], document
     assert "GPU 1 runs at 63 % of the clock" in document["gpus"][0]["verdicts"][0]["seen"], document
 
 
@@ -226,6 +226,35 @@ def another_job_on_the_gpu():
         verdict, = document["gpus"][0]["verdicts"]
         assert verdict["rule"] == "shared" and f"process {other}" in verdict["seen"], verdict
         assert 1.5 < verdict["gain"] < 2.2, verdict
+
+
+@test
+def names_of_any_length():
+    for odd in ("", "x"):  # one of them is cut in the middle of a character
+        with program(READY + "time.sleep(1e6)\n# " + odd + "é" * 300) as pid:
+            path = machine(device(0, [(pid, 90)], BUSY))
+            _, document = why(path)
+            text = good(run(GPULSE, "--sim", path, "--sim-still", "why", "--for", "0.3s", "-n", "0.1s"))
+        assert 10 < document["gpus"][0]["command"].count("é") < 300 and "é (pid" in text, document
+
+
+@test
+def a_gpu_that_another_job_has_reserved():
+    with program(READY + "time.sleep(1e6)") as pid:
+        path = machine(device(7, [(pid, 90)], BUSY))
+        env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(SCRATCH / "leases")}
+        (SCRATCH / "leases").mkdir(mode=0o700, exist_ok=True)
+        holder = subprocess.Popen([GPULSE, "--sim", path, "--sim-still", "run", "--share", "--mem", "1GiB", "--quiet", "--",
+                                   "sh", "-c", "echo ready; sleep 1000"], stdout=subprocess.PIPE, text=True, env=env)
+        try:
+            assert holder.stdout.readline() == "ready\n"
+            r = run(GPULSE, "--sim", path, "--sim-still", "why", "--for", "0.5s", "-n", "0.1s", "-f", "json", env=env)
+            gpu, = json.loads(good(r))["gpus"]
+        finally:
+            holder.send_signal(signal.SIGTERM)
+            holder.communicate()
+    assert [verdict["rule"] for verdict in gpu["verdicts"]] == ["wrong-gpu"], gpu
+    assert f"reserved by process {holder.pid}" in gpu["verdicts"][0]["seen"], gpu
 
 
 @test
@@ -278,10 +307,21 @@ def it_goes_on_with_watch():
 
 
 @test
+def a_document_per_line_with_watch():
+    child = subprocess.Popen([GPULSE, "--sim", "h100x8", "why", "--watch", "--for", "0.3s", "-n", "0.1s", "-f", "ndjson"],
+                             stdout=subprocess.PIPE, text=True, env={**os.environ, "GPULSE_SIM_STATE": str(STATE)})
+    for _ in range(2):
+        assert len(json.loads(child.stdout.readline())["gpus"]) == 6
+    child.send_signal(signal.SIGINT)
+    child.communicate()
+
+
+@test
 def wrong_words():
     for words, text in ((["x"], "'x' is not a process id; GPUs are selected with -i"), (["0"], "'0' is not a process id"),
                         (["1", "2"], "why takes one process id"), (["--for", "0.5s"], "at least twice"),
-                        (["-n", "1ms"], "at least 0.1s"), (["-f", "text,json"], "one of: text json")):
+                        (["-n", "1ms"], "at least 0.1s"), (["-f", "text,json"], "one of: text json ndjson"),
+                        (["--watch", "-f", "json"], "-f ndjson")):
         r = run(GPULSE, "--sim", "h100x8", "why", *words)
         assert r.returncode == 2 and text in r.stderr, r
     r = run(GPULSE, "--sim", "h100x8", "why", "--for", "0.3s", "-n", "0.1s", "999999")
@@ -291,7 +331,7 @@ def wrong_words():
 @test
 def the_commands_that_it_advises_exist():
     """In the texts of the rules: names of commands, options and settings."""
-    text = re.sub(r'"\s*"', "", (SOURCE / "src/why/rules.c").read_text())
+    text = re.sub(r'"\s*"', "", "".join((SOURCE / f"src/why/rules_{part}.c").read_text() for part in ("job", "gpu")))
     listed = good(gpulse("--sim", "h100x8", "set", "--list"))
     settings = {line.partition("=")[0] for line in listed.splitlines() if line[:1].isalpha()}
     commands = re.findall(r"gpulse ([a-z-]+)((?: --?[a-z-]+| [a-z-]+=[a-zA-Z]+)*)", text)

@@ -35,8 +35,8 @@ static const struct gp_opt options[] = {
      .help = "time between samples (default 0.5s)"},
     {0, "watch", NULL, GP_OPT_FLAG, .offset = OPT(watch),
      .help = "print a new verdict after each TIME, until interrupted"},
-    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),
-     .group = "Output", .help = "output format (default text)"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json ndjson",
+     .offset = OPT(format), .group = "Output", .help = "output format (default text)"},
     GP_OPT_END,
 };
 
@@ -45,6 +45,7 @@ struct why_run {
     uint32_t pid;
     uint64_t samples; /* of an observation */
     uint64_t taken;
+    uint64_t rounds; /* observations that have ended */
     struct gp_why_gather *gather;
 };
 
@@ -61,6 +62,8 @@ static int report(struct why_run *run, const struct gp_snapshot *snapshot, struc
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     size_t count;
+    if (run->rounds++ > 0 && strcmp(run->o->format, "text") == 0)
+        gp_strbuf_addc(&sb, '\n');
     const struct gp_why_case *cases = gp_why_gather_cases(run->gather, &count);
     if (!cases)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -69,8 +72,9 @@ static int report(struct why_run *run, const struct gp_snapshot *snapshot, struc
                           "neither process %u nor one that it started uses a GPU; gpulse ps lists "
                           "those that do",
                           run->pid);
-    if (strcmp(run->o->format, "json") == 0)
-        gp_why_report_add_json(&sb, snapshot, cases, count);
+    if (strcmp(run->o->format, "text") != 0)
+        gp_why_report_add_json(&sb, snapshot, cases, count,
+                               strcmp(run->o->format, "json") == 0 ? 2 : 0);
     else if (count == 0)
         gp_strbuf_adds(&sb, "No process uses a GPU.\n");
     else
@@ -109,7 +113,10 @@ static int read_options(struct why_options *o, int count, char **argv, uint32_t 
                           "'%.80s' is not a process id; GPUs are selected with -i, as in -i 3",
                           argv[1]);
     if (strchr(o->format, ','))
-        return gp_err_set(err, GP_EUSAGE, "--format takes one of: text json");
+        return gp_err_set(err, GP_EUSAGE, "--format takes one of: text json ndjson");
+    if (o->watch && strcmp(o->format, "json") == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "-f json is one document; with --watch use -f ndjson, one per line");
     if (o->interval_ns < 100 * GP_NS_PER_MS)
         return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1s");
     if (o->for_ns < 2 * o->interval_ns)
@@ -166,6 +173,7 @@ const struct gp_cmd gp_cmd_why = {
     .examples = "gpulse why\tall jobs, for 20 seconds\n"
                 "gpulse why 4711 --for 1m\tone job, for longer\n"
                 "gpulse why -i 0 --watch\ta verdict on GPU 0 every 20 seconds\n"
+                "gpulse why --watch -f ndjson\ta JSON document per line\n"
                 "gpulse why -f json\tthe verdicts and the numbers behind them\n",
     .options = options,
     .no_loop = true,

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 256, FIELD_MAJORS = 12, FIELD_CPU = 39 };
-static const double busy_worker = 0.8;
+enum { DEPTH_MAX = 256, PLACES_LEAST = 10, FIELD_MAJORS = 12, FIELD_CPU = 39 };
+static const double busy_worker = 0.8, active_worker = 0.05;
 
 /* What grows, of a process. */
 struct counters {
@@ -434,6 +434,9 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
     struct gp_cpus allowed = {{0}};
     double places = 0;
     double remote = 0;
+    double workers = 0; /* those that come and go count for the time that they were there */
+    double active = 0;
+    double busy = 0;
     bool knows_reads = true;
     for (size_t i = 0; i < tasks->count; i++) {
         const struct member *m = &tasks->members[i];
@@ -443,7 +446,7 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
             continue;
         bool is_own = m->owner == m->pid;
         use.processes += is_own;
-        use.workers += !is_own;
+        workers += is_own ? 0 : (double)m->looks / tasks->looks;
         use.threads += m->last_ns == tasks->last_ns ? m->threads : 0;
         use.cpus += cpus * seconds / use.seconds;
         use.wanted += queue_of(m, seconds) * seconds / use.seconds;
@@ -451,7 +454,7 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
         use.read_bytes_per_s += per_s(m->first.read_bytes, m->last.read_bytes, seconds);
         knows_reads = knows_reads && m->knows_reads;
         use.swapped_bytes += m->last_ns == tasks->last_ns ? m->swapped_bytes : 0;
-        double disk = (double)m->disk / m->looks;
+        double disk = (double)m->disk / tasks->looks;
         use.disk = disk > use.disk ? disk : use.disk;
         for (size_t b = 0; b < GP_ARRAY_LEN(allowed.bits); b++)
             allowed.bits[b] |= m->allowed.bits[b];
@@ -461,16 +464,20 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
             add_own(&use, m, cpus);
         } else {
             use.workers_cpus += cpus * seconds / use.seconds;
-            use.workers_busy += cpus >= busy_worker;
+            active += cpus >= active_worker ? (double)m->looks / tasks->looks : 0;
+            busy += cpus >= busy_worker ? (double)m->looks / tasks->looks : 0;
         }
     }
+    use.workers = (unsigned)(workers + 0.5);
+    use.workers_active = (unsigned)(active + 0.5);
+    use.workers_busy = (unsigned)(busy + 0.5);
     use.is_known = use.processes > 0 && use.seconds > 0;
     use.knows_threads = use.is_known && use.knows_threads;
     use.stopped = use.is_known ? use.stopped : 0;
     use.allowed = gp_cpus_count(&allowed);
     if (!knows_reads)
         use.read_bytes_per_s = -1;
-    if (places > 0)
+    if (places >= PLACES_LEAST)
         use.remote = remote / places;
     return use;
 }

@@ -35,7 +35,8 @@ struct gp_tasks_use {
     double others;    /* * and for the other threads of its own processes together */
     double wanted; /* CPUs for which the main threads of all its processes waited; 0 if unknown */
     double workers_cpus;     /* and for its workers together */
-    unsigned workers_busy;   /* workers that kept 0.8 CPUs busy at least */
+    unsigned workers_active; /* workers that kept 0.05 CPUs busy at least, and … */
+    unsigned workers_busy;   /* … 0.8 CPUs */
     double disk;             /* * share of looks in which a thread waited for a disk: 0 to 1 */
     double stopped;          /* share of looks in which all its own processes were stopped */
     double queue;            /* * share of the time in which its main thread could run, but had no

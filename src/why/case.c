@@ -30,9 +30,9 @@ double gp_why_link_rate(const struct gp_why_case *c, enum gp_why_series gen,
                         enum gp_why_series width)
 {
     static const double lane[] = {unknown, 0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9};
-    double g = gp_why_mean(c, gen);
-    return g >= 1 && g < (double)GP_ARRAY_LEN(lane) ? lane[(size_t)g] * gp_why_mean(c, width)
-                                                    : unknown;
+    double known = gp_why_most(c, gen); /* an idle link is slower than it can be */
+    size_t g = known >= 1 ? (size_t)known : 0;
+    return g < GP_ARRAY_LEN(lane) ? lane[g] * gp_why_most(c, width) : unknown;
 }
 
 double gp_why_traffic(const struct gp_why_case *c)

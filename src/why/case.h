@@ -18,6 +18,7 @@
     X(FP32, GPM_FP32, "gpm.fp32.active")                                                           \
     X(POWER, POWER_DRAW, "power.draw")                                                             \
     X(POWER_LIMIT, POWER_LIMIT_ENFORCED, "enforced.power.limit")                                   \
+    X(POWER_DEFAULT, POWER_LIMIT_DEFAULT, "power.default_limit")                                   \
     X(TEMPERATURE, TEMPERATURE_GPU, "temperature.gpu")                                             \
     X(CLOCK, CLOCK_SM, "clocks.current.sm")                                                        \
     X(CLOCK_MAX, CLOCK_MAX_SM, "clocks.max.sm")                                                    \
@@ -59,7 +60,7 @@ enum gp_why_limit {
 
 struct gp_why_values {
     unsigned count; /* of samples that had a value; 0: unknown */
-    double sum, least, most, first, last;
+    double sum, most, first, last;
 };
 
 struct gp_why_case {
@@ -94,7 +95,8 @@ struct gp_why_case {
     char slow_gpu[GP_DEVICE_LABEL_SIZE]; /* the one with the lowest clock; "": none is slower */
     double slow_clock;                   /* its SM clock relative to the others' mean */
 
-    struct gp_tasks_use host;
+    struct gp_tasks_use host; /* what the job's processes on this GPU did, with their descendants */
+    struct gp_tasks_use job;  /* and those on all its GPUs */
 };
 
 /* The following return NAN for what is unknown, so that any comparison with it is false. */

@@ -2,10 +2,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/utf8.h"
 #include "proc/proc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +22,8 @@ struct user {
     double memory;    /* bytes, in its last sample */
     double sm_sum;
     unsigned sm_count;
-    unsigned samples;
-    uint64_t start_wall_ns;      /* 0: unknown */
+    unsigned samples, last;      /* how many it is in, and the number of the last one, from 1 */
+    uint64_t start_wall_ns;      /* with the pid, identifies it; 0: unknown */
     char command[256], name[64]; /* name: its user's */
 };
 
@@ -69,7 +67,7 @@ struct gp_want gp_why_want(void)
         GP_NAME,          GP_UUID,         GP_REASONS_ACTIVE,    GP_PERSISTENCE_MODE,
         GP_AFFINITY_CPU,  GP_PID,          GP_PROCESS_TYPE,      GP_PROCESS_MEMORY,
         GP_PROCESS_SM,    GP_PROCESS_USER, GP_PROCESS_NAME,      GP_PROCESS_COMMAND,
-        GP_PROCESS_START, GP_PROCESS_PPID, GP_PROCESS_CONTAINER,
+        GP_PROCESS_START, GP_PROCESS_PPID, GP_PROCESS_CONTAINER, GP_RESERVATION_USER,
     };
     struct gp_want want = {
         .processes = true, .process_names = true, .ancestors = true, .mig = true, .fresh = true};
@@ -105,6 +103,17 @@ void gp_why_gather_free(struct gp_why_gather *gather)
     free(gather);
 }
 
+/* A copy that is cut between characters. */
+static void copy_text(char *to, size_t size, const char *from)
+{
+    size_t n = strnlen(from, size);
+    if (n == size)
+        for (n = size - 1; n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80;)
+            n--;
+    memcpy(to, from, n);
+    to[n] = '\0';
+}
+
 /* ---- jobs ---- */
 
 static uint32_t pid_of(const struct gp_process *process, enum gp_metric m)
@@ -122,13 +131,28 @@ static const char *text_of(const struct gp_process *process, enum gp_metric m)
 /* A row of the process, or it among the ancestors; NULL: neither. */
 static const struct gp_process *find_process(const struct gp_snapshot *s, uint32_t pid)
 {
-    for (size_t i = 0; i < s->process_count; i++)
+    for (size_t i = 0; pid > 0 && i < s->process_count; i++)
         if (pid_of(&s->processes[i], GP_PID) == pid)
             return &s->processes[i];
-    for (size_t i = 0; i < s->ancestor_count; i++)
+    for (size_t i = 0; pid > 0 && i < s->ancestor_count; i++)
         if (pid_of(&s->ancestors[i], GP_PID) == pid)
             return &s->ancestors[i];
     return NULL;
+}
+
+/* Whether one of the first words of a command is a program of Jupyter. */
+static bool is_jupyter(const char *command)
+{
+    enum { WORDS = 3 };
+    for (int i = 0; i < WORDS && *command; i++) {
+        const char *name;
+        (void)gp_proc_program_name(command, &name);
+        if (strncmp(name, "jupyter", strlen("jupyter")) == 0)
+            return true;
+        command += strcspn(command, " ");
+        command += strspn(command, " ");
+    }
+    return false;
 }
 
 /* Programs that start jobs of any kind: what they started belongs to different jobs. */
@@ -144,6 +168,7 @@ static bool starts_jobs(const struct gp_process *process)
         "tcsh",
         "tmux",
         "screen",
+        "SCREEN",
         "sshd",
         "login",
         "su",
@@ -153,22 +178,24 @@ static bool starts_jobs(const struct gp_process *process)
         "systemd",
         "init",
         "dockerd",
+        "containerd-shim",
         "containerd-shim-runc-v2",
         "conmon",
+        "slurmd",
         "slurmstepd",
-        "jupyter-lab",
-        "jupyter-notebook",
-        "jupyter-server",
+        "raylet",
+        "supervisord",
         "code",
         "node",
+        "gpulse",
     };
     const char *name = text_of(process, GP_PROCESS_NAME);
+    name += *name == '-'; /* a login shell */
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
         if (strncmp(name, names[i], strlen(names[i])) == 0 &&
             strchr(" :", name[strlen(names[i])]) != NULL)
             return true;
-    return strstr(text_of(process, GP_PROCESS_COMMAND), "jupyter") != NULL ||
-           pid_of(process, GP_PID) <= 1;
+    return is_jupyter(text_of(process, GP_PROCESS_COMMAND)) || pid_of(process, GP_PID) <= 1;
 }
 
 /* The first process of the job: the farthest ancestor that no shell, login or the like is above
@@ -216,18 +243,17 @@ static struct gpu *gpu_of(struct gp_why_gather *gather, const struct gp_snapshot
     *gpu = (struct gpu){.index = device->index, .memory_low = -1};
     gpu->c = (struct gp_why_case){.is_mig = device->is_mig, .age_s = -1, .others_sm = -1};
     gp_device_label(device, gpu->c.gpu);
-    (void)snprintf(gpu->c.name, sizeof(gpu->c.name), "%s", gp_device_text(device, GP_NAME, "GPU"));
-    (void)snprintf(gpu->c.uuid, sizeof(gpu->c.uuid), "%s", uuid);
+    copy_text(gpu->c.name, sizeof(gpu->c.name), gp_device_text(device, GP_NAME, "GPU"));
+    copy_text(gpu->c.uuid, sizeof(gpu->c.uuid), uuid);
     return gpu;
 }
 
 static void add_value(struct gp_why_values *values, double value)
 {
     if (values->count++ == 0)
-        *values = (struct gp_why_values){.count = 1, .least = value, .most = value, .first = value};
+        *values = (struct gp_why_values){.count = 1, .most = value, .first = value};
     values->sum += value;
     values->last = value;
-    values->least = value < values->least ? value : values->least;
     values->most = value > values->most ? value : values->most;
 }
 
@@ -268,10 +294,10 @@ static void follow_memory(struct gpu *gpu)
     }
 }
 
-static struct user *user_of(struct gpu *gpu, uint32_t pid)
+static struct user *user_of(struct gpu *gpu, uint32_t pid, uint64_t start_wall_ns)
 {
     for (size_t i = 0; i < gpu->user_count; i++)
-        if (gpu->users[i].pid == pid)
+        if (gpu->users[i].pid == pid && gpu->users[i].start_wall_ns == start_wall_ns)
             return &gpu->users[i];
     if (gpu->user_count == gpu->user_room) {
         size_t room = gpu->user_room ? 2 * gpu->user_room : 8;
@@ -281,23 +307,24 @@ static struct user *user_of(struct gpu *gpu, uint32_t pid)
         gpu->users = grown;
         gpu->user_room = room;
     }
-    gpu->users[gpu->user_count] = (struct user){.pid = pid};
+    gpu->users[gpu->user_count] = (struct user){.pid = pid, .start_wall_ns = start_wall_ns};
     return &gpu->users[gpu->user_count++];
 }
 
 static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct gp_process *process,
                      uint32_t asked)
 {
-    struct user *user = user_of(gpu, pid_of(process, GP_PID));
+    uint64_t start_wall_ns;
+    if (!gp_clock_parse_rfc3339(text_of(process, GP_PROCESS_START), &start_wall_ns))
+        start_wall_ns = 0;
+    struct user *user = user_of(gpu, pid_of(process, GP_PID), start_wall_ns);
     if (!user)
         return false;
+    user->last = gpu->c.samples;
     const char *type = text_of(process, GP_PROCESS_TYPE);
     if (user->samples++ == 0) {
-        (void)snprintf(user->command, sizeof(user->command), "%s",
-                       text_of(process, GP_PROCESS_COMMAND));
-        (void)snprintf(user->name, sizeof(user->name), "%s", text_of(process, GP_PROCESS_USER));
-        if (!gp_clock_parse_rfc3339(text_of(process, GP_PROCESS_START), &user->start_wall_ns))
-            user->start_wall_ns = 0;
+        copy_text(user->command, sizeof(user->command), text_of(process, GP_PROCESS_COMMAND));
+        copy_text(user->name, sizeof(user->name), text_of(process, GP_PROCESS_USER));
     }
     user->job = job_of(s, process);
     user->is_asked = asked > 0 && comes_from(s, process, asked);
@@ -315,7 +342,7 @@ static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct 
     return true;
 }
 
-static bool add_processes(struct gp_why_gather *gather, struct gpu *gpu,
+static bool add_processes(const struct gp_why_gather *gather, struct gpu *gpu,
                           const struct gp_snapshot *s, const struct gp_device *device)
 {
     size_t before = gpu->user_count;
@@ -325,7 +352,7 @@ static bool add_processes(struct gp_why_gather *gather, struct gpu *gpu,
     if (device->processes_status != GP_STATUS_OK)
         return true;
     gpu->c.empty += device->process_count == 0;
-    if (gather->samples > 0)
+    if (gpu->c.samples > 1)
         gpu->c.starts += (unsigned)(gpu->user_count - before);
     return true;
 }
@@ -361,7 +388,7 @@ int gp_why_gather_add(struct gp_why_gather *gather, const struct gp_snapshot *sn
         follow_memory(gpu);
         if (!add_processes(gather, gpu, snapshot, device))
             return GP_ENOMEM;
-        if (gather->samples == 0)
+        if (!gpu->knows_nearest)
             gpu->knows_nearest =
                 gp_cpus_parse(&gpu->nearest, gp_device_text(device, GP_AFFINITY_CPU, "")) &&
                 gp_cpus_count(&gpu->nearest) > 0;
@@ -376,22 +403,27 @@ int gp_why_gather_add(struct gp_why_gather *gather, const struct gp_snapshot *sn
 /* ---- the cases ---- */
 
 /* The compute process that stands for the GPU: of the job that was asked for, with the most
- * memory; NULL: none. */
+ * memory, one that still exists before others; NULL: none. */
 static const struct user *main_user(const struct gp_why_gather *gather, const struct gpu *gpu)
 {
     const struct user *found = NULL;
     for (size_t i = 0; i < gpu->user_count; i++) {
         const struct user *u = &gpu->users[i];
-        if (u->is_compute && (gather->pid == 0 || u->is_asked) &&
-            (!found || u->memory > found->memory))
+        if (!u->is_compute || (gather->pid > 0 && !u->is_asked))
+            continue;
+        bool is_alive = u->last == gpu->c.samples;
+        bool was_alive = found && found->last == gpu->c.samples;
+        if (!found || (is_alive && !was_alive) ||
+            (is_alive == was_alive && u->memory > found->memory))
             found = u;
     }
     return found;
 }
 
-static double sm_of(const struct user *user)
+/* Over all samples of the GPU, also those in which it did not exist; below 0: unknown. */
+static double sm_of(const struct gpu *gpu, const struct user *user)
 {
-    return user->sm_count > 0 ? user->sm_sum / user->sm_count : -1;
+    return user->sm_count > 0 ? user->sm_sum / gpu->c.samples : -1;
 }
 
 static void count_others(struct gp_why_case *c, const struct gpu *gpu, uint64_t job)
@@ -403,10 +435,10 @@ static void count_others(struct gp_why_case *c, const struct gpu *gpu, uint64_t 
     bool is_known = true;
     for (size_t i = 0; i < gpu->user_count; i++) {
         const struct user *u = &gpu->users[i];
-        double sm = sm_of(u);
+        double sm = sm_of(gpu, u);
         if (!u->is_compute || u->job == job)
             continue;
-        c->others++;
+        c->others += u->last == gpu->c.samples || sm >= 1;
         is_known = is_known && sm >= 0;
         c->others_sm += sm > 0 ? sm : 0;
         if (sm > most || c->other_pid == 0) {
@@ -451,42 +483,56 @@ static void compare_gpus(const struct gp_why_gather *gather, struct gp_why_case 
     }
     double others = count > 1 ? (sum - least) / (count - 1) : 0;
     if (others > 0 && least < slow_below * others) {
-        (void)snprintf(c->slow_gpu, sizeof(c->slow_gpu), "%s", slow->c.gpu);
+        copy_text(c->slow_gpu, sizeof(c->slow_gpu), slow->c.gpu);
         c->slow_clock = least / others;
     }
 }
 
-static void use_host(const struct gp_why_gather *gather, struct gp_why_case *c,
-                     const struct gpu *gpu, uint64_t job)
+/* What the job's processes did: those on this GPU, or on all GPUs (NULL). */
+static struct gp_tasks_use use_of(const struct gp_why_gather *gather, const struct gpu *gpu,
+                                  uint64_t job)
 {
-    uint32_t *pids = calloc(gpu->user_count + 1, sizeof(*pids));
+    const struct gp_tasks_use unknown = {.is_known = false};
+    size_t room = 0;
     size_t count = 0;
-    for (size_t i = 0; pids && i < gpu->user_count; i++)
-        if (gpu->users[i].job == job)
-            pids[count++] = gpu->users[i].pid;
+    for (size_t g = 0; g < gather->count; g++)
+        room += gather->gpus[g].user_count;
+    uint32_t *pids = calloc(room + 1, sizeof(*pids));
+    for (size_t g = 0; pids && g < gather->count; g++) {
+        const struct gpu *other = &gather->gpus[g];
+        for (size_t i = 0; (!gpu || gpu == other) && i < other->user_count; i++)
+            if (other->users[i].job == job)
+                pids[count++] = other->users[i].pid;
+    }
     if (!pids)
-        return; /* unknown */
+        return unknown;
     qsort(pids, count, sizeof(*pids), gp_compare_u32);
-    c->host = gp_tasks_use(gather->tasks, pids, count, gpu->knows_nearest ? &gpu->nearest : NULL);
+    struct gp_tasks_use use =
+        gp_tasks_use(gather->tasks, pids, count, gpu && gpu->knows_nearest ? &gpu->nearest : NULL);
     free(pids);
+    return use;
 }
 
 static void finish(const struct gp_why_gather *gather, struct gp_why_case *c, const struct gpu *gpu,
                    const struct user *user)
 {
     *c = gpu->c;
+    if (c->is_mig && c->values[GP_WHY_UTILIZATION].count == 0)
+        c->values[GP_WHY_UTILIZATION] = c->values[GP_WHY_SM]; /* an instance has no other one */
     c->seconds = (double)(gather->last_ns - gather->first_ns) / (double)GP_NS_PER_S;
     c->pid = user->pid;
-    (void)snprintf(c->command, sizeof(c->command), "%s", user->command);
-    (void)snprintf(c->user, sizeof(c->user), "%s", user->name);
+    copy_text(c->command, sizeof(c->command), user->command);
+    copy_text(c->user, sizeof(c->user), user->name);
     if (user->start_wall_ns > 0 && gather->wall_ns > user->start_wall_ns)
         c->age_s = (double)(gather->wall_ns - user->start_wall_ns) / (double)GP_NS_PER_S;
     c->is_suspended = user->is_suspended;
     c->reserved_by = user->is_reserver ? 0 : gpu->reserved_by;
     count_others(c, gpu, user->job);
     compare_gpus(gather, c, user->job);
-    if (gather->tasks)
-        use_host(gather, c, gpu, user->job);
+    if (gather->tasks) {
+        c->host = use_of(gather, gpu, user->job);
+        c->job = use_of(gather, NULL, user->job);
+    }
 }
 
 const struct gp_why_case *gp_why_gather_cases(struct gp_why_gather *gather, size_t *ret_count)

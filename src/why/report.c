@@ -1,5 +1,6 @@
 #include "why/report.h"
 
+#include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/json.h"
@@ -66,7 +67,9 @@ void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, si
         if (n == 0) {
             char text[GP_WHY_TEXT_SIZE];
             gp_why_nothing(c, text);
-            gp_strbuf_adds(sb, "  Nothing stands out.\n");
+            gp_strbuf_adds(sb, c->values[GP_WHY_UTILIZATION].count > 0
+                                   ? "  Nothing stands out.\n"
+                                   : "  Too little is known about this GPU.\n");
             add_line(sb, "seen", text, columns);
         }
     }
@@ -143,14 +146,15 @@ static json_t *case_object(const struct gp_why_case *c)
 }
 
 void gp_why_report_add_json(struct gp_strbuf *sb, const struct gp_snapshot *last,
-                            const struct gp_why_case *cases, size_t count)
+                            const struct gp_why_case *cases, size_t count, size_t indent)
 {
     json_t *document = gp_json_document(last, "gpulse.why/1");
     json_t *gpus = json_array();
     for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(gpus, case_object(&cases[i]));
+        if (json_array_append_new(gpus, case_object(&cases[i])) < 0)
+            sb->error = GP_ENOMEM; /* a GPU that is missing would look like one without a job */
     (void)json_object_set_new(document, "gpus", gpus);
     gp_json_set_incomplete(document, last);
-    gp_json_add(sb, document, 2);
+    gp_json_add(sb, document, indent);
     gp_strbuf_addc(sb, '\n');
 }

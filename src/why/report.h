@@ -10,8 +10,8 @@ struct gp_strbuf;
 void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, size_t count,
                        size_t columns);
 
-/* The document gpulse.why/1. */
+/* The document gpulse.why/1; indent 0: on one line. */
 void gp_why_report_add_json(struct gp_strbuf *sb, const struct gp_snapshot *last,
-                            const struct gp_why_case *cases, size_t count);
+                            const struct gp_why_case *cases, size_t count, size_t indent);
 
 #endif

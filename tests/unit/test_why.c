@@ -7,12 +7,8 @@
 
 static void set(struct gp_why_case *c, enum gp_why_series series, double value)
 {
-    c->values[series] = (struct gp_why_values){.count = 40,
-                                               .sum = 40 * value,
-                                               .least = value,
-                                               .most = value,
-                                               .first = value,
-                                               .last = value};
+    c->values[series] = (struct gp_why_values){
+        .count = 40, .sum = 40 * value, .most = value, .first = value, .last = value};
 }
 
 static void grow(struct gp_why_case *c, enum gp_why_series series, double by)
@@ -45,6 +41,7 @@ static struct gp_why_case healthy(void)
                 .looks = 41,
                 .processes = 1,
                 .workers = 4,
+                .workers_active = 4,
                 .threads = 60,
                 .cpus = 2.1,
                 .main = 0.5,
@@ -62,15 +59,15 @@ static struct gp_why_case healthy(void)
         enum gp_why_series series;
         double value;
     } values[] = {
-        {GP_WHY_UTILIZATION, 97}, {GP_WHY_CONTROLLER, 50}, {GP_WHY_SM, 90},
-        {GP_WHY_OCCUPANCY, 40},   {GP_WHY_TENSOR, 55},     {GP_WHY_DRAM, 58},
-        {GP_WHY_FP32, 20},        {GP_WHY_POWER, 650},     {GP_WHY_POWER_LIMIT, 700},
-        {GP_WHY_TEMPERATURE, 62}, {GP_WHY_CLOCK, 1900},    {GP_WHY_CLOCK_MAX, 1980},
-        {GP_WHY_PCIE_TX, 1e9},    {GP_WHY_PCIE_RX, 2e9},   {GP_WHY_PCIE_GEN, 5},
-        {GP_WHY_PCIE_GEN_MAX, 5}, {GP_WHY_PCIE_WIDTH, 16}, {GP_WHY_PCIE_WIDTH_MAX, 16},
-        {GP_WHY_NVLINK_TX, 0},    {GP_WHY_MEMORY, 70e9},   {GP_WHY_MEMORY_TOTAL, 80e9},
-        {GP_WHY_CORRECTED, 3},    {GP_WHY_REPLAYS, 150},   {GP_WHY_HOST_CPU, 5},
-        {GP_WHY_HOST_CPUS, 64},
+        {GP_WHY_UTILIZATION, 97},    {GP_WHY_CONTROLLER, 50},  {GP_WHY_SM, 90},
+        {GP_WHY_OCCUPANCY, 40},      {GP_WHY_TENSOR, 55},      {GP_WHY_DRAM, 58},
+        {GP_WHY_FP32, 20},           {GP_WHY_POWER, 650},      {GP_WHY_POWER_LIMIT, 700},
+        {GP_WHY_POWER_DEFAULT, 700}, {GP_WHY_TEMPERATURE, 62}, {GP_WHY_CLOCK, 1900},
+        {GP_WHY_CLOCK_MAX, 1980},    {GP_WHY_PCIE_TX, 1e9},    {GP_WHY_PCIE_RX, 2e9},
+        {GP_WHY_PCIE_GEN, 5},        {GP_WHY_PCIE_GEN_MAX, 5}, {GP_WHY_PCIE_WIDTH, 16},
+        {GP_WHY_PCIE_WIDTH_MAX, 16}, {GP_WHY_NVLINK_TX, 0},    {GP_WHY_MEMORY, 70e9},
+        {GP_WHY_MEMORY_TOTAL, 80e9}, {GP_WHY_CORRECTED, 3},    {GP_WHY_REPLAYS, 150},
+        {GP_WHY_HOST_CPU, 5},        {GP_WHY_HOST_CPUS, 64},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(values); i++)
         set(&c, values[i].series, values[i].value);
@@ -145,6 +142,14 @@ static void make_waiting(struct gp_why_case *c, enum gp_why_rule rule)
         c->host.cpus = 4.2;
         c->host.main = 0.2;
         break;
+    case GP_WHY_RULE_THREADS:
+        starve(c);
+        c->host.workers = c->host.workers_active = 0;
+        c->host.workers_cpus = 0;
+        c->host.main = 0.1;
+        c->host.others = 3.5;
+        c->host.cpus = 3.6;
+        break;
     case GP_WHY_RULE_MAIN_THREAD:
         starve(c);
         c->host.workers = 0;
@@ -204,6 +209,11 @@ static void make_kernels(struct gp_why_case *c, enum gp_why_rule rule)
     case GP_WHY_RULE_TRANSFERS:
         set(c, GP_WHY_PCIE_GEN, 1);
         set(c, GP_WHY_PCIE_RX, 2.4e9);
+        break;
+    case GP_WHY_RULE_STRAGGLER:
+        make_kernels(c, GP_WHY_RULE_COLLECTIVE);
+        (void)snprintf(c->slow_gpu, sizeof(c->slow_gpu), "0");
+        c->slow_clock = 0.63;
         break;
     case GP_WHY_RULE_COLLECTIVE:
         c->job_gpus = c->job_gpus_busy = 8;
@@ -271,6 +281,7 @@ static void make(struct gp_why_case *c, enum gp_why_rule rule)
     make_limited(c, rule);
     make_kernels(c, rule);
     make_memory(c, rule);
+    c->job = c->host; /* on one GPU */
 }
 
 static void nothing_about_a_busy_gpu(void **state)
@@ -305,6 +316,7 @@ static void each_rule_in_its_case_only(void **state)
                     strlen(verdicts[0].seen) < GP_WHY_TEXT_SIZE - 1);
         assert_true(strlen(verdicts[0].advice) > 10);
         assert_null(strstr(verdicts[0].seen, "nan"));
+        assert_null(strstr(verdicts[0].advice, "nan"));
         assert_true(verdicts[0].gain >= 0 && verdicts[0].gain < 100);
     }
 }
@@ -377,6 +389,49 @@ static void a_short_look_is_less_sure(void **state)
     assert_int_equal(verdicts[0].sure, GP_WHY_LIKELY);
 }
 
+/* Each rank keeps its part of the job's CPUs busy: none of them could have more. */
+static void cores_of_several_ranks(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    struct gp_why_case c;
+    make(&c, GP_WHY_RULE_LOADER);
+    c.host.allowed = c.job.allowed = 32;
+    c.job_gpus = c.job_gpus_busy = c.job.processes = 8;
+    c.job.cpus = 31.5;
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_CORES);
+    c.job.cpus = 20;
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_LOADER);
+    assert_non_null(strstr(verdicts[0].advice, "up to 12 CPUs are free"));
+    set(&c, GP_WHY_HOST_CPU, 99); /* others use them */
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_null(strstr(verdicts[0].advice, "free"));
+}
+
+/* What is normal: the power cap of a busy GPU at its default limit, a link that is slow while it
+ * is idle, page faults and old swap of a job whose GPU is busy. */
+static void what_is_normal_is_no_reason(void **state)
+{
+    (void)state;
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    struct gp_why_case c = healthy();
+    c.job = c.host;
+    limit(&c, GP_WHY_LIMIT_POWER_CAP, 41, 1500);
+    c.host.swapped_bytes = UINT64_C(80) << 20;
+    c.host.majors_per_s = 30;
+    c.values[GP_WHY_PCIE_GEN].sum = 40 * 2.5; /* generation 5 at most */
+    assert_int_equal(gp_why_judge(&c, verdicts), 0);
+    starve(&c); /* no CPU, no disk, no waiting: the program is simply slow */
+    c.host.swapped_bytes = 0;
+    c.host.majors_per_s = 0;
+    set(&c, GP_WHY_UTILIZATION, 0);
+    c.job_gpus_busy = 0;
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].rule, GP_WHY_RULE_LOW_USE);
+}
+
 /* What explains different things is told together, in the order of the rules. */
 static void several_reasons(void **state)
 {
@@ -409,8 +464,8 @@ static void as_text(void **state)
         "  The GPU waits for the data loader. (likely)\n"
         "    seen  GPU busy 38 % of the time; main thread busy 20 %, 4 workers with 3.9\n"
         "          CPUs\n"
-        "    try   more workers (num_workers), 60 CPUs are free; persistent_workers=True,\n"
-        "          cheaper transforms, or transforms on the GPU\n"
+        "    try   more workers (num_workers), up to 60 CPUs are free;\n"
+        "          persistent_workers=True, cheaper transforms, or transforms on the GPU\n"
         "    gain  at most 2.6 times as fast\n"
         "\n"
         "GPU 0  NVIDIA H100 80GB HBM3 · python train.py (pid 4711, mia) · 20 s, 41 samples\n"
@@ -428,6 +483,8 @@ int main(void)
         cmocka_unit_test(unknown_values_are_no_reason),
         cmocka_unit_test(without_gpm_less_is_sure),
         cmocka_unit_test(a_short_look_is_less_sure),
+        cmocka_unit_test(cores_of_several_ranks),
+        cmocka_unit_test(what_is_normal_is_no_reason),
         cmocka_unit_test(several_reasons),
         cmocka_unit_test(as_text),
     };
