@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 import weakref
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
@@ -106,8 +105,11 @@ def _are_processes(fields: _c.Words) -> bool:
     """Whether one of these fields is a metric of processes."""
     names = [] if fields is None else fields.split(",") if isinstance(fields, str) else fields
     for name in (name.strip() for name in names):
-        if "*" in name and any(m.scope == _c.PROCESS and fnmatchcase(m.name, name) for m in metrics().values()):
-            return True
+        if "*" in name:
+            from fnmatch import fnmatchcase # slow to import
+
+            if any(m.scope == _c.PROCESS and fnmatchcase(m.name, name) for m in metrics().values()):
+                return True
         if "*" not in name and _find(name.partition(":")[0]).scope == _c.PROCESS:
             return True
     return False
