@@ -174,6 +174,25 @@ assert os.waitstatus_to_exitcode(os.wait()[1]) == 0 if hasattr(os, "waitstatus_t
 
 
 @test
+def a_child_that_cannot_open_the_driver_may_close():
+    python("""
+session = gpulse.Session("index")
+session.sample()
+if os.fork() == 0:
+    usual = session._open
+    session._open = lambda: gpulse.Session("index", timeout=-1)
+    for _ in range(2):
+        refused(ValueError, "bad timeout", session.sample)
+    session._open = usual
+    assert len(session.sample().gpus) == 8
+    session.close()
+    session.close()
+    os._exit(0)
+assert os.wait()[1] == 0
+""")
+
+
+@test
 def a_child_has_locks_of_its_own():
     python("""
 from gpulse import _model, _torch

@@ -110,7 +110,7 @@ def _are_processes(fields: _c.Words) -> bool:
 
             if any(m.scope == _c.PROCESS and fnmatchcase(m.name, name) for m in metrics().values()):
                 return True
-        if "*" not in name and _find(name.partition(":")[0]).scope == _c.PROCESS:
+        elif name and _find(name.partition(":")[0]).scope == _c.PROCESS:
             return True
     return False
 
@@ -155,7 +155,8 @@ class Session(_c.Owner):
                 if self._is_closed:
                     raise GpulseError("the session is closed", _c.EUSAGE)
                 if self._pid != os.getpid():
-                    _c.lib.gpulse_close(self._pointer) # the child's copy
+                    inherited, self._pointer = self._pointer, c.c_void_p()
+                    _c.lib.gpulse_close(inherited) # the child's copy
                     self._open()
                 _c.check(_c.lib.gpulse_take(self._pointer, c.byref(pointer), c.byref(error)), error)
             finally:
