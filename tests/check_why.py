@@ -343,5 +343,12 @@ def the_commands_that_it_advises_exist():
             assert name in settings if is_setting else word == "-i" or word in usage, (command, word)
 
 
+@test
+def each_rule_is_documented():
+    words = re.findall(r'GP_WHY_RULE\(\w+, "([a-z-]+)"', (SOURCE / "src/why/rules.def").read_text())
+    page = (SOURCE / "docs/schema.md").read_text()
+    assert len(words) >= 29 and not [word for word in words if f"`{word}`" not in page], words
+
+
 if __name__ == "__main__":
     main()
