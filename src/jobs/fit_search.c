@@ -5,7 +5,7 @@
 #include "base/outfile.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "proc/busy.h"
+#include "proc/tasks.h"
 
 #include <errno.h>
 #include <fcntl.h>

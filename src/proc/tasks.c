@@ -177,6 +177,15 @@ static int by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+/* All processes, sorted. False: not all of them, for want of memory, or none. */
+static bool list_all(int proc, struct lines *all)
+{
+    bool is_whole = each_line(proc, keep_line, all);
+    if (all->count > 0)
+        qsort(all->items, all->count, sizeof(*all->items), by_pid);
+    return is_whole;
+}
+
 static bool is_among(uint32_t pid, const uint32_t *pids, size_t count)
 {
     return bsearch(&pid, pids, count, sizeof(pid), gp_compare_u32) != NULL;
@@ -348,9 +357,7 @@ void gp_tasks_free(struct gp_tasks *tasks)
 int gp_tasks_look(struct gp_tasks *tasks, const uint32_t *pids, size_t count, uint64_t mono_ns)
 {
     struct lines all = {.items = NULL};
-    int r = each_line(tasks->proc, keep_line, &all) || tasks->proc < 0 ? 0 : GP_ENOMEM;
-    if (all.count > 0)
-        qsort(all.items, all.count, sizeof(*all.items), by_pid);
+    int r = list_all(tasks->proc, &all) || tasks->proc < 0 ? 0 : GP_ENOMEM;
     for (size_t i = 0; r == 0 && i < all.count; i++) {
         uint32_t owner = owner_of(&all, &all.items[i], pids, count);
         struct member *member = owner ? member_of(tasks, &all.items[i], owner) : NULL;
@@ -480,4 +487,21 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
     if (places >= PLACES_LEAST)
         use.remote = remote / places;
     return use;
+}
+
+/* ---- descendants ---- */
+
+uint64_t gp_proc_descendants_cpu_ns(uint32_t pid)
+{
+    struct lines all = {.items = NULL};
+    uint64_t ticks = 0;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)list_all(proc, &all);
+    for (size_t i = 0; i < all.count; i++)
+        if (all.items[i].pid != pid && owner_of(&all, &all.items[i], &pid, 1))
+            ticks += all.items[i].ticks;
+    if (proc >= 0)
+        (void)close(proc);
+    free(all.items);
+    return gp_proc_ticks_to_ns(ticks);
 }

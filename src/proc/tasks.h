@@ -1,6 +1,6 @@
 /* What the processes and threads of jobs do on the CPUs of this machine, over some time: which are
- * busy, wait for a disk, are stopped, and where they run. Looks at /proc/PID/task again and again,
- * and compares.
+ * busy, wait for a disk, are stopped, and where they run. Reads /proc/PID/task repeatedly, and
+ * compares.
  *
  * All files are read under a root prefix, so that a test is a directory. Reading takes a few
  * microseconds per thread of the jobs and per process of the machine. Not for several threads at
@@ -65,5 +65,9 @@ int gp_tasks_look(struct gp_tasks *tasks, const uint32_t *pids, size_t count,
  * descendants. `nearest`: the CPUs nearest to its GPU; NULL: unknown. */
 struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *pids, size_t count,
                                  const struct gp_cpus *nearest);
+
+/* CPU time of all living descendants of a process of this machine, without its own; 0 if /proc
+ * cannot be read. */
+uint64_t gp_proc_descendants_cpu_ns(uint32_t pid);
 
 #endif

@@ -16,7 +16,7 @@ enum gp_why_sure { GP_WHY_POSSIBLE, GP_WHY_LIKELY, GP_WHY_CERTAIN };
 struct gp_why_verdict {
     enum gp_why_rule rule;
     enum gp_why_sure sure;
-    double gain; /* at most so many times as fast without it; 0: unknown */
+    double gain; /* upper limit of the speedup without it, such as 2.6; 0: unknown */
     char seen[GP_WHY_TEXT_SIZE];
     char advice[GP_WHY_TEXT_SIZE]; /* what to try first */
 };

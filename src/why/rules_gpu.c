@@ -145,13 +145,13 @@ bool gp_why_collective(const struct gp_why_case *c, struct gp_why_verdict *v)
     if (!seems_to_wait(c))
         return false;
     put_waiting(c, v);
-    if (c->slow_gpu[0])
-        gp_why_put(v->seen, ", and GPU %s runs at %.0f %% of the clock of the others", c->slow_gpu,
-                   100 * c->slow_clock);
-    gp_why_put(v->advice,
-               c->slow_gpu[0] ? "see GPU %s: all others wait for the slowest%s"
-                              : "find the slowest rank%s; NCCL_DEBUG=INFO shows the links%s",
-               c->slow_gpu, "");
+    if (!c->slow_gpu[0]) {
+        gp_why_put(v->advice, "find the slowest rank; NCCL_DEBUG=INFO shows the links");
+        return true;
+    }
+    gp_why_put(v->seen, ", and GPU %s runs at %.0f %% of the clock of the others", c->slow_gpu,
+               100 * c->slow_clock);
+    gp_why_put(v->advice, "see GPU %s: all others wait for the slowest", c->slow_gpu);
     return true;
 }
 

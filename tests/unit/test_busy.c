@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "proc/busy.h"
+#include "proc/tasks.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
