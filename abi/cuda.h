@@ -1,5 +1,5 @@
-/* The part of the CUDA driver API (libcuda.so.1) that suspends processes: since driver R570.
- * Source: the documentation of CUDA 13, "CUDA Checkpointing". */
+/* The parts of the CUDA driver API (libcuda.so.1) that suspend processes, since driver R570, and
+ * that compute. Source: the documentation of CUDA 13: "CUDA Checkpointing", "CUDA Driver API". */
 #ifndef GPULSE_ABI_CUDA_H
 #define GPULSE_ABI_CUDA_H
 
@@ -62,5 +62,80 @@ typedef struct CUcheckpointUnlockArgs CUcheckpointUnlockArgs;
     X(cuCheckpointProcessCheckpoint, (int pid, CUcheckpointCheckpointArgs *args))                  \
     X(cuCheckpointProcessRestore, (int pid, CUcheckpointRestoreArgs *args))                        \
     X(cuCheckpointProcessUnlock, (int pid, CUcheckpointUnlockArgs *args))
+
+/* ---- computing ---- */
+
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct {
+    char bytes[16];
+} CUuuid;
+
+typedef enum {
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+} CUdevice_attribute;
+
+typedef enum {
+    CU_JIT_ERROR_LOG_BUFFER = 5,
+    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+} CUjit_option;
+
+enum {
+    CU_STREAM_NON_BLOCKING = 1,
+    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+};
+
+/* As CUDA_FUNCTIONS. Those with a number are the current versions of functions that have older
+ * ones. */
+#define CUDA_COMPUTE_FUNCTIONS(X)                                                                  \
+    X(cuInit, (unsigned int flags))                                                                \
+    X(cuDriverGetVersion, (int *version))                                                          \
+    X(cuGetErrorName, (CUresult error, const char **name))                                         \
+    X(cuDeviceGetCount, (int *count))                                                              \
+    X(cuDeviceGet, (CUdevice * device, int ordinal))                                               \
+    X(cuDeviceGetName, (char *name, int length, CUdevice device))                                  \
+    X(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device))                                           \
+    X(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))                                       \
+    X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))           \
+    X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                           \
+    X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                            \
+    X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                             \
+    X(cuCtxCreate_v2, (CUcontext * context, unsigned int flags, CUdevice device))                  \
+    X(cuCtxDestroy_v2, (CUcontext context))                                                        \
+    X(cuCtxSetCurrent, (CUcontext context))                                                        \
+    X(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags))                                 \
+    X(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                        \
+    X(cuMemFree_v2, (CUdeviceptr address))                                                         \
+    X(cuMemHostAlloc, (void **address, size_t bytes, unsigned int flags))                          \
+    X(cuMemFreeHost, (void *address))                                                              \
+    X(cuMemcpyHtoDAsync_v2,                                                                        \
+      (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                           \
+    X(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))           \
+    X(cuMemcpyPeerAsync, (CUdeviceptr to, CUcontext to_context, CUdeviceptr from,                  \
+                          CUcontext from_context, size_t bytes, CUstream stream))                  \
+    X(cuStreamCreate, (CUstream * stream, unsigned int flags))                                     \
+    X(cuStreamDestroy_v2, (CUstream stream))                                                       \
+    X(cuStreamSynchronize, (CUstream stream))                                                      \
+    X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned int flags))                     \
+    X(cuEventCreate, (CUevent * event, unsigned int flags))                                        \
+    X(cuEventDestroy_v2, (CUevent event))                                                          \
+    X(cuEventRecord, (CUevent event, CUstream stream))                                             \
+    X(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end))                       \
+    X(cuModuleLoadDataEx, (CUmodule * module, const void *image, unsigned int option_count,        \
+                           CUjit_option *options, void **values))                                  \
+    X(cuModuleUnload, (CUmodule module))                                                           \
+    X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))             \
+    X(cuLaunchKernel,                                                                              \
+      (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,         \
+       unsigned int block_x, unsigned int block_y, unsigned int block_z,                           \
+       unsigned int shared_bytes, CUstream stream, void **parameters, void **extra))
 
 #endif

@@ -55,13 +55,18 @@ pip             have_module:pip        python3-pip      python3-pip         pyth
 setuptools      have_module:setuptools python3-setuptools  python3-setuptools  python-setuptools
 wheel           have_module:wheel      python3-wheel    python3-wheel       python-wheel
 abidiff         have:abidiff           abigail-tools    libabigail          libabigail
+openblas        have_so:libopenblas.so.0  libopenblas0-pthread  openblas      openblas
+opencl          have_so:libOpenCL.so.1 ocl-icd-libopencl1  ocl-icd          ocl-icd
+pocl            have_pocl              pocl-opencl-icd  pocl                pocl
+clblast         have_so:libclblast.so.1  libclblast1    clblast             clblast
+opencl-headers  have_header:CL/cl.h    opencl-headers   opencl-headers      opencl-headers
 '
 site_needs='
 markdown-py     have_module:markdown   python3-markdown python3-markdown    python-markdown
 mandoc          have:mandoc            mandoc           mandoc              mandoc
 '
 # gpulse and its site also build without these, and tests that need them are skipped.
-optional=' scdoc mandoc abidiff nbconvert-py ipykernel-py pandas-py '
+optional=' scdoc mandoc abidiff openblas opencl pocl clblast opencl-headers nbconvert-py ipykernel-py pandas-py '
 
 case $goal in
 build) needs=$build_needs ;;
@@ -91,6 +96,22 @@ have_lib()
 have_pkg_config()
 {
     have pkg-config
+}
+
+# A library that programs load when they need it.
+have_so()
+{
+    python3 -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/null
+}
+
+have_pocl()
+{
+    [ -n "$(ls /etc/OpenCL/vendors/*.icd 2>/dev/null)" ]
+}
+
+have_header()
+{
+    [ -e "/usr/include/$1" ]
 }
 
 # A module of the system's Python, which may not be the first in PATH.

@@ -20,7 +20,7 @@ from tap import GPULSE, gpulse, main, test
 ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 README = ROOT / "README.md"
 HANDBOOK = [ROOT / f"docs/{name}.md" for name in (
-    "install", "migrate", "share", "diagnose", "script", "library", "simulate", "hardware", "faq")]
+    "install", "migrate", "share", "diagnose", "bench", "script", "library", "simulate", "hardware", "faq")]
 PAGE_LINES = 150
 
 # What is added to commands that run until Ctrl-C, ask, take minutes, or report on the machine of the test. The first
@@ -45,6 +45,9 @@ STATUS = {
     "gpulse --sim h100x8 doctor --only health": 2,  # after the fault: GPU 3 is lost
     "gpulse kill -i 3 --mine --dry-run": 3,  # no process of this user
     "gpulse why 4711 --for 1m": 3,  # no such process
+    **{f"gpulse bench {words}": 3 for words in (  # simulated GPUs have no speed
+        "check", "check --save new.json", "matmul --svg curve.svg", "gemm --precision bf16,fp8", "memory -g all", "burn --for 10m")},
+    "gpulse bench check --against new.json": 1,  # no such file
     "gpulse doctor --python ~/venv": 1,  # no such environment
     "gpulse kill --mine --idle 10m": 3,  # nor here
     "gpulse explain last": 1,  # no job of this user is recorded

@@ -400,6 +400,11 @@ void gp_app_catch_signals(void)
             (void)sigaction(loop_signals[i], loop_signals[i] == SIGUSR1 ? &release : &action, NULL);
 }
 
+bool gp_app_is_stopped(void)
+{
+    return stop_signal != 0;
+}
+
 _Noreturn void gp_app_end_by_signal(void)
 {
     int sig = stop_signal;

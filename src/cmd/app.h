@@ -125,6 +125,9 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
  * terminates the process. */
 void gp_app_catch_signals(void);
 
+/* Whether such a signal has arrived. */
+bool gp_app_is_stopped(void);
+
 /* Terminates the process with the signal that stopped a loop, as its default action would. Flush
  * the output first. */
 _Noreturn void gp_app_end_by_signal(void);

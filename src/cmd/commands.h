@@ -14,6 +14,7 @@ extern const struct gp_cmd gp_cmd_pick;
 extern const struct gp_cmd gp_cmd_run;
 extern const struct gp_cmd gp_cmd_queue;
 extern const struct gp_cmd gp_cmd_explain;
+extern const struct gp_cmd gp_cmd_bench;
 extern const struct gp_cmd gp_cmd_doctor;
 extern const struct gp_cmd gp_cmd_why;
 extern const struct gp_cmd gp_cmd_mem;

@@ -21,7 +21,8 @@ RANKS = {
     "out": 4,
     "smi": 5, "jobs": 5, "tui": 5, "why": 5,
     "doctor": 6,
-    "cmd": 7, "lib": 7,
+    "bench": 7,
+    "cmd": 8, "lib": 8,
 }
 INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
 
@@ -109,7 +110,7 @@ def may_include(name, included):
     if mine == "abi":
         return False
     if other in ("abi", "include"):
-        return mine in ("sim", "source") or other == "include"
+        return mine in ("sim", "source", "bench") or other == "include"
     if mine == "sim":
         return other in ("base", "data")
     if mine in RANKS and other in RANKS:

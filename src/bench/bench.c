@@ -1,0 +1,127 @@
+#include "bench/bench.h"
+
+#include "base/err.h"
+#include "bench/verify.h"
+#include "bench/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,
+                           uint64_t seed, struct gp_err *err)
+{
+    const struct gp_bench_format *f = gp_bench_format(precision);
+    *m = (struct gp_bench_matrices){.gemm = {.precision = precision, .n = n},
+                                    .in_bytes = n * n * f->in_bytes,
+                                    .out_bytes = n * n * f->out_bytes};
+    m->a = malloc(m->in_bytes);
+    m->b = malloc(m->in_bytes);
+    m->c = malloc(m->out_bytes);
+    if (!m->a || !m->b || !m->c) {
+        gp_bench_matrices_close(m);
+        return gp_err_set(err, GP_ENOMEM, "not enough memory for matrices of %zu rows", n);
+    }
+    gp_bench_fill(precision, n, seed, m->a);
+    gp_bench_fill(precision, n, seed + 1, m->b);
+    return 0;
+}
+
+void gp_bench_matrices_close(struct gp_bench_matrices *m)
+{
+    free(m->a);
+    free(m->b);
+    free(m->c);
+    m->a = m->b = m->c = NULL;
+}
+
+int gp_bench_matrices_load(struct gp_bench_matrices *m, struct gp_bench_device *device,
+                           struct gp_err *err)
+{
+    struct gp_bench_gemm *g = &m->gemm;
+    int r = device->ops->alloc(device, m->in_bytes, &g->a, err);
+    r = r < 0 ? r : device->ops->alloc(device, m->in_bytes, &g->b, err);
+    r = r < 0 ? r : device->ops->alloc(device, m->out_bytes, &g->c, err);
+    r = r < 0 ? r : device->ops->upload(device, &g->a, m->a, m->in_bytes, err);
+    r = r < 0 ? r : device->ops->upload(device, &g->b, m->b, m->in_bytes, err);
+    r = r < 0 ? r : device->ops->gemm_open(device, g, err);
+    if (r < 0)
+        gp_bench_matrices_unload(m, device);
+    return r;
+}
+
+void gp_bench_matrices_unload(struct gp_bench_matrices *m, struct gp_bench_device *device)
+{
+    struct gp_bench_gemm *g = &m->gemm;
+    device->ops->gemm_close(device, g);
+    device->ops->release(device, &g->a);
+    device->ops->release(device, &g->b);
+    device->ops->release(device, &g->c);
+}
+
+int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
+                   struct gp_bench_device *device, struct gp_bench_result *result,
+                   struct gp_err *err)
+{
+    struct gp_bench_fault fault;
+    const struct gp_bench_product product = {m->gemm.precision, m->gemm.n, m->a, m->b, m->c};
+    int r = device ? device->ops->download(device, m->c, &m->gemm.c, 0, m->out_bytes, err) : 0;
+    if (r == 0 && gp_bench_verify(&product, bench->seed, &fault) < 0)
+        r = gp_err_set(err, GP_ENOMEM, "not enough memory to check a product");
+    if (r < 0 || !fault.is_found)
+        return r;
+    result->outcome = GP_BENCH_WRONG;
+    (void)snprintf(result->note, sizeof(result->note),
+                   "wrong: element %zu, %zu is %.9g, must be %.9g within %.2g (%zu of %zu rows)",
+                   fault.row, fault.column, fault.got, fault.expected, fault.tolerance, fault.rows,
+                   m->gemm.n);
+    return 0;
+}
+
+void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TITLE_SIZE])
+{
+    (void)snprintf(ret, GP_BENCH_TITLE_SIZE, "%s %s", bench->devices[i]->is_gpu ? "GPU" : "OpenCL",
+                   bench->names[i]);
+}
+
+struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
+                                     size_t i, uint64_t size, const char *unit)
+{
+    const char *name = i == SIZE_MAX ? "cpu" : bench->names[i];
+    struct gp_bench_result *result = gp_bench_results_add(&bench->results, test, what, name);
+    char text[120];
+    if (!result)
+        return NULL;
+    result->size = size;
+    result->unit = unit;
+    if (bench->tell) {
+        char title[GP_BENCH_TITLE_SIZE] = "CPU";
+        if (i != SIZE_MAX)
+            gp_bench_title(bench, i, title);
+        (void)snprintf(text, sizeof(text), "%s, %s, %s", test, what, title);
+        bench->tell(text);
+    }
+    return result;
+}
+
+void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timing *timing,
+                   struct gp_bench_result *result)
+{
+    result->is_steady = timing->is_steady;
+    if (i != SIZE_MAX && bench->watch)
+        gp_bench_watch_between(bench->watch, i, timing->begin_ns, timing->end_ns,
+                               &result->conditions);
+    if (timing->by_device && timing->host_ratio > 1.05 && !result->note[0])
+        (void)snprintf(result->note, sizeof(result->note),
+                       "the host's clock measured %.0f %% more than the GPU's",
+                       100 * (timing->host_ratio - 1));
+}
+
+int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err)
+{
+    if (r != GP_ENODEV && r != GP_ENOMEM)
+        return r;
+    result->outcome = GP_BENCH_SKIPPED;
+    (void)snprintf(result->note, sizeof(result->note), "%.190s", err ? err->text : "");
+    return 0;
+}

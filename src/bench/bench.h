@@ -1,0 +1,111 @@
+/* The measurements of gpulse bench, on an opened set of devices. Each adds its results to the list;
+ * what a device cannot do is a result too, with the reason. They fail with GP_ENOMEM (of the host),
+ * GP_EINTR or, if a device failed, GP_EDRIVER. */
+#ifndef GP_BENCH_BENCH_H
+#define GP_BENCH_BENCH_H
+
+#include "bench/blas.h"
+#include "bench/result.h"
+
+struct gp_bench_watch;
+struct gp_card;
+
+struct gp_bench {
+    struct gp_bench_pace pace;
+    struct gp_bench_device *devices[GP_BENCH_DEVICES]; /* those to measure */
+    char names[GP_BENCH_DEVICES][16];                  /* as in results: "0" */
+    const struct gp_card *cards[GP_BENCH_DEVICES];     /* their models; NULL: unknown */
+    size_t count;
+    struct gp_blas blas; /* threads and name are "" without one */
+    bool has_blas;
+    char blas_note[200]; /* why there is none */
+    uint64_t seed;
+    bool is_brief; /* memory, latency: only what tells most */
+    struct gp_bench_results results;
+    struct gp_bench_watch *watch;   /* of the conditions; NULL: there is no driver to ask */
+    void (*tell)(const char *text); /* progress, for a terminal */
+};
+
+/* matmul.c: the same product on the CPU and on each GPU, with and without copying the matrices to
+ * it and the result back, in FP32, for these numbers of rows. */
+int gp_bench_matmul(struct gp_bench *bench, const uint64_t *sizes, size_t count,
+                    struct gp_err *err) GP_MUST_CHECK;
+
+/* gemm.c: products in these precisions (a bit for each); `n` rows, 0: what suits the device. */
+int gp_bench_gemms(struct gp_bench *bench, unsigned precisions, uint64_t n,
+                   struct gp_err *err) GP_MUST_CHECK;
+
+/* memory.c: the device's memory, copies between it and the host, and between devices. `bytes`, 0:
+ * what suits the device. */
+int gp_bench_memory(struct gp_bench *bench, uint64_t bytes, struct gp_err *err) GP_MUST_CHECK;
+
+/* peer.c: copies of so many bytes from each device to each other one, where the library has them;
+ * part of gp_bench_memory(). */
+int gp_bench_peers(struct gp_bench *bench, size_t bytes, struct gp_err *err) GP_MUST_CHECK;
+
+/* latency.c: of small things. */
+int gp_bench_latency(struct gp_bench *bench, struct gp_err *err) GP_MUST_CHECK;
+
+/* multi.c: FP32 products on each device alone, then on two at once, and so on. */
+int gp_bench_multi(struct gp_bench *bench, uint64_t n, struct gp_err *err) GP_MUST_CHECK;
+
+struct gp_bench_burn {
+    uint64_t for_ns;
+    unsigned precisions;   /* bits; the first that all devices can do is used */
+    uint64_t rows;         /* 0: what suits the device */
+    uint64_t most_celsius; /* 0: no limit */
+};
+
+/* burn.c: full load on all devices. Ends early, with a result, when it is cancelled or a device is
+ * too hot. */
+int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan,
+                      struct gp_err *err) GP_MUST_CHECK;
+
+/* check.c: of each of these the parts that tell most. */
+int gp_bench_check_all(struct gp_bench *bench, uint64_t rows, uint64_t bytes,
+                       struct gp_err *err) GP_MUST_CHECK;
+
+/* ---- shared by these files ---- */
+
+/* "GPU 0" or, for a device that is none, "OpenCL 0". */
+enum { GP_BENCH_TITLE_SIZE = 32 };
+void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TITLE_SIZE]);
+
+/* Rows of matrices that keep the device busy for some milliseconds, and need at most a quarter of
+ * its memory. */
+uint64_t gp_bench_rows_for(const struct gp_bench_device *device, enum gp_bench_precision precision);
+
+/* Memory for a product, and the product. */
+struct gp_bench_matrices {
+    struct gp_bench_gemm gemm;
+    void *a, *b, *c; /* of the host */
+    size_t in_bytes, out_bytes;
+};
+
+/* Allocates and fills the matrices of the host. GP_ENOMEM. */
+int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,
+                           uint64_t seed, struct gp_err *err) GP_MUST_CHECK;
+/* Copies them to the device, and chooses a kernel: errors as in gemm_open(). */
+int gp_bench_matrices_load(struct gp_bench_matrices *m, struct gp_bench_device *device,
+                           struct gp_err *err) GP_MUST_CHECK;
+void gp_bench_matrices_unload(struct gp_bench_matrices *m, struct gp_bench_device *device);
+void gp_bench_matrices_close(struct gp_bench_matrices *m);
+
+/* Fetches the product from the device (NULL: it is in c), and sets the result to WRONG if it is. */
+int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
+                   struct gp_bench_device *device, struct gp_bench_result *result,
+                   struct gp_err *err) GP_MUST_CHECK;
+
+/* Adds a result of device i (SIZE_MAX: the CPU), and tells the progress. NULL: out of memory. */
+struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
+                                     size_t i, uint64_t size, const char *unit);
+
+/* What a timing says apart from its value: conditions, steadiness, doubts. */
+void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timing *timing,
+                   struct gp_bench_result *result);
+
+/* Turns an error that only concerns this result into its note, and returns 0; passes on the
+ * others. */
+int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err);
+
+#endif

@@ -1,0 +1,250 @@
+/* Full load, with every result compared: finds GPUs that compute wrongly when they are hot. */
+#include "bench/bench.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "bench/peak.h"
+#include "bench/team.h"
+#include "bench/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCKS_MOST = 900, /* less than GP_BENCH_RUNS_MAX */
+    STEP = 16,         /* the number of rows is a multiple of it: results are compared in pieces
+                          of 16 bytes */
+};
+
+struct burn {
+    struct gp_bench *bench;
+    const struct gp_bench_burn *plan;
+    struct gp_bench_matrices shared; /* of the host; c has room for the first device only */
+    struct gp_bench_result *results[GP_BENCH_DEVICES];
+    uint64_t begin_ns;
+};
+
+/* One device: its product, the first result, and the counters of what differed. */
+struct fire {
+    struct burn *burn;
+    size_t i;
+    struct gp_bench_device *device;
+    struct gp_bench_matrices m;
+    struct gp_bench_buffer first, counts;
+    uint64_t products;
+    double rates[GP_BENCH_RUNS_MAX];
+    size_t taken;
+};
+
+static int multiply(struct fire *f, struct gp_err *err)
+{
+    return f->device->ops->gemm(f->device, &f->m.gemm, err);
+}
+
+/* The first product, checked on the CPU. It stays on the device: all others must be its equal, bit
+ * by bit. */
+static int light(struct fire *f, struct gp_err *err)
+{
+    const struct gp_bench_ops *ops = f->device->ops;
+    const uint32_t none[2] = {0, UINT32_MAX};
+    uint64_t ns;
+    int r = multiply(f, err);
+    r = r < 0 ? r : ops->stop(f->device, &ns, err);
+    r = r < 0 ? r : gp_bench_check(f->burn->bench, &f->m, f->device, f->burn->results[f->i], err);
+    r = r < 0 ? r : ops->alloc(f->device, f->m.out_bytes, &f->first, err);
+    r = r < 0 ? r : ops->alloc(f->device, sizeof(none), &f->counts, err);
+    if (r < 0)
+        return r;
+    struct gp_bench_buffer other = f->m.gemm.c;
+    f->m.gemm.c = f->first;
+    f->first = other;
+    return ops->upload(f->device, &f->counts, none, sizeof(none), err);
+}
+
+static int block(struct fire *f, uint64_t count, double *ret_ns, struct gp_err *err)
+{
+    const struct gp_bench_ops *ops = f->device->ops;
+    uint64_t ns = 0;
+    int r = ops->start(f->device, err);
+    uint64_t begin = gp_clock_mono_ns();
+    for (uint64_t k = 0; r == 0 && k < count; k++) {
+        r = multiply(f, err);
+        r = r < 0 ? r : ops->compare(f->device, &f->first, &f->m.gemm.c, &f->counts, err);
+    }
+    int stopped = ops->stop(f->device, &ns, r == 0 ? err : NULL);
+    *ret_ns = ns ? (double)ns : (double)(gp_clock_mono_ns() - begin);
+    f->products += count;
+    return r < 0 ? r : stopped;
+}
+
+/* Whether anything differed. */
+static int look(struct fire *f, bool *ret_wrong, struct gp_err *err)
+{
+    struct gp_bench_result *result = f->burn->results[f->i];
+    uint32_t counts[2];
+    int r = f->device->ops->download(f->device, counts, &f->counts, 0, sizeof(counts), err);
+    *ret_wrong = r == 0 && counts[0] > 0;
+    if (!*ret_wrong)
+        return r;
+    const struct gp_bench_gemm *g = &f->m.gemm;
+    size_t out_bytes = gp_bench_format(g->precision)->out_bytes;
+    size_t element = (size_t)counts[1] * 16 / out_bytes;
+    result->outcome = GP_BENCH_WRONG;
+    (void)snprintf(result->note, sizeof(result->note),
+                   "wrong: %u pieces of 16 bytes differ in %llu products, the first at row %zu, "
+                   "column %zu",
+                   counts[0], (unsigned long long)f->products, element % g->n, element / g->n);
+    return 0;
+}
+
+/* Whether the GPU is hotter than allowed. */
+static bool is_too_hot(struct fire *f)
+{
+    const struct gp_bench_burn *plan = f->burn->plan;
+    struct gp_bench_conditions now;
+    if (!plan->most_celsius || !f->burn->bench->watch)
+        return false;
+    uint64_t now_ns = gp_clock_mono_ns();
+    gp_bench_watch_between(f->burn->bench->watch, f->i, now_ns - GP_NS_PER_S, now_ns, &now);
+    if (now.celsius <= (double)plan->most_celsius)
+        return false;
+    struct gp_bench_result *result = f->burn->results[f->i];
+    result->outcome = GP_BENCH_FAILED;
+    (void)snprintf(result->note, sizeof(result->note), "ended: %.0f °C, above the limit of %llu",
+                   now.celsius, (unsigned long long)plan->most_celsius);
+    return true;
+}
+
+static void tell(const struct fire *f, uint64_t passed_ns)
+{
+    char text[80];
+    if (f->i != 0 || !f->burn->bench->tell)
+        return;
+    (void)snprintf(text, sizeof(text), "burn, %.0f of %.0f s", (double)passed_ns / 1e9,
+                   (double)f->burn->plan->for_ns / 1e9);
+    f->burn->bench->tell(text);
+}
+
+static int burn_on(struct fire *f, struct gp_err *err)
+{
+    const struct gp_bench_burn *plan = f->burn->plan;
+    const struct gp_bench_pace *pace = &f->burn->bench->pace;
+    double n = (double)f->m.gemm.n;
+    double block_ns = (double)(plan->for_ns / BLOCKS_MOST);
+    block_ns = block_ns > (double)pace->block_ns ? block_ns : (double)pace->block_ns;
+    uint64_t count = 1;
+    bool is_wrong = false;
+    int r = 0;
+    while (r == 0 && !is_wrong && f->taken < GP_BENCH_RUNS_MAX) {
+        double ns = 0;
+        uint64_t passed = gp_clock_mono_ns() - f->burn->begin_ns;
+        if (passed >= plan->for_ns || (pace->is_cancelled && pace->is_cancelled()) || is_too_hot(f))
+            break;
+        r = block(f, count, &ns, err);
+        if (r < 0 || ns <= 0)
+            continue;
+        f->rates[f->taken++] = (double)count * 2 * n * n * n / 1000 / ns;
+        count = 1 + (uint64_t)((double)count * block_ns / ns);
+        r = look(f, &is_wrong, err);
+        tell(f, passed);
+    }
+    return r;
+}
+
+static void conclude(struct fire *f)
+{
+    struct gp_bench_result *result = f->burn->results[f->i];
+    uint64_t end_ns = gp_clock_mono_ns();
+    const struct gp_bench_timing timing = {
+        .begin_ns = f->burn->begin_ns, .end_ns = end_ns, .is_steady = true};
+    result->value = gp_bench_stats_of(f->rates, f->taken);
+    memcpy(result->kernel, f->m.gemm.kernel, sizeof(result->kernel));
+    gp_bench_note(f->burn->bench, f->i, &timing, result);
+    if (!result->note[0])
+        (void)snprintf(result->note, sizeof(result->note), "%llu products in %.0f s, all equal",
+                       (unsigned long long)f->products, (double)(end_ns - f->burn->begin_ns) / 1e9);
+}
+
+static int member(struct gp_bench_team *team, size_t i, void *context, struct gp_err *err)
+{
+    struct burn *burn = context;
+    struct fire *f = calloc(1, sizeof(*f));
+    void *room = malloc(burn->shared.out_bytes);
+    int r = f && room ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
+    bool is_loaded = false;
+    if (r == 0) {
+        *f = (struct fire){
+            .burn = burn, .i = i, .device = burn->bench->devices[i], .m = burn->shared};
+        f->m.c = room;
+        r = f->device->ops->bind(f->device, err);
+        r = r < 0 ? r : gp_bench_matrices_load(&f->m, f->device, err);
+        is_loaded = r == 0;
+        r = r < 0 ? r : light(f, err);
+    }
+    gp_bench_team_begin(team);
+    if (r == 0 && burn->results[i]->outcome == GP_BENCH_MEASURED)
+        r = burn_on(f, err);
+    if (r == 0)
+        conclude(f);
+    gp_bench_team_end(team);
+    if (is_loaded) {
+        f->device->ops->release(f->device, &f->first);
+        f->device->ops->release(f->device, &f->counts);
+        gp_bench_matrices_unload(&f->m, f->device);
+    }
+    free(room);
+    free(f);
+    return r;
+}
+
+/* The first of these precisions that all devices can do: what heats them most comes first. */
+static int choose(struct gp_bench *bench, unsigned precisions, uint64_t n,
+                  enum gp_bench_precision *ret, struct gp_err *err)
+{
+    static const enum gp_bench_precision order[] = {GP_BENCH_BF16, GP_BENCH_FP16, GP_BENCH_FP8,
+                                                    GP_BENCH_TF32, GP_BENCH_FP32, GP_BENCH_INT8,
+                                                    GP_BENCH_FP64};
+    int r = GP_ENODEV;
+    for (size_t k = 0; k < GP_ARRAY_LEN(order) && r == GP_ENODEV; k++) {
+        struct gp_bench_matrices m;
+        if (!(precisions >> order[k] & 1))
+            continue;
+        *ret = order[k];
+        r = gp_bench_matrices_open(&m, *ret, n, bench->seed, err);
+        for (size_t i = 0; r == 0 && i < bench->count; i++) {
+            r = bench->devices[i]->ops->bind(bench->devices[i], err);
+            r = r < 0 ? r : gp_bench_matrices_load(&m, bench->devices[i], err);
+            if (r == 0)
+                gp_bench_matrices_unload(&m, bench->devices[i]);
+        }
+        gp_bench_matrices_close(&m);
+    }
+    return r;
+}
+
+int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, struct gp_err *err)
+{
+    enum gp_bench_precision precision = GP_BENCH_FP32;
+    size_t devices[GP_BENCH_DEVICES];
+    struct burn *burn = calloc(1, sizeof(*burn));
+    uint64_t n = plan->rows ? (plan->rows + STEP - 1) / STEP * STEP
+                            : gp_bench_rows_for(bench->devices[0], GP_BENCH_FP32);
+    if (!burn)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    *burn = (struct burn){.bench = bench, .plan = plan};
+    int r = choose(bench, plan->precisions, STEP, &precision, err);
+    r = r < 0 ? r : gp_bench_matrices_open(&burn->shared, precision, n, bench->seed, err);
+    for (size_t i = 0; r == 0 && i < bench->count; i++) {
+        devices[i] = i;
+        if (!gp_bench_add(bench, "burn", gp_bench_format(precision)->word, i, n, "TFLOP/s"))
+            r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
+    for (size_t i = 0; r == 0 && i < bench->count; i++)
+        burn->results[i] = &bench->results.list[bench->results.count - bench->count + i];
+    burn->begin_ns = gp_clock_mono_ns();
+    r = r < 0 ? r : gp_bench_team_run(devices, bench->count, member, burn, err);
+    gp_bench_matrices_close(&burn->shared);
+    free(burn);
+    return r;
+}

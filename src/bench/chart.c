@@ -1,0 +1,292 @@
+#include "bench/chart.h"
+
+#include "base/strbuf.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEFT = 9, /* columns of the labels of the y axis */
+    COLUMNS_MAX = 200,
+    ROWS_MAX = 60,
+    DECADES_MAX = 20,
+};
+
+/* An axis: decades, as powers of ten. */
+struct axis {
+    double first, last;
+};
+
+static bool ranges(const struct gp_chart *chart, struct axis *x, struct axis *y)
+{
+    *x = *y = (struct axis){INFINITY, -INFINITY};
+    for (size_t c = 0; c < chart->count; c++)
+        for (size_t i = 0; i < chart->curves[c].count; i++) {
+            const struct gp_chart_point *p = &chart->curves[c].points[i];
+            x->first = fmin(x->first, log10(p->x));
+            x->last = fmax(x->last, log10(p->x));
+            y->first = fmin(y->first, log10(p->low > 0 ? p->low : p->y));
+            y->last = fmax(y->last, log10(p->high > 0 ? p->high : p->y));
+        }
+    if (!(x->first <= x->last && y->first <= y->last))
+        return false;
+    struct axis *axes[] = {x, y};
+    for (size_t i = 0; i < 2; i++) {
+        axes[i]->first = floor(axes[i]->first + 1e-9);
+        axes[i]->last = ceil(axes[i]->last - 1e-9);
+        if (axes[i]->last <= axes[i]->first)
+            axes[i]->last = axes[i]->first + 1;
+        axes[i]->last = fmin(axes[i]->last, axes[i]->first + DECADES_MAX);
+    }
+    return true;
+}
+
+/* From 0 to 1 along the axis. */
+static double along(const struct axis *axis, double value)
+{
+    double part = (log10(value) - axis->first) / (axis->last - axis->first);
+    return fmax(0, fmin(1, part));
+}
+
+/* "100", "1k", "10M": a power of ten. */
+static void decade_text(double power, char text[16])
+{
+    static const char *const units[] = {"n", "u", "m", "", "k", "M", "G", "T", "P"};
+    int whole = (int)lround(power);
+    int group = whole >= 0 ? whole / 3 : -((2 - whole) / 3);
+    struct gp_strbuf sb = {.buf = text, .cap = 16, .max = 15, .lent = text};
+    text[0] = '\0';
+    if (group < -3 || group > 5)
+        gp_strbuf_addf(&sb, "1e%d", whole);
+    else
+        gp_strbuf_addf(&sb, "%.0f%s", pow(10, whole - 3 * group), units[group + 3]);
+}
+
+/* ---- text ---- */
+
+struct canvas {
+    size_t columns, rows;
+    uint8_t dots[ROWS_MAX][COLUMNS_MAX]; /* as in braille: bit = column + … */
+    char marks[ROWS_MAX][COLUMNS_MAX];   /* a letter, or 0 */
+};
+
+/* Dots are counted from the left and from the bottom, 2 by 4 in a cell. */
+static void set_dot(struct canvas *canvas, long x, long y)
+{
+    static const uint8_t bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    long row = (long)canvas->rows * 4 - 1 - y;
+    if (x < 0 || row < 0 || y < 0 || x >= (long)canvas->columns * 2)
+        return;
+    canvas->dots[row / 4][x / 2] |= bits[row % 4][x % 2];
+}
+
+static void draw_line(struct canvas *canvas, const long from[2], const long to[2])
+{
+    long dx = to[0] - from[0];
+    long dy = to[1] - from[1];
+    long steps = labs(dx) > labs(dy) ? labs(dx) : labs(dy);
+    for (long i = 0; i <= steps; i++)
+        set_dot(canvas, from[0] + (steps ? dx * i / steps : 0),
+                from[1] + (steps ? dy * i / steps : 0));
+}
+
+static void draw_curve(struct canvas *canvas, const struct gp_chart_curve *curve, char letter,
+                       const struct axis *x, const struct axis *y)
+{
+    long before[2] = {0, 0};
+    for (size_t i = 0; i < curve->count; i++) {
+        long at[2] = {
+            lround(along(x, curve->points[i].x) * (double)(canvas->columns * 2 - 1)),
+            lround(along(y, curve->points[i].y) * (double)(canvas->rows * 4 - 1)),
+        };
+        draw_line(canvas, i > 0 ? before : at, at);
+        canvas->marks[canvas->rows - 1 - (size_t)at[1] / 4][at[0] / 2] = letter;
+        memcpy(before, at, sizeof(at));
+    }
+}
+
+static void add_cell(struct gp_strbuf *sb, uint8_t dots, bool plain)
+{
+    if (!dots)
+        gp_strbuf_addc(sb, ' ');
+    else if (plain)
+        gp_strbuf_addc(sb, '.');
+    else /* U+2800 and the dots, in UTF-8 */
+        gp_strbuf_addf(sb, "\xE2%c%c", 0xA0 | dots >> 6, 0x80 | (dots & 0x3F));
+}
+
+static void add_row(struct gp_strbuf *sb, const struct canvas *canvas, size_t row,
+                    const struct axis *y, bool plain)
+{
+    char label[16] = "";
+    for (double power = y->first; power <= y->last; power++) {
+        double part = (power - y->first) / (y->last - y->first);
+        long dot = lround(part * (double)(canvas->rows * 4 - 1));
+        if (canvas->rows - 1 - (size_t)dot / 4 == row)
+            decade_text(power, label);
+    }
+    gp_strbuf_addf(sb, "%*s %s", LEFT - 2, label, plain ? "|" : label[0] ? "┤" : "│");
+    size_t last = canvas->columns;
+    while (last > 0 && !canvas->dots[row][last - 1] && !canvas->marks[row][last - 1])
+        last--;
+    for (size_t i = 0; i < last; i++)
+        if (canvas->marks[row][i])
+            gp_strbuf_addc(sb, canvas->marks[row][i]);
+        else
+            add_cell(sb, canvas->dots[row][i], plain);
+    gp_strbuf_addc(sb, '\n');
+}
+
+static void add_x_axis(struct gp_strbuf *sb, const struct canvas *canvas, const struct axis *x,
+                       const char *title, bool plain)
+{
+    char line[LEFT + COLUMNS_MAX + 32];
+    char label[16];
+    size_t end = 0;
+    memset(line, ' ', sizeof(line));
+    for (double power = x->first; power <= x->last; power++) {
+        double part = (power - x->first) / (x->last - x->first);
+        size_t at = LEFT + (size_t)lround(part * (double)(canvas->columns - 1));
+        decade_text(power, label);
+        size_t length = strlen(label);
+        size_t start = at + 1 - length;
+        if (start < end)
+            continue;
+        memcpy(line + start, label, length);
+        end = start + length + 1;
+    }
+    gp_strbuf_fill(sb, ' ', LEFT - 1);
+    gp_strbuf_adds(sb, plain ? "+" : "└");
+    for (size_t i = 0; i < canvas->columns; i++)
+        gp_strbuf_adds(sb, plain ? "-" : "─");
+    gp_strbuf_addf(sb, "\n%.*s  %s\n", (int)end, line, title);
+}
+
+void gp_chart_add_text(struct gp_strbuf *sb, const struct gp_chart *chart, size_t columns,
+                       size_t rows, bool plain)
+{
+    struct axis x;
+    struct axis y;
+    struct canvas canvas = {.rows = rows < ROWS_MAX ? rows : ROWS_MAX};
+    columns = columns < 40 ? 40 : columns;
+    canvas.columns = columns - LEFT < COLUMNS_MAX ? columns - LEFT : COLUMNS_MAX;
+    if (canvas.rows == 0 || !ranges(chart, &x, &y))
+        return;
+    for (size_t c = 0; c < chart->count; c++)
+        draw_curve(&canvas, &chart->curves[c], (char)('a' + c), &x, &y);
+    gp_strbuf_addf(sb, "%*s\n", (int)strlen(chart->y_title) < LEFT - 2 ? LEFT - 2 : 0,
+                   chart->y_title);
+    for (size_t row = 0; row < canvas.rows; row++)
+        add_row(sb, &canvas, row, &y, plain);
+    add_x_axis(sb, &canvas, &x, chart->x_title, plain);
+    for (size_t c = 0; c < chart->count; c++)
+        gp_strbuf_addf(sb, "%*c  %s\n", LEFT, (char)('a' + c), chart->curves[c].name);
+}
+
+/* ---- SVG ---- */
+
+enum {
+    WIDTH = 800,
+    HEIGHT = 500,
+    PLOT_LEFT = 80,
+    PLOT_RIGHT = 780,
+    PLOT_TOP = 50,
+    PLOT_BOTTOM = 440
+};
+
+/* Distinguishable with the common forms of colour blindness (Okabe and Ito). */
+static const char *const inks[GP_CHART_CURVES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                  "#e69f00", "#56b4e9", "#000000", "#999999"};
+
+static void add_escaped(struct gp_strbuf *sb, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '<' || *text == '&' || *text == '>')
+            gp_strbuf_addf(sb, "&#%d;", *text);
+        else
+            gp_strbuf_addc(sb, *text);
+}
+
+static double x_of(const struct axis *axis, double value)
+{
+    return PLOT_LEFT + along(axis, value) * (PLOT_RIGHT - PLOT_LEFT);
+}
+
+static double y_of(const struct axis *axis, double value)
+{
+    return PLOT_BOTTOM - along(axis, value) * (PLOT_BOTTOM - PLOT_TOP);
+}
+
+static void add_svg_text(struct gp_strbuf *sb, double x, double y, const char *attributes,
+                         const char *text)
+{
+    gp_strbuf_addf(sb, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
+    add_escaped(sb, text);
+    gp_strbuf_adds(sb, "</text>\n");
+}
+
+static void add_grid(struct gp_strbuf *sb, const struct axis *x, const struct axis *y)
+{
+    char label[16];
+    for (double power = x->first; power <= x->last; power++) {
+        double at = x_of(x, pow(10, power));
+        decade_text(power, label);
+        gp_strbuf_addf(sb, "<path d=\"M%.1f %dV%d\" stroke=\"#ddd\"/>\n", at, PLOT_TOP,
+                       PLOT_BOTTOM);
+        add_svg_text(sb, at, PLOT_BOTTOM + 18, "text-anchor=\"middle\"", label);
+    }
+    for (double power = y->first; power <= y->last; power++) {
+        double at = y_of(y, pow(10, power));
+        decade_text(power, label);
+        gp_strbuf_addf(sb, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", PLOT_LEFT, at,
+                       PLOT_RIGHT);
+        add_svg_text(sb, PLOT_LEFT - 8, at + 4, "text-anchor=\"end\"", label);
+    }
+}
+
+static void add_svg_curve(struct gp_strbuf *sb, const struct gp_chart *chart, size_t c,
+                          const struct axis *x, const struct axis *y)
+{
+    const struct gp_chart_curve *curve = &chart->curves[c];
+    const char *ink = inks[c];
+    gp_strbuf_adds(sb, "<polyline fill=\"none\" stroke-width=\"2\" points=\"");
+    for (size_t i = 0; i < curve->count; i++)
+        gp_strbuf_addf(sb, "%s%.1f,%.1f", i ? " " : "", x_of(x, curve->points[i].x),
+                       y_of(y, curve->points[i].y));
+    gp_strbuf_addf(sb, "\" stroke=\"%s\"/>\n", ink);
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct gp_chart_point *p = &curve->points[i];
+        if (p->low > 0 && p->high > 0)
+            gp_strbuf_addf(sb, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\"/>\n", x_of(x, p->x),
+                           y_of(y, p->low), y_of(y, p->high), ink);
+        gp_strbuf_addf(sb, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x_of(x, p->x),
+                       y_of(y, p->y), ink);
+    }
+    double at = PLOT_TOP + 20 + 18 * (double)c;
+    gp_strbuf_addf(sb, "<path d=\"M%d %.1fh20\" stroke=\"%s\" stroke-width=\"3\"/>\n",
+                   PLOT_LEFT + 12, at - 4, ink);
+    add_svg_text(sb, PLOT_LEFT + 38, at, "", curve->name);
+}
+
+void gp_chart_add_svg(struct gp_strbuf *sb, const struct gp_chart *chart)
+{
+    struct axis x;
+    struct axis y;
+    gp_strbuf_addf(sb,
+                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                   "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">\n"
+                   "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+                   WIDTH, HEIGHT, WIDTH, HEIGHT);
+    add_svg_text(sb, WIDTH / 2.0, 28, "text-anchor=\"middle\" font-size=\"16\"", chart->title);
+    if (ranges(chart, &x, &y)) {
+        add_grid(sb, &x, &y);
+        for (size_t c = 0; c < chart->count; c++)
+            add_svg_curve(sb, chart, c, &x, &y);
+    }
+    add_svg_text(sb, (PLOT_LEFT + PLOT_RIGHT) / 2.0, HEIGHT - 20, "text-anchor=\"middle\"",
+                 chart->x_title);
+    gp_strbuf_addf(sb, "<g transform=\"rotate(-90)\">");
+    add_svg_text(sb, -(PLOT_TOP + PLOT_BOTTOM) / 2.0, 24, "text-anchor=\"middle\"", chart->y_title);
+    gp_strbuf_adds(sb, "</g>\n</svg>\n");
+}

@@ -1,0 +1,35 @@
+/* A short look at all devices: what gpulse bench check compares. */
+#include "bench/bench.h"
+
+#include "base/err.h"
+
+static bool has_measured(const struct gp_bench *bench, size_t from)
+{
+    for (size_t i = from; i < bench->results.count; i++)
+        if (bench->results.list[i].outcome != GP_BENCH_SKIPPED)
+            return true;
+    return false;
+}
+
+/* The product that uses the tensor cores, if there are any, and one in FP32. */
+static int products(struct gp_bench *bench, uint64_t rows, struct gp_err *err)
+{
+    static const enum gp_bench_precision order[] = {GP_BENCH_BF16, GP_BENCH_FP16};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(order); i++) {
+        size_t before = bench->results.count;
+        r = gp_bench_gemms(bench, 1U << order[i], rows, err);
+        if (r < 0 || has_measured(bench, before))
+            break;
+        bench->results.count = before; /* no device has it */
+    }
+    return r < 0 ? r : gp_bench_gemms(bench, 1U << GP_BENCH_FP32, rows, err);
+}
+
+int gp_bench_check_all(struct gp_bench *bench, uint64_t rows, uint64_t bytes, struct gp_err *err)
+{
+    bench->is_brief = true;
+    int r = products(bench, rows, err);
+    r = r < 0 ? r : gp_bench_memory(bench, bytes, err);
+    return r < 0 ? r : gp_bench_latency(bench, err);
+}

@@ -1,0 +1,188 @@
+#include "bench/cublas.h"
+
+#include "abi/cublaslt.h"
+#include "base/err.h"
+#include "bench/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One library per process. */
+static struct {
+    void *library;
+#define X(name, args) cublasStatus_t(*name) args;
+    CUBLASLT_FUNCTIONS(X)
+#undef X
+} lt;
+
+static const struct gp_bench_symbol symbols[] = {
+#define X(name, args) {#name, offsetof(__typeof__(lt), name)},
+    CUBLASLT_FUNCTIONS(X)
+#undef X
+};
+
+struct gp_cublas {
+    cublasLtHandle_t handle;
+};
+
+/* What cuBLASLt calls a precision. */
+static const struct recipe {
+    cudaDataType in, out, scale;
+    cublasComputeType_t compute;
+} recipes[] = {
+    [GP_BENCH_FP64] = {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F},
+    [GP_BENCH_FP32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
+    [GP_BENCH_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
+    [GP_BENCH_FP16] = {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
+    [GP_BENCH_BF16] = {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
+    [GP_BENCH_FP8] = {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
+    [GP_BENCH_INT8] = {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I},
+};
+
+/* A prepared product. */
+struct prepared {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t in, out;
+    cublasLtMatmulHeuristicResult_t choice;
+};
+
+static int check(cublasStatus_t status, const char *what, struct gp_err *err)
+{
+    return status == CUBLAS_STATUS_SUCCESS
+               ? 0
+               : gp_err_set(err, status == CUBLAS_STATUS_ALLOC_FAILED ? GP_ENOMEM : GP_EDRIVER,
+                            "cuBLASLt: %s: error %d", what, (int)status);
+}
+
+int gp_cublas_open(struct gp_cublas **ret, struct gp_err *err)
+{
+    static const char *const names[] = {CUBLASLT_NAMES, NULL};
+    static const char *const sites[] = {CUBLASLT_SITES, NULL};
+    *ret = NULL;
+    if (!lt.library)
+        lt.library = gp_bench_library_in_python(sites);
+    if (!lt.library)
+        lt.library = gp_bench_library_open(names);
+    if (!lt.library)
+        return gp_err_set(err, GP_ENODEV,
+                          "cuBLAS was not found: activate a Python environment with PyTorch, or "
+                          "pip install nvidia-cublas-cu12, or install a CUDA toolkit");
+    const char *missing = gp_bench_library_find(lt.library, symbols, GP_ARRAY_LEN(symbols), &lt);
+    if (missing)
+        return gp_err_set(err, GP_EDRIVER, "cuBLASLt has no function %s", missing);
+    struct gp_cublas *cublas = calloc(1, sizeof(*cublas));
+    if (!cublas)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    cublasStatus_t status = lt.cublasLtCreate(&cublas->handle);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        free(cublas);
+        return gp_err_set(err, GP_ENODEV, "cuBLAS does not start: error %d", (int)status);
+    }
+    *ret = cublas;
+    return 0;
+}
+
+void gp_cublas_close(struct gp_cublas *cublas)
+{
+    if (cublas)
+        (void)lt.cublasLtDestroy(cublas->handle);
+    free(cublas);
+}
+
+void gp_cublas_forget(struct gp_bench_gemm *gemm)
+{
+    struct prepared *p = gemm->inner;
+    if (!p)
+        return;
+    if (p->out)
+        (void)lt.cublasLtMatrixLayoutDestroy(p->out);
+    if (p->in)
+        (void)lt.cublasLtMatrixLayoutDestroy(p->in);
+    if (p->desc)
+        (void)lt.cublasLtMatmulDescDestroy(p->desc);
+    free(p);
+    gemm->inner = NULL;
+}
+
+static cublasStatus_t describe(const struct gp_bench_gemm *gemm, struct prepared *p)
+{
+    const struct recipe *recipe = &recipes[gemm->precision];
+    const cublasOperation_t op =
+        gp_bench_format(gemm->precision)->is_a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasStatus_t s = lt.cublasLtMatmulDescCreate(&p->desc, recipe->compute, recipe->scale);
+    if (s == CUBLAS_STATUS_SUCCESS)
+        s = lt.cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op,
+                                              sizeof(op));
+    if (s == CUBLAS_STATUS_SUCCESS)
+        s = lt.cublasLtMatrixLayoutCreate(&p->in, recipe->in, gemm->n, gemm->n, (int64_t)gemm->n);
+    if (s == CUBLAS_STATUS_SUCCESS)
+        s = lt.cublasLtMatrixLayoutCreate(&p->out, recipe->out, gemm->n, gemm->n, (int64_t)gemm->n);
+    return s;
+}
+
+/* The algorithm that the library prefers. */
+static cublasStatus_t choose(struct gp_cublas *cublas, struct prepared *p, size_t workspace_bytes,
+                             int *ret_found)
+{
+    cublasLtMatmulPreference_t preference;
+    cublasStatus_t s = lt.cublasLtMatmulPreferenceCreate(&preference);
+    *ret_found = 0;
+    if (s != CUBLAS_STATUS_SUCCESS)
+        return s;
+    s = lt.cublasLtMatmulPreferenceSetAttribute(preference,
+                                                CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                &workspace_bytes, sizeof(workspace_bytes));
+    if (s == CUBLAS_STATUS_SUCCESS)
+        s = lt.cublasLtMatmulAlgoGetHeuristic(cublas->handle, p->desc, p->in, p->in, p->out, p->out,
+                                              preference, 1, &p->choice, ret_found);
+    (void)lt.cublasLtMatmulPreferenceDestroy(preference);
+    return s;
+}
+
+int gp_cublas_prepare(struct gp_cublas *cublas, struct gp_bench_gemm *gemm, size_t workspace_bytes,
+                      struct gp_err *err)
+{
+    int found = 0;
+    struct prepared *p = calloc(1, sizeof(*p));
+    if (!p)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    gemm->inner = p;
+    cublasStatus_t s = describe(gemm, p);
+    if (s == CUBLAS_STATUS_SUCCESS)
+        s = choose(cublas, p, workspace_bytes, &found);
+    if (s == CUBLAS_STATUS_SUCCESS && found > 0) {
+        (void)snprintf(gemm->kernel, sizeof(gemm->kernel), "cuBLASLt");
+        return 0;
+    }
+    gp_cublas_forget(gemm);
+    if (s == CUBLAS_STATUS_SUCCESS || s == CUBLAS_STATUS_NOT_SUPPORTED)
+        return gp_err_set(err, GP_ENODEV, "cuBLASLt has no %s for this GPU and %zu rows",
+                          gp_bench_format(gemm->precision)->title, gemm->n);
+    return check(s, "cannot prepare a product", err);
+}
+
+int gp_cublas_multiply(struct gp_cublas *cublas, const struct gp_bench_gemm *gemm,
+                       uint64_t workspace, size_t workspace_bytes, struct CUstream_st *stream,
+                       struct gp_err *err)
+{
+    static const struct {
+        double wide;
+        float single;
+        int32_t whole;
+    } one = {1, 1, 1}, zero = {0, 0, 0};
+    const struct prepared *p = gemm->inner;
+    const cudaDataType scale = recipes[gemm->precision].scale;
+    const size_t at = scale == CUDA_R_64F   ? offsetof(__typeof__(one), wide)
+                      : scale == CUDA_R_32F ? offsetof(__typeof__(one), single)
+                                            : offsetof(__typeof__(one), whole);
+    /* addresses of the device, which this process never dereferences */
+    void *a = (void *)(uintptr_t)gemm->a.at.address;
+    void *b = (void *)(uintptr_t)gemm->b.at.address;
+    void *c = (void *)(uintptr_t)gemm->c.at.address;
+    return check(lt.cublasLtMatmul(cublas->handle, p->desc, (const char *)&one + at, a, p->in, b,
+                                   p->in, (const char *)&zero + at, c, p->out, c, p->out,
+                                   &p->choice.algo, (void *)(uintptr_t)workspace, workspace_bytes,
+                                   stream),
+                 "cannot multiply", err);
+}

@@ -1,0 +1,20 @@
+#include "bench/figure.h"
+
+#include "base/strbuf.h"
+
+#include <math.h>
+
+void gp_bench_add_number(struct gp_strbuf *sb, double value)
+{
+    int decimals = 0; /* three digits */
+    for (double size = fabs(value); size < 99.95 && size > 0 && decimals < 8; size *= 10)
+        decimals++;
+    gp_strbuf_addf(sb, "%.*f", decimals, value);
+}
+
+void gp_bench_add_value(struct gp_strbuf *sb, const struct gp_bench_stats *stats)
+{
+    double percent = 100 * gp_bench_spread(stats);
+    gp_bench_add_number(sb, stats->median);
+    gp_strbuf_addf(sb, " ± %.*f %%", percent < 0.95 ? 1 : 0, percent);
+}

@@ -1,0 +1,14 @@
+/* Measured values as text. */
+#ifndef GP_BENCH_FIGURE_H
+#define GP_BENCH_FIGURE_H
+
+#include "bench/stats.h"
+
+struct gp_strbuf;
+
+/* Appends three digits: "1234", "12.3", "0.00123". */
+void gp_bench_add_number(struct gp_strbuf *sb, double value);
+/* Appends the median and its error: "12.3 ± 2 %". */
+void gp_bench_add_value(struct gp_strbuf *sb, const struct gp_bench_stats *stats);
+
+#endif

@@ -1,0 +1,288 @@
+#include "bench/judge.h"
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+#include "bench/figure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const double sheet_least = 0.5;
+
+/* ---- an earlier run ---- */
+
+/* The texts of a result that this process keeps: those of the tests are its own. */
+static const char *known_test(const char *name)
+{
+    static const char *const tests[] = {"matmul", "gemm", "memory", "latency", "multi", "burn"};
+    for (size_t i = 0; name && i < GP_ARRAY_LEN(tests); i++)
+        if (strcmp(tests[i], name) == 0)
+            return tests[i];
+    return NULL;
+}
+
+static double real(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* The UUID of a device, or its name. */
+static const char *identity(const json_t *devices, const char *device)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(devices, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "device"));
+        const char *uuid = json_string_value(json_object_get(one, "uuid"));
+        if (name && device && strcmp(name, device) == 0)
+            return uuid ? uuid : json_string_value(json_object_get(one, "name"));
+    }
+    return device;
+}
+
+static int add_earlier(struct gp_bench_earlier *earlier, const json_t *devices, const json_t *one)
+{
+    const char *test = known_test(json_string_value(json_object_get(one, "test")));
+    const char *what = json_string_value(json_object_get(one, "what"));
+    const char *device = identity(devices, json_string_value(json_object_get(one, "device")));
+    const json_t *value = json_object_get(one, "value");
+    if (!test || !what || !device || !json_is_object(value))
+        return 0; /* of a later version, or not measured */
+    struct gp_bench_result *r = gp_bench_results_add(&earlier->results, test, what, "");
+    if (!r)
+        return GP_ENOMEM;
+    gp_utf8_copy_safe(r->device, sizeof(r->device), device);
+    r->size = (uint64_t)json_integer_value(json_object_get(one, "size"));
+    r->value =
+        (struct gp_bench_stats){.count = (size_t)json_integer_value(json_object_get(value, "runs")),
+                                .median = real(value, "median"),
+                                .low = real(value, "low"),
+                                .high = real(value, "high")};
+    return 0;
+}
+
+static int take(struct gp_bench_earlier *earlier, const json_t *document, struct gp_err *err)
+{
+    const char *schema = json_string_value(json_object_get(document, "schema"));
+    const char *time = json_string_value(json_object_get(document, "time"));
+    const json_t *results = json_object_get(document, "results");
+    size_t i;
+    json_t *one;
+    if (!schema || strcmp(schema, "gpulse.bench/1") != 0 || !json_is_array(results))
+        return gp_err_set(err, GP_EFORMAT,
+                          "'%.200s' is not a result of gpulse bench: --save and -f json write such "
+                          "a file",
+                          earlier->path);
+    gp_utf8_copy_safe(earlier->time, sizeof(earlier->time), time ? time : "");
+    json_array_foreach(results, i,
+                       one) if (add_earlier(earlier, json_object_get(document, "devices"), one) <
+                                0) return gp_err_set(err, GP_ENOMEM, "out of memory");
+    return 0;
+}
+
+/* A file of a user may be anything: it must be a file, which cannot block. */
+static int open_file(const char *path, struct gp_err *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return gp_err_set(err, GP_EIO, "cannot read '%.200s': %s", path, strerror(errno));
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fd;
+    (void)close(fd);
+    return gp_err_set(err, GP_EIO, "cannot read '%.200s': it is not a file", path);
+}
+
+int gp_bench_earlier_read(struct gp_bench_earlier *earlier, const char *path, struct gp_err *err)
+{
+    json_error_t problem;
+    *earlier = (struct gp_bench_earlier){0};
+    gp_utf8_copy_safe(earlier->path, sizeof(earlier->path), path);
+    int fd = open_file(path, err);
+    if (fd < 0)
+        return fd;
+    json_t *document = json_loadfd(fd, 0, &problem);
+    (void)close(fd);
+    if (!document)
+        return gp_err_set(err, GP_EFORMAT, "'%.200s', line %d: %.150s", path, problem.line,
+                          problem.text);
+    int r = take(earlier, document, err);
+    json_decref(document);
+    return r;
+}
+
+void gp_bench_earlier_fini(struct gp_bench_earlier *earlier)
+{
+    gp_bench_results_fini(&earlier->results);
+}
+
+/* ---- judging ---- */
+
+/* The index of a result's device; SIZE_MAX: the CPU, or several. */
+static size_t device_of(const struct gp_bench *bench, const struct gp_bench_result *r)
+{
+    for (size_t i = 0; i < bench->count; i++)
+        if (strcmp(bench->names[i], r->device) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static bool is_same_thing(const struct gp_bench_result *a, const struct gp_bench_result *b)
+{
+    return strcmp(a->test, b->test) == 0 && strcmp(a->what, b->what) == 0 && a->size == b->size;
+}
+
+/* Whether `now` is worse than expected, by more than noise and by more than is allowed. */
+static bool is_short(const struct gp_bench_result *r, const struct gp_bench_stats *expected,
+                     double least, double *ret_part)
+{
+    if (expected->median <= 0 || r->value.median <= 0)
+        return false;
+    *ret_part = r->is_lower_better ? expected->median / r->value.median
+                                   : r->value.median / expected->median;
+    enum gp_bench_change change = gp_bench_compare(expected, &r->value, 0);
+    return *ret_part < least && change == (r->is_lower_better ? GP_BENCH_HIGHER : GP_BENCH_LOWER);
+}
+
+/* The results of the other devices of the same model, as one: the median of their medians, with
+ * the widest of their intervals. */
+static struct gp_bench_stats others_of(const struct gp_bench *bench,
+                                       const struct gp_bench_result *r)
+{
+    double medians[GP_BENCH_DEVICES];
+    size_t count = 0;
+    size_t own = device_of(bench, r);
+    double spread = 0;
+    for (size_t i = 0; own != SIZE_MAX && i < bench->results.count; i++) {
+        const struct gp_bench_result *other = &bench->results.list[i];
+        size_t device = device_of(bench, other);
+        if (other == r || device == SIZE_MAX || device == own || !is_same_thing(other, r) ||
+            other->value.count == 0 || count == GP_BENCH_DEVICES ||
+            strcmp(bench->devices[device]->name, bench->devices[own]->name) != 0)
+            continue;
+        medians[count++] = other->value.median;
+        double own_spread = gp_bench_spread(&other->value);
+        spread = own_spread > spread ? own_spread : spread;
+    }
+    struct gp_bench_stats stats = gp_bench_stats_of(medians, count);
+    stats.low = stats.median * (1 - spread);
+    stats.high = stats.median * (1 + spread);
+    return stats;
+}
+
+static const struct gp_bench_result *earlier_of(const struct gp_bench *bench,
+                                                const struct gp_bench_earlier *earlier,
+                                                const struct gp_bench_result *r)
+{
+    size_t device = device_of(bench, r);
+    const char *identity = device == SIZE_MAX                ? r->device
+                           : bench->devices[device]->uuid[0] ? bench->devices[device]->uuid
+                                                             : bench->devices[device]->name;
+    char known[sizeof(r->device)];
+    gp_utf8_copy_safe(known, sizeof(known), identity);
+    return gp_bench_results_find(&earlier->results, r->test, r->what, known, r->size);
+}
+
+/* What part of its standard a result must reach: copies between host and device depend on where
+ * the host's memory lies, and latencies on everything. */
+static double least_of(const struct gp_bench_result *r, double least)
+{
+    static const double least_copy = 0.8, least_latency = 0.5;
+    if (strcmp(r->test, "latency") == 0)
+        return least_latency < least ? least_latency : least;
+    if (strcmp(r->test, "memory") == 0 && strchr(r->what, ' '))
+        return least_copy < least ? least_copy : least;
+    return least;
+}
+
+struct list {
+    struct gp_bench_shortfall *items;
+    size_t count, max;
+};
+
+static void add(struct list *list, const struct gp_bench_result *r, enum gp_bench_standard standard,
+                double expected, double part)
+{
+    if (list->count < list->max)
+        list->items[list->count] = (struct gp_bench_shortfall){r, standard, expected, part};
+    list->count++;
+}
+
+/* Our own kernels, and those that CLBlast tuned for another device, say little about a GPU. */
+static bool is_tuned(const struct gp_bench_result *r)
+{
+    return strcmp(r->test, "memory") == 0 || strncmp(r->kernel, "cuBLAS", 6) == 0;
+}
+
+size_t gp_bench_judge(const struct gp_bench *bench, const struct gp_bench_earlier *earlier,
+                      double least, struct gp_bench_shortfall *ret, size_t max,
+                      size_t *ret_compared)
+{
+    struct list list = {ret, 0, max};
+    double part = 0;
+    *ret_compared = 0;
+    for (size_t i = 0; i < bench->results.count; i++) {
+        const struct gp_bench_result *r = &bench->results.list[i];
+        if (r->outcome != GP_BENCH_MEASURED || r->value.count == 0)
+            continue;
+        const struct gp_bench_stats others = others_of(bench, r);
+        if (is_short(r, &others, least_of(r, least), &part))
+            add(&list, r, GP_BENCH_BY_OTHERS, others.median, part);
+        const struct gp_bench_stats sheet = {1, r->peak, r->peak, r->peak, r->peak, r->peak};
+        if (is_tuned(r) && is_short(r, &sheet, sheet_least, &part))
+            add(&list, r, GP_BENCH_BY_SHEET, r->peak, part);
+        const struct gp_bench_result *before = earlier ? earlier_of(bench, earlier, r) : NULL;
+        *ret_compared += before != NULL;
+        if (before && is_short(r, &before->value, least_of(r, least), &part))
+            add(&list, r, GP_BENCH_BY_EARLIER, before->value.median, part);
+    }
+    return list.count;
+}
+
+/* ---- text ---- */
+
+void gp_bench_add_judgement(struct gp_strbuf *sb, const struct gp_bench *bench,
+                            const struct gp_bench_earlier *earlier,
+                            const struct gp_bench_shortfall *list, size_t count, size_t compared)
+{
+    static const char *const standards[] = {
+        [GP_BENCH_BY_OTHERS] = "of the other GPUs of this model",
+        [GP_BENCH_BY_SHEET] = "of the data sheet",
+        [GP_BENCH_BY_EARLIER] = "of the earlier run",
+    };
+    gp_strbuf_addc(sb, '\n');
+    for (size_t i = 0; i < count; i++) {
+        const struct gp_bench_result *r = list[i].result;
+        size_t device = device_of(bench, r);
+        char title[GP_BENCH_TITLE_SIZE];
+        (void)snprintf(title, sizeof(title), "%.31s", r->device);
+        if (device != SIZE_MAX)
+            gp_bench_title(bench, device, title);
+        gp_strbuf_addf(sb, "SLOW   %s, %s %s: ", title, r->test, r->what);
+        gp_bench_add_number(sb, r->value.median);
+        gp_strbuf_addf(sb, " %s, ", r->unit);
+        if (r->is_lower_better)
+            gp_strbuf_addf(sb, "%.2f times that ", 1 / list[i].part);
+        else
+            gp_strbuf_addf(sb, "%.0f %% ", 100 * list[i].part);
+        gp_strbuf_addf(sb, "%s (", standards[list[i].standard]);
+        gp_bench_add_number(sb, list[i].expected);
+        gp_strbuf_adds(sb, ")\n");
+    }
+    if (count == 0)
+        gp_strbuf_adds(sb, "Nothing is slower than it should be.\n");
+    if (earlier && compared == 0)
+        gp_strbuf_addf(sb, "Nothing could be compared with %s: it has none of these results.\n",
+                       earlier->path);
+    else if (earlier)
+        gp_strbuf_addf(sb, "%zu results were compared with %s (%s).\n", compared, earlier->path,
+                       earlier->time);
+}

@@ -1,0 +1,147 @@
+/* The curve that everybody measures once: a product of matrices on the CPU and on the GPU. */
+#include "bench/bench.h"
+
+#include "base/err.h"
+
+#include <string.h>
+
+struct product {
+    struct gp_bench *bench;
+    struct gp_bench_matrices m;
+    struct gp_bench_device *device;
+    void *pinned[3]; /* copies of a, b, and room for c */
+};
+
+static int on_cpu(void *context, struct gp_err *err)
+{
+    const struct product *p = context;
+    (void)err;
+    gp_blas_gemm(&p->bench->blas, p->m.gemm.precision, p->m.gemm.n, p->m.a, p->m.b, p->m.c);
+    return 0;
+}
+
+static int on_gpu(void *context, struct gp_err *err)
+{
+    const struct product *p = context;
+    return p->device->ops->gemm(p->device, &p->m.gemm, err);
+}
+
+/* As a program does it: the result is needed, and each step waits for the one before. */
+static int with_transfers(void *context, struct gp_err *err)
+{
+    const struct product *p = context;
+    const struct gp_bench_ops *ops = p->device->ops;
+    const struct gp_bench_gemm *g = &p->m.gemm;
+    int r = ops->upload(p->device, &g->a, p->pinned[0], p->m.in_bytes, err);
+    r = r < 0 ? r : ops->upload(p->device, &g->b, p->pinned[1], p->m.in_bytes, err);
+    r = r < 0 ? r : ops->gemm(p->device, g, err);
+    return r < 0 ? r : ops->download(p->device, p->pinned[2], &g->c, 0, p->m.out_bytes, err);
+}
+
+static double flops(size_t n)
+{
+    return 2 * (double)n * (double)n * (double)n;
+}
+
+/* Measures one of the three ways; `i`: the GPU, or SIZE_MAX. */
+static int measure(struct product *p, const char *what, size_t i,
+                   int (*run)(void *context, struct gp_err *err), struct gp_err *err)
+{
+    struct gp_bench *bench = p->bench;
+    struct gp_bench_timing timing;
+    struct gp_bench_result *result = gp_bench_add(bench, "matmul", what, i, p->m.gemm.n, "GFLOP/s");
+    if (!result)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    const struct gp_bench_work work = {p->device, run, p};
+    int r = gp_bench_measure(&work, &bench->pace, &timing, err);
+    if (r < 0)
+        return gp_bench_set_aside(r, result, err);
+    result->value = gp_bench_rate(&timing.ns, flops(p->m.gemm.n));
+    memcpy(result->kernel, p->m.gemm.kernel, sizeof(result->kernel));
+    gp_bench_note(bench, i, &timing, result);
+    if (run == with_transfers) /* what was copied back is what is checked */
+        memcpy(p->m.c, p->pinned[2], p->m.out_bytes);
+    return gp_bench_check(bench, &p->m, run == on_gpu ? p->device : NULL, result, err);
+}
+
+static int skip(struct product *p, const char *what, size_t i, const char *why, struct gp_err *err)
+{
+    struct gp_bench_result *result =
+        gp_bench_add(p->bench, "matmul", what, i, p->m.gemm.n, "GFLOP/s");
+    struct gp_err reason = {0};
+    if (!result)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    (void)gp_err_set(&reason, GP_ENODEV, "%s", why);
+    return gp_bench_set_aside(GP_ENODEV, result, &reason);
+}
+
+static int open_pinned(struct product *p, struct gp_err *err)
+{
+    const size_t bytes[3] = {p->m.in_bytes, p->m.in_bytes, p->m.out_bytes};
+    const void *sources[3] = {p->m.a, p->m.b, NULL};
+    for (size_t i = 0; i < 3; i++) {
+        int r = p->device->ops->host_alloc(p->device, bytes[i], &p->pinned[i], err);
+        if (r < 0)
+            return r;
+        if (sources[i])
+            memcpy(p->pinned[i], sources[i], bytes[i]);
+    }
+    return 0;
+}
+
+static void close_pinned(struct product *p)
+{
+    const size_t bytes[3] = {p->m.in_bytes, p->m.in_bytes, p->m.out_bytes};
+    for (size_t i = 0; i < 3; i++) {
+        p->device->ops->host_release(p->device, p->pinned[i], bytes[i]);
+        p->pinned[i] = NULL;
+    }
+}
+
+static int on_device(struct product *p, size_t i, struct gp_err *err)
+{
+    struct gp_err reason = {0};
+    p->device = p->bench->devices[i];
+    int r = p->device->ops->bind(p->device, err);
+    if (r < 0)
+        return r;
+    r = gp_bench_matrices_load(&p->m, p->device, &reason);
+    if (r == GP_ENODEV || r == GP_ENOMEM)
+        return skip(p, "gpu", i, reason.text, err);
+    if (r < 0)
+        return gp_err_copy(err, &reason);
+    r = measure(p, "gpu", i, on_gpu, err);
+    if (r == 0) {
+        r = open_pinned(p, &reason);
+        if (r == GP_ENOMEM)
+            r = skip(p, "gpu+copies", i, reason.text, err);
+        else
+            r = r < 0 ? gp_err_copy(err, &reason)
+                      : measure(p, "gpu+copies", i, with_transfers, err);
+        close_pinned(p);
+    }
+    gp_bench_matrices_unload(&p->m, p->device);
+    return r;
+}
+
+static int one_size(struct gp_bench *bench, size_t n, struct gp_err *err)
+{
+    struct product p = {.bench = bench};
+    int r = gp_bench_matrices_open(&p.m, GP_BENCH_FP32, n, bench->seed, err);
+    if (r < 0)
+        return r;
+    r = bench->has_blas ? measure(&p, "cpu", SIZE_MAX, on_cpu, err)
+                        : skip(&p, "cpu", SIZE_MAX, bench->blas_note, err);
+    for (size_t i = 0; r == 0 && i < bench->count; i++)
+        r = on_device(&p, i, err);
+    gp_bench_matrices_close(&p.m);
+    return r;
+}
+
+int gp_bench_matmul(struct gp_bench *bench, const uint64_t *sizes, size_t count, struct gp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = one_size(bench, sizes[i], err);
+    return r;
+}

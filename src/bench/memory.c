@@ -1,0 +1,231 @@
+/* The bandwidth of the device's memory, and of the copies to and from it. */
+#include "bench/bench.h"
+
+#include "base/err.h"
+#include "bench/peak.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BRIEF = 2, CACHES = 4, ARRAYS = 3, CHECKED_BYTES = 1 << 20, PATTERN = 0xFFFF };
+
+static const struct {
+    const char *word;
+    unsigned arrays;
+} streams[] = {
+#define X(id, word, arrays) {word, arrays},
+    GP_BENCH_STREAMS(X)
+#undef X
+};
+
+/* Three arrays on a device, and two on the host. */
+struct arrays {
+    struct gp_bench *bench;
+    size_t i;
+    struct gp_bench_device *device;
+    struct gp_bench_buffer at[ARRAYS];
+    void *pinned[2], *pageable;
+    size_t bytes;
+    enum gp_bench_stream stream;
+    enum gp_bench_way way;
+};
+
+/* Larger than four times the cache, which must not help: 1 GiB on a GPU, if it has room. */
+static size_t bytes_for(const struct gp_bench_device *device)
+{
+    size_t bytes = device->is_gpu ? (size_t)1 << 30 : (size_t)256 << 20;
+    size_t most = device->largest_bytes && device->largest_bytes < device->memory_bytes / 8
+                      ? device->largest_bytes
+                      : device->memory_bytes / 8;
+    if (bytes < CACHES * device->cache_bytes)
+        bytes = CACHES * device->cache_bytes;
+    bytes = bytes < most ? bytes : most;
+    return bytes / 4096 * 4096;
+}
+
+static int allocate(struct arrays *a, struct gp_err *err)
+{
+    const struct gp_bench_ops *ops = a->device->ops;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAYS; i++)
+        r = ops->alloc(a->device, a->bytes, &a->at[i], err);
+    for (size_t i = 0; r == 0 && i < 2; i++)
+        r = ops->host_alloc(a->device, a->bytes, &a->pinned[i], err);
+    if (r == 0 && !(a->pageable = malloc(a->bytes)))
+        r = gp_err_set(err, GP_ENOMEM, "not enough memory for %zu MiB", a->bytes >> 20);
+    if (r == 0)
+        memset(a->pageable, 1, a->bytes); /* so that all of it exists */
+    return r;
+}
+
+static void release(struct arrays *a)
+{
+    const struct gp_bench_ops *ops = a->device->ops;
+    for (size_t i = 0; i < ARRAYS; i++)
+        ops->release(a->device, &a->at[i]);
+    for (size_t i = 0; i < 2; i++)
+        ops->host_release(a->device, a->pinned[i], a->bytes);
+    free(a->pageable);
+}
+
+/* a and b hold the pattern; the result goes to c. */
+static int run_stream(void *context, struct gp_err *err)
+{
+    const struct arrays *a = context;
+    return a->device->ops->stream(a->device, a->stream, &a->at[0], &a->at[1], &a->at[2], err);
+}
+
+static int run_pinned(void *context, struct gp_err *err)
+{
+    const struct arrays *a = context;
+    return a->device->ops->transfer(a->device, a->way, &a->at[a->way], a->pinned[a->way], err);
+}
+
+static int run_both(void *context, struct gp_err *err)
+{
+    const struct arrays *a = context;
+    const struct gp_bench_ops *ops = a->device->ops;
+    int r = ops->transfer(a->device, GP_BENCH_TO_DEVICE, &a->at[0], a->pinned[0], err);
+    return r < 0 ? r : ops->transfer(a->device, GP_BENCH_TO_HOST, &a->at[1], a->pinned[1], err);
+}
+
+static int run_pageable(void *context, struct gp_err *err)
+{
+    const struct arrays *a = context;
+    return a->way == GP_BENCH_TO_DEVICE
+               ? a->device->ops->upload(a->device, &a->at[0], a->pageable, a->bytes, err)
+               : a->device->ops->download(a->device, a->pageable, &a->at[0], 0, a->bytes, err);
+}
+
+static int measure(struct arrays *a, const char *what, double bytes,
+                   int (*run)(void *context, struct gp_err *err), struct gp_bench_result **ret,
+                   struct gp_err *err)
+{
+    struct gp_bench_timing timing;
+    struct gp_bench_result *result = gp_bench_add(a->bench, "memory", what, a->i, a->bytes, "GB/s");
+    *ret = result;
+    if (!result)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    const struct gp_bench_work work = {a->device, run, a};
+    int r = gp_bench_measure(&work, &a->bench->pace, &timing, err);
+    if (r < 0)
+        return gp_bench_set_aside(r, result, err);
+    result->value = gp_bench_rate(&timing.ns, bytes);
+    gp_bench_note(a->bench, a->i, &timing, result);
+    return 0;
+}
+
+/* Whether the first and the last part of an array are the pattern, times `factor`. */
+static int check(struct arrays *a, const struct gp_bench_buffer *buffer, float factor,
+                 struct gp_bench_result *result, struct gp_err *err)
+{
+    size_t part = a->bytes < CHECKED_BYTES ? a->bytes : CHECKED_BYTES;
+    const size_t offsets[] = {0, a->bytes - part};
+    float *got = a->pageable;
+    for (size_t k = 0; k < GP_ARRAY_LEN(offsets); k++) {
+        int r = a->device->ops->download(a->device, got, buffer, offsets[k], part, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < part / sizeof(*got); i++) {
+            size_t at = offsets[k] / sizeof(*got) + i;
+            float wanted = factor * (float)(at & PATTERN);
+            if (fabsf(got[i] - wanted) <= 0) /* a NaN is wrong */
+                continue;
+            result->outcome = GP_BENCH_WRONG;
+            (void)snprintf(result->note, sizeof(result->note),
+                           "wrong: element %zu is %.9g, must be %.9g", at, (double)got[i],
+                           (double)wanted);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* Writes the pattern to all arrays: what the kernels read is known. */
+static int prepare(struct arrays *a, struct gp_err *err)
+{
+    uint64_t ns;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAYS; i++)
+        r = a->device->ops->stream(a->device, GP_BENCH_WRITE, NULL, NULL, &a->at[i], err);
+    return r < 0 ? r : a->device->ops->stop(a->device, &ns, err);
+}
+
+static int streams_of(struct arrays *a, struct gp_err *err)
+{
+    struct gp_bench_result *result;
+    int r = 0;
+    for (size_t s = 0; r == 0 && s < GP_ARRAY_LEN(streams); s++) {
+        a->stream = (enum gp_bench_stream)s;
+        if (a->bench->is_brief && a->stream != GP_BENCH_COPY)
+            continue;
+        r = measure(a, streams[s].word, (double)streams[s].arrays * (double)a->bytes, run_stream,
+                    &result, err);
+        if (r < 0)
+            break;
+        gp_bench_set_peak(a->bench, a->i, gp_bench_bandwidth_of(a->bench->cards[a->i]), result);
+        result->peak_at_clock = 0; /* memory has a clock of its own */
+        if (a->stream != GP_BENCH_READ)
+            r = check(a, &a->at[2], a->stream == GP_BENCH_TRIAD ? 4 : 1, result, err);
+    }
+    return r;
+}
+
+static int transfers_of(struct arrays *a, struct gp_err *err)
+{
+    static const struct {
+        const char *what;
+        unsigned copies;
+        int (*run)(void *context, struct gp_err *err);
+        enum gp_bench_way way;
+    } ways[] = {
+        {"to GPU", 1, run_pinned, GP_BENCH_TO_DEVICE},
+        {"to host", 1, run_pinned, GP_BENCH_TO_HOST},
+        {"both ways", 2, run_both, GP_BENCH_TO_DEVICE},
+        {"to GPU, pageable", 1, run_pageable, GP_BENCH_TO_DEVICE},
+        {"to host, pageable", 1, run_pageable, GP_BENCH_TO_HOST},
+    };
+    struct gp_bench_result *result;
+    int r = 0;
+    for (size_t k = 0; r == 0 && k < (a->bench->is_brief ? BRIEF : GP_ARRAY_LEN(ways)); k++) {
+        a->way = ways[k].way;
+        r = measure(a, ways[k].what, (double)ways[k].copies * (double)a->bytes, ways[k].run,
+                    &result, err);
+    }
+    return r;
+}
+
+static int one(struct gp_bench *bench, size_t i, uint64_t bytes, struct gp_err *err)
+{
+    struct arrays a = {.bench = bench, .i = i, .device = bench->devices[i]};
+    struct gp_err reason = {0};
+    a.bytes = bytes ? bytes / 4096 * 4096 : bytes_for(a.device);
+    int r = a.device->ops->bind(a.device, err);
+    if (r < 0)
+        return r;
+    r = allocate(&a, &reason);
+    if (r == GP_ENOMEM) {
+        struct gp_bench_result *result = gp_bench_add(bench, "memory", "copy", i, a.bytes, "GB/s");
+        r = result ? gp_bench_set_aside(r, result, &reason) : gp_err_copy(err, &reason);
+    } else if (r < 0) {
+        (void)gp_err_copy(err, &reason);
+    } else {
+        r = prepare(&a, err);
+        r = r < 0 ? r : streams_of(&a, err);
+        r = r < 0 ? r : transfers_of(&a, err);
+    }
+    release(&a);
+    return r;
+}
+
+int gp_bench_memory(struct gp_bench *bench, uint64_t bytes, struct gp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < bench->count; i++)
+        r = one(bench, i, bytes, err);
+    if (r == 0 && !bench->is_brief && bench->count > 1)
+        r = gp_bench_peers(bench, bytes ? bytes : bytes_for(bench->devices[0]), err);
+    return r;
+}

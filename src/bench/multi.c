@@ -1,0 +1,144 @@
+/* The same product on one GPU, two, and so on: what they take from each other. */
+#include "bench/bench.h"
+
+#include "base/err.h"
+#include "bench/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A phase: the devices that compute at the same time. */
+struct phase {
+    struct gp_bench *bench;
+    struct gp_bench_matrices shared; /* of the host */
+    struct gp_bench_timing timings[GP_BENCH_DEVICES];
+    char kernel[80];
+};
+
+struct product {
+    struct gp_bench_matrices m;
+    struct gp_bench_device *device;
+};
+
+static int multiply(void *context, struct gp_err *err)
+{
+    const struct product *p = context;
+    return p->device->ops->gemm(p->device, &p->m.gemm, err);
+}
+
+static int stay_busy(struct gp_bench_team *team, struct product *p, struct gp_err *err)
+{
+    uint64_t ns;
+    int r = 0;
+    while (r == 0 && !gp_bench_team_is_over(team)) {
+        r = multiply(p, err);
+        r = r < 0 ? r : p->device->ops->stop(p->device, &ns, err);
+    }
+    return r;
+}
+
+static int member(struct gp_bench_team *team, size_t i, void *context, struct gp_err *err)
+{
+    struct phase *phase = context;
+    struct product p = {.m = phase->shared, .device = phase->bench->devices[i]};
+    const struct gp_bench_work work = {p.device, multiply, &p};
+    int r = p.device->ops->bind(p.device, err);
+    r = r < 0 ? r : gp_bench_matrices_load(&p.m, p.device, err);
+    gp_bench_team_begin(team);
+    bool is_loaded = r == 0;
+    if (is_loaded)
+        r = gp_bench_measure(&work, &phase->bench->pace, &phase->timings[i], err);
+    gp_bench_team_end(team);
+    if (r == 0)
+        r = stay_busy(team, &p, err);
+    if (is_loaded)
+        gp_bench_matrices_unload(&p.m, p.device);
+    return r;
+}
+
+static double flops(const struct phase *phase)
+{
+    double n = (double)phase->shared.gemm.n;
+    return 2 * n * n * n / 1000; /* per ns: TFLOP/s */
+}
+
+/* Each GPU alone, which is what the others are compared with. */
+static int alone(struct phase *phase, struct gp_bench_stats *rates, struct gp_err *err)
+{
+    struct gp_bench *bench = phase->bench;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < bench->count; i++) {
+        struct gp_bench_result *result =
+            gp_bench_add(bench, "multi", "alone", i, phase->shared.gemm.n, "TFLOP/s");
+        if (!result)
+            return gp_err_set(err, GP_ENOMEM, "out of memory");
+        r = gp_bench_team_run(&i, 1, member, phase, err);
+        if (r < 0)
+            return gp_bench_set_aside(r, result, err);
+        rates[i] = gp_bench_rate(&phase->timings[i].ns, flops(phase));
+        result->value = rates[i];
+        gp_bench_note(bench, i, &phase->timings[i], result);
+    }
+    return r;
+}
+
+/* The first `count` GPUs together: the sum, what part that is of the sum alone, and the slowest. */
+static int together(struct phase *phase, const struct gp_bench_stats *rates, size_t count,
+                    struct gp_err *err)
+{
+    struct gp_bench *bench = phase->bench;
+    size_t devices[GP_BENCH_DEVICES];
+    double sum_alone = 0;
+    double least = 0;
+    size_t slowest = 0;
+    char what[32];
+    (void)snprintf(what, sizeof(what), "%zu together", count);
+    for (size_t i = 0; i < count; i++)
+        devices[i] = i;
+    struct gp_bench_result *result =
+        gp_bench_add(bench, "multi", what, 0, phase->shared.gemm.n, "TFLOP/s");
+    if (!result)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    (void)snprintf(result->device, sizeof(result->device), "all");
+    int r = gp_bench_team_run(devices, count, member, phase, err);
+    if (r < 0)
+        return gp_bench_set_aside(r, result, err);
+    result->is_steady = true;
+    for (size_t i = 0; i < count; i++) {
+        struct gp_bench_stats rate = gp_bench_rate(&phase->timings[i].ns, flops(phase));
+        sum_alone += rates[i].median;
+        result->value.count = rate.count;
+        result->value.median += rate.median;
+        result->value.low += rate.low;
+        result->value.high += rate.high;
+        result->value.min += rate.min;
+        result->value.max += rate.max;
+        result->is_steady &= phase->timings[i].is_steady;
+        if (i == 0 || rate.median / rates[i].median < least) {
+            least = rate.median / rates[i].median;
+            slowest = i;
+        }
+    }
+    (void)snprintf(result->note, sizeof(result->note),
+                   "%.0f %% of their sum alone; GPU %s loses most: %.0f %% of its own rate",
+                   100 * result->value.median / sum_alone, bench->names[slowest], 100 * least);
+    return 0;
+}
+
+int gp_bench_multi(struct gp_bench *bench, uint64_t n, struct gp_err *err)
+{
+    struct gp_bench_stats rates[GP_BENCH_DEVICES] = {{0}};
+    struct phase *phase = calloc(1, sizeof(*phase));
+    if (!phase)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    phase->bench = bench;
+    n = n ? n : gp_bench_rows_for(bench->devices[0], GP_BENCH_FP32);
+    int r = gp_bench_matrices_open(&phase->shared, GP_BENCH_FP32, n, bench->seed, err);
+    r = r < 0 ? r : alone(phase, rates, err);
+    for (size_t count = 2; r == 0 && count <= bench->count && rates[count - 1].count > 0; count++)
+        r = together(phase, rates, count, err);
+    gp_bench_matrices_close(&phase->shared);
+    free(phase);
+    return r;
+}

@@ -1,0 +1,21 @@
+/* Kernels of our own for GPUs of NVIDIA, as PTX, which the driver compiles. */
+#ifndef GP_BENCH_PTX_H
+#define GP_BENCH_PTX_H
+
+#include "base/util.h"
+
+struct gp_strbuf;
+
+/* How the kernels are started. The streams, k_compare and k_empty take (a, b, c, n): addresses, and
+ * the number of 16-byte pieces; any grid will do. The products (c, a, b, n), one block for each
+ * tile. */
+enum {
+    GP_PTX_THREADS = 256, /* of a block */
+    GP_PTX_TILE = 64,     /* rows and columns of the result that a block computes */
+};
+
+/* Appends a module with k_read, k_write, k_copy, k_triad, k_compare, k_empty, k_gemm_f32 and
+ * k_gemm_f64, for GPUs from compute capability 5.0 on. */
+void gp_ptx_add_module(struct gp_strbuf *sb);
+
+#endif

@@ -1,0 +1,199 @@
+#include "bench/watch.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "model/snapshot.h"
+#include "sample/sampler.h"
+#include "sample/thread.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    EVERY_MS = 100,
+    KEPT = 8192, /* samples of a device: of the last quarter of an hour */
+    IDLE = 1,    /* the bit of NVML for clocks that are low because there is no work */
+};
+
+struct observation {
+    uint64_t mono_ns;
+    double clock_mhz, watts, celsius; /* NAN: unknown */
+    uint64_t limits;
+    uint32_t other_pid;
+};
+
+struct track {
+    const char *uuid;
+    double clock_max_mhz;
+    struct observation ring[KEPT];
+    size_t taken;
+};
+
+struct gp_bench_watch {
+    struct gp_sampler *sampler;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_stopping;
+    size_t count;
+    struct track tracks[];
+};
+
+void gp_bench_watch_want(struct gp_want *want)
+{
+    static const enum gp_metric metrics[] = {GP_UUID,       GP_CLOCK_SM,        GP_CLOCK_MAX_SM,
+                                             GP_POWER_DRAW, GP_TEMPERATURE_GPU, GP_REASONS_ACTIVE,
+                                             GP_PID};
+    for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
+        gp_metric_set_add(&want->metrics, metrics[i]);
+    want->processes = true;
+}
+
+static double number(const struct gp_device *device, enum gp_metric m)
+{
+    double value;
+    return gp_device_number_now(device, m, &value) ? value : (double)NAN;
+}
+
+/* Another process that has memory on the GPU; 0: none. */
+static uint32_t other_pid(const struct gp_snapshot *snapshot, const struct gp_device *device)
+{
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *process = &snapshot->processes[device->first_process + i];
+        const struct gp_value *pid = gp_process_value(process, GP_PID);
+        if (pid->status == GP_STATUS_OK && pid->i != getpid())
+            return (uint32_t)pid->i;
+    }
+    return 0;
+}
+
+static void add(struct track *track, const struct gp_snapshot *snapshot,
+                const struct gp_device *device)
+{
+    double limits = number(device, GP_REASONS_ACTIVE);
+    double max = number(device, GP_CLOCK_MAX_SM);
+    track->clock_max_mhz = isnan(max) ? track->clock_max_mhz : max;
+    track->ring[track->taken++ % KEPT] = (struct observation){
+        .mono_ns = snapshot->mono_ns,
+        .clock_mhz = number(device, GP_CLOCK_SM),
+        .watts = number(device, GP_POWER_DRAW),
+        .celsius = number(device, GP_TEMPERATURE_GPU),
+        .limits = isnan(limits) ? 0 : (uint64_t)limits & ~(uint64_t)IDLE,
+        .other_pid = other_pid(snapshot, device),
+    };
+}
+
+static void take(struct gp_bench_watch *watch, const struct gp_snapshot *snapshot)
+{
+    for (size_t d = 0; d < snapshot->device_count; d++) {
+        const struct gp_device *device = &snapshot->devices[d];
+        const char *uuid = gp_device_text(device, GP_UUID, "");
+        for (size_t i = 0; i < watch->count; i++)
+            if (device->status == GP_STATUS_OK && uuid[0] &&
+                strcmp(watch->tracks[i].uuid, uuid) == 0)
+                add(&watch->tracks[i], snapshot, device);
+    }
+}
+
+static void *observe(void *context)
+{
+    struct gp_bench_watch *watch = context;
+    struct gp_err err = {0};
+    (void)pthread_mutex_lock(&watch->lock);
+    while (!watch->is_stopping) {
+        struct gp_snapshot *snapshot = NULL;
+        (void)pthread_mutex_unlock(&watch->lock);
+        int r = gp_sampler_tick(watch->sampler, &snapshot, &err);
+        (void)pthread_mutex_lock(&watch->lock);
+        if (r == 0)
+            take(watch, snapshot);
+        gp_snapshot_free(snapshot);
+        struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + EVERY_MS * GP_NS_PER_MS);
+        if (!watch->is_stopping)
+            (void)pthread_cond_timedwait(&watch->wake, &watch->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&watch->lock);
+    return NULL;
+}
+
+int gp_bench_watch_start(struct gp_sampler *sampler, const char *const *uuids, size_t count,
+                         struct gp_bench_watch **ret, struct gp_err *err)
+{
+    struct gp_bench_watch *watch = calloc(1, sizeof(*watch) + count * sizeof(watch->tracks[0]));
+    *ret = NULL;
+    if (!watch)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    watch->sampler = sampler;
+    watch->count = count;
+    for (size_t i = 0; i < count; i++)
+        watch->tracks[i].uuid = uuids[i];
+    (void)pthread_mutex_init(&watch->lock, NULL);
+    gp_thread_cond_init(&watch->wake);
+    if (gp_thread_start(&watch->thread, observe, watch) != 0) {
+        free(watch);
+        return gp_err_set(err, GP_EFAIL, "cannot start a thread");
+    }
+    *ret = watch;
+    return 0;
+}
+
+void gp_bench_watch_stop(struct gp_bench_watch *watch)
+{
+    if (!watch)
+        return;
+    (void)pthread_mutex_lock(&watch->lock);
+    watch->is_stopping = true;
+    (void)pthread_cond_signal(&watch->wake);
+    (void)pthread_mutex_unlock(&watch->lock);
+    (void)pthread_join(watch->thread, NULL);
+    (void)pthread_cond_destroy(&watch->wake);
+    (void)pthread_mutex_destroy(&watch->lock);
+    free(watch);
+}
+
+/* Adds an observation; the means are sums until the end. */
+static void include(struct gp_bench_conditions *c, const struct observation *o, unsigned *ret_watts)
+{
+    c->samples++;
+    c->limits |= o->limits;
+    if (o->other_pid)
+        c->other_pid = o->other_pid;
+    if (!isnan(o->celsius))
+        c->celsius = fmax(c->celsius, o->celsius);
+    if (!isnan(o->watts)) {
+        c->watts += o->watts;
+        (*ret_watts)++;
+    }
+    if (!isnan(o->clock_mhz)) {
+        c->clock_mhz += o->clock_mhz;
+        if (c->clock_least_mhz <= 0 || o->clock_mhz < c->clock_least_mhz)
+            c->clock_least_mhz = o->clock_mhz;
+    }
+}
+
+void gp_bench_watch_between(struct gp_bench_watch *watch, size_t i, uint64_t begin_ns,
+                            uint64_t end_ns, struct gp_bench_conditions *ret)
+{
+    struct track *track = &watch->tracks[i];
+    unsigned watts = 0;
+    *ret = (struct gp_bench_conditions){0};
+    (void)pthread_mutex_lock(&watch->lock);
+    size_t first = track->taken > KEPT ? track->taken - KEPT : 0;
+    for (size_t k = first; k < track->taken; k++) {
+        const struct observation *o = &track->ring[k % KEPT];
+        if (o->mono_ns >= begin_ns && o->mono_ns <= end_ns)
+            include(ret, o, &watts);
+    }
+    if (ret->samples == 0 && track->taken > 0) /* too short: the last one before its end */
+        include(ret, &track->ring[(track->taken - 1) % KEPT], &watts);
+    ret->clock_max_mhz = track->clock_max_mhz;
+    (void)pthread_mutex_unlock(&watch->lock);
+    ret->is_known = ret->samples > 0;
+    if (ret->samples > 0)
+        ret->clock_mhz /= ret->samples;
+    if (watts > 0)
+        ret->watts /= watts;
+}

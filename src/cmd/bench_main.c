@@ -1,0 +1,360 @@
+/* gpulse-bench: measures how fast GPUs are. */
+#include "cmd/app.h"
+#include "cmd/bench.h"
+#include "cmd/job_request.h"
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/outfile.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "bench/curve.h"
+#include "bench/judge.h"
+#include "bench/session.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct gp_cmd command = {.name = "bench",
+                                      .usage = "matmul|gemm|memory|latency|multi|burn|check "
+                                               "[options]",
+                                      .options = gp_bench_table};
+static const struct gp_cmd *const commands[] = {&command, NULL};
+
+static const struct gp_program program = {
+    .name = "gpulse",
+    .version = GPULSE_VERSION,
+    .commands = commands,
+    .common = gp_common_options,
+};
+
+enum { SIZES_MAX = 64, ROWS_MOST = 65536, SHORTFALLS = 256, EXIT_WRONG = 1 };
+
+/* ---- the tests ---- */
+
+static int read_sizes(const char *list, uint64_t sizes[SIZES_MAX], size_t *ret_count,
+                      struct gp_err *err)
+{
+    size_t count = 0;
+    for (const char *p = list; *p;) {
+        char word[24];
+        size_t length = strcspn(p, ",");
+        (void)snprintf(word, sizeof(word), "%.*s", (int)(length < 20 ? length : 20), p);
+        if (!gp_parse_u64(word, &sizes[count]) || sizes[count] == 0 || sizes[count] > ROWS_MOST)
+            return gp_err_set(err, GP_EUSAGE, "--sizes: '%s' is not a number of rows from 1 to %d",
+                              word, (int)ROWS_MOST);
+        if (++count == SIZES_MAX)
+            return gp_err_set(err, GP_EUSAGE, "--sizes takes at most %d", (int)SIZES_MAX - 1);
+        p += length + (p[length] == ',');
+    }
+    *ret_count = count;
+    return count ? 0 : gp_err_set(err, GP_EUSAGE, "--sizes needs numbers of rows");
+}
+
+static int read_precisions(const char *list, unsigned *ret, struct gp_err *err)
+{
+    *ret = list ? 0 : (1U << GP_BENCH_PRECISION__COUNT) - 1;
+    for (const char *p = list; p && *p;) {
+        enum gp_bench_precision precision;
+        size_t length = strcspn(p, ",");
+        if (!gp_bench_precision_find(p, length, &precision))
+            return gp_err_set(err, GP_EUSAGE,
+                              "--precision: '%.*s' is none of: fp64 fp32 tf32 fp16 bf16 fp8 int8",
+                              length < 20 ? (int)length : 20, p);
+        *ret |= 1U << precision;
+        p += length + (p[length] == ',');
+    }
+    return *ret ? 0 : gp_err_set(err, GP_EUSAGE, "--precision needs a precision");
+}
+
+static int test_matmul(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+{
+    uint64_t sizes[SIZES_MAX];
+    size_t count;
+    int r = read_sizes(o->sizes, sizes, &count, err);
+    return r < 0 ? r : gp_bench_matmul(bench, sizes, count, err);
+}
+
+static int test_gemm(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+{
+    unsigned precisions;
+    int r = read_precisions(o->precision, &precisions, err);
+    return r < 0 ? r : gp_bench_gemms(bench, precisions, o->rows, err);
+}
+
+static int test_memory(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+{
+    return gp_bench_memory(bench, o->bytes, err);
+}
+
+static int test_latency(struct gp_bench *bench, const struct gp_bench_options *o,
+                        struct gp_err *err)
+{
+    (void)o;
+    return gp_bench_latency(bench, err);
+}
+
+static int test_multi(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+{
+    return gp_bench_multi(bench, o->rows, err);
+}
+
+static int test_burn(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+{
+    struct gp_bench_burn plan = {
+        .for_ns = o->for_ns, .rows = o->rows, .most_celsius = o->most_celsius};
+    int r = read_precisions(o->precision, &plan.precisions, err);
+    return r < 0 ? r : gp_bench_burn_all(bench, &plan, err);
+}
+
+static int test_check(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+{
+    return gp_bench_check_all(bench, o->rows, o->bytes, err);
+}
+
+static const struct test {
+    const char *name;
+    int (*run)(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err);
+    bool on_all; /* GPUs, unless the user says otherwise */
+} tests[] = {
+    {"matmul", test_matmul, false},   {"gemm", test_gemm, false},  {"memory", test_memory, false},
+    {"latency", test_latency, false}, {"multi", test_multi, true}, {"burn", test_burn, true},
+    {"check", test_check, true},
+};
+
+static const struct test *find_test(const char *name)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(tests); i++)
+        if (strcmp(tests[i].name, name) == 0)
+            return &tests[i];
+    return NULL;
+}
+
+/* ---- the devices ---- */
+
+struct opened {
+    struct gp_bench_session session;
+    struct gp_sampler *sampler;
+};
+
+static int open_cuda(struct opened *opened, const struct test *test,
+                     const struct gp_bench_options *o, struct gp_err *err)
+{
+    struct gp_job_options request_options = GP_JOB_DEFAULTS;
+    const struct gp_observed *observed = gp_app_observed();
+    struct gp_pick_request request;
+    char room[GP_PATH_SIZE];
+    const char *cuda;
+    struct gp_want want = {.processes = true};
+    request_options.gpus =
+        o->gpus || o->gpu_ids || gp_common()->id || !test->on_all ? o->gpus : "all";
+    request_options.gpu_ids = o->gpu_ids;
+    gp_bench_session_want(&want);
+    int r = gp_job_request(&request_options, &request, err);
+    r = r < 0 ? r : gp_observed_cuda(observed, room, &cuda, err);
+    r = r < 0 ? r : gp_job_open(&request, &want, &opened->sampler, err);
+    if (r < 0)
+        return r;
+    opened->session.origin.is_simulated = observed->sim;
+    opened->session.plan.wait_ns = o->wait_ns;
+    return gp_job_suggest_wait(
+        gp_bench_session_cuda(&opened->session, &request, o->shared, cuda, opened->sampler, err),
+        err);
+}
+
+/* A simulated GPU has no speed. A libcuda that the user names may compute, whatever it is. */
+static int refuse_simulated(struct gp_err *err)
+{
+    const char *cuda = getenv("GPULSE_CUDA");
+    if (!gp_app_observed()->sim || (cuda && *cuda))
+        return 0;
+    return gp_err_set(err, GP_ENODEV,
+                      "simulated GPUs have no speed: no benchmark; without --sim, this machine's "
+                      "GPUs are measured");
+}
+
+static int open_devices(struct opened *opened, const struct test *test,
+                        const struct gp_bench_options *o, struct gp_err *err)
+{
+    struct gp_err reason = {0};
+    bool takes_opencl = strcmp(o->engine, "cuda") != 0;
+    int r = refuse_simulated(err);
+    if (r < 0)
+        return r;
+    if (strcmp(o->engine, "opencl") == 0)
+        return gp_bench_session_opencl(&opened->session, true,
+                                       o->gpu_ids ? o->gpu_ids : gp_common()->id, err);
+    r = open_cuda(opened, test, o, err);
+    if (r == 0 || !takes_opencl || (r != GP_EDRIVER && r != GP_ENODEV))
+        return r;
+    if (gp_bench_session_opencl(&opened->session, false, NULL, &reason) == 0)
+        return 0;
+    const struct gp_err first = *err;
+    return gp_err_set(err, r, "%.180s; %.180s", first.text, reason.text);
+}
+
+static void close_devices(struct opened *opened)
+{
+    gp_bench_session_close(&opened->session);
+    if (opened->sampler)
+        gp_app_close(opened->sampler);
+}
+
+/* ---- output ---- */
+
+static void tell(const char *text)
+{
+    (void)fprintf(stderr, "\r\033[Kgpulse: measuring: %.60s", text);
+}
+
+static void tell_no_more(const struct gp_bench *bench)
+{
+    if (bench->tell)
+        (void)fprintf(stderr, "\r\033[K");
+}
+
+static int write_file(const char *path, const struct gp_strbuf *sb, struct gp_err *err)
+{
+    const struct gp_outfile_config config = {.path = path};
+    struct gp_outfile file;
+    if (sb->error)
+        return gp_err_set(err, sb->error, "cannot write '%.200s': %s", path,
+                          gp_err_text(sb->error));
+    int r = gp_outfile_open(&file, &config, err);
+    if (r < 0)
+        return r;
+    r = gp_outfile_write(&file, sb->buf, sb->len, err);
+    int closed = gp_outfile_close(&file, r == 0 ? err : NULL);
+    return r < 0 ? r : closed;
+}
+
+static int print(const struct gp_bench_session *s, const struct gp_bench_options *o,
+                 struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
+    int r = 0;
+    if (o->save) {
+        gp_bench_add_json(&sb, &s->bench, &s->origin);
+        r = write_file(o->save, &sb, err);
+        gp_strbuf_reset(&sb);
+    }
+    if (r == 0 && o->svg && gp_bench_add_curve_svg(&sb, &s->bench))
+        r = write_file(o->svg, &sb, err);
+    gp_strbuf_reset(&sb);
+    if (strcmp(o->format, "json") == 0)
+        gp_bench_add_json(&sb, &s->bench, &s->origin);
+    else if (strcmp(o->format, "csv") == 0)
+        gp_bench_add_csv(&sb, &s->bench);
+    else
+        gp_bench_add_text(&sb, &s->bench, &s->origin, gp_io_columns(), o->ascii);
+    int written = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
+    gp_strbuf_fini(&sb);
+    return r < 0 ? r : written;
+}
+
+/* Whether a result is worse than it should be: 1; 0 or an error. */
+static int judge(const struct gp_bench *bench, const struct test *test,
+                 const struct gp_bench_options *o, const struct gp_bench_earlier *earlier,
+                 struct gp_err *err)
+{
+    struct gp_bench_shortfall list[SHORTFALLS];
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    size_t compared;
+    if (test->run != test_check && !o->against)
+        return 0;
+    size_t count = gp_bench_judge(bench, o->against ? earlier : NULL,
+                                  (double)o->least_percent / 100, list, SHORTFALLS, &compared);
+    gp_bench_add_judgement(&sb, bench, o->against ? earlier : NULL, list,
+                           count < SHORTFALLS ? count : SHORTFALLS, compared);
+    /* beside a document, it is a message */
+    int r = gp_app_write(strcmp(o->format, "text") == 0 ? STDOUT_FILENO : STDERR_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r < 0 ? r : count > 0;
+}
+
+static bool has_wrong(const struct gp_bench_results *results)
+{
+    for (size_t i = 0; i < results->count; i++)
+        if (results->list[i].outcome == GP_BENCH_WRONG ||
+            results->list[i].outcome == GP_BENCH_FAILED)
+            return true;
+    return false;
+}
+
+static int measure(const struct test *test, const struct gp_bench_options *o,
+                   const struct gp_bench_earlier *earlier, struct gp_err *err)
+{
+    static struct opened opened; /* large */
+    struct gp_bench *bench = &opened.session.bench;
+    gp_bench_session_init(&opened.session);
+    bench->pace = (struct gp_bench_pace){.warm_ns = o->warm_ns,
+                                         .block_ns = 20 * GP_NS_PER_MS,
+                                         .runs = o->runs,
+                                         .most_ns = 20 * GP_NS_PER_S,
+                                         .is_cancelled = gp_app_is_stopped};
+    bench->seed = 1;
+    bench->tell = isatty(STDERR_FILENO) ? tell : NULL;
+    int r = open_devices(&opened, test, o, err);
+    if (r == 0) {
+        gp_app_catch_signals();
+        r = test->run(bench, o, err);
+    }
+    tell_no_more(bench);
+    if (r == 0)
+        r = print(&opened.session, o, err);
+    if (r == 0)
+        r = judge(bench, test, o, earlier, err);
+    if (r == 0 && has_wrong(&bench->results))
+        r = EXIT_WRONG;
+    if (r >= 0 && gp_app_is_stopped())
+        r = GP_EINTR;
+    close_devices(&opened);
+    return r;
+}
+
+static int run(int argc, char **argv, struct gp_err *err)
+{
+    struct gp_bench_options o = {.engine = "auto",
+                                 .sizes = "100,200,500,1000,2000,5000,10000",
+                                 .runs = 10,
+                                 .warm_ns = GP_NS_PER_S / 2,
+                                 .for_ns = 60 * GP_NS_PER_S,
+                                 .least_percent = 95,
+                                 .format = "text"};
+    struct gp_bench_earlier earlier = {0};
+    int positional;
+    bool done;
+    int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    const struct test *test = positional == 1 ? find_test(argv[1]) : NULL;
+    if (!test)
+        return gp_err_set(err, GP_EUSAGE,
+                          "gpulse bench takes one of: matmul gemm memory latency multi burn check");
+    if (o.against)
+        r = gp_bench_earlier_read(&earlier, o.against, err);
+    if (r == 0)
+        r = measure(test, &o, &earlier, err);
+    gp_bench_earlier_fini(&earlier);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct gp_err err = {0};
+    gp_app_init(&program);
+    gp_io_secure_standard_fds();
+    (void)setlocale(LC_CTYPE, "");
+    int r = run(argc, argv, &err);
+    if (r == GP_EINTR && gp_app_is_stopped())
+        gp_app_end_by_signal();
+    if (r < 0 && err.code)
+        gp_io_print_error("gpulse", &err);
+    int status = r > 0 ? r : gp_err_exit_status(r);
+    if (gp_app_is_stuck())
+        _exit(status);
+    return status;
+}

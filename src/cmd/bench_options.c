@@ -1,0 +1,48 @@
+#include "cmd/bench.h"
+
+#define OPT(field) offsetof(struct gp_bench_options, field)
+
+const struct gp_opt gp_bench_table[] = {
+    {'g', "gpus", NULL, GP_OPT_STRING, "N", .offset = OPT(gpus), .excludes = "gpu-ids",
+     .group = "Select", .help = "number of GPUs, or all (default: 1; multi, burn, check: all)"},
+    {0, "gpu-ids", "gpu", GP_OPT_STRING, "GPUS", .offset = OPT(gpu_ids),
+     .help = "exactly these GPUs, as in -i"},
+    {0, "engine", NULL, GP_OPT_CHOICE, "ENGINE", .choices = "auto cuda opencl",
+     .offset = OPT(engine),
+     .help = "library to compute with (default auto: CUDA, or else GPUs of OpenCL); opencl also "
+             "uses CPUs"},
+    {0, "shared", NULL, GP_OPT_FLAG, .offset = OPT(shared),
+     .help = "do not reserve the GPUs; the results are marked"},
+    {'w', "wait", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(wait_ns),
+     .help = "wait at most TIME for free GPUs"},
+    {0, "sizes", NULL, GP_OPT_STRING, "LIST", .offset = OPT(sizes), .group = "Measure",
+     .help = "matmul: numbers of rows (default 100,200,500,1000,2000,5000,10000)"},
+    {0, "precision", NULL, GP_OPT_STRING, "LIST", .offset = OPT(precision),
+     .help = "gemm, burn: fp64, fp32, tf32, fp16, bf16, fp8, int8 (default: all; burn: one that "
+             "the GPU has)"},
+    {0, "rows", NULL, GP_OPT_U64, "N", .least = 1, .offset = OPT(rows),
+     .help = "gemm, burn, multi: rows of the matrices (default: 8192 on a GPU)"},
+    {0, "size", NULL, GP_OPT_SIZE, "SIZE", .least = 4096, .offset = OPT(bytes),
+     .help = "memory: size of each array (default: 1 GiB on a GPU)"},
+    {0, "runs", NULL, GP_OPT_U64, "N", .least = 5, .offset = OPT(runs),
+     .help = "measurements for each result (default 10, at least 5)"},
+    {0, "warm-up", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(warm_ns),
+     .help = "time before each measurement, at least (default 0.5s)"},
+    {0, "for", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(for_ns),
+     .help = "burn: how long (default 1m)"},
+    {0, "max-temp", NULL, GP_OPT_U64, "CELSIUS", .offset = OPT(most_celsius),
+     .help = "burn: end with an error when a GPU is hotter"},
+    {0, "least", NULL, GP_OPT_U64, "PERCENT", .least = 1, .offset = OPT(least_percent),
+     .help = "check: of the other GPUs of this kind, and of an earlier run (default 95)"},
+    {0, "save", NULL, GP_OPT_STRING, "FILE", .offset = OPT(save), .complete = GP_COMPLETE_FILE,
+     .help = "also write the results to FILE, for --against"},
+    {0, "against", NULL, GP_OPT_STRING, "FILE", .offset = OPT(against),
+     .complete = GP_COMPLETE_FILE, .help = "compare with results of an earlier run"},
+    {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text csv json",
+     .offset = OPT(format), .group = "Output", .help = "output format (default text)"},
+    {0, "svg", NULL, GP_OPT_STRING, "FILE", .offset = OPT(svg), .complete = GP_COMPLETE_FILE,
+     .help = "matmul: also draw the curves into FILE"},
+    {0, "ascii", NULL, GP_OPT_FLAG, .offset = OPT(ascii),
+     .help = "draw the curves without Unicode"},
+    GP_OPT_END,
+};

@@ -1,0 +1,530 @@
+#!/usr/bin/env python3
+"""gpulse bench on test doubles of libcuda and libcublasLt, which compute on the CPU (tests/double), beside a simulated
+driver; and its declarations and kernels by the real headers and the real ptxas, where they can be had.
+
+variants: asan
+"""
+import copy
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from tap import BUILD, GPULSE, VARIANT, Skip, good, main, run, test
+
+SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
+DOUBLE = Path(BUILD).resolve() / "tests/double"
+scratch = tempfile.TemporaryDirectory()
+SCRATCH = Path(scratch.name)
+STATE = SCRATCH / "state"
+STATE.mkdir(mode=0o700)
+SHORT = ("--runs", "5", "--warm-up", "1ms")
+
+
+def machine(count, processes=()):
+    made = json.loads((Path(BUILD) / "sim/machines/h100.json").read_text())
+    for key in ("host", "topology", "workload"):
+        made.pop(key, None)
+    model = made["devices"][0]
+    for key in [k for k in model["answers"] if k.endswith("RunningProcesses")]:
+        del model["answers"][key]
+    made["devices"] = []
+    for i in range(count):
+        gpu = copy.deepcopy(model)
+        gpu["uuid"] = f"GPU-{i:08x}-0000-4000-8000-00000000000{i}"
+        gpu["pci"]["bus_id"] = f"00000000:{i + 1:02X}:00.0"
+        gpu["answers"]["MinorNumber"] = i
+        gpu["processes"] = [{"pid": pid, "type": "C", "memory_bytes": 1 << 30, "name": "train"}
+                            for at, pid in processes if at == i]
+        made["devices"].append(gpu)
+    path = SCRATCH / f"machine{len(list(SCRATCH.iterdir()))}.json"
+    path.write_text(json.dumps(made))
+    return path
+
+
+def environment(count, cublas=True, **more):
+    """That of a run on `count` GPUs. Without cuBLAS, one that does not start stands in its place, since this machine
+    may have the real one."""
+    venv = SCRATCH / "venv"
+    folder = venv / "lib/python3.11/site-packages/nvidia/cublas/lib"
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        shutil.copy(DOUBLE / "libcublasLt.so.12", folder)
+    env = {**os.environ, "GPULSE_CUDA": str(DOUBLE / "libcuda_double.so"), "GPULSE_SIM_STATE": str(STATE),
+           "GPULSE_STATE_DIR": str(STATE), "VIRTUAL_ENV": str(venv), "DOUBLE_CLOCK": "1",
+           "DOUBLE_UUIDS": ",".join(f"GPU-{i:08x}-0000-4000-8000-00000000000{i}" for i in range(count))}
+    if not cublas:
+        more["DOUBLE_FAULT"] = more.get("DOUBLE_FAULT") or "nocublas"
+    env.update(more)
+    env.pop("CUDA_VISIBLE_DEVICES", None)
+    return env
+
+
+def bench(*words, count=1, processes=(), cublas=True, format="json", before=(), **more):
+    command = [*before, GPULSE, "--sim", machine(count, processes), "bench", *words]
+    if words and words[0] not in ("latency",):
+        command += SHORT
+    return run(*command, "-f", format, env=environment(count, cublas, **more))
+
+
+def results(done, status=0):
+    assert done.returncode == status, (done.returncode, done.stderr[-2000:])
+    return json.loads(done.stdout)["results"]
+
+
+def measured(rows):
+    bad = [r for r in rows if r["outcome"] != "measured"]
+    assert not bad, bad
+    assert all(r["value"]["runs"] >= 5 and r["value"]["low"] <= r["value"]["median"] <= r["value"]["high"]
+               for r in rows), rows
+    return rows
+
+
+# ---- products ----
+
+@test
+def each_precision_is_multiplied_and_right():
+    rows = measured(results(bench("gemm", "--rows", "48")))
+    assert [r["what"] for r in rows] == ["fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"]
+    assert {r["kernel"] for r in rows} == {"cuBLASLt"}
+    peaks = {r["what"]: r["peak"] for r in rows}
+    assert 989 <= peaks["bf16"] < 990 and peaks["fp32"] == 67 and peaks["fp64"] is None, peaks
+
+
+@test
+def our_own_kernels_are_right_at_every_size():
+    """The PTX is executed, instruction by instruction, with each access to memory checked."""
+    for rows in (1, 15, 16, 63, 64, 65, 100, 130):
+        got = measured(results(bench("gemm", "--precision", "fp32,fp64", "--rows", rows, cublas=False)))
+        assert [(r["what"], r["kernel"]) for r in got] == [("fp64", "gpulse's own kernel"),
+                                                           ("fp32", "gpulse's own kernel")]
+    skipped = results(bench("gemm", "--precision", "bf16", "--rows", "48", cublas=False))[0]
+    assert skipped["outcome"] == "skipped" and "cuBLAS does not start" in skipped["note"], skipped
+
+
+@test
+def a_shape_that_the_library_refuses_is_skipped():
+    rows = results(bench("gemm", "--precision", "fp8,bf16", "--rows", "50"))  # FP8: multiples of 16
+    assert [(r["what"], r["outcome"]) for r in rows] == [("bf16", "measured"), ("fp8", "skipped")]
+    assert "cuBLASLt has no FP8" in rows[1]["note"], rows
+
+
+@test
+def one_wrong_bit_and_one_nan_are_failures():
+    for fault in ("flip", "nan"):
+        for precision in ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"):
+            if (fault, precision) == ("nan", "int8"):
+                continue
+            row, = results(bench("gemm", "--precision", precision, "--rows", "48", DOUBLE_FAULT=fault), 1)
+            assert row["outcome"] == "wrong" and row["note"].startswith("wrong: element 24, 24 is "), row
+            assert (fault == "nan") == (" nan," in row["note"]), row
+
+
+@test
+def matmul_compares_and_says_from_where_on():
+    done = bench("matmul", "--sizes", "16,40,96", "--svg", SCRATCH / "curve.svg")
+    rows = results(done)
+    gpu = [r for r in rows if r["what"] in ("gpu", "gpu+copies")]
+    assert [(r["what"], r["size"]) for r in gpu] == [(w, n) for n in (16, 40, 96) for w in ("gpu", "gpu+copies")]
+    measured(gpu)
+    svg = (SCRATCH / "curve.svg").read_text()
+    assert svg.count("<polyline") >= 2 and svg.endswith("</svg>\n")
+    text = good(bench("matmul", "--sizes", "16,40", "--ascii", format="text"))
+    assert "    rows" in text and "      16" in text and "a  " in text and "|" in text, text
+
+
+@test
+def a_wrong_product_of_matmul_is_a_failure():
+    rows = results(bench("matmul", "--sizes", "48", DOUBLE_FAULT="flip"), 1)
+    assert "wrong" in {r["outcome"] for r in rows if r["what"] == "gpu"}, rows
+
+
+# ---- memory and latency ----
+
+@test
+def memory_is_read_written_copied_and_checked():
+    rows = measured(results(bench("memory", "--size", "64k")))
+    assert [r["what"] for r in rows] == ["read", "write", "copy", "triad", "to GPU", "to host", "both ways",
+                                         "to GPU, pageable", "to host, pageable"]
+    assert [r["size"] for r in rows] == [65536] * 9
+    by = {r["what"]: r["value"]["median"] for r in rows}
+    # the double needs the same time for each kernel, so these are the numbers of arrays that each moves
+    assert abs(by["triad"] / by["write"] - 3) < 0.1 and abs(by["copy"] / by["read"] - 2) < 0.1, by
+
+
+@test
+def each_pair_of_gpus_is_copied():
+    rows = measured(results(bench("memory", "--size", "16k", "-g", "all", count=3)))
+    pairs = [r["device"] for r in rows if r["what"] == "GPU to GPU"]
+    assert pairs == ["0->1", "0->2", "1->0", "1->2", "2->0", "2->1"], pairs
+    assert len([r for r in rows if r["what"] == "4 bytes to a GPU"]) == 6
+
+
+@test
+def latencies():
+    rows = measured(results(bench("latency", "--runs", "5", "--warm-up", "1ms")))
+    assert [r["what"] for r in rows] == ["launch", "launch and wait", "4 bytes to GPU", "4 bytes to host",
+                                         "allocate 1 MiB", "create a context"]
+    assert abs(rows[0]["value"]["median"] - 20000) < 200, rows[0]  # the double's 20 ms
+    assert all(r["lower_is_better"] and r["unit"] == "us" for r in rows)
+
+
+# ---- several GPUs ----
+
+@test
+def multi_names_the_slowest():
+    rows = measured(results(bench("multi", "--rows", "48", count=3)))
+    assert [(r["what"], r["device"]) for r in rows] == [
+        ("alone", "0"), ("alone", "1"), ("alone", "2"), ("2 together", "all"), ("3 together", "all")], rows
+    assert re.search(r"^\d+ % of their sum alone; GPU \d loses most", rows[4]["note"]), rows[4]
+    assert abs(rows[4]["value"]["median"] / sum(r["value"]["median"] for r in rows[:3]) - 1) < 0.05
+
+
+@test
+def check_finds_the_slow_gpu():
+    words = ("check", "--rows", "48", "--size", "16k")
+    done = bench(*words, count=3, DOUBLE_SLOW="1")
+    rows = results(done, 1)
+    assert {r["device"] for r in rows if r["test"] == "gemm"} == {"0", "1", "2"}
+    slow = [line for line in done.stderr.splitlines() if line.startswith("SLOW")]
+    assert any(re.fullmatch(r"SLOW   GPU 1, gemm bf16: \S+ TFLOP/s, 80 % of the other GPUs of this model \(\S+\)", line)
+               for line in slow), slow
+    assert not any("other GPUs" in line and "GPU 1," not in line for line in slow), slow
+
+
+@test
+def check_compares_with_an_earlier_run():
+    words = ("check", "--rows", "48", "--size", "16k")
+    saved = SCRATCH / "earlier.json"
+    for _ in range(2):  # an existing file is replaced
+        bench(*words, "--save", saved, count=2)
+    assert json.loads(saved.read_text())["schema"] == "gpulse.bench/1"
+    same = bench(*words, "--against", saved, count=2)
+    assert "earlier run" not in same.stderr and re.search(r"^\d\d results were compared", same.stderr, re.M), same.stderr
+    slow = bench(*words, "--against", saved, count=2, DOUBLE_SLOW="0")
+    assert slow.returncode == 1
+    assert re.search(r"^SLOW   GPU 0, gemm bf16: \S+ TFLOP/s, 80 % of the earlier run", slow.stderr, re.M), slow.stderr
+    # a noisier limit: 20 % less is accepted
+    loose = bench(*words, "--against", saved, "--least", "75", count=2, DOUBLE_SLOW="0")
+    assert "earlier run (" not in loose.stderr, loose.stderr
+    other = bench("gemm", "--precision", "fp64", "--rows", "48", "--against", saved)
+    assert "Nothing could be compared" in other.stderr, other.stderr
+
+
+# ---- burn ----
+
+@test
+def burn_compares_every_product():
+    rows = measured(results(bench("burn", "--rows", "48", "--for", "1s", "--precision", "fp32", count=2, cublas=False)))
+    assert [r["device"] for r in rows] == ["0", "1"]
+    assert all(re.fullmatch(r"\d+ products in \d+ s, all equal", r["note"]) for r in rows), rows
+
+
+@test
+def burn_finds_a_wrong_bit_and_where_it_is():
+    for fault in ("flip", "nan"):
+        row, = results(bench("burn", "--rows", "48", "--for", "1m", "--precision", "bf16", DOUBLE_FAULT=fault), 1)
+        assert row["outcome"] == "wrong", row
+        assert re.search(r"differ in \d+ products, the first at row 24, column 24$", row["note"]), row
+
+
+@test
+def burn_ends_at_the_limit_of_temperature():
+    row, = results(bench("burn", "--rows", "48", "--for", "10m", "--max-temp", "10"), 1)
+    assert row["outcome"] == "failed" and row["note"].endswith("above the limit of 10"), row
+
+
+@test
+def ctrl_c_ends_a_burn_with_its_results():
+    env = environment(1)
+    with subprocess.Popen([GPULSE, "--sim", machine(1), "bench", "burn", "--rows", "48", "--for", "1h", "-f", "json"],
+                          env={**env, "DOUBLE_LOG": str(SCRATCH / "burn.log")}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as child:
+        while "cuModuleLoadDataEx" not in ((SCRATCH / "burn.log").read_text() if (SCRATCH / "burn.log").exists() else ""):
+            assert child.poll() is None
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        out = child.communicate()[0]
+    assert child.returncode == -signal.SIGINT, child.returncode
+    assert json.loads(out)["results"][0]["outcome"] == "measured", out
+
+
+# ---- whose GPU it is ----
+
+@test
+def simulated_gpus_have_no_speed():
+    done = run(GPULSE, "--sim", "h100x8", "bench", "gemm")
+    assert done.returncode == 3 and "simulated GPUs have no speed: no benchmark" in done.stderr, done.stderr
+    text = good(bench("gemm", "--precision", "fp32", "--rows", "32", format="text"))
+    assert "The driver is simulated: these figures say nothing about a GPU." in text, text
+    assert json.loads(good(bench("gemm", "--precision", "fp32", "--rows", "32")))["simulated"] is True
+
+
+@test
+def a_busy_gpu_is_refused_or_marked():
+    with subprocess.Popen(["sleep", "infinity"]) as other:
+        try:
+            refused = bench("gemm", "--rows", "32", processes=[(0, other.pid)])
+            assert refused.returncode == 69 and "no GPU is free" in refused.stderr, refused.stderr
+            free = results(bench("gemm", "--rows", "32", "--precision", "fp32", count=2, processes=[(0, other.pid)]))
+            assert free[0]["device"] == "1", free  # the other one
+            shared = bench("gemm", "--rows", "32", "--precision", "fp32", "--shared", processes=[(0, other.pid)])
+            document = json.loads(good(shared))
+            assert document["reserved"] is False
+            assert document["results"][0]["conditions"]["other_pid"] == other.pid, document["results"]
+        finally:
+            other.kill()
+
+
+@test
+def the_gpu_is_reserved_while_it_is_measured():
+    env = environment(1)
+    log = SCRATCH / "reserved.log"
+    path = machine(1)
+    with subprocess.Popen([GPULSE, "--sim", path, "bench", "burn", "--rows", "48", "--for", "1h"],
+                          env={**env, "DOUBLE_LOG": str(log)}, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as child:
+        try:
+            while not log.exists():
+                assert child.poll() is None
+                time.sleep(0.05)
+            second = run(GPULSE, "--sim", path, "bench", "gemm", env=env)
+            assert second.returncode == 69 and "reserved by gpulse bench" in second.stderr, second.stderr
+        finally:
+            child.terminate()
+    third = run(GPULSE, "--sim", path, "bench", "gemm", "--precision", "fp32", "--rows", "16", *SHORT, env=env)
+    assert third.returncode == 0, third.stderr
+
+
+@test
+def the_conditions_are_those_of_the_driver():
+    row, = results(bench("gemm", "--precision", "bf16", "--rows", "48"))
+    c = row["conditions"]
+    assert c["samples"] >= 1 and 100 < c["clock_mhz"] <= c["clock_max_mhz"] and 10 < c["watts"] < 800, c
+    assert 10 < c["celsius"] < 100 and c["other_pid"] is None, c
+    assert abs(row["peak_at_clock"] / (row["peak"] * c["clock_mhz"] / 1755) - 1) < 0.2, row
+
+
+# ---- failures ----
+
+@test
+def what_fails_is_said():
+    rows = [
+        (dict(DOUBLE_UUIDS="GPU-00000009-0000-4000-8000-000000000009"), 3, "CUDA does not see GPU 0 (GPU-00000000-0000"),
+        (dict(DOUBLE_UUIDS=""), 4, "CUDA does not start: "),
+        (dict(GPULSE_CUDA="/nonexistent/libcuda.so.1"), 4, "cannot load libcuda.so.1"),
+        (dict(DOUBLE_FAULT="lost"), 4, "cannot start a kernel: CUDA_ERROR_LAUNCH_FAILED (719)"),
+    ]
+    for more, status, words in rows:
+        done = bench("memory", "--size", "16k", "--engine", "cuda", **more)
+        assert done.returncode == status and words in done.stderr and not done.stdout, (more, done.returncode, done.stderr)
+    jit = bench("memory", "--size", "16k", DOUBLE_FAULT="jit")
+    assert jit.returncode == 4 and "CUDA_ERROR_INVALID_PTX (218): unknown directive: nonsense" in jit.stderr, jit.stderr
+
+
+@test
+def too_little_memory_is_a_result():
+    row, = results(bench("memory", "--size", "4M", DOUBLE_FAULT="oom"))
+    assert row["outcome"] == "skipped" and "cannot allocate memory of the GPU" in row["note"], row
+    rows = results(bench("matmul", "--sizes", "600", DOUBLE_FAULT="oom"))
+    assert {(r["what"], r["outcome"]) for r in rows if r["what"] != "cpu"} == {("gpu", "skipped")}, rows
+
+
+@test
+def wrong_usage():
+    table = [
+        ([], "gpulse bench takes one of: matmul gemm memory latency multi burn check"),
+        (["fast"], "gpulse bench takes one of"),
+        (["gemm", "memory"], "gpulse bench takes one of"),
+        (["matmul", "--sizes", "100,x"], "--sizes: 'x' is not a number of rows from 1 to 65536"),
+        (["matmul", "--sizes", "0"], "--sizes: '0' is not a number of rows"),
+        (["matmul", "--sizes", ","], "--sizes: '' is not a number of rows"),
+        (["gemm", "--precision", "fp13"], "--precision: 'fp13' is none of: fp64 fp32"),
+        (["gemm", "--runs", "2"], "--runs"),
+        (["gemm", "-g", "1", "--gpu-ids", "0"], "--gpus and --gpu-ids cannot be combined"),
+        (["gemm", "--engine", "metal"], "--engine"),
+    ]
+    for words, message in table:
+        done = run(GPULSE, "--sim", machine(1), "bench", *words, env=environment(1))
+        assert done.returncode == 2 and message in done.stderr, (words, done.returncode, done.stderr)
+
+
+@test
+def an_earlier_file_that_is_none():
+    fifo = SCRATCH / "fifo"
+    os.mkfifo(fifo)
+    text = SCRATCH / "text"
+    text.write_text("hello\n")
+    other = SCRATCH / "other.json"
+    other.write_text('{"schema": "gpulse.why/1"}')
+    broken = SCRATCH / "broken.json"
+    broken.write_text(json.dumps({"schema": "gpulse.bench/1", "devices": 7, "results": [
+        1, None, {}, {"test": "gemm", "what": 3}, {"test": "gemm", "what": "bf16", "device": "0", "value": {"median": "x"}}]}))
+    for path, status, words in ((fifo, 1, "it is not a file"), (SCRATCH / "none", 1, "No such file"),
+                                (SCRATCH, 1, "it is not a file"), (text, 2, "line 1"),
+                                (other, 2, "is not a result of gpulse bench")):
+        done = bench("gemm", "--precision", "fp32", "--rows", "16", "--against", path)
+        assert done.returncode == status and words in done.stderr, (path, done.returncode, done.stderr)
+    done = bench("gemm", "--precision", "fp32", "--rows", "16", "--against", broken)
+    assert "Nothing could be compared" in done.stderr, done.stderr
+
+
+@test
+def outputs():
+    csv = good(bench("gemm", "--precision", "fp32,bf16", "--rows", "32", format="csv")).splitlines()
+    head = csv[0].split(",")
+    assert head[:7] == ["test", "what", "device", "size", "unit", "outcome", "median"] and len(csv) == 3, csv
+    assert all(len(re.sub(r'"[^"]*"', "x", line).split(",")) == len(head) for line in csv[1:]), csv
+    full = bench("gemm", "--precision", "fp32", "--rows", "16", "--save", "/dev/full")
+    assert full.returncode == 1 and "/dev/full" in full.stderr, full.stderr
+
+
+@test
+def a_library_that_others_may_write_is_not_loaded():
+    env = environment(1)
+    folder = SCRATCH / "open/lib/python3.11/site-packages/nvidia/cublas/lib"
+    folder.mkdir(parents=True)
+    shutil.copy(DOUBLE / "libcublasLt.so.12", folder)
+    log = SCRATCH / "open.log"
+    for mode, loaded in ((0o755, True), (0o757, False)):
+        (folder / "libcublasLt.so.12").chmod(mode)
+        log.unlink(missing_ok=True)
+        good(run(GPULSE, "--sim", machine(1), "bench", "gemm", "--precision", "fp32", "--rows", "16", *SHORT,
+                 env={**env, "VIRTUAL_ENV": str(SCRATCH / "open"), "DOUBLE_LOG": str(log)}))
+        assert ("cublasLtCreate" in log.read_text()) == loaded, mode
+
+
+@test
+def nothing_leaks_and_what_is_opened_is_closed():
+    log = SCRATCH / "calls.log"
+    measured(results(bench("gemm", "--precision", "bf16,fp32", "--rows", "32", DOUBLE_LOG=str(log))))
+    calls = log.read_text().split()
+    for opened, closed in (("cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2"), ("cublasLtCreate", "cublasLtDestroy")):
+        assert calls.count(opened) == calls.count(closed) == 1, calls
+    if VARIANT == "asan" or not shutil.which("valgrind"):
+        return
+    done = bench("memory", "--size", "16k", before=["valgrind", "-q", "--trace-children=yes", "--leak-check=full",
+                                                    "--errors-for-leak-kinds=definite", "--error-exitcode=99"])
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+# ---- the real headers, and the real compiler ----
+
+def header(name):
+    for folder in (os.environ.get("CUDA_HOME", "") + "/include", *glob.glob("/usr/local/cuda*/include"), "/usr/include"):
+        if os.path.exists(f"{folder}/{name}"):
+            return folder
+    raise Skip(f"{name} is not installed")
+
+
+def declarations(name, real, types, prefixes, skipped=()):
+    """Compiles, after the real header, our functions' declarations and the values of our constants."""
+    text = (SOURCE / f"abi/{name}").read_text()
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    body = "".join(f"#include <{h}>\n" for h in real)
+    for table, result in types.items():
+        rows = re.search(rf"#define {table}\(X\)(.*?)\n\n", text + "\n\n", re.S).group(1).replace("\\\n", " ")
+        rows = re.sub(r"\s+", " ", rows)
+        pattern = r"X\((\w+), (\(.*?\))\) ?(?=X\(|$)" if result else r"X\((.+?), (\w+), ((?:\(|CLBLAST_GEMM).*?\))\) ?(?=X\(|$)"
+        found = re.findall(pattern, rows)
+        assert len(found) == rows.count("X("), (table, len(found), rows.count("X("))
+        for row in found:
+            one = (result, *row) if result else row
+            if one[1] not in skipped:
+                body += f"{one[0]} {one[1]} {one[2]};\n"
+    constants = [(n, v) for n, v in re.findall(r"^\s+(\w+) = (.*?),$", text, re.M)
+                 if n.startswith(prefixes) and n not in skipped]
+    assert constants
+    for constant, value in constants:
+        body += f'_Static_assert((int)({constant}) == ({value}), "{constant}");\n'
+    source = SCRATCH / f"{name}.c"
+    source.write_text(body + "int main(void) { return 0; }\n")
+    return source, len(constants)
+
+
+def compiles(source, folder, *words):
+    done = run("cc", "-std=gnu17", "-fsyntax-only", "-Werror", f"-I{folder}", *words, source)
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+@test
+def our_declarations_of_cuda_are_those_of_cuda_h():
+    folder = header("cuda.h")
+    source, count = declarations("cuda.h", ["cuda.h"], {"CUDA_COMPUTE_FUNCTIONS": "CUresult"},
+                                 ("CU_DEVICE_ATTRIBUTE", "CU_JIT", "CU_STREAM", "CUDA_ERROR_PEER"))
+    assert count >= 7
+    compiles(source, folder)
+
+
+@test
+def our_declarations_of_cublaslt_are_those_of_its_header():
+    folder = header("cublasLt.h")
+    source, count = declarations("cublaslt.h", ["cublasLt.h"], {"CUBLASLT_FUNCTIONS": "cublasStatus_t"},
+                                 ("CUBLAS", "CUDA_R"))
+    assert count >= 15
+    source.write_text(source.read_text().replace(
+        "int main", '_Static_assert(sizeof(cublasLtMatmulAlgo_t) == 64 && sizeof(cublasLtMatmulHeuristicResult_t) == 96 &&'
+        ' offsetof(cublasLtMatmulHeuristicResult_t, state) == 72, "layout");\nint main', 1))
+    compiles(source, folder)
+    ours = SCRATCH / "ours.c"
+    ours.write_text('#include "abi/cublaslt.h"\n_Static_assert(sizeof(cublasLtMatmulAlgo_t) == 64 && '
+                    'sizeof(cublasLtMatmulHeuristicResult_t) == 96 && '
+                    'offsetof(cublasLtMatmulHeuristicResult_t, state) == 72, "layout");\n')
+    compiles(ours, SOURCE)
+
+
+@test
+def our_declarations_of_opencl_are_those_of_its_headers():
+    folder = header("CL/cl.h")
+    source, count = declarations("opencl.h", ["CL/cl.h"], {"OPENCL_FUNCTIONS": ""}, ("CL_",), ("CL_PLATFORM_NOT_FOUND_KHR",))
+    assert count >= 20
+    compiles(source, folder, "-DCL_TARGET_OPENCL_VERSION=120")
+
+
+@test
+def our_declarations_of_clblast_are_those_of_its_header():
+    folder = header("clblast_c.h")
+    text = (SOURCE / "abi/opencl.h").read_text().replace("\\\n", " ")
+    gemm = re.sub(r"\s+", " ", re.search(r"#define CLBLAST_GEMM\(type\)(.*)", text).group(1))
+    source = SCRATCH / "clblast.c"
+    body = "#include <clblast_c.h>\n#include <stdint.h>\n"
+    for name, kind in (("S", "float"), ("D", "double"), ("H", "uint16_t")):
+        arguments = re.sub(r"\btype\b", kind, gemm)
+        arguments = re.sub(r"^ \(int, int, int", " (const CLBlastLayout, const CLBlastTranspose, const CLBlastTranspose", arguments)
+        body += f"CLBlastStatusCode CLBlast{name}gemm{arguments};\n"
+    body += ('_Static_assert(CLBlastLayoutColMajor == 102 && CLBlastTransposeNo == 111 && CLBlastSuccess == 0 && '
+             'sizeof(CLBlastLayout) == sizeof(int), "values");\nint main(void) { return 0; }\n')
+    source.write_text(body)
+    compiles(source, folder, "-DCL_TARGET_OPENCL_VERSION=120")
+
+
+@test
+def the_real_ptxas_assembles_our_kernels():
+    found = [p for p in (shutil.which("ptxas"), *glob.glob("/usr/local/cuda*/bin/ptxas")) if p and os.path.exists(p)]
+    if not found:
+        raise Skip("ptxas is not installed")
+    dump = SCRATCH / "dump.c"
+    dump.write_text('#include "base/strbuf.h"\n#include "bench/ptx.h"\n#include <stdio.h>\nint main(void)\n{\n'
+                    '    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);\n    gp_ptx_add_module(&sb);\n'
+                    '    return sb.error || puts(sb.buf) < 0;\n}\n')
+    good(run("cc", "-D_GNU_SOURCE", f"-I{SOURCE}/src", f"-I{SOURCE}", dump, SOURCE / "src/bench/ptx.c",
+             SOURCE / "src/base/strbuf.c", "-o", SCRATCH / "dump"))
+    module = SCRATCH / "module.ptx"
+    module.write_text(good(run(SCRATCH / "dump")))
+    assembled = []
+    for arch in ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"):
+        done = run(found[0], f"-arch={arch}", module, "-o", SCRATCH / "module.cubin")
+        if "is not defined for option 'gpu-name'" in done.stderr:  # that toolkit no longer has it
+            continue
+        assert done.returncode == 0, (arch, done.stderr[:2000])
+        assembled.append(arch)
+    assert "sm_90" in assembled and "sm_80" in assembled, assembled
+
+
+main()

@@ -1,0 +1,372 @@
+/* A test double of libcuda.so.1: it computes on the CPU, and refuses what a real driver would not
+ * accept. What it does not do: run anything at the same time.
+ *
+ * DOUBLE_UUIDS   the GPUs: "GPU-…,GPU-…"
+ * DOUBLE_FAULT   "lost": the 20th launch fails; "oom": allocations above 1 MiB fail; "jit": the
+ * module does not compile DOUBLE_SLOW    index of a GPU whose time passes twice as fast DOUBLE_LOG
+ * a file for the names of the calls */
+#include "abi/cuda.h"
+
+#include "double.h"
+#include "ptx.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define X(name, args) EXPORT CUresult name args;
+CUDA_COMPUTE_FUNCTIONS(X)
+#undef X
+
+enum {
+    GPUS = 16,
+    ALLOCATIONS = 256,
+    INVALID_PTX = 218,
+    ILLEGAL_ADDRESS = 700,
+    LAUNCH_FAILED = 719
+};
+
+struct CUctx_st {
+    int device;
+};
+struct CUmod_st {
+    struct ptx_module *ptx;
+};
+struct CUevent_st {
+    double ms;
+};
+
+static struct {
+    char uuids[GPUS][48];
+    int count;
+    struct CUctx_st primary[GPUS];
+    int references[GPUS];
+    struct {
+        uint64_t at;
+        size_t bytes;
+    } allocations[ALLOCATIONS];
+    unsigned launches;
+    double ms[GPUS]; /* of work, so far */
+    bool is_started;
+} gpu;
+static _Thread_local CUcontext current;
+
+static bool may_access(uint64_t address, size_t size)
+{
+    for (size_t i = 0; i < ALLOCATIONS; i++)
+        if (gpu.allocations[i].at && address >= gpu.allocations[i].at &&
+            address - gpu.allocations[i].at + size <= gpu.allocations[i].bytes)
+            return true;
+    return false;
+}
+
+/* ---- devices and contexts ---- */
+
+CUresult cuInit(unsigned int flags)
+{
+    const char *uuids = getenv("DOUBLE_UUIDS");
+    double_note(__func__);
+    gpu.count = 0;
+    while (uuids && *uuids && gpu.count < GPUS) {
+        size_t n = strcspn(uuids, ",");
+        (void)snprintf(gpu.uuids[gpu.count], sizeof(gpu.uuids[0]), "%.*s", (int)n, uuids);
+        gpu.primary[gpu.count].device = gpu.count;
+        gpu.count++;
+        uuids += n + (uuids[n] == ',');
+    }
+    gpu.is_started = true;
+    return flags ? CUDA_ERROR_INVALID_VALUE : gpu.count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **name)
+{
+    *name = (int)error == INVALID_PTX       ? "CUDA_ERROR_INVALID_PTX"
+            : (int)error == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : (int)error == LAUNCH_FAILED   ? "CUDA_ERROR_LAUNCH_FAILED"
+                                            : "CUDA_ERROR";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+    *count = gpu.count;
+    return gpu.is_started ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal < gpu.count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDeviceGetName(char *name, int length, CUdevice device)
+{
+    (void)device;
+    (void)snprintf(name, (size_t)length, "test double");
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    const char *p = gpu.uuids[device] + strlen("GPU-");
+    for (size_t i = 0; i < sizeof(uuid->bytes); i++) {
+        char byte[3] = {0};
+        p += *p == '-';
+        memcpy(byte, p, 2);
+        uuid->bytes[i] = (char)strtoul(byte, NULL, 16);
+        p += 2;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    *bytes = (size_t)1 << 30;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    (void)device;
+    *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9
+             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
+             : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT     ? 1
+                                                                         : 4096;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+    *can = device != peer;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    double_note(__func__);
+    gpu.references[device]++;
+    *context = &gpu.primary[device];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+    double_note(__func__);
+    return gpu.references[device]-- > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+    *context = flags ? NULL : malloc(sizeof(**context));
+    if (!*context)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    (*context)->device = device;
+    current = *context;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+    free(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+{
+    return peer == current || flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+    if (!current)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    for (size_t i = 0; i < ALLOCATIONS && !(double_has_fault("oom") && bytes > 1 << 20); i++)
+        if (!gpu.allocations[i].at) {
+            void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+            gpu.allocations[i].at = (uintptr_t)memory;
+            gpu.allocations[i].bytes = bytes;
+            *address = (uintptr_t)memory;
+            return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address)
+{
+    for (size_t i = 0; i < ALLOCATIONS; i++)
+        if (gpu.allocations[i].at == address) {
+            free((void *)(uintptr_t)address);
+            gpu.allocations[i].at = 0;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags)
+{
+    *address = flags ? NULL : malloc(bytes);
+    return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemFreeHost(void *address)
+{
+    free(address);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    if (!stream || !may_access(to, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    double_work(stream);
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    if (!stream || !may_access(from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    double_work(stream);
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t bytes, CUstream stream)
+{
+    if (!stream || to_context == from_context || !may_access(to, bytes) || !may_access(from, bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    double_work(stream);
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return CUDA_SUCCESS;
+}
+
+/* ---- streams and events ---- */
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    (void)flags;
+    *stream = current ? malloc(sizeof(**stream)) : NULL;
+    if (!*stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    (*stream)->device = current->device;
+    (*stream)->ms = &gpu.ms[current->device];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+    free(stream);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+    return stream && event && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+    *event = flags ? NULL : calloc(1, sizeof(**event));
+    return *event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+    free(event);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    event->ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+    if (getenv("DOUBLE_CLOCK"))
+        event->ms = *stream->ms;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+    *milliseconds = (float)(end->ms - start->ms);
+    return CUDA_SUCCESS;
+}
+
+/* ---- kernels ---- */
+
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int option_count,
+                            CUjit_option *options, void **values)
+{
+    char *log = NULL;
+    size_t size = 0;
+    double_note(__func__);
+    for (unsigned int i = 0; i < option_count; i++) {
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+            log = values[i];
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+            size = (size_t)(uintptr_t)values[i];
+    }
+    *module = calloc(1, sizeof(**module));
+    if (!*module || !log)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    (*module)->ptx = ptx_load(double_has_fault("jit") ? "nonsense" : image, log, size);
+    if ((*module)->ptx)
+        return CUDA_SUCCESS;
+    free(*module);
+    *module = NULL;
+    return (CUresult)INVALID_PTX;
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+    double_note(__func__);
+    ptx_free(module->ptx);
+    free(module);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    *function = (CUfunction)(void *)ptx_find(module->ptx, name);
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                        unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                        void **parameters, void **extra)
+{
+    if (!stream || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes || extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (++gpu.launches == 20 && double_has_fault("lost"))
+        return (CUresult)LAUNCH_FAILED;
+    double_work(stream);
+    return ptx_run((const void *)function, grid_x, grid_y, block_x, parameters, may_access)
+               ? CUDA_SUCCESS
+               : (CUresult)ILLEGAL_ADDRESS;
+}

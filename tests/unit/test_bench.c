@@ -1,0 +1,433 @@
+/* The pure parts of gpulse bench: statistics, number formats, the check of products, charts. */
+#include "bench/chart.h"
+#include "bench/judge.h"
+#include "bench/precision.h"
+#include "bench/stats.h"
+#include "bench/verify.h"
+
+#include "base/strbuf.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_near(double got, double wanted)
+{
+    if (!(fabs(got - wanted) <= 1e-12 * fabs(wanted)))
+        fail_msg("%.17g instead of %.17g", got, wanted);
+}
+
+/* ---- statistics ---- */
+
+static void test_stats(void **state)
+{
+    (void)state;
+    double few[] = {3, 1, 2};
+    double ten[] = {10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
+    struct gp_bench_stats s = gp_bench_stats_of(few, 3);
+    assert_near(s.median, 2);
+    assert_near(s.low, 1); /* three values say little: the whole range */
+    assert_near(s.high, 3);
+    s = gp_bench_stats_of(ten, 10);
+    assert_near(s.median, 5.5);
+    assert_near(s.low, 2); /* the 2nd and the 9th of ten: 97.9 % by the binomial distribution */
+    assert_near(s.high, 9);
+    assert_near(s.min, 1);
+    assert_near(s.max, 10);
+    assert_near(gp_bench_spread(&s), 3.5 / 5.5);
+    assert_int_equal(gp_bench_stats_of(few, 0).count, 0);
+}
+
+/* The interval contains the true median in at least 94 % of many samples. */
+static void test_stats_cover_the_median(void **state)
+{
+    (void)state;
+    struct gp_bench_random random = {7};
+    for (size_t n = 5; n <= 50; n += 9) {
+        int hits = 0;
+        for (int round = 0; round < 4000; round++) {
+            double values[50];
+            for (size_t i = 0; i < n; i++)
+                values[i] = gp_bench_normal(&random);
+            const struct gp_bench_stats s = gp_bench_stats_of(values, n);
+            hits += s.low <= 0 && s.high >= 0;
+        }
+        assert_true(hits >= 3720); /* 93 %: of 5 values 93.75 % are possible */
+    }
+}
+
+static void test_compare(void **state)
+{
+    (void)state;
+    const struct gp_bench_stats base = {10, 100, 98, 102, 99, 101};
+    const struct {
+        struct gp_bench_stats now;
+        enum gp_bench_change wanted;
+    } rows[] = {
+        {{10, 100, 98, 102, 99, 101}, GP_BENCH_SAME},
+        {{10, 90, 88, 92, 89, 91}, GP_BENCH_LOWER},
+        {{10, 110, 108, 112, 109, 111}, GP_BENCH_HIGHER},
+        {{10, 90, 70, 120, 80, 105}, GP_BENCH_SAME},       /* noise */
+        {{10, 98, 97.5, 98.5, 97.8, 98.2}, GP_BENCH_SAME}, /* certain, but too small */
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        assert_int_equal(gp_bench_compare(&base, &rows[i].now, 0.03), rows[i].wanted);
+}
+
+/* ---- number formats ---- */
+
+static void test_formats(void **state)
+{
+    (void)state;
+    const struct {
+        enum gp_number number;
+        double value;
+        uint64_t bits;
+        double stored;
+    } rows[] = {
+        {GP_NUMBER_F16, 0, 0, 0},
+        {GP_NUMBER_F16, 1, 0x3C00, 1},
+        {GP_NUMBER_F16, -2, 0xC000, -2},
+        {GP_NUMBER_F16, 65504, 0x7BFF, 65504},
+        {GP_NUMBER_F16, 1e9, 0x7BFF, 65504},
+        {GP_NUMBER_F16, 0x1p-24, 0x0001, 0x1p-24}, /* the smallest */
+        {GP_NUMBER_F16, 0x1.ffcp-15, 0x03FF + 1, 0x1p-14},
+        {GP_NUMBER_F16, 1 + 0x1p-11, 0x3C00, 1}, /* halfway: to even */
+        {GP_NUMBER_F16, 2047.5, 0x6800, 2048},   /* carries into the exponent */
+        {GP_NUMBER_BF16, 1, 0x3F80, 1},
+        {GP_NUMBER_BF16, 3.140625, 0x4049, 3.140625},
+        {GP_NUMBER_BF16, 1 + 0x1p-8, 0x3F80, 1},
+        {GP_NUMBER_BF16, 1 + 0x1.8p-7, 0x3F82, 1 + 0x1p-6},
+        {GP_NUMBER_E4M3, 1, 0x38, 1},
+        {GP_NUMBER_E4M3, 448, 0x7E, 448},
+        {GP_NUMBER_E4M3, -0x1p-9, 0x81, -0x1p-9}, /* the smallest */
+        {GP_NUMBER_E4M3, 1.0625, 0x38, 1},
+        {GP_NUMBER_I8, -300, 0x81, -127},
+        {GP_NUMBER_I8, 2.6, 0x03, 3},
+        {GP_NUMBER_I32, -5, 0xFFFFFFFB, -5},
+        {GP_NUMBER_F32, 0.1, 0x3DCCCCCD, 0x1.99999ap-4},
+        {GP_NUMBER_F64, 0.1, 0x3FB999999999999A, 0.1},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        uint64_t bits = 0;
+        gp_number_store(rows[i].number, rows[i].value, &bits);
+        if (bits != rows[i].bits)
+            fail_msg("row %zu: %llx", i, (unsigned long long)bits);
+        assert_near(gp_number_load(rows[i].number, &bits), rows[i].stored);
+    }
+    const uint16_t infinity = 0xFC00;
+    const uint16_t nan16 = 0x7C01;
+    const uint8_t nan8 = 0x7F;
+    assert_true(isinf(gp_number_load(GP_NUMBER_F16, &infinity)));
+    assert_true(isnan(gp_number_load(GP_NUMBER_F16, &nan16)));
+    assert_true(isnan(gp_number_load(GP_NUMBER_E4M3, &nan8)));
+}
+
+/* Each number of the small formats is stored as itself. */
+static void test_formats_keep_their_numbers(void **state)
+{
+    (void)state;
+    const struct {
+        enum gp_number number;
+        uint32_t count;
+    } rows[] = {{GP_NUMBER_F16, 1 << 16}, {GP_NUMBER_BF16, 1 << 16}, {GP_NUMBER_E4M3, 1 << 8}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        for (uint32_t bits = 0; bits < rows[i].count; bits++) {
+            uint32_t again = 0;
+            double value = gp_number_load(rows[i].number, &bits);
+            if (!isfinite(value))
+                continue;
+            gp_number_store(rows[i].number, value, &again);
+            assert_int_equal(again, bits);
+        }
+}
+
+static void test_precision_words(void **state)
+{
+    (void)state;
+    enum gp_bench_precision p;
+    assert_true(gp_bench_precision_find("bf16,fp8", 4, &p));
+    assert_int_equal(p, GP_BENCH_BF16);
+    assert_false(gp_bench_precision_find("fp1", 3, &p));
+    assert_false(gp_bench_precision_find("", 0, &p));
+}
+
+/* ---- products ---- */
+
+enum { N = 48 };
+
+struct product {
+    enum gp_bench_precision precision;
+    unsigned char a[N * N * 8], b[N * N * 8], c[N * N * 8];
+};
+
+/* Rounds an operand as the device does. */
+static double rounded(enum gp_bench_precision precision, double value)
+{
+    int exponent;
+    double part = frexp(value, &exponent);
+    return precision == GP_BENCH_TF32 ? ldexp(nearbyint(part * 2048) / 2048, exponent) : value;
+}
+
+static void multiply(struct product *p)
+{
+    const struct gp_bench_format *f = gp_bench_format(p->precision);
+    for (size_t j = 0; j < N; j++)
+        for (size_t i = 0; i < N; i++) {
+            double sum = 0;
+            for (size_t k = 0; k < N; k++) {
+                size_t at = f->is_a_transposed ? k + i * N : i + k * N;
+                double a = gp_number_load(f->in, p->a + at * f->in_bytes);
+                double b = gp_number_load(f->in, p->b + (k + j * N) * f->in_bytes);
+                sum += rounded(p->precision, a) * rounded(p->precision, b);
+                if (p->precision != GP_BENCH_FP64 && p->precision != GP_BENCH_INT8)
+                    sum = (double)(float)sum;
+            }
+            gp_number_store(f->out, sum, p->c + (i + j * N) * f->out_bytes);
+        }
+}
+
+static struct gp_bench_fault verify(const struct product *p)
+{
+    struct gp_bench_fault fault;
+    const struct gp_bench_product product = {p->precision, N, p->a, p->b, p->c};
+    assert_int_equal(gp_bench_verify(&product, 3, &fault), 0);
+    return fault;
+}
+
+static void make(struct product *p, enum gp_bench_precision precision)
+{
+    p->precision = precision;
+    gp_bench_fill(precision, N, 1, p->a);
+    gp_bench_fill(precision, N, 2, p->b);
+    multiply(p);
+}
+
+/* A right product passes in every precision. One element that is wrong is found, and named. */
+static void test_verify(void **state)
+{
+    (void)state;
+    static struct product p;
+    for (unsigned k = 0; k < GP_BENCH_PRECISION__COUNT; k++) {
+        make(&p, (enum gp_bench_precision)k);
+        const struct gp_bench_format *f = gp_bench_format(p.precision);
+        assert_false(verify(&p).is_found);
+        for (size_t at = 0; at < N * N; at += 97) {
+            unsigned char *byte = p.c + (at + 1) * f->out_bytes - 1; /* the highest */
+            *byte ^= 0x40;
+            const struct gp_bench_fault fault = verify(&p);
+            assert_true(fault.is_found);
+            assert_int_equal(fault.row, at % N);
+            assert_int_equal(fault.column, at / N);
+            assert_int_equal(fault.rows, 1);
+            *byte ^= 0x40;
+        }
+    }
+}
+
+static void test_verify_numbers_that_are_none(void **state)
+{
+    (void)state;
+    static struct product p;
+    const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    for (size_t i = 0; i < GP_ARRAY_LEN(values); i++) {
+        make(&p, GP_BENCH_FP32);
+        gp_number_store(GP_NUMBER_F32, values[i], p.c + (5 + 7 * N) * 4);
+        const struct gp_bench_fault fault = verify(&p);
+        assert_true(fault.is_found);
+        assert_int_equal(fault.row, 5);
+        assert_int_equal(fault.column, 7);
+    }
+}
+
+/* What a GPU with cold tensor cores, or a wrong kernel, would return. */
+static void test_verify_wholly_wrong(void **state)
+{
+    (void)state;
+    static struct product p;
+    make(&p, GP_BENCH_BF16);
+    memset(p.c, 0, sizeof(p.c));
+    assert_true(verify(&p).rows > N / 2); /* the sum of a row may be near 0 */
+    make(&p, GP_BENCH_FP32);
+    gp_bench_fill(GP_BENCH_FP32, N, 9, p.c);
+    assert_int_equal(verify(&p).rows, N);
+}
+
+/* FP32 that is computed as TF32 is wrong by FP32's measure. */
+static void test_verify_tells_precisions_apart(void **state)
+{
+    (void)state;
+    static struct product p;
+    make(&p, GP_BENCH_TF32);
+    p.precision = GP_BENCH_FP32;
+    assert_true(verify(&p).is_found);
+}
+
+static void test_normal(void **state)
+{
+    (void)state;
+    struct gp_bench_random random = {1};
+    double sum = 0;
+    double squares = 0;
+    enum { COUNT = 100000 };
+    for (int i = 0; i < COUNT; i++) {
+        double x = gp_bench_normal(&random);
+        sum += x;
+        squares += x * x;
+    }
+    assert_true(fabs(sum / COUNT) < 0.02);
+    assert_true(fabs(squares / COUNT - 1) < 0.02);
+}
+
+/* ---- charts ---- */
+
+static const struct gp_chart_point line[] = {{10, 1, 0, 0}, {100, 10, 9, 11}, {1000, 100, 0, 0}};
+
+static void test_chart_text(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    const struct gp_chart chart = {.title = "t",
+                                   .x_title = "rows",
+                                   .y_title = "GFLOP/s",
+                                   .curves = {{"one", line, 3}},
+                                   .count = 1};
+    gp_chart_add_text(&sb, &chart, 40, 5, true);
+    assert_string_equal(sb.buf, "GFLOP/s\n"
+                                "    100 |                         .....a\n"
+                                "        |                   .......\n"
+                                "     10 |            ...a...\n"
+                                "        |      .......\n"
+                                "      1 |a......\n"
+                                "        +-------------------------------\n"
+                                "        10            100             1k   rows\n"
+                                "        a  one\n");
+    gp_strbuf_reset(&sb);
+    const struct gp_chart none = {.title = "t", .x_title = "x", .y_title = "y"};
+    gp_chart_add_text(&sb, &none, 40, 5, true);
+    assert_string_equal(sb.buf, "");
+    gp_strbuf_fini(&sb);
+}
+
+static void test_chart_svg(void **state)
+{
+    (void)state;
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    const struct gp_chart chart = {.title = "a < b & c",
+                                   .x_title = "x",
+                                   .y_title = "y",
+                                   .curves = {{"<script>", line, 3}},
+                                   .count = 1};
+    gp_chart_add_svg(&sb, &chart);
+    assert_non_null(strstr(sb.buf, "a &#60; b &#38; c"));
+    assert_null(strstr(sb.buf, "<script>"));
+    assert_non_null(strstr(sb.buf, "points=\"80.0,440.0 430.0,245.0 780.0,50.0\""));
+    gp_strbuf_fini(&sb);
+}
+
+/* ---- judging ---- */
+
+static struct gp_bench_result *add(struct gp_bench *bench, const char *test, const char *what,
+                                   size_t device, double median)
+{
+    struct gp_bench_result *r =
+        gp_bench_results_add(&bench->results, test, what, bench->names[device]);
+    assert_non_null(r);
+    r->unit = "GB/s";
+    r->value = (struct gp_bench_stats){
+        10, median, 0.98 * median, 1.02 * median, 0.99 * median, 1.01 * median};
+    return r;
+}
+
+/* Four GPUs of one model; one of them is worse in one thing. */
+static void test_judge(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *test, *what;
+        bool is_lower_better;
+        double normal, now; /* of the last GPU */
+        bool is_short;
+    } rows[] = {
+        {"gemm", "bf16", false, 700, 699, false},
+        {"gemm", "bf16", false, 700, 640, true},
+        {"gemm", "bf16", false, 700, 900, false},
+        {"memory", "copy", false, 3000, 2960, false},
+        {"memory", "copy", false, 3000, 2700, true},
+        {"memory", "to GPU", false, 50, 44, false}, /* another socket */
+        {"memory", "to GPU", false, 50, 25, true},
+        {"latency", "launch", true, 3, 4, false},
+        {"latency", "launch", true, 3, 9, true},
+        {"latency", "launch", true, 3, 1, false},
+    };
+    for (size_t k = 0; k < GP_ARRAY_LEN(rows); k++) {
+        static struct gp_bench_device devices[4];
+        struct gp_bench bench = {.count = 4};
+        struct gp_bench_shortfall found[8];
+        size_t compared;
+        for (size_t i = 0; i < 4; i++) {
+            bench.devices[i] = &devices[i];
+            devices[i].is_gpu = true;
+            (void)snprintf(devices[i].name, sizeof(devices[i].name), "H100");
+            (void)snprintf(bench.names[i], sizeof(bench.names[i]), "%zu", i);
+            add(&bench, rows[k].test, rows[k].what, i, i == 3 ? rows[k].now : rows[k].normal)
+                ->is_lower_better = rows[k].is_lower_better;
+        }
+        size_t count = gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared);
+        /* three that are alike must not be blamed for one that is better */
+        if (count != (size_t)rows[k].is_short)
+            fail_msg("row %zu: %zu", k, count);
+        if (count) {
+            assert_string_equal(found[0].result->device, "3");
+            assert_int_equal(found[0].standard, GP_BENCH_BY_OTHERS);
+        }
+        gp_bench_results_fini(&bench.results);
+    }
+}
+
+static void test_judge_by_sheet(void **state)
+{
+    (void)state;
+    static struct gp_bench_device device = {.name = "H100", .is_gpu = true};
+    struct gp_bench bench = {.count = 1, .devices = {&device}, .names = {"0"}};
+    struct gp_bench_shortfall found[8];
+    size_t compared;
+    struct gp_bench_result *r = add(&bench, "gemm", "bf16", 0, 400);
+    r->peak = 989;
+    assert_int_equal(gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared), 0); /* own kernel */
+    (void)snprintf(r->kernel, sizeof(r->kernel), "cuBLASLt");
+    assert_int_equal(gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared), 1);
+    assert_int_equal(found[0].standard, GP_BENCH_BY_SHEET);
+    r->outcome = GP_BENCH_WRONG; /* has been reported as that */
+    assert_int_equal(gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared), 0);
+    gp_bench_results_fini(&bench.results);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_stats_cover_the_median),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_formats_keep_their_numbers),
+        cmocka_unit_test(test_precision_words),
+        cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_verify_numbers_that_are_none),
+        cmocka_unit_test(test_verify_wholly_wrong),
+        cmocka_unit_test(test_verify_tells_precisions_apart),
+        cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_chart_text),
+        cmocka_unit_test(test_chart_svg),
+        cmocka_unit_test(test_judge),
+        cmocka_unit_test(test_judge_by_sheet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
