@@ -131,7 +131,7 @@ static int burn_on(struct fire *f, struct gp_err *err)
     const struct gp_bench_burn *plan = f->burn->plan;
     const struct gp_bench_pace *pace = &f->burn->bench->pace;
     double n = (double)f->m.gemm.n;
-    double block_ns = (double)(plan->for_ns / BLOCKS_MOST);
+    double block_ns = (double)plan->for_ns / BLOCKS_MOST;
     block_ns = block_ns > (double)pace->block_ns ? block_ns : (double)pace->block_ns;
     uint64_t count = 1;
     bool is_wrong = false;

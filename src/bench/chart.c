@@ -13,10 +13,37 @@ enum {
     DECADES_MAX = 20,
 };
 
-/* An axis: decades, as powers of ten. */
+/* An axis: its ends, as powers of ten. */
 struct axis {
     double first, last;
 };
+
+/* 1, 2, 5, 10, 20, …: number `step`, which may be negative. */
+static double round_number(long step)
+{
+    static const double of_decade[] = {1, 2, 5};
+    long decade = step >= 0 ? step / 3 : -((2 - step) / 3);
+    return of_decade[step - 3 * decade] * pow(10, (double)decade);
+}
+
+/* The next mark of an axis after *step, which is moved to it: round numbers, or only powers of ten
+ * if it is long. False: no more. */
+static bool next_mark(const struct axis *axis, long *step, double *ret)
+{
+    static const double long_axis = 2.5, error = 1e-9;
+    do
+        *ret = round_number(++*step);
+    while (log10(*ret) < axis->first - error ||
+           (axis->last - axis->first > long_axis && *step % 3 != 0));
+    return log10(*ret) <= axis->last + error;
+}
+
+/* Before the first mark of an axis. */
+static long before_marks(const struct axis *axis)
+{
+    double decade = floor(axis->first);
+    return 3 * (long)decade - 1;
+}
 
 static bool ranges(const struct gp_chart *chart, struct axis *x, struct axis *y)
 {
@@ -33,11 +60,15 @@ static bool ranges(const struct gp_chart *chart, struct axis *x, struct axis *y)
         return false;
     struct axis *axes[] = {x, y};
     for (size_t i = 0; i < 2; i++) {
-        axes[i]->first = floor(axes[i]->first + 1e-9);
-        axes[i]->last = ceil(axes[i]->last - 1e-9);
-        if (axes[i]->last <= axes[i]->first)
-            axes[i]->last = axes[i]->first + 1;
-        axes[i]->last = fmin(axes[i]->last, axes[i]->first + DECADES_MAX);
+        long step = before_marks(axes[i]);
+        double low = round_number(step);
+        while (log10(round_number(step + 1)) <= axes[i]->first + 1e-9)
+            low = round_number(++step);
+        double high = round_number(++step);
+        while (log10(high) < axes[i]->last - 1e-9)
+            high = round_number(++step);
+        axes[i]->first = log10(low);
+        axes[i]->last = fmin(log10(high), axes[i]->first + DECADES_MAX);
     }
     return true;
 }
@@ -49,18 +80,19 @@ static double along(const struct axis *axis, double value)
     return fmax(0, fmin(1, part));
 }
 
-/* "100", "1k", "10M": a power of ten. */
-static void decade_text(double power, char text[16])
+/* "100", "2k", "50m" */
+static void mark_text(double value, char text[16])
 {
     static const char *const units[] = {"n", "u", "m", "", "k", "M", "G", "T", "P"};
-    int whole = (int)lround(power);
+    double power = floor(log10(value) + 1e-9);
+    int whole = (int)power;
     int group = whole >= 0 ? whole / 3 : -((2 - whole) / 3);
     struct gp_strbuf sb = {.buf = text, .cap = 16, .max = 15, .lent = text};
     text[0] = '\0';
     if (group < -3 || group > 5)
-        gp_strbuf_addf(&sb, "1e%d", whole);
+        gp_strbuf_addf(&sb, "%.0e", value);
     else
-        gp_strbuf_addf(&sb, "%.0f%s", pow(10, whole - 3 * group), units[group + 3]);
+        gp_strbuf_addf(&sb, "%.0f%s", value / pow(1000, group), units[group + 3]);
 }
 
 /* ---- text ---- */
@@ -120,11 +152,11 @@ static void add_row(struct gp_strbuf *sb, const struct canvas *canvas, size_t ro
                     const struct axis *y, bool plain)
 {
     char label[16] = "";
-    for (double power = y->first; power <= y->last; power++) {
-        double part = (power - y->first) / (y->last - y->first);
-        long dot = lround(part * (double)(canvas->rows * 4 - 1));
+    double value;
+    for (long step = before_marks(y); next_mark(y, &step, &value);) {
+        long dot = lround(along(y, value) * (double)(canvas->rows * 4 - 1));
         if (canvas->rows - 1 - (size_t)dot / 4 == row)
-            decade_text(power, label);
+            mark_text(value, label);
     }
     gp_strbuf_addf(sb, "%*s %s", LEFT - 2, label, plain ? "|" : label[0] ? "┤" : "│");
     size_t last = canvas->columns;
@@ -143,17 +175,18 @@ static void add_x_axis(struct gp_strbuf *sb, const struct canvas *canvas, const 
 {
     char line[LEFT + COLUMNS_MAX + 32];
     char label[16];
+    double value;
     size_t end = 0;
     memset(line, ' ', sizeof(line));
-    for (double power = x->first; power <= x->last; power++) {
-        double part = (power - x->first) / (x->last - x->first);
-        size_t at = LEFT + (size_t)lround(part * (double)(canvas->columns - 1));
-        decade_text(power, label);
+    for (long step = before_marks(x); next_mark(x, &step, &value);) {
+        size_t at = LEFT + (size_t)lround(along(x, value) * (double)(canvas->columns - 1));
+        mark_text(value, label);
         size_t length = strlen(label);
         size_t start = at + 1 - length;
         if (start < end)
             continue;
-        memcpy(line + start, label, length);
+        for (size_t i = 0; i < length; i++)
+            line[start + i] = label[i];
         end = start + length + 1;
     }
     gp_strbuf_fill(sb, ' ', LEFT - 1);
@@ -229,16 +262,17 @@ static void add_svg_text(struct gp_strbuf *sb, double x, double y, const char *a
 static void add_grid(struct gp_strbuf *sb, const struct axis *x, const struct axis *y)
 {
     char label[16];
-    for (double power = x->first; power <= x->last; power++) {
-        double at = x_of(x, pow(10, power));
-        decade_text(power, label);
+    double value;
+    for (long step = before_marks(x); next_mark(x, &step, &value);) {
+        double at = x_of(x, value);
+        mark_text(value, label);
         gp_strbuf_addf(sb, "<path d=\"M%.1f %dV%d\" stroke=\"#ddd\"/>\n", at, PLOT_TOP,
                        PLOT_BOTTOM);
         add_svg_text(sb, at, PLOT_BOTTOM + 18, "text-anchor=\"middle\"", label);
     }
-    for (double power = y->first; power <= y->last; power++) {
-        double at = y_of(y, pow(10, power));
-        decade_text(power, label);
+    for (long step = before_marks(y); next_mark(y, &step, &value);) {
+        double at = y_of(y, value);
+        mark_text(value, label);
         gp_strbuf_addf(sb, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", PLOT_LEFT, at,
                        PLOT_RIGHT);
         add_svg_text(sb, PLOT_LEFT - 8, at + 4, "text-anchor=\"end\"", label);

@@ -302,12 +302,12 @@ static void test_chart_text(void **state)
     gp_chart_add_text(&sb, &chart, 40, 5, true);
     assert_string_equal(sb.buf, "GFLOP/s\n"
                                 "    100 |                         .....a\n"
-                                "        |                   .......\n"
+                                "     20 |                   .......\n"
                                 "     10 |            ...a...\n"
-                                "        |      .......\n"
-                                "      1 |a......\n"
+                                "      5 |      .......\n"
+                                "      2 |a......\n"
                                 "        +-------------------------------\n"
-                                "        10            100             1k   rows\n"
+                                "        10   20   50  100  200  500   1k   rows\n"
                                 "        a  one\n");
     gp_strbuf_reset(&sb);
     const struct gp_chart none = {.title = "t", .x_title = "x", .y_title = "y"};
