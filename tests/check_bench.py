@@ -52,10 +52,11 @@ def environment(count, cublas=True, **more):
     """That of a run on `count` GPUs. Without cuBLAS, one that does not start stands in its place, since this machine
     may have the real one."""
     venv = SCRATCH / "venv"
-    folder = venv / "lib/python3.11/site-packages/nvidia/cublas/lib"
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        shutil.copy(DOUBLE / "libcublasLt.so.12", folder)
+    for name, file in (("cublas", "libcublasLt.so.12"), ("nccl", "libnccl.so.2")):
+        folder = venv / f"lib/python3.11/site-packages/nvidia/{name}/lib"
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            shutil.copy(DOUBLE / file, folder)
     env = {**os.environ, "GPULSE_CUDA": str(DOUBLE / "libcuda_double.so"), "GPULSE_SIM_STATE": str(STATE),
            "GPULSE_STATE_DIR": str(STATE), "VIRTUAL_ENV": str(venv), "DOUBLE_CLOCK": "1",
            "DOUBLE_UUIDS": ",".join(f"GPU-{i:08x}-0000-4000-8000-00000000000{i}" for i in range(count))}
@@ -179,11 +180,23 @@ def latencies():
 
 @test
 def multi_names_the_slowest():
-    rows = measured(results(bench("multi", "--rows", "48", count=3)))
+    rows = measured(results(bench("multi", "--rows", "48", "--size", "64k", count=3)))
     assert [(r["what"], r["device"]) for r in rows] == [
-        ("alone", "0"), ("alone", "1"), ("alone", "2"), ("2 together", "all"), ("3 together", "all")], rows
+        ("alone", "0"), ("alone", "1"), ("alone", "2"), ("2 together", "all"), ("3 together", "all"), ("all-reduce", "all")], rows
     assert re.search(r"^\d+ % of their sum alone; GPU \d loses most", rows[4]["note"]), rows[4]
     assert abs(rows[4]["value"]["median"] / sum(r["value"]["median"] for r in rows[:3]) - 1) < 0.05
+
+
+@test
+def all_reduce_adds_the_arrays_of_all_gpus():
+    row = measured(results(bench("multi", "--rows", "16", "--size", "64k", count=4)))[-1]
+    assert row["kernel"] == "NCCL 2.27.3" and row["size"] == 65536 and row["unit"] == "GB/s", row
+    # of 4 GPUs each link carries 2 · 3/4 of the data; the double needs 20 ms for the first GPU
+    assert abs(row["value"]["median"] / (1.5 * 65536 / 20e6) - 1) < 0.02, row
+    wrong = results(bench("multi", "--rows", "16", "--size", "64k", count=2, DOUBLE_FAULT="sum"), 1)[-1]
+    assert wrong["outcome"] == "wrong" and "must be" in wrong["note"], wrong
+    failed = bench("multi", "--rows", "16", "--size", "64k", count=2, DOUBLE_FAULT="nccl")
+    assert failed.returncode == 4 and "NCCL: cannot connect the GPUs: error 2" in failed.stderr, failed.stderr
 
 
 @test
@@ -477,6 +490,13 @@ def our_declarations_of_cublaslt_are_those_of_its_header():
                     'sizeof(cublasLtMatmulHeuristicResult_t) == 96 && '
                     'offsetof(cublasLtMatmulHeuristicResult_t, state) == 72, "layout");\n')
     compiles(ours, SOURCE)
+
+
+@test
+def our_declarations_of_nccl_are_those_of_its_header():
+    folder = header("nccl.h")
+    source, _ = declarations("nccl.h", ["cuda.h", "nccl.h"], {"NCCL_FUNCTIONS": "ncclResult_t"}, ("nccl",))
+    compiles(source, folder, f"-I{header('cuda.h')}")
 
 
 @test

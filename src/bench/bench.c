@@ -4,6 +4,7 @@
 #include "bench/verify.h"
 #include "bench/watch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,40 @@ int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
                    fault.row, fault.column, fault.got, fault.expected, fault.tolerance, fault.rows,
                    m->gemm.n);
     return 0;
+}
+
+/* One part of an array; `got` has room for it. */
+static void check_part(const float *got, size_t count, size_t first, float factor,
+                       struct gp_bench_result *result)
+{
+    enum { PATTERN = 0xFFFF };
+    for (size_t i = 0; i < count; i++) {
+        float wanted = factor * (float)((first + i) & PATTERN);
+        if (fabsf(got[i] - wanted) <= 0) /* a NaN is wrong */
+            continue;
+        result->outcome = GP_BENCH_WRONG;
+        (void)snprintf(result->note, sizeof(result->note),
+                       "wrong: element %zu is %.9g, must be %.9g", first + i, (double)got[i],
+                       (double)wanted);
+        return;
+    }
+}
+
+int gp_bench_check_pattern(struct gp_bench_device *device, const struct gp_bench_buffer *buffer,
+                           float factor, struct gp_bench_result *result, struct gp_err *err)
+{
+    enum { PART = 1 << 20 };
+    size_t part = buffer->bytes < PART ? buffer->bytes : PART;
+    const size_t offsets[] = {0, buffer->bytes - part};
+    float *got = malloc(part);
+    int r = got ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
+    for (size_t k = 0; r == 0 && k < GP_ARRAY_LEN(offsets); k++) {
+        r = device->ops->download(device, got, buffer, offsets[k], part, err);
+        if (r == 0)
+            check_part(got, part / sizeof(*got), offsets[k] / sizeof(*got), factor, result);
+    }
+    free(got);
+    return r;
 }
 
 void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TITLE_SIZE])

@@ -46,8 +46,13 @@ int gp_bench_peers(struct gp_bench *bench, size_t bytes, struct gp_err *err) GP_
 /* latency.c: of small things. */
 int gp_bench_latency(struct gp_bench *bench, struct gp_err *err) GP_MUST_CHECK;
 
-/* multi.c: FP32 products on each device alone, then on two at once, and so on. */
-int gp_bench_multi(struct gp_bench *bench, uint64_t n, struct gp_err *err) GP_MUST_CHECK;
+/* multi.c: FP32 products on each device alone, then on two at once, and so on; and a sum over all,
+ * of `bytes` on each (0: what suits them). */
+int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes,
+                   struct gp_err *err) GP_MUST_CHECK;
+
+/* reduce.c: that sum, by NCCL; the devices must be CUDA's, and several. */
+int gp_bench_reduce(struct gp_bench *bench, size_t bytes, struct gp_err *err) GP_MUST_CHECK;
 
 struct gp_bench_burn {
     uint64_t for_ns;
@@ -95,6 +100,12 @@ void gp_bench_matrices_close(struct gp_bench_matrices *m);
 int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
                    struct gp_bench_device *device, struct gp_bench_result *result,
                    struct gp_err *err) GP_MUST_CHECK;
+
+/* Sets the result to WRONG if the first or the last MiB of an array is not what `write` stores,
+ * times `factor`. */
+int gp_bench_check_pattern(struct gp_bench_device *device, const struct gp_bench_buffer *buffer,
+                           float factor, struct gp_bench_result *result,
+                           struct gp_err *err) GP_MUST_CHECK;
 
 /* Adds a result of device i (SIZE_MAX: the CPU), and tells the progress. NULL: out of memory. */
 struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,

@@ -54,6 +54,7 @@ enum kernel {
 
 struct cuda {
     CUdevice id;
+    int ordinal;
     CUcontext context;
     CUstream stream, to_host; /* copies to the host run beside everything else */
     CUevent begin, end, side;
@@ -334,7 +335,14 @@ static int op_stop(struct gp_bench_device *device, uint64_t *ret_ns, struct gp_e
     return r;
 }
 
-/* ---- copies between GPUs ---- */
+/* ---- several GPUs ---- */
+
+static void op_native(struct gp_bench_device *device, int *ret_ordinal, void **ret_stream)
+{
+    const struct cuda *self = device->self;
+    *ret_ordinal = self->ordinal;
+    *ret_stream = self->stream;
+}
 
 static int op_peer_open(struct gp_bench_device *from, struct gp_bench_device *to, bool *ret_direct,
                         struct gp_err *err)
@@ -381,6 +389,7 @@ static const struct gp_bench_ops cuda_ops = {
     .context = op_context,
     .start = op_start,
     .stop = op_stop,
+    .native = op_native,
     .peer_open = op_peer_open,
     .peer_copy = op_peer_copy,
 };
@@ -451,6 +460,7 @@ static int add_device(struct gp_bench_devices *devices, int ordinal, int version
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     struct gp_bench_device *device = &devices->list[devices->count++];
     *device = (struct gp_bench_device){.ops = &cuda_ops, .is_gpu = true, .self = self};
+    self->ordinal = ordinal;
     int r = check(cu.cuDeviceGet(&self->id, ordinal), what, err);
     r = FIRST(r, cu.cuDeviceGetName(name, sizeof(name) - 1, self->id), what, err);
     r = FIRST(r, cu.cuDeviceGetUuid(&uuid, self->id), what, err);

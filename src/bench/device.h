@@ -91,6 +91,10 @@ struct gp_bench_ops {
      * none. */
     int (*stop)(struct gp_bench_device *device, uint64_t *ret_ns, struct gp_err *err);
 
+    /* The number that CUDA gives the device in this process, and its main stream, for other
+     * libraries of NVIDIA. NULL: not CUDA. */
+    void (*native)(struct gp_bench_device *device, int *ret_ordinal, void **ret_stream);
+
     /* NULL: the library has no such copies. Copies the whole buffer to another device of the same
      * library; *ret_direct: without a detour over the host. */
     int (*peer_open)(struct gp_bench_device *from, struct gp_bench_device *to, bool *ret_direct,

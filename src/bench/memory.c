@@ -4,12 +4,10 @@
 #include "base/err.h"
 #include "bench/peak.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIEF = 2, CACHES = 4, ARRAYS = 3, CHECKED_BYTES = 1 << 20, PATTERN = 0xFFFF };
+enum { BRIEF = 2, CACHES = 4, ARRAYS = 3 };
 
 static const struct {
     const char *word;
@@ -117,32 +115,6 @@ static int measure(struct arrays *a, const char *what, double bytes,
     return 0;
 }
 
-/* Whether the first and the last part of an array are the pattern, times `factor`. */
-static int check(struct arrays *a, const struct gp_bench_buffer *buffer, float factor,
-                 struct gp_bench_result *result, struct gp_err *err)
-{
-    size_t part = a->bytes < CHECKED_BYTES ? a->bytes : CHECKED_BYTES;
-    const size_t offsets[] = {0, a->bytes - part};
-    float *got = a->pageable;
-    for (size_t k = 0; k < GP_ARRAY_LEN(offsets); k++) {
-        int r = a->device->ops->download(a->device, got, buffer, offsets[k], part, err);
-        if (r < 0)
-            return r;
-        for (size_t i = 0; i < part / sizeof(*got); i++) {
-            size_t at = offsets[k] / sizeof(*got) + i;
-            float wanted = factor * (float)(at & PATTERN);
-            if (fabsf(got[i] - wanted) <= 0) /* a NaN is wrong */
-                continue;
-            result->outcome = GP_BENCH_WRONG;
-            (void)snprintf(result->note, sizeof(result->note),
-                           "wrong: element %zu is %.9g, must be %.9g", at, (double)got[i],
-                           (double)wanted);
-            return 0;
-        }
-    }
-    return 0;
-}
-
 /* Writes the pattern to all arrays: what the kernels read is known. */
 static int prepare(struct arrays *a, struct gp_err *err)
 {
@@ -168,7 +140,8 @@ static int streams_of(struct arrays *a, struct gp_err *err)
         gp_bench_set_peak(a->bench, a->i, gp_bench_bandwidth_of(a->bench->cards[a->i]), result);
         result->peak_at_clock = 0; /* memory has a clock of its own */
         if (a->stream != GP_BENCH_READ)
-            r = check(a, &a->at[2], a->stream == GP_BENCH_TRIAD ? 4 : 1, result, err);
+            r = gp_bench_check_pattern(a->device, &a->at[2], a->stream == GP_BENCH_TRIAD ? 4 : 1,
+                                       result, err);
     }
     return r;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { REDUCED_BYTES = 256 << 20 };
+
 /* A phase: the devices that compute at the same time. */
 struct phase {
     struct gp_bench *bench;
@@ -126,7 +128,7 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
     return 0;
 }
 
-int gp_bench_multi(struct gp_bench *bench, uint64_t n, struct gp_err *err)
+int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp_err *err)
 {
     struct gp_bench_stats rates[GP_BENCH_DEVICES] = {{0}};
     struct phase *phase = calloc(1, sizeof(*phase));
@@ -140,5 +142,7 @@ int gp_bench_multi(struct gp_bench *bench, uint64_t n, struct gp_err *err)
         r = together(phase, rates, count, err);
     gp_bench_matrices_close(&phase->shared);
     free(phase);
+    if (r == 0 && bench->count > 1 && bench->devices[0]->ops->native)
+        r = gp_bench_reduce(bench, bytes ? bytes / 16 * 16 : REDUCED_BYTES, err);
     return r;
 }

@@ -22,7 +22,7 @@ const struct gp_cmd gp_cmd_bench = {
         "it and the host, and between GPUs.\n"
         "latency: starting a kernel, waiting for it, allocating memory, creating a context.\n"
         "multi: the same work on one GPU, two, and so on: what each adds, and which is the "
-        "slowest.\n"
+        "slowest; the sum of an array of each, by NCCL.\n"
         "burn: full load for some time; every result is compared, and a wrong one is an error.\n"
         "check: in about a minute, whether each GPU is as fast as the others of its kind, as its "
         "data sheet says, and as in an earlier run (--against). Exits with 1 if one is not.\n"

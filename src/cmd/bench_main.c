@@ -99,7 +99,7 @@ static int test_latency(struct gp_bench *bench, const struct gp_bench_options *o
 
 static int test_multi(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
 {
-    return gp_bench_multi(bench, o->rows, err);
+    return gp_bench_multi(bench, o->rows, o->bytes, err);
 }
 
 static int test_burn(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)

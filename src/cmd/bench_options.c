@@ -23,7 +23,7 @@ const struct gp_opt gp_bench_table[] = {
     {0, "rows", NULL, GP_OPT_U64, "N", .least = 1, .offset = OPT(rows),
      .help = "gemm, burn, multi: rows of the matrices (default: 8192 on a GPU)"},
     {0, "size", NULL, GP_OPT_SIZE, "SIZE", .least = 4096, .offset = OPT(bytes),
-     .help = "memory: size of each array (default: 1 GiB on a GPU)"},
+     .help = "memory, multi: size of each array (default: 1 GiB on a GPU; multi: 256 MiB)"},
     {0, "runs", NULL, GP_OPT_U64, "N", .least = 5, .offset = OPT(runs),
      .help = "measurements for each result (default 10, at least 5)"},
     {0, "warm-up", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(warm_ns),
