@@ -22,7 +22,6 @@ struct burn {
     const struct gp_bench_burn *plan;
     struct gp_bench_matrices shared; /* of the host; c has room for the first device only */
     struct gp_bench_result *results[GP_BENCH_DEVICES];
-    uint64_t begin_ns;
 };
 
 /* One device: its product, the first result, and the counters of what differed. */
@@ -32,7 +31,7 @@ struct fire {
     struct gp_bench_device *device;
     struct gp_bench_matrices m;
     struct gp_bench_buffer first, counts;
-    uint64_t products;
+    uint64_t products, begin_ns;
     double rates[GP_BENCH_RUNS_MAX];
     size_t taken;
 };
@@ -136,17 +135,18 @@ static int burn_on(struct fire *f, struct gp_err *err)
     uint64_t count = 1;
     bool is_wrong = false;
     int r = 0;
-    while (r == 0 && !is_wrong && f->taken < GP_BENCH_RUNS_MAX) {
+    uint64_t passed = 0;
+    f->begin_ns = gp_clock_mono_ns();
+    while (r == 0 && !is_wrong && f->taken < GP_BENCH_RUNS_MAX && passed < plan->for_ns &&
+           !(pace->is_cancelled && pace->is_cancelled()) && !is_too_hot(f)) {
         double ns = 0;
-        uint64_t passed = gp_clock_mono_ns() - f->burn->begin_ns;
-        if (passed >= plan->for_ns || (pace->is_cancelled && pace->is_cancelled()) || is_too_hot(f))
-            break;
         r = block(f, count, &ns, err);
         if (r < 0 || ns <= 0)
             continue;
         f->rates[f->taken++] = (double)count * 2 * n * n * n / 1000 / ns;
         count = 1 + (uint64_t)((double)count * block_ns / ns);
         r = look(f, &is_wrong, err);
+        passed = gp_clock_mono_ns() - f->begin_ns;
         tell(f, passed);
     }
     return r;
@@ -157,13 +157,13 @@ static void conclude(struct fire *f)
     struct gp_bench_result *result = f->burn->results[f->i];
     uint64_t end_ns = gp_clock_mono_ns();
     const struct gp_bench_timing timing = {
-        .begin_ns = f->burn->begin_ns, .end_ns = end_ns, .is_steady = true};
+        .begin_ns = f->begin_ns, .end_ns = end_ns, .is_steady = true};
     result->value = gp_bench_stats_of(f->rates, f->taken);
     memcpy(result->kernel, f->m.gemm.kernel, sizeof(result->kernel));
     gp_bench_note(f->burn->bench, f->i, &timing, result);
     if (!result->note[0])
         (void)snprintf(result->note, sizeof(result->note), "%llu products in %.0f s, all equal",
-                       (unsigned long long)f->products, (double)(end_ns - f->burn->begin_ns) / 1e9);
+                       (unsigned long long)f->products, (double)(end_ns - f->begin_ns) / 1e9);
 }
 
 static int member(struct gp_bench_team *team, size_t i, void *context, struct gp_err *err)
@@ -242,7 +242,6 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
     }
     for (size_t i = 0; r == 0 && i < bench->count; i++)
         burn->results[i] = &bench->results.list[bench->results.count - bench->count + i];
-    burn->begin_ns = gp_clock_mono_ns();
     r = r < 0 ? r : gp_bench_team_run(devices, bench->count, member, burn, err);
     gp_bench_matrices_close(&burn->shared);
     free(burn);

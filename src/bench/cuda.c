@@ -18,6 +18,7 @@ enum {
     WORKSPACE_BYTES = 32 << 20, /* as NVIDIA recommends for Hopper */
     BLOCKS_PER_UNIT = 32,       /* of a stream kernel: enough to fill a multiprocessor */
     FIRST_CAPABILITY = 50,      /* of our kernels */
+    TENSOR_CAPABILITY = 80,     /* of those that use tensor cores */
 };
 
 /* One library per process. */
@@ -43,7 +44,9 @@ static const struct gp_bench_symbol symbols[] = {
     X(COMPARE, "k_compare")                                                                        \
     X(EMPTY, "k_empty")                                                                            \
     X(GEMM_F32, "k_gemm_f32")                                                                      \
-    X(GEMM_F64, "k_gemm_f64")
+    X(GEMM_F64, "k_gemm_f64")                                                                      \
+    X(MMA_F16, "k_mma_f16") /* from here on in the module of tensor cores */                       \
+    X(MMA_BF16, "k_mma_bf16")
 
 enum kernel {
 #define X(id, name) KERNEL_##id,
@@ -58,7 +61,7 @@ struct cuda {
     CUcontext context;
     CUstream stream, to_host; /* copies to the host run beside everything else */
     CUevent begin, end, side;
-    CUmodule module; /* loaded when first used, like the next ones */
+    CUmodule modules[2]; /* the second: of tensor cores; loaded when first used, like the next */
     CUfunction kernels[KERNEL__COUNT];
     struct gp_cublas *cublas;
     struct gp_err no_cublas; /* why there is none */
@@ -167,18 +170,21 @@ static int op_transfer(struct gp_bench_device *device, enum gp_bench_way way,
 
 /* ---- kernels ---- */
 
-static int load_module(struct cuda *self, struct gp_err *err)
+static int load_module(struct cuda *self, bool is_tensor, struct gp_err *err)
 {
     char log[300] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)};
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    gp_ptx_add_module(&sb);
+    if (is_tensor)
+        gp_ptx_add_tensor_module(&sb);
+    else
+        gp_ptx_add_module(&sb);
     if (sb.error)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    int r =
-        check(cu.cuModuleLoadDataEx(&self->module, sb.buf, GP_ARRAY_LEN(options), options, values),
-              "the driver cannot compile our kernels", err);
+    int r = check(cu.cuModuleLoadDataEx(&self->modules[is_tensor], sb.buf, GP_ARRAY_LEN(options),
+                                        options, values),
+                  "the driver cannot compile our kernels", err);
     gp_strbuf_fini(&sb);
     if (r < 0 && log[0] && err) {
         const struct gp_err before = *err;
@@ -194,10 +200,12 @@ static int kernel_of(struct cuda *self, enum kernel kernel, CUfunction *ret, str
         KERNELS(X)
 #undef X
     };
-    int r = self->module ? 0 : load_module(self, err);
+    const bool is_tensor = kernel >= KERNEL_MMA_F16;
+    int r = self->modules[is_tensor] ? 0 : load_module(self, is_tensor, err);
     if (r == 0 && !self->kernels[kernel])
-        r = check(cu.cuModuleGetFunction(&self->kernels[kernel], self->module, names[kernel]),
-                  names[kernel], err);
+        r = check(
+            cu.cuModuleGetFunction(&self->kernels[kernel], self->modules[is_tensor], names[kernel]),
+            names[kernel], err);
     *ret = self->kernels[kernel];
     return r;
 }
@@ -271,21 +279,42 @@ static int open_cublas(struct cuda *self, struct gp_err *err)
     return r < 0 ? gp_err_copy(err, &self->no_cublas) : 0;
 }
 
-static bool has_own_kernel(const struct gp_bench_gemm *gemm)
+/* Our own kernel for a product, and its threads; KERNEL__COUNT: there is none. */
+static enum kernel own_kernel(const struct gp_bench_device *device,
+                              const struct gp_bench_gemm *gemm, unsigned *ret_threads)
 {
-    return gemm->precision == GP_BENCH_FP32 || gemm->precision == GP_BENCH_FP64;
+    static const struct {
+        enum gp_bench_precision precision;
+        enum kernel kernel;
+        unsigned threads, capability, multiple; /* multiple: of rows */
+    } own[] = {
+        {GP_BENCH_FP32, KERNEL_GEMM_F32, GP_PTX_THREADS, FIRST_CAPABILITY, 1},
+        {GP_BENCH_FP64, KERNEL_GEMM_F64, GP_PTX_THREADS, FIRST_CAPABILITY, 1},
+        {GP_BENCH_FP16, KERNEL_MMA_F16, GP_PTX_TENSOR_THREADS, TENSOR_CAPABILITY, GP_PTX_TILE},
+        {GP_BENCH_BF16, KERNEL_MMA_BF16, GP_PTX_TENSOR_THREADS, TENSOR_CAPABILITY, GP_PTX_TILE},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
+        if (own[i].precision == gemm->precision && device->capability >= own[i].capability &&
+            gemm->n % own[i].multiple == 0) {
+            *ret_threads = own[i].threads;
+            return own[i].kernel;
+        }
+    return KERNEL__COUNT;
 }
 
 static int op_gemm_open(struct gp_bench_device *device, struct gp_bench_gemm *gemm,
                         struct gp_err *err)
 {
     struct cuda *self = device->self;
+    unsigned threads;
     int r = open_cublas(self, err);
     if (r == 0)
         r = gp_cublas_prepare(self->cublas, gemm, WORKSPACE_BYTES, err);
-    if (r != GP_ENODEV || !has_own_kernel(gemm))
+    enum kernel kernel = own_kernel(device, gemm, &threads);
+    if (r != GP_ENODEV || kernel == KERNEL__COUNT)
         return r;
-    (void)snprintf(gemm->kernel, sizeof(gemm->kernel), "gpulse's own kernel");
+    (void)snprintf(gemm->kernel, sizeof(gemm->kernel), "gpulse's own kernel%s",
+                   kernel >= KERNEL_MMA_F16 ? ", mma.sync" : "");
     return 0;
 }
 
@@ -293,6 +322,7 @@ static int op_gemm(struct gp_bench_device *device, const struct gp_bench_gemm *g
                    struct gp_err *err)
 {
     struct cuda *self = device->self;
+    unsigned threads = 0;
     if (gemm->inner)
         return gp_cublas_multiply(self->cublas, gemm, self->workspace, WORKSPACE_BYTES,
                                   self->stream, err);
@@ -300,8 +330,8 @@ static int op_gemm(struct gp_bench_device *device, const struct gp_bench_gemm *g
     uint32_t n = (uint32_t)gemm->n;
     void *parameters[] = {&at[0], &at[1], &at[2], &n};
     unsigned tiles = (n + GP_PTX_TILE - 1) / GP_PTX_TILE;
-    return launch(self, gemm->precision == GP_BENCH_FP64 ? KERNEL_GEMM_F64 : KERNEL_GEMM_F32, tiles,
-                  tiles, GP_PTX_THREADS, parameters, err);
+    enum kernel kernel = own_kernel(device, gemm, &threads);
+    return launch(self, kernel, tiles, tiles, threads, parameters, err);
 }
 
 static void op_gemm_close(struct gp_bench_device *device, struct gp_bench_gemm *gemm)
@@ -415,8 +445,9 @@ static void close_device(struct cuda *self)
     gp_cublas_close(self->cublas);
     if (self->workspace)
         (void)cu.cuMemFree_v2(self->workspace);
-    if (self->module)
-        (void)cu.cuModuleUnload(self->module);
+    for (size_t i = 0; i < GP_ARRAY_LEN(self->modules); i++)
+        if (self->modules[i])
+            (void)cu.cuModuleUnload(self->modules[i]);
     CUevent events[] = {self->begin, self->end, self->side};
     for (size_t i = 0; i < GP_ARRAY_LEN(events); i++)
         if (events[i])

@@ -7,15 +7,20 @@
 struct gp_strbuf;
 
 /* How the kernels are started. The streams, k_compare and k_empty take (a, b, c, n): addresses, and
- * the number of 16-byte pieces; any grid will do. The products (c, a, b, n), one block for each
- * tile. */
+ * the number of 16-byte pieces; any grid will do. The products take (c, a, b, n), one block for
+ * each tile; those of tensor cores only an n that is a multiple of GP_PTX_TILE. */
 enum {
-    GP_PTX_THREADS = 256, /* of a block */
-    GP_PTX_TILE = 64,     /* rows and columns of the result that a block computes */
+    GP_PTX_THREADS = 256,        /* of a block */
+    GP_PTX_TENSOR_THREADS = 128, /* of a block that uses tensor cores */
+    GP_PTX_TILE = 64,            /* rows and columns of the result that a block computes */
 };
 
 /* Appends a module with k_read, k_write, k_copy, k_triad, k_compare, k_empty, k_gemm_f32 and
  * k_gemm_f64, for GPUs from compute capability 5.0 on. */
 void gp_ptx_add_module(struct gp_strbuf *sb);
+
+/* Appends a module with k_mma_f16 and k_mma_bf16, for compute capability 8.0 and later: products by
+ * mma.sync, with sums in FP32. */
+void gp_ptx_add_tensor_module(struct gp_strbuf *sb);
 
 #endif

@@ -1,5 +1,7 @@
 #include "ptx.h"
 
+#include "bench/precision.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +9,8 @@
 
 enum {
     REGISTERS = 96,
-    OPERANDS = 8,
-    NAME = 48,
+    OPERANDS = 16,
+    NAME = 64,
     SYMBOLS = 16,
     THREADS = 1024,
     SHARED_BYTES = 48 << 10
@@ -29,6 +31,7 @@ struct thread {
     size_t at;
     unsigned tid;
     bool is_done, is_waiting;
+    const struct instruction *mma; /* which its whole warp must reach */
 };
 
 struct block {
@@ -177,6 +180,50 @@ static unsigned char *memory(struct block *b, const struct thread *t, const stru
     return !is_allowed ? NULL : is_global ? (unsigned char *)(uintptr_t)at : b->shared + at;
 }
 
+/* mma.m16n8k16: lane 4·g + t has, of A, the pairs at rows g, g + 8, g, g + 8 and k 2t, 2t, 2t + 8,
+ * 2t + 8; of B those at k 2t and 2t + 8 of column g; of C the elements at row g, then g + 8, and
+ * columns 2t and 2t + 1. */
+static void multiply_in_warp(struct thread *warp, enum gp_number number)
+{
+    double a[16][16];
+    double b[16][8];
+    for (unsigned lane = 0; lane < 32; lane++) {
+        const struct instruction *i = warp[lane].mma;
+        for (unsigned r = 0; r < 6; r++)
+            for (unsigned half = 0; half < 2; half++) {
+                uint16_t bits = (uint16_t)(warp[lane].registers[i->operand[4 + r].at] >> 16 * half);
+                double value = gp_number_load(number, &bits);
+                if (r < 4)
+                    a[lane / 4 + 8 * (r % 2)][2 * (lane % 4) + half + 8 * (r / 2)] = value;
+                else
+                    b[2 * (lane % 4) + half + 8 * (r - 4)][lane / 4] = value;
+            }
+    }
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned r = 0; r < 4; r++) {
+            const struct instruction *i = warp[lane].mma;
+            double sum = as_f32(warp[lane].registers[i->operand[10 + r].at]);
+            for (unsigned k = 0; k < 16; k++)
+                sum += a[lane / 4 + 8 * (r / 2)][k] * b[k][2 * (lane % 4) + r % 2];
+            warp[lane].registers[i->operand[r].at] = from_f32(sum);
+        }
+}
+
+RUN(run_mma_f16, t->mma = i)
+RUN(run_mma_bf16, t->mma = i)
+
+static uint64_t rounded(enum gp_number number, uint64_t single)
+{
+    uint16_t bits;
+    gp_number_store(number, as_f32(single), &bits);
+    return bits;
+}
+
+RUN(run_to_f16, RESULT = rounded(GP_NUMBER_F16, VALUE(1)))
+RUN(run_to_bf16, RESULT = rounded(GP_NUMBER_BF16, VALUE(1)))
+RUN(run_narrow, RESULT = (uint16_t)VALUE(1))
+RUN(run_pack, RESULT = (uint16_t)VALUE(1) | (uint32_t)(uint16_t)VALUE(2) << 16)
+
 static void load(struct block *b, struct thread *t, const struct instruction *i,
                  const unsigned char *from)
 {
@@ -228,6 +275,16 @@ static const struct {
     {"add.u64", run_add64, 3, 0, 0},
     {"add.f32", run_add_f32, 3, 0, 0},
     {"and.b32", run_and, 3, 0, 0},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", run_mma_f16, 14, 0, 0},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", run_mma_bf16, 14, 0, 0},
+    {"cvt.rn.f16.f32", run_to_f16, 2, 0, 0},
+    {"cvt.rn.bf16.f32", run_to_bf16, 2, 0, 0},
+    {"cvt.u16.u32", run_narrow, 2, 0, 0},
+    {"mov.b32", run_pack, 3, 0, 0},
+    {"ld.shared.u32", run_ld_shared, 2, 4, 1},
+    {"st.shared.u16", run_st_shared, 2, 2, 1},
+    {"st.shared.v4.u32", run_st_shared, 5, 4, 4},
+    {"st.global.u32", run_st_global, 2, 4, 1},
     {"or.b32", run_or, 3, 0, 0},
     {"xor.b32", run_xor, 3, 0, 0},
     {"setp.ne.u32", run_ne32, 3, 0, 0},
@@ -268,10 +325,10 @@ static const struct {
 };
 enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]) };
 
-/* Up to its end, or the next barrier. */
+/* Up to its end, the next barrier, or what the whole warp does together. */
 static void run_thread(const struct ptx_function *f, struct block *b, struct thread *t)
 {
-    while (!t->is_done && !t->is_waiting && !b->has_failed && t->at < f->count) {
+    while (!t->is_done && !t->is_waiting && !t->mma && !b->has_failed && t->at < f->count) {
         const struct instruction *i = &f->code[t->at++];
         if (!i->is_conditional || t->registers[i->condition])
             i->run(b, t, i);
@@ -279,22 +336,47 @@ static void run_thread(const struct ptx_function *f, struct block *b, struct thr
     t->is_done |= t->at >= f->count;
 }
 
+/* Multiplies where all lanes of a warp have reached the same instruction. */
+static void run_warps(const struct block *b, struct thread *threads)
+{
+    for (unsigned first = 0; first + 32 <= b->threads; first += 32) {
+        struct thread *warp = &threads[first];
+        unsigned lane = 0;
+        while (lane < 32 && warp[lane].mma && warp[lane].mma == warp[0].mma)
+            lane++;
+        if (lane < 32)
+            continue;
+        multiply_in_warp(warp, warp[0].mma->run == run_mma_f16 ? GP_NUMBER_F16 : GP_NUMBER_BF16);
+        for (lane = 0; lane < 32; lane++)
+            warp[lane].mma = NULL;
+    }
+}
+
 static bool run_block(const struct ptx_function *f, struct block *b, struct thread *threads)
 {
-    unsigned waiting;
     memset(threads, 0, b->threads * sizeof(*threads));
-    do {
-        waiting = 0;
+    for (;;) {
+        unsigned waiting = 0;
+        unsigned done = 0;
         for (unsigned t = 0; t < b->threads; t++) {
             threads[t].tid = t;
-            threads[t].is_waiting = false;
             run_thread(f, b, &threads[t]);
-            waiting += threads[t].is_waiting;
         }
-        if (b->has_failed || (waiting != 0 && waiting != b->threads))
+        run_warps(b, threads);
+        for (unsigned t = 0; t < b->threads; t++) {
+            waiting += threads[t].is_waiting;
+            done += threads[t].is_done;
+            if (threads[t].mma) /* another lane is somewhere else */
+                return false;
+        }
+        if (b->has_failed || done == b->threads)
+            return !b->has_failed;
+        if (waiting == b->threads)
+            for (unsigned t = 0; t < b->threads; t++)
+                threads[t].is_waiting = false;
+        else if (waiting > 0)
             return false;
-    } while (waiting > 0);
-    return true;
+    }
 }
 
 bool ptx_run(const struct ptx_function *f, unsigned grid_x, unsigned grid_y, unsigned threads,
@@ -369,7 +451,7 @@ static struct symbol *add_symbol(struct reader *r, struct symbol *list, size_t *
         return NULL;
     }
     struct symbol *s = &list[(*count)++];
-    (void)snprintf(s->name, sizeof(s->name), "%.47s", name);
+    (void)snprintf(s->name, sizeof(s->name), "%.63s", name);
     s->value = value;
     return s;
 }
