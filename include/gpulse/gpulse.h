@@ -442,6 +442,15 @@ struct gpulse_estimate {
 GPULSE_API int gpulse_estimate_model(const struct gpulse_model *model, struct gpulse_estimate *ret,
                                      struct gpulse_error *error);
 
+/* ---- the timeline of a job ---- */
+
+/* For a program that gpulse-run(1) has started with --timeline: a mark, and a range of this thread,
+ * which may lie within others. Names are UTF-8 texts, cut to 104 bytes. The calls take less than a
+ * microsecond, never wait, and do nothing without a timeline. They work after a fork(). */
+GPULSE_API void gpulse_mark(const char *name);
+GPULSE_API void gpulse_range_push(const char *name);
+GPULSE_API void gpulse_range_pop(void);
+
 #ifdef __cplusplus
 }
 #endif

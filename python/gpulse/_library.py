@@ -133,6 +133,9 @@ _FUNCTIONS: List[Any] = [
     ("gpulse_explain", c.c_int, [c.c_char_p, c.POINTER(c.c_void_p), c.POINTER(Error)]),
     ("gpulse_explain_log", c.c_int, [c.c_char_p, c.POINTER(c.c_void_p), c.POINTER(Error)]),
     ("gpulse_text_free", None, [c.c_void_p]),
+    ("gpulse_mark", None, [c.c_char_p]),
+    ("gpulse_range_push", None, [c.c_char_p]),
+    ("gpulse_range_pop", None, []),
     ("gpulse_estimate_model", c.c_int, [c.POINTER(Model), c.POINTER(Estimate), c.POINTER(Error)]),
 ]
 

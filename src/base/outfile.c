@@ -327,6 +327,42 @@ int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len, struct 
     return cannot("write", f, err);
 }
 
+/* 0 or −errno. Like gp_io_write_all(), but in place: one call, unless a signal comes or the disk is
+ * full, so that a process that is killed leaves no half of it. */
+static int write_at(const struct gp_outfile *f, const char *data, size_t len, uint64_t at)
+{
+    while (len > 0) {
+        ssize_t n = pwrite(f->fd, data, len, (off_t)at);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        data += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+        at += n > 0 ? (uint64_t)n : 0;
+    }
+    return 0;
+}
+
+int gp_outfile_extend(struct gp_outfile *f, const void *data, size_t len, size_t end,
+                      struct gp_err *err)
+{
+    uint64_t before = size_of(f);
+    /* With O_APPEND, pwrite() ignores its offset. */
+    int flags = fcntl(f->fd, F_GETFL);
+    int r = flags < 0 || !f->regular || before < end || len < end ? -EINVAL : 0;
+    if (r == 0 && (flags & O_APPEND) && fcntl(f->fd, F_SETFL, flags & ~O_APPEND) != 0)
+        r = -errno;
+    if (r == 0) {
+        r = write_at(f, data, len, before - end);
+        if (r < 0 && (ftruncate(f->fd, (off_t)(before - end)) != 0 ||
+                      write_at(f, (const char *)data + len - end, end, before - end) < 0))
+            (void)!ftruncate(f->fd, (off_t)(before - end));
+    }
+    if (r == 0)
+        return 0;
+    errno = -r;
+    return cannot("write", f, err);
+}
+
 int gp_outfile_close(struct gp_outfile *f, struct gp_err *err)
 {
     int fd = f->fd;

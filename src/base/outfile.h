@@ -61,6 +61,12 @@ int gp_outfile_rotate(struct gp_outfile *f, struct gp_err *err) GP_MUST_CHECK;
 int gp_outfile_write(struct gp_outfile *f, const void *data, size_t len,
                      struct gp_err *err) GP_MUST_CHECK;
 
+/* Writes before the end of a document: replaces the last `end` bytes of a regular file by these,
+ * whose own last `end` bytes are the same ones. So the file is a whole document all the time. After
+ * a failure it is as before. GP_EIO. */
+int gp_outfile_extend(struct gp_outfile *f, const void *data, size_t len, size_t end,
+                      struct gp_err *err) GP_MUST_CHECK;
+
 /* Opens a file for writing, or creates it with that mode. All files named by a user must be opened
  * this way, because another user may have prepared something in their directory. Follows only links
  * that belong to root or this user. In a directory that is world-writable or sticky, an existing

@@ -176,7 +176,7 @@ void gp_job_print(const struct gp_watch *watch, enum gp_watch_topic topic, const
 int gp_job_reserve(struct gp_run *run, struct gp_run_plan *plan, const struct gp_job_options *o,
                    char *const *argv, int argc, struct gp_sampler **ret_sampler, struct gp_err *err)
 {
-    const struct gp_want want = gp_run_want();
+    const struct gp_want want = gp_run_want(plan);
     struct gp_sampler *sampler;
     run->watch.tell = gp_job_print;
     plan->gpus.ignore_mask = o->ignore_mask;

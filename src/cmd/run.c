@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/command.h"
+#include "jobs/timeline.h"
 #include "jobs/torch.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ enum { SAMPLE_S = 1 /* how often a job is sampled */ };
 struct run_options {
     struct gp_command_plan plan;
     struct gp_job_options gpus;
+    struct gp_timeline_plan timeline;
     const char *over, *on, *pipeline, *from;
     bool restart, dry_run, expandable;
 };
@@ -68,6 +70,16 @@ static const struct gp_opt options[] = {
     {0, "no-watch", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.no_watch),
      .help = "do not watch the output: the command gets the terminal itself (automatic for shells, "
              "pagers and editors)"},
+    {0, "timeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
+     .offset = OPT(timeline.path), .group = "Timeline",
+     .help = "write a timeline of the job: GPUs, processes, marks (for ui.perfetto.dev)"},
+    {0, "mark", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(timeline.mark), .needs = "timeline",
+     .help = "mark output lines that match, named by the first group or the match"},
+    {0, "nvtx", NULL, GP_OPT_FLAG, .offset = OPT(timeline.has_nvtx), .needs = "timeline",
+     .help = "add the NVTX ranges of the job"},
+    {0, "timeline-interval", NULL, GP_OPT_DURATION, "TIME", .least = 50 * GP_NS_PER_MS,
+     .offset = OPT(timeline.interval_ns), .needs = "timeline",
+     .help = "time between two samples (default: 0.5s; 10s after the first hour)"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet), .help = "print only problems"},
     {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
      .offset = OPT(pipeline), .group = "Pipelines",
@@ -95,9 +107,9 @@ static bool has_job_options(const struct run_options *o)
     return p->gpus.name || p->gpus.wait_ns || p->timeout_ns || p->limits.max_bytes ||
            p->limits.idle_ns || p->limits.is_strict || p->no_watch || p->no_clean ||
            o->plan.retries || o->plan.no_record || o->plan.keep_output || p->output.label ||
-           o->expandable || gp_common()->id || g->count || g->gpus || g->bytes || g->total_bytes ||
-           g->share || g->prefer || g->avoid || g->order || g->nvlink || g->same_node ||
-           g->no_display;
+           o->expandable || o->timeline.path || gp_common()->id || g->count || g->gpus ||
+           g->bytes || g->total_bytes || g->share || g->prefer || g->avoid || g->order ||
+           g->nvlink || g->same_node || g->no_display;
 }
 
 static int check_options(const struct run_options *o, struct gp_err *err)
@@ -111,10 +123,12 @@ static int check_options(const struct run_options *o, struct gp_err *err)
                 : "--from and --restart need --pipeline");
     const struct gp_run_plan *run = &o->plan.run;
     const bool is_unwatched = run->no_watch || run->no_clean;
-    if ((run->output.label || o->plan.keep_output) && is_unwatched)
+    if ((run->output.label || o->plan.keep_output || o->timeline.mark) && is_unwatched)
         return gp_err_set(err, GP_EUSAGE,
                           "%s needs to watch the output; omit --no-watch and --no-clean-after",
-                          run->output.label ? "--label" : "--keep-output");
+                          run->output.label     ? "--label"
+                          : o->plan.keep_output ? "--keep-output"
+                                                : "--mark");
     if (o->plan.retries && strcmp(o->on, "oom") == 0 && is_unwatched)
         return gp_err_set(err, GP_EUSAGE,
                           "--retries needs to watch the output; omit --no-watch and "
@@ -181,6 +195,17 @@ static int dry_run(const struct run_options *o, char *const *words, int count, s
     return gp_job_preview(&o->gpus, o->plan.run.gpus.wait_ns, print_plan, &preview, err);
 }
 
+static int open_timeline(struct run_options *o, struct gp_err *err)
+{
+    struct gp_run_plan *plan = &o->plan.run;
+    int r = o->timeline.path ? gp_timeline_open(&plan->timeline, &o->timeline, err) : 0;
+    if (r == 0 && o->timeline.mark) {
+        plan->output.on_line = gp_timeline_add_line;
+        plan->output.on_line_context = plan->timeline;
+    }
+    return r;
+}
+
 static int run_command(struct run_options *o, char *const *argv, int argc, struct gp_err *err)
 {
     static struct gp_command command; /* large */
@@ -188,9 +213,14 @@ static int run_command(struct run_options *o, char *const *argv, int argc, struc
     struct gp_sampler *sampler = NULL;
     gp_run_init(run);
     run->watch.label = o->plan.run.output.label;
-    int r = gp_job_reserve(run, &o->plan.run, &o->gpus, argv, argc, &sampler, err);
+    o->timeline.argv = argv;
+    int r = open_timeline(o, err);
+    if (r < 0)
+        return r;
+    r = gp_job_reserve(run, &o->plan.run, &o->gpus, argv, argc, &sampler, err);
     if (r == 0)
         r = gp_command_run(&command, &o->plan, argv, err);
+    gp_timeline_close(o->plan.run.timeline, &run->watch);
     gp_job_release(run, sampler);
     gp_child_end_as(&run->child);
     return r;

@@ -91,7 +91,9 @@ static void found(void *context, const struct gp_incident *incident)
 static void line(void *context, const char *text)
 {
     struct gp_output *output = context;
-    if (regexec(output->plan->until, text, 0, NULL, 0) != 0)
+    if (output->plan->on_line)
+        output->plan->on_line(output->plan->on_line_context, text);
+    if (!output->plan->until || regexec(output->plan->until, text, 0, NULL, 0) != 0)
         return;
     (void)pthread_mutex_lock(&output->lock);
     output->news.until = true;
@@ -203,7 +205,8 @@ static int write_labelled(void *context, const char *bytes, size_t size)
 
 static int open_stream(struct gp_output *output, struct stream *stream, int fd)
 {
-    const struct gp_scan_calls calls = {began, found, output->plan->until ? line : NULL, output};
+    const bool needs_lines = output->plan->until || output->plan->on_line;
+    const struct gp_scan_calls calls = {began, found, needs_lines ? line : NULL, output};
     stream->to = fd;
     stream->targets[0] = fd;
     stream->scan = gp_scan_new(&calls);

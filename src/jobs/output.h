@@ -32,6 +32,9 @@ void gp_output_log_close(struct gp_output_log *log);
 struct gp_output_plan {
     int to;               /* one descriptor as the target of both; −1: those of this process */
     const regex_t *until; /* a line of output that is awaited; NULL: none */
+    void (*on_line)(void *context,
+                    const char *line); /* each line, on the thread; NULL: not called */
+    void *on_line_context;
     struct gp_output_log *log; /* NULL: none */
     struct gp_tail *tail;      /* keeps the end of the output; NULL: it is not kept */
     const char *label;         /* before each line, and no terminal for the job; NULL: neither */

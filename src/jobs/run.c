@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "jobs/timeline.h"
 #include "model/snapshot.h"
 
 #include <signal.h>
@@ -36,6 +37,8 @@ static enum gp_watch_order look(struct gp_run *run, bool is_moment)
     run->looked_ns = gp_clock_mono_ns();
     if (gp_sampler_tick(run->gpus.sampler, &snapshot, NULL) < 0)
         return order;
+    if (run->plan->timeline && gp_timeline_is_due(run->plan->timeline))
+        gp_timeline_sample(run->plan->timeline, snapshot, &run->watch);
     order = gp_watch_look(&run->watch, snapshot, !is_moment);
     gp_watch_keep_scene(&run->watch, snapshot, is_moment);
     if (run->plan->judge)
@@ -60,8 +63,11 @@ static enum gp_watch_order take_news(struct gp_run *run)
         run->watch.ended_by = "until";
         order = larger(order, GP_WATCH_STOP);
     }
-    for (size_t i = 0; i < news.count; i++)
+    for (size_t i = 0; i < news.count; i++) {
         gp_watch_add_incident(&run->watch, &news.found[i]);
+        if (run->plan->timeline)
+            gp_timeline_add_note(run->plan->timeline, news.found[i].line);
+    }
     return order;
 }
 
@@ -90,6 +96,21 @@ static uint64_t earliest(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Does what is due for the timeline; returns when it has to be called again. */
+static uint64_t follow_timeline(struct gp_run *run)
+{
+    struct gp_timeline *timeline = run->plan->timeline;
+    struct gp_snapshot *snapshot;
+    if (!timeline)
+        return UINT64_MAX;
+    if (gp_clock_mono_ns() >= gp_timeline_due_ns(timeline) &&
+        gp_sampler_tick(run->gpus.sampler, &snapshot, NULL) == 0) {
+        gp_timeline_sample(timeline, snapshot, &run->watch);
+        gp_snapshot_free(snapshot);
+    }
+    return earliest(gp_timeline_collect(timeline), gp_timeline_due_ns(timeline));
+}
+
 static void supervise(struct gp_run *run)
 {
     const uint64_t tick_ns = run->plan->sample_ns;
@@ -98,8 +119,12 @@ static void supervise(struct gp_run *run)
     uint64_t timeout_ns =
         run->plan->timeout_ns ? run->watch.started_ns + run->plan->timeout_ns : UINT64_MAX;
     uint64_t kill_ns = UINT64_MAX;
+    if (run->plan->timeline)
+        gp_timeline_begin(run->plan->timeline, run->guard.pid, run->watch.started_ns);
     while (!run->child.has_ended) {
-        gp_child_wait(&run->child, earliest(next_ns, earliest(timeout_ns, kill_ns)));
+        const uint64_t timeline_ns = follow_timeline(run);
+        gp_child_wait(&run->child,
+                      earliest(earliest(next_ns, timeline_ns), earliest(timeout_ns, kill_ns)));
         end(run, take_news(run), &kill_ns);
         uint64_t now_ns = gp_clock_mono_ns();
         if (run->child.has_ended)
@@ -249,9 +274,12 @@ static int start(struct gp_run *run, char *const *argv, int *ret_status, struct 
     char mask[sizeof(run->gpus.mask) + 32];
     char order[] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
     (void)snprintf(mask, sizeof(mask), "CUDA_VISIBLE_DEVICES=%s", run->gpus.mask);
-    char *variables[2 + GP_RUN_VARIABLES + 1] = {order, mask, NULL};
+    char *variables[2 + GP_RUN_VARIABLES + GP_TIMELINE_VARIABLES + 1] = {order, mask, NULL};
+    size_t count = 2;
     for (size_t i = 0; run->plan->variables && i < GP_RUN_VARIABLES && run->plan->variables[i]; i++)
-        variables[2 + i] = run->plan->variables[i];
+        variables[count++] = run->plan->variables[i];
+    if (run->plan->timeline)
+        (void)gp_timeline_add_variables(run->plan->timeline, variables + count);
     int r = gp_child_start(&run->child, argv, variables, ret_status, err);
     if (r < 0 && *ret_status)
         gp_watch_tell_error(&run->watch, err);
@@ -297,6 +325,8 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
         finish_output(run, output);
     if (r == 0)
         status = status_of(run);
+    if (r == 0 && plan->timeline)
+        gp_timeline_end(plan->timeline, status);
     return r < 0 && !status ? r : status;
 }
 
@@ -318,13 +348,15 @@ static void on_grant(void *context, const struct gp_device *device)
     gp_watch_grant(&run->watch, device);
 }
 
-struct gp_want gp_run_want(void)
+struct gp_want gp_run_want(const struct gp_run_plan *plan)
 {
     static const enum gp_metric watched[] = {GP_POWER_DRAW, GP_ENERGY, GP_PROCESS_CPU,
                                              GP_PROCESS_RSS};
     struct gp_want want = {.host_only = false};
     for (size_t i = 0; i < GP_ARRAY_LEN(watched); i++)
         gp_metric_set_add(&want.metrics, watched[i]);
+    if (plan->timeline)
+        gp_timeline_add_want(&want);
     /* Turned on before GPUs are chosen: a process has an account only if the mode is on when it
      * starts. */
     gp_metric_set_add(&want.more, GP_ACCOUNTING_MODE);

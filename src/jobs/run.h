@@ -12,6 +12,8 @@
 
 enum { GP_RUN_VARIABLES = 64 };
 
+struct gp_timeline;
+
 struct gp_run_plan {
     struct gp_reserve_plan gpus; /* its functions are set by the run */
     uint64_t timeout_ns;         /* of the command; 0: no limit */
@@ -22,6 +24,7 @@ struct gp_run_plan {
     bool quiet, no_clean, no_watch;
     bool is_detached; /* see struct gp_child */
     struct gp_watch_limits limits;
+    struct gp_timeline *timeline; /* NULL: none */
     /* Called for each sample, decides what happens to the command. NULL: not called. */
     enum gp_watch_order (*judge)(void *context, struct gp_watch *watch);
     void *context;
@@ -49,7 +52,7 @@ int gp_run_begin(struct gp_run *run, const struct gp_run_plan *plan,
                  struct gp_err *err) GP_MUST_CHECK;
 
 /* What the sampler must collect besides gp_job_want(). */
-struct gp_want gp_run_want(void);
+struct gp_want gp_run_want(const struct gp_run_plan *plan);
 
 /* Reserves GPUs for a command of `argc` words. The sampler must outlive the run. Errors as in
  * gp_reserve_open(). */

@@ -491,17 +491,34 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
 
 /* ---- descendants ---- */
 
-uint64_t gp_proc_descendants_cpu_ns(uint32_t pid)
+/* The lines of all processes of this machine. The caller frees them. */
+static struct lines list_machine(void)
 {
     struct lines all = {.items = NULL};
-    uint64_t ticks = 0;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     (void)list_all(proc, &all);
+    if (proc >= 0)
+        (void)close(proc);
+    return all;
+}
+
+void gp_proc_each_descendant(uint32_t pid, void (*on_process)(void *context, uint32_t pid),
+                             void *context)
+{
+    struct lines all = list_machine();
+    for (size_t i = 0; i < all.count; i++)
+        if (all.items[i].pid != pid && owner_of(&all, &all.items[i], &pid, 1))
+            on_process(context, all.items[i].pid);
+    free(all.items);
+}
+
+uint64_t gp_proc_descendants_cpu_ns(uint32_t pid)
+{
+    struct lines all = list_machine();
+    uint64_t ticks = 0;
     for (size_t i = 0; i < all.count; i++)
         if (all.items[i].pid != pid && owner_of(&all, &all.items[i], &pid, 1))
             ticks += all.items[i].ticks;
-    if (proc >= 0)
-        (void)close(proc);
     free(all.items);
     return gp_proc_ticks_to_ns(ticks);
 }

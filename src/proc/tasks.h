@@ -66,6 +66,10 @@ int gp_tasks_look(struct gp_tasks *tasks, const uint32_t *pids, size_t count,
 struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *pids, size_t count,
                                  const struct gp_cpus *nearest);
 
+/* Calls on_process() for each living descendant of a process of this machine, without itself. */
+void gp_proc_each_descendant(uint32_t pid, void (*on_process)(void *context, uint32_t pid),
+                             void *context);
+
 /* CPU time of all living descendants of a process of this machine, without its own; 0 if /proc
  * cannot be read. */
 uint64_t gp_proc_descendants_cpu_ns(uint32_t pid);

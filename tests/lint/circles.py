@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("GPULSE_BUILD", ROOT / "build-release"))
 # Symbols that are not ours to make static: libraries export them to other programs.
-EXPORTED = ("nvml", "cu", "gpulse_", "main")
+EXPORTED = ("nvml", "cu", "gpulse_", "main", "InitializeInjectionNvtx2")
 
 
 def objects():

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # A folder may include what ranks lower, and itself.
 RANKS = {
     "base": 0,
+    "inject": 1,
     "model": 1,
     "source": 2, "proc": 2,
     "sample": 3,
@@ -110,7 +111,7 @@ def may_include(name, included):
     if mine == "abi":
         return False
     if other in ("abi", "include"):
-        return mine in ("sim", "source", "bench") or other == "include"
+        return mine in ("sim", "source", "bench", "inject") or other == "include"
     if mine == "sim":
         return other in ("base", "data")
     if mine in RANKS and other in RANKS:

@@ -1,0 +1,31 @@
+/* Receives the marks and ranges of a job's processes (base/marks.h), and adds them to a trace.
+ *
+ * The directory belongs to this user and is closed to others. What is in it comes from the job, so
+ * nothing in it is trusted: a wrong file is ignored, and texts are escaped by the trace. */
+#ifndef GP_JOBS_MARKS_READ_H
+#define GP_JOBS_MARKS_READ_H
+
+#include "base/util.h"
+
+struct gp_err;
+struct gp_marks_reader;
+struct gp_trace;
+
+/* Creates the directory, in /dev/shm if possible, and removes those of readers that were killed.
+ * GP_EIO, GP_ENOMEM. */
+int gp_marks_reader_new(struct gp_marks_reader **ret, struct gp_err *err) GP_MUST_CHECK;
+
+/* For the job, as $GPULSE_TIMELINE. */
+const char *gp_marks_reader_folder(const struct gp_marks_reader *reader);
+
+/* Reads what is new. Returns whether a process writes at all: then it must be called often enough
+ * that GP_MARKS_SLOTS events do not pass. */
+bool gp_marks_reader_read(struct gp_marks_reader *reader, struct gp_trace *trace);
+
+/* The job has exited: reads the rest, with the ranges that were open. */
+void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *trace);
+
+/* Removes the directory. */
+void gp_marks_reader_free(struct gp_marks_reader *reader);
+
+#endif

@@ -1,0 +1,277 @@
+#include "jobs/timeline.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/marks.h"
+#include "base/strbuf.h"
+#include "jobs/marks_read.h"
+#include "jobs/profilers.h"
+#include "jobs/timeline_gpus.h"
+#include "jobs/timeline_host.h"
+#include "source/source.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    JOB_PID = GP_TRACE_PID, /* the job as a whole */
+    OUTPUT_TID = 1,
+    NOTES_TID = 2,
+    BUSY_MS = 50,  /* how often it is collected while the job reports much, … */
+    CALM_MS = 200, /* … and else */
+    BUSY_BYTES = 1 << 16,
+};
+
+static const char injection[] = "NVTX_INJECTION64_PATH";
+
+struct gp_timeline {
+    const struct gp_timeline_plan *plan;
+    struct gp_trace *trace;
+    struct gp_marks_reader *marks;
+    regex_t mark;
+    uint64_t begun_ns; /* 0: no try has started */
+    uint64_t due_ns;
+    pid_t parent;
+    char folder_variable[100];
+    char library_variable[GP_PATH_SIZE + 32];
+    struct gp_timeline_gpus gpus;
+    struct gp_timeline_host host;
+};
+
+/* ---- opening ---- */
+
+static int compile(struct gp_timeline *timeline, struct gp_err *err)
+{
+    char why[200];
+    const char *mark = timeline->plan->mark;
+    int e = mark ? regcomp(&timeline->mark, mark, REG_EXTENDED) : 0;
+    if (e == 0)
+        return 0;
+    (void)regerror(e, &timeline->mark, why, sizeof(why));
+    return gp_err_set(err, GP_EUSAGE, "--mark '%s': %s", mark, why);
+}
+
+/* Two tools cannot receive what one program reports. */
+static int find_library(struct gp_timeline *timeline, struct gp_err *err)
+{
+    char path[GP_PATH_SIZE];
+    const char *other = getenv(injection);
+    if (!timeline->plan->has_nvtx)
+        return 0;
+    if (other && other[0])
+        return gp_err_set(err, GP_EUSAGE,
+                          "another tool receives the NVTX ranges: %s is '%.200s'; unset it, or "
+                          "omit --nvtx",
+                          injection, other);
+    int r = gp_io_find_companion("", "libgpulse-nvtx.so", path, err);
+    if (r == 0)
+        (void)snprintf(timeline->library_variable, sizeof(timeline->library_variable), "%s=%s",
+                       injection, path);
+    return r;
+}
+
+static int open_all(struct gp_timeline *timeline, struct gp_err *err)
+{
+    int r = find_library(timeline, err);
+    if (r == 0)
+        r = gp_trace_open(&timeline->trace, timeline->plan->path, err);
+    if (r < 0)
+        return r;
+    r = gp_marks_reader_new(&timeline->marks, err);
+    if (r == 0) {
+        (void)snprintf(timeline->folder_variable, sizeof(timeline->folder_variable), "%s=%s",
+                       GP_MARKS_VARIABLE, gp_marks_reader_folder(timeline->marks));
+        return 0;
+    }
+    struct gp_trace_sum sum;
+    (void)!gp_trace_close(timeline->trace, &sum, NULL);
+    return r;
+}
+
+int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *plan,
+                     struct gp_err *err)
+{
+    struct gp_timeline *timeline = calloc(1, sizeof(*timeline));
+    if (!timeline)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    timeline->plan = plan;
+    int r = compile(timeline, err);
+    if (r == 0) {
+        r = open_all(timeline, err);
+        if (r < 0 && plan->mark)
+            regfree(&timeline->mark);
+    }
+    if (r < 0) {
+        free(timeline);
+        return r;
+    }
+    gp_timeline_gpus_init(&timeline->gpus);
+    gp_timeline_host_init(&timeline->host);
+    *ret = timeline;
+    return 0;
+}
+
+void gp_timeline_add_want(struct gp_want *want)
+{
+    gp_timeline_gpus_add_want(want);
+}
+
+size_t gp_timeline_add_variables(struct gp_timeline *timeline, char **variables)
+{
+    size_t count = 0;
+    variables[count++] = timeline->folder_variable;
+    if (timeline->library_variable[0])
+        variables[count++] = timeline->library_variable;
+    return count;
+}
+
+/* ---- the job runs ---- */
+
+void gp_timeline_add_note(struct gp_timeline *timeline, const char *text)
+{
+    gp_trace_note(timeline->trace, (struct gp_trace_place){JOB_PID, NOTES_TID}, text,
+                  gp_clock_mono_ns());
+}
+
+static void name_job(struct gp_timeline *timeline)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    gp_strbuf_adds(&sb, "job:");
+    for (char *const *word = timeline->plan->argv; *word; word++)
+        gp_strbuf_addf(&sb, " %s", *word);
+    gp_trace_name_process(timeline->trace, JOB_PID, sb.buf, 0);
+    gp_strbuf_fini(&sb);
+}
+
+void gp_timeline_begin(struct gp_timeline *timeline, pid_t parent, uint64_t started_ns)
+{
+    struct gp_trace *trace = timeline->trace;
+    const bool is_first = timeline->begun_ns == 0;
+    timeline->parent = parent;
+    timeline->due_ns = gp_clock_mono_ns();
+    if (is_first) {
+        timeline->begun_ns = started_ns;
+        gp_trace_begin(trace, timeline->begun_ns);
+        name_job(timeline);
+        gp_trace_name_thread(trace, (struct gp_trace_place){JOB_PID, NOTES_TID}, "job");
+        if (timeline->plan->mark)
+            gp_trace_name_thread(trace, (struct gp_trace_place){JOB_PID, OUTPUT_TID}, "output");
+    }
+    gp_timeline_add_note(timeline, is_first ? "started" : "started again");
+}
+
+/* The first group of the expression, or all that matched. */
+void gp_timeline_add_line(void *context, const char *line)
+{
+    struct gp_timeline *timeline = context;
+    regmatch_t found[2];
+    char name[GP_MARKS_TEXT * 2];
+    if (regexec(&timeline->mark, line, GP_ARRAY_LEN(found), found, 0) != 0)
+        return;
+    const regmatch_t *part = found[1].rm_so >= 0 ? &found[1] : &found[0];
+    const uint64_t now_ns = gp_clock_mono_ns();
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(part->rm_eo - part->rm_so),
+                   line + part->rm_so);
+    gp_trace_add_mark(timeline->trace, &(struct gp_trace_event){
+                                           .place = {JOB_PID, OUTPUT_TID},
+                                           .category = "output",
+                                           .name = name,
+                                           .start_ns = now_ns,
+                                           .end_ns = now_ns,
+                                       });
+}
+
+uint64_t gp_timeline_collect(struct gp_timeline *timeline)
+{
+    bool is_busy = gp_marks_reader_read(timeline->marks, timeline->trace);
+    is_busy = gp_trace_flush(timeline->trace) > BUSY_BYTES || is_busy;
+    return gp_clock_mono_ns() + (is_busy ? BUSY_MS : CALM_MS) * GP_NS_PER_MS;
+}
+
+static uint64_t interval_ns(const struct gp_timeline *timeline, uint64_t now_ns)
+{
+    if (timeline->plan->interval_ns)
+        return timeline->plan->interval_ns;
+    return now_ns - timeline->begun_ns < GP_TIMELINE_OFTEN_S * GP_NS_PER_S
+               ? GP_TIMELINE_MS * GP_NS_PER_MS
+               : GP_TIMELINE_LATE_S * GP_NS_PER_S;
+}
+
+uint64_t gp_timeline_due_ns(const struct gp_timeline *timeline)
+{
+    return timeline->due_ns;
+}
+
+bool gp_timeline_is_due(const struct gp_timeline *timeline)
+{
+    const uint64_t now_ns = gp_clock_mono_ns();
+    return now_ns + interval_ns(timeline, now_ns) / 4 >= timeline->due_ns;
+}
+
+void gp_timeline_sample(struct gp_timeline *timeline, const struct gp_snapshot *snapshot,
+                        const struct gp_watch *watch)
+{
+    gp_timeline_gpus_sample(&timeline->gpus, timeline->trace, snapshot, watch);
+    gp_timeline_host_sample(&timeline->host, timeline->trace, (uint32_t)timeline->parent, JOB_PID,
+                            gp_clock_mono_ns());
+    const uint64_t now_ns = gp_clock_mono_ns();
+    const uint64_t interval = interval_ns(timeline, now_ns);
+    timeline->due_ns += interval;
+    if (timeline->due_ns < now_ns) /* it took longer than that */
+        timeline->due_ns = now_ns + interval;
+}
+
+/* ---- the end ---- */
+
+void gp_timeline_end(struct gp_timeline *timeline, int status)
+{
+    char text[64];
+    gp_marks_reader_finish(timeline->marks, timeline->trace);
+    const uint64_t now_ns = gp_clock_mono_ns();
+    gp_timeline_gpus_end(&timeline->gpus, timeline->trace, now_ns);
+    gp_timeline_host_end(&timeline->host, timeline->trace, JOB_PID, now_ns);
+    (void)snprintf(text, sizeof(text), "exited with status %d", status);
+    gp_timeline_add_note(timeline, text);
+    (void)gp_trace_flush(timeline->trace);
+    gp_timeline_gpus_init(&timeline->gpus);
+    gp_timeline_host_init(&timeline->host);
+}
+
+static void tell_sum(const struct gp_timeline *timeline, const struct gp_watch *watch,
+                     const struct gp_trace_sum *sum)
+{
+    if (sum->dropped > 0)
+        gp_watch_warn(watch,
+                      "%llu marks and ranges are missing in the timeline: the job reported more "
+                      "than could be recorded",
+                      (unsigned long long)sum->dropped);
+    gp_watch_say(
+        watch, "timeline: %s (%llu marks, %llu ranges); open it in https://ui.perfetto.dev",
+        timeline->plan->path, (unsigned long long)sum->marks, (unsigned long long)sum->ranges);
+}
+
+void gp_timeline_close(struct gp_timeline *timeline, const struct gp_watch *watch)
+{
+    struct gp_trace_sum sum;
+    struct gp_err err;
+    if (!timeline)
+        return;
+    int r = gp_trace_close(timeline->trace, &sum, &err);
+    if (r < 0)
+        gp_watch_warn(watch, "the timeline is incomplete: %s", err.text);
+    if (timeline->begun_ns && r == 0) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+        tell_sum(timeline, watch, &sum);
+        gp_profilers_add(&sb, timeline->plan->argv);
+        if (!watch->quiet)
+            gp_watch_tell_more(watch, sb.buf);
+        gp_strbuf_fini(&sb);
+    }
+    gp_marks_reader_free(timeline->marks);
+    if (timeline->plan->mark)
+        regfree(&timeline->mark);
+    free(timeline);
+}

@@ -1,0 +1,72 @@
+/* The timeline of a job, for gpulse run --timeline: samples of its GPUs and processes, lines of its
+ * output, and the marks and ranges that it reports itself, as one trace (out/trace) on one clock.
+ *
+ * It is sampled by the thread that runs the job; lines come from the thread that reads its output.
+ * Memory is bounded; the trace is written as it grows. A job that is tried again continues it. */
+#ifndef GP_JOBS_TIMELINE_H
+#define GP_JOBS_TIMELINE_H
+
+#include "base/util.h"
+
+#include <sys/types.h>
+
+struct gp_err;
+struct gp_snapshot;
+struct gp_timeline;
+struct gp_want;
+struct gp_watch;
+
+struct gp_timeline_plan {
+    char *const *argv; /* the job's command */
+    const char *path;  /* of the trace; NULL: no timeline */
+    const char *mark; /* lines of output that match this regular expression are marks; NULL: none */
+    uint64_t interval_ns; /* between two samples; 0: GP_TIMELINE_MS, and less often later */
+    bool has_nvtx;        /* receive what the job's processes report to NVTX */
+};
+
+enum {
+    GP_TIMELINE_MS = 500,
+    GP_TIMELINE_OFTEN_S = 3600, /* how long it is sampled that often, without an interval */
+    GP_TIMELINE_LATE_S = 10,    /* and how often after that */
+    GP_TIMELINE_VARIABLES = 2,
+};
+
+/* Creates the trace, and what the job reports to. GP_EUSAGE: the expression is malformed, or
+ * another tool uses NVTX; otherwise as gp_trace_open() and gp_marks_reader_new(). The plan must
+ * outlive it. Call it before GPUs are reserved, so that a mistake costs no time. */
+int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *plan,
+                     struct gp_err *err) GP_MUST_CHECK;
+
+/* What samples must contain. */
+void gp_timeline_add_want(struct gp_want *want);
+
+/* Adds variables ("NAME=VALUE") to the job's environment; returns their number, at most
+ * GP_TIMELINE_VARIABLES. They belong to the timeline. */
+size_t gp_timeline_add_variables(struct gp_timeline *timeline, char **variables);
+
+/* The job starts, or starts again; its processes are the descendants of `parent`. The
+ * first start is the time 0. */
+void gp_timeline_begin(struct gp_timeline *timeline, pid_t parent, uint64_t started_ns);
+
+/* Collects what the job reported, and writes. Returns when to call it again (monotonic). */
+uint64_t gp_timeline_collect(struct gp_timeline *timeline);
+
+/* When the next sample is due; and whether one that is taken now for another reason can be it. */
+uint64_t gp_timeline_due_ns(const struct gp_timeline *timeline);
+bool gp_timeline_is_due(const struct gp_timeline *timeline);
+void gp_timeline_sample(struct gp_timeline *timeline, const struct gp_snapshot *snapshot,
+                        const struct gp_watch *watch);
+
+/* A line of output. Any thread. */
+void gp_timeline_add_line(void *timeline, const char *line);
+/* Something that happened to the job. */
+void gp_timeline_add_note(struct gp_timeline *timeline, const char *text);
+
+/* The job has exited, and all of its output was read. */
+void gp_timeline_end(struct gp_timeline *timeline, int status);
+
+/* Completes the trace, frees everything, and says on the watch where the trace is, and how to look
+ * deeper. NULL: nothing. */
+void gp_timeline_close(struct gp_timeline *timeline, const struct gp_watch *watch);
+
+#endif

@@ -1,0 +1,481 @@
+#!/usr/bin/env python3
+"""gpulse run --timeline: real jobs on simulated GPUs, and their traces read by an independent program.
+
+variants: asan
+"""
+import collections
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tap import BUILD, GPULSE, Skip, good, main, run, test
+
+SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
+scratch = tempfile.TemporaryDirectory()
+SCRATCH = Path(scratch.name)
+(SCRATCH / "state").mkdir(mode=0o700)
+ENV = {**os.environ, "GPULSE_SIM": "h100x8", "GPULSE_SIM_STATE": str(SCRATCH / "state"),
+       "GPULSE_STATE_DIR": str(SCRATCH / "state"), "PYTHONPATH": str(SOURCE / "python"), "GPULSE": GPULSE}
+JOB_PID = 1 << 23
+
+
+class Trace:
+    """A trace by its specification, and strictly: what a viewer would guess is an error."""
+
+    def __init__(self, path):
+        def refuse(word):
+            raise AssertionError(f"{word} in JSON")
+
+        def unique(pairs):
+            assert len(dict(pairs)) == len(pairs), f"a name twice: {pairs}"
+            return dict(pairs)
+        document = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse, object_pairs_hook=unique)
+        self.events = document["traceEvents"]
+        self.names, self.threads, self.open = {}, {}, collections.defaultdict(list)
+        self.counters, self.slices, self.marks, self.ranges = collections.defaultdict(list), [], [], []
+        begun = {}
+        for event in self.events:
+            place = (event["pid"], event.get("tid"))
+            phase = event["ph"]
+            if phase == "M":
+                if event["name"] == "process_name":
+                    self.names[event["pid"]] = event["args"]["name"]
+                elif event["name"] == "thread_name":
+                    self.threads[place] = event["args"]["name"]
+                continue
+            assert event["ts"] >= 0, event
+            if phase == "C":
+                assert event["args"] and all(isinstance(v, (int, float)) for v in event["args"].values()), event
+                self.counters[event["pid"], event["name"]].append((event["ts"], event["args"]))
+            elif phase == "X":
+                assert event["dur"] >= 0, event
+                self.slices.append((*place, event["name"], event["ts"], event["ts"] + event["dur"], event))
+            elif phase == "i":
+                self.marks.append(event)
+            elif phase == "B":
+                self.open[place].append(event)
+            elif phase == "E":
+                first = self.open[place].pop()
+                assert first["ts"] <= event["ts"], (first, event)
+                self.slices.append((*place, first["name"], first["ts"], event["ts"], first))
+            elif phase == "b":
+                begun[event["cat"], event["id"]] = event
+            elif phase == "e":
+                first = begun.pop((event["cat"], event["id"]))
+                assert first["name"] == event["name"] and first["ts"] <= event["ts"], (first, event)
+                self.ranges.append((event["pid"], event["name"], first["ts"], event["ts"], first))
+            else:
+                raise AssertionError(f"unknown phase: {event}")
+        assert not begun, begun
+        self.check_nesting()
+
+    def check_nesting(self):
+        """Slices of a thread are within each other or apart."""
+        by_place = collections.defaultdict(list)
+        for pid, tid, name, start, end, _ in self.slices:
+            by_place[pid, tid].append((start, -end, name))
+        for place, slices in by_place.items():
+            stack = []
+            for start, end, name in sorted(slices):
+                while stack and stack[-1] <= start:
+                    stack.pop()
+                assert not stack or -end <= stack[-1] + 0.001, f"{name} in {place} overlaps another slice"
+                stack.append(-end)
+
+    def notes(self):
+        return [m["name"] for m in self.marks if m["cat"] == "gpulse"]
+
+    def reported(self):
+        return [m["name"] for m in self.marks if m["cat"] != "gpulse"]
+
+
+def timeline(*words, options=(), env=ENV, status=0, **more):
+    """Runs a job with a timeline; returns its trace and what gpulse printed."""
+    path = Path(tempfile.mkdtemp(dir=SCRATCH)) / "trace.json"
+    result = run(GPULSE, "run", "--no-record", "--timeline", path, "--timeline-interval", "0.1s", *options, "--", *words,
+                 env=env, **more)
+    assert result.returncode == status, (result.returncode, result.stderr[-3000:])
+    return Trace(path), result.stderr
+
+
+def python(code, *more, **options):
+    return timeline(sys.executable, "-c", "import os, signal, sys, threading, time\nimport gpulse\n" + code, *more, **options)
+
+
+def leftovers():
+    return [path for place in ("/dev/shm", "/tmp") for path in Path(place).glob("gpulse-timeline-*")]
+
+
+# ---- what is in it ----
+
+@test
+def a_job_on_a_gpu():
+    trace, said = timeline("sh", "-c", 'echo epoch 1; "$GPULSE" sim load --mem 20GiB --for 2s >&2; echo epoch 2; exit 3',
+                           options=["--mark", "epoch ([0-9]+)"], status=3)
+    gpu, = [pid for pid, name in trace.names.items() if name.startswith("GPU 7: NVIDIA H100")]
+    assert trace.names[JOB_PID].startswith("job: sh -c echo epoch 1;"), trace.names
+    counted = {name for pid, name in trace.counters if pid == gpu}
+    assert {"memory", "utilization", "SM active", "tensor cores active", "memory bandwidth", "power", "temperature",
+            "SM clock", "memory clock", "PCIe", "NVLink"} <= counted, counted
+    assert max(values["job MiB"] for _, values in trace.counters[gpu, "memory"]) == 20 * 1024
+    assert max(values["%"] for _, values in trace.counters[gpu, "utilization"]) > 50
+    load, = [pid for pid, name in trace.counters if name == "GPU 7 memory"]
+    assert [values["MiB"] for _, values in trace.counters[load, "GPU 7 memory"]] == [20 * 1024, 0]
+    assert "host memory" in {name for pid, name in trace.counters if pid == load}, trace.counters
+    idle = [(start, end) for pid, _, name, start, end, _ in trace.slices if pid == gpu and name == "gpu idle"]
+    assert idle and not any(trace.open.values()), (idle, trace.open)
+    outputs = [(m["name"], m["ts"]) for m in trace.marks if m["cat"] == "output"]
+    assert [name for name, _ in outputs] == ["1", "2"], outputs
+    assert outputs[1][1] - outputs[0][1] > 1.9e6, outputs  # the job ran for 2 s between them
+    assert trace.notes() == ["started", "exited with status 3"], trace.notes()
+    assert re.search(r"timeline: \S+trace.json \(2 marks, 0 ranges\)", said), said
+    assert "nsys profile --trace=cuda,nvtx,osrt sh -c" in said and "ncu " in said, said
+
+
+@test
+def counters_are_not_repeated():
+    trace, _ = timeline("sleep", "2")
+    repeated = [(place, a, b) for place, values in trace.counters.items()
+                for (a, x), (b, y) in zip(values, values[1:-1]) if x == y]  # the last ones are, up to the end
+    assert not repeated, repeated[:3]
+    gpu = [pid for pid, name in trace.names.items() if name.startswith("GPU ")]
+    assert len(gpu) == 1, "only the job's GPU"
+    end = max(m["ts"] for m in trace.marks)
+    assert all(values[-1][0] > 1.9e6 for (pid, _), values in trace.counters.items() if pid in gpu), end
+
+
+@test
+def processes_of_the_job():
+    trace, _ = timeline(sys.executable, "-c", """
+import os, subprocess, sys, time
+busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+held = bytearray(100 << 20)
+with open(sys.argv[1], "wb") as file:
+    for _ in range(20):
+        file.write(os.urandom(4 << 20))
+        os.fsync(file.fileno())
+time.sleep(2)
+busy.kill()
+""", str(SCRATCH / "written"))
+    busy, = [pid for pid, name in trace.names.items() if "while True" in name and "import" not in name]
+    assert max(values["%"] for _, values in trace.counters[busy, "CPU"]) > 20
+    parent, = [pid for pid, name in trace.names.items() if "import os, subprocess" in name and pid != JOB_PID]
+    assert max(values["MiB"] for _, values in trace.counters[parent, "host memory"]) >= 100
+    assert max(values["cores"] for _, values in trace.counters[JOB_PID, "CPU"]) > 0.2
+
+
+@test
+def marks_and_spans_of_python():
+    trace, said = python("""
+@gpulse.span("step")
+def step():
+    with gpulse.span("load"):
+        time.sleep(0.05)
+    with gpulse.span("compute"):
+        time.sleep(0.02)
+def other():
+    with gpulse.span("decode"):
+        time.sleep(0.1)
+thread = threading.Thread(target=other)
+thread.start()
+before = time.monotonic_ns()
+gpulse.mark("epoch 0")
+for _ in range(3):
+    step()
+thread.join()
+gpulse.mark("the end")
+""")
+    assert trace.reported() == ["epoch 0", "the end"], trace.marks
+    by_name = collections.Counter(name for _, _, name, *_ in trace.slices if name != "gpu idle")
+    assert by_name == {"step": 3, "load": 3, "compute": 3, "decode": 1}, by_name
+    steps = [(tid, start, end) for _, tid, name, start, end, _ in trace.slices if name == "step"]
+    for _, tid, name, start, end, _ in trace.slices:
+        if name in ("load", "compute"):
+            assert any(tid == t and a <= start and end <= b for t, a, b in steps), (name, start, end)
+        if name == "load":
+            assert 49e3 < end - start < 5e6, end - start
+        if name == "decode":
+            assert tid != steps[0][0], "it is another thread"
+    assert "(2 marks, 10 ranges)" in said, said
+
+
+@test
+def marks_are_on_the_clock_of_the_samples():
+    trace, _ = python("""
+gpulse.mark("the first one opens the channel")
+gpulse.mark(f"{time.monotonic_ns()}")
+time.sleep(0.5)
+gpulse.mark(f"{time.monotonic_ns()}")
+print(f"now {time.monotonic_ns()}", flush=True)
+""", options=["--mark", "now ([0-9]+)"])
+    shifts = [int(m["name"]) / 1000 - m["ts"] for m in trace.marks if m["name"].isdigit()]
+    assert len(shifts) == 3, trace.marks
+    assert abs(shifts[0] - shifts[1]) < 1e5, shifts
+    assert shifts[2] - shifts[0] < 1e3 and shifts[0] - shifts[2] < 5e6, shifts  # a line is read a little later
+
+
+@test
+def names_are_escaped():
+    trace, _ = python(r"""
+gpulse.mark('quote " backslash \\ newline \n bell \a escape \x1b[31m')
+gpulse.mark("\u202eright to left \udcff")
+gpulse.mark("ä" * 200)
+gpulse.mark("")
+print('line "a\tb" \x1b[1mbold', flush=True)
+""", options=["--mark", 'line.*'])
+    first, second, third, fourth = [m["name"] for m in trace.marks if m["cat"] == "job"]
+    assert first.startswith('quote " backslash \\ newline \\n bell \\x07 escape \\x1b['), first
+    assert not re.search(r"[\x00-\x1f\u202e]", "".join(m["name"] for m in trace.marks)), trace.marks
+    assert "\\u{202e}right" in second, second
+    assert third.startswith("ä" * 51) and len(third) < 60, third
+    assert fourth == "", fourth
+
+
+@test
+def each_try_is_in_one_trace():
+    flag = SCRATCH / "tried"
+    trace, _ = timeline("sh", "-c", f'if [ -e {flag} ]; then exit 0; fi; touch {flag}; exit 7',
+                        options=["--retries", "2", "--on", "failure"])
+    assert trace.notes() == ["started", "exited with status 7", "started again", "exited with status 0"], trace.notes()
+
+
+@test
+def a_failure_is_noted():
+    trace, _ = timeline("sh", "-c", "echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+                        "GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is free.' >&2; sleep 1; exit 1", status=1)
+    assert any("CUDA out of memory" in note for note in trace.notes()), trace.notes()
+
+
+# ---- however it ends ----
+
+@test
+def the_job_is_killed_within_a_range():
+    trace, _ = python("""
+gpulse.span("epoch 4").__enter__()
+with gpulse.span("done"):
+    pass
+gpulse.span("backward").__enter__()
+time.sleep(0.2)
+os.kill(os.getpid(), signal.SIGKILL)
+""", status=137)
+    unfinished = {name for _, _, name, *_, event in trace.slices if event.get("args", {}).get("unfinished")}
+    assert unfinished == {"epoch 4", "backward"}, trace.slices
+    assert "done" in [name for _, _, name, *_ in trace.slices]
+
+
+def started(*words, **more):
+    """gpulse in the background with a trace that has begun."""
+    path = Path(tempfile.mkdtemp(dir=SCRATCH)) / "trace.json"
+    child = subprocess.Popen([GPULSE, "run", "--no-record", "--timeline", path, "--timeline-interval", "0.1s", "--", *words],
+                             env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             **more)
+    return child, path
+
+
+LOOP = """import time, gpulse
+print("runs", flush=True)
+while True:
+    with gpulse.span("step"):
+        time.sleep(0.001)
+"""
+
+
+@test
+def gpulse_is_killed():
+    before = set(leftovers())
+    child, path = started(sys.executable, "-c", LOOP)
+    assert child.stdout.readline() == "runs\n"
+    for _ in range(40):  # at any moment
+        Trace(path)
+        time.sleep(0.02)
+    until = time.monotonic() + 60
+    while len(Trace(path).slices) < 20 and time.monotonic() < until:
+        time.sleep(0.05)
+    child.kill()
+    child.communicate()
+    trace = Trace(path)
+    assert len([name for _, _, name, *_ in trace.slices if name == "step"]) >= 20, len(trace.slices)
+    timeline("true")  # removes what was left over
+    assert set(leftovers()) <= before, leftovers()
+
+
+@test
+def gpulse_is_interrupted():
+    child, path = started(sys.executable, "-c", LOOP)
+    assert child.stdout.readline() == "runs\n"
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate()
+    assert "timeline: " in said, said
+    assert Trace(path).notes()[-1].startswith("exited with status"), Trace(path).notes()
+
+
+@test
+def a_job_that_cannot_be_run():
+    _, said = timeline("/nowhere/at-all", status=127)
+    assert "cannot run" in said and "timeline:" not in said, said
+
+
+@test
+def the_disk_is_full():
+    path = SCRATCH / "limited.json"
+    code = ("import os, resource, signal, sys\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+            "os.execvp(sys.argv[1], sys.argv[1:])")
+    result = run(sys.executable, "-c", code, GPULSE, "run", "--no-record", "--timeline", path, "--timeline-interval", "0.1s",
+                 "--mark", "mark", "--", "sh", "-c", "for i in $(seq 2000); do echo mark $i; done; sleep 0.5", env=ENV)
+    assert result.returncode == 0, result.stderr
+    assert "the timeline is incomplete: cannot write" in result.stderr and "File too large" in result.stderr, result.stderr
+    assert Trace(path).notes()[:1] in ([], ["started"]) and path.stat().st_size <= 20000
+
+
+def refused(path, why, status=1, options=(), env=ENV):
+    marker = SCRATCH / "it-ran"
+    result = run(GPULSE, "run", "--no-record", "--timeline", path, *options, "--", "touch", marker, env=env)
+    assert result.returncode == status and why in result.stderr, (result.returncode, result.stderr)
+    assert not marker.exists(), "the job ran"
+
+
+@test
+def a_file_that_cannot_be_written():
+    fifo = SCRATCH / "fifo"
+    os.mkfifo(fifo)
+    refused("/nowhere/trace.json", "cannot write '/nowhere/trace.json': No such file or directory")
+    refused("/dev/null", "it is not a regular file")
+    refused(SCRATCH, "Is a directory")
+    refused(fifo, "it is a FIFO without a reader")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    refused(fifo, "it is not a regular file")
+    os.close(reader)
+    refused(SCRATCH / "x.json", "--mark '(':", 2, ["--mark", "("])
+    refused(SCRATCH / "x.json", "another tool receives the NVTX ranges", 2, ["--nvtx"],
+            {**ENV, "NVTX_INJECTION64_PATH": "/opt/nsys/injection.so"})
+
+
+@test
+def a_link_of_another_user():
+    if os.geteuid() != 0:
+        raise Skip("only root can prepare a file of another user")
+    folder = SCRATCH / "public"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    (folder / "link").symlink_to(SCRATCH / "target")
+    os.chown(folder / "link", 1234, 1234, follow_symlinks=False)
+    refused(folder / "link", "it is a link created by uid 1234", 5)
+    (folder / "file").write_text("")
+    os.chown(folder / "file", 1234, 1234)
+    refused(folder / "file", "it belongs to uid 1234", 5)
+
+
+@test
+def an_old_trace_is_kept():
+    path = SCRATCH / "again.json"
+    for _ in range(2):
+        good(run(GPULSE, "run", "--no-record", "-q", "--timeline", path, "--", "true", env=ENV))
+    assert Trace(path).notes() == Trace(f"{path}.1").notes() == ["started", "exited with status 0"]
+
+
+# ---- the job's side ----
+
+@test
+def a_job_that_closes_its_descriptors_and_forks():
+    trace, _ = python("""
+gpulse.mark("before")
+os.closerange(3, 1000)
+for i in range(3):
+    files = [open("/dev/null") for _ in range(5)]
+    if os.fork() == 0:
+        with gpulse.span(f"child {i}"):
+            gpulse.mark("in a child")
+        os._exit(0)
+    os.wait()
+gpulse.mark("after")
+""")
+    marks = [m for m in trace.marks if m["cat"] == "job"]
+    assert sorted(m["name"] for m in marks) == ["after", "before", *["in a child"] * 3], marks
+    assert len({m["pid"] for m in marks}) == 4, marks
+    assert {name for _, _, name, *_ in trace.slices} >= {"child 0", "child 1", "child 2"}, trace.slices
+
+
+@test
+def a_flood_of_marks():
+    trace, said = python("""
+begin = time.monotonic()
+for i in range(200000):
+    gpulse.mark("flood")
+print(f"{time.monotonic() - begin:.3f} s")
+""")
+    count = len(trace.reported())
+    lost = re.search(r"(\d+) marks and ranges are missing", said)
+    assert count + (int(lost[1]) if lost else 0) == 200000, (count, lost)
+    assert count >= 8192, count
+
+
+@test
+def a_flood_of_lines():
+    trace, said = timeline("sh", "-c", "yes mark | head -n 300000 >&2", options=["--mark", "mark"])
+    lost = re.search(r"(\d+) marks and ranges are missing", said)
+    assert len(trace.reported()) + (int(lost[1]) if lost else 0) == 300000, said[-500:]
+
+
+@test
+def a_job_of_many_threads():
+    trace, _ = python("""
+def work(number):
+    for i in range(20):
+        with gpulse.span(f"{number}"):
+            with gpulse.span("inner"):
+                pass
+for round in range(3):
+    threads = [threading.Thread(target=work, args=[n]) for n in range(60)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+""")
+    by_name = collections.Counter(name for _, _, name, *_ in trace.slices)
+    assert by_name["inner"] == 3 * 60 * 20 and all(by_name[f"{n}"] == 60 for n in range(60)), by_name
+
+
+@test
+def without_a_timeline_nothing_happens():
+    env = {**ENV, "GPULSE_TIMELINE": "/nowhere"}
+    code = "import gpulse\ngpulse.mark('x')\nwith gpulse.span('y'): pass\nprint('fine')"
+    assert good(run(sys.executable, "-c", code, env=env)) == "fine\n"
+    assert good(run(sys.executable, "-c", code, env={**ENV, "GPULSE_TIMELINE": "relative"})) == "fine\n"
+
+
+@test
+def others_cannot_enter():
+    trace, _ = python("print('mode %o' % os.stat(os.environ['GPULSE_TIMELINE']).st_mode, flush=True)",
+                      options=["--mark", "mode.*"])
+    assert trace.reported() == ["mode 40700"], trace.reported()
+
+
+@test
+def what_is_put_into_the_directory():
+    trace, _ = python("""
+place = os.environ["GPULSE_TIMELINE"]
+gpulse.mark("first")
+size = os.stat(os.path.join(place, os.listdir(place)[0])).st_size if os.listdir(place) else 1616424
+for name, content in {"1-0": os.urandom(size), "2-0": bytes(size), "3-0": b"gpmarks1"}.items():
+    with open(os.path.join(place, name), "wb") as file:
+        file.write(content)
+bad = bytearray(os.urandom(size))
+bad[:8] = b"gpmarks1"
+with open(os.path.join(place, "4-0"), "wb") as file:
+    file.write(bad)
+os.symlink("/etc/passwd", os.path.join(place, "5-0"))
+os.mkfifo(os.path.join(place, "6-0"))
+time.sleep(1)
+gpulse.mark("last")
+""")
+    assert [m for m in trace.reported() if m in ("first", "last")] == ["first", "last"], trace.reported()[:5]
+
+
+if __name__ == "__main__":
+    main()
