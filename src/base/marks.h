@@ -73,7 +73,7 @@ struct gp_marks {
     _Atomic uint64_t magic; /* set last */
     uint32_t pid;
     uint64_t namespace; /* of that pid; 0: unknown */
-    _Atomic uint64_t head, dropped;
+    _Atomic uint64_t head, dropped; /* of marks and ranges */
     struct gp_marks_thread threads[GP_MARKS_THREADS];
     struct gp_marks_range ranges[GP_MARKS_RANGES];
     struct gp_marks_slot slots[GP_MARKS_SLOTS];

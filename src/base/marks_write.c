@@ -228,14 +228,15 @@ static void put(struct gp_marks *marks, enum gp_marks_kind kind, const struct gp
     for (;;) {
         slot = &marks->slots[at % GP_MARKS_SLOTS];
         uint64_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
-        if (turn == at && atomic_compare_exchange_weak(&marks->head, &at, at + 1))
-            break;
         if (turn < at) { /* not read yet */
-            drop(marks);
+            if (kind < GP_MARKS_THREAD)
+                drop(marks);
             return;
         }
-        if (turn > at)
+        if (turn > at) /* another thread was faster */
             at = atomic_load_explicit(&marks->head, memory_order_relaxed);
+        else if (atomic_compare_exchange_weak(&marks->head, &at, at + 1))
+            break;
     }
     slot->start_ns = open->start_ns;
     slot->end_ns = end_ns;

@@ -311,6 +311,12 @@ const struct gp_cmd gp_cmd_run = {
         "reported only if the driver keeps accounts (gpulse set accounting-mode=on, before the "
         "command starts).\n"
         "\n"
+        "--timeline writes a trace for ui.perfetto.dev: the GPUs, the CPU, memory and disk of the "
+        "job's processes, and its own marks and ranges on the same time axis. These are lines of "
+        "output (--mark), calls of gpulse-python(3) and gpulse-c(3), and NVTX ranges (--nvtx). The "
+        "file is complete however the job or gpulse ends. An existing one becomes FILE.1. At the "
+        "end, gpulse prints the commands of profilers for a deeper look.\n"
+        "\n"
         "With --pipeline, each section [NAME] of a file is a step. A step has a command (for sh), "
         "and may set folder (its working directory), env (NAME=VALUE, repeatable), gpus, ids, mem, "
         "wait, retries and other long options of this command. It starts when all steps above it "
@@ -337,6 +343,7 @@ const struct gp_cmd gp_cmd_run = {
         "gpulse run -g 2 --wait -- torchrun --nproc-per-node 2 train.py\twait for two GPUs\n"
         "gpulse run --gpu-ids 0,1 -- python train.py\ton exactly these two\n"
         "gpulse run --share --mem 8GiB -- python serve.py\tshare a GPU that has 8 GiB free\n"
+        "gpulse run --timeline trace.json --nvtx -- python train.py\twith a timeline\n"
         "gpulse run --pipeline steps.ini --gpu-ids 2,3\tthe steps in a file\n",
     .options = options,
     .no_loop = true,

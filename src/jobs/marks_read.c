@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/marks.h"
 #include "out/trace.h"
 #include "proc/files.h"
@@ -60,8 +61,7 @@ static void remove_leftovers(const char *place)
         struct stat st;
         if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
             continue;
-        int fd =
-            openat(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = gp_io_open_beneath(dirfd(list), entry->d_name, O_RDONLY | O_DIRECTORY);
         if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
             flock(fd, LOCK_EX | LOCK_NB) == 0) {
             empty(fd);
