@@ -119,8 +119,6 @@ static void supervise(struct gp_run *run)
     uint64_t timeout_ns =
         run->plan->timeout_ns ? run->watch.started_ns + run->plan->timeout_ns : UINT64_MAX;
     uint64_t kill_ns = UINT64_MAX;
-    if (run->plan->timeline)
-        gp_timeline_begin(run->plan->timeline, run->guard.pid, run->watch.started_ns);
     while (!run->child.has_ended) {
         const uint64_t timeline_ns = follow_timeline(run);
         gp_child_wait(&run->child,
@@ -308,6 +306,8 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     run->child = (struct gp_child){
         .guard = &run->guard, .pid = -1, .output = output, .is_detached = plan->is_detached};
     gp_watch_begin(&run->watch);
+    if (plan->timeline)
+        gp_timeline_begin(plan->timeline, run->guard.pid, run->watch.started_ns);
     r = start(run, argv, &status, err);
     if (r == 0) {
         if (output)

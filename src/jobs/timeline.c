@@ -33,6 +33,7 @@ struct gp_timeline {
     struct gp_marks_reader *marks;
     regex_t mark;
     uint64_t begun_ns; /* 0: no try has started */
+    bool has_run;      /* a try has ended */
     uint64_t due_ns;
     pid_t parent;
     char folder_variable[100];
@@ -151,7 +152,7 @@ void gp_timeline_begin(struct gp_timeline *timeline, pid_t parent, uint64_t star
     struct gp_trace *trace = timeline->trace;
     const bool is_first = timeline->begun_ns == 0;
     timeline->parent = parent;
-    timeline->due_ns = gp_clock_mono_ns();
+    timeline->due_ns = 0; /* at once */
     if (is_first) {
         timeline->begun_ns = started_ns;
         gp_trace_begin(trace, timeline->begun_ns);
@@ -229,6 +230,7 @@ void gp_timeline_sample(struct gp_timeline *timeline, const struct gp_snapshot *
 void gp_timeline_end(struct gp_timeline *timeline, int status)
 {
     char text[64];
+    timeline->has_run = true;
     gp_marks_reader_finish(timeline->marks, timeline->trace);
     const uint64_t now_ns = gp_clock_mono_ns();
     gp_timeline_gpus_end(&timeline->gpus, timeline->trace, now_ns);
@@ -262,7 +264,7 @@ void gp_timeline_close(struct gp_timeline *timeline, const struct gp_watch *watc
     int r = gp_trace_close(timeline->trace, &sum, &err);
     if (r < 0)
         gp_watch_warn(watch, "the timeline is incomplete: %s", err.text);
-    if (timeline->begun_ns && r == 0) {
+    if (timeline->has_run && r == 0) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
         tell_sum(timeline, watch, &sum);
         gp_profilers_add(&sb, timeline->plan->argv);

@@ -18,20 +18,21 @@ static const struct {
     enum gp_metric metric;
     double unit;  /* of the metric, in one of the series */
     double grain; /* smaller changes are not written */
+    bool is_rate; /* a mean over the time since the last sample */
 } rows[] = {
-    {"utilization", "%", GP_UTILIZATION_GPU, 1, 1},
-    {"memory controller", "%", GP_UTILIZATION_MEMORY, 1, 1},
-    {"SM active", "%", GP_GPM_SM, 1, 0.1},
-    {"tensor cores active", "%", GP_GPM_TENSOR, 1, 0.1},
-    {"memory bandwidth", "%", GP_GPM_DRAM, 1, 0.1},
-    {"power", "W", GP_POWER_DRAW, 1, 1},
-    {"temperature", "°C", GP_TEMPERATURE_GPU, 1, 1},
-    {"SM clock", "MHz", GP_CLOCK_SM, 1, 1},
-    {"memory clock", "MHz", GP_CLOCK_MEMORY, 1, 1},
-    {"PCIe", "to GPU MB/s", GP_PCIE_RX, 1e6, 0.1},
-    {"PCIe", "from GPU MB/s", GP_PCIE_TX, 1e6, 0.1},
-    {"NVLink", "to GPU MB/s", GP_GPM_NVLINK_RX, 1e6, 0.1},
-    {"NVLink", "from GPU MB/s", GP_GPM_NVLINK_TX, 1e6, 0.1},
+    {"utilization", "%", GP_UTILIZATION_GPU, 1, 1, false},
+    {"memory controller", "%", GP_UTILIZATION_MEMORY, 1, 1, false},
+    {"SM active", "%", GP_GPM_SM, 1, 0.1, true},
+    {"tensor cores active", "%", GP_GPM_TENSOR, 1, 0.1, true},
+    {"memory bandwidth", "%", GP_GPM_DRAM, 1, 0.1, true},
+    {"power", "W", GP_POWER_DRAW, 1, 1, false},
+    {"temperature", "°C", GP_TEMPERATURE_GPU, 1, 1, false},
+    {"SM clock", "MHz", GP_CLOCK_SM, 1, 1, false},
+    {"memory clock", "MHz", GP_CLOCK_MEMORY, 1, 1, false},
+    {"PCIe", "to GPU MB/s", GP_PCIE_RX, 1e6, 0.1, true},
+    {"PCIe", "from GPU MB/s", GP_PCIE_TX, 1e6, 0.1, true},
+    {"NVLink", "to GPU MB/s", GP_GPM_NVLINK_RX, 1e6, 0.1, true},
+    {"NVLink", "from GPU MB/s", GP_GPM_NVLINK_TX, 1e6, 0.1, true},
 };
 static_assert(GP_ARRAY_LEN(rows) <= GP_TIMELINE_ROWS, "GP_TIMELINE_ROWS is too small");
 
@@ -112,8 +113,10 @@ static void add_counters(struct gp_timeline_gpu *gpu, struct gp_trace *trace, ui
             any = is_news(&gpu->last[i], number) || any;
             values[count++] = (struct gp_trace_value){rows[i].series, number};
         }
+        const bool is_past = device && rows[first].is_rate && gpu->sampled_ns;
         if (any && count > 0)
-            gp_trace_count(trace, pid, rows[first].name, mono_ns, values, count);
+            gp_trace_count(trace, pid, rows[first].name, is_past ? gpu->sampled_ns : mono_ns,
+                           values, count);
     }
 }
 
@@ -253,6 +256,7 @@ void gp_timeline_gpus_sample(struct gp_timeline_gpus *gpus, struct gp_trace *tra
         add_memory(gpus, gpu, trace, pid, snapshot, device);
         add_counters(gpu, trace, pid, device, mono_ns);
         add_reasons(gpu, trace, pid, device, mono_ns);
+        gpu->sampled_ns = mono_ns;
     }
     forget_gone(gpus, trace, mono_ns);
 }

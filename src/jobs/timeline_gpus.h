@@ -12,6 +12,7 @@ enum { GP_TIMELINE_ROWS = 16, GP_TIMELINE_REASONS = 9, GP_TIMELINE_USES = 1024 }
 /* A counter, as it was written last; NAN: not yet. */
 struct gp_timeline_gpu {
     bool is_named;
+    uint64_t sampled_ns; /* 0: not yet */
     double last[GP_TIMELINE_ROWS];
     double job_mib, other_mib;
     bool reasons[GP_TIMELINE_REASONS];       /* the slices that are open, … */

@@ -20,8 +20,8 @@ struct look {
     struct gp_timeline_host *host;
     struct gp_trace *trace;
     int proc;
-    uint64_t mono_ns;
-    double seconds; /* since the last one; 0: it is the first */
+    uint64_t mono_ns, since_ns; /* now, and the look before: rates are those of this time */
+    double seconds;             /* between them; 0: it is the first look */
     double cpus, read, written;
 };
 
@@ -68,15 +68,15 @@ static struct gp_timeline_process *find(struct look *look, uint32_t pid,
     return p;
 }
 
-static void count_one(const struct look *look, uint32_t pid, const char *name, const char *unit,
-                      double *last, double value, double grain)
+static void count_one(const struct look *look, uint64_t mono_ns, uint32_t pid, const char *name,
+                      const char *unit, double *last, double value, double grain)
 {
     const double rounded = round(value / grain) * grain;
     if (!isnan(*last) && fabs(*last - rounded) < grain / 2)
         return;
     *last = rounded;
     const struct gp_trace_value values[] = {{unit, rounded}};
-    gp_trace_count(look->trace, pid, name, look->mono_ns, values, 1);
+    gp_trace_count(look->trace, pid, name, mono_ns, values, 1);
 }
 
 static void count_disk(const struct look *look, uint32_t pid, double *read, double *written,
@@ -91,7 +91,7 @@ static void count_disk(const struct look *look, uint32_t pid, double *read, doub
         return;
     *read = values[0].number;
     *written = values[1].number;
-    gp_trace_count(look->trace, pid, "disk", look->mono_ns, values, GP_ARRAY_LEN(values));
+    gp_trace_count(look->trace, pid, "disk", look->since_ns, values, GP_ARRAY_LEN(values));
 }
 
 static double rate(uint64_t *last, uint64_t now, double seconds)
@@ -120,7 +120,7 @@ static void look_at(void *context, uint32_t pid)
     const double cpus =
         rate(&p->cpu_ns, gp_proc_ticks_to_ns(stat.user_ticks + stat.system_ticks), seconds) /
         (double)GP_NS_PER_S;
-    count_one(look, pid, "host memory", "MiB", &p->rss,
+    count_one(look, look->mono_ns, pid, "host memory", "MiB", &p->rss,
               (double)(stat.rss_pages * page_bytes) / 0x1p20, 1);
     const bool knows_disk = gp_proc_read_pid_file(look->proc, pid, "io", text, sizeof(text)) > 0 &&
                             gp_proc_find_number(text, "\nread_bytes:", &read) &&
@@ -132,7 +132,7 @@ static void look_at(void *context, uint32_t pid)
     look->written += write_rate;
     if (is_new)
         return; /* rates need two samples */
-    count_one(look, pid, "CPU", "%", &p->cpu, 100 * cpus, 1);
+    count_one(look, look->since_ns, pid, "CPU", "%", &p->cpu, 100 * cpus, 1);
     if (knows_disk)
         count_disk(look, pid, &p->read, &p->written, read_rate, write_rate);
 }
@@ -149,9 +149,9 @@ static void forget_gone(const struct look *look)
             host->items[kept++] = *p;
             continue;
         }
-        count_one(look, p->pid, "host memory", "MiB", &p->rss, 0, 1);
+        count_one(look, look->mono_ns, p->pid, "host memory", "MiB", &p->rss, 0, 1);
         if (!isnan(p->cpu))
-            count_one(look, p->pid, "CPU", "%", &p->cpu, 0, 1);
+            count_one(look, look->since_ns, p->pid, "CPU", "%", &p->cpu, 0, 1);
         if (!isnan(p->read))
             count_disk(look, p->pid, &p->read, &p->written, 0, 0);
     }
@@ -165,6 +165,7 @@ void gp_timeline_host_sample(struct gp_timeline_host *host, struct gp_trace *tra
     struct look look = {.host = host,
                         .trace = trace,
                         .mono_ns = mono_ns,
+                        .since_ns = host->sampled_ns ? host->sampled_ns : mono_ns,
                         .seconds = (double)since_ns / (double)GP_NS_PER_S};
     if (host->sampled_ns && since_ns < LEAST_MS * GP_NS_PER_MS)
         return;
@@ -175,7 +176,7 @@ void gp_timeline_host_sample(struct gp_timeline_host *host, struct gp_trace *tra
     (void)close(look.proc);
     forget_gone(&look);
     if (host->sampled_ns) {
-        count_one(&look, place, "CPU", "cores", &host->cpus, look.cpus, 0.01);
+        count_one(&look, look.since_ns, place, "CPU", "cores", &host->cpus, look.cpus, 0.01);
         count_disk(&look, place, &host->read, &host->written, look.read, look.written);
     }
     host->sampled_ns = mono_ns;
@@ -184,10 +185,11 @@ void gp_timeline_host_sample(struct gp_timeline_host *host, struct gp_trace *tra
 void gp_timeline_host_end(struct gp_timeline_host *host, struct gp_trace *trace, uint32_t place,
                           uint64_t mono_ns)
 {
-    const struct look look = {.host = host, .trace = trace, .mono_ns = mono_ns};
+    const struct look look = {
+        .host = host, .trace = trace, .mono_ns = mono_ns, .since_ns = mono_ns};
     forget_gone(&look);
     if (!isnan(host->cpus)) {
-        count_one(&look, place, "CPU", "cores", &host->cpus, 0, 0.01);
+        count_one(&look, look.since_ns, place, "CPU", "cores", &host->cpus, 0, 0.01);
         count_disk(&look, place, &host->read, &host->written, 0, 0);
     }
 }

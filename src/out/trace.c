@@ -22,8 +22,8 @@ static const char end[] = "\n]}\n"; /* of it */
 
 struct gp_trace {
     struct gp_outfile file;
-    uint64_t begin_ns;
     pthread_mutex_t lock; /* protects the members below */
+    uint64_t begin_ns;
     struct gp_strbuf pending;
     struct gp_trace_sum sum;
     uint64_t reported_bytes; /* of the job's own events */
@@ -122,7 +122,9 @@ int gp_trace_open(struct gp_trace **ret, const char *path, struct gp_err *err)
 
 void gp_trace_begin(struct gp_trace *trace, uint64_t mono_ns)
 {
+    (void)pthread_mutex_lock(&trace->lock);
     trace->begin_ns = mono_ns;
+    (void)pthread_mutex_unlock(&trace->lock);
 }
 
 size_t gp_trace_flush(struct gp_trace *trace)
@@ -262,9 +264,9 @@ void gp_trace_add_mark(struct gp_trace *trace, const struct gp_trace_event *even
 
 void gp_trace_add_slice(struct gp_trace *trace, const struct gp_trace_event *event)
 {
+    size_t before = begin_report(trace, 'X', event);
     const uint64_t start = since_begin(trace, event->start_ns);
     const uint64_t stop = since_begin(trace, event->end_ns);
-    size_t before = begin_report(trace, 'X', event);
     add_time(trace, event->start_ns);
     gp_strbuf_adds(&trace->pending, ",\"dur\":");
     add_us(&trace->pending, stop > start ? stop - start : 0);
