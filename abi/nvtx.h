@@ -2,8 +2,7 @@
  * marks and ranges: NVTX loads the one that $NVTX_INJECTION64_PATH names, and calls its
  * InitializeInjectionNvtx2().
  * Source: the headers of NVTX 3 (nvtx3/nvToolsExt.h, nvtx3/nvtxDetail/nvtxTypes.h), which every
- * program carries with it; the same since 2018. tests/check_nvtx.py compares where they are
- * installed. */
+ * program carries with it. tests/check_nvtx.py compares them, where they are installed. */
 #ifndef GPULSE_ABI_NVTX_H
 #define GPULSE_ABI_NVTX_H
 
