@@ -195,13 +195,17 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert "done" in [name for _, _, name, *_ in trace.slices]
 
 
-def started(*words, **more):
-    """gpulse in the background with a trace that has begun."""
+@contextlib.contextmanager
+def started(*words):
+    """gpulse in the background, and its trace."""
     path = Path(tempfile.mkdtemp(dir=SCRATCH)) / "trace.json"
     child = subprocess.Popen([GPULSE, "run", "--no-record", "--timeline", path, "--timeline-interval", "0.1s", "--", *words],
-                             env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             **more)
-    return child, path
+                             env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield child, path
+    finally:
+        child.kill()
+        child.communicate()
 
 
 @contextlib.contextmanager
@@ -224,18 +228,16 @@ while True:
 
 @test
 def gpulse_is_killed():
-    child, path = started(sys.executable, "-c", LOOP)
-    folder = Path(child.stdout.readline().strip())
-    assert folder.is_dir(), folder
-    count, until = 0, time.monotonic() + 60
-    for i in range(1000):  # at any moment: it is stopped, since the file could change while it is read
-        if i >= 40 and (count >= 20 or time.monotonic() > until):
-            break
-        with stopped(child):
-            count = len([s for s in Trace(path).slices if s[2] == "step"])
-        time.sleep(0.02)
-    child.kill()
-    child.communicate()
+    with started(sys.executable, "-c", LOOP) as (child, path):
+        folder = Path(child.stdout.readline().strip())
+        assert folder.is_dir(), folder
+        count, until = 0, time.monotonic() + 60
+        for i in range(1000):  # at any moment: it is stopped, since the file could change while it is read
+            if i >= 40 and (count >= 20 or time.monotonic() > until):
+                break
+            with stopped(child):
+                count = len([s for s in Trace(path).slices if s[2] == "step"])
+            time.sleep(0.02)
     trace = Trace(path)
     assert len([name for _, _, name, *_ in trace.slices if name == "step"]) >= 20, len(trace.slices)
     until = time.monotonic() + 60
@@ -246,10 +248,11 @@ def gpulse_is_killed():
 
 @test
 def gpulse_is_interrupted():
-    child, path = started(sys.executable, "-c", LOOP)
-    assert "gpulse-timeline-" in child.stdout.readline()
-    child.send_signal(signal.SIGINT)
-    _, said = child.communicate()
+    with started(sys.executable, "-c", LOOP) as (child, path):
+        assert "gpulse-timeline-" in child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        said = child.stderr.read()
     assert "timeline: " in said, said
     assert Trace(path).notes()[-1].startswith("exited with status"), Trace(path).notes()
 
