@@ -24,6 +24,8 @@ typedef struct cublasLtMatmulPreferenceOpaque_t *cublasLtMatmulPreference_t;
 typedef enum {
     CUBLAS_STATUS_SUCCESS = 0,
     CUBLAS_STATUS_ALLOC_FAILED = 3,
+    CUBLAS_STATUS_INVALID_VALUE = 7,
+    CUBLAS_STATUS_ARCH_MISMATCH = 8,
     CUBLAS_STATUS_NOT_SUPPORTED = 15,
 } cublasStatus_t;
 
@@ -56,7 +58,12 @@ typedef enum {
 
 typedef enum {
     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
+    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,
 } cublasLtMatmulPreferenceAttributes_t;
+
+typedef enum {
+    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2, /* partial sums are not rounded to the type of C */
+} cublasLtReductionScheme_t;
 
 typedef struct {
     uint64_t data[8];

@@ -90,7 +90,8 @@ typedef enum {
 
 enum {
     CU_STREAM_NON_BLOCKING = 1,
-    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
+    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+    CUDA_ERROR_TOO_MANY_PEERS = 711,
 };
 
 /* As CUDA_FUNCTIONS. Those with a number are the current versions of functions that have older
@@ -112,6 +113,7 @@ enum {
     X(cuCtxDestroy_v2, (CUcontext context))                                                        \
     X(cuCtxSetCurrent, (CUcontext context))                                                        \
     X(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags))                                 \
+    X(cuCtxDisablePeerAccess, (CUcontext peer))                                                    \
     X(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                                        \
     X(cuMemFree_v2, (CUdeviceptr address))                                                         \
     X(cuMemHostAlloc, (void **address, size_t bytes, unsigned int flags))                          \

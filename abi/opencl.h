@@ -97,14 +97,12 @@ enum {
     CLBLAST_NO_TRANSPOSE = 111,
 };
 
-/* The scalars of CLBlastHgemm are FP16, as their bits. */
 #define CLBLAST_GEMM(type)                                                                         \
     (int, int, int, size_t, size_t, size_t, type, cl_mem, size_t, size_t, cl_mem, size_t, size_t,  \
      type, cl_mem, size_t, size_t, cl_command_queue *, cl_event *)
 #define CLBLAST_FUNCTIONS(X)                                                                       \
     X(int, CLBlastSgemm, CLBLAST_GEMM(float))                                                      \
     X(int, CLBlastDgemm, CLBLAST_GEMM(double))                                                     \
-    X(int, CLBlastHgemm, CLBLAST_GEMM(uint16_t))                                                   \
     X(int, CLBlastClearCache, (void))
 
 #endif

@@ -1,6 +1,9 @@
 #include "bench/bench.h"
 
 #include "base/err.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/utf8.h"
 #include "bench/verify.h"
 #include "bench/watch.h"
 
@@ -9,6 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROWS_MOST = 1 << 20 }; /* the product of sizes fits in 64 bits */
+
+/* Of the host, without swapping; SIZE_MAX: unknown. */
+static size_t available_bytes(void)
+{
+    static const char key[] = "MemAvailable:";
+    char text[4096];
+    uint64_t kib;
+    const char *line =
+        gp_io_read("/proc/meminfo", text, sizeof(text)) > 0 ? strstr(text, key) : NULL;
+    if (!line)
+        return SIZE_MAX;
+    line += strlen(key);
+    line += strspn(line, " ");
+    char number[24];
+    (void)snprintf(number, sizeof(number), "%.*s", (int)strspn(line, "0123456789"), line);
+    return gp_parse_u64(number, &kib) ? kib << 10 : SIZE_MAX;
+}
+
 int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,
                            uint64_t seed, struct gp_err *err)
 {
@@ -16,9 +38,10 @@ int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision 
     *m = (struct gp_bench_matrices){.gemm = {.precision = precision, .n = n},
                                     .in_bytes = n * n * f->in_bytes,
                                     .out_bytes = n * n * f->out_bytes};
-    m->a = malloc(m->in_bytes);
-    m->b = malloc(m->in_bytes);
-    m->c = malloc(m->out_bytes);
+    bool has_room = n <= ROWS_MOST && 2 * m->in_bytes + m->out_bytes <= available_bytes();
+    m->a = has_room ? malloc(m->in_bytes) : NULL;
+    m->b = has_room ? malloc(m->in_bytes) : NULL;
+    m->c = has_room ? malloc(m->out_bytes) : NULL;
     if (!m->a || !m->b || !m->c) {
         gp_bench_matrices_close(m);
         return gp_err_set(err, GP_ENOMEM, "not enough memory for matrices of %zu rows", n);
@@ -60,13 +83,23 @@ void gp_bench_matrices_unload(struct gp_bench_matrices *m, struct gp_bench_devic
     device->ops->release(device, &g->c);
 }
 
+static int recompute(struct gp_bench_matrices *m, struct gp_bench_device *device,
+                     struct gp_err *err)
+{
+    const struct gp_bench_ops *ops = device->ops;
+    int r = ops->stream(device, GP_BENCH_WRITE, NULL, NULL, &m->gemm.c, err);
+    r = r < 0 ? r : ops->gemm(device, &m->gemm, err);
+    r = r < 0 ? r : ops->wait(device, err);
+    return r < 0 ? r : ops->download(device, m->c, &m->gemm.c, 0, m->out_bytes, err);
+}
+
 int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
                    struct gp_bench_device *device, struct gp_bench_result *result,
                    struct gp_err *err)
 {
     struct gp_bench_fault fault;
     const struct gp_bench_product product = {m->gemm.precision, m->gemm.n, m->a, m->b, m->c};
-    int r = device ? device->ops->download(device, m->c, &m->gemm.c, 0, m->out_bytes, err) : 0;
+    int r = device ? recompute(m, device, err) : 0;
     if (r == 0 && gp_bench_verify(&product, bench->seed, &fault) < 0)
         r = gp_err_set(err, GP_ENOMEM, "not enough memory to check a product");
     if (r < 0 || !fault.is_found)
@@ -154,9 +187,25 @@ void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timin
 
 int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err)
 {
-    if (r != GP_ENODEV && r != GP_ENOMEM)
+    if (r != GP_ENODEV && r != GP_ENOMEM && r != GP_EDRIVER)
         return r;
-    result->outcome = GP_BENCH_SKIPPED;
-    (void)snprintf(result->note, sizeof(result->note), "%.190s", err ? err->text : "");
+    result->outcome = r == GP_EDRIVER ? GP_BENCH_FAILED : GP_BENCH_SKIPPED;
+    gp_utf8_copy_safe(result->note, sizeof(result->note), err->text);
+    return r == GP_EDRIVER ? r : 0;
+}
+
+int gp_bench_conclude(struct gp_bench *bench, const char *test, size_t i, int r, struct gp_err *err)
+{
+    const struct gp_bench_results *results = &bench->results;
+    const struct gp_bench_result *last = results->count ? &results->list[results->count - 1] : NULL;
+    if (r != GP_EDRIVER && r != GP_ENODEV)
+        return r;
+    if (last && last->outcome == GP_BENCH_FAILED && strcmp(last->device, bench->names[i]) == 0)
+        return 0;
+    struct gp_bench_result *result = gp_bench_add(bench, test, "-", i, 0, "");
+    if (!result)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    result->outcome = GP_BENCH_FAILED;
+    gp_utf8_copy_safe(result->note, sizeof(result->note), err->text);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* The measurements of gpulse bench, on an opened set of devices. Each adds its results to the list;
- * what a device cannot do is a result too, with the reason. They fail with GP_ENOMEM (of the host),
- * GP_EINTR or, if a device failed, GP_EDRIVER. */
+ * what a device cannot do is a result too, with the reason, and so is that it failed: the others go
+ * on. They fail with GP_ENOMEM (of the host) or GP_EINTR. */
 #ifndef GP_BENCH_BENCH_H
 #define GP_BENCH_BENCH_H
 
@@ -16,11 +16,10 @@ struct gp_bench {
     char names[GP_BENCH_DEVICES][16];                  /* as in results: "0" */
     const struct gp_card *cards[GP_BENCH_DEVICES];     /* their models; NULL: unknown */
     size_t count;
-    struct gp_blas blas; /* threads and name are "" without one */
+    struct gp_blas blas; /* opened by matmul; its name is "" without one */
     bool has_blas;
-    char blas_note[200]; /* why there is none */
     uint64_t seed;
-    bool is_brief; /* memory, latency: only what tells most */
+    bool is_brief; /* memory, latency: only the most important part */
     struct gp_bench_results results;
     struct gp_bench_watch *watch;   /* of the conditions; NULL: there is no driver to ask */
     void (*tell)(const char *text); /* progress, for a terminal */
@@ -39,7 +38,7 @@ int gp_bench_gemms(struct gp_bench *bench, unsigned precisions, uint64_t n,
  * what suits the device. */
 int gp_bench_memory(struct gp_bench *bench, uint64_t bytes, struct gp_err *err) GP_MUST_CHECK;
 
-/* peer.c: copies of so many bytes from each device to each other one, where the library has them;
+/* peer.c: copies of `bytes` from each device to each other one, where the library has them;
  * part of gp_bench_memory(). */
 int gp_bench_peers(struct gp_bench *bench, size_t bytes, struct gp_err *err) GP_MUST_CHECK;
 
@@ -62,11 +61,11 @@ struct gp_bench_burn {
 };
 
 /* burn.c: full load on all devices. Ends early, with a result, when it is cancelled or a device is
- * too hot. */
+ * too hot. GP_EUSAGE: there is a limit, but nobody reports the temperature. */
 int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan,
                       struct gp_err *err) GP_MUST_CHECK;
 
-/* check.c: of each of these the parts that tell most. */
+/* check.c: the most important parts of these. */
 int gp_bench_check_all(struct gp_bench *bench, uint64_t rows, uint64_t bytes,
                        struct gp_err *err) GP_MUST_CHECK;
 
@@ -96,7 +95,9 @@ int gp_bench_matrices_load(struct gp_bench_matrices *m, struct gp_bench_device *
 void gp_bench_matrices_unload(struct gp_bench_matrices *m, struct gp_bench_device *device);
 void gp_bench_matrices_close(struct gp_bench_matrices *m);
 
-/* Fetches the product from the device (NULL: it is in c), and sets the result to WRONG if it is. */
+/* Sets the result to WRONG if the product is. On a device, it is computed once more: what stood
+ * there before is overwritten first, so that a kernel that does nothing is noticed. NULL: it is in
+ * c. */
 int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
                    struct gp_bench_device *device, struct gp_bench_result *result,
                    struct gp_err *err) GP_MUST_CHECK;
@@ -115,8 +116,13 @@ struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, c
 void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timing *timing,
                    struct gp_bench_result *result);
 
-/* Turns an error that only concerns this result into its note, and returns 0; passes on the
- * others. */
+/* Turns an error of the device into the result's note: SKIPPED for GP_ENODEV and GP_ENOMEM, and
+ * FAILED for GP_EDRIVER. Returns 0, for GP_EDRIVER that code, and passes on the others. */
 int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err);
+
+/* The end of a test on device i, with its result r: that it failed is a result, if it is none yet.
+ * Returns 0 for errors of the device, and passes on the others. */
+int gp_bench_conclude(struct gp_bench *bench, const char *test, size_t i, int r,
+                      struct gp_err *err);
 
 #endif

@@ -71,23 +71,31 @@ static void describe(void *library, size_t i, struct gp_blas *blas)
     blas->threads = threads ? (unsigned)threads() : 0;
 }
 
+/* One row of the table. */
+struct attempt {
+    struct gp_blas *blas;
+    size_t row;
+};
+
+static bool take(void *library, void *context)
+{
+    const struct attempt *a = context;
+    a->blas->sgemm = find(library, a->row, "cblas_sgemm");
+    a->blas->dgemm = find(library, a->row, "cblas_dgemm");
+    a->blas->is_wide = libraries[a->row].is_wide;
+    if (!a->blas->sgemm || !a->blas->dgemm)
+        return false;
+    describe(library, a->row, a->blas);
+    return true;
+}
+
 int gp_blas_open(struct gp_blas *ret, struct gp_err *err)
 {
     *ret = (struct gp_blas){0};
-    for (size_t i = 0; i < GP_ARRAY_LEN(libraries); i++) {
-        void *library = gp_bench_library_open(libraries[i].names);
-        if (!library && libraries[i].sites[0])
-            library = gp_bench_library_in_python(libraries[i].sites);
-        if (!library)
-            continue;
-        ret->sgemm = find(library, i, "cblas_sgemm");
-        ret->dgemm = find(library, i, "cblas_dgemm");
-        ret->is_wide = libraries[i].is_wide;
-        if (ret->sgemm && ret->dgemm) {
-            describe(library, i, ret);
+    for (size_t i = 0; i < GP_ARRAY_LEN(libraries); i++)
+        if (gp_bench_library_try(libraries[i].sites, libraries[i].names, take,
+                                 &(struct attempt){ret, i}))
             return 0;
-        }
-    }
     return gp_err_set(err, GP_ENODEV,
                       "no BLAS library for the CPU: install OpenBLAS (libopenblas0 on Debian and "
                       "Ubuntu, openblas on Fedora and Arch)");

@@ -7,14 +7,16 @@
 #include "bench/team.h"
 #include "bench/watch.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    BLOCKS_MOST = 900, /* less than GP_BENCH_RUNS_MAX */
-    STEP = 16,         /* the number of rows is a multiple of it: results are compared in pieces
-                          of 16 bytes */
+    BLOCK_MS = 500, /* how often results and temperatures are looked at */
+    SILENT_S = 5,   /* a temperature that is older is none */
+    STEP = 16,      /* the number of rows is a multiple of it: results are compared in pieces
+                       of 16 bytes */
 };
 
 struct burn {
@@ -34,6 +36,7 @@ struct fire {
     uint64_t products, begin_ns;
     double rates[GP_BENCH_RUNS_MAX];
     size_t taken;
+    uint64_t blocks, stride; /* every strideth block has its rate in `rates` */
 };
 
 static int multiply(struct fire *f, struct gp_err *err)
@@ -47,10 +50,7 @@ static int light(struct fire *f, struct gp_err *err)
 {
     const struct gp_bench_ops *ops = f->device->ops;
     const uint32_t none[2] = {0, UINT32_MAX};
-    uint64_t ns;
-    int r = multiply(f, err);
-    r = r < 0 ? r : ops->stop(f->device, &ns, err);
-    r = r < 0 ? r : gp_bench_check(f->burn->bench, &f->m, f->device, f->burn->results[f->i], err);
+    int r = gp_bench_check(f->burn->bench, &f->m, f->device, f->burn->results[f->i], err);
     r = r < 0 ? r : ops->alloc(f->device, f->m.out_bytes, &f->first, err);
     r = r < 0 ? r : ops->alloc(f->device, sizeof(none), &f->counts, err);
     if (r < 0)
@@ -65,7 +65,9 @@ static int block(struct fire *f, uint64_t count, double *ret_ns, struct gp_err *
 {
     const struct gp_bench_ops *ops = f->device->ops;
     uint64_t ns = 0;
-    int r = ops->start(f->device, err);
+    /* so that a kernel that does nothing is noticed */
+    int r = ops->stream(f->device, GP_BENCH_WRITE, NULL, NULL, &f->m.gemm.c, err);
+    r = r < 0 ? r : ops->start(f->device, err);
     uint64_t begin = gp_clock_mono_ns();
     for (uint64_t k = 0; r == 0 && k < count; k++) {
         r = multiply(f, err);
@@ -83,7 +85,7 @@ static int look(struct fire *f, bool *ret_wrong, struct gp_err *err)
     struct gp_bench_result *result = f->burn->results[f->i];
     uint32_t counts[2];
     int r = f->device->ops->download(f->device, counts, &f->counts, 0, sizeof(counts), err);
-    *ret_wrong = r == 0 && counts[0] > 0;
+    *ret_wrong = r == 0 && (counts[0] > 0 || counts[1] != UINT32_MAX); /* the count may wrap */
     if (!*ret_wrong)
         return r;
     const struct gp_bench_gemm *g = &f->m.gemm;
@@ -97,22 +99,51 @@ static int look(struct fire *f, bool *ret_wrong, struct gp_err *err)
     return 0;
 }
 
-/* Whether the GPU is hotter than allowed. */
+static void fail(struct gp_bench_result *result, const char *format, ...) GP_PRINTF(2, 3);
+
+static void fail(struct gp_bench_result *result, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    result->outcome = GP_BENCH_FAILED;
+    (void)vsnprintf(result->note, sizeof(result->note), format, arguments);
+    va_end(arguments);
+}
+
+/* Whether the GPU is hotter than allowed, or may be. */
 static bool is_too_hot(struct fire *f)
 {
-    const struct gp_bench_burn *plan = f->burn->plan;
-    struct gp_bench_conditions now;
-    if (!plan->most_celsius || !f->burn->bench->watch)
-        return false;
-    uint64_t now_ns = gp_clock_mono_ns();
-    gp_bench_watch_between(f->burn->bench->watch, f->i, now_ns - GP_NS_PER_S, now_ns, &now);
-    if (now.celsius <= (double)plan->most_celsius)
-        return false;
+    const uint64_t most = f->burn->plan->most_celsius;
     struct gp_bench_result *result = f->burn->results[f->i];
-    result->outcome = GP_BENCH_FAILED;
-    (void)snprintf(result->note, sizeof(result->note), "ended: %.0f °C, above the limit of %llu",
-                   now.celsius, (unsigned long long)plan->most_celsius);
+    double celsius;
+    uint64_t age_ns;
+    if (!most)
+        return false;
+    if (!gp_bench_watch_celsius(f->burn->bench->watch, f->i, &celsius, &age_ns))
+        fail(result, "ended: its temperature is unknown, and there is a limit");
+    else if (age_ns > SILENT_S * GP_NS_PER_S)
+        fail(result, "ended: the driver has not reported a temperature for %.0f s",
+             (double)age_ns / 1e9);
+    else if (celsius > (double)most)
+        fail(result, "ended: %.0f °C, above the limit of %llu", celsius, (unsigned long long)most);
+    else
+        return false;
     return true;
+}
+
+/* Notes the rate of a block. When the list is full, every second one is dropped, and only every
+ * second one is noted from then on. */
+static void note_rate(struct fire *f, double rate)
+{
+    if (f->blocks++ % f->stride)
+        return;
+    if (f->taken == GP_BENCH_RUNS_MAX) {
+        f->taken /= 2;
+        f->stride *= 2;
+        for (size_t i = 0; i < f->taken; i++)
+            f->rates[i] = f->rates[2 * i];
+    }
+    f->rates[f->taken++] = rate;
 }
 
 static void tell(const struct fire *f, uint64_t passed_ns)
@@ -130,20 +161,21 @@ static int burn_on(struct fire *f, struct gp_err *err)
     const struct gp_bench_burn *plan = f->burn->plan;
     const struct gp_bench_pace *pace = &f->burn->bench->pace;
     double n = (double)f->m.gemm.n;
-    double block_ns = (double)plan->for_ns / BLOCKS_MOST;
-    block_ns = block_ns > (double)pace->block_ns ? block_ns : (double)pace->block_ns;
+    const double block_ns = BLOCK_MS * (double)GP_NS_PER_MS;
     uint64_t count = 1;
     bool is_wrong = false;
     int r = 0;
     uint64_t passed = 0;
     f->begin_ns = gp_clock_mono_ns();
-    while (r == 0 && !is_wrong && f->taken < GP_BENCH_RUNS_MAX && passed < plan->for_ns &&
+    if (f->burn->bench->watch)
+        gp_bench_watch_mark(f->burn->bench->watch, f->i);
+    while (r == 0 && !is_wrong && passed < plan->for_ns &&
            !(pace->is_cancelled && pace->is_cancelled()) && !is_too_hot(f)) {
         double ns = 0;
         r = block(f, count, &ns, err);
         if (r < 0 || ns <= 0)
             continue;
-        f->rates[f->taken++] = (double)count * 2 * n * n * n / 1000 / ns;
+        note_rate(f, (double)count * 2 * n * n * n / 1000 / ns);
         count = 1 + (uint64_t)((double)count * block_ns / ns);
         r = look(f, &is_wrong, err);
         passed = gp_clock_mono_ns() - f->begin_ns;
@@ -155,15 +187,22 @@ static int burn_on(struct fire *f, struct gp_err *err)
 static void conclude(struct fire *f)
 {
     struct gp_bench_result *result = f->burn->results[f->i];
-    uint64_t end_ns = gp_clock_mono_ns();
-    const struct gp_bench_timing timing = {
-        .begin_ns = f->begin_ns, .end_ns = end_ns, .is_steady = true};
+    const double seconds = (double)(gp_clock_mono_ns() - f->begin_ns) / 1e9;
     result->value = gp_bench_stats_of(f->rates, f->taken);
+    result->is_steady = true;
     memcpy(result->kernel, f->m.gemm.kernel, sizeof(result->kernel));
-    gp_bench_note(f->burn->bench, f->i, &timing, result);
-    if (!result->note[0])
+    if (f->burn->bench->watch)
+        gp_bench_watch_since(f->burn->bench->watch, f->i, &result->conditions);
+    if (result->outcome != GP_BENCH_MEASURED)
+        return;
+    if (result->conditions.ecc_uncorrected > 0)
+        fail(result, "%.0f uncorrected errors of the GPU's memory",
+             result->conditions.ecc_uncorrected);
+    else if (f->products == 0)
+        fail(result, "ended before the first product");
+    else
         (void)snprintf(result->note, sizeof(result->note), "%llu products in %.0f s, all equal",
-                       (unsigned long long)f->products, (double)(end_ns - f->begin_ns) / 1e9);
+                       (unsigned long long)f->products, seconds);
 }
 
 static int member(struct gp_bench_team *team, size_t i, void *context, struct gp_err *err)
@@ -175,7 +214,12 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
     bool is_loaded = false;
     if (r == 0) {
         *f = (struct fire){
-            .burn = burn, .i = i, .device = burn->bench->devices[i], .m = burn->shared};
+            .burn = burn,
+            .i = i,
+            .device = burn->bench->devices[i],
+            .m = burn->shared,
+            .stride = 1,
+        };
         f->m.c = room;
         r = f->device->ops->bind(f->device, err);
         r = r < 0 ? r : gp_bench_matrices_load(&f->m, f->device, err);
@@ -187,6 +231,8 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
         r = burn_on(f, err);
     if (r == 0)
         conclude(f);
+    else
+        fail(burn->results[i], "%.190s", err->text);
     gp_bench_team_end(team);
     if (is_loaded) {
         f->device->ops->release(f->device, &f->first);
@@ -195,7 +241,7 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
     }
     free(room);
     free(f);
-    return r;
+    return r == GP_EDRIVER || r == GP_ENOMEM || r == GP_ENODEV ? 0 : r; /* is a result */
 }
 
 /* The first of these precisions that all devices can do: what heats them most comes first. */
@@ -232,6 +278,10 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
                             : gp_bench_rows_for(bench->devices[0], GP_BENCH_FP32);
     if (!burn)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (plan->most_celsius && !bench->watch) {
+        free(burn);
+        return gp_err_set(err, GP_EUSAGE, "--max-temp: OpenCL does not report temperatures");
+    }
     *burn = (struct burn){.bench = bench, .plan = plan};
     int r = choose(bench, plan->precisions, STEP, &precision, err);
     r = r < 0 ? r : gp_bench_matrices_open(&burn->shared, precision, n, bench->seed, err);

@@ -22,8 +22,18 @@ static const struct gp_bench_symbol symbols[] = {
 #undef X
 };
 
+static struct {
+    size_t (*cublasLtGetVersion)(void); /* NULL: it has none */
+} lt_version;
+
 struct gp_cublas {
     cublasLtHandle_t handle;
+};
+
+/* While a library is looked for. */
+struct opening {
+    cublasLtHandle_t handle;
+    struct gp_err reason; /* why the last one cannot be used */
 };
 
 /* What cuBLASLt calls a precision. */
@@ -55,31 +65,47 @@ static int check(cublasStatus_t status, const char *what, struct gp_err *err)
                             "cuBLASLt: %s: error %d", what, (int)status);
 }
 
+/* Whether a library can be used: it has all functions, and starts. */
+static bool start(void *library, void *context)
+{
+    static const struct gp_bench_symbol version[] = {{"cublasLtGetVersion", 0}};
+    struct opening *o = context;
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    const char *missing = gp_bench_library_find(library, symbols, GP_ARRAY_LEN(symbols), &lt);
+    if (!missing)
+        status = lt.cublasLtCreate(&o->handle);
+    if (!missing && status == CUBLAS_STATUS_SUCCESS) {
+        (void)gp_bench_library_find(library, version, 1, &lt_version);
+        lt.library = library;
+        return true;
+    }
+    if (missing)
+        (void)gp_err_set(&o->reason, GP_ENODEV, "cuBLASLt has no function %s", missing);
+    else
+        (void)gp_err_set(&o->reason, GP_ENODEV, "cuBLAS does not start: error %d", (int)status);
+    return false;
+}
+
 int gp_cublas_open(struct gp_cublas **ret, struct gp_err *err)
 {
     static const char *const names[] = {CUBLASLT_NAMES, NULL};
     static const char *const sites[] = {CUBLASLT_SITES, NULL};
+    struct opening o = {0};
     *ret = NULL;
-    if (!lt.library)
-        lt.library = gp_bench_library_in_python(sites);
-    if (!lt.library)
-        lt.library = gp_bench_library_open(names);
-    if (!lt.library)
+    bool is_open =
+        lt.library ? start(lt.library, &o) : gp_bench_library_try(sites, names, start, &o);
+    if (!is_open && o.reason.code)
+        return gp_err_copy(err, &o.reason);
+    if (!is_open)
         return gp_err_set(err, GP_ENODEV,
                           "cuBLAS was not found: activate a Python environment with PyTorch, or "
                           "pip install nvidia-cublas-cu12, or install a CUDA toolkit");
-    const char *missing = gp_bench_library_find(lt.library, symbols, GP_ARRAY_LEN(symbols), &lt);
-    if (missing)
-        return gp_err_set(err, GP_EDRIVER, "cuBLASLt has no function %s", missing);
-    struct gp_cublas *cublas = calloc(1, sizeof(*cublas));
-    if (!cublas)
+    *ret = calloc(1, sizeof(**ret));
+    if (!*ret) {
+        (void)lt.cublasLtDestroy(o.handle);
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    cublasStatus_t status = lt.cublasLtCreate(&cublas->handle);
-    if (status != CUBLAS_STATUS_SUCCESS) {
-        free(cublas);
-        return gp_err_set(err, GP_ENODEV, "cuBLAS does not start: error %d", (int)status);
     }
-    *ret = cublas;
+    (*ret)->handle = o.handle;
     return 0;
 }
 
@@ -121,10 +147,11 @@ static cublasStatus_t describe(const struct gp_bench_gemm *gemm, struct prepared
     return s;
 }
 
-/* The algorithm that the library prefers. */
+/* The algorithm that the library prefers, of those that add in the precision of the sums. */
 static cublasStatus_t choose(struct gp_cublas *cublas, struct prepared *p, size_t workspace_bytes,
                              int *ret_found)
 {
+    const uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     cublasLtMatmulPreference_t preference;
     cublasStatus_t s = lt.cublasLtMatmulPreferenceCreate(&preference);
     *ret_found = 0;
@@ -134,10 +161,20 @@ static cublasStatus_t choose(struct gp_cublas *cublas, struct prepared *p, size_
                                                 CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                 &workspace_bytes, sizeof(workspace_bytes));
     if (s == CUBLAS_STATUS_SUCCESS)
+        s = lt.cublasLtMatmulPreferenceSetAttribute(
+            preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof(scheme));
+    if (s == CUBLAS_STATUS_SUCCESS)
         s = lt.cublasLtMatmulAlgoGetHeuristic(cublas->handle, p->desc, p->in, p->in, p->out, p->out,
                                               preference, 1, &p->choice, ret_found);
     (void)lt.cublasLtMatmulPreferenceDestroy(preference);
     return s;
+}
+
+static void describe_library(struct gp_bench_gemm *gemm)
+{
+    size_t version = lt_version.cublasLtGetVersion ? lt_version.cublasLtGetVersion() : 0;
+    (void)snprintf(gemm->kernel, sizeof(gemm->kernel), "cuBLASLt %zu.%zu.%zu", version / 10000,
+                   version / 100 % 100, version % 100);
 }
 
 int gp_cublas_prepare(struct gp_cublas *cublas, struct gp_bench_gemm *gemm, size_t workspace_bytes,
@@ -151,12 +188,13 @@ int gp_cublas_prepare(struct gp_cublas *cublas, struct gp_bench_gemm *gemm, size
     cublasStatus_t s = describe(gemm, p);
     if (s == CUBLAS_STATUS_SUCCESS)
         s = choose(cublas, p, workspace_bytes, &found);
-    if (s == CUBLAS_STATUS_SUCCESS && found > 0) {
-        (void)snprintf(gemm->kernel, sizeof(gemm->kernel), "cuBLASLt");
+    if (s == CUBLAS_STATUS_SUCCESS && found > 0 && p->choice.state == CUBLAS_STATUS_SUCCESS) {
+        describe_library(gemm);
         return 0;
     }
     gp_cublas_forget(gemm);
-    if (s == CUBLAS_STATUS_SUCCESS || s == CUBLAS_STATUS_NOT_SUPPORTED)
+    if (s == CUBLAS_STATUS_SUCCESS || s == CUBLAS_STATUS_NOT_SUPPORTED ||
+        s == CUBLAS_STATUS_INVALID_VALUE || s == CUBLAS_STATUS_ARCH_MISMATCH)
         return gp_err_set(err, GP_ENODEV, "cuBLASLt has no %s for this GPU and %zu rows",
                           gp_bench_format(gemm->precision)->title, gemm->n);
     return check(s, "cannot prepare a product", err);

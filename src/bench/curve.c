@@ -50,13 +50,20 @@ static uint64_t next_size(const struct gp_bench *bench, uint64_t after)
     return next;
 }
 
+static bool is_doubtful(const struct gp_bench_result *r)
+{
+    return !r->is_steady || r->conditions.other_pid;
+}
+
 static void add_cell(struct gp_strbuf *sb, const struct gp_bench_result *r)
 {
     char text[64] = "";
     struct gp_strbuf cell = GP_STRBUF_ON(text, sizeof(text) - 1);
-    if (r && r->outcome == GP_BENCH_MEASURED)
+    if (r && r->outcome == GP_BENCH_MEASURED) {
         gp_bench_add_value(&cell, &r->value);
-    else
+        if (is_doubtful(r))
+            gp_strbuf_addc(&cell, '*');
+    } else
         gp_strbuf_adds(&cell, r ? gp_bench_outcome_word(r->outcome) : "-");
     size_t width = gp_utf8_width(text);
     gp_strbuf_fill(sb, ' ', width < COLUMN ? COLUMN - width : 1);
@@ -73,41 +80,49 @@ static void add_crossover(struct gp_strbuf *sb, const struct gp_bench *bench,
                           const struct column *column, const struct column *cpu)
 {
     uint64_t from = 0;
+    uint64_t last = 0;
     double factor = 0;
-    bool is_known = false;
+    enum gp_bench_change change = GP_BENCH_SAME;
     for (uint64_t size = next_size(bench, 0); size; size = next_size(bench, size)) {
         const struct gp_bench_result *ours = cell_of(bench, column, size);
         const struct gp_bench_result *theirs = cell_of(bench, cpu, size);
         if (!is_measured(ours) || !is_measured(theirs))
             continue;
-        is_known = true;
-        bool is_faster = gp_bench_compare(&theirs->value, &ours->value, 0) == GP_BENCH_HIGHER;
-        from = !is_faster ? 0 : from ? from : size;
+        change = gp_bench_compare(&theirs->value, &ours->value, 0);
+        from = change != GP_BENCH_HIGHER ? 0 : from ? from : size;
         factor = ours->value.median / theirs->value.median;
+        last = size;
     }
-    if (!is_known)
+    if (!last)
         return;
     gp_strbuf_addf(sb, "  %s: ", column->title);
-    if (from) {
-        gp_strbuf_addf(sb, "faster than the CPU from %llu rows on, ", (unsigned long long)from);
-        gp_bench_add_number(sb, factor);
-        gp_strbuf_adds(sb, " times as fast at the largest size\n");
-    } else {
-        gp_strbuf_adds(sb, "not faster than the CPU at the largest size\n");
+    if (from)
+        gp_strbuf_addf(sb, "faster than the CPU from %llu rows on; ", (unsigned long long)from);
+    if (change == GP_BENCH_SAME) {
+        gp_strbuf_addf(sb, "no difference to the CPU at %llu rows\n", (unsigned long long)last);
+        return;
     }
+    gp_bench_add_number(sb, factor);
+    gp_strbuf_addf(sb, " times as fast as the CPU at %llu rows\n", (unsigned long long)last);
 }
 
 static void add_notes(struct gp_strbuf *sb, const struct gp_bench *bench)
 {
     const char *before = "";
+    bool has_doubts = false;
     for (size_t i = 0; i < bench->results.count; i++) {
         const struct gp_bench_result *r = &bench->results.list[i];
+        has_doubts |= strcmp(r->test, "matmul") == 0 && is_measured(r) && is_doubtful(r);
         if (strcmp(r->test, "matmul") != 0 || !r->note[0] || strcmp(r->note, before) == 0)
             continue;
         gp_strbuf_addf(sb, "  %s %s, %llu rows: %s\n", r->device, r->what,
                        (unsigned long long)r->size, r->note);
         before = r->note;
     }
+    if (has_doubts)
+        gp_strbuf_adds(sb, "  *  still changing after the warm-up, or the GPU was shared\n");
+    if (2 * bench->count + 1 > CURVES)
+        gp_strbuf_adds(sb, "  More GPUs are in the output of -f csv and -f json.\n");
 }
 
 /* The curves: those with points, which the caller frees. */

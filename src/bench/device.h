@@ -25,7 +25,7 @@ struct gp_bench_gemm {
     enum gp_bench_precision precision;
     size_t n;
     struct gp_bench_buffer a, b, c;
-    char kernel[80]; /* set on opening: "cuBLASLt algorithm 66" */
+    char kernel[80]; /* set on opening: "cuBLASLt 12.8.4" */
     void *inner;
 };
 
@@ -85,10 +85,11 @@ struct gp_bench_ops {
     /* Creates and destroys a context of its own. */
     int (*context)(struct gp_bench_device *device, struct gp_err *err);
 
+    /* Waits for the end of all work. */
+    int (*wait)(struct gp_bench_device *device, struct gp_err *err);
     /* Marks the beginning of a period in the main queue. */
     int (*start)(struct gp_bench_device *device, struct gp_err *err);
-    /* Waits for the end of all work; the time since start() by the device's clock, 0: it has
-     * none. */
+    /* Waits, too; the time since start() by the device's clock, 0: it has none. */
     int (*stop)(struct gp_bench_device *device, uint64_t *ret_ns, struct gp_err *err);
 
     /* The number that CUDA gives the device in this process, and its main stream, for other
@@ -99,6 +100,7 @@ struct gp_bench_ops {
      * library; *ret_direct: without a detour over the host. */
     int (*peer_open)(struct gp_bench_device *from, struct gp_bench_device *to, bool *ret_direct,
                      struct gp_err *err);
+    void (*peer_close)(struct gp_bench_device *from, struct gp_bench_device *to);
     int (*peer_copy)(struct gp_bench_device *from, const struct gp_bench_buffer *source,
                      struct gp_bench_device *to, const struct gp_bench_buffer *target, size_t bytes,
                      struct gp_err *err);
@@ -124,7 +126,6 @@ struct gp_bench_devices {
     struct gp_bench_device list[GP_BENCH_DEVICES];
     size_t count;
     void (*close)(struct gp_bench_devices *devices);
-    void *self;
 };
 
 /* cuda.c; `path`: the libcuda.so.1 to load, NULL: search for it. GP_EDRIVER: there is none, or it

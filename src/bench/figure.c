@@ -14,7 +14,14 @@ void gp_bench_add_number(struct gp_strbuf *sb, double value)
 
 void gp_bench_add_value(struct gp_strbuf *sb, const struct gp_bench_stats *stats)
 {
+    static const double wide = 50;
     double percent = 100 * gp_bench_spread(stats);
+    if (percent > wide) {
+        gp_bench_add_number(sb, stats->low);
+        gp_strbuf_adds(sb, " to ");
+        gp_bench_add_number(sb, stats->high);
+        return;
+    }
     gp_bench_add_number(sb, stats->median);
     gp_strbuf_addf(sb, " ± %.*f %%", percent < 0.95 ? 1 : 0, percent);
 }

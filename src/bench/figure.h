@@ -8,7 +8,8 @@ struct gp_strbuf;
 
 /* Appends three digits: "1234", "12.3", "0.00123". */
 void gp_bench_add_number(struct gp_strbuf *sb, double value);
-/* Appends the median and its error: "12.3 ± 2 %". */
+/* Appends the median and its error, "12.3 ± 2 %"; or only the interval, if that is wide: "2.1 to
+ * 36.0". */
 void gp_bench_add_value(struct gp_strbuf *sb, const struct gp_bench_stats *stats);
 
 #endif

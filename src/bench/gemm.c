@@ -37,6 +37,9 @@ static int compute(struct gp_bench *bench, struct product *p, size_t i,
                    struct gp_bench_result *result, struct gp_err *err)
 {
     struct gp_bench_timing timing;
+    if (p->device->memory_bytes < 2 * p->m.in_bytes + p->m.out_bytes)
+        return gp_err_set(err, GP_ENOMEM, "the device has no room for matrices of %zu rows",
+                          p->m.gemm.n);
     int r = gp_bench_matrices_load(&p->m, p->device, err);
     if (r < 0)
         return r;
@@ -54,32 +57,36 @@ static int compute(struct gp_bench *bench, struct product *p, size_t i,
     return r;
 }
 
+/* One precision on one device. The matrices stay for the next device, if it wants as many rows. */
 static int one(struct gp_bench *bench, size_t i, enum gp_bench_precision precision, uint64_t n,
-               struct gp_err *err)
+               struct product *p, struct gp_err *err)
 {
-    struct product p = {.device = bench->devices[i]};
+    p->device = bench->devices[i];
+    n = n ? n : gp_bench_rows_for(p->device, precision);
     struct gp_bench_result *result =
-        gp_bench_add(bench, "gemm", gp_bench_format(precision)->word, i,
-                     n ? n : gp_bench_rows_for(p.device, precision), "TFLOP/s");
+        gp_bench_add(bench, "gemm", gp_bench_format(precision)->word, i, n, "TFLOP/s");
     if (!result)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     if (precision == GP_BENCH_INT8)
         result->unit = "TOP/s";
-    int r = gp_bench_matrices_open(&p.m, precision, result->size, bench->seed, err);
-    if (r == 0)
-        r = compute(bench, &p, i, result, err);
-    gp_bench_matrices_close(&p.m);
+    int r = p->device->ops->bind(p->device, err);
+    if (r == 0 && (!p->m.a || p->m.gemm.n != n)) {
+        gp_bench_matrices_close(&p->m);
+        r = gp_bench_matrices_open(&p->m, precision, n, bench->seed, err);
+    }
+    r = r < 0 ? r : compute(bench, p, i, result, err);
     return gp_bench_set_aside(r, result, err);
 }
 
 int gp_bench_gemms(struct gp_bench *bench, unsigned precisions, uint64_t n, struct gp_err *err)
 {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < bench->count; i++) {
-        r = bench->devices[i]->ops->bind(bench->devices[i], err);
-        for (unsigned p = 0; r == 0 && p < GP_BENCH_PRECISION__COUNT; p++)
-            if (precisions >> p & 1)
-                r = one(bench, i, (enum gp_bench_precision)p, n, err);
+    for (unsigned k = 0; r == 0 && k < GP_BENCH_PRECISION__COUNT; k++) {
+        struct product p = {.device = NULL};
+        for (size_t i = 0; r == 0 && (precisions >> k & 1) && i < bench->count; i++)
+            r = gp_bench_conclude(bench, "gemm", i,
+                                  one(bench, i, (enum gp_bench_precision)k, n, &p, err), err);
+        gp_bench_matrices_close(&p.m);
     }
     return r;
 }

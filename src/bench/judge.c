@@ -33,7 +33,7 @@ static double real(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* The UUID of a device, or its name. */
+/* The UUID of a device, or what it is called in the results. */
 static const char *identity(const json_t *devices, const char *device)
 {
     size_t i;
@@ -42,8 +42,8 @@ static const char *identity(const json_t *devices, const char *device)
     {
         const char *name = json_string_value(json_object_get(one, "device"));
         const char *uuid = json_string_value(json_object_get(one, "uuid"));
-        if (name && device && strcmp(name, device) == 0)
-            return uuid ? uuid : json_string_value(json_object_get(one, "name"));
+        if (name && device && strcmp(name, device) == 0 && uuid)
+            return uuid;
     }
     return device;
 }
@@ -54,12 +54,16 @@ static int add_earlier(struct gp_bench_earlier *earlier, const json_t *devices, 
     const char *what = json_string_value(json_object_get(one, "what"));
     const char *device = identity(devices, json_string_value(json_object_get(one, "device")));
     const json_t *value = json_object_get(one, "value");
-    if (!test || !what || !device || !json_is_object(value))
-        return 0; /* of a later version, or not measured */
+    const char *outcome = json_string_value(json_object_get(one, "outcome"));
+    const char *kernel = json_string_value(json_object_get(one, "kernel"));
+    if (!test || !what || !device || !json_is_object(value) || !outcome ||
+        strcmp(outcome, gp_bench_outcome_word(GP_BENCH_MEASURED)) != 0)
+        return 0; /* of a later version, or not measured, or wrong */
     struct gp_bench_result *r = gp_bench_results_add(&earlier->results, test, what, "");
     if (!r)
         return GP_ENOMEM;
     gp_utf8_copy_safe(r->device, sizeof(r->device), device);
+    gp_utf8_copy_safe(r->kernel, sizeof(r->kernel), kernel ? kernel : "");
     r->size = (uint64_t)json_integer_value(json_object_get(one, "size"));
     r->value =
         (struct gp_bench_stats){.count = (size_t)json_integer_value(json_object_get(value, "runs")),
@@ -73,6 +77,7 @@ static int take(struct gp_bench_earlier *earlier, const json_t *document, struct
 {
     const char *schema = json_string_value(json_object_get(document, "schema"));
     const char *time = json_string_value(json_object_get(document, "time"));
+    const char *host = json_string_value(json_object_get(document, "host"));
     const json_t *results = json_object_get(document, "results");
     size_t i;
     json_t *one;
@@ -82,6 +87,7 @@ static int take(struct gp_bench_earlier *earlier, const json_t *document, struct
                           "a file",
                           earlier->path);
     gp_utf8_copy_safe(earlier->time, sizeof(earlier->time), time ? time : "");
+    gp_utf8_copy_safe(earlier->host, sizeof(earlier->host), host ? host : "");
     json_array_foreach(results, i,
                        one) if (add_earlier(earlier, json_object_get(document, "devices"), one) <
                                 0) return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -178,17 +184,23 @@ static struct gp_bench_stats others_of(const struct gp_bench *bench,
     return stats;
 }
 
-static const struct gp_bench_result *earlier_of(const struct gp_bench *bench,
+static const struct gp_bench_result *earlier_of(const struct gp_bench *bench, const char *host,
                                                 const struct gp_bench_earlier *earlier,
                                                 const struct gp_bench_result *r)
 {
     size_t device = device_of(bench, r);
-    const char *identity = device == SIZE_MAX                ? r->device
-                           : bench->devices[device]->uuid[0] ? bench->devices[device]->uuid
-                                                             : bench->devices[device]->name;
-    char known[sizeof(r->device)];
-    gp_utf8_copy_safe(known, sizeof(known), identity);
-    return gp_bench_results_find(&earlier->results, r->test, r->what, known, r->size);
+    bool has_uuid = device != SIZE_MAX && bench->devices[device]->uuid[0];
+    if (!has_uuid && strcmp(host, earlier->host) != 0)
+        return NULL;
+    return gp_bench_results_find(&earlier->results, r->test, r->what,
+                                 has_uuid ? bench->devices[device]->uuid : r->device, r->size);
+}
+
+/* By the first word: another version of a library may well be slower, which should be told. */
+static bool is_same_kernel(const struct gp_bench_result *a, const struct gp_bench_result *b)
+{
+    size_t n = strcspn(a->kernel, " ");
+    return n == strcspn(b->kernel, " ") && memcmp(a->kernel, b->kernel, n) == 0;
 }
 
 /* What part of its standard a result must reach: copies between host and device depend on where
@@ -203,17 +215,23 @@ static double least_of(const struct gp_bench_result *r, double least)
     return least;
 }
 
-struct list {
-    struct gp_bench_shortfall *items;
-    size_t count, max;
-};
-
-static void add(struct list *list, const struct gp_bench_result *r, enum gp_bench_standard standard,
-                double expected, double part)
+/* Compares a result with a standard. */
+static void compare(const struct gp_bench *bench, const struct gp_bench_result *r,
+                    enum gp_bench_standard standard, const struct gp_bench_stats *expected,
+                    double least, struct gp_bench_judgement *ret)
 {
-    if (list->count < list->max)
-        list->items[list->count] = (struct gp_bench_shortfall){r, standard, expected, part};
-    list->count++;
+    size_t device = device_of(bench, r);
+    double part = 0;
+    if (expected->median <= 0)
+        return;
+    ret->by_standard[standard]++;
+    if (device != SIZE_MAX)
+        ret->by_device[device]++;
+    if (!is_short(r, expected, least, &part))
+        return;
+    if (ret->count < GP_BENCH_SHORTFALLS)
+        ret->list[ret->count] = (struct gp_bench_shortfall){r, standard, expected->median, part};
+    ret->count++;
 }
 
 /* Our own kernels, and those that CLBlast tuned for another device, say little about a GPU. */
@@ -222,67 +240,91 @@ static bool is_tuned(const struct gp_bench_result *r)
     return strcmp(r->test, "memory") == 0 || strncmp(r->kernel, "cuBLAS", 6) == 0;
 }
 
-size_t gp_bench_judge(const struct gp_bench *bench, const struct gp_bench_earlier *earlier,
-                      double least, struct gp_bench_shortfall *ret, size_t max,
-                      size_t *ret_compared)
+void gp_bench_judge(const struct gp_bench *bench, const char *host,
+                    const struct gp_bench_earlier *earlier, double least,
+                    struct gp_bench_judgement *ret)
 {
-    struct list list = {ret, 0, max};
-    double part = 0;
-    *ret_compared = 0;
+    *ret = (struct gp_bench_judgement){.count = 0};
     for (size_t i = 0; i < bench->results.count; i++) {
         const struct gp_bench_result *r = &bench->results.list[i];
         if (r->outcome != GP_BENCH_MEASURED || r->value.count == 0)
             continue;
         const struct gp_bench_stats others = others_of(bench, r);
-        if (is_short(r, &others, least_of(r, least), &part))
-            add(&list, r, GP_BENCH_BY_OTHERS, others.median, part);
-        const struct gp_bench_stats sheet = {1, r->peak, r->peak, r->peak, r->peak, r->peak};
-        if (is_tuned(r) && is_short(r, &sheet, sheet_least, &part))
-            add(&list, r, GP_BENCH_BY_SHEET, r->peak, part);
-        const struct gp_bench_result *before = earlier ? earlier_of(bench, earlier, r) : NULL;
-        *ret_compared += before != NULL;
-        if (before && is_short(r, &before->value, least_of(r, least), &part))
-            add(&list, r, GP_BENCH_BY_EARLIER, before->value.median, part);
+        compare(bench, r, GP_BENCH_BY_OTHERS, &others, least_of(r, least), ret);
+        const double peak = r->peak_at_clock > 0 ? r->peak_at_clock : r->peak;
+        const struct gp_bench_stats sheet = {1, peak, peak, peak, peak, peak};
+        if (is_tuned(r))
+            compare(bench, r, GP_BENCH_BY_SHEET, &sheet, sheet_least, ret);
+        const struct gp_bench_result *before = earlier ? earlier_of(bench, host, earlier, r) : NULL;
+        if (before && is_same_kernel(before, r))
+            compare(bench, r, GP_BENCH_BY_EARLIER, &before->value, least_of(r, least), ret);
+        ret->other_kernels += before && !is_same_kernel(before, r);
     }
-    return list.count;
+}
+
+bool gp_bench_is_incomplete(const struct gp_bench *bench, const struct gp_bench_judgement *j)
+{
+    for (size_t i = 0; i < bench->count; i++)
+        if (j->by_device[i] == 0)
+            return true;
+    return false;
 }
 
 /* ---- text ---- */
 
-void gp_bench_add_judgement(struct gp_strbuf *sb, const struct gp_bench *bench,
-                            const struct gp_bench_earlier *earlier,
-                            const struct gp_bench_shortfall *list, size_t count, size_t compared)
+static void add_shortfall(struct gp_strbuf *sb, const struct gp_bench *bench,
+                          const struct gp_bench_shortfall *shortfall)
 {
     static const char *const standards[] = {
         [GP_BENCH_BY_OTHERS] = "of the other GPUs of this model",
         [GP_BENCH_BY_SHEET] = "of the data sheet",
         [GP_BENCH_BY_EARLIER] = "of the earlier run",
     };
+    const struct gp_bench_result *r = shortfall->result;
+    size_t device = device_of(bench, r);
+    char title[GP_BENCH_TITLE_SIZE];
+    (void)snprintf(title, sizeof(title), "%.31s", r->device);
+    if (device != SIZE_MAX)
+        gp_bench_title(bench, device, title);
+    gp_strbuf_addf(sb, "SLOW   %s, %s %s: ", title, r->test, r->what);
+    gp_bench_add_number(sb, r->value.median);
+    gp_strbuf_addf(sb, " %s, ", r->unit);
+    if (r->is_lower_better)
+        gp_strbuf_addf(sb, "%.2f times that ", 1 / shortfall->part);
+    else
+        gp_strbuf_addf(sb, "%.0f %% ", 100 * shortfall->part);
+    gp_strbuf_addf(sb, "%s (", standards[shortfall->standard]);
+    gp_bench_add_number(sb, shortfall->expected);
+    gp_strbuf_adds(sb, ")\n");
+}
+
+void gp_bench_add_judgement(struct gp_strbuf *sb, const struct gp_bench *bench,
+                            const struct gp_bench_earlier *earlier,
+                            const struct gp_bench_judgement *j)
+{
+    const size_t *n = j->by_standard;
+    size_t all = n[GP_BENCH_BY_OTHERS] + n[GP_BENCH_BY_SHEET] + n[GP_BENCH_BY_EARLIER];
     gp_strbuf_addc(sb, '\n');
-    for (size_t i = 0; i < count; i++) {
-        const struct gp_bench_result *r = list[i].result;
-        size_t device = device_of(bench, r);
+    for (size_t i = 0; i < j->count && i < GP_BENCH_SHORTFALLS; i++)
+        add_shortfall(sb, bench, &j->list[i]);
+    if (all > 0)
+        gp_strbuf_addf(sb,
+                       "%s%zu results were compared with other GPUs, %zu with the data sheet, %zu "
+                       "with an earlier run.\n",
+                       j->count == 0 ? "Nothing is slower than it should be: " : "",
+                       n[GP_BENCH_BY_OTHERS], n[GP_BENCH_BY_SHEET], n[GP_BENCH_BY_EARLIER]);
+    if (earlier)
+        gp_strbuf_addf(sb, "The earlier run is %s, of %s.\n", earlier->path, earlier->time);
+    if (j->other_kernels > 0)
+        gp_strbuf_addf(sb, "%zu results of it were computed by another library or kernel.\n",
+                       j->other_kernels);
+    for (size_t i = 0; i < bench->count; i++) {
         char title[GP_BENCH_TITLE_SIZE];
-        (void)snprintf(title, sizeof(title), "%.31s", r->device);
-        if (device != SIZE_MAX)
-            gp_bench_title(bench, device, title);
-        gp_strbuf_addf(sb, "SLOW   %s, %s %s: ", title, r->test, r->what);
-        gp_bench_add_number(sb, r->value.median);
-        gp_strbuf_addf(sb, " %s, ", r->unit);
-        if (r->is_lower_better)
-            gp_strbuf_addf(sb, "%.2f times that ", 1 / list[i].part);
-        else
-            gp_strbuf_addf(sb, "%.0f %% ", 100 * list[i].part);
-        gp_strbuf_addf(sb, "%s (", standards[list[i].standard]);
-        gp_bench_add_number(sb, list[i].expected);
-        gp_strbuf_adds(sb, ")\n");
+        gp_bench_title(bench, i, title);
+        if (j->by_device[i] == 0)
+            gp_strbuf_addf(sb,
+                           "%s: nothing to compare it with. --save keeps the results for "
+                           "--against.\n",
+                           title);
     }
-    if (count == 0)
-        gp_strbuf_adds(sb, "Nothing is slower than it should be.\n");
-    if (earlier && compared == 0)
-        gp_strbuf_addf(sb, "Nothing could be compared with %s: it has none of these results.\n",
-                       earlier->path);
-    else if (earlier)
-        gp_strbuf_addf(sb, "%zu results were compared with %s (%s).\n", compared, earlier->path,
-                       earlier->time);
 }

@@ -6,11 +6,12 @@
 
 struct gp_strbuf;
 
-/* Results of an earlier run, by the UUIDs of their devices (their names, where those are not
- * known), which are the `device` of each. */
+/* Results of an earlier run, by the UUIDs of their devices, which are the `device` of each. Those
+ * of a device without one, of the CPU, and of several devices have their names as in the run, and
+ * count on the same host only. */
 struct gp_bench_earlier {
     char path[256];
-    char time[64];
+    char time[64], host[128];
     struct gp_bench_results results;
 };
 
@@ -18,6 +19,8 @@ struct gp_bench_earlier {
 int gp_bench_earlier_read(struct gp_bench_earlier *earlier, const char *path,
                           struct gp_err *err) GP_MUST_CHECK;
 void gp_bench_earlier_fini(struct gp_bench_earlier *earlier);
+
+enum { GP_BENCH_SHORTFALLS = 256 };
 
 enum gp_bench_standard {
     GP_BENCH_BY_OTHERS,  /* the median of the other devices of this model */
@@ -33,18 +36,30 @@ struct gp_bench_shortfall {
     double part; /* of what is expected, less than 1; for what should be low, its inverse */
 };
 
-/* Finds them: less than `least` (0.95) of the other devices of the same model, or of the earlier
- * run (NULL: none), if the difference is more than noise; less than half of the data sheet, where
- * a library computed that its vendor tuned. Copies between host and device may be 20 % worse, and
- * latencies twice as high. Stores at most `max`, and returns how many there
- * are. `other`: how many results could be compared with the earlier run. */
-size_t gp_bench_judge(const struct gp_bench *bench, const struct gp_bench_earlier *earlier,
-                      double least, struct gp_bench_shortfall *ret, size_t max,
-                      size_t *ret_compared);
+/* What was compared. */
+struct gp_bench_judgement {
+    struct gp_bench_shortfall list[GP_BENCH_SHORTFALLS];
+    size_t count;                       /* may be more than there is room for */
+    size_t by_standard[3];              /* how many results were compared with each */
+    size_t by_device[GP_BENCH_DEVICES]; /* and of each device */
+    size_t other_kernels; /* results that were not: the earlier run used another kernel */
+};
 
-/* Appends a line for each, or one that says that all is well. */
+/* Finds results that are less than `least` (0.95) of the median of the other devices of the same
+ * model, or of the earlier run (NULL: none), if the difference is more than noise; or less than
+ * half of the data sheet's rate at the clock that was measured, where a library computed that its
+ * vendor tuned. Copies between host and device may be 20 % worse, and latencies twice as high. Only
+ * what was measured, by the same kernel, is compared. */
+void gp_bench_judge(const struct gp_bench *bench, const char *host,
+                    const struct gp_bench_earlier *earlier, double least,
+                    struct gp_bench_judgement *ret);
+
+/* Whether a device had nothing to be compared with. */
+bool gp_bench_is_incomplete(const struct gp_bench *bench, const struct gp_bench_judgement *j);
+
+/* Appends a line for each shortfall, and what was compared with what. */
 void gp_bench_add_judgement(struct gp_strbuf *sb, const struct gp_bench *bench,
                             const struct gp_bench_earlier *earlier,
-                            const struct gp_bench_shortfall *list, size_t count, size_t compared);
+                            const struct gp_bench_judgement *j);
 
 #endif

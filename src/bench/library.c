@@ -19,27 +19,58 @@ void *gp_bench_library_open(const char *const *names)
     return library;
 }
 
-/* Nobody else may decide what this process executes. */
-static bool is_trusted(const char *path)
+/* Whether only root and this user can change a file or directory. Groups: only the user's own. */
+static bool is_ours(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & S_IWOTH) &&
-           (st.st_uid == 0 || st.st_uid == geteuid());
+    return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+           !(st.st_mode & S_IWOTH) &&
+           (!(st.st_mode & S_IWGRP) || st.st_gid == 0 || st.st_gid == getegid());
 }
 
-static void *open_matching(const char *prefix, const char *site)
+/* Nobody else may decide what this process executes: neither by the file nor by what is above it.
+ */
+static bool is_trusted(char path[GP_PATH_SIZE])
+{
+    bool is_good = is_ours(path);
+    for (char *slash = strrchr(path, '/'); is_good && slash && slash > path;
+         slash = strrchr(path, '/')) {
+        *slash = '\0';
+        struct stat st;
+        is_good = is_ours(path) || (stat(path, &st) == 0 && st.st_uid == 0 && st.st_mode & S_ISVTX);
+    }
+    return is_good;
+}
+
+struct search {
+    bool (*try)(void *library, void *context);
+    void *context;
+};
+
+static bool try_file(const struct search *search, const char *path)
+{
+    char real[GP_PATH_SIZE];
+    char parts[GP_PATH_SIZE];
+    if (!realpath(path, real))
+        return false;
+    memcpy(parts, real, sizeof(parts));
+    void *library = is_trusted(parts) ? dlopen(real, RTLD_NOW | RTLD_LOCAL) : NULL;
+    return library && search->try(library, search->context);
+}
+
+static bool try_prefix(const struct search *search, const char *prefix, const char *site)
 {
     char pattern[GP_PATH_SIZE];
     glob_t found;
-    void *library = NULL;
-    int n = snprintf(pattern, sizeof(pattern), "%s/lib/python3*/site-packages/%s", prefix, site);
-    if (n < 0 || (size_t)n >= sizeof(pattern) || glob(pattern, 0, NULL, &found) != 0)
-        return NULL;
-    for (size_t i = 0; i < found.gl_pathc && !library; i++)
-        if (is_trusted(found.gl_pathv[i]))
-            library = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    bool is_found = false;
+    int n = snprintf(pattern, sizeof(pattern), "%s/lib*/python3*/{site,dist}-packages/%s", prefix,
+                     site);
+    if (n < 0 || (size_t)n >= sizeof(pattern) || glob(pattern, GLOB_BRACE, NULL, &found) != 0)
+        return false;
+    for (size_t i = 0; i < found.gl_pathc && !is_found; i++)
+        is_found = try_file(search, found.gl_pathv[i]);
     globfree(&found);
-    return library;
+    return is_found;
 }
 
 /* The prefix of the first python3 in $PATH: "/usr/local" for /usr/local/bin/python3. */
@@ -49,18 +80,19 @@ static bool python_prefix(char prefix[GP_PATH_SIZE])
     while (path && *path) {
         size_t length = strcspn(path, ":");
         int n = snprintf(prefix, GP_PATH_SIZE, "%.*s/python3", (int)length, path);
-        if (length > 0 && n > 0 && n < GP_PATH_SIZE && access(prefix, X_OK) == 0) {
-            char *bin = length > 4 ? prefix + length - 4 : prefix;
-            *bin = '\0';
-            return bin > prefix && strncmp(path + length - 4, "/bin", 4) == 0;
+        if (length > 4 && n > 0 && n < GP_PATH_SIZE && access(prefix, X_OK) == 0) {
+            prefix[length - 4] = '\0';
+            return strncmp(path + length - 4, "/bin", 4) == 0;
         }
         path += length + (path[length] == ':');
     }
     return false;
 }
 
-void *gp_bench_library_in_python(const char *const *sites)
+bool gp_bench_library_try(const char *const *sites, const char *const *names,
+                          bool (*try)(void *library, void *context), void *context)
 {
+    const struct search search = {try, context};
     char python[GP_PATH_SIZE] = "";
     const char *home = getenv("HOME");
     char user[GP_PATH_SIZE] = "";
@@ -68,11 +100,16 @@ void *gp_bench_library_in_python(const char *const *sites)
         (void)snprintf(user, sizeof(user), "%s/.local", home);
     const char *prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"),
                               python_prefix(python) ? python : NULL, user};
-    void *library = NULL;
     for (size_t i = 0; i < GP_ARRAY_LEN(prefixes); i++)
-        for (size_t s = 0; prefixes[i] && prefixes[i][0] == '/' && sites[s] && !library; s++)
-            library = open_matching(prefixes[i], sites[s]);
-    return library;
+        for (size_t s = 0; prefixes[i] && prefixes[i][0] == '/' && sites[s]; s++)
+            if (try_prefix(&search, prefixes[i], sites[s]))
+                return true;
+    for (size_t i = 0; names[i]; i++) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (library && try(library, context))
+            return true;
+    }
+    return false;
 }
 
 const char *gp_bench_library_find(void *library, const struct gp_bench_symbol *symbols,

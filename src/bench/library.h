@@ -13,10 +13,13 @@ struct gp_bench_symbol {
 /* The first of these names (a NULL-terminated list) that the loader finds; NULL: none. */
 void *gp_bench_library_open(const char *const *names);
 
-/* The file of a library in the packages of the Python that the user's shell would start, or of the
- * active virtual or conda environment: `site` is relative to its site-packages, and may have
- * wildcards. Only files that belong to root or to this user are loaded. NULL: none. */
-void *gp_bench_library_in_python(const char *const *sites);
+/* Loads libraries until one can be used: try(library, context). First those in the packages of the
+ * active virtual or conda environment, of the Python that the user's shell would start, and of the
+ * user: `sites` (NULL-terminated) are relative to site-packages, and may have wildcards. A file
+ * counts only if nobody but root and this user can change it or what is above it. Then `names`, as
+ * the loader finds them. False: there is none. */
+bool gp_bench_library_try(const char *const *sites, const char *const *names,
+                          bool (*try)(void *library, void *context), void *context);
 
 /* Fills the table. Returns the name of the first function that is missing; NULL: none. */
 const char *gp_bench_library_find(void *library, const struct gp_bench_symbol *symbols,

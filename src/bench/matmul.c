@@ -124,24 +124,27 @@ static int on_device(struct product *p, size_t i, struct gp_err *err)
     return r;
 }
 
-static int one_size(struct gp_bench *bench, size_t n, struct gp_err *err)
+/* `no_blas`: why there is no BLAS. */
+static int one_size(struct gp_bench *bench, size_t n, const char *no_blas, struct gp_err *err)
 {
     struct product p = {.bench = bench};
     int r = gp_bench_matrices_open(&p.m, GP_BENCH_FP32, n, bench->seed, err);
     if (r < 0)
         return r;
     r = bench->has_blas ? measure(&p, "cpu", SIZE_MAX, on_cpu, err)
-                        : skip(&p, "cpu", SIZE_MAX, bench->blas_note, err);
+                        : skip(&p, "cpu", SIZE_MAX, no_blas, err);
     for (size_t i = 0; r == 0 && i < bench->count; i++)
-        r = on_device(&p, i, err);
+        r = gp_bench_conclude(bench, "matmul", i, on_device(&p, i, err), err);
     gp_bench_matrices_close(&p.m);
     return r;
 }
 
 int gp_bench_matmul(struct gp_bench *bench, const uint64_t *sizes, size_t count, struct gp_err *err)
 {
+    struct gp_err reason = {0};
     int r = 0;
+    bench->has_blas = gp_blas_open(&bench->blas, &reason) == 0;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = one_size(bench, sizes[i], err);
+        r = one_size(bench, sizes[i], reason.text, err);
     return r;
 }

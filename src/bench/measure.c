@@ -4,9 +4,8 @@
 #include "base/err.h"
 
 #include <math.h>
-#include <string.h>
 
-enum { GROUP = 5, WARM_UPS_MOST = 4 };
+enum { GROUP = 5 };
 
 /* A block of `count` calls: the time of one. */
 struct block {
@@ -47,43 +46,56 @@ static uint64_t calls_for(const struct gp_bench_pace *pace, double ns)
     return ns > 0 && ns < (double)pace->block_ns ? (uint64_t)((double)pace->block_ns / ns) + 1 : 1;
 }
 
-/* Whether the medians of the last two groups of times differ by less than 1 %. */
-static bool is_steady(const double *times, size_t count)
+/* The last times of the warm-up, and whether they have stopped to change: the medians of two groups
+ * differ by less than 1 %. */
+struct recent {
+    double times[2 * GROUP];
+    size_t taken;
+};
+
+static bool is_steady(const struct recent *recent)
 {
-    double group[GROUP];
-    if (count < 2 * GROUP)
+    double group[2][GROUP];
+    if (recent->taken < 2 * GROUP)
         return false;
-    memcpy(group, times + count - GROUP, sizeof(group));
-    double last = gp_bench_stats_of(group, GROUP).median;
-    memcpy(group, times + count - 2 * GROUP, sizeof(group));
-    double before = gp_bench_stats_of(group, GROUP).median;
+    for (size_t i = 0; i < 2 * GROUP; i++) /* the oldest is the next to be replaced */
+        group[i / GROUP][i % GROUP] = recent->times[(recent->taken + i) % (2 * GROUP)];
+    double before = gp_bench_stats_of(group[0], GROUP).median;
+    double last = gp_bench_stats_of(group[1], GROUP).median;
     return fabs(last - before) < 0.01 * before;
+}
+
+/* Whether the warm-up was long enough: steady, or four times as long as it must be, though with
+ * enough blocks to tell, unless these take very long. */
+static bool is_warm(const struct recent *recent, uint64_t warm_ns, uint64_t passed_ns)
+{
+    const double passed = (double)passed_ns;
+    const double least = (double)warm_ns;
+    if (passed < least)
+        return false;
+    return is_steady(recent) || passed >= 16 * least ||
+           (passed >= 4 * least && recent->taken >= 2 * GROUP);
 }
 
 /* The first call alone may compile kernels, and says little about the next ones. */
 static int warm_up(const struct gp_bench_work *work, const struct gp_bench_pace *pace,
                    uint64_t *ret_count, bool *ret_steady, struct gp_err *err)
 {
-    double times[GP_BENCH_RUNS_MAX];
-    size_t taken = 0;
+    struct recent recent = {.taken = 0};
     struct block block;
+    uint64_t begin = gp_clock_mono_ns();
     int r = time_block(work, 1, &block, err);
     if (r == 0 && block.ns < (double)pace->block_ns)
         r = time_block(work, 1, &block, err);
-    uint64_t begin = gp_clock_mono_ns();
     *ret_count = r == 0 ? calls_for(pace, block.ns) : 1;
-    *ret_steady = false;
-    while (r == 0 && taken < GP_BENCH_RUNS_MAX) {
-        uint64_t passed = gp_clock_mono_ns() - begin;
-        *ret_steady = is_steady(times, taken);
-        if (passed >= WARM_UPS_MOST * pace->warm_ns || (passed >= pace->warm_ns && *ret_steady))
-            break;
+    while (r == 0 && !is_warm(&recent, pace->warm_ns, gp_clock_mono_ns() - begin)) {
         if (is_cancelled(pace))
             return cancel(err);
         r = time_block(work, *ret_count, &block, err);
-        times[taken++] = block.ns;
+        recent.times[recent.taken++ % (2 * GROUP)] = block.ns;
         *ret_count = calls_for(pace, block.ns);
     }
+    *ret_steady = is_steady(&recent);
     return r;
 }
 

@@ -4,10 +4,12 @@
 #include "base/err.h"
 #include "bench/peak.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIEF = 2, CACHES = 4, ARRAYS = 3 };
+enum { BRIEF = 2, CACHES = 4, ARRAYS = 3, PATTERN = 0xFFFF };
 
 static const struct {
     const char *word;
@@ -18,13 +20,14 @@ static const struct {
 #undef X
 };
 
-/* Three arrays on a device, and two on the host. */
+/* Three arrays on a device, and three on the host. The first two on the device, and those that are
+ * copied to it, hold the pattern that `write` stores. The third is written. */
 struct arrays {
     struct gp_bench *bench;
     size_t i;
     struct gp_bench_device *device;
-    struct gp_bench_buffer at[ARRAYS];
-    void *pinned[2], *pageable;
+    struct gp_bench_buffer at[ARRAYS], counts;
+    void *pinned[2], *pageable; /* pinned: for each way */
     size_t bytes;
     enum gp_bench_stream stream;
     enum gp_bench_way way;
@@ -53,9 +56,7 @@ static int allocate(struct arrays *a, struct gp_err *err)
         r = ops->host_alloc(a->device, a->bytes, &a->pinned[i], err);
     if (r == 0 && !(a->pageable = malloc(a->bytes)))
         r = gp_err_set(err, GP_ENOMEM, "not enough memory for %zu MiB", a->bytes >> 20);
-    if (r == 0)
-        memset(a->pageable, 1, a->bytes); /* so that all of it exists */
-    return r;
+    return r < 0 ? r : ops->alloc(a->device, 2 * sizeof(uint32_t), &a->counts, err);
 }
 
 static void release(struct arrays *a)
@@ -65,10 +66,10 @@ static void release(struct arrays *a)
         ops->release(a->device, &a->at[i]);
     for (size_t i = 0; i < 2; i++)
         ops->host_release(a->device, a->pinned[i], a->bytes);
+    ops->release(a->device, &a->counts);
     free(a->pageable);
 }
 
-/* a and b hold the pattern; the result goes to c. */
 static int run_stream(void *context, struct gp_err *err)
 {
     const struct arrays *a = context;
@@ -78,14 +79,15 @@ static int run_stream(void *context, struct gp_err *err)
 static int run_pinned(void *context, struct gp_err *err)
 {
     const struct arrays *a = context;
-    return a->device->ops->transfer(a->device, a->way, &a->at[a->way], a->pinned[a->way], err);
+    const struct gp_bench_buffer *buffer = &a->at[a->way == GP_BENCH_TO_DEVICE ? 2 : 1];
+    return a->device->ops->transfer(a->device, a->way, buffer, a->pinned[a->way], err);
 }
 
 static int run_both(void *context, struct gp_err *err)
 {
     const struct arrays *a = context;
     const struct gp_bench_ops *ops = a->device->ops;
-    int r = ops->transfer(a->device, GP_BENCH_TO_DEVICE, &a->at[0], a->pinned[0], err);
+    int r = ops->transfer(a->device, GP_BENCH_TO_DEVICE, &a->at[2], a->pinned[0], err);
     return r < 0 ? r : ops->transfer(a->device, GP_BENCH_TO_HOST, &a->at[1], a->pinned[1], err);
 }
 
@@ -93,8 +95,8 @@ static int run_pageable(void *context, struct gp_err *err)
 {
     const struct arrays *a = context;
     return a->way == GP_BENCH_TO_DEVICE
-               ? a->device->ops->upload(a->device, &a->at[0], a->pageable, a->bytes, err)
-               : a->device->ops->download(a->device, a->pageable, &a->at[0], 0, a->bytes, err);
+               ? a->device->ops->upload(a->device, &a->at[2], a->pageable, a->bytes, err)
+               : a->device->ops->download(a->device, a->pageable, &a->at[1], 0, a->bytes, err);
 }
 
 static int measure(struct arrays *a, const char *what, double bytes,
@@ -115,14 +117,46 @@ static int measure(struct arrays *a, const char *what, double bytes,
     return 0;
 }
 
-/* Writes the pattern to all arrays: what the kernels read is known. */
+static void fill(float *array, size_t bytes, float value)
+{
+    for (size_t i = 0; i < bytes / sizeof(*array); i++)
+        array[i] = value < 0 ? value : (float)(i & PATTERN);
+}
+
+/* Writes the pattern to the sources. */
 static int prepare(struct arrays *a, struct gp_err *err)
 {
-    uint64_t ns;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAYS; i++)
+    for (size_t i = 0; r == 0 && i < 2; i++)
         r = a->device->ops->stream(a->device, GP_BENCH_WRITE, NULL, NULL, &a->at[i], err);
-    return r < 0 ? r : a->device->ops->stop(a->device, &ns, err);
+    fill(a->pinned[GP_BENCH_TO_DEVICE], a->bytes, 0);
+    fill(a->pageable, a->bytes, 0);
+    return r < 0 ? r : a->device->ops->wait(a->device, err);
+}
+
+/* Writes something else to the third array, which the measurement must replace. */
+static int spoil(struct arrays *a, enum gp_bench_stream with, struct gp_err *err)
+{
+    int r = a->device->ops->stream(a->device, with, &a->at[0], &a->at[1], &a->at[2], err);
+    return r < 0 ? r : a->device->ops->wait(a->device, err);
+}
+
+/* Whether all of the third array is the pattern. */
+static int check_all(struct arrays *a, struct gp_bench_result *result, struct gp_err *err)
+{
+    const struct gp_bench_ops *ops = a->device->ops;
+    uint32_t counts[2] = {0, UINT32_MAX};
+    int r = ops->upload(a->device, &a->counts, counts, sizeof(counts), err);
+    r = r < 0 ? r : ops->compare(a->device, &a->at[1], &a->at[2], &a->counts, err);
+    r = r < 0 ? r : ops->wait(a->device, err);
+    r = r < 0 ? r : ops->download(a->device, counts, &a->counts, 0, sizeof(counts), err);
+    if (r < 0 || counts[1] == UINT32_MAX)
+        return r;
+    result->outcome = GP_BENCH_WRONG;
+    (void)snprintf(result->note, sizeof(result->note),
+                   "wrong: %u pieces of 16 bytes, the first at byte %llu", counts[0],
+                   (unsigned long long)counts[1] * 16);
+    return 0;
 }
 
 static int streams_of(struct arrays *a, struct gp_err *err)
@@ -133,17 +167,33 @@ static int streams_of(struct arrays *a, struct gp_err *err)
         a->stream = (enum gp_bench_stream)s;
         if (a->bench->is_brief && a->stream != GP_BENCH_COPY)
             continue;
-        r = measure(a, streams[s].word, (double)streams[s].arrays * (double)a->bytes, run_stream,
-                    &result, err);
+        r = spoil(a, a->stream == GP_BENCH_TRIAD ? GP_BENCH_WRITE : GP_BENCH_TRIAD, err);
+        r = r < 0 ? r
+                  : measure(a, streams[s].word, (double)streams[s].arrays * (double)a->bytes,
+                            run_stream, &result, err);
         if (r < 0)
             break;
         gp_bench_set_peak(a->bench, a->i, gp_bench_bandwidth_of(a->bench->cards[a->i]), result);
         result->peak_at_clock = 0; /* memory has a clock of its own */
-        if (a->stream != GP_BENCH_READ)
-            r = gp_bench_check_pattern(a->device, &a->at[2], a->stream == GP_BENCH_TRIAD ? 4 : 1,
-                                       result, err);
+        if (a->stream == GP_BENCH_TRIAD)
+            r = gp_bench_check_pattern(a->device, &a->at[2], 4, result, err);
+        else if (a->stream != GP_BENCH_READ)
+            r = check_all(a, result, err);
     }
     return r;
+}
+
+/* What came back to the host. */
+static void check_host(const struct arrays *a, const float *array, struct gp_bench_result *result)
+{
+    for (size_t i = 0; i < a->bytes / sizeof(*array); i++)
+        if (!(fabsf(array[i] - (float)(i & PATTERN)) <= 0)) { /* a NaN is wrong */
+            result->outcome = GP_BENCH_WRONG;
+            (void)snprintf(result->note, sizeof(result->note),
+                           "wrong: element %zu is %.9g, must be %zu", i, (double)array[i],
+                           i & PATTERN);
+            return;
+        }
 }
 
 static int transfers_of(struct arrays *a, struct gp_err *err)
@@ -163,9 +213,19 @@ static int transfers_of(struct arrays *a, struct gp_err *err)
     struct gp_bench_result *result;
     int r = 0;
     for (size_t k = 0; r == 0 && k < (a->bench->is_brief ? BRIEF : GP_ARRAY_LEN(ways)); k++) {
+        const bool is_both = ways[k].run == run_both;
+        float *target = ways[k].run == run_pageable ? a->pageable : a->pinned[GP_BENCH_TO_HOST];
         a->way = ways[k].way;
-        r = measure(a, ways[k].what, (double)ways[k].copies * (double)a->bytes, ways[k].run,
-                    &result, err);
+        if (a->way == GP_BENCH_TO_HOST || is_both)
+            fill(target, a->bytes, -1);
+        r = spoil(a, GP_BENCH_TRIAD, err);
+        r = r < 0 ? r
+                  : measure(a, ways[k].what, (double)ways[k].copies * (double)a->bytes, ways[k].run,
+                            &result, err);
+        if (r == 0 && a->way == GP_BENCH_TO_DEVICE)
+            r = check_all(a, result, err);
+        if (r == 0 && (a->way == GP_BENCH_TO_HOST || is_both))
+            check_host(a, target, result);
     }
     return r;
 }
@@ -177,7 +237,7 @@ static int one(struct gp_bench *bench, size_t i, uint64_t bytes, struct gp_err *
     a.bytes = bytes ? bytes / 4096 * 4096 : bytes_for(a.device);
     int r = a.device->ops->bind(a.device, err);
     if (r < 0)
-        return r;
+        return gp_bench_conclude(bench, "memory", i, r, err);
     r = allocate(&a, &reason);
     if (r == GP_ENOMEM) {
         struct gp_bench_result *result = gp_bench_add(bench, "memory", "copy", i, a.bytes, "GB/s");
@@ -190,7 +250,7 @@ static int one(struct gp_bench *bench, size_t i, uint64_t bytes, struct gp_err *
         r = r < 0 ? r : transfers_of(&a, err);
     }
     release(&a);
-    return r;
+    return gp_bench_conclude(bench, "memory", i, r, err);
 }
 
 int gp_bench_memory(struct gp_bench *bench, uint64_t bytes, struct gp_err *err)

@@ -15,7 +15,7 @@ struct phase {
     struct gp_bench *bench;
     struct gp_bench_matrices shared; /* of the host */
     struct gp_bench_timing timings[GP_BENCH_DEVICES];
-    char kernel[80];
+    struct gp_bench_result checks[GP_BENCH_DEVICES]; /* outcome, note and kernel of each */
 };
 
 struct product {
@@ -31,11 +31,12 @@ static int multiply(void *context, struct gp_err *err)
 
 static int stay_busy(struct gp_bench_team *team, struct product *p, struct gp_err *err)
 {
-    uint64_t ns;
+    enum { AHEAD = 4 }; /* products, so that the device never waits for the next one */
     int r = 0;
     while (r == 0 && !gp_bench_team_is_over(team)) {
-        r = multiply(p, err);
-        r = r < 0 ? r : p->device->ops->stop(p->device, &ns, err);
+        for (int i = 0; r == 0 && i < AHEAD; i++)
+            r = multiply(p, err);
+        r = r < 0 ? r : p->device->ops->wait(p->device, err);
     }
     return r;
 }
@@ -45,7 +46,11 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
     struct phase *phase = context;
     struct product p = {.m = phase->shared, .device = phase->bench->devices[i]};
     const struct gp_bench_work work = {p.device, multiply, &p};
-    int r = p.device->ops->bind(p.device, err);
+    struct gp_bench_result *checked = &phase->checks[i];
+    p.m.c = malloc(p.m.out_bytes);
+    *checked = (struct gp_bench_result){.outcome = GP_BENCH_MEASURED};
+    int r = p.m.c ? p.device->ops->bind(p.device, err)
+                  : gp_err_set(err, GP_ENOMEM, "not enough memory for the results");
     r = r < 0 ? r : gp_bench_matrices_load(&p.m, p.device, err);
     gp_bench_team_begin(team);
     bool is_loaded = r == 0;
@@ -54,8 +59,11 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
     gp_bench_team_end(team);
     if (r == 0)
         r = stay_busy(team, &p, err);
+    memcpy(checked->kernel, p.m.gemm.kernel, sizeof(checked->kernel));
+    r = r < 0 ? r : gp_bench_check(phase->bench, &p.m, p.device, checked, err);
     if (is_loaded)
         gp_bench_matrices_unload(&p.m, p.device);
+    free(p.m.c);
     return r;
 }
 
@@ -63,6 +71,18 @@ static double flops(const struct phase *phase)
 {
     double n = (double)phase->shared.gemm.n;
     return 2 * n * n * n / 1000; /* per ns: TFLOP/s */
+}
+
+/* What the check of device i's product said. */
+static void take_check(const struct phase *phase, size_t i, struct gp_bench_result *result)
+{
+    const struct gp_bench_result *checked = &phase->checks[i];
+    memcpy(result->kernel, checked->kernel, sizeof(result->kernel));
+    if (checked->outcome != GP_BENCH_WRONG)
+        return;
+    result->outcome = checked->outcome;
+    (void)snprintf(result->note, sizeof(result->note), "GPU %s: %.180s", phase->bench->names[i],
+                   checked->note);
 }
 
 /* Each GPU alone, which is what the others are compared with. */
@@ -81,11 +101,13 @@ static int alone(struct phase *phase, struct gp_bench_stats *rates, struct gp_er
         rates[i] = gp_bench_rate(&phase->timings[i].ns, flops(phase));
         result->value = rates[i];
         gp_bench_note(bench, i, &phase->timings[i], result);
+        take_check(phase, i, result);
     }
     return r;
 }
 
-/* The first `count` GPUs together: the sum, what part that is of the sum alone, and the slowest. */
+/* The first `count` GPUs together: the sum, what part that is of the sum alone, the slowest, and
+ * the one that loses most. */
 static int together(struct phase *phase, const struct gp_bench_stats *rates, size_t count,
                     struct gp_err *err)
 {
@@ -93,6 +115,8 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
     size_t devices[GP_BENCH_DEVICES];
     double sum_alone = 0;
     double least = 0;
+    double lowest = 0;
+    size_t loser = 0;
     size_t slowest = 0;
     char what[32];
     (void)snprintf(what, sizeof(what), "%zu together", count);
@@ -119,12 +143,20 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
         result->is_steady &= phase->timings[i].is_steady;
         if (i == 0 || rate.median / rates[i].median < least) {
             least = rate.median / rates[i].median;
+            loser = i;
+        }
+        if (i == 0 || rate.median < lowest) {
+            lowest = rate.median;
             slowest = i;
         }
     }
     (void)snprintf(result->note, sizeof(result->note),
-                   "%.0f %% of their sum alone; GPU %s loses most: %.0f %% of its own rate",
-                   100 * result->value.median / sum_alone, bench->names[slowest], 100 * least);
+                   "%.0f %% of their sum alone; GPU %s is the slowest, with %.3g; GPU %s loses "
+                   "most: %.0f %% of its own rate",
+                   100 * result->value.median / sum_alone, bench->names[slowest], lowest,
+                   bench->names[loser], 100 * least);
+    for (size_t i = 0; i < count; i++)
+        take_check(phase, i, result);
     return 0;
 }
 
@@ -142,6 +174,8 @@ int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp
         r = together(phase, rates, count, err);
     gp_bench_matrices_close(&phase->shared);
     free(phase);
+    if (r == GP_EDRIVER) /* is a result; others cannot be compared any more */
+        return 0;
     if (r == 0 && bench->count > 1 && bench->devices[0]->ops->native)
         r = gp_bench_reduce(bench, bytes ? bytes / 16 * 16 : REDUCED_BYTES, err);
     return r;

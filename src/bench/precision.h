@@ -26,12 +26,12 @@ double gp_number_load(enum gp_number number, const void *at);
 
 /* X(id, word, title, operands, results, roundoff of an operand, of the sums, of a result, whether A
  * is stored by rows), the roundoffs as negative powers of two, 0: exact. The operands of TF32 are
- * rounded by the device. Tensor cores truncate their sums, and those of Hopper keep 14 bits of
- * FP8's. For 8 bits cuBLASLt only multiplies an A that is stored by rows. */
+ * rounded or truncated by the device. Tensor cores truncate their sums, and those of Hopper keep 14
+ * bits of FP8's. For 8 bits cuBLASLt only multiplies an A that is stored by rows. */
 #define GP_BENCH_PRECISIONS(X)                                                                     \
     X(FP64, "fp64", "FP64", F64, F64, 0, 53, 53, false)                                            \
     X(FP32, "fp32", "FP32", F32, F32, 0, 24, 24, false)                                            \
-    X(TF32, "tf32", "TF32", F32, F32, 11, 21, 24, false)                                           \
+    X(TF32, "tf32", "TF32", F32, F32, 10, 21, 24, false)                                           \
     X(FP16, "fp16", "FP16", F16, F16, 0, 21, 11, false)                                            \
     X(BF16, "bf16", "BF16", BF16, BF16, 0, 21, 8, false)                                           \
     X(FP8, "fp8", "FP8", E4M3, BF16, 0, 13, 8, true)                                               \

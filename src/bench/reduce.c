@@ -41,21 +41,23 @@ static int check(ncclResult_t result, const char *what, struct gp_err *err)
                : gp_err_set(err, GP_EDRIVER, "NCCL: %s: error %d", what, (int)result);
 }
 
+static bool take(void *library, void *context)
+{
+    (void)context;
+    if (!gp_bench_library_find(library, symbols, GP_ARRAY_LEN(symbols), &nccl))
+        nccl.library = library;
+    return nccl.library;
+}
+
 static int load(struct gp_err *err)
 {
     static const char *const names[] = {NCCL_NAMES, NULL};
     static const char *const sites[] = {NCCL_SITES, NULL};
-    if (!nccl.library)
-        nccl.library = gp_bench_library_in_python(sites);
-    if (!nccl.library)
-        nccl.library = gp_bench_library_open(names);
-    if (!nccl.library)
-        return gp_err_set(err, GP_ENODEV,
-                          "NCCL was not found: activate a Python environment with PyTorch, or "
-                          "install libnccl2");
-    const char *missing =
-        gp_bench_library_find(nccl.library, symbols, GP_ARRAY_LEN(symbols), &nccl);
-    return missing ? gp_err_set(err, GP_EDRIVER, "NCCL has no function %s", missing) : 0;
+    return nccl.library || gp_bench_library_try(sites, names, take, NULL)
+               ? 0
+               : gp_err_set(err, GP_ENODEV,
+                            "NCCL was not found: activate a Python environment with PyTorch, or "
+                            "install libnccl2");
 }
 
 static int reduce(void *context, struct gp_err *err)
@@ -79,12 +81,11 @@ static int open_group(struct group *g, struct gp_err *err)
     for (size_t i = 0; r == 0 && i < g->bench->count; i++) {
         struct gp_bench_device *device = g->bench->devices[i];
         void *stream = NULL;
-        uint64_t ns;
         r = device->ops->bind(device, err);
         r = r < 0 ? r : device->ops->alloc(device, g->bytes, &g->from[i], err);
         r = r < 0 ? r : device->ops->alloc(device, g->bytes, &g->to[i], err);
         r = r < 0 ? r : device->ops->stream(device, GP_BENCH_WRITE, NULL, NULL, &g->from[i], err);
-        r = r < 0 ? r : device->ops->stop(device, &ns, err);
+        r = r < 0 ? r : device->ops->wait(device, err);
         device->ops->native(device, &ordinals[i], &stream);
         g->streams[i] = stream;
     }
@@ -157,6 +158,7 @@ int gp_bench_reduce(struct gp_bench *bench, size_t bytes, struct gp_err *err)
         (void)snprintf(result->device, sizeof(result->device), "all");
         *g = (struct group){.bench = bench, .bytes = bytes};
         r = gp_bench_set_aside(measure(g, result, err), result, err);
+        r = r == GP_EDRIVER ? 0 : r;
         close_group(g);
     }
     free(g);

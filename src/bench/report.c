@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,55 +74,94 @@ static void add_heading(struct gp_strbuf *sb, const struct gp_bench *bench,
         gp_strbuf_adds(sb, "The driver is simulated: these figures say nothing about a GPU.\n");
     if (origin->is_shared)
         gp_strbuf_adds(sb, "The GPUs were not reserved: others may have used them.\n");
+    if (origin->lost[0])
+        gp_strbuf_addf(sb, "Others may have used them: %s.\n", origin->lost);
 }
 
-/* What the GPU did, and what makes the figure doubtful. */
+/* A list of remarks. */
+struct remarks {
+    struct gp_strbuf *sb;
+    const char *between;
+};
+
+static void remark(struct remarks *remarks, const char *format, ...) GP_PRINTF(2, 3);
+
+static void remark(struct remarks *remarks, const char *format, ...)
+{
+    char text[240];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    gp_strbuf_addf(remarks->sb, "%s%s", remarks->between, text);
+    remarks->between = "; ";
+}
+
+/* What computed it, what the GPU did, and what makes the figure doubtful. */
 static void add_remarks(struct gp_strbuf *sb, const struct gp_bench_result *r)
 {
     const struct gp_bench_conditions *c = &r->conditions;
-    const char *between = "";
-    if (r->note[0]) {
-        gp_strbuf_adds(sb, r->note);
-        between = "; ";
-    }
-    if (r->value.count > 0 && !r->is_steady) {
-        gp_strbuf_addf(sb, "%snot steady", between);
-        between = "; ";
-    }
-    if (c->other_pid) {
-        gp_strbuf_addf(sb, "%sshared with pid %u", between, c->other_pid);
-        between = "; ";
-    }
+    struct remarks remarks = {sb, "  "};
+    if (r->note[0])
+        remark(&remarks, "%s", r->note);
+    if (r->kernel[0])
+        remark(&remarks, "%s", r->kernel);
+    if (r->value.count > 0 && !r->is_steady)
+        remark(&remarks, "not steady");
+    if (c->other_pid)
+        remark(&remarks, "shared with pid %u", c->other_pid);
+    if (c->ecc_corrected > 0)
+        remark(&remarks, "%.0f corrected memory errors", c->ecc_corrected);
+    if (c->ecc_uncorrected > 0)
+        remark(&remarks, "%.0f uncorrected memory errors", c->ecc_uncorrected);
     for (size_t i = 0; i < gp_throttle_reason_count; i++)
-        if (c->limits & gp_throttle_reasons[i].mask) {
-            gp_strbuf_addf(sb, "%s%s", between, gp_throttle_reasons[i].word);
-            between = "; ";
-        }
+        if (c->limits & gp_throttle_reasons[i].mask)
+            remark(&remarks, "%s", gp_throttle_reasons[i].word);
+}
+
+/* "8192 rows", "1 GiB", or nothing. */
+static void size_text(const struct gp_bench_result *r, char text[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    bool is_bytes = strcmp(r->unit, "GB/s") == 0 || strcmp(r->unit, "us") == 0;
+    double size = (double)r->size;
+    size_t unit = 0;
+    while (is_bytes && size >= 1024 && unit + 1 < GP_ARRAY_LEN(units)) {
+        size /= 1024;
+        unit++;
+    }
+    text[0] = '\0';
+    if (r->size)
+        (void)snprintf(text, 24, is_bytes ? "%.3g %s" : "%.0f %s", size,
+                       is_bytes ? units[unit] : "rows");
 }
 
 static void add_row(struct gp_strbuf *sb, const struct gp_bench_result *r)
 {
     char value[64] = "";
+    char size[24];
     struct gp_strbuf cell = GP_STRBUF_ON(value, sizeof(value) - 1);
     if (r->value.count > 0)
         gp_bench_add_value(&cell, &r->value);
     else
         gp_strbuf_adds(&cell, gp_bench_outcome_word(r->outcome));
-    gp_strbuf_addf(sb, "  %-4s %-18s ", r->device, r->what);
+    size_text(r, size);
+    gp_strbuf_addf(sb, "  %-6s %-19s %11s ", r->device, r->what, size);
     size_t width = gp_utf8_width(value);
     gp_strbuf_fill(sb, ' ', width < 16 ? 16 - width : 0);
-    gp_strbuf_addf(sb, "%s %-8s", value, r->value.count > 0 ? r->unit : "");
+    gp_strbuf_addf(sb, "%s %-7s", value, r->value.count > 0 ? r->unit : "");
     if (r->peak > 0 && r->value.count > 0)
-        gp_strbuf_addf(sb, " %3.0f %% of %.0f", 100 * r->value.median / r->peak, r->peak);
-    if (r->conditions.clock_mhz > 0)
+        gp_strbuf_addf(sb, " %3.0f %% of %4.0f", 100 * r->value.median / r->peak, r->peak);
+    if (r->peak_at_clock > 0 && r->value.count > 0)
+        gp_strbuf_addf(sb, " (%3.0f %% at %4.0f MHz)", 100 * r->value.median / r->peak_at_clock,
+                       r->conditions.clock_mhz);
+    else if (r->conditions.clock_mhz > 0)
         gp_strbuf_addf(sb, "  %4.0f MHz", r->conditions.clock_mhz);
     if (r->conditions.watts > 0)
         gp_strbuf_addf(sb, " %3.0f W %2.0f °C", r->conditions.watts, r->conditions.celsius);
-    size_t before = sb->len;
-    gp_strbuf_adds(sb, "  ");
     add_remarks(sb, r);
-    if (sb->len == before + 2)
-        gp_strbuf_truncate(sb, before);
+    while (sb->len > 0 && sb->buf[sb->len - 1] == ' ')
+        gp_strbuf_truncate(sb, sb->len - 1);
     gp_strbuf_addc(sb, '\n');
 }
 
@@ -167,20 +207,27 @@ static void add_quoted(struct gp_strbuf *sb, const char *text)
 
 void gp_bench_add_csv(struct gp_strbuf *sb, const struct gp_bench *bench)
 {
-    gp_strbuf_adds(sb, "test,what,device,size,unit,outcome,median,low,high,min,max,runs,peak,"
-                       "clock_mhz,watts,celsius,limits,other_pid,kernel,note\n");
+    gp_strbuf_adds(
+        sb, "test,what,device,size,unit,lower_is_better,outcome,median,low,high,min,max,runs,"
+            "steady,peak,peak_at_clock,clock_mhz,watts,celsius,limits,other_pid,kernel,"
+            "note\n");
     for (size_t i = 0; i < bench->results.count; i++) {
         const struct gp_bench_result *r = &bench->results.list[i];
         const struct gp_bench_conditions *c = &r->conditions;
-        gp_strbuf_addf(sb, "%s,\"%s\",%s,%llu,%s,%s,", r->test, r->what, r->device,
-                       (unsigned long long)r->size, r->unit, gp_bench_outcome_word(r->outcome));
+        gp_strbuf_addf(sb, "%s,\"%s\",%s,%llu,%s,%d,%s,", r->test, r->what, r->device,
+                       (unsigned long long)r->size, r->unit, r->is_lower_better,
+                       gp_bench_outcome_word(r->outcome));
         if (r->value.count > 0)
             gp_strbuf_addf(sb, "%.6g,%.6g,%.6g,%.6g,%.6g,%zu,", r->value.median, r->value.low,
                            r->value.high, r->value.min, r->value.max, r->value.count);
         else
             gp_strbuf_adds(sb, ",,,,,0,");
+        gp_strbuf_addf(sb, "%d,", r->is_steady);
         if (r->peak > 0)
             gp_strbuf_addf(sb, "%.6g", r->peak);
+        gp_strbuf_addc(sb, ',');
+        if (r->peak_at_clock > 0)
+            gp_strbuf_addf(sb, "%.6g", r->peak_at_clock);
         if (c->is_known)
             gp_strbuf_addf(sb, ",%.0f,%.1f,%.0f,0x%llx,%u", c->clock_mhz, c->watts, c->celsius,
                            (unsigned long long)c->limits, c->other_pid);
@@ -212,11 +259,12 @@ static json_t *conditions_object(const struct gp_bench_conditions *c)
     for (size_t i = 0; i < gp_throttle_reason_count; i++)
         if (c->limits & gp_throttle_reasons[i].mask)
             (void)json_array_append_new(limits, json_string(gp_throttle_reasons[i].word));
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples", (int)c->samples,
-                     "clock_mhz", number_or_null(c->clock_mhz), "clock_least_mhz",
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "samples",
+                     (int)c->samples, "clock_mhz", number_or_null(c->clock_mhz), "clock_least_mhz",
                      number_or_null(c->clock_least_mhz), "clock_max_mhz",
                      number_or_null(c->clock_max_mhz), "watts", number_or_null(c->watts), "celsius",
-                     number_or_null(c->celsius), "limits", limits, "other_pid",
+                     number_or_null(c->celsius), "ecc_corrected", c->ecc_corrected,
+                     "ecc_uncorrected", c->ecc_uncorrected, "limits", limits, "other_pid",
                      c->other_pid ? json_integer(c->other_pid) : json_null());
 }
 
@@ -260,14 +308,14 @@ void gp_bench_add_json(struct gp_strbuf *sb, const struct gp_bench *bench,
         (void)json_array_append_new(devices, device_object(bench, i));
     for (size_t i = 0; i < bench->results.count; i++)
         (void)json_array_append_new(results, result_object(&bench->results.list[i]));
-    json_t *document =
-        json_pack("{s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:{s:o, s:i, s:o, s:o, s:i}, s:o, s:o}",
-                  "schema", "gpulse.bench/1", "time", time, "host", origin->host, "driver",
-                  text_or_null(origin->driver), "gpulse", GPULSE_VERSION, "simulated",
-                  (int)origin->is_simulated, "reserved", (int)!origin->is_shared, "cpu", "model",
-                  text_or_null(origin->cpu), "cpus", (int)origin->cpus, "load",
-                  text_or_null(origin->load), "blas", text_or_null(bench->blas.name),
-                  "blas_threads", (int)bench->blas.threads, "devices", devices, "results", results);
+    json_t *document = json_pack(
+        "{s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:{s:o, s:i, s:o, s:o, s:i}, s:o, s:o}", "schema",
+        "gpulse.bench/1", "time", time, "host", origin->host, "driver",
+        text_or_null(origin->driver), "gpulse", GPULSE_VERSION, "simulated",
+        (int)origin->is_simulated, "reserved", (int)(!origin->is_shared && !origin->lost[0]), "cpu",
+        "model", text_or_null(origin->cpu), "cpus", (int)origin->cpus, "load",
+        text_or_null(origin->load), "blas", text_or_null(bench->blas.name), "blas_threads",
+        (int)bench->blas.threads, "devices", devices, "results", results);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');
 }

@@ -12,7 +12,8 @@ struct gp_bench_conditions {
     double clock_max_mhz;              /* that the GPU can reach */
     double watts, celsius;             /* mean, highest */
     uint64_t limits;                   /* what limited its clocks: bits of NVML, without idle */
-    uint32_t other_pid;                /* another process on the GPU; 0: none */
+    double ecc_corrected, ecc_uncorrected; /* errors of its memory that were counted meanwhile */
+    uint32_t other_pid;                    /* another process on the GPU; 0: none */
 };
 
 /* X(id, word) */

@@ -14,11 +14,9 @@ void gp_bench_session_init(struct gp_bench_session *session)
     *session = (struct gp_bench_session){0};
     gp_reserve_init(&session->reserve);
     gp_bench_origin_of_host(&session->origin);
-    struct gp_err reason = {0};
-    struct gp_bench *bench = &session->bench;
-    bench->has_blas = gp_blas_open(&bench->blas, &reason) == 0;
-    (void)snprintf(bench->blas_note, sizeof(bench->blas_note), "%.190s", reason.text);
 }
+
+enum { FIRST_CAPABILITY = 50 }; /* of our kernels */
 
 static void add_device(struct gp_bench *bench, struct gp_bench_device *device, const char *name,
                        const char *model)
@@ -47,6 +45,7 @@ static void on_grant(void *context, const struct gp_device *device)
     (void)snprintf(g->uuid, sizeof(g->uuid), "%s", gp_device_text(device, GP_UUID, ""));
     (void)snprintf(g->name, sizeof(g->name), "%s", gp_device_text(device, GP_NAME, ""));
     g->index = device->index;
+    g->is_mig = device->is_mig;
 }
 
 /* Without a reservation: the GPUs that the request could get if nobody used them. */
@@ -93,17 +92,37 @@ static void read_driver(struct gp_bench_session *session, struct gp_sampler *sam
     gp_snapshot_free(snapshot);
 }
 
+/* What cannot be measured is refused, rather than measured as something else. */
+static int check_granted(const struct granted *granted, struct gp_err *err)
+{
+    return granted->is_mig
+               ? gp_err_set(err, GP_ENODEV,
+                            "GPU %u is partitioned (MIG), and its instances are not measured; "
+                            "choose other GPUs with --gpu-ids",
+                            granted->index)
+               : 0;
+}
+
 static int match(struct gp_bench_session *session, struct gp_err *err)
 {
     for (size_t g = 0; g < session->granted_count; g++) {
         const struct granted *granted = &session->granted[g];
+        int r = check_granted(granted, err);
+        if (r < 0)
+            return r;
         char name[16];
         size_t before = session->bench.count;
         (void)snprintf(name, sizeof(name), "%u", granted->index);
         for (size_t d = 0; d < session->devices.count; d++)
             if (strcmp(session->devices.list[d].uuid, granted->uuid) == 0)
                 add_device(&session->bench, &session->devices.list[d], name, granted->name);
-        if (session->bench.count == before)
+        const struct gp_bench_device *added =
+            session->bench.count > before ? session->bench.devices[before] : NULL;
+        if (added && added->capability < FIRST_CAPABILITY)
+            return gp_err_set(err, GP_ENODEV,
+                              "GPU %u has compute capability %u.%u; bench needs 5.0 or later",
+                              granted->index, added->capability / 10, added->capability % 10);
+        if (!added)
             return gp_err_set(err, GP_ENODEV,
                               "CUDA does not see GPU %u (%s); gpulse doctor examines why",
                               granted->index, granted->uuid);
@@ -128,7 +147,8 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
         return r;
     for (size_t i = 0; i < session->bench.count; i++)
         uuids[i] = session->bench.devices[i]->uuid;
-    return gp_bench_watch_start(sampler, uuids, session->bench.count, &session->bench.watch, err);
+    return gp_bench_watch_start(sampler, shared ? NULL : &session->reserve, uuids,
+                                session->bench.count, &session->bench.watch, err);
 }
 
 /* ---- OpenCL ---- */
@@ -179,9 +199,18 @@ int gp_bench_session_opencl(struct gp_bench_session *session, bool all, const ch
     return r;
 }
 
+void gp_bench_session_end_watch(struct gp_bench_session *session)
+{
+    if (session->bench.watch)
+        gp_bench_watch_lost(session->bench.watch, session->origin.lost,
+                            sizeof(session->origin.lost));
+    gp_bench_watch_stop(session->bench.watch);
+    session->bench.watch = NULL;
+}
+
 void gp_bench_session_close(struct gp_bench_session *session)
 {
-    gp_bench_watch_stop(session->bench.watch);
+    gp_bench_session_end_watch(session);
     gp_bench_devices_close(&session->devices);
     gp_reserve_close(&session->reserve);
     gp_bench_results_fini(&session->bench.results);

@@ -18,6 +18,7 @@ struct gp_bench_session {
         char uuid[96];
         char name[128];
         unsigned index;
+        bool is_mig;
     } granted[GP_BENCH_DEVICES];
     size_t granted_count;
 };
@@ -39,7 +40,11 @@ void gp_bench_session_want(struct gp_want *want);
 int gp_bench_session_opencl(struct gp_bench_session *session, bool all, const char *ids,
                             struct gp_err *err) GP_MUST_CHECK;
 
-/* Ends the observation, the reservation and the devices; the sampler is the caller's again. */
+/* Ends the observation and notes in the origin whether the reservation was lost; before the results
+ * are printed. The sampler is the caller's again. */
+void gp_bench_session_end_watch(struct gp_bench_session *session);
+
+/* The same, and ends the reservation and the devices. */
 void gp_bench_session_close(struct gp_bench_session *session);
 
 #endif

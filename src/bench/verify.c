@@ -142,7 +142,7 @@ static void check_rows(const struct work *w, struct gp_bench_fault *ret)
      * this check. */
     const struct gp_bench_format *f = w->format;
     double factor = SAFETY * (f->of_sum + (2 * f->of_in + f->of_out) / sqrt((double)n));
-    factor += 1e-15 * (double)n;
+    factor += 1e-16 * sqrt((double)n);
     for (size_t i = 0; i < n; i++) {
         double tolerance = factor * w->a_rows[i] * sqrt(columns);
         if (!is_right(w->cx[i], w->abx[i], tolerance) && ret->rows++ == 0)

@@ -2,12 +2,14 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "jobs/reserve.h"
 #include "model/snapshot.h"
 #include "sample/sampler.h"
 #include "sample/thread.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,12 +17,14 @@
 enum {
     EVERY_MS = 100,
     KEPT = 8192, /* samples of a device: of the last quarter of an hour */
+    KEEP_S = 1,  /* how often the reservation is looked after */
     IDLE = 1,    /* the bit of NVML for clocks that are low because there is no work */
 };
 
 struct observation {
     uint64_t mono_ns;
     double clock_mhz, watts, celsius; /* NAN: unknown */
+    double ecc_corrected, ecc_uncorrected;
     uint64_t limits;
     uint32_t other_pid;
 };
@@ -30,10 +34,18 @@ struct track {
     double clock_max_mhz;
     struct observation ring[KEPT];
     size_t taken;
+    struct sum {
+        struct gp_bench_conditions c; /* with sums in place of the means */
+        unsigned watts;               /* how many */
+        double first_corrected, first_uncorrected;
+    } since; /* gp_bench_watch_mark() */
 };
 
 struct gp_bench_watch {
     struct gp_sampler *sampler;
+    struct gp_reserve *reserve; /* NULL: none */
+    char lost[GP_RESERVE_WHY_SIZE];
+    uint64_t kept_ns;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -44,9 +56,17 @@ struct gp_bench_watch {
 
 void gp_bench_watch_want(struct gp_want *want)
 {
-    static const enum gp_metric metrics[] = {GP_UUID,       GP_CLOCK_SM,        GP_CLOCK_MAX_SM,
-                                             GP_POWER_DRAW, GP_TEMPERATURE_GPU, GP_REASONS_ACTIVE,
-                                             GP_PID};
+    static const enum gp_metric metrics[] = {
+        GP_UUID,
+        GP_CLOCK_SM,
+        GP_CLOCK_MAX_SM,
+        GP_POWER_DRAW,
+        GP_TEMPERATURE_GPU,
+        GP_REASONS_ACTIVE,
+        GP_PID,
+        GP_ECC_CORRECTED_VOLATILE,
+        GP_ECC_UNCORRECTED_VOLATILE,
+    };
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
         gp_metric_set_add(&want->metrics, metrics[i]);
     want->processes = true;
@@ -70,6 +90,46 @@ static uint32_t other_pid(const struct gp_snapshot *snapshot, const struct gp_de
     return 0;
 }
 
+/* Adds an observation. */
+static void include(struct sum *sum, const struct observation *o)
+{
+    struct gp_bench_conditions *c = &sum->c;
+    if (c->samples++ == 0) {
+        sum->first_corrected = o->ecc_corrected;
+        sum->first_uncorrected = o->ecc_uncorrected;
+    }
+    c->limits |= o->limits;
+    if (o->other_pid)
+        c->other_pid = o->other_pid;
+    if (!isnan(o->celsius))
+        c->celsius = fmax(c->celsius, o->celsius);
+    if (o->ecc_corrected > sum->first_corrected)
+        c->ecc_corrected = o->ecc_corrected - sum->first_corrected;
+    if (o->ecc_uncorrected > sum->first_uncorrected)
+        c->ecc_uncorrected = o->ecc_uncorrected - sum->first_uncorrected;
+    if (!isnan(o->watts)) {
+        c->watts += o->watts;
+        sum->watts++;
+    }
+    if (!isnan(o->clock_mhz)) {
+        c->clock_mhz += o->clock_mhz;
+        if (c->clock_least_mhz <= 0 || o->clock_mhz < c->clock_least_mhz)
+            c->clock_least_mhz = o->clock_mhz;
+    }
+}
+
+static struct gp_bench_conditions mean_of(const struct sum *sum, const struct track *track)
+{
+    struct gp_bench_conditions c = sum->c;
+    c.is_known = c.samples > 0;
+    c.clock_max_mhz = track->clock_max_mhz;
+    if (c.samples > 0)
+        c.clock_mhz /= c.samples;
+    if (sum->watts > 0)
+        c.watts /= sum->watts;
+    return c;
+}
+
 static void add(struct track *track, const struct gp_snapshot *snapshot,
                 const struct gp_device *device)
 {
@@ -82,8 +142,11 @@ static void add(struct track *track, const struct gp_snapshot *snapshot,
         .watts = number(device, GP_POWER_DRAW),
         .celsius = number(device, GP_TEMPERATURE_GPU),
         .limits = isnan(limits) ? 0 : (uint64_t)limits & ~(uint64_t)IDLE,
+        .ecc_corrected = number(device, GP_ECC_CORRECTED_VOLATILE),
+        .ecc_uncorrected = number(device, GP_ECC_UNCORRECTED_VOLATILE),
         .other_pid = other_pid(snapshot, device),
     };
+    include(&track->since, &track->ring[(track->taken - 1) % KEPT]);
 }
 
 static void take(struct gp_bench_watch *watch, const struct gp_snapshot *snapshot)
@@ -98,6 +161,16 @@ static void take(struct gp_bench_watch *watch, const struct gp_snapshot *snapsho
     }
 }
 
+static void keep(struct gp_bench_watch *watch)
+{
+    uint64_t now_ns = gp_clock_mono_ns();
+    if (!watch->reserve || watch->lost[0] || now_ns - watch->kept_ns < KEEP_S * GP_NS_PER_S)
+        return;
+    watch->kept_ns = now_ns;
+    if (gp_reserve_keep(watch->reserve, watch->lost))
+        watch->lost[0] = '\0';
+}
+
 static void *observe(void *context)
 {
     struct gp_bench_watch *watch = context;
@@ -110,6 +183,7 @@ static void *observe(void *context)
         (void)pthread_mutex_lock(&watch->lock);
         if (r == 0)
             take(watch, snapshot);
+        keep(watch);
         gp_snapshot_free(snapshot);
         struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + EVERY_MS * GP_NS_PER_MS);
         if (!watch->is_stopping)
@@ -119,14 +193,16 @@ static void *observe(void *context)
     return NULL;
 }
 
-int gp_bench_watch_start(struct gp_sampler *sampler, const char *const *uuids, size_t count,
-                         struct gp_bench_watch **ret, struct gp_err *err)
+int gp_bench_watch_start(struct gp_sampler *sampler, struct gp_reserve *reserve,
+                         const char *const *uuids, size_t count, struct gp_bench_watch **ret,
+                         struct gp_err *err)
 {
     struct gp_bench_watch *watch = calloc(1, sizeof(*watch) + count * sizeof(watch->tracks[0]));
     *ret = NULL;
     if (!watch)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     watch->sampler = sampler;
+    watch->reserve = reserve;
     watch->count = count;
     for (size_t i = 0; i < count; i++)
         watch->tracks[i].uuid = uuids[i];
@@ -154,46 +230,57 @@ void gp_bench_watch_stop(struct gp_bench_watch *watch)
     free(watch);
 }
 
-/* Adds an observation; the means are sums until the end. */
-static void include(struct gp_bench_conditions *c, const struct observation *o, unsigned *ret_watts)
-{
-    c->samples++;
-    c->limits |= o->limits;
-    if (o->other_pid)
-        c->other_pid = o->other_pid;
-    if (!isnan(o->celsius))
-        c->celsius = fmax(c->celsius, o->celsius);
-    if (!isnan(o->watts)) {
-        c->watts += o->watts;
-        (*ret_watts)++;
-    }
-    if (!isnan(o->clock_mhz)) {
-        c->clock_mhz += o->clock_mhz;
-        if (c->clock_least_mhz <= 0 || o->clock_mhz < c->clock_least_mhz)
-            c->clock_least_mhz = o->clock_mhz;
-    }
-}
-
 void gp_bench_watch_between(struct gp_bench_watch *watch, size_t i, uint64_t begin_ns,
                             uint64_t end_ns, struct gp_bench_conditions *ret)
 {
     struct track *track = &watch->tracks[i];
-    unsigned watts = 0;
-    *ret = (struct gp_bench_conditions){0};
+    struct sum sum = {.watts = 0};
     (void)pthread_mutex_lock(&watch->lock);
     size_t first = track->taken > KEPT ? track->taken - KEPT : 0;
     for (size_t k = first; k < track->taken; k++) {
         const struct observation *o = &track->ring[k % KEPT];
         if (o->mono_ns >= begin_ns && o->mono_ns <= end_ns)
-            include(ret, o, &watts);
+            include(&sum, o);
     }
-    if (ret->samples == 0 && track->taken > 0) /* too short: the last one before its end */
-        include(ret, &track->ring[(track->taken - 1) % KEPT], &watts);
-    ret->clock_max_mhz = track->clock_max_mhz;
+    if (sum.c.samples == 0 && track->taken > 0) /* too short: the last one */
+        include(&sum, &track->ring[(track->taken - 1) % KEPT]);
+    *ret = mean_of(&sum, track);
     (void)pthread_mutex_unlock(&watch->lock);
-    ret->is_known = ret->samples > 0;
-    if (ret->samples > 0)
-        ret->clock_mhz /= ret->samples;
-    if (watts > 0)
-        ret->watts /= watts;
+}
+
+void gp_bench_watch_mark(struct gp_bench_watch *watch, size_t i)
+{
+    (void)pthread_mutex_lock(&watch->lock);
+    watch->tracks[i].since = (struct sum){.watts = 0};
+    (void)pthread_mutex_unlock(&watch->lock);
+}
+
+void gp_bench_watch_since(struct gp_bench_watch *watch, size_t i, struct gp_bench_conditions *ret)
+{
+    (void)pthread_mutex_lock(&watch->lock);
+    *ret = mean_of(&watch->tracks[i].since, &watch->tracks[i]);
+    (void)pthread_mutex_unlock(&watch->lock);
+}
+
+bool gp_bench_watch_celsius(struct gp_bench_watch *watch, size_t i, double *ret_celsius,
+                            uint64_t *ret_age_ns)
+{
+    const struct track *track = &watch->tracks[i];
+    (void)pthread_mutex_lock(&watch->lock);
+    const struct observation *o = track->taken ? &track->ring[(track->taken - 1) % KEPT] : NULL;
+    bool is_known = o && !isnan(o->celsius);
+    if (is_known) {
+        uint64_t now_ns = gp_clock_mono_ns();
+        *ret_celsius = o->celsius;
+        *ret_age_ns = now_ns > o->mono_ns ? now_ns - o->mono_ns : 0;
+    }
+    (void)pthread_mutex_unlock(&watch->lock);
+    return is_known;
+}
+
+void gp_bench_watch_lost(struct gp_bench_watch *watch, char *ret, size_t size)
+{
+    (void)pthread_mutex_lock(&watch->lock);
+    (void)snprintf(ret, size, "%s", watch->lost);
+    (void)pthread_mutex_unlock(&watch->lock);
 }

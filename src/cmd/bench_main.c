@@ -31,7 +31,7 @@ static const struct gp_program program = {
     .common = gp_common_options,
 };
 
-enum { SIZES_MAX = 64, ROWS_MOST = 65536, SHORTFALLS = 256, EXIT_WRONG = 1 };
+enum { SIZES_MAX = 64, ROWS_MOST = 65536, WARM_MOST_S = 3600, EXIT_WRONG = 1 };
 
 /* ---- the tests ---- */
 
@@ -70,59 +70,68 @@ static int read_precisions(const char *list, unsigned *ret, struct gp_err *err)
     return *ret ? 0 : gp_err_set(err, GP_EUSAGE, "--precision needs a precision");
 }
 
-static int test_matmul(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
-{
+/* What the options say, read before anything is opened. */
+struct request {
+    const struct gp_bench_options *o;
     uint64_t sizes[SIZES_MAX];
-    size_t count;
-    int r = read_sizes(o->sizes, sizes, &count, err);
-    return r < 0 ? r : gp_bench_matmul(bench, sizes, count, err);
-}
-
-static int test_gemm(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
-{
+    size_t size_count;
     unsigned precisions;
-    int r = read_precisions(o->precision, &precisions, err);
-    return r < 0 ? r : gp_bench_gemms(bench, precisions, o->rows, err);
+};
+
+static int test_matmul(struct gp_bench *bench, const struct request *q, struct gp_err *err)
+{
+    return gp_bench_matmul(bench, q->sizes, q->size_count, err);
 }
 
-static int test_memory(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+static int test_gemm(struct gp_bench *bench, const struct request *q, struct gp_err *err)
 {
-    return gp_bench_memory(bench, o->bytes, err);
+    return gp_bench_gemms(bench, q->precisions, q->o->rows, err);
 }
 
-static int test_latency(struct gp_bench *bench, const struct gp_bench_options *o,
-                        struct gp_err *err)
+static int test_memory(struct gp_bench *bench, const struct request *q, struct gp_err *err)
 {
-    (void)o;
+    return gp_bench_memory(bench, q->o->bytes, err);
+}
+
+static int test_latency(struct gp_bench *bench, const struct request *q, struct gp_err *err)
+{
+    (void)q;
     return gp_bench_latency(bench, err);
 }
 
-static int test_multi(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+static int test_multi(struct gp_bench *bench, const struct request *q, struct gp_err *err)
 {
-    return gp_bench_multi(bench, o->rows, o->bytes, err);
+    return gp_bench_multi(bench, q->o->rows, q->o->bytes, err);
 }
 
-static int test_burn(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+static int test_burn(struct gp_bench *bench, const struct request *q, struct gp_err *err)
 {
-    struct gp_bench_burn plan = {
-        .for_ns = o->for_ns, .rows = o->rows, .most_celsius = o->most_celsius};
-    int r = read_precisions(o->precision, &plan.precisions, err);
-    return r < 0 ? r : gp_bench_burn_all(bench, &plan, err);
+    const struct gp_bench_burn plan = {.for_ns = q->o->for_ns,
+                                       .precisions = q->precisions,
+                                       .rows = q->o->rows,
+                                       .most_celsius = q->o->most_celsius};
+    return gp_bench_burn_all(bench, &plan, err);
 }
 
-static int test_check(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err)
+static int test_check(struct gp_bench *bench, const struct request *q, struct gp_err *err)
 {
-    return gp_bench_check_all(bench, o->rows, o->bytes, err);
+    return gp_bench_check_all(bench, q->o->rows, q->o->bytes, err);
 }
 
 static const struct test {
     const char *name;
-    int (*run)(struct gp_bench *bench, const struct gp_bench_options *o, struct gp_err *err);
-    bool on_all; /* GPUs, unless the user says otherwise */
+    int (*run)(struct gp_bench *bench, const struct request *q, struct gp_err *err);
+    bool on_all;         /* GPUs, unless the user says otherwise */
+    uint64_t warm_ms;    /* until GPUs are at the clock that they keep */
+    const char *options; /* that it has, besides those of all tests */
 } tests[] = {
-    {"matmul", test_matmul, false},   {"gemm", test_gemm, false},  {"memory", test_memory, false},
-    {"latency", test_latency, false}, {"multi", test_multi, true}, {"burn", test_burn, true},
-    {"check", test_check, true},
+    {"matmul", test_matmul, false, 500, "sizes svg ascii runs warm-up"},
+    {"gemm", test_gemm, false, 2000, "precision rows runs warm-up"},
+    {"memory", test_memory, false, 500, "size runs warm-up"},
+    {"latency", test_latency, false, 500, "runs warm-up"},
+    {"multi", test_multi, true, 2000, "rows size runs warm-up"},
+    {"burn", test_burn, true, 2000, "precision rows for max-temp"},
+    {"check", test_check, true, 1000, "rows size runs warm-up least"},
 };
 
 static const struct test *find_test(const char *name)
@@ -133,12 +142,61 @@ static const struct test *find_test(const char *name)
     return NULL;
 }
 
+/* An option of another test would change nothing, which its user would not expect. */
+static int check_options(const struct test *test, const struct gp_bench_options *o,
+                         struct gp_err *err)
+{
+    const struct {
+        const char *name;
+        bool is_set;
+    } options[] = {
+        {"sizes", o->sizes}, {"precision", o->precision},
+        {"rows", o->rows},   {"size", o->bytes},
+        {"runs", o->runs},   {"warm-up", o->warm_ns},
+        {"for", o->for_ns},  {"max-temp", o->most_celsius},
+        {"svg", o->svg},     {"ascii", o->ascii},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(options); i++)
+        if (options[i].is_set &&
+            !gp_cli_list_has(test->options, options[i].name, strlen(options[i].name)))
+            return gp_err_set(err, GP_EUSAGE, "bench %s has no option --%s", test->name,
+                              options[i].name);
+    if (o->least_percent && test->run != test_check && !o->against)
+        return gp_err_set(err, GP_EUSAGE, "--least needs gpulse bench check, or --against");
+    if (o->rows > ROWS_MOST)
+        return gp_err_set(err, GP_EUSAGE, "--rows takes at most %d", (int)ROWS_MOST);
+    if (o->runs > GP_BENCH_RUNS_MAX)
+        return gp_err_set(err, GP_EUSAGE, "--runs takes at most %d", (int)GP_BENCH_RUNS_MAX);
+    if (o->warm_ns > WARM_MOST_S * GP_NS_PER_S)
+        return gp_err_set(err, GP_EUSAGE, "--warm-up takes at most %d seconds", (int)WARM_MOST_S);
+    return 0;
+}
+
+static int read_request(const struct test *test, const struct gp_bench_options *o,
+                        struct request *ret, struct gp_err *err)
+{
+    *ret = (struct request){.o = o};
+    int r = check_options(test, o, err);
+    r = r < 0 ? r
+              : read_sizes(o->sizes ? o->sizes : "100,200,500,1000,2000,5000,10000", ret->sizes,
+                           &ret->size_count, err);
+    return r < 0 ? r : read_precisions(o->precision, &ret->precisions, err);
+}
+
 /* ---- the devices ---- */
 
 struct opened {
     struct gp_bench_session session;
     struct gp_sampler *sampler;
 };
+
+static void on_wait(void *context, const char *why)
+{
+    char text[300];
+    (void)context;
+    (void)snprintf(text, sizeof(text), "waiting: %.280s", why);
+    gp_io_print_note("gpulse", text);
+}
 
 static int open_cuda(struct opened *opened, const struct test *test,
                      const struct gp_bench_options *o, struct gp_err *err)
@@ -160,6 +218,7 @@ static int open_cuda(struct opened *opened, const struct test *test,
         return r;
     opened->session.origin.is_simulated = observed->sim;
     opened->session.plan.wait_ns = o->wait_ns;
+    opened->session.plan.on_wait = on_wait;
     return gp_job_suggest_wait(
         gp_bench_session_cuda(&opened->session, &request, o->shared, cuda, opened->sampler, err),
         err);
@@ -176,19 +235,31 @@ static int refuse_simulated(struct gp_err *err)
                       "GPUs are measured");
 }
 
+/* Devices of OpenCL, whose numbers are not those of the driver: without a choice of GPUs. */
+static int open_opencl(struct opened *opened, const struct gp_bench_options *o, bool all,
+                       struct gp_err *err)
+{
+    if (o->gpus)
+        return gp_err_set(err, GP_EUSAGE,
+                          "OpenCL's devices are chosen by number: --gpu-ids, not --gpus");
+    return gp_bench_session_opencl(&opened->session, all, o->gpu_ids ? o->gpu_ids : gp_common()->id,
+                                   err);
+}
+
 static int open_devices(struct opened *opened, const struct test *test,
                         const struct gp_bench_options *o, struct gp_err *err)
 {
     struct gp_err reason = {0};
-    bool takes_opencl = strcmp(o->engine, "cuda") != 0;
+    const bool is_chosen = o->gpus || o->gpu_ids || gp_common()->id;
     int r = refuse_simulated(err);
     if (r < 0)
         return r;
     if (strcmp(o->engine, "opencl") == 0)
-        return gp_bench_session_opencl(&opened->session, true,
-                                       o->gpu_ids ? o->gpu_ids : gp_common()->id, err);
+        return open_opencl(opened, o, true, err);
     r = open_cuda(opened, test, o, err);
-    if (r == 0 || !takes_opencl || (r != GP_EDRIVER && r != GP_ENODEV))
+    /* without a driver of NVIDIA: the GPUs of others */
+    if (r == 0 || strcmp(o->engine, "cuda") == 0 || opened->sampler || is_chosen ||
+        (r != GP_EDRIVER && r != GP_ENODEV))
         return r;
     if (gp_bench_session_opencl(&opened->session, false, NULL, &reason) == 0)
         return 0;
@@ -255,24 +326,25 @@ static int print(const struct gp_bench_session *s, const struct gp_bench_options
     return r < 0 ? r : written;
 }
 
-/* Whether a result is worse than it should be: 1; 0 or an error. */
-static int judge(const struct gp_bench *bench, const struct test *test,
+/* Prints whether results are worse than they should be. 1: one is; GP_EPARTIAL: a device had
+ * nothing to be compared with; 0 or an error. */
+static int judge(const struct gp_bench_session *s, const struct test *test,
                  const struct gp_bench_options *o, const struct gp_bench_earlier *earlier,
                  struct gp_err *err)
 {
-    struct gp_bench_shortfall list[SHORTFALLS];
+    static struct gp_bench_judgement j; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    size_t compared;
+    const uint64_t least = o->least_percent ? o->least_percent : 95;
     if (test->run != test_check && !o->against)
         return 0;
-    size_t count = gp_bench_judge(bench, o->against ? earlier : NULL,
-                                  (double)o->least_percent / 100, list, SHORTFALLS, &compared);
-    gp_bench_add_judgement(&sb, bench, o->against ? earlier : NULL, list,
-                           count < SHORTFALLS ? count : SHORTFALLS, compared);
+    gp_bench_judge(&s->bench, s->origin.host, o->against ? earlier : NULL, (double)least / 100, &j);
+    gp_bench_add_judgement(&sb, &s->bench, o->against ? earlier : NULL, &j);
     /* beside a document, it is a message */
     int r = gp_app_write(strcmp(o->format, "text") == 0 ? STDOUT_FILENO : STDERR_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
-    return r < 0 ? r : count > 0;
+    if (r < 0 || j.count > 0)
+        return r < 0 ? r : 1;
+    return gp_bench_is_incomplete(&s->bench, &j) ? GP_EPARTIAL : 0;
 }
 
 static bool has_wrong(const struct gp_bench_results *results)
@@ -284,30 +356,49 @@ static bool has_wrong(const struct gp_bench_results *results)
     return false;
 }
 
-static int measure(const struct test *test, const struct gp_bench_options *o,
+static void set_pace(struct gp_bench *bench, const struct test *test,
+                     const struct gp_bench_options *o)
+{
+    enum { BLOCK_MS = 50, RUNS = 10, MOST_S = 20 };
+    bench->pace = (struct gp_bench_pace){
+        .warm_ns = o->warm_ns ? o->warm_ns : test->warm_ms * GP_NS_PER_MS,
+        .block_ns = BLOCK_MS * GP_NS_PER_MS,
+        .runs = o->runs ? o->runs : RUNS,
+        .most_ns = o->runs ? UINT64_MAX : MOST_S * GP_NS_PER_S,
+        .is_cancelled = gp_app_is_stopped,
+    };
+    bench->seed = 1;
+    bench->tell = isatty(STDERR_FILENO) ? tell : NULL;
+}
+
+/* What was measured is printed whatever happened then. */
+static int conclude(struct gp_bench_session *s, const struct test *test,
+                    const struct gp_bench_options *o, const struct gp_bench_earlier *earlier, int r,
+                    struct gp_err *err)
+{
+    struct gp_err problem = {0};
+    gp_bench_session_end_watch(s);
+    tell_no_more(&s->bench);
+    int printed = s->bench.results.count > 0 ? print(s, o, &problem) : 0;
+    if (r == 0 && printed == 0)
+        return judge(s, test, o, earlier, err);
+    return r < 0 ? r : gp_err_copy(err, &problem);
+}
+
+static int measure(const struct test *test, const struct request *q,
                    const struct gp_bench_earlier *earlier, struct gp_err *err)
 {
     static struct opened opened; /* large */
     struct gp_bench *bench = &opened.session.bench;
     gp_bench_session_init(&opened.session);
-    bench->pace = (struct gp_bench_pace){.warm_ns = o->warm_ns,
-                                         .block_ns = 20 * GP_NS_PER_MS,
-                                         .runs = o->runs,
-                                         .most_ns = 20 * GP_NS_PER_S,
-                                         .is_cancelled = gp_app_is_stopped};
-    bench->seed = 1;
-    bench->tell = isatty(STDERR_FILENO) ? tell : NULL;
-    int r = open_devices(&opened, test, o, err);
+    set_pace(bench, test, q->o);
+    int r = open_devices(&opened, test, q->o, err);
     if (r == 0) {
         gp_app_catch_signals();
-        r = test->run(bench, o, err);
+        r = test->run(bench, q, err);
+        r = conclude(&opened.session, test, q->o, earlier, r, err);
     }
-    tell_no_more(bench);
-    if (r == 0)
-        r = print(&opened.session, o, err);
-    if (r == 0)
-        r = judge(bench, test, o, earlier, err);
-    if (r == 0 && has_wrong(&bench->results))
+    if ((r == 0 || r == GP_EPARTIAL) && has_wrong(&bench->results))
         r = EXIT_WRONG;
     if (r >= 0 && gp_app_is_stopped())
         r = GP_EINTR;
@@ -317,14 +408,9 @@ static int measure(const struct test *test, const struct gp_bench_options *o,
 
 static int run(int argc, char **argv, struct gp_err *err)
 {
-    struct gp_bench_options o = {.engine = "auto",
-                                 .sizes = "100,200,500,1000,2000,5000,10000",
-                                 .runs = 10,
-                                 .warm_ns = GP_NS_PER_S / 2,
-                                 .for_ns = 60 * GP_NS_PER_S,
-                                 .least_percent = 95,
-                                 .format = "text"};
+    struct gp_bench_options o = {.engine = "auto", .format = "text"};
     struct gp_bench_earlier earlier = {0};
+    struct request request;
     int positional;
     bool done;
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, err);
@@ -334,10 +420,13 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (!test)
         return gp_err_set(err, GP_EUSAGE,
                           "gpulse bench takes one of: matmul gemm memory latency multi burn check");
-    if (o.against)
+    r = read_request(test, &o, &request, err);
+    if (r == 0 && o.against)
         r = gp_bench_earlier_read(&earlier, o.against, err);
+    if (!o.for_ns)
+        o.for_ns = 60 * GP_NS_PER_S;
     if (r == 0)
-        r = measure(test, &o, &earlier, err);
+        r = measure(test, &request, &earlier, err);
     gp_bench_earlier_fini(&earlier);
     return r;
 }

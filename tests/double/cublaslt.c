@@ -33,11 +33,19 @@ struct cublasLtMatrixLayoutOpaque_t {
 };
 struct cublasLtMatmulPreferenceOpaque_t {
     size_t workspace;
+    uint32_t reduction;
 };
 
 static cublasStatus_t created(const void *object)
 {
     return object ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+}
+
+__attribute__((visibility("default"))) size_t cublasLtGetVersion(void);
+
+size_t cublasLtGetVersion(void)
+{
+    return 120804;
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
@@ -115,10 +123,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void *value, size_t size)
 {
-    if (attribute != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ||
-        size != sizeof(preference->workspace))
-        return (cublasStatus_t)INVALID;
-    memcpy(&preference->workspace, value, size);
+    if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK &&
+        size == sizeof(preference->reduction))
+        memcpy(&preference->reduction, value, size);
+    else if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+             size == sizeof(preference->workspace))
+        memcpy(&preference->workspace, value, size);
+    else
+        return CUBLAS_STATUS_INVALID_VALUE;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -162,7 +174,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     double_note(__func__);
     (void)handle;
     *found = 0;
-    if (a->n != b->n || c != d || wanted < 1 || !preference->workspace)
+    if (a->n != b->n || c != d || wanted < 1 || !preference->workspace ||
+        preference->reduction != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
         return (cublasStatus_t)INVALID;
     if (kind_of(desc, a, c) == KINDS)
         return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -10,6 +10,8 @@
 #include "double.h"
 #include "ptx.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,8 @@ enum {
     GPUS = 16,
     ALLOCATIONS = 256,
     INVALID_PTX = 218,
+    INVALID_HANDLE = 400,
+    PEER_NOT_ENABLED = 705,
     ILLEGAL_ADDRESS = 700,
     LAUNCH_FAILED = 719
 };
@@ -37,6 +41,8 @@ struct CUmod_st {
 };
 struct CUevent_st {
     double ms;
+    int device;
+    bool is_recorded;
 };
 
 static struct {
@@ -48,19 +54,29 @@ static struct {
         uint64_t at;
         size_t bytes;
     } allocations[ALLOCATIONS];
-    unsigned launches;
+    atomic_uint launches;
+    bool is_peer[GPUS][GPUS];
     double ms[GPUS]; /* of work, so far */
     bool is_started;
 } gpu;
 static _Thread_local CUcontext current;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the allocations */
 
 static bool may_access(uint64_t address, size_t size)
 {
-    for (size_t i = 0; i < ALLOCATIONS; i++)
-        if (gpu.allocations[i].at && address >= gpu.allocations[i].at &&
-            address - gpu.allocations[i].at + size <= gpu.allocations[i].bytes)
-            return true;
-    return false;
+    bool is_good = false;
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < ALLOCATIONS && !is_good; i++)
+        is_good = gpu.allocations[i].at && address >= gpu.allocations[i].at &&
+                  address - gpu.allocations[i].at + size <= gpu.allocations[i].bytes;
+    (void)pthread_mutex_unlock(&lock);
+    return is_good;
+}
+
+/* A stream must be one of the current context. */
+static bool may_use(const struct CUstream_st *stream)
+{
+    return stream && current && stream->device == current->device;
 }
 
 /* ---- devices and contexts ---- */
@@ -189,7 +205,20 @@ CUresult cuCtxSetCurrent(CUcontext context)
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
-    return peer == current || flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (peer == current || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (gpu.is_peer[current->device][peer->device])
+        return (CUresult)704;
+    gpu.is_peer[current->device][peer->device] = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+    if (!gpu.is_peer[current->device][peer->device])
+        return (CUresult)PEER_NOT_ENABLED;
+    gpu.is_peer[current->device][peer->device] = false;
+    return CUDA_SUCCESS;
 }
 
 /* ---- memory ---- */
@@ -198,26 +227,36 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
     if (!current)
         return CUDA_ERROR_NOT_INITIALIZED;
-    for (size_t i = 0; i < ALLOCATIONS && !(double_has_fault("oom") && bytes > 1 << 20); i++)
+    if (!bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    void *memory = double_has_fault("oom") && bytes > 1 << 20
+                       ? NULL
+                       : aligned_alloc(256, (bytes + 255) / 256 * 256);
+    *address = 0;
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < ALLOCATIONS && memory && !*address; i++)
         if (!gpu.allocations[i].at) {
-            void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
             gpu.allocations[i].at = (uintptr_t)memory;
             gpu.allocations[i].bytes = bytes;
             *address = (uintptr_t)memory;
-            return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
         }
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    (void)pthread_mutex_unlock(&lock);
+    return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-    for (size_t i = 0; i < ALLOCATIONS; i++)
+    bool is_found = false;
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < ALLOCATIONS && !is_found; i++)
         if (gpu.allocations[i].at == address) {
-            free((void *)(uintptr_t)address);
             gpu.allocations[i].at = 0;
-            return CUDA_SUCCESS;
+            is_found = true;
         }
-    return CUDA_ERROR_INVALID_VALUE;
+    (void)pthread_mutex_unlock(&lock);
+    if (is_found)
+        free((void *)(uintptr_t)address);
+    return is_found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags)
@@ -234,7 +273,7 @@ CUresult cuMemFreeHost(void *address)
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
-    if (!stream || !may_access(to, bytes))
+    if (!may_use(stream) || !may_access(to, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     double_work(stream);
     memcpy((void *)(uintptr_t)to, from, bytes);
@@ -243,7 +282,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CU
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    if (!stream || !may_access(from, bytes))
+    if (!may_use(stream) || !may_access(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     double_work(stream);
     memcpy(to, (const void *)(uintptr_t)from, bytes);
@@ -253,7 +292,8 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                            CUcontext from_context, size_t bytes, CUstream stream)
 {
-    if (!stream || to_context == from_context || !may_access(to, bytes) || !may_access(from, bytes))
+    if (!may_use(stream) || to_context == from_context || !may_access(to, bytes) ||
+        !may_access(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     double_work(stream);
     memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
@@ -281,18 +321,22 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-    return stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return may_use(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-    return stream && event && !flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return may_use(stream) && event && event->is_recorded && !flags ? CUDA_SUCCESS
+                                                                    : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
-    *event = flags ? NULL : calloc(1, sizeof(**event));
-    return *event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    *event = flags || !current ? NULL : calloc(1, sizeof(**event));
+    if (!*event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    (*event)->device = current->device;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuEventDestroy_v2(CUevent event)
@@ -305,14 +349,22 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!may_use(stream) || event->device != stream->device)
+        return CUDA_ERROR_INVALID_VALUE;
+    event->is_recorded = true;
     event->ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
     if (getenv("DOUBLE_CLOCK"))
-        event->ms = *stream->ms;
+        if (!may_use(stream) || event->device != stream->device)
+            return CUDA_ERROR_INVALID_VALUE;
+    event->is_recorded = true;
+    event->ms = *stream->ms;
     return CUDA_SUCCESS;
 }
 
 CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 {
+    if (!start->is_recorded || !end->is_recorded)
+        return (CUresult)INVALID_HANDLE;
     *milliseconds = (float)(end->ms - start->ms);
     return CUDA_SUCCESS;
 }
@@ -361,9 +413,9 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
                         unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                         void **parameters, void **extra)
 {
-    if (!stream || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes || extra)
+    if (!may_use(stream) || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes || extra)
         return CUDA_ERROR_INVALID_VALUE;
-    if (++gpu.launches == 20 && double_has_fault("lost"))
+    if (atomic_fetch_add(&gpu.launches, 1) == 19 && double_has_fault("lost"))
         return (CUresult)LAUNCH_FAILED;
     double_work(stream);
     return ptx_run((const void *)function, grid_x, grid_y, block_x, parameters, may_access)

@@ -370,8 +370,7 @@ static void test_judge(void **state)
     for (size_t k = 0; k < GP_ARRAY_LEN(rows); k++) {
         static struct gp_bench_device devices[4];
         struct gp_bench bench = {.count = 4};
-        struct gp_bench_shortfall found[8];
-        size_t compared;
+        static struct gp_bench_judgement j;
         for (size_t i = 0; i < 4; i++) {
             bench.devices[i] = &devices[i];
             devices[i].is_gpu = true;
@@ -380,15 +379,54 @@ static void test_judge(void **state)
             add(&bench, rows[k].test, rows[k].what, i, i == 3 ? rows[k].now : rows[k].normal)
                 ->is_lower_better = rows[k].is_lower_better;
         }
-        size_t count = gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared);
+        gp_bench_judge(&bench, "host", NULL, 0.95, &j);
         /* three that are alike must not be blamed for one that is better */
-        if (count != (size_t)rows[k].is_short)
-            fail_msg("row %zu: %zu", k, count);
-        if (count) {
-            assert_string_equal(found[0].result->device, "3");
-            assert_int_equal(found[0].standard, GP_BENCH_BY_OTHERS);
+        if (j.count != (size_t)rows[k].is_short)
+            fail_msg("row %zu: %zu", k, j.count);
+        if (j.count) {
+            assert_string_equal(j.list[0].result->device, "3");
+            assert_int_equal(j.list[0].standard, GP_BENCH_BY_OTHERS);
         }
+        assert_int_equal(j.by_standard[GP_BENCH_BY_OTHERS], 4);
+        assert_false(gp_bench_is_incomplete(&bench, &j));
         gp_bench_results_fini(&bench.results);
+    }
+}
+
+/* An earlier run counts by UUID, and only what was computed in the same way. */
+static void test_judge_by_earlier_run(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *uuid, *host, *kernel;
+        size_t compared, short_of, other_kernels;
+    } rows[] = {
+        {"GPU-1", "GPU-1", "other", "cuBLASLt 12.8.4", 1, 1, 0},
+        {"GPU-2", "GPU-1", "here", "cuBLASLt 12.8.4", 0, 0, 0},
+        {"GPU-1", "GPU-1", "here", "gpulse's own kernel", 0, 0, 1},
+        {"0", "", "here", "cuBLASLt 11.0.0", 1, 1, 0},
+        {"0", "", "other", "cuBLASLt 12.8.4", 0, 0, 0},
+    };
+    for (size_t k = 0; k < GP_ARRAY_LEN(rows); k++) {
+        static struct gp_bench_device device;
+        struct gp_bench bench = {.count = 1, .devices = {&device}, .names = {"0"}};
+        struct gp_bench_earlier earlier = {.path = "x"};
+        static struct gp_bench_judgement j;
+        (void)snprintf(device.uuid, sizeof(device.uuid), "%s", rows[k].uuid);
+        (void)snprintf(earlier.host, sizeof(earlier.host), "%s", rows[k].host);
+        struct gp_bench_result *now = add(&bench, "gemm", "bf16", 0, 400);
+        (void)snprintf(now->kernel, sizeof(now->kernel), "cuBLASLt 12.9.0");
+        struct gp_bench_result *before =
+            gp_bench_results_add(&earlier.results, "gemm", "bf16", rows[k].device);
+        assert_non_null(before);
+        before->value = (struct gp_bench_stats){10, 700, 690, 710, 695, 705};
+        (void)snprintf(before->kernel, sizeof(before->kernel), "%s", rows[k].kernel);
+        gp_bench_judge(&bench, "here", &earlier, 0.95, &j);
+        assert_int_equal(j.by_standard[GP_BENCH_BY_EARLIER], rows[k].compared);
+        assert_int_equal(j.count, rows[k].short_of);
+        assert_int_equal(j.other_kernels, rows[k].other_kernels);
+        gp_bench_results_fini(&bench.results);
+        gp_bench_earlier_fini(&earlier);
     }
 }
 
@@ -397,16 +435,24 @@ static void test_judge_by_sheet(void **state)
     (void)state;
     static struct gp_bench_device device = {.name = "H100", .is_gpu = true};
     struct gp_bench bench = {.count = 1, .devices = {&device}, .names = {"0"}};
-    struct gp_bench_shortfall found[8];
-    size_t compared;
+    static struct gp_bench_judgement j;
     struct gp_bench_result *r = add(&bench, "gemm", "bf16", 0, 400);
     r->peak = 989;
-    assert_int_equal(gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared), 0); /* own kernel */
-    (void)snprintf(r->kernel, sizeof(r->kernel), "cuBLASLt");
-    assert_int_equal(gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared), 1);
-    assert_int_equal(found[0].standard, GP_BENCH_BY_SHEET);
+    gp_bench_judge(&bench, "host", NULL, 0.95,
+                   &j); /* our own kernel, and nothing to compare with */
+    assert_int_equal(j.count, 0);
+    assert_true(gp_bench_is_incomplete(&bench, &j));
+    (void)snprintf(r->kernel, sizeof(r->kernel), "cuBLASLt 12.8.4");
+    gp_bench_judge(&bench, "host", NULL, 0.95, &j);
+    assert_int_equal(j.count, 1);
+    assert_int_equal(j.list[0].standard, GP_BENCH_BY_SHEET);
+    assert_false(gp_bench_is_incomplete(&bench, &j));
+    r->peak_at_clock = 700; /* it is its clock that is low */
+    gp_bench_judge(&bench, "host", NULL, 0.95, &j);
+    assert_int_equal(j.count, 0);
     r->outcome = GP_BENCH_WRONG; /* has been reported as that */
-    assert_int_equal(gp_bench_judge(&bench, NULL, 0.95, found, 8, &compared), 0);
+    gp_bench_judge(&bench, "host", NULL, 0.95, &j);
+    assert_int_equal(j.by_standard[GP_BENCH_BY_SHEET], 0);
     gp_bench_results_fini(&bench.results);
 }
 
@@ -428,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_chart_svg),
         cmocka_unit_test(test_judge),
         cmocka_unit_test(test_judge_by_sheet),
+        cmocka_unit_test(test_judge_by_earlier_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
