@@ -268,6 +268,39 @@ def a_job_is_chosen_by_its_first_process():
         assert [gpu["pid"] for gpu in document["gpus"]] == [child, other], document
 
 
+# ---- the summary of gpulse run ----
+
+def run_job(seconds):
+    """Runs a simulated job that uses 30 % of a GPU; its messages and its record."""
+    path = machine(device(0, [], {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}, "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 0, "free": 80 * GIB}}))
+    env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(SCRATCH / "leases")}
+    (SCRATCH / "leases").mkdir(mode=0o700, exist_ok=True)
+    folder = SCRATCH / f"record{len(list(SCRATCH.iterdir()))}"
+    r = run(GPULSE, "--sim", path, "run", "-i", "0", "--dir", folder, "--", GPULSE, "sim", "load", "--util", "30",
+            "--for", f"{seconds}s", env=env)
+    good(r)
+    return r.stderr, json.loads((folder / "run.json").read_text())
+
+
+@test
+def why_a_job_was_slow():
+    stderr, record = run_job(45)
+    verdict, = record["verdicts"]
+    assert verdict["rule"] == "waiting" and verdict["gpu"] == "0" and verdict["share"] == 1, record
+    assert "GPU busy 30 % of the time; main thread busy 0 %" in verdict["seen"] and verdict["gain"] > 3, record
+    assert "py-spy dump --pid PID" in verdict["try"], record  # its own is over
+    lines = stderr.splitlines()
+    at = lines.index(next(line for line in lines if "gpulse: The GPU waits for the program" in line))
+    assert "(possible, 100 % of the time; GPU 0: GPU busy 30 % of the time" in lines[at], stderr
+    assert lines[at + 1].startswith("      -> look for sleeps, locks") and lines[at + 1].endswith("times as fast"), stderr
+
+
+@test
+def a_short_job_is_not_judged():
+    stderr, record = run_job(7)
+    assert record["verdicts"] is None and "of the time" not in stderr, (record, stderr)
+
+
 # ---- the command ----
 
 @test

@@ -126,16 +126,6 @@ static int check_options(struct fit_options *given, char *const *argv, int count
     return r < 0 ? r : gp_fit_check(&request, err);
 }
 
-static int compile(const char *until, regex_t *regex, struct gp_err *err)
-{
-    char why[120];
-    int e = regcomp(regex, until, REG_EXTENDED | REG_NOSUB);
-    if (e == 0)
-        return 0;
-    (void)regerror(e, regex, why, sizeof(why));
-    return gp_err_set(err, GP_EUSAGE, "--until '%s': %s", until, why);
-}
-
 /* ---- --dry-run ---- */
 
 static void add_sizes(struct gp_strbuf *sb, const struct gp_fit_search *s)
@@ -255,7 +245,7 @@ static int run_search(const struct fit_options *o, char *const *words, int count
     const char *pattern = o->plan.until;
     struct preview preview = {o, &s};
     regex_t until;
-    int r = pattern ? compile(pattern, &until, err) : 0;
+    int r = pattern ? gp_job_compile(&until, "--until", pattern, REG_NOSUB, err) : 0;
     if (r < 0)
         return r;
     gp_run_init(&run);

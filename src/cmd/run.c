@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/command.h"
@@ -24,6 +25,7 @@ struct run_options {
     struct gp_job_options gpus;
     struct gp_timeline_plan timeline;
     const char *over, *on, *pipeline, *from;
+    const char *step_match, *flops, *precision;
     bool restart, dry_run, expandable;
 };
 
@@ -81,6 +83,13 @@ static const struct gp_opt options[] = {
      .offset = OPT(timeline.interval_ns), .needs = "timeline",
      .help = "time between two samples (default: 0.5s; 10s after the first hour)"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet), .help = "print only problems"},
+    {0, "step-match", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(step_match), .group = "Pace",
+     .help = "lines of output that report a step; (…) in it: the number of the step"},
+    {0, "flops-per-step", NULL, GP_OPT_STRING, "N", .offset = OPT(flops),
+     .help = "FLOPs of a step on all GPUs, such as 6.1e15, to report the MFU"},
+    {0, "precision", NULL, GP_OPT_CHOICE, "TYPE", .choices = "fp32 tf32 fp16 bf16 fp8",
+     .offset = OPT(precision),
+     .help = "precision whose peak the MFU is relative to (default bf16)"},
     {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
      .offset = OPT(pipeline), .group = "Pipelines",
      .help = "run the steps in FILE; restart from the failed step of an earlier run"},
@@ -107,9 +116,9 @@ static bool has_job_options(const struct run_options *o)
     return p->gpus.name || p->gpus.wait_ns || p->timeout_ns || p->limits.max_bytes ||
            p->limits.idle_ns || p->limits.is_strict || p->no_watch || p->no_clean ||
            o->plan.retries || o->plan.no_record || o->plan.keep_output || p->output.label ||
-           o->expandable || o->timeline.path || gp_common()->id || g->count || g->gpus ||
-           g->bytes || g->total_bytes || g->share || g->prefer || g->avoid || g->order ||
-           g->nvlink || g->same_node || g->no_display;
+           o->expandable || o->timeline.path || o->step_match || o->flops || o->precision ||
+           gp_common()->id || g->count || g->gpus || g->bytes || g->total_bytes || g->share ||
+           g->prefer || g->avoid || g->order || g->nvlink || g->same_node || g->no_display;
 }
 
 static int check_options(const struct run_options *o, struct gp_err *err)
@@ -123,12 +132,19 @@ static int check_options(const struct run_options *o, struct gp_err *err)
                 : "--from and --restart need --pipeline");
     const struct gp_run_plan *run = &o->plan.run;
     const bool is_unwatched = run->no_watch || run->no_clean;
-    if ((run->output.label || o->plan.keep_output || o->timeline.mark) && is_unwatched)
+    if ((run->output.label || o->plan.keep_output || o->timeline.mark || o->step_match) &&
+        is_unwatched)
         return gp_err_set(err, GP_EUSAGE,
                           "%s needs to watch the output; omit --no-watch and --no-clean-after",
                           run->output.label     ? "--label"
                           : o->plan.keep_output ? "--keep-output"
-                                                : "--mark");
+                          : o->timeline.mark    ? "--mark"
+                                                : "--step-match");
+    if ((o->flops || o->precision) && !o->step_match)
+        return gp_err_set(err, GP_EUSAGE, "%s needs --step-match, to count the steps",
+                          o->flops ? "--flops-per-step" : "--precision");
+    if (o->precision && strchr(o->precision, ','))
+        return gp_err_set(err, GP_EUSAGE, "--precision takes one of: fp32 tf32 fp16 bf16 fp8");
     if (o->plan.retries && strcmp(o->on, "oom") == 0 && is_unwatched)
         return gp_err_set(err, GP_EUSAGE,
                           "--retries needs to watch the output; omit --no-watch and "
@@ -226,12 +242,28 @@ static int run_command(struct run_options *o, char *const *argv, int argc, struc
     return r;
 }
 
+/* What its pace is measured by. */
+static int read_pace(const struct run_options *o, struct gp_pace_plan *ret, struct gp_err *err)
+{
+    static regex_t step;
+    uint64_t flops = 0;
+    if (o->flops && (!gp_parse_count(o->flops, &flops) || flops == 0))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--flops-per-step takes a number such as 6.1e15, not '%s'", o->flops);
+    int r = o->step_match ? gp_job_compile(&step, "--step-match", o->step_match, 0, err) : 0;
+    *ret = (struct gp_pace_plan){.step = o->step_match && r == 0 ? &step : NULL,
+                                 .flops = (double)flops,
+                                 .precision = o->precision ? o->precision : "bf16"};
+    return r;
+}
+
 static void complete_plan(struct run_options *o, char *const *argv)
 {
     struct gp_run_plan *run = &o->plan.run;
     o->plan.retries_any = strcmp(o->on, "failure") == 0;
     run->gpus.limit_ns = o->plan.retries ? 0 : run->timeout_ns; /* each try has the whole time */
     run->limits.over = order_of(o->over);
+    run->observed = gp_app_observed();
     run->no_watch = run->no_watch ||
                     (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && gp_child_is_typed_into(argv));
 }
@@ -263,7 +295,9 @@ static int run_main(int argc, char **argv, struct gp_err *err)
         return gp_err_set(err, GP_EUSAGE,
                           "'%.60s' is not a command; to run on these GPUs: --gpu-ids %.60s",
                           argv[1], argv[1]);
-    r = gp_job_check_place(o.plan.run.quiet, err);
+    r = read_pace(&o, &o.plan.run.output.pace, err);
+    if (r == 0)
+        r = gp_job_check_place(o.plan.run.quiet, err);
     if (r < 0)
         return r;
     if (o.dry_run)

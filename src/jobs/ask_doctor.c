@@ -17,10 +17,8 @@ enum { SHOWN = 100 };
 
 /* ---- asking gpulse-doctor, which has the tables ---- */
 
-static bool spawn_and_wait(const char *program, int from, int to)
+static bool spawn_and_wait(const char *program, char *const argv[], int from, int to)
 {
-    char name[] = "gpulse-doctor", verb[] = "explain", json[] = "--json", input[] = "-";
-    char *argv[] = {name, verb, json, input, NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid;
     if (posix_spawn_file_actions_init(&actions) != 0)
@@ -33,17 +31,16 @@ static bool spawn_and_wait(const char *program, int from, int to)
     return ok && waitpid(pid, NULL, 0) == pid;
 }
 
-/* Its document about these lines; NULL: it cannot be asked. */
-static json_t *ask(const char *text, size_t size)
+json_t *gp_ask_doctor_document(char *const argv[], const char *text, size_t size)
 {
     char program[GP_PATH_SIZE];
     json_t *document = NULL;
     if (gp_io_find_companion("", "gpulse-doctor", program, NULL) < 0)
         return NULL;
-    int from = memfd_create("tail", MFD_CLOEXEC);
-    int to = memfd_create("known", MFD_CLOEXEC);
+    int from = memfd_create("question", MFD_CLOEXEC);
+    int to = memfd_create("answer", MFD_CLOEXEC);
     if (from >= 0 && to >= 0 && gp_io_write_all(from, text, size) == 0 &&
-        lseek(from, 0, SEEK_SET) == 0 && spawn_and_wait(program, from, to) &&
+        lseek(from, 0, SEEK_SET) == 0 && spawn_and_wait(program, argv, from, to) &&
         lseek(to, 0, SEEK_SET) == 0)
         document = json_loadfd(to, 0, NULL);
     if (from >= 0)
@@ -100,7 +97,10 @@ void gp_ask_doctor(const struct gp_watch *watch, const struct gp_tail *tail)
     const char *end = tail->bytes + tail->size;
     const char *text =
         tail->size == sizeof(tail->bytes) ? memchr(tail->bytes, '\n', tail->size) : tail->bytes;
-    json_t *document = text && text < end ? ask(text, (size_t)(end - text)) : NULL;
+    char name[] = "gpulse-doctor", verb[] = "explain", json[] = "--json", input[] = "-";
+    char *argv[] = {name, verb, json, input, NULL};
+    json_t *document =
+        text && text < end ? gp_ask_doctor_document(argv, text, (size_t)(end - text)) : NULL;
     const json_t *known = first_error(json_object_get(document, "known"));
     if (known)
         tell_error(watch, known);

@@ -78,6 +78,13 @@ static void record_end(struct gp_watch *watch, const struct gp_tail *tail)
     gp_strbuf_fini(&sb);
 }
 
+/* Whether it did what it had to, as long as it was let: how fast it was does not matter after a
+ * failure. */
+static bool is_over(const struct gp_run *run, int status)
+{
+    return status == 0 || run->watch.ended_by || gp_child_was_interrupted(&run->child);
+}
+
 static int try_command(struct gp_run *run, const struct gp_command_plan *o, char *const *argv,
                        struct gp_err *err)
 {
@@ -95,6 +102,8 @@ static int try_command(struct gp_run *run, const struct gp_command_plan *o, char
         bool is_explained = gp_watch_summarize(&run->watch, r);
         if (r > 0 && !is_explained && !gp_child_was_interrupted(&run->child))
             gp_ask_doctor(&run->watch, run->plan->output.tail);
+        run->watch.pace = gp_pace_end(&run->pace, &run->plan->output.pace, &run->watch);
+        run->watch.verdicts = gp_slow_end(&run->slow, &run->watch, is_over(run, r));
         if (r > 0 && !o->keep_output)
             record_end(&run->watch, run->plan->output.tail);
         gp_watch_write(&run->watch, again ? "failed" : "ended", r);

@@ -52,6 +52,7 @@ struct gp_output {
     int lost;             /* the errno of a failed write, after which nothing is written; 0: none */
     pthread_mutex_t lock; /* protects the members below */
     struct gp_output_news news;
+    struct gp_pace pace;
     char chunk[CHUNK]; /* of the thread */
 };
 
@@ -91,9 +92,15 @@ static void found(void *context, const struct gp_incident *incident)
 static void line(void *context, const char *text)
 {
     struct gp_output *output = context;
-    if (output->plan->on_line)
-        output->plan->on_line(output->plan->on_line_context, text);
-    if (!output->plan->until || regexec(output->plan->until, text, 0, NULL, 0) != 0)
+    const struct gp_output_plan *plan = output->plan;
+    if (plan->on_line)
+        plan->on_line(plan->on_line_context, text);
+    if (plan->pace.step) {
+        (void)pthread_mutex_lock(&output->lock);
+        gp_pace_add(&output->pace, plan->pace.step, text, gp_clock_mono_ns());
+        (void)pthread_mutex_unlock(&output->lock);
+    }
+    if (!plan->until || regexec(plan->until, text, 0, NULL, 0) != 0)
         return;
     (void)pthread_mutex_lock(&output->lock);
     output->news.until = true;
@@ -111,6 +118,14 @@ bool gp_output_take(struct gp_output *output, struct gp_output_news *ret)
     output->news.count = 0;
     (void)pthread_mutex_unlock(&output->lock);
     return any;
+}
+
+struct gp_pace gp_output_pace(struct gp_output *output)
+{
+    (void)pthread_mutex_lock(&output->lock);
+    const struct gp_pace pace = output->pace;
+    (void)pthread_mutex_unlock(&output->lock);
+    return pace;
 }
 
 /* ---- the log ---- */
@@ -205,7 +220,8 @@ static int write_labelled(void *context, const char *bytes, size_t size)
 
 static int open_stream(struct gp_output *output, struct stream *stream, int fd)
 {
-    const bool needs_lines = output->plan->until || output->plan->on_line;
+    const struct gp_output_plan *plan = output->plan;
+    const bool needs_lines = plan->until || plan->on_line || plan->pace.step;
     const struct gp_scan_calls calls = {began, found, needs_lines ? line : NULL, output};
     stream->to = fd;
     stream->targets[0] = fd;
@@ -213,9 +229,8 @@ static int open_stream(struct gp_output *output, struct stream *stream, int fd)
     if (!stream->scan)
         return -1;
     stream->label =
-        (struct gp_label){.text = output->plan->label, .write = write_labelled, .context = stream};
-    return isatty(fd) && !output->plan->label ? open_terminal(output, stream, fd)
-                                              : open_pipe(stream);
+        (struct gp_label){.text = plan->label, .write = write_labelled, .context = stream};
+    return isatty(fd) && !plan->label ? open_terminal(output, stream, fd) : open_pipe(stream);
 }
 
 void gp_output_give(const struct gp_output *output, int fds[3])

@@ -10,8 +10,7 @@
 #include "base/err.h"
 #include "base/outfile.h"
 #include "jobs/incident.h"
-
-#include <regex.h>
+#include "jobs/pace.h"
 
 struct gp_output;
 struct gp_tail;
@@ -35,6 +34,7 @@ struct gp_output_plan {
     void (*on_line)(void *context,
                     const char *line); /* each line, on the thread; NULL: not called */
     void *on_line_context;
+    struct gp_pace_plan pace;
     struct gp_output_log *log; /* NULL: none */
     struct gp_tail *tail;      /* keeps the end of the output; NULL: it is not kept */
     const char *label;         /* before each line, and no terminal for the job; NULL: neither */
@@ -63,6 +63,9 @@ struct gp_output_news {
 
 /* False if there is nothing new. */
 bool gp_output_take(struct gp_output *output, struct gp_output_news *ret);
+
+/* The steps that were counted so far. */
+struct gp_pace gp_output_pace(struct gp_output *output);
 
 /* The job has exited: forwards what is still in transit. `is_enough` is asked from time to time
  * whether to stop waiting for the reader. Returns 0, or the errno of a failed write whose data is

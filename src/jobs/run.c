@@ -35,8 +35,12 @@ static enum gp_watch_order look(struct gp_run *run, bool is_moment)
     struct gp_snapshot *snapshot;
     enum gp_watch_order order = GP_WATCH_GO_ON;
     run->looked_ns = gp_clock_mono_ns();
+    const bool is_closer = !is_moment && gp_slow_is_due(&run->slow, run->looked_ns);
+    gp_sampler_set_more(run->gpus.sampler, is_closer);
     if (gp_sampler_tick(run->gpus.sampler, &snapshot, NULL) < 0)
         return order;
+    if (is_closer)
+        gp_slow_look(&run->slow, snapshot);
     if (run->plan->timeline && gp_timeline_is_due(run->plan->timeline))
         gp_timeline_sample(run->plan->timeline, snapshot, &run->watch);
     order = gp_watch_look(&run->watch, snapshot, !is_moment);
@@ -291,6 +295,7 @@ static void finish_output(struct gp_run *run, struct gp_output *output)
     if (lost)
         gp_watch_warn(&run->watch, "output of the command is lost: %s", strerror(lost));
     (void)take_news(run);
+    run->pace = gp_output_pace(output);
     run->child.output = NULL;
     gp_output_free(output);
 }
@@ -308,6 +313,7 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     gp_watch_begin(&run->watch);
     if (plan->timeline)
         gp_timeline_begin(plan->timeline, run->guard.pid, run->watch.started_ns);
+    gp_slow_begin(&run->slow, run->watch.started_ns);
     r = start(run, argv, &status, err);
     if (r == 0) {
         if (output)
@@ -350,16 +356,16 @@ static void on_grant(void *context, const struct gp_device *device)
 
 struct gp_want gp_run_want(const struct gp_run_plan *plan)
 {
+    /* A process has an account only if the mode is on when it starts. */
     static const enum gp_metric watched[] = {GP_POWER_DRAW, GP_ENERGY, GP_PROCESS_CPU,
-                                             GP_PROCESS_RSS};
+                                             GP_PROCESS_RSS, GP_ACCOUNTING_MODE};
     struct gp_want want = {.host_only = false};
     for (size_t i = 0; i < GP_ARRAY_LEN(watched); i++)
         gp_metric_set_add(&want.metrics, watched[i]);
     if (plan->timeline)
         gp_timeline_add_want(&want);
-    /* Turned on before GPUs are chosen: a process has an account only if the mode is on when it
-     * starts. */
-    gp_metric_set_add(&want.more, GP_ACCOUNTING_MODE);
+    if (plan->observed)
+        gp_slow_add_want(&want);
     return want;
 }
 
@@ -377,6 +383,7 @@ int gp_run_begin(struct gp_run *run, const struct gp_run_plan *plan, struct gp_e
     run->watch.mask = run->gpus.mask;
     run->watch.place = run->gpus.place;
     run->watch.limits = plan->limits;
+    run->slow.observed = plan->observed;
     run->watch.is_shared = plan->gpus.request.is_shared;
     (void)signal(SIGPIPE, SIG_IGN); /* a job must not terminate because nobody reads its messages */
     (void)signal(SIGCHLD, SIG_DFL);
@@ -393,15 +400,13 @@ int gp_run_reserve(struct gp_run *run, struct gp_sampler *sampler, char *const *
     run->reserve_plan.on_grant = on_grant;
     run->reserve_plan.is_cancelled = is_cancelled;
     run->reserve_plan.context = run;
-    gp_sampler_set_more(sampler, true);
-    int r = gp_reserve_open(&run->gpus, &run->reserve_plan, sampler, argv, argc, err);
-    gp_sampler_set_more(sampler, false);
-    return r;
+    return gp_reserve_open(&run->gpus, &run->reserve_plan, sampler, argv, argc, err);
 }
 
 void gp_run_close(struct gp_run *run)
 {
     gp_reserve_close(&run->gpus);
+    gp_slow_fini(&run->slow);
     gp_watch_fini(&run->watch);
     gp_guard_dismiss(&run->guard, run->plan && run->plan->no_clean);
     gp_ending_fini(&run->others);

@@ -7,6 +7,7 @@
 #include "jobs/guard.h"
 #include "jobs/output.h"
 #include "jobs/reserve.h"
+#include "jobs/slow.h"
 #include "jobs/watch.h"
 #include "proc/ending.h"
 
@@ -25,6 +26,8 @@ struct gp_run_plan {
     bool is_detached; /* see struct gp_child */
     struct gp_watch_limits limits;
     struct gp_timeline *timeline; /* NULL: none */
+    const struct gp_observed *observed; /* to say why the command was slow; NULL: that is not
+                                           said */
     /* Called for each sample, decides what happens to the command. NULL: not called. */
     enum gp_watch_order (*judge)(void *context, struct gp_watch *watch);
     void *context;
@@ -38,6 +41,8 @@ struct gp_run {
     struct gp_ending others; /* children of this process that are not the job's */
     struct gp_child child;
     struct gp_watch watch; /* set its `tell` and `label` before gp_run_begin() */
+    struct gp_slow slow;
+    struct gp_pace pace; /* of the last try */
     uint64_t looked_ns;
     bool is_lost;       /* part of its output */
     bool is_unreserved; /* its GPUs may be those of others: said already */

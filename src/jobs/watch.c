@@ -107,7 +107,9 @@ static struct gp_watch_gpu *add(struct gp_watch *watch, const struct gp_device *
     if (watch->gpu_count == GP_WATCH_GPUS)
         return NULL;
     struct gp_watch_gpu *gpu = &watch->gpus[watch->gpu_count++];
-    *gpu = (struct gp_watch_gpu){.index = device->index, .use = {.energy = -1}};
+    *gpu = (struct gp_watch_gpu){
+        .index = device->index, .is_mig = device->is_mig, .use = {.energy = -1}};
+    (void)snprintf(gpu->name, sizeof(gpu->name), "%s", gp_device_text(device, GP_NAME, ""));
     (void)snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", gp_device_text(device, GP_UUID, ""));
     (void)gp_device_number_now(device, GP_MEMORY_TOTAL, &gpu->total);
     (void)gp_device_number_now(device, GP_MEMORY_FREE, &gpu->free);
@@ -137,6 +139,9 @@ void gp_watch_begin(struct gp_watch *watch)
     watch->has_named_place = watch->has_named_unused = watch->has_named_limit = false;
     watch->ended_by = NULL;
     watch->told = 0;
+    json_decref(watch->pace);
+    json_decref(watch->verdicts);
+    watch->pace = watch->verdicts = NULL;
     for (size_t i = 0; i < watch->gpu_count; i++) {
         struct gp_watch_use *use = &watch->gpus[i].use;
         *use = (struct gp_watch_use){
@@ -555,14 +560,15 @@ void gp_watch_write(struct gp_watch *watch, const char *state, int status)
         (void)json_array_append_new(gpus, gpu_object(&watch->gpus[i]));
     for (size_t i = 0; i < watch->incident_count; i++)
         (void)json_array_append_new(incidents, gp_incident_json(&watch->incidents[i]));
-    json_t *more = json_pack("{s:s, s:i, s:i, s:o, s:s?, s:f, s:I, s:o, s:o, s:i}", "state", state,
-                             "signal", watch->told, "status", status, "duration_s",
+    json_t *more = json_pack("{s:s, s:i, s:i, s:o, s:s?, s:f, s:I, s:o, s:o, s:i, s:O?, s:O?}",
+                             "state", state, "signal", watch->told, "status", status, "duration_s",
                              watch->started_ns ? json_real(seconds) : json_null(), "ended_by",
                              watch->ended_by, "cpu_s",
                              (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
                                  (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6,
                              "rss_max", (json_int_t)usage->ru_maxrss * 1024, "gpus", gpus,
-                             "incidents", incidents, "incidents_repeated", (int)watch->repeats);
+                             "incidents", incidents, "incidents_repeated", (int)watch->repeats,
+                             "pace", watch->pace, "verdicts", watch->verdicts);
     (void)json_object_update(document, more);
     json_decref(more);
     gp_json_add(&sb, document, 2);
@@ -576,4 +582,6 @@ void gp_watch_fini(struct gp_watch *watch)
     gp_snapshot_free(watch->scene);
     gp_record_close(&watch->record);
     json_decref(watch->description);
+    json_decref(watch->pace);
+    json_decref(watch->verdicts);
 }

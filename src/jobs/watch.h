@@ -42,8 +42,9 @@ struct gp_watch_use {
 /* A GPU that the job has reserved, or uses without a reservation. */
 struct gp_watch_gpu {
     char uuid[GP_LEASE_UUID_SIZE];
+    char name[96]; /* of the model */
     unsigned index;
-    bool is_granted;
+    bool is_granted, is_mig;
     double total, free, before; /* bytes, when it was granted: free, and in use */
     struct gp_watch_use use;
 };
@@ -86,6 +87,8 @@ struct gp_watch {
     uint64_t incident_ns; /* time of the last incident */
     struct gp_record record;
     json_t *description; /* the start of run.json */
+    json_t *pace;        /* from gp_pace_end(); NULL: unknown */
+    json_t *verdicts;    /* why it was slow, from gp_slow_end(); NULL: unknown */
 };
 
 /* Pass a message about the job on to `tell`; gp_watch_say() does not if `quiet`. */

@@ -52,6 +52,7 @@ static void choose_columns(struct gp_assembler *a)
         GP_PROCESS_PPID, GP_PROCESS_STATE, GP_PROCESS_THREADS, GP_PROCESS_START,
     };
     struct gp_metric_set metrics = a->want.metrics;
+    gp_metric_set_join(&metrics, &a->want.more);
     for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
         gp_metric_set_add(&metrics, own[i]);
     for (size_t i = 0; a->want.ancestors && i < GP_ARRAY_LEN(of_ancestors); i++)

@@ -261,6 +261,7 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
         s->want = *gp_assembler_want(&s->assembler);
         s->less = s->want;
         gp_metric_set_drop(&s->less.metrics, &config->want.more);
+        gp_metric_set_join(&s->less.metrics, &config->want.metrics);
         split_identity(s);
         unsigned wait_ms = config->event_wait_ms ? config->event_wait_ms : EVENT_WAIT_MS;
         if (s->want.events)

@@ -357,18 +357,35 @@ static bool add_processes(const struct gp_why_gather *gather, struct gpu *gpu,
     return true;
 }
 
-/* Looks at the compute processes of all GPUs. */
-static int look_at_tasks(struct gp_why_gather *gather, const struct gp_snapshot *s)
+/* Whether a process counts for the caller: it belongs to the job that was asked for, if one was. */
+static bool is_followed(const struct gp_why_gather *gather, const struct user *user)
 {
-    uint32_t *pids = calloc(s->process_count + 1, sizeof(*pids));
+    for (size_t g = 0; gather->pid > 0 && g < gather->count; g++)
+        for (size_t i = 0; i < gather->gpus[g].user_count; i++)
+            if (gather->gpus[g].users[i].is_asked && gather->gpus[g].users[i].job == user->job)
+                return true;
+    return gather->pid == 0;
+}
+
+/* Looks at the compute processes of all GPUs. */
+static int look_at_tasks(struct gp_why_gather *gather, uint64_t mono_ns)
+{
+    size_t room = 0;
     size_t count = 0;
+    for (size_t g = 0; g < gather->count; g++)
+        room += gather->gpus[g].user_count;
+    uint32_t *pids = calloc(room + 1, sizeof(*pids));
     if (!pids)
         return GP_ENOMEM;
-    for (size_t i = 0; i < s->process_count; i++)
-        if (strcmp(text_of(&s->processes[i], GP_PROCESS_TYPE), "G") != 0)
-            pids[count++] = pid_of(&s->processes[i], GP_PID);
+    for (size_t g = 0; g < gather->count; g++) {
+        const struct gpu *gpu = &gather->gpus[g];
+        for (size_t i = 0; i < gpu->user_count; i++)
+            if (gpu->users[i].is_compute && gpu->users[i].last == gpu->c.samples &&
+                is_followed(gather, &gpu->users[i]))
+                pids[count++] = gpu->users[i].pid;
+    }
     qsort(pids, count, sizeof(*pids), gp_compare_u32);
-    int r = gp_tasks_look(gather->tasks, pids, count, s->mono_ns);
+    int r = gp_tasks_look(gather->tasks, pids, count, mono_ns);
     free(pids);
     return r;
 }
@@ -397,7 +414,7 @@ int gp_why_gather_add(struct gp_why_gather *gather, const struct gp_snapshot *sn
     gather->wall_ns = snapshot->wall_ns;
     if (gather->samples++ == 0)
         gather->first_ns = snapshot->mono_ns;
-    return gather->tasks ? look_at_tasks(gather, snapshot) : 0;
+    return gather->tasks ? look_at_tasks(gather, snapshot->mono_ns) : 0;
 }
 
 /* ---- the cases ---- */

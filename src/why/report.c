@@ -4,7 +4,6 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/json.h"
-#include "why/rules.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,7 +87,7 @@ static json_t *known(double value)
     return value < 0 ? json_null() : json_real(value);
 }
 
-static json_t *verdict_object(const struct gp_why_verdict *v)
+json_t *gp_why_report_verdict(const struct gp_why_verdict *v)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "rule", gp_why_word(v->rule), "title",
                      gp_why_title(v->rule), "confidence", gp_why_sure_word(v->sure), "seen",
@@ -137,7 +136,7 @@ static json_t *case_object(const struct gp_why_case *c)
     size_t n = gp_why_judge(c, verdicts);
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        (void)json_array_append_new(list, verdict_object(&verdicts[i]));
+        (void)json_array_append_new(list, gp_why_report_verdict(&verdicts[i]));
     return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o}", "gpu", c->gpu,
                      "uuid", c->uuid, "name", c->name, "pid", (json_int_t)c->pid, "command",
                      c->command, "user", c->user, "seconds", c->seconds, "samples", (int)c->samples,

@@ -2,7 +2,9 @@
 #ifndef GP_WHY_REPORT_H
 #define GP_WHY_REPORT_H
 
-#include "why/case.h"
+#include "why/rules.h"
+
+#include <jansson.h>
 
 struct gp_strbuf;
 
@@ -13,5 +15,8 @@ void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, si
 /* The document gpulse.why/1; indent 0: on one line. */
 void gp_why_report_add_json(struct gp_strbuf *sb, const struct gp_snapshot *last,
                             const struct gp_why_case *cases, size_t count, size_t indent);
+
+/* A verdict as in it. NULL without memory. */
+json_t *gp_why_report_verdict(const struct gp_why_verdict *v);
 
 #endif

@@ -448,3 +448,50 @@ has_samples() {
     status_is 1
     complains 'not the record of a job'
 }
+
+@test "steps that are counted, and what they say of the GPU" {
+    local loop='for i in 1 2 3 4 5; do echo "loss 1.0, step $((10 * i)) of 50"; sleep 0.05; done'
+    idle_gpus
+    gpulse run -g 2 --step-match 'step ([0-9]+)' --flops-per-step 1e12 -- bash -c "$loop"
+    status_is 0
+    complains '^gpulse: [0-9.]+ steps/s, [0-9.]+ TFLOP/s: model FLOPs utilization \(MFU\) [0-9.]+ % of 2 GPUs with 989\.4 TFLOP/s \(bf16, dense; --precision\); 35 to 45 % is typical'
+    output=$(cat "$(record)/run.json")
+    json_is 'd["pace"]["steps"], d["pace"]["flops_per_step"], d["pace"]["peak_flops"], d["pace"]["precision"]' "(40.0, 1000000000000.0, 1978800000000000.0, 'bf16')"
+    json_is 'abs(d["pace"]["mfu"] - 1e12 * d["pace"]["steps_per_s"] / d["pace"]["peak_flops"]) < 1e-9' True
+    json_is '0.15 < d["pace"]["seconds"] <= d["duration_s"]' True
+    json_is 'd["verdicts"]' None # too short for one
+    rm -r home
+
+    gpulse run -i 3 --step-match step --flops-per-step 1e18 --precision fp8 -- bash -c "$loop"
+    complains '% of 1 GPU with 1979 TFLOP/s \(fp8, dense; --precision\); this cannot be: check --flops-per-step and --precision$'
+    gpulse run -i 3 --step-match step -- bash -c "$loop"
+    complains '^gpulse: [0-9.]+ steps/s \(4 steps in [0-9.]+ s\)$'
+    gpulse run -q -i 3 --step-match step -- bash -c "$loop"
+    is_quiet
+    gpulse run -q -i 3 --step-match epoch -- bash -c "$loop"
+    complains '^gpulse: 0 lines of its output matched --step-match, too few to measure its pace$'
+    rm -r home
+    gpulse run -i 3 -- bash -c "$loop"
+    output=$(cat "$(record)/run.json")
+    json_is 'd["pace"]' None
+
+    machine h100 'm["workload"] = []; d["answers"]["Name"] = "NVIDIA X9000"'
+    gpulse run -i 0 --step-match step --flops-per-step 1e12 -- bash -c "$loop"
+    complains '; no MFU: the peak of NVIDIA X9000 in bf16 is unknown \(gpulse doctor gpus\)$'
+}
+
+@test "options about steps that contradict" {
+    idle_gpus
+    gpulse run --flops-per-step 1e12 -- true
+    fails 2 '--flops-per-step needs --step-match, to count the steps'
+    gpulse run --precision fp8 -- true
+    fails 2 '--precision needs --step-match, to count the steps'
+    gpulse run --step-match '(' -- true
+    fails 2 "--step-match '\\(': .*"
+    gpulse run --step-match x --flops-per-step 0 -- true
+    fails 2 "--flops-per-step takes a number such as 6.1e15, not '0'"
+    gpulse run --step-match x --precision fp8,bf16 -- true
+    fails 2 '--precision takes one of: fp32 tf32 fp16 bf16 fp8'
+    gpulse run --step-match x --no-watch -- true
+    fails 2 '--step-match needs to watch the output; omit --no-watch and --no-clean-after'
+}

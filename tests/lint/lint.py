@@ -20,10 +20,11 @@ RANKS = {
     "source": 2, "proc": 2,
     "sample": 3,
     "out": 4,
-    "smi": 5, "jobs": 5, "tui": 5, "why": 5,
-    "doctor": 6,
-    "bench": 7,
-    "cmd": 8, "lib": 8,
+    "why": 5,
+    "smi": 6, "jobs": 6, "tui": 6,
+    "doctor": 7,
+    "bench": 8,
+    "cmd": 9, "lib": 9,
 }
 INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
 

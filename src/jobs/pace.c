@@ -1,0 +1,157 @@
+#include "jobs/pace.h"
+
+#include "base/clock.h"
+#include "jobs/ask_doctor.h"
+#include "jobs/watch.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACES = 2 };
+
+/* ---- counting ---- */
+
+/* The decimal digits at a place of a line; below 0: there are none. */
+static double number_at(const char *line, const regmatch_t *place)
+{
+    double number = 0;
+    bool any = false;
+    for (regoff_t i = place->rm_so; place->rm_so >= 0 && i < place->rm_eo; i++) {
+        if (!isdigit((unsigned char)line[i])) {
+            if (any)
+                break;
+            continue;
+        }
+        number = number * 10 + (line[i] - '0');
+        any = true;
+    }
+    return any ? number : -1;
+}
+
+void gp_pace_add(struct gp_pace *pace, const regex_t *step, const char *line, uint64_t now_ns)
+{
+    regmatch_t places[PLACES];
+    if (regexec(step, line, PLACES, places, 0) != 0)
+        return;
+    const double number = step->re_nsub > 0 ? number_at(line, &places[1]) : -1;
+    const bool has_number = number >= 0;
+    const bool is_first = pace->lines++ == 0;
+    const bool is_new_epoch = has_number && number < pace->number / 2;
+    const bool is_another = has_number && !is_new_epoch && number <= pace->number;
+    if (is_first)
+        pace->first_ns = now_ns;
+    if (!is_first && is_another)
+        return;
+    if (!is_first)
+        pace->steps += !has_number ? 1 : is_new_epoch ? number : number - pace->number;
+    pace->number = has_number ? number : pace->number;
+    pace->last_ns = now_ns;
+}
+
+/* ---- the peak of the GPUs ---- */
+
+/* FLOP/s of a model in this precision, without sparsity; 0: unknown. */
+static double peak_of(const char *name, const char *precision)
+{
+    char program[] = "gpulse-doctor", verb[] = "gpus", json[] = "--json";
+    char model[sizeof(((struct gp_watch_gpu *)NULL)->name)];
+    char *argv[] = {program, verb, json, model, NULL};
+    memcpy(model, name, sizeof(model));
+    json_t *document = gp_ask_doctor_document(argv, "", 0);
+    const json_t *models = json_object_get(document, "models");
+    /* Names that several models have are ambiguous only if their rates differ. */
+    double least = 0;
+    double most = 0;
+    for (size_t i = 0; i < json_array_size(models); i++) {
+        const json_t *rates = json_object_get(json_array_get(models, i), "tflops");
+        const json_t *with_fp32 =
+            strcmp(precision, "fp16") == 0 ? json_object_get(rates, "fp16_fp32") : NULL;
+        double rate = json_number_value(
+            json_is_number(with_fp32) ? with_fp32 : json_object_get(rates, precision));
+        least = i == 0 || rate < least ? rate : least;
+        most = rate > most ? rate : most;
+    }
+    json_decref(document);
+    return least < most ? 0 : most * 1e12;
+}
+
+/* Of all GPUs of the job; 0: that of one is unknown, and *ret_unknown is its name. */
+static double peak_of_job(const struct gp_watch *watch, const char *precision, size_t *ret_gpus,
+                          const char **ret_unknown)
+{
+    const char *last = NULL;
+    double one = 0;
+    double sum = 0;
+    *ret_gpus = 0;
+    for (size_t i = 0; i < watch->gpu_count; i++) {
+        const struct gp_watch_gpu *gpu = &watch->gpus[i];
+        if (!gpu->is_granted && !gpu->use.was_used)
+            continue;
+        if (!last || strcmp(last, gpu->name) != 0)
+            one = gpu->is_mig ? 0 : peak_of(gpu->name, precision);
+        last = gpu->name;
+        if (one <= 0) {
+            *ret_unknown = gpu->is_mig ? "a MIG instance" : gpu->name;
+            return 0;
+        }
+        sum += one;
+        ++*ret_gpus;
+    }
+    return sum;
+}
+
+/* ---- the end ---- */
+
+static json_t *object_of(const struct gp_pace *pace, const struct gp_pace_plan *plan,
+                         double seconds, double peak)
+{
+    const double rate = pace->steps / seconds;
+    const bool knows_flops = plan->flops > 0;
+    return json_pack("{s:f, s:f, s:f, s:o, s:s, s:o, s:o}", "steps", pace->steps, "seconds",
+                     seconds, "steps_per_s", rate, "flops_per_step",
+                     knows_flops ? json_real(plan->flops) : json_null(), "precision",
+                     plan->precision, "peak_flops", peak > 0 ? json_real(peak) : json_null(), "mfu",
+                     knows_flops && peak > 0 ? json_real(plan->flops * rate / peak) : json_null());
+}
+
+static void tell(const struct gp_watch *watch, const struct gp_pace_plan *plan, double rate,
+                 double peak, size_t gpus)
+{
+    const double share = plan->flops * rate / peak;
+    gp_watch_say(watch,
+                 "%.3g steps/s, %.4g TFLOP/s: model FLOPs utilization (MFU) %.1f %% of %zu GPU%s "
+                 "with %.4g TFLOP/s (%s, dense; --precision); %s",
+                 rate, plan->flops * rate / 1e12, 100 * share, gpus, gpus == 1 ? "" : "s",
+                 peak / (double)gpus / 1e12, plan->precision,
+                 share > 1 ? "this cannot be: check --flops-per-step and --precision"
+                           : "35 to 45 % is typical of a large training");
+}
+
+json_t *gp_pace_end(const struct gp_pace *pace, const struct gp_pace_plan *plan,
+                    const struct gp_watch *watch)
+{
+    const double seconds = (double)(pace->last_ns - pace->first_ns) / (double)GP_NS_PER_S;
+    const char *unknown = "its GPU";
+    size_t gpus = 0;
+    if (!plan->step)
+        return NULL;
+    if (pace->steps <= 0 || seconds <= 0) {
+        gp_watch_warn(watch,
+                      "%llu line%s of its output matched --step-match, too few to measure its pace",
+                      (unsigned long long)pace->lines, pace->lines == 1 ? "" : "s");
+        return NULL;
+    }
+    const double rate = pace->steps / seconds;
+    const double peak = plan->flops > 0 ? peak_of_job(watch, plan->precision, &gpus, &unknown) : 0;
+    if (peak > 0)
+        tell(watch, plan, rate, peak, gpus);
+    else if (plan->flops > 0)
+        gp_watch_say(watch,
+                     "%.3g steps/s, %.4g TFLOP/s; no MFU: the peak of %s in %s is unknown (gpulse "
+                     "doctor gpus)",
+                     rate, plan->flops * rate / 1e12, unknown, plan->precision);
+    else
+        gp_watch_say(watch, "%.3g steps/s (%.0f steps in %.1f s)", rate, pace->steps, seconds);
+    return object_of(pace, plan, seconds, peak);
+}

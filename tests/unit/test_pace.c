@@ -1,0 +1,68 @@
+/* Steps that a job reports in its output. */
+#include "unit.h"
+
+#include "base/clock.h"
+#include "jobs/pace.h"
+
+/* The steps in these lines, one a second. */
+static struct gp_pace pace_of(const char *pattern, const char *const *lines)
+{
+    regex_t step;
+    struct gp_pace pace = {0};
+    assert_int_equal(regcomp(&step, pattern, REG_EXTENDED), 0);
+    for (uint64_t i = 0; lines[i]; i++)
+        gp_pace_add(&pace, &step, lines[i], (i + 1) * GP_NS_PER_S);
+    regfree(&step);
+    return pace;
+}
+
+static void expect(const char *pattern, const char *const *lines, double steps, double seconds)
+{
+    const struct gp_pace pace = pace_of(pattern, lines);
+    assert_true(pace.steps > steps - 0.01 && pace.steps < steps + 0.01);
+    assert_true(pace.last_ns - pace.first_ns == (uint64_t)seconds * GP_NS_PER_S);
+}
+
+static void lines_are_counted(void **state)
+{
+    (void)state;
+    expect("loss", (const char *[]){"start", "loss 3", "loss 2", "saved", "loss 1", "end", NULL}, 2,
+           3);
+    expect("loss", (const char *[]){"loss 3", NULL}, 0, 0);
+    expect("loss", (const char *[]){"x", NULL}, 0, 0);
+}
+
+static void numbers_say_more(void **state)
+{
+    (void)state;
+    static const char number[] = "step ([0-9]+)";
+    expect(number, (const char *[]){"step 10", "step 20", "step 40 of 100", NULL}, 30, 2);
+    /* several processes of a job print the same step */
+    expect(number,
+           (const char *[]){"step 10", "step 10", "step 11", "step 10", "step 11", "step 12", NULL},
+           2, 5);
+    /* the next epoch */
+    expect(number, (const char *[]){"step 80", "step 90", "step 10", "step 20", NULL}, 30, 3);
+    /* a group without a number */
+    expect("(loss)", (const char *[]){"loss", "loss", NULL}, 1, 1);
+    expect("step(.*)", (const char *[]){"step: 7 of 9", "step: 9 of 9", NULL}, 2, 1);
+}
+
+static void the_first_does_not_count(void **state)
+{
+    (void)state;
+    /* its time, with loading and compilation, is not known either */
+    const struct gp_pace pace = pace_of("step ([0-9]+)", (const char *[]){"step 500", NULL});
+    assert_true(pace.steps <= 0);
+    assert_int_equal(pace.lines, 1);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_counted),
+        cmocka_unit_test(numbers_say_more),
+        cmocka_unit_test(the_first_does_not_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
