@@ -498,6 +498,8 @@ def everything_about_a_gpu():
         t.see("processes 6")
         t.keys("3\t\r")
         t.see("of 4")  # hundreds of lines: another sampler has been asked
+        t.see("what limits it")
+        t.see("a verdict takes 10 s")
         t.keys("/vbios\r")
         t.see("vbios_version")
         t.keys("/nosuchthing\r")

@@ -13,6 +13,7 @@
 #include "tui/plain.h"
 #include "tui/term.h"
 #include "tui/ui.h"
+#include "why/gather.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -404,6 +405,7 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     ui->notice = "starting…";
     const char *root = gp_app_observed()->files;
     ui->outside.root = root && *root ? root : NULL;
+    ui->outside.sees_processes = gp_observed_is_reachable(gp_app_observed());
     ui->outside.root_is_simulated =
         root && root == gp_app_observed()->prefix && gp_observed_is_reachable(gp_app_observed());
     ui->outside.machine = gp_app_observed()->sim;
@@ -482,7 +484,7 @@ static int open_details(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_source *source;
     struct gp_selection *selection;
-    struct gp_want want = {.fresh = true};
+    struct gp_want want = gp_why_want(); /* for the verdict on that page */
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S,
                                  .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS};
     for (int m = GP_DEVICE__FIRST; m < GP_DEVICE__FIRST + GP_DEVICE__COUNT; m++)

@@ -14,6 +14,7 @@
 #include "tui/menu.h"
 #include "tui/page.h"
 #include "tui/prefs.h"
+#include "tui/verdict.h"
 
 struct gp_changer;
 struct gp_feed;
@@ -56,6 +57,7 @@ struct gp_ui;
 struct gp_ui_outside {
     const char *root;        /* prefix for /proc; NULL: this machine */
     bool root_is_simulated;  /* gp_proc_hold() tells its processes from real ones */
+    bool sees_processes;     /* the processes of the GPUs are in /proc below it */
     const char *machine;     /* simulated machine; NULL: a real one */
     const char *config_path; /* configuration file for the preferences */
     /* Opens a sampler of all metrics of the GPU whose index is ctx. */
@@ -130,6 +132,7 @@ struct gp_ui {
         struct gp_task *task;         /* reads the process from /proc */
         struct gp_process_job *job;   /* its work; owned while there is no task */
         struct gp_track track;        /* of the process, since the page was opened */
+        struct gp_verdict verdict;
         bool to_environment;
     } details;
     struct gp_ui_adjust { /* page of the settings of a GPU */

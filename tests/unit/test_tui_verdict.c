@@ -1,0 +1,106 @@
+/* What limits a GPU or a process, on its page. */
+#include "unit.h"
+
+#include "base/clock.h"
+#include "snapshot_fixture.h"
+#include "tui/verdict.h"
+
+enum { PID = 4711 };
+
+static void look(struct gp_verdict *verdict, unsigned second, int64_t busy)
+{
+    static struct fixture f;
+    fixture_init(&f);
+    f.snapshot.device_count = 1;
+    f.snapshot.process_count = 1;
+    f.snapshot.mono_ns = (100 + second) * GP_NS_PER_S;
+    f.devices[0].process_count = 0;
+    *fixture_value(&f, 0, GP_UTILIZATION_GPU) = fixture_int(busy);
+    *fixture_value(&f, 0, GP_REASONS_ACTIVE) = fixture_int(0);
+    fixture_fill_process(&f, 0, 0, PID);
+    gp_verdict_add(verdict, &f.snapshot);
+}
+
+/* The page as text: "likely|The GPU …\n". */
+static const char *page_of(const struct gp_verdict *verdict)
+{
+    static char text[2000];
+    struct gp_page page;
+    gp_page_init(&page);
+    gp_verdict_write(verdict, &page);
+    text[0] = '\0';
+    for (size_t i = 0; i < page.count; i++) {
+        size_t n = strlen(text);
+        (void)snprintf(text + n, sizeof(text) - n, "%s\n", gp_page_value(&page, i));
+    }
+    gp_page_fini(&page);
+    return text;
+}
+
+static void it_takes_some_seconds(void **state)
+{
+    (void)state;
+    struct gp_verdict verdict = {.pid = PID};
+    assert_string_equal(page_of(&verdict), "");
+    look(&verdict, 0, 20);
+    assert_non_null(strstr(page_of(&verdict), "observed for 0 s; a verdict takes 10 s\n"));
+    look(&verdict, 0, 20); /* the same sample */
+    for (unsigned second = 2; second <= 10; second += 2)
+        look(&verdict, second, 20);
+    assert_non_null(strstr(page_of(&verdict), "The GPU is idle for much of the time.\nGPU busy 20 "
+                                              "% of the time\n"));
+    assert_non_null(strstr(page_of(&verdict), "at most 5.0 times as fast\n"));
+    gp_verdict_fini(&verdict);
+    assert_string_equal(page_of(&verdict), "");
+}
+
+static void it_is_about_the_last_minute(void **state)
+{
+    (void)state;
+    struct gp_verdict verdict = {.pid = 0};
+    unsigned second = 0;
+    for (; second <= 60; second += 2)
+        look(&verdict, second, 20);
+    for (; second <= 80; second += 2)
+        look(&verdict, second, 95);
+    assert_null(strstr(page_of(&verdict), "nothing stands out"));
+    for (; second <= 130; second += 2)
+        look(&verdict, second, 95);
+    assert_non_null(strstr(page_of(&verdict), "nothing stands out\nGPU busy 95 % of the time"));
+    gp_verdict_fini(&verdict);
+}
+
+static void another_process(void **state)
+{
+    (void)state;
+    struct gp_verdict verdict = {.pid = 1};
+    for (unsigned second = 0; second <= 20; second++)
+        look(&verdict, second, 20);
+    assert_string_equal(page_of(&verdict), "");
+    gp_verdict_fini(&verdict);
+}
+
+static void without_memory(void **state)
+{
+    (void)state;
+    for (long n = 0; n < 8; n++) {
+        struct gp_verdict verdict = {.pid = PID};
+        alloc_fail_at(n);
+        for (unsigned second = 0; second <= 40; second += 2)
+            look(&verdict, second, 20);
+        alloc_fail_at(-1);
+        assert_non_null(strstr(page_of(&verdict), "The GPU is idle for much of the time.\n"));
+        gp_verdict_fini(&verdict);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_takes_some_seconds),
+        cmocka_unit_test(it_is_about_the_last_minute),
+        cmocka_unit_test(another_process),
+        cmocka_unit_test(without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
