@@ -28,7 +28,7 @@ PAGE_LINES = 150
 BOUNDED = [(re.compile(pattern), replacement) for pattern, replacement in (
     (r"gpulse events( (?!--list).*)?$", r"\g<0> --duration 500ms"),
     (r"gpulse (query|ps) .*-n .*", r"\g<0> -c 1"),
-    (r"gpulse why(.*?)( --for 1m| --watch)?$", r"gpulse why\1 --for 1s"),
+    (r"gpulse (why|advise)(.*?)( --for 1m| --watch)?$", r"gpulse \1\2 --for 1s"),
     (r"gpulse kill --name .*", r"\g<0> --yes"),
     (r"gpulse fit-batch", r"\g<0> --steady 1s --confirm no"),
     (r"gpulse doctor( --only.*| --python.*| --bundle.*)?$", r"\g<0> --root ."),
@@ -45,6 +45,7 @@ STATUS = {
     "gpulse --sim h100x8 doctor --only health": 2,  # after the fault: GPU 3 is lost
     "gpulse kill -i 3 --mine --dry-run": 3,  # no process of this user
     "gpulse why 4711 --for 1m": 3,  # no such process
+    "gpulse advise 4711": 3,
     **{f"gpulse bench {words}": 3 for words in (  # simulated GPUs have no speed
         "check", "check --save new.json", "matmul --svg curve.svg", "gemm --precision bf16,fp8", "memory -g all", "burn --for 10m")},
     "gpulse bench check --against new.json": 1,  # no such file

@@ -268,6 +268,43 @@ def a_job_is_chosen_by_its_first_process():
         assert [gpu["pid"] for gpu in document["gpus"]] == [child, other], document
 
 
+# ---- gpulse advise ----
+
+def advise(path, *words):
+    return run(GPULSE, "--sim", path, "--sim-still", "advise", "--for", "1.5s", "-n", "0.1s", *words,
+               env={**os.environ, "GPULSE_SIM_STATE": str(STATE)})
+
+
+@test
+def what_to_change_in_a_program():
+    loop = READY + "while True: pass"
+    with program(loop, "env", "-u", "OMP_NUM_THREADS", "CUDA_LAUNCH_BLOCKING=1") as pid:
+        path = machine(device(0, [(pid, 30)], STARVED))
+        gpu, = json.loads(good(advise(path, str(pid), "-f", "json")))["gpus"]
+        text = good(advise(path))
+    first, *others = gpu["advice"]
+    assert gpu["pid"] == pid and gpu["environment_known"], gpu
+    assert first["advice"] == "environment" and first["confidence"] == "certain", gpu
+    assert first["change"] == "unset CUDA_LAUNCH_BLOCKING", gpu
+    assert f"(pid {pid}" in text and "    do    unset CUDA_LAUNCH_BLOCKING\n" in text, text
+    if others:  # a CPU is free
+        assert others[0]["advice"] == "workers" and "num_workers=" in others[0]["change"] and others[0]["gain"] > 2, gpu
+
+
+@test
+def nothing_to_advise():
+    with program(READY + "while True: time.sleep(0.01)", "env", "-u", "CUDA_LAUNCH_BLOCKING") as pid:
+        busy = good(advise(machine(device(0, [(pid, 90)], BUSY))))
+        still = {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}}
+        idle = good(advise(machine(device(0, [(pid, 0)], still))))
+    assert "\n  Nothing to advise.\n    seen  GPU busy 97 % of the time" in busy and "but" not in busy.split("seen")[1], busy
+    assert f"    but   The job holds the GPU, but is idle. See gpulse why {pid}.\n" in idle, idle
+    r = run(GPULSE, "--sim", machine(device(0, [], BUSY)), "advise", "--for", "0.5s", "-n", "0.1s")
+    assert good(r) == "No process uses a GPU.\n", r
+    r = run(GPULSE, "--sim", "h100x8", "advise", "x")
+    assert r.returncode == 2 and "'x' is not a process id" in r.stderr, r
+
+
 # ---- the summary of gpulse run ----
 
 def run_job(seconds):
@@ -363,8 +400,8 @@ def wrong_words():
 
 @test
 def the_commands_that_it_advises_exist():
-    """In the texts of the rules: names of commands, options and settings."""
-    text = re.sub(r'"\s*"', "", "".join((SOURCE / f"src/why/rules_{part}.c").read_text() for part in ("job", "gpu")))
+    """In the texts of the rules and of the advice: names of commands, options and settings."""
+    text = re.sub(r'"\s*"', "", "".join((SOURCE / f"src/why/{part}.c").read_text() for part in ("rules_job", "rules_gpu", "advice")))
     listed = good(gpulse("--sim", "h100x8", "set", "--list"))
     settings = {line.partition("=")[0] for line in listed.splitlines() if line[:1].isalpha()}
     commands = re.findall(r"gpulse ([a-z-]+)((?: --?[a-z-]+| [a-z-]+=[a-zA-Z]+)*)", text)
@@ -380,7 +417,8 @@ def the_commands_that_it_advises_exist():
 def each_rule_is_documented():
     words = re.findall(r'GP_WHY_RULE\(\w+, "([a-z-]+)"', (SOURCE / "src/why/rules.def").read_text())
     page = (SOURCE / "docs/schema.md").read_text()
-    assert len(words) >= 29 and not [word for word in words if f"`{word}`" not in page], words
+    words += re.findall(r'GP_ADVICE\(\w+, "([a-z-]+)"', (SOURCE / "src/why/advice.def").read_text())
+    assert len(words) >= 38 and not [word for word in words if f"`{word}`" not in page], words
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ extern const struct gp_cmd gp_cmd_explain;
 extern const struct gp_cmd gp_cmd_bench;
 extern const struct gp_cmd gp_cmd_doctor;
 extern const struct gp_cmd gp_cmd_why;
+extern const struct gp_cmd gp_cmd_advise;
 extern const struct gp_cmd gp_cmd_mem;
 extern const struct gp_cmd gp_cmd_fit_batch;
 extern const struct gp_cmd gp_cmd_query;

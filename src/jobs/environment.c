@@ -26,8 +26,8 @@ static void inspect(void *ctx, size_t i)
     look.found = gp_proc_inspect(look.root, look.pid);
 }
 
-static int find(const char *root, int64_t pid, uint64_t timeout_ns, struct gp_inspect **ret,
-                struct gp_err *err)
+int gp_environment_find(const char *root, int64_t pid, uint64_t timeout_ns, struct gp_inspect **ret,
+                        struct gp_err *err)
 {
     const struct gp_errands errands = {inspect, NULL, 1, .timeout_ns = timeout_ns};
     bool done = false;
@@ -95,7 +95,7 @@ int gp_environments_add(struct gp_strbuf *sb, const struct gp_snapshot *snapshot
         struct gp_inspect *in;
         if (!procs->rows[i].pid)
             continue;
-        r = find(root, procs->rows[i].pid, timeout_ns, &in, err);
+        r = gp_environment_find(root, procs->rows[i].pid, timeout_ns, &in, err);
         if (r < 0)
             break;
         if (json)

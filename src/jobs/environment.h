@@ -6,9 +6,15 @@
 #include "base/util.h"
 
 struct gp_err;
+struct gp_inspect;
 struct gp_procs;
 struct gp_snapshot;
 struct gp_strbuf;
+
+/* Everything about a process, including its environment, for gp_inspect_free(). GP_ETIMEOUT,
+ * GP_ENOMEM as below. */
+int gp_environment_find(const char *root, int64_t pid, uint64_t timeout_ns, struct gp_inspect **ret,
+                        struct gp_err *err) GP_MUST_CHECK;
 
 /* Appends the environment of each row that is a process: as text, or as a document of the schema
  * gpulse.environment/1. root: prefix of /proc, NULL for none. timeout_ns: for each process.

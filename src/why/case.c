@@ -56,3 +56,11 @@ double gp_why_clock_share(const struct gp_why_case *c)
 {
     return gp_why_mean(c, GP_WHY_CLOCK) / gp_why_mean(c, GP_WHY_CLOCK_MAX);
 }
+
+double gp_why_free_cpus(const struct gp_why_case *c)
+{
+    double online = gp_why_mean(c, GP_WHY_HOST_CPUS);
+    double idle = online * (1 - gp_why_mean(c, GP_WHY_HOST_CPU) / 100);
+    double left = (double)c->job.allowed - c->job.cpus;
+    return idle < left ? idle : left;
+}

@@ -119,5 +119,7 @@ double gp_why_traffic(const struct gp_why_case *c);
 double gp_why_link_share(const struct gp_why_case *c);
 double gp_why_power_share(const struct gp_why_case *c);
 double gp_why_clock_share(const struct gp_why_case *c);
+/* CPUs that the job could use besides those that it keeps busy. */
+double gp_why_free_cpus(const struct gp_why_case *c);
 
 #endif

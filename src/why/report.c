@@ -27,13 +27,14 @@ static const char *const limit_names[] = {
 
 /* ---- text ---- */
 
-static void add_line(struct gp_strbuf *sb, const char *label, const char *text, size_t columns)
+void gp_why_report_add_line(struct gp_strbuf *sb, const char *label, const char *text,
+                            size_t columns)
 {
     gp_strbuf_addf(sb, "    %-*s", INDENT - 4, label);
     gp_utf8_add_wrapped(sb, text, strlen(text), INDENT, columns);
 }
 
-static void add_title(struct gp_strbuf *sb, const struct gp_why_case *c)
+void gp_why_report_add_title(struct gp_strbuf *sb, const struct gp_why_case *c)
 {
     gp_strbuf_addf(sb, "GPU %s  %s · ", c->gpu, c->name);
     gp_strbuf_addf(sb, "%s (pid %u", c->command[0] ? c->command : "a process", c->pid);
@@ -42,13 +43,18 @@ static void add_title(struct gp_strbuf *sb, const struct gp_why_case *c)
     gp_strbuf_addf(sb, ") · %.0f s, %u samples\n", c->seconds, c->samples);
 }
 
+void gp_why_report_add_gain(struct gp_strbuf *sb, double gain)
+{
+    if (gain > 1.01)
+        gp_strbuf_addf(sb, "    %-*sat most %.1f times as fast\n", INDENT - 4, "gain", gain);
+}
+
 static void add_verdict(struct gp_strbuf *sb, const struct gp_why_verdict *v, size_t columns)
 {
     gp_strbuf_addf(sb, "  %s (%s)\n", gp_why_title(v->rule), gp_why_sure_word(v->sure));
-    add_line(sb, "seen", v->seen, columns);
-    add_line(sb, "try", v->advice, columns);
-    if (v->gain > 1.01)
-        gp_strbuf_addf(sb, "    %-*sat most %.1f times as fast\n", INDENT - 4, "gain", v->gain);
+    gp_why_report_add_line(sb, "seen", v->seen, columns);
+    gp_why_report_add_line(sb, "try", v->advice, columns);
+    gp_why_report_add_gain(sb, v->gain);
 }
 
 void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, size_t count,
@@ -60,7 +66,7 @@ void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, si
         size_t n = gp_why_judge(c, verdicts);
         if (i > 0)
             gp_strbuf_addc(sb, '\n');
-        add_title(sb, c);
+        gp_why_report_add_title(sb, c);
         for (size_t v = 0; v < n; v++)
             add_verdict(sb, &verdicts[v], columns);
         if (n == 0) {
@@ -69,7 +75,7 @@ void gp_why_report_add(struct gp_strbuf *sb, const struct gp_why_case *cases, si
             gp_strbuf_adds(sb, c->values[GP_WHY_UTILIZATION].count > 0
                                    ? "  Nothing stands out.\n"
                                    : "  Too little is known about this GPU.\n");
-            add_line(sb, "seen", text, columns);
+            gp_why_report_add_line(sb, "seen", text, columns);
         }
     }
 }
@@ -130,6 +136,13 @@ static json_t *host_object(const struct gp_tasks_use *h)
         known(h->pressure_cpu));
 }
 
+json_t *gp_why_report_case(const struct gp_why_case *c)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:f, s:i}", "gpu", c->gpu, "uuid", c->uuid,
+                     "name", c->name, "pid", (json_int_t)c->pid, "command", c->command, "user",
+                     c->user, "seconds", c->seconds, "samples", (int)c->samples);
+}
+
 static json_t *case_object(const struct gp_why_case *c)
 {
     struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
@@ -137,11 +150,12 @@ static json_t *case_object(const struct gp_why_case *c)
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         (void)json_array_append_new(list, gp_why_report_verdict(&verdicts[i]));
-    return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o}", "gpu", c->gpu,
-                     "uuid", c->uuid, "name", c->name, "pid", (json_int_t)c->pid, "command",
-                     c->command, "user", c->user, "seconds", c->seconds, "samples", (int)c->samples,
-                     "verdicts", list, "means", means_object(c), "limited", limits_object(c),
-                     "host", host_object(&c->host));
+    json_t *object = gp_why_report_case(c);
+    (void)json_object_set_new(object, "verdicts", list);
+    (void)json_object_set_new(object, "means", means_object(c));
+    (void)json_object_set_new(object, "limited", limits_object(c));
+    (void)json_object_set_new(object, "host", host_object(&c->host));
+    return object;
 }
 
 void gp_why_report_add_json(struct gp_strbuf *sb, const struct gp_snapshot *last,

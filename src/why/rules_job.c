@@ -159,15 +159,6 @@ bool gp_why_cores(const struct gp_why_case *c, struct gp_why_verdict *v)
     return true;
 }
 
-/* CPUs that the job could use, as far as is known: a quota of its container is not. */
-static double free_cpus(const struct gp_why_case *c)
-{
-    double online = gp_why_mean(c, GP_WHY_HOST_CPUS);
-    double idle = online * (1 - gp_why_mean(c, GP_WHY_HOST_CPU) / 100);
-    double left = (double)c->job.allowed - c->job.cpus;
-    return idle < left ? idle : left;
-}
-
 bool gp_why_loader(const struct gp_why_case *c, struct gp_why_verdict *v)
 {
     const struct gp_tasks_use *h = &c->host;
@@ -178,9 +169,9 @@ bool gp_why_loader(const struct gp_why_case *c, struct gp_why_verdict *v)
     v->gain = gain_of_waiting(c);
     gp_why_put_busy(c, v->seen);
     gp_why_put_host(c, v->seen);
-    if (free_cpus(c) >= 2)
+    if (gp_why_free_cpus(c) >= 2)
         gp_why_put(v->advice, "more workers (num_workers), up to %.0f CPUs are free; ",
-                   free_cpus(c));
+                   gp_why_free_cpus(c));
     gp_why_put(v->advice, "persistent_workers=True, cheaper transforms, or transforms on the GPU");
     return true;
 }

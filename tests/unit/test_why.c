@@ -4,84 +4,12 @@
 #include "base/strbuf.h"
 #include "why/report.h"
 #include "why/rules.h"
-
-static void set(struct gp_why_case *c, enum gp_why_series series, double value)
-{
-    c->values[series] = (struct gp_why_values){
-        .count = 40, .sum = 40 * value, .most = value, .first = value, .last = value};
-}
+#include "why_fixture.h"
 
 static void grow(struct gp_why_case *c, enum gp_why_series series, double by)
 {
     c->values[series].last += by;
     c->values[series].most += by;
-}
-
-/* A training that keeps an H100 busy. */
-static struct gp_why_case healthy(void)
-{
-    struct gp_why_case c = {
-        .gpu = "0",
-        .name = "NVIDIA H100 80GB HBM3",
-        .pid = 4711,
-        .command = "python train.py",
-        .user = "mia",
-        .age_s = 3600,
-        .seconds = 20,
-        .samples = 41,
-        .limit_samples = 41,
-        .others_sm = 0,
-        .job_gpus = 1,
-        .job_gpus_busy = 1,
-        .host =
-            {
-                .is_known = true,
-                .knows_threads = true,
-                .seconds = 20,
-                .looks = 41,
-                .processes = 1,
-                .workers = 4,
-                .workers_active = 4,
-                .threads = 60,
-                .cpus = 2.1,
-                .main = 0.5,
-                .others = 0.1,
-                .workers_cpus = 1.5,
-                .queue = 0.01,
-                .allowed = 64,
-                .read_bytes_per_s = 2e8,
-                .remote = 0.1,
-                .pressure_io = 0.01,
-                .pressure_cpu = 0.01,
-            },
-    };
-    static const struct {
-        enum gp_why_series series;
-        double value;
-    } values[] = {
-        {GP_WHY_UTILIZATION, 97},    {GP_WHY_CONTROLLER, 50},  {GP_WHY_SM, 90},
-        {GP_WHY_OCCUPANCY, 40},      {GP_WHY_TENSOR, 55},      {GP_WHY_DRAM, 58},
-        {GP_WHY_FP32, 20},           {GP_WHY_POWER, 650},      {GP_WHY_POWER_LIMIT, 700},
-        {GP_WHY_POWER_DEFAULT, 700}, {GP_WHY_TEMPERATURE, 62}, {GP_WHY_CLOCK, 1900},
-        {GP_WHY_CLOCK_MAX, 1980},    {GP_WHY_PCIE_TX, 1e9},    {GP_WHY_PCIE_RX, 2e9},
-        {GP_WHY_PCIE_GEN, 5},        {GP_WHY_PCIE_GEN_MAX, 5}, {GP_WHY_PCIE_WIDTH, 16},
-        {GP_WHY_PCIE_WIDTH_MAX, 16}, {GP_WHY_NVLINK_TX, 0},    {GP_WHY_MEMORY, 70e9},
-        {GP_WHY_MEMORY_TOTAL, 80e9}, {GP_WHY_CORRECTED, 3},    {GP_WHY_REPLAYS, 150},
-        {GP_WHY_HOST_CPU, 5},        {GP_WHY_HOST_CPUS, 64},
-    };
-    for (size_t i = 0; i < GP_ARRAY_LEN(values); i++)
-        set(&c, values[i].series, values[i].value);
-    return c;
-}
-
-/* The GPU has nothing to do for much of the time, and draws little. */
-static void starve(struct gp_why_case *c)
-{
-    set(c, GP_WHY_UTILIZATION, 38);
-    set(c, GP_WHY_SM, 35);
-    set(c, GP_WHY_TENSOR, 20);
-    set(c, GP_WHY_DRAM, 22);
-    set(c, GP_WHY_POWER, 300);
 }
 
 static void rest(struct gp_why_case *c)
@@ -90,14 +18,14 @@ static void rest(struct gp_why_case *c)
         GP_WHY_UTILIZATION, GP_WHY_CONTROLLER, GP_WHY_SM,      GP_WHY_OCCUPANCY, GP_WHY_TENSOR,
         GP_WHY_DRAM,        GP_WHY_FP32,       GP_WHY_PCIE_TX, GP_WHY_PCIE_RX};
     for (size_t i = 0; i < GP_ARRAY_LEN(series); i++)
-        set(c, series[i], 0);
+        why_set(c, series[i], 0);
     c->host.cpus = c->host.main = c->host.others = c->host.workers_cpus = 0;
 }
 
 static void limit(struct gp_why_case *c, enum gp_why_limit what, unsigned samples, double clock)
 {
     c->limited[what] = samples;
-    set(c, GP_WHY_CLOCK, clock);
+    why_set(c, GP_WHY_CLOCK, clock);
 }
 
 /* The case of a rule, from a healthy one: those about jobs that do not run, and GPUs that wait, …
@@ -110,7 +38,7 @@ static void make_waiting(struct gp_why_case *c, enum gp_why_rule rule)
         c->host.stopped = 1;
         break;
     case GP_WHY_RULE_SWAPPED:
-        starve(c);
+        why_starve(c);
         c->host.swapped_bytes = UINT64_C(3) << 30;
         c->host.majors_per_s = 200;
         c->host.disk = 0.8;
@@ -125,25 +53,25 @@ static void make_waiting(struct gp_why_case *c, enum gp_why_rule rule)
         c->job_gpus_busy = 0;
         break;
     case GP_WHY_RULE_STORAGE:
-        starve(c);
+        why_starve(c);
         c->host.disk = 0.7;
         break;
     case GP_WHY_RULE_CORES:
-        starve(c);
+        why_starve(c);
         c->host.allowed = 4;
         c->host.cpus = 3.95;
         c->host.workers = c->host.workers_busy = 8;
         c->host.workers_cpus = 3.5;
         break;
     case GP_WHY_RULE_LOADER:
-        starve(c);
+        why_starve(c);
         c->host.workers_busy = 4;
         c->host.workers_cpus = 3.9;
         c->host.cpus = 4.2;
         c->host.main = 0.2;
         break;
     case GP_WHY_RULE_THREADS:
-        starve(c);
+        why_starve(c);
         c->host.workers = c->host.workers_active = 0;
         c->host.workers_cpus = 0;
         c->host.main = 0.1;
@@ -151,19 +79,19 @@ static void make_waiting(struct gp_why_case *c, enum gp_why_rule rule)
         c->host.cpus = 3.6;
         break;
     case GP_WHY_RULE_MAIN_THREAD:
-        starve(c);
+        why_starve(c);
         c->host.workers = 0;
         c->host.workers_cpus = 0;
         c->host.main = 0.99;
         c->host.cpus = 1.05;
         break;
     case GP_WHY_RULE_WAITING:
-        starve(c);
+        why_starve(c);
         c->host.main = c->host.cpus = 0.05;
         c->host.workers_cpus = 0;
         break;
     case GP_WHY_RULE_LOW_USE:
-        starve(c);
+        why_starve(c);
         break;
     default:
         break;
@@ -184,15 +112,15 @@ static void make_limited(struct gp_why_case *c, enum gp_why_rule rule)
         break;
     case GP_WHY_RULE_THERMAL:
         limit(c, GP_WHY_LIMIT_THERMAL, 30, 1200);
-        set(c, GP_WHY_TEMPERATURE, 90);
+        why_set(c, GP_WHY_TEMPERATURE, 90);
         break;
     case GP_WHY_RULE_BRAKE:
         limit(c, GP_WHY_LIMIT_BRAKE, 41, 990);
         break;
     case GP_WHY_RULE_POWER:
         limit(c, GP_WHY_LIMIT_POWER_CAP, 41, 1300);
-        set(c, GP_WHY_POWER_LIMIT, 350);
-        set(c, GP_WHY_POWER, 349);
+        why_set(c, GP_WHY_POWER_LIMIT, 350);
+        why_set(c, GP_WHY_POWER, 349);
         break;
     case GP_WHY_RULE_CLOCKS:
         limit(c, GP_WHY_LIMIT_CLOCK_SETTING, 41, 1200);
@@ -207,8 +135,8 @@ static void make_kernels(struct gp_why_case *c, enum gp_why_rule rule)
 {
     switch (rule) {
     case GP_WHY_RULE_TRANSFERS:
-        set(c, GP_WHY_PCIE_GEN, 1);
-        set(c, GP_WHY_PCIE_RX, 2.4e9);
+        why_set(c, GP_WHY_PCIE_GEN, 1);
+        why_set(c, GP_WHY_PCIE_RX, 2.4e9);
         break;
     case GP_WHY_RULE_STRAGGLER:
         make_kernels(c, GP_WHY_RULE_COLLECTIVE);
@@ -217,25 +145,25 @@ static void make_kernels(struct gp_why_case *c, enum gp_why_rule rule)
         break;
     case GP_WHY_RULE_COLLECTIVE:
         c->job_gpus = c->job_gpus_busy = 8;
-        set(c, GP_WHY_SM, 15);
-        set(c, GP_WHY_TENSOR, 3);
-        set(c, GP_WHY_DRAM, 5);
-        set(c, GP_WHY_POWER, 240);
+        why_set(c, GP_WHY_SM, 15);
+        why_set(c, GP_WHY_TENSOR, 3);
+        why_set(c, GP_WHY_DRAM, 5);
+        why_set(c, GP_WHY_POWER, 240);
         break;
     case GP_WHY_RULE_TINY_KERNELS:
-        set(c, GP_WHY_SM, 20);
-        set(c, GP_WHY_TENSOR, 4);
-        set(c, GP_WHY_DRAM, 8);
-        set(c, GP_WHY_POWER, 210);
+        why_set(c, GP_WHY_SM, 20);
+        why_set(c, GP_WHY_TENSOR, 4);
+        why_set(c, GP_WHY_DRAM, 8);
+        why_set(c, GP_WHY_POWER, 210);
         break;
     case GP_WHY_RULE_BANDWIDTH:
-        set(c, GP_WHY_DRAM, 84);
-        set(c, GP_WHY_TENSOR, 6);
+        why_set(c, GP_WHY_DRAM, 84);
+        why_set(c, GP_WHY_TENSOR, 6);
         break;
     case GP_WHY_RULE_TENSOR:
-        set(c, GP_WHY_TENSOR, 1);
-        set(c, GP_WHY_FP32, 70);
-        set(c, GP_WHY_DRAM, 25);
+        why_set(c, GP_WHY_TENSOR, 1);
+        why_set(c, GP_WHY_FP32, 70);
+        why_set(c, GP_WHY_DRAM, 25);
         break;
     default:
         break;
@@ -247,16 +175,16 @@ static void make_memory(struct gp_why_case *c, enum gp_why_rule rule)
 {
     switch (rule) {
     case GP_WHY_RULE_MEMORY_FULL:
-        set(c, GP_WHY_MEMORY, 79.5e9);
+        why_set(c, GP_WHY_MEMORY, 79.5e9);
         c->memory_drops = 6;
         break;
     case GP_WHY_RULE_SLICE:
         c->is_mig = true;
-        set(c, GP_WHY_SM, 96);
+        why_set(c, GP_WHY_SM, 96);
         break;
     case GP_WHY_RULE_NUMA:
         c->host.remote = 0.97;
-        set(c, GP_WHY_PCIE_RX, 12e9);
+        why_set(c, GP_WHY_PCIE_RX, 12e9);
         break;
     case GP_WHY_RULE_PERSISTENCE:
         c->persistence_off = true;
@@ -276,7 +204,7 @@ static void make_memory(struct gp_why_case *c, enum gp_why_rule rule)
 
 static void make(struct gp_why_case *c, enum gp_why_rule rule)
 {
-    *c = healthy();
+    *c = why_healthy();
     make_waiting(c, rule);
     make_limited(c, rule);
     make_kernels(c, rule);
@@ -289,7 +217,7 @@ static void nothing_about_a_busy_gpu(void **state)
     (void)state;
     struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
     char text[GP_WHY_TEXT_SIZE];
-    struct gp_why_case c = healthy();
+    struct gp_why_case c = why_healthy();
     assert_int_equal(gp_why_judge(&c, verdicts), 0);
     gp_why_nothing(&c, text);
     assert_string_equal(text,
@@ -327,7 +255,7 @@ static void unknown_values_are_no_reason(void **state)
 {
     (void)state;
     struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
-    struct gp_why_case c = healthy();
+    struct gp_why_case c = why_healthy();
     for (size_t i = 0; i < GP_WHY_SERIES__COUNT; i++)
         c.values[i].count = 0;
     c.limit_samples = 0;
@@ -361,11 +289,11 @@ static void without_gpm_less_is_sure(void **state)
         assert_int_equal(verdicts[0].rule, rules[i]);
         assert_int_equal(verdicts[0].sure, GP_WHY_POSSIBLE);
     }
-    struct gp_why_case c = healthy();
+    struct gp_why_case c = why_healthy();
     for (size_t g = 0; g < GP_ARRAY_LEN(gpm); g++)
         c.values[gpm[g]].count = 0;
     assert_int_equal(gp_why_judge(&c, verdicts), 0);
-    set(&c, GP_WHY_CONTROLLER, 92);
+    why_set(&c, GP_WHY_CONTROLLER, 92);
     assert_int_equal(gp_why_judge(&c, verdicts), 1);
     assert_int_equal(verdicts[0].rule, GP_WHY_RULE_BANDWIDTH);
     assert_int_equal(verdicts[0].sure, GP_WHY_POSSIBLE);
@@ -405,7 +333,7 @@ static void cores_of_several_ranks(void **state)
     assert_int_equal(gp_why_judge(&c, verdicts), 1);
     assert_int_equal(verdicts[0].rule, GP_WHY_RULE_LOADER);
     assert_non_null(strstr(verdicts[0].advice, "up to 12 CPUs are free"));
-    set(&c, GP_WHY_HOST_CPU, 99); /* others use them */
+    why_set(&c, GP_WHY_HOST_CPU, 99); /* others use them */
     assert_int_equal(gp_why_judge(&c, verdicts), 1);
     assert_null(strstr(verdicts[0].advice, "free"));
 }
@@ -416,17 +344,17 @@ static void what_is_normal_is_no_reason(void **state)
 {
     (void)state;
     struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
-    struct gp_why_case c = healthy();
+    struct gp_why_case c = why_healthy();
     c.job = c.host;
     limit(&c, GP_WHY_LIMIT_POWER_CAP, 41, 1500);
     c.host.swapped_bytes = UINT64_C(80) << 20;
     c.host.majors_per_s = 30;
     c.values[GP_WHY_PCIE_GEN].sum = 40 * 2.5; /* generation 5 at most */
     assert_int_equal(gp_why_judge(&c, verdicts), 0);
-    starve(&c); /* no CPU, no disk, no waiting: the program is simply slow */
+    why_starve(&c); /* no CPU, no disk, no waiting: the program is simply slow */
     c.host.swapped_bytes = 0;
     c.host.majors_per_s = 0;
-    set(&c, GP_WHY_UTILIZATION, 0);
+    why_set(&c, GP_WHY_UTILIZATION, 0);
     c.job_gpus_busy = 0;
     assert_int_equal(gp_why_judge(&c, verdicts), 1);
     assert_int_equal(verdicts[0].rule, GP_WHY_RULE_LOW_USE);
@@ -440,7 +368,7 @@ static void several_reasons(void **state)
     struct gp_why_case c;
     make(&c, GP_WHY_RULE_LOADER);
     c.host.remote = 0.97;
-    set(&c, GP_WHY_PCIE_RX, 12e9);
+    why_set(&c, GP_WHY_PCIE_RX, 12e9);
     limit(&c, GP_WHY_LIMIT_THERMAL, 41, 1200);
     limit(&c, GP_WHY_LIMIT_POWER_CAP, 41, 1200); /* of the same group as the heat */
     c.host.disk = 0.1;
@@ -456,7 +384,7 @@ static void as_text(void **state)
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     struct gp_why_case cases[2];
     make(&cases[0], GP_WHY_RULE_LOADER);
-    cases[1] = healthy();
+    cases[1] = why_healthy();
     gp_why_report_add(&sb, cases, 2, 80);
     assert_string_equal(
         sb.buf,

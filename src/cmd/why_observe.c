@@ -1,0 +1,128 @@
+#include "cmd/why_observe.h"
+
+#include "cmd/app.h"
+#include "cmd/proc_idle.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
+#include "out/partial.h"
+#include "why/gather.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { PID_MAX = 1 << 22 };
+
+struct observe_run {
+    const struct gp_observe_options *o;
+    gp_observe_report *report;
+    uint32_t pid;
+    uint64_t samples; /* of an observation */
+    uint64_t taken;
+    uint64_t rounds; /* observations that have ended */
+    struct gp_why_gather *gather;
+};
+
+static int begin(struct observe_run *run, struct gp_err *err)
+{
+    const struct gp_observed *observed = gp_app_observed();
+    run->taken = 0;
+    gp_why_gather_free(run->gather);
+    run->gather = gp_why_gather_new(observed->prefix, gp_observed_is_reachable(observed), run->pid);
+    return run->gather ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
+}
+
+static int print_report(struct observe_run *run, const struct gp_snapshot *snapshot,
+                        struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
+    size_t count;
+    if (run->rounds++ > 0 && strcmp(run->o->format, "text") == 0)
+        gp_strbuf_addc(&sb, '\n');
+    const struct gp_why_case *cases = gp_why_gather_cases(run->gather, &count);
+    if (!cases)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (count == 0 && run->pid)
+        return gp_err_set(err, GP_ENODEV,
+                          "neither process %u nor one that it started uses a GPU; gpulse ps lists "
+                          "those that do",
+                          run->pid);
+    int r = run->report(run->o, &sb, snapshot, cases, count, err);
+    if (r == 0)
+        r = gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    if (r == 0)
+        gp_partial_explain(snapshot, err);
+    return r;
+}
+
+static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+{
+    struct observe_run *run = ctx;
+    if (gp_why_gather_add(run->gather, snapshot) < 0)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    if (++run->taken < run->samples) {
+        if (!run->o->watch)
+            gp_idle_count_down(run->o->for_ns, (run->samples - run->taken) * run->o->interval_ns);
+        return 0;
+    }
+    if (!run->o->watch)
+        gp_idle_count_down(run->o->for_ns, 0);
+    int r = print_report(run, snapshot, err);
+    return r < 0 ? r : begin(run, err);
+}
+
+static int read_options(const struct gp_cmd *cmd, const struct gp_observe_options *o, int count,
+                        char **argv, uint32_t *ret_pid, struct gp_err *err)
+{
+    uint64_t pid = 0;
+    if (count > 1)
+        return gp_err_set(err, GP_EUSAGE, "%s takes one process id, got %d arguments", cmd->name,
+                          count);
+    if (count == 1 && (!gp_parse_u64(argv[1], &pid) || pid == 0 || pid > PID_MAX))
+        return gp_err_set(err, GP_EUSAGE,
+                          "'%.80s' is not a process id; GPUs are selected with -i, as in -i 3",
+                          argv[1]);
+    if (strchr(o->format, ','))
+        return gp_err_set(err, GP_EUSAGE, "--format takes one of: text json ndjson");
+    if (o->watch && strcmp(o->format, "json") == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "-f json is one document; with --watch use -f ndjson, one per line");
+    if (o->interval_ns < 100 * GP_NS_PER_MS)
+        return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1s");
+    if (o->for_ns < 2 * o->interval_ns)
+        return gp_err_set(err, GP_EUSAGE, "--for must be at least twice --interval");
+    *ret_pid = (uint32_t)pid;
+    return 0;
+}
+
+int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_observe_options *o,
+                    gp_observe_report *report, struct gp_err *err)
+{
+    struct observe_run run = {.o = o, .report = report};
+    struct gp_sampler *sampler;
+    int positional;
+    bool done;
+    int r = gp_app_parse(cmd, argc, argv, o, &positional, &done, err);
+    if (r < 0 || done)
+        return r;
+    r = read_options(cmd, o, positional, argv, &run.pid, err);
+    if (r < 0)
+        return r;
+    run.samples = o->for_ns / o->interval_ns + 1;
+    const struct gp_want want = gp_why_want();
+    const struct gp_loop loop = {.interval_ns = o->interval_ns,
+                                 .count = o->watch ? 0 : run.samples};
+    r = gp_app_open(&want, &loop, &sampler, err);
+    if (r < 0)
+        return r;
+    r = begin(&run, err);
+    if (r == 0)
+        r = gp_app_loop(sampler, &loop, on_sample, &run, err);
+    gp_app_close(sampler);
+    gp_why_gather_free(run.gather);
+    return r;
+}
