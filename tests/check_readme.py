@@ -223,7 +223,9 @@ def options_of(line):
     words = line.split(" -- ")[0].split()
     typed = [word.split("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
     names = [word for word in words if not word.startswith("-")]
-    command = next((c for c in reversed(commands()) if set(c) <= set(names)), ())
+    # the first of these words is the command: doctor has an argument that is called advise, too
+    command = min((c for c in commands() if set(c) <= set(names)), default=(),
+                  key=lambda c: (names.index(c[0]), -len(c)))
     known = help_options() | help_options(*command)
     return [f"-{letter}" for option in typed if option[1] != "-" for letter in option[1:]] + \
         [option for option in typed if option[1] == "-"], known

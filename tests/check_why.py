@@ -20,6 +20,8 @@ scratch = tempfile.TemporaryDirectory()
 SCRATCH = Path(scratch.name)
 STATE = SCRATCH / "state"
 STATE.mkdir(mode=0o700)
+LEASES = SCRATCH / "leases"
+LEASES.mkdir(mode=0o700)
 SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 GIB = 1 << 30
 BUSY = {"UtilizationRates": {"gpu": 97, "memory": 50}, "PowerUsage": 650000, "Temperature": 62,
@@ -242,9 +244,8 @@ def names_of_any_length():
 def a_gpu_that_another_job_has_reserved():
     with program(READY + "time.sleep(1e6)") as pid:
         path = machine(device(7, [(pid, 90)], BUSY))
-        env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(SCRATCH / "leases")}
-        (SCRATCH / "leases").mkdir(mode=0o700, exist_ok=True)
-        holder = subprocess.Popen([GPULSE, "--sim", path, "--sim-still", "run", "--share", "--mem", "1GiB", "--quiet", "--",
+        env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)}
+            holder = subprocess.Popen([GPULSE, "--sim", path, "--sim-still", "run", "--share", "--mem", "1GiB", "--quiet", "--",
                                    "sh", "-c", "echo ready; sleep 1000"], stdout=subprocess.PIPE, text=True, env=env)
         try:
             assert holder.stdout.readline() == "ready\n"
@@ -272,7 +273,7 @@ def a_job_is_chosen_by_its_first_process():
 
 def advise(path, *words):
     return run(GPULSE, "--sim", path, "--sim-still", "advise", "--for", "1.5s", "-n", "0.1s", *words,
-               env={**os.environ, "GPULSE_SIM_STATE": str(STATE)})
+               env={**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)})
 
 
 @test
@@ -310,8 +311,7 @@ def nothing_to_advise():
 def run_job(seconds):
     """Runs a simulated job that uses 30 % of a GPU; its messages and its record."""
     path = machine(device(0, [], {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}, "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 0, "free": 80 * GIB}}))
-    env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(SCRATCH / "leases")}
-    (SCRATCH / "leases").mkdir(mode=0o700, exist_ok=True)
+    env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)}
     folder = SCRATCH / f"record{len(list(SCRATCH.iterdir()))}"
     r = run(GPULSE, "--sim", path, "run", "-i", "0", "--dir", folder, "--", GPULSE, "sim", "load", "--util", "30",
             "--for", f"{seconds}s", env=env)

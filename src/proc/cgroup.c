@@ -40,8 +40,9 @@ static bool read_number(const char *dir, const char *name, const char *label, ui
 }
 
 /* The memory left in one group; UINT64_MAX if it has no limit. */
-static uint64_t group_room(const char *dir, const struct version *version)
+static uint64_t group_room(const char *dir, const void *ctx)
 {
+    const struct version *version = ctx;
     uint64_t limit;
     uint64_t usage;
     uint64_t files;
@@ -53,9 +54,17 @@ static uint64_t group_room(const char *dir, const struct version *version)
     return limit > usage ? limit - usage : 0;
 }
 
-/* Finds the path of the group that limits memory, in the line of that controller or of version
- * 2. */
-static bool find_group(char *text, bool is_v1, const char **ret)
+static bool has_controller(const char *list, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',')
+        if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Finds the path of the group, in the line of a controller of version 1; NULL: of version 2. */
+static bool find_group(char *text, const char *controller, const char **ret)
 {
     char *line;
     while ((line = strsep(&text, "\n"))) {
@@ -66,29 +75,30 @@ static bool find_group(char *text, bool is_v1, const char **ret)
         *path++ = '\0';
         *ret = path;
         *controllers++ = '\0';
-        if (is_v1 ? strcmp(controllers, "memory") == 0 : strcmp(line, "0") == 0)
+        if (controller ? has_controller(controllers, controller) : strcmp(line, "0") == 0)
             return true;
     }
     return false;
 }
 
-/* Goes up from the group of the process to the root group. */
-static uint64_t groups_room(const char *root, const char *group, const struct version *version)
+/* The least that the group of the process and those above it, up to the root group, allow. */
+static uint64_t least_of(const char *root, const char *mount, const char *group,
+                         uint64_t (*of)(const char *dir, const void *ctx), const void *ctx)
 {
     char name[GP_PATH_SIZE];
     char dir[GP_PATH_SIZE];
-    uint64_t room = UINT64_MAX;
-    size_t top = strlen(version->mount);
-    int n = snprintf(name, sizeof(name), "%s%s", version->mount, group);
+    uint64_t least = UINT64_MAX;
+    size_t top = strlen(mount);
+    int n = snprintf(name, sizeof(name), "%s%s", mount, group);
     if (n < 0 || (size_t)n >= sizeof(name) || strstr(group, "/.."))
-        return room;
+        return least;
     /* Includes the mount itself: in a container it may be the container's group. */
     while (strlen(name) >= top && gp_io_path(dir, root, name)) {
-        uint64_t here = group_room(dir, version);
-        room = here < room ? here : room;
+        uint64_t here = of(dir, ctx);
+        least = here < least ? here : least;
         *strrchr(name, '/') = '\0';
     }
-    return room;
+    return least;
 }
 
 static uint64_t available(const char *root)
@@ -120,12 +130,78 @@ uint64_t gp_cgroup_memory_room(const char *root, uint32_t pid)
     for (size_t i = 0; i < GP_ARRAY_LEN(versions); i++) {
         const char *group;
         memcpy(copy, text, sizeof(copy));
-        if (!find_group(copy, i < FIRST_OF_VERSION_2, &group))
+        if (!find_group(copy, i < FIRST_OF_VERSION_2 ? "memory" : NULL, &group))
             continue;
-        uint64_t here = groups_room(root, group, &versions[i]);
+        uint64_t here = least_of(root, versions[i].mount, group, group_room, &versions[i]);
         room = here < room ? here : room;
     }
     return room;
+}
+
+/* ---- CPUs ---- */
+
+/* Thousandths of a CPU; UINT64_MAX: no quota. */
+static uint64_t thousandths(uint64_t quota_us, uint64_t period_us)
+{
+    return quota_us > 0 && period_us > 0 && quota_us < UINT64_MAX / 1000
+               ? quota_us * 1000 / period_us
+               : UINT64_MAX;
+}
+
+/* "max 100000" or "250000 100000" */
+static uint64_t quota_of_version_2(const char *dir, const void *ctx)
+{
+    char path[GP_PATH_SIZE + 64];
+    char text[64];
+    uint64_t quota_us;
+    uint64_t period_us;
+    (void)ctx;
+    (void)snprintf(path, sizeof(path), "%s/cpu.max", dir);
+    char *space = gp_io_read(path, text, sizeof(text)) > 0 ? strchr(text, ' ') : NULL;
+    if (!space)
+        return UINT64_MAX;
+    *space++ = '\0';
+    space[strcspn(space, "\n")] = '\0';
+    return gp_parse_u64(text, &quota_us) && gp_parse_u64(space, &period_us)
+               ? thousandths(quota_us, period_us)
+               : UINT64_MAX;
+}
+
+static uint64_t quota_of_version_1(const char *dir, const void *ctx)
+{
+    uint64_t quota_us;
+    uint64_t period_us;
+    (void)ctx;
+    return read_number(dir, "cpu.cfs_quota_us", NULL, &quota_us) &&
+                   read_number(dir, "cpu.cfs_period_us", NULL, &period_us)
+               ? thousandths(quota_us, period_us)
+               : UINT64_MAX; /* -1: none */
+}
+
+double gp_cgroup_cpus(const char *root, uint32_t pid)
+{
+    static const struct {
+        const char *controller, *mount;
+        uint64_t (*quota)(const char *dir, const void *ctx);
+    } places[] = {
+        {"cpu", "/sys/fs/cgroup/cpu", quota_of_version_1},
+        {NULL, "/sys/fs/cgroup", quota_of_version_2},
+        {NULL, "/sys/fs/cgroup/unified", quota_of_version_2},
+    };
+    char text[TEXT_BYTES];
+    char copy[TEXT_BYTES];
+    uint64_t least = UINT64_MAX;
+    if (!read_cgroup(root, pid, text))
+        return 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++) {
+        const char *group;
+        memcpy(copy, text, sizeof(copy));
+        if (!find_group(copy, places[i].controller, &group))
+            continue;
+        uint64_t here = least_of(root, places[i].mount, group, places[i].quota, NULL);
+        least = here < least ? here : least;
+    }
+    return least < UINT64_MAX ? (double)least / 1000 : 0;
 }
 
 /* ---- device memory ---- */
@@ -217,8 +293,7 @@ int gp_cgroup_add_regions(const char *root, uint32_t pid, struct gp_cgroup_regio
     char text[TEXT_BYTES];
     const char *group;
     int r = 0;
-    if (!read_cgroup(root, pid, text) || !find_group(text, false, &group) ||
-        strcmp(group, "/") == 0)
+    if (!read_cgroup(root, pid, text) || !find_group(text, NULL, &group) || strcmp(group, "/") == 0)
         return 0;
     for (size_t i = FIRST_OF_VERSION_2; r == 0 && i < GP_ARRAY_LEN(versions); i++)
         r = add_regions(root, versions[i].mount, group, regions);

@@ -9,6 +9,10 @@
  * prefix, NULL for none. 0 also if nothing can be read. */
 uint64_t gp_cgroup_memory_room(const char *root, uint32_t pid);
 
+/* How many CPUs the quotas of its groups (version 1 or 2) let the process keep busy, such as 2.5.
+ * 0: there is none, or it is unknown. */
+double gp_cgroup_cpus(const char *root, uint32_t pid);
+
 /* A group's usage and limit of device memory (controller dmem, since Linux 6.14). */
 struct gp_cgroup_region {
     char group[256];  /* its path */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/parse.h"
+#include "proc/cgroup.h"
 #include "proc/files.h"
 
 #include <ctype.h>
@@ -40,11 +41,13 @@ struct member {
     unsigned threads;
     uint64_t swapped_bytes;
     struct gp_cpus allowed;
+    double quota;   /* of its control groups, in its first look; 0: none */
     uint32_t *seen; /* by CPU: how often a running thread was there */
     size_t cpu_room;
 };
 
 struct gp_tasks {
+    const char *root;
     int proc; /* /proc below the root; −1: not there */
     unsigned looks;
     uint64_t first_ns, last_ns;
@@ -310,6 +313,7 @@ static void look_at(struct gp_tasks *tasks, struct member *member, const struct 
     member->last_ns = mono_ns;
     if (member->looks++ == 0) {
         member->first = now;
+        member->quota = member->owner == member->pid ? gp_cgroup_cpus(tasks->root, line->pid) : 0;
         member->first_ns = mono_ns;
     }
 }
@@ -336,9 +340,11 @@ struct gp_tasks *gp_tasks_new(const char *root)
 {
     char path[GP_PATH_SIZE];
     struct gp_tasks *tasks = calloc(1, sizeof(*tasks));
-    if (tasks)
-        tasks->proc =
-            gp_io_path(path, root, "/proc") ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (!tasks)
+        return NULL;
+    tasks->root = root;
+    tasks->proc =
+        gp_io_path(path, root, "/proc") ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     return tasks;
 }
 
@@ -411,7 +417,7 @@ static double queue_of(const struct member *m, double seconds)
 }
 
 /* One of the job's own processes. */
-static void add_own(struct gp_tasks_use *use, const struct member *m, double cpus)
+static void add_own(struct gp_tasks_use *use, const struct member *m, double cpus, bool *has_quota)
 {
     double seconds = seconds_of(m->first_ns, m->last_ns);
     double main = cpus_of(m->first.main_ticks, m->last.main_ticks, seconds);
@@ -419,6 +425,9 @@ static void add_own(struct gp_tasks_use *use, const struct member *m, double cpu
     use->knows_threads = use->knows_threads && m->knows_threads;
     use->stopped = stopped < use->stopped ? stopped : use->stopped;
     use->others += cpus > main ? cpus - main : 0;
+    /* Those of one group share its quota: processes in several groups may use more than this. */
+    use->quota = m->quota > use->quota ? m->quota : use->quota;
+    *has_quota = *has_quota && m->quota > 0;
     if (main >= use->main) {
         use->main = main;
         use->queue = m->knows_queue ? queue_of(m, seconds) : -1;
@@ -445,6 +454,7 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
     double active = 0;
     double busy = 0;
     bool knows_reads = true;
+    bool has_quota = true;
     for (size_t i = 0; i < tasks->count; i++) {
         const struct member *m = &tasks->members[i];
         double seconds = seconds_of(m->first_ns, m->last_ns);
@@ -468,7 +478,7 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
         if (nearest)
             add_places(m, nearest, &places, &remote);
         if (is_own) {
-            add_own(&use, m, cpus);
+            add_own(&use, m, cpus, &has_quota);
         } else {
             use.workers_cpus += cpus * seconds / use.seconds;
             active += cpus >= active_worker ? (double)m->looks / tasks->looks : 0;
@@ -482,6 +492,7 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
     use.knows_threads = use.is_known && use.knows_threads;
     use.stopped = use.is_known ? use.stopped : 0;
     use.allowed = gp_cpus_count(&allowed);
+    use.quota = has_quota ? use.quota : 0;
     if (!knows_reads)
         use.read_bytes_per_s = -1;
     if (places >= PLACES_LEAST)

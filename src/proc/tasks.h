@@ -45,6 +45,7 @@ struct gp_tasks_use {
     double read_bytes_per_s; /* from disks; below 0: unknown, as for another user's processes */
     uint64_t swapped_bytes;  /* in the last look */
     unsigned allowed;        /* CPUs on which it may run; 0: unknown */
+    double quota;  /* CPUs that the quotas of its control groups let it keep busy; 0: no quota */
     double remote; /* * share of the running threads that were on other CPUs than the nearest; below
                       0: unknown */
     double pressure_io, pressure_cpu; /* share of the last 10 seconds in which a process of the

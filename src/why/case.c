@@ -57,10 +57,15 @@ double gp_why_clock_share(const struct gp_why_case *c)
     return gp_why_mean(c, GP_WHY_CLOCK) / gp_why_mean(c, GP_WHY_CLOCK_MAX);
 }
 
+double gp_why_cpus(const struct gp_tasks_use *use)
+{
+    return use->quota > 0 && use->quota < use->allowed ? use->quota : use->allowed;
+}
+
 double gp_why_free_cpus(const struct gp_why_case *c)
 {
     double online = gp_why_mean(c, GP_WHY_HOST_CPUS);
     double idle = online * (1 - gp_why_mean(c, GP_WHY_HOST_CPU) / 100);
-    double left = (double)c->job.allowed - c->job.cpus;
+    double left = gp_why_cpus(&c->job) - c->job.cpus;
     return idle < left ? idle : left;
 }

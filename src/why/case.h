@@ -119,6 +119,9 @@ double gp_why_traffic(const struct gp_why_case *c);
 double gp_why_link_share(const struct gp_why_case *c);
 double gp_why_power_share(const struct gp_why_case *c);
 double gp_why_clock_share(const struct gp_why_case *c);
+/* CPUs that a job could keep busy: those on which it may run, or its quota if that is less; 0:
+ * unknown. */
+double gp_why_cpus(const struct gp_tasks_use *use);
 /* CPUs that the job could use besides those that it keeps busy. */
 double gp_why_free_cpus(const struct gp_why_case *c);
 

@@ -311,6 +311,14 @@ static struct user *user_of(struct gpu *gpu, uint32_t pid, uint64_t start_wall_n
     return &gpu->users[gpu->user_count++];
 }
 
+/* The server of MPS, which runs the kernels of its clients: they are listed, too. Its name may be
+ * cut to 15 bytes. */
+static bool serves_others(const struct gp_process *process)
+{
+    static const char server[] = "nvidia-cuda-mps";
+    return strncmp(text_of(process, GP_PROCESS_NAME), server, strlen(server)) == 0;
+}
+
 static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct gp_process *process,
                      uint32_t asked)
 {
@@ -330,7 +338,8 @@ static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct 
     user->is_asked = asked > 0 && comes_from(s, process, asked);
     user->is_reserver = gpu->reserved_by > 0 && comes_from(s, process, gpu->reserved_by);
     user->is_suspended = strchr(type, 'S') != NULL;
-    user->is_compute = user->is_suspended || strchr(type, 'C') || strchr(type, 'M');
+    user->is_compute =
+        (user->is_suspended || strchr(type, 'C') || strchr(type, 'M')) && !serves_others(process);
     const struct gp_value *memory = gp_process_value(process, GP_PROCESS_MEMORY);
     if (gp_value_is_present(memory))
         user->memory = (double)memory->i;

@@ -125,15 +125,15 @@ static json_t *host_object(const struct gp_tasks_use *h)
         return json_null();
     bool t = h->knows_threads;
     return json_pack(
-        "{s:i, s:i, s:i, s:f, s:o, s:o, s:f, s:o, s:o, s:f, s:o, s:I, s:i, s:o, s:o, s:o}",
+        "{s:i, s:i, s:i, s:f, s:o, s:o, s:f, s:o, s:o, s:f, s:o, s:I, s:i, s:o, s:o, s:o, s:o}",
         "processes", (int)h->processes, "workers", (int)h->workers, "threads", (int)h->threads,
         "cpus", h->cpus, "main_thread", t ? json_real(h->main) : json_null(), "other_threads",
         t ? json_real(h->others) : json_null(), "workers_cpus", h->workers_cpus, "disk_wait",
         t ? json_real(h->disk) : json_null(), "cpu_wait", known(h->queue), "major_faults_per_s",
         h->majors_per_s, "read_bytes_per_s", known(h->read_bytes_per_s), "swapped_bytes",
-        (json_int_t)h->swapped_bytes, "allowed_cpus", (int)h->allowed, "remote_cpus",
-        known(h->remote), "pressure_io", known(h->pressure_io), "pressure_cpu",
-        known(h->pressure_cpu));
+        (json_int_t)h->swapped_bytes, "allowed_cpus", (int)h->allowed, "cpu_quota",
+        h->quota > 0 ? json_real(h->quota) : json_null(), "remote_cpus", known(h->remote),
+        "pressure_io", known(h->pressure_io), "pressure_cpu", known(h->pressure_cpu));
 }
 
 json_t *gp_why_report_case(const struct gp_why_case *c)

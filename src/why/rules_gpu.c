@@ -9,7 +9,7 @@
  *     limited by it stay above 60;
  *   tensor: a training in bf16 on an H100 keeps them busy for 30 to 60 percent of the time. */
 static const double limited_often = 0.1, capped_often = 0.5, clock_low = 0.85;
-static const double link_full = 0.6, link_used = 0.3, link_far = 0.1;
+static const double link_full = 0.6, link_used = 0.3, link_far = 0.1, talk_least = 50e6;
 static const double dram_full = 60, controller_full = 80, tensor_idle = 10, tensor_used = 40;
 static const double memory_full = 0.95, far_away = 0.8;
 
@@ -111,10 +111,16 @@ bool gp_why_transfers(const struct gp_why_case *c, struct gp_why_verdict *v)
     return true;
 }
 
+/* It exchanges no data: what waits for other GPUs does, in the end. */
+static bool is_silent(const struct gp_why_case *c)
+{
+    return gp_why_mean(c, GP_WHY_NVLINK_TX) < talk_least && gp_why_traffic(c) < talk_least;
+}
+
 /* Busy, but with hardly any work: kernels that wait for those of other GPUs do that. */
 static bool seems_to_wait(const struct gp_why_case *c)
 {
-    return gp_why_mean(c, GP_WHY_UTILIZATION) >= 90 && c->job_gpus > 1 &&
+    return !is_silent(c) && gp_why_mean(c, GP_WHY_UTILIZATION) >= 90 && c->job_gpus > 1 &&
            gp_why_power_share(c) < 0.6 && !(gp_why_mean(c, GP_WHY_SM) >= 50) &&
            !(gp_why_mean(c, GP_WHY_TENSOR) >= 15) && !(gp_why_mean(c, GP_WHY_DRAM) >= 30);
 }
@@ -125,6 +131,8 @@ static void put_waiting(const struct gp_why_case *c, struct gp_why_verdict *v)
     gp_why_put_busy(c, v->seen);
     gp_why_put_percent(c, v->seen, "SMs", GP_WHY_SM);
     gp_why_put_power(c, v->seen);
+    if (gp_why_mean(c, GP_WHY_NVLINK_TX) >= talk_least)
+        gp_why_put(v->seen, ", NVLink %.1f GB/s", gp_why_mean(c, GP_WHY_NVLINK_TX) / 1e9);
     gp_why_put(v->seen, "; the job has %u GPUs", c->job_gpus);
 }
 

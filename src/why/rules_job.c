@@ -7,6 +7,7 @@
 static const double busy_thread = 0.9, sleeping_cpus = 0.3, idle_sure_s = 600;
 static const double read_much = 10e6, pressure_high = 0.1;
 static const double disk_share = 0.3, majors_many = 100, swap_majors = 20, swap_least = 64 << 20;
+static const double turn_least = 0.2, turns_most = 1.3;
 static const double cores_full = 0.9, queue_long = 0.3, others_used = 10;
 
 /* ---- what was seen ---- */
@@ -27,6 +28,15 @@ static bool waits(const struct gp_why_case *c)
 static bool is_main_busy(const struct gp_tasks_use *h)
 {
     return h->knows_threads && h->main + (h->queue > 0 ? h->queue : 0) >= busy_thread;
+}
+
+/* The main thread and others take turns: together they are busy all the time, as those of PyTorch
+ * that start the kernels of the forward and the backward pass. */
+static bool take_turns(const struct gp_tasks_use *h)
+{
+    double both = h->main + h->others;
+    return h->knows_threads && h->main >= turn_least && h->others >= turn_least &&
+           both >= busy_thread && both <= turns_most;
 }
 
 /* How many times as fast, if the GPU were busy all the time. */
@@ -127,7 +137,7 @@ bool gp_why_storage(const struct gp_why_case *c, struct gp_why_verdict *v)
 static bool are_cores_full(const struct gp_tasks_use *h)
 {
     bool has_more = h->workers > 0 || h->processes > 1 || (h->knows_threads && h->others > 0.1);
-    return h->is_known && h->allowed > 0 && h->cpus + h->wanted >= cores_full * h->allowed &&
+    return h->is_known && h->allowed > 0 && h->cpus + h->wanted >= cores_full * gp_why_cpus(h) &&
            has_more;
 }
 
@@ -139,16 +149,23 @@ bool gp_why_cores(const struct gp_why_case *c, struct gp_why_verdict *v)
     if (!waits(c) || !(are_cores_full(h) || queues))
         return false;
     bool is_pinned = h->allowed < gp_why_mean(c, GP_WHY_HOST_CPUS);
+    bool has_quota = gp_why_cpus(h) < h->allowed;
     v->sure = GP_WHY_LIKELY;
     v->gain = gain_of_waiting(c);
     gp_why_put_busy(c, v->seen);
     if (h->allowed > 0)
-        gp_why_put(v->seen, "; the job kept %.1f of its %u CPU%s busy", h->cpus, h->allowed,
+        gp_why_put(v->seen, "; the job kept %.1f of its %.3g CPU%s busy", h->cpus, gp_why_cpus(h),
                    h->allowed == 1 ? "" : "s");
     if (queues)
         gp_why_put(v->seen, "; its main thread waited %.0f %% of the time for a CPU",
                    100 * c->host.queue);
-    if (is_pinned && h->allowed > 0)
+    if (has_quota)
+        gp_why_put(
+            v->advice,
+            "its control group has a quota of %.3g CPUs: docker run --cpus, resources.limits "
+            "of the pod, or CPUQuota= of the unit",
+            h->quota);
+    else if (is_pinned && h->allowed > 0)
         gp_why_put(v->advice,
                    "the job may run on %u of %.0f CPUs only: check taskset, --cpus-per-task, "
                    "OMP_PROC_BIND and the container's cpuset",
@@ -196,12 +213,15 @@ bool gp_why_threads(const struct gp_why_case *c, struct gp_why_verdict *v)
 bool gp_why_main_thread(const struct gp_why_case *c, struct gp_why_verdict *v)
 {
     const struct gp_tasks_use *h = &c->host;
-    if (!waits(c) || !is_main_busy(h) || h->workers_busy > 0)
+    const bool is_alone = is_main_busy(h);
+    if (!waits(c) || !(is_alone || take_turns(h)) || h->workers_busy > 0)
         return false;
-    v->sure = GP_WHY_LIKELY;
+    v->sure = is_alone ? GP_WHY_LIKELY : GP_WHY_POSSIBLE;
     v->gain = gain_of_waiting(c);
     gp_why_put_busy(c, v->seen);
     gp_why_put_host(c, v->seen);
+    if (!is_alone)
+        gp_why_put(v->seen, "; its other threads %.0f %%, in turn with it", 100 * h->others);
     gp_why_put(
         v->advice,
         h->workers == 0

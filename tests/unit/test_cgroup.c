@@ -7,6 +7,46 @@
 
 enum { PID = 77, MIB = 1 << 20 };
 
+/* ---- CPUs ---- */
+
+static void expect_cpus(double cpus)
+{
+    double got = gp_cgroup_cpus(tree_root, PID);
+    assert_true(got > cpus - 1e-6 && got < cpus + 1e-6);
+}
+
+static void quotas_of_version_2(void **state)
+{
+    (void)state;
+    static const char cgroup[] = "0::/pods/job\n";
+    expect_cpus(0);
+    write_pid(PID, "cgroup", cgroup, sizeof(cgroup) - 1);
+    expect_cpus(0);
+    write_text("/sys/fs/cgroup/pods/job/cpu.max", "max 100000\n");
+    expect_cpus(0);
+    write_text("/sys/fs/cgroup/pods/cpu.max", "250000 100000\n");
+    expect_cpus(2.5);
+    write_text("/sys/fs/cgroup/pods/job/cpu.max", "50000 100000\n");
+    expect_cpus(0.5);
+    write_text("/sys/fs/cgroup/pods/job/cpu.max", "50000 0\n"); /* no kernel writes that */
+    expect_cpus(2.5);
+    write_text("/sys/fs/cgroup/pods/job/cpu.max", "50000\n");
+    expect_cpus(2.5);
+}
+
+static void quotas_of_version_1(void **state)
+{
+    (void)state;
+    static const char cgroup[] = "5:cpuset:/x\n4:cpu,cpuacct:/slurm/job_1\n0::/x\n";
+    write_pid(PID, "cgroup", cgroup, sizeof(cgroup) - 1);
+    write_text("/sys/fs/cgroup/cpu/slurm/job_1/cpu.cfs_quota_us", "-1\n");
+    write_text("/sys/fs/cgroup/cpu/slurm/job_1/cpu.cfs_period_us", "100000\n");
+    expect_cpus(0);
+    write_text("/sys/fs/cgroup/cpu/slurm/cpu.cfs_quota_us", "400000\n");
+    write_text("/sys/fs/cgroup/cpu/slurm/cpu.cfs_period_us", "100000\n");
+    expect_cpus(4);
+}
+
 /* ---- main memory ---- */
 
 static uint64_t room_mib(void)
@@ -152,6 +192,8 @@ static void what_is_no_number_counts_for_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(quotas_of_version_2),
+        TEST(quotas_of_version_1),
         TEST(room_of_the_machine),
         TEST(room_in_groups_of_version_2),
         TEST(room_in_groups_of_version_1),

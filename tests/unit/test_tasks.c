@@ -84,6 +84,8 @@ static void a_trainer_and_its_loader(void **state)
                   (struct thread){'R', 0, 0, 0});
     write_text("/proc/pressure/io",
                "some avg10=12.50 avg60=1.00 avg300=0.00 total=5\nfull avg10=0\n");
+    write_pid(TRAINER, "cgroup", "0::/pod\n", strlen("0::/pod\n"));
+    write_text("/sys/fs/cgroup/pod/cpu.max", "350000 100000\n");
     for (unsigned i = 0; i < 5; i++) { /* 8 seconds */
         unsigned long ticks = 2 * hz * i;
         write_process(TRAINER, SHELL, (struct thread){'S', ticks, 10UL * i, 3},
@@ -114,6 +116,7 @@ static void a_trainer_and_its_loader(void **state)
     assert_true(is_about(use.read_bytes_per_s, 500000));
     assert_int_equal(use.swapped_bytes, 1 << 20);
     assert_int_equal(use.allowed, 5);
+    assert_true(is_about(use.quota, 3.5));
     assert_true(is_about(use.remote, 0.5)); /* the loader, on CPU 20 */
     assert_true(is_about(use.pressure_io, 0.125));
     assert_true(use.pressure_cpu < 0);

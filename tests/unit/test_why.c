@@ -144,6 +144,7 @@ static void make_kernels(struct gp_why_case *c, enum gp_why_rule rule)
         c->slow_clock = 0.63;
         break;
     case GP_WHY_RULE_COLLECTIVE:
+        why_set(c, GP_WHY_NVLINK_TX, 9e9);
         c->job_gpus = c->job_gpus_busy = 8;
         why_set(c, GP_WHY_SM, 15);
         why_set(c, GP_WHY_TENSOR, 3);
@@ -403,9 +404,70 @@ static void as_text(void **state)
     gp_strbuf_fini(&sb);
 }
 
+/* One verdict, of this rule, whose evidence or advice contains these words. */
+static void expect_one(const struct gp_why_case *c, enum gp_why_rule rule, const char *words)
+{
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    assert_int_equal(gp_why_judge(c, verdicts), 1);
+    assert_string_equal(gp_why_word(verdicts[0].rule), gp_why_word(rule));
+    if (!strstr(verdicts[0].seen, words) && !strstr(verdicts[0].advice, words))
+        fail_msg("no '%s' in: %s; %s", words, verdicts[0].seen, verdicts[0].advice);
+}
+
+static void threads_that_take_turns(void **state)
+{
+    (void)state;
+    struct gp_why_case c = why_healthy();
+    why_starve(&c);
+    c.host.workers = c.host.workers_active = 0;
+    c.host.workers_cpus = 0;
+    c.host.main = 0.55;
+    c.host.others = 0.42; /* the backward pass of PyTorch */
+    c.host.cpus = 0.97;
+    expect_one(&c, GP_WHY_RULE_MAIN_THREAD, "its other threads 42 %, in turn with it");
+    c.host.others = 0.15;
+    expect_one(&c, GP_WHY_RULE_LOW_USE, "main thread busy 55 %");
+    c.host.main = 0.8;
+    c.host.others = 0.8; /* at the same time */
+    expect_one(&c, GP_WHY_RULE_LOW_USE, "main thread busy 80 %");
+}
+
+static void a_quota_of_cpus(void **state)
+{
+    (void)state;
+    struct gp_why_case c = why_healthy();
+    why_starve(&c);
+    c.host.quota = 2.5;
+    c.host.cpus = 2.4;
+    c.host.main = 0.6;
+    c.host.workers_cpus = 1.7;
+    expect_one(&c, GP_WHY_RULE_CORES, "kept 2.4 of its 2.5 CPUs busy");
+    expect_one(&c, GP_WHY_RULE_CORES, "a quota of 2.5 CPUs: docker run --cpus");
+    c.host.quota = 100; /* more than it may run on */
+    expect_one(&c, GP_WHY_RULE_LOW_USE, "GPU busy");
+}
+
+static void gpus_that_exchange_nothing(void **state)
+{
+    (void)state;
+    struct gp_why_case c = why_healthy();
+    make_kernels(&c, GP_WHY_RULE_COLLECTIVE);
+    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "NVLink 9.0 GB/s; the job has 8 GPUs");
+    why_set(&c, GP_WHY_NVLINK_TX, 0);
+    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "the job has 8 GPUs"); /* over PCIe */
+    why_set(&c, GP_WHY_PCIE_TX, 1e6);
+    why_set(&c, GP_WHY_PCIE_RX, 2e6);
+    expect_one(&c, GP_WHY_RULE_TINY_KERNELS, "but SMs 15 %");
+    c.values[GP_WHY_NVLINK_TX].count = 0; /* unknown */
+    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "the job has 8 GPUs");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_take_turns),
+        cmocka_unit_test(a_quota_of_cpus),
+        cmocka_unit_test(gpus_that_exchange_nothing),
         cmocka_unit_test(nothing_about_a_busy_gpu),
         cmocka_unit_test(each_rule_in_its_case_only),
         cmocka_unit_test(unknown_values_are_no_reason),

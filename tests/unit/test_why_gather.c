@@ -142,6 +142,24 @@ static void jobs_and_those_asked_for(void **state)
     gp_why_gather_free(NULL);
 }
 
+static void the_server_of_mps_is_no_job(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    size_t count;
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, 0);
+    make(&f, 0, 70,
+         (const struct row[3]){{100, 30, 9, 7, "python a.py", NULL},
+                               {101, 60, 60, 1, "nvidia-cuda-mps-server", NULL}});
+    *fixture_process(&f, 1, GP_PROCESS_NAME) = fixture_text("nvidia-cuda-mps");
+    assert_int_equal(gp_why_gather_add(gather, &f.snapshot), 0);
+    const struct gp_why_case *c = gp_why_gather_cases(gather, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(c->pid, 100);
+    assert_int_equal(c->others, 0);
+    gp_why_gather_free(gather);
+}
+
 static void without_memory(void **state)
 {
     (void)state;
@@ -167,6 +185,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_taken_again),
         cmocka_unit_test(a_gpu_that_is_lost_in_between),
         cmocka_unit_test(jobs_and_those_asked_for),
+        cmocka_unit_test(the_server_of_mps_is_no_job),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
