@@ -245,7 +245,7 @@ def a_gpu_that_another_job_has_reserved():
     with program(READY + "time.sleep(1e6)") as pid:
         path = machine(device(7, [(pid, 90)], BUSY))
         env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)}
-            holder = subprocess.Popen([GPULSE, "--sim", path, "--sim-still", "run", "--share", "--mem", "1GiB", "--quiet", "--",
+        holder = subprocess.Popen([GPULSE, "--sim", path, "--sim-still", "run", "--share", "--mem", "1GiB", "--quiet", "--",
                                    "sh", "-c", "echo ready; sleep 1000"], stdout=subprocess.PIPE, text=True, env=env)
         try:
             assert holder.stdout.readline() == "ready\n"
