@@ -271,6 +271,97 @@ def a_job_is_chosen_by_its_first_process():
 
 # ---- gpulse advise ----
 
+# ---- what changes while it looks ----
+
+def follow(path, change, *words, seconds=4):
+    """The rules of each GPU, while change() is called again and again."""
+    env = {**os.environ, "GPULSE_SIM_STATE": str(STATE)}
+    with subprocess.Popen([GPULSE, "--sim", path, "--sim-still", "why", "--for", f"{seconds}s", "-n", "0.1s", "-f", "json",
+                           *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        while child.poll() is None:
+            change()
+        out, errors = child.communicate()
+    assert child.returncode == 0, errors
+    document = json.loads(out)
+    return [[verdict["rule"] for verdict in gpu["verdicts"]] for gpu in document["gpus"]], document
+
+
+def sim(*words):
+    good(run(GPULSE, "sim", *words, env={**os.environ, "GPULSE_SIM_STATE": str(STATE)}))
+
+
+@test
+def counters_that_grow():
+    for rule, counter, step in (("ecc", "TotalEccErrors.corrected.volatile", 1), ("pcie-replays", "94", 50)):
+        with program(READY + "while True: time.sleep(0.01)") as pid:
+            path = machine(device(0, [(pid, 90)], BUSY, fields={"94": 7}))  # 94: the counter of replays
+            value = [7]
+
+            def grow():
+                sim("fault", "-m", path, "-g", "0", f"set={counter}={value[0]}")
+                value[0] += step
+                time.sleep(0.1)
+
+            grow()
+            rules, document = follow(path, grow)
+        assert rules == [[rule]], (rule, document)
+
+
+@test
+def memory_that_is_freed_and_allocated_again():
+    with program(READY + "while True: time.sleep(0.01)") as pid:
+        path = machine(device(0, [(pid, 90)], {**BUSY, "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 40 * GIB,
+                                                                      "free": 40 * GIB}}))
+        rules, document = follow(path, lambda: sim("load", "-m", path, "--mem", "39GiB", "--for", "0.4s"), str(pid))
+    assert "memory-full" in rules[0], document
+
+
+@test
+def processes_that_start_one_after_the_other():
+    """Each job of a shell is a process that starts, and when it ends the GPU has none."""
+    path = machine(device(0, [], {**BUSY, "PersistenceMode": "Disabled"}))
+
+    def job():
+        sim("load", "-m", path, "--mem", "1GiB", "--for", "0.5s")
+        time.sleep(0.4)
+
+    rules, document = follow(path, job)
+    assert "persistence" in rules[0], document
+
+
+@test
+def a_job_that_fills_its_mig_instance():
+    made = json.loads((Path(os.environ["GPULSE_BUILD"]) / "sim/machines/a100-mig.json").read_text())
+    for key in ("host", "workload"):
+        made.pop(key)
+    path = SCRATCH / "mig.json"
+    path.write_text(json.dumps(made))
+    with subprocess.Popen([GPULSE, "sim", "load", "-m", path, "-g", "0", "--mem", "19GiB"], stderr=subprocess.DEVNULL,
+                          env={**os.environ, "GPULSE_SIM_STATE": str(STATE)}) as job:
+        try:
+            while not (found := why(path))[0]:
+                assert job.poll() is None
+            rules, document = found
+        finally:
+            job.terminate()
+    assert document["gpus"][0]["gpu"] == "0:0" and rules == [["mig-slice"]], document
+
+
+@test
+def a_program_on_the_other_socket():
+    if os.sched_getaffinity(0) < {0, 1}:
+        raise Skip("needs CPUs 0 and 1")
+    transfers = {"PcieThroughput": {"TX": 3000000, "RX": 9000000}}
+    for cpu, expected in ((1, ["numa"]), (0, [])):
+        with program(READY + "while True: pass", "taskset", "-c", str(cpu)) as pid:
+            path = machine(device(0, [(pid, 90)], {**BUSY, **transfers}))
+            made = json.loads(path.read_text())
+            made["topology"] = {"levels": ["NODE"], "cpus": ["0", "1"], "nodes": ["0", "1"]}
+            path.write_text(json.dumps(made))
+            rules, document = why(path)
+        assert rules == [expected], (cpu, document)
+
+
 def advise(path, *words):
     return run(GPULSE, "--sim", path, "--sim-still", "advise", "--for", "1.5s", "-n", "0.1s", *words,
                env={**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)})
