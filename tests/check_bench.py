@@ -25,6 +25,8 @@ SCRATCH = Path(scratch.name)
 STATE = SCRATCH / "state"
 STATE.mkdir(mode=0o700)
 SHORT = ("--runs", "5", "--warm-up", "1ms")
+# This machine may have the real cuBLAS, which leaks when it does not start.
+(SCRATCH / "leaks").write_text("leak:/usr/\nleak:/opt/\n")
 
 
 def machine(count, processes=()):
@@ -59,6 +61,7 @@ def environment(count, cublas=True, **more):
             shutil.copy(DOUBLE / file, folder)
     env = {**os.environ, "GPULSE_CUDA": str(DOUBLE / "libcuda_double.so"), "GPULSE_SIM_STATE": str(STATE),
            "GPULSE_STATE_DIR": str(STATE), "VIRTUAL_ENV": str(venv), "DOUBLE_CLOCK": "50",
+           "LSAN_OPTIONS": f"suppressions={SCRATCH}/leaks:print_suppressions=0",
            "DOUBLE_UUIDS": ",".join(f"GPU-{i:08x}-0000-4000-8000-00000000000{i}" for i in range(count))}
     if not cublas:
         more["DOUBLE_FAULT"] = more.get("DOUBLE_FAULT") or "nocublas"
@@ -79,10 +82,10 @@ def results(done, status=0):
     return json.loads(done.stdout)["results"]
 
 
-def measured(rows):
+def measured(rows, runs=5):
     bad = [r for r in rows if r["outcome"] != "measured"]
     assert not bad, bad
-    assert all(r["value"]["runs"] >= 5 and r["value"]["low"] <= r["value"]["median"] <= r["value"]["high"]
+    assert all(r["value"]["runs"] >= runs and r["value"]["low"] <= r["value"]["median"] <= r["value"]["high"]
                for r in rows), rows
     return rows
 
@@ -246,7 +249,7 @@ def check_compares_with_an_earlier_run():
 
 @test
 def burn_compares_every_product():
-    rows = measured(results(bench("burn", "--rows", "48", "--for", "1s", "--precision", "fp32", count=2, cublas=False)))
+    rows = measured(results(bench("burn", "--rows", "48", "--for", "1s", "--precision", "fp32", count=2, cublas=False)), runs=1)
     assert [r["device"] for r in rows] == ["0", "1"]
     assert all(re.fullmatch(r"\d+ products in \d+ s, all equal", r["note"]) for r in rows), rows
 
@@ -432,8 +435,7 @@ def outputs():
 @test
 def a_library_that_others_may_write_is_not_loaded():
     """Neither if they may write the file, nor if they may replace a directory above it."""
-    # where it is not loaded, this machine may have the real one, which leaks
-    env = environment(1) | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+    env = environment(1)
     folder = SCRATCH / "open/lib/python3.11/site-packages/nvidia/cublas/lib"
     folder.mkdir(parents=True)
     file = folder / "libcublasLt.so.12"

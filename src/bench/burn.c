@@ -169,8 +169,9 @@ static int burn_on(struct fire *f, struct gp_err *err)
     f->begin_ns = gp_clock_mono_ns();
     if (f->burn->bench->watch)
         gp_bench_watch_mark(f->burn->bench->watch, f->i);
-    while (r == 0 && !is_wrong && passed < plan->for_ns &&
-           !(pace->is_cancelled && pace->is_cancelled()) && !is_too_hot(f)) {
+    if (is_too_hot(f))
+        return 0;
+    do { /* one block in any case: then it has a result */
         double ns = 0;
         r = block(f, count, &ns, err);
         if (r < 0 || ns <= 0)
@@ -180,7 +181,8 @@ static int burn_on(struct fire *f, struct gp_err *err)
         r = look(f, &is_wrong, err);
         passed = gp_clock_mono_ns() - f->begin_ns;
         tell(f, passed);
-    }
+    } while (r == 0 && !is_wrong && passed < plan->for_ns &&
+             !(pace->is_cancelled && pace->is_cancelled()) && !is_too_hot(f));
     return r;
 }
 
