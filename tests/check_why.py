@@ -273,10 +273,10 @@ def a_job_is_chosen_by_its_first_process():
 
 # ---- what changes while it looks ----
 
-def follow(path, change, *words, seconds=4):
+def follow(path, change, *words, seconds=4, before=()):
     """The rules of each GPU, while change() is called again and again."""
     env = {**os.environ, "GPULSE_SIM_STATE": str(STATE)}
-    with subprocess.Popen([GPULSE, "--sim", path, "--sim-still", "why", "--for", f"{seconds}s", "-n", "0.1s", "-f", "json",
+    with subprocess.Popen([*before, GPULSE, "--sim", path, "--sim-still", "why", "--for", f"{seconds}s", "-n", "0.1s", "-f", "json",
                            *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         while child.poll() is None:
             change()
@@ -345,6 +345,33 @@ def a_job_that_fills_its_mig_instance():
         finally:
             job.terminate()
     assert document["gpus"][0]["gpu"] == "0:0" and rules == [["mig-slice"]], document
+
+
+@test
+def a_program_in_swap():
+    """A real program. Of its files in /proc, one says that it has page faults, another that its memory is in swap."""
+    if os.geteuid() != 0 or run("unshare", "--mount", "true").returncode != 0:
+        raise Skip("needs root, and mount namespaces")
+    with program(READY + "while True: time.sleep(0.01)") as pid:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)
+        rest = fields[1].split()
+        stat, status = SCRATCH / "stat", SCRATCH / "status"
+        status.write_text(re.sub(r"VmSwap:.*", "VmSwap:\t 2097152 kB", Path(f"/proc/{pid}/status").read_text()))
+        faults = [1000000]  # of constant width, so that a write replaces all of it at once
+
+        def fault():
+            faults[0] += 20
+            text = f"{fields[0]}) " + " ".join([*rest[:9], str(faults[0]), *rest[10:]]) + "\n"
+            with open(stat, "r+" if stat.exists() else "w") as file:
+                file.write(text)
+            time.sleep(0.1)
+
+        fault()
+        mounted = ["unshare", "--mount", "sh", "-c", f'mount --bind {stat} /proc/{pid}/stat && '
+                   f'mount --bind {status} /proc/{pid}/status && exec "$@"', "sh"]
+        rules, document = follow(machine(device(0, [(pid, 30)], STARVED)), fault, before=mounted)
+    assert rules == [["swapped"]], document
+    assert "2.0 GiB of its memory are in swap" in document["gpus"][0]["verdicts"][0]["seen"], document
 
 
 @test
