@@ -103,6 +103,16 @@ def a_loop_in_the_main_thread():
 
 
 @test
+def a_busy_thread():
+    rules, gpu = verdict_of("def work():\n    while True: pass\n"
+                            "threading.Thread(target=work, daemon=True).start()\n" + READY + "while True: time.sleep(1)")
+    if gpu["host"]["other_threads"] < 0.95:
+        raise Skip("the machine is busy: the thread got too little CPU time")
+    # with one CPU for it and the test, it waits for that one instead
+    assert rules in (["threads"], ["cpu-cores"]), gpu
+
+
+@test
 def a_program_that_sleeps():
     rules, gpu = verdict_of(READY + "while True: time.sleep(0.01)")
     assert rules == ["waiting"], gpu
