@@ -112,7 +112,7 @@ def our_own_kernels_are_right_at_every_size():
         got = measured(results(bench("gemm", "--precision", "fp16,bf16", "--rows", rows, cublas=False)))
         assert [r["kernel"] for r in got] == ["gpulse's own kernel, mma.sync"] * 2, got
     for words in (("bf16", "--rows", "48"), ("tf32", "--rows", "64")):
-        skipped = results(bench("gemm", "--precision", *words, cublas=False))[0]
+        skipped = results(bench("gemm", "--precision", *words, cublas=False), 1)[0]  # nothing was measured
         assert skipped["outcome"] == "skipped" and "cuBLAS does not start" in skipped["note"], skipped
 
 
@@ -194,6 +194,12 @@ def latencies():
 # ---- several GPUs ----
 
 @test
+def multi_needs_several():
+    done = bench("multi", "--rows", "16")
+    assert done.returncode == 2 and "multi compares several GPUs, and there is one" in done.stderr, done.stderr
+
+
+@test
 def multi_names_the_slowest():
     rows = measured(results(bench("multi", "--rows", "48", "--size", "64k", count=3)))
     assert [(r["what"], r["device"]) for r in rows] == [
@@ -266,6 +272,25 @@ def burn_finds_a_wrong_bit_and_where_it_is():
 def burn_ends_at_the_limit_of_temperature():
     row, = results(bench("burn", "--rows", "48", "--for", "10m", "--max-temp", "10"), 1)
     assert row["outcome"] == "failed" and row["note"].endswith("above the limit of 10"), row
+
+
+@test
+def ctrl_c_keeps_what_was_measured():
+    """And the file of an earlier run."""
+    saved = SCRATCH / "kept.json"
+    saved.write_text("kept")
+    log = SCRATCH / "interrupted.log"
+    with subprocess.Popen([GPULSE, "--sim", machine(1), "bench", "gemm", "--rows", "48", "--warm-up", "1h", "--save", saved,
+                           "-f", "json"], env={**environment(1), "DOUBLE_LOG": str(log)}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as child:
+        while "cublasLtMatmulAlgoGetHeuristic" not in (log.read_text() if log.exists() else ""):
+            assert child.poll() is None
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        out, errors = child.communicate()
+    assert child.returncode == -signal.SIGINT, (child.returncode, errors)
+    assert not out or json.loads(out)["results"] == [], out
+    assert saved.read_text() == "kept"
 
 
 @test
@@ -370,9 +395,10 @@ def a_gpu_that_fails_does_not_take_the_others_with_it():
 
 @test
 def too_little_memory_is_a_result():
-    row, = results(bench("memory", "--size", "4M", DOUBLE_FAULT="oom"))
+    row, = results(bench("memory", "--size", "4M", DOUBLE_FAULT="oom"), 1)
     assert row["outcome"] == "skipped" and "cannot allocate memory of the GPU" in row["note"], row
-    rows = results(bench("matmul", "--sizes", "600", DOUBLE_FAULT="oom"))
+    done = bench("matmul", "--sizes", "600", DOUBLE_FAULT="oom")
+    rows = json.loads(done.stdout)["results"]
     assert {(r["what"], r["outcome"]) for r in rows if r["what"] != "cpu"} == {("gpu", "skipped")}, rows
 
 
@@ -380,8 +406,8 @@ def too_little_memory_is_a_result():
 def wrong_usage():
     table = [
         ([], "gpulse bench takes one of: matmul gemm memory latency multi burn check"),
-        (["fast"], "gpulse bench takes one of"),
-        (["gemm", "memory"], "gpulse bench takes one of"),
+        (["latenc"], "there is no test 'latenc' (did you mean 'latency'?); gpulse bench takes one of"),
+        (["gemm", "memory"], "gpulse bench takes one test, got 2"),
         (["matmul", "--sizes", "100,x"], "--sizes: 'x' is not a number of rows from 1 to 65536"),
         (["matmul", "--sizes", "0"], "--sizes: '0' is not a number of rows"),
         (["matmul", "--sizes", ","], "--sizes: '' is not a number of rows"),

@@ -191,7 +191,10 @@ int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err
         return r;
     result->outcome = r == GP_EDRIVER ? GP_BENCH_FAILED : GP_BENCH_SKIPPED;
     gp_utf8_copy_safe(result->note, sizeof(result->note), err->text);
-    return r == GP_EDRIVER ? r : 0;
+    if (r == GP_EDRIVER)
+        return r;
+    *err = (struct gp_err){0};
+    return 0;
 }
 
 int gp_bench_conclude(struct gp_bench *bench, const char *test, size_t i, int r, struct gp_err *err)
@@ -200,12 +203,17 @@ int gp_bench_conclude(struct gp_bench *bench, const char *test, size_t i, int r,
     const struct gp_bench_result *last = results->count ? &results->list[results->count - 1] : NULL;
     if (r != GP_EDRIVER && r != GP_ENODEV)
         return r;
-    if (last && last->outcome == GP_BENCH_FAILED && strcmp(last->device, bench->names[i]) == 0)
+    const bool is_told =
+        last && last->outcome == GP_BENCH_FAILED && strcmp(last->device, bench->names[i]) == 0;
+    if (is_told) {
+        *err = (struct gp_err){0};
         return 0;
+    }
     struct gp_bench_result *result = gp_bench_add(bench, test, "-", i, 0, "");
     if (!result)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     result->outcome = GP_BENCH_FAILED;
     gp_utf8_copy_safe(result->note, sizeof(result->note), err->text);
+    *err = (struct gp_err){0};
     return 0;
 }

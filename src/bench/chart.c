@@ -80,7 +80,7 @@ static double along(const struct axis *axis, double value)
     return fmax(0, fmin(1, part));
 }
 
-/* "100", "2k", "50m" */
+/* "100", "2k", "0.05" */
 static void mark_text(double value, char text[16])
 {
     static const char *const units[] = {"n", "u", "m", "", "k", "M", "G", "T", "P"};
@@ -89,7 +89,9 @@ static void mark_text(double value, char text[16])
     int group = whole >= 0 ? whole / 3 : -((2 - whole) / 3);
     struct gp_strbuf sb = {.buf = text, .cap = 16, .max = 15, .lent = text};
     text[0] = '\0';
-    if (group < -3 || group > 5)
+    if (whole < 0 && whole >= -3)
+        gp_strbuf_addf(&sb, "%.*f", -whole, value);
+    else if (group < -3 || group > 5)
         gp_strbuf_addf(&sb, "%.0e", value);
     else
         gp_strbuf_addf(&sb, "%.0f%s", value / pow(1000, group), units[group + 3]);
@@ -224,8 +226,11 @@ enum {
     HEIGHT = 500,
     PLOT_LEFT = 80,
     PLOT_RIGHT = 780,
-    PLOT_TOP = 50,
-    PLOT_BOTTOM = 440
+    PLOT_TOP = 90,
+    PLOT_BOTTOM = 440,
+    LEGEND_TOP = 54,
+    LEGEND_COLUMNS = 4,
+    LEGEND_WIDTH = 175
 };
 
 /* Distinguishable with the common forms of colour blindness (Okabe and Ito). */
@@ -297,10 +302,11 @@ static void add_svg_curve(struct gp_strbuf *sb, const struct gp_chart *chart, si
         gp_strbuf_addf(sb, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x_of(x, p->x),
                        y_of(y, p->y), ink);
     }
-    double at = PLOT_TOP + 20 + 18 * (double)c;
-    gp_strbuf_addf(sb, "<path d=\"M%d %.1fh20\" stroke=\"%s\" stroke-width=\"3\"/>\n",
-                   PLOT_LEFT + 12, at - 4, ink);
-    add_svg_text(sb, PLOT_LEFT + 38, at, "", curve->name);
+    double left = PLOT_LEFT + (double)(c % LEGEND_COLUMNS) * LEGEND_WIDTH;
+    double at = LEGEND_TOP + 18 * (double)(c / LEGEND_COLUMNS);
+    gp_strbuf_addf(sb, "<path d=\"M%.1f %.1fh20\" stroke=\"%s\" stroke-width=\"3\"/>\n", left,
+                   at - 4, ink);
+    add_svg_text(sb, left + 26, at, "", curve->name);
 }
 
 void gp_chart_add_svg(struct gp_strbuf *sb, const struct gp_chart *chart)
@@ -320,6 +326,8 @@ void gp_chart_add_svg(struct gp_strbuf *sb, const struct gp_chart *chart)
     }
     add_svg_text(sb, (PLOT_LEFT + PLOT_RIGHT) / 2.0, HEIGHT - 20, "text-anchor=\"middle\"",
                  chart->x_title);
+    add_svg_text(sb, PLOT_RIGHT, HEIGHT - 20, "text-anchor=\"end\" fill=\"#666\"",
+                 "bars: 95 % intervals");
     gp_strbuf_addf(sb, "<g transform=\"rotate(-90)\">");
     add_svg_text(sb, -(PLOT_TOP + PLOT_BOTTOM) / 2.0, 24, "text-anchor=\"middle\"", chart->y_title);
     gp_strbuf_adds(sb, "</g>\n</svg>\n");

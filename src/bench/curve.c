@@ -50,18 +50,15 @@ static uint64_t next_size(const struct gp_bench *bench, uint64_t after)
     return next;
 }
 
-static bool is_doubtful(const struct gp_bench_result *r)
-{
-    return !r->is_steady || r->conditions.other_pid;
-}
-
 static void add_cell(struct gp_strbuf *sb, const struct gp_bench_result *r)
 {
     char text[64] = "";
     struct gp_strbuf cell = GP_STRBUF_ON(text, sizeof(text) - 1);
     if (r && r->outcome == GP_BENCH_MEASURED) {
         gp_bench_add_value(&cell, &r->value);
-        if (is_doubtful(r))
+        if (r->conditions.other_pid)
+            gp_strbuf_addc(&cell, '!');
+        else if (!r->is_steady)
             gp_strbuf_addc(&cell, '*');
     } else
         gp_strbuf_adds(&cell, r ? gp_bench_outcome_word(r->outcome) : "-");
@@ -102,25 +99,32 @@ static void add_crossover(struct gp_strbuf *sb, const struct gp_bench *bench,
         gp_strbuf_addf(sb, "no difference to the CPU at %llu rows\n", (unsigned long long)last);
         return;
     }
-    gp_bench_add_number(sb, factor);
-    gp_strbuf_addf(sb, " times as fast as the CPU at %llu rows\n", (unsigned long long)last);
+    if (factor < 1)
+        gp_strbuf_adds(sb, "the CPU is ");
+    gp_bench_add_number(sb, factor < 1 ? 1 / factor : factor);
+    gp_strbuf_addf(sb, " times as fast%s at %llu rows\n", factor < 1 ? "" : " as the CPU",
+                   (unsigned long long)last);
 }
 
 static void add_notes(struct gp_strbuf *sb, const struct gp_bench *bench)
 {
     const char *before = "";
-    bool has_doubts = false;
+    bool is_unsteady = false;
+    bool is_shared = false;
     for (size_t i = 0; i < bench->results.count; i++) {
         const struct gp_bench_result *r = &bench->results.list[i];
-        has_doubts |= strcmp(r->test, "matmul") == 0 && is_measured(r) && is_doubtful(r);
+        is_shared |= strcmp(r->test, "matmul") == 0 && r->conditions.other_pid;
+        is_unsteady |= strcmp(r->test, "matmul") == 0 && is_measured(r) && !r->is_steady;
         if (strcmp(r->test, "matmul") != 0 || !r->note[0] || strcmp(r->note, before) == 0)
             continue;
         gp_strbuf_addf(sb, "  %s %s, %llu rows: %s\n", r->device, r->what,
                        (unsigned long long)r->size, r->note);
         before = r->note;
     }
-    if (has_doubts)
-        gp_strbuf_adds(sb, "  *  still changing after the warm-up, or the GPU was shared\n");
+    if (is_unsteady)
+        gp_strbuf_adds(sb, "  *  still changing after the warm-up\n");
+    if (is_shared)
+        gp_strbuf_adds(sb, "  !  another process used the GPU\n");
     if (2 * bench->count + 1 > CURVES)
         gp_strbuf_adds(sb, "  More GPUs are in the output of -f csv and -f json.\n");
 }

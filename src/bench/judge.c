@@ -118,8 +118,9 @@ int gp_bench_earlier_read(struct gp_bench_earlier *earlier, const char *path, st
     json_t *document = json_loadfd(fd, 0, &problem);
     (void)close(fd);
     if (!document)
-        return gp_err_set(err, GP_EFORMAT, "'%.200s', line %d: %.150s", path, problem.line,
-                          problem.text);
+        return gp_err_set(err, GP_EFORMAT,
+                          "'%.200s' is not a result of gpulse bench: line %d: %.100s", path,
+                          problem.line, problem.text);
     int r = take(earlier, document, err);
     json_decref(document);
     return r;
@@ -295,7 +296,7 @@ static void add_shortfall(struct gp_strbuf *sb, const struct gp_bench *bench,
         gp_strbuf_addf(sb, "%.0f %% ", 100 * shortfall->part);
     gp_strbuf_addf(sb, "%s (", standards[shortfall->standard]);
     gp_bench_add_number(sb, shortfall->expected);
-    gp_strbuf_adds(sb, ")\n");
+    gp_strbuf_addf(sb, ")%s\n", r->is_steady ? "" : "; not steady: repeat it");
 }
 
 void gp_bench_add_judgement(struct gp_strbuf *sb, const struct gp_bench *bench,

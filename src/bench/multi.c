@@ -163,6 +163,9 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
 int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp_err *err)
 {
     struct gp_bench_stats rates[GP_BENCH_DEVICES] = {{0}};
+    if (bench->count < 2)
+        return gp_err_set(err, GP_EUSAGE,
+                          "multi compares several GPUs, and there is one; gemm measures it");
     struct phase *phase = calloc(1, sizeof(*phase));
     if (!phase)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -176,7 +179,7 @@ int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp
     free(phase);
     if (r == GP_EDRIVER) /* is a result; others cannot be compared any more */
         return 0;
-    if (r == 0 && bench->count > 1 && bench->devices[0]->ops->native)
+    if (r == 0 && bench->devices[0]->ops->native)
         r = gp_bench_reduce(bench, bytes ? bytes / 16 * 16 : REDUCED_BYTES, err);
     return r;
 }

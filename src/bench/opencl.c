@@ -365,7 +365,7 @@ static int op_gemm_open(struct gp_bench_device *device, struct gp_bench_gemm *ge
 {
     static const char *const names[] = {"libclblast.so.1", "libclblast.so", NULL};
     if (!has_precision(device, gemm->precision))
-        return gp_err_set(err, GP_ENODEV, "not by CLBlast on this device");
+        return gp_err_set(err, GP_ENODEV, "CLBlast cannot compute it on this device");
     if (!clblast.library && !load_clblast(names))
         return gp_err_set(err, GP_ENODEV,
                           "no CLBlast, which multiplies matrices with OpenCL: install libclblast1 "

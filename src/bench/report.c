@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,6 +78,8 @@ static void add_heading(struct gp_strbuf *sb, const struct gp_bench *bench,
     if (origin->lost[0])
         gp_strbuf_addf(sb, "Others may have used them: %s.\n", origin->lost);
 }
+
+enum { VALUE = 20 /* columns of a value */ };
 
 /* A list of remarks. */
 struct remarks {
@@ -148,7 +151,7 @@ static void add_row(struct gp_strbuf *sb, const struct gp_bench_result *r)
     size_text(r, size);
     gp_strbuf_addf(sb, "  %-6s %-19s %11s ", r->device, r->what, size);
     size_t width = gp_utf8_width(value);
-    gp_strbuf_fill(sb, ' ', width < 16 ? 16 - width : 0);
+    gp_strbuf_fill(sb, ' ', width < VALUE ? VALUE - width : 0);
     gp_strbuf_addf(sb, "%s %-7s", value, r->value.count > 0 ? r->unit : "");
     if (r->peak > 0 && r->value.count > 0)
         gp_strbuf_addf(sb, " %3.0f %% of %4.0f", 100 * r->value.median / r->peak, r->peak);
@@ -251,6 +254,11 @@ static json_t *number_or_null(double value)
     return value > 0 ? json_real(value) : json_null();
 }
 
+static json_t *load_or_null(const char *load)
+{
+    return load[0] ? json_real(strtod(load, NULL)) : json_null();
+}
+
 static json_t *conditions_object(const struct gp_bench_conditions *c)
 {
     if (!c->is_known)
@@ -312,9 +320,9 @@ void gp_bench_add_json(struct gp_strbuf *sb, const struct gp_bench *bench,
         "{s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:{s:o, s:i, s:o, s:o, s:i}, s:o, s:o}", "schema",
         "gpulse.bench/1", "time", time, "host", origin->host, "driver",
         text_or_null(origin->driver), "gpulse", GPULSE_VERSION, "simulated",
-        (int)origin->is_simulated, "reserved", (int)(!origin->is_shared && !origin->lost[0]), "cpu",
-        "model", text_or_null(origin->cpu), "cpus", (int)origin->cpus, "load",
-        text_or_null(origin->load), "blas", text_or_null(bench->blas.name), "blas_threads",
+        (int)origin->is_simulated, "reserved", (int)(origin->is_reserved && !origin->lost[0]),
+        "cpu", "model", text_or_null(origin->cpu), "cpus", (int)origin->cpus, "load",
+        load_or_null(origin->load), "blas", text_or_null(bench->blas.name), "blas_threads",
         (int)bench->blas.threads, "devices", devices, "results", results);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');

@@ -14,6 +14,7 @@ struct gp_bench_origin {
     char driver[64];   /* of NVIDIA; "": none */
     char load[32];     /* the host's load average at the beginning */
     bool is_simulated; /* the driver: the figures say nothing about a GPU */
+    bool is_reserved;  /* the GPUs are reserved */
     bool is_shared;    /* the GPUs were not reserved */
     char lost[400];    /* why the reservation was lost meanwhile; "": it was not */
     uint64_t wall_ns;

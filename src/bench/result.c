@@ -28,6 +28,15 @@ void gp_bench_results_fini(struct gp_bench_results *results)
     *results = (struct gp_bench_results){0};
 }
 
+void gp_bench_results_drop_unfinished(struct gp_bench_results *results)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < results->count; i++)
+        if (results->list[i].outcome != GP_BENCH_MEASURED || results->list[i].value.count > 0)
+            results->list[kept++] = results->list[i];
+    results->count = kept;
+}
+
 const struct gp_bench_result *gp_bench_results_find(const struct gp_bench_results *results,
                                                     const char *test, const char *what,
                                                     const char *device, uint64_t size)

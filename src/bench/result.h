@@ -56,6 +56,9 @@ struct gp_bench_result *gp_bench_results_add(struct gp_bench_results *results, c
                                              const char *what, const char *device);
 void gp_bench_results_fini(struct gp_bench_results *results);
 
+/* Removes those that were begun but not measured, after an interruption. */
+void gp_bench_results_drop_unfinished(struct gp_bench_results *results);
+
 /* NULL: there is none. */
 const struct gp_bench_result *gp_bench_results_find(const struct gp_bench_results *results,
                                                     const char *test, const char *what,

@@ -137,6 +137,7 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
     const char *uuids[GP_BENCH_DEVICES];
     session->plan.request = *request;
     session->origin.is_shared = shared;
+    session->origin.is_reserved = !shared;
     int r = choose(session, shared, sampler, err);
     if (r < 0)
         return r;

@@ -231,8 +231,8 @@ static int refuse_simulated(struct gp_err *err)
     if (!gp_app_observed()->sim || (cuda && *cuda))
         return 0;
     return gp_err_set(err, GP_ENODEV,
-                      "simulated GPUs have no speed: no benchmark; without --sim, this machine's "
-                      "GPUs are measured");
+                      "simulated GPUs have no speed: no benchmark; without --sim and GPULSE_SIM, "
+                      "this machine's GPUs are measured");
 }
 
 /* Devices of OpenCL, whose numbers are not those of the driver: without a choice of GPUs. */
@@ -302,12 +302,15 @@ static int write_file(const char *path, const struct gp_strbuf *sb, struct gp_er
     return r < 0 ? r : closed;
 }
 
+/* An earlier file stays, if not everything was measured. */
 static int print(const struct gp_bench_session *s, const struct gp_bench_options *o,
-                 struct gp_err *err)
+                 bool is_complete, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     int r = 0;
-    if (o->save) {
+    if (o->save && !is_complete)
+        gp_io_print_note("gpulse", "--save: nothing was written, as not everything was measured");
+    if (o->save && is_complete) {
         gp_bench_add_json(&sb, &s->bench, &s->origin);
         r = write_file(o->save, &sb, err);
         gp_strbuf_reset(&sb);
@@ -347,13 +350,17 @@ static int judge(const struct gp_bench_session *s, const struct test *test,
     return gp_bench_is_incomplete(&s->bench, &j) ? GP_EPARTIAL : 0;
 }
 
+/* Whether a result is wrong, a device failed, or nothing was measured at all. */
 static bool has_wrong(const struct gp_bench_results *results)
 {
-    for (size_t i = 0; i < results->count; i++)
+    bool is_measured = false;
+    for (size_t i = 0; i < results->count; i++) {
         if (results->list[i].outcome == GP_BENCH_WRONG ||
             results->list[i].outcome == GP_BENCH_FAILED)
             return true;
-    return false;
+        is_measured |= results->list[i].outcome == GP_BENCH_MEASURED;
+    }
+    return !is_measured;
 }
 
 static void set_pace(struct gp_bench *bench, const struct test *test,
@@ -379,7 +386,10 @@ static int conclude(struct gp_bench_session *s, const struct test *test,
     struct gp_err problem = {0};
     gp_bench_session_end_watch(s);
     tell_no_more(&s->bench);
-    int printed = s->bench.results.count > 0 ? print(s, o, &problem) : 0;
+    if (r < 0 || gp_app_is_stopped())
+        gp_bench_results_drop_unfinished(&s->bench.results);
+    int printed =
+        s->bench.results.count > 0 ? print(s, o, r == 0 && !gp_app_is_stopped(), &problem) : 0;
     if (r == 0 && printed == 0)
         return judge(s, test, o, earlier, err);
     return r < 0 ? r : gp_err_copy(err, &problem);
@@ -406,6 +416,25 @@ static int measure(const struct test *test, const struct request *q,
     return r;
 }
 
+static const char *test_name(const void *ctx, size_t i)
+{
+    (void)ctx;
+    return i < GP_ARRAY_LEN(tests) ? tests[i].name : NULL;
+}
+
+static int refuse_words(int count, char **argv, struct gp_err *err)
+{
+    if (count > 1)
+        return gp_err_set(err, GP_EUSAGE, "gpulse bench takes one test, got %d", count);
+    return gp_err_set(err, GP_EUSAGE,
+                      count ? "there is no test '%.40s'%s; gpulse bench takes one of: matmul gemm "
+                              "memory latency multi burn check"
+                            : "%s%sgpulse bench takes one of: matmul gemm memory latency multi "
+                              "burn check",
+                      count ? argv[1] : "",
+                      count ? gp_cli_hint(argv[1], test_name, NULL).text : "");
+}
+
 static int run(int argc, char **argv, struct gp_err *err)
 {
     struct gp_bench_options o = {.engine = "auto", .format = "text"};
@@ -418,8 +447,7 @@ static int run(int argc, char **argv, struct gp_err *err)
         return r;
     const struct test *test = positional == 1 ? find_test(argv[1]) : NULL;
     if (!test)
-        return gp_err_set(err, GP_EUSAGE,
-                          "gpulse bench takes one of: matmul gemm memory latency multi burn check");
+        return refuse_words(positional, argv, err);
     r = read_request(test, &o, &request, err);
     if (r == 0 && o.against)
         r = gp_bench_earlier_read(&earlier, o.against, err);

@@ -21,7 +21,8 @@ const struct gp_opt gp_bench_table[] = {
      .help = "gemm, burn: fp64, fp32, tf32, fp16, bf16, fp8, int8 (default: all; burn: one that "
              "the GPU has)"},
     {0, "rows", NULL, GP_OPT_U64, "N", .least = 1, .offset = OPT(rows),
-     .help = "gemm, burn, multi: rows of the matrices (default: 8192 on a GPU)"},
+     .help = "gemm, burn, multi, check: rows of the matrices, up to 65536 (default: 8192 on "
+             "a GPU)"},
     {0, "size", NULL, GP_OPT_SIZE, "SIZE", .least = 4096, .offset = OPT(bytes),
      .help = "memory, multi: size of each array (default: 1 GiB on a GPU; multi: 256 MiB)"},
     {0, "runs", NULL, GP_OPT_U64, "N", .least = 5, .offset = OPT(runs),

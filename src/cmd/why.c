@@ -1,4 +1,5 @@
 /* gpulse why: why a GPU is not as fast as it could be. */
+#include "cmd/app.h"
 #include "cmd/commands.h"
 #include "cmd/why_observe.h"
 
@@ -32,7 +33,8 @@ static int report(const struct gp_observe_options *o, struct gp_strbuf *sb,
     if (strcmp(o->format, "text") != 0)
         gp_why_report_add_json(sb, last, cases, count, strcmp(o->format, "json") == 0 ? 2 : 0);
     else if (count == 0)
-        gp_strbuf_adds(sb, "No process uses a GPU.\n");
+        gp_strbuf_adds(sb, gp_common()->id ? "No process uses the selected GPUs.\n"
+                                           : "No process uses a GPU.\n");
     else
         gp_why_report_add(sb, cases, count, gp_io_columns());
     return 0;

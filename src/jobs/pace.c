@@ -124,7 +124,7 @@ static void tell(const struct gp_watch *watch, const struct gp_pace_plan *plan, 
                  "with %.4g TFLOP/s (%s, dense; --precision); %s",
                  rate, plan->flops * rate / 1e12, 100 * share, gpus, gpus == 1 ? "" : "s",
                  peak / (double)gpus / 1e12, plan->precision,
-                 share > 1 ? "this cannot be: check --flops-per-step and --precision"
+                 share > 1 ? "this is impossible: check --flops-per-step and --precision"
                            : "35 to 45 % is typical of a large training");
 }
 

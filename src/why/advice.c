@@ -91,8 +91,11 @@ static bool gp_advice_workers(const struct gp_advice_case *a, struct gp_advice *
     }
     if (!is_python(a) || needed <= h->workers)
         return false;
-    take(ret, loader ? loader : alone);
-    if (alone)
+    const struct gp_why_verdict *reason = loader ? loader : alone;
+    if (!reason)
+        return false;
+    take(ret, reason);
+    if (reason == alone)
         ret->sure = GP_WHY_POSSIBLE; /* what the main thread does is not visible */
     gp_why_put(ret->seen, "; %u CPUs are free for it", idle);
     gp_why_put(ret->change, "DataLoader(…, num_workers=%u, persistent_workers=True)", needed);

@@ -328,7 +328,7 @@ static void test_chart_svg(void **state)
     gp_chart_add_svg(&sb, &chart);
     assert_non_null(strstr(sb.buf, "a &#60; b &#38; c"));
     assert_null(strstr(sb.buf, "<script>"));
-    assert_non_null(strstr(sb.buf, "points=\"80.0,440.0 430.0,245.0 780.0,50.0\""));
+    assert_non_null(strstr(sb.buf, "points=\"80.0,440.0 430.0,265.0 780.0,90.0\""));
     gp_strbuf_fini(&sb);
 }
 
