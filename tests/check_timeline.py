@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tap import GPULSE, Skip, good, main, run, test
+from tap import BUILD, GPULSE, Skip, good, main, run, test
 from traces import ENV, JOB_PID, SCRATCH, Trace, timeline
 
 
@@ -264,10 +264,43 @@ def a_job_that_cannot_be_run():
 
 
 @test
+def a_process_that_cuts_its_file():
+    """It loses its marks, but neither gpulse nor the job."""
+    code = ("import ctypes, glob, os, time\n"
+            f"library = ctypes.CDLL({str(Path(BUILD).resolve() / 'libgpulse.so.0')!r})\n"
+            "library.gpulse_mark(b'one')\n"
+            "time.sleep(1)\n"  # it is open by now, and has no name any more
+            "for fd in os.listdir('/proc/self/map_files') if os.access('/proc/self/map_files', os.R_OK) else ():\n"
+            "    path = '/proc/self/map_files/' + fd\n"
+            "    if 'gpulse-timeline-' in os.readlink(path):\n"
+            "        os.truncate(path, 0)\n"
+            "        print('cut', flush=True)\n"
+            "        break\n"
+            "time.sleep(1)\n"
+            "print('alive', flush=True)\n")
+    path = SCRATCH / "cut.json"
+    result = run(GPULSE, "run", "--no-record", "--timeline", path, "--", sys.executable, "-c", code, env=ENV)
+    if "cut" not in result.stdout:
+        raise Skip("the mapped file cannot be reached")
+    assert result.returncode == 0 and "alive" in result.stdout, (result.returncode, result.stderr)
+    assert Trace(path).notes()[-1] == "exited with status 0", Trace(path).notes()
+
+
+@test
+def a_run_that_is_refused_leaves_the_earlier_trace():
+    path = SCRATCH / "earlier.json"
+    path.write_text("earlier")
+    for _ in range(2):
+        result = run(GPULSE, "run", "--no-record", "-g", "9", "--timeline", path, "--", "true", env=ENV)
+        assert result.returncode == 78, result
+    assert path.read_text() == "earlier" and not path.with_name("earlier.json.1").exists()
+
+
+@test
 def the_disk_is_full():
     path = SCRATCH / "limited.json"
     code = ("import os, resource, signal, sys\n"
-            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
             "os.execvp(sys.argv[1], sys.argv[1:])")
     result = run(sys.executable, "-c", code, GPULSE, "run", "--no-record", "--timeline", path, "--timeline-interval", "0.1s",

@@ -260,6 +260,8 @@ int gp_marks_push(uint64_t domain_id, const char *domain, const char *text)
 {
     struct gp_marks *marks = enter_if_on();
     struct gp_marks_thread *record = marks ? self.record : NULL;
+    if (marks && !record) /* too many threads */
+        drop(marks);
     if (!record)
         return -1;
     uint32_t depth = atomic_load_explicit(&record->depth, memory_order_relaxed);
@@ -281,6 +283,7 @@ int gp_marks_pop(uint64_t domain_id)
     struct gp_marks *marks = enter_if_on();
     struct gp_marks_thread *record = marks ? self.record : NULL;
     uint32_t depth = record ? atomic_load_explicit(&record->depth, memory_order_relaxed) : 0;
+    depth = depth < GP_MARKS_DEPTH ? depth : GP_MARKS_DEPTH; /* of a child that shares it, say */
     uint32_t at = depth;
     if (record && self.unrecorded > 0) {
         self.unrecorded--;

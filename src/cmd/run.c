@@ -234,6 +234,8 @@ static int run_command(struct run_options *o, char *const *argv, int argc, struc
     if (r < 0)
         return r;
     r = gp_job_reserve(run, &o->plan.run, &o->gpus, argv, argc, &sampler, err);
+    if (r == 0 && o->plan.run.timeline)
+        r = gp_timeline_start(o->plan.run.timeline, err);
     if (r == 0)
         r = gp_command_run(&command, &o->plan, argv, err);
     gp_timeline_close(o->plan.run.timeline, &run->watch);

@@ -43,14 +43,16 @@ static int print_report(struct observe_run *run, const struct gp_snapshot *snaps
     if (run->rounds++ > 0 && strcmp(run->o->format, "text") == 0)
         gp_strbuf_addc(&sb, '\n');
     const struct gp_why_case *cases = gp_why_gather_cases(run->gather, &count);
+    int r = 0;
     if (!cases)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (count == 0 && run->pid)
-        return gp_err_set(err, GP_ENODEV,
-                          "neither process %u nor one that it started uses a GPU; gpulse ps lists "
-                          "those that do",
-                          run->pid);
-    int r = run->report(run->o, &sb, snapshot, cases, count, err);
+        r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    else if (count == 0 && run->pid)
+        r = gp_err_set(err, GP_ENODEV,
+                       "neither process %u nor one that it started uses a GPU; gpulse ps lists "
+                       "those that do",
+                       run->pid);
+    else
+        r = run->report(run->o, &sb, snapshot, cases, count, err);
     if (r == 0)
         r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
@@ -87,7 +89,8 @@ static int read_options(const struct gp_cmd *cmd, const struct gp_observe_option
                           "'%.80s' is not a process id; GPUs are selected with -i, as in -i 3",
                           argv[1]);
     if (strchr(o->format, ','))
-        return gp_err_set(err, GP_EUSAGE, "--format takes one of: text json ndjson");
+        return gp_err_set(err, GP_EUSAGE, "--format takes one of: %s",
+                          gp_cli_option(cmd->options, "format", strlen("format"), 0)->choices);
     if (o->watch && strcmp(o->format, "json") == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "-f json is one document; with --watch use -f ndjson, one per line");

@@ -166,6 +166,7 @@ static _Noreturn void become(const struct post *post, const struct gp_guard_job 
     if (getppid() != guard) /* it was killed before the kernel knew of our wish */
         _exit(127);
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     (void)setpgid(0, 0);
     if (job->takes_terminal)
         (void)tcsetpgrp(job->fds[0], getpid());

@@ -15,17 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROCESSES_MOST = 256, ORDER = 50 };
+enum { PROCESSES_MOST = 256, ORDER = 50, TRIES = 8, CHUNK = 64 };
 
 static const char prefix[] = "gpulse-timeline-";
 
-/* A process that writes. */
+/* A process that writes. Its file is never mapped here: the process may truncate it. */
 struct writer {
-    struct gp_marks *marks;
+    int fd;
     uint32_t pid;
     bool is_here;  /* the pid is one of this process's namespace */
     uint64_t tail; /* the next event */
@@ -33,6 +32,7 @@ struct writer {
 };
 
 struct gp_marks_reader {
+    struct gp_marks copy; /* of one of them */
     char folder[64];
     int fd; /* locked as long as this process lives */
     struct writer writers[PROCESSES_MOST];
@@ -82,8 +82,11 @@ static bool create(struct gp_marks_reader *reader, const char *place)
     if (!mkdtemp(reader->folder))
         return false;
     reader->fd = open(reader->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (reader->fd >= 0 && flock(reader->fd, LOCK_EX | LOCK_NB) == 0)
+    struct stat st;
+    if (reader->fd >= 0 && flock(reader->fd, LOCK_EX | LOCK_NB) == 0 &&
+        fstat(reader->fd, &st) == 0 && st.st_nlink > 0)
         return true;
+    /* it is busy, or gone: another reader that removes leftovers was faster */
     const int error = errno;
     if (reader->fd >= 0)
         (void)close(reader->fd);
@@ -97,7 +100,10 @@ int gp_marks_reader_new(struct gp_marks_reader **ret, struct gp_err *err)
     struct gp_marks_reader *reader = calloc(1, sizeof(*reader));
     if (!reader)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (!create(reader, "/dev/shm") && !create(reader, "/tmp")) {
+    bool is_created = false;
+    for (unsigned i = 0; i < TRIES && !is_created; i++)
+        is_created = create(reader, "/dev/shm") || create(reader, "/tmp");
+    if (!is_created) {
         int r = gp_err_set(err, GP_EIO, "cannot create a directory in /dev/shm or /tmp: %s",
                            strerror(errno));
         free(reader);
@@ -117,7 +123,7 @@ void gp_marks_reader_free(struct gp_marks_reader *reader)
     if (!reader)
         return;
     for (size_t i = 0; i < reader->count; i++)
-        (void)munmap(reader->writers[i].marks, sizeof(struct gp_marks));
+        (void)close(reader->writers[i].fd);
     empty(reader->fd);
     (void)rmdir(reader->folder);
     (void)close(reader->fd);
@@ -126,7 +132,7 @@ void gp_marks_reader_free(struct gp_marks_reader *reader)
 
 /* ---- events ---- */
 
-/* Texts in shared memory may have no end, and may change at any time. */
+/* Texts in the file may have no end. */
 struct name {
     char domain[GP_MARKS_DOMAIN + 1], text[GP_MARKS_TEXT + 1];
 };
@@ -168,29 +174,85 @@ static uint64_t at_most(uint64_t ns, uint64_t most_ns)
     return ns < most_ns ? ns : most_ns;
 }
 
-static void read_ring(struct writer *writer, struct gp_trace *trace, uint64_t now_ns)
+/* False: the file is shorter, because its process has cut it. */
+static bool read_at(const struct writer *writer, size_t offset, void *to, size_t size)
 {
-    struct gp_marks *marks = writer->marks;
-    for (unsigned i = 0; i < GP_MARKS_SLOTS; i++) {
-        struct gp_marks_slot *slot = &marks->slots[writer->tail % GP_MARKS_SLOTS];
-        if (atomic_load_explicit(&slot->turn, memory_order_acquire) != writer->tail + 1)
-            break;
-        const struct name name = name_of(&slot->name);
-        const struct gp_trace_event event = {
-            .place = {writer->pid, slot->tid},
-            .category = name.domain,
-            .name = name.text,
-            .start_ns = at_most(slot->start_ns, now_ns),
-            .end_ns = at_most(slot->end_ns, now_ns),
-        };
-        add_event(trace, slot->kind, &event);
-        atomic_store_explicit(&slot->turn, writer->tail + GP_MARKS_SLOTS, memory_order_release);
-        writer->tail++;
+    return pread(writer->fd, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+static void add_slot(const struct writer *writer, struct gp_trace *trace,
+                     const struct gp_marks_slot *slot, uint64_t now_ns)
+{
+    const struct name name = name_of(&slot->name);
+    const struct gp_trace_event event = {
+        .place = {writer->pid, slot->tid},
+        .category = name.domain,
+        .name = name.text,
+        .start_ns = at_most(slot->start_ns, now_ns),
+        .end_ns = at_most(slot->end_ns, now_ns),
+    };
+    add_event(trace, slot->kind, &event);
+}
+
+/* The next slots, up to the end of the ring. They are read twice: what a slot holds is complete if
+ * it was read after its turn. Returns how many are complete; -1: the file was cut. */
+static int next_slots(const struct writer *writer, struct gp_marks_slot *slots)
+{
+    const size_t at = writer->tail % GP_MARKS_SLOTS;
+    const size_t most = GP_MARKS_SLOTS - at < CHUNK ? GP_MARKS_SLOTS - at : CHUNK;
+    const size_t offset = offsetof(struct gp_marks, slots) + at * sizeof(*slots);
+    int count = 0;
+    if (!read_at(writer, offset, slots, most * sizeof(*slots)))
+        return -1;
+    while ((size_t)count < most &&
+           atomic_load(&slots[count].turn) == writer->tail + (uint64_t)count + 1)
+        count++;
+    return count == 0 || read_at(writer, offset, slots, (size_t)count * sizeof(*slots)) ? count
+                                                                                        : -1;
+}
+
+/* Frees the slot of the next event. */
+static void advance(struct writer *writer)
+{
+    const size_t at = writer->tail % GP_MARKS_SLOTS;
+    const uint64_t turn = writer->tail++ + GP_MARKS_SLOTS;
+    (void)!pwrite(writer->fd, &turn, sizeof(turn),
+                  (off_t)(offsetof(struct gp_marks, slots) + at * sizeof(struct gp_marks_slot)));
+}
+
+/* False: the file was cut, and nothing more can be read. */
+static bool read_ring(struct writer *writer, struct gp_trace *trace, uint64_t now_ns)
+{
+    struct gp_marks_slot slots[CHUNK];
+    uint64_t dropped;
+    int count = CHUNK;
+    for (unsigned read = 0; count > 0 && read < GP_MARKS_SLOTS; read += (unsigned)count) {
+        count = next_slots(writer, slots);
+        for (int i = 0; i < count; i++) {
+            add_slot(writer, trace, &slots[i], now_ns);
+            advance(writer);
+        }
     }
-    uint64_t dropped = atomic_load_explicit(&marks->dropped, memory_order_relaxed);
+    if (count < 0 ||
+        !read_at(writer, offsetof(struct gp_marks, dropped), &dropped, sizeof(dropped)))
+        return false;
     if (dropped > writer->dropped)
         gp_trace_drop(trace, dropped - writer->dropped);
     writer->dropped = dropped;
+    return true;
+}
+
+/* At the end: an event that its thread began, but never completed, hides those behind it. */
+static void read_rest(struct writer *writer, struct gp_trace *trace, uint64_t now_ns)
+{
+    uint64_t head;
+    for (unsigned i = 0; i < GP_MARKS_SLOTS && read_ring(writer, trace, now_ns); i++) {
+        if (!read_at(writer, offsetof(struct gp_marks, head), &head, sizeof(head)) ||
+            writer->tail >= head)
+            return;
+        gp_trace_drop(trace, 1);
+        advance(writer);
+    }
 }
 
 /* ---- ranges that were open at the end ---- */
@@ -210,48 +272,50 @@ static void add_open(const struct writer *writer, struct gp_trace *trace, uint32
     add_event(trace, kind, &event);
 }
 
-static void finish(struct writer *writer, struct gp_trace *trace, uint64_t now_ns)
+static void finish(struct gp_marks_reader *reader, struct writer *writer, struct gp_trace *trace,
+                   uint64_t now_ns)
 {
-    const struct gp_marks *marks = writer->marks;
-    read_ring(writer, trace, now_ns);
-    for (size_t i = 0; i < GP_MARKS_THREADS; i++) {
+    struct gp_marks *marks = &reader->copy;
+    read_rest(writer, trace, now_ns);
+    bool is_whole = read_at(writer, 0, marks, offsetof(struct gp_marks, slots));
+    (void)close(writer->fd);
+    for (size_t i = 0; is_whole && i < GP_MARKS_THREADS; i++) {
         const struct gp_marks_thread *thread = &marks->threads[i];
-        uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_acquire);
+        uint32_t depth = atomic_load(&thread->depth);
         for (uint32_t k = 0; k < depth && k < GP_MARKS_DEPTH; k++)
             add_open(writer, trace, GP_MARKS_SLICE, atomic_load(&thread->tid), &thread->open[k],
                      now_ns);
     }
-    for (size_t i = 0; i < GP_MARKS_RANGES; i++) {
+    for (size_t i = 0; is_whole && i < GP_MARKS_RANGES; i++) {
         const struct gp_marks_range *range = &marks->ranges[i];
-        if (atomic_load_explicit(&range->state, memory_order_acquire) == GP_MARKS_OPEN)
+        if (atomic_load(&range->state) == GP_MARKS_OPEN)
             add_open(writer, trace, GP_MARKS_RANGE, range->tid, &range->open, now_ns);
     }
-    (void)munmap(writer->marks, sizeof(struct gp_marks));
 }
 
 /* ---- the processes ---- */
 
-/* NULL: not a file of ours, or not complete yet. */
-static struct gp_marks *map(int folder, const char *name)
+/* False: not a file of ours, or not complete yet. */
+static bool open_file(struct gp_marks_reader *reader, const char *name, struct writer *ret)
 {
     struct stat st;
-    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    void *at = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-        st.st_size == (off_t)sizeof(struct gp_marks))
-        at = mmap(NULL, sizeof(struct gp_marks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        (void)close(fd);
-    if (at == MAP_FAILED)
-        return NULL;
-    struct gp_marks *marks = at;
-    if (atomic_load_explicit(&marks->magic, memory_order_acquire) == GP_MARKS_MAGIC)
-        return marks;
-    (void)munmap(at, sizeof(struct gp_marks));
-    return NULL;
+    struct gp_marks *marks = &reader->copy;
+    *ret = (struct writer){
+        .fd = openat(reader->fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    if (ret->fd >= 0 && fstat(ret->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        st.st_size == (off_t)sizeof(*marks) &&
+        read_at(ret, 0, marks, offsetof(struct gp_marks, threads)) &&
+        atomic_load(&marks->magic) == GP_MARKS_MAGIC) {
+        ret->pid = marks->pid < GP_TRACE_PID ? marks->pid : 0;
+        ret->is_here = marks->namespace > 0 && marks->namespace == gp_proc_own_ns();
+        return true;
+    }
+    if (ret->fd >= 0)
+        (void)close(ret->fd);
+    return false;
 }
 
-/* A file that is mapped needs no name any more, and so is gone if this process is killed. */
+/* A file that is open needs no name any more, and so is gone if this process is killed. */
 static void find_new(struct gp_marks_reader *reader)
 {
     int again = openat(reader->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -259,15 +323,11 @@ static void find_new(struct gp_marks_reader *reader)
     if (!list && again >= 0)
         (void)close(again);
     for (struct dirent *entry; list && reader->count < PROCESSES_MOST && (entry = readdir(list));) {
-        struct gp_marks *marks = entry->d_name[0] != '.' ? map(reader->fd, entry->d_name) : NULL;
-        if (!marks)
+        struct writer *writer = &reader->writers[reader->count];
+        if (entry->d_name[0] == '.' || !open_file(reader, entry->d_name, writer))
             continue;
         (void)unlinkat(reader->fd, entry->d_name, 0);
-        reader->writers[reader->count++] = (struct writer){
-            .marks = marks,
-            .pid = marks->pid < GP_TRACE_PID ? marks->pid : 0,
-            .is_here = marks->namespace > 0 && marks->namespace == gp_proc_own_ns(),
-        };
+        reader->count++;
     }
     if (list)
         (void)closedir(list);
@@ -286,10 +346,14 @@ bool gp_marks_reader_read(struct gp_marks_reader *reader, struct gp_trace *trace
     for (size_t i = 0; i < reader->count; i++) {
         struct writer *writer = &reader->writers[i];
         if (has_exited(writer)) {
-            finish(writer, trace, now_ns);
+            finish(reader, writer, trace, now_ns);
             continue;
         }
-        read_ring(writer, trace, now_ns);
+        if (!read_ring(writer, trace, now_ns)) {
+            gp_trace_drop(trace, 1);
+            (void)close(writer->fd);
+            continue;
+        }
         reader->writers[kept++] = *writer;
     }
     reader->count = kept;
@@ -301,7 +365,7 @@ void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *tra
     const uint64_t now_ns = gp_clock_mono_ns();
     for (find_new(reader); reader->count > 0; find_new(reader)) {
         for (size_t i = 0; i < reader->count; i++)
-            finish(&reader->writers[i], trace, now_ns);
+            finish(reader, &reader->writers[i], trace, now_ns);
         reader->count = 0;
     }
 }

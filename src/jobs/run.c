@@ -37,12 +37,16 @@ static enum gp_watch_order look(struct gp_run *run, bool is_moment)
     run->looked_ns = gp_clock_mono_ns();
     const bool is_closer = !is_moment && gp_slow_is_due(&run->slow, run->looked_ns);
     gp_sampler_set_more(run->gpus.sampler, is_closer);
-    if (gp_sampler_tick(run->gpus.sampler, &snapshot, NULL) < 0)
+    const int ticked = gp_sampler_tick(run->gpus.sampler, &snapshot, NULL);
+    gp_sampler_set_more(run->gpus.sampler, false);
+    if (ticked < 0)
         return order;
     if (is_closer)
         gp_slow_look(&run->slow, snapshot);
     if (run->plan->timeline && gp_timeline_is_due(run->plan->timeline))
         gp_timeline_sample(run->plan->timeline, snapshot, &run->watch);
+    if (run->plan->timeline)
+        gp_timeline_note_tick(run->plan->timeline, snapshot);
     order = gp_watch_look(&run->watch, snapshot, !is_moment);
     gp_watch_keep_scene(&run->watch, snapshot, is_moment);
     if (run->plan->judge)
@@ -107,10 +111,14 @@ static uint64_t follow_timeline(struct gp_run *run)
     struct gp_snapshot *snapshot;
     if (!timeline)
         return UINT64_MAX;
-    if (gp_clock_mono_ns() >= gp_timeline_due_ns(timeline) &&
-        gp_sampler_tick(run->gpus.sampler, &snapshot, NULL) == 0) {
-        gp_timeline_sample(timeline, snapshot, &run->watch);
-        gp_snapshot_free(snapshot);
+    if (gp_clock_mono_ns() >= gp_timeline_due_ns(timeline)) {
+        if (gp_sampler_tick(run->gpus.sampler, &snapshot, NULL) == 0) {
+            gp_timeline_sample(timeline, snapshot, &run->watch);
+            gp_timeline_note_tick(timeline, snapshot);
+            gp_snapshot_free(snapshot);
+        } else {
+            gp_timeline_skip(timeline);
+        }
     }
     return earliest(gp_timeline_collect(timeline), gp_timeline_due_ns(timeline));
 }
@@ -385,7 +393,9 @@ int gp_run_begin(struct gp_run *run, const struct gp_run_plan *plan, struct gp_e
     run->watch.limits = plan->limits;
     run->slow.observed = plan->observed;
     run->watch.is_shared = plan->gpus.request.is_shared;
-    (void)signal(SIGPIPE, SIG_IGN); /* a job must not terminate because nobody reads its messages */
+    /* a job must not terminate because nobody reads its messages, or because a file is too large */
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
     (void)signal(SIGCHLD, SIG_DFL);
     if (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0)
         gp_ending_add_children(&run->others, getpid(), NULL);

@@ -11,10 +11,12 @@
 #include "jobs/timeline_host.h"
 #include "source/source.h"
 
+#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     JOB_PID = GP_TRACE_PID, /* the job as a whole */
@@ -32,8 +34,9 @@ struct gp_timeline {
     struct gp_trace *trace;
     struct gp_marks_reader *marks;
     regex_t mark;
-    uint64_t begun_ns; /* 0: no try has started */
-    bool has_run;      /* a try has ended */
+    uint64_t begun_ns;  /* 0: no try has started */
+    uint64_t ticked_ns; /* the last tick of the sampler */
+    bool has_run;       /* a try has ended */
     uint64_t due_ns;
     pid_t parent;
     char folder_variable[100];
@@ -74,21 +77,23 @@ static int find_library(struct gp_timeline *timeline, struct gp_err *err)
     return r;
 }
 
-static int open_all(struct gp_timeline *timeline, struct gp_err *err)
+/* What is known to fail, before anybody waits for GPUs. */
+static int check_file(const char *path, struct gp_err *err)
 {
-    int r = find_library(timeline, err);
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode)
+               ? gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': %s", path,
+                            strerror(EISDIR))
+               : 0;
+}
+
+int gp_timeline_start(struct gp_timeline *timeline, struct gp_err *err)
+{
+    int r = gp_trace_open(&timeline->trace, timeline->plan->path, err);
+    r = r < 0 ? r : gp_marks_reader_new(&timeline->marks, err);
     if (r == 0)
-        r = gp_trace_open(&timeline->trace, timeline->plan->path, err);
-    if (r < 0)
-        return r;
-    r = gp_marks_reader_new(&timeline->marks, err);
-    if (r == 0) {
         (void)snprintf(timeline->folder_variable, sizeof(timeline->folder_variable), "%s=%s",
                        GP_MARKS_VARIABLE, gp_marks_reader_folder(timeline->marks));
-        return 0;
-    }
-    struct gp_trace_sum sum;
-    (void)!gp_trace_close(timeline->trace, &sum, NULL);
     return r;
 }
 
@@ -101,7 +106,8 @@ int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *pl
     timeline->plan = plan;
     int r = compile(timeline, err);
     if (r == 0) {
-        r = open_all(timeline, err);
+        r = find_library(timeline, err);
+        r = r < 0 ? r : check_file(plan->path, err);
         if (r < 0 && plan->mark)
             regfree(&timeline->mark);
     }
@@ -215,9 +221,19 @@ bool gp_timeline_is_due(const struct gp_timeline *timeline)
 void gp_timeline_sample(struct gp_timeline *timeline, const struct gp_snapshot *snapshot,
                         const struct gp_watch *watch)
 {
-    gp_timeline_gpus_sample(&timeline->gpus, timeline->trace, snapshot, watch);
+    gp_timeline_gpus_sample(&timeline->gpus, timeline->trace, snapshot, watch, timeline->ticked_ns);
     gp_timeline_host_sample(&timeline->host, timeline->trace, (uint32_t)timeline->parent, JOB_PID,
                             gp_clock_mono_ns());
+    gp_timeline_skip(timeline);
+}
+
+void gp_timeline_note_tick(struct gp_timeline *timeline, const struct gp_snapshot *snapshot)
+{
+    timeline->ticked_ns = snapshot->mono_ns;
+}
+
+void gp_timeline_skip(struct gp_timeline *timeline)
+{
     const uint64_t now_ns = gp_clock_mono_ns();
     const uint64_t interval = interval_ns(timeline, now_ns);
     timeline->due_ns += interval;
@@ -257,11 +273,11 @@ static void tell_sum(const struct gp_timeline *timeline, const struct gp_watch *
 
 void gp_timeline_close(struct gp_timeline *timeline, const struct gp_watch *watch)
 {
-    struct gp_trace_sum sum;
+    struct gp_trace_sum sum = {0};
     struct gp_err err;
     if (!timeline)
         return;
-    int r = gp_trace_close(timeline->trace, &sum, &err);
+    int r = timeline->trace ? gp_trace_close(timeline->trace, &sum, &err) : 0;
     if (r < 0)
         gp_watch_warn(watch, "the timeline is incomplete: %s", err.text);
     if (timeline->has_run && r == 0) {

@@ -31,11 +31,15 @@ enum {
     GP_TIMELINE_VARIABLES = 2,
 };
 
-/* Creates the trace, and what the job reports to. GP_EUSAGE: the expression is malformed, or
- * another tool uses NVTX; otherwise as gp_trace_open() and gp_marks_reader_new(). The plan must
+/* Prepares it. GP_EUSAGE: the expression is malformed, or
+ * another tool uses NVTX; GP_EIO: FILE is no regular file. The plan must
  * outlive it. Call it before GPUs are reserved, so that a mistake costs no time. */
 int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *plan,
                      struct gp_err *err) GP_MUST_CHECK;
+
+/* Opens the file, before the command starts: an existing one becomes FILE.1. The job's variables
+ * are known from here on. Errors as in gp_trace_open() and gp_marks_reader_new(). */
+int gp_timeline_start(struct gp_timeline *timeline, struct gp_err *err) GP_MUST_CHECK;
 
 /* What samples must contain. */
 void gp_timeline_add_want(struct gp_want *want);
@@ -56,6 +60,13 @@ uint64_t gp_timeline_due_ns(const struct gp_timeline *timeline);
 bool gp_timeline_is_due(const struct gp_timeline *timeline);
 void gp_timeline_sample(struct gp_timeline *timeline, const struct gp_snapshot *snapshot,
                         const struct gp_watch *watch);
+
+/* A sample could not be taken: the next one is due later. */
+void gp_timeline_skip(struct gp_timeline *timeline);
+
+/* To be called after each tick of the sampler, whether it was a sample of the timeline or not:
+ * means that the driver reports are those since the last tick. */
+void gp_timeline_note_tick(struct gp_timeline *timeline, const struct gp_snapshot *snapshot);
 
 /* A line of output. Any thread. */
 void gp_timeline_add_line(void *timeline, const char *line);

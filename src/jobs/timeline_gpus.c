@@ -98,8 +98,10 @@ static bool is_news(double *last, double value)
 
 /* Writes the counters that have news, or all if there is no device: as they were last. */
 static void add_counters(struct gp_timeline_gpu *gpu, struct gp_trace *trace, uint32_t pid,
-                         const struct gp_device *device, uint64_t mono_ns)
+                         const struct gp_device *device, uint64_t mono_ns, uint64_t ticked_ns)
 {
+    /* of a mean: since the last tick */
+    const uint64_t from_ns = gpu->sampled_ns > ticked_ns ? gpu->sampled_ns : ticked_ns;
     for (size_t i = 0; i < GP_ARRAY_LEN(rows);) {
         struct gp_trace_value values[2];
         size_t count = 0;
@@ -115,8 +117,8 @@ static void add_counters(struct gp_timeline_gpu *gpu, struct gp_trace *trace, ui
         }
         const bool is_past = device && rows[first].is_rate && gpu->sampled_ns;
         if (any && count > 0)
-            gp_trace_count(trace, pid, rows[first].name, is_past ? gpu->sampled_ns : mono_ns,
-                           values, count);
+            gp_trace_count(trace, pid, rows[first].name, is_past ? from_ns : mono_ns, values,
+                           count);
     }
 }
 
@@ -238,7 +240,8 @@ static size_t find(const struct gp_watch *watch, const struct gp_device *device)
 }
 
 void gp_timeline_gpus_sample(struct gp_timeline_gpus *gpus, struct gp_trace *trace,
-                             const struct gp_snapshot *snapshot, const struct gp_watch *watch)
+                             const struct gp_snapshot *snapshot, const struct gp_watch *watch,
+                             uint64_t ticked_ns)
 {
     const uint64_t mono_ns = snapshot->mono_ns;
     for (size_t i = 0; i < snapshot->device_count; i++) {
@@ -254,7 +257,7 @@ void gp_timeline_gpus_sample(struct gp_timeline_gpus *gpus, struct gp_trace *tra
         if (device->status != GP_STATUS_OK)
             continue;
         add_memory(gpus, gpu, trace, pid, snapshot, device);
-        add_counters(gpu, trace, pid, device, mono_ns);
+        add_counters(gpu, trace, pid, device, mono_ns, ticked_ns);
         add_reasons(gpu, trace, pid, device, mono_ns);
         gpu->sampled_ns = mono_ns;
     }
@@ -267,7 +270,7 @@ void gp_timeline_gpus_end(struct gp_timeline_gpus *gpus, struct gp_trace *trace,
     for (size_t i = 0; i < GP_WATCH_GPUS; i++) {
         struct gp_timeline_gpu *gpu = &gpus->items[i];
         const uint32_t pid = FIRST_PID + (uint32_t)i;
-        add_counters(gpu, trace, pid, NULL, mono_ns);
+        add_counters(gpu, trace, pid, NULL, mono_ns, 0);
         if (!isnan(gpu->other_mib))
             count_sums(gpu, trace, pid, mono_ns);
         for (uint32_t k = 0; k < GP_TIMELINE_REASONS; k++) {

@@ -38,7 +38,8 @@ struct gp_want;
 void gp_timeline_gpus_init(struct gp_timeline_gpus *gpus);
 void gp_timeline_gpus_add_want(struct gp_want *want);
 void gp_timeline_gpus_sample(struct gp_timeline_gpus *gpus, struct gp_trace *trace,
-                             const struct gp_snapshot *snapshot, const struct gp_watch *watch);
+                             const struct gp_snapshot *snapshot, const struct gp_watch *watch,
+                             uint64_t ticked_ns);
 /* Repeats the last values, so that they are shown up to the end, and ends the slices. */
 void gp_timeline_gpus_end(struct gp_timeline_gpus *gpus, struct gp_trace *trace, uint64_t mono_ns);
 

@@ -12,6 +12,7 @@
 
 enum {
     PENDING_MOST = 8 << 20,
+    NAMES_MOST = 65536,              /* of threads */
     REPORTS_MOST = PENDING_MOST / 2, /* when reports are dropped, samples still fit */
     NAME_COLUMNS = 200,
     NAME_BYTES = 4096,
@@ -22,12 +23,13 @@ static const char end[] = "\n]}\n"; /* of it */
 
 struct gp_trace {
     struct gp_outfile file;
-    pthread_mutex_t lock; /* protects the members below */
+    pthread_mutex_t lock; /* protects the members below; `err` and `file` belong to who flushes */
     uint64_t begin_ns;
     struct gp_strbuf pending;
     struct gp_trace_sum sum;
     uint64_t reported_bytes; /* of the job's own events */
     uint64_t range_id;
+    uint64_t names;    /* of threads */
     bool has_events;   /* in the file */
     struct gp_err err; /* code 0: everything was written */
 };
@@ -127,21 +129,24 @@ void gp_trace_begin(struct gp_trace *trace, uint64_t mono_ns)
     (void)pthread_mutex_unlock(&trace->lock);
 }
 
+/* The file is written without the lock, so that nobody waits for a slow disk. */
 size_t gp_trace_flush(struct gp_trace *trace)
 {
-    struct gp_strbuf *sb = &trace->pending;
+    struct gp_strbuf sb;
     (void)pthread_mutex_lock(&trace->lock);
-    const size_t size = sb->len;
-    if (sb->len > 0 && !trace->err.code) {
-        gp_strbuf_adds(sb, end);
-        if (sb->error)
-            (void)gp_err_set(&trace->err, sb->error, "%s", gp_err_text(sb->error));
-        else
-            trace->has_events =
-                gp_outfile_extend(&trace->file, sb->buf, sb->len, strlen(end), &trace->err) == 0;
-    }
-    gp_strbuf_reset(sb);
+    sb = trace->pending;
+    gp_strbuf_init(&trace->pending, PENDING_MOST + sizeof(end));
+    trace->has_events = trace->has_events || (sb.len > 0 && !trace->err.code);
     (void)pthread_mutex_unlock(&trace->lock);
+    const size_t size = sb.len;
+    if (sb.len > 0 && !trace->err.code) {
+        gp_strbuf_adds(&sb, end);
+        if (sb.error)
+            (void)gp_err_set(&trace->err, sb.error, "%s", gp_err_text(sb.error));
+        else
+            (void)!gp_outfile_extend(&trace->file, sb.buf, sb.len, strlen(end), &trace->err);
+    }
+    gp_strbuf_fini(&sb);
     return size;
 }
 
@@ -183,6 +188,12 @@ void gp_trace_name_process(struct gp_trace *trace, uint32_t pid, const char *nam
 
 void gp_trace_name_thread(struct gp_trace *trace, struct gp_trace_place place, const char *name)
 {
+    (void)pthread_mutex_lock(&trace->lock);
+    const bool is_one_too_many = trace->names >= NAMES_MOST;
+    trace->names++;
+    (void)pthread_mutex_unlock(&trace->lock);
+    if (is_one_too_many)
+        return;
     name_it(trace, "thread_name", place, name);
 }
 

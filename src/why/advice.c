@@ -7,6 +7,7 @@
 /* Limits: shares from 0 to 1, percent as the driver reports them. More than eight workers rarely
  * help a single process; a copy reaches about 80 percent of a link's rate. */
 static const double roomy = 0.6, usable = 0.9, copies = 0.05, link_reached = 0.8, most_copied = 0.9;
+static const double dram_used = 40; /* percent */
 static const unsigned workers_most = 8;
 
 /* ---- what is known ---- */
@@ -81,7 +82,9 @@ static bool gp_advice_workers(const struct gp_advice_case *a, struct gp_advice *
     const struct gp_tasks_use *h = &a->c->host;
     const struct gp_why_verdict *loader = verdict_of(a, GP_WHY_RULE_LOADER);
     const struct gp_why_verdict *alone = verdict_of(a, GP_WHY_RULE_MAIN_THREAD);
-    const unsigned idle = whole(gp_why_free_cpus(a->c));
+    /* for each of the job's processes, which will all do the same */
+    const unsigned ranks = a->c->job_gpus > 1 ? a->c->job_gpus : 1;
+    const unsigned idle = whole(gp_why_free_cpus(a->c) / ranks);
     unsigned needed = 0;
     if (alone && h->workers == 0 && idle > 0)
         needed = idle < workers_most ? idle : workers_most;
@@ -143,8 +146,9 @@ static bool gp_advice_precision(const struct gp_advice_case *a, struct gp_advice
     if (!idle || !is_python(a))
         return false;
     take(ret, idle);
-    /* Half the bytes: then the memory bandwidth is the limit. */
-    ret->gain = dram >= 1 ? 200 / dram : 0;
+    /* Half the bytes: then the memory bandwidth is the limit, if it is near. Otherwise the limit is
+     * the tensor cores', which differ by GPU. */
+    ret->gain = dram >= dram_used ? 200 / dram : 0;
     if (gp_why_is_known(dram))
         gp_why_put_percent(a->c, ret->seen, "memory bandwidth", GP_WHY_DRAM);
     gp_why_put(ret->change, "with torch.autocast(\"cuda\", dtype=torch.bfloat16): …; or only "
