@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gpulse run --timeline: real jobs on simulated GPUs, and their traces read by an independent program.
 
-variants: asan
+variants: asan release
 """
 import collections
 import contextlib
