@@ -463,7 +463,7 @@ has_samples() {
     rm -r home
 
     gpulse run -i 3 --step-match step --flops-per-step 1e18 --precision fp8 -- bash -c "$loop"
-    complains '% of 1 GPU with 1979 TFLOP/s \(fp8, dense; --precision\); this cannot be: check --flops-per-step and --precision$'
+    complains '% of 1 GPU with 1979 TFLOP/s \(fp8, dense; --precision\); this is impossible: check --flops-per-step and --precision$'
     gpulse run -i 3 --step-match step -- bash -c "$loop"
     complains '^gpulse: [0-9.]+ steps/s \(4 steps in [0-9.]+ s\)$'
     gpulse run -q -i 3 --step-match step -- bash -c "$loop"
