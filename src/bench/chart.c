@@ -302,8 +302,10 @@ static void add_svg_curve(struct gp_strbuf *sb, const struct gp_chart *chart, si
         gp_strbuf_addf(sb, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x_of(x, p->x),
                        y_of(y, p->y), ink);
     }
-    double left = PLOT_LEFT + (double)(c % LEGEND_COLUMNS) * LEGEND_WIDTH;
-    double at = LEGEND_TOP + 18 * (double)(c / LEGEND_COLUMNS);
+    const size_t row = c / LEGEND_COLUMNS;
+    const size_t column = c % LEGEND_COLUMNS;
+    double left = PLOT_LEFT + (double)(column * LEGEND_WIDTH);
+    double at = LEGEND_TOP + 18 * (double)row;
     gp_strbuf_addf(sb, "<path d=\"M%.1f %.1fh20\" stroke=\"%s\" stroke-width=\"3\"/>\n", left,
                    at - 4, ink);
     add_svg_text(sb, left + 26, at, "", curve->name);
