@@ -2,10 +2,10 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "base/parse.h"
 #include "base/utf8.h"
 #include "bench/verify.h"
 #include "bench/watch.h"
+#include "proc/files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,18 +17,12 @@ enum { ROWS_MOST = 1 << 20 }; /* the product of sizes fits in 64 bits */
 /* Of the host, without swapping; SIZE_MAX: unknown. */
 static size_t available_bytes(void)
 {
-    static const char key[] = "MemAvailable:";
     char text[4096];
     uint64_t kib;
-    const char *line =
-        gp_io_read("/proc/meminfo", text, sizeof(text)) > 0 ? strstr(text, key) : NULL;
-    if (!line)
-        return SIZE_MAX;
-    line += strlen(key);
-    line += strspn(line, " ");
-    char number[24];
-    (void)snprintf(number, sizeof(number), "%.*s", (int)strspn(line, "0123456789"), line);
-    return gp_parse_u64(number, &kib) ? kib << 10 : SIZE_MAX;
+    return gp_io_read("/proc/meminfo", text, sizeof(text)) > 0 &&
+                   gp_proc_find_number(text, "MemAvailable:", &kib)
+               ? kib << 10
+               : SIZE_MAX;
 }
 
 int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,

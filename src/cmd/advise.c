@@ -86,9 +86,6 @@ static int report(const struct gp_observe_options *o, struct gp_strbuf *sb,
         gp_json_set_incomplete(document, last);
         gp_json_add(sb, document, 2);
         gp_strbuf_addc(sb, '\n');
-    } else if (count == 0) {
-        gp_strbuf_adds(sb, gp_common()->id ? "No process uses the selected GPUs.\n"
-                                           : "No process uses a GPU.\n");
     }
     return 0;
 }

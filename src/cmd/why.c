@@ -32,9 +32,6 @@ static int report(const struct gp_observe_options *o, struct gp_strbuf *sb,
     (void)err;
     if (strcmp(o->format, "text") != 0)
         gp_why_report_add_json(sb, last, cases, count, strcmp(o->format, "json") == 0 ? 2 : 0);
-    else if (count == 0)
-        gp_strbuf_adds(sb, gp_common()->id ? "No process uses the selected GPUs.\n"
-                                           : "No process uses a GPU.\n");
     else
         gp_why_report_add(sb, cases, count, gp_io_columns());
     return 0;

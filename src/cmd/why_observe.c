@@ -40,7 +40,8 @@ static int print_report(struct observe_run *run, const struct gp_snapshot *snaps
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     size_t count;
-    if (run->rounds++ > 0 && strcmp(run->o->format, "text") == 0)
+    bool is_text = strcmp(run->o->format, "text") == 0;
+    if (run->rounds++ > 0 && is_text)
         gp_strbuf_addc(&sb, '\n');
     const struct gp_why_case *cases = gp_why_gather_cases(run->gather, &count);
     int r = 0;
@@ -51,6 +52,9 @@ static int print_report(struct observe_run *run, const struct gp_snapshot *snaps
                        "neither process %u nor one that it started uses a GPU; gpulse ps lists "
                        "those that do",
                        run->pid);
+    else if (count == 0 && is_text)
+        gp_strbuf_adds(&sb, gp_common()->id ? "No process uses the selected GPUs.\n"
+                                            : "No process uses a GPU.\n");
     else
         r = run->report(run->o, &sb, snapshot, cases, count, err);
     if (r == 0)

@@ -23,7 +23,8 @@ struct gp_observe_options {
         .for_ns = 20 * GP_NS_PER_S, .interval_ns = GP_NS_PER_S / 2, .format = "text"               \
     }
 
-/* Adds the report about the GPUs that were observed; `last`: the last sample. */
+/* Adds the report about the GPUs that were observed, as a text about at least one of them; `last`:
+ * the last sample. */
 typedef int gp_observe_report(const struct gp_observe_options *o, struct gp_strbuf *sb,
                               const struct gp_snapshot *last, const struct gp_why_case *cases,
                               size_t count, struct gp_err *err);
