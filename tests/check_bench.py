@@ -227,7 +227,7 @@ def check_finds_the_slow_gpu():
     rows = results(done, 1)
     assert {r["device"] for r in rows if r["test"] == "gemm"} == {"0", "1", "2"}
     slow = [line for line in done.stderr.splitlines() if line.startswith("SLOW")]
-    assert any(re.fullmatch(r"SLOW   GPU 1, gemm bf16: \S+ TFLOP/s, 80 % of the other GPUs of this model \(\S+\)", line)
+    assert any(re.fullmatch(r"SLOW   GPU 1, gemm bf16: \S+ TFLOP/s, 80 % of the other GPUs of this model \(\S+\)(; not steady: repeat it)?", line)
                for line in slow), slow
     assert not any("other GPUs" in line and "GPU 1," not in line for line in slow), slow
 

@@ -171,23 +171,32 @@ static void keep(struct gp_bench_watch *watch)
         watch->lost[0] = '\0';
 }
 
+/* Takes a sample of all GPUs. Called without the lock, by one thread at a time. */
+static void sample(struct gp_bench_watch *watch)
+{
+    struct gp_snapshot *snapshot = NULL;
+    struct gp_err err = {0};
+    int r = gp_sampler_tick(watch->sampler, &snapshot, &err);
+    (void)pthread_mutex_lock(&watch->lock);
+    if (r == 0)
+        take(watch, snapshot);
+    (void)pthread_mutex_unlock(&watch->lock);
+    gp_snapshot_free(snapshot);
+}
+
 static void *observe(void *context)
 {
     struct gp_bench_watch *watch = context;
-    struct gp_err err = {0};
     (void)pthread_mutex_lock(&watch->lock);
     while (!watch->is_stopping) {
-        struct gp_snapshot *snapshot = NULL;
-        (void)pthread_mutex_unlock(&watch->lock);
-        int r = gp_sampler_tick(watch->sampler, &snapshot, &err);
-        (void)pthread_mutex_lock(&watch->lock);
-        if (r == 0)
-            take(watch, snapshot);
         keep(watch);
-        gp_snapshot_free(snapshot);
         struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + EVERY_MS * GP_NS_PER_MS);
-        if (!watch->is_stopping)
-            (void)pthread_cond_timedwait(&watch->wake, &watch->lock, &until);
+        (void)pthread_cond_timedwait(&watch->wake, &watch->lock, &until);
+        if (watch->is_stopping)
+            break;
+        (void)pthread_mutex_unlock(&watch->lock);
+        sample(watch);
+        (void)pthread_mutex_lock(&watch->lock);
     }
     (void)pthread_mutex_unlock(&watch->lock);
     return NULL;
@@ -208,6 +217,7 @@ int gp_bench_watch_start(struct gp_sampler *sampler, struct gp_reserve *reserve,
         watch->tracks[i].uuid = uuids[i];
     (void)pthread_mutex_init(&watch->lock, NULL);
     gp_thread_cond_init(&watch->wake);
+    sample(watch); /* so that even the shortest measurement has one */
     if (gp_thread_start(&watch->thread, observe, watch) != 0) {
         free(watch);
         return gp_err_set(err, GP_EFAIL, "cannot start a thread");
