@@ -269,6 +269,42 @@ def a_gpu_that_another_job_has_reserved():
 
 
 @test
+def a_job_is_chosen_by_its_name():
+    """The one in gpulse queue, or a part of it; that of a scheduler by its id."""
+    path = machine(device(0, [], BUSY), device(1, [], BUSY))
+    env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)}
+    command = [GPULSE, "--sim", path, "run", "--quiet", "--no-record"]
+    load = ["--", GPULSE, "sim", "load", "--mem", "1GiB", "--for", "1h"]
+    with contextlib.ExitStack() as jobs:
+        for name in ("baseline", "ablation", "ablation-2"):
+            child = jobs.enter_context(subprocess.Popen([*command, "--share", "--mem", "1GiB", "-i", "0,1", "--name", name, *load],
+                                                        env=env, stdout=subprocess.DEVNULL))
+            jobs.callback(child.send_signal, signal.SIGTERM)
+
+        def pids():
+            """Of the load of each job."""
+            listed = json.loads(run(GPULSE, "--sim", path, "ps", "-f", "json", env=env).stdout)["processes"]
+            return {row["pid"] for row in listed if "load --mem" in (row["command"] or "")}
+
+        def why_job(*words):
+            return run(GPULSE, "--sim", path, "why", "--for", "0.5s", "-n", "0.1s", "-f", "json", *words, env=env)
+        while len(pids()) < 3:
+            time.sleep(0.1)
+        for word in ("base", "ablation"):  # a part of a name, and one that is a part of another one
+            gpu, = json.loads(good(why_job(word)))["gpus"]
+            assert gpu["pid"] in pids(), (word, gpu)
+        for words, status, message in ((("a",), 1, "3 jobs are called 'a'; give the PID of one: gpulse queue"),
+                                       (("nobody",), 1, "no job is called 'nobody'; gpulse queue lists the jobs"),
+                                       (("0",), 2, "'0' is not a process id"),
+                                       (("a", "b"), 2, "why takes one process or job, got 2 arguments"),
+                                       (("a", "--job", "7"), 2, "--job cannot be combined with"),
+                                       (("--job", ","), 2, "--job takes job ids separated by commas"),
+                                       (("--job", "4711"), 3, "no process on the GPUs matches 'job:4711'")):
+            done = why_job(*words)
+            assert done.returncode == status and message in done.stderr and not done.stdout, (words, done)
+
+
+@test
 def a_job_is_chosen_by_its_first_process():
     with program(WORKER + READY + "time.sleep(1e6)") as pid, program(READY + "time.sleep(1e6)") as other:
         child = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])

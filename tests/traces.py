@@ -5,14 +5,15 @@ import os
 import tempfile
 from pathlib import Path
 
-from tap import GPULSE, run
+from tap import BUILD, GPULSE, run
 
 SOURCE = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 scratch = tempfile.TemporaryDirectory()
 SCRATCH = Path(scratch.name)
 (SCRATCH / "state").mkdir(mode=0o700)
 ENV = {**os.environ, "GPULSE_SIM": "h100x8", "GPULSE_SIM_STATE": str(SCRATCH / "state"),
-       "GPULSE_STATE_DIR": str(SCRATCH / "state"), "PYTHONPATH": str(SOURCE / "python"), "GPULSE": GPULSE}
+       "GPULSE_STATE_DIR": str(SCRATCH / "state"), "PYTHONPATH": str(SOURCE / "python"), "GPULSE": GPULSE,
+       "GPULSE_LIBRARY": str(Path(BUILD).resolve() / "libgpulse.so.0")}
 JOB_PID = 1 << 23
 
 

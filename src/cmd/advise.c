@@ -23,6 +23,8 @@ static const struct gp_opt options[] = {
      .help = "observe for TIME (default 20s)"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .help = "time between samples (default 0.5s)"},
+    {0, "job", NULL, GP_OPT_STRING, "IDS", .offset = OPT(job),
+     .help = "only these Slurm or PBS jobs"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),
      .group = "Output", .help = "output format (default text)"},
     GP_OPT_END,
@@ -99,7 +101,7 @@ static int advise_main(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd gp_cmd_advise = {
     .name = "advise",
     .summary = "find out what to change in a job to make it faster",
-    .usage = "[PID] [options]",
+    .usage = "[PID|JOB] [options]",
     .description =
         "Observes the GPUs that are used, as gpulse why does, and says what to change in the "
         "programs: the number of data loader workers and of CPU threads, pinned memory, the "
@@ -108,7 +110,9 @@ const struct gp_cmd gp_cmd_advise = {
         "code or the command, and what it would gain at most. \"Nothing to advise\" is an answer, "
         "too: then nothing was seen that these changes would improve.\n"
         "\n"
-        "PID limits it to the GPUs that this process, or one that it started, uses. Lines of code "
+        "PID limits it to the GPUs that this process, or one that it started, uses; JOB, to those "
+        "of a "
+        "job that gpulse queue lists, by a part of its name. Lines of code "
         "are for PyTorch, and are only shown for Python programs. The environment of other users' "
         "processes can be read only by root. Hopper and later GPUs report what their units do; "
         "without that, less can be advised. A program that has just started may load and compile "

@@ -18,6 +18,8 @@ static const struct gp_opt options[] = {
      .help = "observe for TIME (default 20s)"},
     {'n', "interval", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(interval_ns),
      .help = "time between samples (default 0.5s)"},
+    {0, "job", NULL, GP_OPT_STRING, "IDS", .offset = OPT(job),
+     .help = "only these Slurm or PBS jobs"},
     {0, "watch", NULL, GP_OPT_FLAG, .offset = OPT(watch),
      .help = "print a new verdict after each TIME, until interrupted"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json ndjson",
@@ -46,7 +48,7 @@ static int why_main(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd gp_cmd_why = {
     .name = "why",
     .summary = "find out why a GPU is not as fast as it could be",
-    .usage = "[PID] [options]",
+    .usage = "[PID|JOB] [options]",
     .description =
         "Observes the GPUs that are used, and the processes and threads of the jobs on them, and "
         "says what limits each job: the data loader, the storage, too few CPU cores, the main "
@@ -55,13 +57,16 @@ const struct gp_cmd gp_cmd_why = {
         "it is, what to try first, and how much it would gain at most. \"Nothing stands out\" is "
         "an answer, too.\n"
         "\n"
-        "PID limits it to the GPUs that this process, or one that it started, uses. Hopper and "
+        "PID limits it to the GPUs that this process, or one that it started, uses; JOB, to those "
+        "of a "
+        "job that gpulse queue lists, by a part of its name. Hopper and "
         "later GPUs report what their units do (gpulse query gpm.*); without that, some "
         "verdicts are only possible ones, or cannot be found. Times of other users' processes are "
         "visible, but not what they read from disks. A program that has just started may load and "
         "compile for a minute: observe it later.",
     .examples = "gpulse why\tall jobs, for 20 seconds\n"
                 "gpulse why 4711 --for 1m\tone job, for longer\n"
+                "gpulse why train.py\ta job of gpulse run\n"
                 "gpulse why -i 0 --watch\ta verdict on GPU 0 every 20 seconds\n"
                 "gpulse why --watch -f ndjson\ta JSON document per line\n"
                 "gpulse why -f json\tthe verdicts and the numbers behind them\n",

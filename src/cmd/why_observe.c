@@ -1,25 +1,30 @@
 #include "cmd/why_observe.h"
 
 #include "cmd/app.h"
+#include "cmd/proc_choice.h"
 #include "cmd/proc_idle.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "jobs/proc_selection.h"
+#include "jobs/queue.h"
 #include "model/snapshot.h"
 #include "out/partial.h"
+#include "proc/lease.h"
 #include "why/gather.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { PID_MAX = 1 << 22 };
+enum { PID_MAX = 1 << 22, FILTER_SIZE = 1024 };
 
 struct observe_run {
     const struct gp_observe_options *o;
     gp_observe_report *report;
-    uint32_t pid;
+    struct gp_why_asked asked;
+    char filter[FILTER_SIZE];
     uint64_t samples; /* of an observation */
     uint64_t taken;
     uint64_t rounds; /* observations that have ended */
@@ -31,7 +36,8 @@ static int begin(struct observe_run *run, struct gp_err *err)
     const struct gp_observed *observed = gp_app_observed();
     run->taken = 0;
     gp_why_gather_free(run->gather);
-    run->gather = gp_why_gather_new(observed->prefix, gp_observed_is_reachable(observed), run->pid);
+    run->gather =
+        gp_why_gather_new(observed->prefix, gp_observed_is_reachable(observed), run->asked);
     return run->gather ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
 
@@ -47,11 +53,13 @@ static int print_report(struct observe_run *run, const struct gp_snapshot *snaps
     int r = 0;
     if (!cases)
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
-    else if (count == 0 && run->pid)
+    else if (count == 0 && run->asked.filter)
+        r = gp_proc_selection_refuse(run->asked.filter, snapshot, err);
+    else if (count == 0 && run->asked.pid)
         r = gp_err_set(err, GP_ENODEV,
                        "neither process %u nor one that it started uses a GPU; gpulse ps lists "
                        "those that do",
-                       run->pid);
+                       run->asked.pid);
     else if (count == 0 && is_text)
         gp_strbuf_adds(&sb, gp_common()->id ? "No process uses the selected GPUs.\n"
                                             : "No process uses a GPU.\n");
@@ -81,17 +89,33 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     return r < 0 ? r : begin(run, err);
 }
 
-static int read_options(const struct gp_cmd *cmd, const struct gp_observe_options *o, int count,
-                        char **argv, uint32_t *ret_pid, struct gp_err *err)
+/* Which jobs: a process id, or a part of a name in gpulse queue. */
+static int find_job(const char *word, uint32_t *ret_pid, struct gp_err *err)
 {
-    uint64_t pid = 0;
+    struct gp_leases leases;
+    uint64_t pid;
+    if (gp_parse_u64(word, &pid)) {
+        *ret_pid = (uint32_t)pid;
+        return pid > 0 && pid <= PID_MAX
+                   ? 0
+                   : gp_err_set(err, GP_EUSAGE, "'%.80s' is not a process id", word);
+    }
+    int r = gp_leases_read_settled(&leases, err);
+    if (r < 0)
+        return r;
+    r = gp_queue_find(&leases, word, ret_pid, err);
+    gp_leases_fini(&leases);
+    return r;
+}
+
+static int read_options(const struct gp_cmd *cmd, const struct gp_observe_options *o, int count,
+                        struct gp_err *err)
+{
     if (count > 1)
-        return gp_err_set(err, GP_EUSAGE, "%s takes one process id, got %d arguments", cmd->name,
-                          count);
-    if (count == 1 && (!gp_parse_u64(argv[1], &pid) || pid == 0 || pid > PID_MAX))
-        return gp_err_set(err, GP_EUSAGE,
-                          "'%.80s' is not a process id; GPUs are selected with -i, as in -i 3",
-                          argv[1]);
+        return gp_err_set(err, GP_EUSAGE, "%s takes one process or job, got %d arguments",
+                          cmd->name, count);
+    if (count == 1 && o->job)
+        return gp_err_set(err, GP_EUSAGE, "--job cannot be combined with a process or a job");
     if (strchr(o->format, ','))
         return gp_err_set(err, GP_EUSAGE, "--format takes one of: %s",
                           gp_cli_option(cmd->options, "format", strlen("format"), 0)->choices);
@@ -102,8 +126,16 @@ static int read_options(const struct gp_cmd *cmd, const struct gp_observe_option
         return gp_err_set(err, GP_EUSAGE, "--interval must be at least 0.1s");
     if (o->for_ns < 2 * o->interval_ns)
         return gp_err_set(err, GP_EUSAGE, "--for must be at least twice --interval");
-    *ret_pid = (uint32_t)pid;
     return 0;
+}
+
+static int read_asked(struct observe_run *run, const char *word, struct gp_err *err)
+{
+    const struct gp_proc_choice choice = {.job = run->o->job};
+    if (word)
+        return find_job(word, &run->asked.pid, err);
+    run->asked.filter = run->o->job ? run->filter : NULL;
+    return gp_proc_choice_add(&choice, run->filter, sizeof(run->filter), err);
 }
 
 int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_observe_options *o,
@@ -116,7 +148,8 @@ int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_o
     int r = gp_app_parse(cmd, argc, argv, o, &positional, &done, err);
     if (r < 0 || done)
         return r;
-    r = read_options(cmd, o, positional, argv, &run.pid, err);
+    r = read_options(cmd, o, positional, err);
+    r = r < 0 ? r : read_asked(&run, positional == 1 ? argv[1] : NULL, err);
     if (r < 0)
         return r;
     run.samples = o->for_ns / o->interval_ns + 1;

@@ -15,6 +15,7 @@ struct gp_observe_options {
     uint64_t interval_ns;
     bool watch; /* observe again, until interrupted */
     const char *format;
+    const char *job; /* ids of a scheduler; NULL: not given */
 };
 
 #define GP_OBSERVE_DEFAULTS                                                                        \
@@ -29,8 +30,8 @@ typedef int gp_observe_report(const struct gp_observe_options *o, struct gp_strb
                               const struct gp_snapshot *last, const struct gp_why_case *cases,
                               size_t count, struct gp_err *err);
 
-/* Parses the command line of a command that takes at most one process id, observes, and prints what
- * `report` adds. */
+/* Parses the command line of a command that takes at most one process or job, observes, and prints
+ * what `report` adds. */
 int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_observe_options *o,
                     gp_observe_report *report, struct gp_err *err) GP_MUST_CHECK;
 

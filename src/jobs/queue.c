@@ -1,6 +1,7 @@
 #include "jobs/queue.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/pick.h"
@@ -12,10 +13,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define INDENT "                "
 
 enum { GPUS_SIZE = 128, GPUS_WIDTH = 9 };
+
+/* What it is called in the table. */
+static const char *title(const struct gp_lease *lease)
+{
+    return lease->name[0] ? lease->name : lease->command;
+}
 
 /* ---- the GPUs of a lease ---- */
 
@@ -226,7 +234,7 @@ static void add_row(struct table *table, const struct gp_lease *lease)
     add_time(&line, age_of(lease, now_ns));
     if (table->has_limits)
         add_time(&line, left_of(lease, now_ns));
-    gp_strbuf_addf(&line, "  %s", lease->name[0] ? lease->name : lease->command);
+    gp_strbuf_addf(&line, "  %s", title(lease));
     gp_utf8_add_line(table->sb, line.buf, line.len, table->room);
     gp_strbuf_fini(&line);
     add_reasons(table, lease);
@@ -302,4 +310,45 @@ size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
                 add_row(&table, &leases->items[i]);
     gp_strbuf_fini(&table.reasons);
     return shown;
+}
+
+/* ---- a job by its name ---- */
+
+int gp_queue_find(const struct gp_leases *leases, const char *name, uint32_t *ret_pid,
+                  struct gp_err *err)
+{
+    enum { OWN, OWN_IN_PART, OTHERS, OTHERS_IN_PART, KINDS };
+    const struct gp_lease *found[KINDS] = {NULL};
+    size_t counts[KINDS] = {0};
+    unsigned kind = OWN;
+    for (size_t i = 0; i < leases->count; i++) {
+        const struct gp_lease *lease = &leases->items[i];
+        kind = lease->uid == getuid() ? OWN : OTHERS;
+        kind += strcmp(title(lease), name) != 0;
+        if (!strstr(title(lease), name))
+            continue;
+        found[kind] = lease;
+        counts[kind]++;
+    }
+    for (kind = OWN; kind + 1 < KINDS && !found[kind];)
+        kind++;
+    const struct gp_lease *lease = found[kind];
+    if (!lease)
+        return gp_err_set(err, GP_EFAIL,
+                          "no job is called '%.80s'; gpulse queue lists the jobs of gpulse run",
+                          name);
+    if (counts[kind] > 1)
+        return gp_err_set(err, GP_EFAIL,
+                          "%zu jobs are called '%.80s'; give the PID of one: gpulse queue",
+                          counts[kind], name);
+    if (lease->state != GP_LEASE_HELD)
+        return gp_err_set(err, GP_EFAIL, "the job '%.80s' still waits for GPUs: gpulse queue",
+                          name);
+    if (!gp_lease_is_local(lease))
+        return gp_err_set(err, GP_EFAIL,
+                          "the job '%.80s' runs in another container, and its processes are not "
+                          "known here",
+                          name);
+    *ret_pid = lease->pid;
+    return 0;
 }

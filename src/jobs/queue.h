@@ -4,6 +4,7 @@
 
 #include "base/util.h"
 
+struct gp_err;
 struct gp_leases;
 struct gp_selection;
 struct gp_snapshot;
@@ -15,6 +16,11 @@ struct gp_strbuf;
 size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
                     const struct gp_snapshot *snapshot, struct gp_selection *selection,
                     size_t room);
+
+/* The supervisor of the job whose name in the table is, or else contains, this one: one of this
+ * user, or else of another. GP_EFAIL: there is none, or more than one, or it still waits. */
+int gp_queue_find(const struct gp_leases *leases, const char *name, uint32_t *ret_pid,
+                  struct gp_err *err) GP_MUST_CHECK;
 
 /* Its document, gpulse.queue/1. */
 void gp_queue_add_json(struct gp_strbuf *sb, const struct gp_leases *leases,

@@ -9,7 +9,7 @@ enum { LEAST_S = 10, RENEWED_S = 30 };
 
 static struct gp_why_gather *begin(const struct gp_verdict *v)
 {
-    return gp_why_gather_new(v->root, v->sees_processes, v->pid);
+    return gp_why_gather_new(v->root, v->sees_processes, (struct gp_why_asked){.pid = v->pid});
 }
 
 static bool has_seen(const struct gp_verdict *v, uint64_t first_ns, uint64_t seconds)

@@ -109,7 +109,8 @@ static void end_minute(struct gp_why_follow *follow)
 void gp_why_follow_add(struct gp_why_follow *follow, const struct gp_snapshot *snapshot)
 {
     if (!follow->minute) {
-        follow->minute = gp_why_gather_new(follow->root, follow->sees_processes, follow->pid);
+        follow->minute = gp_why_gather_new(follow->root, follow->sees_processes,
+                                           (struct gp_why_asked){.pid = follow->pid});
         follow->first_ns = snapshot->mono_ns;
     }
     follow->last_ns = snapshot->mono_ns;

@@ -14,7 +14,7 @@ struct gp_why_finding {
     double share; /* of the time on its GPUs in which it held: 0 to 1 */
 };
 
-/* Arguments as for gp_why_gather_new(). NULL without memory. */
+/* Arguments as for gp_why_gather_new(); the job is that of a process. NULL without memory. */
 struct gp_why_follow *gp_why_follow_new(const char *root, bool sees_processes,
                                         uint32_t pid) GP_MUST_CHECK;
 void gp_why_follow_free(struct gp_why_follow *follow);

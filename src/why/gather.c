@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "out/procs.h"
 #include "proc/proc.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct user {
     uint32_t pid;
     uint64_t job; /* identifies its job: the pid of its first process, or a hash */
     bool is_compute, is_suspended;
-    bool is_asked;    /* the caller named it, or a process from which it comes */
+    bool is_asked;    /* the caller asked for it, or for a process from which it comes */
     bool is_reserver; /* it belongs to the job for which the GPU is reserved */
     double memory;    /* bytes, in its last sample */
     double sm_sum;
@@ -40,7 +41,7 @@ struct gpu {
 
 struct gp_why_gather {
     struct gp_tasks *tasks; /* NULL: its processes are not on this machine */
-    uint32_t pid;
+    struct gp_why_asked asked;
     uint64_t first_ns, last_ns;
     uint64_t wall_ns;
     unsigned samples;
@@ -78,12 +79,13 @@ struct gp_want gp_why_want(void)
     return want;
 }
 
-struct gp_why_gather *gp_why_gather_new(const char *root, bool sees_processes, uint32_t pid)
+struct gp_why_gather *gp_why_gather_new(const char *root, bool sees_processes,
+                                        struct gp_why_asked asked)
 {
     struct gp_why_gather *gather = calloc(1, sizeof(*gather));
     if (!gather)
         return NULL;
-    gather->pid = pid;
+    gather->asked = asked;
     if (sees_processes && !(gather->tasks = gp_tasks_new(root))) {
         free(gather);
         return NULL;
@@ -319,8 +321,25 @@ static bool serves_others(const struct gp_process *process)
     return strncmp(text_of(process, GP_PROCESS_NAME), server, strlen(server)) == 0;
 }
 
+static bool asks_for_all(const struct gp_why_asked *asked)
+{
+    return asked->pid == 0 && !asked->filter;
+}
+
+static bool is_asked(const struct gp_why_asked *asked, const struct gp_snapshot *s,
+                     const struct gp_process *process)
+{
+    struct gp_proc_row row;
+    if (asked->pid > 0 && comes_from(s, process, asked->pid))
+        return true;
+    if (!asked->filter)
+        return false;
+    gp_proc_row_init(&row, process, s->wall_ns);
+    return gp_procs_matches(&row, asked->filter);
+}
+
 static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct gp_process *process,
-                     uint32_t asked)
+                     const struct gp_why_asked *asked)
 {
     uint64_t start_wall_ns;
     if (!gp_clock_parse_rfc3339(text_of(process, GP_PROCESS_START), &start_wall_ns))
@@ -335,7 +354,7 @@ static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct 
         copy_text(user->name, sizeof(user->name), text_of(process, GP_PROCESS_USER));
     }
     user->job = job_of(s, process);
-    user->is_asked = asked > 0 && comes_from(s, process, asked);
+    user->is_asked = is_asked(asked, s, process);
     user->is_reserver = gpu->reserved_by > 0 && comes_from(s, process, gpu->reserved_by);
     user->is_suspended = strchr(type, 'S') != NULL;
     user->is_compute =
@@ -356,7 +375,7 @@ static bool add_processes(const struct gp_why_gather *gather, struct gpu *gpu,
 {
     size_t before = gpu->user_count;
     for (size_t i = 0; i < device->process_count; i++)
-        if (!add_user(gpu, s, &s->processes[device->first_process + i], gather->pid))
+        if (!add_user(gpu, s, &s->processes[device->first_process + i], &gather->asked))
             return false;
     if (device->processes_status != GP_STATUS_OK)
         return true;
@@ -369,11 +388,12 @@ static bool add_processes(const struct gp_why_gather *gather, struct gpu *gpu,
 /* Whether a process counts for the caller: it belongs to the job that was asked for, if one was. */
 static bool is_followed(const struct gp_why_gather *gather, const struct user *user)
 {
-    for (size_t g = 0; gather->pid > 0 && g < gather->count; g++)
+    const bool is_all = asks_for_all(&gather->asked);
+    for (size_t g = 0; !is_all && g < gather->count; g++)
         for (size_t i = 0; i < gather->gpus[g].user_count; i++)
             if (gather->gpus[g].users[i].is_asked && gather->gpus[g].users[i].job == user->job)
                 return true;
-    return gather->pid == 0;
+    return is_all;
 }
 
 /* Looks at the compute processes of all GPUs. */
@@ -435,7 +455,7 @@ static const struct user *main_user(const struct gp_why_gather *gather, const st
     const struct user *found = NULL;
     for (size_t i = 0; i < gpu->user_count; i++) {
         const struct user *u = &gpu->users[i];
-        if (!u->is_compute || (gather->pid > 0 && !u->is_asked))
+        if (!u->is_compute || (!asks_for_all(&gather->asked) && !u->is_asked))
             continue;
         bool is_alive = u->last == gpu->c.samples;
         bool was_alive = found && found->last == gpu->c.samples;

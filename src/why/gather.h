@@ -8,14 +8,20 @@
 struct gp_err;
 struct gp_why_gather;
 
+/* The jobs that are looked at: those with this process, an ancestor or a descendant of it, or with
+ * a process that the filter, as in gp_procs_matches(), matches. Zero: all. */
+struct gp_why_asked {
+    uint32_t pid;       /* 0: none */
+    const char *filter; /* NULL: none; must outlive the gatherer */
+};
+
 /* What each sample must contain. */
 struct gp_want gp_why_want(void);
 
 /* root: prefix of /proc, NULL for none; must outlive the result. `sees_processes`: the processes of
- * the samples are in that /proc. pid: only GPUs that this process, an ancestor or a descendant of
- * it uses; 0: all. NULL without memory. */
+ * the samples are in that /proc. NULL without memory. */
 struct gp_why_gather *gp_why_gather_new(const char *root, bool sees_processes,
-                                        uint32_t pid) GP_MUST_CHECK;
+                                        struct gp_why_asked asked) GP_MUST_CHECK;
 void gp_why_gather_free(struct gp_why_gather *gather);
 
 /* Adds a sample. GP_ENOMEM. */
@@ -23,7 +29,7 @@ int gp_why_gather_add(struct gp_why_gather *gather,
                       const struct gp_snapshot *snapshot) GP_MUST_CHECK;
 
 /* The cases of GPUs that were used by a process, in the order of the GPUs; valid until the next
- * call. With a pid, only those of its job. */
+ * call. Only those of the jobs that were asked for. */
 const struct gp_why_case *gp_why_gather_cases(struct gp_why_gather *gather, size_t *ret_count);
 
 #endif

@@ -9,6 +9,8 @@
 
 enum { GIB_BITS = 30 };
 
+static const struct gp_why_asked all = {.pid = 0};
+
 struct row {
     int64_t pid; /* 0: none */
     int64_t sm, gib, ppid;
@@ -50,7 +52,7 @@ static void what_has_ended_counts_for_its_time(void **state)
 {
     (void)state;
     size_t count;
-    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, 0);
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
     for (unsigned i = 0; i < 4; i++) /* one behind the other, beside one that stays */
         add(gather, i, 30,
             (const struct row[3]){{100, 40, 8, 0, "python a.py", NULL},
@@ -74,7 +76,7 @@ static void memory_that_is_taken_again(void **state)
     (void)state;
     static const int64_t used[] = {70, 79, 79, 60, 78, 70, 79, 78, 77, 40};
     size_t count;
-    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, 0);
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
     for (unsigned i = 0; i < GP_ARRAY_LEN(used); i++)
         add(gather, i, used[i], (const struct row[3]){{100, 90, 70, 0, NULL, NULL}});
     const struct gp_why_case *c = gp_why_gather_cases(gather, &count);
@@ -93,7 +95,7 @@ static void a_gpu_that_is_lost_in_between(void **state)
     static struct fixture f;
     const struct row rows[3] = {{100, 90, 70, 0, NULL, NULL}};
     size_t count;
-    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, 0);
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
     add(gather, 0, 70, rows);
     make(&f, 1, 70, rows);
     fixture_set_all(&f, 0, GP_STATUS_STALE);
@@ -116,7 +118,7 @@ static void jobs_and_those_asked_for(void **state)
                                 {101, 30, 8, 7, "python a.py", "slurm:1.0"},
                                 {102, 30, 7, 7, "python b.py", "slurm:2.0"}};
     size_t count;
-    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, 0);
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
     add(gather, 0, 70, rows);
     add(gather, 1, 70, rows);
     const struct gp_why_case *c = gp_why_gather_cases(gather, &count);
@@ -126,7 +128,7 @@ static void jobs_and_those_asked_for(void **state)
     assert_int_equal(c->other_pid, 102);
     gp_why_gather_free(gather);
 
-    gather = gp_why_gather_new(NULL, false, 102);
+    gather = gp_why_gather_new(NULL, false, (struct gp_why_asked){.pid = 102});
     add(gather, 0, 70, rows);
     c = gp_why_gather_cases(gather, &count);
     assert_int_equal(count, 1);
@@ -134,7 +136,20 @@ static void jobs_and_those_asked_for(void **state)
     assert_int_equal(c->others, 2);
     gp_why_gather_free(gather);
 
-    gather = gp_why_gather_new(NULL, false, 999);
+    gather = gp_why_gather_new(NULL, false, (struct gp_why_asked){.filter = "job:1,3"});
+    add(gather, 0, 70, rows);
+    c = gp_why_gather_cases(gather, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(c->pid, 100);
+    gp_why_gather_free(gather);
+
+    gather = gp_why_gather_new(NULL, false, (struct gp_why_asked){.filter = "job:3"});
+    add(gather, 0, 70, rows);
+    assert_non_null(gp_why_gather_cases(gather, &count));
+    assert_int_equal(count, 0);
+    gp_why_gather_free(gather);
+
+    gather = gp_why_gather_new(NULL, false, (struct gp_why_asked){.pid = 999});
     add(gather, 0, 70, rows);
     assert_non_null(gp_why_gather_cases(gather, &count));
     assert_int_equal(count, 0);
@@ -147,7 +162,7 @@ static void the_server_of_mps_is_no_job(void **state)
     (void)state;
     static struct fixture f;
     size_t count;
-    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, 0);
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
     make(&f, 0, 70,
          (const struct row[3]){{100, 30, 9, 7, "python a.py", NULL},
                                {101, 60, 60, 1, "nvidia-cuda-mps-server", NULL}});
@@ -168,7 +183,7 @@ static void without_memory(void **state)
     make(&f, 0, 70, (const struct row[3]){{100, 30, 9, 7, "python a.py", NULL}});
     for (long n = 0; n < 6; n++) {
         alloc_fail_at(n);
-        struct gp_why_gather *gather = gp_why_gather_new(NULL, true, 0);
+        struct gp_why_gather *gather = gp_why_gather_new(NULL, true, all);
         int r = gather ? gp_why_gather_add(gather, &f.snapshot) : GP_ENOMEM;
         alloc_fail_from(-1);
         assert_true(r == 0 || r == GP_ENOMEM);
