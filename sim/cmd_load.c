@@ -35,6 +35,7 @@ struct options {
     const char *name;
     uint64_t grow_bytes;
     uint64_t spike_bytes;
+    uint64_t churn_bytes;
     uint64_t workers;
     bool stubborn;
     bool busy;
@@ -59,6 +60,9 @@ static const struct gp_opt options[] = {
     {0, "spike", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, spike_bytes),
      "additional memory to allocate and free at the start, before anything can see it"},
+    {0, "churn", NULL, GP_OPT_SIZE, "SIZE", NULL, NULL, GP_COMPLETE_NONE,
+     offsetof(struct options, churn_bytes),
+     "part of the memory to free and allocate again, twice a second"},
     {0, "workers", NULL, GP_OPT_U64, "N", NULL, NULL, GP_COMPLETE_NONE,
      offsetof(struct options, workers),
      "number of child processes that hold the GPU open; if the job is killed, they keep its "
@@ -298,12 +302,15 @@ static void resize(struct sim_state *state, size_t slot, int64_t more_bytes)
     sim_state_unlock(state);
 }
 
-/* Waits for a signal or the end of its run time; growing memory grows ten times per second. */
+/* Waits for a signal or the end of its run time, while its memory changes: it grows ten times per
+ * second, and a part of it is freed and allocated again every quarter. */
 static void wait_for_end(const struct sim_live *live, const struct options *o, size_t slot,
                          const sigset_t *signals)
 {
     uint64_t end_ns = o->duration_ns ? gp_clock_mono_ns() + o->duration_ns : UINT64_MAX;
-    const uint64_t step_ns = o->grow_bytes ? GP_NS_PER_S / 10 : UINT64_MAX;
+    const uint64_t steps_per_s = o->grow_bytes ? 10 : o->churn_bytes ? 4 : 0;
+    const uint64_t step_ns = steps_per_s ? GP_NS_PER_S / steps_per_s : UINT64_MAX;
+    int64_t step = o->grow_bytes ? (int64_t)o->grow_bytes / 10 : -(int64_t)o->churn_bytes;
     int r = -1;
     /* Being stopped and continued also interrupts the wait. */
     while (r < 0 && gp_clock_mono_ns() < end_ns) {
@@ -311,8 +318,11 @@ static void wait_for_end(const struct sim_live *live, const struct options *o, s
         rest_ns = rest_ns < step_ns ? rest_ns : step_ns;
         struct timespec rest = gp_clock_timespec(rest_ns < INT64_MAX ? rest_ns : INT64_MAX);
         r = sigtimedwait(signals, NULL, &rest);
-        if (r < 0 && errno == EAGAIN && o->grow_bytes)
-            resize(live->state, slot, (int64_t)o->grow_bytes / 10);
+        if (r == 0 || errno != EAGAIN || step == 0)
+            continue;
+        resize(live->state, slot, step);
+        if (!o->grow_bytes)
+            step = -step;
     }
 }
 

@@ -81,6 +81,18 @@ def program(code, *words):
         child.stdout.close()
 
 
+@contextlib.contextmanager
+def load(path, *words):
+    """A simulated job, once it is on the GPU."""
+    with subprocess.Popen([GPULSE, "sim", "load", "-m", path, *words], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "GPULSE_SIM_STATE": str(STATE)}) as job:
+        try:
+            assert " holds " in job.stdout.readline()
+            yield job.pid
+        finally:
+            job.kill()
+
+
 READY = "print(os.getpid(), flush=True)\n"
 WORKER = "subprocess.Popen([sys.executable, '-c', 'while True: pass'])\n"
 
@@ -294,7 +306,7 @@ def a_job_is_chosen_by_its_name():
             gpu, = json.loads(good(why_job(word)))["gpus"]
             assert gpu["pid"] in pids(), (word, gpu)
         for words, status, message in ((("a",), 1, "3 jobs are called 'a'; give the PID of one: gpulse queue"),
-                                       (("nobody",), 1, "no job is called 'nobody'; gpulse queue lists the jobs"),
+                                       (("nobody",), 1, "no job is called 'nobody'; gpulse queue lists the jobs of gpulse run, and GPUs are selected with -i"),
                                        (("0",), 2, "'0' is not a process id"),
                                        (("a", "b"), 2, "why takes one process or job, got 2 arguments"),
                                        (("a", "--job", "7"), 2, "--job cannot be combined with"),
@@ -315,7 +327,16 @@ def a_job_is_chosen_by_its_first_process():
         assert [gpu["pid"] for gpu in document["gpus"]] == [child, other], document
 
 
-# ---- gpulse advise ----
+@test
+def a_job_that_was_suspended():
+    path = machine(device(0, [], BUSY))
+    with load(path, "--mem", "5GiB") as pid:
+        good(run(GPULSE, "--sim", path, "suspend", str(pid), "--yes", env={**os.environ, "GPULSE_SIM_STATE": str(STATE)}))
+        for words in ((), (str(pid),)):
+            rules, document = why(path, *words)
+            assert rules == [["suspended"]], document
+            assert document["gpus"][0]["verdicts"][0]["try"] == f"gpulse resume {pid}", document
+
 
 # ---- what changes while it looks ----
 
@@ -355,11 +376,16 @@ def counters_that_grow():
 
 @test
 def memory_that_is_freed_and_allocated_again():
+    path = machine(device(0, [], {**BUSY, "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 0, "free": 80 * GIB}}))
+    with load(path, "--mem", "79GiB", "--churn", "30GiB", "--util", "95") as pid:
+        rules, document = follow(path, lambda: time.sleep(0.1), str(pid))
+        assert rules == [["memory-full"]], document
     with program(READY + "while True: time.sleep(0.01)") as pid:
+        # the memory of another job that comes and goes says nothing about this one
         path = machine(device(0, [(pid, 90)], {**BUSY, "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 40 * GIB,
                                                                       "free": 40 * GIB}}))
         rules, document = follow(path, lambda: sim("load", "-m", path, "--mem", "39GiB", "--for", "0.4s"), str(pid))
-    assert "memory-full" in rules[0], document
+        assert "memory-full" not in rules[0], document
 
 
 @test
@@ -435,6 +461,8 @@ def a_program_on_the_other_socket():
         assert rules == [expected], (cpu, document)
 
 
+# ---- gpulse advise ----
+
 def advise(path, *words):
     return run(GPULSE, "--sim", path, "--sim-still", "advise", "--for", "1.5s", "-n", "0.1s", *words,
                env={**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)})
@@ -467,7 +495,7 @@ def nothing_to_advise():
     r = run(GPULSE, "--sim", machine(device(0, [], BUSY)), "advise", "--for", "0.5s", "-n", "0.1s")
     assert good(r) == "No process uses a GPU.\n", r
     r = run(GPULSE, "--sim", "h100x8", "advise", "x")
-    assert r.returncode == 2 and "'x' is not a process id" in r.stderr, r
+    assert r.returncode == 1 and "no job is called 'x'; gpulse queue lists" in r.stderr, r
 
 
 # ---- the summary of gpulse run ----
@@ -552,8 +580,8 @@ def a_document_per_line_with_watch():
 
 @test
 def wrong_words():
-    for words, text in ((["x"], "'x' is not a process id; GPUs are selected with -i"), (["0"], "'0' is not a process id"),
-                        (["1", "2"], "why takes one process id"), (["--for", "0.5s"], "at least twice"),
+    for words, text in ((["0"], "'0' is not a process id"),
+                        (["1", "2"], "why takes one process or job"), (["--for", "0.5s"], "at least twice"),
                         (["-n", "1ms"], "at least 0.1s"), (["-f", "text,json"], "one of: text json ndjson"),
                         (["--watch", "-f", "json"], "-f ndjson")):
         r = run(GPULSE, "--sim", "h100x8", "why", *words)

@@ -110,13 +110,13 @@ const struct gp_cmd gp_cmd_advise = {
         "code or the command, and what it would gain at most. \"Nothing to advise\" is an answer, "
         "too: then nothing was seen that these changes would improve.\n"
         "\n"
-        "PID limits it to the GPUs that this process, or one that it started, uses; JOB, to those "
-        "of a "
-        "job that gpulse queue lists, by a part of its name. Lines of code "
-        "are for PyTorch, and are only shown for Python programs. The environment of other users' "
-        "processes can be read only by root. Hopper and later GPUs report what their units do; "
-        "without that, less can be advised. A program that has just started may load and compile "
-        "for a minute: observe it later.",
+        "PID limits it to the GPUs that this process, or one that it started, uses. JOB is a part "
+        "of the name of a job that gpulse queue lists.\n"
+        "\n"
+        "Lines of code are for PyTorch, and are only shown for Python programs. The environment of "
+        "other users' processes can be read only by root. Hopper and later GPUs report what their "
+        "units do; without that, less can be advised. A program that has just started may load and "
+        "compile for a minute: observe it later.",
     .examples = "gpulse advise 4711\tone job, for 20 seconds\n"
                 "gpulse advise --for 1m\tall jobs, for longer\n"
                 "gpulse advise 4711 -f json\tas JSON\n",

@@ -334,9 +334,11 @@ int gp_queue_find(const struct gp_leases *leases, const char *name, uint32_t *re
         kind++;
     const struct gp_lease *lease = found[kind];
     if (!lease)
-        return gp_err_set(err, GP_EFAIL,
-                          "no job is called '%.80s'; gpulse queue lists the jobs of gpulse run",
-                          name);
+        return gp_err_set(
+            err, GP_EFAIL,
+            "no job is called '%.80s'; gpulse queue lists the jobs of gpulse run, and GPUs "
+            "are selected with -i",
+            name);
     if (counts[kind] > 1)
         return gp_err_set(err, GP_EFAIL,
                           "%zu jobs are called '%.80s'; give the PID of one: gpulse queue",

@@ -31,12 +31,6 @@ static const char *variable(const struct gp_advice_case *a, const char *name)
     return NULL;
 }
 
-/* The lines of code below are Python. */
-static bool is_python(const struct gp_advice_case *a)
-{
-    return strstr(a->c->command, "python") != NULL;
-}
-
 static void take(struct gp_advice *ret, const struct gp_why_verdict *v)
 {
     ret->sure = v->sure;
@@ -88,11 +82,12 @@ static bool gp_advice_workers(const struct gp_advice_case *a, struct gp_advice *
     unsigned needed = 0;
     if (alone && h->workers == 0 && idle > 0)
         needed = idle < workers_most ? idle : workers_most;
-    if (loader) { /* as many times more as the GPU could take */
-        needed = whole(h->workers * 100 / gp_why_mean(a->c, GP_WHY_UTILIZATION) + 0.99);
-        needed = needed < h->workers + idle ? needed : h->workers + idle;
+    if (loader) { /* as many times more as the GPU could take; others, such as torch.compile's, idle
+                   */
+        needed = whole(h->workers_active * 100 / gp_why_mean(a->c, GP_WHY_UTILIZATION) + 0.99);
+        needed = needed < h->workers_active + idle ? needed : h->workers_active + idle;
     }
-    if (!is_python(a) || needed <= h->workers)
+    if (!gp_why_is_python(a->c) || needed <= h->workers_active)
         return false;
     const struct gp_why_verdict *reason = loader ? loader : alone;
     if (!reason)
@@ -109,11 +104,12 @@ static bool gp_advice_cpu_threads(const struct gp_advice_case *a, struct gp_advi
 {
     const struct gp_tasks_use *h = &a->c->job;
     const struct gp_why_verdict *cores = verdict_of(a, GP_WHY_RULE_CORES);
-    const unsigned processes = h->processes + h->workers;
+    const unsigned processes = h->processes + h->workers_active;
     if (!cores || !a->knows_environment || processes < 2 || h->allowed == 0 ||
         variable(a, "OMP_NUM_THREADS"))
         return false;
-    const unsigned each = h->allowed / processes > 0 ? h->allowed / processes : 1;
+    const unsigned part = whole(gp_why_cpus(h)) / processes;
+    const unsigned each = part > 0 ? part : 1;
     take(ret, cores);
     ret->sure = GP_WHY_POSSIBLE;
     gp_why_put(ret->seen, "; %u processes, and OMP_NUM_THREADS is not set", processes);
@@ -126,7 +122,7 @@ static bool gp_advice_pinned(const struct gp_advice_case *a, struct gp_advice *r
 {
     const double copied = gp_why_link_share(a->c) / link_reached;
     const bool waits = gp_why_mean(a->c, GP_WHY_UTILIZATION) < GP_WHY_WAITS_BELOW;
-    if (!is_python(a) || !waits || !gp_why_is_used(a->c) || !(copied >= copies))
+    if (!gp_why_is_python(a->c) || !waits || !gp_why_is_used(a->c) || !(copied >= copies))
         return false;
     ret->sure = GP_WHY_POSSIBLE; /* whether they are pinned already is not visible */
     ret->gain = 1 / (1 - (copied < most_copied ? copied : most_copied));
@@ -143,7 +139,7 @@ static bool gp_advice_precision(const struct gp_advice_case *a, struct gp_advice
 {
     const struct gp_why_verdict *idle = verdict_of(a, GP_WHY_RULE_TENSOR);
     const double dram = gp_why_mean(a->c, GP_WHY_DRAM);
-    if (!idle || !is_python(a))
+    if (!idle || !gp_why_is_python(a->c))
         return false;
     take(ret, idle);
     /* Half the bytes: then the memory bandwidth is the limit, if it is near. Otherwise the limit is
@@ -159,7 +155,7 @@ static bool gp_advice_precision(const struct gp_advice_case *a, struct gp_advice
 static bool gp_advice_compile(const struct gp_advice_case *a, struct gp_advice *ret)
 {
     const struct gp_why_verdict *small = verdict_of(a, GP_WHY_RULE_TINY_KERNELS);
-    if (!small || !is_python(a))
+    if (!small || !gp_why_is_python(a->c))
         return false;
     take(ret, small);
     gp_why_put(ret->change, "model = torch.compile(model, mode=\"reduce-overhead\")");
@@ -195,7 +191,8 @@ static bool gp_advice_segments(const struct gp_advice_case *a, struct gp_advice 
     const struct gp_why_verdict *full = verdict_of(a, GP_WHY_RULE_MEMORY_FULL);
     const char *new = variable(a, "PYTORCH_ALLOC_CONF");
     const char *old = variable(a, "PYTORCH_CUDA_ALLOC_CONF");
-    if (!full || !is_python(a) || (new &&strstr(new, option)) || (old && strstr(old, option)))
+    if (!full || !gp_why_is_python(a->c) || (new &&strstr(new, option)) ||
+        (old && strstr(old, option)))
         return false;
     take(ret, full);
     if (a->knows_environment)
@@ -212,7 +209,7 @@ static bool gp_advice_segments(const struct gp_advice_case *a, struct gp_advice 
 static bool gp_advice_checkpoints(const struct gp_advice_case *a, struct gp_advice *ret)
 {
     const struct gp_why_verdict *full = verdict_of(a, GP_WHY_RULE_MEMORY_FULL);
-    if (!full || !is_python(a))
+    if (!full || !gp_why_is_python(a->c))
         return false;
     take(ret, full);
     ret->sure = GP_WHY_POSSIBLE;

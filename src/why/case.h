@@ -6,6 +6,8 @@
 #include "model/snapshot.h"
 #include "proc/tasks.h"
 
+#include <string.h>
+
 /* Values that are sampled, and their names in JSON.
  * X(id, metric, JSON name) */
 #define GP_WHY_SERIES(X)                                                                           \
@@ -58,6 +60,9 @@ enum gp_why_limit {
         GP_WHY_LIMIT__COUNT,
 };
 
+/* Percent of the time: a GPU that was busy for less of it was as good as unused. */
+#define GP_WHY_HARDLY 1.5
+
 struct gp_why_values {
     unsigned count; /* of samples that had a value; 0: unknown */
     double sum, most, first, last;
@@ -85,6 +90,8 @@ struct gp_why_case {
     unsigned empty;        /* samples in which it had no process */
     unsigned memory_drops; /* how often its used memory fell noticeably, and rose again */
     bool is_suspended;     /* the job's memory was moved to host memory */
+    bool is_contained;     /* its process is in a container, a pod, or a job of a scheduler */
+    bool is_over;          /* the job has ended when this is read: texts say PID, not its number */
     uint32_t reserved_by;  /* the supervisor of another job that has reserved the GPU; 0: none */
 
     unsigned others;        /* compute processes of other jobs on the GPU */
@@ -103,6 +110,12 @@ struct gp_why_case {
 static inline bool gp_why_is_known(double value)
 {
     return !__builtin_isnan(value);
+}
+
+/* Whether lines of Python and PyTorch's settings may help. */
+static inline bool gp_why_is_python(const struct gp_why_case *c)
+{
+    return strstr(c->command, "python") != NULL;
 }
 
 double gp_why_mean(const struct gp_why_case *c, enum gp_why_series series);

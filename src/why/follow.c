@@ -4,8 +4,6 @@
 #include "model/snapshot.h"
 #include "why/gather.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,22 +49,6 @@ void gp_why_follow_free(struct gp_why_follow *follow)
     free(follow);
 }
 
-/* The job has ended when the advice is read: "py-spy dump --pid PID". */
-static void forget_pid(char text[GP_WHY_TEXT_SIZE], uint32_t pid)
-{
-    static const char word[] = "PID";
-    char number[16];
-    const size_t n = (size_t)snprintf(number, sizeof(number), "%u", pid);
-    for (char *at = text; (at = strstr(at, number)); at++) {
-        const bool is_part =
-            (at > text && isdigit((unsigned char)at[-1])) || isdigit((unsigned char)at[n]);
-        if (is_part || n < strlen(word))
-            continue;
-        memcpy(at, word, strlen(word));
-        memmove(at + strlen(word), at + n, strlen(at + n) + 1);
-    }
-}
-
 static void count(struct gp_why_follow *follow, const struct gp_why_case *c,
                   const struct gp_why_verdict *v)
 {
@@ -76,7 +58,6 @@ static void count(struct gp_why_follow *follow, const struct gp_why_case *c,
     if (is_surer)
         return;
     held->finding.verdict = *v;
-    forget_pid(held->finding.verdict.advice, c->pid);
     memcpy(held->finding.gpu, c->gpu, sizeof(c->gpu));
 }
 
@@ -92,10 +73,12 @@ static void judge_minute(struct gp_why_follow *follow)
         follow->seconds = 0;
     }
     for (size_t i = 0; i < case_count; i++) {
-        size_t n = gp_why_judge(&cases[i], verdicts);
-        follow->seconds += cases[i].seconds;
+        struct gp_why_case c = cases[i];
+        c.is_over = true; /* when its verdicts are read */
+        size_t n = gp_why_judge(&c, verdicts);
+        follow->seconds += c.seconds;
         for (size_t v = 0; v < n; v++)
-            count(follow, &cases[i], &verdicts[v]);
+            count(follow, &c, &verdicts[v]);
     }
 }
 

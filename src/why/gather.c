@@ -3,12 +3,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "out/procs.h"
-#include "proc/proc.h"
+#include "why/family.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLIMB_MAX = 64 };
 /* Parts of the GPU's memory: a step up or down that counts, and how much slower a GPU's clock must
  * be to be called slow. */
 static const double memory_step = 0.03, slow_below = 0.95;
@@ -18,9 +17,10 @@ struct user {
     uint32_t pid;
     uint64_t job; /* identifies its job: the pid of its first process, or a hash */
     bool is_compute, is_suspended;
-    bool is_asked;    /* the caller asked for it, or for a process from which it comes */
-    bool is_reserver; /* it belongs to the job for which the GPU is reserved */
-    double memory;    /* bytes, in its last sample */
+    bool is_asked;     /* the caller asked for it, or for a process from which it comes */
+    bool is_reserver;  /* it belongs to the job for which the GPU is reserved */
+    bool is_contained; /* in a container, a pod, or a job of a scheduler */
+    double memory;     /* bytes, in its last sample */
     double sm_sum;
     unsigned sm_count;
     unsigned samples, last;      /* how many it is in, and the number of the last one, from 1 */
@@ -65,10 +65,23 @@ static const uint64_t limit_bits[GP_WHY_LIMIT__COUNT] = {
 struct gp_want gp_why_want(void)
 {
     static const enum gp_metric more[] = {
-        GP_NAME,          GP_UUID,         GP_REASONS_ACTIVE,    GP_PERSISTENCE_MODE,
-        GP_AFFINITY_CPU,  GP_PID,          GP_PROCESS_TYPE,      GP_PROCESS_MEMORY,
-        GP_PROCESS_SM,    GP_PROCESS_USER, GP_PROCESS_NAME,      GP_PROCESS_COMMAND,
-        GP_PROCESS_START, GP_PROCESS_PPID, GP_PROCESS_CONTAINER, GP_RESERVATION_USER,
+        GP_NAME,
+        GP_UUID,
+        GP_REASONS_ACTIVE,
+        GP_PERSISTENCE_MODE,
+        GP_AFFINITY_CPU,
+        GP_PID,
+        GP_PROCESS_TYPE,
+        GP_PROCESS_MEMORY,
+        GP_PROCESS_SM,
+        GP_PROCESS_USER,
+        GP_PROCESS_NAME,
+        GP_PROCESS_COMMAND,
+        GP_PROCESS_START,
+        GP_PROCESS_PPID,
+        GP_PROCESS_CONTAINER,
+        GP_PROCESS_SUSPENDED,
+        GP_RESERVATION_USER,
     };
     struct gp_want want = {
         .processes = true, .process_names = true, .ancestors = true, .mig = true, .fresh = true};
@@ -114,117 +127,6 @@ static void copy_text(char *to, size_t size, const char *from)
             n--;
     memcpy(to, from, n);
     to[n] = '\0';
-}
-
-/* ---- jobs ---- */
-
-static uint32_t pid_of(const struct gp_process *process, enum gp_metric m)
-{
-    const struct gp_value *v = gp_process_value(process, m);
-    return gp_value_is_present(v) && v->i > 0 ? (uint32_t)v->i : 0;
-}
-
-static const char *text_of(const struct gp_process *process, enum gp_metric m)
-{
-    const struct gp_value *v = gp_process_value(process, m);
-    return gp_value_is_present(v) ? v->s : "";
-}
-
-/* A row of the process, or it among the ancestors; NULL: neither. */
-static const struct gp_process *find_process(const struct gp_snapshot *s, uint32_t pid)
-{
-    for (size_t i = 0; pid > 0 && i < s->process_count; i++)
-        if (pid_of(&s->processes[i], GP_PID) == pid)
-            return &s->processes[i];
-    for (size_t i = 0; pid > 0 && i < s->ancestor_count; i++)
-        if (pid_of(&s->ancestors[i], GP_PID) == pid)
-            return &s->ancestors[i];
-    return NULL;
-}
-
-/* Whether one of the first words of a command is a program of Jupyter. */
-static bool is_jupyter(const char *command)
-{
-    enum { WORDS = 3 };
-    for (int i = 0; i < WORDS && *command; i++) {
-        const char *name;
-        (void)gp_proc_program_name(command, &name);
-        if (strncmp(name, "jupyter", strlen("jupyter")) == 0)
-            return true;
-        command += strcspn(command, " ");
-        command += strspn(command, " ");
-    }
-    return false;
-}
-
-/* Programs that start jobs of any kind: what they started belongs to different jobs. */
-static bool starts_jobs(const struct gp_process *process)
-{
-    static const char *const names[] = {
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "fish",
-        "ksh",
-        "tcsh",
-        "tmux",
-        "screen",
-        "SCREEN",
-        "sshd",
-        "login",
-        "su",
-        "sudo",
-        "cron",
-        "crond",
-        "systemd",
-        "init",
-        "dockerd",
-        "containerd-shim",
-        "containerd-shim-runc-v2",
-        "conmon",
-        "slurmd",
-        "slurmstepd",
-        "raylet",
-        "supervisord",
-        "code",
-        "node",
-        "gpulse",
-    };
-    const char *name = text_of(process, GP_PROCESS_NAME);
-    name += *name == '-'; /* a login shell */
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0 &&
-            strchr(" :", name[strlen(names[i])]) != NULL)
-            return true;
-    return is_jupyter(text_of(process, GP_PROCESS_COMMAND)) || pid_of(process, GP_PID) <= 1;
-}
-
-/* The first process of the job: the farthest ancestor that no shell, login or the like is above
- * of. The tasks of a Slurm step have none in common, but a name. */
-static uint64_t job_of(const struct gp_snapshot *s, const struct gp_process *process)
-{
-    const char *container = text_of(process, GP_PROCESS_CONTAINER);
-    if (strncmp(container, "slurm:", strlen("slurm:")) == 0)
-        return gp_hash(GP_HASH_INIT, container) | UINT64_C(1) << 63;
-    for (int i = 0; i < CLIMB_MAX; i++) {
-        const struct gp_process *parent = find_process(s, pid_of(process, GP_PROCESS_PPID));
-        if (!parent || starts_jobs(parent))
-            break;
-        process = parent;
-    }
-    return pid_of(process, GP_PID);
-}
-
-/* Whether this pid is the process or one of its ancestors. */
-static bool comes_from(const struct gp_snapshot *s, const struct gp_process *process, uint32_t pid)
-{
-    for (int i = 0; process && i < CLIMB_MAX; i++) {
-        if (pid_of(process, GP_PID) == pid)
-            return true;
-        process = find_process(s, pid_of(process, GP_PROCESS_PPID));
-    }
-    return false;
 }
 
 /* ---- a sample ---- */
@@ -318,7 +220,7 @@ static struct user *user_of(struct gpu *gpu, uint32_t pid, uint64_t start_wall_n
 static bool serves_others(const struct gp_process *process)
 {
     static const char server[] = "nvidia-cuda-mps";
-    return strncmp(text_of(process, GP_PROCESS_NAME), server, strlen(server)) == 0;
+    return strncmp(gp_why_text_of(process, GP_PROCESS_NAME), server, strlen(server)) == 0;
 }
 
 static bool asks_for_all(const struct gp_why_asked *asked)
@@ -330,7 +232,7 @@ static bool is_asked(const struct gp_why_asked *asked, const struct gp_snapshot 
                      const struct gp_process *process)
 {
     struct gp_proc_row row;
-    if (asked->pid > 0 && comes_from(s, process, asked->pid))
+    if (asked->pid > 0 && gp_why_comes_from(s, process, asked->pid))
         return true;
     if (!asked->filter)
         return false;
@@ -342,20 +244,22 @@ static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct 
                      const struct gp_why_asked *asked)
 {
     uint64_t start_wall_ns;
-    if (!gp_clock_parse_rfc3339(text_of(process, GP_PROCESS_START), &start_wall_ns))
+    if (!gp_clock_parse_rfc3339(gp_why_text_of(process, GP_PROCESS_START), &start_wall_ns))
         start_wall_ns = 0;
-    struct user *user = user_of(gpu, pid_of(process, GP_PID), start_wall_ns);
+    struct user *user = user_of(gpu, gp_why_pid_of(process, GP_PID), start_wall_ns);
     if (!user)
         return false;
     user->last = gpu->c.samples;
-    const char *type = text_of(process, GP_PROCESS_TYPE);
+    const char *type = gp_why_text_of(process, GP_PROCESS_TYPE);
     if (user->samples++ == 0) {
-        copy_text(user->command, sizeof(user->command), text_of(process, GP_PROCESS_COMMAND));
-        copy_text(user->name, sizeof(user->name), text_of(process, GP_PROCESS_USER));
+        copy_text(user->command, sizeof(user->command),
+                  gp_why_text_of(process, GP_PROCESS_COMMAND));
+        copy_text(user->name, sizeof(user->name), gp_why_text_of(process, GP_PROCESS_USER));
     }
-    user->job = job_of(s, process);
+    user->job = gp_why_job_of(s, process);
     user->is_asked = is_asked(asked, s, process);
-    user->is_reserver = gpu->reserved_by > 0 && comes_from(s, process, gpu->reserved_by);
+    user->is_reserver = gpu->reserved_by > 0 && gp_why_comes_from(s, process, gpu->reserved_by);
+    user->is_contained = gp_why_text_of(process, GP_PROCESS_CONTAINER)[0] != '\0';
     user->is_suspended = strchr(type, 'S') != NULL;
     user->is_compute =
         (user->is_suspended || strchr(type, 'C') || strchr(type, 'M')) && !serves_others(process);
@@ -482,7 +386,7 @@ static void count_others(struct gp_why_case *c, const struct gpu *gpu, uint64_t 
     for (size_t i = 0; i < gpu->user_count; i++) {
         const struct user *u = &gpu->users[i];
         double sm = sm_of(gpu, u);
-        if (!u->is_compute || u->job == job)
+        if (!u->is_compute || u->is_suspended || u->job == job)
             continue;
         c->others += u->last == gpu->c.samples || sm >= 1;
         is_known = is_known && sm >= 0;
@@ -504,7 +408,7 @@ static bool has_job(const struct gpu *gpu, uint64_t job)
     return false;
 }
 
-/* The job's other GPUs: how many it has and uses, and whether one is slower. */
+/* The job's GPUs: how many it has and uses, and whether one of those is slower. */
 static void compare_gpus(const struct gp_why_gather *gather, struct gp_why_case *c, uint64_t job)
 {
     double sum = 0;
@@ -515,11 +419,12 @@ static void compare_gpus(const struct gp_why_gather *gather, struct gp_why_case 
         const struct gpu *gpu = &gather->gpus[i];
         if (!has_job(gpu, job))
             continue;
+        const bool is_used = gp_why_most(&gpu->c, GP_WHY_UTILIZATION) > GP_WHY_HARDLY;
         double clock = gp_why_mean(&gpu->c, GP_WHY_CLOCK);
         c->job_gpus++;
-        c->job_gpus_busy += gp_why_most(&gpu->c, GP_WHY_UTILIZATION) > 1;
-        if (gpu->c.values[GP_WHY_CLOCK].count == 0)
-            continue;
+        c->job_gpus_busy += is_used;
+        if (!is_used || gpu->c.values[GP_WHY_CLOCK].count == 0)
+            continue; /* each rank may have a context on the first GPU, say */
         sum += clock;
         count++;
         if (!slow || clock < least) {
@@ -572,6 +477,7 @@ static void finish(const struct gp_why_gather *gather, struct gp_why_case *c, co
     if (user->start_wall_ns > 0 && gather->wall_ns > user->start_wall_ns)
         c->age_s = (double)(gather->wall_ns - user->start_wall_ns) / (double)GP_NS_PER_S;
     c->is_suspended = user->is_suspended;
+    c->is_contained = user->is_contained;
     c->reserved_by = user->is_reserver ? 0 : gpu->reserved_by;
     count_others(c, gpu, user->job);
     compare_gpus(gather, c, user->job);

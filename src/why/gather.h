@@ -8,8 +8,8 @@
 struct gp_err;
 struct gp_why_gather;
 
-/* The jobs that are looked at: those with this process, an ancestor or a descendant of it, or with
- * a process that the filter, as in gp_procs_matches(), matches. Zero: all. */
+/* The jobs that are looked at: those with this process or one that comes from it, or with a process
+ * that the filter, as in gp_procs_matches(), matches. Zero: all. */
 struct gp_why_asked {
     uint32_t pid;       /* 0: none */
     const char *filter; /* NULL: none; must outlive the gatherer */

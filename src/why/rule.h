@@ -4,10 +4,8 @@
 
 #include "why/rules.h"
 
-/* Percent of the time in which a GPU is busy: below the one it waits a lot, up to the other one it
- * is as good as unused. */
+/* Percent of the time: a GPU that is busy for less of it waits a lot. */
 #define GP_WHY_WAITS_BELOW 75.0
-#define GP_WHY_HARDLY 1.5
 
 static inline bool gp_why_is_used(const struct gp_why_case *c)
 {

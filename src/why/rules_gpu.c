@@ -99,11 +99,11 @@ bool gp_why_transfers(const struct gp_why_case *c, struct gp_why_verdict *v)
     v->sure = share >= link_full ? GP_WHY_LIKELY : GP_WHY_POSSIBLE;
     v->gain = is_slow ? best / now : 0;
     gp_why_put(v->seen, "%.1f GB/s, %.0f %% of what PCIe %.0f x%.0f carries in one direction",
-               gp_why_traffic(c) / 1e9, 100 * share, gp_why_mean(c, GP_WHY_PCIE_GEN),
-               gp_why_mean(c, GP_WHY_PCIE_WIDTH));
+               gp_why_traffic(c) / 1e9, 100 * share, gp_why_most(c, GP_WHY_PCIE_GEN),
+               gp_why_most(c, GP_WHY_PCIE_WIDTH));
     if (is_slow)
         gp_why_put(v->seen, "; the slot and the GPU could do PCIe %.0f x%.0f",
-                   gp_why_mean(c, GP_WHY_PCIE_GEN_MAX), gp_why_mean(c, GP_WHY_PCIE_WIDTH_MAX));
+                   gp_why_most(c, GP_WHY_PCIE_GEN_MAX), gp_why_most(c, GP_WHY_PCIE_WIDTH_MAX));
     gp_why_put(v->advice,
                is_slow ? "reseat the card, check riser and BIOS setting; gpulse doctor"
                        : "keep data on the GPU, transfer smaller types, pin_memory=True with "
@@ -120,7 +120,7 @@ static bool is_silent(const struct gp_why_case *c)
 /* Busy, but with hardly any work: kernels that wait for those of other GPUs do that. */
 static bool seems_to_wait(const struct gp_why_case *c)
 {
-    return !is_silent(c) && gp_why_mean(c, GP_WHY_UTILIZATION) >= 90 && c->job_gpus > 1 &&
+    return !is_silent(c) && gp_why_mean(c, GP_WHY_UTILIZATION) >= 90 && c->job_gpus_busy > 1 &&
            gp_why_power_share(c) < 0.6 && !(gp_why_mean(c, GP_WHY_SM) >= 50) &&
            !(gp_why_mean(c, GP_WHY_TENSOR) >= 15) && !(gp_why_mean(c, GP_WHY_DRAM) >= 30);
 }
@@ -133,7 +133,7 @@ static void put_waiting(const struct gp_why_case *c, struct gp_why_verdict *v)
     gp_why_put_power(c, v->seen);
     if (gp_why_mean(c, GP_WHY_NVLINK_TX) >= talk_least)
         gp_why_put(v->seen, ", NVLink %.1f GB/s", gp_why_mean(c, GP_WHY_NVLINK_TX) / 1e9);
-    gp_why_put(v->seen, "; the job has %u GPUs", c->job_gpus);
+    gp_why_put(v->seen, "; the job uses %u GPUs", c->job_gpus_busy);
 }
 
 bool gp_why_straggler(const struct gp_why_case *c, struct gp_why_verdict *v)
@@ -209,7 +209,7 @@ bool gp_why_tensor(const struct gp_why_case *c, struct gp_why_verdict *v)
     if (!(gp_why_mean(c, GP_WHY_SM) >= 80) || !(gp_why_mean(c, GP_WHY_TENSOR) < tensor_idle) ||
         !(gp_why_mean(c, GP_WHY_FP32) >= 20))
         return false;
-    v->sure = strstr(c->command, "python") ? GP_WHY_LIKELY : GP_WHY_POSSIBLE;
+    v->sure = gp_why_is_python(c) ? GP_WHY_LIKELY : GP_WHY_POSSIBLE;
     gp_why_put(v->seen, "SMs %.0f %%, tensor cores %.0f %%, FP32 units %.0f %%",
                gp_why_mean(c, GP_WHY_SM), gp_why_mean(c, GP_WHY_TENSOR),
                gp_why_mean(c, GP_WHY_FP32));
@@ -225,8 +225,8 @@ bool gp_why_tensor(const struct gp_why_case *c, struct gp_why_verdict *v)
 bool gp_why_full_memory(const struct gp_why_case *c, struct gp_why_verdict *v)
 {
     double share = gp_why_most(c, GP_WHY_MEMORY) / gp_why_mean(c, GP_WHY_MEMORY_TOTAL);
-    if (!(share >= memory_full) || c->memory_drops < 2)
-        return false;
+    if (!(share >= memory_full) || c->memory_drops < 2 || c->others > 0 || c->starts > 0)
+        return false; /* else it may be the memory of others, or of the processes that came */
     v->sure = GP_WHY_LIKELY;
     gp_why_put(v->seen,
                "up to %.1f %% of its memory in use; it was freed and allocated again %u times",

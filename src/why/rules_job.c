@@ -55,12 +55,12 @@ bool gp_why_suspended(const struct gp_why_case *c, struct gp_why_verdict *v)
     v->sure = GP_WHY_CERTAIN;
     if (c->is_suspended) {
         gp_why_put(v->seen, "its GPU memory was moved to host memory");
-        gp_why_put(v->advice, "gpulse resume %u", c->pid);
+        gp_why_put(v->advice, "gpulse resume %s", gp_why_pid(c).text);
         return true;
     }
-    gp_why_put(v->seen, "process %u was stopped (state T) in %.0f %% of the looks", c->pid,
-               100 * c->host.stopped);
-    gp_why_put(v->advice, "kill -CONT %u, or fg in the shell that started it", c->pid);
+    gp_why_put(v->seen, "process %s was stopped (state T) in %.0f %% of the looks",
+               gp_why_pid(c).text, 100 * c->host.stopped);
+    gp_why_put(v->advice, "kill -CONT %s, or fg in the shell that started it", gp_why_pid(c).text);
     return true;
 }
 
@@ -84,7 +84,7 @@ bool gp_why_unused(const struct gp_why_case *c, struct gp_why_verdict *v)
         return false;
     v->sure = GP_WHY_LIKELY;
     v->gain = (double)c->job_gpus / c->job_gpus_busy;
-    gp_why_put(v->seen, "no kernel ran here, while the job used %u of its %u GPUs",
+    gp_why_put(v->seen, "it was as good as unused, while the job used %u of its %u GPUs",
                c->job_gpus_busy, c->job_gpus);
     gp_why_put(v->advice,
                "check the rank and device of each process (LOCAL_RANK, torch.cuda.set_device), "
@@ -97,15 +97,15 @@ bool gp_why_idle(const struct gp_why_case *c, struct gp_why_verdict *v)
     if (!is_unused(c) || (c->host.is_known && c->host.cpus >= sleeping_cpus))
         return false;
     v->sure = c->host.is_known && c->seconds >= idle_sure_s ? GP_WHY_LIKELY : GP_WHY_POSSIBLE;
-    gp_why_put(v->seen, "no kernel ran for %.0f s", c->seconds);
+    gp_why_put(v->seen, "the GPU was as good as unused for %.0f s", c->seconds);
     if (c->host.is_known)
         gp_why_put(v->seen, ", and the job kept %.2f CPUs busy", c->host.cpus);
     if (gp_why_is_known(gp_why_mean(c, GP_WHY_MEMORY)))
         gp_why_put(v->seen, "; %.1f GiB are in use", gp_why_mean(c, GP_WHY_MEMORY) / 0x1p30);
     gp_why_put(
         v->advice,
-        "a server may be waiting for requests; if it is finished or forgotten: gpulse kill %u",
-        c->pid);
+        "a server may be waiting for requests; if it is finished or forgotten: gpulse kill %s",
+        gp_why_pid(c).text);
     return true;
 }
 
@@ -204,9 +204,9 @@ bool gp_why_threads(const struct gp_why_case *c, struct gp_why_verdict *v)
     gp_why_put_host(c, v->seen);
     gp_why_put(v->seen, "; its other threads %.1f CPUs", h->others);
     gp_why_put(v->advice,
-               "see what they do (py-spy dump --pid %u, perf top -p %u): layers that run on the "
+               "see what they do (py-spy dump --pid %s, perf top -p %s): layers that run on the "
                "CPU, tokenization, preprocessing",
-               c->pid, c->pid);
+               gp_why_pid(c).text, gp_why_pid(c).text);
     return true;
 }
 
@@ -226,10 +226,10 @@ bool gp_why_main_thread(const struct gp_why_case *c, struct gp_why_verdict *v)
         v->advice,
         h->workers == 0
             ? "load data in workers (num_workers=4, pin_memory=True): the default of 0 loads it in "
-              "the main thread; fewer .item() and print(); py-spy top --pid %u shows the lines"
+              "the main thread; fewer .item() and print(); py-spy top --pid %s shows the lines"
             : "larger batches, torch.compile or CUDA graphs, fewer .item() and print(); "
-              "py-spy top --pid %u shows the lines",
-        c->pid);
+              "py-spy top --pid %s shows the lines",
+        gp_why_pid(c).text);
     return true;
 }
 
@@ -244,8 +244,8 @@ bool gp_why_waiting(const struct gp_why_case *c, struct gp_why_verdict *v)
     gp_why_put(v->seen, "; neither CPU nor disk was busy for it");
     gp_why_put(v->advice,
                "look for sleeps, locks, remote storage, requests that do not come, or another "
-               "machine: py-spy dump --pid %u",
-               c->pid);
+               "machine: py-spy dump --pid %s",
+               gp_why_pid(c).text);
     return true;
 }
 
@@ -263,8 +263,8 @@ bool gp_why_low_use(const struct gp_why_case *c, struct gp_why_verdict *v)
     gp_why_put(
         v->advice,
         "a server: more requests at a time, or share the GPU (gpulse run --share --mem SIZE); a "
-        "training: larger batches; py-spy dump --pid %u shows what it does",
-        c->pid);
+        "training: larger batches; py-spy dump --pid %s shows what it does",
+        gp_why_pid(c).text);
     return true;
 }
 
@@ -274,9 +274,9 @@ bool gp_why_wrong_gpu(const struct gp_why_case *c, struct gp_why_verdict *v)
 {
     if (c->reserved_by == 0)
         return false;
-    v->sure = GP_WHY_LIKELY; /* what a container or another user runs for it is not its child */
-    gp_why_put(v->seen, "the GPU is reserved by process %u, and process %u does not belong to it",
-               c->reserved_by, c->pid);
+    v->sure = c->is_contained ? GP_WHY_POSSIBLE : GP_WHY_LIKELY; /* docker run: it is no child */
+    gp_why_put(v->seen, "the GPU is reserved by process %u, and process %s does not belong to it",
+               c->reserved_by, gp_why_pid(c).text);
     gp_why_put(v->advice, "start the job with gpulse run, which chooses a free GPU");
     return true;
 }
@@ -293,7 +293,9 @@ bool gp_why_shared(const struct gp_why_case *c, struct gp_why_verdict *v)
         gp_why_put(v->seen, " used the GPU %.0f %% of the time", c->others_sm);
         v->gain = c->others_sm < 95 ? 100 / (100 - c->others_sm) : 0;
     }
-    if (c->other_pid)
+    if (c->other_pid && c->others == 1)
+        gp_why_put(v->seen, ": process %u", c->other_pid);
+    else if (c->other_pid && is_measured)
         gp_why_put(v->seen, ", most of it process %u", c->other_pid);
     gp_why_put(v->advice,
                "another GPU for one of them (gpulse pick), or MPS, which runs their kernels at "

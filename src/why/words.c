@@ -18,6 +18,14 @@ static const char *plural(unsigned n)
     return n == 1 ? "" : "s";
 }
 
+struct gp_why_pid gp_why_pid(const struct gp_why_case *c)
+{
+    struct gp_why_pid pid = {"PID"};
+    if (!c->is_over)
+        (void)snprintf(pid.text, sizeof(pid.text), "%u", c->pid);
+    return pid;
+}
+
 void gp_why_put_busy(const struct gp_why_case *c, char text[GP_WHY_TEXT_SIZE])
 {
     gp_why_put(text, "GPU busy %.0f %% of the time", gp_why_mean(c, GP_WHY_UTILIZATION));

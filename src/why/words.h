@@ -8,6 +8,12 @@ enum { GP_WHY_TEXT_SIZE = 400 };
 
 void gp_why_put(char text[GP_WHY_TEXT_SIZE], const char *fmt, ...) GP_PRINTF(2, 3);
 
+/* Its process, for sentences: "4711", or "PID" if the job is over when they are read. */
+struct gp_why_pid {
+    char text[12];
+};
+struct gp_why_pid gp_why_pid(const struct gp_why_case *c);
+
 /* "GPU busy 38 % of the time" */
 void gp_why_put_busy(const struct gp_why_case *c, char text[GP_WHY_TEXT_SIZE]);
 /* What the job did on the CPUs: "; main thread busy 12 %, 4 workers with 3.9 CPUs" */

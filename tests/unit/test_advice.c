@@ -71,6 +71,9 @@ static void more_workers(void **state)
            "num_workers=11, persistent_workers=True"); /* 4 for 38 % */
     assert_int_equal(found[0].sure, GP_WHY_LIKELY);
     assert_true(found[0].gain > 2.6 && found[0].gain < 2.7);
+    c.host.workers = 36; /* with those of torch.compile, which are idle */
+    expect(&c, plain, GP_ADVICE_WORKERS, "60 CPUs are free for it", "num_workers=11,");
+    c.host.workers = 4;
     why_set(&c, GP_WHY_HOST_CPU, 97); /* two are free */
     expect(&c, plain, GP_ADVICE_WORKERS, "1 CPUs are free", "num_workers=5,");
     why_set(&c, GP_WHY_HOST_CPU, 100);
@@ -110,10 +113,17 @@ static void fewer_threads(void **state)
     why_starve(&c);
     c.host.allowed = 16;
     c.host.cpus = 15.9;
-    c.host.workers = c.host.workers_busy = 7;
+    c.host.workers = c.host.workers_active = c.host.workers_busy = 7;
     c.job = c.host;
     expect(&c, (const char *const[]){"A=1", NULL}, GP_ADVICE_CPU_THREADS,
            "8 processes, and OMP_NUM_THREADS is not set", "OMP_NUM_THREADS=2 in its environment");
+    c.job.quota = 24.5; /* of more CPUs than it may run on */
+    expect(&c, (const char *const[]){NULL}, GP_ADVICE_CPU_THREADS, "8 processes",
+           "OMP_NUM_THREADS=2 ");
+    c.job.quota = c.host.quota = 8.5;
+    expect(&c, (const char *const[]){NULL}, GP_ADVICE_CPU_THREADS, "8 processes",
+           "OMP_NUM_THREADS=1 ");
+    c.job.quota = c.host.quota = 0;
     assert_int_equal(advise(&c, plain), 0); /* it is set */
     assert_int_equal(advise(&c, NULL), 0);
 }

@@ -414,6 +414,12 @@ static void expect_one(const struct gp_why_case *c, enum gp_why_rule rule, const
         fail_msg("no '%s' in: %s; %s", words, verdicts[0].seen, verdicts[0].advice);
 }
 
+static const char *verdict_text(const struct gp_why_case *c)
+{
+    static struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    return gp_why_judge(c, verdicts) > 0 ? verdicts[0].seen : "";
+}
+
 static void threads_that_take_turns(void **state)
 {
     (void)state;
@@ -430,6 +436,51 @@ static void threads_that_take_turns(void **state)
     c.host.main = 0.8;
     c.host.others = 0.8; /* at the same time */
     expect_one(&c, GP_WHY_RULE_LOW_USE, "main thread busy 80 %");
+}
+
+static void others_on_the_gpu(void **state)
+{
+    (void)state;
+    struct gp_why_case c = why_healthy();
+    c.others = 2;
+    c.other_pid = 815;
+    c.others_sm = 40;
+    expect_one(&c, GP_WHY_RULE_SHARED,
+               "2 other processes used the GPU 40 % of the time, most of it process 815");
+    c.others_sm = -1;
+    expect_one(&c, GP_WHY_RULE_SHARED, "2 other processes"); /* which of them is not known */
+    assert_null(strstr(verdict_text(&c), "815"));
+    c.others = 1;
+    expect_one(&c, GP_WHY_RULE_SHARED, "1 other process: process 815");
+}
+
+/* Whose memory it was that came and went is not known then. */
+static void full_memory_beside_others(void **state)
+{
+    (void)state;
+    struct gp_why_case c = why_healthy();
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    c.values[GP_WHY_MEMORY].most = 79e9;
+    c.memory_drops = 3;
+    expect_one(&c, GP_WHY_RULE_MEMORY_FULL, "freed and allocated again 3 times");
+    c.others = 1;
+    assert_int_equal(gp_why_judge(&c, verdicts), 0);
+    c.others = 0;
+    c.starts = 3;
+    assert_int_equal(gp_why_judge(&c, verdicts), 0);
+}
+
+static void a_container_on_a_reserved_gpu(void **state)
+{
+    (void)state;
+    struct gp_why_case c = why_healthy();
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    c.reserved_by = 815;
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].sure, GP_WHY_LIKELY);
+    c.is_contained = true; /* gpulse run -- docker run: a child of the daemon */
+    assert_int_equal(gp_why_judge(&c, verdicts), 1);
+    assert_int_equal(verdicts[0].sure, GP_WHY_POSSIBLE);
 }
 
 static void a_quota_of_cpus(void **state)
@@ -452,20 +503,23 @@ static void gpus_that_exchange_nothing(void **state)
     (void)state;
     struct gp_why_case c = why_healthy();
     make_kernels(&c, GP_WHY_RULE_COLLECTIVE);
-    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "NVLink 9.0 GB/s; the job has 8 GPUs");
+    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "NVLink 9.0 GB/s; the job uses 8 GPUs");
     why_set(&c, GP_WHY_NVLINK_TX, 0);
-    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "the job has 8 GPUs"); /* over PCIe */
+    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "the job uses 8 GPUs"); /* over PCIe */
     why_set(&c, GP_WHY_PCIE_TX, 1e6);
     why_set(&c, GP_WHY_PCIE_RX, 2e6);
     expect_one(&c, GP_WHY_RULE_TINY_KERNELS, "but SMs 15 %");
     c.values[GP_WHY_NVLINK_TX].count = 0; /* unknown */
-    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "the job has 8 GPUs");
+    expect_one(&c, GP_WHY_RULE_COLLECTIVE, "the job uses 8 GPUs");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_that_take_turns),
+        cmocka_unit_test(others_on_the_gpu),
+        cmocka_unit_test(full_memory_beside_others),
+        cmocka_unit_test(a_container_on_a_reserved_gpu),
         cmocka_unit_test(a_quota_of_cpus),
         cmocka_unit_test(gpus_that_exchange_nothing),
         cmocka_unit_test(nothing_about_a_busy_gpu),

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "snapshot_fixture.h"
 #include "why/follow.h"
+#include "why_fixture.h"
 
 enum { EVERY_S = 5, PID = 100 };
 
@@ -65,6 +66,22 @@ static void one_minute_is_better_than_none(void **state)
     assert_true(found[0].verdict.gain > 4.9 && found[0].verdict.gain < 5.1);
 }
 
+/* A number that is equal to its pid is none. */
+static void its_pid_is_not_named(void **state)
+{
+    (void)state;
+    struct gp_why_case c = why_healthy();
+    struct gp_why_verdict verdicts[GP_WHY_RULE__COUNT];
+    why_starve(&c);
+    c.pid = 38; /* as the utilization */
+    assert_true(gp_why_judge(&c, verdicts) > 0);
+    assert_non_null(strstr(verdicts[0].advice, "--pid 38"));
+    c.is_over = true;
+    assert_true(gp_why_judge(&c, verdicts) > 0);
+    assert_non_null(strstr(verdicts[0].advice, "--pid PID"));
+    assert_non_null(strstr(verdicts[0].seen, "GPU busy 38 %"));
+}
+
 static void the_first_minute_is_the_start(void **state)
 {
     (void)state;
@@ -114,6 +131,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_run_is_not_judged),
         cmocka_unit_test(one_minute_is_better_than_none),
+        cmocka_unit_test(its_pid_is_not_named),
         cmocka_unit_test(the_first_minute_is_the_start),
         cmocka_unit_test(what_held_for_a_part_of_the_time),
         cmocka_unit_test(without_memory),

@@ -157,6 +157,53 @@ static void jobs_and_those_asked_for(void **state)
     gp_why_gather_free(NULL);
 }
 
+/* Each rank of some programs has a context on the first GPU, and computes on its own. */
+static void a_bare_context_is_no_slow_gpu(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    static const int64_t busy[3] = {1, 95, 96}, clocks[3] = {210, 1900, 1890};
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
+    size_t count;
+    fixture_init(&f);
+    f.snapshot.device_count = 3;
+    for (int i = 0; i < 3; i++) {
+        fixture_fill_device(&f, i, (unsigned)i, "NVIDIA H100");
+        *fixture_value(&f, i, GP_UTILIZATION_GPU) = fixture_int(busy[i]);
+        *fixture_value(&f, i, GP_CLOCK_SM) = fixture_int(clocks[i]);
+        fixture_fill_process(&f, i, i, 100); /* the same process */
+    }
+    f.snapshot.process_count = 3;
+    f.snapshot.mono_ns = GP_NS_PER_S;
+    assert_int_equal(gp_why_gather_add(gather, &f.snapshot), 0);
+    const struct gp_why_case *c = gp_why_gather_cases(gather, &count);
+    assert_int_equal(count, 3);
+    assert_int_equal(c[1].job_gpus, 3);
+    assert_int_equal(c[1].job_gpus_busy, 2);
+    assert_string_equal(c[1].slow_gpu, "");
+    gp_why_gather_free(gather);
+}
+
+/* One that was suspended is not on the GPU. */
+static void a_suspended_job_is_no_other_one(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    const struct row rows[3] = {{100, 90, 40, 7, "python a.py", NULL},
+                                {200, 0, 30, 8, "python b.py", NULL}};
+    struct gp_why_gather *gather = gp_why_gather_new(NULL, false, all);
+    size_t count;
+    make(&f, 0, 20, rows);
+    *fixture_process(&f, 1, GP_PROCESS_TYPE) = fixture_text("S");
+    *fixture_process(&f, 1, GP_PROCESS_SM) = fixture_absent(GP_STATUS_UNSUPPORTED);
+    assert_int_equal(gp_why_gather_add(gather, &f.snapshot), 0);
+    const struct gp_why_case *c = gp_why_gather_cases(gather, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(c->others, 0);
+    assert_true(c->others_sm >= 0);
+    gp_why_gather_free(gather);
+}
+
 static void the_server_of_mps_is_no_job(void **state)
 {
     (void)state;
@@ -200,6 +247,8 @@ int main(void)
         cmocka_unit_test(memory_that_is_taken_again),
         cmocka_unit_test(a_gpu_that_is_lost_in_between),
         cmocka_unit_test(jobs_and_those_asked_for),
+        cmocka_unit_test(a_bare_context_is_no_slow_gpu),
+        cmocka_unit_test(a_suspended_job_is_no_other_one),
         cmocka_unit_test(the_server_of_mps_is_no_job),
         cmocka_unit_test(without_memory),
     };
