@@ -155,18 +155,19 @@ def fault(terminal_or_state, *words):
                    env={**os.environ, "GPULSE_SIM_STATE": terminal_or_state})
 
 
-def machine_with(pid):
-    """A machine whose one GPU is used by this process."""
+def machine_with(pid, *busy):
+    """A machine whose one GPU is used by this process; or several ones, busy for so many percent of the time."""
     path = SCRATCH / f"machine{pid}.json"
     path.write_text(json.dumps({
         "gpulse_machine": 1, "source": "check_top",
         "driver": {"version": "580.105.08", "nvml": "13.580.105.08", "cuda": 13000},
         "devices": [{
-            "uuid": "GPU-00000000-0000-0000-0000-000000000000",
-            "pci": {"bus_id": "00000000:01:00.0", "device_id": "0x233010DE", "subsystem_id": "0x16C110DE"},
-            "answers": {"Name": "NVIDIA H100 80GB HBM3", "Temperature": 40},
+            "uuid": f"GPU-{i:08}-0000-0000-0000-000000000000",
+            "pci": {"bus_id": f"00000000:{i + 1:02}:00.0", "device_id": "0x233010DE", "subsystem_id": "0x16C110DE"},
+            "answers": {"Name": "NVIDIA H100 80GB HBM3", "Temperature": 40, **(
+                {} if percent is None else {"UtilizationRates": {"gpu": percent, "memory": 0}})},
             "processes": [{"pid": pid, "type": "C", "memory_bytes": 1 << 30, "name": "job"}],
-        }]}))
+        } for i, percent in enumerate(busy or [None])]}))
     return path
 
 
@@ -529,6 +530,30 @@ def everything_about_a_process():
     finally:
         child.kill()
         child.wait()
+
+
+@test
+def a_verdict_sees_all_gpus_of_a_job():
+    """Also those that are not selected: on its own, each of them is only busy or idle."""
+    with subprocess.Popen(["sleep", "600"]) as child:
+        try:
+            machine = machine_with(child.pid, 0, 96)
+            with top("-n", "0.5", "-i", "0", "--sim-still", sim=machine, size=(100, 40)) as t:
+                t.see("1 GPU")
+                t.keys("0\t\r")
+                t.see("a verdict takes 10 s")
+                t.see("The job does not use this GPU.")
+                t.see("the job used 1 of its 2 GPUs")
+                t.keys("q")
+                t.see("sleep 600")
+                t.keys("\t\r")
+                t.see("/usr/bin/sleep")
+                t.see("The job does not use this GPU.")  # of the process: on which of them
+                assert re.search(r"^\W*GPU\s+0\b", t.text(), re.M), t.text()
+                t.keys("qq")
+                assert t.wait() == 0
+        finally:
+            child.kill()
 
 
 @test

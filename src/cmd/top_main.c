@@ -484,13 +484,26 @@ static int open_details(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_source *source;
     struct gp_selection *selection;
-    struct gp_want want = gp_why_want(); /* for the verdict on that page */
+    struct gp_want want = {.fresh = true};
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S,
                                  .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS};
     for (int m = GP_DEVICE__FIRST; m < GP_DEVICE__FIRST + GP_DEVICE__COUNT; m++)
         gp_metric_set_add(&want.metrics, (enum gp_metric)m);
     int r = gp_app_source_of((unsigned)(uintptr_t)ctx, GP_APP_LOOK, &source, &selection, err);
     return r < 0 ? r : gp_app_open_source(source, selection, &want, &loop, ret, err);
+}
+
+/* Of all GPUs, whatever -i says: those of a job may wait for each other. */
+static int open_verdict(void *ctx, struct gp_sampler **ret, struct gp_err *err)
+{
+    static struct gp_selection all; /* never freed: a stuck thread may look at it */
+    struct gp_source *source;
+    const struct gp_want want = gp_why_want();
+    const struct gp_loop loop = {.interval_ns = GP_NS_PER_S,
+                                 .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS};
+    (void)ctx;
+    int r = gp_observed_source(gp_app_observed(), &source, err);
+    return r < 0 ? r : gp_app_open_source(source, &all, &want, &loop, ret, err);
 }
 
 static int open_changer(unsigned index, struct gp_changer **ret, struct gp_err *err)
@@ -511,6 +524,7 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
     }
     run.ui.guide.is_on = o->guide;
     run.ui.outside.open_details = open_details;
+    run.ui.outside.open_verdict = open_verdict;
     run.ui.outside.open_changer = open_changer;
     run.seen = run.ui.prefs;
     uint64_t interval_ns = run.ui.prefs.interval_ns; /* the thread has its own copy */

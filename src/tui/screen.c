@@ -123,6 +123,30 @@ struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns)
     return (struct gp_span){back_ns < end_ns ? end_ns - back_ns : 0, step_ns, number % 2};
 }
 
+/* ---- verdicts ---- */
+
+void gp_ui_observe(struct gp_ui *ui, struct gp_verdict_topic topic)
+{
+    struct gp_verdict_watch **watch = &ui->details.verdict;
+    topic.root = ui->outside.root;
+    topic.sees_processes = ui->outside.sees_processes;
+    if (ui->outside.open_verdict && !*watch)
+        *watch = gp_verdict_watch_start(&topic, ui->outside.open_verdict);
+}
+
+void gp_ui_write_verdict(struct gp_ui *ui)
+{
+    const struct gp_verdict_answer answer = gp_verdict_watch_answer(ui->details.verdict);
+    gp_verdict_write(&answer, &ui->text);
+}
+
+void gp_ui_observe_no_more(struct gp_ui *ui)
+{
+    if (!gp_verdict_watch_stop(ui->details.verdict))
+        ui->is_stuck = true;
+    ui->details.verdict = NULL;
+}
+
 /* ---- the screen in front ---- */
 
 void gp_ui_show(struct gp_ui *ui, enum gp_ui_mode mode)

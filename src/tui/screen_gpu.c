@@ -106,8 +106,7 @@ static void fill_gpu(struct gp_ui *ui)
             return;
         }
         d->gpu = chosen->index;
-        d->verdict = (struct gp_verdict){.root = ui->outside.root,
-                                         .sees_processes = ui->outside.sees_processes};
+        gp_ui_observe(ui, (struct gp_verdict_topic){.gpu = d->gpu});
         if (ui->outside.open_details && !d->feed)
             open_feed(ui);
     }
@@ -119,7 +118,7 @@ static void fill_gpu(struct gp_ui *ui)
     }
     if (device->status != GP_STATUS_OK)
         gp_page_add(&ui->text, GP_INK_CRITICAL, "", device->status_text);
-    gp_verdict_write(&d->verdict, &ui->text);
+    gp_ui_write_verdict(ui);
     add_present(&ui->text, device);
     add_absent(&ui->text, device);
 }
@@ -137,8 +136,6 @@ void gp_gpu_collect(struct gp_ui *ui)
         return;
     gp_snapshot_free(d->snapshot); /* after an error it would look current forever */
     d->snapshot = snapshot;
-    if (snapshot)
-        gp_verdict_add(&d->verdict, snapshot);
     fill_gpu(ui);
 }
 
@@ -150,7 +147,7 @@ static void leave_gpu(struct gp_ui *ui)
     d->feed = NULL;
     gp_snapshot_free(d->snapshot);
     d->snapshot = NULL;
-    gp_verdict_fini(&d->verdict);
+    gp_ui_observe_no_more(ui);
 }
 
 /* ---- drawing ---- */

@@ -195,9 +195,8 @@ static void open_page(struct gp_ui *ui)
     struct gp_ui_details *d = &ui->details;
     const struct gp_proc_row *row = gp_ui_chosen_row(ui);
     d->pid = row ? row->pid : 0;
-    d->verdict = (struct gp_verdict){.root = ui->outside.root,
-                                     .sees_processes = ui->outside.sees_processes,
-                                     .pid = (uint32_t)d->pid};
+    if (d->pid > 0)
+        gp_ui_observe(ui, (struct gp_verdict_topic){.pid = (uint32_t)d->pid});
     d->job = calloc(1, sizeof(*d->job));
     if (d->job)
         *d->job = (struct gp_process_job){ui->outside.root, (uint32_t)d->pid, NULL};
@@ -213,7 +212,7 @@ static void write_page(struct gp_ui *ui)
         add_row(&ui->text, row);
     else
         gp_page_add(&ui->text, GP_INK_HIGH, "", "no longer on a GPU");
-    gp_verdict_write(&d->verdict, &ui->text);
+    gp_ui_write_verdict(ui);
     if (d->task || !d->job || !d->job->found) { /* the thread owns it */
         gp_page_head(&ui->text, "process");
         gp_page_add(&ui->text, GP_INK_DIM, "", d->task ? "reading /proc…" : "out of memory");
@@ -243,8 +242,6 @@ static void fill_process(struct gp_ui *ui)
     if (is_new)
         open_page(ui);
     track(ui, find_row(ui));
-    if (ui->snapshot && ui->details.pid)
-        gp_verdict_add(&ui->details.verdict, ui->snapshot);
     if (is_new)
         write_page(ui);
     else
@@ -272,7 +269,7 @@ static void leave_process(struct gp_ui *ui)
     d->task = NULL;
     d->job = NULL;
     gp_track_fini(&d->track);
-    gp_verdict_fini(&d->verdict);
+    gp_ui_observe_no_more(ui);
 }
 
 /* ---- drawing ---- */

@@ -62,6 +62,8 @@ struct gp_ui_outside {
     const char *config_path; /* configuration file for the preferences */
     /* Opens a sampler of all metrics of the GPU whose index is ctx. */
     int (*open_details)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
+    /* Opens a sampler of all GPUs, for a verdict. ctx is not used. */
+    int (*open_verdict)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
     /* Opens a changer for the settings of the GPU with this index. */
     int (*open_changer)(unsigned index, struct gp_changer **ret, struct gp_err *err);
 };
@@ -132,7 +134,7 @@ struct gp_ui {
         struct gp_task *task;         /* reads the process from /proc */
         struct gp_process_job *job;   /* its work; owned while there is no task */
         struct gp_track track;        /* of the process, since the page was opened */
-        struct gp_verdict verdict;
+        struct gp_verdict_watch *verdict; /* NULL: none */
         bool to_environment;
     } details;
     struct gp_ui_adjust { /* page of the settings of a GPU */

@@ -27,7 +27,7 @@ static const char *page_of(const struct gp_verdict *verdict)
     static char text[2000];
     struct gp_page page;
     gp_page_init(&page);
-    gp_verdict_write(verdict, &page);
+    gp_verdict_write(&verdict->answer, &page);
     text[0] = '\0';
     for (size_t i = 0; i < page.count; i++) {
         size_t n = strlen(text);
@@ -40,11 +40,10 @@ static const char *page_of(const struct gp_verdict *verdict)
 static void it_takes_some_seconds(void **state)
 {
     (void)state;
-    struct gp_verdict verdict = {.pid = PID};
+    struct gp_verdict verdict = {.topic = {.pid = PID}};
     assert_string_equal(page_of(&verdict), "");
     look(&verdict, 0, 20);
     assert_non_null(strstr(page_of(&verdict), "observed for 0 s; a verdict takes 10 s\n"));
-    look(&verdict, 0, 20); /* the same sample */
     for (unsigned second = 2; second <= 10; second += 2)
         look(&verdict, second, 20);
     assert_non_null(strstr(page_of(&verdict), "The GPU is idle for much of the time.\nGPU busy 20 "
@@ -54,26 +53,53 @@ static void it_takes_some_seconds(void **state)
     assert_string_equal(page_of(&verdict), "");
 }
 
-static void it_is_about_the_last_minute(void **state)
+static void it_is_about_the_last_half_minute(void **state)
 {
     (void)state;
-    struct gp_verdict verdict = {.pid = 0};
+    struct gp_verdict verdict = {.topic = {.gpu = 0}};
     unsigned second = 0;
     for (; second <= 60; second += 2)
         look(&verdict, second, 20);
-    for (; second <= 80; second += 2)
+    for (; second <= 70; second += 2)
         look(&verdict, second, 95);
     assert_null(strstr(page_of(&verdict), "nothing stands out"));
-    for (; second <= 130; second += 2)
+    for (; second <= 76; second += 2)
         look(&verdict, second, 95);
     assert_non_null(strstr(page_of(&verdict), "nothing stands out\nGPU busy 95 % of the time"));
     gp_verdict_fini(&verdict);
 }
 
+/* A process on three GPUs, one of which is not used: the surest verdict, and where it holds. */
+static void one_of_several_gpus(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct gp_verdict of_process = {.topic = {.pid = PID}};
+    struct gp_verdict of_gpu = {.topic = {.gpu = 2}};
+    for (unsigned second = 0; second <= 12; second++) {
+        fixture_init(&f);
+        f.snapshot.device_count = 3;
+        f.snapshot.process_count = 3;
+        f.snapshot.mono_ns = (100 + second) * GP_NS_PER_S;
+        for (int i = 0; i < 3; i++) {
+            fixture_fill_device(&f, i, (unsigned)i, "NVIDIA H100");
+            *fixture_value(&f, i, GP_UTILIZATION_GPU) = fixture_int(i == 1 ? 0 : 96);
+            fixture_fill_process(&f, i, i, PID);
+        }
+        gp_verdict_add(&of_process, &f.snapshot);
+        gp_verdict_add(&of_gpu, &f.snapshot);
+    }
+    assert_non_null(strstr(page_of(&of_process), "1\nThe job does not use this GPU.\n"));
+    assert_non_null(strstr(page_of(&of_process), "the job used 2 of its 3 GPUs\n"));
+    assert_non_null(strstr(page_of(&of_gpu), "nothing stands out\nGPU busy 96 %"));
+    gp_verdict_fini(&of_process);
+    gp_verdict_fini(&of_gpu);
+}
+
 static void another_process(void **state)
 {
     (void)state;
-    struct gp_verdict verdict = {.pid = 1};
+    struct gp_verdict verdict = {.topic = {.pid = 1}};
     for (unsigned second = 0; second <= 20; second++)
         look(&verdict, second, 20);
     assert_string_equal(page_of(&verdict), "");
@@ -84,7 +110,7 @@ static void without_memory(void **state)
 {
     (void)state;
     for (long n = 0; n < 8; n++) {
-        struct gp_verdict verdict = {.pid = PID};
+        struct gp_verdict verdict = {.topic = {.pid = PID}};
         alloc_fail_at(n);
         for (unsigned second = 0; second <= 40; second += 2)
             look(&verdict, second, 20);
@@ -97,9 +123,8 @@ static void without_memory(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_takes_some_seconds),
-        cmocka_unit_test(it_is_about_the_last_minute),
-        cmocka_unit_test(another_process),
+        cmocka_unit_test(it_takes_some_seconds), cmocka_unit_test(it_is_about_the_last_half_minute),
+        cmocka_unit_test(one_of_several_gpus),   cmocka_unit_test(another_process),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
