@@ -208,11 +208,11 @@ static void write_page(struct gp_ui *ui)
     const struct gp_ui_details *d = &ui->details;
     const struct gp_proc_row *row = find_row(ui);
     gp_page_clear(&ui->text);
+    gp_ui_write_verdict(ui);
     if (row)
         add_row(&ui->text, row);
     else
         gp_page_add(&ui->text, GP_INK_HIGH, "", "no longer on a GPU");
-    gp_ui_write_verdict(ui);
     if (d->task || !d->job || !d->job->found) { /* the thread owns it */
         gp_page_head(&ui->text, "process");
         gp_page_add(&ui->text, GP_INK_DIM, "", d->task ? "reading /proc…" : "out of memory");
