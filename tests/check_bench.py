@@ -117,6 +117,24 @@ def our_own_kernels_are_right_at_every_size():
 
 
 @test
+def a_precision_that_the_gpu_would_emulate_is_skipped():
+    """cuBLAS multiplies BF16 and TF32 on a V100, too, at a fraction of its rate in FP16."""
+    for capability, lacking in (("70", {"tf32", "bf16", "fp8"}), ("80", {"fp8"}), ("89", set())):
+        rows = results(bench("gemm", "--rows", "32", DOUBLE_CAPABILITY=capability))
+        assert {r["what"] for r in rows if r["outcome"] == "skipped"} == lacking, rows
+    rows = results(bench("gemm", "--precision", "bf16", "--rows", "32", DOUBLE_CAPABILITY="75"), 1)
+    assert rows[0]["note"] == "GPUs have BF16 from compute capability 8.0 on", rows
+    for capabilities, wanted in (("70", [("fp16", "0"), ("fp16", "1")]),
+                                 ("80,70", [("bf16", "0"), ("fp16", "0"), ("fp16", "1")])):
+        rows = json.loads(bench("check", "--rows", "32", "--size", "16k", count=2, DOUBLE_CAPABILITY=capabilities).stdout)
+        got = [(r["what"], r["device"]) for r in rows["results"]
+               if r["test"] == "gemm" and r["what"] in ("bf16", "fp16") and r["outcome"] == "measured"]
+        assert got == wanted, (capabilities, got)
+    burn, = results(bench("burn", "--rows", "64", "--for", "1s", DOUBLE_CAPABILITY="70"))
+    assert burn["what"] == "fp16", burn
+
+
+@test
 def a_shape_that_the_library_refuses_is_skipped():
     rows = results(bench("gemm", "--precision", "fp8,bf16", "--rows", "50"))  # FP8: multiples of 16
     assert [(r["what"], r["outcome"]) for r in rows] == [("bf16", "measured"), ("fp8", "skipped")]
@@ -261,11 +279,19 @@ def burn_compares_every_product():
 
 
 @test
+def burn_uses_our_kernels_of_tensor_cores():
+    """Whose rows are multiples of 64: others are rounded up."""
+    for words, what, rows in ((("--rows", "16"), "bf16", 64), (("--rows", "65", "--precision", "fp16"), "fp16", 128)):
+        row, = measured(results(bench("burn", *words, "--for", "1s", cublas=False)), runs=1)
+        assert (row["kernel"], row["what"], row["size"]) == ("gpulse's own kernel, mma.sync", what, rows), row
+
+
+@test
 def burn_finds_a_wrong_bit_and_where_it_is():
     for fault in ("flip", "nan"):
         row, = results(bench("burn", "--rows", "48", "--for", "1m", "--precision", "bf16", DOUBLE_FAULT=fault), 1)
         assert row["outcome"] == "wrong", row
-        assert re.search(r"differ in \d+ products, the first at row 24, column 24$", row["note"]), row
+        assert re.search(r"differ in \d+ products, the first at row 32, column 32$", row["note"]), row
 
 
 @test

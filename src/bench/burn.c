@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "bench/peak.h"
+#include "bench/ptx.h"
 #include "bench/team.h"
 #include "bench/watch.h"
 
@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-    BLOCK_MS = 500, /* how often results and temperatures are looked at */
-    SILENT_S = 5,   /* a temperature that is older is none */
-    STEP = 16,      /* the number of rows is a multiple of it: results are compared in pieces
-                       of 16 bytes */
+    BLOCK_MS = 500,     /* how often results and temperatures are looked at */
+    SILENT_S = 5,       /* a temperature that is older is none */
+    STEP = GP_PTX_TILE, /* the number of rows is a multiple of it: each kernel of ours can multiply
+                           them, and results are whole pieces of 16 bytes, which are compared */
 };
 
 struct burn {

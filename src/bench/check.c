@@ -3,15 +3,16 @@
 
 #include "base/err.h"
 
-static bool has_measured(const struct gp_bench *bench, size_t from)
+static size_t count_skipped(const struct gp_bench *bench, size_t from)
 {
+    size_t count = 0;
     for (size_t i = from; i < bench->results.count; i++)
-        if (bench->results.list[i].outcome != GP_BENCH_SKIPPED)
-            return true;
-    return false;
+        count += bench->results.list[i].outcome == GP_BENCH_SKIPPED;
+    return count;
 }
 
-/* The product that uses the tensor cores, if there are any, and one in FP32. */
+/* The product that uses the tensor cores, if there are any, and one in FP32. The second precision
+ * is for devices that lack the first. */
 static int products(struct gp_bench *bench, uint64_t rows, struct gp_err *err)
 {
     static const enum gp_bench_precision order[] = {GP_BENCH_BF16, GP_BENCH_FP16};
@@ -19,9 +20,11 @@ static int products(struct gp_bench *bench, uint64_t rows, struct gp_err *err)
     for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(order); i++) {
         size_t before = bench->results.count;
         r = gp_bench_gemms(bench, 1U << order[i], rows, err);
-        if (r < 0 || has_measured(bench, before))
+        size_t skipped = count_skipped(bench, before);
+        if (skipped == 0)
             break;
-        bench->results.count = before; /* no device has it */
+        if (skipped == bench->count) /* no device has it */
+            bench->results.count = before;
     }
     return r < 0 ? r : gp_bench_gemms(bench, 1U << GP_BENCH_FP32, rows, err);
 }

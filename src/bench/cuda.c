@@ -306,7 +306,11 @@ static int op_gemm_open(struct gp_bench_device *device, struct gp_bench_gemm *ge
                         struct gp_err *err)
 {
     struct cuda *self = device->self;
+    const struct gp_bench_format *format = gp_bench_format(gemm->precision);
     unsigned threads;
+    if (device->capability < format->capability) /* cuBLAS would emulate it */
+        return gp_err_set(err, GP_ENODEV, "GPUs have %s from compute capability %u.%u on",
+                          format->title, format->capability / 10, format->capability % 10);
     int r = open_cublas(self, err);
     if (r == 0)
         r = gp_cublas_prepare(self->cublas, gemm, WORKSPACE_BYTES, err);

@@ -12,9 +12,9 @@ enum {
 };
 
 static const struct gp_bench_format formats[] = {
-#define X(id, word, title, in, out, of_in, of_sum, of_out, by_rows)                                \
-    {word,        title,        GP_NUMBER_##in, GP_NUMBER_##out, BYTES_##in,                       \
-     BYTES_##out, POWER(of_in), POWER(of_sum),  POWER(of_out),   by_rows},
+#define X(id, word, title, in, out, of_in, of_sum, of_out, by_rows, capability)                    \
+    {word,         title,         GP_NUMBER_##in, GP_NUMBER_##out, BYTES_##in, BYTES_##out,        \
+     POWER(of_in), POWER(of_sum), POWER(of_out),  by_rows,         capability},
     GP_BENCH_PRECISIONS(X)
 #undef X
 };

@@ -25,20 +25,21 @@ void gp_number_store(enum gp_number number, double value, void *at);
 double gp_number_load(enum gp_number number, const void *at);
 
 /* X(id, word, title, operands, results, roundoff of an operand, of the sums, of a result, whether A
- * is stored by rows), the roundoffs as negative powers of two, 0: exact. The operands of TF32 are
- * rounded or truncated by the device. Tensor cores truncate their sums, and those of Hopper keep 14
- * bits of FP8's. For 8 bits cuBLASLt only multiplies an A that is stored by rows. */
+ * is stored by rows, the first compute capability of CUDA that has it), the roundoffs as negative
+ * powers of two, 0: exact. The operands of TF32 are rounded or truncated by the device. Tensor
+ * cores truncate their sums, and those of Hopper keep 14 bits of FP8's. For 8 bits cuBLASLt only
+ * multiplies an A that is stored by rows. */
 #define GP_BENCH_PRECISIONS(X)                                                                     \
-    X(FP64, "fp64", "FP64", F64, F64, 0, 53, 53, false)                                            \
-    X(FP32, "fp32", "FP32", F32, F32, 0, 24, 24, false)                                            \
-    X(TF32, "tf32", "TF32", F32, F32, 10, 21, 24, false)                                           \
-    X(FP16, "fp16", "FP16", F16, F16, 0, 21, 11, false)                                            \
-    X(BF16, "bf16", "BF16", BF16, BF16, 0, 21, 8, false)                                           \
-    X(FP8, "fp8", "FP8", E4M3, BF16, 0, 13, 8, true)                                               \
-    X(INT8, "int8", "INT8", I8, I32, 0, 0, 0, true)
+    X(FP64, "fp64", "FP64", F64, F64, 0, 53, 53, false, 0)                                         \
+    X(FP32, "fp32", "FP32", F32, F32, 0, 24, 24, false, 0)                                         \
+    X(TF32, "tf32", "TF32", F32, F32, 10, 21, 24, false, 80)                                       \
+    X(FP16, "fp16", "FP16", F16, F16, 0, 21, 11, false, 0)                                         \
+    X(BF16, "bf16", "BF16", BF16, BF16, 0, 21, 8, false, 80)                                       \
+    X(FP8, "fp8", "FP8", E4M3, BF16, 0, 13, 8, true, 89)                                           \
+    X(INT8, "int8", "INT8", I8, I32, 0, 0, 0, true, 0)
 
 enum gp_bench_precision {
-#define X(id, word, title, in, out, of_in, of_sum, of_out, by_rows) GP_BENCH_##id,
+#define X(id, word, title, in, out, of_in, of_sum, of_out, by_rows, capability) GP_BENCH_##id,
     GP_BENCH_PRECISIONS(X)
 #undef X
         GP_BENCH_PRECISION__COUNT,
@@ -50,6 +51,7 @@ struct gp_bench_format {
     size_t in_bytes, out_bytes;   /* of an element */
     double of_in, of_sum, of_out; /* relative errors of rounding */
     bool is_a_transposed;         /* A is stored by rows */
+    unsigned capability;          /* of CUDA, from which on it is more than an emulation; 0: any */
 };
 
 const struct gp_bench_format *gp_bench_format(enum gp_bench_precision precision);

@@ -1,10 +1,13 @@
 /* A test double of libcuda.so.1: it computes on the CPU, and refuses what a real driver would not
  * accept. What it does not do: run anything at the same time.
  *
- * DOUBLE_UUIDS   the GPUs: "GPU-…,GPU-…"
- * DOUBLE_FAULT   "lost": the 20th launch fails; "oom": allocations above 1 MiB fail; "jit": the
- * module does not compile DOUBLE_SLOW    index of a GPU whose time passes twice as fast DOUBLE_LOG
- * a file for the names of the calls */
+ * DOUBLE_UUIDS        the GPUs: "GPU-…,GPU-…"
+ * DOUBLE_CAPABILITY   their compute capabilities: "90,70"; the last one is that of all others, and
+ *                     90 without it
+ * DOUBLE_FAULT        "lost": the 20th launch fails; "oom": allocations above 1 MiB fail; "jit":
+ *                     the module does not compile
+ * DOUBLE_SLOW         index of a GPU whose time passes twice as fast
+ * DOUBLE_LOG          a file for the names of the calls */
 #include "abi/cuda.h"
 
 #include "double.h"
@@ -151,11 +154,19 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
     return CUDA_SUCCESS;
 }
 
+static int capability_of(CUdevice device)
+{
+    const char *list = getenv("DOUBLE_CAPABILITY");
+    for (int i = 0; list && i < device && strchr(list, ','); i++)
+        list = strchr(list, ',') + 1;
+    return list ? atoi(list) : 90;
+}
+
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    (void)device;
-    *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9
-             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
+    int capability = capability_of(device);
+    *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? capability / 10
+             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? capability % 10
              : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT     ? 1
                                                                          : 4096;
     return CUDA_SUCCESS;
