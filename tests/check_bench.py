@@ -201,6 +201,16 @@ def each_pair_of_gpus_is_copied():
 
 
 @test
+def a_copy_between_gpus_is_compared_as_a_whole():
+    """Neither what was there before nor a wrong byte far from the ends passes."""
+    for fault, words in (("peer", "the first at byte 16$|the first at byte 0$"), ("peerbit", "^wrong: 1 pieces of 16 bytes, the first at byte 2097152$")):
+        rows = results(bench("memory", "--size", "4M", "-g", "all", count=2, DOUBLE_FAULT=fault), 1)
+        pairs = [r for r in rows if r["what"] == "GPU to GPU"]
+        assert [r["device"] for r in pairs] == ["0->1", "1->0"], pairs
+        assert all(r["outcome"] == "wrong" and re.search(words, r["note"]) for r in pairs), pairs
+
+
+@test
 def latencies():
     rows = measured(results(bench("latency", "--runs", "5", "--warm-up", "1ms")))
     assert [r["what"] for r in rows] == ["launches in a row", "launch and wait", "4 bytes to GPU", "4 bytes to host",
@@ -234,6 +244,8 @@ def all_reduce_adds_the_arrays_of_all_gpus():
     assert abs(row["value"]["median"] / (1.5 * 65536 / 50e6) - 1) < 0.02, row
     wrong = results(bench("multi", "--rows", "16", "--size", "64k", count=2, DOUBLE_FAULT="sum"), 1)[-1]
     assert wrong["outcome"] == "wrong" and "must be" in wrong["note"], wrong
+    none = results(bench("multi", "--rows", "16", "--size", "64k", count=2, DOUBLE_FAULT="nosum"), 1)[-1]
+    assert none["outcome"] == "wrong" and none["note"] == "wrong: element 1 is 1, must be 2", none
     failed = results(bench("multi", "--rows", "16", "--size", "64k", count=2, DOUBLE_FAULT="nccl"), 1)[-1]
     assert failed["outcome"] == "failed" and failed["note"] == "NCCL: cannot connect the GPUs: error 2", failed
 
@@ -421,11 +433,33 @@ def a_gpu_that_fails_does_not_take_the_others_with_it():
 
 @test
 def too_little_memory_is_a_result():
-    row, = results(bench("memory", "--size", "4M", DOUBLE_FAULT="oom"), 1)
+    row, = results(bench("memory", "--size", "4M", DOUBLE_FULL="0"), 1)
     assert row["outcome"] == "skipped" and "cannot allocate memory of the GPU" in row["note"], row
-    done = bench("matmul", "--sizes", "600", DOUBLE_FAULT="oom")
+    done = bench("matmul", "--sizes", "600", DOUBLE_FULL="0")
     rows = json.loads(done.stdout)["results"]
     assert {(r["what"], r["outcome"]) for r in rows if r["what"] != "cpu"} == {("gpu", "skipped")}, rows
+
+
+@test
+def too_little_memory_of_one_gpu_does_not_end_the_test():
+    rows = results(bench("memory", "--size", "2M", "-g", "all", count=3, DOUBLE_FULL="1"))
+    skipped = [r for r in rows if r["outcome"] == "skipped"]
+    assert [r["device"] for r in skipped] == ["1", "0->1", "1->0", "1->2", "2->1"], skipped
+    assert all("cannot allocate memory of the GPU" in r["note"] for r in skipped), skipped
+    measured([r for r in rows if r["outcome"] != "skipped"])
+    assert {"0->2", "2->0"} <= {r["device"] for r in rows if r["what"] == "4 bytes to a GPU"}, rows
+
+
+@test
+def matrices_that_the_host_has_no_memory_for_are_skipped():
+    available = int(re.search(r"MemAvailable: +(\d+)", Path("/proc/meminfo").read_text()).group(1))
+    if available > 48 << 20:
+        raise Skip("this machine has room for matrices of 65536 rows")
+    rows = results(bench("matmul", "--sizes", "16,65536"))
+    large = [r for r in rows if r["size"] == 65536]
+    assert {(r["what"], r["outcome"]) for r in large} == {("cpu", "skipped"), ("gpu", "skipped")}, rows
+    assert all(r["note"] == "not enough memory for matrices of 65536 rows" for r in large), large
+    measured([r for r in rows if r["size"] == 16 and r["what"] != "cpu"])
 
 
 @test

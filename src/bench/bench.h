@@ -1,6 +1,6 @@
 /* The measurements of gpulse bench, on an opened set of devices. Each adds its results to the list;
- * what a device cannot do is a result too, with the reason, and so is that it failed: the others go
- * on. They fail with GP_ENOMEM (of the host) or GP_EINTR. */
+ * what a device cannot do, or has no memory for, is a result too, with the reason, and so is that
+ * it failed: the others go on. They fail with GP_ENOMEM (without room for a result) or GP_EINTR. */
 #ifndef GP_BENCH_BENCH_H
 #define GP_BENCH_BENCH_H
 
@@ -102,11 +102,18 @@ int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
                    struct gp_bench_device *device, struct gp_bench_result *result,
                    struct gp_err *err) GP_MUST_CHECK;
 
-/* Sets the result to WRONG if the first or the last MiB of an array is not what `write` stores,
- * times `factor`. */
+/* Sets the result to WRONG if `count` numbers, from element `first` of an array on, are not what
+ * `write` stores, times `factor`. */
+void gp_bench_check_part(const float *got, size_t count, size_t first, float factor,
+                         struct gp_bench_result *result);
+/* The same for a whole array on a device, which is copied to the host. */
 int gp_bench_check_pattern(struct gp_bench_device *device, const struct gp_bench_buffer *buffer,
                            float factor, struct gp_bench_result *result,
                            struct gp_err *err) GP_MUST_CHECK;
+/* Sets the result to WRONG if two arrays on the device differ; `counts`: room for compare(). */
+int gp_bench_check_equal(struct gp_bench_device *device, const struct gp_bench_buffer *wanted,
+                         const struct gp_bench_buffer *got, const struct gp_bench_buffer *counts,
+                         struct gp_bench_result *result, struct gp_err *err) GP_MUST_CHECK;
 
 /* Adds a result of device i (SIZE_MAX: the CPU), and tells the progress. NULL: out of memory. */
 struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
@@ -120,8 +127,8 @@ void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timin
  * FAILED for GP_EDRIVER. Returns 0, for GP_EDRIVER that code, and passes on the others. */
 int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err);
 
-/* The end of a test on device i, with its result r: that it failed is a result, if it is none yet.
- * Returns 0 for errors of the device, and passes on the others. */
+/* The end of a test on device i, with its result r: that it failed, or had too little memory, is a
+ * result, if it is none yet. Returns 0 for errors of the device, and passes on the others. */
 int gp_bench_conclude(struct gp_bench *bench, const char *test, size_t i, int r,
                       struct gp_err *err);
 

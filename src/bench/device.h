@@ -43,6 +43,11 @@ enum gp_bench_stream {
         GP_BENCH_STREAM__COUNT,
 };
 
+enum {
+    GP_BENCH_PATTERN = 0xFFFF, /* `write` stores i & GP_BENCH_PATTERN in element i */
+    GP_BENCH_COUNTS_BYTES = 2 * sizeof(uint32_t), /* of compare() */
+};
+
 enum gp_bench_way { GP_BENCH_TO_DEVICE, GP_BENCH_TO_HOST };
 
 struct gp_bench_ops {
@@ -71,8 +76,8 @@ struct gp_bench_ops {
                 struct gp_err *err);
     void (*gemm_close)(struct gp_bench_device *device, struct gp_bench_gemm *gemm);
 
-    /* Floats: `write` stores i mod 65536 in element i of c; `read` only reads a. All buffers have
-     * the size of c; those that it does not use may be NULL. */
+    /* Floats: `write` stores a pattern in c; `read` only reads a. All buffers have the size of c;
+     * those that it does not use may be NULL. */
     int (*stream)(struct gp_bench_device *device, enum gp_bench_stream stream,
                   const struct gp_bench_buffer *a, const struct gp_bench_buffer *b,
                   const struct gp_bench_buffer *c, struct gp_err *err);

@@ -128,15 +128,16 @@ static int on_device(struct product *p, size_t i, struct gp_err *err)
 static int one_size(struct gp_bench *bench, size_t n, const char *no_blas, struct gp_err *err)
 {
     struct product p = {.bench = bench};
-    int r = gp_bench_matrices_open(&p.m, GP_BENCH_FP32, n, bench->seed, err);
-    if (r < 0)
-        return r;
-    r = bench->has_blas ? measure(&p, "cpu", SIZE_MAX, on_cpu, err)
-                        : skip(&p, "cpu", SIZE_MAX, no_blas, err);
-    for (size_t i = 0; r == 0 && i < bench->count; i++)
-        r = gp_bench_conclude(bench, "matmul", i, on_device(&p, i, err), err);
+    struct gp_err reason = {0};
+    int r = gp_bench_matrices_open(&p.m, GP_BENCH_FP32, n, bench->seed, &reason);
+    const char *cannot = r < 0 ? reason.text : bench->has_blas ? NULL : no_blas;
+    int told =
+        cannot ? skip(&p, "cpu", SIZE_MAX, cannot, err) : measure(&p, "cpu", SIZE_MAX, on_cpu, err);
+    for (size_t i = 0; told == 0 && i < bench->count; i++)
+        told = r < 0 ? skip(&p, "gpu", i, reason.text, err)
+                     : gp_bench_conclude(bench, "matmul", i, on_device(&p, i, err), err);
     gp_bench_matrices_close(&p.m);
-    return r;
+    return told;
 }
 
 int gp_bench_matmul(struct gp_bench *bench, const uint64_t *sizes, size_t count, struct gp_err *err)

@@ -4,12 +4,9 @@
 #include "base/err.h"
 #include "bench/peak.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { BRIEF = 2, CACHES = 4, ARRAYS = 3, PATTERN = 0xFFFF };
+enum { BRIEF = 2, CACHES = 4, ARRAYS = 3 };
 
 static const struct {
     const char *word;
@@ -56,7 +53,7 @@ static int allocate(struct arrays *a, struct gp_err *err)
         r = ops->host_alloc(a->device, a->bytes, &a->pinned[i], err);
     if (r == 0 && !(a->pageable = malloc(a->bytes)))
         r = gp_err_set(err, GP_ENOMEM, "not enough memory for %zu MiB", a->bytes >> 20);
-    return r < 0 ? r : ops->alloc(a->device, 2 * sizeof(uint32_t), &a->counts, err);
+    return r < 0 ? r : ops->alloc(a->device, GP_BENCH_COUNTS_BYTES, &a->counts, err);
 }
 
 static void release(struct arrays *a)
@@ -120,7 +117,7 @@ static int measure(struct arrays *a, const char *what, double bytes,
 static void fill(float *array, size_t bytes, float value)
 {
     for (size_t i = 0; i < bytes / sizeof(*array); i++)
-        array[i] = value < 0 ? value : (float)(i & PATTERN);
+        array[i] = value < 0 ? value : (float)(i & GP_BENCH_PATTERN);
 }
 
 /* Writes the pattern to the sources. */
@@ -144,19 +141,7 @@ static int spoil(struct arrays *a, enum gp_bench_stream with, struct gp_err *err
 /* Whether all of the third array is the pattern. */
 static int check_all(struct arrays *a, struct gp_bench_result *result, struct gp_err *err)
 {
-    const struct gp_bench_ops *ops = a->device->ops;
-    uint32_t counts[2] = {0, UINT32_MAX};
-    int r = ops->upload(a->device, &a->counts, counts, sizeof(counts), err);
-    r = r < 0 ? r : ops->compare(a->device, &a->at[1], &a->at[2], &a->counts, err);
-    r = r < 0 ? r : ops->wait(a->device, err);
-    r = r < 0 ? r : ops->download(a->device, counts, &a->counts, 0, sizeof(counts), err);
-    if (r < 0 || counts[1] == UINT32_MAX)
-        return r;
-    result->outcome = GP_BENCH_WRONG;
-    (void)snprintf(result->note, sizeof(result->note),
-                   "wrong: %u pieces of 16 bytes, the first at byte %llu", counts[0],
-                   (unsigned long long)counts[1] * 16);
-    return 0;
+    return gp_bench_check_equal(a->device, &a->at[1], &a->at[2], &a->counts, result, err);
 }
 
 static int streams_of(struct arrays *a, struct gp_err *err)
@@ -181,19 +166,6 @@ static int streams_of(struct arrays *a, struct gp_err *err)
             r = check_all(a, result, err);
     }
     return r;
-}
-
-/* What came back to the host. */
-static void check_host(const struct arrays *a, const float *array, struct gp_bench_result *result)
-{
-    for (size_t i = 0; i < a->bytes / sizeof(*array); i++)
-        if (!(fabsf(array[i] - (float)(i & PATTERN)) <= 0)) { /* a NaN is wrong */
-            result->outcome = GP_BENCH_WRONG;
-            (void)snprintf(result->note, sizeof(result->note),
-                           "wrong: element %zu is %.9g, must be %zu", i, (double)array[i],
-                           i & PATTERN);
-            return;
-        }
 }
 
 static int transfers_of(struct arrays *a, struct gp_err *err)
@@ -225,7 +197,7 @@ static int transfers_of(struct arrays *a, struct gp_err *err)
         if (r == 0 && a->way == GP_BENCH_TO_DEVICE)
             r = check_all(a, result, err);
         if (r == 0 && (a->way == GP_BENCH_TO_HOST || is_both))
-            check_host(a, target, result);
+            gp_bench_check_part(target, a->bytes / sizeof(*target), 0, 1, result);
     }
     return r;
 }
@@ -233,22 +205,12 @@ static int transfers_of(struct arrays *a, struct gp_err *err)
 static int one(struct gp_bench *bench, size_t i, uint64_t bytes, struct gp_err *err)
 {
     struct arrays a = {.bench = bench, .i = i, .device = bench->devices[i]};
-    struct gp_err reason = {0};
     a.bytes = bytes ? bytes / 4096 * 4096 : bytes_for(a.device);
     int r = a.device->ops->bind(a.device, err);
-    if (r < 0)
-        return gp_bench_conclude(bench, "memory", i, r, err);
-    r = allocate(&a, &reason);
-    if (r == GP_ENOMEM) {
-        struct gp_bench_result *result = gp_bench_add(bench, "memory", "copy", i, a.bytes, "GB/s");
-        r = result ? gp_bench_set_aside(r, result, &reason) : gp_err_copy(err, &reason);
-    } else if (r < 0) {
-        (void)gp_err_copy(err, &reason);
-    } else {
-        r = prepare(&a, err);
-        r = r < 0 ? r : streams_of(&a, err);
-        r = r < 0 ? r : transfers_of(&a, err);
-    }
+    r = r < 0 ? r : allocate(&a, err);
+    r = r < 0 ? r : prepare(&a, err);
+    r = r < 0 ? r : streams_of(&a, err);
+    r = r < 0 ? r : transfers_of(&a, err);
     release(&a);
     return gp_bench_conclude(bench, "memory", i, r, err);
 }

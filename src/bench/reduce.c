@@ -85,6 +85,8 @@ static int open_group(struct group *g, struct gp_err *err)
         r = r < 0 ? r : device->ops->alloc(device, g->bytes, &g->from[i], err);
         r = r < 0 ? r : device->ops->alloc(device, g->bytes, &g->to[i], err);
         r = r < 0 ? r : device->ops->stream(device, GP_BENCH_WRITE, NULL, NULL, &g->from[i], err);
+        /* what the sum must replace */
+        r = r < 0 ? r : device->ops->stream(device, GP_BENCH_WRITE, NULL, NULL, &g->to[i], err);
         r = r < 0 ? r : device->ops->wait(device, err);
         device->ops->native(device, &ordinals[i], &stream);
         g->streams[i] = stream;

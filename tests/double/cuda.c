@@ -4,8 +4,9 @@
  * DOUBLE_UUIDS        the GPUs: "GPU-…,GPU-…"
  * DOUBLE_CAPABILITY   their compute capabilities: "90,70"; the last one is that of all others, and
  *                     90 without it
- * DOUBLE_FAULT        "lost": the 20th launch fails; "oom": allocations above 1 MiB fail; "jit":
- *                     the module does not compile
+ * DOUBLE_FAULT        "lost": the 20th launch fails; "jit": the module does not compile; "peer":
+ *                     copies between GPUs do nothing; "peerbit": they damage a byte in the middle
+ * DOUBLE_FULL         index of a GPU on which allocations above 1 MiB fail
  * DOUBLE_SLOW         index of a GPU whose time passes twice as fast
  * DOUBLE_LOG          a file for the names of the calls */
 #include "abi/cuda.h"
@@ -240,7 +241,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (!bytes)
         return CUDA_ERROR_INVALID_VALUE;
-    void *memory = double_has_fault("oom") && bytes > 1 << 20
+    const char *full = getenv("DOUBLE_FULL");
+    void *memory = full && atoi(full) == current->device && bytes > 1 << 20
                        ? NULL
                        : aligned_alloc(256, (bytes + 255) / 256 * 256);
     *address = 0;
@@ -307,7 +309,10 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
         !may_access(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     double_work(stream);
-    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    if (!double_has_fault("peer"))
+        memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    if (double_has_fault("peerbit"))
+        ((unsigned char *)(uintptr_t)to)[bytes / 2] ^= 1;
     return CUDA_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 /* A test double of libnccl.so.2: it adds on the CPU, when a group is complete.
  *
- * DOUBLE_FAULT   "sum": the sums of one GPU lack a summand; "nccl": the GPUs cannot be connected */
+ * DOUBLE_FAULT   "sum": the sums of one GPU lack a summand; "nosum": nothing is added; "nccl": the
+ *                GPUs cannot be connected */
 #include "abi/nccl.h"
 
 #include "double.h"
@@ -71,7 +72,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
 
 ncclResult_t ncclGroupEnd(void)
 {
-    for (size_t k = 0; k < group.count; k++)
+    for (size_t k = 0; k < group.count && !double_has_fault("nosum"); k++)
         for (int to = 0; to < group.calls; to++) {
             float sum = 0;
             for (int from = to == 1 && double_has_fault("sum") ? 1 : 0; from < group.calls; from++)
