@@ -147,6 +147,13 @@ static bool is_same_thing(const struct gp_bench_result *a, const struct gp_bench
     return strcmp(a->test, b->test) == 0 && strcmp(a->what, b->what) == 0 && a->size == b->size;
 }
 
+/* By the first word: another version of a library may well be slower, which should be told. */
+static bool is_same_kernel(const struct gp_bench_result *a, const struct gp_bench_result *b)
+{
+    size_t n = strcspn(a->kernel, " ");
+    return n == strcspn(b->kernel, " ") && memcmp(a->kernel, b->kernel, n) == 0;
+}
+
 /* Whether `now` is worse than expected, by more than noise and by more than is allowed. */
 static bool is_short(const struct gp_bench_result *r, const struct gp_bench_stats *expected,
                      double least, double *ret_part)
@@ -172,6 +179,7 @@ static struct gp_bench_stats others_of(const struct gp_bench *bench,
         const struct gp_bench_result *other = &bench->results.list[i];
         size_t device = device_of(bench, other);
         if (other == r || device == SIZE_MAX || device == own || !is_same_thing(other, r) ||
+            other->outcome != GP_BENCH_MEASURED || !is_same_kernel(other, r) ||
             other->value.count == 0 || count == GP_BENCH_DEVICES ||
             strcmp(bench->devices[device]->name, bench->devices[own]->name) != 0)
             continue;
@@ -195,13 +203,6 @@ static const struct gp_bench_result *earlier_of(const struct gp_bench *bench, co
         return NULL;
     return gp_bench_results_find(&earlier->results, r->test, r->what,
                                  has_uuid ? bench->devices[device]->uuid : r->device, r->size);
-}
-
-/* By the first word: another version of a library may well be slower, which should be told. */
-static bool is_same_kernel(const struct gp_bench_result *a, const struct gp_bench_result *b)
-{
-    size_t n = strcspn(a->kernel, " ");
-    return n == strcspn(b->kernel, " ") && memcmp(a->kernel, b->kernel, n) == 0;
 }
 
 /* What part of its standard a result must reach: copies between host and device depend on where

@@ -393,6 +393,35 @@ static void test_judge(void **state)
     }
 }
 
+/* A GPU that computes wrongly, or with another kernel, is no standard for the others. */
+static void test_judge_by_equals_only(void **state)
+{
+    (void)state;
+    static const struct {
+        enum gp_bench_outcome outcome;
+        const char *kernel;
+        size_t compared;
+    } rows[] = {
+        {GP_BENCH_MEASURED, "cuBLASLt 12.9.0", 2},
+        {GP_BENCH_WRONG, "cuBLASLt 12.8.4", 0},
+        {GP_BENCH_MEASURED, "gpulse's own kernel", 0},
+    };
+    for (size_t k = 0; k < GP_ARRAY_LEN(rows); k++) {
+        static struct gp_bench_device devices[2];
+        struct gp_bench bench = {
+            .count = 2, .devices = {&devices[0], &devices[1]}, .names = {"0", "1"}};
+        static struct gp_bench_judgement j;
+        struct gp_bench_result *r = add(&bench, "gemm", "bf16", 0, 700);
+        (void)snprintf(r->kernel, sizeof(r->kernel), "cuBLASLt 12.8.4");
+        r = add(&bench, "gemm", "bf16", 1, 700);
+        r->outcome = rows[k].outcome;
+        (void)snprintf(r->kernel, sizeof(r->kernel), "%s", rows[k].kernel);
+        gp_bench_judge(&bench, "host", NULL, 0.95, &j);
+        assert_int_equal(j.by_standard[GP_BENCH_BY_OTHERS], rows[k].compared);
+        gp_bench_results_fini(&bench.results);
+    }
+}
+
 /* An earlier run counts by UUID, and only what was computed in the same way. */
 static void test_judge_by_earlier_run(void **state)
 {
@@ -473,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_chart_text),
         cmocka_unit_test(test_chart_svg),
         cmocka_unit_test(test_judge),
+        cmocka_unit_test(test_judge_by_equals_only),
         cmocka_unit_test(test_judge_by_sheet),
         cmocka_unit_test(test_judge_by_earlier_run),
     };
