@@ -536,6 +536,20 @@ def a_library_that_others_may_write_is_not_loaded():
 
 
 @test
+def a_library_without_code_for_the_gpu_is_passed_over():
+    """cuBLAS 13 starts on a V100, and cannot multiply there."""
+    folder = SCRATCH / "both/lib/python3.11/site-packages/nvidia"
+    words = ("gemm", "--precision", "fp32", "--rows", "16")
+    for name, file in (("cu13", "libcublasLt.so.13"), ("cublas", "libcublasLt.so.12")):
+        (folder / name / "lib").mkdir(parents=True)
+        shutil.copy(DOUBLE / "libcublasLt.so.12", folder / name / "lib" / file)
+        for capability, wanted in (("75", "cuBLASLt 13.1.0"),
+                                   ("70", "cuBLASLt 12.8.4" if name == "cublas" else "gpulse's own kernel")):
+            row, = measured(results(bench(*words, VIRTUAL_ENV=str(SCRATCH / "both"), DOUBLE_CAPABILITY=capability)))
+            assert row["kernel"] == wanted, (name, capability, row)
+
+
+@test
 def nothing_leaks_and_what_is_opened_is_closed():
     log = SCRATCH / "calls.log"
     measured(results(bench("gemm", "--precision", "bf16,fp32", "--rows", "32", DOUBLE_LOG=str(log))))

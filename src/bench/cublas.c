@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TURING_VERSION = 130000, TURING_CAPABILITY = 75 }; /* CUDA 13 begins with Turing */
+
 /* One library per process. */
 static struct {
     void *library;
@@ -32,6 +34,7 @@ struct gp_cublas {
 
 /* While a library is looked for. */
 struct opening {
+    unsigned capability; /* of the GPU */
     cublasLtHandle_t handle;
     struct gp_err reason; /* why the last one cannot be used */
 };
@@ -65,32 +68,44 @@ static int check(cublasStatus_t status, const char *what, struct gp_err *err)
                             "cuBLASLt: %s: error %d", what, (int)status);
 }
 
-/* Whether a library can be used: it has all functions, and starts. */
-static bool start(void *library, void *context)
+static size_t version(void)
 {
-    static const struct gp_bench_symbol version[] = {{"cublasLtGetVersion", 0}};
-    struct opening *o = context;
-    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-    const char *missing = gp_bench_library_find(library, symbols, GP_ARRAY_LEN(symbols), &lt);
-    if (!missing)
-        status = lt.cublasLtCreate(&o->handle);
-    if (!missing && status == CUBLAS_STATUS_SUCCESS) {
-        (void)gp_bench_library_find(library, version, 1, &lt_version);
-        lt.library = library;
-        return true;
-    }
-    if (missing)
-        (void)gp_err_set(&o->reason, GP_ENODEV, "cuBLASLt has no function %s", missing);
-    else
-        (void)gp_err_set(&o->reason, GP_ENODEV, "cuBLAS does not start: error %d", (int)status);
-    return false;
+    return lt_version.cublasLtGetVersion ? lt_version.cublasLtGetVersion() : 0;
 }
 
-int gp_cublas_open(struct gp_cublas **ret, struct gp_err *err)
+/* Whether a library can be used: it has all functions and code for the GPU, and starts. Its start
+ * alone says nothing about the GPU. */
+static bool start(void *library, void *context)
+{
+    static const struct gp_bench_symbol optional[] = {{"cublasLtGetVersion", 0}};
+    struct opening *o = context;
+    const char *missing = gp_bench_library_find(library, symbols, GP_ARRAY_LEN(symbols), &lt);
+    if (gp_bench_library_find(library, optional, 1, &lt_version))
+        lt_version.cublasLtGetVersion = NULL;
+    if (missing) {
+        (void)gp_err_set(&o->reason, GP_ENODEV, "cuBLASLt has no function %s", missing);
+        return false;
+    }
+    if (version() >= TURING_VERSION && o->capability < TURING_CAPABILITY) {
+        (void)gp_err_set(&o->reason, GP_ENODEV,
+                         "cuBLAS %zu does not support this GPU (compute capability %u.%u); "
+                         "install cuBLAS 12",
+                         version() / 10000, o->capability / 10, o->capability % 10);
+        return false;
+    }
+    cublasStatus_t status = lt.cublasLtCreate(&o->handle);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        lt.library = library;
+    else
+        (void)gp_err_set(&o->reason, GP_ENODEV, "cuBLAS does not start: error %d", (int)status);
+    return status == CUBLAS_STATUS_SUCCESS;
+}
+
+int gp_cublas_open(unsigned capability, struct gp_cublas **ret, struct gp_err *err)
 {
     static const char *const names[] = {CUBLASLT_NAMES, NULL};
     static const char *const sites[] = {CUBLASLT_SITES, NULL};
-    struct opening o = {0};
+    struct opening o = {.capability = capability};
     *ret = NULL;
     bool is_open =
         lt.library ? start(lt.library, &o) : gp_bench_library_try(sites, names, start, &o);
@@ -172,9 +187,9 @@ static cublasStatus_t choose(struct gp_cublas *cublas, struct prepared *p, size_
 
 static void describe_library(struct gp_bench_gemm *gemm)
 {
-    size_t version = lt_version.cublasLtGetVersion ? lt_version.cublasLtGetVersion() : 0;
-    (void)snprintf(gemm->kernel, sizeof(gemm->kernel), "cuBLASLt %zu.%zu.%zu", version / 10000,
-                   version / 100 % 100, version % 100);
+    const size_t v = version();
+    (void)snprintf(gemm->kernel, sizeof(gemm->kernel), "cuBLASLt %zu.%zu.%zu", v / 10000,
+                   v / 100 % 100, v % 100);
 }
 
 int gp_cublas_prepare(struct gp_cublas *cublas, struct gp_bench_gemm *gemm, size_t workspace_bytes,

@@ -266,13 +266,14 @@ static int op_context(struct gp_bench_device *device, struct gp_err *err)
 
 /* ---- products ---- */
 
-static int open_cublas(struct cuda *self, struct gp_err *err)
+static int open_cublas(struct gp_bench_device *device, struct gp_err *err)
 {
+    struct cuda *self = device->self;
     if (self->no_cublas.code)
         return gp_err_copy(err, &self->no_cublas);
     if (self->cublas)
         return 0;
-    int r = gp_cublas_open(&self->cublas, &self->no_cublas);
+    int r = gp_cublas_open(device->capability, &self->cublas, &self->no_cublas);
     if (r == 0)
         r = check(cu.cuMemAlloc_v2(&self->workspace, WORKSPACE_BYTES), "cannot allocate memory",
                   &self->no_cublas);
@@ -311,7 +312,7 @@ static int op_gemm_open(struct gp_bench_device *device, struct gp_bench_gemm *ge
     if (device->capability < format->capability) /* cuBLAS would emulate it */
         return gp_err_set(err, GP_ENODEV, "GPUs have %s from compute capability %u.%u on",
                           format->title, format->capability / 10, format->capability % 10);
-    int r = open_cublas(self, err);
+    int r = open_cublas(device, err);
     if (r == 0)
         r = gp_cublas_prepare(self->cublas, gemm, WORKSPACE_BYTES, err);
     enum kernel kernel = own_kernel(device, gemm, &threads);

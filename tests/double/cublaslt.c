@@ -1,13 +1,17 @@
 /* A test double of libcublasLt.so: it multiplies on the CPU, in double precision, and refuses what
  * cuBLASLt would not accept.
  *
+ * Its version is 13 if its file is called so, and 12 otherwise.
+ *
  * DOUBLE_FAULT   "flip": from the 5th product on, one has a wrong bit; "nan": likewise; "nocublas":
- * it does not start DOUBLE_LOG     a file for the names of the calls */
+ *                it does not start
+ * DOUBLE_LOG     a file for the names of the calls */
 #include "abi/cublaslt.h"
 
 #include "bench/precision.h"
 #include "double.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +49,8 @@ __attribute__((visibility("default"))) size_t cublasLtGetVersion(void);
 
 size_t cublasLtGetVersion(void)
 {
-    return 120804;
+    Dl_info info;
+    return dladdr(__func__, &info) && strstr(info.dli_fname, ".so.13") ? 130100 : 120804;
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
