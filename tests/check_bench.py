@@ -42,8 +42,8 @@ def machine(count, processes=()):
         gpu["uuid"] = f"GPU-{i:08x}-0000-4000-8000-00000000000{i}"
         gpu["pci"]["bus_id"] = f"00000000:{i + 1:02X}:00.0"
         gpu["answers"]["MinorNumber"] = i
-        gpu["processes"] = [{"pid": pid, "type": "C", "memory_bytes": 1 << 30, "name": "train"}
-                            for at, pid in processes if at == i]
+        gpu["processes"] = [{"pid": pid, "type": kind, "memory_bytes": 1 << 30, "name": "train"}
+                            for at, pid, kind in processes if at == i]
         made["devices"].append(gpu)
     path = SCRATCH / f"machine{len(list(SCRATCH.iterdir()))}.json"
     path.write_text(json.dumps(made))
@@ -361,16 +361,26 @@ def simulated_gpus_have_no_speed():
 def a_busy_gpu_is_refused_or_marked():
     with subprocess.Popen(["sleep", "infinity"]) as other:
         try:
-            refused = bench("gemm", "--rows", "32", processes=[(0, other.pid)])
+            refused = bench("gemm", "--rows", "32", processes=[(0, other.pid, "C")])
             assert refused.returncode == 69 and "no GPU is free" in refused.stderr, refused.stderr
-            free = results(bench("gemm", "--rows", "32", "--precision", "fp32", count=2, processes=[(0, other.pid)]))
+            free = results(bench("gemm", "--rows", "32", "--precision", "fp32", count=2, processes=[(0, other.pid, "C")]))
             assert free[0]["device"] == "1", free  # the other one
-            shared = bench("gemm", "--rows", "32", "--precision", "fp32", "--shared", processes=[(0, other.pid)])
+            shared = bench("gemm", "--rows", "32", "--precision", "fp32", "--shared", processes=[(0, other.pid, "C")])
             document = json.loads(good(shared))
             assert document["reserved"] is False
             assert document["results"][0]["conditions"]["other_pid"] == other.pid, document["results"]
         finally:
             other.kill()
+
+
+@test
+def a_desktop_does_not_share_the_gpu():
+    with subprocess.Popen(["sleep", "infinity"]) as other:
+        try:
+            row, = results(bench("gemm", "--rows", "32", "--precision", "fp32", processes=[(0, other.pid, "G")]))
+        finally:
+            other.kill()
+    assert row["conditions"]["other_pid"] is None, row
 
 
 @test

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "bench/observation.h"
 #include "jobs/reserve.h"
 #include "model/snapshot.h"
 #include "sample/sampler.h"
@@ -21,24 +22,11 @@ enum {
     IDLE = 1,    /* the bit of NVML for clocks that are low because there is no work */
 };
 
-struct observation {
-    uint64_t mono_ns;
-    double clock_mhz, watts, celsius; /* NAN: unknown */
-    double ecc_corrected, ecc_uncorrected;
-    uint64_t limits;
-    uint32_t other_pid;
-};
-
 struct track {
     const char *uuid;
-    double clock_max_mhz;
-    struct observation ring[KEPT];
+    struct gp_bench_observation ring[KEPT];
     size_t taken;
-    struct sum {
-        struct gp_bench_conditions c; /* with sums in place of the means */
-        unsigned watts;               /* how many */
-        double first_corrected, first_uncorrected;
-    } since; /* gp_bench_watch_mark() */
+    struct gp_bench_sum since; /* gp_bench_watch_mark() */
 };
 
 struct gp_bench_watch {
@@ -64,6 +52,7 @@ void gp_bench_watch_want(struct gp_want *want)
         GP_TEMPERATURE_GPU,
         GP_REASONS_ACTIVE,
         GP_PID,
+        GP_PROCESS_TYPE,
         GP_ECC_CORRECTED_VOLATILE,
         GP_ECC_UNCORRECTED_VOLATILE,
     };
@@ -78,67 +67,27 @@ static double number(const struct gp_device *device, enum gp_metric m)
     return gp_device_number_now(device, m, &value) ? value : (double)NAN;
 }
 
-/* Another process that has memory on the GPU; 0: none. */
+/* Another process that computes on the GPU; 0: none. A desktop only draws. */
 static uint32_t other_pid(const struct gp_snapshot *snapshot, const struct gp_device *device)
 {
     for (size_t i = 0; i < device->process_count; i++) {
         const struct gp_process *process = &snapshot->processes[device->first_process + i];
         const struct gp_value *pid = gp_process_value(process, GP_PID);
-        if (pid->status == GP_STATUS_OK && pid->i != getpid())
+        if (gp_process_computes(process) && pid->status == GP_STATUS_OK && pid->i != getpid())
             return (uint32_t)pid->i;
     }
     return 0;
 }
 
-/* Adds an observation. */
-static void include(struct sum *sum, const struct observation *o)
-{
-    struct gp_bench_conditions *c = &sum->c;
-    if (c->samples++ == 0) {
-        sum->first_corrected = o->ecc_corrected;
-        sum->first_uncorrected = o->ecc_uncorrected;
-    }
-    c->limits |= o->limits;
-    if (o->other_pid)
-        c->other_pid = o->other_pid;
-    if (!isnan(o->celsius))
-        c->celsius = fmax(c->celsius, o->celsius);
-    if (o->ecc_corrected > sum->first_corrected)
-        c->ecc_corrected = o->ecc_corrected - sum->first_corrected;
-    if (o->ecc_uncorrected > sum->first_uncorrected)
-        c->ecc_uncorrected = o->ecc_uncorrected - sum->first_uncorrected;
-    if (!isnan(o->watts)) {
-        c->watts += o->watts;
-        sum->watts++;
-    }
-    if (!isnan(o->clock_mhz)) {
-        c->clock_mhz += o->clock_mhz;
-        if (c->clock_least_mhz <= 0 || o->clock_mhz < c->clock_least_mhz)
-            c->clock_least_mhz = o->clock_mhz;
-    }
-}
-
-static struct gp_bench_conditions mean_of(const struct sum *sum, const struct track *track)
-{
-    struct gp_bench_conditions c = sum->c;
-    c.is_known = c.samples > 0;
-    c.clock_max_mhz = track->clock_max_mhz;
-    if (c.samples > 0)
-        c.clock_mhz /= c.samples;
-    if (sum->watts > 0)
-        c.watts /= sum->watts;
-    return c;
-}
-
-static void add(struct track *track, const struct gp_snapshot *snapshot,
-                const struct gp_device *device)
+static struct gp_bench_observation observation_of(const struct gp_snapshot *snapshot,
+                                                  const struct gp_device *device)
 {
     double limits = number(device, GP_REASONS_ACTIVE);
-    double max = number(device, GP_CLOCK_MAX_SM);
-    track->clock_max_mhz = isnan(max) ? track->clock_max_mhz : max;
-    track->ring[track->taken++ % KEPT] = (struct observation){
+    return (struct gp_bench_observation){
         .mono_ns = snapshot->mono_ns,
+        .wall_ns = snapshot->wall_ns,
         .clock_mhz = number(device, GP_CLOCK_SM),
+        .clock_max_mhz = number(device, GP_CLOCK_MAX_SM),
         .watts = number(device, GP_POWER_DRAW),
         .celsius = number(device, GP_TEMPERATURE_GPU),
         .limits = isnan(limits) ? 0 : (uint64_t)limits & ~(uint64_t)IDLE,
@@ -146,7 +95,12 @@ static void add(struct track *track, const struct gp_snapshot *snapshot,
         .ecc_uncorrected = number(device, GP_ECC_UNCORRECTED_VOLATILE),
         .other_pid = other_pid(snapshot, device),
     };
-    include(&track->since, &track->ring[(track->taken - 1) % KEPT]);
+}
+
+static void add(struct track *track, const struct gp_bench_observation *o)
+{
+    track->ring[track->taken++ % KEPT] = *o;
+    gp_bench_sum_add(&track->since, o);
 }
 
 static void take(struct gp_bench_watch *watch, const struct gp_snapshot *snapshot)
@@ -156,8 +110,10 @@ static void take(struct gp_bench_watch *watch, const struct gp_snapshot *snapsho
         const char *uuid = gp_device_text(device, GP_UUID, "");
         for (size_t i = 0; i < watch->count; i++)
             if (device->status == GP_STATUS_OK && uuid[0] &&
-                strcmp(watch->tracks[i].uuid, uuid) == 0)
-                add(&watch->tracks[i], snapshot, device);
+                strcmp(watch->tracks[i].uuid, uuid) == 0) {
+                const struct gp_bench_observation o = observation_of(snapshot, device);
+                add(&watch->tracks[i], &o);
+            }
     }
 }
 
@@ -244,31 +200,31 @@ void gp_bench_watch_between(struct gp_bench_watch *watch, size_t i, uint64_t beg
                             uint64_t end_ns, struct gp_bench_conditions *ret)
 {
     struct track *track = &watch->tracks[i];
-    struct sum sum = {.watts = 0};
+    struct gp_bench_sum sum = {.watts = 0};
     (void)pthread_mutex_lock(&watch->lock);
     size_t first = track->taken > KEPT ? track->taken - KEPT : 0;
     for (size_t k = first; k < track->taken; k++) {
-        const struct observation *o = &track->ring[k % KEPT];
+        const struct gp_bench_observation *o = &track->ring[k % KEPT];
         if (o->mono_ns >= begin_ns && o->mono_ns <= end_ns)
-            include(&sum, o);
+            gp_bench_sum_add(&sum, o);
     }
     if (sum.c.samples == 0 && track->taken > 0) /* too short: the last one */
-        include(&sum, &track->ring[(track->taken - 1) % KEPT]);
-    *ret = mean_of(&sum, track);
+        gp_bench_sum_add(&sum, &track->ring[(track->taken - 1) % KEPT]);
+    *ret = gp_bench_sum_mean(&sum);
     (void)pthread_mutex_unlock(&watch->lock);
 }
 
 void gp_bench_watch_mark(struct gp_bench_watch *watch, size_t i)
 {
     (void)pthread_mutex_lock(&watch->lock);
-    watch->tracks[i].since = (struct sum){.watts = 0};
+    watch->tracks[i].since = (struct gp_bench_sum){.watts = 0};
     (void)pthread_mutex_unlock(&watch->lock);
 }
 
 void gp_bench_watch_since(struct gp_bench_watch *watch, size_t i, struct gp_bench_conditions *ret)
 {
     (void)pthread_mutex_lock(&watch->lock);
-    *ret = mean_of(&watch->tracks[i].since, &watch->tracks[i]);
+    *ret = gp_bench_sum_mean(&watch->tracks[i].since);
     (void)pthread_mutex_unlock(&watch->lock);
 }
 
@@ -277,7 +233,8 @@ bool gp_bench_watch_celsius(struct gp_bench_watch *watch, size_t i, double *ret_
 {
     const struct track *track = &watch->tracks[i];
     (void)pthread_mutex_lock(&watch->lock);
-    const struct observation *o = track->taken ? &track->ring[(track->taken - 1) % KEPT] : NULL;
+    const struct gp_bench_observation *o =
+        track->taken ? &track->ring[(track->taken - 1) % KEPT] : NULL;
     bool is_known = o && !isnan(o->celsius);
     if (is_known) {
         uint64_t now_ns = gp_clock_mono_ns();

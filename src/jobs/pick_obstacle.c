@@ -126,8 +126,7 @@ static const struct gp_process *foreigner(const struct gp_picking *p,
     bool exclusive = is_exclusive(device);
     for (size_t i = 0; i < device->process_count; i++) {
         const struct gp_process *process = &p->snapshot->processes[device->first_process + i];
-        const struct gp_value *type = gp_process_value(process, GP_PROCESS_TYPE);
-        if (gp_value_is_present(type) && strpbrk(type->s, "CM") &&
+        if (gp_process_computes(process) &&
             (exclusive || !gp_pick_is_leased(p, device, gp_process_value(process, GP_PID)->i)))
             return process;
     }

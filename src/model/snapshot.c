@@ -33,6 +33,12 @@ const struct gp_value *gp_process_value(const struct gp_process *process, enum g
     return place ? &process->cells[place - 1] : &none;
 }
 
+bool gp_process_computes(const struct gp_process *process)
+{
+    const struct gp_value *type = gp_process_value(process, GP_PROCESS_TYPE);
+    return gp_value_is_present(type) && strpbrk(type->s, "CM"); /* M: a client of MPS */
+}
+
 struct gp_process_columns gp_process_columns(const struct gp_metric_set *metrics)
 {
     struct gp_process_columns columns = {0};

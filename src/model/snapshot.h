@@ -110,6 +110,9 @@ const char *gp_device_text(const struct gp_device *device, enum gp_metric m, con
 /* A metric that the row does not have has GP_STATUS_NONE. */
 const struct gp_value *gp_process_value(const struct gp_process *process, enum gp_metric m);
 
+/* Whether its GP_PROCESS_TYPE is known and includes computing: it does more than draw. */
+bool gp_process_computes(const struct gp_process *process);
+
 /* The columns for these metrics. */
 struct gp_process_columns gp_process_columns(const struct gp_metric_set *metrics);
 

@@ -1,6 +1,7 @@
 /* The pure parts of gpulse bench: statistics, number formats, the check of products, charts. */
 #include "bench/chart.h"
 #include "bench/judge.h"
+#include "bench/observation.h"
 #include "bench/precision.h"
 #include "bench/stats.h"
 #include "bench/verify.h"
@@ -332,6 +333,49 @@ static void test_chart_svg(void **state)
     gp_strbuf_fini(&sb);
 }
 
+/* ---- conditions ---- */
+
+/* What is unknown in some observations does not lower the means of the others. */
+static void test_conditions(void **state)
+{
+    (void)state;
+    static const struct gp_bench_observation observations[] = {
+        {.clock_mhz = 1000,
+         .clock_max_mhz = 1980,
+         .watts = NAN,
+         .celsius = 50,
+         .ecc_corrected = 7,
+         .limits = 4},
+        {.clock_mhz = NAN,
+         .clock_max_mhz = NAN,
+         .watts = 300,
+         .celsius = NAN,
+         .ecc_corrected = NAN,
+         .other_pid = 9},
+        {.clock_mhz = 1400,
+         .clock_max_mhz = NAN,
+         .watts = 500,
+         .celsius = 60,
+         .ecc_corrected = 9,
+         .limits = 8},
+    };
+    struct gp_bench_sum sum = {.clocks = 0};
+    assert_false(gp_bench_sum_mean(&sum).is_known);
+    for (size_t i = 0; i < GP_ARRAY_LEN(observations); i++)
+        gp_bench_sum_add(&sum, &observations[i]);
+    const struct gp_bench_conditions c = gp_bench_sum_mean(&sum);
+    assert_true(c.is_known);
+    assert_int_equal(c.samples, 3);
+    assert_near(c.clock_mhz, 1200);
+    assert_near(c.clock_least_mhz, 1000);
+    assert_near(c.clock_max_mhz, 1980);
+    assert_near(c.watts, 400);
+    assert_near(c.celsius, 60);
+    assert_near(c.ecc_corrected, 2);
+    assert_int_equal(c.limits, 12);
+    assert_int_equal(c.other_pid, 9);
+}
+
 /* ---- judging ---- */
 
 static struct gp_bench_result *add(struct gp_bench *bench, const char *test, const char *what,
@@ -501,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_normal),
         cmocka_unit_test(test_chart_text),
         cmocka_unit_test(test_chart_svg),
+        cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_judge),
         cmocka_unit_test(test_judge_by_equals_only),
         cmocka_unit_test(test_judge_by_sheet),
