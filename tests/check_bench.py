@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -523,9 +524,70 @@ def outputs():
     csv = good(bench("gemm", "--precision", "fp32,bf16", "--rows", "32", format="csv")).splitlines()
     head = csv[0].split(",")
     assert head[:7] == ["test", "what", "device", "size", "unit", "lower_is_better", "outcome"] and len(csv) == 3, csv
-    assert all(len(re.sub(r'"[^"]*"', "x", line).split(",")) == len(head) for line in csv[1:]), csv
+    rows = [dict(zip(head, re.sub(r'"[^"]*"', "x", line).split(","), strict=True)) for line in csv[1:]]
+    assert all(re.fullmatch("([a-z_]+(;[a-z_]+)*)?", r["limits"]) and r["other_pid"] == "0" for r in rows), csv
     full = bench("gemm", "--precision", "fp32", "--rows", "16", "--save", "/dev/full")
     assert full.returncode == 1 and "/dev/full" in full.stderr, full.stderr
+
+
+def wait_for_lines(path, count, child):
+    while not path.exists() or path.read_text().count("\n") < count:
+        assert child.poll() is None
+        time.sleep(0.05)
+
+
+@test
+def the_log_has_each_sample_of_each_gpu():
+    log = SCRATCH / "samples.csv"
+    log.write_text("old\n" * 1000)
+    results(bench("burn", "--rows", "64", "--for", "1s", "--log", log, count=2))
+    head, *lines = [line.split(",") for line in log.read_text().splitlines()]
+    assert head == ["time", "gpu", "test", "what", "clock_mhz", "clock_max_mhz", "watts", "celsius", "limits", "ecc_corrected",
+                    "ecc_uncorrected", "other_pid"], head
+    assert log.read_text().endswith("\n") and all(len(line) == len(head) for line in lines), lines
+    rows = [dict(zip(head, line)) for line in lines]
+    assert rows[0]["test"] == rows[0]["what"] == "" and {r["gpu"] for r in rows} == {"0", "1"}, rows[0]
+    burnt = [r for r in rows if r["test"] == "burn"]
+    assert len(burnt) >= 4 and {(r["gpu"], r["what"]) for r in burnt} == {("0", "bf16"), ("1", "bf16")}, rows
+    for r in rows:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}([+-]\d\d:\d\d|Z)", r["time"]), r
+        assert 100 < float(r["clock_mhz"]) <= float(r["clock_max_mhz"]) == 1980 and 10 < float(r["watts"]) < 800, r
+        assert 10 < float(r["celsius"]) < 100 and r["ecc_corrected"] == "0" and r["other_pid"] == "", r
+        assert re.fullmatch("([a-z_]+(;[a-z_]+)*)?", r["limits"]), r
+    assert sorted(r["time"] for r in rows) == [r["time"] for r in rows]
+
+
+@test
+def the_log_says_which_gpu_measures():
+    log = SCRATCH / "who.csv"
+    with subprocess.Popen([GPULSE, "--sim", machine(2), "bench", "memory", "--size", "64k", "-g", "all", "--warm-up", "1h", "--log", log],
+                          env=environment(2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        wait_for_lines(log, 12, child)
+        child.send_signal(signal.SIGINT)
+    rows = [line.split(",")[1:4] for line in log.read_text().splitlines()[1:]]
+    assert ["0", "memory", "read"] in rows and ["1", "", ""] in rows, rows
+    assert not [r for r in rows if r[0] == "1" and r[1]], rows
+
+
+@test
+def a_log_that_cannot_be_written():
+    for path, words in ((SCRATCH / "none/x.csv", "No such file"), ("/dev/full", "/dev/full")):
+        done = bench("gemm", "--rows", "16", "--log", path)
+        assert done.returncode == 1 and words in done.stderr and not done.stdout, (path, done.stderr)
+    fifo = SCRATCH / "samples.fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with subprocess.Popen([GPULSE, "--sim", machine(1), "bench", "burn", "--rows", "64", "--for", "3s", "--log", fifo, "-f", "json"],
+                          env=environment(1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        while not select.select([reader], [], [], 0.05)[0]:
+            assert child.poll() is None
+        os.close(reader)  # from here on, it cannot be written
+        out, errors = child.communicate()
+    assert child.returncode == 0 and errors.count("samples.fifo") == 1 and "Broken pipe" in errors, errors
+    assert json.loads(out)["results"][0]["outcome"] == "measured", out
+    refused = bench("gemm", "--engine", "opencl", "--log", SCRATCH / "no.csv")
+    assert refused.returncode == 2 and "--log needs the NVIDIA driver" in refused.stderr, refused.stderr
+    assert not (SCRATCH / "no.csv").exists()
 
 
 @test

@@ -159,24 +159,28 @@ int gp_bench_check_equal(struct gp_bench_device *device, const struct gp_bench_b
 
 void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TITLE_SIZE])
 {
-    (void)snprintf(ret, GP_BENCH_TITLE_SIZE, "%s %s", bench->devices[i]->is_gpu ? "GPU" : "OpenCL",
-                   bench->names[i]);
+    if (i >= GP_BENCH_ALL)
+        (void)snprintf(ret, GP_BENCH_TITLE_SIZE, "%s", i == GP_BENCH_ALL ? "all GPUs" : "CPU");
+    else
+        (void)snprintf(ret, GP_BENCH_TITLE_SIZE, "%s %s",
+                       bench->devices[i]->is_gpu ? "GPU" : "OpenCL", bench->names[i]);
 }
 
 struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
                                      size_t i, uint64_t size, const char *unit)
 {
-    const char *name = i == SIZE_MAX ? "cpu" : bench->names[i];
+    const char *name = i == GP_BENCH_CPU ? "cpu" : i == GP_BENCH_ALL ? "all" : bench->names[i];
     struct gp_bench_result *result = gp_bench_results_add(&bench->results, test, what, name);
     char text[120];
     if (!result)
         return NULL;
     result->size = size;
     result->unit = unit;
+    if (bench->watch)
+        gp_bench_watch_begin(bench->watch, i, test, what);
     if (bench->tell) {
-        char title[GP_BENCH_TITLE_SIZE] = "CPU";
-        if (i != SIZE_MAX)
-            gp_bench_title(bench, i, title);
+        char title[GP_BENCH_TITLE_SIZE];
+        gp_bench_title(bench, i, title);
         (void)snprintf(text, sizeof(text), "%s, %s, %s", test, what, title);
         bench->tell(text);
     }
@@ -187,7 +191,7 @@ void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timin
                    struct gp_bench_result *result)
 {
     result->is_steady = timing->is_steady;
-    if (i != SIZE_MAX && bench->watch)
+    if (i < GP_BENCH_ALL && bench->watch)
         gp_bench_watch_between(bench->watch, i, timing->begin_ns, timing->end_ns,
                                &result->conditions);
     if (timing->by_device && timing->host_ratio > 1.05 && !result->note[0])

@@ -71,7 +71,10 @@ int gp_bench_check_all(struct gp_bench *bench, uint64_t rows, uint64_t bytes,
 
 /* ---- shared by these files ---- */
 
-/* "GPU 0" or, for a device that is none, "OpenCL 0". */
+/* In place of a device: all of them at once; the CPU. */
+enum { GP_BENCH_ALL = GP_BENCH_DEVICES, GP_BENCH_CPU };
+
+/* "GPU 0" or, for a device that is none, "OpenCL 0"; "all GPUs"; "CPU". */
 enum { GP_BENCH_TITLE_SIZE = 32 };
 void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TITLE_SIZE]);
 
@@ -115,7 +118,8 @@ int gp_bench_check_equal(struct gp_bench_device *device, const struct gp_bench_b
                          const struct gp_bench_buffer *got, const struct gp_bench_buffer *counts,
                          struct gp_bench_result *result, struct gp_err *err) GP_MUST_CHECK;
 
-/* Adds a result of device i (SIZE_MAX: the CPU), and tells the progress. NULL: out of memory. */
+/* Adds a result of device i, GP_BENCH_ALL or GP_BENCH_CPU, and tells the watch and the user that it
+ * is measured now. NULL: out of memory. */
 struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
                                      size_t i, uint64_t size, const char *unit);
 

@@ -1,6 +1,7 @@
 #include "bench/figure.h"
 
 #include "base/strbuf.h"
+#include "doctor/tables.h"
 
 #include <math.h>
 
@@ -24,4 +25,14 @@ void gp_bench_add_value(struct gp_strbuf *sb, const struct gp_bench_stats *stats
     }
     gp_bench_add_number(sb, stats->median);
     gp_strbuf_addf(sb, " ± %.*f %%", percent < 0.95 ? 1 : 0, percent);
+}
+
+void gp_bench_add_limits(struct gp_strbuf *sb, uint64_t limits)
+{
+    const char *between = "";
+    for (size_t i = 0; i < gp_throttle_reason_count; i++)
+        if (limits & gp_throttle_reasons[i].mask) {
+            gp_strbuf_addf(sb, "%s%s", between, gp_throttle_reasons[i].word);
+            between = ";";
+        }
 }

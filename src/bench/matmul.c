@@ -43,7 +43,7 @@ static double flops(size_t n)
     return 2 * (double)n * (double)n * (double)n;
 }
 
-/* Measures one of the three ways; `i`: the GPU, or SIZE_MAX. */
+/* Measures one of the three ways; `i`: the GPU, or GP_BENCH_CPU. */
 static int measure(struct product *p, const char *what, size_t i,
                    int (*run)(void *context, struct gp_err *err), struct gp_err *err)
 {
@@ -131,8 +131,8 @@ static int one_size(struct gp_bench *bench, size_t n, const char *no_blas, struc
     struct gp_err reason = {0};
     int r = gp_bench_matrices_open(&p.m, GP_BENCH_FP32, n, bench->seed, &reason);
     const char *cannot = r < 0 ? reason.text : bench->has_blas ? NULL : no_blas;
-    int told =
-        cannot ? skip(&p, "cpu", SIZE_MAX, cannot, err) : measure(&p, "cpu", SIZE_MAX, on_cpu, err);
+    int told = cannot ? skip(&p, "cpu", GP_BENCH_CPU, cannot, err)
+                      : measure(&p, "cpu", GP_BENCH_CPU, on_cpu, err);
     for (size_t i = 0; told == 0 && i < bench->count; i++)
         told = r < 0 ? skip(&p, "gpu", i, reason.text, err)
                      : gp_bench_conclude(bench, "matmul", i, on_device(&p, i, err), err);

@@ -123,10 +123,9 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
     for (size_t i = 0; i < count; i++)
         devices[i] = i;
     struct gp_bench_result *result =
-        gp_bench_add(bench, "multi", what, 0, phase->shared.gemm.n, "TFLOP/s");
+        gp_bench_add(bench, "multi", what, GP_BENCH_ALL, phase->shared.gemm.n, "TFLOP/s");
     if (!result)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    (void)snprintf(result->device, sizeof(result->device), "all");
     int r = gp_bench_team_run(devices, count, member, phase, err);
     if (r < 0)
         return gp_bench_set_aside(r, result, err);

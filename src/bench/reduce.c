@@ -153,11 +153,11 @@ static int measure(struct group *g, struct gp_bench_result *result, struct gp_er
 
 int gp_bench_reduce(struct gp_bench *bench, size_t bytes, struct gp_err *err)
 {
-    struct gp_bench_result *result = gp_bench_add(bench, "multi", "all-reduce", 0, bytes, "GB/s");
+    struct gp_bench_result *result =
+        gp_bench_add(bench, "multi", "all-reduce", GP_BENCH_ALL, bytes, "GB/s");
     struct group *g = calloc(1, sizeof(*g));
     int r = result && g ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0) {
-        (void)snprintf(result->device, sizeof(result->device), "all");
         *g = (struct group){.bench = bench, .bytes = bytes};
         r = gp_bench_set_aside(measure(g, result, err), result, err);
         r = r == GP_EDRIVER ? 0 : r;

@@ -232,10 +232,13 @@ void gp_bench_add_csv(struct gp_strbuf *sb, const struct gp_bench *bench)
         if (r->peak_at_clock > 0)
             gp_strbuf_addf(sb, "%.6g", r->peak_at_clock);
         if (c->is_known)
-            gp_strbuf_addf(sb, ",%.0f,%.1f,%.0f,0x%llx,%u", c->clock_mhz, c->watts, c->celsius,
-                           (unsigned long long)c->limits, c->other_pid);
+            gp_strbuf_addf(sb, ",%.0f,%.1f,%.0f,", c->clock_mhz, c->watts, c->celsius);
         else
-            gp_strbuf_adds(sb, ",,,,,");
+            gp_strbuf_adds(sb, ",,,,");
+        gp_bench_add_limits(sb, c->limits);
+        gp_strbuf_addc(sb, ',');
+        if (c->is_known)
+            gp_strbuf_addf(sb, "%u", c->other_pid);
         add_quoted(sb, r->kernel);
         add_quoted(sb, r->note);
         gp_strbuf_addc(sb, '\n');

@@ -134,7 +134,6 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
                           bool shared, const char *cuda, struct gp_sampler *sampler,
                           struct gp_err *err)
 {
-    const char *uuids[GP_BENCH_DEVICES];
     session->plan.request = *request;
     session->origin.is_shared = shared;
     session->origin.is_reserved = !shared;
@@ -146,10 +145,8 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
     r = r < 0 ? r : match(session, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < session->bench.count; i++)
-        uuids[i] = session->bench.devices[i]->uuid;
-    return gp_bench_watch_start(sampler, shared ? NULL : &session->reserve, uuids,
-                                session->bench.count, &session->bench.watch, err);
+    return gp_bench_watch_start(&session->bench, sampler, shared ? NULL : &session->reserve,
+                                session->log, &session->bench.watch, err);
 }
 
 /* ---- OpenCL ---- */

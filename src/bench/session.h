@@ -6,6 +6,7 @@
 #include "bench/report.h"
 #include "jobs/reserve.h"
 
+struct gp_bench_log;
 struct gp_bench_watch;
 
 struct gp_bench_session {
@@ -14,6 +15,7 @@ struct gp_bench_session {
     struct gp_bench_devices devices; /* of the library, which may have more than are measured */
     struct gp_reserve reserve;
     struct gp_reserve_plan plan;
+    struct gp_bench_log *log; /* of the driver's observations; the caller's, NULL: none */
     struct granted {
         char uuid[96];
         char name[128];

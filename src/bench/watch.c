@@ -2,7 +2,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "bench/observation.h"
+#include "base/strbuf.h"
+#include "bench/log.h"
 #include "jobs/reserve.h"
 #include "model/snapshot.h"
 #include "sample/sampler.h"
@@ -23,7 +24,9 @@ enum {
 };
 
 struct track {
-    const char *uuid;
+    const char *uuid, *name;
+    const char *test; /* which it measures now, "": none, and what of it */
+    char what[32];
     struct gp_bench_observation ring[KEPT];
     size_t taken;
     struct gp_bench_sum since; /* gp_bench_watch_mark() */
@@ -31,7 +34,9 @@ struct track {
 
 struct gp_bench_watch {
     struct gp_sampler *sampler;
-    struct gp_reserve *reserve; /* NULL: none */
+    struct gp_reserve *reserve; /* NULL: none, like the next */
+    struct gp_bench_log *log;
+    struct gp_strbuf lines; /* that are to be written to it; of the thread alone */
     char lost[GP_RESERVE_WHY_SIZE];
     uint64_t kept_ns;
     pthread_t thread;
@@ -97,10 +102,13 @@ static struct gp_bench_observation observation_of(const struct gp_snapshot *snap
     };
 }
 
-static void add(struct track *track, const struct gp_bench_observation *o)
+static void add(struct gp_bench_watch *watch, struct track *track,
+                const struct gp_bench_observation *o)
 {
     track->ring[track->taken++ % KEPT] = *o;
     gp_bench_sum_add(&track->since, o);
+    if (watch->log)
+        gp_bench_log_add(&watch->lines, track->name, track->test, track->what, o);
 }
 
 static void take(struct gp_bench_watch *watch, const struct gp_snapshot *snapshot)
@@ -112,7 +120,7 @@ static void take(struct gp_bench_watch *watch, const struct gp_snapshot *snapsho
             if (device->status == GP_STATUS_OK && uuid[0] &&
                 strcmp(watch->tracks[i].uuid, uuid) == 0) {
                 const struct gp_bench_observation o = observation_of(snapshot, device);
-                add(&watch->tracks[i], &o);
+                add(watch, &watch->tracks[i], &o);
             }
     }
 }
@@ -138,6 +146,9 @@ static void sample(struct gp_bench_watch *watch)
         take(watch, snapshot);
     (void)pthread_mutex_unlock(&watch->lock);
     gp_snapshot_free(snapshot);
+    if (watch->log)
+        gp_bench_log_write(watch->log, &watch->lines);
+    gp_strbuf_reset(&watch->lines);
 }
 
 static void *observe(void *context)
@@ -158,23 +169,30 @@ static void *observe(void *context)
     return NULL;
 }
 
-int gp_bench_watch_start(struct gp_sampler *sampler, struct gp_reserve *reserve,
-                         const char *const *uuids, size_t count, struct gp_bench_watch **ret,
-                         struct gp_err *err)
+int gp_bench_watch_start(const struct gp_bench *bench, struct gp_sampler *sampler,
+                         struct gp_reserve *reserve, struct gp_bench_log *log,
+                         struct gp_bench_watch **ret, struct gp_err *err)
 {
-    struct gp_bench_watch *watch = calloc(1, sizeof(*watch) + count * sizeof(watch->tracks[0]));
+    struct gp_bench_watch *watch =
+        calloc(1, sizeof(*watch) + bench->count * sizeof(watch->tracks[0]));
     *ret = NULL;
     if (!watch)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     watch->sampler = sampler;
     watch->reserve = reserve;
-    watch->count = count;
-    for (size_t i = 0; i < count; i++)
-        watch->tracks[i].uuid = uuids[i];
+    watch->log = log;
+    watch->lines = (struct gp_strbuf)GP_STRBUF_INIT(1 << 20);
+    watch->count = bench->count;
+    for (size_t i = 0; i < bench->count; i++) {
+        watch->tracks[i].uuid = bench->devices[i]->uuid;
+        watch->tracks[i].name = bench->names[i];
+        watch->tracks[i].test = "";
+    }
     (void)pthread_mutex_init(&watch->lock, NULL);
     gp_thread_cond_init(&watch->wake);
     sample(watch); /* so that even the shortest measurement has one */
     if (gp_thread_start(&watch->thread, observe, watch) != 0) {
+        gp_strbuf_fini(&watch->lines);
         free(watch);
         return gp_err_set(err, GP_EFAIL, "cannot start a thread");
     }
@@ -193,7 +211,21 @@ void gp_bench_watch_stop(struct gp_bench_watch *watch)
     (void)pthread_join(watch->thread, NULL);
     (void)pthread_cond_destroy(&watch->wake);
     (void)pthread_mutex_destroy(&watch->lock);
+    gp_strbuf_fini(&watch->lines);
     free(watch);
+}
+
+void gp_bench_watch_begin(struct gp_bench_watch *watch, size_t i, const char *test,
+                          const char *what)
+{
+    (void)pthread_mutex_lock(&watch->lock);
+    for (size_t k = 0; k < watch->count; k++) {
+        const bool is_meant = i == k || i == GP_BENCH_ALL;
+        struct track *track = &watch->tracks[k];
+        track->test = is_meant ? test : "";
+        (void)snprintf(track->what, sizeof(track->what), "%s", is_meant ? what : "");
+    }
+    (void)pthread_mutex_unlock(&watch->lock);
 }
 
 void gp_bench_watch_between(struct gp_bench_watch *watch, size_t i, uint64_t begin_ns,

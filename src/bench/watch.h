@@ -2,22 +2,28 @@
 #ifndef GP_BENCH_WATCH_H
 #define GP_BENCH_WATCH_H
 
-#include "bench/result.h"
+#include "bench/bench.h"
 
 struct gp_err;
 struct gp_reserve;
 struct gp_sampler;
 struct gp_want;
+struct gp_bench_log;
 struct gp_bench_watch;
 
 /* Adds what the sampler must collect. */
 void gp_bench_watch_want(struct gp_want *want);
 
 /* Starts the thread, which alone uses the sampler from now on. It also keeps the reservation (NULL:
- * none). uuids[i]: of device i; its driver may not know it. GP_ENOMEM, GP_EFAIL. */
-int gp_bench_watch_start(struct gp_sampler *sampler, struct gp_reserve *reserve,
-                         const char *const *uuids, size_t count, struct gp_bench_watch **ret,
-                         struct gp_err *err) GP_MUST_CHECK;
+ * none), and writes a log (NULL: none). The driver may not know the UUIDs of the devices.
+ * GP_ENOMEM, GP_EFAIL. */
+int gp_bench_watch_start(const struct gp_bench *bench, struct gp_sampler *sampler,
+                         struct gp_reserve *reserve, struct gp_bench_log *log,
+                         struct gp_bench_watch **ret, struct gp_err *err) GP_MUST_CHECK;
+
+/* What device i (GP_BENCH_ALL: each) measures from now on, for the log; the others do nothing. */
+void gp_bench_watch_begin(struct gp_bench_watch *watch, size_t i, const char *test,
+                          const char *what);
 
 /* What device i did between two times; of a period that is shorter than two samples, the samples
  * beside it. */

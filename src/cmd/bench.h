@@ -10,7 +10,7 @@ struct gp_bench_options {
     uint64_t rows, bytes, runs;
     uint64_t warm_ns, for_ns, wait_ns;
     uint64_t most_celsius, least_percent;
-    const char *save, *against;
+    const char *save, *against, *log;
     const char *format, *svg;
     bool shared, ascii;
 };

@@ -10,9 +10,11 @@
 #include "base/strbuf.h"
 #include "bench/curve.h"
 #include "bench/judge.h"
+#include "bench/log.h"
 #include "bench/session.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +144,13 @@ static const struct test *find_test(const char *name)
     return NULL;
 }
 
+static int refuse_log(struct gp_err *err)
+{
+    return gp_err_set(
+        err, GP_EUSAGE,
+        "--log needs the NVIDIA driver: OpenCL reports no clock, power or temperature");
+}
+
 /* An option of another test would change nothing, which its user would not expect. */
 static int check_options(const struct test *test, const struct gp_bench_options *o,
                          struct gp_err *err)
@@ -163,6 +172,8 @@ static int check_options(const struct test *test, const struct gp_bench_options 
                               options[i].name);
     if (o->least_percent && test->run != test_check && !o->against)
         return gp_err_set(err, GP_EUSAGE, "--least needs gpulse bench check, or --against");
+    if (o->log && strcmp(o->engine, "opencl") == 0)
+        return refuse_log(err);
     if (o->rows > ROWS_MOST)
         return gp_err_set(err, GP_EUSAGE, "--rows takes at most %d", (int)ROWS_MOST);
     if (o->runs > GP_BENCH_RUNS_MAX)
@@ -261,6 +272,8 @@ static int open_devices(struct opened *opened, const struct test *test,
     if (r == 0 || strcmp(o->engine, "cuda") == 0 || opened->sampler || is_chosen ||
         (r != GP_EDRIVER && r != GP_ENODEV))
         return r;
+    if (o->log)
+        return refuse_log(err);
     if (gp_bench_session_opencl(&opened->session, false, NULL, &reason) == 0)
         return 0;
     const struct gp_err first = *err;
@@ -281,10 +294,17 @@ static void tell(const char *text)
     (void)fprintf(stderr, "\r\033[Kgpulse: measuring: %.60s", text);
 }
 
-static void tell_no_more(const struct gp_bench *bench)
+static void tell_no_more(void)
 {
-    if (bench->tell)
+    if (isatty(STDERR_FILENO))
         (void)fprintf(stderr, "\r\033[K");
+}
+
+/* A message in between. */
+static void tell_aside(const char *text)
+{
+    tell_no_more();
+    gp_io_print_note("gpulse", text);
 }
 
 static int write_file(const char *path, const struct gp_strbuf *sb, struct gp_err *err)
@@ -385,7 +405,7 @@ static int conclude(struct gp_bench_session *s, const struct test *test,
 {
     struct gp_err problem = {0};
     gp_bench_session_end_watch(s);
-    tell_no_more(&s->bench);
+    tell_no_more();
     if (r < 0 || gp_app_is_stopped())
         gp_bench_results_drop_unfinished(&s->bench.results);
     int printed =
@@ -400,9 +420,17 @@ static int measure(const struct test *test, const struct request *q,
 {
     static struct opened opened; /* large */
     struct gp_bench *bench = &opened.session.bench;
+    struct gp_bench_log log;
     gp_bench_session_init(&opened.session);
     set_pace(bench, test, q->o);
-    int r = open_devices(&opened, test, q->o, err);
+    int r = q->o->log ? gp_bench_log_open(&log, q->o->log, tell_aside, err) : 0;
+    if (r < 0)
+        return r;
+    if (q->o->log) {
+        (void)signal(SIGPIPE, SIG_IGN); /* a reader that ends does not end the measurement */
+        opened.session.log = &log;
+    }
+    r = open_devices(&opened, test, q->o, err);
     if (r == 0) {
         gp_app_catch_signals();
         r = test->run(bench, q, err);
@@ -413,6 +441,8 @@ static int measure(const struct test *test, const struct request *q,
     if (r >= 0 && gp_app_is_stopped())
         r = GP_EINTR;
     close_devices(&opened);
+    if (q->o->log)
+        gp_bench_log_close(&log);
     return r;
 }
 

@@ -40,6 +40,9 @@ const struct gp_opt gp_bench_table[] = {
      .help = "also write the results to FILE, for --against"},
     {0, "against", NULL, GP_OPT_STRING, "FILE", .offset = OPT(against),
      .complete = GP_COMPLETE_FILE, .help = "compare with results of an earlier run"},
+    {0, "log", NULL, GP_OPT_STRING, "FILE", .offset = OPT(log), .complete = GP_COMPLETE_FILE,
+     .help = "also write each sample of clock, power, temperature and throttle reasons to FILE, as "
+             "CSV"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text csv json",
      .offset = OPT(format), .group = "Output", .help = "output format (default text)"},
     {0, "svg", NULL, GP_OPT_STRING, "FILE", .offset = OPT(svg), .complete = GP_COMPLETE_FILE,
