@@ -208,6 +208,7 @@ TABLES = {
         "tdp_w": number,
         "cores": optional(number, "0"),
         "boost_mhz": optional(number, "0"),
+        "tensor_mhz": optional(number, "0"),
         "pcie_gen": optional(number, "0"),
         "pcie_lanes": optional(number, "0"),
         "nvlink_gbs": optional(real, "0"),

@@ -50,7 +50,9 @@ static int compute(struct gp_bench *bench, struct product *p, size_t i,
         result->value = gp_bench_rate(&timing.ns, 2 * n * n * n / 1000); /* per ns: TFLOP/s */
         memcpy(result->kernel, p->m.gemm.kernel, sizeof(result->kernel));
         gp_bench_note(bench, i, &timing, result);
-        gp_bench_set_peak(bench, i, gp_bench_peak_of(bench->cards[i], p->m.gemm.precision), result);
+        result->peak = gp_bench_peak_of(bench->cards[i], p->m.gemm.precision);
+        result->peak_at_clock =
+            gp_bench_peak_at(bench->cards[i], p->m.gemm.precision, result->conditions.clock_mhz);
         r = gp_bench_check(bench, &p->m, p->device, result, err);
     }
     gp_bench_matrices_unload(&p->m, p->device);

@@ -158,8 +158,7 @@ static int streams_of(struct arrays *a, struct gp_err *err)
                             run_stream, &result, err);
         if (r < 0)
             break;
-        gp_bench_set_peak(a->bench, a->i, gp_bench_bandwidth_of(a->bench->cards[a->i]), result);
-        result->peak_at_clock = 0; /* memory has a clock of its own */
+        result->peak = gp_bench_bandwidth_of(a->bench->cards[a->i]);
         if (a->stream == GP_BENCH_TRIAD)
             r = gp_bench_check_pattern(a->device, &a->at[2], 4, result, err);
         else if (a->stream != GP_BENCH_READ)

@@ -25,28 +25,27 @@ const struct gp_card *gp_bench_card_of(const char *name)
     return NULL;
 }
 
+/* GeForce cards add in FP32 at half of the rate that their data sheets state for FP16 and FP8. */
+static double part_of_fp32_sums(const struct gp_card *card)
+{
+    return card->fp16 > 0 && card->fp16_fp32 > 0 ? card->fp16_fp32 / card->fp16 : 1;
+}
+
 double gp_bench_peak_of(const struct gp_card *card, enum gp_bench_precision precision)
 {
     if (!card)
         return 0;
-    switch (precision) {
-    case GP_BENCH_FP32:
-        return card->fp32;
-    case GP_BENCH_TF32:
-        return card->tf32;
-    case GP_BENCH_FP16: /* gemm adds in FP32 */
-        return card->fp16_fp32 > 0 ? card->fp16_fp32 : card->fp16;
-    case GP_BENCH_BF16:
-        return card->bf16;
-    case GP_BENCH_FP8:
-        return card->fp8;
-    case GP_BENCH_INT8:
-        return card->int8;
-    case GP_BENCH_FP64: /* not in the table */
-    case GP_BENCH_PRECISION__COUNT:
-        break;
-    }
-    return 0;
+    const double part = part_of_fp32_sums(card);
+    const double rates[GP_BENCH_PRECISION__COUNT] = {
+        [GP_BENCH_FP64] = 0, /* not in the table */
+        [GP_BENCH_FP32] = card->fp32,
+        [GP_BENCH_TF32] = card->tf32,
+        [GP_BENCH_FP16] = part * card->fp16,
+        [GP_BENCH_BF16] = card->bf16,
+        [GP_BENCH_FP8] = part * card->fp8,
+        [GP_BENCH_INT8] = card->int8,
+    };
+    return rates[precision];
 }
 
 double gp_bench_bandwidth_of(const struct gp_card *card)
@@ -54,11 +53,12 @@ double gp_bench_bandwidth_of(const struct gp_card *card)
     return card ? card->bandwidth_gbs : 0;
 }
 
-void gp_bench_set_peak(const struct gp_bench *bench, size_t i, double peak,
-                       struct gp_bench_result *result)
+double gp_bench_peak_at(const struct gp_card *card, enum gp_bench_precision precision,
+                        double clock_mhz)
 {
-    const struct gp_card *card = bench->cards[i];
-    result->peak = peak;
-    if (card && card->boost_mhz && result->conditions.clock_mhz > 0)
-        result->peak_at_clock = peak * result->conditions.clock_mhz / card->boost_mhz;
+    if (!card || clock_mhz <= 0)
+        return 0;
+    const bool is_tensor = precision != GP_BENCH_FP32 && card->tensor_mhz > 0;
+    const unsigned mhz = is_tensor ? card->tensor_mhz : card->boost_mhz;
+    return mhz ? gp_bench_peak_of(card, precision) * clock_mhz / mhz : 0;
 }

@@ -12,9 +12,8 @@ double gp_bench_peak_of(const struct gp_card *card, enum gp_bench_precision prec
 /* GB/s; 0: unknown. */
 double gp_bench_bandwidth_of(const struct gp_card *card);
 
-/* Sets the peak of a result of device i, and what it would be at the clock that was measured, after
- * its conditions are known. */
-void gp_bench_set_peak(const struct gp_bench *bench, size_t i, double peak,
-                       struct gp_bench_result *result);
+/* The first, at this clock; 0: unknown. */
+double gp_bench_peak_at(const struct gp_card *card, enum gp_bench_precision precision,
+                        double clock_mhz);
 
 #endif

@@ -13,13 +13,16 @@ enum { MODEL_COLUMNS = 34, LABEL = 18 };
 
 /* Number formats. */
 static const struct precision {
-    const char *member;        /* in JSON */
-    size_t offset;             /* of its rate in struct gp_card */
+    const char *member; /* in JSON */
+    size_t offset;      /* of its rate in struct gp_card */
     const char *name;
     unsigned first_capability; /* with hardware support */
     const char *note;
 } precisions[] = {
-#define ROW(member, ...) {#member, offsetof(struct gp_card, member), __VA_ARGS__}
+#define ROW(member, ...)                                                                           \
+    {                                                                                              \
+#member, offsetof(struct gp_card, member), __VA_ARGS__                                     \
+    }
     ROW(fp32, "FP32", 10, ""),
     ROW(tf32, "TF32", 80, ""),
     ROW(fp16, "FP16", 53, ""),
@@ -135,6 +138,8 @@ static void add_card(struct gp_strbuf *sb, const struct gp_card *card, bool has_
     gp_strbuf_addf(sb, "  power             %u W\n", card->tdp_w);
     if (card->cores > 0)
         gp_strbuf_addf(sb, "  cores             %u, up to %u MHz\n", card->cores, card->boost_mhz);
+    if (card->tensor_mhz > 0)
+        gp_strbuf_addf(sb, "  tensor cores      rates below are at %u MHz\n", card->tensor_mhz);
     if (card->pcie_lanes > 0)
         gp_strbuf_addf(sb, "  PCIe              generation %u, %u lanes\n", card->pcie_gen,
                        card->pcie_lanes);

@@ -135,7 +135,9 @@ struct gp_card {
     double fp32, tf32, fp16;
     double fp16_fp32; /* FP16 with FP32 accumulation, as in PyTorch */
     double bf16, fp8, int8, fp4;
-    unsigned tdp_w, cores, boost_mhz, pcie_gen, pcie_lanes;
+    unsigned tdp_w, cores, boost_mhz;
+    unsigned tensor_mhz; /* the clock of the rates of tensor cores; 0: boost_mhz */
+    unsigned pcie_gen, pcie_lanes;
     double nvlink_gbs;
     const char *names; /* as reported by its driver, separated by ; */
     const char *note;

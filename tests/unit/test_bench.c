@@ -2,6 +2,7 @@
 #include "bench/chart.h"
 #include "bench/judge.h"
 #include "bench/observation.h"
+#include "bench/peak.h"
 #include "bench/precision.h"
 #include "bench/stats.h"
 #include "bench/verify.h"
@@ -333,6 +334,36 @@ static void test_chart_svg(void **state)
     gp_strbuf_fini(&sb);
 }
 
+/* ---- data sheets ---- */
+
+/* Rates with sums in FP32, at the clock that the sheet states them for. */
+static void test_peaks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum gp_bench_precision precision;
+        double peak, at_1000_mhz;
+    } rows[] = {
+        {"NVIDIA H100 80GB HBM3", GP_BENCH_BF16, 989.4, 989.4 / 1.83},
+        {"NVIDIA H100 80GB HBM3", GP_BENCH_FP8, 1979, 1979 / 1.83},
+        {"NVIDIA H100 80GB HBM3", GP_BENCH_FP32, 67, 67 / 1.98},
+        {"NVIDIA H100 80GB HBM3", GP_BENCH_FP64, 0, 0},
+        {"NVIDIA A100-SXM4-80GB", GP_BENCH_BF16, 312, 312 / 1.41},
+        {"NVIDIA GeForce RTX 4090", GP_BENCH_FP16, 165.2, 165.2 / 2.52},
+        {"NVIDIA GeForce RTX 4090", GP_BENCH_FP8, 660.6 * (165.2 / 330.3),
+         660.6 * (165.2 / 330.3) / 2.52},
+        {"NVIDIA L40S", GP_BENCH_FP8, 733, 733 / 2.52},
+        {"unknown", GP_BENCH_FP32, 0, 0},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const struct gp_card *card = gp_bench_card_of(rows[i].name);
+        assert_near(gp_bench_peak_of(card, rows[i].precision), rows[i].peak);
+        assert_near(gp_bench_peak_at(card, rows[i].precision, 1000), rows[i].at_1000_mhz);
+        assert_near(gp_bench_peak_at(card, rows[i].precision, 0), 0);
+    }
+}
+
 /* ---- conditions ---- */
 
 /* What is unknown in some observations does not lower the means of the others. */
@@ -545,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_normal),
         cmocka_unit_test(test_chart_text),
         cmocka_unit_test(test_chart_svg),
+        cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_judge),
         cmocka_unit_test(test_judge_by_equals_only),
