@@ -347,6 +347,43 @@ def ctrl_c_ends_a_burn_with_its_results():
     assert json.loads(out)["results"][0]["outcome"] == "measured", out
 
 
+def wait_until_it_hangs(log, child):
+    while "hangs" not in (log.read_text() if log.exists() else ""):
+        assert child.poll() is None
+        time.sleep(0.05)
+
+
+@test
+def ctrl_c_ends_although_the_gpu_hangs():
+    """With what was measured before; a second one ends at once."""
+    for signals in (1, 2):
+        log = SCRATCH / f"hang{signals}.log"
+        with subprocess.Popen([GPULSE, "--sim", machine(1), "bench", "memory", "--size", "16k", *SHORT, "-f", "json"],
+                              env={**environment(1, DOUBLE_FAULT="hang"), "DOUBLE_LOG": str(log)}, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as child:
+            wait_until_it_hangs(log, child)
+            child.send_signal(signal.SIGINT)
+            if signals == 2:
+                assert "press Ctrl-C again to end at once" in child.stderr.readline()
+                child.send_signal(signal.SIGINT)
+                assert child.wait() == 130
+                continue
+            begin = time.monotonic()
+            out, errors = child.communicate()
+            assert child.returncode == -signal.SIGINT and 8 < time.monotonic() - begin, (child.returncode, errors)
+        assert [r["what"] for r in measured(json.loads(out)["results"])][0] == "read", out
+
+
+@test
+def a_gpu_that_hangs_ends_the_run():
+    if not os.environ.get("GPULSE_TEST_LONG"):
+        raise Skip("takes a minute: GPULSE_TEST_LONG is not set")
+    done = bench("burn", "--rows", "64", "--for", "1h", count=2, DOUBLE_FAULT="hang")
+    rows = results(done, 4)
+    assert done.stderr.count("has not answered for 60 s") == 1, done.stderr
+    assert [r["outcome"] for r in rows if "has not answered for 60 s" in (r["note"] or "")] == ["failed"], rows
+
+
 # ---- whose GPU it is ----
 
 @test

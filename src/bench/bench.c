@@ -200,6 +200,15 @@ void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timin
                        100 * (timing->host_ratio - 1));
 }
 
+size_t gp_bench_overdue(const struct gp_bench *bench, uint64_t now_ns)
+{
+    for (size_t i = 0; i < bench->count; i++)
+        if (bench->devices[i]->is_gpu &&
+            gp_bench_waits_ns(bench->devices[i], now_ns) > bench->pace.answer_ns)
+            return i;
+    return GP_BENCH_ALL;
+}
+
 int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err)
 {
     if (r != GP_ENODEV && r != GP_ENOMEM && r != GP_EDRIVER)

@@ -118,6 +118,9 @@ int gp_bench_check_equal(struct gp_bench_device *device, const struct gp_bench_b
                          const struct gp_bench_buffer *got, const struct gp_bench_buffer *counts,
                          struct gp_bench_result *result, struct gp_err *err) GP_MUST_CHECK;
 
+/* The first GPU that is waited for longer than the pace allows; GP_BENCH_ALL: none. */
+size_t gp_bench_overdue(const struct gp_bench *bench, uint64_t now_ns);
+
 /* Adds a result of device i, GP_BENCH_ALL or GP_BENCH_CPU, and tells the watch and the user that it
  * is measured now. NULL: out of memory. */
 struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,

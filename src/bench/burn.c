@@ -65,6 +65,7 @@ static int block(struct fire *f, uint64_t count, double *ret_ns, struct gp_err *
 {
     const struct gp_bench_ops *ops = f->device->ops;
     uint64_t ns = 0;
+    gp_bench_wait_begin(f->device);
     /* so that a kernel that does nothing is noticed */
     int r = ops->stream(f->device, GP_BENCH_WRITE, NULL, NULL, &f->m.gemm.c, err);
     r = r < 0 ? r : ops->start(f->device, err);
@@ -74,6 +75,7 @@ static int block(struct fire *f, uint64_t count, double *ret_ns, struct gp_err *
         r = r < 0 ? r : ops->compare(f->device, &f->first, &f->m.gemm.c, &f->counts, err);
     }
     int stopped = ops->stop(f->device, &ns, r == 0 ? err : NULL);
+    gp_bench_wait_end(f->device);
     *ret_ns = ns ? (double)ns : (double)(gp_clock_mono_ns() - begin);
     f->products += count;
     return r < 0 ? r : stopped;

@@ -98,6 +98,15 @@ static int op_bind(struct gp_bench_device *device, struct gp_err *err)
     return FIRST(r, cu.cuEventCreate(&self->side, 0), what, err);
 }
 
+/* A GPU that hangs does so here. */
+static CUresult synchronize(struct gp_bench_device *device, CUstream stream)
+{
+    gp_bench_wait_begin(device);
+    CUresult code = cu.cuStreamSynchronize(stream);
+    gp_bench_wait_end(device);
+    return code;
+}
+
 /* ---- memory ---- */
 
 static int op_alloc(struct gp_bench_device *device, size_t bytes, struct gp_bench_buffer *ret,
@@ -142,7 +151,7 @@ static int op_upload(struct gp_bench_device *device, const struct gp_bench_buffe
     static const char what[] = "cannot copy to the GPU";
     struct cuda *self = device->self;
     int r = check(cu.cuMemcpyHtoDAsync_v2(to->at.address, host, bytes, self->stream), what, err);
-    return FIRST(r, cu.cuStreamSynchronize(self->stream), what, err);
+    return FIRST(r, synchronize(device, self->stream), what, err);
 }
 
 static int op_download(struct gp_bench_device *device, void *host,
@@ -153,7 +162,7 @@ static int op_download(struct gp_bench_device *device, void *host,
     struct cuda *self = device->self;
     int r = check(cu.cuMemcpyDtoHAsync_v2(host, from->at.address + offset, bytes, self->stream),
                   what, err);
-    return FIRST(r, cu.cuStreamSynchronize(self->stream), what, err);
+    return FIRST(r, synchronize(device, self->stream), what, err);
 }
 
 static int op_transfer(struct gp_bench_device *device, enum gp_bench_way way,
@@ -351,15 +360,15 @@ static int op_wait(struct gp_bench_device *device, struct gp_err *err)
 {
     static const char what[] = "the GPU failed";
     struct cuda *self = device->self;
-    int r = check(cu.cuStreamSynchronize(self->stream), what, err);
-    return FIRST(r, cu.cuStreamSynchronize(self->to_host), what, err);
+    int r = check(synchronize(device, self->stream), what, err);
+    return FIRST(r, synchronize(device, self->to_host), what, err);
 }
 
 static int op_start(struct gp_bench_device *device, struct gp_err *err)
 {
     static const char what[] = "the GPU failed";
     struct cuda *self = device->self;
-    int r = check(cu.cuStreamSynchronize(self->stream), what, err);
+    int r = check(synchronize(device, self->stream), what, err);
     r = FIRST(r, cu.cuEventRecord(self->begin, self->stream), what, err);
     return FIRST(r, cu.cuStreamWaitEvent(self->to_host, self->begin, 0), what, err);
 }
@@ -372,7 +381,7 @@ static int op_stop(struct gp_bench_device *device, uint64_t *ret_ns, struct gp_e
     int r = check(cu.cuEventRecord(self->side, self->to_host), what, err);
     r = FIRST(r, cu.cuStreamWaitEvent(self->stream, self->side, 0), what, err);
     r = FIRST(r, cu.cuEventRecord(self->end, self->stream), what, err);
-    r = FIRST(r, cu.cuStreamSynchronize(self->stream), what, err);
+    r = FIRST(r, synchronize(device, self->stream), what, err);
     r = FIRST(r, cu.cuEventElapsedTime(&milliseconds, self->begin, self->end), what, err);
     *ret_ns = (uint64_t)((double)milliseconds * 1e6);
     return r;

@@ -8,6 +8,8 @@
 
 #include "bench/precision.h"
 
+#include <stdatomic.h>
+
 struct gp_err;
 struct gp_bench_device;
 
@@ -123,6 +125,8 @@ struct gp_bench_device {
     size_t cache_bytes;                 /* of the last level; 0: unknown */
     unsigned units;                     /* multiprocessors, compute units */
     unsigned capability;                /* of CUDA: 90 for 9.0; 0: none */
+    unsigned waits; /* how many gp_bench_wait_begin() have no end yet; of the thread that uses it */
+    _Atomic uint64_t waits_since_ns; /* since the first of these; 0: none */
     void *self;
 };
 
@@ -139,6 +143,15 @@ int gp_bench_cuda_open(const char *path, struct gp_bench_devices *ret,
                        struct gp_err *err) GP_MUST_CHECK;
 /* opencl.c; `all`: also devices that are no GPUs. The same errors. */
 int gp_bench_opencl_open(bool all, struct gp_bench_devices *ret, struct gp_err *err) GP_MUST_CHECK;
+
+/* Around what waits for the device, which may hang. The thread does not come back from the end if
+ * the device was given up meanwhile. They may be nested. */
+void gp_bench_wait_begin(struct gp_bench_device *device);
+void gp_bench_wait_end(struct gp_bench_device *device);
+/* For another thread: for how long it has been waited for; 0: it is not. */
+uint64_t gp_bench_waits_ns(const struct gp_bench_device *device, uint64_t now_ns);
+/* Stops the waiting thread for ever. False: no thread waits. */
+bool gp_bench_give_up(struct gp_bench_device *device);
 
 /* Closes the devices. */
 void gp_bench_devices_close(struct gp_bench_devices *devices);

@@ -17,6 +17,8 @@ static int time_block(const struct gp_bench_work *work, uint64_t count, struct b
 {
     struct gp_bench_device *device = work->device;
     uint64_t device_ns = 0;
+    if (device)
+        gp_bench_wait_begin(device);
     int r = device ? device->ops->start(device, err) : 0;
     uint64_t begin = gp_clock_mono_ns();
     for (uint64_t i = 0; r == 0 && i < count; i++)
@@ -24,6 +26,7 @@ static int time_block(const struct gp_bench_work *work, uint64_t count, struct b
     if (device) { /* whatever happened, nothing may go on */
         int stopped = device->ops->stop(device, &device_ns, r == 0 ? err : NULL);
         r = r < 0 ? r : stopped;
+        gp_bench_wait_end(device);
     }
     ret->host_ns = (double)(gp_clock_mono_ns() - begin) / (double)count;
     ret->ns = device_ns ? (double)device_ns / (double)count : ret->host_ns;

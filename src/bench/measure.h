@@ -6,10 +6,11 @@
 #include "bench/stats.h"
 
 struct gp_bench_pace {
-    uint64_t warm_ns;  /* of warm-up before the measurement, at least */
-    uint64_t block_ns; /* what is shorter is repeated, and timed together */
-    size_t runs;       /* of blocks, at least GP_BENCH_RUNS_LEAST */
-    uint64_t most_ns;  /* fewer runs, but at least those, if they would take longer */
+    uint64_t warm_ns;   /* of warm-up before the measurement, at least */
+    uint64_t block_ns;  /* what is shorter is repeated, and timed together */
+    size_t runs;        /* of blocks, at least GP_BENCH_RUNS_LEAST */
+    uint64_t most_ns;   /* fewer runs, but at least those, if they would take longer */
+    uint64_t answer_ns; /* how long a GPU may take for what is waited for */
     bool (*is_cancelled)(void);
 };
 

@@ -93,8 +93,10 @@ static int open_group(struct group *g, struct gp_err *err)
     }
     if (r < 0)
         return r;
+    gp_bench_wait_begin(g->bench->devices[0]);
     r = check(nccl.ncclCommInitAll(g->comms, (int)g->bench->count, ordinals),
               "cannot connect the GPUs", err);
+    gp_bench_wait_end(g->bench->devices[0]);
     g->has_comms = r == 0;
     return r;
 }

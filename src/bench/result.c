@@ -37,6 +37,21 @@ void gp_bench_results_drop_unfinished(struct gp_bench_results *results)
     results->count = kept;
 }
 
+void gp_bench_mark_failed(struct gp_bench_results *results, const char *device, const char *why)
+{
+    const size_t length = strlen(device);
+    for (size_t i = 0; i < results->count; i++) {
+        struct gp_bench_result *r = &results->list[i];
+        const bool is_meant =
+            strcmp(r->device, "all") == 0 || (strncmp(r->device, device, length) == 0 &&
+                                              strchr("-", r->device[length])); /* "0", "0->1" */
+        if (!is_meant || r->outcome != GP_BENCH_MEASURED || r->value.count > 0)
+            continue;
+        r->outcome = GP_BENCH_FAILED;
+        (void)snprintf(r->note, sizeof(r->note), "%s", why);
+    }
+}
+
 const struct gp_bench_result *gp_bench_results_find(const struct gp_bench_results *results,
                                                     const char *test, const char *what,
                                                     const char *device, uint64_t size)

@@ -59,6 +59,9 @@ void gp_bench_results_fini(struct gp_bench_results *results);
 /* Removes those that were begun but not measured, after an interruption. */
 void gp_bench_results_drop_unfinished(struct gp_bench_results *results);
 
+/* Sets the unfinished result of this device, or of all, to FAILED. */
+void gp_bench_mark_failed(struct gp_bench_results *results, const char *device, const char *why);
+
 /* NULL: there is none. */
 const struct gp_bench_result *gp_bench_results_find(const struct gp_bench_results *results,
                                                     const char *test, const char *what,

@@ -1,6 +1,7 @@
 /* gpulse-bench: measures how fast GPUs are. */
 #include "cmd/app.h"
 #include "cmd/bench.h"
+#include "cmd/bench_guard.h"
 #include "cmd/job_request.h"
 
 #include "base/err.h"
@@ -12,6 +13,7 @@
 #include "bench/judge.h"
 #include "bench/log.h"
 #include "bench/session.h"
+#include "bench/watch.h"
 
 #include <locale.h>
 #include <signal.h>
@@ -383,15 +385,26 @@ static bool has_wrong(const struct gp_bench_results *results)
     return !is_measured;
 }
 
-static void set_pace(struct gp_bench *bench, const struct test *test,
-                     const struct gp_bench_options *o)
+/* How long a GPU may take to answer: the slowest ones multiply in FP64 at 0.1 TFLOP/s. */
+static uint64_t answer_ns_of(const struct test *test, const struct request *q)
 {
+    enum { ANSWER_S = 60, LEAST_FLOP_PER_NS = 100 };
+    uint64_t rows = q->o->rows;
+    for (size_t i = 0; test->run == test_matmul && i < q->size_count; i++)
+        rows = q->sizes[i] > rows ? q->sizes[i] : rows;
+    return ANSWER_S * GP_NS_PER_S + 2 * rows * rows * rows / LEAST_FLOP_PER_NS;
+}
+
+static void set_pace(struct gp_bench *bench, const struct test *test, const struct request *q)
+{
+    const struct gp_bench_options *o = q->o;
     enum { BLOCK_MS = 50, RUNS = 10, MOST_S = 20 };
     bench->pace = (struct gp_bench_pace){
         .warm_ns = o->warm_ns ? o->warm_ns : test->warm_ms * GP_NS_PER_MS,
         .block_ns = BLOCK_MS * GP_NS_PER_MS,
         .runs = o->runs ? o->runs : RUNS,
         .most_ns = o->runs ? UINT64_MAX : MOST_S * GP_NS_PER_S,
+        .answer_ns = answer_ns_of(test, q),
         .is_cancelled = gp_app_is_stopped,
     };
     bench->seed = 1;
@@ -415,6 +428,39 @@ static int conclude(struct gp_bench_session *s, const struct test *test,
     return r < 0 ? r : gp_err_copy(err, &problem);
 }
 
+/* When a GPU hangs. Its observation goes on until the process ends: other devices use it. */
+struct last_words {
+    const struct gp_bench_session *session;
+    const struct gp_bench_options *o;
+};
+
+static void print_last(void *context, const struct gp_bench_results *results)
+{
+    static struct gp_bench_session copy; /* large */
+    const struct last_words *last = context;
+    struct gp_err err = {0};
+    copy = *last->session;
+    copy.bench.results = *results;
+    if (copy.bench.watch)
+        gp_bench_watch_lost(copy.bench.watch, copy.origin.lost, sizeof(copy.origin.lost));
+    if (results->count > 0 && print(&copy, last->o, false, &err) < 0)
+        gp_io_print_error("gpulse", &err);
+}
+
+static int run_guarded(struct gp_bench_session *session, const struct test *test,
+                       const struct request *q, struct gp_err *err)
+{
+    struct last_words last = {session, q->o};
+    struct gp_bench_guard guard = {
+        .bench = &session->bench, .tell = tell_aside, .print = print_last, .context = &last};
+    int r = gp_bench_guard_start(&guard, err);
+    if (r < 0)
+        return r;
+    r = test->run(&session->bench, q, err);
+    gp_bench_guard_stop(&guard);
+    return r;
+}
+
 static int measure(const struct test *test, const struct request *q,
                    const struct gp_bench_earlier *earlier, struct gp_err *err)
 {
@@ -422,7 +468,7 @@ static int measure(const struct test *test, const struct request *q,
     struct gp_bench *bench = &opened.session.bench;
     struct gp_bench_log log;
     gp_bench_session_init(&opened.session);
-    set_pace(bench, test, q->o);
+    set_pace(bench, test, q);
     int r = q->o->log ? gp_bench_log_open(&log, q->o->log, tell_aside, err) : 0;
     if (r < 0)
         return r;
@@ -433,7 +479,7 @@ static int measure(const struct test *test, const struct request *q,
     r = open_devices(&opened, test, q->o, err);
     if (r == 0) {
         gp_app_catch_signals();
-        r = test->run(bench, q, err);
+        r = run_guarded(&opened.session, test, q, err);
         r = conclude(&opened.session, test, q->o, earlier, r, err);
     }
     if ((r == 0 || r == GP_EPARTIAL) && has_wrong(&bench->results))

@@ -5,7 +5,8 @@
  * DOUBLE_CAPABILITY   their compute capabilities: "90,70"; the last one is that of all others, and
  *                     90 without it
  * DOUBLE_FAULT        "lost": the 20th launch fails; "jit": the module does not compile; "peer":
- *                     copies between GPUs do nothing; "peerbit": they damage a byte in the middle
+ *                     copies between GPUs do nothing; "peerbit": they damage a byte in the middle;
+ *                     "hang": after the 60th launch nothing ends
  * DOUBLE_FULL         index of a GPU on which allocations above 1 MiB fail
  * DOUBLE_SLOW         index of a GPU whose time passes twice as fast
  * DOUBLE_LOG          a file for the names of the calls */
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define X(name, args) EXPORT CUresult name args;
@@ -29,6 +31,7 @@ CUDA_COMPUTE_FUNCTIONS(X)
 
 enum {
     GPUS = 16,
+    HANGING_LAUNCH = 60,
     ALLOCATIONS = 256,
     INVALID_PTX = 218,
     INVALID_HANDLE = 400,
@@ -337,6 +340,10 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
+    while (double_has_fault("hang") && atomic_load(&gpu.launches) >= HANGING_LAUNCH) {
+        double_note("hangs");
+        (void)pause();
+    }
     return may_use(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -407,6 +407,50 @@ static void test_conditions(void **state)
     assert_int_equal(c.other_pid, 9);
 }
 
+/* ---- GPUs that hang ---- */
+
+static void test_overdue(void **state)
+{
+    (void)state;
+    static struct gp_bench_device devices[2] = {{.is_gpu = true}, {.is_gpu = true}};
+    struct gp_bench bench = {.pace = {.answer_ns = 60},
+                             .devices = {&devices[0], &devices[1]},
+                             .names = {"0", "1"},
+                             .count = 2};
+    assert_int_equal(gp_bench_overdue(&bench, UINT64_MAX), GP_BENCH_ALL);
+    assert_false(gp_bench_give_up(&devices[1]));
+    gp_bench_wait_begin(&devices[1]);
+    gp_bench_wait_begin(&devices[1]); /* nested: the time of the first counts */
+    const uint64_t since_ns = devices[1].waits_since_ns;
+    gp_bench_wait_end(&devices[1]);
+    assert_int_equal(gp_bench_overdue(&bench, since_ns + 60), GP_BENCH_ALL);
+    assert_int_equal(gp_bench_overdue(&bench, since_ns + 61), 1);
+    devices[1].is_gpu = false; /* a CPU may be slow */
+    assert_int_equal(gp_bench_overdue(&bench, since_ns + 61), GP_BENCH_ALL);
+    assert_true(gp_bench_give_up(&devices[1]));
+    assert_false(gp_bench_give_up(&devices[1]));
+    assert_int_equal(gp_bench_waits_ns(&devices[1], since_ns + 61), 0);
+}
+
+static void test_mark_failed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device;
+        size_t count; /* of measured values */
+        enum gp_bench_outcome outcome;
+    } rows[] = {{"1", 5, GP_BENCH_MEASURED},  {"1", 0, GP_BENCH_FAILED},
+                {"11", 0, GP_BENCH_MEASURED}, {"1->2", 0, GP_BENCH_FAILED},
+                {"0", 0, GP_BENCH_MEASURED},  {"all", 0, GP_BENCH_FAILED}};
+    struct gp_bench_results results = {.count = 0};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        gp_bench_results_add(&results, "gemm", "fp32", rows[i].device)->value.count = rows[i].count;
+    gp_bench_mark_failed(&results, "1", "why");
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        assert_int_equal(results.list[i].outcome, rows[i].outcome);
+    gp_bench_results_fini(&results);
+}
+
 /* ---- judging ---- */
 
 static struct gp_bench_result *add(struct gp_bench *bench, const char *test, const char *what,
@@ -578,6 +622,8 @@ int main(void)
         cmocka_unit_test(test_chart_svg),
         cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_overdue),
+        cmocka_unit_test(test_mark_failed),
         cmocka_unit_test(test_judge),
         cmocka_unit_test(test_judge_by_equals_only),
         cmocka_unit_test(test_judge_by_sheet),
