@@ -122,7 +122,7 @@ static void add_notes(struct gp_strbuf *sb, const struct gp_bench *bench)
         before = r->note;
     }
     if (is_unsteady)
-        gp_strbuf_adds(sb, "  *  still changing after the warm-up\n");
+        gp_strbuf_adds(sb, "  *  not steady: still changing while it was measured\n");
     if (is_shared)
         gp_strbuf_adds(sb, "  !  another process used the GPU\n");
     if (2 * bench->count + 1 > CURVES)

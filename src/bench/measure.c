@@ -49,8 +49,17 @@ static uint64_t calls_for(const struct gp_bench_pace *pace, double ns)
     return ns > 0 && ns < (double)pace->block_ns ? (uint64_t)((double)pace->block_ns / ns) + 1 : 1;
 }
 
-/* The last times of the warm-up, and whether they have stopped to change: the medians of two groups
- * differ by less than 1 %. */
+/* Whether the medians of the first and the second half differ by less than 1 %. Sorts the halves.
+ */
+static bool is_level(double *times, size_t count)
+{
+    const size_t half = count / 2;
+    const double before = gp_bench_stats_of(times, half).median;
+    const double last = gp_bench_stats_of(times + count - half, half).median;
+    return fabs(last - before) < 0.01 * before;
+}
+
+/* The last times of the warm-up. */
 struct recent {
     double times[2 * GROUP];
     size_t taken;
@@ -58,14 +67,10 @@ struct recent {
 
 static bool is_steady(const struct recent *recent)
 {
-    double group[2][GROUP];
-    if (recent->taken < 2 * GROUP)
-        return false;
+    double times[2 * GROUP];
     for (size_t i = 0; i < 2 * GROUP; i++) /* the oldest is the next to be replaced */
-        group[i / GROUP][i % GROUP] = recent->times[(recent->taken + i) % (2 * GROUP)];
-    double before = gp_bench_stats_of(group[0], GROUP).median;
-    double last = gp_bench_stats_of(group[1], GROUP).median;
-    return fabs(last - before) < 0.01 * before;
+        times[i] = recent->times[(recent->taken + i) % (2 * GROUP)];
+    return recent->taken >= 2 * GROUP && is_level(times, 2 * GROUP);
 }
 
 /* Whether the warm-up was long enough: steady, or four times as long as it must be, though with
@@ -82,23 +87,22 @@ static bool is_warm(const struct recent *recent, uint64_t warm_ns, uint64_t pass
 
 /* The first call alone may compile kernels, and says little about the next ones. */
 static int warm_up(const struct gp_bench_work *work, const struct gp_bench_pace *pace,
-                   uint64_t *ret_count, bool *ret_steady, struct gp_err *err)
+                   uint64_t *ret_count, struct recent *recent, struct gp_err *err)
 {
-    struct recent recent = {.taken = 0};
+    *recent = (struct recent){.taken = 0};
     struct block block;
     uint64_t begin = gp_clock_mono_ns();
     int r = time_block(work, 1, &block, err);
     if (r == 0 && block.ns < (double)pace->block_ns)
         r = time_block(work, 1, &block, err);
     *ret_count = r == 0 ? calls_for(pace, block.ns) : 1;
-    while (r == 0 && !is_warm(&recent, pace->warm_ns, gp_clock_mono_ns() - begin)) {
+    while (r == 0 && !is_warm(recent, pace->warm_ns, gp_clock_mono_ns() - begin)) {
         if (is_cancelled(pace))
             return cancel(err);
         r = time_block(work, *ret_count, &block, err);
-        recent.times[recent.taken++ % (2 * GROUP)] = block.ns;
+        recent->times[recent->taken++ % (2 * GROUP)] = block.ns;
         *ret_count = calls_for(pace, block.ns);
     }
-    *ret_steady = is_steady(&recent);
     return r;
 }
 
@@ -106,13 +110,14 @@ int gp_bench_measure(const struct gp_bench_work *work, const struct gp_bench_pac
                      struct gp_bench_timing *ret, struct gp_err *err)
 {
     double times[GP_BENCH_RUNS_MAX];
+    struct recent recent;
     uint64_t count;
     size_t runs = pace->runs < GP_BENCH_RUNS_MAX ? pace->runs : GP_BENCH_RUNS_MAX;
     size_t taken = 0;
     double ns = 0;
     double host_ns = 0;
     *ret = (struct gp_bench_timing){0};
-    int r = warm_up(work, pace, &count, &ret->is_steady, err);
+    int r = warm_up(work, pace, &count, &recent, err);
     ret->begin_ns = ret->end_ns = gp_clock_mono_ns();
     while (r == 0 && taken < runs) {
         struct block block;
@@ -130,6 +135,8 @@ int gp_bench_measure(const struct gp_bench_work *work, const struct gp_bench_pac
         return r;
     ret->by_device = ns < host_ns;
     ret->host_ratio = ns > 0 ? host_ns / ns : 0;
+    /* a warm-up of few blocks says nothing */
+    ret->is_steady = recent.taken >= 2 * GROUP ? is_steady(&recent) : is_level(times, taken);
     ret->ns = gp_bench_stats_of(times, taken);
     return 0;
 }

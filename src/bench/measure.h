@@ -27,7 +27,8 @@ struct gp_bench_timing {
     bool by_device;            /* timed by the device's clock */
     double host_ratio;         /* the time that passed here, in units of that; 0: not known */
     uint64_t begin_ns, end_ns; /* of the measurement, monotonic */
-    bool is_steady;            /* the last blocks of the warm-up differed by less than 1 % */
+    bool is_steady; /* the last blocks of the warm-up, or if these are few the measured ones,
+                       differed by less than 1 % */
 };
 
 /* GP_EINTR: cancelled; or an error of the work. */

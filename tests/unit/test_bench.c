@@ -83,6 +83,57 @@ static void test_compare(void **state)
         assert_int_equal(gp_bench_compare(&base, &rows[i].now, 0.03), rows[i].wanted);
 }
 
+/* ---- measuring ---- */
+
+static double clock_ns, drift; /* of a device: the time of the next block, and what it grows by */
+
+static int start_block(struct gp_bench_device *device, struct gp_err *err)
+{
+    (void)device;
+    (void)err;
+    return 0;
+}
+
+static int stop_block(struct gp_bench_device *device, uint64_t *ret_ns, struct gp_err *err)
+{
+    (void)device;
+    (void)err;
+    *ret_ns = (uint64_t)clock_ns;
+    clock_ns *= 1 + drift;
+    return 0;
+}
+
+static int do_nothing(void *context, struct gp_err *err)
+{
+    (void)context;
+    (void)err;
+    return 0;
+}
+
+/* Without a warm-up to compare, the measured blocks are. */
+static void test_steady(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t warm_ns;
+        double drift;
+        bool is_steady;
+    } rows[] = {{0, 0, true}, {0, 0.01, false}, {1000000, 0, true}};
+    static const struct gp_bench_ops ops = {.start = start_block, .stop = stop_block};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        struct gp_bench_device device = {.ops = &ops};
+        const struct gp_bench_work work = {&device, do_nothing, NULL};
+        const struct gp_bench_pace pace = {
+            .warm_ns = rows[i].warm_ns, .block_ns = 1, .runs = 8, .most_ns = UINT64_MAX};
+        struct gp_bench_timing timing;
+        clock_ns = 1e6;
+        drift = rows[i].drift;
+        assert_int_equal(gp_bench_measure(&work, &pace, &timing, NULL), 0);
+        assert_int_equal(timing.ns.count, 8);
+        assert_int_equal(timing.is_steady, rows[i].is_steady);
+    }
+}
+
 /* ---- number formats ---- */
 
 static void test_formats(void **state)
@@ -610,6 +661,7 @@ int main(void)
         cmocka_unit_test(test_stats),
         cmocka_unit_test(test_stats_cover_the_median),
         cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_steady),
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_formats_keep_their_numbers),
         cmocka_unit_test(test_precision_words),
