@@ -508,8 +508,28 @@ def matrices_that_the_host_has_no_memory_for_are_skipped():
     rows = results(bench("matmul", "--sizes", "16,65536"))
     large = [r for r in rows if r["size"] == 65536]
     assert {(r["what"], r["outcome"]) for r in large} == {("cpu", "skipped"), ("gpu", "skipped")}, rows
-    assert all(r["note"] == "not enough memory for matrices of 65536 rows" for r in large), large
+    assert all(r["note"] == "not enough host memory for matrices of 65536 rows" for r in large), large
     measured([r for r in rows if r["size"] == 16 and r["what"] != "cpu"])
+
+
+@test
+def host_memory_is_asked_for_before_it_is_used():
+    """What needs none is measured: the driver's /proc/meminfo is replaced in a namespace of its own."""
+    meminfo = SCRATCH / "meminfo"
+    meminfo.write_text("MemTotal: 200 kB\nMemAvailable: 100 kB\n")
+    inside = ["unshare", "-rm", "sh", "-c", f'mount --bind {meminfo} /proc/meminfo && exec "$@"', "sh"]
+    if run(*inside, "true").returncode:
+        raise Skip("no user namespaces here")
+    for words, wanted in ((("memory", "--size", "64k"), ["read", "write", "copy", "triad"]),
+                          (("check", "--rows", "16", "--size", "64k"), ["bf16", "fp32", "copy", "launches in a row", "launch and wait"]),
+                          (("gemm", "--precision", "fp32", "--rows", "100"), [])):
+        rows = json.loads(bench(*words, before=inside).stdout)["results"]
+        assert [r["what"] for r in rows if r["outcome"] == "measured"] == wanted, rows
+        skipped, = [r for r in rows if r["outcome"] != "measured"]
+        assert skipped["outcome"] == "skipped" and skipped["note"].startswith("not enough host memory"), skipped
+    for words in (("multi", "--rows", "64"), ("burn", "--rows", "128", "--for", "1s")):
+        done = bench(*words, count=8, before=inside)
+        assert done.returncode == 1 and "not enough host memory" in done.stderr, (words, done.stderr)
 
 
 @test

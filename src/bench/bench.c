@@ -1,28 +1,27 @@
 #include "bench/bench.h"
 
 #include "base/err.h"
-#include "base/io.h"
 #include "base/utf8.h"
 #include "bench/verify.h"
 #include "bench/watch.h"
-#include "proc/files.h"
+#include "proc/cgroup.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROWS_MOST = 1 << 20 }; /* the product of sizes fits in 64 bits */
 
-/* Of the host, without swapping; SIZE_MAX: unknown. */
-static size_t available_bytes(void)
+int gp_bench_ask_host(uint64_t bytes, struct gp_err *err)
 {
-    char text[4096];
-    uint64_t kib;
-    return gp_io_read("/proc/meminfo", text, sizeof(text)) > 0 &&
-                   gp_proc_find_number(text, "MemAvailable:", &kib)
-               ? kib << 10
-               : SIZE_MAX;
+    const uint64_t room = gp_cgroup_memory_room(NULL, (uint32_t)getpid());
+    return !room || bytes <= room
+               ? 0
+               : gp_err_set(err, GP_ENOMEM,
+                            "not enough host memory: %llu MiB needed, %llu MiB available",
+                            (unsigned long long)(bytes >> 20), (unsigned long long)(room >> 20));
 }
 
 int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,
@@ -32,13 +31,12 @@ int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision 
     *m = (struct gp_bench_matrices){.gemm = {.precision = precision, .n = n},
                                     .in_bytes = n * n * f->in_bytes,
                                     .out_bytes = n * n * f->out_bytes};
-    bool has_room = n <= ROWS_MOST && 2 * m->in_bytes + m->out_bytes <= available_bytes();
+    bool has_room = n <= ROWS_MOST && gp_bench_ask_host(2 * m->in_bytes + m->out_bytes, NULL) == 0;
     m->a = has_room ? malloc(m->in_bytes) : NULL;
     m->b = has_room ? malloc(m->in_bytes) : NULL;
-    m->c = has_room ? malloc(m->out_bytes) : NULL;
-    if (!m->a || !m->b || !m->c) {
+    if (!m->a || !m->b) {
         gp_bench_matrices_close(m);
-        return gp_err_set(err, GP_ENOMEM, "not enough memory for matrices of %zu rows", n);
+        return gp_err_set(err, GP_ENOMEM, "not enough host memory for matrices of %zu rows", n);
     }
     gp_bench_fill(precision, n, seed, m->a);
     gp_bench_fill(precision, n, seed + 1, m->b);
@@ -49,14 +47,14 @@ void gp_bench_matrices_close(struct gp_bench_matrices *m)
 {
     free(m->a);
     free(m->b);
-    free(m->c);
-    m->a = m->b = m->c = NULL;
+    m->a = m->b = NULL;
 }
 
 int gp_bench_matrices_load(struct gp_bench_matrices *m, struct gp_bench_device *device,
                            struct gp_err *err)
 {
     struct gp_bench_gemm *g = &m->gemm;
+    m->device = device;
     int r = device->ops->alloc(device, m->in_bytes, &g->a, err);
     r = r < 0 ? r : device->ops->alloc(device, m->in_bytes, &g->b, err);
     r = r < 0 ? r : device->ops->alloc(device, m->out_bytes, &g->c, err);
@@ -64,46 +62,64 @@ int gp_bench_matrices_load(struct gp_bench_matrices *m, struct gp_bench_device *
     r = r < 0 ? r : device->ops->upload(device, &g->b, m->b, m->in_bytes, err);
     r = r < 0 ? r : device->ops->gemm_open(device, g, err);
     if (r < 0)
-        gp_bench_matrices_unload(m, device);
+        gp_bench_matrices_unload(m);
     return r;
 }
 
-void gp_bench_matrices_unload(struct gp_bench_matrices *m, struct gp_bench_device *device)
+void gp_bench_matrices_unload(struct gp_bench_matrices *m)
 {
     struct gp_bench_gemm *g = &m->gemm;
-    device->ops->gemm_close(device, g);
-    device->ops->release(device, &g->a);
-    device->ops->release(device, &g->b);
-    device->ops->release(device, &g->c);
+    if (!m->device)
+        return;
+    m->device->ops->gemm_close(m->device, g);
+    m->device->ops->release(m->device, &g->a);
+    m->device->ops->release(m->device, &g->b);
+    m->device->ops->release(m->device, &g->c);
+    m->device = NULL;
 }
 
-static int recompute(struct gp_bench_matrices *m, struct gp_bench_device *device,
-                     struct gp_err *err)
+int gp_bench_multiply(void *matrices, struct gp_err *err)
 {
-    const struct gp_bench_ops *ops = device->ops;
-    int r = ops->stream(device, GP_BENCH_WRITE, NULL, NULL, &m->gemm.c, err);
-    r = r < 0 ? r : ops->gemm(device, &m->gemm, err);
-    r = r < 0 ? r : ops->wait(device, err);
-    return r < 0 ? r : ops->download(device, m->c, &m->gemm.c, 0, m->out_bytes, err);
+    const struct gp_bench_matrices *m = matrices;
+    return m->device->ops->gemm(m->device, &m->gemm, err);
 }
 
-int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
-                   struct gp_bench_device *device, struct gp_bench_result *result,
-                   struct gp_err *err)
+double gp_bench_flop(const struct gp_bench_matrices *m)
+{
+    const double n = (double)m->gemm.n;
+    return 2 * n * n * n;
+}
+
+int gp_bench_check_product(const struct gp_bench *bench, const struct gp_bench_matrices *m,
+                           const void *c, struct gp_bench_result *result, struct gp_err *err)
 {
     struct gp_bench_fault fault;
-    const struct gp_bench_product product = {m->gemm.precision, m->gemm.n, m->a, m->b, m->c};
-    int r = device ? recompute(m, device, err) : 0;
-    if (r == 0 && gp_bench_verify(&product, bench->seed, &fault) < 0)
-        r = gp_err_set(err, GP_ENOMEM, "not enough memory to check a product");
-    if (r < 0 || !fault.is_found)
-        return r;
+    const struct gp_bench_product product = {m->gemm.precision, m->gemm.n, m->a, m->b, c};
+    if (gp_bench_verify(&product, bench->seed, &fault) < 0)
+        return gp_err_set(err, GP_ENOMEM, "not enough host memory to check a product");
+    if (!fault.is_found)
+        return 0;
     result->outcome = GP_BENCH_WRONG;
     (void)snprintf(result->note, sizeof(result->note),
                    "wrong: element %zu, %zu is %.9g, must be %.9g within %.2g (%zu of %zu rows)",
                    fault.row, fault.column, fault.got, fault.expected, fault.tolerance, fault.rows,
                    m->gemm.n);
     return 0;
+}
+
+int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
+                   struct gp_bench_result *result, struct gp_err *err)
+{
+    const struct gp_bench_ops *ops = m->device->ops;
+    void *c = malloc(m->out_bytes);
+    int r = c ? 0 : gp_err_set(err, GP_ENOMEM, "not enough host memory to check a product");
+    r = r < 0 ? r : ops->stream(m->device, GP_BENCH_WRITE, NULL, NULL, &m->gemm.c, err);
+    r = r < 0 ? r : gp_bench_multiply(m, err);
+    r = r < 0 ? r : ops->wait(m->device, err);
+    r = r < 0 ? r : ops->download(m->device, c, &m->gemm.c, 0, m->out_bytes, err);
+    r = r < 0 ? r : gp_bench_check_product(bench, m, c, result, err);
+    free(c);
+    return r;
 }
 
 void gp_bench_check_part(const float *got, size_t count, size_t first, float factor,

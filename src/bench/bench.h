@@ -82,28 +82,40 @@ void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TI
  * its memory. */
 uint64_t gp_bench_rows_for(const struct gp_bench_device *device, enum gp_bench_precision precision);
 
-/* Memory for a product, and the product. */
+/* GP_ENOMEM: the host, or the control group of this process, has not that much memory left. Ask
+ * before memory is used: where there is none, Linux ends the process. */
+int gp_bench_ask_host(uint64_t bytes, struct gp_err *err) GP_MUST_CHECK;
+
+/* A product, and the memory for it. */
 struct gp_bench_matrices {
     struct gp_bench_gemm gemm;
-    void *a, *b, *c; /* of the host */
-    size_t in_bytes, out_bytes;
+    struct gp_bench_device *device; /* that they are on; NULL: none */
+    void *a, *b;                    /* of the host */
+    size_t in_bytes, out_bytes;     /* of A and B each, and of C */
 };
 
-/* Allocates and fills the matrices of the host. GP_ENOMEM. */
+/* Allocates and fills the matrices of the host, if it also has room for C. GP_ENOMEM. */
 int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,
                            uint64_t seed, struct gp_err *err) GP_MUST_CHECK;
 /* Copies them to the device, and chooses a kernel: errors as in gemm_open(). */
 int gp_bench_matrices_load(struct gp_bench_matrices *m, struct gp_bench_device *device,
                            struct gp_err *err) GP_MUST_CHECK;
-void gp_bench_matrices_unload(struct gp_bench_matrices *m, struct gp_bench_device *device);
+void gp_bench_matrices_unload(struct gp_bench_matrices *m);
 void gp_bench_matrices_close(struct gp_bench_matrices *m);
 
-/* Sets the result to WRONG if the product is. On a device, it is computed once more: what stood
- * there before is overwritten first, so that a kernel that does nothing is noticed. NULL: it is in
- * c. */
+/* Multiplies struct gp_bench_matrices that are on a device: what gp_bench_measure() can run. */
+int gp_bench_multiply(void *matrices, struct gp_err *err) GP_MUST_CHECK;
+/* The operations of the product. */
+double gp_bench_flop(const struct gp_bench_matrices *m);
+
+/* Sets the result to WRONG if C, which is of the host, is not the product. */
+int gp_bench_check_product(const struct gp_bench *bench, const struct gp_bench_matrices *m,
+                           const void *c, struct gp_bench_result *result,
+                           struct gp_err *err) GP_MUST_CHECK;
+/* The same for the device that they are on. The product is computed once more: what stood there
+ * before is overwritten first, so that a kernel that does nothing is noticed. */
 int gp_bench_check(const struct gp_bench *bench, struct gp_bench_matrices *m,
-                   struct gp_bench_device *device, struct gp_bench_result *result,
-                   struct gp_err *err) GP_MUST_CHECK;
+                   struct gp_bench_result *result, struct gp_err *err) GP_MUST_CHECK;
 
 /* Sets the result to WRONG if `count` numbers, from element `first` of an array on, are not what
  * `write` stores, times `factor`. */

@@ -22,7 +22,7 @@ enum {
 struct burn {
     struct gp_bench *bench;
     const struct gp_bench_burn *plan;
-    struct gp_bench_matrices shared; /* of the host; c has room for the first device only */
+    struct gp_bench_matrices shared; /* of the host */
     struct gp_bench_result *results[GP_BENCH_DEVICES];
 };
 
@@ -39,18 +39,13 @@ struct fire {
     uint64_t blocks, stride; /* every strideth block has its rate in `rates` */
 };
 
-static int multiply(struct fire *f, struct gp_err *err)
-{
-    return f->device->ops->gemm(f->device, &f->m.gemm, err);
-}
-
 /* The first product, checked on the CPU. It stays on the device: all others must be its equal, bit
  * by bit. */
 static int light(struct fire *f, struct gp_err *err)
 {
     const struct gp_bench_ops *ops = f->device->ops;
     const uint32_t none[2] = {0, UINT32_MAX};
-    int r = gp_bench_check(f->burn->bench, &f->m, f->device, f->burn->results[f->i], err);
+    int r = gp_bench_check(f->burn->bench, &f->m, f->burn->results[f->i], err);
     r = r < 0 ? r : ops->alloc(f->device, f->m.out_bytes, &f->first, err);
     r = r < 0 ? r : ops->alloc(f->device, sizeof(none), &f->counts, err);
     if (r < 0)
@@ -71,7 +66,7 @@ static int block(struct fire *f, uint64_t count, double *ret_ns, struct gp_err *
     r = r < 0 ? r : ops->start(f->device, err);
     uint64_t begin = gp_clock_mono_ns();
     for (uint64_t k = 0; r == 0 && k < count; k++) {
-        r = multiply(f, err);
+        r = gp_bench_multiply(&f->m, err);
         r = r < 0 ? r : ops->compare(f->device, &f->first, &f->m.gemm.c, &f->counts, err);
     }
     int stopped = ops->stop(f->device, &ns, r == 0 ? err : NULL);
@@ -162,7 +157,6 @@ static int burn_on(struct fire *f, struct gp_err *err)
 {
     const struct gp_bench_burn *plan = f->burn->plan;
     const struct gp_bench_pace *pace = &f->burn->bench->pace;
-    double n = (double)f->m.gemm.n;
     const double block_ns = BLOCK_MS * (double)GP_NS_PER_MS;
     uint64_t count = 1;
     bool is_wrong = false;
@@ -178,7 +172,7 @@ static int burn_on(struct fire *f, struct gp_err *err)
         r = block(f, count, &ns, err);
         if (r < 0 || ns <= 0)
             continue;
-        note_rate(f, (double)count * 2 * n * n * n / 1000 / ns);
+        note_rate(f, (double)count * gp_bench_flop(&f->m) / 1000 / ns);
         count = 1 + (uint64_t)((double)count * block_ns / ns);
         r = look(f, &is_wrong, err);
         passed = gp_clock_mono_ns() - f->begin_ns;
@@ -213,9 +207,7 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
 {
     struct burn *burn = context;
     struct fire *f = calloc(1, sizeof(*f));
-    void *room = malloc(burn->shared.out_bytes);
-    int r = f && room ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
-    bool is_loaded = false;
+    int r = f ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0) {
         *f = (struct fire){
             .burn = burn,
@@ -224,10 +216,8 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
             .m = burn->shared,
             .stride = 1,
         };
-        f->m.c = room;
         r = f->device->ops->bind(f->device, err);
         r = r < 0 ? r : gp_bench_matrices_load(&f->m, f->device, err);
-        is_loaded = r == 0;
         r = r < 0 ? r : light(f, err);
     }
     gp_bench_team_begin(team);
@@ -238,12 +228,11 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
     else
         fail(burn->results[i], "%.190s", err->text);
     gp_bench_team_end(team);
-    if (is_loaded) {
+    if (f) {
         f->device->ops->release(f->device, &f->first);
         f->device->ops->release(f->device, &f->counts);
-        gp_bench_matrices_unload(&f->m, f->device);
+        gp_bench_matrices_unload(&f->m);
     }
-    free(room);
     free(f);
     return r == GP_EDRIVER || r == GP_ENOMEM || r == GP_ENODEV ? 0 : r; /* is a result */
 }
@@ -266,7 +255,7 @@ static int choose(struct gp_bench *bench, unsigned precisions, uint64_t n,
             r = bench->devices[i]->ops->bind(bench->devices[i], err);
             r = r < 0 ? r : gp_bench_matrices_load(&m, bench->devices[i], err);
             if (r == 0)
-                gp_bench_matrices_unload(&m, bench->devices[i]);
+                gp_bench_matrices_unload(&m);
         }
         gp_bench_matrices_close(&m);
     }
@@ -289,6 +278,8 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
     *burn = (struct burn){.bench = bench, .plan = plan};
     int r = choose(bench, plan->precisions, STEP, &precision, err);
     r = r < 0 ? r : gp_bench_matrices_open(&burn->shared, precision, n, bench->seed, err);
+    /* all first results are checked at once */
+    r = r < 0 ? r : gp_bench_ask_host(bench->count * burn->shared.out_bytes, err);
     for (size_t i = 0; r == 0 && i < bench->count; i++) {
         devices[i] = i;
         if (!gp_bench_add(bench, "burn", gp_bench_format(precision)->word, i, n, "TFLOP/s"))

@@ -3,27 +3,29 @@
 
 #include "base/err.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct product {
     struct gp_bench *bench;
     struct gp_bench_matrices m;
-    struct gp_bench_device *device;
-    void *pinned[3]; /* copies of a, b, and room for c */
+    struct gp_bench_device *device; /* NULL: the CPU */
+    void *pinned[3];                /* copies of a, b, and room for c */
+    void *c;                        /* room for the CPU's */
 };
 
 static int on_cpu(void *context, struct gp_err *err)
 {
     const struct product *p = context;
     (void)err;
-    gp_blas_gemm(&p->bench->blas, p->m.gemm.precision, p->m.gemm.n, p->m.a, p->m.b, p->m.c);
+    gp_blas_gemm(&p->bench->blas, p->m.gemm.precision, p->m.gemm.n, p->m.a, p->m.b, p->c);
     return 0;
 }
 
 static int on_gpu(void *context, struct gp_err *err)
 {
-    const struct product *p = context;
-    return p->device->ops->gemm(p->device, &p->m.gemm, err);
+    struct product *p = context;
+    return gp_bench_multiply(&p->m, err);
 }
 
 /* As a program does it: the result is needed, and each step waits for the one before. */
@@ -36,11 +38,6 @@ static int with_transfers(void *context, struct gp_err *err)
     r = r < 0 ? r : ops->upload(p->device, &g->b, p->pinned[1], p->m.in_bytes, err);
     r = r < 0 ? r : ops->gemm(p->device, g, err);
     return r < 0 ? r : ops->download(p->device, p->pinned[2], &g->c, 0, p->m.out_bytes, err);
-}
-
-static double flops(size_t n)
-{
-    return 2 * (double)n * (double)n * (double)n;
 }
 
 /* Measures one of the three ways; `i`: the GPU, or GP_BENCH_CPU. */
@@ -56,12 +53,12 @@ static int measure(struct product *p, const char *what, size_t i,
     int r = gp_bench_measure(&work, &bench->pace, &timing, err);
     if (r < 0)
         return gp_bench_set_aside(r, result, err);
-    result->value = gp_bench_rate(&timing.ns, flops(p->m.gemm.n));
+    result->value = gp_bench_rate(&timing.ns, gp_bench_flop(&p->m));
     memcpy(result->kernel, p->m.gemm.kernel, sizeof(result->kernel));
     gp_bench_note(bench, i, &timing, result);
-    if (run == with_transfers) /* what was copied back is what is checked */
-        memcpy(p->m.c, p->pinned[2], p->m.out_bytes);
-    return gp_bench_check(bench, &p->m, run == on_gpu ? p->device : NULL, result, err);
+    return run == on_gpu ? gp_bench_check(bench, &p->m, result, err)
+                         : gp_bench_check_product(bench, &p->m, run == on_cpu ? p->c : p->pinned[2],
+                                                  result, err);
 }
 
 static int skip(struct product *p, const char *what, size_t i, const char *why, struct gp_err *err)
@@ -79,14 +76,13 @@ static int open_pinned(struct product *p, struct gp_err *err)
 {
     const size_t bytes[3] = {p->m.in_bytes, p->m.in_bytes, p->m.out_bytes};
     const void *sources[3] = {p->m.a, p->m.b, NULL};
-    for (size_t i = 0; i < 3; i++) {
-        int r = p->device->ops->host_alloc(p->device, bytes[i], &p->pinned[i], err);
-        if (r < 0)
-            return r;
-        if (sources[i])
+    int r = gp_bench_ask_host(2 * p->m.in_bytes + p->m.out_bytes, err);
+    for (size_t i = 0; r == 0 && i < 3; i++) {
+        r = p->device->ops->host_alloc(p->device, bytes[i], &p->pinned[i], err);
+        if (r == 0 && sources[i])
             memcpy(p->pinned[i], sources[i], bytes[i]);
     }
-    return 0;
+    return r;
 }
 
 static void close_pinned(struct product *p)
@@ -120,7 +116,17 @@ static int on_device(struct product *p, size_t i, struct gp_err *err)
                       : measure(p, "gpu+copies", i, with_transfers, err);
         close_pinned(p);
     }
-    gp_bench_matrices_unload(&p->m, p->device);
+    gp_bench_matrices_unload(&p->m);
+    return r;
+}
+
+static int on_the_cpu(struct product *p, struct gp_err *err)
+{
+    p->c = malloc(p->m.out_bytes);
+    int r = p->c ? measure(p, "cpu", GP_BENCH_CPU, on_cpu, err)
+                 : skip(p, "cpu", GP_BENCH_CPU, "not enough host memory for the result", err);
+    free(p->c);
+    p->c = NULL;
     return r;
 }
 
@@ -131,8 +137,7 @@ static int one_size(struct gp_bench *bench, size_t n, const char *no_blas, struc
     struct gp_err reason = {0};
     int r = gp_bench_matrices_open(&p.m, GP_BENCH_FP32, n, bench->seed, &reason);
     const char *cannot = r < 0 ? reason.text : bench->has_blas ? NULL : no_blas;
-    int told = cannot ? skip(&p, "cpu", GP_BENCH_CPU, cannot, err)
-                      : measure(&p, "cpu", GP_BENCH_CPU, on_cpu, err);
+    int told = cannot ? skip(&p, "cpu", GP_BENCH_CPU, cannot, err) : on_the_cpu(&p, err);
     for (size_t i = 0; told == 0 && i < bench->count; i++)
         told = r < 0 ? skip(&p, "gpu", i, reason.text, err)
                      : gp_bench_conclude(bench, "matmul", i, on_device(&p, i, err), err);

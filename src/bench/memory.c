@@ -46,14 +46,21 @@ static size_t bytes_for(const struct gp_bench_device *device)
 static int allocate(struct arrays *a, struct gp_err *err)
 {
     const struct gp_bench_ops *ops = a->device->ops;
-    int r = 0;
+    int r = ops->alloc(a->device, GP_BENCH_COUNTS_BYTES, &a->counts, err);
     for (size_t i = 0; r == 0 && i < ARRAYS; i++)
         r = ops->alloc(a->device, a->bytes, &a->at[i], err);
+    return r;
+}
+
+static int allocate_on_host(struct arrays *a, struct gp_err *err)
+{
+    const size_t arrays = a->bench->is_brief ? 2 : ARRAYS; /* the last one is pageable */
+    int r = gp_bench_ask_host(arrays * a->bytes, err);
     for (size_t i = 0; r == 0 && i < 2; i++)
-        r = ops->host_alloc(a->device, a->bytes, &a->pinned[i], err);
-    if (r == 0 && !(a->pageable = malloc(a->bytes)))
-        r = gp_err_set(err, GP_ENOMEM, "not enough memory for %zu MiB", a->bytes >> 20);
-    return r < 0 ? r : ops->alloc(a->device, GP_BENCH_COUNTS_BYTES, &a->counts, err);
+        r = a->device->ops->host_alloc(a->device, a->bytes, &a->pinned[i], err);
+    if (r == 0 && arrays == ARRAYS && !(a->pageable = malloc(a->bytes)))
+        r = gp_err_set(err, GP_ENOMEM, "not enough host memory for %zu MiB", a->bytes >> 20);
+    return r;
 }
 
 static void release(struct arrays *a)
@@ -120,14 +127,12 @@ static void fill(float *array, size_t bytes, float value)
         array[i] = value < 0 ? value : (float)(i & GP_BENCH_PATTERN);
 }
 
-/* Writes the pattern to the sources. */
+/* Writes the pattern to the sources on the device. */
 static int prepare(struct arrays *a, struct gp_err *err)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < 2; i++)
         r = a->device->ops->stream(a->device, GP_BENCH_WRITE, NULL, NULL, &a->at[i], err);
-    fill(a->pinned[GP_BENCH_TO_DEVICE], a->bytes, 0);
-    fill(a->pageable, a->bytes, 0);
     return r < 0 ? r : a->device->ops->wait(a->device, err);
 }
 
@@ -182,7 +187,12 @@ static int transfers_of(struct arrays *a, struct gp_err *err)
         {"to host, pageable", 1, run_pageable, GP_BENCH_TO_HOST},
     };
     struct gp_bench_result *result;
-    int r = 0;
+    int r = allocate_on_host(a, err);
+    if (r < 0)
+        return r;
+    fill(a->pinned[GP_BENCH_TO_DEVICE], a->bytes, 0);
+    if (a->pageable)
+        fill(a->pageable, a->bytes, 0);
     for (size_t k = 0; r == 0 && k < (a->bench->is_brief ? BRIEF : GP_ARRAY_LEN(ways)); k++) {
         const bool is_both = ways[k].run == run_both;
         float *target = ways[k].run == run_pageable ? a->pageable : a->pinned[GP_BENCH_TO_HOST];

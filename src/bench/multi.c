@@ -18,25 +18,14 @@ struct phase {
     struct gp_bench_result checks[GP_BENCH_DEVICES]; /* outcome, note and kernel of each */
 };
 
-struct product {
-    struct gp_bench_matrices m;
-    struct gp_bench_device *device;
-};
-
-static int multiply(void *context, struct gp_err *err)
-{
-    const struct product *p = context;
-    return p->device->ops->gemm(p->device, &p->m.gemm, err);
-}
-
-static int stay_busy(struct gp_bench_team *team, struct product *p, struct gp_err *err)
+static int stay_busy(struct gp_bench_team *team, struct gp_bench_matrices *m, struct gp_err *err)
 {
     enum { AHEAD = 4 }; /* products, so that the device never waits for the next one */
     int r = 0;
     while (r == 0 && !gp_bench_team_is_over(team)) {
         for (int i = 0; r == 0 && i < AHEAD; i++)
-            r = multiply(p, err);
-        r = r < 0 ? r : p->device->ops->wait(p->device, err);
+            r = gp_bench_multiply(m, err);
+        r = r < 0 ? r : m->device->ops->wait(m->device, err);
     }
     return r;
 }
@@ -44,33 +33,29 @@ static int stay_busy(struct gp_bench_team *team, struct product *p, struct gp_er
 static int member(struct gp_bench_team *team, size_t i, void *context, struct gp_err *err)
 {
     struct phase *phase = context;
-    struct product p = {.m = phase->shared, .device = phase->bench->devices[i]};
-    const struct gp_bench_work work = {p.device, multiply, &p};
+    struct gp_bench_device *device = phase->bench->devices[i];
+    struct gp_bench_matrices m = phase->shared;
+    const struct gp_bench_work work = {device, gp_bench_multiply, &m};
     struct gp_bench_result *checked = &phase->checks[i];
-    p.m.c = malloc(p.m.out_bytes);
     *checked = (struct gp_bench_result){.outcome = GP_BENCH_MEASURED};
-    int r = p.m.c ? p.device->ops->bind(p.device, err)
-                  : gp_err_set(err, GP_ENOMEM, "not enough memory for the results");
-    r = r < 0 ? r : gp_bench_matrices_load(&p.m, p.device, err);
+    int r = device->ops->bind(device, err);
+    r = r < 0 ? r : gp_bench_matrices_load(&m, device, err);
     gp_bench_team_begin(team);
-    bool is_loaded = r == 0;
-    if (is_loaded)
+    if (r == 0)
         r = gp_bench_measure(&work, &phase->bench->pace, &phase->timings[i], err);
     gp_bench_team_end(team);
     if (r == 0)
-        r = stay_busy(team, &p, err);
-    memcpy(checked->kernel, p.m.gemm.kernel, sizeof(checked->kernel));
-    r = r < 0 ? r : gp_bench_check(phase->bench, &p.m, p.device, checked, err);
-    if (is_loaded)
-        gp_bench_matrices_unload(&p.m, p.device);
-    free(p.m.c);
+        r = stay_busy(team, &m, err);
+    memcpy(checked->kernel, m.gemm.kernel, sizeof(checked->kernel));
+    r = r < 0 ? r : gp_bench_check(phase->bench, &m, checked, err);
+    gp_bench_matrices_unload(&m);
     return r;
 }
 
-static double flops(const struct phase *phase)
+/* TFLOP/s of the device. */
+static struct gp_bench_stats rate_of(const struct phase *phase, size_t i)
 {
-    double n = (double)phase->shared.gemm.n;
-    return 2 * n * n * n / 1000; /* per ns: TFLOP/s */
+    return gp_bench_rate(&phase->timings[i].ns, gp_bench_flop(&phase->shared) / 1000);
 }
 
 /* What the check of device i's product said. */
@@ -98,7 +83,7 @@ static int alone(struct phase *phase, struct gp_bench_stats *rates, struct gp_er
         r = gp_bench_team_run(&i, 1, member, phase, err);
         if (r < 0)
             return gp_bench_set_aside(r, result, err);
-        rates[i] = gp_bench_rate(&phase->timings[i].ns, flops(phase));
+        rates[i] = rate_of(phase, i);
         result->value = rates[i];
         gp_bench_note(bench, i, &phase->timings[i], result);
         take_check(phase, i, result);
@@ -131,7 +116,7 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
         return gp_bench_set_aside(r, result, err);
     result->is_steady = true;
     for (size_t i = 0; i < count; i++) {
-        struct gp_bench_stats rate = gp_bench_rate(&phase->timings[i].ns, flops(phase));
+        struct gp_bench_stats rate = rate_of(phase, i);
         sum_alone += rates[i].median;
         result->value.count = rate.count;
         result->value.median += rate.median;
@@ -171,6 +156,8 @@ int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp
     phase->bench = bench;
     n = n ? n : gp_bench_rows_for(bench->devices[0], GP_BENCH_FP32);
     int r = gp_bench_matrices_open(&phase->shared, GP_BENCH_FP32, n, bench->seed, err);
+    /* all results are checked at once */
+    r = r < 0 ? r : gp_bench_ask_host(bench->count * phase->shared.out_bytes, err);
     r = r < 0 ? r : alone(phase, rates, err);
     for (size_t count = 2; r == 0 && count <= bench->count && rates[count - 1].count > 0; count++)
         r = together(phase, rates, count, err);
