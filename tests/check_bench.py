@@ -251,13 +251,18 @@ def all_reduce_adds_the_arrays_of_all_gpus():
     assert failed["outcome"] == "failed" and failed["note"] == "NCCL: cannot connect the GPUs: error 2", failed
 
 
+def shortfalls(done):
+    """What is too slow. Waiting is timed by this host's clock, which a loaded machine spoils."""
+    return [line for line in done.stderr.splitlines() if line.startswith("SLOW") and "latency launch and wait" not in line]
+
+
 @test
 def check_finds_the_slow_gpu():
     words = ("check", "--rows", "48", "--size", "16k")
     done = bench(*words, count=3, DOUBLE_SLOW="1")
     rows = results(done, 1)
     assert {r["device"] for r in rows if r["test"] == "gemm"} == {"0", "1", "2"}
-    slow = [line for line in done.stderr.splitlines() if line.startswith("SLOW")]
+    slow = shortfalls(done)
     assert any(re.fullmatch(r"SLOW   GPU 1, gemm bf16: \S+ TFLOP/s, 80 % of the other GPUs of this model \(\S+\)(; not steady: repeat it)?", line)
                for line in slow), slow
     assert not any("other GPUs" in line and "GPU 1," not in line for line in slow), slow
@@ -271,13 +276,14 @@ def check_compares_with_an_earlier_run():
         bench(*words, "--save", saved, count=2)
     assert json.loads(saved.read_text())["schema"] == "gpulse.bench/1"
     same = bench(*words, "--against", saved, count=2)
-    assert "of the earlier run" not in same.stderr and re.search(r"\d\d with an earlier run\.$", same.stderr, re.M), same.stderr
+    assert not [line for line in shortfalls(same) if "of the earlier run" in line], same.stderr
+    assert re.search(r"\d\d with an earlier run\.$", same.stderr, re.M), same.stderr
     slow = bench(*words, "--against", saved, count=2, DOUBLE_SLOW="0")
     assert slow.returncode == 1
     assert re.search(r"^SLOW   GPU 0, gemm bf16: \S+ TFLOP/s, 80 % of the earlier run", slow.stderr, re.M), slow.stderr
     # a noisier limit: 20 % less is accepted
     loose = bench(*words, "--against", saved, "--least", "75", count=2, DOUBLE_SLOW="0")
-    assert "earlier run (" not in loose.stderr, loose.stderr
+    assert not [line for line in shortfalls(loose) if "earlier run (" in line], loose.stderr
     other = bench("gemm", "--precision", "fp64", "--rows", "48", "--against", saved)
     assert other.returncode == 6 and "GPU 0: nothing to compare it with." in other.stderr, other.stderr
 
