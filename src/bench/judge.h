@@ -45,11 +45,11 @@ struct gp_bench_judgement {
     size_t other_kernels; /* results that were not: the earlier run used another kernel */
 };
 
-/* Finds results that are less than `least` (0.95) of the median of the other devices of the same
- * model, or of the earlier run (NULL: none), if the difference is more than noise; or less than
- * half of the data sheet's rate at the clock that was measured, where a library computed that its
- * vendor tuned. Copies between host and device may be 20 % worse, and latencies twice as high. Only
- * what was measured, by the same kernel, is compared. */
+/* Finds results that are less than `least` (0: 0.9 for products, 0.95 for memory) of the median of
+ * the other devices of the same model, or of the earlier run (NULL: none), if the difference is
+ * more than noise; or less than half of the data sheet's rate at the clock that was measured, where
+ * a library computed that its vendor tuned. Copies between host and device may be 20 % worse, and
+ * latencies twice as high. Only what was measured, by the same kernel, is compared. */
 void gp_bench_judge(const struct gp_bench *bench, const char *host,
                     const struct gp_bench_earlier *earlier, double least,
                     struct gp_bench_judgement *ret);

@@ -135,7 +135,7 @@ static const struct test {
     {"latency", test_latency, false, 500, "runs warm-up"},
     {"multi", test_multi, true, 2000, "rows size runs warm-up"},
     {"burn", test_burn, true, 2000, "precision rows for max-temp"},
-    {"check", test_check, true, 1000, "rows size runs warm-up least"},
+    {"check", test_check, true, 2000, "rows size runs warm-up least"},
 };
 
 static const struct test *find_test(const char *name)
@@ -359,10 +359,10 @@ static int judge(const struct gp_bench_session *s, const struct test *test,
 {
     static struct gp_bench_judgement j; /* large */
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    const uint64_t least = o->least_percent ? o->least_percent : 95;
     if (test->run != test_check && !o->against)
         return 0;
-    gp_bench_judge(&s->bench, s->origin.host, o->against ? earlier : NULL, (double)least / 100, &j);
+    gp_bench_judge(&s->bench, s->origin.host, o->against ? earlier : NULL,
+                   (double)o->least_percent / 100, &j);
     gp_bench_add_judgement(&sb, &s->bench, o->against ? earlier : NULL, &j);
     /* beside a document, it is a message */
     int r = gp_app_write(strcmp(o->format, "text") == 0 ? STDOUT_FILENO : STDERR_FILENO, &sb, err);
