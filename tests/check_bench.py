@@ -656,6 +656,19 @@ def a_log_that_cannot_be_written():
 
 
 @test
+def a_file_that_cannot_be_written_fails_before_the_measurement():
+    log = SCRATCH / "not_started.log"
+    closed = SCRATCH / "closed"
+    closed.mkdir(mode=0o500)
+    for option, path, words in (("--save", SCRATCH / "none/x.json", "No such file"), ("--svg", SCRATCH / "none/x.svg", "No such file"),
+                                ("--save", SCRATCH, "Is a directory"), ("--save", closed / "x.json", "Permission denied")):
+        if "Permission" in words and os.geteuid() == 0:
+            continue  # may write everywhere
+        done = bench("matmul", "--sizes", "16", option, path, DOUBLE_LOG=str(log))
+        assert done.returncode in (1, 5) and words in done.stderr and not log.exists(), (path, done.stderr)
+
+
+@test
 def a_library_that_others_may_write_is_not_loaded():
     """Neither if they may write the file, nor if they may replace a directory above it."""
     env = environment(1)

@@ -15,11 +15,13 @@
 #include "bench/session.h"
 #include "bench/watch.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct gp_cmd command = {.name = "bench",
@@ -309,6 +311,27 @@ static void tell_aside(const char *text)
     gp_io_print_note("gpulse", text);
 }
 
+/* Whether a file can be written later; it is not touched yet. */
+static int check_path(const char *path, struct gp_err *err)
+{
+    char folder[GP_PATH_SIZE] = ".";
+    struct stat st;
+    int problem = 0;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (!path)
+        return 0;
+    if (slash)
+        (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+    const bool exists = stat(path, &st) == 0;
+    if (exists && S_ISDIR(st.st_mode))
+        problem = EISDIR;
+    else if (access(exists ? path : folder, exists ? W_OK : W_OK | X_OK) != 0)
+        problem = errno;
+    return problem ? gp_err_set(err, problem == EACCES ? GP_EPERM : GP_EIO,
+                                "cannot write '%.200s': %s", path, strerror(problem))
+                   : 0;
+}
+
 static int write_file(const char *path, const struct gp_strbuf *sb, struct gp_err *err)
 {
     const struct gp_outfile_config config = {.path = path};
@@ -469,7 +492,10 @@ static int measure(const struct test *test, const struct request *q,
     struct gp_bench_log log;
     gp_bench_session_init(&opened.session);
     set_pace(bench, test, q);
-    int r = q->o->log ? gp_bench_log_open(&log, q->o->log, tell_aside, err) : 0;
+    int r = check_path(q->o->save, err);
+    r = r < 0 ? r : check_path(q->o->svg, err);
+    if (r == 0 && q->o->log)
+        r = gp_bench_log_open(&log, q->o->log, tell_aside, err);
     if (r < 0)
         return r;
     if (q->o->log) {
