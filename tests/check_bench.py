@@ -257,6 +257,15 @@ def shortfalls(done):
 
 
 @test
+def variables_of_the_libraries_do_not_spoil_the_results():
+    done = bench("multi", "--rows", "16", "--size", "64k", count=2, NCCL_DEBUG="INFO", CUDA_LAUNCH_BLOCKING="1",
+                 NVIDIA_TF32_OVERRIDE="0")
+    measured(results(done))
+    assert "NCCL INFO" in done.stderr and "CUDA_LAUNCH_BLOCKING is ignored" in done.stderr, done.stderr
+    assert "NVIDIA_TF32_OVERRIDE is ignored" in done.stderr, done.stderr
+
+
+@test
 def check_finds_the_slow_gpu():
     words = ("check", "--rows", "48", "--size", "16k")
     done = bench(*words, count=3, DOUBLE_SLOW="1")

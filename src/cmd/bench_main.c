@@ -284,6 +284,24 @@ static int open_devices(struct opened *opened, const struct test *test,
     return gp_err_set(err, r, "%.180s; %.180s", first.text, reason.text);
 }
 
+/* Variables of the libraries that would change what is measured, or where they write. */
+static void settle_environment(void)
+{
+    static const struct {
+        const char *name, *why;
+    } unwanted[] = {{"CUDA_LAUNCH_BLOCKING", "it makes each launch wait for its end"},
+                    {"NVIDIA_TF32_OVERRIDE", "it changes the precision of products"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(unwanted); i++)
+        if (getenv(unwanted[i].name)) {
+            char text[120];
+            (void)snprintf(text, sizeof(text), "%s is ignored: %s", unwanted[i].name,
+                           unwanted[i].why);
+            gp_io_print_note("gpulse", text);
+            (void)unsetenv(unwanted[i].name);
+        }
+    (void)setenv("NCCL_DEBUG_FILE", "/dev/stderr", 0); /* standard output is for results */
+}
+
 static void close_devices(struct opened *opened)
 {
     gp_bench_session_close(&opened->session);
@@ -490,6 +508,7 @@ static int measure(const struct test *test, const struct request *q,
     static struct opened opened; /* large */
     struct gp_bench *bench = &opened.session.bench;
     struct gp_bench_log log;
+    settle_environment();
     gp_bench_session_init(&opened.session);
     set_pace(bench, test, q);
     int r = check_path(q->o->save, err);

@@ -92,6 +92,8 @@ CUresult cuInit(unsigned int flags)
 {
     const char *uuids = getenv("DOUBLE_UUIDS");
     double_note(__func__);
+    if (getenv("CUDA_LAUNCH_BLOCKING") || getenv("NVIDIA_TF32_OVERRIDE"))
+        return CUDA_ERROR_INVALID_VALUE; /* they spoil what is measured */
     gpu.count = 0;
     while (uuids && *uuids && gpu.count < GPUS) {
         size_t n = strcspn(uuids, ",");
