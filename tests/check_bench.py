@@ -6,8 +6,10 @@ variants: asan
 """
 import copy
 import glob
+import grp
 import json
 import os
+import pwd
 import re
 import select
 import shutil
@@ -692,6 +694,34 @@ def a_library_that_others_may_write_is_not_loaded():
         done = good(run(GPULSE, "--sim", machine(1), "bench", "gemm", "--precision", "fp32", "--rows", "16", *SHORT,
                         "-f", "csv", env=env))
         assert ('"cuBLASLt 12.8.4"' in done) == loaded, (changed, oct(mode), done)
+
+
+@test
+def a_library_that_a_shared_group_may_write_is_not_loaded():
+    """Though it is the user's primary group. A group with the user's name, and no other member, is the user's alone."""
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    daemon, group = pwd.getpwnam("daemon"), grp.getgrnam("daemon")
+    other = grp.getgrnam("bin").gr_gid
+    if daemon.pw_gid != group.gr_gid or group.gr_mem:
+        raise Skip("daemon has no group of its own here")
+    if run("setpriv", f"--reuid={daemon.pw_uid}", f"--regid={daemon.pw_gid}", "--clear-groups", "test", "-r", DOUBLE).returncode:
+        raise Skip("daemon may not read the build directory")
+    SCRATCH.chmod(0o711)
+    state = SCRATCH / "daemons"
+    state.mkdir(mode=0o700)
+    os.chown(state, daemon.pw_uid, group.gr_gid)
+    file = SCRATCH / "grouped/lib/python3.11/site-packages/nvidia/cublas/lib/libcublasLt.so.12"
+    file.parent.mkdir(parents=True)
+    shutil.copy(DOUBLE / "libcublasLt.so.12", file)
+    env = {**environment(1), "VIRTUAL_ENV": str(SCRATCH / "grouped"), "GPULSE_SIM_STATE": str(state), "GPULSE_STATE_DIR": str(state),
+           "HOME": str(state)}
+    for gid, mode, loaded in ((group.gr_gid, 0o775, True), (other, 0o775, False), (other, 0o755, True), (0, 0o775, True)):
+        os.chown(file, 0, gid)
+        file.chmod(mode)
+        done = run(GPULSE, "--sim", machine(1), "bench", "gemm", "--precision", "fp32", "--rows", "16", *SHORT, "-f", "csv",
+                   env=env, user=daemon.pw_uid, group=gid or group.gr_gid, extra_groups=[])
+        assert ('"cuBLASLt 12.8.4"' in good(done)) == loaded, (gid, oct(mode), done.stdout)
 
 
 @test
