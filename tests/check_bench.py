@@ -725,6 +725,18 @@ def a_library_that_a_shared_group_may_write_is_not_loaded():
 
 
 @test
+def a_library_of_conda_is_found():
+    folder = SCRATCH / "conda/lib"
+    folder.mkdir(parents=True)
+    file = folder / "libcublasLt.so.12"
+    shutil.copy(DOUBLE / "libcublasLt.so.12", file)
+    for mode, wanted in ((0o755, "cuBLASLt 12.8.4"), (0o757, "gpulse's own kernel")):
+        file.chmod(mode)
+        row, = measured(results(bench("gemm", "--precision", "fp32", "--rows", "16", VIRTUAL_ENV="", CONDA_PREFIX=str(SCRATCH / "conda"))))
+        assert row["kernel"] == wanted, (oct(mode), row)
+
+
+@test
 def a_library_without_code_for_the_gpu_is_passed_over():
     """cuBLAS 13 starts on a V100, and cannot multiply there."""
     folder = SCRATCH / "both/lib/python3.11/site-packages/nvidia"

@@ -97,6 +97,14 @@ static bool try_prefix(const struct search *search, const char *prefix, const ch
     return is_found;
 }
 
+/* Conda's own packages have their libraries outside of site-packages. */
+static bool try_conda(const struct search *search, const char *prefix, const char *name)
+{
+    char path[GP_PATH_SIZE];
+    int n = snprintf(path, sizeof(path), "%s/lib/%s", prefix, name);
+    return name[0] != '/' && n > 0 && (size_t)n < sizeof(path) && try_file(search, path);
+}
+
 /* The prefix of the first python3 in $PATH: "/usr/local" for /usr/local/bin/python3. */
 static bool python_prefix(char prefix[GP_PATH_SIZE])
 {
@@ -122,12 +130,16 @@ bool gp_bench_library_try(const char *const *sites, const char *const *names,
     char user[GP_PATH_SIZE] = "";
     if (home && home[0] == '/')
         (void)snprintf(user, sizeof(user), "%s/.local", home);
-    const char *prefixes[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX"),
-                              python_prefix(python) ? python : NULL, user};
+    const char *conda = getenv("CONDA_PREFIX");
+    const char *prefixes[] = {getenv("VIRTUAL_ENV"), conda, python_prefix(python) ? python : NULL,
+                              user};
     for (size_t i = 0; i < GP_ARRAY_LEN(prefixes); i++)
         for (size_t s = 0; prefixes[i] && prefixes[i][0] == '/' && sites[s]; s++)
             if (try_prefix(&search, prefixes[i], sites[s]))
                 return true;
+    for (size_t i = 0; conda && conda[0] == '/' && names[i]; i++)
+        if (try_conda(&search, conda, names[i]))
+            return true;
     for (size_t i = 0; names[i]; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
         if (library && try(library, context))

@@ -15,9 +15,10 @@ void *gp_bench_library_open(const char *const *names);
 
 /* Loads libraries until one can be used: try(library, context). First those in the packages of the
  * active virtual or conda environment, of the Python that the user's shell would start, and of the
- * user: `sites` (NULL-terminated) are relative to site-packages, and may have wildcards. A file
- * counts only if nobody but root and this user can change it or what is above it. Then `names`, as
- * the loader finds them. False: there is none. */
+ * user: `sites` (NULL-terminated) are relative to site-packages, and may have wildcards. Then
+ * `names` in the lib of the conda environment. A file counts only if nobody but root and this user
+ * can change it or what is above it. Then `names`, as the loader finds them. False: there is none.
+ */
 bool gp_bench_library_try(const char *const *sites, const char *const *names,
                           bool (*try)(void *library, void *context), void *context);
 
