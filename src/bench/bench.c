@@ -24,9 +24,10 @@ int gp_bench_ask_host(uint64_t bytes, struct gp_err *err)
                             (unsigned long long)(bytes >> 20), (unsigned long long)(room >> 20));
 }
 
-int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,
-                           uint64_t seed, struct gp_err *err)
+int gp_bench_matrices_open(const struct gp_bench *bench, struct gp_bench_matrices *m,
+                           enum gp_bench_precision precision, size_t n, struct gp_err *err)
 {
+    bool (*const cancelled)(void) = bench->pace.is_cancelled;
     const struct gp_bench_format *f = gp_bench_format(precision);
     *m = (struct gp_bench_matrices){.gemm = {.precision = precision, .n = n},
                                     .in_bytes = n * n * f->in_bytes,
@@ -38,9 +39,11 @@ int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision 
         gp_bench_matrices_close(m);
         return gp_err_set(err, GP_ENOMEM, "not enough host memory for matrices of %zu rows", n);
     }
-    gp_bench_fill(precision, n, seed, m->a);
-    gp_bench_fill(precision, n, seed + 1, m->b);
-    return 0;
+    int r = gp_bench_fill(precision, n, bench->seed, cancelled, m->a);
+    r = r < 0 ? r : gp_bench_fill(precision, n, bench->seed + 1, cancelled, m->b);
+    if (r < 0)
+        gp_bench_matrices_close(m);
+    return r < 0 ? gp_err_set(err, r, "interrupted") : 0;
 }
 
 void gp_bench_matrices_close(struct gp_bench_matrices *m)
@@ -94,9 +97,13 @@ int gp_bench_check_product(const struct gp_bench *bench, const struct gp_bench_m
                            const void *c, struct gp_bench_result *result, struct gp_err *err)
 {
     struct gp_bench_fault fault;
-    const struct gp_bench_product product = {m->gemm.precision, m->gemm.n, m->a, m->b, c};
-    if (gp_bench_verify(&product, bench->seed, &fault) < 0)
-        return gp_err_set(err, GP_ENOMEM, "not enough host memory to check a product");
+    const struct gp_bench_product product = {m->gemm.precision,       m->gemm.n, m->a, m->b, c,
+                                             bench->pace.is_cancelled};
+    int r = gp_bench_verify(&product, bench->seed, &fault);
+    if (r < 0)
+        return gp_err_set(err, r, "%s",
+                          r == GP_EINTR ? "interrupted"
+                                        : "not enough host memory to check a product");
     if (!fault.is_found)
         return 0;
     result->outcome = GP_BENCH_WRONG;

@@ -78,9 +78,11 @@ enum { GP_BENCH_ALL = GP_BENCH_DEVICES, GP_BENCH_CPU };
 enum { GP_BENCH_TITLE_SIZE = 32 };
 void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TITLE_SIZE]);
 
-/* Rows of matrices that keep the device busy for some milliseconds, and need at most a quarter of
- * its memory. */
+/* Rows of matrices that keep the device busy for some milliseconds, though not for much longer, and
+ * need at most a quarter of its memory. They are the same for all GPUs of a model. */
 uint64_t gp_bench_rows_for(const struct gp_bench_device *device, enum gp_bench_precision precision);
+/* The fewest of these, of all devices. */
+uint64_t gp_bench_rows_for_all(const struct gp_bench *bench, enum gp_bench_precision precision);
 
 /* GP_ENOMEM: the host, or the control group of this process, has not that much memory left. Ask
  * before memory is used: where there is none, Linux ends the process. */
@@ -94,9 +96,10 @@ struct gp_bench_matrices {
     size_t in_bytes, out_bytes;     /* of A and B each, and of C */
 };
 
-/* Allocates and fills the matrices of the host, if it also has room for C. GP_ENOMEM. */
-int gp_bench_matrices_open(struct gp_bench_matrices *m, enum gp_bench_precision precision, size_t n,
-                           uint64_t seed, struct gp_err *err) GP_MUST_CHECK;
+/* Allocates and fills the matrices of the host, if it also has room for C. GP_ENOMEM, GP_EINTR. */
+int gp_bench_matrices_open(const struct gp_bench *bench, struct gp_bench_matrices *m,
+                           enum gp_bench_precision precision, size_t n,
+                           struct gp_err *err) GP_MUST_CHECK;
 /* Copies them to the device, and chooses a kernel: errors as in gemm_open(). */
 int gp_bench_matrices_load(struct gp_bench_matrices *m, struct gp_bench_device *device,
                            struct gp_err *err) GP_MUST_CHECK;

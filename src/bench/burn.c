@@ -225,7 +225,7 @@ static int member(struct gp_bench_team *team, size_t i, void *context, struct gp
         r = burn_on(f, err);
     if (r == 0)
         conclude(f);
-    else
+    else if (r != GP_EINTR)
         fail(burn->results[i], "%.190s", err->text);
     gp_bench_team_end(team);
     if (f) {
@@ -250,7 +250,7 @@ static int choose(struct gp_bench *bench, unsigned precisions, uint64_t n,
         if (!(precisions >> order[k] & 1))
             continue;
         *ret = order[k];
-        r = gp_bench_matrices_open(&m, *ret, n, bench->seed, err);
+        r = gp_bench_matrices_open(bench, &m, *ret, n, err);
         for (size_t i = 0; r == 0 && i < bench->count; i++) {
             r = bench->devices[i]->ops->bind(bench->devices[i], err);
             r = r < 0 ? r : gp_bench_matrices_load(&m, bench->devices[i], err);
@@ -267,8 +267,6 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
     enum gp_bench_precision precision = GP_BENCH_FP32;
     size_t devices[GP_BENCH_DEVICES];
     struct burn *burn = calloc(1, sizeof(*burn));
-    uint64_t n = plan->rows ? (plan->rows + STEP - 1) / STEP * STEP
-                            : gp_bench_rows_for(bench->devices[0], GP_BENCH_FP32);
     if (!burn)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     if (plan->most_celsius && !bench->watch) {
@@ -277,7 +275,9 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
     }
     *burn = (struct burn){.bench = bench, .plan = plan};
     int r = choose(bench, plan->precisions, STEP, &precision, err);
-    r = r < 0 ? r : gp_bench_matrices_open(&burn->shared, precision, n, bench->seed, err);
+    const uint64_t n = plan->rows ? (plan->rows + STEP - 1) / STEP * STEP
+                                  : gp_bench_rows_for_all(bench, precision);
+    r = r < 0 ? r : gp_bench_matrices_open(bench, &burn->shared, precision, n, err);
     /* all first results are checked at once */
     r = r < 0 ? r : gp_bench_ask_host(bench->count * burn->shared.out_bytes, err);
     for (size_t i = 0; r == 0 && i < bench->count; i++) {

@@ -135,7 +135,9 @@ static int one_size(struct gp_bench *bench, size_t n, const char *no_blas, struc
 {
     struct product p = {.bench = bench};
     struct gp_err reason = {0};
-    int r = gp_bench_matrices_open(&p.m, GP_BENCH_FP32, n, bench->seed, &reason);
+    int r = gp_bench_matrices_open(bench, &p.m, GP_BENCH_FP32, n, &reason);
+    if (r == GP_EINTR)
+        return gp_err_copy(err, &reason);
     const char *cannot = r < 0 ? reason.text : bench->has_blas ? NULL : no_blas;
     int told = cannot ? skip(&p, "cpu", GP_BENCH_CPU, cannot, err) : on_the_cpu(&p, err);
     for (size_t i = 0; told == 0 && i < bench->count; i++)

@@ -154,8 +154,8 @@ int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp
     if (!phase)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     phase->bench = bench;
-    n = n ? n : gp_bench_rows_for(bench->devices[0], GP_BENCH_FP32);
-    int r = gp_bench_matrices_open(&phase->shared, GP_BENCH_FP32, n, bench->seed, err);
+    n = n ? n : gp_bench_rows_for_all(bench, GP_BENCH_FP32);
+    int r = gp_bench_matrices_open(bench, &phase->shared, GP_BENCH_FP32, n, err);
     /* all results are checked at once */
     r = r < 0 ? r : gp_bench_ask_host(bench->count * phase->shared.out_bytes, err);
     r = r < 0 ? r : alone(phase, rates, err);

@@ -14,7 +14,8 @@
 struct gp_bench_product {
     enum gp_bench_precision precision;
     size_t n;
-    const void *a, *b, *c; /* in the formats of the precision */
+    const void *a, *b, *c;      /* in the formats of the precision */
+    bool (*is_cancelled)(void); /* asked for each column; NULL: never */
 };
 
 struct gp_bench_fault {
@@ -25,7 +26,7 @@ struct gp_bench_fault {
     size_t rows; /* that do not agree */
 };
 
-/* GP_ENOMEM. */
+/* GP_ENOMEM; GP_EINTR: cancelled. */
 int gp_bench_verify(const struct gp_bench_product *product, uint64_t seed,
                     struct gp_bench_fault *ret) GP_MUST_CHECK;
 
@@ -37,7 +38,9 @@ struct gp_bench_random {
 uint64_t gp_bench_random(struct gp_bench_random *random);
 double gp_bench_normal(struct gp_bench_random *random);
 
-/* Fills an operand of n×n elements. */
-void gp_bench_fill(enum gp_bench_precision precision, size_t n, uint64_t seed, void *operand);
+/* Fills an operand of n×n elements. GP_EINTR: cancelled, which it asks for each column (NULL:
+ * never). */
+int gp_bench_fill(enum gp_bench_precision precision, size_t n, uint64_t seed,
+                  bool (*is_cancelled)(void), void *operand) GP_MUST_CHECK;
 
 #endif

@@ -251,7 +251,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         return (cublasStatus_t)INVALID;
     double_work(stream);
     multiply(kind, a_layout->n, a, b, d);
-    if (++handle->products >= FAULTY_PRODUCT)
+    if (++handle->products == FAULTY_PRODUCT)
+        double_note("fifth product");
+    if (handle->products >= FAULTY_PRODUCT)
         damage(kind, a_layout->n, d);
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include "bench/stats.h"
 #include "bench/verify.h"
 
+#include "base/err.h"
 #include "base/strbuf.h"
 
 #include <math.h>
@@ -258,8 +259,8 @@ static struct gp_bench_fault verify(const struct product *p)
 static void make(struct product *p, enum gp_bench_precision precision)
 {
     p->precision = precision;
-    gp_bench_fill(precision, N, 1, p->a);
-    gp_bench_fill(precision, N, 2, p->b);
+    assert_int_equal(gp_bench_fill(precision, N, 1, NULL, p->a), 0);
+    assert_int_equal(gp_bench_fill(precision, N, 2, NULL, p->b), 0);
     multiply(p);
 }
 
@@ -309,7 +310,7 @@ static void test_verify_wholly_wrong(void **state)
     memset(p.c, 0, sizeof(p.c));
     assert_true(verify(&p).rows > N / 2); /* the sum of a row may be near 0 */
     make(&p, GP_BENCH_FP32);
-    gp_bench_fill(GP_BENCH_FP32, N, 9, p.c);
+    assert_int_equal(gp_bench_fill(GP_BENCH_FP32, N, 9, NULL, p.c), 0);
     assert_int_equal(verify(&p).rows, N);
 }
 
@@ -383,6 +384,69 @@ static void test_chart_svg(void **state)
     assert_null(strstr(sb.buf, "<script>"));
     assert_non_null(strstr(sb.buf, "points=\"80.0,440.0 430.0,265.0 780.0,90.0\""));
     gp_strbuf_fini(&sb);
+}
+
+/* ---- cancelling ---- */
+
+static int calls_left;
+
+static bool cancel_later(void)
+{
+    return calls_left-- <= 0;
+}
+
+/* Large matrices take long on the CPU: each column asks. */
+static void test_cancel(void **state)
+{
+    (void)state;
+    enum { ROWS = 8 };
+    static float a[ROWS * ROWS];
+    static float b[ROWS * ROWS];
+    static float c[ROWS * ROWS];
+    const struct gp_bench_product p = {GP_BENCH_FP32, ROWS, a, b, c, cancel_later};
+    struct gp_bench_fault fault;
+    for (int calls = 0; calls <= ROWS; calls++) {
+        calls_left = calls;
+        assert_int_equal(gp_bench_fill(GP_BENCH_FP32, ROWS, 1, cancel_later, a),
+                         calls < ROWS ? GP_EINTR : 0);
+    }
+    for (int calls = 0; calls <= 2 * ROWS; calls++) {
+        calls_left = calls;
+        assert_int_equal(gp_bench_verify(&p, 1, &fault), calls < 2 * ROWS ? GP_EINTR : 0);
+    }
+}
+
+/* A product should not take seconds, on slow GPUs either. */
+static void test_rows_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        bool is_gpu;
+        unsigned units, capability;
+        size_t memory_gib;
+        enum gp_bench_precision precision;
+        uint64_t rows;
+    } rows[] = {
+        {"H100", true, 132, 90, 80, GP_BENCH_BF16, 8192},
+        {"H100", true, 132, 90, 80, GP_BENCH_FP64, 4096},
+        {"T4", true, 40, 75, 15, GP_BENCH_FP32, 8192},
+        {"T4", true, 40, 75, 15, GP_BENCH_FP64, 2048},
+        {"RTX 4090", true, 128, 89, 24, GP_BENCH_FP64, 4096},
+        {"MX150", true, 3, 61, 2, GP_BENCH_FP32, 4096},
+        {"MX150", true, 3, 61, 2, GP_BENCH_FP64, 1024},
+        {"full", true, 132, 90, 0, GP_BENCH_FP32, 256},
+        {"CPU", false, 4, 0, 64, GP_BENCH_FP32, 1024},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const struct gp_bench_device device = {.is_gpu = rows[i].is_gpu,
+                                               .units = rows[i].units,
+                                               .capability = rows[i].capability,
+                                               .memory_bytes = rows[i].memory_gib << 30};
+        const uint64_t n = gp_bench_rows_for(&device, rows[i].precision);
+        if (n != rows[i].rows)
+            fail_msg("%s: %llu rows", rows[i].what, (unsigned long long)n);
+    }
 }
 
 /* ---- data sheets ---- */
@@ -679,6 +743,8 @@ int main(void)
         cmocka_unit_test(test_normal),
         cmocka_unit_test(test_chart_text),
         cmocka_unit_test(test_chart_svg),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_rows_for),
         cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_overdue),
