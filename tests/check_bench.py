@@ -429,6 +429,26 @@ def a_busy_gpu_is_refused_or_marked():
 
 
 @test
+def a_partitioned_gpu_does_not_stop_the_others():
+    path = machine(3)
+    made = json.loads(path.read_text())
+    mig = json.loads((Path(BUILD) / "sim/machines/h100-mig.json").read_text())["devices"][0]
+    made["devices"][1]["mig"] = mig["mig"]
+    for key in ("MigMode", "MaxMigDeviceCount"):
+        made["devices"][1]["answers"][key] = mig["answers"][key]
+    path.write_text(json.dumps(made))
+    words = [GPULSE, "--sim", path, "bench", "gemm", "--precision", "fp32", "--rows", "16", *SHORT, "-f", "json"]
+    for more, devices in ((("-g", "all"), ["1", "0", "2"]), (("-g", "2"), ["0", "2"]), (("--gpu-ids", "0,1"), ["1", "0"])):
+        rows = results(run(*words, *more, env=environment(3)))
+        assert [r["device"] for r in rows] == devices, (more, rows)
+        for r in rows:
+            assert r["outcome"] == ("skipped" if r["device"] == "1" else "measured"), r
+            assert r["device"] != "1" or r["note"] == "it is partitioned (MIG): instances are not measured", r
+    done = run(*words, "--gpu-ids", "1", env=environment(3))
+    assert done.returncode not in (0, 1) and "MIG instance" in done.stderr and not done.stdout, done.stderr
+
+
+@test
 def a_desktop_does_not_share_the_gpu():
     with subprocess.Popen(["sleep", "infinity"]) as other:
         try:

@@ -33,6 +33,7 @@ void gp_bench_session_want(struct gp_want *want)
 {
     gp_bench_watch_want(want);
     gp_metric_set_add(&want->metrics, GP_NAME);
+    gp_metric_set_add(&want->metrics, GP_MIG_MODE);
     gp_metric_set_add(&want->metrics, GP_DRIVER_VERSION);
 }
 
@@ -45,7 +46,6 @@ static void on_grant(void *context, const struct gp_device *device)
     (void)snprintf(g->uuid, sizeof(g->uuid), "%s", gp_device_text(device, GP_UUID, ""));
     (void)snprintf(g->name, sizeof(g->name), "%s", gp_device_text(device, GP_NAME, ""));
     g->index = device->index;
-    g->is_mig = device->is_mig;
 }
 
 /* Without a reservation: the GPUs that the request could get if nobody used them. */
@@ -80,36 +80,49 @@ static int choose(struct gp_bench_session *session, bool shared, struct gp_sampl
     return gp_job_choose(sampler, &choice, err);
 }
 
-static void read_driver(struct gp_bench_session *session, struct gp_sampler *sampler)
+/* What cannot be measured is said, if all GPUs were wanted. */
+static int skip_partitioned(struct gp_bench_session *session, const struct gp_snapshot *snapshot,
+                            struct gp_err *err)
+{
+    const struct gp_pick_request *request = &session->plan.request;
+    for (size_t i = 0; request->is_all && i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        char name[16];
+        if (device->is_mig || strcmp(gp_device_text(device, GP_MIG_MODE, ""), "Enabled") != 0 ||
+            (request->only && !gp_pick_matches(request->only, device)))
+            continue;
+        (void)snprintf(name, sizeof(name), "%u", device->index);
+        struct gp_bench_result *result =
+            gp_bench_results_add(&session->bench.results, session->test, "-", name);
+        if (!result)
+            return gp_err_set(err, GP_ENOMEM, "out of memory");
+        result->unit = "";
+        result->outcome = GP_BENCH_SKIPPED;
+        (void)snprintf(result->note, sizeof(result->note),
+                       "it is partitioned (MIG): instances are not measured");
+    }
+    return 0;
+}
+
+static int read_driver(struct gp_bench_session *session, struct gp_sampler *sampler,
+                       struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
-    struct gp_err err = {0};
-    if (gp_sampler_tick(sampler, &snapshot, &err) < 0)
-        return;
+    int r = gp_sampler_tick(sampler, &snapshot, err);
+    if (r < 0)
+        return r;
     const struct gp_value *driver = gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION);
     if (driver->status == GP_STATUS_OK)
         (void)snprintf(session->origin.driver, sizeof(session->origin.driver), "%s", driver->s);
+    r = skip_partitioned(session, snapshot, err);
     gp_snapshot_free(snapshot);
-}
-
-/* What cannot be measured is refused, rather than measured as something else. */
-static int check_granted(const struct granted *granted, struct gp_err *err)
-{
-    return granted->is_mig
-               ? gp_err_set(err, GP_ENODEV,
-                            "GPU %u is partitioned (MIG), and its instances are not measured; "
-                            "choose other GPUs with --gpu-ids",
-                            granted->index)
-               : 0;
+    return r;
 }
 
 static int match(struct gp_bench_session *session, struct gp_err *err)
 {
     for (size_t g = 0; g < session->granted_count; g++) {
         const struct granted *granted = &session->granted[g];
-        int r = check_granted(granted, err);
-        if (r < 0)
-            return r;
         char name[16];
         size_t before = session->bench.count;
         (void)snprintf(name, sizeof(name), "%u", granted->index);
@@ -140,8 +153,8 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
     int r = choose(session, shared, sampler, err);
     if (r < 0)
         return r;
-    read_driver(session, sampler);
-    r = gp_bench_cuda_open(cuda, &session->devices, err);
+    r = read_driver(session, sampler, err);
+    r = r < 0 ? r : gp_bench_cuda_open(cuda, &session->devices, err);
     r = r < 0 ? r : match(session, err);
     if (r < 0)
         return r;

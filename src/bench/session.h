@@ -15,12 +15,12 @@ struct gp_bench_session {
     struct gp_bench_devices devices; /* of the library, which may have more than are measured */
     struct gp_reserve reserve;
     struct gp_reserve_plan plan;
+    const char *test;         /* for results of GPUs that cannot be measured */
     struct gp_bench_log *log; /* of the driver's observations; the caller's, NULL: none */
     struct granted {
         char uuid[96];
         char name[128];
         unsigned index;
-        bool is_mig;
     } granted[GP_BENCH_DEVICES];
     size_t granted_count;
 };
@@ -29,7 +29,8 @@ struct gp_bench_session {
 void gp_bench_session_init(struct gp_bench_session *session);
 
 /* GPUs of NVIDIA. Reserves those that the request wants, unless `shared`, and measures those that
- * the sampler, which gp_bench_session_want() describes, and CUDA both know. `cuda`: the library to
+ * the sampler, which gp_bench_session_want() describes, and CUDA both know. Partitioned GPUs are
+ * results with the reason. `cuda`: the library to
  * load, NULL: search for it. Errors as in gp_reserve_open() and gp_bench_cuda_open(); GP_ENODEV:
  * CUDA does not see a GPU. */
 int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick_request *request,

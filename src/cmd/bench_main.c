@@ -227,11 +227,13 @@ static int open_cuda(struct opened *opened, const struct test *test,
     request_options.gpu_ids = o->gpu_ids;
     gp_bench_session_want(&want);
     int r = gp_job_request(&request_options, &request, err);
+    request.no_mig = true;
     r = r < 0 ? r : gp_observed_cuda(observed, room, &cuda, err);
     r = r < 0 ? r : gp_job_open(&request, &want, &opened->sampler, err);
     if (r < 0)
         return r;
     opened->session.origin.is_simulated = observed->sim;
+    opened->session.test = test->name;
     opened->session.plan.wait_ns = o->wait_ns;
     opened->session.plan.on_wait = on_wait;
     return gp_job_suggest_wait(

@@ -124,8 +124,9 @@ unsigned gp_pick_count_all(const struct gp_snapshot *snapshot,
     unsigned count = 0;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        bool is_meant = is_unit(device) && (request->only ? gp_pick_matches(request->only, device)
-                                                          : gp_pick_is_visible(request, device));
+        bool is_meant = is_unit(device) && !(request->no_mig && device->is_mig) &&
+                        (request->only ? gp_pick_matches(request->only, device)
+                                       : gp_pick_is_visible(request, device));
         count += is_meant && !(request->avoid && gp_pick_matches(request->avoid, device));
     }
     return count;

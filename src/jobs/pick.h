@@ -43,8 +43,8 @@ struct gp_pick_request {
     const struct gp_device *const *visible; /* the rows visible under the inherited
                                                CUDA_VISIBLE_DEVICES; NULL: all */
     size_t visible_count;
-    bool no_display;
-    bool same_node, nvlink; /* if there are several */
+    bool no_display, no_mig; /* no_mig: whole GPUs only */
+    bool same_node, nvlink;  /* if there are several */
     enum gp_pick_order order;
     bool is_ascending; /* return the chosen ones in the order of their numbers */
     uint64_t ticket;   /* of this request: earlier tickets go first; UINT64_MAX: it has none */

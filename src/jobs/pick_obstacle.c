@@ -79,6 +79,8 @@ static bool can_ever(const struct gp_picking *p, struct gp_pick_unit *unit)
         return set_why(unit, GP_PICK_DISPLAY, "it drives a display");
     if (is_word(device, GP_REMAPPED_FAILURE, "Yes"))
         return set_why(unit, GP_PICK_FAILED, "its memory has failed: a row could not be remapped");
+    if (device->is_mig && request->no_mig)
+        return set_why(unit, GP_PICK_MIG, "it is a MIG instance, and whole GPUs are requested");
     if (device->is_mig && request->count > 1)
         return set_why(unit, GP_PICK_MIG, "a program can use only one MIG instance");
     uint64_t least = request->bytes > request->total_bytes ? request->bytes : request->total_bytes;

@@ -85,6 +85,8 @@ static int count_all(const struct gp_snapshot *snapshot, struct gp_pick_request 
         return gp_err_set(err, GP_EUSAGE, "--gpus selects %u GPUs, but at most %d can be used",
                           count, (int)GP_LEASE_GPUS);
     request->count = count ? count : 1;
+    if (request->no_mig) /* a partitioned GPU exists, though it does not count */
+        return gp_job_check_selection(request->only, snapshot, err);
     return request->only ? gp_selection_check(request->only, gpu_count(snapshot), err) : 0;
 }
 

@@ -263,6 +263,13 @@ static void mig_instances(void **state)
     assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 3);
     request.count = 2;
     verdict_is(&request, "never: a program can use only one MIG instance");
+    request.no_mig = true;
+    assert_int_equal(gp_pick_count_all(&machine.snapshot, &request), 2);
+    pick = make(&request);
+    assert_int_equal(pick.state, GP_PICK_FITS);
+    assert_string_equal(pick.units[0].why, "it is a MIG instance, and whole GPUs are requested");
+    assert_false(pick.units[0].is_chosen);
+    gp_pick_fini(&pick);
 }
 
 /* ---- who is there ---- */
