@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -372,15 +371,8 @@ CUresult cuEventDestroy_v2(CUevent event)
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
     if (!may_use(stream) || event->device != stream->device)
         return CUDA_ERROR_INVALID_VALUE;
-    event->is_recorded = true;
-    event->ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-    if (getenv("DOUBLE_CLOCK"))
-        if (!may_use(stream) || event->device != stream->device)
-            return CUDA_ERROR_INVALID_VALUE;
     event->is_recorded = true;
     event->ms = *stream->ms;
     return CUDA_SUCCESS;

@@ -37,6 +37,7 @@ struct thread {
 struct block {
     unsigned x, y, grid_x, threads;
     unsigned char shared[SHARED_BYTES];
+    size_t shared_bytes; /* that the function declares */
     unsigned char parameters[256];
     ptx_may_access *may_access;
     bool has_failed;
@@ -174,8 +175,8 @@ static unsigned char *memory(struct block *b, const struct thread *t, const stru
     uint64_t at = (o->is_absolute ? 0 : t->registers[o->at]) + o->value;
     size_t bytes = i->width * i->lanes;
     bool is_allowed =
-        at % bytes == 0 &&
-        (is_global ? b->may_access(at, bytes) : at <= SHARED_BYTES && bytes <= SHARED_BYTES - at);
+        at % bytes == 0 && (is_global ? b->may_access(at, bytes)
+                                      : at <= b->shared_bytes && bytes <= b->shared_bytes - at);
     b->has_failed |= !is_allowed;
     return !is_allowed ? NULL : is_global ? (unsigned char *)(uintptr_t)at : b->shared + at;
 }
@@ -385,6 +386,8 @@ bool ptx_run(const struct ptx_function *f, unsigned grid_x, unsigned grid_y, uns
     struct block *b = calloc(1, sizeof(*b));
     struct thread *room = calloc(THREADS, sizeof(*room));
     bool is_good = b && room && threads <= THREADS;
+    if (is_good)
+        b->shared_bytes = f->shared_bytes;
     for (size_t p = 0; is_good && p < f->parameter_count; p++)
         memcpy(b->parameters + f->parameters[p].value, parameters[p], f->parameter_size[p]);
     for (unsigned y = 0; is_good && y < grid_y; y++)
