@@ -188,6 +188,14 @@ def memory_is_read_written_copied_and_checked():
 
 
 @test
+def arrays_that_the_cache_holds_are_not_compared_with_the_memory():
+    for size, cached in (("8k", True), ("16k", False)):  # the double's cache has 4 KiB
+        rows = measured(results(bench("memory", "--size", size)))
+        for r in rows[:4]:
+            assert (r["peak"] is None) == cached and ("the cache of 0.00391 MiB" in (r["note"] or "")) == cached, r
+
+
+@test
 def short_calls_are_repeated():
     """A call of 3 ms is repeated until a block has 50: the rate is that of one."""
     for clock in ("3", "50"):
@@ -217,7 +225,7 @@ def a_copy_between_gpus_is_compared_as_a_whole():
 def latencies():
     rows = measured(results(bench("latency", "--runs", "5", "--warm-up", "1ms")))
     assert [r["what"] for r in rows] == ["launches in a row", "launch and wait", "4 bytes to GPU", "4 bytes to host",
-                                         "allocate 1 MiB", "create a context"]
+                                         "alloc+free 1 MiB", "create a context"]
     assert abs(rows[0]["value"]["median"] - 50000) < 200, rows[0]  # the double's 50 ms
     assert all(r["lower_is_better"] and r["unit"] == "us" for r in rows)
 
@@ -827,8 +835,11 @@ def compiles(source, folder, *words):
 def our_declarations_of_cuda_are_those_of_cuda_h():
     folder = header("cuda.h")
     source, count = declarations("cuda.h", ["cuda.h"], {"CUDA_COMPUTE_FUNCTIONS": "CUresult"},
-                                 ("CU_DEVICE_ATTRIBUTE", "CU_JIT", "CU_STREAM", "CUDA_ERROR_PEER"))
-    assert count >= 7
+                                 ("CU_DEVICE_ATTRIBUTE", "CU_JIT", "CU_STREAM", "CUDA_ERROR"))
+    assert count >= 8
+    codes = re.findall(r"X\((CUDA_\w+), (\d+), ", (SOURCE / "abi/cuda.h").read_text())
+    assert len(codes) >= 13, codes
+    source.write_text(source.read_text() + "".join(f'_Static_assert((int)({name}) == {value}, "{name}");\n' for name, value in codes))
     compiles(source, folder)
 
 

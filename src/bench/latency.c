@@ -58,7 +58,7 @@ static const struct {
 } things[] = {
     {"launches in a row", run_launch, false}, {"launch and wait", run_round_trip, true},
     {"4 bytes to GPU", run_to_device, true},  {"4 bytes to host", run_to_host, true},
-    {"allocate 1 MiB", run_alloc, true},      {"create a context", run_context, true},
+    {"alloc+free 1 MiB", run_alloc, true},    {"create a context", run_context, true},
 };
 
 static int one(struct gp_bench *bench, size_t i, struct target *t, struct gp_err *err)

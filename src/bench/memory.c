@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "bench/peak.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { BRIEF = 2, CACHES = 4, ARRAYS = 3 };
@@ -163,7 +164,12 @@ static int streams_of(struct arrays *a, struct gp_err *err)
                             run_stream, &result, err);
         if (r < 0)
             break;
-        result->peak = gp_bench_bandwidth_of(a->bench->cards[a->i]);
+        if (a->bytes >= CACHES * a->device->cache_bytes)
+            result->peak = gp_bench_bandwidth_of(a->bench->cards[a->i]);
+        else if (!result->note[0])
+            (void)snprintf(result->note, sizeof(result->note),
+                           "smaller than %d times the cache of %.3g MiB, which helps", (int)CACHES,
+                           (double)a->device->cache_bytes / (1 << 20));
         if (a->stream == GP_BENCH_TRIAD)
             r = gp_bench_check_pattern(a->device, &a->at[2], 4, result, err);
         else if (a->stream != GP_BENCH_READ)
