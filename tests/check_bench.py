@@ -317,6 +317,12 @@ def burn_compares_every_product():
 
 
 @test
+def burn_counts_whole_numbers_in_their_unit():
+    row, = measured(results(bench("burn", "--rows", "64", "--for", "1s", "--precision", "int8")), runs=1)
+    assert row["unit"] == "TOP/s", row
+
+
+@test
 def burn_uses_our_kernels_of_tensor_cores():
     """Whose rows are multiples of 64: others are rounded up."""
     for words, what, rows in ((("--rows", "16"), "bf16", 64), (("--rows", "65", "--precision", "fp16"), "fp16", 128)):

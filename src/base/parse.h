@@ -21,4 +21,8 @@ bool gp_parse_count(const char *s, uint64_t *ret);
 /* Decimal, no sign, no spaces. */
 bool gp_parse_u64(const char *s, uint64_t *ret);
 
+/* The next word of a list such as "1,2,3", shortened to fit into `size` bytes. *list moves behind
+ * it. False: there are no more; a separator at the end adds no empty word. */
+bool gp_parse_word(const char **list, char separator, char *ret, size_t size);
+
 #endif

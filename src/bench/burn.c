@@ -282,7 +282,8 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
     r = r < 0 ? r : gp_bench_ask_host(bench->count * burn->shared.out_bytes, err);
     for (size_t i = 0; r == 0 && i < bench->count; i++) {
         devices[i] = i;
-        if (!gp_bench_add(bench, "burn", gp_bench_format(precision)->word, i, n, "TFLOP/s"))
+        if (!gp_bench_add(bench, "burn", gp_bench_format(precision)->word, i, n,
+                          gp_bench_rate_unit(precision)))
             r = gp_err_set(err, GP_ENOMEM, "out of memory");
     }
     if (r == 0 && bench->watch)

@@ -17,8 +17,6 @@
 enum {
     WORKSPACE_BYTES = 32 << 20, /* as NVIDIA recommends for Hopper */
     BLOCKS_PER_UNIT = 32,       /* of a stream kernel: enough to fill a multiprocessor */
-    FIRST_CAPABILITY = 50,      /* of our kernels */
-    TENSOR_CAPABILITY = 80,     /* of those that use tensor cores */
 };
 
 /* One library per process. */
@@ -298,10 +296,12 @@ static enum kernel own_kernel(const struct gp_bench_device *device,
         enum kernel kernel;
         unsigned threads, capability, multiple; /* multiple: of rows */
     } own[] = {
-        {GP_BENCH_FP32, KERNEL_GEMM_F32, GP_PTX_THREADS, FIRST_CAPABILITY, 1},
-        {GP_BENCH_FP64, KERNEL_GEMM_F64, GP_PTX_THREADS, FIRST_CAPABILITY, 1},
-        {GP_BENCH_FP16, KERNEL_MMA_F16, GP_PTX_TENSOR_THREADS, TENSOR_CAPABILITY, GP_PTX_TILE},
-        {GP_BENCH_BF16, KERNEL_MMA_BF16, GP_PTX_TENSOR_THREADS, TENSOR_CAPABILITY, GP_PTX_TILE},
+        {GP_BENCH_FP32, KERNEL_GEMM_F32, GP_PTX_THREADS, GP_PTX_CAPABILITY, 1},
+        {GP_BENCH_FP64, KERNEL_GEMM_F64, GP_PTX_THREADS, GP_PTX_CAPABILITY, 1},
+        {GP_BENCH_FP16, KERNEL_MMA_F16, GP_PTX_TENSOR_THREADS, GP_PTX_TENSOR_CAPABILITY,
+         GP_PTX_TILE},
+        {GP_BENCH_BF16, KERNEL_MMA_BF16, GP_PTX_TENSOR_THREADS, GP_PTX_TENSOR_CAPABILITY,
+         GP_PTX_TILE},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
         if (own[i].precision == gemm->precision && device->capability >= own[i].capability &&

@@ -81,12 +81,10 @@ static int one(struct gp_bench *bench, size_t i, enum gp_bench_precision precisi
 {
     struct gp_bench_device *device = bench->devices[i];
     n = n ? n : gp_bench_rows_for(device, precision);
-    struct gp_bench_result *result =
-        gp_bench_add(bench, "gemm", gp_bench_format(precision)->word, i, n, "TFLOP/s");
+    struct gp_bench_result *result = gp_bench_add(bench, "gemm", gp_bench_format(precision)->word,
+                                                  i, n, gp_bench_rate_unit(precision));
     if (!result)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (precision == GP_BENCH_INT8)
-        result->unit = "TOP/s";
     int r = device->ops->bind(device, err);
     if (r == 0 && (!m->a || m->gemm.n != n)) {
         gp_bench_matrices_close(m);

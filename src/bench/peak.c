@@ -1,5 +1,6 @@
 #include "bench/peak.h"
 
+#include "base/parse.h"
 #include "doctor/cards.h"
 
 #include <string.h>
@@ -7,13 +8,10 @@
 /* Whether a list, separated by ;, contains this name. */
 static bool has_name(const char *names, const char *name)
 {
-    size_t wanted = strlen(name);
-    while (*names) {
-        size_t length = strcspn(names, ";");
-        if (length == wanted && memcmp(names, name, length) == 0)
+    char word[128];
+    while (gp_parse_word(&names, ';', word, sizeof(word)))
+        if (strcmp(word, name) == 0)
             return true;
-        names += length + (names[length] == ';');
-    }
     return false;
 }
 

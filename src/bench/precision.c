@@ -24,10 +24,15 @@ const struct gp_bench_format *gp_bench_format(enum gp_bench_precision precision)
     return &formats[precision];
 }
 
-bool gp_bench_precision_find(const char *word, size_t length, enum gp_bench_precision *ret)
+const char *gp_bench_rate_unit(enum gp_bench_precision precision)
+{
+    return precision == GP_BENCH_INT8 ? "TOP/s" : "TFLOP/s";
+}
+
+bool gp_bench_precision_find(const char *word, enum gp_bench_precision *ret)
 {
     for (size_t i = 0; i < GP_BENCH_PRECISION__COUNT; i++)
-        if (strlen(formats[i].word) == length && memcmp(formats[i].word, word, length) == 0) {
+        if (strcmp(formats[i].word, word) == 0) {
             *ret = (enum gp_bench_precision)i;
             return true;
         }

@@ -56,7 +56,10 @@ struct gp_bench_format {
 
 const struct gp_bench_format *gp_bench_format(enum gp_bench_precision precision);
 
+/* "TFLOP/s" or, for whole numbers, "TOP/s". */
+const char *gp_bench_rate_unit(enum gp_bench_precision precision);
+
 /* False: there is no such word. */
-bool gp_bench_precision_find(const char *word, size_t length, enum gp_bench_precision *ret);
+bool gp_bench_precision_find(const char *word, enum gp_bench_precision *ret);
 
 #endif

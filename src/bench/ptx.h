@@ -15,12 +15,14 @@ enum {
     GP_PTX_TILE = 64,            /* rows and columns of the result that a block computes */
 };
 
+/* The first compute capabilities of the two modules. */
+enum { GP_PTX_CAPABILITY = 50, GP_PTX_TENSOR_CAPABILITY = 80 };
+
 /* Appends a module with k_read, k_write, k_copy, k_triad, k_compare, k_empty, k_gemm_f32 and
- * k_gemm_f64, for GPUs from compute capability 5.0 on. */
+ * k_gemm_f64. */
 void gp_ptx_add_module(struct gp_strbuf *sb);
 
-/* Appends a module with k_mma_f16 and k_mma_bf16, for compute capability 8.0 and later: products by
- * mma.sync, with sums in FP32. */
+/* Appends a module with k_mma_f16 and k_mma_bf16: products by mma.sync, with sums in FP32. */
 void gp_ptx_add_tensor_module(struct gp_strbuf *sb);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "bench/peak.h"
+#include "bench/ptx.h"
 #include "bench/watch.h"
 #include "model/snapshot.h"
 
@@ -15,8 +16,6 @@ void gp_bench_session_init(struct gp_bench_session *session)
     gp_reserve_init(&session->reserve);
     gp_bench_origin_of_host(&session->origin);
 }
-
-enum { FIRST_CAPABILITY = 50 }; /* of our kernels */
 
 static void add_device(struct gp_bench *bench, struct gp_bench_device *device, const char *name,
                        const char *model)
@@ -131,7 +130,7 @@ static int match(struct gp_bench_session *session, struct gp_err *err)
                 add_device(&session->bench, &session->devices.list[d], name, granted->name);
         const struct gp_bench_device *added =
             session->bench.count > before ? session->bench.devices[before] : NULL;
-        if (added && added->capability < FIRST_CAPABILITY)
+        if (added && added->capability < GP_PTX_CAPABILITY)
             return gp_err_set(err, GP_ENODEV,
                               "GPU %u has compute capability %u.%u; bench needs 5.0 or later",
                               granted->index, added->capability / 10, added->capability % 10);
@@ -168,29 +167,22 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
 static bool has_id(const char *ids, size_t id)
 {
     char number[24];
+    char word[24];
     (void)snprintf(number, sizeof(number), "%zu", id);
-    size_t wanted = strlen(number);
-    for (const char *p = ids; p && *p;) {
-        size_t length = strcspn(p, ",");
-        if (length == wanted && memcmp(p, number, length) == 0)
+    for (const char *p = ids; p && gp_parse_word(&p, ',', word, sizeof(word));)
+        if (strcmp(word, number) == 0)
             return true;
-        p += length + (p[length] == ',');
-    }
     return !ids;
 }
 
 static int check_ids(const char *ids, size_t count, struct gp_err *err)
 {
-    for (const char *p = ids; p && *p;) {
-        char word[24];
-        uint64_t id;
-        size_t length = strcspn(p, ",");
-        (void)snprintf(word, sizeof(word), "%.*s", (int)(length < 20 ? length : 20), p);
+    char word[24];
+    uint64_t id;
+    for (const char *p = ids; p && gp_parse_word(&p, ',', word, sizeof(word));)
         if (!gp_parse_u64(word, &id) || id >= count)
             return gp_err_set(err, GP_EUSAGE, "no OpenCL device '%s'; there %s %zu, counted from 0",
                               word, count == 1 ? "is" : "are", count);
-        p += length + (p[length] == ',');
-    }
     return 0;
 }
 

@@ -44,17 +44,14 @@ enum { SIZES_MAX = 64, ROWS_MOST = 65536, WARM_MOST_S = 3600, EXIT_WRONG = 1 };
 static int read_sizes(const char *list, uint64_t sizes[SIZES_MAX], size_t *ret_count,
                       struct gp_err *err)
 {
+    char word[24];
     size_t count = 0;
-    for (const char *p = list; *p;) {
-        char word[24];
-        size_t length = strcspn(p, ",");
-        (void)snprintf(word, sizeof(word), "%.*s", (int)(length < 20 ? length : 20), p);
+    while (gp_parse_word(&list, ',', word, sizeof(word))) {
         if (!gp_parse_u64(word, &sizes[count]) || sizes[count] == 0 || sizes[count] > ROWS_MOST)
             return gp_err_set(err, GP_EUSAGE, "--sizes: '%s' is not a number of rows from 1 to %d",
                               word, (int)ROWS_MOST);
         if (++count == SIZES_MAX)
             return gp_err_set(err, GP_EUSAGE, "--sizes takes at most %d", (int)SIZES_MAX - 1);
-        p += length + (p[length] == ',');
     }
     *ret_count = count;
     return count ? 0 : gp_err_set(err, GP_EUSAGE, "--sizes needs numbers of rows");
@@ -62,16 +59,15 @@ static int read_sizes(const char *list, uint64_t sizes[SIZES_MAX], size_t *ret_c
 
 static int read_precisions(const char *list, unsigned *ret, struct gp_err *err)
 {
+    char word[24];
     *ret = list ? 0 : (1U << GP_BENCH_PRECISION__COUNT) - 1;
-    for (const char *p = list; p && *p;) {
+    while (list && gp_parse_word(&list, ',', word, sizeof(word))) {
         enum gp_bench_precision precision;
-        size_t length = strcspn(p, ",");
-        if (!gp_bench_precision_find(p, length, &precision))
+        if (!gp_bench_precision_find(word, &precision))
             return gp_err_set(err, GP_EUSAGE,
-                              "--precision: '%.*s' is none of: fp64 fp32 tf32 fp16 bf16 fp8 int8",
-                              length < 20 ? (int)length : 20, p);
+                              "--precision: '%s' is none of: fp64 fp32 tf32 fp16 bf16 fp8 int8",
+                              word);
         *ret |= 1U << precision;
-        p += length + (p[length] == ',');
     }
     return *ret ? 0 : gp_err_set(err, GP_EUSAGE, "--precision needs a precision");
 }

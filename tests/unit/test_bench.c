@@ -207,10 +207,12 @@ static void test_precision_words(void **state)
 {
     (void)state;
     enum gp_bench_precision p;
-    assert_true(gp_bench_precision_find("bf16,fp8", 4, &p));
+    assert_true(gp_bench_precision_find("bf16", &p));
     assert_int_equal(p, GP_BENCH_BF16);
-    assert_false(gp_bench_precision_find("fp1", 3, &p));
-    assert_false(gp_bench_precision_find("", 0, &p));
+    assert_string_equal(gp_bench_rate_unit(p), "TFLOP/s");
+    assert_string_equal(gp_bench_rate_unit(GP_BENCH_INT8), "TOP/s");
+    assert_false(gp_bench_precision_find("fp1", &p));
+    assert_false(gp_bench_precision_find("", &p));
 }
 
 /* ---- products ---- */

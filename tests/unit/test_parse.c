@@ -170,13 +170,31 @@ static void integers(void **state)
     check(cases, GP_ARRAY_LEN(cases), gp_parse_u64);
 }
 
+static void words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list;
+        const char *words[4];
+    } rows[] = {
+        {"", {NULL}},      {"one", {"one"}}, {"1,22,3", {"1", "22", "3"}},          {"1,", {"1"}},
+        {",2", {"", "2"}}, {",", {""}},      {"much too long,b", {"much to", "b"}},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const char *p = rows[i].list;
+        char word[8];
+        size_t k = 0;
+        while (gp_parse_word(&p, ',', word, sizeof(word)))
+            assert_string_equal(word, rows[i].words[k++]);
+        assert_null(rows[i].words[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(integers),
+        cmocka_unit_test(durations), cmocka_unit_test(sizes), cmocka_unit_test(counts),
+        cmocka_unit_test(integers),  cmocka_unit_test(words),
     };
     return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
 }
