@@ -104,7 +104,8 @@ enum {
     X(cuDeviceGet, (CUdevice * device, int ordinal))                                               \
     X(cuDeviceGetName, (char *name, int length, CUdevice device))                                  \
     X(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device))                                           \
-    X(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))                                       \
+    X(cuDeviceGetPCIBusId, (char *address, int length, CUdevice device))                           \
+    X(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                      \
     X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))           \
     X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                           \
     X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                            \
@@ -118,8 +119,7 @@ enum {
     X(cuMemFree_v2, (CUdeviceptr address))                                                         \
     X(cuMemHostAlloc, (void **address, size_t bytes, unsigned int flags))                          \
     X(cuMemFreeHost, (void *address))                                                              \
-    X(cuMemcpyHtoDAsync_v2,                                                                        \
-      (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))                           \
+    X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))     \
     X(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))           \
     X(cuMemcpyPeerAsync, (CUdeviceptr to, CUcontext to_context, CUdeviceptr from,                  \
                           CUcontext from_context, size_t bytes, CUstream stream))                  \

@@ -188,6 +188,24 @@ def memory_is_read_written_copied_and_checked():
 
 
 @test
+def pinned_memory_is_allocated_next_to_the_gpu():
+    """In a namespace whose /sys says that the GPU is next to the second CPU."""
+    if not {0, 1} <= os.sched_getaffinity(0):
+        raise Skip("needs two CPUs")
+    folder = SCRATCH / "pci/devices/0000:a0:00.0"
+    folder.mkdir(parents=True)
+    inside = ["unshare", "-rm", "sh", "-c", f'mount --bind {SCRATCH}/pci /sys/bus/pci && exec "$@"', "sh"]
+    if run(*inside, "true").returncode:
+        raise Skip("no user namespaces here")
+    for cpus, wanted in (("1\n", 2), ("0-1\n", 0), ("999\n", 0), ("x\n", 0)):
+        (folder / "local_cpulist").write_text(cpus)
+        log = SCRATCH / f"near{len(list(SCRATCH.iterdir()))}.log"
+        measured(results(bench("memory", "--size", "16k", before=inside, DOUBLE_LOG=str(log))))
+        calls = log.read_text().split()
+        assert calls.count("pinned-near-1") == wanted and "pinned-near-other" not in calls, (cpus, calls)
+
+
+@test
 def arrays_that_the_cache_holds_are_not_compared_with_the_memory():
     for size, cached in (("8k", True), ("16k", False)):  # the double's cache has 4 KiB
         rows = measured(results(bench("memory", "--size", size)))

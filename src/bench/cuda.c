@@ -8,8 +8,10 @@
 #include "base/utf8.h"
 #include "bench/cublas.h"
 #include "bench/library.h"
+#include "bench/near.h"
 #include "bench/ptx.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,7 @@ enum kernel {
 struct cuda {
     CUdevice id;
     int ordinal;
+    char address[32]; /* on the PCI bus, as in /sys; "": unknown */
     CUcontext context;
     CUstream stream, to_host; /* copies to the host run beside everything else */
     CUevent begin, end, side;
@@ -130,9 +133,15 @@ static void op_release(struct gp_bench_device *device, struct gp_bench_buffer *b
 static int op_host_alloc(struct gp_bench_device *device, size_t bytes, void **ret,
                          struct gp_err *err)
 {
-    (void)device;
+    const struct cuda *self = device->self;
+    cpu_set_t before;
     *ret = NULL;
-    return check(cu.cuMemHostAlloc(ret, bytes, 0), "cannot allocate pinned memory", err);
+    /* its pages are allocated here, on the memory node of this thread */
+    const bool has_moved = gp_bench_near_begin(self->address, &before);
+    CUresult code = cu.cuMemHostAlloc(ret, bytes, 0);
+    if (has_moved)
+        gp_bench_near_end(&before);
+    return check(code, "cannot allocate pinned memory", err);
 }
 
 static void op_host_release(struct gp_bench_device *device, void *host, size_t bytes)
@@ -539,6 +548,11 @@ static int add_device(struct gp_bench_devices *devices, int ordinal, int version
     for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
         r = FIRST(r, cu.cuDeviceGetAttribute(wanted[i].value, wanted[i].attribute, self->id), what,
                   err);
+    if (r == 0 &&
+        cu.cuDeviceGetPCIBusId(self->address, sizeof(self->address), self->id) != CUDA_SUCCESS)
+        self->address[0] = '\0';
+    for (char *p = self->address; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
     gp_utf8_copy_safe(device->name, sizeof(device->name), name);
     format_uuid(&uuid, device->uuid);
     (void)snprintf(device->library, sizeof(device->library), "CUDA %d.%d", version / 1000,

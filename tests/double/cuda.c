@@ -16,6 +16,7 @@
 #include "ptx.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -152,6 +153,12 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
     return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetPCIBusId(char *address, int length, CUdevice device)
+{
+    (void)snprintf(address, (size_t)length, "0000:A%d:00.0", device % 10);
+    return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     (void)device;
@@ -278,6 +285,9 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags)
 {
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) == 1)
+        double_note(CPU_ISSET(1, &cpus) ? "pinned-near-1" : "pinned-near-other");
     *address = flags ? NULL : malloc(bytes);
     return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
