@@ -439,6 +439,9 @@ def a_gpu_that_hangs_ends_the_run():
 def simulated_gpus_have_no_speed():
     done = run(GPULSE, "--sim", "h100x8", "bench", "gemm")
     assert done.returncode == 3 and "simulated GPUs have no speed: no benchmark" in done.stderr, done.stderr
+    log = SCRATCH / "untouched.csv"
+    log.write_text("old")
+    assert run(GPULSE, "--sim", "h100x8", "bench", "gemm", "--log", log).returncode == 3 and log.read_text() == "old"
     text = good(bench("gemm", "--precision", "fp32", "--rows", "32", format="text"))
     assert "The driver is simulated: these figures say nothing about a GPU." in text, text
     assert json.loads(good(bench("gemm", "--precision", "fp32", "--rows", "32")))["simulated"] is True

@@ -47,7 +47,7 @@ STATUS = {
     "gpulse why 4711 --for 1m": 3,  # no such process
     "gpulse advise 4711": 3,
     **{f"gpulse bench {words}": 3 for words in (  # simulated GPUs have no speed
-        "check", "check --save new.json", "matmul --svg curve.svg", "gemm --precision bf16,fp8", "memory -g all", "burn --for 10m")},
+        "check", "check --save new.json", "matmul --svg curve.svg", "gemm --precision bf16,fp8", "memory -g all", "burn --for 10m", "burn --for 1h --log l.csv")},
     "gpulse bench check --against new.json": 1,  # no such file
     "gpulse doctor --python ~/venv": 1,  # no such environment
     "gpulse kill --mine --idle 10m": 3,  # nor here

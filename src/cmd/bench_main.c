@@ -264,12 +264,9 @@ static int open_devices(struct opened *opened, const struct test *test,
 {
     struct gp_err reason = {0};
     const bool is_chosen = o->gpus || o->gpu_ids || gp_common()->id;
-    int r = refuse_simulated(err);
-    if (r < 0)
-        return r;
     if (strcmp(o->engine, "opencl") == 0)
         return open_opencl(opened, o, true, err);
-    r = open_cuda(opened, test, o, err);
+    int r = open_cuda(opened, test, o, err);
     /* without a driver of NVIDIA: the GPUs of others */
     if (r == 0 || strcmp(o->engine, "cuda") == 0 || opened->sampler || is_chosen ||
         (r != GP_EDRIVER && r != GP_ENODEV))
@@ -509,7 +506,8 @@ static int measure(const struct test *test, const struct request *q,
     settle_environment();
     gp_bench_session_init(&opened.session);
     set_pace(bench, test, q);
-    int r = check_path(q->o->save, err);
+    int r = refuse_simulated(err);
+    r = r < 0 ? r : check_path(q->o->save, err);
     r = r < 0 ? r : check_path(q->o->svg, err);
     if (r == 0 && q->o->log)
         r = gp_bench_log_open(&log, q->o->log, tell_aside, err);
