@@ -2,26 +2,20 @@
 #include "cmd/app.h"
 #include "cmd/bench.h"
 #include "cmd/bench_guard.h"
+#include "cmd/bench_output.h"
 #include "cmd/job_request.h"
 
 #include "base/err.h"
 #include "base/io.h"
-#include "base/outfile.h"
 #include "base/parse.h"
-#include "base/strbuf.h"
-#include "bench/curve.h"
-#include "bench/judge.h"
 #include "bench/log.h"
-#include "bench/session.h"
 #include "bench/watch.h"
 
-#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct gp_cmd command = {.name = "bench",
@@ -304,109 +298,7 @@ static void close_devices(struct opened *opened)
         gp_app_close(opened->sampler);
 }
 
-/* ---- output ---- */
-
-static void tell(const char *text)
-{
-    (void)fprintf(stderr, "\r\033[Kgpulse: measuring: %.60s", text);
-}
-
-static void tell_no_more(void)
-{
-    if (isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "\r\033[K");
-}
-
-/* A message in between. */
-static void tell_aside(const char *text)
-{
-    tell_no_more();
-    gp_io_print_note("gpulse", text);
-}
-
-/* Whether a file can be written later; it is not touched yet. */
-static int check_path(const char *path, struct gp_err *err)
-{
-    char folder[GP_PATH_SIZE] = ".";
-    struct stat st;
-    int problem = 0;
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    if (!path)
-        return 0;
-    if (slash)
-        (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
-    const bool exists = stat(path, &st) == 0;
-    if (exists && S_ISDIR(st.st_mode))
-        problem = EISDIR;
-    else if (access(exists ? path : folder, exists ? W_OK : W_OK | X_OK) != 0)
-        problem = errno;
-    return problem ? gp_err_set(err, problem == EACCES ? GP_EPERM : GP_EIO,
-                                "cannot write '%.200s': %s", path, strerror(problem))
-                   : 0;
-}
-
-static int write_file(const char *path, const struct gp_strbuf *sb, struct gp_err *err)
-{
-    const struct gp_outfile_config config = {.path = path};
-    struct gp_outfile file;
-    if (sb->error)
-        return gp_err_set(err, sb->error, "cannot write '%.200s': %s", path,
-                          gp_err_text(sb->error));
-    int r = gp_outfile_open(&file, &config, err);
-    if (r < 0)
-        return r;
-    r = gp_outfile_write(&file, sb->buf, sb->len, err);
-    int closed = gp_outfile_close(&file, r == 0 ? err : NULL);
-    return r < 0 ? r : closed;
-}
-
-/* An earlier file stays, if not everything was measured. */
-static int print(const struct gp_bench_session *s, const struct gp_bench_options *o,
-                 bool is_complete, struct gp_err *err)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
-    int r = 0;
-    if (o->save && !is_complete)
-        gp_io_print_note("gpulse", "--save: nothing was written, as not everything was measured");
-    if (o->save && is_complete) {
-        gp_bench_add_json(&sb, &s->bench, &s->origin);
-        r = write_file(o->save, &sb, err);
-        gp_strbuf_reset(&sb);
-    }
-    if (r == 0 && o->svg && gp_bench_add_curve_svg(&sb, &s->bench))
-        r = write_file(o->svg, &sb, err);
-    gp_strbuf_reset(&sb);
-    if (strcmp(o->format, "json") == 0)
-        gp_bench_add_json(&sb, &s->bench, &s->origin);
-    else if (strcmp(o->format, "csv") == 0)
-        gp_bench_add_csv(&sb, &s->bench);
-    else
-        gp_bench_add_text(&sb, &s->bench, &s->origin, gp_io_columns(), o->ascii);
-    int written = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
-    gp_strbuf_fini(&sb);
-    return r < 0 ? r : written;
-}
-
-/* Prints whether results are worse than they should be. 1: one is; GP_EPARTIAL: a device had
- * nothing to be compared with; 0 or an error. */
-static int judge(const struct gp_bench_session *s, const struct test *test,
-                 const struct gp_bench_options *o, const struct gp_bench_earlier *earlier,
-                 struct gp_err *err)
-{
-    static struct gp_bench_judgement j; /* large */
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    if (test->run != test_check && !o->against)
-        return 0;
-    gp_bench_judge(&s->bench, s->origin.host, o->against ? earlier : NULL,
-                   (double)o->least_percent / 100, &j);
-    gp_bench_add_judgement(&sb, &s->bench, o->against ? earlier : NULL, &j);
-    /* beside a document, it is a message */
-    int r = gp_app_write(strcmp(o->format, "text") == 0 ? STDOUT_FILENO : STDERR_FILENO, &sb, err);
-    gp_strbuf_fini(&sb);
-    if (r < 0 || j.count > 0)
-        return r < 0 ? r : 1;
-    return gp_bench_is_incomplete(&s->bench, &j) ? GP_EPARTIAL : 0;
-}
+/* ---- measuring ---- */
 
 /* Whether a result is wrong, a device failed, or nothing was measured at all. */
 static bool has_wrong(const struct gp_bench_results *results)
@@ -444,7 +336,7 @@ static void set_pace(struct gp_bench *bench, const struct test *test, const stru
         .is_cancelled = gp_app_is_stopped,
     };
     bench->seed = 1;
-    bench->tell = isatty(STDERR_FILENO) ? tell : NULL;
+    bench->tell = isatty(STDERR_FILENO) ? gp_bench_tell : NULL;
 }
 
 /* What was measured is printed whatever happened then. */
@@ -454,13 +346,16 @@ static int conclude(struct gp_bench_session *s, const struct test *test,
 {
     struct gp_err problem = {0};
     gp_bench_session_end_watch(s);
-    tell_no_more();
+    gp_bench_tell_no_more();
     if (r < 0 || gp_app_is_stopped())
         gp_bench_results_drop_unfinished(&s->bench.results);
-    int printed =
-        s->bench.results.count > 0 ? print(s, o, r == 0 && !gp_app_is_stopped(), &problem) : 0;
+    int printed = s->bench.results.count > 0
+                      ? gp_bench_print(s, o, r == 0 && !gp_app_is_stopped(), &problem)
+                      : 0;
     if (r == 0 && printed == 0)
-        return judge(s, test, o, earlier, err);
+        return test->run == test_check || o->against
+                   ? gp_bench_print_judgement(s, o, o->against ? earlier : NULL, err)
+                   : 0;
     return r < 0 ? r : gp_err_copy(err, &problem);
 }
 
@@ -479,7 +374,7 @@ static void print_last(void *context, const struct gp_bench_results *results)
     copy.bench.results = *results;
     if (copy.bench.watch)
         gp_bench_watch_lost(copy.bench.watch, copy.origin.lost, sizeof(copy.origin.lost));
-    if (results->count > 0 && print(&copy, last->o, false, &err) < 0)
+    if (results->count > 0 && gp_bench_print(&copy, last->o, false, &err) < 0)
         gp_io_print_error("gpulse", &err);
 }
 
@@ -487,8 +382,10 @@ static int run_guarded(struct gp_bench_session *session, const struct test *test
                        const struct request *q, struct gp_err *err)
 {
     struct last_words last = {session, q->o};
-    struct gp_bench_guard guard = {
-        .bench = &session->bench, .tell = tell_aside, .print = print_last, .context = &last};
+    struct gp_bench_guard guard = {.bench = &session->bench,
+                                   .tell = gp_bench_tell_aside,
+                                   .print = print_last,
+                                   .context = &last};
     int r = gp_bench_guard_start(&guard, err);
     if (r < 0)
         return r;
@@ -507,10 +404,10 @@ static int measure(const struct test *test, const struct request *q,
     gp_bench_session_init(&opened.session);
     set_pace(bench, test, q);
     int r = refuse_simulated(err);
-    r = r < 0 ? r : check_path(q->o->save, err);
-    r = r < 0 ? r : check_path(q->o->svg, err);
+    r = r < 0 ? r : gp_bench_check_path(q->o->save, err);
+    r = r < 0 ? r : gp_bench_check_path(q->o->svg, err);
     if (r == 0 && q->o->log)
-        r = gp_bench_log_open(&log, q->o->log, tell_aside, err);
+        r = gp_bench_log_open(&log, q->o->log, gp_bench_tell_aside, err);
     if (r < 0)
         return r;
     if (q->o->log) {
