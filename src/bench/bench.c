@@ -193,8 +193,10 @@ struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, c
                                      size_t i, uint64_t size, const char *unit)
 {
     const char *name = i == GP_BENCH_CPU ? "cpu" : i == GP_BENCH_ALL ? "all" : bench->names[i];
-    struct gp_bench_result *result = gp_bench_results_add(&bench->results, test, what, name);
     char text[120];
+    (void)pthread_mutex_lock(&bench->lock);
+    struct gp_bench_result *result = gp_bench_results_add(&bench->results, test, what, name);
+    (void)pthread_mutex_unlock(&bench->lock);
     if (!result)
         return NULL;
     result->size = size;
@@ -208,6 +210,21 @@ struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, c
         bench->tell(text);
     }
     return result;
+}
+
+int gp_bench_copy_results(struct gp_bench *bench, struct gp_bench_results *ret)
+{
+    *ret = (struct gp_bench_results){0};
+    (void)pthread_mutex_lock(&bench->lock);
+    const size_t count = bench->results.count;
+    if (count > 0)
+        ret->list = calloc(count, sizeof(*ret->list));
+    if (ret->list) {
+        memcpy(ret->list, bench->results.list, count * sizeof(*ret->list));
+        ret->count = ret->room = count;
+    }
+    (void)pthread_mutex_unlock(&bench->lock);
+    return count == ret->count ? 0 : GP_ENOMEM;
 }
 
 void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timing *timing,

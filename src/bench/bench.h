@@ -7,6 +7,8 @@
 #include "bench/blas.h"
 #include "bench/result.h"
 
+#include <pthread.h>
+
 struct gp_bench_watch;
 struct gp_card;
 
@@ -21,7 +23,8 @@ struct gp_bench {
     uint64_t seed;
     bool is_brief; /* memory, latency: only the most important part */
     struct gp_bench_results results;
-    struct gp_bench_watch *watch;   /* of the conditions; NULL: there is no driver to ask */
+    pthread_mutex_t lock;         /* of their list, which one thread enlarges and another copies */
+    struct gp_bench_watch *watch; /* of the conditions; NULL: there is no driver to ask */
     void (*tell)(const char *text); /* progress, for a terminal */
 };
 
@@ -140,6 +143,10 @@ size_t gp_bench_overdue(const struct gp_bench *bench, uint64_t now_ns);
  * is measured now. NULL: out of memory. */
 struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
                                      size_t i, uint64_t size, const char *unit);
+
+/* Copies the results so far, while they may still be added to and written, for
+ * gp_bench_results_fini(). GP_ENOMEM. */
+int gp_bench_copy_results(struct gp_bench *bench, struct gp_bench_results *ret) GP_MUST_CHECK;
 
 /* What a timing says apart from its value: conditions, steadiness, doubts. */
 void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timing *timing,

@@ -144,14 +144,11 @@ int gp_bench_cuda_open(const char *path, struct gp_bench_devices *ret,
 /* opencl.c; `all`: also devices that are no GPUs. The same errors. */
 int gp_bench_opencl_open(bool all, struct gp_bench_devices *ret, struct gp_err *err) GP_MUST_CHECK;
 
-/* Around what waits for the device, which may hang. The thread does not come back from the end if
- * the device was given up meanwhile. They may be nested. */
+/* Around what waits for the device, which may hang. They may be nested. */
 void gp_bench_wait_begin(struct gp_bench_device *device);
 void gp_bench_wait_end(struct gp_bench_device *device);
 /* For another thread: for how long it has been waited for; 0: it is not. */
 uint64_t gp_bench_waits_ns(const struct gp_bench_device *device, uint64_t now_ns);
-/* Stops the waiting thread for ever. False: no thread waits. */
-bool gp_bench_give_up(struct gp_bench_device *device);
 
 /* Closes the devices. */
 void gp_bench_devices_close(struct gp_bench_devices *devices);

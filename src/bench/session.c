@@ -13,6 +13,7 @@
 void gp_bench_session_init(struct gp_bench_session *session)
 {
     *session = (struct gp_bench_session){0};
+    (void)pthread_mutex_init(&session->bench.lock, NULL);
     gp_reserve_init(&session->reserve);
     gp_bench_origin_of_host(&session->origin);
 }
@@ -217,4 +218,5 @@ void gp_bench_session_close(struct gp_bench_session *session)
     gp_bench_devices_close(&session->devices);
     gp_reserve_close(&session->reserve);
     gp_bench_results_fini(&session->bench.results);
+    (void)pthread_mutex_destroy(&session->bench.lock);
 }

@@ -7,43 +7,28 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { EVERY_MS = 100, PATIENT_S = 1, LEAST_PATIENT_S = 10, PRINT_S = 10 };
 
-/* The threads that wait for these devices will not touch the results any more. False: nothing is
- * waited for. */
-static bool give_up_all(struct gp_bench *bench)
-{
-    bool is_any = false;
-    for (size_t i = 0; i < bench->count; i++)
-        is_any |= gp_bench_give_up(bench->devices[i]);
-    return is_any;
-}
-
-/* Prints a copy: threads of other devices may still write to the results. */
+/* Other threads may still measure, so it prints a copy. */
 static void print(struct gp_bench_guard *guard, size_t overdue, const char *why)
 {
-    const struct gp_bench_results *results = &guard->bench->results;
-    const size_t bytes = results->count * sizeof(*results->list);
-    struct gp_bench_results copy = {.list = malloc(bytes), .count = results->count};
-    if (!copy.list)
+    struct gp_bench_results copy;
+    if (gp_bench_copy_results(guard->bench, &copy) < 0)
         return;
-    memcpy(copy.list, results->list, bytes);
     if (overdue < GP_BENCH_ALL)
         gp_bench_mark_failed(&copy, guard->bench->names[overdue], why);
     gp_bench_results_drop_unfinished(&copy);
     (void)alarm(PRINT_S); /* whatever printing waits for */
     guard->print(guard->context, &copy);
+    gp_bench_results_fini(&copy);
 }
 
-static void end_by_signal(struct gp_bench_guard *guard)
+static _Noreturn void end_by_signal(struct gp_bench_guard *guard)
 {
     sigset_t none;
-    if (give_up_all(guard->bench))
-        print(guard, GP_BENCH_ALL, "");
+    print(guard, GP_BENCH_ALL, "");
     (void)sigemptyset(&none);
     (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
     gp_app_end_by_signal();
@@ -67,7 +52,7 @@ static void look_at_signals(struct gp_bench_guard *guard, uint64_t now_ns)
 
 static void look_at_devices(struct gp_bench_guard *guard, uint64_t now_ns)
 {
-    struct gp_bench *bench = guard->bench;
+    const struct gp_bench *bench = guard->bench;
     const size_t i = gp_bench_overdue(bench, now_ns);
     char why[120];
     if (i == GP_BENCH_ALL)
@@ -75,9 +60,6 @@ static void look_at_devices(struct gp_bench_guard *guard, uint64_t now_ns)
     const uint64_t passed_ns = gp_bench_waits_ns(bench->devices[i], now_ns);
     (void)snprintf(why, sizeof(why), "GPU %s has not answered for %.0f s: see gpulse doctor",
                    bench->names[i], (double)passed_ns / 1e9);
-    if (!gp_bench_give_up(bench->devices[i])) /* it has just answered */
-        return;
-    (void)give_up_all(bench);
     guard->tell(why);
     print(guard, i, why);
     _exit(gp_err_exit_status(GP_EDRIVER));
@@ -86,6 +68,7 @@ static void look_at_devices(struct gp_bench_guard *guard, uint64_t now_ns)
 static void *run(void *context)
 {
     struct gp_bench_guard *guard = context;
+    /* While it ends the process, it keeps the lock, and gp_bench_guard_stop() does not return. */
     (void)pthread_mutex_lock(&guard->lock);
     while (!guard->is_stopping) {
         const uint64_t now_ns = gp_clock_mono_ns();

@@ -6,7 +6,7 @@
  *                     90 without it
  * DOUBLE_FAULT        "lost": the 20th launch fails; "jit": the module does not compile; "peer":
  *                     copies between GPUs do nothing; "peerbit": they damage a byte in the middle;
- *                     "hang": after the 60th launch nothing ends
+ *                     "hang": after a copy of more than 1 KiB to the host, nothing ends
  * DOUBLE_FULL         index of a GPU on which allocations above 1 MiB fail
  * DOUBLE_SLOW         index of a GPU whose time passes twice as fast
  * DOUBLE_LOG          a file for the names of the calls */
@@ -31,7 +31,6 @@ CUDA_COMPUTE_FUNCTIONS(X)
 
 enum {
     GPUS = 16,
-    HANGING_LAUNCH = 60,
     ALLOCATIONS = 256,
     INVALID_PTX = 218,
     INVALID_HANDLE = 400,
@@ -62,6 +61,7 @@ static struct {
         size_t bytes;
     } allocations[ALLOCATIONS];
     atomic_uint launches;
+    atomic_bool is_hanging;
     bool is_peer[GPUS][GPUS];
     double ms[GPUS]; /* of work, so far */
     bool is_started;
@@ -312,6 +312,8 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
     if (!may_use(stream) || !may_access(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     double_work(stream);
+    if (double_has_fault("hang") && bytes > 1024)
+        atomic_store(&gpu.is_hanging, true);
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return CUDA_SUCCESS;
 }
@@ -351,7 +353,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-    while (double_has_fault("hang") && atomic_load(&gpu.launches) >= HANGING_LAUNCH) {
+    while (atomic_load(&gpu.is_hanging)) {
         double_note("hangs");
         (void)pause();
     }
