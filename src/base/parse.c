@@ -70,8 +70,15 @@ static bool read_clock(const char *s, uint64_t *ret_ns)
 bool gp_parse_duration(const char *s, uint64_t *ret_ns)
 {
     static const struct suffix suffixes[] = {
-        {"", 1e9},   {"ns", 1},     {"us", 1e3},   {"ms", 1e6},    {"s", 1e9},
-        {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9},
+        {"",    1e9    },
+        {"ns",  1      },
+        {"us",  1e3    },
+        {"ms",  1e6    },
+        {"s",   1e9    },
+        {"m",   60e9   },
+        {"min", 60e9   },
+        {"h",   3600e9 },
+        {"d",   86400e9},
     };
     const uint64_t most_ns = UINT64_C(9000000000000000000);
     uint64_t sum_ns = 0;
@@ -101,9 +108,21 @@ bool gp_parse_duration(const char *s, uint64_t *ret_ns)
 bool gp_parse_size(const char *s, uint64_t *ret_bytes)
 {
     static const struct suffix suffixes[] = {
-        {"", 1},         {"B", 1},      {"k", 0x1p10},   {"K", 0x1p10},   {"KiB", 0x1p10},
-        {"kB", 1e3},     {"M", 0x1p20}, {"MiB", 0x1p20}, {"MB", 1e6},     {"G", 0x1p30},
-        {"GiB", 0x1p30}, {"GB", 1e9},   {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12},
+        {"",    1     },
+        {"B",   1     },
+        {"k",   0x1p10},
+        {"K",   0x1p10},
+        {"KiB", 0x1p10},
+        {"kB",  1e3   },
+        {"M",   0x1p20},
+        {"MiB", 0x1p20},
+        {"MB",  1e6   },
+        {"G",   0x1p30},
+        {"GiB", 0x1p30},
+        {"GB",  1e9   },
+        {"T",   0x1p40},
+        {"TiB", 0x1p40},
+        {"TB",  1e12  },
     };
     return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_bytes);
 }
@@ -117,8 +136,15 @@ bool gp_parse_power(const char *s, uint64_t *ret_mw)
 bool gp_parse_count(const char *s, uint64_t *ret)
 {
     static const struct suffix suffixes[] = {
-        {"", 1},    {"k", 1e3}, {"K", 1e3},  {"m", 1e6},  {"M", 1e6},
-        {"b", 1e9}, {"B", 1e9}, {"t", 1e12}, {"T", 1e12},
+        {"",  1   },
+        {"k", 1e3 },
+        {"K", 1e3 },
+        {"m", 1e6 },
+        {"M", 1e6 },
+        {"b", 1e9 },
+        {"B", 1e9 },
+        {"t", 1e12},
+        {"T", 1e12},
     };
     double number;
     const char *end = read_decimal(s, &number);
