@@ -105,7 +105,7 @@ enum {
     X(cuDeviceGetName, (char *name, int length, CUdevice device))                                  \
     X(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device))                                           \
     X(cuDeviceGetPCIBusId, (char *address, int length, CUdevice device))                           \
-    X(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                      \
+    X(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device))                                       \
     X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))           \
     X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                           \
     X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                            \

@@ -13,16 +13,13 @@ enum { MODEL_COLUMNS = 34, LABEL = 18 };
 
 /* Number formats. */
 static const struct precision {
-    const char *member; /* in JSON */
-    size_t offset;      /* of its rate in struct gp_card */
+    const char *member;        /* in JSON */
+    size_t offset;             /* of its rate in struct gp_card */
     const char *name;
     unsigned first_capability; /* with hardware support */
     const char *note;
 } precisions[] = {
-#define ROW(member, ...)                                                                           \
-    {                                                                                              \
-#member, offsetof(struct gp_card, member), __VA_ARGS__                                     \
-    }
+#define ROW(member, ...) {#member, offsetof(struct gp_card, member), __VA_ARGS__}
     ROW(fp32, "FP32", 10, ""),
     ROW(tf32, "TF32", 80, ""),
     ROW(fp16, "FP16", 53, ""),
