@@ -34,6 +34,7 @@ WITHOUT = {
     "metrics": "gpulse.metrics()['memory.used'].unit",
     "mark": "gpulse.mark('there is no timeline')",
     "span": "gpulse.span('load')(len)('abc')",
+    "step": "gpulse.step()",
 }
 HEAD = """
 import json, sys, types
@@ -82,7 +83,7 @@ def on_a_good_day():
     assert said == {"gpus": 8, "processes": 6, "host": "gpu07", "watch": 8, "Session": False, "frame": 8, "pick": "7",
                     "reserve": "7", "events": "start", "settings": [True, True], "change": ["not tried", "not tried"],
                     "measure": 0}, said
-    assert outcomes(WITHOUT) == {"explain": "xid.79", "estimate": 5, "metrics": "bytes", "mark": None, "span": 3}
+    assert outcomes(WITHOUT) == {"explain": "xid.79", "estimate": 5, "metrics": "bytes", "mark": None, "span": 3, "step": None}
 
 
 @test

@@ -5,6 +5,7 @@ variants: asan release
 """
 import collections
 import contextlib
+import json
 import os
 import re
 import signal
@@ -181,6 +182,73 @@ def a_failure_is_noted():
     trace, _ = timeline("sh", "-c", "echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
                         "GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is free.' >&2; sleep 1; exit 1", status=1)
     assert any("CUDA out of memory" in note for note in trace.notes()), trace.notes()
+
+
+# ---- steps that the job reports ----
+
+LOAD = """import os, subprocess, sys, time, gpulse
+load = subprocess.Popen([os.environ["GPULSE"], "sim", "load", "--mem", "1GiB", "--for", "1.5s"], stdout=subprocess.DEVNULL)
+def steps(count):
+    for _ in range(count):
+        time.sleep(0.01)
+        gpulse.step()
+"""
+
+
+def stepping(code, *options, words=(sys.executable, "-c"), status=0):
+    """Runs a job without a timeline; returns what is said and the pace in its record."""
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH))
+    result = run(GPULSE, "run", "--dir", folder, *options, "--", *words, LOAD + code, env=ENV)
+    assert result.returncode == status, (result.returncode, result.stderr)
+    record, = folder.glob("**/run.json")
+    return result.stderr, json.loads(record.read_text())["pace"]
+
+
+@test_of_library
+def steps_without_an_expression():
+    said, pace = stepping("steps(101)\nload.wait()", "--flops-per-step", "1e12")
+    assert re.search(r"^gpulse: \S+ steps/s, .*\(MFU\) \S+ % of 1 GPU with 989.4 TFLOP/s", said, re.M), said
+    assert pace["steps"] == 100 and 1 < pace["seconds"] < 30 and pace["flops_per_step"] == 1e12, pace
+    assert abs(pace["mfu"] * pace["peak_flops"] / pace["steps_per_s"] / 1e12 - 1) < 1e-9, pace
+
+
+@test_of_library
+def steps_of_two_processes_are_not_added():
+    said, pace = stepping("steps(3)\nif os.fork() == 0:\n    steps(21)\n    os._exit(0)\nos.wait()\nsteps(7)\nload.wait()",
+                          "--flops-per-step", "1e12")
+    assert pace["steps"] == 20, (pace, said)
+
+
+@test_of_library
+def steps_of_each_try_count_anew():
+    flag = SCRATCH / "stepped"
+    said, pace = stepping(f"steps(4 if os.path.exists({str(flag)!r}) else 40)\nload.wait()\n"
+                          f"if not os.path.exists({str(flag)!r}):\n    open({str(flag)!r}, 'w')\n    sys.exit(1)",
+                          "--flops-per-step", "1e12", "--retries", "1", "--on", "failure")
+    assert said.count(" steps/s") == 2 and pace["steps"] == 3, (pace, said)
+
+
+@test_of_library
+def lines_that_match_count_before_calls():
+    said, pace = stepping("for i in range(3):\n    print('step', i, flush=True)\n    steps(1)\nload.wait()",
+                          "--flops-per-step", "1e12", "--step-match", "step")
+    assert pace["steps"] == 2 and " steps/s" in said, (pace, said)
+
+
+@test_of_library
+def steps_with_a_timeline():
+    _, said = python("for _ in range(11):\n    time.sleep(0.01)\n    gpulse.step()")
+    assert re.search(r"^gpulse: \S+ steps/s \(10 steps in \S+ s\)$", said, re.M), said
+
+
+@test
+def a_job_without_steps():
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH))
+    result = run(GPULSE, "run", "-q", "--dir", folder, "--flops-per-step", "1e12", "--", "true", env=ENV)
+    assert result.stderr == ("gpulse: no MFU: it reported 0 steps; call gpulse.step() in each step of the program, or count "
+                             "lines of its output with --step-match\n"), result.stderr
+    _, said = timeline("true")
+    assert "step" not in said, said
 
 
 # ---- however it ends ----

@@ -1,4 +1,5 @@
-/* Reports what it does to the timeline of its job: gpulse run --timeline FILE -- marks */
+/* Reports what it does, and its steps, to the timeline of its job: gpulse run --timeline FILE --
+ * marks */
 #include <gpulse/gpulse.h>
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ int main(void)
         gpulse_range_pop();
         nanosleep(&work, NULL);
         gpulse_range_pop();
+        gpulse_step();
     }
     return 0;
 }

@@ -451,6 +451,11 @@ GPULSE_API void gpulse_mark(const char *name);
 GPULSE_API void gpulse_range_push(const char *name);
 GPULSE_API void gpulse_range_pop(void);
 
+/* Counts a step, such as one of a training loop: call it once in each. gpulse-run(1) reports steps
+ * per second if it runs with --timeline, and the MFU with --flops-per-step. Of several processes of
+ * a job, the one with the most steps counts. Otherwise like the functions above. */
+GPULSE_API void gpulse_step(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ._repeat import Measured, Measurements, Trend, measured
     from ._reserve import Grant, Reservation, pick, reserve
     from ._settings import ChangeFailed, Setting, change, settings
-    from ._timeline import mark, span
+    from ._timeline import mark, span, step
     from ._torch import TorchUse
     from ._usage import Usage
 
@@ -47,7 +47,7 @@ _modules = {
     "_repeat": ("Measured", "Measurements", "Trend", "measured"),
     "_reserve": ("Grant", "Reservation", "pick", "reserve"),
     "_settings": ("ChangeFailed", "Setting", "change", "settings"),
-    "_timeline": ("mark", "span"),
+    "_timeline": ("mark", "span", "step"),
     "_torch": ("TorchUse",),
     "_usage": ("Usage",),
 }
@@ -62,7 +62,7 @@ __all__ = ["BatchFit", "ChangeFailed", "Estimate", "Event", "Events", "GPU", "Gp
            "Measure", "Measured", "Measurements", "Metric", "Process", "Reservation", "Row", "Sample", "Session", "Setting",
            "TorchUse", "Trend", "Trial", "Unavailable", "Usage", "Watch", "change", "estimate", "events", "explain",
            "explain_log", "fit_batch", "frame", "gpus", "host", "is_stuck", "mark", "measure", "measured", "metrics", "pick",
-           "processes", "reserve", "settings", "span", "watch"]
+           "processes", "reserve", "settings", "span", "step", "watch"]
 
 
 if not TYPE_CHECKING: # which would accept any name

@@ -136,6 +136,7 @@ _FUNCTIONS: List[Any] = [
     ("gpulse_mark", None, [c.c_char_p]),
     ("gpulse_range_push", None, [c.c_char_p]),
     ("gpulse_range_pop", None, []),
+    ("gpulse_step", None, []),
     ("gpulse_estimate_model", c.c_int, [c.POINTER(Model), c.POINTER(Estimate), c.POINTER(Error)]),
 ]
 

@@ -1,4 +1,4 @@
-"""Marks and spans in the timeline of a job: gpulse run --timeline."""
+"""What a job reports to gpulse run: marks and spans for its timeline, and its steps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from ._library import encoded, lib
 def mark(name: str) -> None:
     """Marks this moment in the timeline of the job. Does nothing, and costs nothing, without one."""
     lib.gpulse_mark(encoded(name, "mark()"))
+
+
+def step() -> None:
+    """Counts a step of the job, such as one of a training loop: call it once in each. gpulse run reports steps per second
+    if it runs with --timeline, and the MFU with --flops-per-step. Otherwise this does nothing."""
+    lib.gpulse_step()
 
 
 class span(ContextDecorator):

@@ -1,5 +1,5 @@
-/* Marks and ranges that a program leaves for the `gpulse run --timeline` that started it: written
- * by our NVTX injection library and by libgpulse, read by jobs/marks_read.
+/* Marks, ranges and steps that a program leaves for the `gpulse run` that started it: written by
+ * our NVTX injection library and by libgpulse, read by jobs/marks_read.
  *
  * Each process of the job has a file of its own in a directory that only this user can enter
  * ($GPULSE_TIMELINE), and maps it. A writer never waits: if the ring is full because nobody reads,
@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #define GP_MARKS_VARIABLE "GPULSE_TIMELINE"
-#define GP_MARKS_MAGIC UINT64_C(0x31736b72616d7067) /* "gpmarks1"; another layout has another one */
+#define GP_MARKS_MAGIC                                                                             \
+    UINT64_C(0x32736b72616d7067) /* "gpmarks2"; another layout has another one                     \
+                                  */
 
 enum {
     GP_MARKS_SLOTS = 8192,
@@ -72,8 +74,9 @@ struct gp_marks_range {
 struct gp_marks {
     _Atomic uint64_t magic; /* set last */
     uint32_t pid;
-    uint64_t namespace; /* of that pid; 0: unknown */
+    uint64_t namespace;             /* of that pid; 0: unknown */
     _Atomic uint64_t head, dropped; /* of marks and ranges */
+    _Atomic uint64_t steps, first_step_ns, last_step_ns;
     struct gp_marks_thread threads[GP_MARKS_THREADS];
     struct gp_marks_range ranges[GP_MARKS_RANGES];
     struct gp_marks_slot slots[GP_MARKS_SLOTS];
@@ -90,6 +93,9 @@ bool gp_marks_is_on(void);
 void gp_marks_mark(const char *domain, const char *text);
 int gp_marks_push(uint64_t domain_id, const char *domain, const char *text);
 int gp_marks_pop(uint64_t domain_id);
+
+/* Counts a step of the job. */
+void gp_marks_step(void);
 
 /* A range that may end on another thread. Returns its id, 0 if it is not recorded. */
 uint64_t gp_marks_start(const char *domain, const char *text);

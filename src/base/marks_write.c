@@ -337,6 +337,17 @@ void gp_marks_end(uint64_t id)
     atomic_store_explicit(&range->state, GP_MARKS_FREE, memory_order_release);
 }
 
+void gp_marks_step(void)
+{
+    struct gp_marks *marks = get();
+    if (!marks)
+        return;
+    const uint64_t now = now_ns();
+    if (atomic_fetch_add_explicit(&marks->steps, 1, memory_order_relaxed) == 0)
+        atomic_store_explicit(&marks->first_step_ns, now, memory_order_relaxed);
+    atomic_store_explicit(&marks->last_step_ns, now, memory_order_relaxed);
+}
+
 void gp_marks_name_thread(uint32_t tid, const char *name)
 {
     struct gp_marks *marks = enter_if_on();

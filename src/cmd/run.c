@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/command.h"
+#include "jobs/marks_read.h"
 #include "jobs/timeline.h"
 #include "jobs/torch.h"
 
@@ -84,11 +85,13 @@ static const struct gp_opt options[] = {
      .help = "time between two samples (default: 0.5s; 10s after the first hour)"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet), .help = "print only problems"},
     {0, "step-match", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(step_match), .group = "Pace",
-     .once = true, .help = "lines of output that report a step; (…) in it: the number of the step"},
+     .once = true,
+     .help = "lines of output that report a step, if the program does not call gpulse.step(); (…) "
+             "in it: the number of the step"},
     {0, "flops-per-step", NULL, GP_OPT_STRING, "N", .offset = OPT(flops),
      .help = "FLOPs of a step on all GPUs, such as 6.1e15, to report the MFU"},
     {0, "precision", NULL, GP_OPT_CHOICE, "TYPE", .choices = "fp32 tf32 fp16 bf16 fp8",
-     .offset = OPT(precision),
+     .offset = OPT(precision), .needs = "flops-per-step",
      .help = "precision whose peak the MFU is relative to (default bf16)"},
     {0, "pipeline", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
      .offset = OPT(pipeline), .group = "Pipelines",
@@ -140,9 +143,6 @@ static int check_options(const struct run_options *o, struct gp_err *err)
                           : o->plan.keep_output ? "--keep-output"
                           : o->timeline.mark    ? "--mark"
                                                 : "--step-match");
-    if ((o->flops || o->precision) && !o->step_match)
-        return gp_err_set(err, GP_EUSAGE, "%s needs --step-match, to count the steps",
-                          o->flops ? "--flops-per-step" : "--precision");
     if (o->precision && strchr(o->precision, ','))
         return gp_err_set(err, GP_EUSAGE, "--precision takes one of: fp32 tf32 fp16 bf16 fp8");
     if (o->plan.retries && strcmp(o->on, "oom") == 0 && is_unwatched)
@@ -222,6 +222,14 @@ static int open_timeline(struct run_options *o, struct gp_err *err)
     return r;
 }
 
+/* What the job reports itself is for its timeline, or for its pace. */
+static int start_timeline(const struct run_options *o, struct gp_run_plan *plan, struct gp_err *err)
+{
+    const bool needs_marks = plan->timeline || (o->flops && !o->step_match);
+    int r = needs_marks ? gp_marks_reader_new(&plan->marks, err) : 0;
+    return r == 0 && plan->timeline ? gp_timeline_start(plan->timeline, plan->marks, err) : r;
+}
+
 static int run_command(struct run_options *o, char *const *argv, int argc, struct gp_err *err)
 {
     static struct gp_command command; /* large */
@@ -234,11 +242,12 @@ static int run_command(struct run_options *o, char *const *argv, int argc, struc
     if (r < 0)
         return r;
     r = gp_job_reserve(run, &o->plan.run, &o->gpus, argv, argc, &sampler, err);
-    if (r == 0 && o->plan.run.timeline)
-        r = gp_timeline_start(o->plan.run.timeline, err);
+    if (r == 0)
+        r = start_timeline(o, &o->plan.run, err);
     if (r == 0)
         r = gp_command_run(&command, &o->plan, argv, err);
     gp_timeline_close(o->plan.run.timeline, &run->watch);
+    gp_marks_reader_free(o->plan.run.marks);
     gp_job_release(run, sampler);
     gp_child_end_as(&run->child);
     return r;

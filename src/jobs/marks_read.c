@@ -37,6 +37,7 @@ struct gp_marks_reader {
     int fd; /* locked as long as this process lives */
     struct writer writers[PROCESSES_MOST];
     size_t count;
+    struct gp_pace pace; /* of those that have exited */
 };
 
 /* ---- the directory ---- */
@@ -272,25 +273,47 @@ static void add_open(const struct writer *writer, struct gp_trace *trace, uint32
     add_event(trace, kind, &event);
 }
 
-static void finish(struct gp_marks_reader *reader, struct writer *writer, struct gp_trace *trace,
-                   uint64_t now_ns)
+static void add_all_open(const struct writer *writer, struct gp_trace *trace,
+                         const struct gp_marks *marks, uint64_t now_ns)
 {
-    struct gp_marks *marks = &reader->copy;
-    read_rest(writer, trace, now_ns);
-    bool is_whole = read_at(writer, 0, marks, offsetof(struct gp_marks, slots));
-    (void)close(writer->fd);
-    for (size_t i = 0; is_whole && i < GP_MARKS_THREADS; i++) {
+    for (size_t i = 0; i < GP_MARKS_THREADS; i++) {
         const struct gp_marks_thread *thread = &marks->threads[i];
         uint32_t depth = atomic_load(&thread->depth);
         for (uint32_t k = 0; k < depth && k < GP_MARKS_DEPTH; k++)
             add_open(writer, trace, GP_MARKS_SLICE, atomic_load(&thread->tid), &thread->open[k],
                      now_ns);
     }
-    for (size_t i = 0; is_whole && i < GP_MARKS_RANGES; i++) {
+    for (size_t i = 0; i < GP_MARKS_RANGES; i++) {
         const struct gp_marks_range *range = &marks->ranges[i];
         if (atomic_load(&range->state) == GP_MARKS_OPEN)
             add_open(writer, trace, GP_MARKS_RANGE, range->tid, &range->open, now_ns);
     }
+}
+
+/* ---- the end of a process ---- */
+
+static void add_steps(struct gp_pace *pace, const struct gp_marks *marks)
+{
+    const uint64_t steps = atomic_load(&marks->steps);
+    if (steps > pace->reports)
+        *pace = (struct gp_pace){.reports = steps,
+                                 .steps = (double)(steps - 1),
+                                 .first_ns = atomic_load(&marks->first_step_ns),
+                                 .last_ns = atomic_load(&marks->last_step_ns)};
+}
+
+static void finish(struct gp_marks_reader *reader, struct writer *writer, struct gp_trace *trace,
+                   uint64_t now_ns)
+{
+    struct gp_marks *marks = &reader->copy;
+    if (trace)
+        read_rest(writer, trace, now_ns);
+    const bool is_whole = read_at(writer, 0, marks, offsetof(struct gp_marks, slots));
+    (void)close(writer->fd);
+    if (is_whole)
+        add_steps(&reader->pace, marks);
+    if (is_whole && trace)
+        add_all_open(writer, trace, marks, now_ns);
 }
 
 /* ---- the processes ---- */
@@ -349,7 +372,7 @@ bool gp_marks_reader_read(struct gp_marks_reader *reader, struct gp_trace *trace
             finish(reader, writer, trace, now_ns);
             continue;
         }
-        if (!read_ring(writer, trace, now_ns)) {
+        if (trace && !read_ring(writer, trace, now_ns)) {
             gp_trace_drop(trace, 1);
             (void)close(writer->fd);
             continue;
@@ -368,4 +391,11 @@ void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *tra
             finish(reader, &reader->writers[i], trace, now_ns);
         reader->count = 0;
     }
+}
+
+struct gp_pace gp_marks_reader_take_pace(struct gp_marks_reader *reader)
+{
+    const struct gp_pace pace = reader->pace;
+    reader->pace = (struct gp_pace){0};
+    return pace;
 }

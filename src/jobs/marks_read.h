@@ -1,11 +1,12 @@
-/* Receives the marks and ranges of a job's processes (base/marks.h), and adds them to a trace.
+/* Receives the marks, ranges and steps of a job's processes (base/marks.h). Marks and ranges go to
+ * a trace; without one (NULL), they are ignored.
  *
  * The directory belongs to this user and is closed to others. What is in it comes from the job, so
  * nothing in it is trusted: a wrong file is ignored, and texts are escaped by the trace. */
 #ifndef GP_JOBS_MARKS_READ_H
 #define GP_JOBS_MARKS_READ_H
 
-#include "base/util.h"
+#include "jobs/pace.h"
 
 struct gp_err;
 struct gp_marks_reader;
@@ -24,6 +25,10 @@ bool gp_marks_reader_read(struct gp_marks_reader *reader, struct gp_trace *trace
 
 /* The job has exited: reads the rest, with the ranges that were open. */
 void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *trace);
+
+/* The steps of the process that reported the most, since the last call. Processes of a job step
+ * together, so their steps are not added. */
+struct gp_pace gp_marks_reader_take_pace(struct gp_marks_reader *reader);
 
 /* Removes the directory. */
 void gp_marks_reader_free(struct gp_marks_reader *reader);

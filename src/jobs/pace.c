@@ -36,7 +36,7 @@ void gp_pace_add(struct gp_pace *pace, const regex_t *step, const char *line, ui
         return;
     const double number = step->re_nsub > 0 ? number_at(line, &places[1]) : -1;
     const bool has_number = number >= 0;
-    const bool is_first = pace->lines++ == 0;
+    const bool is_first = pace->reports++ == 0;
     const bool is_new_epoch = has_number && number < pace->number / 2;
     const bool is_another = has_number && !is_new_epoch && number <= pace->number;
     if (is_first)
@@ -128,18 +128,29 @@ static void tell(const struct gp_watch *watch, const struct gp_pace_plan *plan, 
                            : "35 to 45 % is typical of a large training");
 }
 
+/* Nothing, if nobody has asked for its pace. */
+static void tell_too_few(const struct gp_watch *watch, const struct gp_pace_plan *plan,
+                         uint64_t reports)
+{
+    if (plan->step)
+        gp_watch_warn(watch,
+                      "%llu line%s of its output matched --step-match, too few to measure its pace",
+                      (unsigned long long)reports, reports == 1 ? "" : "s");
+    else if (plan->flops > 0)
+        gp_watch_warn(watch,
+                      "no MFU: it reported %llu step%s; call gpulse.step() in each step of the "
+                      "program, or count lines of its output with --step-match",
+                      (unsigned long long)reports, reports == 1 ? "" : "s");
+}
+
 json_t *gp_pace_end(const struct gp_pace *pace, const struct gp_pace_plan *plan,
                     const struct gp_watch *watch)
 {
     const double seconds = (double)(pace->last_ns - pace->first_ns) / (double)GP_NS_PER_S;
     const char *unknown = "its GPU";
     size_t gpus = 0;
-    if (!plan->step)
-        return NULL;
-    if (pace->steps <= 0 || seconds <= 0) {
-        gp_watch_warn(watch,
-                      "%llu line%s of its output matched --step-match, too few to measure its pace",
-                      (unsigned long long)pace->lines, pace->lines == 1 ? "" : "s");
+    if (pace->steps <= 0 || pace->last_ns <= pace->first_ns) {
+        tell_too_few(watch, plan, pace->reports);
         return NULL;
     }
     const double rate = pace->steps / seconds;

@@ -1,5 +1,6 @@
-/* How fast a job makes progress: steps that it reports in its output, and from them the model FLOPs
- * utilization (MFU), the share of the GPUs' arithmetic that the model itself used. */
+/* How fast a job makes progress: steps that it reports, in its output or by gpulse_step()
+ * (jobs/marks_read), and from them the model FLOPs utilization (MFU), the share of the GPUs'
+ * arithmetic that the model itself used. */
 #ifndef GP_JOBS_PACE_H
 #define GP_JOBS_PACE_H
 
@@ -12,14 +13,14 @@ struct gp_watch;
 
 struct gp_pace_plan {
     const regex_t *step;   /* finds a line that reports a step; its first group, if there is one, is
-                              the number of the step. NULL: steps are not counted */
+                              the number of the step. NULL: the job reports steps itself, or none */
     double flops;          /* of a step, for all GPUs together; 0: unknown */
     const char *precision; /* as in gpulse.models/1: "bf16" */
 };
 
-/* Steps between the first and the last line that reported one. All zero at the start. */
+/* Steps between the first and the last one that was reported. All zero at the start. */
 struct gp_pace {
-    uint64_t lines;
+    uint64_t reports; /* lines, or calls */
     double steps;
     double number; /* of the last one, if they have numbers */
     uint64_t first_ns, last_ns;

@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/marks.h"
+#include "jobs/marks_read.h"
 #include "jobs/timeline.h"
 #include "model/snapshot.h"
 
@@ -47,6 +49,8 @@ static enum gp_watch_order look(struct gp_run *run, bool is_moment)
         gp_timeline_sample(run->plan->timeline, snapshot, &run->watch);
     if (run->plan->timeline)
         gp_timeline_note_tick(run->plan->timeline, snapshot);
+    else if (run->plan->marks)
+        (void)gp_marks_reader_read(run->plan->marks, NULL);
     order = gp_watch_look(&run->watch, snapshot, !is_moment);
     gp_watch_keep_scene(&run->watch, snapshot, is_moment);
     if (run->plan->judge)
@@ -284,12 +288,18 @@ static int start(struct gp_run *run, char *const *argv, int *ret_status, struct 
     char mask[sizeof(run->gpus.mask) + 32];
     char order[] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
     (void)snprintf(mask, sizeof(mask), "CUDA_VISIBLE_DEVICES=%s", run->gpus.mask);
-    char *variables[2 + GP_RUN_VARIABLES + GP_TIMELINE_VARIABLES + 1] = {order, mask, NULL};
+    char folder[GP_PATH_SIZE];
+    char *variables[2 + GP_RUN_VARIABLES + 2 + 1] = {order, mask, NULL};
     size_t count = 2;
     for (size_t i = 0; run->plan->variables && i < GP_RUN_VARIABLES && run->plan->variables[i]; i++)
         variables[count++] = run->plan->variables[i];
+    if (run->plan->marks) {
+        (void)snprintf(folder, sizeof(folder), "%s=%s", GP_MARKS_VARIABLE,
+                       gp_marks_reader_folder(run->plan->marks));
+        variables[count++] = folder;
+    }
     if (run->plan->timeline)
-        (void)gp_timeline_add_variables(run->plan->timeline, variables + count);
+        variables[count] = gp_timeline_variable(run->plan->timeline);
     int r = gp_child_start(&run->child, argv, variables, ret_status, err);
     if (r < 0 && *ret_status)
         gp_watch_tell_error(&run->watch, err);
@@ -306,6 +316,15 @@ static void finish_output(struct gp_run *run, struct gp_output *output)
     run->pace = gp_output_pace(output);
     run->child.output = NULL;
     gp_output_free(output);
+}
+
+/* Those that the job reported itself, unless lines of its output count. */
+static void take_steps(struct gp_run *run)
+{
+    gp_marks_reader_finish(run->plan->marks, NULL);
+    const struct gp_pace pace = gp_marks_reader_take_pace(run->plan->marks);
+    if (!run->plan->output.pace.step)
+        run->pace = pace;
 }
 
 int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
@@ -341,6 +360,8 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
         status = status_of(run);
     if (r == 0 && plan->timeline)
         gp_timeline_end(plan->timeline, status);
+    if (plan->marks)
+        take_steps(run);
     return r < 0 && !status ? r : status;
 }
 

@@ -13,6 +13,7 @@
 
 enum { GP_RUN_VARIABLES = 64 };
 
+struct gp_marks_reader;
 struct gp_timeline;
 
 struct gp_run_plan {
@@ -25,7 +26,8 @@ struct gp_run_plan {
     bool quiet, no_clean, no_watch;
     bool is_detached; /* see struct gp_child */
     struct gp_watch_limits limits;
-    struct gp_timeline *timeline; /* NULL: none */
+    struct gp_marks_reader *marks; /* receives what the job reports itself; NULL: nothing does */
+    struct gp_timeline *timeline;  /* NULL: none */
     const struct gp_observed *observed; /* to say why the command was slow; NULL: that is not
                                            said */
     /* Called for each sample, decides what happens to the command. NULL: not called. */

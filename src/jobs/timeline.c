@@ -39,7 +39,6 @@ struct gp_timeline {
     bool has_run;       /* a try has ended */
     uint64_t due_ns;
     pid_t parent;
-    char folder_variable[100];
     char library_variable[GP_PATH_SIZE + 32];
     struct gp_timeline_gpus gpus;
     struct gp_timeline_host host;
@@ -87,14 +86,11 @@ static int check_file(const char *path, struct gp_err *err)
                : 0;
 }
 
-int gp_timeline_start(struct gp_timeline *timeline, struct gp_err *err)
+int gp_timeline_start(struct gp_timeline *timeline, struct gp_marks_reader *marks,
+                      struct gp_err *err)
 {
-    int r = gp_trace_open(&timeline->trace, timeline->plan->path, err);
-    r = r < 0 ? r : gp_marks_reader_new(&timeline->marks, err);
-    if (r == 0)
-        (void)snprintf(timeline->folder_variable, sizeof(timeline->folder_variable), "%s=%s",
-                       GP_MARKS_VARIABLE, gp_marks_reader_folder(timeline->marks));
-    return r;
+    timeline->marks = marks;
+    return gp_trace_open(&timeline->trace, timeline->plan->path, err);
 }
 
 int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *plan,
@@ -126,13 +122,9 @@ void gp_timeline_add_want(struct gp_want *want)
     gp_timeline_gpus_add_want(want);
 }
 
-size_t gp_timeline_add_variables(struct gp_timeline *timeline, char **variables)
+char *gp_timeline_variable(struct gp_timeline *timeline)
 {
-    size_t count = 0;
-    variables[count++] = timeline->folder_variable;
-    if (timeline->library_variable[0])
-        variables[count++] = timeline->library_variable;
-    return count;
+    return timeline->library_variable[0] ? timeline->library_variable : NULL;
 }
 
 /* ---- the job runs ---- */
@@ -288,7 +280,6 @@ void gp_timeline_close(struct gp_timeline *timeline, const struct gp_watch *watc
             gp_watch_tell_more(watch, sb.buf);
         gp_strbuf_fini(&sb);
     }
-    gp_marks_reader_free(timeline->marks);
     if (timeline->plan->mark)
         regfree(&timeline->mark);
     free(timeline);

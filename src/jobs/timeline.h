@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct gp_err;
+struct gp_marks_reader;
 struct gp_snapshot;
 struct gp_timeline;
 struct gp_want;
@@ -28,7 +29,6 @@ enum {
     GP_TIMELINE_MS = 500,
     GP_TIMELINE_OFTEN_S = 3600, /* how long it is sampled that often, without an interval */
     GP_TIMELINE_LATE_S = 10,    /* and how often after that */
-    GP_TIMELINE_VARIABLES = 2,
 };
 
 /* Prepares it. GP_EUSAGE: the expression is malformed, or
@@ -37,16 +37,17 @@ enum {
 int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *plan,
                      struct gp_err *err) GP_MUST_CHECK;
 
-/* Opens the file, before the command starts: an existing one becomes FILE.1. The job's variables
- * are known from here on. Errors as in gp_trace_open() and gp_marks_reader_new(). */
-int gp_timeline_start(struct gp_timeline *timeline, struct gp_err *err) GP_MUST_CHECK;
+/* Opens the file, before the command starts: an existing one becomes FILE.1. What `marks` receives
+ * goes to it; they must outlive the timeline. Errors as in gp_trace_open(). */
+int gp_timeline_start(struct gp_timeline *timeline, struct gp_marks_reader *marks,
+                      struct gp_err *err) GP_MUST_CHECK;
 
 /* What samples must contain. */
 void gp_timeline_add_want(struct gp_want *want);
 
-/* Adds variables ("NAME=VALUE") to the job's environment; returns their number, at most
- * GP_TIMELINE_VARIABLES. They belong to the timeline. */
-size_t gp_timeline_add_variables(struct gp_timeline *timeline, char **variables);
+/* A variable ("NAME=VALUE") for the job's environment, which belongs to the timeline; NULL: none.
+ */
+char *gp_timeline_variable(struct gp_timeline *timeline);
 
 /* The job starts, or starts again; its processes are the descendants of `parent`. The
  * first start is the time 0. */

@@ -1,4 +1,4 @@
-/* Marks and ranges for the timeline of the job that this process belongs to. */
+/* Marks, ranges and steps of the job that this process belongs to. */
 #include "gpulse/gpulse.h"
 
 #include "base/marks.h"
@@ -19,4 +19,9 @@ void gpulse_range_push(const char *name)
 void gpulse_range_pop(void)
 {
     (void)gp_marks_pop(DOMAIN_ID);
+}
+
+void gpulse_step(void)
+{
+    gp_marks_step();
 }

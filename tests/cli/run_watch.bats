@@ -482,15 +482,13 @@ has_samples() {
 
 @test "options about steps that contradict" {
     idle_gpus
-    gpulse run --flops-per-step 1e12 -- true
-    fails 2 '--flops-per-step needs --step-match, to count the steps'
     gpulse run --precision fp8 -- true
-    fails 2 '--precision needs --step-match, to count the steps'
+    fails 2 '--precision needs --flops-per-step N'
     gpulse run --step-match '(' -- true
     fails 2 "--step-match '\\(': .*"
     gpulse run --step-match x --flops-per-step 0 -- true
     fails 2 "--flops-per-step takes a number such as 6.1e15, not '0'"
-    gpulse run --step-match x --precision fp8,bf16 -- true
+    gpulse run --flops-per-step 1e12 --precision fp8,bf16 -- true
     fails 2 '--precision takes one of: fp32 tf32 fp16 bf16 fp8'
     gpulse run --step-match x --no-watch -- true
     fails 2 '--step-match needs to watch the output; omit --no-watch and --no-clean-after'

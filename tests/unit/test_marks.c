@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 6, ROUNDS = 2000 };
+enum { THREADS = 6, ROUNDS = 2000, STEPS = 500 };
 
 static char folder[300], path[400];
 static struct gp_marks_reader *reader;
@@ -103,10 +103,15 @@ static void several_threads_and_a_reader(void **state)
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(gp_marks_push(7, "", "open at the end"), 0);
+    const uint64_t before_ns = gp_clock_mono_ns();
+    gp_marks_step();
+    gp_marks_step();
 
     pid_t child = fork(); /* it has a file of its own */
     if (child == 0) {
         gp_marks_mark("", "of a child");
+        for (int i = 0; i < STEPS; i++)
+            gp_marks_step();
         _exit(gp_marks_pop(7) == -1 ? 0 : 1);
     }
     int status;
@@ -115,6 +120,12 @@ static void several_threads_and_a_reader(void **state)
 
     const struct gp_trace_sum sum = finish();
     assert_int_equal(sum.marks + sum.ranges + sum.dropped, THREADS * ROUNDS * 4 + 2);
+    const struct gp_pace pace = gp_marks_reader_take_pace(reader);
+    assert_int_equal(pace.reports, STEPS); /* the child's, and not together with the parent's */
+    assert_true(pace.steps > STEPS - 1.5 && pace.steps < STEPS - 0.5);
+    assert_true(before_ns < pace.first_ns && pace.first_ns < pace.last_ns);
+    assert_true(pace.last_ns < gp_clock_mono_ns());
+    assert_int_equal(gp_marks_reader_take_pace(reader).reports, 0);
     assert_int_equal(count("i", "of a child"), 1);
     assert_int_equal(count("X", "open at the end"), 1);
     assert_int_equal(count("X", "outer") + count("X", "inner") + count("b", "range") + 1,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "jobs/pace.h"
+#include "jobs/watch.h"
 
 /* The steps in these lines, one a second. */
 static struct gp_pace pace_of(const char *pattern, const char *const *lines)
@@ -54,7 +55,40 @@ static void the_first_does_not_count(void **state)
     /* its time, with loading and compilation, is not known either */
     const struct gp_pace pace = pace_of("step ([0-9]+)", (const char *[]){"step 500", NULL});
     assert_true(pace.steps <= 0);
-    assert_int_equal(pace.lines, 1);
+    assert_int_equal(pace.reports, 1);
+}
+
+static char told[500];
+
+static void tell(const struct gp_watch *watch, enum gp_watch_topic topic, const char *text)
+{
+    (void)watch;
+    (void)topic;
+    (void)snprintf(told, sizeof(told), "%s", text);
+}
+
+static void expect_end(const struct gp_pace_plan *plan, struct gp_pace pace, const char *message)
+{
+    const struct gp_watch watch = {.tell = tell};
+    told[0] = '\0';
+    json_decref(gp_pace_end(&pace, plan, &watch));
+    assert_string_equal(told, message);
+}
+
+static void what_is_said_without_gpus(void **state)
+{
+    (void)state;
+    static const struct gp_pace_plan none = {.precision = "bf16"};
+    static const struct gp_pace_plan flops = {.flops = 1e12, .precision = "bf16"};
+    const struct gp_pace one = {.reports = 1, .first_ns = 7, .last_ns = 7};
+    const struct gp_pace ten = {
+        .reports = 11, .steps = 10, .first_ns = 1, .last_ns = 1 + 4 * GP_NS_PER_S};
+    expect_end(&none, (struct gp_pace){0}, "");
+    expect_end(&none, one, "");
+    expect_end(&none, ten, "2.5 steps/s (10 steps in 4.0 s)");
+    expect_end(&flops, one,
+               "no MFU: it reported 1 step; call gpulse.step() in each step of the program, or "
+               "count lines of its output with --step-match");
 }
 
 int main(void)
@@ -63,6 +97,7 @@ int main(void)
         cmocka_unit_test(lines_are_counted),
         cmocka_unit_test(numbers_say_more),
         cmocka_unit_test(the_first_does_not_count),
+        cmocka_unit_test(what_is_said_without_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
