@@ -51,6 +51,7 @@ struct gp_output {
     bool is_running;
     int lost;             /* the errno of a failed write, after which nothing is written; 0: none */
     pthread_mutex_t lock; /* protects the members below */
+    bool is_abandoned;    /* nobody waits for the thread: what its callback uses may be gone */
     struct gp_output_news news;
     struct gp_pace pace;
     char chunk[CHUNK]; /* of the thread */
@@ -93,16 +94,15 @@ static void line(void *context, const char *text)
 {
     struct gp_output *output = context;
     const struct gp_output_plan *plan = output->plan;
-    if (plan->on_line)
-        plan->on_line(plan->on_line_context, text);
-    if (plan->pace.step) {
-        (void)pthread_mutex_lock(&output->lock);
-        gp_pace_add(&output->pace, plan->pace.step, text, gp_clock_mono_ns());
-        (void)pthread_mutex_unlock(&output->lock);
-    }
-    if (!plan->until || regexec(plan->until, text, 0, NULL, 0) != 0)
-        return;
     (void)pthread_mutex_lock(&output->lock);
+    if (plan->on_line && !output->is_abandoned)
+        plan->on_line(plan->on_line_context, text);
+    if (plan->pace.step)
+        gp_pace_add(&output->pace, plan->pace.step, text, gp_clock_mono_ns());
+    if (!plan->until || regexec(plan->until, text, 0, NULL, 0) != 0) {
+        (void)pthread_mutex_unlock(&output->lock);
+        return;
+    }
     output->news.until = true;
     wake(output);
 }
@@ -489,6 +489,9 @@ int gp_output_finish(struct gp_output *output, bool (*is_enough)(void))
         else if (is_enough())
             break;
     }
+    (void)pthread_mutex_lock(&output->lock);
+    output->is_abandoned = output->is_running;
+    (void)pthread_mutex_unlock(&output->lock);
     for (size_t i = 0; i < STREAMS; i++)
         if (output->was_changed && output->streams[i].is_terminal)
             (void)tcsetattr(output->streams[i].to, TCSANOW, &output->before);

@@ -32,7 +32,8 @@ struct gp_output_plan {
     int to;               /* one descriptor as the target of both; −1: those of this process */
     const regex_t *until; /* a line of output that is awaited; NULL: none */
     void (*on_line)(void *context,
-                    const char *line); /* each line, on the thread; NULL: not called */
+                    const char *line); /* each line, on the thread, until gp_output_finish()
+                                          returns; NULL: not called */
     void *on_line_context;
     struct gp_pace_plan pace;
     struct gp_output_log *log; /* NULL: none */
