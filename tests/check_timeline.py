@@ -67,6 +67,18 @@ def counters_are_not_repeated():
 
 
 @test
+def a_gpu_that_is_lost_for_a_while():
+    state = tempfile.mkdtemp(dir=SCRATCH)
+    trace, _ = timeline("sh", "-c", '"$GPULSE" sim load --mem 20GiB --for 5s & sleep 1; f="$GPULSE sim fault -m h100x8"; '
+                        '$f --gpu 7 lost >&2; sleep 2; $f clear >&2; wait', env={**ENV, "GPULSE_SIM_STATE": state})
+    gpu, = [pid for pid, name in trace.names.items() if name.startswith("GPU 7: NVIDIA H100")]
+    memory, = [values for (_, name), values in trace.counters.items() if name == "GPU 7 memory"]
+    assert [values["MiB"] for _, values in memory] == [20 * 1024, 0], memory
+    (start, end), = [(start, end) for pid, _, name, start, end, _ in trace.slices if pid == gpu and name == "no answer"]
+    assert end - start > 1e6 and "no answer" in trace.threads.values(), (start, end)
+
+
+@test
 def processes_of_the_job():
     trace, _ = timeline(sys.executable, "-c", """
 import os, subprocess, sys, time

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST_PID = GP_TRACE_PID + 1, ORDER = 1 };
+enum { FIRST_PID = GP_TRACE_PID + 1, ORDER = 1, NO_ANSWER = GP_TIMELINE_REASONS };
 
 /* Rows with the same name are series of one counter, next to each other. What a GPU does
  * not report is left out. */
@@ -122,28 +122,38 @@ static void add_counters(struct gp_timeline_gpu *gpu, struct gp_trace *trace, ui
     }
 }
 
+/* Opens or closes the slice with this number, unless it is so already. */
+static void set_slice(struct gp_timeline_gpu *gpu, struct gp_trace *trace, uint32_t pid,
+                      uint32_t number, bool is_open, const char *track, const char *name,
+                      uint64_t mono_ns)
+{
+    const struct gp_trace_place place = {pid, number + 1};
+    char text[96];
+    if (is_open == gpu->slices[number].is_open)
+        return;
+    gpu->slices[number].is_open = is_open;
+    if (!gpu->slices[number].is_named) {
+        (void)snprintf(text, sizeof(text), "%s%s", track, name);
+        gp_trace_name_thread(trace, place, text);
+    }
+    gpu->slices[number].is_named = true;
+    if (is_open)
+        gp_trace_open_slice(trace, place, name, mono_ns);
+    else
+        gp_trace_close_slice(trace, place, mono_ns);
+}
+
 static void add_reasons(struct gp_timeline_gpu *gpu, struct gp_trace *trace, uint32_t pid,
                         const struct gp_device *device, uint64_t mono_ns)
 {
     for (uint32_t i = 0; i < GP_ARRAY_LEN(reasons); i++) {
         const char *text = gp_device_text(device, reasons[i], "");
-        const bool is_active = strcmp(text, "Active") == 0;
-        const struct gp_trace_place place = {pid, i + 1};
         char name[64];
-        if (!text[0] || is_active == gpu->reasons[i]) /* not known, or no change */
+        if (!text[0]) /* not known */
             continue;
-        gpu->reasons[i] = is_active;
         reason_name(reasons[i], name);
-        if (!gpu->named_reasons[i]) {
-            char track[96];
-            (void)snprintf(track, sizeof(track), "clocks limited: %s", name);
-            gp_trace_name_thread(trace, place, track);
-        }
-        gpu->named_reasons[i] = true;
-        if (is_active)
-            gp_trace_open_slice(trace, place, name, mono_ns);
-        else
-            gp_trace_close_slice(trace, place, mono_ns);
+        set_slice(gpu, trace, pid, i, strcmp(text, "Active") == 0, "clocks limited: ", name,
+                  mono_ns);
     }
 }
 
@@ -193,6 +203,13 @@ static void forget_gone(struct gp_timeline_gpus *gpus, struct gp_trace *trace, u
     gpus->use_count = kept;
 }
 
+/* What its processes have is unknown: as before, until it is known again. */
+static void keep_uses(struct gp_timeline_gpus *gpus, unsigned gpu)
+{
+    for (size_t i = 0; i < gpus->use_count; i++)
+        gpus->uses[i].is_seen = gpus->uses[i].is_seen || gpus->uses[i].gpu == gpu;
+}
+
 static void count_sums(const struct gp_timeline_gpu *gpu, struct gp_trace *trace, uint32_t place,
                        uint64_t mono_ns)
 {
@@ -207,6 +224,10 @@ static void add_memory(struct gp_timeline_gpus *gpus, struct gp_timeline_gpu *gp
 {
     double job = 0;
     double used;
+    if (device->processes_status != GP_STATUS_OK) {
+        keep_uses(gpus, device->index);
+        return;
+    }
     for (size_t i = 0; i < device->process_count; i++) {
         const struct gp_process *p = &snapshot->processes[device->first_process + i];
         const struct gp_value *bytes = gp_process_value(p, GP_PROCESS_MEMORY);
@@ -229,16 +250,6 @@ static void add_memory(struct gp_timeline_gpus *gpus, struct gp_timeline_gpu *gp
 
 /* ---- a sample ---- */
 
-/* The number of a GPU in the watch; GP_WATCH_GPUS: not one of the job's. */
-static size_t find(const struct gp_watch *watch, const struct gp_device *device)
-{
-    const char *uuid = gp_device_text(device, GP_UUID, "");
-    for (size_t i = 0; i < watch->gpu_count; i++)
-        if (strcmp(watch->gpus[i].uuid, uuid) == 0)
-            return i;
-    return GP_WATCH_GPUS;
-}
-
 void gp_timeline_gpus_sample(struct gp_timeline_gpus *gpus, struct gp_trace *trace,
                              const struct gp_snapshot *snapshot, const struct gp_watch *watch,
                              uint64_t ticked_ns)
@@ -246,7 +257,7 @@ void gp_timeline_gpus_sample(struct gp_timeline_gpus *gpus, struct gp_trace *tra
     const uint64_t mono_ns = snapshot->mono_ns;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        const size_t number = find(watch, device);
+        const size_t number = gp_watch_number(watch, device);
         if (number == GP_WATCH_GPUS)
             continue;
         struct gp_timeline_gpu *gpu = &gpus->items[number];
@@ -254,9 +265,11 @@ void gp_timeline_gpus_sample(struct gp_timeline_gpus *gpus, struct gp_trace *tra
         if (!gpu->is_named)
             name_gpu(trace, pid, device, ORDER + (unsigned)number);
         gpu->is_named = true;
+        add_memory(gpus, gpu, trace, pid, snapshot, device);
+        set_slice(gpu, trace, pid, NO_ANSWER, device->status != GP_STATUS_OK, "", "no answer",
+                  mono_ns);
         if (device->status != GP_STATUS_OK)
             continue;
-        add_memory(gpus, gpu, trace, pid, snapshot, device);
         add_counters(gpu, trace, pid, device, mono_ns, ticked_ns);
         add_reasons(gpu, trace, pid, device, mono_ns);
         gpu->sampled_ns = mono_ns;
@@ -273,10 +286,7 @@ void gp_timeline_gpus_end(struct gp_timeline_gpus *gpus, struct gp_trace *trace,
         add_counters(gpu, trace, pid, NULL, mono_ns, 0);
         if (!isnan(gpu->other_mib))
             count_sums(gpu, trace, pid, mono_ns);
-        for (uint32_t k = 0; k < GP_TIMELINE_REASONS; k++) {
-            if (gpu->reasons[k])
-                gp_trace_close_slice(trace, (struct gp_trace_place){pid, k + 1}, mono_ns);
-            gpu->reasons[k] = false;
-        }
+        for (uint32_t k = 0; k < GP_TIMELINE_SLICES; k++)
+            set_slice(gpu, trace, pid, k, false, "", "", mono_ns);
     }
 }

@@ -7,7 +7,12 @@
 #include "model/snapshot.h"
 #include "out/trace.h"
 
-enum { GP_TIMELINE_ROWS = 16, GP_TIMELINE_REASONS = 9, GP_TIMELINE_USES = 1024 };
+enum {
+    GP_TIMELINE_ROWS = 16,
+    GP_TIMELINE_REASONS = 9,
+    GP_TIMELINE_SLICES = GP_TIMELINE_REASONS + 1, /* and that it does not answer */
+    GP_TIMELINE_USES = 1024,
+};
 
 /* A counter, as it was written last; NAN: not yet. */
 struct gp_timeline_gpu {
@@ -15,8 +20,9 @@ struct gp_timeline_gpu {
     uint64_t sampled_ns; /* 0: not yet */
     double last[GP_TIMELINE_ROWS];
     double job_mib, other_mib;
-    bool reasons[GP_TIMELINE_REASONS];       /* the slices that are open, … */
-    bool named_reasons[GP_TIMELINE_REASONS]; /* … and those that there were */
+    struct {
+        bool is_open, is_named;
+    } slices[GP_TIMELINE_SLICES]; /* each in a thread of its own */
 };
 
 /* GPU memory of a process. */

@@ -81,13 +81,19 @@ void gp_watch_record(struct gp_watch *watch, const char *name, const struct gp_s
 
 /* ---- the GPUs ---- */
 
-static struct gp_watch_gpu *find(struct gp_watch *watch, const struct gp_device *device)
+size_t gp_watch_number(const struct gp_watch *watch, const struct gp_device *device)
 {
     const char *uuid = gp_device_text(device, GP_UUID, "");
     for (size_t i = 0; i < watch->gpu_count; i++)
         if (strcmp(watch->gpus[i].uuid, uuid) == 0)
-            return &watch->gpus[i];
-    return NULL;
+            return i;
+    return GP_WATCH_GPUS;
+}
+
+static struct gp_watch_gpu *find(struct gp_watch *watch, const struct gp_device *device)
+{
+    const size_t number = gp_watch_number(watch, device);
+    return number < GP_WATCH_GPUS ? &watch->gpus[number] : NULL;
 }
 
 struct gp_watch_gpu *gp_watch_find(struct gp_watch *watch, const struct gp_device *device)

@@ -101,6 +101,9 @@ void gp_watch_tell_more(const struct gp_watch *watch, const char *lines);
 /* Adds a GPU that is reserved for the job. */
 void gp_watch_grant(struct gp_watch *watch, const struct gp_device *device);
 
+/* The number of a GPU in `gpus`; GP_WATCH_GPUS: the job has neither reserved nor used it. */
+size_t gp_watch_number(const struct gp_watch *watch, const struct gp_device *device);
+
 /* NULL: not reserved. */
 struct gp_watch_gpu *gp_watch_find(struct gp_watch *watch, const struct gp_device *device);
 
