@@ -28,25 +28,30 @@ static const char *read_decimal(const char *p, double *ret)
 }
 
 static bool scale(double number, const char *name, const struct suffix *suffixes, size_t count,
-                  uint64_t *ret)
+                  double *ret)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(name, suffixes[i].name) != 0)
             continue;
-        number *= suffixes[i].factor;
-        if (number >= 9e18)
-            return false;
-        *ret = (uint64_t)(number + 0.5);
+        *ret = number * suffixes[i].factor;
         return true;
     }
     return false;
+}
+
+static bool to_whole(double number, uint64_t *ret)
+{
+    if (number >= 9e18)
+        return false;
+    *ret = (uint64_t)(number + 0.5);
+    return true;
 }
 
 static bool parse_scaled(const char *s, const struct suffix *suffixes, size_t count, uint64_t *ret)
 {
     double number;
     const char *end = read_decimal(s, &number);
-    return end && scale(number, end, suffixes, count, ret);
+    return end && scale(number, end, suffixes, count, &number) && to_whole(number, ret);
 }
 
 /* "1:30:00", as schedulers write it: hours, minutes and seconds. */
@@ -95,8 +100,8 @@ bool gp_parse_duration(const char *s, uint64_t *ret_ns)
             return false;
         memcpy(unit, end, n);
         unit[n] = '\0';
-        if (!scale(number, unit, suffixes, GP_ARRAY_LEN(suffixes), &part_ns) ||
-            part_ns >= most_ns - sum_ns)
+        if (!scale(number, unit, suffixes, GP_ARRAY_LEN(suffixes), &number) ||
+            !to_whole(number, &part_ns) || part_ns >= most_ns - sum_ns)
             return false;
         sum_ns += part_ns;
         rest = end + n;
@@ -133,7 +138,7 @@ bool gp_parse_power(const char *s, uint64_t *ret_mw)
     return parse_scaled(s, suffixes, GP_ARRAY_LEN(suffixes), ret_mw);
 }
 
-bool gp_parse_count(const char *s, uint64_t *ret)
+bool gp_parse_number(const char *s, double *ret)
 {
     static const struct suffix suffixes[] = {
         {"",  1   },
@@ -147,6 +152,7 @@ bool gp_parse_count(const char *s, uint64_t *ret)
         {"T", 1e12},
     };
     double number;
+    size_t suffix_count = GP_ARRAY_LEN(suffixes);
     const char *end = read_decimal(s, &number);
     if (!end)
         return false;
@@ -156,9 +162,18 @@ bool gp_parse_count(const char *s, uint64_t *ret)
             exponent = exponent * 10 + (*end++ - '0');
         for (; exponent > 0; exponent--)
             number *= 10;
-        return *end == '\0' && scale(number, "", suffixes, 1, ret);
+        suffix_count = 1;
     }
-    return scale(number, end, suffixes, GP_ARRAY_LEN(suffixes), ret);
+    if (!scale(number, end, suffixes, suffix_count, &number) || !isfinite(number))
+        return false;
+    *ret = number;
+    return true;
+}
+
+bool gp_parse_count(const char *s, uint64_t *ret)
+{
+    double number;
+    return gp_parse_number(s, &number) && to_whole(number, ret);
 }
 
 bool gp_parse_u64(const char *s, uint64_t *ret)

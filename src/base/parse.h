@@ -15,7 +15,8 @@ bool gp_parse_size(const char *s, uint64_t *ret_bytes);
 /* "350", "350.5", "350W", "1.4kW"; a bare number is in watts. Milliwatts. */
 bool gp_parse_power(const char *s, uint64_t *ret_mw);
 
-/* "7B", "350M", "1.3e9": a count; k M B T are decimal, in either case. */
+/* "7B", "350M", "1.3e9": a finite number, and a count; k M B T are decimal, in either case. */
+bool gp_parse_number(const char *s, double *ret);
 bool gp_parse_count(const char *s, uint64_t *ret);
 
 /* Decimal, no sign, no spaces. */

@@ -257,13 +257,13 @@ static int run_command(struct run_options *o, char *const *argv, int argc, struc
 static int read_pace(const struct run_options *o, struct gp_pace_plan *ret, struct gp_err *err)
 {
     static regex_t step;
-    uint64_t flops = 0;
-    if (o->flops && (!gp_parse_count(o->flops, &flops) || flops == 0))
+    double flops = 0;
+    if (o->flops && (!gp_parse_number(o->flops, &flops) || flops <= 0))
         return gp_err_set(err, GP_EUSAGE,
                           "--flops-per-step takes a number such as 6.1e15, not '%s'", o->flops);
     int r = o->step_match ? gp_job_compile(&step, "--step-match", o->step_match, 0, err) : 0;
     *ret = (struct gp_pace_plan){.step = o->step_match && r == 0 ? &step : NULL,
-                                 .flops = (double)flops,
+                                 .flops = flops,
                                  .precision = o->precision ? o->precision : "bf16"};
     return r;
 }

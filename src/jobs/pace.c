@@ -5,6 +5,7 @@
 #include "jobs/watch.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,29 +77,36 @@ static double peak_of(const char *name, const char *precision)
     return least < most ? 0 : most * 1e12;
 }
 
-/* Of all GPUs of the job; 0: that of one is unknown, and *ret_unknown is its name. */
-static double peak_of_job(const struct gp_watch *watch, const char *precision, size_t *ret_gpus,
-                          const char **ret_unknown)
+/* The GPUs that a job has reserved or used. */
+struct gpus {
+    size_t count, used;
+    double peak;         /* of all of them, FLOP/s; 0: unknown, or none was used */
+    const char *unknown; /* the one whose peak is unknown; NULL: none */
+};
+
+static struct gpus gpus_of(const struct gp_watch *watch, const char *precision)
 {
+    struct gpus gpus = {0};
     const char *last = NULL;
     double one = 0;
-    double sum = 0;
-    *ret_gpus = 0;
     for (size_t i = 0; i < watch->gpu_count; i++) {
+        const struct gp_watch_gpu *gpu = &watch->gpus[i];
+        gpus.count += gpu->is_granted || gpu->use.was_used;
+        gpus.used += gpu->use.was_used || gpu->use.busy_sum > 0;
+    }
+    for (size_t i = 0; gpus.used > 0 && i < watch->gpu_count; i++) {
         const struct gp_watch_gpu *gpu = &watch->gpus[i];
         if (!gpu->is_granted && !gpu->use.was_used)
             continue;
         if (!last || strcmp(last, gpu->name) != 0)
             one = gpu->is_mig ? 0 : peak_of(gpu->name, precision);
         last = gpu->name;
-        if (one <= 0) {
-            *ret_unknown = gpu->is_mig ? "a MIG instance" : gpu->name;
-            return 0;
-        }
-        sum += one;
-        ++*ret_gpus;
+        if (one <= 0)
+            gpus.unknown = gpu->is_mig ? "a MIG instance" : gpu->name;
+        gpus.peak += one;
     }
-    return sum;
+    gpus.peak = gpus.unknown ? 0 : gpus.peak;
+    return gpus;
 }
 
 /* ---- the end ---- */
@@ -115,15 +123,19 @@ static json_t *object_of(const struct gp_pace *pace, const struct gp_pace_plan *
                      knows_flops && peak > 0 ? json_real(plan->flops * rate / peak) : json_null());
 }
 
-static void tell(const struct gp_watch *watch, const struct gp_pace_plan *plan, double rate,
-                 double peak, size_t gpus)
+static void tell_mfu(const struct gp_watch *watch, const struct gp_pace_plan *plan, double rate,
+                     const struct gpus *gpus)
 {
-    const double share = plan->flops * rate / peak;
+    const double share = plan->flops * rate / gpus->peak;
+    char unused[48] = "";
+    if (gpus->used < gpus->count)
+        (void)snprintf(unused, sizeof(unused), " (%zu of them unused)", gpus->count - gpus->used);
     gp_watch_say(watch,
-                 "%.3g steps/s, %.4g TFLOP/s: model FLOPs utilization (MFU) %.1f %% of %zu GPU%s "
+                 "%.3g steps/s, %.4g TFLOP/s: model FLOPs utilization (MFU) %.1f %% of %zu GPU%s%s "
                  "with %.4g TFLOP/s (%s, dense; --precision); %s",
-                 rate, plan->flops * rate / 1e12, 100 * share, gpus, gpus == 1 ? "" : "s",
-                 peak / (double)gpus / 1e12, plan->precision,
+                 rate, plan->flops * rate / 1e12, 100 * share, gpus->count,
+                 gpus->count == 1 ? "" : "s", unused, gpus->peak / (double)gpus->count / 1e12,
+                 plan->precision,
                  share > 1 ? "this is impossible: check --flops-per-step and --precision"
                            : "35 to 45 % is typical of a large training");
 }
@@ -147,22 +159,25 @@ json_t *gp_pace_end(const struct gp_pace *pace, const struct gp_pace_plan *plan,
                     const struct gp_watch *watch)
 {
     const double seconds = (double)(pace->last_ns - pace->first_ns) / (double)GP_NS_PER_S;
-    const char *unknown = "its GPU";
-    size_t gpus = 0;
+    struct gpus gpus = {0};
     if (pace->steps <= 0 || pace->last_ns <= pace->first_ns) {
         tell_too_few(watch, plan, pace->reports);
         return NULL;
     }
     const double rate = pace->steps / seconds;
-    const double peak = plan->flops > 0 ? peak_of_job(watch, plan->precision, &gpus, &unknown) : 0;
-    if (peak > 0)
-        tell(watch, plan, rate, peak, gpus);
+    if (plan->flops > 0)
+        gpus = gpus_of(watch, plan->precision);
+    if (gpus.peak > 0)
+        tell_mfu(watch, plan, rate, &gpus);
+    else if (plan->flops > 0 && gpus.used == 0)
+        gp_watch_say(watch, "%.3g steps/s, %.4g TFLOP/s; no MFU: the job was not seen to use a GPU",
+                     rate, plan->flops * rate / 1e12);
     else if (plan->flops > 0)
         gp_watch_say(watch,
                      "%.3g steps/s, %.4g TFLOP/s; no MFU: the peak of %s in %s is unknown (gpulse "
                      "doctor gpus)",
-                     rate, plan->flops * rate / 1e12, unknown, plan->precision);
+                     rate, plan->flops * rate / 1e12, gpus.unknown, plan->precision);
     else
         gp_watch_say(watch, "%.3g steps/s (%.0f steps in %.1f s)", rate, pace->steps, seconds);
-    return object_of(pace, plan, seconds, peak);
+    return object_of(pace, plan, seconds, gpus.peak);
 }

@@ -452,9 +452,13 @@ has_samples() {
 @test "steps that are counted, and what they say of the GPU" {
     local loop='for i in 1 2 3 4 5; do echo "loss 1.0, step $((10 * i)) of 50"; sleep 0.05; done'
     idle_gpus
+    gpulse run -g 2 --step-match step --flops-per-step 4e19 -- bash -c "$loop"
+    complains '^gpulse: [0-9.]+ steps/s, [0-9.e+]+ TFLOP/s; no MFU: the job was not seen to use a GPU$'
+    rm -r home
+    loop="'$GPULSE' sim load --mem 1GiB --for 1.5s >/dev/null & $loop; wait"
     gpulse run -g 2 --step-match 'step ([0-9]+)' --flops-per-step 1e12 -- bash -c "$loop"
     status_is 0
-    complains '^gpulse: [0-9.]+ steps/s, [0-9.]+ TFLOP/s: model FLOPs utilization \(MFU\) [0-9.]+ % of 2 GPUs with 989\.4 TFLOP/s \(bf16, dense; --precision\); 35 to 45 % is typical'
+    complains '^gpulse: [0-9.]+ steps/s, [0-9.]+ TFLOP/s: model FLOPs utilization \(MFU\) [0-9.]+ % of 2 GPUs \(1 of them unused\) with 989\.4 TFLOP/s \(bf16, dense; --precision\); 35 to 45 % is typical'
     output=$(cat "$(record)/run.json")
     json_is 'd["pace"]["steps"], d["pace"]["flops_per_step"], d["pace"]["peak_flops"], d["pace"]["precision"]' "(40.0, 1000000000000.0, 1978800000000000.0, 'bf16')"
     json_is 'abs(d["pace"]["mfu"] - 1e12 * d["pace"]["steps_per_s"] / d["pace"]["peak_flops"]) < 1e-9' True

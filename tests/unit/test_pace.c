@@ -86,6 +86,7 @@ static void what_is_said_without_gpus(void **state)
     expect_end(&none, (struct gp_pace){0}, "");
     expect_end(&none, one, "");
     expect_end(&none, ten, "2.5 steps/s (10 steps in 4.0 s)");
+    expect_end(&flops, ten, "2.5 steps/s, 2.5 TFLOP/s; no MFU: the job was not seen to use a GPU");
     expect_end(&flops, one,
                "no MFU: it reported 1 step; call gpulse.step() in each step of the program, or "
                "count lines of its output with --step-match");

@@ -150,6 +150,20 @@ static void counts(void **state)
     check(cases, GP_ARRAY_LEN(cases), gp_parse_count);
 }
 
+static void numbers(void **state)
+{
+    (void)state;
+    char digits[400];
+    double number = 4711;
+    memset(digits, '9', sizeof(digits) - 1);
+    digits[sizeof(digits) - 1] = '\0';
+    assert_false(gp_parse_number(digits, &number)); /* not infinite */
+    assert_false(gp_parse_number("-1", &number));
+    assert_true(number > 4710.5 && number < 4711.5);
+    assert_true(gp_parse_number("4e19", &number) && number > 3.9e19 && number < 4.1e19);
+    assert_true(gp_parse_number("0.5T", &number) && number > 4.9e11 && number < 5.1e11);
+}
+
 static void integers(void **state)
 {
     (void)state;
@@ -193,8 +207,8 @@ static void words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations), cmocka_unit_test(sizes), cmocka_unit_test(counts),
-        cmocka_unit_test(integers),  cmocka_unit_test(words),
+        cmocka_unit_test(durations), cmocka_unit_test(sizes),    cmocka_unit_test(counts),
+        cmocka_unit_test(numbers),   cmocka_unit_test(integers), cmocka_unit_test(words),
     };
     return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
 }
