@@ -334,6 +334,19 @@ class Terminal:
 
 
 @test
+def a_shell_on_a_terminal_is_not_watched():
+    terminal = Terminal(Machine())
+    for options, name in (("--step-match x", "--step-match"), ("--timeline t.json --mark x", "--mark")):
+        terminal.type(f"{GPULSE} run {options} -- bash; echo status=$?\n")
+        terminal.until(f"gpulse: {name} needs to watch the output; omit it for a shell, pager or editor, which gets the "
+                       "terminal itself")
+        terminal.until("status=2")
+    terminal.type(f"{GPULSE} run --step-match x -- bash -c 'echo x-$((1 + 1))'\n")  # but a script is
+    terminal.until("x-2")
+    terminal.close()
+
+
+@test
 def the_keyboard_reaches_the_job_and_the_shell_goes_on():
     machine = Machine()
     terminal = Terminal(machine)

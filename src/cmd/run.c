@@ -28,6 +28,7 @@ struct run_options {
     const char *over, *on, *pipeline, *from;
     const char *step_match, *flops, *precision;
     bool restart, dry_run, expandable;
+    bool is_typed_into; /* the command has the terminal itself */
 };
 
 #define OPT(field) offsetof(struct run_options, field)
@@ -135,20 +136,25 @@ static int check_options(const struct run_options *o, struct gp_err *err)
                 : "--from and --restart need --pipeline");
     const struct gp_run_plan *run = &o->plan.run;
     const bool is_unwatched = run->no_watch || run->no_clean;
-    if ((run->output.label || o->plan.keep_output || o->timeline.mark || o->step_match) &&
-        is_unwatched)
-        return gp_err_set(err, GP_EUSAGE,
-                          "%s needs to watch the output; omit --no-watch and --no-clean-after",
-                          run->output.label     ? "--label"
-                          : o->plan.keep_output ? "--keep-output"
-                          : o->timeline.mark    ? "--mark"
-                                                : "--step-match");
+    const struct {
+        bool is_given;
+        const char *name, *instead;
+    } watching[] = {
+        {run->output.label != NULL, "--label", ""},
+        {o->plan.keep_output, "--keep-output", ""},
+        {o->timeline.mark != NULL, "--mark", ""},
+        {o->step_match != NULL, "--step-match", ""},
+        {o->plan.retries && !o->plan.retries_any, "--retries", ", or use --on failure"},
+    };
+    for (size_t i = 0; (is_unwatched || o->is_typed_into) && i < GP_ARRAY_LEN(watching); i++)
+        if (watching[i].is_given)
+            return gp_err_set(
+                err, GP_EUSAGE, "%s needs to watch the output; omit %s%s", watching[i].name,
+                is_unwatched ? "--no-watch and --no-clean-after"
+                             : "it for a shell, pager or editor, which gets the terminal itself",
+                watching[i].instead);
     if (o->precision && strchr(o->precision, ','))
         return gp_err_set(err, GP_EUSAGE, "--precision takes one of: fp32 tf32 fp16 bf16 fp8");
-    if (o->plan.retries && strcmp(o->on, "oom") == 0 && is_unwatched)
-        return gp_err_set(err, GP_EUSAGE,
-                          "--retries needs to watch the output; omit --no-watch and "
-                          "--no-clean-after, or use --on failure");
     return 0;
 }
 
@@ -275,8 +281,8 @@ static void complete_plan(struct run_options *o, char *const *argv)
     run->gpus.limit_ns = o->plan.retries ? 0 : run->timeout_ns; /* each try has the whole time */
     run->limits.over = order_of(o->over);
     run->observed = gp_app_observed();
-    run->no_watch = run->no_watch ||
-                    (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && gp_child_is_typed_into(argv));
+    o->is_typed_into =
+        argv[0] && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && gp_child_is_typed_into(argv);
 }
 
 static int run_main(int argc, char **argv, struct gp_err *err)
@@ -296,9 +302,12 @@ static int run_main(int argc, char **argv, struct gp_err *err)
         return r;
     if (o.pipeline && positional == 0 && !has_job_options(&o))
         return run_pipeline(&o, err);
+    argv[1 + positional] = NULL; /* words of options may follow */
+    complete_plan(&o, argv + 1);
     r = check_options(&o, err);
     if (r < 0)
         return r;
+    o.plan.run.no_watch = o.plan.run.no_watch || o.is_typed_into;
     if (positional == 0)
         return gp_err_set(err, GP_EUSAGE,
                           "missing command; usage: gpulse run [options] -- COMMAND");
@@ -315,9 +324,7 @@ static int run_main(int argc, char **argv, struct gp_err *err)
         return dry_run(&o, argv + 1, positional, err);
     if (o.expandable && !gp_torch_expandable(argv[1], variables, why))
         gp_io_print_note("gpulse", why);
-    argv[1 + positional] = NULL; /* words of options may follow */
     o.plan.run.variables = variables;
-    complete_plan(&o, argv + 1);
     r = run_command(&o, argv + 1, positional, err);
     free(variables[0]);
     free(variables[1]);
