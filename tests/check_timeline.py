@@ -91,11 +91,54 @@ with open(sys.argv[1], "wb") as file:
 time.sleep(2)
 busy.kill()
 """, str(SCRATCH / "written"))
-    busy, = [pid for pid, name in trace.names.items() if "while True" in name and "import" not in name]
-    assert max(values["%"] for _, values in trace.counters[busy, "CPU"]) > 20
-    parent, = [pid for pid, name in trace.names.items() if "import os, subprocess" in name and pid != JOB_PID]
-    assert max(values["MiB"] for _, values in trace.counters[parent, "host memory"]) >= 100
+    busiest = [pid for (pid, name), values in trace.counters.items()
+               if name == "CPU" and pid != JOB_PID and max(v["%"] for _, v in values) > 20]
+    assert busiest and all("python" in trace.names[pid] for pid in busiest), (busiest, trace.names)
+    parent = [pid for (pid, name), values in trace.counters.items()
+              if name == "host memory" and max(v["MiB"] for _, v in values) >= 100]
+    assert len(parent) == 1, trace.counters
     assert max(values["cores"] for _, values in trace.counters[JOB_PID, "CPU"]) > 0.2
+
+
+@test
+def short_processes_are_in_the_sum():
+    trace, _ = timeline("sh", "-c", f"for i in $(seq 25); do {sys.executable} -S -c 'for i in range(1000000): pass'; done; sleep 0.5")
+    cores = [values["cores"] for _, values in trace.counters[JOB_PID, "CPU"]]
+    assert 0.2 < max(cores) < 1.5, cores
+
+
+@test
+def more_processes_than_have_a_track():
+    trace, _ = timeline(sys.executable, "-c", """
+import subprocess, sys, time
+sleeping = [subprocess.Popen(["sleep", "60"]) for _ in range(270)]
+time.sleep(1)
+busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+time.sleep(1.5)
+for child in [busy, *sleeping]:
+    child.kill()
+""")
+    assert len({pid for pid, name in trace.counters if name == "host memory"}) == 256
+    assert max(values["cores"] for ts, values in trace.counters[JOB_PID, "CPU"] if ts > 8e5) > 0.2, trace.counters[JOB_PID, "CPU"]
+
+
+@test
+def a_process_is_named_by_what_it_runs():
+    trace, _ = timeline("bash", "-c", f"sleep 1; exec {sys.executable} -c 'import time; time.sleep(1)' one")
+    names = [e["args"]["name"] for e in trace.events if e["ph"] == "M" and e["name"] == "process_name"]
+    assert "bash" in names and trace.names[next(e["pid"] for e in trace.events if e.get("args") == {"name": "bash"})] == "python3", names
+    trace, _ = timeline("sh", "-c", '"$GPULSE" sim load --mem 1GiB --for 1s')
+    load, = [pid for pid, name in trace.counters if name == "GPU 7 memory"]
+    assert trace.names[load].endswith("load --mem 1GiB --for 1s"), trace.names
+
+
+@test_of_library
+def processes_that_report_have_their_command_lines():
+    trace, _ = python("gpulse.mark('x')\ntime.sleep(0.6)", "--rank", "3")
+    pid, = {m["pid"] for m in trace.marks if m["cat"] == "job"}
+    assert trace.names[pid].startswith(f"{sys.executable} -c import os"), trace.names
+    indexes = {e["args"]["sort_index"] for e in trace.events if e.get("name") == "process_sort_index" and e["pid"] == pid}
+    assert indexes == {100}, indexes
 
 
 @test_of_library

@@ -40,7 +40,7 @@ enum gp_marks_kind {
     GP_MARKS_SLICE,   /* a range of a thread, nested in the others of it */
     GP_MARKS_RANGE,   /* a range that overlaps others */
     GP_MARKS_THREAD,  /* the name of a thread */
-    GP_MARKS_PROCESS, /* the name of the program */
+    GP_MARKS_PROCESS, /* the command line */
 };
 
 struct gp_marks_slot {

@@ -128,6 +128,22 @@ static void put_name(struct gp_marks *marks, enum gp_marks_kind kind, const char
     put(marks, kind, &open, 0, tid);
 }
 
+/* The command line of this process, or the name of its program. */
+static void put_command(struct gp_marks *marks)
+{
+    char text[GP_MARKS_TEXT + 1] = "";
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, GP_MARKS_TEXT) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    while (n > 0 && text[n - 1] == '\0')
+        n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    put_name(marks, GP_MARKS_PROCESS, n > 0 ? text : program_invocation_short_name, own_tid());
+}
+
 /* Another thread creates the file, which takes a millisecond: waits for it, but not for long. After
  * a fork() without its handlers, that thread may not exist. */
 static struct gp_marks *wait_for_file(void)
@@ -159,11 +175,11 @@ static struct gp_marks *get(void)
     follows_forks = true;
     const int error = errno; /* a program does not expect that this call changes it */
     struct gp_marks *marks = create();
-    errno = error;
-    if (marks)
-        put_name(marks, GP_MARKS_PROCESS, program_invocation_short_name, own_tid());
     atomic_store(&shared, marks);
     atomic_store(&state, marks ? READY : OFF);
+    if (marks)
+        put_command(marks);
+    errno = error;
     return marks;
 }
 

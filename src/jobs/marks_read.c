@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROCESSES_MOST = 256, ORDER = 50, TRIES = 8, CHUNK = 64 };
+enum { PROCESSES_MOST = 256, TRIES = 8, CHUNK = 64 };
 
 static const char prefix[] = "gpulse-timeline-";
 
@@ -163,7 +163,7 @@ static void add_event(struct gp_trace *trace, uint32_t kind, const struct gp_tra
         gp_trace_name_thread(trace, event->place, event->name);
         break;
     case GP_MARKS_PROCESS:
-        gp_trace_name_process(trace, event->place.pid, event->name, ORDER);
+        gp_trace_name_process(trace, event->place.pid, event->name, GP_TRACE_ORDER);
         break;
     default: /* not written by us */
         break;

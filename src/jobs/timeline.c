@@ -215,7 +215,7 @@ void gp_timeline_sample(struct gp_timeline *timeline, const struct gp_snapshot *
 {
     gp_timeline_gpus_sample(&timeline->gpus, timeline->trace, snapshot, watch, timeline->ticked_ns);
     gp_timeline_host_sample(&timeline->host, timeline->trace, (uint32_t)timeline->parent, JOB_PID,
-                            gp_clock_mono_ns());
+                            snapshot, gp_clock_mono_ns());
     gp_timeline_skip(timeline);
 }
 

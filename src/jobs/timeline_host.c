@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "model/snapshot.h"
 #include "proc/files.h"
 #include "proc/tasks.h"
 
@@ -13,42 +14,55 @@
 
 enum {
     LEAST_MS = 400, /* CPU time has a grain of 10 ms, and all processes are read */
-    ORDER = 100,    /* below the GPUs */
 };
 
 struct look {
     struct gp_timeline_host *host;
     struct gp_trace *trace;
+    const struct gp_snapshot *snapshot;
     int proc;
-    uint64_t mono_ns, since_ns; /* now, and the look before: rates are those of this time */
-    double seconds;             /* between them; 0: it is the first look */
-    double cpus, read, written;
+    uint64_t mono_ns, since_ns;     /* now, and the look before: rates are those of this time */
+    double seconds;                 /* between them; 0: it is the first look */
+    uint64_t cpu_ns, read, written; /* of all of them */
 };
 
 void gp_timeline_host_init(struct gp_timeline_host *host)
 {
     host->count = 0;
     host->sampled_ns = 0;
+    host->cpu_ns = host->read_bytes = host->written_bytes = (struct gp_timeline_sum){0};
     host->cpus = host->read = host->written = NAN;
 }
 
-/* The command line, or what is there of it. */
-static void name_process(const struct look *look, uint32_t pid)
+/* ---- names ---- */
+
+/* The command line of a process that uses a GPU; NULL: unknown. */
+static const char *command_of(const struct gp_snapshot *snapshot, uint32_t pid)
 {
-    char text[256];
-    long n = gp_proc_read_pid_file(look->proc, pid, "cmdline", text, sizeof(text));
-    for (long i = 0; i + 1 < n; i++)
-        if (text[i] == '\0')
-            text[i] = ' ';
-    if (n <= 0)
-        n = gp_proc_read_pid_file(look->proc, pid, "comm", text, sizeof(text));
-    if (n > 0 && text[n - 1] == '\n')
-        text[n - 1] = '\0';
-    if (n > 0)
-        gp_trace_name_process(look->trace, pid, text, ORDER);
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[i];
+        const struct gp_value *command = gp_process_value(p, GP_PROCESS_COMMAND);
+        if (gp_process_value(p, GP_PID)->i == pid && gp_value_is_present(command))
+            return command->s;
+    }
+    return NULL;
 }
 
-static struct gp_timeline_process *find(struct look *look, uint32_t pid,
+/* Names it when it is new, runs another program, or its command line becomes known. */
+static void name_process(const struct look *look, struct gp_timeline_process *p,
+                         const struct gp_proc_stat *stat)
+{
+    const bool is_other = strcmp(p->name, stat->name) != 0;
+    if (!is_other && p->has_command)
+        return;
+    const char *command = command_of(look->snapshot, p->pid);
+    if (is_other || command)
+        gp_trace_name_process(look->trace, p->pid, command ? command : stat->name, GP_TRACE_ORDER);
+    memcpy(p->name, stat->name, sizeof(p->name));
+    p->has_command = command != NULL;
+}
+
+static struct gp_timeline_process *find(const struct look *look, uint32_t pid,
                                         const struct gp_proc_stat *stat)
 {
     struct gp_timeline_host *host = look->host;
@@ -57,7 +71,6 @@ static struct gp_timeline_process *find(struct look *look, uint32_t pid,
             return &host->items[i];
     if (host->count == GP_TIMELINE_PROCESSES)
         return NULL;
-    name_process(look, pid);
     struct gp_timeline_process *p = &host->items[host->count++];
     *p = (struct gp_timeline_process){.pid = pid,
                                       .start_ticks = stat->start_ticks,
@@ -67,6 +80,8 @@ static struct gp_timeline_process *find(struct look *look, uint32_t pid,
                                       .written = NAN};
     return p;
 }
+
+/* ---- counters ---- */
 
 static void count_one(const struct look *look, uint64_t mono_ns, uint32_t pid, const char *name,
                       const char *unit, double *last, double value, double grain)
@@ -101,40 +116,67 @@ static double rate(uint64_t *last, uint64_t now, double seconds)
     return r;
 }
 
-static void look_at(void *context, uint32_t pid)
+/* The same for a sum over all processes. It is lower once if a child is waited for while /proc is
+ * read: then it belongs to neither. It stays lower if nobody waits. */
+static double rate_of_sum(struct gp_timeline_sum *sum, uint64_t now, double seconds)
+{
+    const bool is_lower = now < sum->last;
+    const bool is_passing = is_lower && !sum->was_lower;
+    sum->was_lower = is_passing;
+    return is_passing ? 0 : rate(&sum->last, now, seconds);
+}
+
+/* Bytes of a process, with its children that were waited for. */
+static bool read_disk(const struct look *look, uint32_t pid, uint64_t *read, uint64_t *written)
+{
+    char text[512];
+    return gp_proc_read_pid_file(look->proc, pid, "io", text, sizeof(text)) > 0 &&
+           gp_proc_find_number(text, "\nread_bytes:", read) &&
+           gp_proc_find_number(text, "\nwrite_bytes:", written);
+}
+
+static void look_at(void *context, uint32_t pid, const struct gp_proc_stat *stat)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     struct look *look = context;
-    struct gp_proc_stat stat;
-    char text[512];
     uint64_t read = 0;
     uint64_t written = 0;
-    if (!gp_proc_read_stat(look->proc, pid, &stat) || stat.state == 'Z')
-        return;
-    struct gp_timeline_process *p = find(look, pid, &stat);
+    const uint64_t ticks = stat->user_ticks + stat->system_ticks;
+    const bool knows_disk = read_disk(look, pid, &read, &written);
+    look->cpu_ns += gp_proc_ticks_to_ns(ticks + stat->children_ticks);
+    look->read += read;
+    look->written += written;
+    struct gp_timeline_process *p = stat->state == 'Z' ? NULL : find(look, pid, stat);
     if (!p)
         return;
     p->is_seen = true;
+    name_process(look, p, stat);
     const bool is_new = isnan(p->rss);
     const double seconds = is_new ? 0 : look->seconds;
-    const double cpus =
-        rate(&p->cpu_ns, gp_proc_ticks_to_ns(stat.user_ticks + stat.system_ticks), seconds) /
-        (double)GP_NS_PER_S;
+    const double cpus = rate(&p->cpu_ns, gp_proc_ticks_to_ns(ticks), seconds) / (double)GP_NS_PER_S;
     count_one(look, look->mono_ns, pid, "host memory", "MiB", &p->rss,
-              (double)(stat.rss_pages * page_bytes) / 0x1p20, 1);
-    const bool knows_disk = gp_proc_read_pid_file(look->proc, pid, "io", text, sizeof(text)) > 0 &&
-                            gp_proc_find_number(text, "\nread_bytes:", &read) &&
-                            gp_proc_find_number(text, "\nwrite_bytes:", &written);
+              (double)(stat->rss_pages * page_bytes) / 0x1p20, 1);
     const double read_rate = rate(&p->read_bytes, read, knows_disk ? seconds : 0);
     const double write_rate = rate(&p->written_bytes, written, knows_disk ? seconds : 0);
-    look->cpus += cpus;
-    look->read += read_rate;
-    look->written += write_rate;
     if (is_new)
         return; /* rates need two samples */
     count_one(look, look->since_ns, pid, "CPU", "%", &p->cpu, 100 * cpus, 1);
     if (knows_disk)
         count_disk(look, pid, &p->read, &p->written, read_rate, write_rate);
+}
+
+/* The parent has waited for some of them. */
+static void look_at_parent(struct look *look, uint32_t parent)
+{
+    struct gp_proc_stat stat;
+    uint64_t read = 0;
+    uint64_t written = 0;
+    if (gp_proc_read_stat(look->proc, parent, &stat))
+        look->cpu_ns += gp_proc_ticks_to_ns(stat.children_ticks);
+    if (read_disk(look, parent, &read, &written)) {
+        look->read += read;
+        look->written += written;
+    }
 }
 
 /* Those that are gone use nothing. */
@@ -159,11 +201,12 @@ static void forget_gone(const struct look *look)
 }
 
 void gp_timeline_host_sample(struct gp_timeline_host *host, struct gp_trace *trace, uint32_t parent,
-                             uint32_t place, uint64_t mono_ns)
+                             uint32_t place, const struct gp_snapshot *snapshot, uint64_t mono_ns)
 {
     const uint64_t since_ns = host->sampled_ns ? mono_ns - host->sampled_ns : 0;
     struct look look = {.host = host,
                         .trace = trace,
+                        .snapshot = snapshot,
                         .mono_ns = mono_ns,
                         .since_ns = host->sampled_ns ? host->sampled_ns : mono_ns,
                         .seconds = (double)since_ns / (double)GP_NS_PER_S};
@@ -173,11 +216,15 @@ void gp_timeline_host_sample(struct gp_timeline_host *host, struct gp_trace *tra
     if (look.proc < 0)
         return;
     gp_proc_each_descendant(parent, look_at, &look);
+    look_at_parent(&look, parent);
     (void)close(look.proc);
     forget_gone(&look);
+    const double cpus = rate_of_sum(&host->cpu_ns, look.cpu_ns, look.seconds) / (double)GP_NS_PER_S;
+    const double read = rate_of_sum(&host->read_bytes, look.read, look.seconds);
+    const double written = rate_of_sum(&host->written_bytes, look.written, look.seconds);
     if (host->sampled_ns) {
-        count_one(&look, look.since_ns, place, "CPU", "cores", &host->cpus, look.cpus, 0.01);
-        count_disk(&look, place, &host->read, &host->written, look.read, look.written);
+        count_one(&look, look.since_ns, place, "CPU", "cores", &host->cpus, cpus, 0.01);
+        count_disk(&look, place, &host->read, &host->written, read, written);
     }
     host->sampled_ns = mono_ns;
 }

@@ -25,7 +25,10 @@ struct gp_trace_place {
     uint32_t pid, tid;
 };
 
-enum { GP_TRACE_PID = 1 << 23 /* above all pids */ };
+enum {
+    GP_TRACE_PID = 1 << 23, /* above all pids */
+    GP_TRACE_ORDER = 100,   /* of the job's processes: below the GPUs */
+};
 
 /* Name a place; those with a smaller `order` are shown first. */
 void gp_trace_name_process(struct gp_trace *trace, uint32_t pid, const char *name, int order);

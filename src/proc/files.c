@@ -140,12 +140,15 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
         FLAGS = 9,
         UTIME = 14,
         STIME = 15,
+        CHILDREN_UTIME = 16,
+        CHILDREN_STIME = 17,
         NICE = 19,
         THREADS = 20,
         START = 22
     };
     enum { RSS = 24 };
     long long fields[RSS + 1];
+    const char *open = strchr(text, '(');
     const char *close = strrchr(text, ')');
     if (!close || close[1] != ' ' || !isalpha((unsigned char)close[2]))
         return false;
@@ -163,10 +166,13 @@ bool gp_proc_parse_stat(const char *text, struct gp_proc_stat *ret)
         .threads = fields[THREADS] > 0 ? (uint64_t)fields[THREADS] : 0,
         .user_ticks = (uint64_t)fields[UTIME],
         .system_ticks = (uint64_t)fields[STIME],
+        .children_ticks = (uint64_t)(fields[CHILDREN_UTIME] + fields[CHILDREN_STIME]),
         .start_ticks = (uint64_t)fields[START],
         /* The kernel's counter may be negative for a moment. */
         .rss_pages = fields[RSS] > 0 ? (uint64_t)fields[RSS] : 0,
     };
+    if (open && open < close)
+        (void)snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(close - open - 1), open + 1);
     return true;
 }
 

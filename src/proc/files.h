@@ -36,16 +36,18 @@ bool gp_proc_user_name(const char *root, uid_t uid, char *ret, size_t size);
 
 /* The `stat` line of a process. */
 struct gp_proc_stat {
-    char state; /* R running, S sleeping, D uninterruptible sleep, Z zombie, T stopped, … */
+    char name[16]; /* of the program, or as it calls itself: any bytes */
+    char state;    /* R running, S sleeping, D uninterruptible sleep, Z zombie, T stopped, … */
     uint32_t ppid;
     bool is_kernel;   /* a kernel thread */
     uint32_t group;   /* its process group: the pid of the leader */
     uint32_t session; /* its session, likewise */
     int nice;
     uint64_t threads;
-    uint64_t user_ticks; /* CPU time, in clock ticks like the next two */
+    uint64_t user_ticks; /* CPU time, in clock ticks like the next three */
     uint64_t system_ticks;
-    uint64_t start_ticks; /* since boot: identifies the process together with the pid */
+    uint64_t children_ticks; /* of its children that have exited, and were waited for */
+    uint64_t start_ticks;    /* since boot: identifies the process together with the pid */
     uint64_t rss_pages;
 };
 

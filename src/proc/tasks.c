@@ -96,9 +96,9 @@ unsigned gp_cpus_count(const struct gp_cpus *cpus)
 
 /* A process or thread, from its line `stat`. */
 struct line {
-    uint32_t pid, parent;
-    char state;
-    uint64_t start_ticks, ticks, majors, threads;
+    uint32_t pid;
+    struct gp_proc_stat stat;
+    uint64_t ticks, majors;
     unsigned cpu; /* on which it ran last */
 };
 
@@ -119,12 +119,9 @@ static bool read_line(int dir, const char *path, uint32_t pid, struct line *ret)
         return false;
     *ret = (struct line){
         .pid = pid,
-        .parent = stat.ppid,
-        .state = stat.state,
-        .start_ticks = stat.start_ticks,
+        .stat = stat,
         .ticks = stat.user_ticks + stat.system_ticks,
         .majors = field_of(text, FIELD_MAJORS),
-        .threads = stat.threads,
         .cpu = (unsigned)field_of(text, FIELD_CPU),
     };
     return true;
@@ -199,7 +196,7 @@ static uint32_t owner_of(const struct lines *all, const struct line *line, const
                          size_t count)
 {
     for (int depth = 0; line && depth < DEPTH_MAX; depth++) {
-        const struct line parent = {.pid = line->parent};
+        const struct line parent = {.pid = line->stat.ppid};
         if (is_among(line->pid, pids, count))
             return line->pid;
         line = bsearch(&parent, all->items, all->count, sizeof(parent), by_pid);
@@ -213,7 +210,7 @@ static struct member *member_of(struct gp_tasks *tasks, const struct line *line,
 {
     for (size_t i = 0; i < tasks->count; i++)
         if (tasks->members[i].pid == line->pid &&
-            tasks->members[i].start_ticks == line->start_ticks)
+            tasks->members[i].start_ticks == line->stat.start_ticks)
             return &tasks->members[i];
     if (tasks->count == tasks->room) {
         size_t room = tasks->room ? 2 * tasks->room : 32;
@@ -224,7 +221,7 @@ static struct member *member_of(struct gp_tasks *tasks, const struct line *line,
         tasks->room = room;
     }
     tasks->members[tasks->count] =
-        (struct member){.pid = line->pid, .start_ticks = line->start_ticks, .owner = owner};
+        (struct member){.pid = line->pid, .start_ticks = line->stat.start_ticks, .owner = owner};
     return &tasks->members[tasks->count++];
 }
 
@@ -256,11 +253,11 @@ static bool look_at_thread(const struct line *line, void *ctx)
 {
     struct thread_look *look = ctx;
     look->threads++;
-    look->waits_for_disk = look->waits_for_disk || line->state == 'D';
-    look->stopped += line->state == 'T' || line->state == 't';
+    look->waits_for_disk = look->waits_for_disk || line->stat.state == 'D';
+    look->stopped += line->stat.state == 'T' || line->stat.state == 't';
     if (line->pid == look->member->pid)
         look->counters->main_ticks = line->ticks;
-    if (line->state == 'R')
+    if (line->stat.state == 'R')
         note_cpu(look->member, line->cpu);
     return true;
 }
@@ -292,7 +289,7 @@ static void look_at(struct gp_tasks *tasks, struct member *member, const struct 
     int dir = openat(tasks->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int task = openat(dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     member->knows_threads = each_line(task, look_at_thread, &look) && look.threads > 0;
-    member->threads = member->knows_threads ? look.threads : (unsigned)line->threads;
+    member->threads = member->knows_threads ? look.threads : (unsigned)line->stat.threads;
     member->knows_queue =
         gp_io_read_at(dir, "schedstat", text, sizeof(text)) > 0 && strchr(text, ' ') != NULL;
     if (member->knows_queue)
@@ -306,8 +303,8 @@ static void look_at(struct gp_tasks *tasks, struct member *member, const struct 
         (void)close(dir);
 
     bool is_stopped = member->knows_threads ? look.stopped == look.threads
-                                            : line->state == 'T' || line->state == 't';
-    member->disk += member->knows_threads ? look.waits_for_disk : line->state == 'D';
+                                            : line->stat.state == 'T' || line->stat.state == 't';
+    member->disk += member->knows_threads ? look.waits_for_disk : line->stat.state == 'D';
     member->stopped += is_stopped;
     member->last = now;
     member->last_ns = mono_ns;
@@ -513,13 +510,15 @@ static struct lines list_machine(void)
     return all;
 }
 
-void gp_proc_each_descendant(uint32_t pid, void (*on_process)(void *context, uint32_t pid),
+void gp_proc_each_descendant(uint32_t pid,
+                             void (*on_process)(void *context, uint32_t pid,
+                                                const struct gp_proc_stat *stat),
                              void *context)
 {
     struct lines all = list_machine();
     for (size_t i = 0; i < all.count; i++)
         if (all.items[i].pid != pid && owner_of(&all, &all.items[i], &pid, 1))
-            on_process(context, all.items[i].pid);
+            on_process(context, all.items[i].pid, &all.items[i].stat);
     free(all.items);
 }
 

@@ -10,6 +10,8 @@
 
 #include "base/util.h"
 
+struct gp_proc_stat;
+
 /* A set of CPUs by number. */
 enum { GP_CPUS = 4096 };
 struct gp_cpus {
@@ -68,7 +70,9 @@ struct gp_tasks_use gp_tasks_use(const struct gp_tasks *tasks, const uint32_t *p
                                  const struct gp_cpus *nearest);
 
 /* Calls on_process() for each living descendant of a process of this machine, without itself. */
-void gp_proc_each_descendant(uint32_t pid, void (*on_process)(void *context, uint32_t pid),
+void gp_proc_each_descendant(uint32_t pid,
+                             void (*on_process)(void *context, uint32_t pid,
+                                                const struct gp_proc_stat *stat),
                              void *context);
 
 /* CPU time of all living descendants of a process of this machine, without its own; 0 if /proc
