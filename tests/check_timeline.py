@@ -449,13 +449,15 @@ def refused(path, why, status=1, options=(), env=ENV):
 def a_file_that_cannot_be_written():
     fifo = SCRATCH / "fifo"
     os.mkfifo(fifo)
-    refused("/nowhere/trace.json", "cannot write '/nowhere/trace.json': No such file or directory")
+    refused("/nowhere/trace.json", "cannot write a trace to '/nowhere/trace.json': No such file or directory",
+            options=["-g", "9"])  # before it looks for GPUs, and waits
+    refused("-", "--timeline needs a file", 2)
+    assert not Path("-").exists()
     refused("/dev/null", "it is not a regular file")
     refused(SCRATCH, "Is a directory")
-    refused(fifo, "it is a FIFO without a reader")
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     refused(fifo, "it is not a regular file")
-    os.close(reader)
+    (SCRATCH / "link").symlink_to("/nowhere/trace.json")
+    refused(SCRATCH / "link", "No such file or directory")
     refused(SCRATCH / "x.json", "--mark '(':", 2, ["--mark", "("])
     refused(SCRATCH / "x.json", "another tool receives the NVTX ranges", 2, ["--nvtx"],
             {**ENV, "NVTX_INJECTION64_PATH": "/opt/nsys/injection.so"})

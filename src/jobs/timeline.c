@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/marks.h"
+#include "base/outfile.h"
 #include "base/strbuf.h"
 #include "jobs/marks_read.h"
 #include "jobs/profilers.h"
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     JOB_PID = GP_TRACE_PID, /* the job as a whole */
@@ -76,14 +78,28 @@ static int find_library(struct gp_timeline *timeline, struct gp_err *err)
     return r;
 }
 
-/* What is known to fail, before anybody waits for GPUs. */
+/* What is known to fail, before anybody waits for GPUs. An earlier trace is renamed, so files must
+ * be allowed in its directory. */
 static int check_file(const char *path, struct gp_err *err)
 {
+    char resolved[GP_PATH_SIZE];
     struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode)
-               ? gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': %s", path,
-                            strerror(EISDIR))
-               : 0;
+    if (strcmp(path, "-") == 0)
+        return gp_err_set(err, GP_EUSAGE,
+                          "--timeline needs a file, as it writes within it; '-' is none");
+    int r = gp_outfile_resolve(path, resolved, err);
+    if (r < 0)
+        return r;
+    if (stat(resolved, &st) == 0 && !S_ISREG(st.st_mode))
+        return gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': %s", path,
+                          S_ISDIR(st.st_mode) ? strerror(EISDIR) : "it is not a regular file");
+    char *slash = strrchr(resolved, '/');
+    if (slash)
+        slash[1] = '\0'; /* "/" stays "/" */
+    return access(slash ? resolved : ".", W_OK | X_OK) == 0
+               ? 0
+               : gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': %s", path,
+                            strerror(errno));
 }
 
 int gp_timeline_start(struct gp_timeline *timeline, struct gp_marks_reader *marks,
