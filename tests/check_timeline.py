@@ -562,6 +562,19 @@ def others_cannot_enter():
 
 
 @test_of_library
+def little_room_for_shared_memory():
+    if run("unshare", "--mount", "true").returncode != 0:
+        raise Skip("no mounts here")
+    small = 'mount -t tmpfs -o size=64m none /dev/shm && exec "$@"'
+    code = "import os, gpulse; gpulse.mark('x'); print(os.environ['GPULSE_TIMELINE'])"
+    result = run("unshare", "--mount", "sh", "-c", small, "sh", GPULSE, "run", "--no-record", "--timeline",
+                 SCRATCH / "small.json", "--", sys.executable, "-c", code, env=ENV)
+    assert result.stdout.startswith("/tmp/gpulse-timeline-") and "(1 mark" in result.stderr, result
+    _, said = timeline("sh", "-c", ': >"$GPULSE_TIMELINE/1-0"')  # as a process without room leaves it
+    assert "gpulse: 1 process could not report marks or steps: no room in /" in said, said
+
+
+@test_of_library
 def what_is_put_into_the_directory():
     trace, _ = python("""
 place = os.environ["GPULSE_TIMELINE"]

@@ -16,9 +16,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { PROCESSES_MOST = 256, TRIES = 8, CHUNK = 64 };
+enum {
+    PROCESSES_MOST = 256,
+    TRIES = 8,
+    CHUNK = 64,
+    ROOM_BYTES = 128 << 20, /* Docker's /dev/shm has 64 MiB, which data loaders use as well */
+};
 
 static const char prefix[] = "gpulse-timeline-";
 
@@ -38,20 +44,28 @@ struct gp_marks_reader {
     struct writer writers[PROCESSES_MOST];
     size_t count;
     struct gp_pace pace; /* of those that have exited */
+    size_t failed;
 };
 
 /* ---- the directory ---- */
 
-static void empty(int fd)
+/* NULL: it cannot be read. */
+static DIR *open_list(int fd)
 {
     int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = again >= 0 ? fdopendir(again) : NULL;
+    if (!list && again >= 0)
+        (void)close(again);
+    return list;
+}
+
+static void empty(int fd)
+{
+    DIR *list = open_list(fd);
     for (struct dirent *entry; list && (entry = readdir(list));)
         (void)unlinkat(fd, entry->d_name, 0);
     if (list)
         (void)closedir(list);
-    else if (again >= 0)
-        (void)close(again);
 }
 
 /* Removes directories of this user whose reader was killed: nobody holds their lock. */
@@ -96,14 +110,22 @@ static bool create(struct gp_marks_reader *reader, const char *place)
     return false;
 }
 
+static bool has_room(const char *place)
+{
+    struct statvfs room;
+    return statvfs(place, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize >= ROOM_BYTES;
+}
+
 int gp_marks_reader_new(struct gp_marks_reader **ret, struct gp_err *err)
 {
     struct gp_marks_reader *reader = calloc(1, sizeof(*reader));
     if (!reader)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
+    static const char *const places[] = {"/dev/shm", "/tmp"};
+    const bool first = !has_room(places[0]) && has_room(places[1]);
     bool is_created = false;
     for (unsigned i = 0; i < TRIES && !is_created; i++)
-        is_created = create(reader, "/dev/shm") || create(reader, "/tmp");
+        is_created = create(reader, places[first]) || create(reader, places[!first]);
     if (!is_created) {
         int r = gp_err_set(err, GP_EIO, "cannot create a directory in /dev/shm or /tmp: %s",
                            strerror(errno));
@@ -341,10 +363,7 @@ static bool open_file(struct gp_marks_reader *reader, const char *name, struct w
 /* A file that is open needs no name any more, and so is gone if this process is killed. */
 static void find_new(struct gp_marks_reader *reader)
 {
-    int again = openat(reader->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = again >= 0 ? fdopendir(again) : NULL;
-    if (!list && again >= 0)
-        (void)close(again);
+    DIR *list = open_list(reader->fd);
     for (struct dirent *entry; list && reader->count < PROCESSES_MOST && (entry = readdir(list));) {
         struct writer *writer = &reader->writers[reader->count];
         if (entry->d_name[0] == '.' || !open_file(reader, entry->d_name, writer))
@@ -383,6 +402,20 @@ bool gp_marks_reader_read(struct gp_marks_reader *reader, struct gp_trace *trace
     return kept > 0;
 }
 
+/* A writer without room leaves an empty file. */
+static void count_failed(struct gp_marks_reader *reader)
+{
+    DIR *list = open_list(reader->fd);
+    for (struct dirent *entry; list && (entry = readdir(list));) {
+        struct stat st;
+        if (fstatat(reader->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && st.st_size == 0 && unlinkat(reader->fd, entry->d_name, 0) == 0)
+            reader->failed++;
+    }
+    if (list)
+        (void)closedir(list);
+}
+
 void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *trace)
 {
     const uint64_t now_ns = gp_clock_mono_ns();
@@ -391,6 +424,7 @@ void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *tra
             finish(reader, &reader->writers[i], trace, now_ns);
         reader->count = 0;
     }
+    count_failed(reader);
 }
 
 struct gp_pace gp_marks_reader_take_pace(struct gp_marks_reader *reader)
@@ -398,4 +432,11 @@ struct gp_pace gp_marks_reader_take_pace(struct gp_marks_reader *reader)
     const struct gp_pace pace = reader->pace;
     reader->pace = (struct gp_pace){0};
     return pace;
+}
+
+size_t gp_marks_reader_take_failed(struct gp_marks_reader *reader)
+{
+    const size_t failed = reader->failed;
+    reader->failed = 0;
+    return failed;
 }

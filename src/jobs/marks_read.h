@@ -12,7 +12,8 @@ struct gp_err;
 struct gp_marks_reader;
 struct gp_trace;
 
-/* Creates the directory, in /dev/shm if possible, and removes those of readers that were killed.
+/* Creates the directory, in /dev/shm or, if there is little room, in /tmp, and removes those of
+ * readers that were killed.
  * GP_EIO, GP_ENOMEM. */
 int gp_marks_reader_new(struct gp_marks_reader **ret, struct gp_err *err) GP_MUST_CHECK;
 
@@ -29,6 +30,9 @@ void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *tra
 /* The steps of the process that reported the most, since the last call. Processes of a job step
  * together, so their steps are not added. */
 struct gp_pace gp_marks_reader_take_pace(struct gp_marks_reader *reader);
+
+/* How many processes could not report since the last call, because the directory was full. */
+size_t gp_marks_reader_take_failed(struct gp_marks_reader *reader);
 
 /* Removes the directory. */
 void gp_marks_reader_free(struct gp_marks_reader *reader);

@@ -318,11 +318,15 @@ static void finish_output(struct gp_run *run, struct gp_output *output)
     gp_output_free(output);
 }
 
-/* Those that the job reported itself, unless lines of its output count. */
-static void take_steps(struct gp_run *run)
+/* Takes what the job reported itself: its steps, unless lines of its output count. */
+static void take_reports(struct gp_run *run)
 {
     gp_marks_reader_finish(run->plan->marks, NULL);
     const struct gp_pace pace = gp_marks_reader_take_pace(run->plan->marks);
+    const size_t failed = gp_marks_reader_take_failed(run->plan->marks);
+    if (failed > 0)
+        gp_watch_warn(&run->watch, "%zu process%s could not report marks or steps: no room in %s",
+                      failed, failed == 1 ? "" : "es", gp_marks_reader_folder(run->plan->marks));
     if (!run->plan->output.pace.step)
         run->pace = pace;
 }
@@ -361,7 +365,7 @@ int gp_run_once(struct gp_run *run, char *const *argv, struct gp_err *err)
     if (r == 0 && plan->timeline)
         gp_timeline_end(plan->timeline, status);
     if (plan->marks)
-        take_steps(run);
+        take_reports(run);
     return r < 0 && !status ? r : status;
 }
 

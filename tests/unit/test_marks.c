@@ -8,6 +8,7 @@
 #include "jobs/marks_read.h"
 #include "out/trace.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -131,7 +132,14 @@ static void several_threads_and_a_reader(void **state)
     assert_int_equal(count("X", "outer") + count("X", "inner") + count("b", "range") + 1,
                      sum.ranges);
     assert_int_equal(count("b", "range"), count("e", "range"));
+    assert_int_equal(gp_marks_reader_take_failed(reader), 0);
     char place[300];
+    (void)snprintf(place, sizeof(place), "%s/1-0", gp_marks_reader_folder(reader));
+    const int empty = open(place, O_WRONLY | O_CREAT | O_EXCL, 0600); /* of one without room */
+    assert_true(empty >= 0 && close(empty) == 0);
+    gp_marks_reader_finish(reader, NULL);
+    assert_int_equal(gp_marks_reader_take_failed(reader), 1);
+    assert_int_not_equal(stat(place, &st), 0);
     (void)snprintf(place, sizeof(place), "%s", gp_marks_reader_folder(reader));
     gp_marks_reader_free(reader);
     assert_int_not_equal(stat(place, &st), 0);
