@@ -27,6 +27,8 @@ enum {
     BUSY_MS = 50,  /* how often it is collected while the job reports much, … */
     CALM_MS = 200, /* … and else */
     BUSY_BYTES = 1 << 16,
+    DOUBLINGS = 16, /* of the interval */
+    NOTES_MOST = 1000,
 };
 
 static const char injection[] = "NVTX_INJECTION64_PATH";
@@ -39,6 +41,7 @@ struct gp_timeline {
     uint64_t begun_ns;  /* 0: no try has started */
     uint64_t ticked_ns; /* the last tick of the sampler */
     bool has_run;       /* a try has ended */
+    unsigned notes;     /* of what happened to the job */
     uint64_t due_ns;
     pid_t parent;
     char library_variable[GP_PATH_SIZE + 32];
@@ -145,10 +148,16 @@ char *gp_timeline_variable(struct gp_timeline *timeline)
 
 /* ---- the job runs ---- */
 
-void gp_timeline_add_note(struct gp_timeline *timeline, const char *text)
+static void note(struct gp_timeline *timeline, const char *text)
 {
     gp_trace_note(timeline->trace, (struct gp_trace_place){JOB_PID, NOTES_TID}, text,
                   gp_clock_mono_ns());
+}
+
+void gp_timeline_add_note(struct gp_timeline *timeline, const char *text)
+{
+    if (timeline->notes++ < NOTES_MOST)
+        note(timeline, text);
 }
 
 static void name_job(struct gp_timeline *timeline)
@@ -175,7 +184,7 @@ void gp_timeline_begin(struct gp_timeline *timeline, pid_t parent, uint64_t star
         if (timeline->plan->mark)
             gp_trace_name_thread(trace, (struct gp_trace_place){JOB_PID, OUTPUT_TID}, "output");
     }
-    gp_timeline_add_note(timeline, is_first ? "started" : "started again");
+    note(timeline, is_first ? "started" : "started again");
 }
 
 /* The first group of the expression, or all that matched. */
@@ -206,13 +215,20 @@ uint64_t gp_timeline_collect(struct gp_timeline *timeline)
     return gp_clock_mono_ns() + (is_busy ? BUSY_MS : CALM_MS) * GP_NS_PER_MS;
 }
 
+uint64_t gp_timeline_interval_ns(uint64_t planned_ns, uint64_t age_ns, uint64_t sampled_bytes)
+{
+    const uint64_t first_ns = planned_ns ? planned_ns : GP_TIMELINE_MS * GP_NS_PER_MS;
+    const bool is_late = !planned_ns && age_ns >= GP_TIMELINE_OFTEN_S * GP_NS_PER_S;
+    const uint64_t steps = sampled_bytes / GP_TIMELINE_STEP;
+    const uint64_t grown_ns = first_ns << (steps < DOUBLINGS ? steps : DOUBLINGS);
+    const uint64_t late_ns = GP_TIMELINE_LATE_S * GP_NS_PER_S;
+    return is_late && late_ns > grown_ns ? late_ns : grown_ns;
+}
+
 static uint64_t interval_ns(const struct gp_timeline *timeline, uint64_t now_ns)
 {
-    if (timeline->plan->interval_ns)
-        return timeline->plan->interval_ns;
-    return now_ns - timeline->begun_ns < GP_TIMELINE_OFTEN_S * GP_NS_PER_S
-               ? GP_TIMELINE_MS * GP_NS_PER_MS
-               : GP_TIMELINE_LATE_S * GP_NS_PER_S;
+    return gp_timeline_interval_ns(timeline->plan->interval_ns, now_ns - timeline->begun_ns,
+                                   gp_trace_sampled_bytes(timeline->trace));
 }
 
 uint64_t gp_timeline_due_ns(const struct gp_timeline *timeline)
@@ -260,7 +276,7 @@ void gp_timeline_end(struct gp_timeline *timeline, int status)
     gp_timeline_gpus_end(&timeline->gpus, timeline->trace, now_ns);
     gp_timeline_host_end(&timeline->host, timeline->trace, JOB_PID, now_ns);
     (void)snprintf(text, sizeof(text), "exited with status %d", status);
-    gp_timeline_add_note(timeline, text);
+    note(timeline, text);
     (void)gp_trace_flush(timeline->trace);
     gp_timeline_gpus_init(&timeline->gpus);
     gp_timeline_host_init(&timeline->host);
@@ -274,6 +290,11 @@ static void tell_sum(const struct gp_timeline *timeline, const struct gp_watch *
                       "%llu marks and ranges are missing in the timeline: the job reported more "
                       "than could be recorded",
                       (unsigned long long)sum->dropped);
+    if (sum->lost > 0)
+        gp_watch_warn(watch,
+                      "%llu values are missing in the timeline: they could not be written fast "
+                      "enough",
+                      (unsigned long long)sum->lost);
     gp_watch_say(
         watch, "timeline: %s (%llu marks, %llu ranges); open it in https://ui.perfetto.dev",
         timeline->plan->path, (unsigned long long)sum->marks, (unsigned long long)sum->ranges);

@@ -21,7 +21,7 @@ struct gp_timeline_plan {
     char *const *argv; /* the job's command */
     const char *path;  /* of the trace; NULL: no timeline */
     const char *mark; /* lines of output that match this regular expression are marks; NULL: none */
-    uint64_t interval_ns; /* between two samples; 0: GP_TIMELINE_MS, and less often later */
+    uint64_t interval_ns; /* between two samples, at first; 0: see gp_timeline_interval_ns() */
     bool has_nvtx;        /* receive what the job's processes report to NVTX */
 };
 
@@ -29,6 +29,7 @@ enum {
     GP_TIMELINE_MS = 500,
     GP_TIMELINE_OFTEN_S = 3600, /* how long it is sampled that often, without an interval */
     GP_TIMELINE_LATE_S = 10,    /* and how often after that */
+    GP_TIMELINE_STEP = 128 << 20,
 };
 
 /* Prepares it. GP_EUSAGE: the expression is malformed, or
@@ -56,6 +57,12 @@ void gp_timeline_begin(struct gp_timeline *timeline, pid_t parent, uint64_t star
 
 /* Collects what the job reported, and writes. Returns when to call it again (monotonic). */
 uint64_t gp_timeline_collect(struct gp_timeline *timeline);
+
+/* Between two samples, `age_ns` after the start: what the plan says, or GP_TIMELINE_MS, and later
+ * GP_TIMELINE_LATE_S. Each GP_TIMELINE_STEP bytes of samples double the first interval, so that the
+ * file grows with the logarithm of the time: 256 processes on 8 GPUs, sampled every 0.05 s, write
+ * less than 2 GiB in a month. */
+uint64_t gp_timeline_interval_ns(uint64_t planned_ns, uint64_t age_ns, uint64_t sampled_bytes);
 
 /* When the next sample is due; and whether one that is taken now for another reason can be it. */
 uint64_t gp_timeline_due_ns(const struct gp_timeline *timeline);

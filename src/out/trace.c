@@ -12,7 +12,7 @@
 
 enum {
     PENDING_MOST = 8 << 20,
-    NAMES_MOST = 65536,              /* of threads */
+    NAMES_MOST = 65536,              /* of threads and processes */
     REPORTS_MOST = PENDING_MOST / 2, /* when reports are dropped, samples still fit */
     NAME_COLUMNS = 200,
     NAME_BYTES = 4096,
@@ -28,8 +28,9 @@ struct gp_trace {
     struct gp_strbuf pending;
     struct gp_trace_sum sum;
     uint64_t reported_bytes; /* of the job's own events */
+    uint64_t sampled_bytes;  /* of the others */
     uint64_t range_id;
-    uint64_t names;    /* of threads */
+    uint64_t names;    /* of threads and processes */
     bool has_events;   /* in the file */
     struct gp_err err; /* code 0: everything was written */
 };
@@ -83,19 +84,28 @@ static void add_time(struct gp_trace *trace, uint64_t mono_ns)
     add_us(&trace->pending, since_begin(trace, mono_ns));
 }
 
-/* Counts the event, or drops it if there is no room. */
-static void end_event(struct gp_trace *trace, size_t before, uint64_t *count)
+/* Counts the event and its bytes, or drops it if there is no room. */
+static void end_event(struct gp_trace *trace, size_t before, uint64_t *bytes, uint64_t *count,
+                      uint64_t *dropped)
 {
     struct gp_strbuf *sb = &trace->pending;
     gp_strbuf_addc(sb, '}');
     if (sb->error || sb->len > PENDING_MOST) {
         sb->error = 0;
         gp_strbuf_truncate(sb, before);
-        count = &trace->sum.dropped;
+        ++*dropped;
+    } else {
+        *bytes += sb->len - before;
+        if (count)
+            ++*count;
     }
-    if (count)
-        ++*count;
     (void)pthread_mutex_unlock(&trace->lock);
+}
+
+/* Of a sample, or of a name. */
+static void end_sample(struct gp_trace *trace, size_t before)
+{
+    end_event(trace, before, &trace->sampled_bytes, NULL, &trace->sum.lost);
 }
 
 /* ---- the file ---- */
@@ -174,27 +184,33 @@ static void name_it(struct gp_trace *trace, const char *what, struct gp_trace_pl
     gp_strbuf_addf(&trace->pending, ",\"tid\":%" PRIu32 ",\"args\":{\"name\":", place.tid);
     add_string(&trace->pending, name);
     gp_strbuf_addc(&trace->pending, '}');
-    end_event(trace, before, NULL);
+    end_sample(trace, before);
+}
+
+static bool has_name_left(struct gp_trace *trace)
+{
+    (void)pthread_mutex_lock(&trace->lock);
+    const bool has_one = trace->names < NAMES_MOST;
+    trace->names += has_one;
+    (void)pthread_mutex_unlock(&trace->lock);
+    return has_one;
 }
 
 void gp_trace_name_process(struct gp_trace *trace, uint32_t pid, const char *name, int order)
 {
+    if (!has_name_left(trace))
+        return;
     name_it(trace, "process_name", (struct gp_trace_place){pid, pid}, name);
     size_t before = begin_event(trace, 'M', pid, "process_sort_index");
     gp_strbuf_addf(&trace->pending, ",\"tid\":%" PRIu32 ",\"args\":{\"sort_index\":%d}", pid,
                    order);
-    end_event(trace, before, NULL);
+    end_sample(trace, before);
 }
 
 void gp_trace_name_thread(struct gp_trace *trace, struct gp_trace_place place, const char *name)
 {
-    (void)pthread_mutex_lock(&trace->lock);
-    const bool is_one_too_many = trace->names >= NAMES_MOST;
-    trace->names++;
-    (void)pthread_mutex_unlock(&trace->lock);
-    if (is_one_too_many)
-        return;
-    name_it(trace, "thread_name", place, name);
+    if (has_name_left(trace))
+        name_it(trace, "thread_name", place, name);
 }
 
 /* ---- counters and slices ---- */
@@ -212,7 +228,7 @@ void gp_trace_count(struct gp_trace *trace, uint32_t pid, const char *name, uint
         gp_strbuf_addf(sb, ":%.10g", values[i].number);
     }
     gp_strbuf_addc(sb, '}');
-    end_event(trace, before, NULL);
+    end_sample(trace, before);
 }
 
 static void add_edge(struct gp_trace *trace, char phase, struct gp_trace_place place,
@@ -221,7 +237,7 @@ static void add_edge(struct gp_trace *trace, char phase, struct gp_trace_place p
     size_t before = begin_event(trace, phase, place.pid, name);
     gp_strbuf_addf(&trace->pending, ",\"tid\":%" PRIu32, place.tid);
     add_time(trace, mono_ns);
-    end_event(trace, before, NULL);
+    end_sample(trace, before);
 }
 
 void gp_trace_open_slice(struct gp_trace *trace, struct gp_trace_place place, const char *name,
@@ -242,7 +258,7 @@ void gp_trace_note(struct gp_trace *trace, struct gp_trace_place place, const ch
     gp_strbuf_addf(&trace->pending, ",\"tid\":%" PRIu32 ",\"cat\":\"gpulse\",\"s\":\"t\"",
                    place.tid);
     add_time(trace, mono_ns);
-    end_event(trace, before, NULL);
+    end_sample(trace, before);
 }
 
 /* ---- what the job reports ---- */
@@ -259,10 +275,10 @@ static size_t begin_report(struct gp_trace *trace, char phase, const struct gp_t
 
 static void end_report(struct gp_trace *trace, size_t before, uint64_t *count)
 {
-    trace->reported_bytes += trace->pending.len - before;
-    if (trace->reported_bytes > GP_TRACE_MOST || trace->pending.len > REPORTS_MOST)
+    const uint64_t bytes = trace->reported_bytes + trace->pending.len - before;
+    if (bytes > GP_TRACE_MOST || trace->pending.len > REPORTS_MOST)
         trace->pending.error = GP_ETOOBIG;
-    end_event(trace, before, count);
+    end_event(trace, before, &trace->reported_bytes, count, &trace->sum.dropped);
 }
 
 void gp_trace_add_mark(struct gp_trace *trace, const struct gp_trace_event *event)
@@ -299,6 +315,14 @@ void gp_trace_add_range(struct gp_trace *trace, const struct gp_trace_event *eve
     add_time(trace, event->end_ns > event->start_ns ? event->end_ns : event->start_ns);
     gp_strbuf_addf(sb, ",\"id\":\"%" PRIu64 "\"", id);
     end_report(trace, before, &trace->sum.ranges);
+}
+
+uint64_t gp_trace_sampled_bytes(struct gp_trace *trace)
+{
+    (void)pthread_mutex_lock(&trace->lock);
+    const uint64_t bytes = trace->sampled_bytes;
+    (void)pthread_mutex_unlock(&trace->lock);
+    return bytes;
 }
 
 void gp_trace_drop(struct gp_trace *trace, uint64_t count)

@@ -30,7 +30,8 @@ enum {
     GP_TRACE_ORDER = 100,   /* of the job's processes: below the GPUs */
 };
 
-/* Name a place; those with a smaller `order` are shown first. */
+/* Name a place; those with a smaller `order` are shown first. After 65536 names, more are ignored.
+ */
 void gp_trace_name_process(struct gp_trace *trace, uint32_t pid, const char *name, int order);
 void gp_trace_name_thread(struct gp_trace *trace, struct gp_trace_place place, const char *name);
 
@@ -51,6 +52,10 @@ void gp_trace_close_slice(struct gp_trace *trace, struct gp_trace_place place, u
 /* Something that happened, as a mark that is not counted. */
 void gp_trace_note(struct gp_trace *trace, struct gp_trace_place place, const char *name,
                    uint64_t mono_ns);
+
+/* Bytes of all that, with the names. The job's processes and the time decide how many there are, so
+ * whoever samples must do it less often as they grow. */
+uint64_t gp_trace_sampled_bytes(struct gp_trace *trace);
 
 /* What the job reports itself. There may be any number of them, so after GP_TRACE_MOST bytes, or
  * when they come faster than they are written, they are dropped and counted. */
@@ -77,6 +82,7 @@ size_t gp_trace_flush(struct gp_trace *trace);
 
 struct gp_trace_sum {
     uint64_t marks, ranges, dropped;
+    uint64_t lost; /* of the others: they came faster than they could be written */
 };
 
 /* Flushes, closes the file, and frees the trace. GP_EIO: the trace ends where it could not be

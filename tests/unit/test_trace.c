@@ -113,6 +113,27 @@ static void a_flood_is_bounded(void **state)
     (void)unlink(path);
 }
 
+/* Samples and names, and not what the job reports itself: both have bounds of their own. */
+static void samples_are_measured(void **state)
+{
+    (void)state;
+    enum { FLOOD = 200000 };
+    struct gp_trace *trace = open_trace();
+    const struct gp_trace_value value = {"%", 1};
+    add_mark(trace, "reported");
+    assert_int_equal(gp_trace_sampled_bytes(trace), 0);
+    for (int i = 0; i < FLOOD; i++)
+        gp_trace_count(trace, 9, "sample", 0, &value, 1);
+    const uint64_t bytes = gp_trace_sampled_bytes(trace);
+    const struct gp_trace_sum sum = close_trace(trace, 0);
+    json_t *all = events();
+    assert_true(bytes > (4 << 20) && bytes < (9 << 20));
+    assert_int_equal(json_array_size(all), 1 + FLOOD - sum.lost);
+    assert_true(sum.lost > 0 && sum.dropped == 0);
+    json_decref(all);
+    (void)unlink(path);
+}
+
 /* The file cannot grow any more, at each length of a write. */
 static void no_room(void **state)
 {
@@ -168,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_kinds_of_events),
         cmocka_unit_test(a_flood_is_bounded),
+        cmocka_unit_test(samples_are_measured),
         cmocka_unit_test(no_room),
         cmocka_unit_test(no_memory),
     };
