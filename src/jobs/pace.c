@@ -30,24 +30,43 @@ static double number_at(const char *line, const regmatch_t *place)
     return any ? number : -1;
 }
 
+static void count(struct gp_pace *pace, double steps, uint64_t now_ns)
+{
+    pace->steps += steps;
+    pace->last_ns = now_ns;
+}
+
+/* One lower number may be of another process of the job; two in a row are a new epoch. */
+static void count_to(struct gp_pace *pace, double number, uint64_t now_ns)
+{
+    if (pace->may_restart && number < pace->number) {
+        count(pace, pace->restart, now_ns);
+        pace->number = pace->restart;
+        pace->may_restart = false;
+    } else {
+        pace->may_restart = number < pace->number / 2;
+        pace->restart = number;
+    }
+    if (number > pace->number) {
+        count(pace, number - pace->number, now_ns);
+        pace->number = number;
+    }
+}
+
 void gp_pace_add(struct gp_pace *pace, const regex_t *step, const char *line, uint64_t now_ns)
 {
     regmatch_t places[PLACES];
     if (regexec(step, line, PLACES, places, 0) != 0)
         return;
     const double number = step->re_nsub > 0 ? number_at(line, &places[1]) : -1;
-    const bool has_number = number >= 0;
-    const bool is_first = pace->reports++ == 0;
-    const bool is_new_epoch = has_number && number < pace->number / 2;
-    const bool is_another = has_number && !is_new_epoch && number <= pace->number;
-    if (is_first)
-        pace->first_ns = now_ns;
-    if (!is_first && is_another)
-        return;
-    if (!is_first)
-        pace->steps += !has_number ? 1 : is_new_epoch ? number : number - pace->number;
-    pace->number = has_number ? number : pace->number;
-    pace->last_ns = now_ns;
+    if (pace->reports++ == 0) {
+        pace->first_ns = pace->last_ns = now_ns;
+        pace->number = number >= 0 ? number : 0;
+    } else if (number >= 0) {
+        count_to(pace, number, now_ns);
+    } else {
+        count(pace, 1, now_ns);
+    }
 }
 
 /* ---- the peak of the GPUs ---- */

@@ -22,12 +22,15 @@ struct gp_pace_plan {
 struct gp_pace {
     uint64_t reports; /* lines, or calls */
     double steps;
-    double number; /* of the last one, if they have numbers */
+    double number;    /* of the last one, if they have numbers */
+    bool may_restart; /* the last number was `restart`, so low that it may begin a new epoch */
+    double restart;
     uint64_t first_ns, last_ns;
 };
 
-/* Adds a line of output. A number that is lower than half of the last one begins a new epoch; other
- * lower or equal ones are those of another process of the job. */
+/* Adds a line of output. A number that is lower than half of the last one begins a new epoch if the
+ * next one is lower than the last one, too; other lower or equal ones are those of another process
+ * of the job. */
 void gp_pace_add(struct gp_pace *pace, const regex_t *step, const char *line, uint64_t now_ns);
 
 /* The job has ended: reports its pace through the watch, and returns it as in run.json; NULL:

@@ -44,6 +44,14 @@ static void numbers_say_more(void **state)
            2, 5);
     /* the next epoch */
     expect(number, (const char *[]){"step 80", "step 90", "step 10", "step 20", NULL}, 30, 3);
+    expect(number, (const char *[]){"step 0", "step 1", "step 0", "step 1", NULL}, 1, 1);
+    /* and independent ones another */
+    expect(
+        number,
+        (const char *[]){"step 100", "step 40", "step 101", "step 41", "step 102", "step 42", NULL},
+        2, 4);
+    expect(number, (const char *[]){"step 90", "step 90", "step 0", "step 0", "step 1", NULL}, 1,
+           4);
     /* a group without a number */
     expect("(loss)", (const char *[]){"loss", "loss", NULL}, 1, 1);
     expect("step(.*)", (const char *[]){"step: 7 of 9", "step: 9 of 9", NULL}, 2, 1);
