@@ -562,6 +562,23 @@ def others_cannot_enter():
 
 
 @test_of_library
+def processes_of_other_pid_namespaces():
+    if run("unshare", "--pid", "--fork", "true").returncode != 0:
+        raise Skip("no pid namespaces here")
+    code = """import os, time, gpulse
+with gpulse.span("one"):
+    time.sleep(0.3)
+    with gpulse.span("two"):
+        time.sleep(0.3 * os.getpid())
+"""
+    trace, _ = timeline("sh", "-c", f"c='{code}'; for i in 1 2; do unshare --pid --fork {sys.executable} -c \"$c\" & sleep 0.15; "
+                        "done; wait")
+    pids = {pid for pid, _, name, *_ in trace.slices if name == "two"}
+    assert len(pids) == 2 and all(pid > JOB_PID for pid in pids), trace.slices
+    assert all(trace.names[pid].endswith("(pid 1 of a container)") for pid in pids), trace.names
+
+
+@test_of_library
 def little_room_for_shared_memory():
     if run("unshare", "--mount", "true").returncode != 0:
         raise Skip("no mounts here")

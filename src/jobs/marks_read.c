@@ -32,8 +32,9 @@ static const char prefix[] = "gpulse-timeline-";
 struct writer {
     int fd;
     uint32_t pid;
-    bool is_here;  /* the pid is one of this process's namespace */
-    uint64_t tail; /* the next event */
+    uint32_t place; /* in the trace: the pid, or a number of its own */
+    bool is_here;   /* the pid is one of this process's namespace */
+    uint64_t tail;  /* the next event */
     uint64_t dropped;
 };
 
@@ -45,6 +46,7 @@ struct gp_marks_reader {
     size_t count;
     struct gp_pace pace; /* of those that have exited */
     size_t failed;
+    uint32_t foreign; /* writers of other namespaces so far */
 };
 
 /* ---- the directory ---- */
@@ -169,7 +171,17 @@ static struct name name_of(const struct gp_marks_name *from)
     return name;
 }
 
-static void add_event(struct gp_trace *trace, uint32_t kind, const struct gp_trace_event *event)
+static void name_process(const struct writer *writer, struct gp_trace *trace, const char *command)
+{
+    char text[GP_MARKS_TEXT + 40];
+    int n = snprintf(text, sizeof(text), "%s", command);
+    if (!writer->is_here)
+        (void)snprintf(text + n, sizeof(text) - (size_t)n, " (pid %u of a container)", writer->pid);
+    gp_trace_name_process(trace, writer->place, text, GP_TRACE_ORDER);
+}
+
+static void add_event(const struct writer *writer, struct gp_trace *trace, uint32_t kind,
+                      const struct gp_trace_event *event)
 {
     switch (kind) {
     case GP_MARKS_MARK:
@@ -185,7 +197,7 @@ static void add_event(struct gp_trace *trace, uint32_t kind, const struct gp_tra
         gp_trace_name_thread(trace, event->place, event->name);
         break;
     case GP_MARKS_PROCESS:
-        gp_trace_name_process(trace, event->place.pid, event->name, GP_TRACE_ORDER);
+        name_process(writer, trace, event->name);
         break;
     default: /* not written by us */
         break;
@@ -208,13 +220,13 @@ static void add_slot(const struct writer *writer, struct gp_trace *trace,
 {
     const struct name name = name_of(&slot->name);
     const struct gp_trace_event event = {
-        .place = {writer->pid, slot->tid},
+        .place = {writer->place, slot->tid},
         .category = name.domain,
         .name = name.text,
         .start_ns = at_most(slot->start_ns, now_ns),
         .end_ns = at_most(slot->end_ns, now_ns),
     };
-    add_event(trace, slot->kind, &event);
+    add_event(writer, trace, slot->kind, &event);
 }
 
 /* The next slots, up to the end of the ring. They are read twice: what a slot holds is complete if
@@ -285,14 +297,14 @@ static void add_open(const struct writer *writer, struct gp_trace *trace, uint32
 {
     const struct name name = name_of(&open->name);
     const struct gp_trace_event event = {
-        .place = {writer->pid, tid},
+        .place = {writer->place, tid},
         .category = name.domain,
         .name = name.text,
         .start_ns = at_most(open->start_ns, now_ns),
         .end_ns = now_ns,
         .is_unfinished = true,
     };
-    add_event(trace, kind, &event);
+    add_event(writer, trace, kind, &event);
 }
 
 static void add_all_open(const struct writer *writer, struct gp_trace *trace,
@@ -353,6 +365,7 @@ static bool open_file(struct gp_marks_reader *reader, const char *name, struct w
         atomic_load(&marks->magic) == GP_MARKS_MAGIC) {
         ret->pid = marks->pid < GP_TRACE_PID ? marks->pid : 0;
         ret->is_here = marks->namespace > 0 && marks->namespace == gp_proc_own_ns();
+        ret->place = ret->is_here ? ret->pid : GP_TRACE_FOREIGN + reader->foreign++;
         return true;
     }
     if (ret->fd >= 0)

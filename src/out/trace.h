@@ -26,8 +26,9 @@ struct gp_trace_place {
 };
 
 enum {
-    GP_TRACE_PID = 1 << 23, /* above all pids */
-    GP_TRACE_ORDER = 100,   /* of the job's processes: below the GPUs */
+    GP_TRACE_PID = 1 << 23,                 /* above all pids */
+    GP_TRACE_FOREIGN = GP_TRACE_PID + 1024, /* processes whose pid is another one's here */
+    GP_TRACE_ORDER = 100,                   /* of the job's processes: below the GPUs */
 };
 
 /* Name a place; those with a smaller `order` are shown first. After 65536 names, more are ignored.
