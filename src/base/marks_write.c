@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,8 @@
 enum {
     SPARE_BYTES = 32 << 20, /* room that must be left to the program, whose shared memory may lie in
                                the same file system */
-    YIELDS = 10000,
+    PAUSES = 1000,
+    PAUSE_NS = 100000,
     NAMES = 16, /* tries to find an unused file name */
 };
 
@@ -144,13 +144,16 @@ static void put_command(struct gp_marks *marks)
     put_name(marks, GP_MARKS_PROCESS, n > 0 ? text : program_invocation_short_name, own_tid());
 }
 
-/* Another thread creates the file, which takes a millisecond: waits for it, but not for long. After
- * a fork() without its handlers, that thread may not exist. */
+/* Another thread creates the file, which takes a millisecond, or longer on a busy machine: waits
+ * for it, but not for long. After a fork() without its handlers, that thread may not exist. */
 static struct gp_marks *wait_for_file(void)
 {
     int starting = STARTING;
-    for (int i = 0; i < YIELDS && atomic_load(&state) == STARTING; i++)
-        (void)sched_yield();
+    const int error = errno;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    for (int i = 0; i < PAUSES && atomic_load(&state) == STARTING; i++)
+        (void)nanosleep(&pause, NULL);
+    errno = error;
     if (atomic_compare_exchange_strong(&state, &starting, OFF) || starting != READY)
         return NULL;
     return atomic_load(&shared);
