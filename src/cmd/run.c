@@ -50,6 +50,7 @@ static const struct gp_opt options[] = {
      .help = "turn on PyTorch's expandable_segments, if its version has it"},
     {0, "no-clean-after", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.no_clean),
      .help = "do not terminate leftover processes"},
+    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet), .help = "print only problems"},
     {0, "dry-run", NULL, GP_OPT_FLAG, .offset = OPT(dry_run),
      .help = "print what would run, and on which GPUs, and run nothing"},
     {0, "max-gpu-mem", NULL, GP_OPT_SIZE, "SIZE", .least = 1 << 20,
@@ -84,7 +85,6 @@ static const struct gp_opt options[] = {
     {0, "timeline-interval", NULL, GP_OPT_DURATION, "TIME", .least = 50 * GP_NS_PER_MS,
      .offset = OPT(timeline.interval_ns), .needs = "timeline",
      .help = "time between two samples (default: 0.5s; 10s after the first hour)"},
-    {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(plan.run.quiet), .help = "print only problems"},
     {0, "step-match", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(step_match), .group = "Pace",
      .once = true,
      .help = "lines of output that report a step, if the program does not call gpulse.step(); (…) "

@@ -285,19 +285,22 @@ void gp_timeline_end(struct gp_timeline *timeline, int status)
 static void tell_sum(const struct gp_timeline *timeline, const struct gp_watch *watch,
                      const struct gp_trace_sum *sum)
 {
-    if (sum->dropped > 0)
+    const unsigned long long marks = sum->marks;
+    const unsigned long long ranges = sum->ranges;
+    const unsigned long long dropped = sum->dropped;
+    const unsigned long long lost = sum->lost;
+    if (dropped > 0)
         gp_watch_warn(watch,
-                      "%llu marks and ranges are missing in the timeline: the job reported more "
-                      "than could be recorded",
-                      (unsigned long long)sum->dropped);
-    if (sum->lost > 0)
+                      "%llu %s missing in the timeline: the job reported more than could be "
+                      "recorded",
+                      dropped, dropped == 1 ? "mark or range is" : "marks and ranges are");
+    if (lost > 0)
         gp_watch_warn(watch,
-                      "%llu values are missing in the timeline: they could not be written fast "
-                      "enough",
-                      (unsigned long long)sum->lost);
+                      "%llu %s missing in the timeline: more than could be written fast enough",
+                      lost, lost == 1 ? "value is" : "values are");
     gp_watch_say(
-        watch, "timeline: %s (%llu marks, %llu ranges); open it in https://ui.perfetto.dev",
-        timeline->plan->path, (unsigned long long)sum->marks, (unsigned long long)sum->ranges);
+        watch, "timeline: %s (%llu mark%s, %llu range%s); open it in https://ui.perfetto.dev",
+        timeline->plan->path, marks, marks == 1 ? "" : "s", ranges, ranges == 1 ? "" : "s");
 }
 
 void gp_timeline_close(struct gp_timeline *timeline, const struct gp_watch *watch)
