@@ -16,9 +16,7 @@
 #include <stdint.h>
 
 #define GP_MARKS_VARIABLE "GPULSE_TIMELINE"
-#define GP_MARKS_MAGIC                                                                             \
-    UINT64_C(0x32736b72616d7067) /* "gpmarks2"; another layout has another one                     \
-                                  */
+#define GP_MARKS_MAGIC UINT64_C(0x32736b72616d7067) /* "gpmarks2"; another layout has another one */
 
 enum {
     GP_MARKS_SLOTS = 8192,

@@ -207,8 +207,12 @@ static void words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations), cmocka_unit_test(sizes),    cmocka_unit_test(counts),
-        cmocka_unit_test(numbers),   cmocka_unit_test(integers), cmocka_unit_test(words),
+        cmocka_unit_test(durations),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(words),
     };
     return cmocka_run_group_tests_name("parse", tests, NULL, NULL);
 }
