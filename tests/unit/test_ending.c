@@ -604,11 +604,13 @@ static void need_chosen_pids(void)
 static void begets_one(void)
 {
     (void)signal(SIGCHLD, SIG_IGN);
+    const pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
+        while (getppid() == parent) /* it may have died before the line above */
             (void)pause();
+        _exit(0);
     }
     atomic_store(&shared->pids[0], pid);
     rest();
