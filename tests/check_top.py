@@ -557,6 +557,31 @@ def a_verdict_sees_all_gpus_of_a_job():
 
 
 @test
+def pages_that_are_left_at_once_leave_nothing():
+    """Their threads are still in a slow driver then. The next page has a verdict all the same."""
+    state = new_state()
+    fault(state, "h100x8", "slow=10ms")
+    with top("-n", "2", size=(100, 40), GPULSE_SIM_STATE=state) as t:
+        t.see("processes 6")
+        files = f"/proc/{t.pid}/fd"
+
+        def visit():
+            t.keys("\r")
+            t.see("/ search")
+            t.keys("q")
+            t.see("processes 6")
+        visit()
+        before = len(os.listdir(files))
+        for _ in range(6):
+            visit()
+        t.until(lambda: len(os.listdir(files)) <= before + 8, "end of the threads")  # those of one page
+        t.keys("\r")
+        t.see("what limits it")
+        t.keys("qq")
+        assert t.wait() == 0
+
+
+@test
 def a_setting_is_changed_and_undone():
     state = new_state()
 

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "tui/task.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,24 +128,37 @@ struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns)
 
 void gp_ui_observe(struct gp_ui *ui, struct gp_verdict_topic topic)
 {
-    struct gp_verdict_watch **watch = &ui->details.verdict;
     topic.root = ui->outside.root;
     topic.sees_processes = ui->outside.sees_processes;
-    if (ui->outside.open_verdict && !*watch)
-        *watch = gp_verdict_watch_start(&topic, ui->outside.open_verdict);
+    ui->details.topic = topic;
+    ui->details.has_topic = ui->outside.open_verdict != NULL;
+}
+
+/* There is one at a time: that of an earlier page may take a while to end. */
+static void start_verdict(struct gp_ui *ui)
+{
+    struct gp_ui_details *d = &ui->details;
+    if (gp_verdict_watch_stop(d->leaving, 0)) {
+        d->leaving = NULL;
+        d->verdict = gp_verdict_watch_start(&d->topic, ui->outside.open_verdict);
+    }
 }
 
 void gp_ui_write_verdict(struct gp_ui *ui)
 {
+    if (ui->details.has_topic && !ui->details.verdict)
+        start_verdict(ui);
     const struct gp_verdict_answer answer = gp_verdict_watch_answer(ui->details.verdict);
     gp_verdict_write(&answer, &ui->text);
 }
 
 void gp_ui_observe_no_more(struct gp_ui *ui)
 {
-    if (!gp_verdict_watch_stop(ui->details.verdict))
-        ui->is_stuck = true;
-    ui->details.verdict = NULL;
+    struct gp_ui_details *d = &ui->details;
+    if (!gp_verdict_watch_stop(d->verdict, GP_TASK_PATIENCE_MS))
+        d->leaving = d->verdict;
+    d->verdict = NULL;
+    d->has_topic = false;
 }
 
 /* ---- the screen in front ---- */

@@ -37,6 +37,8 @@ bool gp_ui_fini(struct gp_ui *ui)
     if (ui->mode == GP_UI_EDIT)
         ui->mode = ui->edit.behind; /* so that the screen below is left as well */
     gp_ui_show(ui, GP_UI_WATCH);
+    if (!gp_verdict_watch_stop(ui->details.leaving, GP_TASK_PATIENCE_MS))
+        ui->is_stuck = true;
     gp_procs_fini(&ui->procs);
     gp_history_fini(&ui->history);
     gp_page_fini(&ui->text);

@@ -134,7 +134,10 @@ struct gp_ui {
         struct gp_task *task;         /* reads the process from /proc */
         struct gp_process_job *job;   /* its work; owned while there is no task */
         struct gp_track track;        /* of the process, since the page was opened */
+        struct gp_verdict_topic topic;    /* of the page */
+        bool has_topic;                   /* it is wanted */
         struct gp_verdict_watch *verdict; /* NULL: none */
+        struct gp_verdict_watch *leaving; /* of an earlier page, whose thread has not ended yet */
         bool to_environment;
     } details;
     struct gp_ui_adjust { /* page of the settings of a GPU */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_S = 10, RENEWED_S = 30, INTERVAL_S = 1, PATIENCE_MS = 40 };
+enum { LEAST_S = 10, RENEWED_S = 30, INTERVAL_S = 1, RECENT_S = 10 };
 
 /* ---- from samples ---- */
 
@@ -111,6 +111,7 @@ struct gp_verdict_watch {
     struct gp_feed *feed;
     pthread_mutex_t lock;
     struct gp_verdict_answer answer;
+    uint64_t answered_ns;
 };
 
 /* On the thread: reading /proc may take a while. */
@@ -122,6 +123,7 @@ static void take(void *context, struct gp_snapshot *snapshot, uint64_t took_ns)
     gp_snapshot_free(snapshot);
     (void)pthread_mutex_lock(&watch->lock);
     watch->answer = watch->verdict.answer;
+    watch->answered_ns = gp_clock_mono_ns();
     (void)pthread_mutex_unlock(&watch->lock);
 }
 
@@ -150,16 +152,17 @@ struct gp_verdict_answer gp_verdict_watch_answer(struct gp_verdict_watch *watch)
     if (!watch)
         return answer;
     (void)pthread_mutex_lock(&watch->lock);
-    answer = watch->answer;
+    if (gp_clock_mono_ns() - watch->answered_ns < RECENT_S * GP_NS_PER_S)
+        answer = watch->answer;
     (void)pthread_mutex_unlock(&watch->lock);
     return answer;
 }
 
-bool gp_verdict_watch_stop(struct gp_verdict_watch *watch)
+bool gp_verdict_watch_stop(struct gp_verdict_watch *watch, int patience_ms)
 {
     if (!watch)
         return true;
-    if (!gp_feed_stop(watch->feed, PATIENCE_MS * GP_NS_PER_MS))
+    if (!gp_feed_stop(watch->feed, (uint64_t)patience_ms * GP_NS_PER_MS))
         return false;
     gp_verdict_fini(&watch->verdict);
     (void)pthread_mutex_destroy(&watch->lock);

@@ -55,11 +55,11 @@ struct gp_verdict_watch *gp_verdict_watch_start(const struct gp_verdict_topic *t
                                                 int (*open)(void *ctx, struct gp_sampler **ret,
                                                             struct gp_err *err));
 
-/* Its answer until now; NULL has none. */
+/* Its answer, if it is a recent one; NULL has none. */
 struct gp_verdict_answer gp_verdict_watch_answer(struct gp_verdict_watch *watch);
 
-/* Stops and frees it; NULL: nothing. Returns false if the thread hangs: then nothing was freed, and
- * the process must exit with _exit(). */
-bool gp_verdict_watch_stop(struct gp_verdict_watch *watch);
+/* Stops and frees it; NULL: nothing. Returns false if the thread is in the driver for longer than
+ * that: then it must be called again, or the process exit with _exit(). */
+bool gp_verdict_watch_stop(struct gp_verdict_watch *watch, int patience_ms);
 
 #endif

@@ -386,9 +386,10 @@ static void count_others(struct gp_why_case *c, const struct gpu *gpu, uint64_t 
     for (size_t i = 0; i < gpu->user_count; i++) {
         const struct user *u = &gpu->users[i];
         double sm = sm_of(gpu, u);
-        if (!u->is_compute || u->is_suspended || u->job == job)
+        const bool has_gone = u->last < gpu->c.samples && sm < 1;
+        if (!u->is_compute || u->is_suspended || u->job == job || has_gone)
             continue;
-        c->others += u->last == gpu->c.samples || sm >= 1;
+        c->others++;
         is_known = is_known && sm >= 0;
         c->others_sm += sm > 0 ? sm : 0;
         if (sm > most || c->other_pid == 0) {
