@@ -305,8 +305,8 @@ def a_job_is_chosen_by_its_name():
         for word in ("base", "ablation"):  # a part of a name, and one that is a part of another one
             gpu, = json.loads(good(why_job(word)))["gpus"]
             assert gpu["pid"] in pids(), (word, gpu)
-        for words, status, message in ((("a",), 1, "3 jobs are called 'a'; give the PID of one: gpulse queue"),
-                                       (("nobody",), 1, "no job is called 'nobody'; gpulse queue lists the jobs of gpulse run, and GPUs are selected with -i"),
+        for words, status, message in ((("a",), 1, "3 jobs match 'a'; give the PID of one: gpulse queue"),
+                                       (("nobody",), 3, "no job is called 'nobody'; gpulse queue lists the jobs of gpulse run, and GPUs are selected with -i"),
                                        (("0",), 2, "'0' is not a process id"),
                                        (("a", "b"), 2, "why takes one process or job, got 2 arguments"),
                                        (("a", "--job", "7"), 2, "--job cannot be combined with"),
@@ -495,25 +495,25 @@ def nothing_to_advise():
     r = run(GPULSE, "--sim", machine(device(0, [], BUSY)), "advise", "--for", "0.5s", "-n", "0.1s")
     assert good(r) == "No process uses a GPU.\n", r
     r = run(GPULSE, "--sim", "h100x8", "advise", "x")
-    assert r.returncode == 1 and "no job is called 'x'; gpulse queue lists" in r.stderr, r
+    assert r.returncode == 3 and "no job is called 'x'; gpulse queue lists" in r.stderr, r
 
 
 # ---- the summary of gpulse run ----
 
 def run_job(seconds):
-    """Runs a simulated job that uses 30 % of a GPU; its messages and its record."""
+    """Runs a simulated job that uses 30 % of a GPU; its messages, its record, and what is said of that later."""
     path = machine(device(0, [], {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}, "MemoryInfo": {"total": 80 * GIB, "reserved": 0, "used": 0, "free": 80 * GIB}}))
     env = {**os.environ, "GPULSE_SIM_STATE": str(STATE), "GPULSE_STATE_DIR": str(LEASES)}
     folder = SCRATCH / f"record{len(list(SCRATCH.iterdir()))}"
     r = run(GPULSE, "--sim", path, "run", "-i", "0", "--dir", folder, "--", GPULSE, "sim", "load", "--util", "30",
             "--for", f"{seconds}s", env=env)
     good(r)
-    return r.stderr, json.loads((folder / "run.json").read_text())
+    return r.stderr, json.loads((folder / "run.json").read_text()), good(run(GPULSE, "explain", folder, env=env))
 
 
 @test
 def why_a_job_was_slow():
-    stderr, record = run_job(45)
+    stderr, record, explained = run_job(45)
     verdict, = record["verdicts"]
     assert verdict["rule"] == "waiting" and verdict["gpu"] == "0" and verdict["share"] == 1, record
     assert "GPU busy 30 % of the time; main thread busy 0 %" in verdict["seen"] and verdict["gain"] > 3, record
@@ -522,11 +522,13 @@ def why_a_job_was_slow():
     at = lines.index(next(line for line in lines if "gpulse: The GPU waits for the program" in line))
     assert "(possible, 100 % of the time; GPU 0: GPU busy 30 % of the time" in lines[at], stderr
     assert lines[at + 1].startswith("      -> look for sleeps, locks") and lines[at + 1].endswith("times as fast"), stderr
+    assert "    The GPU waits for the program, which waits for something else. (possible, 100 % of the time; GPU 0: GPU busy 30 %" in explained, explained
+    assert "\n      -> look for sleeps, locks" in explained, explained
 
 
 @test
 def a_short_job_is_not_judged():
-    stderr, record = run_job(7)
+    stderr, record, _ = run_job(7)
     assert record["verdicts"] is None and "of the time" not in stderr, (record, stderr)
 
 

@@ -15,6 +15,8 @@
 #include "proc/lease.h"
 #include "why/gather.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,9 +59,9 @@ static int print_report(struct observe_run *run, const struct gp_snapshot *snaps
         r = gp_proc_selection_refuse(run->asked.filter, snapshot, err);
     else if (count == 0 && run->asked.pid)
         r = gp_err_set(err, GP_ENODEV,
-                       "neither process %u nor one that it started uses a GPU; gpulse ps lists "
-                       "those that do",
-                       run->asked.pid);
+                       "neither process %u nor one that it started uses %s; gpulse ps lists those "
+                       "that do",
+                       run->asked.pid, gp_common()->id ? "the selected GPUs" : "a GPU");
     else if (count == 0 && is_text)
         gp_strbuf_adds(&sb, gp_common()->id ? "No process uses the selected GPUs.\n"
                                             : "No process uses a GPU.\n");
@@ -89,6 +91,13 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     return r < 0 ? r : begin(run, err);
 }
 
+/* Whether the processes are those of this system, under their own pids. */
+static bool is_here(void)
+{
+    const struct gp_observed *observed = gp_app_observed();
+    return !observed->sim && !observed->prefix;
+}
+
 /* Which jobs: a process id, or a part of a name in gpulse queue. */
 static int find_job(const char *word, uint32_t *ret_pid, struct gp_err *err)
 {
@@ -96,9 +105,11 @@ static int find_job(const char *word, uint32_t *ret_pid, struct gp_err *err)
     uint64_t pid;
     if (gp_parse_u64(word, &pid)) {
         *ret_pid = (uint32_t)pid;
-        return pid > 0 && pid <= PID_MAX
-                   ? 0
-                   : gp_err_set(err, GP_EUSAGE, "'%.80s' is not a process id", word);
+        if (pid == 0 || pid > PID_MAX)
+            return gp_err_set(err, GP_EUSAGE, "'%.80s' is not a process id", word);
+        return is_here() && kill((pid_t)pid, 0) != 0 && errno == ESRCH
+                   ? gp_err_set(err, GP_ENODEV, "there is no process %s", word)
+                   : 0;
     }
     int r = gp_leases_read_settled(&leases, err);
     if (r < 0)
@@ -149,7 +160,6 @@ int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_o
     if (r < 0 || done)
         return r;
     r = read_options(cmd, o, positional, err);
-    r = r < 0 ? r : read_asked(&run, positional == 1 ? argv[1] : NULL, err);
     if (r < 0)
         return r;
     run.samples = o->for_ns / o->interval_ns + 1;
@@ -159,7 +169,8 @@ int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_o
     r = gp_app_open(&want, &loop, &sampler, err);
     if (r < 0)
         return r;
-    r = begin(&run, err);
+    r = read_asked(&run, positional == 1 ? argv[1] : NULL, err); /* now leases can be read */
+    r = r < 0 ? r : begin(&run, err);
     if (r == 0)
         r = gp_app_loop(sampler, &loop, on_sample, &run, err);
     gp_app_close(sampler);

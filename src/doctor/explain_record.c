@@ -57,6 +57,42 @@ static void add_end(struct gp_explain_run *e, const struct gp_recorded *job)
                    job->told ? job->told : "");
 }
 
+static void add_text(struct gp_explain_run *e, const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    if (text)
+        gp_utf8_add_safe(&e->sb, text, strlen(text), SHOWN_MOST);
+}
+
+/* How fast it was, and what made it slow, as gpulse run found at its end. */
+static void add_pace(struct gp_explain_run *e, const struct gp_recorded *job)
+{
+    const json_t *pace = json_object_get(job->document, "pace");
+    const json_t *verdict = json_array_get(json_object_get(job->document, "verdicts"), 0);
+    const json_t *mfu = json_object_get(pace, "mfu");
+    if (json_is_object(pace))
+        gp_strbuf_addf(&e->sb, "    %.3g steps/s",
+                       json_number_value(json_object_get(pace, "steps_per_s")));
+    if (json_is_number(mfu))
+        gp_strbuf_addf(&e->sb, ", MFU %.1f %%", 100 * json_number_value(mfu));
+    if (json_is_object(pace))
+        gp_strbuf_addc(&e->sb, '\n');
+    if (!json_is_object(verdict))
+        return;
+    gp_strbuf_adds(&e->sb, "    ");
+    add_text(e, verdict, "title");
+    gp_strbuf_adds(&e->sb, " (");
+    add_text(e, verdict, "confidence");
+    gp_strbuf_addf(&e->sb, ", %.0f %% of the time; GPU ",
+                   100 * json_number_value(json_object_get(verdict, "share")));
+    add_text(e, verdict, "gpu");
+    gp_strbuf_adds(&e->sb, ": ");
+    add_text(e, verdict, "seen");
+    gp_strbuf_adds(&e->sb, ")\n      -> ");
+    add_text(e, verdict, "try");
+    gp_strbuf_addc(&e->sb, '\n');
+}
+
 /* "    GPU 3, 1.6 s, memory peak 5120 MiB", below its name and command line. */
 static void add_job(struct gp_explain_run *e, const struct gp_recorded *job)
 {
@@ -72,6 +108,7 @@ static void add_job(struct gp_explain_run *e, const struct gp_recorded *job)
         gp_strbuf_addf(&e->sb, "memory peak %.0f MiB\n", job->memory_peak / 0x1p20);
     else
         gp_strbuf_adds(&e->sb, "no GPU memory seen\n");
+    add_pace(e, job);
 }
 
 /* How the job ended, and what it was. */

@@ -20,12 +20,6 @@
 /* A smaller pid is rather meant to be the number of a GPU. */
 enum { GPUS_MOST = 16 };
 
-/* Whether it may be named by its pid; a simulated one has no namespace. */
-static bool is_visible(const struct gp_lease *lease)
-{
-    return gp_lease_is_local(lease) || (lease->pid && lease->ns == 0);
-}
-
 /* The error that a word names a job of this user's, which is ended by the pid of its gpulse run. 0:
  * it does not. */
 static int refuse_job(const char *word, struct gp_err *err)
@@ -36,10 +30,11 @@ static int refuse_job(const char *word, struct gp_err *err)
         return 0;
     for (size_t i = 0; r == 0 && i < leases.count; i++) {
         const struct gp_lease *lease = &leases.items[i];
-        if (lease->uid == geteuid() && is_visible(lease) && strcmp(lease->name, word) == 0)
+        if (lease->uid == geteuid() && gp_lease_is_visible(lease) && strcmp(lease->name, word) == 0)
             r = gp_err_set(err, GP_ENODEV,
-                           "no process matches '%.63s', but a job of gpulse run has this name; to "
-                           "end it, use the shell's kill: kill %" PRIu32,
+                           "no process matches '%.63s', but a job of gpulse run has this name: "
+                           "gpulse ps lists its processes on the GPUs; to end all of it, use the "
+                           "shell's kill: kill %" PRIu32,
                            word, lease->pid);
     }
     gp_leases_fini(&leases);
@@ -53,12 +48,13 @@ static int refuse_named(int64_t pid, struct gp_err *err)
     int r = gp_leases_read(&leases, err);
     for (size_t i = 0; r == 0 && i < leases.count; i++) {
         const struct gp_lease *lease = &leases.items[i];
-        if (lease->pid != (uint32_t)pid || !is_visible(lease))
+        if (lease->pid != (uint32_t)pid || !gp_lease_is_visible(lease))
             continue;
         r = gp_err_set(err, GP_EFAIL,
                        lease->state == GP_LEASE_HELD
-                           ? "process %lld is a gpulse run that has reserved GPUs; to end it and "
-                             "its job, use the shell's kill: kill %lld"
+                           ? "process %lld is a gpulse run that has reserved GPUs: gpulse ps "
+                             "lists its job's processes on them; to end it and its job, use the "
+                             "shell's kill: kill %lld"
                            : "process %lld is a gpulse run that waits in line; cancel it with "
                              "the shell's kill: kill %lld",
                        (long long)pid, (long long)pid);

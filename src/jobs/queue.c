@@ -335,18 +335,18 @@ int gp_queue_find(const struct gp_leases *leases, const char *name, uint32_t *re
     const struct gp_lease *lease = found[kind];
     if (!lease)
         return gp_err_set(
-            err, GP_EFAIL,
+            err, GP_ENODEV,
             "no job is called '%.80s'; gpulse queue lists the jobs of gpulse run, and GPUs "
             "are selected with -i",
             name);
     if (counts[kind] > 1)
         return gp_err_set(err, GP_EFAIL,
-                          "%zu jobs are called '%.80s'; give the PID of one: gpulse queue",
-                          counts[kind], name);
+                          "%zu jobs match '%.80s'; give the PID of one: gpulse queue", counts[kind],
+                          name);
     if (lease->state != GP_LEASE_HELD)
         return gp_err_set(err, GP_EFAIL, "the job '%.80s' still waits for GPUs: gpulse queue",
                           name);
-    if (!gp_lease_is_local(lease))
+    if (!gp_lease_is_visible(lease))
         return gp_err_set(err, GP_EFAIL,
                           "the job '%.80s' runs in another container, and its processes are not "
                           "known here",

@@ -18,7 +18,8 @@ size_t gp_queue_add(struct gp_strbuf *sb, const struct gp_leases *leases,
                     size_t room);
 
 /* The supervisor of the job whose name in the table is, or else contains, this one: one of this
- * user, or else of another. GP_EFAIL: there is none, or more than one, or it still waits. */
+ * user, or else of another. GP_ENODEV: there is none; GP_EFAIL: there are several, or it still
+ * waits. */
 int gp_queue_find(const struct gp_leases *leases, const char *name, uint32_t *ret_pid,
                   struct gp_err *err) GP_MUST_CHECK;
 

@@ -106,6 +106,9 @@ bool gp_lease_user(const struct gp_lease *lease, char *ret, size_t size);
 /* Whether its pid is known, and means the same process here: another pid namespace has others. */
 bool gp_lease_is_local(const struct gp_lease *lease);
 
+/* The same, or it is a simulated one, which has no namespace. */
+bool gp_lease_is_visible(const struct gp_lease *lease);
+
 /* Whether it has this GPU; false for a GPU whose UUID is unknown. */
 bool gp_lease_has_gpu(const struct gp_lease *lease, const char *uuid);
 

@@ -36,6 +36,11 @@ bool gp_lease_is_local(const struct gp_lease *lease)
     return lease->pid && lease->ns == gp_proc_own_ns();
 }
 
+bool gp_lease_is_visible(const struct gp_lease *lease)
+{
+    return gp_lease_is_local(lease) || (lease->pid && lease->ns == 0);
+}
+
 /* Checks the process that a lease names, if it is in this pid namespace. It must belong to the
  * lease's owner: otherwise any user could claim that another's process has a lease. False: there is
  * no such process, and the lease is dead. */

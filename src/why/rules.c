@@ -47,7 +47,8 @@ size_t gp_why_judge(const struct gp_why_case *c, struct gp_why_verdict ret[GP_WH
         *v = (struct gp_why_verdict){.rule = (enum gp_why_rule)i};
         if ((rules[i].group && groups >> rules[i].group & 1) || !rules[i].holds(c, v))
             continue;
-        v->sure = sure_after(c, v->sure);
+        if (!c->is_suspended) /* which a single look tells */
+            v->sure = sure_after(c, v->sure);
         groups |= 1U << rules[i].group;
         count++;
     }

@@ -155,7 +155,7 @@ load helpers
     gpulse --sim h100x8 kill 4189401
     fails 1 "process 4189401 is a gpulse run that waits in line; cancel it with the shell's kill: kill 4189401"
     gpulse --sim h100x8 kill 4189103
-    fails 1 "process 4189103 is a gpulse run that has reserved GPUs; to end it and its job, use the shell's kill: kill 4189103"
+    fails 1 "process 4189103 is a gpulse run that has reserved GPUs: gpulse ps lists its job's processes on them; to end it and its job, use the shell's kill: kill 4189103"
     gpulse --sim h100x8 kill -i 6 --all
     fails 3 'no matching process on the GPUs'
     gpulse --sim sick kill -i 6 --all

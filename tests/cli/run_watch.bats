@@ -387,7 +387,7 @@ has_samples() {
     until_true has_samples
     for words in hog '--name hog'; do # by its name, which is not that of a process
         gpulse kill $words
-        fails 3 "no process matches 'hog', but a job of gpulse run has this name; to end it, use the shell's kill: kill $pid"
+        fails 3 "no process matches 'hog', but a job of gpulse run has this name: gpulse ps lists its processes on the GPUs; to end all of it, use the shell's kill: kill $pid"
     done
     gpulse kill --name hog --idle 1s
     fails 3 'no matching process on the GPUs'
