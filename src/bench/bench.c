@@ -240,13 +240,28 @@ void gp_bench_note(struct gp_bench *bench, size_t i, const struct gp_bench_timin
                        100 * (timing->host_ratio - 1));
 }
 
-size_t gp_bench_overdue(const struct gp_bench *bench, uint64_t now_ns)
+size_t gp_bench_overdue(const struct gp_bench *bench, struct gp_bench_patience *patience,
+                        uint64_t now_ns, uint64_t *ret_ns)
 {
-    for (size_t i = 0; i < bench->count; i++)
-        if (bench->devices[i]->is_gpu &&
-            gp_bench_waits_ns(bench->devices[i], now_ns) > bench->pace.answer_ns)
-            return i;
-    return GP_BENCH_ALL;
+    enum { STEP_MOST_MS = 500 }; /* more has passed if the process was stopped */
+    const uint64_t most_ns = STEP_MOST_MS * GP_NS_PER_MS;
+    const uint64_t passed_ns = patience->looked_ns ? now_ns - patience->looked_ns : 0;
+    const uint64_t step_ns = passed_ns < most_ns ? passed_ns : most_ns;
+    size_t overdue = GP_BENCH_ALL;
+    patience->looked_ns = now_ns;
+    patience->awake_ns += step_ns;
+    for (size_t i = 0; i < bench->count; i++) {
+        const uint64_t wait = bench->devices[i]->wait;
+        const bool goes_on = wait && wait == patience->seen[i].wait;
+        const uint64_t ns = goes_on ? patience->seen[i].ns + step_ns : 0;
+        patience->seen[i].wait = wait;
+        patience->seen[i].ns = ns;
+        if (overdue == GP_BENCH_ALL && bench->devices[i]->is_gpu && ns > bench->pace.answer_ns) {
+            overdue = i;
+            *ret_ns = ns;
+        }
+    }
+    return overdue;
 }
 
 int gp_bench_set_aside(int r, struct gp_bench_result *result, struct gp_err *err)

@@ -136,8 +136,21 @@ int gp_bench_check_equal(struct gp_bench_device *device, const struct gp_bench_b
                          const struct gp_bench_buffer *got, const struct gp_bench_buffer *counts,
                          struct gp_bench_result *result, struct gp_err *err) GP_MUST_CHECK;
 
-/* The first GPU that is waited for longer than the pace allows; GP_BENCH_ALL: none. */
-size_t gp_bench_overdue(const struct gp_bench *bench, uint64_t now_ns);
+/* What one thread has seen of the waits for the devices. It looks several times a second, and only
+ * the time in which it could counts: not that in which the process was stopped (Ctrl-Z). */
+struct gp_bench_patience {
+    uint64_t looked_ns; /* when it last looked; 0: not yet */
+    uint64_t awake_ns;  /* the time that counts */
+    struct {
+        uint64_t wait; /* its number */
+        uint64_t ns;   /* how long it has lasted */
+    } seen[GP_BENCH_DEVICES];
+};
+
+/* Looks at the devices. The first GPU that is waited for longer than the pace allows, and for how
+ * long; GP_BENCH_ALL: none. */
+size_t gp_bench_overdue(const struct gp_bench *bench, struct gp_bench_patience *patience,
+                        uint64_t now_ns, uint64_t *ret_ns);
 
 /* Adds a result of device i, GP_BENCH_ALL or GP_BENCH_CPU, and tells the watch and the user that it
  * is measured now. NULL: out of memory. */

@@ -126,7 +126,8 @@ struct gp_bench_device {
     unsigned units;                     /* multiprocessors, compute units */
     unsigned capability;                /* of CUDA: 90 for 9.0; 0: none */
     unsigned waits; /* how many gp_bench_wait_begin() have no end yet; of the thread that uses it */
-    _Atomic uint64_t waits_since_ns; /* since the first of these; 0: none */
+    uint64_t waits_begun;  /* the outermost ones; of that thread, too */
+    _Atomic uint64_t wait; /* the number of the one that goes on; 0: none */
     void *self;
 };
 
@@ -144,11 +145,10 @@ int gp_bench_cuda_open(const char *path, struct gp_bench_devices *ret,
 /* opencl.c; `all`: also devices that are no GPUs. The same errors. */
 int gp_bench_opencl_open(bool all, struct gp_bench_devices *ret, struct gp_err *err) GP_MUST_CHECK;
 
-/* Around what waits for the device, which may hang. They may be nested. */
+/* Around what waits for the device, which may hang. They may be nested: gp_bench_overdue() sees the
+ * outermost one. */
 void gp_bench_wait_begin(struct gp_bench_device *device);
 void gp_bench_wait_end(struct gp_bench_device *device);
-/* For another thread: for how long it has been waited for; 0: it is not. */
-uint64_t gp_bench_waits_ns(const struct gp_bench_device *device, uint64_t now_ns);
 
 /* Closes the devices. */
 void gp_bench_devices_close(struct gp_bench_devices *devices);

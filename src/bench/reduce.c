@@ -105,8 +105,10 @@ static void close_group(struct group *g)
 {
     for (size_t i = 0; i < g->bench->count; i++) {
         struct gp_bench_device *device = g->bench->devices[i];
+        gp_bench_wait_begin(device);
         if (g->has_comms)
             (void)nccl.ncclCommDestroy(g->comms[i]);
+        gp_bench_wait_end(device);
         if (device->ops->bind(device, NULL) < 0)
             continue;
         device->ops->release(device, &g->from[i]);
@@ -160,6 +162,7 @@ int gp_bench_reduce(struct gp_bench *bench, size_t bytes, struct gp_err *err)
     struct group *g = calloc(1, sizeof(*g));
     int r = result && g ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0) {
+        result->is_joint = true;
         *g = (struct group){.bench = bench, .bytes = bytes};
         r = gp_bench_set_aside(measure(g, result, err), result, err);
         r = r == GP_EDRIVER ? 0 : r;

@@ -36,6 +36,7 @@ struct gp_bench_result {
     uint64_t size;    /* rows of a matrix, bytes; 0: does not matter */
     const char *unit; /* "GFLOP/s", "GB/s", "us", "%" */
     bool is_lower_better;
+    bool is_joint; /* the devices wait for each other: who hangs is unknown */
     enum gp_bench_outcome outcome;
     struct gp_bench_stats value;
     double peak;          /* of the data sheet, in the same unit; 0: unknown */
@@ -59,8 +60,10 @@ void gp_bench_results_fini(struct gp_bench_results *results);
 /* Removes those that were begun but not measured, after an interruption. */
 void gp_bench_results_drop_unfinished(struct gp_bench_results *results);
 
-/* Sets the unfinished result of this device, or of all, to FAILED. */
-void gp_bench_mark_failed(struct gp_bench_results *results, const char *device, const char *why);
+/* A device hangs. Writes which, and for how long: of a result of several devices, where each waits
+ * for the others, all of them. Sets what is unfinished of it to FAILED, or its last result. */
+void gp_bench_mark_failed(struct gp_bench_results *results, const char *device, uint64_t waited_ns,
+                          char *ret_why, size_t size);
 
 /* NULL: there is none. */
 const struct gp_bench_result *gp_bench_results_find(const struct gp_bench_results *results,

@@ -6,62 +6,66 @@
 #include "sample/thread.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
-enum { EVERY_MS = 100, PATIENT_S = 1, LEAST_PATIENT_S = 10, PRINT_S = 10 };
+enum { EVERY_MS = 100, TELL_AFTER_S = 1, END_AFTER_S = 10, PRINT_S = 10 };
 
-/* Other threads may still measure, so it prints a copy. */
-static void print(struct gp_bench_guard *guard, size_t overdue, const char *why)
+static void print(struct gp_bench_guard *guard, struct gp_bench_results *results)
 {
-    struct gp_bench_results copy;
-    if (gp_bench_copy_results(guard->bench, &copy) < 0)
-        return;
-    if (overdue < GP_BENCH_ALL)
-        gp_bench_mark_failed(&copy, guard->bench->names[overdue], why);
-    gp_bench_results_drop_unfinished(&copy);
-    (void)alarm(PRINT_S); /* whatever printing waits for */
-    guard->print(guard->context, &copy);
-    gp_bench_results_fini(&copy);
+    gp_bench_results_drop_unfinished(results);
+    guard->print(guard->context, results);
+    gp_bench_results_fini(results);
 }
 
+/* Other threads may still measure, so it prints a copy. */
 static _Noreturn void end_by_signal(struct gp_bench_guard *guard)
 {
+    struct gp_bench_results copy;
     sigset_t none;
-    print(guard, GP_BENCH_ALL, "");
+    (void)alarm(PRINT_S); /* whatever printing waits for */
+    if (gp_bench_copy_results(guard->bench, &copy) == 0)
+        print(guard, &copy);
     (void)sigemptyset(&none);
     (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
     gp_app_end_by_signal();
 }
 
 /* After a signal: measurements end after a block, so it helps to know how not to wait for it. */
-static void look_at_signals(struct gp_bench_guard *guard, uint64_t now_ns)
+static void look_at_signals(struct gp_bench_guard *guard)
 {
+    const uint64_t awake_ns = guard->patience.awake_ns;
     if (!gp_app_is_stopped())
         return;
-    if (!guard->stopped_ns)
-        guard->stopped_ns = now_ns;
-    const uint64_t passed_ns = now_ns - guard->stopped_ns;
-    if (!guard->has_told && passed_ns >= PATIENT_S * GP_NS_PER_S) {
-        guard->has_told = true;
-        guard->tell("ending; press Ctrl-C again to end at once");
+    if (!guard->is_stopped) {
+        guard->is_stopped = true;
+        guard->stopped_ns = awake_ns;
     }
-    if (passed_ns >= LEAST_PATIENT_S * GP_NS_PER_S)
+    const uint64_t passed_ns = awake_ns - guard->stopped_ns;
+    if (!guard->has_told && passed_ns >= TELL_AFTER_S * GP_NS_PER_S) {
+        guard->has_told = true;
+        (void)alarm(END_AFTER_S + PRINT_S); /* if it cannot be told */
+        guard->tell("ending; press Ctrl-C again to end at once");
+        (void)alarm(0);
+    }
+    if (passed_ns >= END_AFTER_S * GP_NS_PER_S)
         end_by_signal(guard);
 }
 
-static void look_at_devices(struct gp_bench_guard *guard, uint64_t now_ns)
+static void look_at_devices(struct gp_bench_guard *guard)
 {
-    const struct gp_bench *bench = guard->bench;
-    const size_t i = gp_bench_overdue(bench, now_ns);
-    char why[120];
+    struct gp_bench *bench = guard->bench;
+    struct gp_bench_results copy;
+    uint64_t waited_ns = 0;
+    char why[160];
+    const size_t i = gp_bench_overdue(bench, &guard->patience, gp_clock_mono_ns(), &waited_ns);
     if (i == GP_BENCH_ALL)
         return;
-    const uint64_t passed_ns = gp_bench_waits_ns(bench->devices[i], now_ns);
-    (void)snprintf(why, sizeof(why), "GPU %s has not answered for %.0f s: see gpulse doctor",
-                   bench->names[i], (double)passed_ns / 1e9);
+    (void)alarm(PRINT_S); /* whatever telling and printing wait for */
+    const bool has_copy = gp_bench_copy_results(bench, &copy) == 0;
+    gp_bench_mark_failed(&copy, bench->names[i], waited_ns, why, sizeof(why));
     guard->tell(why);
-    print(guard, i, why);
+    if (has_copy)
+        print(guard, &copy);
     _exit(gp_err_exit_status(GP_EDRIVER));
 }
 
@@ -71,10 +75,9 @@ static void *run(void *context)
     /* While it ends the process, it keeps the lock, and gp_bench_guard_stop() does not return. */
     (void)pthread_mutex_lock(&guard->lock);
     while (!guard->is_stopping) {
-        const uint64_t now_ns = gp_clock_mono_ns();
-        look_at_signals(guard, now_ns);
-        look_at_devices(guard, now_ns);
-        struct timespec until = gp_clock_timespec(now_ns + EVERY_MS * GP_NS_PER_MS);
+        look_at_devices(guard);
+        look_at_signals(guard);
+        struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + EVERY_MS * GP_NS_PER_MS);
         (void)pthread_cond_timedwait(&guard->wake, &guard->lock, &until);
     }
     (void)pthread_mutex_unlock(&guard->lock);

@@ -17,12 +17,15 @@ struct gp_bench_guard {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool is_stopping;
-    uint64_t stopped_ns; /* when a signal was seen; 0: none */
+    struct gp_bench_patience patience;
+    bool is_stopped; /* by a signal, which was seen at that time of `patience` */
+    uint64_t stopped_ns;
     bool has_told;
 };
 
 /* Starts the thread. When a GPU has not answered for longer than the pace allows, or ten seconds
- * after a signal that asks for the end, it prints the results and ends the process. GP_EFAIL. */
+ * after a signal that asks for the end, it prints the results and ends the process. Time in which
+ * the process is stopped does not count. GP_EFAIL. */
 int gp_bench_guard_start(struct gp_bench_guard *guard, struct gp_err *err) GP_MUST_CHECK;
 void gp_bench_guard_stop(struct gp_bench_guard *guard);
 

@@ -534,18 +534,44 @@ static void test_overdue(void **state)
                              .devices = {&devices[0], &devices[1]},
                              .names = {"0", "1"},
                              .count = 2};
-    assert_int_equal(gp_bench_overdue(&bench, UINT64_MAX), GP_BENCH_ALL);
+    struct gp_bench_patience patience = {.looked_ns = 0};
+    uint64_t ns = 0;
+    assert_int_equal(gp_bench_overdue(&bench, &patience, 1000, &ns), GP_BENCH_ALL);
     gp_bench_wait_begin(&devices[1]);
+    assert_int_equal(gp_bench_overdue(&bench, &patience, 2000, &ns), GP_BENCH_ALL); /* seen first */
     gp_bench_wait_begin(&devices[1]); /* nested: the time of the first counts */
-    const uint64_t since_ns = devices[1].waits_since_ns;
+    assert_int_equal(gp_bench_overdue(&bench, &patience, 2060, &ns), GP_BENCH_ALL);
     gp_bench_wait_end(&devices[1]);
-    assert_int_equal(gp_bench_overdue(&bench, since_ns + 60), GP_BENCH_ALL);
-    assert_int_equal(gp_bench_overdue(&bench, since_ns + 61), 1);
+    assert_int_equal(gp_bench_overdue(&bench, &patience, 2061, &ns), 1);
+    assert_int_equal(ns, 61);
     devices[1].is_gpu = false; /* a CPU may be slow */
-    assert_int_equal(gp_bench_overdue(&bench, since_ns + 61), GP_BENCH_ALL);
+    assert_int_equal(gp_bench_overdue(&bench, &patience, 2062, &ns), GP_BENCH_ALL);
     devices[1].is_gpu = true;
     gp_bench_wait_end(&devices[1]);
-    assert_int_equal(gp_bench_overdue(&bench, UINT64_MAX), GP_BENCH_ALL);
+    gp_bench_wait_begin(&devices[1]); /* another one, though nobody looked in between */
+    assert_int_equal(gp_bench_overdue(&bench, &patience, 3000, &ns), GP_BENCH_ALL);
+    gp_bench_wait_end(&devices[1]);
+    assert_int_equal(gp_bench_overdue(&bench, &patience, 4000, &ns), GP_BENCH_ALL);
+}
+
+/* Ctrl-Z for an hour is no hang. */
+static void test_overdue_while_stopped(void **state)
+{
+    (void)state;
+    static struct gp_bench_device device = {.is_gpu = true};
+    struct gp_bench bench = {.pace = {.answer_ns = GP_NS_PER_S}, .devices = {&device}, .count = 1};
+    struct gp_bench_patience patience = {.looked_ns = 0};
+    uint64_t now_ns = GP_NS_PER_S;
+    uint64_t ns = 0;
+    gp_bench_wait_begin(&device);
+    assert_int_equal(gp_bench_overdue(&bench, &patience, now_ns, &ns), GP_BENCH_ALL);
+    now_ns += 3600 * GP_NS_PER_S;
+    assert_int_equal(gp_bench_overdue(&bench, &patience, now_ns, &ns), GP_BENCH_ALL);
+    assert_true(patience.awake_ns > 0 && patience.awake_ns < GP_NS_PER_S);
+    for (int i = 0; i < 9; i++, now_ns += GP_NS_PER_S / 10)
+        if (gp_bench_overdue(&bench, &patience, now_ns, &ns) == 0)
+            break;
+    assert_true(ns > GP_NS_PER_S && ns < 2 * GP_NS_PER_S);
 }
 
 static void test_mark_failed(void **state)
@@ -555,16 +581,48 @@ static void test_mark_failed(void **state)
         const char *device;
         size_t count; /* of measured values */
         enum gp_bench_outcome outcome;
-    } rows[] = {{"1", 5, GP_BENCH_MEASURED},  {"1", 0, GP_BENCH_FAILED},
-                {"11", 0, GP_BENCH_MEASURED}, {"1->2", 0, GP_BENCH_FAILED},
-                {"0", 0, GP_BENCH_MEASURED},  {"all", 0, GP_BENCH_FAILED}};
+    } rows[] = {{"1", 5, GP_BENCH_MEASURED},     {"1", 0, GP_BENCH_FAILED},
+                {"11", 0, GP_BENCH_MEASURED},    {"1->2", 0, GP_BENCH_FAILED},
+                {"0->11", 0, GP_BENCH_MEASURED}, {"0->1", 0, GP_BENCH_FAILED},
+                {"0", 0, GP_BENCH_MEASURED},     {"all", 0, GP_BENCH_FAILED}};
+    char why[160];
     struct gp_bench_results results = {.count = 0};
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
         gp_bench_results_add(&results, "gemm", "fp32", rows[i].device)->value.count = rows[i].count;
-    gp_bench_mark_failed(&results, "1", "why");
+    gp_bench_mark_failed(&results, "1", 60 * GP_NS_PER_S, why, sizeof(why));
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
         assert_int_equal(results.list[i].outcome, rows[i].outcome);
     gp_bench_results_fini(&results);
+}
+
+/* Which GPU hangs is not known if they wait for each other. */
+static void test_mark_failed_names_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device;
+        bool is_joint;
+        const char *why;
+    } rows[] = {{"2", false, "GPU 2 has not answered for 60 s: see gpulse doctor"},
+                {"0->2", false, "GPU 0 or GPU 2 has not answered for 60 s: see gpulse doctor"},
+                {"2->10", false, "GPU 2 or GPU 10 has not answered for 60 s: see gpulse doctor"},
+                {"all", false, "GPU 2 has not answered for 60 s: see gpulse doctor"},
+                {"all", true, "one of the GPUs has not answered for 60 s: see gpulse doctor"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        struct gp_bench_results results = {.count = 0};
+        char why[160];
+        gp_bench_results_add(&results, "multi", "earlier", "2")->value.count = 5;
+        struct gp_bench_result *last =
+            gp_bench_results_add(&results, "multi", "last", rows[i].device);
+        last->is_joint = rows[i].is_joint;
+        last->value.count = 5; /* so far: a burn, or it is being verified */
+        gp_bench_mark_failed(&results, "2", 60 * GP_NS_PER_S, why, sizeof(why));
+        assert_string_equal(why, rows[i].why);
+        assert_int_equal(results.list[0].outcome, GP_BENCH_MEASURED);
+        assert_int_equal(results.list[1].outcome, GP_BENCH_FAILED);
+        assert_string_equal(results.list[1].note, why);
+        gp_bench_results_fini(&results);
+    }
 }
 
 /* ---- judging ---- */
@@ -749,7 +807,9 @@ int main(void)
         cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_overdue),
+        cmocka_unit_test(test_overdue_while_stopped),
         cmocka_unit_test(test_mark_failed),
+        cmocka_unit_test(test_mark_failed_names_it),
         cmocka_unit_test(test_judge),
         cmocka_unit_test(test_judge_by_equals_only),
         cmocka_unit_test(test_judge_by_sheet),
