@@ -5,6 +5,7 @@ driver; and its declarations and kernels by the real headers and the real ptxas,
 variants: asan
 """
 import copy
+import fcntl
 import glob
 import grp
 import json
@@ -252,8 +253,11 @@ def latencies():
 
 @test
 def multi_needs_several():
-    done = bench("multi", "--rows", "16")
+    log = SCRATCH / "multi.csv"
+    log.write_text("old")
+    done = bench("multi", "--rows", "16", "--log", log)
     assert done.returncode == 2 and "multi compares several GPUs, and there is one" in done.stderr, done.stderr
+    assert log.read_text() == "old"
 
 
 @test
@@ -451,8 +455,11 @@ def simulated_gpus_have_no_speed():
 def a_busy_gpu_is_refused_or_marked():
     with subprocess.Popen(["sleep", "infinity"]) as other:
         try:
-            refused = bench("gemm", "--rows", "32", processes=[(0, other.pid, "C")])
+            log = SCRATCH / "last_night.csv"
+            log.write_text("old")
+            refused = bench("gemm", "--rows", "32", "--log", log, processes=[(0, other.pid, "C")])
             assert refused.returncode == 69 and "no GPU is free" in refused.stderr, refused.stderr
+            assert log.read_text() == "old"
             free = results(bench("gemm", "--rows", "32", "--precision", "fp32", count=2, processes=[(0, other.pid, "C")]))
             assert free[0]["device"] == "1", free  # the other one
             shared = bench("gemm", "--rows", "32", "--precision", "fp32", "--shared", processes=[(0, other.pid, "C")])
@@ -716,6 +723,14 @@ def a_log_that_cannot_be_written():
         out, errors = child.communicate()
     assert child.returncode == 0 and errors.count("samples.fifo") == 1 and "Broken pipe" in errors, errors
     assert json.loads(out)["results"][0]["outcome"] == "measured", out
+    slow = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)  # and never reads
+    fcntl.fcntl(slow, fcntl.F_SETPIPE_SZ, 4096)
+    done = bench("burn", "--rows", "64", "--for", "7s", "--max-temp", "99", "--log", fifo, count=2)
+    assert [r["outcome"] for r in results(done)] == ["measured"] * 2, done.stdout
+    assert done.stderr.count("samples.fifo' lacks samples: its reader is too slow") == 1, done.stderr
+    text = os.read(slow, 65536).decode()
+    os.close(slow)
+    assert len(text) > 2000 and text.endswith("\n") and {line.count(",") for line in text.splitlines()} == {11}, text
     refused = bench("gemm", "--engine", "opencl", "--log", SCRATCH / "no.csv")
     assert refused.returncode == 2 and "--log needs the NVIDIA driver" in refused.stderr, refused.stderr
     assert not (SCRATCH / "no.csv").exists()

@@ -48,7 +48,7 @@ int gp_bench_peers(struct gp_bench *bench, size_t bytes, struct gp_err *err) GP_
 /* latency.c: of small things. */
 int gp_bench_latency(struct gp_bench *bench, struct gp_err *err) GP_MUST_CHECK;
 
-/* multi.c: GP_EUSAGE for one device; FP32 products on each device alone, then on two at once, and
+/* multi.c, for several devices: FP32 products on each device alone, then on two at once, and
  * so on; and a sum over all, of `bytes` on each (0: what suits them). */
 int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes,
                    struct gp_err *err) GP_MUST_CHECK;

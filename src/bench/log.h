@@ -9,11 +9,14 @@ struct gp_strbuf;
 
 struct gp_bench_log {
     struct gp_outfile file;
-    void (*tell)(const char *text); /* called once, when it cannot be written any more */
+    void (*tell)(const char *text); /* called once, when it cannot be written any more;
+                                       and once when lines are dropped */
     bool is_broken;
+    bool has_gaps; /* its reader was too slow */
 };
 
-/* Opens the file, and writes the heading. `path` must outlive the log. GP_EIO, GP_EPERM. */
+/* Opens the file, and writes the heading. `path` must outlive the log. What is no regular file is
+ * never waited for. GP_EIO, GP_EPERM. */
 int gp_bench_log_open(struct gp_bench_log *log, const char *path, void (*tell)(const char *text),
                       struct gp_err *err) GP_MUST_CHECK;
 
@@ -21,7 +24,8 @@ int gp_bench_log_open(struct gp_bench_log *log, const char *path, void (*tell)(c
 void gp_bench_log_add(struct gp_strbuf *sb, const char *gpu, const char *test, const char *what,
                       const struct gp_bench_observation *o);
 
-/* Writes lines. Only the first failure is told, and from then on nothing is written. */
+/* Writes lines. Only the first failure is told, and from then on nothing is written. Lines for
+ * which a reader leaves no room are dropped, which is told once, too. */
 void gp_bench_log_write(struct gp_bench_log *log, const struct gp_strbuf *lines);
 
 void gp_bench_log_close(struct gp_bench_log *log);

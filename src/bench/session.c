@@ -155,11 +155,15 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
         return r;
     r = read_driver(session, sampler, err);
     r = r < 0 ? r : gp_bench_cuda_open(cuda, &session->devices, err);
-    r = r < 0 ? r : match(session, err);
-    if (r < 0)
-        return r;
-    return gp_bench_watch_start(&session->bench, sampler, shared ? NULL : &session->reserve,
-                                session->log, &session->bench.watch, err);
+    return r < 0 ? r : match(session, err);
+}
+
+int gp_bench_session_watch(struct gp_bench_session *session, struct gp_sampler *sampler,
+                           struct gp_bench_log *log, struct gp_err *err)
+{
+    return gp_bench_watch_start(&session->bench, sampler,
+                                session->origin.is_reserved ? &session->reserve : NULL, log,
+                                &session->bench.watch, err);
 }
 
 /* ---- OpenCL ---- */
@@ -205,10 +209,11 @@ int gp_bench_session_opencl(struct gp_bench_session *session, bool all, const ch
 
 void gp_bench_session_end_watch(struct gp_bench_session *session)
 {
+    gp_bench_watch_stop(session->bench.watch);
     if (session->bench.watch)
         gp_bench_watch_lost(session->bench.watch, session->origin.lost,
                             sizeof(session->origin.lost));
-    gp_bench_watch_stop(session->bench.watch);
+    gp_bench_watch_free(session->bench.watch);
     session->bench.watch = NULL;
 }
 

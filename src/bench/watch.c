@@ -43,6 +43,7 @@ struct gp_bench_watch {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool is_stopping;
+    bool has_ended; /* the thread; of the one that stops it */
     size_t count;
     struct track tracks[];
 };
@@ -202,13 +203,21 @@ int gp_bench_watch_start(const struct gp_bench *bench, struct gp_sampler *sample
 
 void gp_bench_watch_stop(struct gp_bench_watch *watch)
 {
-    if (!watch)
+    if (!watch || watch->has_ended)
         return;
     (void)pthread_mutex_lock(&watch->lock);
     watch->is_stopping = true;
     (void)pthread_cond_signal(&watch->wake);
     (void)pthread_mutex_unlock(&watch->lock);
     (void)pthread_join(watch->thread, NULL);
+    watch->has_ended = true;
+}
+
+void gp_bench_watch_free(struct gp_bench_watch *watch)
+{
+    if (!watch)
+        return;
+    gp_bench_watch_stop(watch);
     (void)pthread_cond_destroy(&watch->wake);
     (void)pthread_mutex_destroy(&watch->lock);
     gp_strbuf_fini(&watch->lines);

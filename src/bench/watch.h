@@ -41,7 +41,9 @@ bool gp_bench_watch_celsius(struct gp_bench_watch *watch, size_t i, double *ret_
 /* Why the reservation was lost; "": it was not. */
 void gp_bench_watch_lost(struct gp_bench_watch *watch, char *ret, size_t size);
 
-/* Stops the thread; the sampler is the caller's again. NULL: does nothing. */
+/* Stops the thread, which may wait for the driver; the sampler is the caller's again. What it saw
+ * can still be asked for. NULL: does nothing; like the next. */
 void gp_bench_watch_stop(struct gp_bench_watch *watch);
+void gp_bench_watch_free(struct gp_bench_watch *watch);
 
 #endif

@@ -193,6 +193,8 @@ static int read_request(const struct test *test, const struct gp_bench_options *
 struct opened {
     struct gp_bench_session session;
     struct gp_sampler *sampler;
+    struct gp_bench_log log;
+    bool has_log;
 };
 
 static void on_wait(void *context, const char *why)
@@ -201,6 +203,25 @@ static void on_wait(void *context, const char *why)
     (void)context;
     (void)snprintf(text, sizeof(text), "waiting: %.280s", why);
     gp_io_print_note("gpulse", text);
+}
+
+static int check_count(const struct test *test, const struct gp_bench *bench, struct gp_err *err)
+{
+    return test->run != test_multi || bench->count > 1
+               ? 0
+               : gp_err_set(err, GP_EUSAGE,
+                            "multi compares several GPUs, and there is one; gemm measures it");
+}
+
+/* As late as possible: a run that does not start leaves an earlier log as it is. */
+static int open_log(struct opened *opened, const char *path, struct gp_err *err)
+{
+    if (!path)
+        return 0;
+    (void)signal(SIGPIPE, SIG_IGN); /* a reader that ends does not end the measurement */
+    int r = gp_bench_log_open(&opened->log, path, gp_bench_tell_aside, err);
+    opened->has_log = r == 0;
+    return r;
 }
 
 static int open_cuda(struct opened *opened, const struct test *test,
@@ -226,9 +247,14 @@ static int open_cuda(struct opened *opened, const struct test *test,
     opened->session.test = test->name;
     opened->session.plan.wait_ns = o->wait_ns;
     opened->session.plan.on_wait = on_wait;
-    return gp_job_suggest_wait(
+    r = gp_job_suggest_wait(
         gp_bench_session_cuda(&opened->session, &request, o->shared, cuda, opened->sampler, err),
         err);
+    r = r < 0 ? r : check_count(test, &opened->session.bench, err);
+    r = r < 0 ? r : open_log(opened, o->log, err);
+    return r < 0 ? r
+                 : gp_bench_session_watch(&opened->session, opened->sampler,
+                                          opened->has_log ? &opened->log : NULL, err);
 }
 
 /* A simulated GPU has no speed. A libcuda that the user names may compute, whatever it is. */
@@ -243,14 +269,15 @@ static int refuse_simulated(struct gp_err *err)
 }
 
 /* Devices of OpenCL, whose numbers are not those of the driver: without a choice of GPUs. */
-static int open_opencl(struct opened *opened, const struct gp_bench_options *o, bool all,
-                       struct gp_err *err)
+static int open_opencl(struct opened *opened, const struct test *test,
+                       const struct gp_bench_options *o, bool all, struct gp_err *err)
 {
     if (o->gpus)
         return gp_err_set(err, GP_EUSAGE,
                           "OpenCL's devices are chosen by number: --gpu-ids, not --gpus");
-    return gp_bench_session_opencl(&opened->session, all, o->gpu_ids ? o->gpu_ids : gp_common()->id,
-                                   err);
+    int r = gp_bench_session_opencl(&opened->session, all,
+                                    o->gpu_ids ? o->gpu_ids : gp_common()->id, err);
+    return r < 0 ? r : check_count(test, &opened->session.bench, err);
 }
 
 static int open_devices(struct opened *opened, const struct test *test,
@@ -259,7 +286,7 @@ static int open_devices(struct opened *opened, const struct test *test,
     struct gp_err reason = {0};
     const bool is_chosen = o->gpus || o->gpu_ids || gp_common()->id;
     if (strcmp(o->engine, "opencl") == 0)
-        return open_opencl(opened, o, true, err);
+        return open_opencl(opened, test, o, true, err);
     int r = open_cuda(opened, test, o, err);
     /* without a driver of NVIDIA: the GPUs of others */
     if (r == 0 || strcmp(o->engine, "cuda") == 0 || opened->sampler || is_chosen ||
@@ -268,7 +295,7 @@ static int open_devices(struct opened *opened, const struct test *test,
     if (o->log)
         return refuse_log(err);
     if (gp_bench_session_opencl(&opened->session, false, NULL, &reason) == 0)
-        return 0;
+        return check_count(test, &opened->session.bench, err);
     const struct gp_err first = *err;
     return gp_err_set(err, r, "%.180s; %.180s", first.text, reason.text);
 }
@@ -294,6 +321,8 @@ static void settle_environment(void)
 static void close_devices(struct opened *opened)
 {
     gp_bench_session_close(&opened->session);
+    if (opened->has_log)
+        gp_bench_log_close(&opened->log);
     if (opened->sampler)
         gp_app_close(opened->sampler);
 }
@@ -390,6 +419,7 @@ static int run_guarded(struct gp_bench_session *session, const struct test *test
     if (r < 0)
         return r;
     r = test->run(&session->bench, q, err);
+    gp_bench_watch_stop(session->bench.watch); /* it may wait, which a signal must end, too */
     gp_bench_guard_stop(&guard);
     return r;
 }
@@ -399,21 +429,15 @@ static int measure(const struct test *test, const struct request *q,
 {
     static struct opened opened; /* large */
     struct gp_bench *bench = &opened.session.bench;
-    struct gp_bench_log log;
     settle_environment();
     gp_bench_session_init(&opened.session);
     set_pace(bench, test, q);
     int r = refuse_simulated(err);
     r = r < 0 ? r : gp_bench_check_path(q->o->save, err);
     r = r < 0 ? r : gp_bench_check_path(q->o->svg, err);
-    if (r == 0 && q->o->log)
-        r = gp_bench_log_open(&log, q->o->log, gp_bench_tell_aside, err);
+    r = r < 0 ? r : gp_bench_check_path(q->o->log, err);
     if (r < 0)
         return r;
-    if (q->o->log) {
-        (void)signal(SIGPIPE, SIG_IGN); /* a reader that ends does not end the measurement */
-        opened.session.log = &log;
-    }
     r = open_devices(&opened, test, q->o, err);
     if (r == 0) {
         gp_app_catch_signals();
@@ -425,8 +449,6 @@ static int measure(const struct test *test, const struct request *q,
     if (r >= 0 && gp_app_is_stopped())
         r = GP_EINTR;
     close_devices(&opened);
-    if (q->o->log)
-        gp_bench_log_close(&log);
     return r;
 }
 
