@@ -83,10 +83,18 @@ static int check(CUresult code, const char *what, struct gp_err *err)
 /* Calls the functions in turn, up to the first one that fails. */
 #define FIRST(r, code, what, err) ((r) < 0 ? (r) : check(code, what, err))
 
-static int op_bind(struct gp_bench_device *device, struct gp_err *err)
+static CUresult end_wait(struct gp_bench_device *device, CUresult code)
+{
+    gp_bench_wait_end(device);
+    return code;
+}
+
+/* A call that may wait for the GPU: one that hangs does so here. */
+#define WAIT(device, call) (gp_bench_wait_begin(device), end_wait(device, call))
+
+static int bind(struct cuda *self, struct gp_err *err)
 {
     static const char what[] = "cannot open the GPU";
-    struct cuda *self = device->self;
     if (self->side)
         return check(cu.cuCtxSetCurrent(self->context), what, err);
     int r =
@@ -99,13 +107,17 @@ static int op_bind(struct gp_bench_device *device, struct gp_err *err)
     return FIRST(r, cu.cuEventCreate(&self->side, 0), what, err);
 }
 
-/* A GPU that hangs does so here. */
-static CUresult synchronize(struct gp_bench_device *device, CUstream stream)
+static int op_bind(struct gp_bench_device *device, struct gp_err *err)
 {
     gp_bench_wait_begin(device);
-    CUresult code = cu.cuStreamSynchronize(stream);
+    int r = bind(device->self, err);
     gp_bench_wait_end(device);
-    return code;
+    return r;
+}
+
+static CUresult synchronize(struct gp_bench_device *device, CUstream stream)
+{
+    return WAIT(device, cu.cuStreamSynchronize(stream));
 }
 
 /* ---- memory ---- */
@@ -114,9 +126,9 @@ static int op_alloc(struct gp_bench_device *device, size_t bytes, struct gp_benc
                     struct gp_err *err)
 {
     CUdeviceptr address;
-    (void)device;
     *ret = (struct gp_bench_buffer){0};
-    int r = check(cu.cuMemAlloc_v2(&address, bytes), "cannot allocate memory of the GPU", err);
+    int r = check(WAIT(device, cu.cuMemAlloc_v2(&address, bytes)),
+                  "cannot allocate memory of the GPU", err);
     if (r == 0)
         *ret = (struct gp_bench_buffer){.at = {.address = address}, .bytes = bytes};
     return r;
@@ -124,9 +136,8 @@ static int op_alloc(struct gp_bench_device *device, size_t bytes, struct gp_benc
 
 static void op_release(struct gp_bench_device *device, struct gp_bench_buffer *buffer)
 {
-    (void)device;
     if (buffer->bytes)
-        (void)cu.cuMemFree_v2(buffer->at.address);
+        (void)WAIT(device, cu.cuMemFree_v2(buffer->at.address));
     *buffer = (struct gp_bench_buffer){0};
 }
 
@@ -138,7 +149,7 @@ static int op_host_alloc(struct gp_bench_device *device, size_t bytes, void **re
     *ret = NULL;
     /* its pages are allocated here, on the memory node of this thread */
     const bool has_moved = gp_bench_near_begin(self->address, &before);
-    CUresult code = cu.cuMemHostAlloc(ret, bytes, 0);
+    CUresult code = WAIT(device, cu.cuMemHostAlloc(ret, bytes, 0));
     if (has_moved)
         gp_bench_near_end(&before);
     return check(code, "cannot allocate pinned memory", err);
@@ -146,10 +157,9 @@ static int op_host_alloc(struct gp_bench_device *device, size_t bytes, void **re
 
 static void op_host_release(struct gp_bench_device *device, void *host, size_t bytes)
 {
-    (void)device;
     (void)bytes;
     if (host)
-        (void)cu.cuMemFreeHost(host);
+        (void)WAIT(device, cu.cuMemFreeHost(host));
 }
 
 static int op_upload(struct gp_bench_device *device, const struct gp_bench_buffer *to,
@@ -157,8 +167,11 @@ static int op_upload(struct gp_bench_device *device, const struct gp_bench_buffe
 {
     static const char what[] = "cannot copy to the GPU";
     struct cuda *self = device->self;
+    gp_bench_wait_begin(device); /* memory that is not pinned is copied before the call returns */
     int r = check(cu.cuMemcpyHtoDAsync_v2(to->at.address, host, bytes, self->stream), what, err);
-    return FIRST(r, synchronize(device, self->stream), what, err);
+    r = FIRST(r, synchronize(device, self->stream), what, err);
+    gp_bench_wait_end(device);
+    return r;
 }
 
 static int op_download(struct gp_bench_device *device, void *host,
@@ -167,9 +180,12 @@ static int op_download(struct gp_bench_device *device, void *host,
 {
     static const char what[] = "cannot copy from the GPU";
     struct cuda *self = device->self;
+    gp_bench_wait_begin(device);
     int r = check(cu.cuMemcpyDtoHAsync_v2(host, from->at.address + offset, bytes, self->stream),
                   what, err);
-    return FIRST(r, synchronize(device, self->stream), what, err);
+    r = FIRST(r, synchronize(device, self->stream), what, err);
+    gp_bench_wait_end(device);
+    return r;
 }
 
 static int op_transfer(struct gp_bench_device *device, enum gp_bench_way way,
@@ -186,7 +202,8 @@ static int op_transfer(struct gp_bench_device *device, enum gp_bench_way way,
 
 /* ---- kernels ---- */
 
-static int load_module(struct cuda *self, bool is_tensor, struct gp_err *err)
+static int load_module(struct gp_bench_device *device, bool is_tensor, CUmodule *ret,
+                       struct gp_err *err)
 {
     char log[300] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -198,9 +215,9 @@ static int load_module(struct cuda *self, bool is_tensor, struct gp_err *err)
         gp_ptx_add_module(&sb);
     if (sb.error)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    int r = check(cu.cuModuleLoadDataEx(&self->modules[is_tensor], sb.buf, GP_ARRAY_LEN(options),
-                                        options, values),
-                  "the driver cannot compile our kernels", err);
+    int r = check(
+        WAIT(device, cu.cuModuleLoadDataEx(ret, sb.buf, GP_ARRAY_LEN(options), options, values)),
+        "the driver cannot compile our kernels", err);
     gp_strbuf_fini(&sb);
     if (r < 0 && log[0] && err) {
         const struct gp_err before = *err;
@@ -209,28 +226,31 @@ static int load_module(struct cuda *self, bool is_tensor, struct gp_err *err)
     return r;
 }
 
-static int kernel_of(struct cuda *self, enum kernel kernel, CUfunction *ret, struct gp_err *err)
+static int kernel_of(struct gp_bench_device *device, enum kernel kernel, CUfunction *ret,
+                     struct gp_err *err)
 {
+    struct cuda *self = device->self;
     static const char *const names[] = {
 #define X(id, name) name,
         KERNELS(X)
 #undef X
     };
     const bool is_tensor = kernel >= KERNEL_MMA_F16;
-    int r = self->modules[is_tensor] ? 0 : load_module(self, is_tensor, err);
+    CUmodule *module = &self->modules[is_tensor];
+    int r = *module ? 0 : load_module(device, is_tensor, module, err);
     if (r == 0 && !self->kernels[kernel])
-        r = check(
-            cu.cuModuleGetFunction(&self->kernels[kernel], self->modules[is_tensor], names[kernel]),
-            names[kernel], err);
+        r = check(cu.cuModuleGetFunction(&self->kernels[kernel], *module, names[kernel]),
+                  names[kernel], err);
     *ret = self->kernels[kernel];
     return r;
 }
 
-static int launch(struct cuda *self, enum kernel kernel, unsigned x, unsigned y, unsigned threads,
-                  void **parameters, struct gp_err *err)
+static int launch(struct gp_bench_device *device, enum kernel kernel, unsigned x, unsigned y,
+                  unsigned threads, void **parameters, struct gp_err *err)
 {
+    const struct cuda *self = device->self;
     CUfunction function;
-    int r = kernel_of(self, kernel, &function, err);
+    int r = kernel_of(device, kernel, &function, err);
     return FIRST(
         r, cu.cuLaunchKernel(function, x, y, 1, threads, 1, 1, 0, self->stream, parameters, NULL),
         "cannot start a kernel", err);
@@ -248,8 +268,8 @@ static int op_stream(struct gp_bench_device *device, enum gp_bench_stream stream
     uint64_t at[] = {address_of(a), address_of(b), address_of(c)};
     uint64_t n = c->bytes / 16;
     void *parameters[] = {&at[0], &at[1], &at[2], &n};
-    return launch(device->self, (enum kernel)stream, device->units * BLOCKS_PER_UNIT, 1,
-                  GP_PTX_THREADS, parameters, err);
+    return launch(device, (enum kernel)stream, device->units * BLOCKS_PER_UNIT, 1, GP_PTX_THREADS,
+                  parameters, err);
 }
 
 static int op_compare(struct gp_bench_device *device, const struct gp_bench_buffer *a,
@@ -259,7 +279,7 @@ static int op_compare(struct gp_bench_device *device, const struct gp_bench_buff
     uint64_t at[] = {a->at.address, b->at.address, counts->at.address};
     uint64_t n = a->bytes / 16;
     void *parameters[] = {&at[0], &at[1], &at[2], &n};
-    return launch(device->self, KERNEL_COMPARE, device->units * BLOCKS_PER_UNIT, 1, GP_PTX_THREADS,
+    return launch(device, KERNEL_COMPARE, device->units * BLOCKS_PER_UNIT, 1, GP_PTX_THREADS,
                   parameters, err);
 }
 
@@ -267,7 +287,7 @@ static int op_empty(struct gp_bench_device *device, struct gp_err *err)
 {
     uint64_t none = 0;
     void *parameters[] = {&none, &none, &none, &none};
-    return launch(device->self, KERNEL_EMPTY, 1, 1, 1, parameters, err);
+    return launch(device, KERNEL_EMPTY, 1, 1, 1, parameters, err);
 }
 
 static int op_context(struct gp_bench_device *device, struct gp_err *err)
@@ -275,8 +295,8 @@ static int op_context(struct gp_bench_device *device, struct gp_err *err)
     static const char what[] = "cannot create a context";
     struct cuda *self = device->self;
     CUcontext context;
-    int r = check(cu.cuCtxCreate_v2(&context, 0, self->id), what, err);
-    r = FIRST(r, cu.cuCtxDestroy_v2(context), what, err);
+    int r = check(WAIT(device, cu.cuCtxCreate_v2(&context, 0, self->id)), what, err);
+    r = FIRST(r, WAIT(device, cu.cuCtxDestroy_v2(context)), what, err);
     return FIRST(r, cu.cuCtxSetCurrent(self->context), what, err);
 }
 
@@ -330,9 +350,11 @@ static int op_gemm_open(struct gp_bench_device *device, struct gp_bench_gemm *ge
     if (device->capability < format->capability) /* cuBLAS would emulate it */
         return gp_err_set(err, GP_ENODEV, "GPUs have %s from compute capability %u.%u on",
                           format->title, format->capability / 10, format->capability % 10);
+    gp_bench_wait_begin(device);
     int r = open_cublas(device, err);
     if (r == 0)
         r = gp_cublas_prepare(self->cublas, gemm, WORKSPACE_BYTES, err);
+    gp_bench_wait_end(device);
     enum kernel kernel = own_kernel(device, gemm, &threads);
     if (r != GP_ENODEV || kernel == KERNEL__COUNT)
         return r;
@@ -354,7 +376,7 @@ static int op_gemm(struct gp_bench_device *device, const struct gp_bench_gemm *g
     void *parameters[] = {&at[0], &at[1], &at[2], &n};
     unsigned tiles = (n + GP_PTX_TILE - 1) / GP_PTX_TILE;
     enum kernel kernel = own_kernel(device, gemm, &threads);
-    return launch(self, kernel, tiles, tiles, threads, parameters, err);
+    return launch(device, kernel, tiles, tiles, threads, parameters, err);
 }
 
 static void op_gemm_close(struct gp_bench_device *device, struct gp_bench_gemm *gemm)
@@ -415,7 +437,7 @@ static int op_peer_open(struct gp_bench_device *from, struct gp_bench_device *to
     *ret_direct = false;
     if (r < 0 || !can)
         return r;
-    CUresult code = cu.cuCtxEnablePeerAccess(other->context, 0);
+    CUresult code = WAIT(from, cu.cuCtxEnablePeerAccess(other->context, 0));
     *ret_direct = code == CUDA_SUCCESS;
     /* a GPU can have 8 peers; copies to others go over the host */
     return (int)code == CUDA_ERROR_TOO_MANY_PEERS || (int)code == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
@@ -425,9 +447,7 @@ static int op_peer_open(struct gp_bench_device *from, struct gp_bench_device *to
 
 static void op_peer_close(struct gp_bench_device *from, struct gp_bench_device *to)
 {
-    const struct cuda *other = to->self;
-    (void)from;
-    (void)cu.cuCtxDisablePeerAccess(other->context);
+    (void)WAIT(from, cu.cuCtxDisablePeerAccess(((const struct cuda *)to->self)->context));
 }
 
 static int op_peer_copy(struct gp_bench_device *from, const struct gp_bench_buffer *source,
