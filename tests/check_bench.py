@@ -438,6 +438,17 @@ def a_gpu_that_hangs_ends_the_run():
     assert [r["outcome"] for r in rows if "has not answered for 60 s" in (r["note"] or "")] == ["failed"], rows
 
 
+@test
+def a_gpu_that_hangs_does_not_cost_the_results_of_the_others():
+    if not os.environ.get("GPULSE_TEST_LONG"):
+        raise Skip("takes a minute: GPULSE_TEST_LONG is not set")
+    done = bench("burn", "--rows", "64", "--for", "1h", count=2, DOUBLE_FAULT="hang1")
+    hung, other = sorted(results(done, 4), key=lambda row: row["outcome"])
+    assert (hung["outcome"], hung["device"]) == ("failed", "1") and "GPU 1 has not answered for 60 s" in hung["note"], hung
+    assert (other["outcome"], other["device"]) == ("measured", "0") and other["value"]["runs"] > 50, other
+    assert re.fullmatch(r"\d+ products in \d+ s, all equal", other["note"]) and other["conditions"]["clock_mhz"], other
+
+
 # ---- whose GPU it is ----
 
 @test

@@ -24,6 +24,7 @@ struct burn {
     const struct gp_bench_burn *plan;
     struct gp_bench_matrices shared; /* of the host */
     struct gp_bench_result *results[GP_BENCH_DEVICES];
+    struct fire *fires; /* of each device */
 };
 
 /* One device: its product, the first result, and the counters of what differed. */
@@ -34,9 +35,10 @@ struct fire {
     struct gp_bench_matrices m;
     struct gp_bench_buffer first, counts;
     uint64_t products, begin_ns;
-    double rates[GP_BENCH_RUNS_MAX];
+    double rates[GP_BENCH_RUNS_MAX], sorted[GP_BENCH_RUNS_MAX];
     size_t taken;
-    uint64_t blocks, stride; /* every strideth block has its rate in `rates` */
+    struct gp_bench_result result; /* its own, until it is published */
+    uint64_t blocks, stride;       /* every strideth block has its rate in `rates` */
 };
 
 /* The first product, checked on the CPU. It stays on the device: all others must be its equal, bit
@@ -45,7 +47,7 @@ static int light(struct fire *f, struct gp_err *err)
 {
     const struct gp_bench_ops *ops = f->device->ops;
     const uint32_t none[2] = {0, UINT32_MAX};
-    int r = gp_bench_check(f->burn->bench, &f->m, f->burn->results[f->i], err);
+    int r = gp_bench_check(f->burn->bench, &f->m, &f->result, err);
     r = r < 0 ? r : ops->alloc(f->device, f->m.out_bytes, &f->first, err);
     r = r < 0 ? r : ops->alloc(f->device, sizeof(none), &f->counts, err);
     if (r < 0)
@@ -79,7 +81,7 @@ static int block(struct fire *f, uint64_t count, double *ret_ns, struct gp_err *
 /* Whether anything differed. */
 static int look(struct fire *f, bool *ret_wrong, struct gp_err *err)
 {
-    struct gp_bench_result *result = f->burn->results[f->i];
+    struct gp_bench_result *result = &f->result;
     uint32_t counts[2];
     int r = f->device->ops->download(f->device, counts, &f->counts, 0, sizeof(counts), err);
     *ret_wrong = r == 0 && (counts[0] > 0 || counts[1] != UINT32_MAX); /* the count may wrap */
@@ -111,7 +113,7 @@ static void fail(struct gp_bench_result *result, const char *format, ...)
 static bool is_too_hot(struct fire *f)
 {
     const uint64_t most = f->burn->plan->most_celsius;
-    struct gp_bench_result *result = f->burn->results[f->i];
+    struct gp_bench_result *result = &f->result;
     double celsius;
     uint64_t age_ns;
     if (!most)
@@ -153,6 +155,29 @@ static void tell(const struct fire *f, uint64_t passed_ns)
     f->burn->bench->tell(text);
 }
 
+static void publish(const struct fire *f)
+{
+    (void)pthread_mutex_lock(&f->burn->bench->lock);
+    *f->burn->results[f->i] = f->result;
+    (void)pthread_mutex_unlock(&f->burn->bench->lock);
+}
+
+/* What it has done so far. It is published after each block: if another GPU hangs, that is all that
+ * is left of it. */
+static void sum_up(struct fire *f)
+{
+    struct gp_bench_result *result = &f->result;
+    const double seconds = (double)(gp_clock_mono_ns() - f->begin_ns) / 1e9;
+    memcpy(f->sorted, f->rates, f->taken * sizeof(f->rates[0]));
+    result->value = gp_bench_stats_of(f->sorted, f->taken);
+    result->is_steady = true;
+    if (f->burn->bench->watch)
+        gp_bench_watch_since(f->burn->bench->watch, f->i, &result->conditions);
+    if (result->outcome == GP_BENCH_MEASURED)
+        (void)snprintf(result->note, sizeof(result->note), "%llu products in %.0f s, all equal",
+                       (unsigned long long)f->products, seconds);
+}
+
 static int burn_on(struct fire *f, struct gp_err *err)
 {
     const struct gp_bench_burn *plan = f->burn->plan;
@@ -175,6 +200,10 @@ static int burn_on(struct fire *f, struct gp_err *err)
         note_rate(f, (double)count * gp_bench_flop(&f->m) / 1000 / ns);
         count = 1 + (uint64_t)((double)count * block_ns / ns);
         r = look(f, &is_wrong, err);
+        if (r == 0) {
+            sum_up(f);
+            publish(f);
+        }
         passed = gp_clock_mono_ns() - f->begin_ns;
         tell(f, passed);
     } while (r == 0 && !is_wrong && passed < plan->for_ns &&
@@ -184,13 +213,8 @@ static int burn_on(struct fire *f, struct gp_err *err)
 
 static void conclude(struct fire *f)
 {
-    struct gp_bench_result *result = f->burn->results[f->i];
-    const double seconds = (double)(gp_clock_mono_ns() - f->begin_ns) / 1e9;
-    result->value = gp_bench_stats_of(f->rates, f->taken);
-    result->is_steady = true;
-    memcpy(result->kernel, f->m.gemm.kernel, sizeof(result->kernel));
-    if (f->burn->bench->watch)
-        gp_bench_watch_since(f->burn->bench->watch, f->i, &result->conditions);
+    struct gp_bench_result *result = &f->result;
+    sum_up(f);
     if (result->outcome != GP_BENCH_MEASURED)
         return;
     if (result->conditions.ecc_uncorrected > 0)
@@ -198,42 +222,36 @@ static void conclude(struct fire *f)
              result->conditions.ecc_uncorrected);
     else if (f->products == 0)
         fail(result, "ended before the first product");
-    else
-        (void)snprintf(result->note, sizeof(result->note), "%llu products in %.0f s, all equal",
-                       (unsigned long long)f->products, seconds);
 }
 
 static int member(struct gp_bench_team *team, size_t i, void *context, struct gp_err *err)
 {
     struct burn *burn = context;
-    struct fire *f = calloc(1, sizeof(*f));
-    int r = f ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (r == 0) {
-        *f = (struct fire){
-            .burn = burn,
-            .i = i,
-            .device = burn->bench->devices[i],
-            .m = burn->shared,
-            .stride = 1,
-        };
-        r = f->device->ops->bind(f->device, err);
-        r = r < 0 ? r : gp_bench_matrices_load(&f->m, f->device, err);
-        r = r < 0 ? r : light(f, err);
-    }
+    struct fire *f = &burn->fires[i];
+    *f = (struct fire){
+        .burn = burn,
+        .i = i,
+        .device = burn->bench->devices[i],
+        .m = burn->shared,
+        .stride = 1,
+        .result = *burn->results[i],
+    };
+    int r = f->device->ops->bind(f->device, err);
+    r = r < 0 ? r : gp_bench_matrices_load(&f->m, f->device, err);
+    memcpy(f->result.kernel, f->m.gemm.kernel, sizeof(f->result.kernel));
+    r = r < 0 ? r : light(f, err);
     gp_bench_team_begin(team);
-    if (r == 0 && burn->results[i]->outcome == GP_BENCH_MEASURED)
+    if (r == 0 && f->result.outcome == GP_BENCH_MEASURED)
         r = burn_on(f, err);
     if (r == 0)
         conclude(f);
     else if (r != GP_EINTR)
-        fail(burn->results[i], "%.190s", err->text);
+        fail(&f->result, "%.190s", err->text);
+    publish(f);
     gp_bench_team_end(team);
-    if (f) {
-        f->device->ops->release(f->device, &f->first);
-        f->device->ops->release(f->device, &f->counts);
-        gp_bench_matrices_unload(&f->m);
-    }
-    free(f);
+    f->device->ops->release(f->device, &f->first);
+    f->device->ops->release(f->device, &f->counts);
+    gp_bench_matrices_unload(&f->m);
     return r == GP_EDRIVER || r == GP_ENOMEM || r == GP_ENODEV ? 0 : r; /* is a result */
 }
 
@@ -267,13 +285,16 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
     enum gp_bench_precision precision = GP_BENCH_FP32;
     size_t devices[GP_BENCH_DEVICES];
     struct burn *burn = calloc(1, sizeof(*burn));
-    if (!burn)
-        return gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (plan->most_celsius && !bench->watch) {
+    struct fire *fires = calloc(bench->count, sizeof(*fires));
+    if (!burn || !fires || (plan->most_celsius && !bench->watch)) {
+        const bool has_memory = burn && fires;
         free(burn);
-        return gp_err_set(err, GP_EUSAGE, "--max-temp: OpenCL does not report temperatures");
+        free(fires);
+        return has_memory
+                   ? gp_err_set(err, GP_EUSAGE, "--max-temp: OpenCL does not report temperatures")
+                   : gp_err_set(err, GP_ENOMEM, "out of memory");
     }
-    *burn = (struct burn){.bench = bench, .plan = plan};
+    *burn = (struct burn){.bench = bench, .plan = plan, .fires = fires};
     int r = choose(bench, plan->precisions, STEP, &precision, err);
     const uint64_t n = plan->rows ? (plan->rows + STEP - 1) / STEP * STEP
                                   : gp_bench_rows_for_all(bench, precision);
@@ -292,6 +313,7 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
         burn->results[i] = &bench->results.list[bench->results.count - bench->count + i];
     r = r < 0 ? r : gp_bench_team_run(devices, bench->count, member, burn, err);
     gp_bench_matrices_close(&burn->shared);
+    free(fires);
     free(burn);
     return r;
 }

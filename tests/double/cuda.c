@@ -6,8 +6,10 @@
  *                     90 without it
  * DOUBLE_FAULT        "lost": the 20th launch fails; "jit": the module does not compile; "peer":
  *                     copies between GPUs do nothing; "peerbit": they damage a byte in the middle;
- *                     "hang": after a copy of more than 1 KiB to the host, nothing ends
- * DOUBLE_FULL         index of a GPU on which allocations above 1 MiB fail
+ *                     "hang": after a copy of more than 1 KiB to the host, nothing ends; "hang1":
+ *                     only GPU 1 hangs then, in its next copy, which does not return
+ * DOUBLE_FULL         index of a GPU on which allocations above 1 MiB fail; "1:4096": above 4096
+ *                     bytes
  * DOUBLE_SLOW         index of a GPU whose time passes twice as fast
  * DOUBLE_LOG          a file for the names of the calls */
 #include "abi/cuda.h"
@@ -253,7 +255,9 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
     if (!bytes)
         return CUDA_ERROR_INVALID_VALUE;
     const char *full = getenv("DOUBLE_FULL");
-    void *memory = full && atoi(full) == current->device && bytes > 1 << 20
+    const char *colon = full ? strchr(full, ':') : NULL;
+    const size_t most = colon ? (size_t)atoi(colon + 1) : 1 << 20;
+    void *memory = full && atoi(full) == current->device && bytes > most
                        ? NULL
                        : aligned_alloc(256, (bytes + 255) / 256 * 256);
     *address = 0;
@@ -312,7 +316,11 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
     if (!may_use(stream) || !may_access(from, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     double_work(stream);
+    while (double_has_fault("hang1") && stream->device == 1 && atomic_load(&gpu.is_hanging))
+        (void)pause();
     if (double_has_fault("hang") && bytes > 1024)
+        atomic_store(&gpu.is_hanging, true);
+    if (double_has_fault("hang1") && stream->device == 1 && bytes > 1024)
         atomic_store(&gpu.is_hanging, true);
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return CUDA_SUCCESS;
@@ -353,7 +361,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-    while (atomic_load(&gpu.is_hanging)) {
+    while (atomic_load(&gpu.is_hanging) && !double_has_fault("hang1")) {
         double_note("hangs");
         (void)pause();
     }
