@@ -270,6 +270,17 @@ def multi_names_the_slowest():
 
 
 @test
+def multi_goes_on_without_a_gpu_that_has_no_room():
+    for full in "012":
+        rows = results(bench("multi", "--rows", "48", "--size", "8k", count=3, DOUBLE_FULL=f"{full}:8192"))
+        assert [(r["what"], r["device"]) for r in rows] == [
+            ("alone", "0"), ("alone", "1"), ("alone", "2"), ("2 together", "all"), ("all-reduce", "all")], rows
+        assert [r["device"] for r in rows if r["outcome"] == "skipped"] == [full], rows
+        assert f"GPU {full} " not in rows[3]["note"], rows[3]
+        measured([r for r in rows if r["outcome"] != "skipped"])
+
+
+@test
 def all_reduce_adds_the_arrays_of_all_gpus():
     row = measured(results(bench("multi", "--rows", "16", "--size", "64k", count=4)))[-1]
     assert row["kernel"] == "NCCL 2.27.3" and row["size"] == 65536 and row["unit"] == "GB/s", row
@@ -717,6 +728,16 @@ def the_log_says_which_gpu_measures():
     rows = [line.split(",")[1:4] for line in log.read_text().splitlines()[1:]]
     assert ["0", "memory", "read"] in rows and ["1", "", ""] in rows, rows
     assert not [r for r in rows if r[0] == "1" and r[1]], rows
+
+
+@test
+def the_log_says_which_gpus_measure_together():
+    log = SCRATCH / "together.csv"
+    measured(results(run(GPULSE, "--sim", machine(3), "bench", "multi", "--rows", "48", "--size", "64k", "--runs", "5", "--warm-up",
+                         "300ms", "--log", log, "-f", "json", env=environment(3))))
+    rows = [tuple(line.split(",")[1:4]) for line in log.read_text().splitlines()[1:]]
+    for what, busy in (("2 together", "01"), ("3 together", "012"), ("all-reduce", "012")):
+        assert {gpu for gpu, _, of in rows if of == what} == set(busy), (what, rows)
 
 
 @test

@@ -189,8 +189,8 @@ void gp_bench_title(const struct gp_bench *bench, size_t i, char ret[GP_BENCH_TI
                        bench->devices[i]->is_gpu ? "GPU" : "OpenCL", bench->names[i]);
 }
 
-struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
-                                     size_t i, uint64_t size, const char *unit)
+static struct gp_bench_result *add(struct gp_bench *bench, const char *test, const char *what,
+                                   size_t i, uint64_t devices, uint64_t size, const char *unit)
 {
     const char *name = i == GP_BENCH_CPU ? "cpu" : i == GP_BENCH_ALL ? "all" : bench->names[i];
     char text[120];
@@ -202,7 +202,7 @@ struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, c
     result->size = size;
     result->unit = unit;
     if (bench->watch)
-        gp_bench_watch_begin(bench->watch, i, test, what);
+        gp_bench_watch_begin(bench->watch, devices, test, what);
     if (bench->tell) {
         char title[GP_BENCH_TITLE_SIZE];
         gp_bench_title(bench, i, title);
@@ -210,6 +210,21 @@ struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, c
         bench->tell(text);
     }
     return result;
+}
+
+struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
+                                     size_t i, uint64_t size, const char *unit)
+{
+    const uint64_t devices = i < GP_BENCH_ALL    ? UINT64_C(1) << i
+                             : i == GP_BENCH_ALL ? UINT64_MAX
+                                                 : 0;
+    return add(bench, test, what, i, devices, size, unit);
+}
+
+struct gp_bench_result *gp_bench_add_of(struct gp_bench *bench, const char *test, const char *what,
+                                        uint64_t devices, uint64_t size, const char *unit)
+{
+    return add(bench, test, what, GP_BENCH_ALL, devices, size, unit);
 }
 
 int gp_bench_copy_results(struct gp_bench *bench, struct gp_bench_results *ret)

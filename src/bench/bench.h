@@ -1,6 +1,7 @@
 /* The measurements of gpulse bench, on an opened set of devices. Each adds its results to the list;
  * what a device cannot do, or has no memory for, is a result too, with the reason, and so is that
- * it failed: the others go on. They fail with GP_ENOMEM (without room for a result) or GP_EINTR. */
+ * it failed: the others go on. They fail with GP_EINTR, and with GP_ENOMEM if the host has no
+ * memory for results or, in multi and burn, for what they compare. */
 #ifndef GP_BENCH_BENCH_H
 #define GP_BENCH_BENCH_H
 
@@ -156,6 +157,10 @@ size_t gp_bench_overdue(const struct gp_bench *bench, struct gp_bench_patience *
  * is measured now. NULL: out of memory. */
 struct gp_bench_result *gp_bench_add(struct gp_bench *bench, const char *test, const char *what,
                                      size_t i, uint64_t size, const char *unit);
+
+/* The same for a result of several devices: a bit for each that works meanwhile. */
+struct gp_bench_result *gp_bench_add_of(struct gp_bench *bench, const char *test, const char *what,
+                                        uint64_t devices, uint64_t size, const char *unit);
 
 /* Copies the results so far, while they may still be added to and written, for
  * gp_bench_results_fini(). GP_ENOMEM. */

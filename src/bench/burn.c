@@ -308,7 +308,7 @@ int gp_bench_burn_all(struct gp_bench *bench, const struct gp_bench_burn *plan, 
             r = gp_err_set(err, GP_ENOMEM, "out of memory");
     }
     if (r == 0 && bench->watch)
-        gp_bench_watch_begin(bench->watch, GP_BENCH_ALL, "burn", gp_bench_format(precision)->word);
+        gp_bench_watch_begin(bench->watch, UINT64_MAX, "burn", gp_bench_format(precision)->word);
     for (size_t i = 0; r == 0 && i < bench->count; i++)
         burn->results[i] = &bench->results.list[bench->results.count - bench->count + i];
     r = r < 0 ? r : gp_bench_team_run(devices, bench->count, member, burn, err);

@@ -70,7 +70,7 @@ static void take_check(const struct phase *phase, size_t i, struct gp_bench_resu
                    checked->note);
 }
 
-/* Each GPU alone, which is what the others are compared with. */
+/* Each GPU alone, which is what the others are compared with. One that has no room has no rate. */
 static int alone(struct phase *phase, struct gp_bench_stats *rates, struct gp_err *err)
 {
     struct gp_bench *bench = phase->bench;
@@ -81,8 +81,10 @@ static int alone(struct phase *phase, struct gp_bench_stats *rates, struct gp_er
         if (!result)
             return gp_err_set(err, GP_ENOMEM, "out of memory");
         r = gp_bench_team_run(&i, 1, member, phase, err);
-        if (r < 0)
-            return gp_bench_set_aside(r, result, err);
+        if (r < 0) {
+            r = gp_bench_set_aside(r, result, err);
+            continue;
+        }
         rates[i] = rate_of(phase, i);
         result->value = rates[i];
         gp_bench_note(bench, i, &phase->timings[i], result);
@@ -91,13 +93,13 @@ static int alone(struct phase *phase, struct gp_bench_stats *rates, struct gp_er
     return r;
 }
 
-/* The first `count` GPUs together: the sum, what part that is of the sum alone, the slowest, and
- * the one that loses most. */
-static int together(struct phase *phase, const struct gp_bench_stats *rates, size_t count,
-                    struct gp_err *err)
+/* These GPUs together: the sum, what part that is of the sum alone, the slowest, and the one that
+ * loses most. */
+static int together(struct phase *phase, const struct gp_bench_stats *rates, const size_t *devices,
+                    size_t count, struct gp_err *err)
 {
     struct gp_bench *bench = phase->bench;
-    size_t devices[GP_BENCH_DEVICES];
+    uint64_t bits = 0;
     double sum_alone = 0;
     double least = 0;
     double lowest = 0;
@@ -105,17 +107,18 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
     size_t slowest = 0;
     char what[32];
     (void)snprintf(what, sizeof(what), "%zu together", count);
-    for (size_t i = 0; i < count; i++)
-        devices[i] = i;
+    for (size_t k = 0; k < count; k++)
+        bits |= UINT64_C(1) << devices[k];
     struct gp_bench_result *result =
-        gp_bench_add(bench, "multi", what, GP_BENCH_ALL, phase->shared.gemm.n, "TFLOP/s");
+        gp_bench_add_of(bench, "multi", what, bits, phase->shared.gemm.n, "TFLOP/s");
     if (!result)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     int r = gp_bench_team_run(devices, count, member, phase, err);
     if (r < 0)
         return gp_bench_set_aside(r, result, err);
     result->is_steady = true;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; k < count; k++) {
+        const size_t i = devices[k];
         struct gp_bench_stats rate = rate_of(phase, i);
         sum_alone += rates[i].median;
         result->value.count = rate.count;
@@ -125,11 +128,11 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
         result->value.min += rate.min;
         result->value.max += rate.max;
         result->is_steady &= phase->timings[i].is_steady;
-        if (i == 0 || rate.median / rates[i].median < least) {
+        if (k == 0 || rate.median / rates[i].median < least) {
             least = rate.median / rates[i].median;
             loser = i;
         }
-        if (i == 0 || rate.median < lowest) {
+        if (k == 0 || rate.median < lowest) {
             lowest = rate.median;
             slowest = i;
         }
@@ -139,9 +142,23 @@ static int together(struct phase *phase, const struct gp_bench_stats *rates, siz
                    "most: %.0f %% of its own rate",
                    100 * result->value.median / sum_alone, bench->names[slowest], lowest,
                    bench->names[loser], 100 * least);
-    for (size_t i = 0; i < count; i++)
-        take_check(phase, i, result);
+    for (size_t k = 0; k < count; k++)
+        take_check(phase, devices[k], result);
     return 0;
+}
+
+/* Those that have a rate: two, three, and so on. */
+static int grow(struct phase *phase, const struct gp_bench_stats *rates, struct gp_err *err)
+{
+    size_t devices[GP_BENCH_DEVICES];
+    size_t count = 0;
+    int r = 0;
+    for (size_t i = 0; i < phase->bench->count; i++)
+        if (rates[i].count > 0)
+            devices[count++] = i;
+    for (size_t k = 2; r == 0 && k <= count; k++)
+        r = together(phase, rates, devices, k, err);
+    return r;
 }
 
 int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp_err *err)
@@ -156,8 +173,7 @@ int gp_bench_multi(struct gp_bench *bench, uint64_t n, uint64_t bytes, struct gp
     /* all results are checked at once */
     r = r < 0 ? r : gp_bench_ask_host(bench->count * phase->shared.out_bytes, err);
     r = r < 0 ? r : alone(phase, rates, err);
-    for (size_t count = 2; r == 0 && count <= bench->count && rates[count - 1].count > 0; count++)
-        r = together(phase, rates, count, err);
+    r = r < 0 ? r : grow(phase, rates, err);
     gp_bench_matrices_close(&phase->shared);
     free(phase);
     if (r == GP_EDRIVER) /* is a result; others cannot be compared any more */

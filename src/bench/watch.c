@@ -224,12 +224,12 @@ void gp_bench_watch_free(struct gp_bench_watch *watch)
     free(watch);
 }
 
-void gp_bench_watch_begin(struct gp_bench_watch *watch, size_t i, const char *test,
+void gp_bench_watch_begin(struct gp_bench_watch *watch, uint64_t devices, const char *test,
                           const char *what)
 {
     (void)pthread_mutex_lock(&watch->lock);
     for (size_t k = 0; k < watch->count; k++) {
-        const bool is_meant = i == k || i == GP_BENCH_ALL;
+        const bool is_meant = devices >> k & 1;
         struct track *track = &watch->tracks[k];
         track->test = is_meant ? test : "";
         (void)snprintf(track->what, sizeof(track->what), "%s", is_meant ? what : "");

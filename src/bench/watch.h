@@ -21,8 +21,8 @@ int gp_bench_watch_start(const struct gp_bench *bench, struct gp_sampler *sample
                          struct gp_reserve *reserve, struct gp_bench_log *log,
                          struct gp_bench_watch **ret, struct gp_err *err) GP_MUST_CHECK;
 
-/* What device i (GP_BENCH_ALL: each) measures from now on, for the log; the others do nothing. */
-void gp_bench_watch_begin(struct gp_bench_watch *watch, size_t i, const char *test,
+/* What these devices (a bit for each) measure from now on, for the log; the others do nothing. */
+void gp_bench_watch_begin(struct gp_bench_watch *watch, uint64_t devices, const char *test,
                           const char *what);
 
 /* What device i did between two times; of a period that is shorter than two samples, the samples
