@@ -36,6 +36,7 @@ int gp_suspend_check_room(const char *root, const struct gp_suspended *list, siz
         bytes += gp_suspended_bytes(&list[i]);
     for (size_t i = 0; i < count; i++) {
         uint64_t room = gp_cgroup_memory_room(root, list[i].pid);
+        room = room == UINT64_MAX ? 0 : room; /* unknown: do not risk it */
         if (room < bytes)
             return gp_err_set(
                 err, GP_EFAIL,

@@ -109,7 +109,7 @@ static uint64_t available(const char *root)
     return gp_io_path(path, root, "/proc/meminfo") && gp_io_read(path, text, sizeof(text)) > 0 &&
                    gp_proc_find_number(text, "MemAvailable:", &kib)
                ? kib * 1024
-               : 0;
+               : UINT64_MAX;
 }
 
 static bool read_cgroup(const char *root, uint32_t pid, char text[TEXT_BYTES])

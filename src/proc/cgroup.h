@@ -6,7 +6,7 @@
 
 /* How many bytes of host memory the process can still allocate: the machine's available memory, and
  * the limits of its groups (version 1 or 2). The file cache of a group counts as free. root:
- * prefix, NULL for none. 0 also if nothing can be read. */
+ * prefix, NULL for none. UINT64_MAX: nothing can be read. */
 uint64_t gp_cgroup_memory_room(const char *root, uint32_t pid);
 
 /* How many CPUs the quotas of its groups (version 1 or 2) let the process keep busy, such as 2.5.
