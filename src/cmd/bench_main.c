@@ -342,14 +342,16 @@ static bool has_wrong(const struct gp_bench_results *results)
     return !is_measured;
 }
 
-/* How long a GPU may take to answer: the slowest ones multiply in FP64 at 0.1 TFLOP/s. */
+/* How long a GPU may take to answer. The slowest ones multiply in FP64 at 0.04 TFLOP/s by cuBLAS,
+ * and slower by kernels of gpulse; the slowest copies are those over one lane of an old PCIe. */
 static uint64_t answer_ns_of(const struct test *test, const struct request *q)
 {
-    enum { ANSWER_S = 60, LEAST_FLOP_PER_NS = 100 };
+    enum { ANSWER_S = 60, LEAST_FLOP_PER_NS = 20, BYTE_NS = 10 /* 100 MB/s */ };
     uint64_t rows = q->o->rows;
     for (size_t i = 0; test->run == test_matmul && i < q->size_count; i++)
         rows = q->sizes[i] > rows ? q->sizes[i] : rows;
-    return ANSWER_S * GP_NS_PER_S + 2 * rows * rows * rows / LEAST_FLOP_PER_NS;
+    const uint64_t bytes = q->o->bytes < UINT64_MAX / BYTE_NS / 2 ? q->o->bytes : 0;
+    return ANSWER_S * GP_NS_PER_S + 2 * rows * rows * rows / LEAST_FLOP_PER_NS + bytes * BYTE_NS;
 }
 
 static void set_pace(struct gp_bench *bench, const struct test *test, const struct request *q)
