@@ -23,8 +23,11 @@ static int products(struct gp_bench *bench, uint64_t rows, struct gp_err *err)
         size_t skipped = count_skipped(bench, before);
         if (skipped == 0)
             break;
-        if (skipped == bench->count) /* no device has it */
-            bench->results.count = before;
+        if (skipped < bench->count)
+            continue;
+        (void)pthread_mutex_lock(&bench->lock);
+        bench->results.count = before; /* no device has it */
+        (void)pthread_mutex_unlock(&bench->lock);
     }
     return r < 0 ? r : gp_bench_gemms(bench, 1U << GP_BENCH_FP32, rows, err);
 }

@@ -35,9 +35,12 @@ static struct gp_bench_result *add(struct pair *p, const char *test, const char 
                                    const char *unit)
 {
     struct gp_bench_result *result = gp_bench_add(p->bench, test, what, p->i, bytes, unit);
-    if (result)
-        (void)snprintf(result->device, sizeof(result->device), "%.15s->%.15s",
-                       p->bench->names[p->i], p->bench->names[p->j]);
+    if (!result)
+        return NULL;
+    (void)pthread_mutex_lock(&p->bench->lock); /* who hangs is read from it */
+    (void)snprintf(result->device, sizeof(result->device), "%.15s->%.15s", p->bench->names[p->i],
+                   p->bench->names[p->j]);
+    (void)pthread_mutex_unlock(&p->bench->lock);
     return result;
 }
 

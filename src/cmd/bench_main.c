@@ -380,9 +380,10 @@ static int conclude(struct gp_bench_session *s, const struct test *test,
     gp_bench_tell_no_more();
     if (r < 0 || gp_app_is_stopped())
         gp_bench_results_drop_unfinished(&s->bench.results);
-    int printed = s->bench.results.count > 0
-                      ? gp_bench_print(s, o, r == 0 && !gp_app_is_stopped(), &problem)
-                      : 0;
+    int printed =
+        s->bench.results.count > 0
+            ? gp_bench_print(&s->bench, &s->origin, o, r == 0 && !gp_app_is_stopped(), &problem)
+            : 0;
     if (r == 0 && printed == 0)
         return test->run == test_check || o->against
                    ? gp_bench_print_judgement(s, o, o->against ? earlier : NULL, err)
@@ -398,14 +399,19 @@ struct last_words {
 
 static void print_last(void *context, const struct gp_bench_results *results)
 {
-    static struct gp_bench_session copy; /* large */
     const struct last_words *last = context;
+    const struct gp_bench *from = &last->session->bench;
+    struct gp_bench_origin origin = last->session->origin;
     struct gp_err err = {0};
-    copy = *last->session;
-    copy.bench.results = *results;
-    if (copy.bench.watch)
-        gp_bench_watch_lost(copy.bench.watch, copy.origin.lost, sizeof(copy.origin.lost));
-    if (results->count > 0 && gp_bench_print(&copy, last->o, false, &err) < 0)
+    /* what other threads may still write is left out */
+    struct gp_bench bench = {
+        .count = from->count, .blas = from->blas, .has_blas = from->has_blas, .results = *results};
+    memcpy(bench.devices, from->devices, sizeof(bench.devices));
+    memcpy(bench.names, from->names, sizeof(bench.names));
+    memcpy(bench.cards, from->cards, sizeof(bench.cards));
+    if (from->watch)
+        gp_bench_watch_lost(from->watch, origin.lost, sizeof(origin.lost));
+    if (results->count > 0 && gp_bench_print(&bench, &origin, last->o, false, &err) < 0)
         gp_io_print_error("gpulse", &err);
 }
 

@@ -65,27 +65,27 @@ static int write_file(const char *path, const struct gp_strbuf *sb, struct gp_er
     return r < 0 ? r : closed;
 }
 
-int gp_bench_print(const struct gp_bench_session *s, const struct gp_bench_options *o,
-                   bool is_complete, struct gp_err *err)
+int gp_bench_print(const struct gp_bench *bench, const struct gp_bench_origin *origin,
+                   const struct gp_bench_options *o, bool is_complete, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     int r = 0;
     if (o->save && !is_complete)
         gp_io_print_note("gpulse", "--save: nothing was written, as not everything was measured");
     if (o->save && is_complete) {
-        gp_bench_add_json(&sb, &s->bench, &s->origin);
+        gp_bench_add_json(&sb, bench, origin);
         r = write_file(o->save, &sb, err);
         gp_strbuf_reset(&sb);
     }
-    if (r == 0 && o->svg && gp_bench_add_curve_svg(&sb, &s->bench))
+    if (r == 0 && o->svg && gp_bench_add_curve_svg(&sb, bench))
         r = write_file(o->svg, &sb, err);
     gp_strbuf_reset(&sb);
     if (strcmp(o->format, "json") == 0)
-        gp_bench_add_json(&sb, &s->bench, &s->origin);
+        gp_bench_add_json(&sb, bench, origin);
     else if (strcmp(o->format, "csv") == 0)
-        gp_bench_add_csv(&sb, &s->bench);
+        gp_bench_add_csv(&sb, bench);
     else
-        gp_bench_add_text(&sb, &s->bench, &s->origin, gp_io_columns(), o->ascii);
+        gp_bench_add_text(&sb, bench, origin, gp_io_columns(), o->ascii);
     int written = gp_app_write(STDOUT_FILENO, &sb, r == 0 ? err : NULL);
     gp_strbuf_fini(&sb);
     return r < 0 ? r : written;

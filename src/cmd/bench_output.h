@@ -16,8 +16,9 @@ int gp_bench_check_path(const char *path, struct gp_err *err) GP_MUST_CHECK;
 
 /* Prints the results, and writes the files. That of an earlier run stays, if not everything was
  * measured. */
-int gp_bench_print(const struct gp_bench_session *s, const struct gp_bench_options *o,
-                   bool is_complete, struct gp_err *err) GP_MUST_CHECK;
+int gp_bench_print(const struct gp_bench *bench, const struct gp_bench_origin *origin,
+                   const struct gp_bench_options *o, bool is_complete,
+                   struct gp_err *err) GP_MUST_CHECK;
 
 /* Prints whether results are worse than they should be. 1: one is; GP_EPARTIAL: a device had
  * nothing to be compared with; 0 or an error. `earlier` may be NULL. */
