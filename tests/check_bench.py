@@ -632,6 +632,8 @@ def host_memory_is_asked_for_before_it_is_used():
     for words in (("multi", "--rows", "64"), ("burn", "--rows", "128", "--for", "1s")):
         done = bench(*words, count=8, before=inside)
         assert done.returncode == 1 and "not enough host memory" in done.stderr, (words, done.stderr)
+    meminfo.write_text("MemAvailable: 0 kB\n")
+    assert "not enough host memory" in bench("multi", "--rows", "64", count=2, before=inside).stderr
 
 
 @test
@@ -851,6 +853,8 @@ def a_library_without_code_for_the_gpu_is_passed_over():
                                    ("70", "cuBLASLt 12.8.4" if name == "cublas" else "gpulse's own kernel")):
             row, = measured(results(bench(*words, VIRTUAL_ENV=str(SCRATCH / "both"), DOUBLE_CAPABILITY=capability)))
             assert row["kernel"] == wanted, (name, capability, row)
+        both = [row["kernel"] for row in measured(results(bench(*words, "-g", "all", count=2, VIRTUAL_ENV=str(SCRATCH / "both"), DOUBLE_CAPABILITY="75,70")))]
+        assert both == (["cuBLASLt 12.8.4"] * 2 if name == "cublas" else ["cuBLASLt 13.1.0", "gpulse's own kernel"]), both
 
 
 @test

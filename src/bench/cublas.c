@@ -101,14 +101,21 @@ static bool start(void *library, void *context)
     return status == CUBLAS_STATUS_SUCCESS;
 }
 
-int gp_cublas_open(unsigned capability, struct gp_cublas **ret, struct gp_err *err)
+static bool find(unsigned capability, struct opening *o)
 {
     static const char *const names[] = {CUBLASLT_NAMES, NULL};
     static const char *const sites[] = {CUBLASLT_SITES, NULL};
-    struct opening o = {.capability = capability};
+    *o = (struct opening){.capability = capability};
+    return lt.library ? start(lt.library, o) : gp_bench_library_try(sites, names, start, o);
+}
+
+int gp_cublas_open(const struct gp_bench_device *device, struct gp_cublas **ret, struct gp_err *err)
+{
+    struct opening o;
     *ret = NULL;
-    bool is_open =
-        lt.library ? start(lt.library, &o) : gp_bench_library_try(sites, names, start, &o);
+    const bool is_open = (!lt.library && device->least_capability < device->capability &&
+                          find(device->least_capability, &o)) ||
+                         find(device->capability, &o);
     if (!is_open && o.reason.code)
         return gp_err_copy(err, &o.reason);
     if (!is_open)

@@ -8,9 +8,10 @@
 struct CUstream_st;
 struct gp_cublas;
 
-/* For the device of the current context, which has this compute capability. GP_ENODEV: there is no
- * such library for it; GP_EDRIVER: it fails. */
-int gp_cublas_open(unsigned capability, struct gp_cublas **ret, struct gp_err *err) GP_MUST_CHECK;
+/* For the device, whose context is the current one. Prefers a library that all measured devices can
+ * use. GP_ENODEV: there is no such library for it; GP_EDRIVER: it fails. */
+int gp_cublas_open(const struct gp_bench_device *device, struct gp_cublas **ret,
+                   struct gp_err *err) GP_MUST_CHECK;
 void gp_cublas_close(struct gp_cublas *cublas); /* NULL: does nothing */
 
 /* Prepares a product, whose buffers exist; workspace: `workspace_bytes` of the device. GP_ENODEV:

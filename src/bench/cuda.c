@@ -309,7 +309,7 @@ static int open_cublas(struct gp_bench_device *device, struct gp_err *err)
         return gp_err_copy(err, &self->no_cublas);
     if (self->cublas)
         return 0;
-    int r = gp_cublas_open(device->capability, &self->cublas, &self->no_cublas);
+    int r = gp_cublas_open(device, &self->cublas, &self->no_cublas);
     if (r == 0)
         r = check(cu.cuMemAlloc_v2(&self->workspace, WORKSPACE_BYTES), "cannot allocate memory",
                   &self->no_cublas);

@@ -125,6 +125,7 @@ struct gp_bench_device {
     size_t cache_bytes;                 /* of the last level; 0: unknown */
     unsigned units;                     /* multiprocessors, compute units */
     unsigned capability;                /* of CUDA: 90 for 9.0; 0: none */
+    unsigned least_capability;          /* of all that are measured: they share one cuBLAS */
     unsigned waits; /* how many gp_bench_wait_begin() have no end yet; of the thread that uses it */
     uint64_t waits_begun;  /* the outermost ones; of that thread, too */
     _Atomic uint64_t wait; /* the number of the one that goes on; 0: none */

@@ -7,6 +7,7 @@
 #include "bench/watch.h"
 #include "model/snapshot.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,6 +144,16 @@ static int match(struct gp_bench_session *session, struct gp_err *err)
     return 0;
 }
 
+static void share_capability(const struct gp_bench *bench)
+{
+    unsigned least = UINT_MAX;
+    for (size_t i = 0; i < bench->count; i++)
+        if (bench->devices[i]->capability < least)
+            least = bench->devices[i]->capability;
+    for (size_t i = 0; i < bench->count; i++)
+        bench->devices[i]->least_capability = least;
+}
+
 int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick_request *request,
                           bool shared, const char *cuda, struct gp_sampler *sampler,
                           struct gp_err *err)
@@ -155,7 +166,10 @@ int gp_bench_session_cuda(struct gp_bench_session *session, const struct gp_pick
         return r;
     r = read_driver(session, sampler, err);
     r = r < 0 ? r : gp_bench_cuda_open(cuda, &session->devices, err);
-    return r < 0 ? r : match(session, err);
+    r = r < 0 ? r : match(session, err);
+    if (r == 0)
+        share_capability(&session->bench);
+    return r;
 }
 
 int gp_bench_session_watch(struct gp_bench_session *session, struct gp_sampler *sampler,
