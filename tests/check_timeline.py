@@ -177,6 +177,51 @@ gpulse.mark("the end")
 
 
 @test_of_library
+def a_name_that_is_missing():
+    refuse = """
+for call in gpulse.mark, gpulse.span:
+    try:
+        call(None)
+    except TypeError as error:
+        print(error, flush=True)
+"""
+    expected = "mark() takes a text, not None\nspan() takes a text, not None\n"
+    result = run(sys.executable, "-c", "import gpulse" + refuse, env=ENV)
+    assert (result.returncode, result.stdout) == (0, expected), result
+    trace, _ = python(refuse + """
+import ctypes
+lib = ctypes.CDLL(os.environ["GPULSE_LIBRARY"])
+lib.gpulse_range_push(b"outer")
+lib.gpulse_mark(None)
+lib.gpulse_range_push(None)
+lib.gpulse_range_pop()
+lib.gpulse_mark(b"within")
+lib.gpulse_range_pop()
+""", options=["--mark", ".* not None"])
+    assert sorted(trace.reported()) == [*expected.splitlines(), "within"], trace.marks
+    (start, end), = [(start, end) for _, _, name, start, end, _ in trace.slices if name == "outer"]
+    assert start < next(m["ts"] for m in trace.marks if m["name"] == "within") < end
+
+
+@test_of_library
+def functions_that_run_later_are_not_decorated():
+    result = run(sys.executable, "-c", """
+import gpulse
+async def coroutine(): pass
+async def stream(): yield
+def numbers(): yield
+for function in coroutine, stream, numbers:
+    try:
+        gpulse.span("x")(function)
+    except TypeError as error:
+        print(error)
+print(gpulse.span("x")(abs)(-1))
+""", env=ENV)
+    assert result.stdout == "".join(f"span() cannot decorate {what}: use with gpulse.span(…) inside\n" for what in (
+        "a coroutine function", "an async generator", "a generator")) + "1\n", result
+
+
+@test_of_library
 def marks_are_on_the_clock_of_the_samples():
     trace, _ = python("""
 gpulse.mark("the first one opens the channel")

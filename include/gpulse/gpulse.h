@@ -446,7 +446,8 @@ GPULSE_API int gpulse_estimate_model(const struct gpulse_model *model, struct gp
 
 /* For a program that gpulse-run(1) has started with --timeline: a mark, and a range of this thread,
  * which may lie within others. Names are UTF-8 texts, cut to 104 bytes. The calls take less than a
- * microsecond, never wait, and do nothing without a timeline. They work after a fork(). */
+ * microsecond, never wait, and do nothing without a timeline. They work after a fork().
+ * With NULL, gpulse_mark() does nothing, and gpulse_range_push() begins a range without a name. */
 GPULSE_API void gpulse_mark(const char *name);
 GPULSE_API void gpulse_range_push(const char *name);
 GPULSE_API void gpulse_range_pop(void);

@@ -216,6 +216,14 @@ def encoded(value: Optional[str], name: str) -> Optional[bytes]:
     return os.fsencode(value)
 
 
+def required(value: str, name: str) -> bytes:
+    """A text that the library cannot do without."""
+    result = encoded(value, name)
+    if result is None:
+        raise TypeError(f"{name} takes a text, not None")
+    return result
+
+
 def words(value: Words, name: str) -> Optional[bytes]:
     """A text with commas, or a list of texts."""
     if value is None or isinstance(value, str):

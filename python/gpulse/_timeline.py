@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from contextlib import ContextDecorator
-from typing import Any
+from typing import Any, Callable, Sequence, Tuple
 
-from ._library import encoded, lib
+from ._library import lib, required
 
 
 def mark(name: str) -> None:
     """Marks this moment in the timeline of the job. Does nothing, and costs nothing, without one."""
-    lib.gpulse_mark(encoded(name, "mark()"))
+    lib.gpulse_mark(required(name, "mark()"))
 
 
 def step() -> None:
@@ -20,13 +21,25 @@ def step() -> None:
     lib.gpulse_step()
 
 
+_LATER: Sequence[Tuple[str, Callable[[Any], bool]]] = (
+    ("a coroutine function", inspect.iscoroutinefunction), ("an async generator", inspect.isasyncgenfunction),
+    ("a generator", inspect.isgeneratorfunction))
+
+
 class span(ContextDecorator):
     """A range in the timeline of the job: a block, as in with gpulse.span("load"): …, or with @gpulse.span("step")
-    each call of a function."""
+    each call of a function. A coroutine function or a generator returns before its body runs, so these cannot be
+    decorated (TypeError): use with gpulse.span(…) inside."""
 
     def __init__(self, name: str) -> None:
-        self._name = encoded(name, "span()")
+        self._name = required(name, "span()")
         self._thread = 0
+
+    def __call__(self, function: Any) -> Any:
+        for what, applies in _LATER:
+            if applies(function):
+                raise TypeError(f"span() cannot decorate {what}: use with gpulse.span(…) inside")
+        return super().__call__(function)
 
     def _recreate_cm(self) -> span:
         """For each call of a decorated function: several may run at the same time."""

@@ -8,12 +8,14 @@ enum { DOMAIN_ID = 1 };
 
 void gpulse_mark(const char *name)
 {
-    gp_marks_mark("", name);
+    if (name)
+        gp_marks_mark("", name);
 }
 
 void gpulse_range_push(const char *name)
 {
-    (void)gp_marks_push(DOMAIN_ID, "", name);
+    /* Without a name it is a range, too: its pop must not end another one. */
+    (void)gp_marks_push(DOMAIN_ID, "", name ? name : "");
 }
 
 void gpulse_range_pop(void)
