@@ -462,11 +462,12 @@ def a_process_that_cuts_its_file():
 @test
 def a_run_that_is_refused_leaves_the_earlier_trace():
     path = SCRATCH / "earlier.json"
-    path.write_text("earlier")
+    earlier = '{"displayTimeUnit":"ms","traceEvents":[\n\n]}\n'
+    path.write_text(earlier)
     for _ in range(2):
         result = run(GPULSE, "run", "--no-record", "-g", "9", "--timeline", path, "--", "true", env=ENV)
         assert result.returncode == 78, result
-    assert path.read_text() == "earlier" and not path.with_name("earlier.json.1").exists()
+    assert path.read_text() == earlier and not path.with_name("earlier.json.1").exists()
 
 
 @test
@@ -529,6 +530,23 @@ def an_old_trace_is_kept():
     for _ in range(2):
         good(run(GPULSE, "run", "--no-record", "-q", "--timeline", path, "--", "true", env=ENV))
     assert Trace(path).notes() == Trace(f"{path}.1").notes() == ["started", "exited with status 0"]
+
+
+@test
+def a_file_that_is_no_trace_is_refused():
+    script = SCRATCH / "train.py"
+    link = SCRATCH / "to-train.py"
+    link.symlink_to(script)
+    for text in "x", "print()\n" * 50, '{"displayTimeUnit":"ns","traceEvents":[\n\n]}\n':
+        script.write_text(text)
+        for path in script, link:
+            refused(path, f"'{path}' exists and is not a trace of gpulse; choose another file for the timeline", 2)
+            refused(path, "is not a trace of gpulse", 2, options=["-g", "9"])  # before anything else is tried
+            assert script.read_text() == text and not Path(f"{path}.1").exists()
+    script.write_text("")
+    for _ in range(2):
+        good(run(GPULSE, "run", "--no-record", "-q", "--timeline", link, "--", "true", env=ENV))
+    assert Trace(script).notes() and link.is_symlink() and not Path(f"{link}.1").exists()
 
 
 # ---- the job's side ----

@@ -10,6 +10,7 @@
 #include "jobs/profilers.h"
 #include "jobs/timeline_gpus.h"
 #include "jobs/timeline_host.h"
+#include "out/trace.h"
 #include "source/source.h"
 
 #include <errno.h>
@@ -96,6 +97,9 @@ static int check_file(const char *path, struct gp_err *err)
     if (stat(resolved, &st) == 0 && !S_ISREG(st.st_mode))
         return gp_err_set(err, GP_EIO, "cannot write a trace to '%.200s': %s", path,
                           S_ISDIR(st.st_mode) ? strerror(EISDIR) : "it is not a regular file");
+    r = gp_trace_check(path, err);
+    if (r < 0)
+        return r;
     char *slash = strrchr(resolved, '/');
     if (slash)
         slash[1] = '\0'; /* "/" stays "/" */

@@ -32,10 +32,9 @@ enum {
     GP_TIMELINE_STEP = 128 << 20,
 };
 
-/* Prepares it. GP_EUSAGE: the expression is malformed, or
- * another tool uses NVTX, or FILE is "-"; GP_EIO, GP_EPERM: FILE is no regular file, or cannot be
- * created. The plan must outlive it. Call it before GPUs are reserved, so that a mistake costs no
- * time. */
+/* Prepares it. GP_EUSAGE: the expression is malformed, or another tool uses NVTX, or FILE is "-" or
+ * exists and is no trace; GP_EIO, GP_EPERM: FILE is no regular file, or cannot be created. The plan
+ * must outlive it. Call it before GPUs are reserved, so that a mistake costs no time. */
 int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *plan,
                      struct gp_err *err) GP_MUST_CHECK;
 

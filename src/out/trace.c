@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     PENDING_MOST = 8 << 20,
@@ -110,13 +111,32 @@ static void end_sample(struct gp_trace *trace, size_t before)
 
 /* ---- the file ---- */
 
+int gp_trace_check(const char *path, struct gp_err *err)
+{
+    char there[sizeof(document) - sizeof(end) + 1];
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return 0;
+    const size_t n = gp_outfile_peek(path, there, sizeof(there));
+    return n + 1 == sizeof(there) && memcmp(there, document, n) == 0
+               ? 0
+               : gp_err_set(err, GP_EUSAGE,
+                            "'%.200s' exists and is not a trace of gpulse; choose another file for "
+                            "the timeline",
+                            path);
+}
+
 int gp_trace_open(struct gp_trace **ret, const char *path, struct gp_err *err)
 {
     const struct gp_outfile_config config = {.path = path, .keep = 1};
-    struct gp_trace *trace = calloc(1, sizeof(*trace));
+    struct gp_trace *trace = NULL;
+    int r = gp_trace_check(path, err); /* it may have appeared since it was checked first */
+    if (r < 0)
+        return r;
+    trace = calloc(1, sizeof(*trace));
     if (!trace)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    int r = gp_outfile_open(&trace->file, &config, err);
+    r = gp_outfile_open(&trace->file, &config, err);
     if (r == 0 && !trace->file.regular)
         r = gp_err_set(err, GP_EIO, "cannot write a trace to '%s': it is not a regular file", path);
     if (r == 0)

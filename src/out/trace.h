@@ -12,8 +12,12 @@
 struct gp_err;
 struct gp_trace;
 
-/* Creates the file, which must be a regular one; an existing trace becomes FILE.1. `path` must
- * outlive the trace. GP_EIO, GP_EPERM, GP_ENOMEM. */
+/* Refuses a file that is not empty and no trace, such as the user's program: GP_EUSAGE. */
+int gp_trace_check(const char *path, struct gp_err *err) GP_MUST_CHECK;
+
+/* Creates the file, which must be a regular one; an existing trace becomes FILE.1, or is
+ * overwritten if FILE is a link to it. `path` must outlive the trace. GP_EIO, GP_EPERM, GP_ENOMEM;
+ * GP_EUSAGE as in gp_trace_check(). */
 int gp_trace_open(struct gp_trace **ret, const char *path, struct gp_err *err) GP_MUST_CHECK;
 
 /* The time that is 0 in the trace. Times before it become 0. */
