@@ -307,7 +307,7 @@ def stepping(code, *options, words=(sys.executable, "-c"), status=0):
 @test_of_library
 def steps_without_an_expression():
     said, pace = stepping("steps(101)\nload.wait()", "--flops-per-step", "1e12")
-    assert re.search(r"^gpulse: \S+ steps/s, .*\(MFU\) \S+ % of 1 GPU with 989.4 TFLOP/s", said, re.M), said
+    assert re.search(r"^gpulse: \S+ steps/s \(100 steps in \S+ s\), .*\(MFU\) \S+ % of 1 GPU with 989.4 TFLOP/s", said, re.M), said
     assert pace["steps"] == 100 and 1 < pace["seconds"] < 30 and pace["flops_per_step"] == 1e12, pace
     assert abs(pace["mfu"] * pace["peak_flops"] / pace["steps_per_s"] / 1e12 - 1) < 1e-9, pace
 

@@ -11,9 +11,14 @@
 
 enum { PLACES = 2 };
 
+#define SHARE_PLAUSIBLE 0.8 /* of the peak: no training reaches it */
+
 /* ---- counting ---- */
 
-/* The decimal digits at a place of a line; below 0: there are none. */
+/* Above it, a double cannot count by one: it is an identifier, or a line of garbage. */
+static const double number_most = 0x1p53;
+
+/* The decimal digits at a place of a line; below 0: there are none, or too many. */
 static double number_at(const char *line, const regmatch_t *place)
 {
     double number = 0;
@@ -27,7 +32,7 @@ static double number_at(const char *line, const regmatch_t *place)
         number = number * 10 + (line[i] - '0');
         any = true;
     }
-    return any ? number : -1;
+    return any && number <= number_most ? number : -1;
 }
 
 static void count(struct gp_pace *pace, double steps, uint64_t now_ns)
@@ -142,28 +147,47 @@ static json_t *object_of(const struct gp_pace *pace, const struct gp_pace_plan *
                      knows_flops && peak > 0 ? json_real(plan->flops * rate / peak) : json_null());
 }
 
-static void tell_mfu(const struct gp_watch *watch, const struct gp_pace_plan *plan, double rate,
-                     const struct gpus *gpus)
+/* "2.5 steps/s (10 steps in 4.0 s)" */
+static void describe(char *ret, size_t size, const struct gp_pace *pace, double seconds)
 {
-    const double share = plan->flops * rate / gpus->peak;
+    (void)snprintf(ret, size, "%.3g steps/s (%.0f step%s in %.*f s)", pace->steps / seconds,
+                   pace->steps, pace->steps < 1.5 ? "" : "s", seconds < 1 ? 3 : 1, seconds);
+}
+
+static const char *judge(double share)
+{
+    if (share > 1)
+        return "this is impossible: check --flops-per-step and --precision";
+    if (share >= SHARE_PLAUSIBLE)
+        return "this is implausibly high: check --flops-per-step and --precision";
+    return "35 to 45 % is typical of a large training";
+}
+
+static void tell_mfu(const struct gp_watch *watch, const struct gp_pace_plan *plan,
+                     const char *steps, double flops, const struct gpus *gpus)
+{
+    const double share = flops / gpus->peak;
     char unused[48] = "";
     if (gpus->used < gpus->count)
         (void)snprintf(unused, sizeof(unused), " (%zu of them unused)", gpus->count - gpus->used);
     gp_watch_say(watch,
-                 "%.3g steps/s, %.4g TFLOP/s: model FLOPs utilization (MFU) %.1f %% of %zu GPU%s%s "
+                 "%s, %.4g TFLOP/s: model FLOPs utilization (MFU) %.1f %% of %zu GPU%s%s "
                  "with %.4g TFLOP/s (%s, dense; --precision); %s",
-                 rate, plan->flops * rate / 1e12, 100 * share, gpus->count,
-                 gpus->count == 1 ? "" : "s", unused, gpus->peak / (double)gpus->count / 1e12,
-                 plan->precision,
-                 share > 1 ? "this is impossible: check --flops-per-step and --precision"
-                           : "35 to 45 % is typical of a large training");
+                 steps, flops / 1e12, 100 * share, gpus->count, gpus->count == 1 ? "" : "s", unused,
+                 gpus->peak / (double)gpus->count / 1e12, plan->precision, judge(share));
 }
 
 /* Nothing, if nobody has asked for its pace. */
 static void tell_too_few(const struct gp_watch *watch, const struct gp_pace_plan *plan,
-                         uint64_t reports)
+                         const struct gp_pace *pace)
 {
-    if (plan->step)
+    const uint64_t reports = pace->reports;
+    if (plan->step && reports > 1 && pace->steps <= 0)
+        gp_watch_warn(watch,
+                      "%llu lines of its output matched --step-match, but the numbers in (…) did "
+                      "not grow",
+                      (unsigned long long)reports);
+    else if (plan->step)
         gp_watch_warn(watch,
                       "%llu line%s of its output matched --step-match, too few to measure its pace",
                       (unsigned long long)reports, reports == 1 ? "" : "s");
@@ -180,23 +204,25 @@ json_t *gp_pace_end(const struct gp_pace *pace, const struct gp_pace_plan *plan,
     const double seconds = (double)(pace->last_ns - pace->first_ns) / (double)GP_NS_PER_S;
     struct gpus gpus = {0};
     if (pace->steps <= 0 || pace->last_ns <= pace->first_ns) {
-        tell_too_few(watch, plan, pace->reports);
+        tell_too_few(watch, plan, pace);
         return NULL;
     }
-    const double rate = pace->steps / seconds;
+    char steps[96];
+    const double flops = plan->flops * pace->steps / seconds;
+    describe(steps, sizeof(steps), pace, seconds);
     if (plan->flops > 0)
         gpus = gpus_of(watch, plan->precision);
     if (gpus.peak > 0)
-        tell_mfu(watch, plan, rate, &gpus);
+        tell_mfu(watch, plan, steps, flops, &gpus);
     else if (plan->flops > 0 && gpus.used == 0)
-        gp_watch_say(watch, "%.3g steps/s, %.4g TFLOP/s; no MFU: the job was not seen to use a GPU",
-                     rate, plan->flops * rate / 1e12);
+        gp_watch_say(watch, "%s, %.4g TFLOP/s; no MFU: the job was not seen to use a GPU", steps,
+                     flops / 1e12);
     else if (plan->flops > 0)
         gp_watch_say(watch,
-                     "%.3g steps/s, %.4g TFLOP/s; no MFU: the peak of %s in %s is unknown (gpulse "
-                     "doctor gpus)",
-                     rate, plan->flops * rate / 1e12, gpus.unknown, plan->precision);
+                     "%s, %.4g TFLOP/s; no MFU: the peak of %s in %s is unknown (gpulse doctor "
+                     "gpus)",
+                     steps, flops / 1e12, gpus.unknown, plan->precision);
     else
-        gp_watch_say(watch, "%.3g steps/s (%.0f steps in %.1f s)", rate, pace->steps, seconds);
+        gp_watch_say(watch, "%s", steps);
     return object_of(pace, plan, seconds, gpus.peak);
 }

@@ -453,12 +453,12 @@ has_samples() {
     local loop='for i in 1 2 3 4 5; do echo "loss 1.0, step $((10 * i)) of 50"; sleep 0.05; done'
     idle_gpus
     gpulse run -g 2 --step-match step --flops-per-step 4e19 -- bash -c "$loop"
-    complains '^gpulse: [0-9.]+ steps/s, [0-9.e+]+ TFLOP/s; no MFU: the job was not seen to use a GPU$'
+    complains '^gpulse: [0-9.]+ steps/s \(4 steps in [0-9.]+ s\), [0-9.e+]+ TFLOP/s; no MFU: the job was not seen to use a GPU$'
     rm -r home
     loop="'$GPULSE' sim load --mem 1GiB --for 1.5s >/dev/null & $loop; wait"
     gpulse run -g 2 --step-match 'step ([0-9]+)' --flops-per-step 1e12 -- bash -c "$loop"
     status_is 0
-    complains '^gpulse: [0-9.]+ steps/s, [0-9.]+ TFLOP/s: model FLOPs utilization \(MFU\) [0-9.]+ % of 2 GPUs \(1 of them unused\) with 989\.4 TFLOP/s \(bf16, dense; --precision\); 35 to 45 % is typical'
+    complains '^gpulse: [0-9.]+ steps/s \(40 steps in [0-9.]+ s\), [0-9.]+ TFLOP/s: model FLOPs utilization \(MFU\) [0-9.]+ % of 2 GPUs \(1 of them unused\) with 989\.4 TFLOP/s \(bf16, dense; --precision\); 35 to 45 % is typical'
     output=$(cat "$(record)/run.json")
     json_is 'd["pace"]["steps"], d["pace"]["flops_per_step"], d["pace"]["peak_flops"], d["pace"]["precision"]' "(40.0, 1000000000000.0, 1978800000000000.0, 'bf16')"
     json_is 'abs(d["pace"]["mfu"] - 1e12 * d["pace"]["steps_per_s"] / d["pace"]["peak_flops"]) < 1e-9' True
@@ -468,10 +468,14 @@ has_samples() {
 
     gpulse run -i 3 --step-match step --flops-per-step 1e18 --precision fp8 -- bash -c "$loop"
     complains '% of 1 GPU with 1979 TFLOP/s \(fp8, dense; --precision\); this is impossible: check --flops-per-step and --precision$'
+    gpulse run -i 3 --step-match step --flops-per-step 1.9e15 -- bash -c "'$GPULSE' sim load --mem 1GiB --for 1.5s >/dev/null & echo step; sleep 2; echo step; wait"
+    complains ' \(1 step in 2\.[0-9] s\), .*; this is implausibly high: check --flops-per-step and --precision$'
     gpulse run -i 3 --step-match step -- bash -c "$loop"
     complains '^gpulse: [0-9.]+ steps/s \(4 steps in [0-9.]+ s\)$'
     gpulse run -q -i 3 --step-match step -- bash -c "$loop"
     is_quiet
+    gpulse run -q -i 3 --step-match 'of ([0-9]+)' -- bash -c "$loop"
+    complains '^gpulse: 5 lines of its output matched --step-match, but the numbers in \(…\) did not grow$'
     gpulse run -q -i 3 --step-match epoch -- bash -c "$loop"
     complains '^gpulse: 0 lines of its output matched --step-match, too few to measure its pace$'
     rm -r home

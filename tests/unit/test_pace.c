@@ -54,6 +54,10 @@ static void numbers_say_more(void **state)
            4);
     /* a group without a number */
     expect("(loss)", (const char *[]){"loss", "loss", NULL}, 1, 1);
+    /* or with an identifier */
+    expect("id ([0-9]+)",
+           (const char *[]){"id 7", "id 9007199254740993000", "id 20261127220959001122", NULL}, 2,
+           2);
     expect("step(.*)", (const char *[]){"step: 7 of 9", "step: 9 of 9", NULL}, 2, 1);
 }
 
@@ -94,19 +98,36 @@ static void what_is_said_without_gpus(void **state)
     expect_end(&none, (struct gp_pace){0}, "");
     expect_end(&none, one, "");
     expect_end(&none, ten, "2.5 steps/s (10 steps in 4.0 s)");
-    expect_end(&flops, ten, "2.5 steps/s, 2.5 TFLOP/s; no MFU: the job was not seen to use a GPU");
+    expect_end(
+        &flops, ten,
+        "2.5 steps/s (10 steps in 4.0 s), 2.5 TFLOP/s; no MFU: the job was not seen to use a GPU");
+    const struct gp_pace quick = {
+        .reports = 2, .steps = 1, .first_ns = 1, .last_ns = 1 + GP_NS_PER_S / 4};
+    expect_end(&none, quick, "4 steps/s (1 step in 0.250 s)");
     expect_end(&flops, one,
                "no MFU: it reported 1 step; call gpulse.step() in each step of the program, or "
                "count lines of its output with --step-match");
 }
 
+static void numbers_that_do_not_grow(void **state)
+{
+    (void)state;
+    regex_t step;
+    assert_int_equal(regcomp(&step, "of ([0-9]+)", REG_EXTENDED), 0);
+    const struct gp_pace_plan plan = {.step = &step, .precision = "bf16"};
+    expect_end(&plan, pace_of("of ([0-9]+)", (const char *[]){"1 of 9", "2 of 9", "3 of 9", NULL}),
+               "3 lines of its output matched --step-match, but the numbers in (…) did not grow");
+    expect_end(&plan, pace_of("of ([0-9]+)", (const char *[]){"1 of 9", NULL}),
+               "1 line of its output matched --step-match, too few to measure its pace");
+    regfree(&step);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_counted),
-        cmocka_unit_test(numbers_say_more),
-        cmocka_unit_test(the_first_does_not_count),
-        cmocka_unit_test(what_is_said_without_gpus),
+        cmocka_unit_test(lines_are_counted),        cmocka_unit_test(numbers_say_more),
+        cmocka_unit_test(the_first_does_not_count), cmocka_unit_test(what_is_said_without_gpus),
+        cmocka_unit_test(numbers_that_do_not_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
