@@ -119,8 +119,9 @@ static int take(const struct gp_opt *opt, void *values, const char *text, struct
     if (opt->once)
         memcpy(&before, (const char *)values + opt->offset, sizeof(before));
     if (before)
-        return gp_err_set(err, GP_EUSAGE, "--%s is given twice; use a comma-separated list",
-                          opt->name);
+        return gp_err_set(err, GP_EUSAGE, "--%s is given twice; %s", opt->name,
+                          strcmp(opt->arg, "REGEX") == 0 ? "join them: 'a|b'"
+                                                         : "use a comma-separated list");
     return store(opt, values, text) ? check_least(opt, values, err) : bad_value(opt, text, err);
 }
 

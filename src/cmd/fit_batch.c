@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "jobs/expression.h"
 #include "jobs/fit_report.h"
 #include "jobs/fit_search.h"
 
@@ -47,7 +48,7 @@ static const struct gp_opt options[] = {
      .help = "GPU memory to leave free (default 5, at least 512 MiB)"},
     {0, "steady", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.steady_ns), .group = "Trials",
      .help = "stop a trial when its memory has not risen for TIME (default 20s)"},
-    {0, "until", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(plan.until),
+    {0, "until", NULL, GP_OPT_STRING, "REGEX", .offset = OPT(plan.until), .once = true,
      .help = "instead of --steady: stop a trial when it prints a line that matches REGEX, such as "
              "'step 20/'"},
     {0, "hang-timeout", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(plan.hang_ns), .least = 1,
@@ -245,7 +246,7 @@ static int run_search(const struct fit_options *o, char *const *words, int count
     const char *pattern = o->plan.until;
     struct preview preview = {o, &s};
     regex_t until;
-    int r = pattern ? gp_job_compile(&until, "--until", pattern, REG_NOSUB, err) : 0;
+    int r = pattern ? gp_expression_compile(&until, "--until", pattern, REG_NOSUB, err) : 0;
     if (r < 0)
         return r;
     gp_run_init(&run);

@@ -198,14 +198,3 @@ void gp_job_release(struct gp_run *run, struct gp_sampler *sampler)
     if (sampler)
         gp_app_close(sampler);
 }
-
-int gp_job_compile(regex_t *ret, const char *option, const char *text, int flags,
-                   struct gp_err *err)
-{
-    char why[120];
-    int e = regcomp(ret, text, REG_EXTENDED | flags);
-    if (e == 0)
-        return 0;
-    (void)regerror(e, ret, why, sizeof(why));
-    return gp_err_set(err, GP_EUSAGE, "%s '%s': %s", option, text, why);
-}

@@ -6,8 +6,6 @@
 #include "jobs/request.h"
 #include "jobs/run.h"
 
-#include <regex.h>
-
 struct gp_err;
 
 struct gp_job_options {
@@ -87,11 +85,6 @@ int gp_job_preview(const struct gp_job_options *options, bool waits, gp_job_show
 
 /* Prints a message of a job on standard error: the `tell` of its watch. */
 void gp_job_print(const struct gp_watch *watch, enum gp_watch_topic topic, const char *text);
-
-/* Compiles an extended regular expression, with the flags of regcomp(3). GP_EUSAGE names the
- * option that it is the value of. */
-int gp_job_compile(regex_t *ret, const char *option, const char *text, int flags,
-                   struct gp_err *err) GP_MUST_CHECK;
 
 /* Begins a run of a command of `argc` words, and reserves the GPUs that the options request, which
  * it adds to the plan. Errors as in gp_job_request(), gp_job_open(), gp_run_begin() and

@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "jobs/command.h"
+#include "jobs/expression.h"
 #include "jobs/marks_read.h"
 #include "jobs/timeline.h"
 #include "jobs/torch.h"
@@ -267,7 +268,7 @@ static int read_pace(const struct run_options *o, struct gp_pace_plan *ret, stru
     if (o->flops && (!gp_parse_number(o->flops, &flops) || flops <= 0))
         return gp_err_set(err, GP_EUSAGE,
                           "--flops-per-step takes a number such as 6.1e15, not '%s'", o->flops);
-    int r = o->step_match ? gp_job_compile(&step, "--step-match", o->step_match, 0, err) : 0;
+    int r = o->step_match ? gp_expression_compile(&step, "--step-match", o->step_match, 0, err) : 0;
     *ret = (struct gp_pace_plan){.step = o->step_match && r == 0 ? &step : NULL,
                                  .flops = flops,
                                  .precision = o->precision ? o->precision : "bf16"};
@@ -367,9 +368,11 @@ const struct gp_cmd gp_cmd_run = {
         "job's processes, and its own marks and ranges on the same time axis. These are lines of "
         "output (--mark), calls of gpulse-python(3) and gpulse-c(3), and NVTX ranges (--nvtx). The "
         "file is complete however the job or gpulse ends. An earlier trace becomes FILE.1; any "
-        "other "
-        "file is refused. At the "
-        "end, gpulse prints the commands of profilers for a deeper look.\n"
+        "other file that is not empty is refused. At the end, gpulse prints the commands of "
+        "profilers for a deeper look.\n"
+        "\n"
+        "The REGEX of --mark and --step-match is a POSIX extended regular expression, as in grep "
+        "-E: [0-9], not \\d. To match one of several, join them with |.\n"
         "\n"
         "With --pipeline, each section [NAME] of a file is a step. A step has a command (for sh), "
         "and may set folder (its working directory), env (NAME=VALUE, repeatable), gpus, ids, mem, "

@@ -6,6 +6,7 @@
 #include "base/marks.h"
 #include "base/outfile.h"
 #include "base/strbuf.h"
+#include "jobs/expression.h"
 #include "jobs/marks_read.h"
 #include "jobs/profilers.h"
 #include "jobs/timeline_gpus.h"
@@ -51,17 +52,6 @@ struct gp_timeline {
 };
 
 /* ---- opening ---- */
-
-static int compile(struct gp_timeline *timeline, struct gp_err *err)
-{
-    char why[200];
-    const char *mark = timeline->plan->mark;
-    int e = mark ? regcomp(&timeline->mark, mark, REG_EXTENDED) : 0;
-    if (e == 0)
-        return 0;
-    (void)regerror(e, &timeline->mark, why, sizeof(why));
-    return gp_err_set(err, GP_EUSAGE, "--mark '%s': %s", mark, why);
-}
 
 /* Two tools cannot receive what one program reports. */
 static int find_library(struct gp_timeline *timeline, struct gp_err *err)
@@ -123,7 +113,7 @@ int gp_timeline_open(struct gp_timeline **ret, const struct gp_timeline_plan *pl
     if (!timeline)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     timeline->plan = plan;
-    int r = compile(timeline, err);
+    int r = plan->mark ? gp_expression_compile(&timeline->mark, "--mark", plan->mark, 0, err) : 0;
     if (r == 0) {
         r = find_library(timeline, err);
         r = r < 0 ? r : check_file(plan->path, err);

@@ -494,6 +494,20 @@ has_samples() {
     fails 2 '--precision needs --flops-per-step N'
     gpulse run --step-match '(' -- true
     fails 2 "--step-match '\\(': .*"
+    for option in --step-match --mark; do
+        gpulse run --timeline trace.json $option 'step \d+' -- true
+        fails 2 "$option 'step \\\\d\\+': a POSIX extended regular expression has no \\\\d; use \[0-9\]"
+        gpulse run --timeline trace.json $option '[\D]' -- true
+        fails 2 '.*has no \\D; use \[\^0-9\]'
+        gpulse run --timeline trace.json $option 'x(?:a|b)' -- true
+        fails 2 '.*has no \(\?; use \(…\), a plain group'
+        gpulse run --timeline trace.json $option a $option=b -- true
+        fails 2 "$option is given twice; join them: 'a\|b'"
+        gpulse run -q -i 3 --timeline trace.json $option 'a\\d|b\(?|[(?]|\w\s' -- true
+        status_is 0
+    done
+    gpulse fit-batch --until '\d' -- true {}
+    fails 2 "--until '\\\\d': a POSIX extended regular expression has no .*"
     gpulse run --step-match x --flops-per-step 0 -- true
     fails 2 "--flops-per-step takes a number such as 6.1e15, not '0'"
     gpulse run --flops-per-step 1e12 --precision fp8,bf16 -- true
