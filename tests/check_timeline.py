@@ -341,14 +341,30 @@ def steps_with_a_timeline():
     assert re.search(r"^gpulse: \S+ steps/s \(10 steps in \S+ s\)$", said, re.M), said
 
 
+@test_of_library
+def steps_are_a_counter():
+    trace, _ = python("""
+for pause, count in (0.02, 75), (0.1, 15), (0.7, 3):
+    for _ in range(count):
+        time.sleep(pause)
+        gpulse.step()
+""")
+    counted = [(ts, values["steps/s"]) for ts, values in trace.counters[JOB_PID, "steps"]]
+    assert counted == sorted(counted, key=lambda one: one[0]) and counted[-1][1] == 0, counted
+    assert 25 < counted[0][1] < 51 and 0.5 < counted[-2][1] < 1.5, counted
+    steps = sum(rate * (end - start) / 1e6 for (start, rate), (end, _) in zip(counted, counted[1:]))
+    assert abs(steps - 92) < 0.01, (steps, counted)
+
+
 @test
 def a_job_without_steps():
     folder = Path(tempfile.mkdtemp(dir=SCRATCH))
     result = run(GPULSE, "run", "-q", "--dir", folder, "--flops-per-step", "1e12", "--", "true", env=ENV)
     assert result.stderr == ("gpulse: no MFU: it reported 0 steps; call gpulse.step() in each step of the program, or count "
                              "lines of its output with --step-match\n"), result.stderr
-    _, said = timeline("true")
+    trace, said = timeline("true")
     assert "step" not in said, said
+    assert (JOB_PID, "steps") not in trace.counters
 
 
 # ---- however it ends ----

@@ -7,6 +7,7 @@
 #include "out/trace.h"
 #include "proc/files.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -326,14 +327,13 @@ static void add_all_open(const struct writer *writer, struct gp_trace *trace,
 
 /* ---- the end of a process ---- */
 
-static void add_steps(struct gp_pace *pace, const struct gp_marks *marks)
+static void add_steps(struct gp_pace *pace, uint64_t steps, uint64_t first_ns, uint64_t last_ns)
 {
-    const uint64_t steps = atomic_load(&marks->steps);
     if (steps > pace->reports)
         *pace = (struct gp_pace){.reports = steps,
                                  .steps = (double)(steps - 1),
-                                 .first_ns = atomic_load(&marks->first_step_ns),
-                                 .last_ns = atomic_load(&marks->last_step_ns)};
+                                 .first_ns = first_ns,
+                                 .last_ns = last_ns};
 }
 
 static void finish(struct gp_marks_reader *reader, struct writer *writer, struct gp_trace *trace,
@@ -345,7 +345,8 @@ static void finish(struct gp_marks_reader *reader, struct writer *writer, struct
     const bool is_whole = read_at(writer, 0, marks, offsetof(struct gp_marks, slots));
     (void)close(writer->fd);
     if (is_whole)
-        add_steps(&reader->pace, marks);
+        add_steps(&reader->pace, atomic_load(&marks->steps), atomic_load(&marks->first_step_ns),
+                  atomic_load(&marks->last_step_ns));
     if (is_whole && trace)
         add_all_open(writer, trace, marks, now_ns);
 }
@@ -444,6 +445,19 @@ struct gp_pace gp_marks_reader_take_pace(struct gp_marks_reader *reader)
 {
     const struct gp_pace pace = reader->pace;
     reader->pace = (struct gp_pace){0};
+    return pace;
+}
+
+struct gp_pace gp_marks_reader_pace(const struct gp_marks_reader *reader)
+{
+    struct gp_pace pace = reader->pace;
+    uint64_t found[3];
+    const size_t at = offsetof(struct gp_marks, steps);
+    static_assert(offsetof(struct gp_marks, last_step_ns) == offsetof(struct gp_marks, steps) + 16,
+                  "steps, first_step_ns and last_step_ns follow each other");
+    for (size_t i = 0; i < reader->count; i++)
+        if (read_at(&reader->writers[i], at, found, sizeof(found)))
+            add_steps(&pace, found[0], found[1], found[2]);
     return pace;
 }
 

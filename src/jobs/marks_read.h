@@ -31,6 +31,9 @@ void gp_marks_reader_finish(struct gp_marks_reader *reader, struct gp_trace *tra
  * together, so their steps are not added. */
 struct gp_pace gp_marks_reader_take_pace(struct gp_marks_reader *reader);
 
+/* The same up to now, also of processes that still run; takes nothing. */
+struct gp_pace gp_marks_reader_pace(const struct gp_marks_reader *reader);
+
 /* How many processes could not report since the last call, because the directory was full. */
 size_t gp_marks_reader_take_failed(struct gp_marks_reader *reader);
 

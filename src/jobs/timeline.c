@@ -44,6 +44,8 @@ struct gp_timeline {
     uint64_t ticked_ns; /* the last tick of the sampler */
     bool has_run;       /* a try has ended */
     unsigned notes;     /* of what happened to the job */
+    uint64_t steps;     /* up to the value of their counter that was written last; 0: none yet */
+    uint64_t stepped_ns;
     uint64_t due_ns;
     pid_t parent;
     char library_variable[GP_PATH_SIZE + 32];
@@ -236,12 +238,45 @@ bool gp_timeline_is_due(const struct gp_timeline *timeline)
     return now_ns + interval_ns(timeline, now_ns) / 4 >= timeline->due_ns;
 }
 
+static void write_pace(struct gp_timeline *timeline, double rate)
+{
+    const struct gp_trace_value value = {"steps/s", rate};
+    gp_trace_count(timeline->trace, JOB_PID, "steps", timeline->stepped_ns, &value, 1);
+}
+
+/* Between the last step of each sample, so that slow steps have a rate, too. */
+static void sample_pace(struct gp_timeline *timeline)
+{
+    const struct gp_pace pace = gp_marks_reader_pace(timeline->marks);
+    const uint64_t now_ns = gp_clock_mono_ns();
+    const uint64_t last_ns = pace.last_ns < now_ns ? pace.last_ns : now_ns;
+    if (timeline->steps == 0 && pace.reports > 0) {
+        timeline->steps = 1;
+        timeline->stepped_ns = pace.first_ns;
+    }
+    if (pace.reports <= timeline->steps || last_ns <= timeline->stepped_ns)
+        return;
+    write_pace(timeline, (double)(pace.reports - timeline->steps) * (double)GP_NS_PER_S /
+                             (double)(last_ns - timeline->stepped_ns));
+    timeline->steps = pace.reports;
+    timeline->stepped_ns = last_ns;
+}
+
+static void end_pace(struct gp_timeline *timeline)
+{
+    sample_pace(timeline);
+    if (timeline->steps > 1)
+        write_pace(timeline, 0);
+    timeline->steps = 0;
+}
+
 void gp_timeline_sample(struct gp_timeline *timeline, const struct gp_snapshot *snapshot,
                         const struct gp_watch *watch)
 {
     gp_timeline_gpus_sample(&timeline->gpus, timeline->trace, snapshot, watch, timeline->ticked_ns);
     gp_timeline_host_sample(&timeline->host, timeline->trace, (uint32_t)timeline->parent, JOB_PID,
                             snapshot, gp_clock_mono_ns());
+    sample_pace(timeline);
     gp_timeline_skip(timeline);
 }
 
@@ -266,6 +301,7 @@ void gp_timeline_end(struct gp_timeline *timeline, int status)
     char text[64];
     timeline->has_run = true;
     gp_marks_reader_finish(timeline->marks, timeline->trace);
+    end_pace(timeline);
     const uint64_t now_ns = gp_clock_mono_ns();
     gp_timeline_gpus_end(&timeline->gpus, timeline->trace, now_ns);
     gp_timeline_host_end(&timeline->host, timeline->trace, JOB_PID, now_ns);
