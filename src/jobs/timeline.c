@@ -250,11 +250,11 @@ static void sample_pace(struct gp_timeline *timeline)
     const struct gp_pace pace = gp_marks_reader_pace(timeline->marks);
     const uint64_t now_ns = gp_clock_mono_ns();
     const uint64_t last_ns = pace.last_ns < now_ns ? pace.last_ns : now_ns;
-    if (timeline->steps == 0 && pace.reports > 0) {
+    if (timeline->steps == 0 && pace.first_ns > 0) { /* 0: it is being counted now */
         timeline->steps = 1;
         timeline->stepped_ns = pace.first_ns;
     }
-    if (pace.reports <= timeline->steps || last_ns <= timeline->stepped_ns)
+    if (timeline->steps == 0 || pace.reports <= timeline->steps || last_ns <= timeline->stepped_ns)
         return;
     write_pace(timeline, (double)(pace.reports - timeline->steps) * (double)GP_NS_PER_S /
                              (double)(last_ns - timeline->stepped_ns));
