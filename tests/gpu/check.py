@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """On a machine with a real NVIDIA GPU: `gpulse smi` against the real nvidia-smi, its values and processes, a real
-CUDA program that is seen, suspended, resumed and killed, jobs on a GPU that `run` reserves, and the Python package
-against pynvml. Installs nothing and changes no setting.
+CUDA program that is seen, suspended, resumed and killed, jobs on a GPU that `run` reserves, benchmarks, programs that
+are slow for a known reason, and the Python package against pynvml. Installs nothing and changes no setting.
 
 Usage: GPULSE=PATH tests/gpu/check.py
 
@@ -320,6 +320,73 @@ def the_largest_batch_of_a_real_program_is_found():
         assert total * 0.8 / (1 << 30) < found["batch"] < total / (1 << 30), found
 
 
+def bench(*words):
+    """What is measured, by (test, what)."""
+    done = gpulse("bench", *words, "-i", "0", "-f", "json")
+    print("# " + done.stderr.replace("\n", "\n# "))
+    rows = json.loads(good(done))["results"]
+    for row in rows:
+        print("#", row["test"], row["what"], row["size"], row["outcome"], row["value"]["median"], row["unit"], row["kernel"],
+              row["peak"], row["note"], row["conditions"])
+    assert not [row for row in rows if row["outcome"] in ("wrong", "failed")], "wrong or failed"
+    return {(row["test"], row["what"]): row for row in rows}
+
+
+@test
+def bench_measures_the_memory():
+    rows = bench("memory")
+    copy = rows["memory", "copy"]
+    assert copy["value"]["median"] >= 0.92 * (copy["peak"] or math.nan), copy
+
+
+@test
+def bench_multiplies_in_each_precision():
+    rows = bench("gemm")
+    torch()
+    program = ("import time, torch\nn = 8192\na, b = (torch.randn(n, n, device='cuda', dtype=torch.bfloat16) for _ in 'ab')\n"
+               "def flops(count):\n    torch.cuda.synchronize()\n    begin = time.perf_counter()\n"
+               "    for _ in range(count):\n        a @ b\n    torch.cuda.synchronize()\n"
+               "    return count * 2 * n**3 / (time.perf_counter() - begin) / 1e12\n"
+               "flops(500)\nprint(sorted(flops(50) for _ in range(9))[4])")
+    theirs = float(good(run(sys.executable, "-c", program)))
+    print(f"# torch: {theirs:.1f} TFLOP/s")
+    assert rows["gemm", "bf16"]["value"]["median"] >= 0.95 * theirs, (rows["gemm", "bf16"], theirs)
+
+
+@test
+def bench_has_latencies_and_burns():
+    bench("latency")
+    bench("burn", "--for", "10s")
+
+
+# What makes a program slow, and the rules one of which must say so.
+SLOW = [
+    ("import time\nwhile True:\n    a @ a\n    torch.cuda.synchronize()\n    time.sleep(0.05)", {"waiting", "low-use"}),
+    ("while True:\n    a @ a\n    torch.cuda.synchronize()\n    sum(range(1 << 20))", {"main-thread"}),
+    ("s = torch.zeros(8, device='cuda')\nwhile True:\n    s.add_(1)", {"small-kernels", "main-thread"}),
+    ("h = torch.zeros(1 << 28).pin_memory()\nwhile True:\n    h.to('cuda')", {"transfers"}),
+    ("a = a.float()\nwhile True:\n    a @ a\n    torch.cuda.synchronize()", {"tensor-cores"}),
+]
+
+
+def add_slow(code, rules):
+    def slow():
+        torch()
+        with subprocess.Popen([sys.executable, "-c", "import torch\na = torch.randn(4096, 4096, device='cuda', "
+                               "dtype=torch.bfloat16)\nprint('ready', flush=True)\n" + code],
+                              stdout=subprocess.PIPE, text=True) as child:
+            try:
+                assert child.stdout.readline() == "ready\n"
+                time.sleep(3)
+                gpu, = json.loads(good(gpulse("why", str(child.pid), "--for", "12s", "-f", "json")))["gpus"]
+            finally:
+                child.kill()
+        print("#", gpu["verdicts"], gpu["means"], gpu["host"])
+        assert gpu["verdicts"] and gpu["verdicts"][0]["rule"] in rules, gpu["verdicts"]
+    slow.__name__ = "why_" + min(rules).replace("-", "_")
+    test(slow)
+
+
 @test
 def doctor_sees_the_driver():
     done = gpulse("doctor")
@@ -363,6 +430,8 @@ if __name__ == "__main__":
     awake = subprocess.Popen([GPULSE, "query", "name", "-n", "60"], stdout=subprocess.DEVNULL)
     try:
         add_forms()
+        for code, rules in SLOW:
+            add_slow(code, rules)
         main()
     finally:
         awake.terminate()
