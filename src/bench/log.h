@@ -24,8 +24,8 @@ int gp_bench_log_open(struct gp_bench_log *log, const char *path, void (*tell)(c
 void gp_bench_log_add(struct gp_strbuf *sb, const char *gpu, const char *test, const char *what,
                       const struct gp_bench_observation *o);
 
-/* Writes lines. Only the first failure is told, and from then on nothing is written. Lines for
- * which a reader leaves no room are dropped, which is told once, too. */
+/* Writes lines. Reports the first failure, and writes nothing from then on. If a reader is too
+ * slow, lines are dropped; that is reported once. */
 void gp_bench_log_write(struct gp_bench_log *log, const struct gp_strbuf *lines);
 
 void gp_bench_log_close(struct gp_bench_log *log);

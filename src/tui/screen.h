@@ -44,8 +44,8 @@ const struct gp_proc_row *gp_ui_chosen_row(const struct gp_ui *ui);
  * GPU. NULL if there are no GPUs. */
 const struct gp_device *gp_ui_chosen_gpu(const struct gp_ui *ui);
 
-/* Begin and end the observation for the verdict of a page, whose topic has its process or GPU; and
- * add what is known by now to the page. */
+/* The verdict of a page: begin to observe the process or GPU of its topic, add the present answer
+ * to the page, and end the observation. */
 void gp_ui_observe(struct gp_ui *ui, struct gp_verdict_topic topic);
 void gp_ui_write_verdict(struct gp_ui *ui);
 void gp_ui_observe_no_more(struct gp_ui *ui);
