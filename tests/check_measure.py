@@ -53,6 +53,7 @@ with gpulse.measure(interval=0.005) as outer:
     with gpulse.measure(interval=0.005) as inner:
         b = Job("--mem", "4GiB", gpu=7)
         c = Job("--mem", "1GiB", gpu=6)
+    wait_until(lambda: [g.memory.peak for g in outer.gpus] == [3 * GIB, 4 * GIB])
     b.end()
     with gpulse.measure(gpus="7") as chosen:
         c.end()
