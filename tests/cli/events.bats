@@ -11,7 +11,7 @@ watching() {
 
 # told GPU KIND REGEX: a line of the file out
 told() {
-    until_true grep -Eq -e "^20[0-9: .-]{21}  $1 +$2 +$3$" out
+    until_true grep -Eq -e "^20[0-9: .-]{21}  $1 +$2 +$3$" out || { cat out err >&2; return 1; }
 }
 
 # only_once GPU KIND: exactly one line of this kind, although driver and readings both showed it
