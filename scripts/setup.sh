@@ -31,6 +31,8 @@ expat           have_lib:expat         libexpat1-dev    expat-devel         expa
 ncursesw        have_lib:ncursesw      libncurses-dev   ncurses-devel       ncurses
 inih            have_lib:inih          libinih-dev      inih-devel          libinih
 libarchive      have_lib:libarchive    libarchive-dev   libarchive-devel    libarchive
+sqlite          have_lib:sqlite3       libsqlite3-dev   sqlite-devel        sqlite
+zstd            have_lib:libzstd       libzstd-dev      libzstd-devel       zstd
 scdoc           have:scdoc             scdoc            scdoc               scdoc
 '
 check_needs='

@@ -42,6 +42,7 @@ struct gp_opt {
     bool once;         /* may be given only once */
     uint64_t least;    /* the smallest accepted number, or duration in nanoseconds */
     bool for_loops;    /* has no effect on a command that runs once */
+    bool for_tapes;    /* only for commands that also show recordings */
     bool takes_dash;   /* its value may begin with a dash, as in --sort -memory */
     const char *group; /* the heading in front of this option; NULL: the same group as before */
     const char *tails; /* space separated, may follow one of `choices` and a comma; not listed */
@@ -67,6 +68,7 @@ struct gp_cmd {
     const char *columns;     /* lines "column\twhat it shows", likewise */
     const struct gp_opt *options;
     bool no_loop;              /* runs once: options for loops are neither listed nor completed */
+    bool takes_tape;           /* shows recordings, too: likewise if it does not */
     enum gp_complete complete; /* of its positional arguments */
     bool raw_rest;             /* arguments after the first positional one are not parsed */
     const char *exit_codes;    /* NULL: the program's, without those of other commands */

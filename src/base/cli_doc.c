@@ -80,7 +80,8 @@ void gp_cli_add_option_text(struct gp_strbuf *sb, const struct gp_opt *opt)
 
 bool gp_cli_is_listed(const struct gp_opt *opt, const struct gp_cmd *cmd)
 {
-    return opt->help && !(opt->for_loops && cmd && cmd->no_loop);
+    return opt->help && !(opt->for_loops && cmd && cmd->no_loop) &&
+           !(opt->for_tapes && cmd && !cmd->takes_tape);
 }
 
 bool gp_cli_has_options(const struct gp_opt *options)

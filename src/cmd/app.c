@@ -1,5 +1,6 @@
 #include "cmd/app.h"
 #include "cmd/habits.h"
+#include "cmd/tape_option.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -43,6 +44,12 @@ const struct gp_opt gp_common_options[] = {
      .help = "freeze the simulated values"},
     {0, "root", NULL, GP_OPT_STRING, "DIR", .complete = GP_COMPLETE_FILE, .offset = OPT(root),
      .help = "read /proc, /sys and /etc below DIR"},
+    {0, "tape", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE, .offset = OPT(tape),
+     .for_tapes = true,
+     .help = "show what gpulse record has recorded in FILE instead of this machine"},
+    {0, "at", NULL, GP_OPT_STRING, "TIME", .offset = OPT(at), .needs = "tape", .for_tapes = true,
+     .help = "begin at this time of the recording, for example 03:10, \"yesterday 03:10\", "
+             "2026-11-26T03:10, or \"2h ago\" (default: its end)"},
     {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle), .for_loops = true,
      .help = "when repeating: close the driver when the GPUs have been idle for 10 s, so that a "
              "laptop GPU can power down"},
@@ -92,6 +99,12 @@ int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, 
         return gp_err_set(err, GP_EUSAGE,
                           "gpulse %s does not repeat; --release-when-idle does not apply",
                           cmd->name);
+    if (r == 0 && !*ret_done && gp_common()->tape)
+        r = gp_tape_check_option(cmd,
+                                 gp_common()->sim    ? "sim"
+                                 : gp_common()->root ? "root"
+                                                     : NULL,
+                                 err);
     if (!*ret_done)
         return r;
     if (!gp_common()->help)
@@ -276,12 +289,18 @@ static int prime(struct gp_sampler *sampler, struct gp_err *err)
     return 0;
 }
 
+static int open_source(struct gp_source **ret, struct gp_err *err)
+{
+    return gp_common()->tape ? gp_tape_open_option(gp_common()->tape, gp_common()->at, ret, err)
+                             : gp_observed_source(gp_app_observed(), ret, err);
+}
+
 int gp_app_source(struct gp_source **ret, struct gp_selection **ret_selection, struct gp_err *err)
 {
     static struct gp_selection selection; /* never freed, like the observed machine */
     int r = gp_common()->id ? gp_selection_parse(gp_common()->id, &selection, err) : 0;
     if (r == 0)
-        r = gp_observed_source(gp_app_observed(), ret, err);
+        r = open_source(ret, err);
     if (r == 0)
         *ret_selection = &selection;
     return r;
@@ -305,7 +324,7 @@ int gp_app_source_of(unsigned index, enum gp_app_purpose purpose, struct gp_sour
     int r = !*selection ? GP_ENOMEM : is_new ? gp_selection_parse(term, *selection, err) : 0;
     *ret_selection = *selection;
     (void)pthread_mutex_unlock(&lock);
-    return r == 0 ? gp_observed_source(gp_app_observed(), ret, err) : r;
+    return r == 0 ? open_source(ret, err) : r;
 }
 
 int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
@@ -321,6 +340,7 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
         .first_look_ns = loop->first_look_ns,
         .event_wait_ms = loop->event_wait_ms,
         .is_relieved = loop->is_relieved,
+        .step_ns = loop->interval_ns,
         .release_when_idle = gp_common()->release_when_idle && loop->interval_ns != 0,
         .once = !loop->interval_ns && !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE),
         .want = *want,
@@ -329,7 +349,8 @@ int gp_app_open_source(struct gp_source *source, struct gp_selection *selection,
     int r = gp_sampler_new(&config, ret, err);
     if (r < 0 && *ret)
         gp_app_note_stuck();
-    if (r < 0 || loop->first_look_ns || !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
+    if (r < 0 || loop->first_look_ns || gp_sampler_is_recorded(*ret) ||
+        !gp_metric_set_has_tier(&want->metrics, GP_TIER_RATE))
         return r;
     r = prime(*ret, err);
     if (r < 0) {
@@ -457,6 +478,7 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
     gp_io_raise_file_limit(); /* files of processes stay open between samples */
     uint64_t start_ns = gp_clock_mono_ns();
     uint64_t next_ns = start_ns;
+    uint64_t played_ns = 0; /* of a recording */
     bool partial = false;
     /* Signals terminate a single sample by default action. */
     if (loop->interval_ns)
@@ -471,8 +493,15 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
         }
         if (r < 0)
             return r;
-        if (!loop->interval_ns || (loop->count && i + 1 >= loop->count))
+        if (!loop->interval_ns || (loop->count && i + 1 >= loop->count) ||
+            gp_sampler_is_over(sampler))
             break;
+        if (gp_sampler_is_recorded(sampler) && !gp_app_is_stopped() && !loop->in_real_time) {
+            played_ns += loop->interval_ns;
+            if (loop->duration_ns && played_ns >= loop->duration_ns)
+                break;
+            continue;
+        }
         uint64_t now_ns = gp_clock_mono_ns();
         next_ns += loop->interval_ns;
         if (next_ns <= now_ns)

@@ -6,8 +6,8 @@
 #include "base/cli.h"
 #include "model/metric.h"
 #include "model/select.h"
-#include "sample/sampler.h"
 #include "sample/observed.h"
+#include "sample/sampler.h"
 
 struct gp_err;
 struct gp_snapshot;
@@ -21,6 +21,8 @@ struct gp_common {
     const char *root;
     const char *color;
     uint64_t timeout_ns; /* 0: not given */
+    const char *tape;    /* a recording to read instead of the driver; NULL: none */
+    const char *at;
     bool release_when_idle;
     bool help;
     bool version;
@@ -101,6 +103,7 @@ struct gp_loop {
     uint64_t first_look_ns; /* see gp_sampler_goes_on(); not for gp_app_loop() */
     unsigned event_wait_ms; /* see struct gp_sampler_config, like the next */
     bool is_relieved;
+    bool in_real_time; /* a recording is not shown faster than it was recorded */
 };
 
 /* Opens the sampler for the common options. Only the first sample of a loop waits for the whole

@@ -14,7 +14,7 @@
 /* The companion's arguments: those of the command, and the common options before it. */
 struct words {
     char path[GP_PATH_SIZE];
-    struct gp_strbuf texts[4];
+    struct gp_strbuf texts[6];
     char *argv[];
 };
 
@@ -37,9 +37,11 @@ static void collect(struct words *words, const struct gp_common *before, int arg
     add_option(words, &count, 0, "id", before->id);
     add_option(words, &count, 1, "timeout", before->timeout_ns ? timeout : NULL);
     add_option(words, &count, 2, "color", before->color);
+    add_option(words, &count, 3, "tape", before->tape);
+    add_option(words, &count, 4, "at", before->at);
     if (before->release_when_idle) {
-        gp_strbuf_adds(&words->texts[3], "--release-when-idle");
-        words->argv[count++] = words->texts[3].buf;
+        gp_strbuf_adds(&words->texts[5], "--release-when-idle");
+        words->argv[count++] = words->texts[5].buf;
     }
     for (int i = 1; i < argc; i++)
         words->argv[count++] = argv[i];
@@ -48,7 +50,7 @@ static void collect(struct words *words, const struct gp_common *before, int arg
 int gp_companion_run(const struct gp_cmd *cmd, const char *program, void *values, bool takes_words,
                      int argc, char **argv, struct gp_err *err)
 {
-    struct words *words = calloc(1, sizeof(*words) + ((size_t)argc + 6) * sizeof(char *));
+    struct words *words = calloc(1, sizeof(*words) + ((size_t)argc + 8) * sizeof(char *));
     int positional;
     bool done = false;
     if (!words)

@@ -404,5 +404,6 @@ const struct gp_cmd gp_cmd_ps = {
         "-i 0,1 -u alice train\talice's training jobs on two GPUs\ngpulse ps --explain -i 0\twhy "
         "memory is in use without a process\ngpulse ps -n 5 --leaks\twhose memory grows\n",
     .options = options,
+    .takes_tape = true,
     .run = ps_main,
 };

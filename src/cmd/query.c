@@ -342,6 +342,7 @@ const struct gp_cmd gp_cmd_query = {
         "gpulse query pid,user,used_gpu_memory,command --processes -f json\twho uses the GPUs\n"
         "gpulse query temperature.gpu -i 0 --no-header\tone number, for a script\n",
     .options = options,
+    .takes_tape = true,
     .complete = GP_COMPLETE_METRICS,
     .run = query_main,
 };

@@ -194,5 +194,6 @@ const struct gp_cmd gp_cmd_status = {
                 "{memory.used:GiB}/{memory.total:GiB}'\tfor tmux, waybar, i3status\n"
                 "gpulse --sim h100x8 status\ta simulated machine\n",
     .options = options,
+    .takes_tape = true,
     .run = status_main,
 };

@@ -45,5 +45,6 @@ const struct gp_cmd gp_cmd_top = {
     .keys = keys,
     .columns = columns,
     .options = gp_top_table,
+    .takes_tape = true,
     .run = top_main,
 };

@@ -35,7 +35,8 @@ enum {
     EVENT_WAIT_MS = 5000, /* the program does not wait for it when it ends */
 };
 
-static const struct gp_cmd command = {.name = "top", .usage = "[options]", .options = gp_top_table};
+static const struct gp_cmd command = {
+    .name = "top", .usage = "[options]", .options = gp_top_table, .takes_tape = true};
 static const struct gp_cmd *const commands[] = {&command, NULL};
 
 static const struct gp_program program = {

@@ -101,8 +101,8 @@ static const char *text_or_null(const struct gp_value *values, enum gp_metric m)
 
 /* A MIG instance is selected with its GPU, or by its own UUID or
  * number; all other terms select GPUs. */
-static bool is_chosen(struct gp_assembler *a, unsigned index, const struct gp_value *values,
-                      bool is_mig)
+bool gp_assemble_is_chosen(struct gp_selection *selection, unsigned index,
+                           const struct gp_value *values, bool is_mig)
 {
     const struct gp_value *instance = &values[GP_MIG_INDEX - GP_DEVICE__FIRST];
     struct gp_identity identity = {
@@ -114,14 +114,16 @@ static bool is_chosen(struct gp_assembler *a, unsigned index, const struct gp_va
         identity.serial = text_or_null(values, GP_SERIAL);
         identity.name = text_or_null(values, GP_NAME);
     }
-    return gp_selection_matches(a->selection, index, &identity);
+    return gp_selection_matches(selection, index, &identity);
 }
 
 bool gp_assembler_chooses(struct gp_assembler *a, const struct gp_slot *slot)
 {
-    bool chosen = is_chosen(a, slot->index, slot->good->values, false);
+    bool chosen = gp_assemble_is_chosen(a->selection, slot->index, slot->good->values, false);
     for (size_t i = 0; i < slot->good->mig_count; i++)
-        chosen = is_chosen(a, slot->index, slot->good->mig[i].values, true) || chosen;
+        chosen =
+            gp_assemble_is_chosen(a->selection, slot->index, slot->good->mig[i].values, true) ||
+            chosen;
     return chosen;
 }
 
@@ -153,7 +155,7 @@ static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
     bool silent = t->status != GP_STATUS_OK;
     bool nameless = silent && !text_or_null(gpu->values, GP_NAME);
     bool bare = silent && (!shown || shown->mig_count == 0);
-    bool gpu_chosen = is_chosen(a, t->index, gpu->values, false) ||
+    bool gpu_chosen = gp_assemble_is_chosen(a->selection, t->index, gpu->values, false) ||
                       (nameless && gp_selection_names_models(a->selection)) ||
                       (bare && gp_selection_names_mig(a->selection));
     bool any = gpu_chosen;
@@ -165,7 +167,8 @@ static void add_rows(struct gp_assembler *a, const struct gp_taken *t)
     for (size_t k = 0; a->want.mig && shown && k < shown->mig_count; k++) {
         struct gp_device *mig = &snapshot->devices[snapshot->device_count];
         fill_mig(a, parent, &shown->mig[k], mig);
-        bool chosen = is_chosen(a, t->index, mig->values, true) || gpu_chosen;
+        bool chosen =
+            gp_assemble_is_chosen(a->selection, t->index, mig->values, true) || gpu_chosen;
         snapshot->device_count += chosen;
         any = any || chosen;
     }

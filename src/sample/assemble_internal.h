@@ -43,6 +43,9 @@ static inline bool gp_wants_list(const struct gp_assembler *a, size_t list)
     return (a->want.lists | a->more_lists) >> list & 1;
 }
 
+/* In assemble_devices.c: whether a row with these values is selected. */
+bool gp_assemble_is_chosen(struct gp_selection *selection, unsigned index,
+                           const struct gp_value *values, bool is_mig);
 /* In assemble_devices.c: the rows. GP_ENOMEM. */
 int gp_assemble_devices(struct gp_assembler *a) GP_MUST_CHECK;
 

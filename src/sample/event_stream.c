@@ -67,8 +67,10 @@ static int compare(struct run *run, struct gp_err *err)
     gp_changes_compare(&run->changes, snapshot, delivered, run->waiter);
     if (!run->host[0] && snapshot->host[GP_HOST_NAME].status == GP_STATUS_OK)
         (void)snprintf(run->host, sizeof(run->host), "%s", snapshot->host[GP_HOST_NAME].s);
+    if (run->stream->on_sample)
+        r = run->stream->on_sample(run->stream->ctx, snapshot, err);
     gp_snapshot_free(snapshot);
-    return 0;
+    return r;
 }
 
 /* Takes all events that the driver has reported. *ret_sample: a sample is needed now. */
@@ -161,14 +163,29 @@ static int begin(struct run *run, struct gp_err *err)
     return deliver(run, err);
 }
 
-/* The time of the next sample: aligned with the clock unless it is needed sooner. */
-static uint64_t next_sample_ns(const struct run *run, uint64_t last_ns, bool wanted)
+/* When samples are taken. */
+struct pace {
+    uint64_t due_ns; /* the next one in turn; it is not postponed by those that are needed sooner */
+    uint64_t last_ns; /* the last one */
+    bool is_wanted;   /* one is needed now */
+};
+
+static uint64_t next_sample_ns(const struct run *run, const struct pace *pace)
 {
-    uint64_t next_ns = last_ns + run->stream->interval_ns;
-    uint64_t sooner_ns = wanted                                 ? last_ns + AFTER_NS
-                         : gp_changes_is_holding(&run->changes) ? last_ns + HELD_NS
-                                                                : next_ns;
-    return sooner_ns < next_ns ? sooner_ns : next_ns;
+    uint64_t sooner_ns = pace->is_wanted                        ? pace->last_ns + AFTER_NS
+                         : gp_changes_is_holding(&run->changes) ? pace->last_ns + HELD_NS
+                                                                : pace->due_ns;
+    return sooner_ns < pace->due_ns ? sooner_ns : pace->due_ns;
+}
+
+/* Missed ones are skipped. */
+static void next_turn(const struct run *run, struct pace *pace, uint64_t now_ns)
+{
+    const uint64_t interval_ns = run->stream->interval_ns;
+    pace->last_ns = now_ns;
+    pace->is_wanted = false;
+    if (now_ns >= pace->due_ns)
+        pace->due_ns += ((now_ns - pace->due_ns) / interval_ns + 1) * interval_ns;
 }
 
 static int follow(struct run *run, struct gp_err *err)
@@ -176,22 +193,20 @@ static int follow(struct run *run, struct gp_err *err)
     const struct gp_event_stream *stream = run->stream;
     uint64_t start_ns = gp_clock_mono_ns();
     uint64_t end_ns = stream->duration_ns ? start_ns + stream->duration_ns : UINT64_MAX;
-    uint64_t last_ns = start_ns;
-    bool wanted = false;
+    struct pace pace = {.due_ns = start_ns + stream->interval_ns, .last_ns = start_ns};
     int r = begin(run, err);
     while (r == 0 && !is_complete(run)) {
-        uint64_t next_ns = next_sample_ns(run, last_ns, wanted);
+        uint64_t next_ns = next_sample_ns(run, &pace);
         if (gp_clock_mono_ns() >= end_ns)
             break;
         r = stream->sleep(stream->ctx, next_ns < end_ns ? next_ns : end_ns,
                           gp_waiter_fd(run->waiter));
         if (r == 0)
-            r = take_reports(run, &wanted, err);
+            r = take_reports(run, &pace.is_wanted, err);
         uint64_t now_ns = gp_clock_mono_ns();
-        if (r == 0 && now_ns >= next_sample_ns(run, last_ns, wanted)) {
+        if (r == 0 && now_ns >= next_sample_ns(run, &pace)) {
+            next_turn(run, &pace, now_ns);
             r = compare(run, err);
-            last_ns = now_ns;
-            wanted = false;
             tell_if_stuck(run);
             if (r == 0)
                 r = deliver(run, err);

@@ -7,6 +7,7 @@
 #include "sample/sampler.h"
 
 struct gp_err;
+struct gp_snapshot;
 
 struct gp_event_stream {
     struct gp_sampler *sampler; /* collects gp_event_stream_want() */
@@ -20,6 +21,9 @@ struct gp_event_stream {
     int (*sleep)(void *ctx, uint64_t mono_ns, int fd);
     /* Called with each event and the name of this machine. A negative result ends the stream. */
     int (*on_event)(void *ctx, const struct gp_event *event, const char *host, struct gp_err *err);
+    /* Called with each sample, after the events that follow from it; NULL: they are not needed.
+     * Likewise. */
+    int (*on_sample)(void *ctx, const struct gp_snapshot *snapshot, struct gp_err *err);
     void *ctx;
 };
 

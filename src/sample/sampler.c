@@ -79,6 +79,8 @@ static void settle_choice(struct gp_sampler *s, struct gp_sampler_task *t)
 
 int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_err *err)
 {
+    if (gp_sampler_is_recorded(s))
+        return gp_recorded_tick(s, ret, err);
     (void)pthread_mutex_lock(&s->lock);
     bool looks = s->config.first_look_ns > 0 && s->tick == 0;
     uint64_t begin_ns = gp_clock_mono_ns();
@@ -113,6 +115,16 @@ int gp_sampler_tick(struct gp_sampler *s, struct gp_snapshot **ret, struct gp_er
     if (r == 0 && s->config.release_when_idle)
         s->busy = gp_snapshot_has_work(*ret);
     return r;
+}
+
+bool gp_sampler_is_recorded(const struct gp_sampler *s)
+{
+    return s->config.source->ops->sample != NULL;
+}
+
+bool gp_sampler_is_over(const struct gp_sampler *s)
+{
+    return s->is_over;
 }
 
 bool gp_sampler_goes_on(struct gp_sampler *s)
@@ -150,6 +162,8 @@ void gp_sampler_add_lists(struct gp_sampler *s, uint32_t lists)
 
 void gp_sampler_release(struct gp_sampler *s, bool release)
 {
+    if (gp_sampler_is_recorded(s))
+        return;
     (void)pthread_mutex_lock(&s->lock);
     s->let_go = release;
     gp_session_update(s);
@@ -264,12 +278,14 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
         gp_metric_set_join(&s->less.metrics, &config->want.metrics);
         split_identity(s);
         unsigned wait_ms = config->event_wait_ms ? config->event_wait_ms : EVENT_WAIT_MS;
+        if (gp_sampler_is_recorded(s))
+            s->want.events = 0;
         if (s->want.events)
             s->waiter = gp_waiter_new(config->source, s->want.events, wait_ms);
         if (s->want.events && !s->waiter)
             r = gp_err_set(err, GP_ENOMEM, "cannot set up waiting for events");
     }
-    if (r == 0)
+    if (r == 0 && !gp_sampler_is_recorded(s))
         r = open_first(s, err);
     if (r == 0)
         gp_session_reset_delay(s);

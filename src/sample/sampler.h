@@ -25,6 +25,7 @@ struct gp_sampler_config {
     unsigned event_wait_ms;         /* see gp_waiter_new(); 0: half a second */
     bool once;                      /* a single tick: see gp_sampler_tick() */
     bool is_relieved;               /* the consumer may be replaced: see gp_sampler_relieve() */
+    uint64_t step_ns;               /* of a recording: from one sample to the next */
     struct gp_selection *selection; /* must outlive the sampler */
     struct gp_want want;
 };
@@ -58,6 +59,13 @@ bool gp_sampler_goes_on(struct gp_sampler *sampler);
  * driver returns; it must not use the sampler any more. Does nothing in all other cases. */
 void gp_sampler_relieve(struct gp_sampler *sampler, uint64_t patience_ns, int (*start)(void *ctx),
                         void *ctx);
+
+/* Whether the source is a recording. Samples then cost no time, and only gp_sampler_tick() and
+ * gp_sampler_free() have an effect. */
+bool gp_sampler_is_recorded(const struct gp_sampler *sampler);
+
+/* Whether the recording has ended: the last sample was the last one in it. */
+bool gp_sampler_is_over(const struct gp_sampler *sampler);
 
 /* Sets the processes to read from /proc in every tick (sorted pids, which must stay valid until the
  * next call); NULL: all. CPU utilization and memory of the others are STALE for up to a minute, or

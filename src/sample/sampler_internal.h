@@ -3,6 +3,7 @@
  *   sampler_calls.c    what a thread does inside the driver: opening it, opening a GPU, reading it
  *   sampler_pool.c     the threads that do so, and how long the consumer waits for them
  *   sampler_session.c  when the driver is opened, closed and reopened
+ *   recorded.c         a tick of a recording, instead of all that
  *   sampler.c          a consumer's view: a tick, from asking to the snapshot
  *
  * Tasks are handed over under the sampler's lock. */
@@ -52,6 +53,7 @@ struct gp_sampler {
     bool busy;     /* a GPU had work in the last sample */
     bool looked;   /* at the early results of the first tick; the next call continues that tick */
     bool is_quick; /* the last tick took less than a first look */
+    bool is_over;  /* the recording */
 
     /* Of the pool. */
     pthread_mutex_t lock;
@@ -85,6 +87,11 @@ struct gp_sampler {
     int open_result;
     struct gp_err open_err;
 };
+
+/* ---- recorded.c: of a recording, which needs no threads ---- */
+
+int gp_recorded_tick(struct gp_sampler *s, struct gp_snapshot **ret,
+                     struct gp_err *err) GP_MUST_CHECK;
 
 /* ---- sampler_calls.c: without the lock, except where stated ---- */
 

@@ -1,5 +1,5 @@
-/* A source of readings: a driver, a file system or a recording. It fills values, independently of
- * any view.
+/* A source of readings: a driver or a file system; or of whole samples: a recording. It fills
+ * values, independently of any view.
  *
  * Threads: open, close and read_host are called by one thread at a time and never during a read.
  * attach, read and detach are called by the thread that owns the device; devices may be read in
@@ -15,6 +15,7 @@
 
 struct gp_err;
 struct gp_control_ops;
+struct gp_snapshot;
 struct gp_source_device;
 
 /* Why there is no sample of a kind that the driver knows. */
@@ -97,6 +98,11 @@ struct gp_source_ops {
     void (*free)(struct gp_source *source);
     /* The settings that can be changed, see source/control.h. NULL: none. */
     const struct gp_control_ops *controls;
+    /* Of a recording, which has whole samples: the first one, and then that of a time which is
+     * later by step_ns. All functions above except free are NULL. Returns 1 if the recording has
+     * ended, and *ret is its last sample. NULL: a source of devices. */
+    int (*sample)(struct gp_source *source, const struct gp_want *want, uint64_t step_ns,
+                  struct gp_snapshot **ret, struct gp_err *err);
 };
 
 #endif

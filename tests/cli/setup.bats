@@ -34,7 +34,7 @@ set_up() {
 gave_up() {
     status_is 1
     [ "$stderr" = "setup: cannot install packages: $1
-setup: missing: compiler meson ninja pkg-config jansson expat ncursesw inih libarchive scdoc
+setup: missing: compiler meson ninja pkg-config jansson expat ncursesw inih libarchive sqlite zstd scdoc
 ${2:+setup: install as root: $2
 }setup: then run make again" ] || explain "another message"
     [ -z "$output" ] || explain "there is output"
@@ -42,9 +42,9 @@ ${2:+setup: install as root: $2
     [ -z "$(ls -A tree/build)" ] || explain "a stamp is there"
 }
 
-APT='gcc libc6-dev meson ninja-build pkg-config libjansson-dev libexpat1-dev libncurses-dev libinih-dev libarchive-dev'
-DNF='gcc glibc-devel meson ninja-build pkgconf-pkg-config jansson-devel expat-devel ncurses-devel inih-devel libarchive-devel'
-PACMAN='gcc meson ninja pkgconf jansson expat ncurses libinih libarchive'
+APT='gcc libc6-dev meson ninja-build pkg-config libjansson-dev libexpat1-dev libncurses-dev libinih-dev libarchive-dev libsqlite3-dev libzstd-dev'
+DNF='gcc glibc-devel meson ninja-build pkgconf-pkg-config jansson-devel expat-devel ncurses-devel inih-devel libarchive-devel sqlite-devel libzstd-devel'
+PACMAN='gcc meson ninja pkgconf jansson expat ncurses libinih libarchive sqlite zstd'
 
 @test "a system whose package manager is unknown" {
     machine_with 0
@@ -77,7 +77,7 @@ PACMAN='gcc meson ninja pkgconf jansson expat ncurses libinih libarchive'
     stub apt-get 'echo "[called] $*" >&2'
     set_up build
     status_is 1 # the stub installs nothing
-    [[ $stderr = "setup: missing: compiler meson ninja pkg-config jansson expat ncursesw inih libarchive scdoc
+    [[ $stderr = "setup: missing: compiler meson ninja pkg-config jansson expat ncursesw inih libarchive sqlite zstd scdoc
 setup: installing with apt-get, as root: $APT
 setup: installing with apt-get, as root, if offered: scdoc
 [called] "*' update'* ]] || explain "another message"

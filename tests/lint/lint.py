@@ -21,7 +21,7 @@ RANKS = {
     "sample": 3,
     "out": 4,
     "why": 5,
-    "smi": 6, "jobs": 6, "tui": 6,
+    "smi": 6, "jobs": 6, "tui": 6, "tape": 6,
     "doctor": 7,
     "bench": 8,
     "cmd": 9, "lib": 9,

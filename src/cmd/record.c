@@ -1,0 +1,44 @@
+/* gpulse record: a separate program, because it needs SQLite and zstd. */
+#include "cmd/record.h"
+#include "cmd/commands.h"
+#include "cmd/companion.h"
+
+static int record_main(int argc, char **argv, struct gp_err *err)
+{
+    struct gp_record_options o = {.file = NULL};
+    return gp_companion_run(&gp_cmd_record, "gpulse-record", &o, true, argc, argv, err);
+}
+
+const struct gp_cmd gp_cmd_record = {
+    .name = "record",
+    .summary = "record everything that the GPUs do, for later",
+    .usage = "[start|stop|status] [options] [-- COMMAND]",
+    .description =
+        "Records all values of the GPUs, the processes on them and the events, once a second, "
+        "until Ctrl-C, --duration or the end of COMMAND. Other commands show the recording with "
+        "--tape FILE, at any time in it with --at.\n"
+        "\n"
+        "Every sample is kept for an hour (--keep). Of what is older, summaries are kept: the last "
+        "value, minimum, maximum and mean of each second for a day, of 10 s for two weeks, of a "
+        "minute for three months and of 10 minutes for two years. How much each GPU was used, and "
+        "each process used it, is kept for two years. When the file exceeds --size, the oldest of "
+        "the shortest summaries are dropped.\n"
+        "\n"
+        "start records in the background to the user's own recording, "
+        "~/.local/state/gpulse/record/gpulse.tape, which is also the one without -o; stop ends "
+        "that, and status says what it contains.\n"
+        "\n"
+        "Samples are taken on time whatever the disk does. If it is full, they wait in memory, and "
+        "are stored when there is room again; of more than fit, a hole is recorded. After a crash, "
+        "at most the last second is missing. The recording contains the command lines of the "
+        "processes that you may see, so only you can read the file.",
+    .examples = "gpulse record start\trecord in the background\n"
+                "gpulse record status\tsince when, how much\n"
+                "gpulse record -o night.tape -n 10s --duration 12h\tinto a file of its own\n"
+                "gpulse record -o run.tape -- python train.py\twhile a command runs\n"
+                "gpulse --tape night.tape top\tlook at it\n"
+                "gpulse ps --tape night.tape --at \"yesterday 03:10\"\twho was that?\n",
+    .options = gp_record_table,
+    .no_loop = true,
+    .run = record_main,
+};

@@ -1,0 +1,19 @@
+/* The options of gpulse record, for the command and the program behind it. */
+#ifndef GP_CMD_RECORD_H
+#define GP_CMD_RECORD_H
+
+#include "base/cli.h"
+
+struct gp_record_options {
+    const char *file; /* NULL: the user's own recording */
+    uint64_t interval_ns;
+    uint64_t duration_ns;
+    uint64_t keep_ns;
+    uint64_t size;
+    uint64_t age_ns;
+    bool quiet;
+};
+
+extern const struct gp_opt gp_record_table[];
+
+#endif

@@ -1,0 +1,244 @@
+/* gpulse-record: records what the GPUs do. */
+#include "cmd/app.h"
+#include "cmd/record.h"
+#include "cmd/record_background.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/strbuf.h"
+#include "jobs/child.h"
+#include "jobs/guard.h"
+#include "sample/event_stream.h"
+#include "tape/recorder.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct gp_cmd command = {.name = "record",
+                                      .usage = "[start|stop|status] [options] [-- COMMAND]",
+                                      .options = gp_record_table};
+static const struct gp_cmd *const commands[] = {&command, NULL};
+
+static const struct gp_program program = {
+    .name = "gpulse",
+    .version = GPULSE_VERSION,
+    .commands = commands,
+    .common = gp_common_options,
+};
+
+enum { SETTLE_S = 3 }; /* see struct gp_event_stream */
+
+struct run {
+    const struct gp_record_options *o;
+    struct gp_sampler *sampler;
+    struct gp_recorder *recorder;
+    struct gp_child *child; /* NULL: no command */
+    bool is_failing;        /* as was said */
+};
+
+/* Says when the disk begins to fail, and when it does no longer. */
+static void tell_state(struct run *run)
+{
+    struct gp_recorder_state state;
+    char note[sizeof(state.problem) + 64];
+    gp_recorder_state(run->recorder, &state);
+    if (state.is_failing == run->is_failing)
+        return;
+    run->is_failing = state.is_failing;
+    if (state.is_failing)
+        (void)snprintf(note, sizeof(note), "%s; recording to memory", state.problem);
+    else
+        (void)snprintf(note, sizeof(note), "recording to '%.200s' again; %llu samples were lost",
+                       run->o->file, (unsigned long long)state.dropped);
+    gp_io_print_note("gpulse record", note);
+}
+
+static int on_event(void *ctx, const struct gp_event *event, const char *host, struct gp_err *err)
+{
+    struct run *run = ctx;
+    (void)host;
+    return gp_recorder_event(run->recorder, event, err);
+}
+
+/* A sample that there is no memory for is missing, like one that could not be stored. */
+static int on_sample(void *ctx, const struct gp_snapshot *snapshot, struct gp_err *err)
+{
+    struct run *run = ctx;
+    int r = gp_recorder_sample(run->recorder, snapshot, err);
+    tell_state(run);
+    return r == GP_ENOMEM ? 0 : r;
+}
+
+static int on_sleep(void *ctx, uint64_t mono_ns, int fd)
+{
+    const struct run *run = ctx;
+    if (!run->child)
+        return gp_app_sleep(run->sampler, mono_ns, fd, -1);
+    while (!run->child->has_ended && gp_clock_mono_ns() < mono_ns)
+        gp_child_wait(run->child, mono_ns);
+    return run->child->has_ended ? GP_EINTR : 0;
+}
+
+static int follow(struct run *run, struct gp_err *err)
+{
+    const struct gp_event_stream stream = {
+        .sampler = run->sampler,
+        .kinds = gp_event_default_kinds(),
+        .interval_ns = run->o->interval_ns,
+        .settle_ns = gp_app_timeout_ns(SETTLE_S * GP_NS_PER_S),
+        .duration_ns = run->o->duration_ns,
+        .sleep = on_sleep,
+        .on_event = on_event,
+        .on_sample = on_sample,
+        .ctx = run,
+    };
+    return gp_event_stream_run(&stream, err);
+}
+
+static int open_sampler(struct run *run, struct gp_err *err)
+{
+    struct gp_want want = gp_recorder_want();
+    const struct gp_want events = gp_event_stream_want(gp_event_default_kinds());
+    const struct gp_loop loop = {.interval_ns = run->o->interval_ns};
+    gp_metric_set_join(&want.metrics, &events.metrics);
+    want.events = events.events;
+    want.processes = want.processes || events.processes;
+    return gp_app_open(&want, &loop, &run->sampler, err);
+}
+
+static int open_recorder(struct run *run, struct gp_err *err)
+{
+    const struct gp_recorder_config config = {
+        .path = run->o->file,
+        .interval_ns = run->o->interval_ns,
+        .keep_ns = run->o->keep_ns,
+        .size_max = run->o->size,
+        .age_max_ns = run->o->age_ns,
+    };
+    return gp_recorder_open(&config, &run->recorder, err);
+}
+
+/* How it ended, and then how the file was closed, which matters as much. */
+static int close_all(struct run *run, int r, struct gp_err *err)
+{
+    struct gp_err close_err = {0};
+    int closed = run->recorder ? gp_recorder_close(run->recorder, &close_err) : 0;
+    gp_app_close(run->sampler);
+    return closed < 0 && (r == 0 || r == GP_EINTR) ? gp_err_copy(err, &close_err) : r;
+}
+
+/* words: a command, or NULL. *ret_status: its exit status, if it ended. */
+static int record(const struct gp_record_options *o, char **words, int *ret_status,
+                  struct gp_err *err)
+{
+    struct gp_guard guard;
+    struct gp_child child = {.guard = &guard};
+    struct run run = {.o = o};
+    int r = words ? gp_guard_start(&guard, err) : 0; /* before there are threads */
+    if (r < 0)
+        return r;
+    (void)signal(SIGPIPE, SIG_IGN); /* of the guard */
+    r = open_recorder(&run, err);
+    if (r == 0)
+        r = open_sampler(&run, err);
+    if (r == 0 && words) {
+        static char *const no_variables[] = {NULL};
+        r = gp_child_start(&child, words, no_variables, ret_status, err);
+        run.child = r == 0 ? &child : NULL;
+    } else if (r == 0) {
+        gp_app_catch_signals();
+    }
+    if (r == 0 && !o->quiet && !words) {
+        char note[300];
+        (void)snprintf(note, sizeof(note), "recording to '%.200s'; Ctrl-C ends it", o->file);
+        gp_io_print_note("gpulse record", note);
+    }
+    if (r == 0)
+        r = follow(&run, err);
+    if (run.child) {
+        while (!child.has_ended) /* after --duration or an error: the command goes on */
+            gp_child_wait(&child, UINT64_MAX);
+        gp_child_end(&child);
+        *ret_status = gp_child_exit_status(&child);
+        r = r == GP_EINTR ? 0 : r;
+    }
+    if (words)
+        gp_guard_dismiss(&guard, true);
+    r = close_all(&run, r, err);
+    if (run.child)
+        gp_child_end_as(&child);
+    return r;
+}
+
+/* ---- the command line ---- */
+
+/* Takes what follows "--" off the arguments; NULL: nothing. */
+static char **take_command(int *argc, char **argv)
+{
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], "--") != 0)
+            continue;
+        *argc = i;
+        argv[i] = NULL;
+        return argv + i + 1;
+    }
+    return NULL;
+}
+
+static int run_words(struct gp_record_options *o, int count, char **argv, char **words,
+                     int *ret_status, struct gp_err *err)
+{
+    static char own[GP_PATH_SIZE];
+    const char *verb = count > 0 ? argv[1] : NULL;
+    if (count > 1 || (verb && words))
+        return gp_err_set(err, GP_EUSAGE, "unexpected argument '%.80s'%s", argv[count],
+                          words ? " before --" : "; a command to record follows --");
+    if (words && !*words)
+        return gp_err_set(err, GP_EUSAGE, "there is no command after --");
+    if (!o->file) {
+        int r = gp_record_own_file(own, err);
+        if (r < 0)
+            return r;
+        o->file = own;
+    }
+    if (!verb)
+        return record(o, words, ret_status, err);
+    if (strcmp(verb, "start") == 0)
+        return gp_record_start(o, err);
+    if (strcmp(verb, "stop") == 0)
+        return gp_record_stop(o->file, err);
+    if (strcmp(verb, "status") == 0)
+        return gp_record_status(o->file, err);
+    return gp_err_set(err, GP_EUSAGE,
+                      "'%.80s' is none of start, stop and status; a command to "
+                      "record follows --",
+                      verb);
+}
+
+int main(int argc, char **argv)
+{
+    struct gp_record_options o = {.interval_ns = GP_NS_PER_S};
+    struct gp_err err = {0};
+    int positional;
+    int status = 0;
+    bool done;
+    gp_app_init(&program);
+    gp_io_secure_standard_fds();
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+    char **words = take_command(&argc, argv);
+    int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
+    if (r == 0 && !done)
+        r = run_words(&o, positional, argv, words, &status, &err);
+    if (r < 0 && err.code)
+        gp_app_print_error(&err);
+    if (r < 0 && status == 0)
+        status = gp_err_exit_status(r);
+    if (gp_app_is_stuck())
+        _exit(status);
+    return status;
+}

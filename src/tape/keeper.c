@@ -1,0 +1,210 @@
+#include "tape/keeper.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "tape/recorder.h"
+#include "tape/roll.h"
+
+#include <string.h>
+
+#define FLUSH_NS (60 * GP_NS_PER_S)
+#define PRUNE_NS (600 * GP_NS_PER_S)
+#define CHECKPOINT_NS (3600 * GP_NS_PER_S)
+#define LOG_MAX (UINT64_C(4) << 20)
+#define KEEP_US INT64_C(3600000000)
+#define EVENTS_KEEP_US (366 * INT64_C(86400000000))
+#define USES_KEEP_US (2 * EVENTS_KEEP_US)
+
+/* One statement for each kind; the numbers of an item are ?1 to ?5, its texts ?6 to ?13. */
+static const char *const statements[] = {
+    [GP_TAPE_ITEM_FRAME] = "INSERT INTO tick VALUES(?1, ?2, ?14)",
+    [GP_TAPE_ITEM_GPU] = "INSERT INTO gpu VALUES(?1, ?6, ?2, ?3, ?7, ?8, ?4, ?4)",
+    [GP_TAPE_ITEM_PROCESS] = "INSERT INTO process VALUES(?1, ?2, ?3, ?6, ?7, ?8, ?9, ?10, ?11, "
+                             "?12, ?13, ?4, ?4, 0)",
+    [GP_TAPE_ITEM_MARK] = "INSERT INTO clock VALUES(?1, ?2, ?6, ?3)",
+    [GP_TAPE_ITEM_EVENT] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, ?4, ?7, ?8, ?9)",
+    [GP_TAPE_ITEM_HOLE] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, 0, ?7, ?8, ?9)",
+};
+
+static int store_item(struct gp_keeper *k, const struct gp_tape_item *i, struct gp_err *err)
+{
+    const int64_t *n = i->numbers;
+    const char *const *t = i->texts;
+    return gp_store_run(k->store, err, statements[i->kind],
+                        i->kind == GP_TAPE_ITEM_FRAME ? "iiiiittttttttb" : "iiiiitttttttt", n[0],
+                        n[1], n[2], n[3], n[4], t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
+                        i->data, i->size);
+}
+
+static bool is_due(uint64_t *at_ns, uint64_t every_ns)
+{
+    const uint64_t now_ns = gp_clock_mono_ns();
+    if (now_ns < *at_ns)
+        return false;
+    *at_ns = now_ns + every_ns;
+    return true;
+}
+
+/* ---- dropping ---- */
+
+static int drop_before(struct gp_keeper *k, const char *sql, int64_t t, struct gp_err *err)
+{
+    return gp_store_run(k->store, err, sql, "i", t);
+}
+
+/* Samples go with the key frame that they need. */
+static int drop_samples(struct gp_keeper *k, int64_t before, struct gp_err *err)
+{
+    const int64_t needs_us = gp_derive_needs_us(k->derive);
+    return drop_before(k,
+                       "DELETE FROM tick WHERE t < (SELECT base FROM tick WHERE t <= ?1 "
+                       "ORDER BY t DESC LIMIT 1)",
+                       before < needs_us ? before : needs_us, err);
+}
+
+static int drop_old(struct gp_keeper *k, struct gp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < GP_ROLL_LEVELS; i++) {
+        const struct gp_roll_level *level = &gp_roll_levels[i];
+        const int64_t keep_us =
+            k->age_max_us && k->age_max_us < level->keep_us ? k->age_max_us : level->keep_us;
+        r = gp_store_run(k->store, err, "DELETE FROM chunk WHERE step = ? AND last < ?", "ii",
+                         level->step_us, k->last - keep_us);
+    }
+    const int64_t uses_us = k->age_max_us ? k->age_max_us : USES_KEEP_US;
+    const int64_t events_us = k->age_max_us ? k->age_max_us : EVENTS_KEEP_US;
+    if (r == 0)
+        r = drop_before(k, "DELETE FROM share WHERE t < ?", k->last - uses_us, err);
+    if (r == 0)
+        r = drop_before(k, "DELETE FROM usage WHERE t < ?", k->last - uses_us, err);
+    if (r == 0)
+        r = drop_before(k, "DELETE FROM process WHERE last < ?", k->last - uses_us, err);
+    if (r == 0)
+        r = drop_before(k, "DELETE FROM event WHERE t < ?", k->last - events_us, err);
+    return r;
+}
+
+/* The pages that are in use, without those that await the next truncation. */
+static uint64_t used_bytes(struct gp_keeper *k)
+{
+    const int64_t pages = gp_store_number(k->store, "PRAGMA page_count", 0);
+    const int64_t spare = gp_store_number(k->store, "PRAGMA freelist_count", 0);
+    return (uint64_t)(pages - spare) *
+           (uint64_t)gp_store_number(k->store, "PRAGMA page_size", 4096);
+}
+
+/* Drops the oldest of the finest summaries until the file is small enough; finally those of the
+ * next step. */
+static int drop_excess(struct gp_keeper *k, struct gp_err *err)
+{
+    int r = 0;
+    while (r == 0 && used_bytes(k) > k->size_max) {
+        if (gp_store_number(k->store, "SELECT count(*) FROM chunk", 0) == 0)
+            return drop_samples(k, k->last, err);
+        r = gp_store_run(k->store, err,
+                         "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE step = "
+                         "(SELECT min(step) FROM chunk) ORDER BY first LIMIT 64)",
+                         "");
+    }
+    return r;
+}
+
+static int prune(struct gp_keeper *k, struct gp_err *err)
+{
+    int r = drop_samples(k, k->last - k->keep_us, err);
+    if (r == 0 && is_due(&k->prune_at_ns, PRUNE_NS)) {
+        r = drop_old(k, err);
+        if (r == 0)
+            r = drop_excess(k, err);
+        if (r == 0)
+            r = gp_store_run(k->store, err, "PRAGMA incremental_vacuum(4096)", "");
+    }
+    return r;
+}
+
+/* ---- storing ---- */
+
+static int store_items(struct gp_keeper *k, const struct gp_tape_item *items, struct gp_err *err)
+{
+    int r = k->derive ? 0 : gp_derive_open(k->store, k->interval_us, &k->derive, err);
+    for (const struct gp_tape_item *i = items; r == 0 && i; i = i->next) {
+        r = store_item(k, i, err);
+        if (r < 0 || i->kind != GP_TAPE_ITEM_FRAME)
+            continue;
+        r = gp_derive_add(k->derive, i->numbers[0], i->data, i->size, err);
+        k->last = i->numbers[0];
+    }
+    if (r == 0 && is_due(&k->flush_at_ns, FLUSH_NS)) {
+        r = gp_derive_flush(k->derive, err);
+        if (r == 0)
+            r = prune(k, err);
+    }
+    return r;
+}
+
+/* Undoes what the transaction did; the memory of it goes, too. */
+static void undo(struct gp_keeper *k)
+{
+    struct gp_err ignored;
+    if (gp_store_run(k->store, &ignored, "ROLLBACK", "") < 0)
+        ignored.code = 0; /* SQLite did it already */
+    gp_derive_close(k->derive);
+    k->derive = NULL;
+    k->flush_at_ns = 0;
+}
+
+int gp_keeper_store(struct gp_keeper *k, const struct gp_tape_item *items, struct gp_err *err)
+{
+    int r = gp_store_run(k->store, err, "BEGIN", "");
+    if (r < 0)
+        return r;
+    r = store_items(k, items, err);
+    if (r == 0)
+        r = gp_store_run(k->store, err, "COMMIT", "");
+    if (r < 0) {
+        undo(k);
+        return r;
+    }
+    /* If the log cannot be moved to the file, everything still is in the log. */
+    if (gp_store_log_size(k->store) > LOG_MAX || is_due(&k->checkpoint_at_ns, CHECKPOINT_NS))
+        k->has_failed_checkpoint = gp_store_checkpoint(k->store, NULL) < 0;
+    return 0;
+}
+
+uint64_t gp_keeper_size(const struct gp_keeper *k)
+{
+    return gp_store_size(k->store) + gp_store_log_size(k->store);
+}
+
+int gp_keeper_open(struct gp_keeper *k, const struct gp_recorder_config *config, struct gp_err *err)
+{
+    const uint64_t now_ns = gp_clock_mono_ns();
+    *k = (struct gp_keeper){
+        .interval_us = (int64_t)(config->interval_ns / GP_NS_PER_US),
+        .keep_us = config->keep_ns ? (int64_t)(config->keep_ns / GP_NS_PER_US) : KEEP_US,
+        .age_max_us = (int64_t)(config->age_max_ns / GP_NS_PER_US),
+        .size_max = config->size_max ? config->size_max : GP_RECORDER_SIZE_MAX,
+        .flush_at_ns = now_ns + FLUSH_NS,
+        .checkpoint_at_ns = now_ns + CHECKPOINT_NS,
+    };
+    int r = gp_store_create(config->path, &k->store, err);
+    if (r == 0)
+        r = gp_store_run(k->store, err, "REPLACE INTO meta VALUES('interval', ?)", "i",
+                         k->interval_us);
+    return r;
+}
+
+int gp_keeper_finish(struct gp_keeper *k, struct gp_err *err)
+{
+    k->flush_at_ns = 0;
+    int r = gp_keeper_store(k, NULL, err);
+    return r < 0 ? r : gp_store_checkpoint(k->store, err);
+}
+
+void gp_keeper_close(struct gp_keeper *k)
+{
+    gp_derive_close(k->derive);
+    gp_store_close(k->store);
+    *k = (struct gp_keeper){0};
+}

@@ -1,0 +1,334 @@
+#include "tape/recorder.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "model/event.h"
+#include "model/snapshot.h"
+#include "source/source.h"
+#include "tape/frame.h"
+#include "tape/keeper.h"
+#include "tape/queue.h"
+#include "tape/registry.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BLOCK = 64 }; /* frames from one key frame to the next */
+#define REST_NS GP_NS_PER_S
+#define QUEUE_BYTES (UINT64_C(8) << 20)
+
+struct gp_recorder {
+    struct gp_recorder_config config;
+    /* Of whoever samples. */
+    struct gp_tape_columns columns;
+    struct gp_scene scene;
+    struct gp_registry registry;
+    struct gp_axis_mark mark;
+    char boot[GP_BOOT_ID_SIZE];
+    int64_t last;      /* the time of the last sample or event */
+    int64_t base;      /* of the key frame that later frames change */
+    unsigned in_block; /* frames since then, with it; 0: the next one is a key frame */
+    /* Of the thread. */
+    struct gp_keeper keeper;
+    pthread_t thread;
+    /* Shared. */
+    pthread_mutex_t lock;
+    pthread_cond_t wake, rested;
+    struct gp_tape_queue queue;
+    struct gp_recorder_state state;
+    bool quit, has_ended;
+};
+
+struct gp_want gp_recorder_want(void)
+{
+    struct gp_want want = {.processes = true, .process_names = true, .mig = true};
+    for (int m = 0; m < GP_CLOCK__FIRST; m++)
+        if (m != GP_TIMESTAMP)
+            gp_metric_set_add(&want.metrics, (enum gp_metric)m);
+    return want;
+}
+
+static void read_clocks(void *ctx, struct gp_axis_clocks *ret)
+{
+    const struct gp_recorder *rec = ctx;
+    struct timespec boot;
+    (void)clock_gettime(CLOCK_BOOTTIME, &boot);
+    *ret = (struct gp_axis_clocks){
+        .wall_us = (int64_t)(gp_clock_wall_ns() / GP_NS_PER_US),
+        .boottime_us = (int64_t)boot.tv_sec * 1000000 + boot.tv_nsec / 1000,
+        .boot = rec->boot,
+    };
+}
+
+/* ---- the thread ---- */
+
+/* Stores the items; the ones that were not stored stay in the list. */
+static void store(struct gp_recorder *rec, struct gp_tape_item **items, uint64_t samples)
+{
+    struct gp_err err = {0};
+    int r = gp_keeper_store(&rec->keeper, *items, &err);
+    const uint64_t size = gp_keeper_size(&rec->keeper);
+    (void)pthread_mutex_lock(&rec->lock);
+    if (r == 0) {
+        gp_tape_items_free(*items);
+        *items = NULL;
+        rec->state.stored += samples;
+    } else {
+        (void)snprintf(rec->state.problem, sizeof(rec->state.problem), "%s", err.text);
+    }
+    rec->state.is_failing = r < 0;
+    rec->state.size = size;
+    (void)pthread_mutex_unlock(&rec->lock);
+}
+
+/* Waits for a moment, or until the recorder is closed; requires the lock. */
+static void rest(struct gp_recorder *rec)
+{
+    const struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + REST_NS);
+    while (!rec->quit && pthread_cond_timedwait(&rec->wake, &rec->lock, &until) == 0)
+        ;
+}
+
+static void *thread_main(void *arg)
+{
+    struct gp_recorder *rec = arg;
+    (void)pthread_mutex_lock(&rec->lock);
+    while (!rec->quit || rec->queue.first) {
+        while (!rec->quit && !rec->queue.first)
+            (void)pthread_cond_wait(&rec->wake, &rec->lock);
+        const uint64_t samples = rec->queue.samples;
+        struct gp_tape_item *items = gp_tape_queue_take(&rec->queue);
+        if (!items)
+            continue;
+        (void)pthread_mutex_unlock(&rec->lock);
+        store(rec, &items, samples);
+        (void)pthread_mutex_lock(&rec->lock);
+        gp_tape_queue_put_back(&rec->queue, items, samples);
+        if (items && rec->quit)
+            break; /* it was tried once more */
+        rest(rec); /* more samples are stored together, or the disk recovers */
+    }
+    rec->has_ended = true;
+    (void)pthread_cond_signal(&rec->rested);
+    (void)pthread_mutex_unlock(&rec->lock);
+    return NULL;
+}
+
+/* ---- queueing ---- */
+
+/* Makes room for events and a mark. Frames that depend on dropped ones cannot be read, so the next
+ * one is a key frame; and where many processes come and go, those are dropped, too. */
+static void drop(struct gp_recorder *rec)
+{
+    struct gp_tape_hole hole = gp_tape_queue_drop(&rec->queue, false);
+    if (rec->queue.bytes > QUEUE_BYTES / 2) {
+        (void)gp_tape_queue_drop(&rec->queue, true);
+        gp_registry_forget(&rec->registry);
+    }
+    rec->state.dropped += hole.samples;
+    gp_tape_queue_add(&rec->queue, gp_tape_item_hole(&hole));
+    rec->in_block = 0;
+}
+
+/* Passes an item to the thread. */
+static int put(struct gp_recorder *rec, struct gp_tape_item *item)
+{
+    if (!item)
+        return GP_ENOMEM;
+    (void)pthread_mutex_lock(&rec->lock);
+    const bool fits = rec->queue.bytes + item->bytes <= QUEUE_BYTES;
+    if (!fits)
+        drop(rec);
+    if (fits || item->kind != GP_TAPE_ITEM_FRAME)
+        gp_tape_queue_add(&rec->queue, item);
+    else
+        gp_tape_items_free(item);
+    (void)pthread_cond_signal(&rec->wake);
+    (void)pthread_mutex_unlock(&rec->lock);
+    return 0;
+}
+
+/* The place of now on the axis. */
+static int place_now(struct gp_recorder *rec, int64_t *ret)
+{
+    struct gp_axis_clocks clocks;
+    bool marked;
+    rec->config.clocks(rec->config.ctx, &clocks);
+    rec->last = *ret = gp_axis_at(&rec->mark, &clocks, rec->last, &marked);
+    return marked ? put(rec, gp_tape_item_mark(&rec->mark)) : 0;
+}
+
+/* ---- sampling ---- */
+
+struct news {
+    struct gp_recorder *rec;
+    int64_t t;
+};
+
+static int on_gpu(void *ctx, uint64_t id, const char *uuid, const struct gp_device *device)
+{
+    const struct news *news = ctx;
+    return put(news->rec, gp_tape_item_gpu(id, uuid, device, news->t));
+}
+
+static int on_process(void *ctx, uint64_t id, const struct gp_process *process, uint32_t pid,
+                      uint64_t start_ns)
+{
+    const struct news *news = ctx;
+    return put(news->rec, gp_tape_item_process(id, process, pid, start_ns, news->t));
+}
+
+int gp_recorder_sample(struct gp_recorder *rec, const struct gp_snapshot *snapshot,
+                       struct gp_err *err)
+{
+    struct news news = {.rec = rec};
+    struct gp_strbuf frame = GP_STRBUF_INIT(GP_FRAME_MAX);
+    int r = place_now(rec, &news.t);
+    if (r == 0)
+        r = gp_registry_take(&rec->registry, snapshot,
+                             &(struct gp_registry_news){on_gpu, on_process, &news});
+    const bool is_key = rec->in_block == 0;
+    if (is_key)
+        rec->base = news.t;
+    const struct gp_frame_sample sample = {snapshot, rec->registry.device_ids,
+                                           rec->registry.process_ids};
+    if (r == 0)
+        r = gp_frame_encode(&rec->scene, &sample, is_key, &frame);
+    rec->in_block = r < 0 ? 0 : (rec->in_block + 1) % BLOCK; /* put() may end the block */
+    if (r == 0)
+        r = put(rec, gp_tape_item_frame(news.t, rec->base, frame.buf, frame.len));
+    gp_strbuf_fini(&frame);
+    return r < 0 ? gp_err_set(err, r, "cannot record this sample: %s", gp_err_text(r)) : 0;
+}
+
+/* The number of its GPU in the file; 0: none. */
+static uint64_t gpu_of(const struct gp_recorder *rec, const struct gp_event *event)
+{
+    for (size_t i = 0; event->has_gpu && i < rec->registry.gpu_count; i++)
+        if (strcmp(rec->registry.gpus[i].uuid, event->uuid) == 0)
+            return rec->registry.gpus[i].id;
+    return 0;
+}
+
+int gp_recorder_event(struct gp_recorder *rec, const struct gp_event *event, struct gp_err *err)
+{
+    int64_t t;
+    int r = place_now(rec, &t);
+    if (r == 0)
+        r = put(rec, gp_tape_item_event(t, gpu_of(rec, event), event));
+    return r < 0 ? gp_err_set(err, r, "cannot record an event: %s", gp_err_text(r)) : 0;
+}
+
+/* ---- opening and closing ---- */
+
+static void read_boot_id(struct gp_recorder *rec)
+{
+    long n = gp_io_read("/proc/sys/kernel/random/boot_id", rec->boot, sizeof(rec->boot));
+    rec->boot[n > 0 ? strcspn(rec->boot, "\n") : 0] = '\0';
+}
+
+/* Where the file ends: its axis, and the numbers that were given away. */
+static int load(struct gp_recorder *rec, struct gp_store *store, struct gp_err *err)
+{
+    struct gp_axis_mark *marks;
+    struct gp_axis_clocks now;
+    size_t count;
+    int r = gp_store_marks(store, &marks, &count, err);
+    if (r < 0)
+        return r;
+    if (count)
+        rec->mark = marks[count - 1];
+    free(marks);
+    rec->last = gp_store_number(store,
+                                "SELECT max(coalesce((SELECT max(t) FROM tick), 0), "
+                                "coalesce((SELECT max(t) FROM event), 0), "
+                                "coalesce((SELECT max(t) FROM clock), 0))",
+                                0);
+    rec->config.clocks(rec->config.ctx, &now);
+    return gp_registry_load(&rec->registry, store, count && strcmp(rec->mark.boot, now.boot) == 0,
+                            err);
+}
+
+static void free_recorder(struct gp_recorder *rec)
+{
+    gp_keeper_close(&rec->keeper);
+    gp_registry_fini(&rec->registry);
+    gp_scene_fini(&rec->scene);
+    gp_tape_items_free(gp_tape_queue_take(&rec->queue));
+    (void)pthread_cond_destroy(&rec->wake);
+    (void)pthread_cond_destroy(&rec->rested);
+    (void)pthread_mutex_destroy(&rec->lock);
+    free(rec);
+}
+
+static void init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(cond, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+int gp_recorder_open(const struct gp_recorder_config *config, struct gp_recorder **ret,
+                     struct gp_err *err)
+{
+    struct gp_recorder *rec = calloc(1, sizeof(*rec));
+    if (!rec)
+        return gp_err_set(err, GP_ENOMEM, "out of memory");
+    rec->config = *config;
+    if (!rec->config.clocks) {
+        rec->config.clocks = read_clocks;
+        rec->config.ctx = rec;
+    }
+    read_boot_id(rec);
+    (void)pthread_mutex_init(&rec->lock, NULL);
+    init_cond(&rec->wake);
+    init_cond(&rec->rested);
+    int r = gp_keeper_open(&rec->keeper, config, err);
+    if (r == 0)
+        r = load(rec, rec->keeper.store, err);
+    if (r == 0) {
+        rec->columns = *rec->keeper.store->columns;
+        if (!gp_scene_init(&rec->scene, &rec->columns, false))
+            r = gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
+    if (r == 0 && pthread_create(&rec->thread, NULL, thread_main, rec) != 0)
+        r = gp_err_set(err, GP_ENOMEM, "cannot start a thread");
+    if (r < 0)
+        free_recorder(rec);
+    else
+        *ret = rec;
+    return r;
+}
+
+void gp_recorder_state(struct gp_recorder *rec, struct gp_recorder_state *ret)
+{
+    (void)pthread_mutex_lock(&rec->lock);
+    *ret = rec->state;
+    ret->waiting = rec->queue.samples;
+    (void)pthread_mutex_unlock(&rec->lock);
+}
+
+int gp_recorder_close(struct gp_recorder *rec, struct gp_err *err)
+{
+    (void)pthread_mutex_lock(&rec->lock);
+    rec->quit = true;
+    (void)pthread_cond_signal(&rec->wake);
+    (void)pthread_mutex_unlock(&rec->lock);
+    (void)pthread_join(rec->thread, NULL);
+    const struct gp_recorder_state state = rec->state;
+    const uint64_t lost = rec->queue.samples;
+    int r = 0;
+    if (lost)
+        r = gp_err_set(err, GP_EIO, "%llu sample%s not recorded: %s", (unsigned long long)lost,
+                       lost == 1 ? " was" : "s were", state.problem);
+    else
+        r = gp_keeper_finish(&rec->keeper, err);
+    free_recorder(rec);
+    return r;
+}
