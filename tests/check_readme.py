@@ -27,6 +27,7 @@ PAGE_LINES = 150
 # pattern that matches counts.
 BOUNDED = [(re.compile(pattern), replacement) for pattern, replacement in (
     (r"gpulse events( (?!--list).*)?$", r"\g<0> --duration 500ms"),
+    (r"gpulse record -o .*", r"\g<0> --duration 1s"),
     (r"gpulse (query|ps) .*-n .*", r"\g<0> -c 1"),
     (r"gpulse (why|advise)(.*?)( --for 1m| --watch)?$", r"gpulse \1\2 --for 1s"),
     (r"gpulse kill --name .*", r"\g<0> --yes"),
@@ -51,6 +52,7 @@ STATUS = {
     "gpulse bench check --against new.json": 1,  # no such file
     "gpulse doctor --python ~/venv": 1,  # no such environment
     "gpulse kill --mine --idle 10m": 3,  # nor here
+    'gpulse ps --tape night.tape --at "yesterday 03:10"': 2,  # it was recorded just now
     "gpulse explain last": 1,  # no job of this user is recorded
 }
 # The job that a command needs while it runs.
