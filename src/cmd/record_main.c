@@ -127,7 +127,7 @@ static int close_all(struct run *run, int r, struct gp_err *err)
 {
     struct gp_err close_err = {0};
     int closed = run->recorder ? gp_recorder_close(run->recorder, &close_err) : 0;
-    gp_app_close(run->sampler);
+    gp_app_close(run->sampler); /* NULL: it was not opened */
     return closed < 0 && (r == 0 || r == GP_EINTR) ? gp_err_copy(err, &close_err) : r;
 }
 
@@ -142,9 +142,9 @@ static int record(const struct gp_record_options *o, char **words, int *ret_stat
     if (r < 0)
         return r;
     (void)signal(SIGPIPE, SIG_IGN); /* of the guard */
-    r = open_recorder(&run, err);
+    r = open_sampler(&run, err);
     if (r == 0)
-        r = open_sampler(&run, err);
+        r = open_recorder(&run, err); /* last: then it records, see gp_record_start() */
     if (r == 0 && words) {
         static char *const no_variables[] = {NULL};
         r = gp_child_start(&child, words, no_variables, ret_status, err);

@@ -141,8 +141,10 @@ int gp_store_create(const char *path, struct gp_store **ret, struct gp_err *err)
         r = lock(store, err);
     if (r == 0)
         r = check_ours(store, "-wal", err);
-    if (r == 0)
+    if (r == 0) {
+        show_reader(store);
         r = gp_store_open_database(store, SQLITE_OPEN_READWRITE, err);
+    }
     if (r == 0)
         r = gp_store_execute(store,
                              "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; "
@@ -150,8 +152,6 @@ int gp_store_create(const char *path, struct gp_store **ret, struct gp_err *err)
                              "open", err);
     if (r == 0)
         r = prepare_tables(store, err);
-    if (r == 0)
-        show_reader(store);
     if (r == 0) /* it was created just now */
         r = check_ours(store, "-wal", err);
     if (r < 0)
