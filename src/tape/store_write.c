@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The bytes that SQLite's readers lock, behind its "pending byte". */
 enum { SHARED_FIRST = 0x40000000 + 2, SHARED_SIZE = 510 };
+enum { GUARD_TRIES = 50, GUARD_REST_MS = 20 };
 
 static int add_columns(struct gp_store *store, struct gp_err *err)
 {
@@ -113,8 +115,12 @@ static void show_reader(struct gp_store *store)
     const struct flock as_reader = {
         .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = SHARED_FIRST, .l_len = SHARED_SIZE};
     store->guard_fd = open(store->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (store->guard_fd >= 0 && fcntl(store->guard_fd, F_OFD_SETLK, &as_reader) < 0)
-        errno = 0;
+    for (int i = 0; store->guard_fd >= 0 && i < GUARD_TRIES; i++) {
+        if (fcntl(store->guard_fd, F_OFD_SETLK, &as_reader) == 0)
+            return;
+        const struct timespec moment = {.tv_nsec = GUARD_REST_MS * (long)GP_NS_PER_MS};
+        (void)nanosleep(&moment, NULL); /* one of them is closing it now */
+    }
 }
 
 static int prepare_tables(struct gp_store *store, struct gp_err *err)
