@@ -12,7 +12,7 @@ static int record_main(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd gp_cmd_record = {
     .name = "record",
     .summary = "record everything that the GPUs do, for later",
-    .usage = "[start|stop|status] [options] [-- COMMAND]",
+    .usage = "[start|stop|status|import FILE] [options] [-- COMMAND]",
     .description =
         "Records all values of the GPUs, the processes on them and the events, once a second, "
         "until Ctrl-C, --duration or the end of COMMAND. Other commands show the recording with "
@@ -28,6 +28,11 @@ const struct gp_cmd gp_cmd_record = {
         "~/.local/state/gpulse/record/gpulse.tape, which is also the one without -o; stop ends "
         "that, and status says what it contains.\n"
         "\n"
+        "import makes a recording of what other programs have written: nvidia-smi --query-gpu as "
+        "CSV, nvidia-smi dmon, dcgmi dmon, gpulse query as CSV or NDJSON, and answers of "
+        "Prometheus for a time range (metrics of DCGM's exporter, or of gpulse). FILE may be - for "
+        "standard input.\n"
+        "\n"
         "Samples are taken on time whatever the disk does. If it is full, they wait in memory, and "
         "are stored when there is room again; of more than fit, a hole is recorded. After a crash, "
         "at most the last second is missing. The recording contains the command lines of the "
@@ -36,6 +41,7 @@ const struct gp_cmd gp_cmd_record = {
                 "gpulse record status\tsince when, how much\n"
                 "gpulse record -o night.tape -n 10s --duration 12h\tinto a file of its own\n"
                 "gpulse record -o run.tape -- python train.py\twhile a command runs\n"
+                "gpulse record import smi.csv -o old.tape\twhat nvidia-smi has written\n"
                 "gpulse --tape night.tape top\tlook at it\n"
                 "gpulse ps --tape night.tape --at \"yesterday 03:10\"\twho was that?\n",
     .options = gp_record_table,

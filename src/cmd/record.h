@@ -5,12 +5,13 @@
 #include "base/cli.h"
 
 struct gp_record_options {
-    const char *file; /* NULL: the user's own recording */
-    uint64_t interval_ns;
+    const char *file;     /* NULL: the user's own recording */
+    uint64_t interval_ns; /* 0: not given */
     uint64_t duration_ns;
     uint64_t keep_ns;
     uint64_t size;
     uint64_t age_ns;
+    const char *start; /* of an import */
     bool quiet;
 };
 

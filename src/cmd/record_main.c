@@ -7,9 +7,11 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
+#include "base/when.h"
 #include "jobs/child.h"
 #include "jobs/guard.h"
 #include "sample/event_stream.h"
+#include "tape/import.h"
 #include "tape/recorder.h"
 
 #include <malloc.h>
@@ -19,7 +21,7 @@
 #include <unistd.h>
 
 static const struct gp_cmd command = {.name = "record",
-                                      .usage = "[start|stop|status] [options] [-- COMMAND]",
+                                      .usage = "[start|stop|status|import] [options] [-- COMMAND]",
                                       .options = gp_record_table};
 static const struct gp_cmd *const commands[] = {&command, NULL};
 
@@ -189,16 +191,45 @@ static char **take_command(int *argc, char **argv)
     return NULL;
 }
 
+/* words: "import" and the file. */
+static int import(const struct gp_record_options *o, int count, char **words, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    struct gp_import_config config = {
+        .to = o->file, .interval_ns = o->interval_ns, .size_max = o->size};
+    struct gp_import_result result;
+    if (count != 1 || !o->file)
+        return gp_err_set(err, GP_EUSAGE, "import needs a file, and -o FILE for the recording");
+    config.from = words[1];
+    if (o->start && !gp_parse_time(o->start, gp_clock_wall_ns(), &config.start_ns))
+        return gp_err_set(err, GP_EUSAGE, "--start: '%.60s' is not a time", o->start);
+    int r = gp_import(&config, &result, err);
+    if (r < 0)
+        return r;
+    gp_strbuf_addf(&sb, "%s: %llu samples of %zu GPU%s, %llu values\n", result.format,
+                   (unsigned long long)result.samples, result.gpus, result.gpus == 1 ? "" : "s",
+                   (unsigned long long)result.values);
+    if (result.unknown[0])
+        gp_strbuf_addf(&sb, "not imported: %s\n", result.unknown);
+    r = o->quiet ? 0 : gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
 static int run_words(struct gp_record_options *o, int count, char **argv, char **words,
                      int *ret_status, struct gp_err *err)
 {
     static char own[GP_PATH_SIZE];
     const char *verb = count > 0 ? argv[1] : NULL;
+    if (verb && !words && strcmp(verb, "import") == 0)
+        return import(o, count - 1, argv + 1, err);
     if (count > 1 || (verb && words))
         return gp_err_set(err, GP_EUSAGE, "unexpected argument '%.80s'%s", argv[count],
                           words ? " before --" : "; a command to record follows --");
     if (words && !*words)
         return gp_err_set(err, GP_EUSAGE, "there is no command after --");
+    if (!o->interval_ns)
+        o->interval_ns = GP_NS_PER_S;
     if (!o->file) {
         int r = gp_record_own_file(own, err);
         if (r < 0)
@@ -214,14 +245,14 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
     if (strcmp(verb, "status") == 0)
         return gp_record_status(o->file, err);
     return gp_err_set(err, GP_EUSAGE,
-                      "'%.80s' is none of start, stop and status; a command to "
+                      "'%.80s' is none of start, stop, status and import; a command to "
                       "record follows --",
                       verb);
 }
 
 int main(int argc, char **argv)
 {
-    struct gp_record_options o = {.interval_ns = GP_NS_PER_S};
+    struct gp_record_options o = {.file = NULL};
     struct gp_err err = {0};
     int positional;
     int status = 0;

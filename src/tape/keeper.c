@@ -1,18 +1,18 @@
 #include "tape/keeper.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "tape/recorder.h"
 #include "tape/roll.h"
 
 #include <string.h>
 
-#define FLUSH_NS (60 * GP_NS_PER_S)
-#define PRUNE_NS (600 * GP_NS_PER_S)
-#define CHECKPOINT_NS (3600 * GP_NS_PER_S)
+#define S INT64_C(1000000)
+#define FLUSH_US (60 * S)
+#define PRUNE_US (600 * S)
+#define CHECKPOINT_US (3600 * S)
 #define LOG_MAX (UINT64_C(4) << 20)
-#define KEEP_US INT64_C(3600000000)
-#define EVENTS_KEEP_US (366 * INT64_C(86400000000))
+#define KEEP_US (3600 * S)
+#define EVENTS_KEEP_US (366 * 86400 * S)
 #define USES_KEEP_US (2 * EVENTS_KEEP_US)
 
 /* One statement for each kind; the numbers of an item are ?1 to ?5, its texts ?6 to ?13. */
@@ -36,13 +36,13 @@ static int store_item(struct gp_keeper *k, const struct gp_tape_item *i, struct 
                         i->data, i->size);
 }
 
-static bool is_due(uint64_t *at_ns, uint64_t every_ns)
+/* Whether it is time again, at the last sample; for the first time after `every_us`. */
+static bool is_due(const struct gp_keeper *k, int64_t *at, int64_t every_us)
 {
-    const uint64_t now_ns = gp_clock_mono_ns();
-    if (now_ns < *at_ns)
-        return false;
-    *at_ns = now_ns + every_ns;
-    return true;
+    const bool is_due = *at && k->last >= *at;
+    if (is_due || !*at)
+        *at = k->last + every_us;
+    return is_due;
 }
 
 /* ---- dropping ---- */
@@ -113,7 +113,7 @@ static int drop_excess(struct gp_keeper *k, struct gp_err *err)
 static int prune(struct gp_keeper *k, struct gp_err *err)
 {
     int r = drop_samples(k, k->last - k->keep_us, err);
-    if (r == 0 && is_due(&k->prune_at_ns, PRUNE_NS)) {
+    if (r == 0 && is_due(k, &k->prune_at, PRUNE_US)) {
         r = drop_old(k, err);
         if (r == 0)
             r = drop_excess(k, err);
@@ -135,7 +135,7 @@ static int store_items(struct gp_keeper *k, const struct gp_tape_item *items, st
         r = gp_derive_add(k->derive, i->numbers[0], i->data, i->size, err);
         k->last = i->numbers[0];
     }
-    if (r == 0 && is_due(&k->flush_at_ns, FLUSH_NS)) {
+    if (r == 0 && is_due(k, &k->flush_at, FLUSH_US)) {
         r = gp_derive_flush(k->derive, err);
         if (r == 0)
             r = prune(k, err);
@@ -151,7 +151,7 @@ static void undo(struct gp_keeper *k)
         ignored.code = 0; /* SQLite did it already */
     gp_derive_close(k->derive);
     k->derive = NULL;
-    k->flush_at_ns = 0;
+    k->flush_at = 0;
 }
 
 int gp_keeper_store(struct gp_keeper *k, const struct gp_tape_item *items, struct gp_err *err)
@@ -167,7 +167,7 @@ int gp_keeper_store(struct gp_keeper *k, const struct gp_tape_item *items, struc
         return r;
     }
     /* If the log cannot be moved to the file, everything still is in the log. */
-    if (gp_store_log_size(k->store) > LOG_MAX || is_due(&k->checkpoint_at_ns, CHECKPOINT_NS))
+    if (gp_store_log_size(k->store) > LOG_MAX || is_due(k, &k->checkpoint_at, CHECKPOINT_US))
         k->has_failed_checkpoint = gp_store_checkpoint(k->store, NULL) < 0;
     return 0;
 }
@@ -179,14 +179,11 @@ uint64_t gp_keeper_size(const struct gp_keeper *k)
 
 int gp_keeper_open(struct gp_keeper *k, const struct gp_recorder_config *config, struct gp_err *err)
 {
-    const uint64_t now_ns = gp_clock_mono_ns();
     *k = (struct gp_keeper){
         .interval_us = (int64_t)(config->interval_ns / GP_NS_PER_US),
         .keep_us = config->keep_ns ? (int64_t)(config->keep_ns / GP_NS_PER_US) : KEEP_US,
         .age_max_us = (int64_t)(config->age_max_ns / GP_NS_PER_US),
         .size_max = config->size_max ? config->size_max : GP_RECORDER_SIZE_MAX,
-        .flush_at_ns = now_ns + FLUSH_NS,
-        .checkpoint_at_ns = now_ns + CHECKPOINT_NS,
     };
     int r = gp_store_create(config->path, &k->store, err);
     if (r == 0)
@@ -197,7 +194,7 @@ int gp_keeper_open(struct gp_keeper *k, const struct gp_recorder_config *config,
 
 int gp_keeper_finish(struct gp_keeper *k, struct gp_err *err)
 {
-    k->flush_at_ns = 0;
+    k->flush_at = k->last; /* now */
     int r = gp_keeper_store(k, NULL, err);
     return r < 0 ? r : gp_store_checkpoint(k->store, err);
 }

@@ -14,10 +14,9 @@ struct gp_keeper {
     struct gp_derive *derive; /* NULL: it starts again from the file */
     int64_t interval_us, keep_us, age_max_us;
     uint64_t size_max;
-    int64_t last;         /* time of the last frame that was stored */
-    uint64_t flush_at_ns; /* the next times for what is not done with every frame, monotonic */
-    uint64_t prune_at_ns;
-    uint64_t checkpoint_at_ns;
+    int64_t last; /* time of the last frame that was stored */
+    /* When what is not done with every frame is to be done next; 0: not known yet. */
+    int64_t flush_at, prune_at, checkpoint_at;
     bool has_failed_checkpoint; /* the last one: the log grows */
 };
 

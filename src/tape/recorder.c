@@ -40,7 +40,8 @@ struct gp_recorder {
     pthread_cond_t wake, rested;
     struct gp_tape_queue queue;
     struct gp_recorder_state state;
-    bool quit, has_ended;
+    bool quit;
+    bool is_hurried; /* somebody may wait: store as soon as it is worth it */
 };
 
 struct gp_want gp_recorder_want(void)
@@ -89,7 +90,8 @@ static void store(struct gp_recorder *rec, struct gp_tape_item **items, uint64_t
 static void rest(struct gp_recorder *rec)
 {
     const struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + REST_NS);
-    while (!rec->quit && pthread_cond_timedwait(&rec->wake, &rec->lock, &until) == 0)
+    while (!rec->quit && !(rec->is_hurried && rec->queue.bytes > QUEUE_BYTES / 4) &&
+           pthread_cond_timedwait(&rec->wake, &rec->lock, &until) == 0)
         ;
 }
 
@@ -102,6 +104,7 @@ static void *thread_main(void *arg)
             (void)pthread_cond_wait(&rec->wake, &rec->lock);
         const uint64_t samples = rec->queue.samples;
         struct gp_tape_item *items = gp_tape_queue_take(&rec->queue);
+        (void)pthread_cond_signal(&rec->rested);
         if (!items)
             continue;
         (void)pthread_mutex_unlock(&rec->lock);
@@ -112,8 +115,6 @@ static void *thread_main(void *arg)
             break; /* it was tried once more */
         rest(rec); /* more samples are stored together, or the disk recovers */
     }
-    rec->has_ended = true;
-    (void)pthread_cond_signal(&rec->rested);
     (void)pthread_mutex_unlock(&rec->lock);
     return NULL;
 }
@@ -304,6 +305,16 @@ int gp_recorder_open(const struct gp_recorder_config *config, struct gp_recorder
     else
         *ret = rec;
     return r;
+}
+
+void gp_recorder_wait(struct gp_recorder *rec)
+{
+    (void)pthread_mutex_lock(&rec->lock);
+    rec->is_hurried = true;
+    (void)pthread_cond_signal(&rec->wake);
+    while (rec->queue.bytes > QUEUE_BYTES / 2 && !rec->state.is_failing)
+        (void)pthread_cond_wait(&rec->rested, &rec->lock);
+    (void)pthread_mutex_unlock(&rec->lock);
 }
 
 void gp_recorder_state(struct gp_recorder *rec, struct gp_recorder_state *ret)

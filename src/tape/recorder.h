@@ -48,6 +48,10 @@ struct gp_recorder_state {
     uint64_t size;                     /* of the file, with its log */
 };
 
+/* Waits until there is room for more samples: for whoever makes them faster than the disk takes
+ * them, and can wait. */
+void gp_recorder_wait(struct gp_recorder *recorder);
+
 /* Does not wait for the disk. */
 void gp_recorder_state(struct gp_recorder *recorder, struct gp_recorder_state *ret);
 

@@ -41,7 +41,7 @@ static bool set_value(const struct gp_show *show, struct gp_snapshot *snapshot,
     const struct gp_cell *cell = gp_scene_cell(show->scene, row, (int)m);
     const bool is_present =
         cell && (cell->status == GP_STATUS_OK || cell->status == GP_STATUS_STALE);
-    if (!cell || show->is_hole) {
+    if (!cell || (show->is_hole && gp_metric_table[m].tier != GP_TIER_STATIC)) {
         gp_value_set_absent(ret, GP_STATUS_UNSUPPORTED, cell ? hole : unrecorded, now_ns);
         return true;
     }

@@ -29,10 +29,11 @@ static int sample(struct gp_source *source, const struct gp_want *want, uint64_t
     int r = gp_tape_bounds(s->tape, &bounds, err);
     if (r < 0)
         return r;
-    int64_t at = s->has_begun ? s->at + (int64_t)(step_ns / GP_NS_PER_US) : s->at;
-    const bool is_over = s->has_begun && at > bounds.last;
+    const int64_t step_us = (int64_t)(step_ns / GP_NS_PER_US);
+    int64_t at = s->has_begun ? s->at + step_us : s->at;
     if (at > bounds.last)
         at = bounds.last;
+    const bool is_over = at + step_us > bounds.last;
     r = gp_tape_seek(s->tape, at, &found, err);
     if (r == 0)
         r = gp_tape_show(s->tape, &found, at, want, ret, err);
