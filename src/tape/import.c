@@ -1,66 +1,13 @@
 #include "tape/import.h"
 
 #include "base/err.h"
-#include "base/parse.h"
-#include "base/when.h"
 #include "tape/import_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 16 << 20, LINES_BEFORE = 16 /* a command line, a message */ };
-
-/* ---- what the formats share ---- */
-
-int gp_import_next_line(struct gp_import_file *file, struct gp_err *err)
-{
-    const ssize_t len = getline(&file->line, &file->room, file->stream);
-    if (len < 0 && ferror(file->stream))
-        return gp_err_set(err, GP_EIO, "cannot read '%.200s': %s", file->rows->config->from,
-                          strerror(errno));
-    if (len < 0)
-        return 0;
-    file->rows->line++;
-    if (len > LINE_MAX_BYTES || memchr(file->line, '\0', (size_t)len))
-        return gp_import_fail(file->rows, "it is no text", err);
-    file->line[strcspn(file->line, "\r\n")] = '\0';
-    return 1;
-}
-
-/* nvidia-smi's date has slashes; the rest is as people type it. */
-bool gp_import_time(const char *text, int64_t *ret_wall_us)
-{
-    char plain[40];
-    char fraction[8] = "0.";
-    double part = 0;
-    uint64_t ns;
-    const size_t len = strlen(text);
-    if (len < 19 || len >= sizeof(plain))
-        return false;
-    memcpy(plain, text, len + 1);
-    if (plain[4] == '/' && plain[7] == '/') {
-        plain[4] = plain[7] = '-';
-        if (plain[19] == '.') {
-            (void)snprintf(fraction, sizeof(fraction), "0.%.3s", plain + 20);
-            plain[19] = '\0';
-            if (!gp_parse_number(fraction, &part))
-                return false;
-        }
-    }
-    if (!gp_parse_time(plain, UINT64_MAX, &ns) || ns / GP_NS_PER_S > UINT64_C(1) << 36)
-        return false;
-    *ret_wall_us = (int64_t)(ns / GP_NS_PER_US) + (int64_t)(part * 1e6);
-    return true;
-}
-
-int gp_import_index(const char *text)
-{
-    uint64_t n;
-    return gp_parse_u64(text, &n) && n < 1024 ? (int)n : -1;
-}
-
-/* ---- the format ---- */
+enum { LINES_BEFORE = 16 }; /* a command line, a message */
 
 static bool is_dcgm(const char *line)
 {

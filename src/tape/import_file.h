@@ -2,6 +2,7 @@
  *
  *   import.c             finds out the format
  *   import_csv.c, import_dmon.c, import_prometheus.c
+ *   import_file.c        lines, times, indices
  *   import_names.c       what other programs call things
  *   import_rows.c        samples from values
  */
