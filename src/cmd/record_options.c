@@ -17,6 +17,8 @@ const struct gp_opt gp_record_table[] = {
      .help = "keep the file smaller than SIZE (default 512M)"},
     {0, "age", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(age_ns), .least = 3600 * GP_NS_PER_S,
      .help = "keep nothing for longer than TIME"},
+    {0, "shared", NULL, GP_OPT_FLAG, .offset = OPT(shared),
+     .help = "record for all users of this machine, to " GP_RECORD_SHARED_FILE " unless -o"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(quiet),
      .help = "do not say what is recorded, and where"},
     GP_OPT_END,

@@ -4,6 +4,7 @@
 #define GP_TAPE_KEEPER_H
 
 #include "tape/derive.h"
+#include "tape/private.h"
 #include "tape/queue.h"
 
 struct gp_err;
@@ -11,13 +12,15 @@ struct gp_recorder_config;
 
 struct gp_keeper {
     struct gp_store *store;
-    struct gp_derive *derive; /* NULL: it starts again from the file */
+    struct gp_private *private; /* NULL: the recording is one user's */
+    struct gp_derive *derive;   /* NULL: it starts again from the file */
     int64_t interval_us, keep_us, age_max_us;
     uint64_t size_max;
     int64_t last;         /* time of the last frame that was stored */
     uint64_t flush_at_ns; /* the next times for what is not done with every frame, monotonic */
     uint64_t prune_at_ns;
     uint64_t checkpoint_at_ns;
+    uint64_t private_at_ns;
     bool has_failed_checkpoint; /* the last one: the log grows */
 };
 

@@ -45,7 +45,7 @@ struct gp_recorder {
 
 struct gp_want gp_recorder_want(void)
 {
-    struct gp_want want = {.processes = true, .process_names = true, .mig = true};
+    struct gp_want want = {.processes = true, .process_names = true, .owners = true, .mig = true};
     for (int m = 0; m < GP_CLOCK__FIRST; m++)
         if (m != GP_TIMESTAMP)
             gp_metric_set_add(&want.metrics, (enum gp_metric)m);
@@ -310,6 +310,7 @@ void gp_recorder_state(struct gp_recorder *rec, struct gp_recorder_state *ret)
 {
     (void)pthread_mutex_lock(&rec->lock);
     *ret = rec->state;
+    ret->lacks_private = rec->keeper.private && !gp_private_works(rec->keeper.private);
     ret->waiting = rec->queue.samples;
     (void)pthread_mutex_unlock(&rec->lock);
 }
