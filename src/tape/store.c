@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "tape/frame.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -133,6 +134,7 @@ static int harden(struct gp_store *store, struct gp_err *err)
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++)
         if (sqlite3_db_config(store->db, options[i].option, options[i].value, NULL) != SQLITE_OK)
             return gp_store_fail(store, GP_EIO, "open", err);
+    (void)sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, 2 * GP_FRAME_MAX);
     char cache[64];
     (void)snprintf(cache, sizeof(cache), "PRAGMA cache_size=-%d", (int)PAGE_CACHE_KIB);
     int r =
@@ -343,6 +345,11 @@ uint64_t gp_store_size(const struct gp_store *store)
     return size_of(store, "");
 }
 
+static bool is_time(int64_t t)
+{
+    return t >= 0 && t <= GP_STORE_TIME_MAX;
+}
+
 int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *ret_count,
                    struct gp_err *err)
 {
@@ -354,7 +361,6 @@ int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *re
     while ((r = gp_store_step(store, statement, err)) == 1) {
         struct gp_axis_mark *grown = realloc(marks, (count + 1) * sizeof(*grown));
         if (!grown) {
-            (void)sqlite3_reset(statement);
             r = gp_err_set(err, GP_ENOMEM, "out of memory");
             break;
         }
@@ -364,8 +370,15 @@ int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *re
                                              .boottime_us = gp_store_int(statement, 3)};
         (void)snprintf(marks[count].boot, sizeof(marks[count].boot), "%s",
                        gp_store_text(statement, 2));
+        if (!is_time(marks[count].t) || !is_time(llabs(marks[count].ahead_us)) ||
+            !is_time(marks[count].boottime_us)) {
+            r = gp_store_damaged(store, err);
+            break;
+        }
         count++;
     }
+    if (statement)
+        (void)sqlite3_reset(statement);
     if (r < 0) {
         free(marks);
         return r;

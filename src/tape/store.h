@@ -21,6 +21,9 @@ struct gp_store_statement;
 
 enum { GP_STORE_VERSION = 1 };
 
+/* A file with a time beyond is damaged: sums of such times fit. */
+#define GP_STORE_TIME_MAX (INT64_C(1) << 60)
+
 struct gp_store {
     struct sqlite3 *db;
     struct gp_tape_columns *columns;
