@@ -243,11 +243,13 @@ static int load(struct gp_recorder *rec, struct gp_store *store, struct gp_err *
     if (count)
         rec->mark = marks[count - 1];
     free(marks);
-    rec->last = gp_store_number(store,
-                                "SELECT max(coalesce((SELECT max(t) FROM tick), 0), "
-                                "coalesce((SELECT max(t) FROM event), 0), "
-                                "coalesce((SELECT max(t) FROM clock), 0))",
-                                0);
+    r = gp_store_get_number(store,
+                            "SELECT max(coalesce((SELECT max(t) FROM tick), 0), "
+                            "coalesce((SELECT max(t) FROM event), 0), "
+                            "coalesce((SELECT max(t) FROM clock), 0))",
+                            0, &rec->last, err);
+    if (r < 0)
+        return r;
     rec->config.clocks(rec->config.ctx, &now);
     return gp_registry_load(&rec->registry, store, count && strcmp(rec->mark.boot, now.boot) == 0,
                             err);

@@ -56,10 +56,13 @@ int gp_store_read_columns(struct gp_store *store, struct gp_err *err)
 {
     sqlite3_stmt *statement = gp_store_statement(
         store, "SELECT scope, place, name, scale FROM field ORDER BY scope, place", "");
-    int r;
+    int64_t is_shared;
     gp_tape_columns_init(store->columns);
-    store->columns->is_shared =
-        gp_store_number(store, "SELECT value FROM meta WHERE key = 'shared'", 0) != 0;
+    int r = gp_store_get_number(store, "SELECT value FROM meta WHERE key = 'shared'", 0, &is_shared,
+                                err);
+    if (r < 0)
+        return r;
+    store->columns->is_shared = is_shared != 0;
     while ((r = gp_store_step(store, statement, err)) == 1) {
         int64_t scope = gp_store_int(statement, 0);
         if (scope < 0 || scope >= GP_TAPE_SCOPE__COUNT ||
@@ -108,7 +111,10 @@ static bool has_our_tables(struct gp_store *store)
 /* Files of earlier versions get what this one has in addition; there is none yet. */
 int gp_store_check_version(struct gp_store *store, struct gp_err *err)
 {
-    const int64_t version = gp_store_number(store, "PRAGMA user_version", -1);
+    int64_t version;
+    const int r = gp_store_get_number(store, "PRAGMA user_version", -1, &version, err);
+    if (r < 0)
+        return r;
     if (gp_store_number(store, "PRAGMA application_id", 0) != APPLICATION)
         return gp_store_damaged(store, err);
     if (version > GP_STORE_VERSION)

@@ -89,6 +89,9 @@ const void *gp_store_bytes(struct sqlite3_stmt *statement, int column, size_t *r
 bool gp_store_is_null(struct sqlite3_stmt *statement, int column);
 
 /* The first number of the first row; `fallback` if there is none or it is NULL. */
+int gp_store_get_number(struct gp_store *store, const char *sql, int64_t fallback, int64_t *ret,
+                        struct gp_err *err) GP_MUST_CHECK;
+/* The same; `fallback` also after an error. */
 int64_t gp_store_number(struct gp_store *store, const char *sql, int64_t fallback);
 
 /* The marks of the axis, sorted; freed by the caller. */

@@ -194,7 +194,11 @@ static int prepare_tables(struct gp_store *store, bool is_shared, struct gp_err 
     int r = gp_store_execute(store, "BEGIN", "write to", err);
     if (r < 0)
         return r;
-    const bool is_new = gp_store_number(store, "SELECT count(*) FROM sqlite_schema", -1) == 0;
+    int64_t tables;
+    r = gp_store_get_number(store, "SELECT count(*) FROM sqlite_schema", 0, &tables, err);
+    if (r < 0)
+        return r;
+    const bool is_new = tables == 0;
     r = is_new ? gp_store_create_tables(store, err) : gp_store_check_version(store, err);
     if (r == 0 && is_new && is_shared)
         r = gp_store_execute(store, "INSERT INTO meta VALUES('shared', 1)", "write to", err);
