@@ -81,6 +81,31 @@ def the_systemd_unit_names_the_installed_program():
 
 
 @test
+def the_recorders_units():
+    """One for the machine, as a user of its own, and one for each user."""
+    program = "/" + installed("bin/gpulse")[0]
+    for kind, words in (("system", "record --shared --quiet"), ("user", "record --quiet")):
+        units = installed(f"lib/systemd/{kind}/gpulse-record.service")
+        assert len(units) == 1, units
+        assert f"ExecStart={program} {words}" in (DEST / units[0]).read_text().splitlines()
+    users = installed("lib/sysusers.d/gpulse.conf")
+    assert (DEST / users[0]).read_text() == 'u gpulse - "GPU recorder" /var/lib/gpulse\n', users
+
+
+@test
+def the_recorder_of_the_machine_is_hardened():
+    """systemd's own verdict: 10 is a service that may do everything."""
+    if not shutil.which("systemd-analyze"):
+        raise Skip("no systemd-analyze")
+    unit = DEST / installed("lib/systemd/system/gpulse-record.service")[0]
+    result = run("systemd-analyze", "security", "--offline=yes", "--no-pager", unit)
+    if "unrecognized option" in result.stderr:
+        raise Skip("this systemd-analyze looks only at running services")
+    level = re.search(r"Overall exposure level for gpulse-record.service: ([\d.]+)", good(result))
+    assert float(level[1]) <= 1.0, result.stdout
+
+
+@test
 def the_shared_folder_is_roots():
     files = installed("lib/tmpfiles.d/gpulse.conf")
     assert len(files) == 1, files

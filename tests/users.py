@@ -43,7 +43,7 @@ def enter(script):
     folder = Path(tempfile.mkdtemp(prefix="gpulse-users-", dir="/var/tmp"))
     folder.chmod(0o755)
     build = Path(BUILD).resolve()
-    for name in build.glob("gpulse*"):
+    for name in (*build.glob("gpulse*"), *build.glob("libgpulse-*.so")):
         if name.is_file():
             shutil.copy(name, folder)
     for path in (*build.glob("sim/*.so*"), *build.glob("sim/machines/*.json"), build / "sim/gpulse-sim"):

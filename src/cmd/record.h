@@ -4,6 +4,9 @@
 
 #include "base/cli.h"
 
+/* The recording of the machine, see data/systemd/system. */
+#define GP_RECORD_SHARED_FILE "/var/lib/gpulse/gpulse.tape"
+
 struct gp_record_options {
     const char *file;     /* NULL: the user's own recording */
     uint64_t interval_ns; /* 0: not given */
@@ -12,6 +15,7 @@ struct gp_record_options {
     uint64_t size;
     uint64_t age_ns;
     const char *start; /* of an import */
+    bool shared;
     bool quiet;
 };
 

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "tape/bytes.h"
 #include "tape/store.h"
 #include "tape/tape.h"
 
@@ -15,11 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { STOP_S = 30, START_S = 30, LOOK_MS = 20 };
+enum { STOP_S = 30, START_S = 30, LOOK_MS = 20, RECENT_US = 1000000 };
 
 int gp_record_own_file(char ret[GP_PATH_SIZE], struct gp_err *err)
 {
@@ -35,6 +37,17 @@ int gp_record_own_file(char ret[GP_PATH_SIZE], struct gp_err *err)
     return n > 0 && n < GP_PATH_SIZE
                ? 0
                : gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
+}
+
+bool gp_record_find_file(char ret[GP_PATH_SIZE])
+{
+    char folder[GP_PATH_SIZE];
+    if (gp_io_user_folder(folder, "XDG_STATE_HOME", ".local/state", "record") &&
+        snprintf(ret, GP_PATH_SIZE, "%s/gpulse.tape", folder) < GP_PATH_SIZE &&
+        access(ret, F_OK) == 0)
+        return true;
+    (void)snprintf(ret, GP_PATH_SIZE, "%s", GP_RECORD_SHARED_FILE);
+    return access(ret, F_OK) == 0;
 }
 
 static void look_again_soon(void)
@@ -65,7 +78,8 @@ static _Noreturn void run_in_background(const struct gp_record_options *o, int e
     const uint64_t values[] = {o->interval_ns, o->keep_ns, o->size, o->age_ns};
     char quiet[] = "--quiet";
     struct gp_err err;
-    char *argv[8];
+    char shared[] = "--shared";
+    char *argv[9];
     int argc = 0;
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(errors, 2) < 0 ||
@@ -75,6 +89,8 @@ static _Noreturn void run_in_background(const struct gp_record_options *o, int e
     argv[argc++] = program;
     argv[argc++] = quiet;
     argv[argc++] = file;
+    if (o->shared)
+        argv[argc++] = shared;
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         if (!values[i])
             continue;
@@ -185,6 +201,17 @@ static int read_counts(void *ctx, struct gp_store *store, struct gp_err *err)
     return 0;
 }
 
+/* Who records is only known to the user who does; but the last sample was taken just now. */
+static bool seems_recorded(const char *file, const struct gp_tape *tape,
+                           const struct gp_tape_bounds *bounds)
+{
+    struct stat st;
+    const int64_t now_us = (int64_t)(gp_clock_wall_ns() / GP_NS_PER_US);
+    const int64_t age_us = gp_minus(now_us, gp_tape_wall(tape, bounds->last));
+    return stat(file, &st) == 0 && st.st_uid != geteuid() && age_us >= 0 &&
+           age_us / 3 <= RECENT_US + bounds->interval_us;
+}
+
 int gp_record_status(const char *file, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
@@ -192,16 +219,18 @@ int gp_record_status(const char *file, struct gp_err *err)
     struct gp_tape *tape = NULL;
     struct counts counts;
     const pid_t writer = gp_store_writer(file);
-    gp_strbuf_addf(&sb, "%-10s %s\n", "file", file);
-    if (writer > 0)
-        gp_strbuf_addf(&sb, "%-10s yes, by process %d\n", "recording", (int)writer);
-    else
-        gp_strbuf_addf(&sb, "%-10s no\n", "recording");
     int r = gp_tape_open(file, &tape, err);
     if (r == 0)
         r = gp_tape_bounds(tape, &bounds, err);
     if (r == 0)
         r = gp_tape_do(tape, read_counts, &counts, err);
+    gp_strbuf_addf(&sb, "%-10s %s\n", "file", file);
+    if (writer > 0)
+        gp_strbuf_addf(&sb, "%-10s yes, by process %d\n", "recording", (int)writer);
+    else
+        gp_strbuf_addf(&sb, "%-10s %s\n", "recording",
+                       r == 0 && seems_recorded(file, tape, &bounds) ? "yes, by another user"
+                                                                     : "no");
     if (r == 0) {
         add_time(&sb, tape, "from", bounds.first);
         add_time(&sb, tape, "to", bounds.last);

@@ -8,6 +8,10 @@
 /* This user's own recording; creates its directory. GP_EIO without a home directory. */
 int gp_record_own_file(char ret[GP_PATH_SIZE], struct gp_err *err) GP_MUST_CHECK;
 
+/* The recording that this user means without naming one: its own, or otherwise the machine's.
+ * False: there is neither. Creates nothing. */
+bool gp_record_find_file(char ret[GP_PATH_SIZE]) GP_MUST_CHECK;
+
 /* Starts a process that records, and returns when it does. GP_EBUSY: one does already. */
 int gp_record_start(const struct gp_record_options *o, struct gp_err *err) GP_MUST_CHECK;
 

@@ -116,6 +116,7 @@ static int open_recorder(struct run *run, struct gp_err *err)
 {
     const struct gp_recorder_config config = {
         .path = run->o->file,
+        .is_shared = run->o->shared,
         .interval_ns = run->o->interval_ns,
         .keep_ns = run->o->keep_ns,
         .size_max = run->o->size,
@@ -131,6 +132,20 @@ static int close_all(struct run *run, int r, struct gp_err *err)
     int closed = run->recorder ? gp_recorder_close(run->recorder, &close_err) : 0;
     gp_app_close(run->sampler); /* NULL: it was not opened */
     return closed < 0 && (r == 0 || r == GP_EINTR) ? gp_err_copy(err, &close_err) : r;
+}
+
+static void say_what_begins(struct run *run)
+{
+    struct gp_recorder_state state;
+    char note[300];
+    gp_recorder_state(run->recorder, &state);
+    (void)snprintf(note, sizeof(note), "recording to '%.200s'; Ctrl-C ends it", run->o->file);
+    if (!run->o->quiet && !run->child)
+        gp_io_print_note("gpulse record", note);
+    if (state.lacks_private)
+        gp_io_print_note("gpulse record",
+                         "command lines are not recorded: the file system has no ACLs that would "
+                         "hide them from other users");
 }
 
 /* words: a command, or NULL. *ret_status: its exit status, if it ended. */
@@ -154,11 +169,8 @@ static int record(const struct gp_record_options *o, char **words, int *ret_stat
     } else if (r == 0) {
         gp_app_catch_signals();
     }
-    if (r == 0 && !o->quiet && !words) {
-        char note[300];
-        (void)snprintf(note, sizeof(note), "recording to '%.200s'; Ctrl-C ends it", o->file);
-        gp_io_print_note("gpulse record", note);
-    }
+    if (r == 0)
+        say_what_begins(&run);
     if (r == 0)
         r = follow(&run, err);
     if (run.child) {
@@ -216,6 +228,16 @@ static int import(const struct gp_record_options *o, int count, char **words, st
     return r;
 }
 
+/* Without -o. */
+static int choose_file(const struct gp_record_options *o, bool is_status, char ret[GP_PATH_SIZE],
+                       struct gp_err *err)
+{
+    if (!o->shared)
+        return is_status && gp_record_find_file(ret) ? 0 : gp_record_own_file(ret, err);
+    (void)snprintf(ret, GP_PATH_SIZE, "%s", GP_RECORD_SHARED_FILE);
+    return 0;
+}
+
 static int run_words(struct gp_record_options *o, int count, char **argv, char **words,
                      int *ret_status, struct gp_err *err)
 {
@@ -230,8 +252,9 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
         return gp_err_set(err, GP_EUSAGE, "there is no command after --");
     if (!o->interval_ns)
         o->interval_ns = GP_NS_PER_S;
+    const bool is_status = verb && strcmp(verb, "status") == 0;
     if (!o->file) {
-        int r = gp_record_own_file(own, err);
+        int r = choose_file(o, is_status, own, err);
         if (r < 0)
             return r;
         o->file = own;
@@ -242,7 +265,7 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
         return gp_record_start(o, err);
     if (strcmp(verb, "stop") == 0)
         return gp_record_stop(o->file, err);
-    if (strcmp(verb, "status") == 0)
+    if (is_status)
         return gp_record_status(o->file, err);
     return gp_err_set(err, GP_EUSAGE,
                       "'%.80s' is none of start, stop, status and import; a command to "

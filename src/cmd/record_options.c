@@ -19,6 +19,8 @@ const struct gp_opt gp_record_table[] = {
      .help = "keep nothing for longer than TIME"},
     {0, "start", NULL, GP_OPT_STRING, "TIME", .offset = OPT(start),
      .help = "import: when a file without times begins; --interval says how often it was written"},
+    {0, "shared", NULL, GP_OPT_FLAG, .offset = OPT(shared),
+     .help = "record for all users of this machine, to " GP_RECORD_SHARED_FILE " unless -o"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(quiet),
      .help = "do not say what is recorded, and where"},
     GP_OPT_END,

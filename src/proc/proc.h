@@ -17,6 +17,7 @@ enum gp_proc_want {
     GP_PROC_ANCESTORS = 32, /* see gp_proc_read() */
     GP_PROC_CWD = 128,
     GP_PROC_NS_PID = 256,
+    GP_PROC_OWNER = 512, /* owner */
 };
 
 /* Data of a process that rarely changes: read once for many ticks, and shared with their snapshots.
@@ -34,6 +35,8 @@ struct gp_proc_texts {
     const char *origin;         /* see gp_proc_origin(); "" for none */
     const char *start;          /* start_ns as RFC 3339 */
     const char *cwd;            /* working directory; NULL also if it may not be read */
+    uint32_t owner; /* who may read what is private about it: uid plus 1; 0: unknown, or a user of a
+                       user namespace, whose uid says nothing here */
     uint32_t ns_pid;  /* its pid in its own namespace, which differs in a container; 0: unknown */
     uint64_t read_ns; /* when they were read; and, private to the reader, … */
     uint64_t checked_ns; /* … when its command line was last found unchanged */

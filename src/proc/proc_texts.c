@@ -69,6 +69,35 @@ static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
     texts->user = user_name(reader, (uid_t)uid);
 }
 
+/* Whether it is in the user namespace of this process: both see the same uids then. */
+static bool shares_users(const struct gp_proc_reader *reader, const struct gp_proc_info *info)
+{
+    char own[1024];
+    char its[1024];
+    const long n = gp_proc_read_pid_file(reader->dir, info->pid, "uid_map", its, sizeof(its));
+    if (n == -ENOENT) /* a kernel without them, or files that describe another machine */
+        return true;
+    return n > 0 && gp_io_read("/proc/self/uid_map", own, sizeof(own)) > 0 && strcmp(own, its) == 0;
+}
+
+/* The kernel gives the directory of an undumpable process to root: then only root owns it. */
+static void read_owner(const struct gp_proc_reader *reader, const struct gp_proc_info *info,
+                       struct gp_proc_texts *texts)
+{
+    char name[16];
+    char text[4096];
+    struct stat st;
+    (void)snprintf(name, sizeof(name), "%u", info->pid);
+    if (!shares_users(reader, info) || fstatat(reader->dir, name, &st, 0) != 0)
+        return;
+    uint64_t uid = st.st_uid;
+    if (reader->root &&
+        gp_proc_read_pid_file(reader->dir, info->pid, "status", text, sizeof(text)) > 0 &&
+        !gp_proc_find_number(text, "\nUid:\t", &uid))
+        uid = st.st_uid;
+    texts->owner = (uint32_t)uid + 1;
+}
+
 /* ---- the other texts ---- */
 
 /* Records a denied read. With the mount option hidepid=1 the kernel returns EPERM. */
@@ -176,8 +205,9 @@ static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
     size_t bytes = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++)
         bytes += texts[i] ? strlen(texts[i]) + 1 : 0;
-    struct gp_proc_texts *to =
-        bytes || from->ns_pid || from->denied ? gp_shared_new(sizeof(*to) + bytes) : NULL;
+    struct gp_proc_texts *to = bytes || from->ns_pid || from->owner || from->denied
+                                   ? gp_shared_new(sizeof(*to) + bytes)
+                                   : NULL;
     if (!to)
         return gp_proc_hold_texts(&no_texts);
     char *end = to->room;
@@ -196,6 +226,7 @@ static struct gp_proc_texts *gather(const struct gp_proc_texts *from)
     to->origin = copies[6];
     to->start = copies[7];
     to->cwd = copies[8];
+    to->owner = from->owner;
     to->ns_pid = from->ns_pid;
     to->denied = from->denied;
     return to;
@@ -217,6 +248,8 @@ struct gp_proc_texts *gp_proc_read_texts(struct gp_proc_reader *reader, unsigned
     }
     if (want & GP_PROC_USER)
         read_user(reader, info, &scattered);
+    if (want & GP_PROC_OWNER)
+        read_owner(reader, info, &scattered);
     if (want & GP_PROC_CONTAINER)
         read_container(reader, info, &scattered, &arena);
     if (want & GP_PROC_ORIGIN)

@@ -99,6 +99,8 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
     a->proc_want = proc_want(&want->metrics);
     if (want->ancestors)
         a->proc_want |= FOR_ANCESTORS;
+    if (want->owners)
+        a->proc_want |= GP_PROC_OWNER;
     choose_columns(a);
     gp_shared_state_init(&a->shared, root);
     a->shared.wants_leases = gp_wants_reservations(&want->metrics) && !want->host_only;

@@ -284,6 +284,7 @@ static void fill_row(struct gp_snapshot *snapshot, struct gp_process *row, struc
 {
     fill_from_proc(snapshot, draft, info, driver_name);
     row->texts = gp_shared_hold(&info->texts->shared);
+    row->owner = info->texts->owner;
     for (size_t i = 0; i < GP_PROCESS__COUNT; i++)
         if (snapshot->columns.places[i])
             row->cells[snapshot->columns.places[i] - 1] = draft->values[i];

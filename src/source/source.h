@@ -31,6 +31,7 @@ struct gp_want {
     bool processes;         /* the process list of each device */
     bool process_names;     /* from the driver: of all processes if GP_PROCESS_PATH is requested,
                                otherwise of those that /proc does not show */
+    bool owners;            /* gp_process.owner */
     bool ancestors;         /* of processes, which must be requested too: gp_snapshot.ancestors */
     bool mig;               /* MIG instances as separate devices */
     uint32_t lists;         /* lists of each GPU: bits by gp_list_index() */

@@ -49,8 +49,13 @@ uint64_t gp_bytes_read_upto(struct gp_bytes *bytes, uint64_t most)
 
 size_t gp_bytes_read_text(struct gp_bytes *bytes, const char **ret)
 {
-    size_t len = (size_t)gp_bytes_read_upto(bytes, (uint64_t)(bytes->end - bytes->at));
+    uint64_t len = gp_bytes_read(bytes);
+    if (len > (uint64_t)(bytes->end - bytes->at)) {
+        bytes->at = bytes->end;
+        bytes->failed = true;
+        len = 0;
+    }
     *ret = (const char *)bytes->at;
     bytes->at += len;
-    return len;
+    return (size_t)len;
 }

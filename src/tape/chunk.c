@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 enum { LEVEL = 3 };
+enum { POINTS_MAX = 4096 }; /* in a chunk: more than any program stores */
 
 bool gp_chunk_init(struct gp_chunk *chunk, const struct gp_tape_columns *columns)
 {
@@ -70,8 +71,11 @@ static int read_points(struct gp_bytes *in, struct gp_scene *scene,
                        int (*on_point)(void *ctx, int64_t number), void *ctx)
 {
     int64_t number = 0;
+    unsigned count = 0;
     int r = 0;
     while (r == 0 && in->at < in->end) {
+        if (count++ == POINTS_MAX)
+            return GP_EFORMAT;
         const char *frame;
         number += (int64_t)gp_bytes_read_upto(in, INT32_MAX);
         size_t size = gp_bytes_read_text(in, &frame);

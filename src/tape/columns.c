@@ -21,6 +21,13 @@ static bool is_private(enum gp_metric m)
     return m == GP_PROCESS_COMMAND || m == GP_PROCESS_PATH || m == GP_PROCESS_CWD;
 }
 
+/* The same, if everybody may read the file: what the environment of a process and the files of its
+ * container say. */
+static bool is_private_if_shared(int column)
+{
+    return column == GP_PROCESS_ORIGIN || column == GP_PROCESS_CONTAINER_NAME;
+}
+
 /* The time of a sample is that of the recording, and lists are not recorded. */
 static bool is_recorded(int column)
 {
@@ -90,7 +97,9 @@ bool gp_tape_columns_add(struct gp_tape_columns *columns, enum gp_tape_scope sco
 int gp_tape_columns_missing(const struct gp_tape_columns *columns, int after)
 {
     int column = after + 1;
-    while (column < GP_TAPE_COLUMN__COUNT && (!is_recorded(column) || columns->places[column] >= 0))
+    while (column < GP_TAPE_COLUMN__COUNT &&
+           (!is_recorded(column) || columns->places[column] >= 0 ||
+            (columns->is_shared && is_private_if_shared(column))))
         column++;
     return column;
 }

@@ -51,6 +51,7 @@ struct gp_tape_columns {
     struct gp_tape_column_info columns[GP_TAPE_SCOPE__COUNT][GP_TAPE_COLUMNS_MAX];
     unsigned counts[GP_TAPE_SCOPE__COUNT];
     int16_t places[GP_TAPE_COLUMN__COUNT]; /* −1: the file does not have it */
+    bool is_shared;                        /* everybody may read the file */
 };
 
 /* None. */

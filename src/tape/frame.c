@@ -23,6 +23,7 @@
 enum { KEY = 1, COMPRESSED = 2 };
 enum { COMPRESSED_FROM = 1024, LEVEL = 1 };
 enum { ROWS_MAX = 1 << 17, DEVICES_MAX = 1 << 12 };
+enum { CELLS_MAX = 1 << 22 }; /* of all rows of a scope: a few bytes of a file make many */
 
 enum code {
     CODE_NUMBER, /* the difference to the previous number, above the two bits */
@@ -443,7 +444,8 @@ static int decode_list(struct gp_scene *scene, enum gp_tape_scope scope, struct 
     uint64_t count = gp_bytes_read_upto(in, scope == GP_TAPE_DEVICE ? DEVICES_MAX : ROWS_MAX);
     if (count == 0)
         return 0;
-    if (--count > (uint64_t)(in->end - in->at)) /* an entry has at least a byte */
+    if (--count > (uint64_t)(in->end - in->at) || /* an entry has at least a byte */
+        count * scene->scopes[scope].width > CELLS_MAX)
         return GP_EFORMAT;
     struct gp_tape_key *keys = calloc(count + 1, sizeof(*keys));
     uint64_t before = 0;

@@ -4,6 +4,7 @@
 #include "tape/recorder.h"
 #include "tape/roll.h"
 
+#include <sqlite3.h>
 #include <string.h>
 
 #define S INT64_C(1000000)
@@ -14,6 +15,14 @@
 #define KEEP_US (3600 * S)
 #define EVENTS_KEEP_US (366 * 86400 * S)
 #define USES_KEEP_US (2 * EVENTS_KEEP_US)
+
+static const int private_texts[GP_PRIVATE__COUNT] = {
+    [GP_PRIVATE_PATH] = GP_TAPE_PROCESS_PATH,
+    [GP_PRIVATE_COMMAND] = GP_TAPE_PROCESS_COMMAND,
+    [GP_PRIVATE_CWD] = GP_TAPE_PROCESS_CWD,
+    [GP_PRIVATE_CONTAINER_NAME] = GP_TAPE_PROCESS_CONTAINER_NAME,
+    [GP_PRIVATE_ORIGIN] = GP_TAPE_PROCESS_ORIGIN,
+};
 
 /* One statement for each kind; the numbers of an item are ?1 to ?5, its texts ?6 to ?13. */
 static const char *const statements[] = {
@@ -26,10 +35,49 @@ static const char *const statements[] = {
     [GP_TAPE_ITEM_HOLE] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, 0, ?7, ?8, ?9)",
 };
 
+/* The texts of an item that go into the file. */
+static void select_texts(const struct gp_keeper *k, const struct gp_tape_item *item,
+                         const char *ret[GP_TAPE_ITEM_TEXTS])
+{
+    memcpy(ret, item->texts, sizeof(item->texts));
+    for (size_t i = 0; k->private && item->kind == GP_TAPE_ITEM_PROCESS && i < GP_PRIVATE__COUNT;
+         i++)
+        ret[private_texts[i]] = NULL;
+}
+
+/* Stores what only the owner of a process may read, if the owner is known. A text that cannot be
+ * stored is missing: nothing else depends on it. */
+static void store_private(struct gp_keeper *k, const struct gp_tape_item *items)
+{
+    for (const struct gp_tape_item *item = items; k->private && item; item = item->next) {
+        if (item->kind != GP_TAPE_ITEM_PROCESS || item->numbers[4] == 0)
+            continue;
+        struct gp_private_entry entry = {.id = (uint64_t)item->numbers[0],
+                                         .pid = (uint64_t)item->numbers[1],
+                                         .start_ns = (uint64_t)item->numbers[2]};
+        for (size_t i = 0; i < GP_PRIVATE__COUNT; i++)
+            entry.texts[i] = item->texts[private_texts[i]];
+        if (!gp_private_add(k->private, (uint32_t)(item->numbers[4] - 1), &entry))
+            return;
+    }
+}
+
+static bool is_stored_process(void *ctx, uint64_t id)
+{
+    const struct gp_keeper *k = ctx;
+    sqlite3_stmt *row =
+        gp_store_statement(k->store, "SELECT 1 FROM process WHERE id = ?", "i", (int64_t)id);
+    const int r = gp_store_step(k->store, row, NULL);
+    if (row)
+        (void)sqlite3_reset(row);
+    return r != 0;
+}
+
 static int store_item(struct gp_keeper *k, const struct gp_tape_item *i, struct gp_err *err)
 {
     const int64_t *n = i->numbers;
-    const char *const *t = i->texts;
+    const char *t[GP_TAPE_ITEM_TEXTS];
+    select_texts(k, i, t);
     return gp_store_run(k->store, err, statements[i->kind],
                         i->kind == GP_TAPE_ITEM_FRAME ? "iiiiittttttttb" : "iiiiitttttttt", n[0],
                         n[1], n[2], n[3], n[4], t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
@@ -40,7 +88,7 @@ static int store_item(struct gp_keeper *k, const struct gp_tape_item *i, struct 
 static bool is_due(const struct gp_keeper *k, int64_t *at, int64_t every_us)
 {
     const bool is_due = *at && k->last >= *at;
-    if (is_due || !*at)
+    if (k->last && (is_due || !*at))
         *at = k->last + every_us;
     return is_due;
 }
@@ -166,6 +214,9 @@ int gp_keeper_store(struct gp_keeper *k, const struct gp_tape_item *items, struc
         undo(k);
         return r;
     }
+    if (k->private && is_due(k, &k->private_at, PRUNE_US))
+        gp_private_prune(k->private, is_stored_process, k);
+    store_private(k, items);
     /* If the log cannot be moved to the file, everything still is in the log. */
     if (gp_store_log_size(k->store) > LOG_MAX || is_due(k, &k->checkpoint_at, CHECKPOINT_US))
         k->has_failed_checkpoint = gp_store_checkpoint(k->store, NULL) < 0;
@@ -185,7 +236,11 @@ int gp_keeper_open(struct gp_keeper *k, const struct gp_recorder_config *config,
         .age_max_us = (int64_t)(config->age_max_ns / GP_NS_PER_US),
         .size_max = config->size_max ? config->size_max : GP_RECORDER_SIZE_MAX,
     };
-    int r = gp_store_create(config->path, &k->store, err);
+    int r = gp_store_create(config->path, config->is_shared, &k->store, err);
+    if (r == 0 && config->is_shared)
+        r = gp_private_create(config->path, &k->private, err);
+    if (r == 0 && k->private) /* what a crash left there */
+        gp_private_prune(k->private, is_stored_process, k);
     if (r == 0)
         r = gp_store_run(k->store, err, "REPLACE INTO meta VALUES('interval', ?)", "i",
                          k->interval_us);
@@ -202,6 +257,7 @@ int gp_keeper_finish(struct gp_keeper *k, struct gp_err *err)
 void gp_keeper_close(struct gp_keeper *k)
 {
     gp_derive_close(k->derive);
+    gp_private_close(k->private);
     gp_store_close(k->store);
     *k = (struct gp_keeper){0};
 }

@@ -4,6 +4,7 @@
 #define GP_TAPE_KEEPER_H
 
 #include "tape/derive.h"
+#include "tape/private.h"
 #include "tape/queue.h"
 
 struct gp_err;
@@ -11,12 +12,13 @@ struct gp_recorder_config;
 
 struct gp_keeper {
     struct gp_store *store;
-    struct gp_derive *derive; /* NULL: it starts again from the file */
+    struct gp_private *private; /* NULL: the recording is one user's */
+    struct gp_derive *derive;   /* NULL: it starts again from the file */
     int64_t interval_us, keep_us, age_max_us;
     uint64_t size_max;
     int64_t last; /* time of the last frame that was stored */
     /* When what is not done with every frame is to be done next; 0: not known yet. */
-    int64_t flush_at, prune_at, checkpoint_at;
+    int64_t flush_at, prune_at, checkpoint_at, private_at;
     bool has_failed_checkpoint; /* the last one: the log grows */
 };
 

@@ -60,7 +60,8 @@ static const char *text_of(const struct gp_process *process, enum gp_metric m)
 struct gp_tape_item *gp_tape_item_process(uint64_t id, const struct gp_process *process,
                                           uint32_t pid, uint64_t start_ns, int64_t t)
 {
-    const int64_t numbers[GP_TAPE_ITEM_NUMBERS] = {(int64_t)id, pid, (int64_t)start_ns, t};
+    const int64_t numbers[GP_TAPE_ITEM_NUMBERS] = {(int64_t)id, pid, (int64_t)start_ns, t,
+                                                   process->owner};
     const char *const texts[GP_TAPE_ITEM_TEXTS] = {
         text_of(process, GP_PROCESS_USER),
         text_of(process, GP_PROCESS_NAME),

@@ -19,6 +19,18 @@ enum gp_tape_item_kind {
 
 enum { GP_TAPE_ITEM_NUMBERS = 5, GP_TAPE_ITEM_TEXTS = 8 };
 
+/* Texts of a process. */
+enum {
+    GP_TAPE_PROCESS_USER,
+    GP_TAPE_PROCESS_NAME,
+    GP_TAPE_PROCESS_PATH,
+    GP_TAPE_PROCESS_COMMAND,
+    GP_TAPE_PROCESS_CWD,
+    GP_TAPE_PROCESS_CONTAINER,
+    GP_TAPE_PROCESS_CONTAINER_NAME,
+    GP_TAPE_PROCESS_ORIGIN,
+};
+
 /* The parameters of the statement that stores it: numbers first, then texts (NULL: none). */
 struct gp_tape_item {
     struct gp_tape_item *next;

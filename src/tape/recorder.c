@@ -46,7 +46,7 @@ struct gp_recorder {
 
 struct gp_want gp_recorder_want(void)
 {
-    struct gp_want want = {.processes = true, .process_names = true, .mig = true};
+    struct gp_want want = {.processes = true, .process_names = true, .owners = true, .mig = true};
     for (int m = 0; m < GP_CLOCK__FIRST; m++)
         if (m != GP_TIMESTAMP)
             gp_metric_set_add(&want.metrics, (enum gp_metric)m);
@@ -244,11 +244,13 @@ static int load(struct gp_recorder *rec, struct gp_store *store, struct gp_err *
     if (count)
         rec->mark = marks[count - 1];
     free(marks);
-    rec->last = gp_store_number(store,
-                                "SELECT max(coalesce((SELECT max(t) FROM tick), 0), "
-                                "coalesce((SELECT max(t) FROM event), 0), "
-                                "coalesce((SELECT max(t) FROM clock), 0))",
-                                0);
+    r = gp_store_get_number(store,
+                            "SELECT max(coalesce((SELECT max(t) FROM tick), 0), "
+                            "coalesce((SELECT max(t) FROM event), 0), "
+                            "coalesce((SELECT max(t) FROM clock), 0))",
+                            0, &rec->last, err);
+    if (r < 0)
+        return r;
     rec->config.clocks(rec->config.ctx, &now);
     return gp_registry_load(&rec->registry, store, count && strcmp(rec->mark.boot, now.boot) == 0,
                             err);
@@ -321,6 +323,7 @@ void gp_recorder_state(struct gp_recorder *rec, struct gp_recorder_state *ret)
 {
     (void)pthread_mutex_lock(&rec->lock);
     *ret = rec->state;
+    ret->lacks_private = rec->keeper.private && !gp_private_works(rec->keeper.private);
     ret->waiting = rec->queue.samples;
     (void)pthread_mutex_unlock(&rec->lock);
 }

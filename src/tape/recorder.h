@@ -16,6 +16,7 @@ struct gp_want;
 
 struct gp_recorder_config {
     const char *path; /* must outlive the recorder */
+    bool is_shared;   /* for all users of the machine, see private.h */
     uint64_t interval_ns;
     uint64_t keep_ns;  /* every sample is kept for this time, then only its summaries; 0: an hour */
     uint64_t size_max; /* of the file; 0: GP_RECORDER_SIZE_MAX */
@@ -42,7 +43,9 @@ int gp_recorder_event(struct gp_recorder *recorder, const struct gp_event *event
                       struct gp_err *err) GP_MUST_CHECK;
 
 struct gp_recorder_state {
-    bool is_failing; /* what was recorded last is only in memory */
+    bool is_failing;    /* what was recorded last is only in memory */
+    bool lacks_private; /* the file system cannot restrict command lines to their users: a shared
+                           recording is without them */
     char problem[400];
     uint64_t stored, waiting, dropped; /* samples */
     uint64_t size;                     /* of the file, with its log */

@@ -170,11 +170,17 @@ void gp_registry_fini(struct gp_registry *g)
 int gp_registry_load(struct gp_registry *g, struct gp_store *store, bool is_same_boot,
                      struct gp_err *err)
 {
-    sqlite3_stmt *rows = gp_store_statement(store, "SELECT id, uuid FROM gpu", "");
-    int r;
+    int64_t gpus;
+    int64_t processes;
     *g = (struct gp_registry){.round = 1};
-    g->next_gpu = (uint64_t)gp_store_number(store, "SELECT max(id) FROM gpu", 0) + 1;
-    g->next_process = (uint64_t)gp_store_number(store, "SELECT max(id) FROM process", 0) + 1;
+    int r = gp_store_get_number(store, "SELECT max(id) FROM gpu", 0, &gpus, err);
+    if (r == 0)
+        r = gp_store_get_number(store, "SELECT max(id) FROM process", 0, &processes, err);
+    if (r < 0)
+        return r;
+    g->next_gpu = (uint64_t)gpus + 1;
+    g->next_process = (uint64_t)processes + 1;
+    sqlite3_stmt *rows = gp_store_statement(store, "SELECT id, uuid FROM gpu", "");
     while ((r = gp_store_step(store, rows, err)) == 1)
         if (add_gpu(g, gp_store_text(rows, 1), (uint64_t)gp_store_int(rows, 0)) < 0) {
             (void)sqlite3_reset(rows);

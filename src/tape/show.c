@@ -6,9 +6,8 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "source/source.h"
-#include "tape/store.h"
+#include "tape/process_texts.h"
 
-#include <sqlite3.h>
 #include <string.h>
 
 static const char unrecorded[] = "not recorded";
@@ -137,24 +136,28 @@ static int show_devices(const struct gp_show *show, struct gp_snapshot *snapshot
 static int show_texts(const struct gp_show *show, struct gp_snapshot *snapshot,
                       const struct gp_tape_row *row, struct gp_value values[GP_PROCESS__COUNT])
 {
-    static const enum gp_metric metrics[] = {GP_PROCESS_PATH, GP_PROCESS_COMMAND, GP_PROCESS_CWD};
-    sqlite3_stmt *texts = gp_store_statement(
-        show->store, "SELECT path, command, cwd FROM process WHERE id = ?", "i", (int64_t)row->id);
-    int r = gp_store_step(show->store, texts, NULL);
-    const bool found = r == 1;
-    for (size_t i = 0; r >= 0 && i < GP_ARRAY_LEN(metrics); i++) {
+    static const enum gp_metric metrics[GP_PRIVATE__COUNT] = {
+        [GP_PRIVATE_PATH] = GP_PROCESS_PATH,
+        [GP_PRIVATE_COMMAND] = GP_PROCESS_COMMAND,
+        [GP_PRIVATE_CWD] = GP_PROCESS_CWD,
+        [GP_PRIVATE_CONTAINER_NAME] = GP_PROCESS_CONTAINER_NAME,
+        [GP_PRIVATE_ORIGIN] = GP_PROCESS_ORIGIN,
+    };
+    const char *texts[GP_PRIVATE__COUNT];
+    int r = gp_process_texts(show->store, row->id, texts);
+    for (size_t i = 0; r == 0 && i < GP_PRIVATE__COUNT; i++) {
         struct gp_value *v = &values[metrics[i] - GP_PROCESS__FIRST];
-        if (!found || show->is_hole || gp_store_is_null(texts, (int)i)) {
+        if (gp_scene_cell(show->scene, row, (int)metrics[i]))
+            continue; /* it is among the samples */
+        if (!texts[i] || show->is_hole) {
             gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, unrecorded, snapshot->mono_ns);
             continue;
         }
-        gp_value_set_text(v, safe_copy(snapshot, gp_store_text(texts, (int)i)), snapshot->mono_ns);
+        gp_value_set_text(v, safe_copy(snapshot, texts[i]), snapshot->mono_ns);
         if (!v->s)
             r = GP_ENOMEM;
     }
-    if (texts)
-        (void)sqlite3_reset(texts);
-    return r < 0 ? r : 0;
+    return r;
 }
 
 static int show_process(const struct gp_show *show, struct gp_snapshot *snapshot,

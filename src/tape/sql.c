@@ -24,7 +24,10 @@ int gp_store_fail(const struct gp_store *store, int code, const char *what, stru
 
 int gp_store_damaged(const struct gp_store *store, struct gp_err *err)
 {
-    return gp_err_set(err, GP_EFORMAT, "'%.200s' is damaged, or is no recording", store->path);
+    return (sqlite3_errcode(store->db) & 0xff) == SQLITE_NOMEM
+               ? gp_err_set(err, GP_ENOMEM, "out of memory")
+               : gp_err_set(err, GP_EFORMAT, "'%.200s' is damaged, or is no recording",
+                            store->path);
 }
 
 /* ---- statements ---- */
@@ -142,15 +145,24 @@ bool gp_store_is_null(struct sqlite3_stmt *statement, int column)
     return sqlite3_column_type(statement, column) == SQLITE_NULL;
 }
 
-int64_t gp_store_number(struct gp_store *store, const char *sql, int64_t fallback)
+int gp_store_get_number(struct gp_store *store, const char *sql, int64_t fallback, int64_t *ret,
+                        struct gp_err *err)
 {
     sqlite3_stmt *statement = gp_store_statement(store, sql, "");
-    int64_t n = fallback;
-    if (gp_store_step(store, statement, NULL) == 1) {
-        n = gp_store_is_null(statement, 0) ? fallback : gp_store_int(statement, 0);
-        (void)sqlite3_reset(statement);
-    }
-    return n;
+    const int r = gp_store_step(store, statement, err);
+    *ret = fallback;
+    if (r != 1)
+        return r;
+    if (!gp_store_is_null(statement, 0))
+        *ret = gp_store_int(statement, 0);
+    (void)sqlite3_reset(statement);
+    return 0;
+}
+
+int64_t gp_store_number(struct gp_store *store, const char *sql, int64_t fallback)
+{
+    int64_t n;
+    return gp_store_get_number(store, sql, fallback, &n, NULL) < 0 ? fallback : n;
 }
 
 /* Runs a text that is not kept prepared. */

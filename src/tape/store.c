@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "tape/frame.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 enum { APPLICATION = 0x67707473 }; /* "gpts": SQLite's mark of who may read the file */
+enum { TEXTS_MAX = 4 << 20 };      /* of a process */
 enum { PAGE_CACHE_KIB = 1024 };    /* of a connection */
 enum {
     QUIET_NS = 50 * 1000 * 1000, /* a file that changed less than this ago may be changing now */
@@ -54,8 +56,13 @@ int gp_store_read_columns(struct gp_store *store, struct gp_err *err)
 {
     sqlite3_stmt *statement = gp_store_statement(
         store, "SELECT scope, place, name, scale FROM field ORDER BY scope, place", "");
-    int r;
+    int64_t is_shared;
     gp_tape_columns_init(store->columns);
+    int r = gp_store_get_number(store, "SELECT value FROM meta WHERE key = 'shared'", 0, &is_shared,
+                                err);
+    if (r < 0)
+        return r;
+    store->columns->is_shared = is_shared != 0;
     while ((r = gp_store_step(store, statement, err)) == 1) {
         int64_t scope = gp_store_int(statement, 0);
         if (scope < 0 || scope >= GP_TAPE_SCOPE__COUNT ||
@@ -104,7 +111,10 @@ static bool has_our_tables(struct gp_store *store)
 /* Files of earlier versions get what this one has in addition; there is none yet. */
 int gp_store_check_version(struct gp_store *store, struct gp_err *err)
 {
-    const int64_t version = gp_store_number(store, "PRAGMA user_version", -1);
+    int64_t version;
+    const int r = gp_store_get_number(store, "PRAGMA user_version", -1, &version, err);
+    if (r < 0)
+        return r;
     if (gp_store_number(store, "PRAGMA application_id", 0) != APPLICATION)
         return gp_store_damaged(store, err);
     if (version > GP_STORE_VERSION)
@@ -130,6 +140,7 @@ static int harden(struct gp_store *store, struct gp_err *err)
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++)
         if (sqlite3_db_config(store->db, options[i].option, options[i].value, NULL) != SQLITE_OK)
             return gp_store_fail(store, GP_EIO, "open", err);
+    (void)sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, 2 * GP_FRAME_MAX);
     char cache[64];
     (void)snprintf(cache, sizeof(cache), "PRAGMA cache_size=-%d", (int)PAGE_CACHE_KIB);
     int r =
@@ -142,6 +153,7 @@ struct gp_store *gp_store_new(const char *path, struct gp_err *err)
     struct gp_store *store = calloc(1, sizeof(*store));
     if (store) {
         *store = (struct gp_store){.path = path, .lock_fd = -1, .guard_fd = -1};
+        gp_strbuf_init(&store->texts, TEXTS_MAX);
         store->columns = malloc(sizeof(*store->columns));
         store->statements = calloc(GP_STORE_STATEMENTS, sizeof(*store->statements));
     }
@@ -163,6 +175,8 @@ void gp_store_close(struct gp_store *store)
         (void)close(store->guard_fd);
     if (store->lock_fd >= 0)
         (void)close(store->lock_fd);
+    free(store->private.data);
+    gp_strbuf_fini(&store->texts);
     free(store->statements);
     free(store->columns);
     free(store);
@@ -191,7 +205,10 @@ int gp_store_open_database(struct gp_store *store, int flags, struct gp_err *err
     if (!uri_of(store->path, is_still ? "immutable=1" : "cache=private", uri))
         return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
     flags |= SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (sqlite3_open_v2(uri, &store->db, flags, "unix-none") != SQLITE_OK)
+    const char *vfs = gp_store_vfs();
+    if (!vfs)
+        return gp_err_set(err, GP_EFAIL, "this SQLite cannot open recordings");
+    if (sqlite3_open_v2(uri, &store->db, flags, vfs) != SQLITE_OK)
         return store->db ? gp_store_fail(store, GP_EIO, "open", err)
                          : gp_err_set(err, GP_ENOMEM, "out of memory");
     /* first: without it, every read would need the index in a file */
@@ -220,18 +237,26 @@ static bool look(const struct gp_store *store, struct gp_store_seen *ret)
         return false;
     ret->changed_ns = ns_of(&st.st_mtim);
     ret->size = (uint64_t)st.st_size;
+    const uid_t owner = st.st_uid;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT;
-    ret->has_log = read(fd, ret->log_head, sizeof(ret->log_head)) == sizeof(ret->log_head);
-    ret->log_size = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+    if (fd < 0) {
+        ret->is_foreign_log = errno != ENOENT; /* a link, or it may not be read */
+        return true;
+    }
+    const bool has_status = fstat(fd, &st) == 0;
+    ret->is_foreign_log =
+        !has_status || !S_ISREG(st.st_mode) || (st.st_uid != owner && st.st_uid != 0);
+    if (!ret->is_foreign_log) {
+        ret->has_log = read(fd, ret->log_head, sizeof(ret->log_head)) == sizeof(ret->log_head);
+        ret->log_size = (uint64_t)st.st_size;
+    }
     (void)close(fd);
     return true;
 }
 
 static bool is_same(const struct gp_store_seen *a, const struct gp_store_seen *b)
 {
-    return a->changed_ns == b->changed_ns && a->size == b->size &&
+    return a->changed_ns == b->changed_ns && a->size == b->size && !b->is_foreign_log &&
            (!a->has_log || (b->has_log && memcmp(a->log_head, b->log_head, 32) == 0));
 }
 
@@ -289,6 +314,9 @@ int gp_store_open(const char *path, struct gp_store **ret, struct gp_err *err)
         return GP_ENOMEM;
     if (!look_when_quiet(store))
         r = gp_err_set(err, GP_EBUSY, "'%.200s' is being written; try again", path);
+    else if (store->seen.is_foreign_log)
+        r = gp_err_set(err, GP_EPERM, "'%.200s-wal' does not belong to the owner of '%.100s'", path,
+                       path);
     if (r == 0)
         r = gp_store_open_database(store, SQLITE_OPEN_READONLY, err);
     /* otherwise, closing it could remove the log of the writer */
@@ -323,6 +351,11 @@ uint64_t gp_store_size(const struct gp_store *store)
     return size_of(store, "");
 }
 
+static bool is_time(int64_t t)
+{
+    return t >= 0 && t <= GP_STORE_TIME_MAX;
+}
+
 int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *ret_count,
                    struct gp_err *err)
 {
@@ -334,7 +367,6 @@ int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *re
     while ((r = gp_store_step(store, statement, err)) == 1) {
         struct gp_axis_mark *grown = realloc(marks, (count + 1) * sizeof(*grown));
         if (!grown) {
-            (void)sqlite3_reset(statement);
             r = gp_err_set(err, GP_ENOMEM, "out of memory");
             break;
         }
@@ -344,8 +376,15 @@ int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *re
                                              .boottime_us = gp_store_int(statement, 3)};
         (void)snprintf(marks[count].boot, sizeof(marks[count].boot), "%s",
                        gp_store_text(statement, 2));
+        if (!is_time(marks[count].t) || !is_time(llabs(marks[count].ahead_us)) ||
+            !is_time(marks[count].boottime_us)) {
+            r = gp_store_damaged(store, err);
+            break;
+        }
         count++;
     }
+    if (statement)
+        (void)sqlite3_reset(statement);
     if (r < 0) {
         free(marks);
         return r;

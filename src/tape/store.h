@@ -9,16 +9,20 @@
 #ifndef GP_TAPE_STORE_H
 #define GP_TAPE_STORE_H
 
+#include "base/strbuf.h"
 #include "tape/axis.h"
 #include "tape/columns.h"
+#include "tape/private.h"
 
 struct gp_err;
-struct gp_strbuf;
 struct sqlite3;
 struct sqlite3_stmt;
 struct gp_store_statement;
 
 enum { GP_STORE_VERSION = 1 };
+
+/* A file with a time beyond is damaged: sums of such times fit. */
+#define GP_STORE_TIME_MAX (INT64_C(1) << 60)
 
 struct gp_store {
     struct sqlite3 *db;
@@ -33,14 +37,20 @@ struct gp_store {
         uint64_t log_size;
         uint8_t log_head[32];
         bool has_log;
+        bool is_foreign_log; /* another user has put it there */
     } seen;
     struct gp_store_statement *statements; /* that stay prepared */
+    struct gp_private_file private;        /* what this user may read of them */
+    bool has_private;                      /* it was read */
+    struct gp_strbuf texts;                /* of the process that was asked for last */
 };
 
-/* Opens a recording for writing, or creates it, for this user only. `path` must outlive it. GP_EIO;
- * GP_EBUSY: another program is writing it; GP_EFORMAT: it is not a recording, or one of a newer
- * version. */
-int gp_store_create(const char *path, struct gp_store **ret, struct gp_err *err) GP_MUST_CHECK;
+/* Opens a recording for writing, or creates it; for this user only, or for all users to read.
+ * `path` must outlive it. GP_EIO; GP_EPERM: others could change it; GP_EBUSY: another program is
+ * writing it; GP_EFORMAT: it is not a recording, or one of a newer version; GP_EUSAGE: it is one
+ * for this user, and not for all, or the other way round. */
+int gp_store_create(const char *path, bool is_shared, struct gp_store **ret,
+                    struct gp_err *err) GP_MUST_CHECK;
 
 /* Opens one for reading. GP_EIO, GP_EPERM, GP_EFORMAT. */
 int gp_store_open(const char *path, struct gp_store **ret, struct gp_err *err) GP_MUST_CHECK;
@@ -79,6 +89,9 @@ const void *gp_store_bytes(struct sqlite3_stmt *statement, int column, size_t *r
 bool gp_store_is_null(struct sqlite3_stmt *statement, int column);
 
 /* The first number of the first row; `fallback` if there is none or it is NULL. */
+int gp_store_get_number(struct gp_store *store, const char *sql, int64_t fallback, int64_t *ret,
+                        struct gp_err *err) GP_MUST_CHECK;
+/* The same; `fallback` also after an error. */
 int64_t gp_store_number(struct gp_store *store, const char *sql, int64_t fallback);
 
 /* The marks of the axis, sorted; freed by the caller. */

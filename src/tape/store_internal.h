@@ -1,5 +1,6 @@
 /* Private to the store. Its parts, from the lowest to the highest:
  *
+ *   vfs.c          files, for SQLite
  *   sql.c          statements and their rows
  *   store.c        opening and reading a file
  *   store_write.c  creating and writing one
@@ -18,6 +19,11 @@ struct gp_store_statement {
     const char *sql;
     sqlite3_stmt *prepared;
 };
+
+/* ---- vfs.c ---- */
+
+/* Its name; NULL: SQLite lacks what it is made from. */
+const char *gp_store_vfs(void);
 
 /* ---- sql.c ---- */
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +39,14 @@ static int add_columns(struct gp_store *store, struct gp_err *err)
     return r;
 }
 
+/* A file with a second name may be one that another user has linked here. */
 static bool is_ours(const struct stat *st)
 {
-    return S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+    return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 &&
+           !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* In a directory that others can write to, they could have prepared the file or its log. */
+/* In a directory that others can write to, they could have prepared a file. */
 static int check_ours(const struct gp_store *store, const char *suffix, struct gp_err *err)
 {
     char path[GP_PATH_SIZE];
@@ -56,6 +59,28 @@ static int check_ours(const struct gp_store *store, const char *suffix, struct g
                           "another file",
                           path);
     return 0;
+}
+
+/* In the directory of a recording for all users, none of them may replace it. */
+static int check_directory(const struct gp_store *store, struct gp_err *err)
+{
+    char path[GP_PATH_SIZE];
+    struct stat st;
+    const char *slash = strrchr(store->path, '/');
+    const int len = slash ? (int)(slash - store->path) : 0;
+    (void)snprintf(path, sizeof(path), "%.*s", len, store->path);
+    if (!*path)
+        (void)snprintf(path, sizeof(path), slash ? "/" : ".");
+    if (stat(path, &st) < 0)
+        return gp_err_set(err, errno == EACCES ? GP_EPERM : GP_EIO, "cannot record to '%.200s': %s",
+                          path, strerror(errno));
+    const bool is_closed = !(st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_mode & S_ISVTX;
+    return (st.st_uid == 0 || st.st_uid == geteuid()) && is_closed
+               ? 0
+               : gp_err_set(err, GP_EPERM,
+                            "other users can replace files in '%.200s'; record for all users to "
+                            "another directory",
+                            path);
 }
 
 /* The file of the lock has the pid of its owner, for gp_store_writer(). */
@@ -80,6 +105,19 @@ static int lock(struct gp_store *store, struct gp_err *err)
     return 0;
 }
 
+/* The process that a lock names, if it belongs to the owner of the lock: otherwise, root could be
+ * made to end any process. */
+static pid_t writer_of(const char *text, const struct stat *lock)
+{
+    char path[32];
+    struct stat st;
+    const long pid = strtol(text, NULL, 10);
+    if (pid <= 0 || pid > INT_MAX)
+        return 0;
+    (void)snprintf(path, sizeof(path), "/proc/%ld", pid);
+    return stat(path, &st) == 0 && st.st_uid == lock->st_uid ? (pid_t)pid : 0;
+}
+
 pid_t gp_store_writer(const char *file)
 {
     char path[GP_PATH_SIZE];
@@ -90,21 +128,43 @@ pid_t gp_store_writer(const char *file)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return 0;
-    const bool is_held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    struct stat st;
+    const bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    const bool is_held = is_file && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     const bool has_text = is_held && pread(fd, text, sizeof(text) - 1, 0) > 0;
     (void)close(fd);
-    return has_text ? (pid_t)strtol(text, NULL, 10) : 0;
+    return has_text ? writer_of(text, &st) : 0;
 }
 
 /* SQLite would create it with the permissions of the umask. */
-static int create_file(const struct gp_store *store, struct gp_err *err)
+static int create_file(const struct gp_store *store, bool is_shared, struct gp_err *err)
 {
-    int fd = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    struct stat st;
+    const int fd = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return gp_err_set(err, errno == EACCES ? GP_EPERM : GP_EIO, "cannot create '%.200s': %s",
                           store->path, strerror(errno));
+    const bool ok = fstat(fd, &st) == 0 && is_ours(&st);
+    if (ok && is_shared && st.st_size == 0 && fchmod(fd, 0644) < 0)
+        errno = 0; /* then only this user can read it */
     (void)close(fd);
-    return check_ours(store, "", err);
+    return ok ? 0 : check_ours(store, "", err);
+}
+
+/* An empty log keeps others from putting theirs there before SQLite opens it. Next to an empty
+ * file, SQLite would remove it. */
+static void create_log(const struct gp_store *store)
+{
+    char log[GP_PATH_SIZE];
+    struct stat st;
+    if (!gp_store_beside(store, "-wal", log) || stat(store->path, &st) < 0 || st.st_size == 0)
+        return;
+    const int fd = open(log, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return; /* there is one, which is checked next */
+    if (fchmod(fd, st.st_mode & 0644) < 0)
+        errno = 0;
+    (void)close(fd);
 }
 
 /* SQLite's other tools use its locks. The last of them to close a database would remove the log of
@@ -123,41 +183,107 @@ static void show_reader(struct gp_store *store)
     }
 }
 
-static int prepare_tables(struct gp_store *store, struct gp_err *err)
+/* A recording is for its user or for all users from its first sample on. */
+static int check_shared(struct gp_store *store, bool is_shared, struct gp_err *err)
+{
+    if (store->columns->is_shared == is_shared)
+        return 0;
+    return gp_err_set(err, GP_EUSAGE,
+                      is_shared ? "'%.200s' is the recording of one user; record for all users to "
+                                  "another file"
+                                : "'%.200s' is a recording for all users: --shared continues it",
+                      store->path);
+}
+
+/* Makes the tables of a new recording, at once: in another file, which then takes its place.
+ * SQLite's other tools take the log of an empty file for a stale one, and remove it. There is no
+ * journal on the disk, see vfs.c. */
+static int fill_file(struct gp_store *store, bool is_shared, struct gp_err *err)
+{
+    int r = gp_store_open_database(store, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    if (r == 0)
+        r = gp_store_execute(store,
+                             "PRAGMA journal_mode=MEMORY; PRAGMA auto_vacuum=INCREMENTAL; BEGIN",
+                             "create", err);
+    if (r == 0)
+        r = gp_store_create_tables(store, err);
+    if (r == 0 && is_shared)
+        r = gp_store_execute(store, "INSERT INTO meta VALUES('shared', 1)", "create", err);
+    return r < 0 ? r : gp_store_execute(store, "COMMIT; PRAGMA journal_mode=WAL", "create", err);
+}
+
+static int begin_file(const struct gp_store *store, bool is_shared, struct gp_err *err)
+{
+    char path[GP_PATH_SIZE];
+    struct gp_store *made = NULL;
+    if (!gp_store_beside(store, "-new", path))
+        return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
+    (void)unlink(path); /* an earlier attempt; another user's stays, and is no file of ours */
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int r = fd < 0 || (is_shared && fchmod(fd, 0644) < 0) ? GP_EIO : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    if (r == 0 && !(made = gp_store_new(path, err)))
+        return GP_ENOMEM;
+    if (made)
+        r = fill_file(made, is_shared, err);
+    gp_store_close(made);
+    if (r == 0 && rename(path, store->path) < 0)
+        r = GP_EIO;
+    return r == 0 || made ? r
+                          : gp_err_set(err, r, "cannot create '%.200s': %s", path, strerror(errno));
+}
+
+static int prepare_tables(struct gp_store *store, bool is_shared, struct gp_err *err)
 {
     int r = gp_store_execute(store, "BEGIN", "write to", err);
     if (r < 0)
         return r;
-    const bool is_new = gp_store_number(store, "SELECT count(*) FROM sqlite_schema", -1) == 0;
-    r = is_new ? gp_store_create_tables(store, err) : gp_store_check_version(store, err);
+    r = gp_store_check_version(store, err);
     if (r == 0)
         r = gp_store_read_columns(store, err);
+    if (r == 0)
+        r = check_shared(store, is_shared, err);
     if (r == 0)
         r = add_columns(store, err);
     return r < 0 ? r : gp_store_execute(store, "COMMIT", "write to", err);
 }
 
-int gp_store_create(const char *path, struct gp_store **ret, struct gp_err *err)
+/* Before SQLite opens anything. */
+static int prepare_files(struct gp_store *store, bool is_shared, struct gp_err *err)
+{
+    static const char *const suffixes[] = {"", "-lock", "-wal"};
+    int r = is_shared ? check_directory(store, err) : 0;
+    for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(suffixes); i++)
+        r = check_ours(store, suffixes[i], err);
+    if (r == 0)
+        r = create_file(store, is_shared, err);
+    if (r == 0)
+        r = lock(store, err);
+    if (r == 0 && gp_store_size(store) == 0)
+        r = begin_file(store, is_shared, err);
+    if (r == 0) {
+        show_reader(store);
+        create_log(store);
+    }
+    return r == 0 ? check_ours(store, "-wal", err) : r;
+}
+
+int gp_store_create(const char *path, bool is_shared, struct gp_store **ret, struct gp_err *err)
 {
     struct gp_store *store = gp_store_new(path, err);
     if (!store)
         return GP_ENOMEM;
-    int r = create_file(store, err);
+    int r = prepare_files(store, is_shared, err);
     if (r == 0)
-        r = lock(store, err);
-    if (r == 0)
-        r = check_ours(store, "-wal", err);
-    if (r == 0) {
-        show_reader(store);
         r = gp_store_open_database(store, SQLITE_OPEN_READWRITE, err);
-    }
     if (r == 0)
         r = gp_store_execute(store,
-                             "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; "
-                             "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0",
+                             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+                             "PRAGMA wal_autocheckpoint=0",
                              "open", err);
     if (r == 0)
-        r = prepare_tables(store, err);
+        r = prepare_tables(store, is_shared, err);
     if (r == 0) /* it was created just now */
         r = check_ours(store, "-wal", err);
     if (r < 0)

@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { TRIES = 20, PAUSE_INTERVALS = 3, PAUSE_US = 5000000 };
+enum { FRAMES_MAX = 4096 }; /* from one key frame to the next */
+#define INTERVAL_MAX_US INT64_C(100000000000)
 
 struct gp_tape {
     const char *path;
@@ -25,6 +27,11 @@ struct gp_tape {
 };
 
 /* ---- reading while it is written ---- */
+
+static int damaged(const struct gp_tape *tape, int r, struct gp_err *err)
+{
+    return gp_err_set(err, r, r == GP_ENOMEM ? "out of memory" : "'%.200s' is damaged", tape->path);
+}
 
 static int reopen(struct gp_tape *tape, struct gp_err *err)
 {
@@ -41,6 +48,8 @@ static int reopen(struct gp_tape *tape, struct gp_err *err)
         return r;
     tape->interval_us =
         gp_store_number(tape->store, "SELECT value FROM meta WHERE key = 'interval'", 1000000);
+    if (tape->interval_us < 1 || tape->interval_us > INTERVAL_MAX_US)
+        return damaged(tape, GP_EFORMAT, err);
     gp_scene_fini(&tape->scene);
     tape->columns = *tape->store->columns;
     return gp_scene_init(&tape->scene, &tape->columns, true)
@@ -107,7 +116,6 @@ void gp_tape_close(struct gp_tape *tape)
 static int read_bounds(void *ctx, struct gp_store *store, struct gp_err *err)
 {
     struct gp_tape_bounds *bounds = ctx;
-    (void)err;
     bounds->samples = gp_store_number(store, "SELECT min(t) FROM tick", -1);
     bounds->last = gp_store_number(store, "SELECT max(t) FROM tick", -1);
     bounds->first = gp_store_number(store, "SELECT min(first) FROM chunk", -1);
@@ -118,7 +126,10 @@ static int read_bounds(void *ctx, struct gp_store *store, struct gp_err *err)
         bounds->first = begin;
     if (bounds->last < 0)
         bounds->last = gp_store_number(store, "SELECT max(last) - 1 FROM chunk", -1);
-    return 0;
+    return bounds->last <= GP_STORE_TIME_MAX &&
+                   (bounds->last < 0 || (bounds->first >= 0 && bounds->first <= bounds->last))
+               ? 0
+               : gp_err_set(err, GP_EFORMAT, "'%.200s' is damaged", store->path);
 }
 
 int gp_tape_bounds(struct gp_tape *tape, struct gp_tape_bounds *ret, struct gp_err *err)
@@ -150,11 +161,6 @@ struct seek {
     bool has_found;
 };
 
-static int damaged(const struct gp_tape *tape, int r, struct gp_err *err)
-{
-    return gp_err_set(err, r, r == GP_ENOMEM ? "out of memory" : "'%.200s' is damaged", tape->path);
-}
-
 /* Decodes the frames after `at` up to t. */
 static int play(struct seek *seek, struct gp_store *store, struct gp_err *err)
 {
@@ -162,11 +168,12 @@ static int play(struct seek *seek, struct gp_store *store, struct gp_err *err)
     sqlite3_stmt *rows =
         gp_store_statement(store, "SELECT t, frame FROM tick WHERE t > ? AND t <= ? ORDER BY t",
                            "ii", tape->at, seek->t);
+    unsigned count = 0;
     int r;
     while ((r = gp_store_step(store, rows, err)) == 1) {
         size_t size;
         const void *frame = gp_store_bytes(rows, 1, &size);
-        r = gp_frame_decode(&tape->scene, frame, size);
+        r = count++ < FRAMES_MAX ? gp_frame_decode(&tape->scene, frame, size) : GP_EFORMAT;
         if (r < 0) {
             tape->at = 0;
             (void)sqlite3_reset(rows);
@@ -187,6 +194,8 @@ static int seek_sample(struct seek *seek, struct gp_store *store, struct gp_err 
         return r;
     const int64_t base = gp_store_int(row, 0);
     (void)sqlite3_reset(row);
+    if (base < 0)
+        return damaged(tape, GP_EFORMAT, err);
     if (tape->at == 0 || tape->base != base || tape->at > seek->t) {
         tape->at = base - 1;
         tape->base = base;
@@ -217,6 +226,8 @@ static int read_point(struct seek *seek, sqlite3_stmt *row, struct gp_err *err)
 {
     const int64_t step_us = gp_store_int(row, 0);
     const int64_t first = gp_store_int(row, 1);
+    if (first < 0)
+        return damaged(seek->tape, GP_EFORMAT, err);
     struct point point = {(seek->t - first) / step_us, -1};
     size_t size;
     const void *data = gp_store_bytes(row, 2, &size);
@@ -253,6 +264,8 @@ static int seek_summary(struct seek *seek, struct gp_store *store, struct gp_err
         }
         (void)sqlite3_reset(row);
     }
+    if (best_us == 0)
+        return 0;
     sqlite3_stmt *row = gp_store_statement(store, sql, "ii", best_us, seek->t);
     int r = gp_store_step(store, row, err);
     if (r <= 0)
@@ -273,14 +286,14 @@ static int read_place(void *ctx, struct gp_store *store, struct gp_err *err)
 
 int gp_tape_seek(struct gp_tape *tape, int64_t t, struct gp_tape_found *ret, struct gp_err *err)
 {
-    struct seek seek = {.tape = tape, .t = t};
+    struct seek seek = {.tape = tape, .t = t < GP_STORE_TIME_MAX ? t : GP_STORE_TIME_MAX};
     int r = gp_tape_do(tape, read_place, &seek, err);
     if (r < 0)
         return r;
     if (!seek.has_found)
         return gp_err_set(err, GP_EIO, "nothing is recorded at that time in '%.200s'", tape->path);
     const int64_t pause_us = PAUSE_INTERVALS * tape->interval_us + PAUSE_US;
-    seek.found.is_hole = t - seek.found.t > seek.found.step_us + pause_us;
+    seek.found.is_hole = seek.t - seek.found.t > seek.found.step_us + pause_us;
     *ret = seek.found;
     return 0;
 }

@@ -53,6 +53,22 @@ static void too_large_numbers_are_refused(void **state)
     assert_true(in.failed);
 }
 
+/* The length itself takes bytes, which are not the text's. */
+static void too_long_texts_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {3, 'a', 'b'};
+    struct gp_bytes in = {bytes, bytes + sizeof(bytes), false};
+    const char *text;
+    assert_int_equal(gp_bytes_read_text(&in, &text), 0);
+    assert_true(in.failed);
+    in = (struct gp_bytes){bytes, bytes + sizeof(bytes), false};
+    in.at = (const uint8_t *)"\2ab";
+    in.end = in.at + 3;
+    assert_int_equal(gp_bytes_read_text(&in, &text), 2);
+    assert_false(in.failed);
+}
+
 /* ---- time ---- */
 
 static int64_t at(struct gp_axis_mark *mark, int64_t wall_us, int64_t boottime_us, const char *boot,
@@ -526,6 +542,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_read_as_written),
         cmocka_unit_test(too_large_numbers_are_refused),
+        cmocka_unit_test(too_long_texts_are_refused),
         cmocka_unit_test(the_axis_never_goes_back),
         cmocka_unit_test(times_as_people_type_them),
         cmocka_unit_test_setup_teardown(what_is_shown_is_what_was_recorded, set_up, tear_down),
