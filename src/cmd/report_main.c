@@ -61,7 +61,7 @@ static bool split_price(const char *text, double *ret, char currency[CURRENCY_SI
     char number[32];
     char words[64];
     size_t before = 0;
-    while (text[before] && !is_digit(text[before]) && text[before] != '-')
+    while (text[before] && !is_digit(text[before]) && !strchr("-.,", text[before]))
         before++;
     const char *after = text + before;
     while (is_digit(*after) || *after == '.')
@@ -71,7 +71,8 @@ static bool split_price(const char *text, double *ret, char currency[CURRENCY_SI
     size_t rest = strlen(after);
     if (rest >= strlen(per_hour) && strcmp(after + rest - strlen(per_hour), per_hour) == 0)
         rest -= strlen(per_hour);
-    if (digits == 0 || digits >= sizeof(number) || before + rest >= sizeof(words) ||
+    /* an unquoted $2.1 is .1 after the shell */
+    if (!is_digit(text[before]) || digits >= sizeof(number) || before + rest >= sizeof(words) ||
         (before && rest) || memchr(after, '/', rest) || strpbrk(after, "0123456789"))
         return false;
     (void)snprintf(number, sizeof(number), "%.*s", (int)digits, text + before);
@@ -92,8 +93,8 @@ static int parse_price(const char *text, struct gp_report_look *look, char curre
     look->has_price = split_price(text, &look->price, currency);
     return look->has_price ? 0
                            : gp_err_set(err, GP_EUSAGE,
-                                        "--price: '%.60s' is not a price per hour; try 2.1/h, "
-                                        "2.1€/h or $2.1/h",
+                                        "--price: '%.60s' is not a price per hour; try 2.1/h or "
+                                        "2.1€/h",
                                         text);
 }
 

@@ -20,8 +20,7 @@ const struct gp_opt gp_report_option_table[] = {
          "list processes that held a GPU at 0 % utilization for at least TIME in total, longest "
          "first"},
     {0, "price", NULL, GP_OPT_STRING, "PRICE", .offset = OPT(price),
-     .help = "add the cost, at PRICE for each hour that a GPU is held, for example 2.1/h, 2.1€/h "
-             "or $2.1/h"},
+     .help = "add the cost, at PRICE for each hour that a GPU is held, such as 2.1/h or 2.1€/h"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = GP_REPORT_FORMATS,
      .offset = OPT(format), .group = "Output", .help = "output format (default text)"},
     {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE, .offset = OPT(file),

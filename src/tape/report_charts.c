@@ -78,11 +78,10 @@ void gp_report_add_bars(struct gp_strbuf *sb, const struct gp_report_look *look,
         most = fmax(most, (double)table->rows[i].sums.held_us);
     if (most <= 0)
         return;
-    gp_strbuf_adds(sb, "<div class=\"bars\">\n");
+    gp_strbuf_adds(sb, "<p>The time that GPUs were held.</p>\n");
+    add_legend(sb, false);
     for (size_t i = 0; i < table->count && i < BARS_MAX; i++)
         add_bar(sb, look, table, &table->rows[i], most);
-    gp_strbuf_adds(sb, "</div>\n");
-    add_legend(sb, false);
 }
 
 /* ---- strips ---- */

@@ -141,7 +141,7 @@ static bool number_cost(const struct gp_report_look *look, enum gp_report_by by,
 const struct gp_report_column gp_report_columns[] = {
     {"key", "", GP_REPORT_TEXT, ALL, text_label, NULL, false},
     {"gpu", "GPU", GP_REPORT_TEXT, BIT(GP_REPORT_IDLE), text_gpu, NULL, false},
-    {"name", "NAME", GP_REPORT_TEXT, OF_GPUS, text_name, NULL, false},
+    {"name", "NAME", GP_REPORT_TEXT, OF_GPUS, text_name, NULL, true},
     {"user", "USER", GP_REPORT_TEXT, OF_PROCESSES, text_user, NULL, false},
     {"program", "PROGRAM", GP_REPORT_TEXT, OF_PROCESSES, text_name, NULL, false},
     {"known_hours", "SEEN", GP_REPORT_HOURS, OF_GPUS, NULL, number_known, false},
@@ -154,7 +154,7 @@ const struct gp_report_column gp_report_columns[] = {
     {"memory_peak_bytes", "MEMORY", GP_REPORT_BYTES, ALL, NULL, number_memory, false},
     {"energy_kwh", "ENERGY", GP_REPORT_KWH, ALL, NULL, number_energy, false},
     {"cost", "COST", GP_REPORT_COST, ALL, NULL, number_cost, false},
-    {"incidents", "INCIDENTS", GP_REPORT_INCIDENTS, ALL, NULL, NULL, false},
+    {"incidents", "INCIDENTS", GP_REPORT_INCIDENTS, ALL, NULL, NULL, true},
     {"command", "COMMAND", GP_REPORT_TEXT, OF_PROCESSES, text_command, NULL, true},
 };
 const size_t gp_report_column_count = GP_ARRAY_LEN(gp_report_columns);

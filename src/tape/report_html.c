@@ -58,6 +58,7 @@ static const char style[] =
     "min-width:0;white-space:normal;text-align:right}"
     "td::before{content:attr(data-h);color:var(--soft);flex:none}"
     "td:first-child{font-weight:600}td:first-child,.w{grid-column:1/3}"
+    "td:has(span:empty){display:none}"
     ".axis span:nth-child(2):nth-last-child(2){display:none}}\n"
     "@media print{:root{--page:#fff;--text:#000;--soft:#333;--line:#999;--card:#fff;--used:#1f6fb2;"
     "--idle:#c2590a;--free:#d9dfe6;--watts:#6b4fa0;--hatch:#9aa4b1}"
