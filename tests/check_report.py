@@ -247,7 +247,7 @@ def only_some_users_and_gpus():
     missing = gpulse("report", MACHINE, "-i", "2")
     assert missing.returncode == 3 and "2" in missing.stderr, missing
     nobody = good(gpulse("report", MACHINE, "--by", "user", "-u", "nosuch"))
-    assert "No processes" in nobody, nobody
+    assert "No processes" in nobody and "users are counted: nosuch." in nobody, nobody
 
 
 def moment(us):
@@ -555,6 +555,19 @@ def while_it_is_recorded():
     assert len(table(document, "gpu")) == 8 and "mia" in [row["user"] for row in table(document, "user")]
     check_groups(document, "user", expected(tape, "user"))
     check_groups(document, "job", expected(tape, "job"))
+
+
+@test
+def mig_instances():
+    tape = FOLDER / "mig.tape"
+    good(gpulse("--sim", "a100-mig", "record", "-q", "-o", tape, "-n", "0.2", "--duration", "2s"))
+    rows = {row["gpu"]: row for row in table(report(tape, "--by", "gpu"), "gpu")}
+    assert set(rows) == {"0", "0:0", "0:1", "0:2", "0:3"}, rows
+    assert rows["0"]["held_hours"] is None and rows["0"]["energy_kwh"] > 0 and rows["0:1"]["held_hours"] == 0, rows
+    assert rows["0:0"]["held_hours"] > 0 and rows["0:0"]["busy_hours"] is None, rows
+    only = table(report(tape, "-i", "0:0"), "gpu")
+    assert [row["gpu"] for row in only] == ["0:0"]
+    assert "0:2" in good(gpulse("report", tape, "-f", "html"))
 
 
 @test

@@ -19,7 +19,8 @@
 
 enum {
     TEXT_COLUMNS = 400,
-    GPUS_MAX = 4096, /* of a file; more are ignored */
+    ORDER_SHIFT = 20, /* of the order of GPUs: their number, then that of an instance */
+    GPUS_MAX = 4096,  /* of a file; more are ignored */
 };
 
 /* A recorder can have stored a process's times a period before what it used. */
@@ -28,15 +29,21 @@ enum {
 
 /* ---- texts ---- */
 
-/* A text of a row, safe to print; "" if it is NULL; NULL without memory. */
-static const char *keep_text(struct gp_report *report, struct sqlite3_stmt *row, int column)
+/* A text that is safe to print; NULL without memory. */
+static const char *safe_copy(struct gp_report *report, const char *text)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(8 * TEXT_COLUMNS);
-    const char *text = gp_store_text(row, column);
     gp_utf8_add_safe(&sb, text, strlen(text), TEXT_COLUMNS);
-    const char *copy = *sb.buf ? gp_arena_strdup(&report->arena, sb.buf) : "";
+    const char *copy = sb.error == GP_ENOMEM ? NULL
+                       : *sb.buf             ? gp_arena_strdup(&report->arena, sb.buf)
+                                             : "";
     gp_strbuf_fini(&sb);
     return copy;
+}
+
+static const char *keep_text(struct gp_report *report, struct sqlite3_stmt *row, int column)
+{
+    return safe_copy(report, gp_store_text(row, column));
 }
 
 /* ---- GPUs ---- */
@@ -74,7 +81,7 @@ static bool keep_gpu(struct gp_report_work *work, struct sqlite3_stmt *row)
     r->label = gp_arena_strdup(&report->arena, key);
     r->name = keep_text(report, row, 4);
     r->uuid = keep_text(report, row, 1);
-    r->order = ((int64_t)number << 20) + gp_report_clamp(mig + 1, 1 << 19);
+    r->order = ((int64_t)number << ORDER_SHIFT) + gp_report_clamp(mig + 1, 1 << (ORDER_SHIFT - 1));
     return r->label && r->name && r->uuid;
 }
 
@@ -296,12 +303,13 @@ static bool prepare_tables(struct gp_report_work *work)
 {
     struct gp_report *report = work->report;
     const struct gp_report_query *query = work->query;
-    bool ok = true;
-    report->is_of_users = query->users != NULL;
+    if (query->users)
+        report->users = safe_copy(report, query->users);
+    bool ok = !query->users || report->users;
     for (size_t i = 0; ok && i < query->by_count; i++) {
         report->tables[i] = (struct gp_report_table){.by = query->by[i]};
         report->table_count++;
-        if (query->by[i] == GP_REPORT_GPU && report->is_of_users)
+        if (query->by[i] == GP_REPORT_GPU && report->users)
             ok = copy_gpus(report, &report->tables[i], false);
     }
     if (!query->charts)
@@ -316,13 +324,25 @@ static bool prepare_tables(struct gp_report_work *work)
     return ok;
 }
 
+/* Of a GPU in MIG mode, only its instances are known to be held. */
+static void find_divided(struct gp_report_table *gpus)
+{
+    for (size_t i = 0; i + 1 < gpus->count; i++) {
+        struct gp_report_row *row = &gpus->rows[i];
+        const bool is_next_of_it = row[0].order >> ORDER_SHIFT == row[1].order >> ORDER_SHIFT;
+        row->is_divided = is_next_of_it && row->order % (1 << ORDER_SHIFT) == 0 &&
+                          row->sums.known_us == 0 && row->sums.held_us == 0;
+    }
+}
+
 static bool finish_tables(struct gp_report_work *work)
 {
     struct gp_report *report = work->report;
     bool ok = true;
+    find_divided(&report->gpus);
     for (size_t i = 0; ok && i < report->table_count; i++) {
         struct gp_report_table *table = &report->tables[i];
-        if (table->by == GP_REPORT_GPU && !report->is_of_users)
+        if (table->by == GP_REPORT_GPU && !report->users)
             ok = copy_gpus(report, table, true);
         size_t kept = 0;
         for (size_t k = 0; k < table->count; k++)

@@ -56,7 +56,8 @@ struct gp_report_row {
     int64_t pid;
     int64_t first, last; /* when the process was seen, on the axis */
     int64_t processes;
-    int64_t order; /* of GPUs */
+    int64_t order;   /* of GPUs */
+    bool is_divided; /* into MIG instances, which have rows of their own */
     struct gp_report_sums sums;
     uint32_t incidents[GP_EVENT__COUNT];
 };
@@ -102,7 +103,7 @@ struct gp_report {
     int64_t from_us, to_us; /* the clock's time then */
     int64_t interval_us;
     char host[256], driver[80];  /* "" if unknown */
-    bool is_of_users;            /* only these users' processes were counted */
+    const char *users;           /* only these users' processes were counted; NULL: all */
     struct gp_report_table gpus; /* all that are selected, whatever they did */
     struct gp_report_table tables[GP_REPORT_TABLES_MAX];
     size_t table_count;

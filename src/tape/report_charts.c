@@ -178,13 +178,18 @@ static void add_strip(struct gp_strbuf *sb, const struct gp_report_look *look,
     gp_strbuf_adds(sb, "</svg></div>\n");
 }
 
-static const char *step_name(int64_t step_s)
+/* "Each column is an hour." */
+static void add_step_name(struct gp_strbuf *sb, int64_t step_s)
 {
-    return step_s <= 600     ? "ten minutes"
-           : step_s <= 3600  ? "an hour"
-           : step_s < 86400  ? "six hours"
-           : step_s == 86400 ? "a day"
-                             : "a week or more";
+    enum { WEEK_S = 7 * 86400 };
+    if (step_s > WEEK_S)
+        gp_strbuf_addf(sb, "%lld weeks", (long long)(step_s / WEEK_S));
+    else
+        gp_strbuf_adds(sb, step_s <= 600     ? "ten minutes"
+                           : step_s <= 3600  ? "an hour"
+                           : step_s < 86400  ? "six hours"
+                           : step_s == 86400 ? "a day"
+                                             : "a week");
 }
 
 /* In the order of the table, which is not that of their ids. */
@@ -200,8 +205,9 @@ void gp_report_add_strips(struct gp_strbuf *sb, const struct gp_report_look *loo
 {
     const struct gp_report *report = look->report;
     const bool with_titles = report->gpus.count * report->step_count <= TITLES_MAX;
-    gp_strbuf_addf(sb, "<section><h2>GPUs over time</h2>\n<p>Each column is %s.</p>\n",
-                   step_name(report->step_s));
+    gp_strbuf_adds(sb, "<section><h2>GPUs over time</h2>\n<p>Each column is ");
+    add_step_name(sb, report->step_s);
+    gp_strbuf_adds(sb, ".</p>\n");
     add_legend(sb, true);
     for (size_t i = 0; i < report->gpus.count; i++) {
         const struct gp_report_gpu *gpu = gpu_of(report, i);
@@ -235,12 +241,14 @@ void gp_report_add_power(struct gp_strbuf *sb, const struct gp_report_look *look
         most = fmax(most, power_at(report, i));
     if (most <= 0)
         return;
+    gp_strbuf_adds(sb,
+                   "<section><h2>Power</h2>\n<p>All GPUs together. Each column is the mean of ");
+    add_step_name(sb, report->step_s);
     gp_strbuf_addf(sb,
-                   "<section><h2>Power</h2>\n<p>All GPUs together. Each column is the mean of %s; "
-                   "the highest is %.2f kW.</p>\n<div class=\"strip power\">"
+                   "; the highest is %.2f kW.</p>\n<div class=\"strip power\">"
                    "<svg viewBox=\"0 0 %zu 1\" preserveAspectRatio=\"none\" role=\"img\" "
                    "aria-label=\"Power over time\">",
-                   step_name(report->step_s), most, report->step_count);
+                   most, report->step_count);
     for (size_t i = 0; i < report->step_count; i++) {
         const double kw = power_at(report, i);
         if (kw < 0)

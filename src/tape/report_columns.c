@@ -49,7 +49,7 @@ static const char *text_command(const struct gp_report_row *row)
 /* Whether it is known for how long something was held. */
 static bool is_seen(enum gp_report_by by, const struct gp_report_row *row)
 {
-    return by != GP_REPORT_GPU || gp_report_is_seen(&row->sums);
+    return by != GP_REPORT_GPU || (gp_report_is_seen(&row->sums) && !row->is_divided);
 }
 
 static bool number_known(const struct gp_report_look *look, enum gp_report_by by,
@@ -57,7 +57,7 @@ static bool number_known(const struct gp_report_look *look, enum gp_report_by by
 {
     (void)by;
     *ret = gp_report_hours(row->sums.known_us);
-    return !look->report->is_of_users;
+    return !look->report->users;
 }
 
 static bool number_processes(const struct gp_report_look *look, enum gp_report_by by,
@@ -73,14 +73,13 @@ static bool number_held(const struct gp_report_look *look, enum gp_report_by by,
                         const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.held_us);
-    return look->report->is_of_users || is_seen(by, row);
+    return look->report->users || is_seen(by, row);
 }
 
 static bool has_load(const struct gp_report_look *look, enum gp_report_by by,
                      const struct gp_report_row *row)
 {
-    return look->report->is_of_users ? row->sums.measured_us > 0
-                                     : gp_report_has_load(by, &row->sums);
+    return look->report->users ? row->sums.measured_us > 0 : gp_report_has_load(by, &row->sums);
 }
 
 static bool number_busy(const struct gp_report_look *look, enum gp_report_by by,
@@ -101,7 +100,7 @@ static bool number_reserved(const struct gp_report_look *look, enum gp_report_by
                             const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.reserved_us);
-    return !look->report->is_of_users && is_seen(by, row);
+    return !look->report->users && is_seen(by, row);
 }
 
 static bool number_utilization(const struct gp_report_look *look, enum gp_report_by by,
@@ -128,7 +127,7 @@ static bool number_energy(const struct gp_report_look *look, enum gp_report_by b
                           const struct gp_report_row *row, double *ret)
 {
     *ret = (double)row->sums.energy_mj / 3.6e9;
-    return gp_report_has_energy(look->report->is_of_users ? GP_REPORT_USER : by, &row->sums);
+    return gp_report_has_energy(look->report->users ? GP_REPORT_USER : by, &row->sums);
 }
 
 static bool number_cost(const struct gp_report_look *look, enum gp_report_by by,
@@ -173,7 +172,7 @@ bool gp_report_needs_column(const struct gp_report_look *look, const struct gp_r
     if (!gp_report_has_column(look, table->by, column))
         return false;
     const bool is_rare = column->kind == GP_REPORT_INCIDENTS || column->number == number_reserved ||
-                         (column->number == number_known && look->report->is_of_users);
+                         (column->number == number_known && look->report->users);
     for (size_t i = 0; is_rare && i < table->count; i++) {
         const struct gp_report_row *row = &table->rows[i];
         if (column->number ? column->number(look, table->by, row, &n) && n > 0
@@ -366,10 +365,12 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
     bool has_groups = false;
     for (size_t i = 0; i < report->table_count; i++) {
         const enum gp_report_by by = report->tables[i].by;
-        has_processes = has_processes || by != GP_REPORT_GPU || report->is_of_users;
+        has_processes = has_processes || by != GP_REPORT_GPU || report->users;
         has_groups = has_groups || (OF_GROUPS & BIT(by));
     }
     add_seen(sb, report);
+    if (report->users)
+        gp_strbuf_addf(sb, "Only processes of these users are counted: %s.\n", report->users);
     if (has_processes)
         gp_strbuf_adds(sb,
                        "The energy of processes is an estimate: the GPU's energy, divided by SM "

@@ -385,7 +385,7 @@ static bool add_period(struct pass *pass, int64_t period)
     bool ok = true;
     add_gpus(pass, period);
     for (size_t i = 0; ok && i < report->table_count && pass->item_count > 0; i++)
-        if (report->tables[i].by != GP_REPORT_GPU || report->is_of_users)
+        if (report->tables[i].by != GP_REPORT_GPU || report->users)
             ok = add_to_table(pass, &report->tables[i]);
     pass->item_count = 0;
     pass->incident_count = 0;
