@@ -50,27 +50,35 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The clock's time at which a step begins. *offset_s: the difference to UTC somewhere near; it is
+ * that of this place afterwards. A step in which it changes may begin an hour off. */
+static int64_t start_of(int64_t number, int64_t step_s, int64_t *offset_s)
+{
+    const int64_t local_start_s = number * step_s - MONDAY_S - WEEK_S;
+    (void)local_s(later(local_start_s - *offset_s, 0) * US, offset_s);
+    return (local_start_s - *offset_s) * US;
+}
+
 void gp_report_make_steps(struct gp_report *report)
 {
     const int64_t from_us = report->from_us;
     const int64_t to_us = later(report->to_us, from_us + 1);
     const int64_t step_s = choose_step(from_us, to_us);
+    struct gp_report_step *step = report->steps;
     int64_t offset_s;
+    const int64_t last = number_of(to_us - 1, step_s, &offset_s);
     const int64_t first = number_of(from_us, step_s, &offset_s);
-    int64_t count = number_of(to_us - 1, step_s, &offset_s) - first + 1;
-    count = count < 1 ? 1 : count > GP_REPORT_STEPS_MAX ? GP_REPORT_STEPS_MAX : count;
-    report->step_s = step_s;
-    report->step_count = (size_t)count;
-    for (int64_t i = 0; i < count; i++) {
-        /* the difference to UTC near there; a step in which it changes may be an hour off */
-        int64_t start_us = ((first + i) * step_s - MONDAY_S - WEEK_S - offset_s) * US;
-        (void)local_s(later(start_us, 0), &offset_s);
-        start_us = ((first + i) * step_s - MONDAY_S - WEEK_S - offset_s) * US;
-        report->steps[i].from_us = later(start_us, from_us);
-        if (i > 0)
-            report->steps[i - 1].to_us = report->steps[i].from_us;
+    step->from_us = from_us;
+    for (int64_t i = first + 1; i <= last && i < first + GP_REPORT_STEPS_MAX; i++) {
+        const int64_t start_us = start_of(i, step_s, &offset_s);
+        if (start_us <= step->from_us || start_us >= to_us)
+            continue; /* an hour that clocks skip */
+        step->to_us = start_us;
+        (++step)->from_us = start_us;
     }
-    report->steps[count - 1].to_us = to_us;
+    step->to_us = to_us;
+    report->step_s = step_s;
+    report->step_count = (size_t)(step - report->steps) + 1;
 }
 
 size_t gp_report_step_at(const struct gp_report *report, const struct gp_tape *tape, int64_t t)

@@ -328,7 +328,7 @@ static void add_cell(struct pass *pass, struct gp_report_table *table, const str
                                   .memory = sum.memory};
     sums.measured_us = least(sum.measured, sums.held_us);
     sums.used_us = least(sum.busy, sums.measured_us);
-    if (sums.measured_us > 0 && sums.held_us > sum.active)
+    if (sums.held_us > sum.active) /* what is not measured counts as active */
         sums.idle_us = sums.held_us - sum.active;
     gp_report_add_sums(&row->sums, &sums);
     add_incidents(pass, row, entries->gpu, first, last);
