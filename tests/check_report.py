@@ -24,7 +24,7 @@ from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
 
-from tap import GPULSE, Skip, good, gpulse, main, run, system_module, test
+from tap import GPULSE, VARIANT, Skip, good, gpulse, main, run, system_module, test
 
 jsonschema = system_module("jsonschema")
 FOLDER = Path(tempfile.mkdtemp(prefix="gpulse-report-"))
@@ -303,6 +303,9 @@ def idle_but_held():
         assert hours(row["idle_hours"]) == sums[row["pid"] - 4000, gpus[int(row["gpu"])]]["idle"], row
         assert row["command"].endswith(f"--job {row['pid'] - 4000}"), row
     assert "No process held an idle GPU" in good(gpulse("report", MACHINE, "--idle-held", "90d"))
+    unknown = sum(s["measured"] == 0 and s["held"] >= 3600_000_000 for s in expected(MACHINE, "idle").values())
+    assert unknown > 0 and report(MACHINE, "--idle-held", "1h")["idle_unknown"] == unknown
+    assert f"unknown for {unknown} more" in good(gpulse("report", MACHINE, "--idle-held", "1h"))
 
 
 @test
@@ -512,6 +515,27 @@ def absurd_numbers():
                 for row in table(document, "gpu"):
                     assert row["utilization"] is None or 0 <= row["utilization"] <= 100, row
                     assert row["held_hours"] is None or row["held_hours"] >= 0, row
+
+
+@test
+def damaged_files():
+    """An error or a report, never a crash or a hang."""
+    whole = fill(empty("whole.tape"), hours=5).read_bytes()
+    tape = FOLDER / "damaged.tape"
+    chance = random.Random(270)
+    statuses = set()
+    for _ in range(20 if VARIANT == "asan" else 60):
+        damaged = bytearray(whole)
+        if chance.random() < 0.2:
+            del damaged[chance.randrange(len(damaged)):]
+        for _ in range(chance.randrange(1, 30)):
+            if damaged:
+                damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        tape.write_bytes(damaged)
+        result = gpulse("report", tape, "--by", "gpu,user,job,process", "-f", chance.choice(["text", "html", "json"]), timeout=120)
+        assert result.returncode in (0, 1, 2, 69), result
+        statuses.add(result.returncode)
+    assert {0, 2} <= statuses, statuses
 
 
 # ---- recordings that exist otherwise ----

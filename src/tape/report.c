@@ -32,7 +32,8 @@ enum {
 /* A text that is safe to print; NULL without memory. */
 static const char *safe_copy(struct gp_report *report, const char *text)
 {
-    struct gp_strbuf sb = GP_STRBUF_INIT(8 * TEXT_COLUMNS);
+    char room[256] = "";
+    struct gp_strbuf sb = GP_STRBUF_ON(room, 8 * TEXT_COLUMNS);
     gp_utf8_add_safe(&sb, text, strlen(text), TEXT_COLUMNS);
     const char *copy = sb.error == GP_ENOMEM ? NULL
                        : *sb.buf             ? gp_arena_strdup(&report->arena, sb.buf)
@@ -335,6 +336,20 @@ static void find_divided(struct gp_report_table *gpus)
     }
 }
 
+/* Keeps the rows that were idle for long enough. */
+static void keep_idle(struct gp_report *report, struct gp_report_table *table, int64_t least_us)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct gp_report_sums *sums = &table->rows[i].sums;
+        if (!gp_report_has_load(table->by, sums))
+            report->idle_unknown += sums->held_us >= least_us;
+        else if (sums->idle_us > 0 && sums->idle_us >= least_us)
+            table->rows[kept++] = table->rows[i];
+    }
+    table->count = kept;
+}
+
 static bool finish_tables(struct gp_report_work *work)
 {
     struct gp_report *report = work->report;
@@ -344,13 +359,8 @@ static bool finish_tables(struct gp_report_work *work)
         struct gp_report_table *table = &report->tables[i];
         if (table->by == GP_REPORT_GPU && !report->users)
             ok = copy_gpus(report, table, true);
-        size_t kept = 0;
-        for (size_t k = 0; k < table->count; k++)
-            if (table->by != GP_REPORT_IDLE ||
-                (table->rows[k].sums.idle_us >= work->query->idle_held_us &&
-                 table->rows[k].sums.idle_us > 0))
-                table->rows[kept++] = table->rows[k];
-        table->count = kept;
+        if (table->by == GP_REPORT_IDLE)
+            keep_idle(report, table, work->query->idle_held_us);
         gp_report_sort(table);
     }
     return ok;

@@ -107,6 +107,7 @@ struct gp_report {
     struct gp_report_table gpus; /* all that are selected, whatever they did */
     struct gp_report_table tables[GP_REPORT_TABLES_MAX];
     size_t table_count;
+    size_t idle_unknown;         /* left out of GP_REPORT_IDLE because their SM time is unknown */
     struct gp_report_sums total; /* of `gpus` */
     uint32_t incidents[GP_EVENT__COUNT];
     struct gp_report_gpu *by_id; /* all GPUs of the recording, sorted by id */

@@ -375,6 +375,11 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
         gp_strbuf_adds(sb,
                        "The energy of processes is an estimate: the GPU's energy, divided by SM "
                        "time.\n");
+    if (report->idle_unknown)
+        gp_strbuf_addf(sb,
+                       "Whether the GPUs were idle is unknown for %zu more that were held for that "
+                       "long by a process whose SM time is not reported.\n",
+                       report->idle_unknown);
     if (has_groups)
         gp_strbuf_adds(sb, "A GPU that several users, jobs or programs hold counts in full for "
                            "each.\n");
