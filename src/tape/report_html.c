@@ -50,7 +50,8 @@ static const char style[] =
     "td{overflow-wrap:anywhere;min-width:4.5rem}th{color:var(--soft);font-weight:600}"
     ".n{text-align:right;white-space:nowrap;min-width:0}.w{min-width:12rem}\n"
     /* on a phone, a row is a card */
-    "@media (max-width:60rem){.bar{grid-template-columns:1fr auto}.bar svg{grid-column:1/3;"
+    "@media screen and (max-width:60rem){.bar{grid-template-columns:1fr auto}.bar "
+    "svg{grid-column:1/3;"
     "grid-row:2}thead{display:none}table,tbody{display:block}"
     "tr{display:grid;grid-template-columns:1fr 1fr;column-gap:1.5rem;border:1px solid var(--line);"
     "border-radius:.5rem;padding:.4rem .7rem;margin:.6rem 0}"
@@ -63,7 +64,8 @@ static const char style[] =
     "@media print{:root{--page:#fff;--text:#000;--soft:#333;--line:#999;--card:#fff;--used:#1f6fb2;"
     "--idle:#c2590a;--free:#d9dfe6;--watts:#6b4fa0;--hatch:#9aa4b1}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
-    "body{font-size:11px}main{padding:0;max-width:none}tr,.strip,.bar,.tiles div"
+    "html{font-size:10px}body{font-size:1rem}.w{min-width:8rem}main{padding:0;max-width:none}tr,."
+    "strip,.bar,.tiles div"
     "{break-inside:avoid}h2{break-after:avoid}}\n";
 
 static void add_safe_text(struct gp_strbuf *sb, struct gp_strbuf *text)
