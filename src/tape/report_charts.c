@@ -1,12 +1,14 @@
 #include "tape/report_charts.h"
 
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
     BARS_MAX = 12,
+    NAME_COLUMNS = 60,
     TITLES_MAX = 4000, /* steps with a tooltip: each takes a hundred bytes */
 };
 
@@ -35,6 +37,16 @@ void gp_report_add_escaped(struct gp_strbuf *sb, const char *text)
     }
 }
 
+void gp_report_add_short(struct gp_strbuf *sb, const char *text)
+{
+    struct gp_strbuf cut = GP_STRBUF_INIT(1 << 12);
+    gp_utf8_add_safe(&cut, text, strlen(text), NAME_COLUMNS);
+    gp_report_add_escaped(sb, cut.buf);
+    if (cut.error && !sb->error)
+        sb->error = cut.error;
+    gp_strbuf_fini(&cut);
+}
+
 static void add_hours(struct gp_strbuf *sb, const struct gp_report_look *look, int64_t us)
 {
     gp_report_add_number(sb, look, GP_REPORT_HOURS, gp_report_hours(us));
@@ -59,7 +71,7 @@ static void add_bar(struct gp_strbuf *sb, const struct gp_report_look *look,
     const double held = most > 0 ? 100 * (double)row->sums.held_us / most : 0;
     const double idle = most > 0 ? 100 * (double)row->sums.idle_us / most : 0;
     gp_strbuf_adds(sb, "<div class=\"bar\"><span class=\"name\">");
-    gp_report_add_escaped(sb, *row->label ? row->label : gp_report_missing(table->by));
+    gp_report_add_short(sb, *row->label ? row->label : gp_report_missing(table->by));
     gp_strbuf_adds(sb, "</span><svg viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\" "
                        "aria-hidden=\"true\">");
     gp_strbuf_addf(sb, "<rect class=\"used\" width=\"%.2f\" height=\"1\"/>", held - idle);
@@ -158,7 +170,7 @@ static void add_strip(struct gp_strbuf *sb, const struct gp_report_look *look,
     gp_strbuf_adds(sb, "<div class=\"strip\"><p><b>GPU ");
     gp_report_add_escaped(sb, gpu->row->label);
     gp_strbuf_adds(sb, "</b> ");
-    gp_report_add_escaped(sb, gpu->row->name);
+    gp_report_add_short(sb, gpu->row->name);
     if (gp_report_is_seen(&gpu->row->sums)) {
         gp_strbuf_adds(sb, " · held ");
         add_hours(sb, look, gpu->row->sums.held_us);

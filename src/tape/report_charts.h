@@ -10,6 +10,9 @@
 /* Appends a text with HTML's characters escaped. */
 void gp_report_add_escaped(struct gp_strbuf *sb, const char *text);
 
+/* The same with a long text cut, as for a name. */
+void gp_report_add_short(struct gp_strbuf *sb, const char *text);
+
 /* A bar for each row of a table, of the time that it held GPUs. */
 void gp_report_add_bars(struct gp_strbuf *sb, const struct gp_report_look *look,
                         const struct gp_report_table *table);

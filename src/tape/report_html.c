@@ -45,6 +45,7 @@ static const char style[] =
     ".legend{font-size:.9rem}.key{display:inline-block;width:.9em;height:.9em;margin:0 .35em 0 "
     ".8em;border:1px solid var(--line);vertical-align:-.1em}.key:first-child{margin-left:0}\n"
     "table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
+    ".wide{overflow-x:auto}\n"
     "th,td{padding:.3rem .5rem;border-bottom:1px solid var(--line);text-align:left;"
     "vertical-align:top}\n"
     "td{overflow-wrap:anywhere;min-width:4.5rem}th{color:var(--soft);font-weight:600}"
@@ -147,7 +148,13 @@ static void add_row(struct gp_strbuf *sb, const struct gp_report_look *look,
                        *column->heading ? column->heading : gp_report_key_heading(table->by));
         gp_report_add_cell(&cell, look, table->by, row, column);
         gp_strbuf_adds(sb, "<span>");
-        add_safe_text(sb, &cell);
+        if (column->kind == GP_REPORT_TEXT && !column->is_long)
+            gp_report_add_short(sb, cell.buf);
+        else
+            gp_report_add_escaped(sb, cell.buf);
+        if (cell.error && !sb->error)
+            sb->error = cell.error;
+        gp_strbuf_fini(&cell);
         gp_strbuf_adds(sb, "</span></td>");
     }
     gp_strbuf_adds(sb, "</tr>\n");
@@ -156,7 +163,7 @@ static void add_row(struct gp_strbuf *sb, const struct gp_report_look *look,
 static void add_table(struct gp_strbuf *sb, const struct gp_report_look *look,
                       const struct gp_report_table *table)
 {
-    gp_strbuf_adds(sb, "<table><thead><tr>");
+    gp_strbuf_adds(sb, "<div class=\"wide\"><table><thead><tr>");
     for (size_t c = 0; c < gp_report_column_count; c++) {
         const struct gp_report_column *column = &gp_report_columns[c];
         if (gp_report_needs_column(look, table, column))
@@ -166,7 +173,7 @@ static void add_table(struct gp_strbuf *sb, const struct gp_report_look *look,
     gp_strbuf_adds(sb, "</tr></thead><tbody>\n");
     for (size_t i = 0; i < table->count && i < ROWS_MAX; i++)
         add_row(sb, look, table, &table->rows[i]);
-    gp_strbuf_adds(sb, "</tbody></table>\n");
+    gp_strbuf_adds(sb, "</tbody></table></div>\n");
     if (table->count > ROWS_MAX)
         gp_strbuf_addf(sb,
                        "<p class=\"soft\">These are the first %d of %zu; gpulse report -f csv "
