@@ -65,7 +65,7 @@ def the_handbook_is_installed_with_its_links():
 @test
 def schemas_are_installed():
     assert len(installed("share/gpulse/schema/gpulse.query*-1.json")) == 2, installed("*.json")
-    for name in ("event", "controls", "serve", "settings"):
+    for name in ("event", "controls", "report", "serve", "settings"):
         assert len(installed(f"share/gpulse/schema/gpulse.{name}-1.json")) == 1, name
 
 

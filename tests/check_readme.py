@@ -20,7 +20,7 @@ from tap import GPULSE, gpulse, main, test
 ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 README = ROOT / "README.md"
 HANDBOOK = [ROOT / f"docs/{name}.md" for name in (
-    "install", "migrate", "share", "diagnose", "bench", "script", "library", "simulate", "hardware", "faq")]
+    "install", "migrate", "share", "diagnose", "bench", "script", "library", "simulate", "hardware", "faq", "record")]
 PAGE_LINES = 150
 
 # What is added to commands that run until Ctrl-C, ask, take minutes, or report on the machine of the test. The first

@@ -1,0 +1,386 @@
+#include "tape/report_columns.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+
+#include <math.h>
+
+#define BIT(by) (1U << (by))
+
+enum {
+    ALL = (1U << GP_REPORT_BY__COUNT) - 1,
+    OF_GPUS = BIT(GP_REPORT_GPU),
+    OF_PROCESSES = BIT(GP_REPORT_PROCESS) | BIT(GP_REPORT_IDLE),
+    OF_GROUPS = ALL & ~(OF_GPUS | OF_PROCESSES),
+};
+
+double gp_report_hours(int64_t us)
+{
+    return (double)us / 3.6e9;
+}
+
+/* ---- values ---- */
+
+static const char *text_label(const struct gp_report_row *row)
+{
+    return row->label;
+}
+
+static const char *text_name(const struct gp_report_row *row)
+{
+    return row->name;
+}
+
+static const char *text_user(const struct gp_report_row *row)
+{
+    return row->user;
+}
+
+static const char *text_gpu(const struct gp_report_row *row)
+{
+    return row->gpu;
+}
+
+static const char *text_command(const struct gp_report_row *row)
+{
+    return row->command;
+}
+
+/* Whether it is known for how long something was held. */
+static bool is_seen(enum gp_report_by by, const struct gp_report_row *row)
+{
+    return by != GP_REPORT_GPU || (gp_report_is_seen(&row->sums) && !row->is_divided);
+}
+
+static bool number_known(const struct gp_report_look *look, enum gp_report_by by,
+                         const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = gp_report_hours(row->sums.known_us);
+    return !look->report->users;
+}
+
+static bool number_processes(const struct gp_report_look *look, enum gp_report_by by,
+                             const struct gp_report_row *row, double *ret)
+{
+    (void)look;
+    (void)by;
+    *ret = (double)row->processes;
+    return true;
+}
+
+static bool number_held(const struct gp_report_look *look, enum gp_report_by by,
+                        const struct gp_report_row *row, double *ret)
+{
+    *ret = gp_report_hours(row->sums.held_us);
+    return look->report->users || is_seen(by, row);
+}
+
+static bool has_load(const struct gp_report_look *look, enum gp_report_by by,
+                     const struct gp_report_row *row)
+{
+    return look->report->users ? row->sums.measured_us > 0 : gp_report_has_load(by, &row->sums);
+}
+
+static bool number_busy(const struct gp_report_look *look, enum gp_report_by by,
+                        const struct gp_report_row *row, double *ret)
+{
+    *ret = gp_report_hours(row->sums.busy_us);
+    return has_load(look, by, row);
+}
+
+static bool number_idle(const struct gp_report_look *look, enum gp_report_by by,
+                        const struct gp_report_row *row, double *ret)
+{
+    *ret = gp_report_hours(row->sums.idle_us);
+    return has_load(look, by, row);
+}
+
+static bool number_reserved(const struct gp_report_look *look, enum gp_report_by by,
+                            const struct gp_report_row *row, double *ret)
+{
+    *ret = gp_report_hours(row->sums.reserved_us);
+    return !look->report->users && is_seen(by, row);
+}
+
+static bool number_utilization(const struct gp_report_look *look, enum gp_report_by by,
+                               const struct gp_report_row *row, double *ret)
+{
+    (void)look;
+    (void)by;
+    if (row->sums.measured_us <= 0)
+        return false;
+    *ret = 100 * (double)row->sums.used_us / (double)row->sums.measured_us;
+    return true;
+}
+
+static bool number_memory(const struct gp_report_look *look, enum gp_report_by by,
+                          const struct gp_report_row *row, double *ret)
+{
+    (void)look;
+    (void)by;
+    *ret = (double)row->sums.memory;
+    return gp_report_has_memory(&row->sums);
+}
+
+static bool number_energy(const struct gp_report_look *look, enum gp_report_by by,
+                          const struct gp_report_row *row, double *ret)
+{
+    *ret = (double)row->sums.energy_mj / 3.6e9;
+    return gp_report_has_energy(look->report->users ? GP_REPORT_USER : by, &row->sums);
+}
+
+static bool number_cost(const struct gp_report_look *look, enum gp_report_by by,
+                        const struct gp_report_row *row, double *ret)
+{
+    *ret = look->price * gp_report_hours(row->sums.held_us);
+    return look->has_price && is_seen(by, row);
+}
+
+const struct gp_report_column gp_report_columns[] = {
+    {"key", "", GP_REPORT_TEXT, ALL, text_label, NULL, false},
+    {"gpu", "GPU", GP_REPORT_TEXT, BIT(GP_REPORT_IDLE), text_gpu, NULL, false},
+    {"name", "NAME", GP_REPORT_TEXT, OF_GPUS, text_name, NULL, true},
+    {"user", "USER", GP_REPORT_TEXT, OF_PROCESSES, text_user, NULL, false},
+    {"program", "PROGRAM", GP_REPORT_TEXT, OF_PROCESSES, text_name, NULL, false},
+    {"known_hours", "SEEN", GP_REPORT_HOURS, OF_GPUS, NULL, number_known, false},
+    {"processes", "PROCS", GP_REPORT_COUNT, OF_GROUPS, NULL, number_processes, false},
+    {"held_hours", "HELD", GP_REPORT_HOURS, ALL, NULL, number_held, false},
+    {"busy_hours", "BUSY", GP_REPORT_HOURS, ALL, NULL, number_busy, false},
+    {"idle_hours", "IDLE", GP_REPORT_HOURS, ALL, NULL, number_idle, false},
+    {"reserved_hours", "RESERVED", GP_REPORT_HOURS, OF_GPUS, NULL, number_reserved, false},
+    {"utilization", "UTIL", GP_REPORT_PERCENT, ALL, NULL, number_utilization, false},
+    {"memory_peak_bytes", "MEMORY", GP_REPORT_BYTES, ALL, NULL, number_memory, false},
+    {"energy_kwh", "ENERGY", GP_REPORT_KWH, ALL, NULL, number_energy, false},
+    {"cost", "COST", GP_REPORT_COST, ALL, NULL, number_cost, false},
+    {"incidents", "INCIDENTS", GP_REPORT_INCIDENTS, ALL, NULL, NULL, true},
+    {"command", "COMMAND", GP_REPORT_TEXT, OF_PROCESSES, text_command, NULL, true},
+};
+const size_t gp_report_column_count = GP_ARRAY_LEN(gp_report_columns);
+
+bool gp_report_has_column(const struct gp_report_look *look, enum gp_report_by by,
+                          const struct gp_report_column *column)
+{
+    return column->tables & BIT(by) && (column->kind != GP_REPORT_COST || look->has_price);
+}
+
+/* Columns that are usually empty. */
+bool gp_report_needs_column(const struct gp_report_look *look, const struct gp_report_table *table,
+                            const struct gp_report_column *column)
+{
+    double n;
+    if (!gp_report_has_column(look, table->by, column))
+        return false;
+    const bool is_rare = column->kind == GP_REPORT_INCIDENTS || column->number == number_reserved ||
+                         (column->number == number_known && look->report->users);
+    for (size_t i = 0; is_rare && i < table->count; i++) {
+        const struct gp_report_row *row = &table->rows[i];
+        if (column->number ? column->number(look, table->by, row, &n) && n > 0
+                           : gp_report_count_incidents(row->incidents) > 0)
+            return true;
+    }
+    return !is_rare;
+}
+
+/* ---- words ---- */
+
+static const struct {
+    const char *heading, *title, *missing;
+} words[GP_REPORT_BY__COUNT] = {
+    [GP_REPORT_GPU] = {"GPU", "GPUs", "(unknown)"},
+    [GP_REPORT_USER] = {"USER", "Users", "(unknown)"},
+    [GP_REPORT_JOB] = {"JOB", "Jobs", "(no job)"},
+    [GP_REPORT_CONTAINER] = {"CONTAINER", "Containers", "(no container)"},
+    [GP_REPORT_PROGRAM] = {"PROGRAM", "Programs", "(unknown)"},
+    [GP_REPORT_PROCESS] = {"PID", "Processes", "(unknown)"},
+    [GP_REPORT_IDLE] = {"PID", "Processes that held an idle GPU", "(unknown)"},
+};
+
+const char *gp_report_key_heading(enum gp_report_by by)
+{
+    return words[by].heading;
+}
+
+const char *gp_report_title(enum gp_report_by by)
+{
+    return words[by].title;
+}
+
+const char *gp_report_missing(enum gp_report_by by)
+{
+    return words[by].missing;
+}
+
+uint64_t gp_report_count_incidents(const uint32_t counts[GP_EVENT__COUNT])
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < GP_EVENT__COUNT; i++)
+        count += counts[i];
+    return count;
+}
+
+void gp_report_add_incidents(struct gp_strbuf *sb, const uint32_t counts[GP_EVENT__COUNT],
+                             const char *between)
+{
+    const char *before = "";
+    for (size_t i = 0; i < GP_EVENT__COUNT; i++) {
+        if (counts[i] == 0)
+            continue;
+        gp_strbuf_addf(sb, "%s%s %u", before, gp_event_table[i].name, counts[i]);
+        before = between;
+    }
+}
+
+/* ---- cells ---- */
+
+/* In one unit for the whole report, so that cells can be compared. */
+static void add_hours(struct gp_strbuf *sb, const struct gp_report *report, double hours)
+{
+    const double length = gp_report_hours(report->to - report->from);
+    if (length < 0.2)
+        gp_strbuf_addf(sb, "%.0f s", hours * 3600);
+    else if (length < 2)
+        gp_strbuf_addf(sb, "%.1f min", hours * 60);
+    else
+        gp_strbuf_addf(sb, hours < 1000 ? "%.2f h" : "%.0f h", hours);
+}
+
+static void add_energy(struct gp_strbuf *sb, double kwh)
+{
+    if (kwh < 1)
+        gp_strbuf_addf(sb, "%.1f Wh", kwh * 1000);
+    else
+        gp_strbuf_addf(sb, kwh < 100 ? "%.2f kWh" : "%.0f kWh", kwh);
+}
+
+static void add_bytes(struct gp_strbuf *sb, double n)
+{
+    if (n < 1024.0 * 1024 * 1024)
+        gp_strbuf_addf(sb, "%.0f MiB", n / (1024.0 * 1024));
+    else
+        gp_strbuf_addf(sb, "%.1f GiB", n / (1024.0 * 1024 * 1024));
+}
+
+void gp_report_add_number(struct gp_strbuf *sb, const struct gp_report_look *look,
+                          enum gp_report_kind kind, double n)
+{
+    switch (kind) {
+    case GP_REPORT_BYTES:
+        add_bytes(sb, n);
+        break;
+    case GP_REPORT_COUNT:
+        gp_strbuf_addf(sb, "%.0f", n);
+        break;
+    case GP_REPORT_HOURS:
+        add_hours(sb, look->report, n);
+        break;
+    case GP_REPORT_PERCENT:
+        gp_strbuf_addf(sb, "%.0f %%", n);
+        break;
+    case GP_REPORT_KWH:
+        add_energy(sb, n);
+        break;
+    case GP_REPORT_COST:
+        gp_strbuf_addf(sb, "%.2f%s%s", n, *look->currency ? " " : "", look->currency);
+        break;
+    default:
+        break;
+    }
+}
+
+void gp_report_add_cell(struct gp_strbuf *sb, const struct gp_report_look *look,
+                        enum gp_report_by by, const struct gp_report_row *row,
+                        const struct gp_report_column *column)
+{
+    double n;
+    if (column->kind == GP_REPORT_INCIDENTS) {
+        gp_report_add_incidents(sb, row->incidents, ", ");
+    } else if (column->text) {
+        const char *text = column->text(row);
+        gp_strbuf_adds(sb, *text                        ? text
+                           : column->text == text_label ? gp_report_missing(by)
+                           : column->text == text_user  ? "(unknown)"
+                                                        : "");
+    } else if (column->number(look, by, row, &n)) {
+        gp_report_add_number(sb, look, column->kind, n);
+    } else {
+        gp_strbuf_adds(sb, "N/A");
+    }
+}
+
+/* ---- the time ---- */
+
+void gp_report_add_time(struct gp_strbuf *sb, int64_t wall_us)
+{
+    char text[GP_RFC3339_SIZE];
+    gp_clock_plain((uint64_t)wall_us * GP_NS_PER_US, text);
+    gp_strbuf_addf(sb, "%.16s", text);
+}
+
+void gp_report_add_span(struct gp_strbuf *sb, const struct gp_report_look *look)
+{
+    const struct gp_report *report = look->report;
+    gp_report_add_time(sb, report->from_us);
+    gp_strbuf_adds(sb, " to ");
+    gp_report_add_time(sb, report->to_us);
+    gp_strbuf_adds(sb, " (");
+    const double hours = gp_report_hours(report->to - report->from);
+    if (hours < 72)
+        add_hours(sb, report, hours);
+    else
+        gp_strbuf_addf(sb, "%.1f days", hours / 24);
+    gp_strbuf_addc(sb, ')');
+}
+
+bool gp_report_seen_percent(const struct gp_report *report, double *ret)
+{
+    double known_us = 0;
+    double all_us = 0;
+    for (size_t i = 0; i < report->gpus.count; i++) {
+        const int64_t us = report->gpus.rows[i].sums.known_us;
+        known_us += (double)us;
+        all_us += us > 0 ? (double)(report->to - report->from) : 0;
+    }
+    *ret = all_us > 0 ? fmin(100, 100 * known_us / all_us) : 0;
+    return all_us > 0;
+}
+
+static void add_seen(struct gp_strbuf *sb, const struct gp_report *report)
+{
+    double seen;
+    if (!gp_report_seen_percent(report, &seen))
+        gp_strbuf_adds(sb, "The utilization of the GPUs is unknown for all of this time.\n");
+    else if (seen < 99.95)
+        gp_strbuf_addf(
+            sb,
+            "The recorder saw the GPUs for %.1f %% of this time. The rest is unknown, and "
+            "not included.\n",
+            seen);
+}
+
+void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
+{
+    const struct gp_report *report = look->report;
+    bool has_processes = false;
+    bool has_groups = false;
+    for (size_t i = 0; i < report->table_count; i++) {
+        const enum gp_report_by by = report->tables[i].by;
+        has_processes = has_processes || by != GP_REPORT_GPU || report->users;
+        has_groups = has_groups || (OF_GROUPS & BIT(by));
+    }
+    add_seen(sb, report);
+    if (report->users)
+        gp_strbuf_addf(sb, "Only processes of these users are counted: %s.\n", report->users);
+    if (has_processes)
+        gp_strbuf_adds(sb,
+                       "The energy of processes is an estimate: the GPU's energy, divided by SM "
+                       "time.\n");
+    if (report->idle_unknown)
+        gp_strbuf_addf(sb,
+                       "Whether the GPUs were idle is unknown for %zu more that were held for that "
+                       "long by a process whose SM time is not reported.\n",
+                       report->idle_unknown);
+    if (has_groups)
+        gp_strbuf_adds(sb, "A GPU that several users, jobs or programs hold counts in full for "
+                           "each.\n");
+}
