@@ -1,6 +1,7 @@
 /* gpulse-diff: compares two recordings, or two jobs. */
 #include "cmd/app.h"
 #include "cmd/diff.h"
+#include "cmd/diff_job.h"
 #include "cmd/record_background.h"
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct gp_cmd command = {
@@ -85,6 +87,9 @@ static int parse_place(const char *word, struct place *ret, struct gp_err *err)
 static int gather(const char *word, struct gp_diff_side *ret, struct gp_err *err)
 {
     struct place place;
+    struct stat st;
+    if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
+        return gp_diff_job(word, ret, err);
     int r = parse_place(word, &place, err);
     return r < 0 ? r : gp_diff_gather(place.file, word, place.from_us, place.to_us, ret, err);
 }

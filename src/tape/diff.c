@@ -58,9 +58,13 @@ static bool is_same_uuid(const struct gp_diff *diff, size_t before, size_t after
     return a->uuid[0] && strcmp(a->uuid, b->uuid) == 0;
 }
 
-static bool is_same_place(const struct gp_diff *diff, size_t before, size_t after)
+/* The next one that has no pair: on another machine, GPUs are paired in their order. */
+static bool is_another(const struct gp_diff *diff, size_t before, size_t after)
 {
-    return strcmp(diff->before->gpus[before].label, diff->after->gpus[after].label) == 0;
+    (void)diff;
+    (void)before;
+    (void)after;
+    return true;
 }
 
 static bool is_same_program(const struct gp_diff *diff, size_t before, size_t after)
@@ -84,7 +88,7 @@ static void find_pairs(const struct gp_diff *diff, is_pair *is, struct gp_diff_p
     for (size_t a = 0; a < before; a++)
         for (size_t b = 0; b < after; b++)
             if (is(diff, a, b) && !is_taken(pairs, *count, a, b)) {
-                pairs[(*count)++] = (struct gp_diff_pair){a, b, is == is_same_place};
+                pairs[(*count)++] = (struct gp_diff_pair){a, b, is == is_another};
                 break;
             }
 }
@@ -101,7 +105,7 @@ static void pair_up(struct gp_diff *diff)
     const size_t before = diff->before->gpu_count;
     const size_t after = diff->after->gpu_count;
     find_pairs(diff, is_same_uuid, diff->gpus, &diff->gpu_count, before, after);
-    find_pairs(diff, is_same_place, diff->gpus, &diff->gpu_count, before, after);
+    find_pairs(diff, is_another, diff->gpus, &diff->gpu_count, before, after);
     qsort(diff->gpus, diff->gpu_count, sizeof(*diff->gpus), compare_pairs);
     find_pairs(diff, is_same_program, diff->programs, &diff->program_count,
                diff->before->program_count, diff->after->program_count);

@@ -58,7 +58,7 @@ struct gp_diff_entry {
 
 struct gp_diff_pair {
     size_t before, after; /* places in the sides */
-    bool is_by_place;     /* another GPU in the same place: their UUIDs differ */
+    bool is_by_place;     /* another GPU: their UUIDs differ */
 };
 
 /* A value that changed. NULL: it was not recorded. */

@@ -178,8 +178,11 @@ static void add_heading(struct gp_strbuf *sb, const struct gp_diff *diff,
 {
     if (subject == GP_DIFF_OF_GPU) {
         const struct gp_diff_gpu *gpu = &diff->after->gpus[diff->gpus[place].after];
-        gp_strbuf_addf(sb, "\nGPU %s  %s%s\n", gpu->label, gpu->name,
-                       diff->gpus[place].is_by_place ? " (another GPU than before)" : "");
+        const struct gp_diff_gpu *before = &diff->before->gpus[diff->gpus[place].before];
+        gp_strbuf_addf(sb, "\nGPU %s", gpu->label);
+        if (diff->gpus[place].is_by_place)
+            gp_strbuf_addf(sb, ", compared with another GPU: GPU %s before", before->label);
+        gp_strbuf_addf(sb, "%s%s\n", gpu->name[0] ? "  " : "", gpu->name);
     } else if (subject == GP_DIFF_OF_PROGRAM) {
         const struct gp_diff_program *program = &diff->after->programs[diff->programs[place].after];
         gp_strbuf_addf(sb, "\nProgram %s%s%s, mean of its processes\n", program->name,
@@ -194,7 +197,7 @@ static void add_entries(struct gp_strbuf *sb, const struct gp_diff *diff, bool a
     const struct gp_diff_entry *last = NULL;
     for (size_t i = 0; i < diff->entry_count; i++) {
         const struct gp_diff_entry *e = &diff->entries[i];
-        if (!all && e->verdict != GP_DIFF_CHANGED)
+        if (!all && e->verdict != GP_DIFF_CHANGED && e->subject != GP_DIFF_OF_JOB)
             continue;
         if (!last || last->subject != e->subject || last->place != e->place)
             add_heading(sb, diff, e->subject, e->place);
@@ -218,8 +221,7 @@ static void add_lone_gpus(struct gp_strbuf *sb, const struct gp_diff *diff, bool
     const struct gp_diff_side *side = is_after ? diff->after : diff->before;
     for (size_t i = 0; i < side->gpu_count; i++)
         if (!has_pair(diff->gpus, diff->gpu_count, i, is_after))
-            gp_strbuf_addf(sb, "note: GPU %s (%s) is only in the recording %s\n",
-                           side->gpus[i].label, side->gpus[i].name, is_after ? "after" : "before");
+            gp_strbuf_addf(sb, "note: GPU %s is only in %s\n", side->gpus[i].label, side->source);
 }
 
 static void add_lone_programs(struct gp_strbuf *sb, const struct gp_diff *diff, bool is_after)
@@ -260,7 +262,9 @@ static void add_summary(struct gp_strbuf *sb, const struct gp_diff *diff, bool a
     const size_t changed = count_of(diff, GP_DIFF_CHANGED);
     const size_t small = count_of(diff, GP_DIFF_SMALL);
     const size_t unknown = count_of(diff, GP_DIFF_UNKNOWN);
-    if (changed)
+    if (diff->tests == 0)
+        gp_strbuf_adds(&text, "Too little was recorded to compare anything.");
+    else if (changed)
         gp_strbuf_addf(&text, "%zu of %zu numbers changed.", changed, diff->tests);
     else
         gp_strbuf_addf(&text, "No difference beyond noise in %zu number%s.", diff->tests,
@@ -268,14 +272,16 @@ static void add_summary(struct gp_strbuf *sb, const struct gp_diff *diff, bool a
     if (small)
         gp_strbuf_addf(&text, " %zu changed by too little to matter%s.", small,
                        all ? "" : " (--all shows them)");
-    if (unknown)
+    if (unknown && diff->tests > 0)
         gp_strbuf_addf(&text,
                        " %zu could not be compared: too few samples for how slowly they "
                        "vary%s.",
                        unknown, all ? "" : " (--all shows them)");
-    gp_strbuf_adds(&text, " Without any real change, the chance of reporting one is at most 5 % "
-                          "(Welch's t-test on means of blocks, Poisson test on events; p is "
-                          "corrected by Holm's method). Intervals have 95 % confidence.");
+    if (diff->tests > 0)
+        gp_strbuf_adds(&text,
+                       " Without any real change, the chance of reporting one is at most 5 % "
+                       "(Welch's t-test on means of blocks, Poisson test on events; p is "
+                       "corrected by Holm's method). Intervals have 95 % confidence.");
     gp_strbuf_addc(sb, '\n');
     add_sentence(sb, text.buf, columns);
     gp_strbuf_fini(&text);
