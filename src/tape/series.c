@@ -92,12 +92,11 @@ struct stretch {
     struct gp_err *err;
     int64_t step_us, first;
     int64_t from, to;
-    bool is_gap; /* at `to`, recording began again: before, nothing was recorded for a while */
     unsigned points;
 };
 
-/* Summaries are of whole steps of time. Of one that began before shorter summaries ended, these
- * are all that was recorded; so they are of one that ends after recording began again. */
+/* Summaries are of whole steps of time. Of one that began before shorter ones ended, these are all
+ * that was recorded. */
 static int on_point(void *ctx, int64_t number)
 {
     struct stretch *s = ctx;
@@ -106,35 +105,20 @@ static int on_point(void *ctx, int64_t number)
     if (number > (s->to - s->first) / s->step_us)
         return 1;
     const int64_t t = s->first + number * s->step_us;
-    const int64_t end = t + s->step_us;
-    if (t < s->from || (end > s->to && s->is_gap))
-        return 0;
-    return emit(s->reading, t, least(end, s->to), true, s->err);
+    return t < s->from ? 0 : emit(s->reading, t, least(t + s->step_us, s->to), true, s->err);
 }
 
-static int64_t time_of(const struct reading *reading, const char *sql, int64_t step_us,
-                       int64_t after)
-{
-    sqlite3_stmt *row = gp_store_statement(reading->store, sql, "ii", step_us, after);
-    int64_t t = TIME_MOST;
-    if (gp_store_step(reading->store, row, NULL) == 1) {
-        t = gp_store_int(row, 0);
-        (void)sqlite3_reset(row);
-    }
-    return t;
-}
-
-/* Ends the stretch where the next chunk of steps of this length begins. They are dropped from the
- * oldest on, so before the first one of all there may be longer ones of the same time. */
+/* Ends the stretch where the next chunk of steps of this length begins. */
 static void end_at_next(struct stretch *s, int64_t step_us)
 {
-    static const char sql[] =
-        "SELECT first FROM chunk WHERE step = ? AND first > ? ORDER BY first LIMIT 1";
-    const int64_t next = time_of(s->reading, sql, step_us, s->from);
-    if (next >= s->to)
-        return;
-    s->to = next;
-    s->is_gap = time_of(s->reading, sql, step_us, -1) < next;
+    sqlite3_stmt *row = gp_store_statement(
+        s->reading->store,
+        "SELECT first FROM chunk WHERE step = ? AND first > ? ORDER BY first LIMIT 1", "ii",
+        step_us, s->from);
+    if (gp_store_step(s->reading->store, row, NULL) == 1) {
+        s->to = least(s->to, gp_store_int(row, 0));
+        (void)sqlite3_reset(row);
+    }
 }
 
 /* Finds the shortest summaries of a place, and until where they are that. *ret_row: their chunk, or

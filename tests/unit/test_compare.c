@@ -60,7 +60,7 @@ static void students_t_is_that_of_tables(void **state)
         near(gp_compare_means(&b, &a).p, r.p, 1e-12);
         near((r.low + r.high) / 2, b.mean - a.mean, 1e-9);
     }
-    /* Welch: unequal errors have fewer degrees of freedom, here 5 (1 + 1/16)² / (1 + 1/256), 5.62 */
+    /* Welch: unequal errors have fewer degrees of freedom: 5 (1 + 1/16)² / (1 + 1/256) = 5.62 */
     const struct gp_compare_mean a = mean_with(0, 1, 6);
     const struct gp_compare_mean b = mean_with(10, 0.25, 6);
     const struct gp_compare_result r = gp_compare_means(&a, &b);
