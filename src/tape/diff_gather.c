@@ -13,7 +13,7 @@
 
 enum {
     LOAD_PERCENT = 50,            /* a GPU is at work from this utilization on */
-    REPEAT_US = 60 * 1000 * 1000, /* an error of the same kind within this time is the same one */
+    REPEAT_US = 60 * 1000 * 1000, /* errors of the same kind within this time count once */
 };
 
 enum when { ALWAYS, LOAD, IDLE };
@@ -240,12 +240,14 @@ static int read_errors(void *ctx, struct gp_store *store, struct gp_err *err)
                 "SELECT t FROM event WHERE gpu = ? AND kind = ? AND t >= ? AND t < ? ORDER BY t",
                 "itii", (int64_t)gpu->id, gp_event_table[error_kinds[k]].name, gather->from,
                 gather->to);
-            int64_t last = -REPEAT_US;
+            int64_t counted = -REPEAT_US;
             gpu->errors[k] = 0;
             while ((r = gp_store_step(store, rows, err)) == 1) {
                 const int64_t t = gp_store_int(rows, 0);
-                gpu->errors[k] += t - last >= REPEAT_US;
-                last = t;
+                if (t - counted < REPEAT_US)
+                    continue;
+                counted = t;
+                gpu->errors[k]++;
             }
         }
     }
