@@ -184,6 +184,15 @@ def small_differences_only_with_all():
 
 
 @test
+def selected_gpus():
+    found = document("-i", "1", usual(), scene("selected.tape", seed=2, gpus=3, power=0.8), status=1)
+    assert {gpu for gpu, _, _ in changed(found)} == {"1"} and len(found["gpus"]) == 1, found["gpus"]
+    by_uuid = document("-i", "GPU-00000001-0000-0000-0000-000000000001", usual(), usual(), status=0)
+    assert [gpu["gpu"] for gpu in by_uuid["gpus"]] == ["1"]
+    assert "matches -i 7" in gpulse("diff", "-i", "7", usual(), usual()).stderr
+
+
+@test
 def another_machine():
     """GPUs are paired in their order, which is said; those left over are named."""
     one = scene("machine-1.tape", seed=1, gpus=3)

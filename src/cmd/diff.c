@@ -45,7 +45,7 @@ const struct gp_cmd gp_cmd_diff = {
                 "gpulse diff \"@yesterday 10:00..yesterday 11:00\" @10:00..11:00\ttwo hours of the "
                 "own recording\n"
                 "gpulse diff --all -f json old.tape new.tape\tevery comparison\n"
-                "gpulse diff runs/base runs/new\ttwo jobs recorded by gpulse run --record\n",
+                "gpulse diff runs/base runs/new\ttwo jobs that gpulse run --dir recorded\n",
     .options = gp_diff_table,
     .complete = GP_COMPLETE_FILE,
     .no_loop = true,

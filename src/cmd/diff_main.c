@@ -15,6 +15,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,7 +85,7 @@ static int parse_place(const char *word, struct place *ret, struct gp_err *err)
     return r < 0 ? r : parse_times(word, at + 1, ret, err);
 }
 
-static int gather(const char *word, struct gp_diff_side *ret, struct gp_err *err)
+static int read_side(const char *word, struct gp_diff_side *ret, struct gp_err *err)
 {
     struct place place;
     struct stat st;
@@ -92,6 +93,44 @@ static int gather(const char *word, struct gp_diff_side *ret, struct gp_err *err
         return gp_diff_job(word, ret, err);
     int r = parse_place(word, &place, err);
     return r < 0 ? r : gp_diff_gather(place.file, word, place.from_us, place.to_us, ret, err);
+}
+
+/* Drops the GPUs that were not selected with -i. */
+static int select_gpus(struct gp_diff_side *side, struct gp_err *err)
+{
+    struct gp_selection room;
+    struct gp_selection *selection;
+    int r = gp_selection_parse_any(gp_common()->id, &room, &selection, err);
+    if (r < 0 || !selection)
+        return r;
+    for (size_t i = side->gpu_count; i-- > 0;) {
+        const struct gp_diff_gpu *gpu = &side->gpus[i];
+        char *rest;
+        const unsigned index = (unsigned)strtoul(gpu->label, &rest, 10);
+        const struct gp_identity identity = {
+            .uuid = gpu->uuid,
+            .name = gpu->name,
+            .is_mig = *rest == ':',
+            .gpu = index,
+            .mig_index = *rest == ':' ? (unsigned)strtoul(rest + 1, NULL, 10) : 0,
+        };
+        if (!gp_selection_matches(selection, index, &identity))
+            gp_diff_side_drop(side, i);
+    }
+    return side->gpu_count > 0 ? 0
+                               : gp_err_set(err, GP_ENODEV, "no GPU in '%.200s' matches -i %.60s",
+                                            side->source, gp_common()->id);
+}
+
+static int gather(const char *word, struct gp_diff_side *ret, struct gp_err *err)
+{
+    int r = read_side(word, ret, err);
+    if (r < 0)
+        return r;
+    r = select_gpus(ret, err);
+    if (r < 0)
+        gp_diff_side_fini(ret);
+    return r;
 }
 
 /* ---- the output ---- */

@@ -24,11 +24,19 @@ bool gp_diff_side_init(struct gp_diff_side *side, const char *source, int64_t st
     return false;
 }
 
+void gp_diff_side_drop(struct gp_diff_side *side, size_t place)
+{
+    for (size_t m = 0; m < GP_DIFF__COUNT; m++)
+        gp_line_fini(&side->gpus[place].lines[m]);
+    side->gpu_count--;
+    memmove(&side->gpus[place], &side->gpus[place + 1],
+            (side->gpu_count - place) * sizeof(*side->gpus));
+}
+
 static void forget(struct gp_diff_side *side)
 {
-    for (size_t i = 0; i < side->gpu_count; i++)
-        for (size_t m = 0; m < GP_DIFF__COUNT; m++)
-            gp_line_fini(&side->gpus[i].lines[m]);
+    while (side->gpu_count > 0)
+        gp_diff_side_drop(side, side->gpu_count - 1);
     for (size_t i = 0; i < side->program_count; i++) {
         gp_line_fini(&side->programs[i].memory);
         gp_line_fini(&side->programs[i].sm);

@@ -136,6 +136,8 @@ void gp_diff_side_reset(struct gp_diff_side *side);
 struct gp_diff_gpu *gp_diff_side_gpu(struct gp_diff_side *side, uint64_t id);
 struct gp_diff_program *gp_diff_side_program(struct gp_diff_side *side, const char *name,
                                              const char *user);
+/* Forgets the GPU in this place. */
+void gp_diff_side_drop(struct gp_diff_side *side, size_t place);
 
 /* A text as it was recorded. */
 void gp_diff_set_text(struct gp_diff_fact *fact, const char *text);
