@@ -161,6 +161,15 @@ def errors_are_counted():
 
 
 @test
+def a_change_of_all_gpus_is_one_line():
+    tapes = [scene(f"all-{i}.tape", seed=i, gpus=8, clock=1 - 0.04 * i) for i in (0, 1)]
+    text = diff(*tapes, status=1).stdout
+    assert text.count("SM clock under load") == 1 and "\nAll 8 GPUs\n" in text and "GPU 3" not in text, text
+    assert diff("--all", *tapes, status=1).stdout.count("SM clock under load") == 8
+    assert "8 of " in text, text
+
+
+@test
 def settings_and_versions():
     other = scene("other.tape", seed=2, driver=590, limit=600)
     found = document(usual(), other, status=1)
@@ -197,7 +206,7 @@ def another_machine():
     """GPUs are paired in their order, which is said; those left over are named."""
     one = scene("machine-1.tape", seed=1, gpus=3)
     two = scene("machine-2.tape", seed=2, gpus=2, machine=2, clock=0.9)
-    result = diff(one, two, status=1)
+    result = diff("--all", one, two, status=1)
     assert "note: GPU 2 is only in" in result.stdout, result.stdout
     assert "GPU 1, compared with another GPU: GPU 1 before" in result.stdout, result.stdout
     found = document(one, two)

@@ -149,7 +149,8 @@ static void add_chance(struct gp_strbuf *sb, double p)
         gp_strbuf_addf(sb, ", p = %.2g", p);
 }
 
-static void add_entry(struct gp_strbuf *sb, const struct gp_diff_entry *e)
+/* What is compared, and its values before and after. */
+static void add_subject(struct gp_strbuf *sb, const struct gp_diff_entry *e)
 {
     char what[CELL];
     const char *when = strcmp(e->when, "load") == 0   ? " under load"
@@ -160,6 +161,11 @@ static void add_entry(struct gp_strbuf *sb, const struct gp_diff_entry *e)
     gp_utf8_add_padded(sb, what, WORDS_COLUMNS, false);
     gp_strbuf_addc(sb, ' ');
     add_values(sb, e);
+}
+
+static void add_entry(struct gp_strbuf *sb, const struct gp_diff_entry *e)
+{
+    add_subject(sb, e);
     if (e->verdict != GP_DIFF_UNKNOWN) {
         add_difference(sb, e);
         add_chance(sb, e->p_all);
@@ -192,12 +198,72 @@ static void add_heading(struct gp_strbuf *sb, const struct gp_diff *diff,
     }
 }
 
+static double change_of(const struct gp_diff_entry *e)
+{
+    return e->unit == GP_DIFF_UNIT_PERCENT ? e->after - e->before
+                                           : 100 * (e->after - e->before) / e->before;
+}
+
+/* What changed on all GPUs, each up or each down. */
+struct common {
+    struct gp_diff_entry mean;
+    double least, most; /* changes */
+};
+
+static bool find_common(const struct gp_diff *diff, const struct gp_diff_entry *e,
+                        struct common *ret)
+{
+    size_t count = 0;
+    if (e->subject != GP_DIFF_OF_GPU || e->is_count || diff->gpu_count < 2)
+        return false;
+    ret->mean = *e;
+    ret->mean.before = ret->mean.after = 0;
+    ret->least = (double)INFINITY;
+    ret->most = -(double)INFINITY;
+    for (size_t i = 0; i < diff->entry_count; i++) {
+        const struct gp_diff_entry *other = &diff->entries[i];
+        if (other->subject != GP_DIFF_OF_GPU || other->verdict != GP_DIFF_CHANGED ||
+            strcmp(other->name, e->name) != 0 || strcmp(other->when, e->when) != 0 ||
+            !(other->before > 0))
+            continue;
+        count++;
+        ret->mean.before += other->before / (double)diff->gpu_count;
+        ret->mean.after += other->after / (double)diff->gpu_count;
+        ret->mean.p_all = fmax(ret->mean.p_all, other->p_all);
+        ret->least = fmin(ret->least, change_of(other));
+        ret->most = fmax(ret->most, change_of(other));
+    }
+    return count == diff->gpu_count && (ret->least > 0 || ret->most < 0);
+}
+
+static void add_common(struct gp_strbuf *sb, const struct gp_diff *diff)
+{
+    struct common common;
+    bool is_first = true;
+    for (size_t i = 0; i < diff->entry_count; i++) {
+        const struct gp_diff_entry *e = &diff->entries[i];
+        if (e->place != 0 || !find_common(diff, e, &common))
+            continue;
+        if (is_first)
+            gp_strbuf_addf(sb, "\nAll %zu GPUs\n", diff->gpu_count);
+        is_first = false;
+        add_subject(sb, &common.mean);
+        gp_strbuf_addf(sb, " %+.1f to %+.1f %s", common.least, common.most,
+                       e->unit == GP_DIFF_UNIT_PERCENT ? "points" : "%");
+        add_chance(sb, common.mean.p_all);
+        gp_strbuf_addc(sb, '\n');
+    }
+}
+
 static void add_entries(struct gp_strbuf *sb, const struct gp_diff *diff, bool all)
 {
+    struct common common;
     const struct gp_diff_entry *last = NULL;
     for (size_t i = 0; i < diff->entry_count; i++) {
         const struct gp_diff_entry *e = &diff->entries[i];
         if (!all && e->verdict != GP_DIFF_CHANGED && e->subject != GP_DIFF_OF_JOB)
+            continue;
+        if (!all && find_common(diff, e, &common))
             continue;
         if (!last || last->subject != e->subject || last->place != e->place)
             add_heading(sb, diff, e->subject, e->place);
@@ -296,6 +362,8 @@ void gp_diff_report_add(struct gp_strbuf *sb, const struct gp_diff *diff, bool a
     for (int after = 0; after < 2; after++)
         add_lone_programs(sb, diff, after);
     add_changes(sb, diff);
+    if (!all)
+        add_common(sb, diff);
     add_entries(sb, diff, all);
     add_summary(sb, diff, all, columns);
 }
