@@ -1,5 +1,7 @@
 #include "tape/axis.h"
 
+#include "tape/bytes.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -27,15 +29,15 @@ int64_t gp_axis_wall(const struct gp_axis_mark *marks, size_t count, int64_t t)
     int64_t ahead_us = count ? marks[0].ahead_us : 0;
     for (size_t i = 0; i < count && marks[i].t <= t; i++)
         ahead_us = marks[i].ahead_us;
-    return t + ahead_us;
+    return gp_plus(t, ahead_us); /* of a file from elsewhere */
 }
 
 int64_t gp_axis_find(const struct gp_axis_mark *marks, size_t count, int64_t end, int64_t wall_us)
 {
     int64_t next = -1; /* where the clock was set forward over that time, or recording began */
     for (size_t i = count; i-- > 0;) {
-        const int64_t last = i + 1 < count ? marks[i + 1].t - 1 : end;
-        const int64_t t = wall_us - marks[i].ahead_us;
+        const int64_t last = i + 1 < count ? gp_minus(marks[i + 1].t, 1) : end;
+        const int64_t t = gp_minus(wall_us, marks[i].ahead_us);
         if (t >= marks[i].t && t <= last)
             return t;
         if (t < marks[i].t)

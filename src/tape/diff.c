@@ -10,6 +10,8 @@
 #define ERROR_RATE 0.05
 #define S 1e6
 #define HOUR (3600 * S)
+#define MEMORY_LEAST (5 * S) /* what a GPU does now, it does for some seconds: a few say nothing   \
+                              */
 
 /* What is compared, from diff.def. */
 static const struct plan {
@@ -169,8 +171,9 @@ static void compare_lines(struct gp_diff *diff, const struct plan *plan,
     struct gp_diff_entry *entry = add_entry(diff, plan, subject, place);
     const struct gp_compare_series a = {before->values, before->count};
     const struct gp_compare_series b = {after->values, after->count};
-    const double memory_us = fmax(gp_compare_memory(&a) * (double)before->step_us,
-                                  gp_compare_memory(&b) * (double)after->step_us);
+    const double memory_us =
+        fmax(MEMORY_LEAST, fmax(gp_compare_memory(&a) * (double)before->step_us,
+                                gp_compare_memory(&b) * (double)after->step_us));
     const struct gp_compare_mean x =
         gp_compare_mean_of(&a, fmax(memory_us / (double)before->step_us, 1), plan->quantum);
     const struct gp_compare_mean y =

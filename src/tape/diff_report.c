@@ -138,6 +138,8 @@ static void add_difference(struct gp_strbuf *sb, const struct gp_diff_entry *e)
     } else if (e->before > 0) {
         gp_strbuf_addf(sb, " %+.1f %% (%+.1f to %+.1f %%)", 100 * off / e->before,
                        100 * e->low / e->before, 100 * e->high / e->before);
+    } else {
+        gp_strbuf_addf(sb, " %+.3g %s", off / units[e->unit].scale, units[e->unit].word);
     }
 }
 
