@@ -53,6 +53,7 @@ STATUS = {
     "gpulse doctor --python ~/venv": 1,  # no such environment
     "gpulse kill --mine --idle 10m": 3,  # nor here
     'gpulse ps --tape night.tape --at "yesterday 03:10"': 2,  # it was recorded just now
+    "gpulse diff before.tape after.tape": 2,  # too little was recorded
     "gpulse explain last": 1,  # no job of this user is recorded
 }
 # The job that a command needs while it runs.

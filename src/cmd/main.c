@@ -21,7 +21,7 @@
 /* In the order of the help. */
 static const struct gp_cmd *const commands[] = {
     &gp_cmd_top,        &gp_cmd_status,    &gp_cmd_events, &gp_cmd_record,
-    &gp_cmd_report,     &gp_cmd_ps,        &gp_cmd_kill,   &gp_cmd_reclaim,
+    &gp_cmd_report,     &gp_cmd_diff,      &gp_cmd_ps,        &gp_cmd_kill,   &gp_cmd_reclaim,
     &gp_cmd_suspend,    &gp_cmd_resume,    &gp_cmd_run,    &gp_cmd_queue,
     &gp_cmd_pick,       &gp_cmd_fit_batch, &gp_cmd_doctor, &gp_cmd_explain,
     &gp_cmd_why,        &gp_cmd_advise,    &gp_cmd_bench,  &gp_cmd_mem,

@@ -31,6 +31,18 @@ static enum gp_watch_order larger(enum gp_watch_order a, enum gp_watch_order b)
     return a > b ? a : b;
 }
 
+/* The steps that the job has reported so far, for the sample. */
+static void note_steps(struct gp_run *run)
+{
+    struct gp_pace pace = {0};
+    if (run->plan->output.pace.step && run->child.output)
+        pace = gp_output_pace(run->child.output);
+    else if (run->plan->marks)
+        pace = gp_marks_reader_pace(run->plan->marks);
+    run->watch.steps = pace.steps;
+    run->watch.stepped_ns = pace.last_ns;
+}
+
 /* `is_moment`: a failure is being printed. */
 static enum gp_watch_order look(struct gp_run *run, bool is_moment)
 {
@@ -51,6 +63,7 @@ static enum gp_watch_order look(struct gp_run *run, bool is_moment)
         gp_timeline_note_tick(run->plan->timeline, snapshot);
     else if (run->plan->marks)
         (void)gp_marks_reader_read(run->plan->marks, NULL);
+    note_steps(run);
     order = gp_watch_look(&run->watch, snapshot, !is_moment);
     gp_watch_keep_scene(&run->watch, snapshot, is_moment);
     if (run->plan->judge)

@@ -274,7 +274,12 @@ static void add_sample(struct gp_strbuf *sb, const struct gp_watch *watch,
         if (gp_device_number_now(device, metrics[i], &number))
             gp_strbuf_addf(sb, "%.*f", metrics[i] == GP_POWER_DRAW ? 1 : 0, number);
     }
-    gp_strbuf_addf(sb, ",%.0f,%.1f,%.0f\n", use->bytes, use->cpu_percent, use->rss_bytes);
+    gp_strbuf_addf(sb, ",%.0f,%.1f,%.0f,", use->bytes, use->cpu_percent, use->rss_bytes);
+    if (watch->stepped_ns > watch->started_ns)
+        gp_strbuf_addf(sb, "%.10g,%.3f\n", watch->steps,
+                       (double)(watch->stepped_ns - watch->started_ns) / 1e9);
+    else
+        gp_strbuf_adds(sb, ",\n");
 }
 
 /* Whether this sample is kept: in a long job not all are. */
@@ -320,9 +325,9 @@ enum gp_watch_order gp_watch_look(struct gp_watch *watch, const struct gp_snapsh
     struct gp_strbuf samples = GP_STRBUF_INIT(1 << 20);
     enum gp_watch_order order = GP_WATCH_GO_ON;
     if (watch->sampled_ns == 0)
-        gp_strbuf_adds(&samples,
-                       "time_s,gpu,utilization_percent,memory_used_bytes,power_w,energy_j,"
-                       "job_memory_bytes,job_cpu_percent,job_rss_bytes\n");
+        gp_strbuf_adds(
+            &samples, "time_s,gpu,utilization_percent,memory_used_bytes,power_w,energy_j,"
+                      "job_memory_bytes,job_cpu_percent,job_rss_bytes,job_steps,job_step_time_s\n");
     for (size_t i = 0; i < snapshot->device_count; i++) {
         enum gp_watch_order one = look_at_gpu(watch, snapshot, &snapshot->devices[i], &samples);
         order = one > order ? one : order;

@@ -71,6 +71,8 @@ struct gp_watch {
     struct gp_watch_gpu gpus[GP_WATCH_GPUS];
     size_t gpu_count;
     uint64_t started_ns, started_wall_ns, sampled_ns;
+    double steps;        /* that it has reported so far, and */
+    uint64_t stepped_ns; /* when it reported the last one; 0: none yet */
     bool is_accounted;             /* the driver keeps accounts on its GPUs */
     struct gp_accounted_pids pids; /* in this try */
     bool has_named_place, has_named_unused, has_named_limit;

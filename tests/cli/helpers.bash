@@ -204,7 +204,7 @@ sampled() {
     local bytes=$1
     shift
     echo "'$GPULSE' sim load $* & load=\$!"
-    echo "until grep -qs ',$bytes,[^,]*,[^,]*\$' '$XDG_STATE_HOME'/gpulse/runs/*/samples.csv; do sleep 0.05; done"
+    echo "until grep -qs ',$bytes,[^,]*,[^,]*,[^,]*,[^,]*\$' '$XDG_STATE_HOME'/gpulse/runs/*/samples.csv; do sleep 0.05; done"
     echo 'kill $load; wait $load'
 }
 

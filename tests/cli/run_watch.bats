@@ -146,7 +146,7 @@ out" ]
     output=$(cat "$(record)/run.json")
     json_is 'd["schema"], d["name"], d["state"], d["status"], d["gpus"][0]["memory_peak"]' \
         "('gpulse.run/1', 'first', 'ended', 0, 5368709120)"
-    [ "$(head -1 "$(record)/samples.csv")" = time_s,gpu,utilization_percent,memory_used_bytes,power_w,energy_j,job_memory_bytes,job_cpu_percent,job_rss_bytes ]
+    [ "$(head -1 "$(record)/samples.csv")" = time_s,gpu,utilization_percent,memory_used_bytes,power_w,energy_j,job_memory_bytes,job_cpu_percent,job_rss_bytes,job_steps,job_step_time_s ]
     grep -q '^[0-9.]*,3,[0-9]*,[0-9]*,[0-9.]*,[0-9]*,5368709120,' "$(record)/samples.csv"
     gpulse run --no-record -- true
     [ "$(record | wc -l)" -eq 1 ]
