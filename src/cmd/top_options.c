@@ -28,10 +28,7 @@ const struct gp_opt gp_top_table[] = {
      GP_COMPLETE_NONE,                                                                             \
      offsetof(struct gp_top_options, prefs) + GP_PREF_##id * sizeof(const char *),                 \
      help,                                                                                         \
-     false,                                                                                        \
-     0,                                                                                            \
-     false,                                                                                        \
-     TAKES_DASH_##type},
+     .takes_dash = TAKES_DASH_##type},
 #include "tui/prefs.def"
 #undef PREF
     GP_PROC_CHOICE_ROWS(struct gp_top_options, choice),
