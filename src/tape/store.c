@@ -323,6 +323,11 @@ uint64_t gp_store_size(const struct gp_store *store)
     return size_of(store, "");
 }
 
+static int64_t limited(int64_t us)
+{
+    return us > GP_AXIS_MAX ? GP_AXIS_MAX : us < -GP_AXIS_MAX ? -GP_AXIS_MAX : us;
+}
+
 int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *ret_count,
                    struct gp_err *err)
 {
@@ -339,9 +344,9 @@ int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *re
             break;
         }
         marks = grown;
-        marks[count] = (struct gp_axis_mark){.t = gp_store_int(statement, 0),
-                                             .ahead_us = gp_store_int(statement, 1),
-                                             .boottime_us = gp_store_int(statement, 3)};
+        marks[count] = (struct gp_axis_mark){.t = limited(gp_store_int(statement, 0)),
+                                             .ahead_us = limited(gp_store_int(statement, 1)),
+                                             .boottime_us = limited(gp_store_int(statement, 3))};
         (void)snprintf(marks[count].boot, sizeof(marks[count].boot), "%s",
                        gp_store_text(statement, 2));
         count++;
