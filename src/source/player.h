@@ -1,12 +1,14 @@
 /* Moving in a recording that is played.
  *
  * The source of a recording has a player. What it is asked for is done with the source's next
- * sample, by the thread that takes it. All functions can be called by any thread, and none of them
- * waits for the disk. */
+ * sample, by the thread that takes it. All functions but past() can be called by any thread, and do
+ * not wait for the disk. */
 #ifndef GP_SOURCE_PLAYER_H
 #define GP_SOURCE_PLAYER_H
 
 #include "base/util.h"
+
+struct gp_snapshot;
 
 enum gp_player_request {
     GP_PLAYER_STEP,  /* by this number of samples; negative: back */
@@ -56,6 +58,10 @@ struct gp_player_ops {
     void (*look)(struct gp_player *player, struct gp_player_state *ret);
     /* The whole recording in this many parts of equal length, as far as it is read. */
     void (*parts)(struct gp_player *player, struct gp_player_part *ret, size_t count);
+    /* Passes on what was recorded before the last sample: up to `count` samples without processes,
+     * at most one in each step, the oldest first. Only for the thread that takes the samples. */
+    void (*past)(struct gp_player *player, size_t count, uint64_t step_ns,
+                 void (*on_sample)(void *ctx, const struct gp_snapshot *snapshot), void *ctx);
     /* It is kept until the source and everybody who called ref() have called unref(). */
     void (*ref)(struct gp_player *player);
     void (*unref)(struct gp_player *player);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/snapshot.h"
+#include "source/source.h"
 #include "tape/store.h"
 #include "tape/strip.h"
 #include "tape/tape.h"
@@ -109,6 +110,30 @@ static void parts(struct gp_player *player, struct gp_player_part *ret, size_t c
     (void)pthread_mutex_unlock(&c->lock);
 }
 
+static void past(struct gp_player *player, size_t count, uint64_t step_ns,
+                 void (*on_sample)(void *ctx, const struct gp_snapshot *snapshot), void *ctx)
+{
+    struct gp_tape_control *c = of(player);
+    const struct gp_want want = {.processes = false};
+    const int64_t step_us = (int64_t)(step_ns / GP_NS_PER_US);
+    const int64_t now = c->found.is_hole ? c->at : c->found.t;
+    int64_t last = -1;
+    for (size_t i = c->tape && step_us > 0 ? count : 0; i > 0; i--) {
+        struct gp_snapshot *snapshot;
+        struct gp_tape_found found;
+        struct gp_err err;
+        if ((int64_t)i > (now - c->bounds.first) / step_us)
+            continue;
+        const int64_t t = now - (int64_t)i * step_us;
+        if (gp_tape_seek(c->tape, t, &found, &err) < 0 || found.is_hole || found.t <= last ||
+            found.t >= now || gp_tape_show(c->tape, &found, t, &want, &snapshot, &err) < 0)
+            continue;
+        last = found.t;
+        on_sample(ctx, snapshot);
+        gp_snapshot_free(snapshot);
+    }
+}
+
 static void ref(struct gp_player *player)
 {
     struct gp_tape_control *c = of(player);
@@ -135,6 +160,7 @@ static const struct gp_player_ops ops = {
     .set_speed = set_speed,
     .look = look,
     .parts = parts,
+    .past = past,
     .ref = ref,
     .unref = unref,
 };
@@ -364,8 +390,9 @@ static void tell(struct gp_tape_control *c, const struct order *order)
     c->state.is_paused = c->is_paused;
     c->state.speed = c->speed;
     c->state.answered = before.answered + order->count;
-    if (order->count > 0)
-        (void)snprintf(c->state.note, sizeof(c->state.note), "%s", order->note);
+    if (order->count > 0 || now.at == before.at) /* an answer stays until the place changes */
+        (void)snprintf(c->state.note, sizeof(c->state.note), "%s",
+                       order->count > 0 ? order->note : before.note);
     if (c->strip.count > 0 &&
         (gp_tape_strip_is_read(&c->strip) || c->part_count != c->strip.count)) {
         c->part_count = c->strip.count;

@@ -31,9 +31,11 @@ struct after {
     int64_t wanted, number; /* of the points of a chunk: the first that is wanted, and it */
 };
 
-static void offer(struct after *after, int64_t t)
+/* A summary begins here. It counts only if it is of another time than what was found: a long one
+ * begins earlier than the samples in it. */
+static void offer(struct after *after, int64_t t, int64_t step_us)
 {
-    if (t > after->t && (after->found < 0 || t < after->found))
+    if (t > after->t && (after->found < 0 || t <= after->found - step_us))
         after->found = t;
 }
 
@@ -61,7 +63,7 @@ static int look_into_chunk(struct after *after, struct gp_store *store, int64_t 
     after->wanted = (after->t - first) / step_us + 1;
     r = first < 0 ? GP_EFORMAT : gp_chunk_read(data, size, NULL, on_point, after);
     if (r == 1 && after->number <= (INT64_MAX - first) / step_us)
-        offer(after, first + after->number * step_us);
+        offer(after, first + after->number * step_us, step_us);
     (void)sqlite3_reset(row);
     return r < 0 ? gp_err_set(err, r, "the recording is damaged") : 0;
 }
@@ -78,7 +80,7 @@ static int find_after(void *ctx, struct gp_store *store, struct gp_err *err)
                     -1, &t, err);
     if (r < 0)
         return r;
-    offer(after, t);
+    offer(after, t, 0);
     for (size_t i = 0; r == 0 && i < GP_ROLL_LEVELS; i++) {
         const int64_t step_us = gp_roll_levels[i].step_us;
         r = read_number(store,
@@ -88,8 +90,8 @@ static int find_after(void *ctx, struct gp_store *store, struct gp_err *err)
                                            "ii", step_us, after->t),
                         -1, &t, err);
         if (r == 0) {
-            offer(after, t);
             r = look_into_chunk(after, store, step_us, err);
+            offer(after, t, step_us);
         }
     }
     return r;
@@ -107,7 +109,9 @@ int gp_tape_after(struct gp_tape *tape, int64_t t, int64_t *ret, struct gp_err *
 /* ---- steps ---- */
 
 struct step {
-    int64_t t, count, found; /* found −1: there are not that many samples */
+    int64_t t, count;
+    int64_t found; /* −1: there are not that many samples */
+    int64_t there; /* then: how many there are */
 };
 
 static int find_sample(void *ctx, struct gp_store *store, struct gp_err *err)
@@ -117,32 +121,39 @@ static int find_sample(void *ctx, struct gp_store *store, struct gp_err *err)
     struct step *step = ctx;
     const bool is_forward = step->count > 0;
     const int64_t skipped = is_forward ? step->count - 1 : -step->count - 1;
-    return read_number(
+    int r = read_number(
         store, gp_store_statement(store, is_forward ? forward : back, "ii", step->t, skipped), -1,
         &step->found, err);
+    if (r < 0 || step->found >= 0)
+        return r;
+    return read_number(
+        store, gp_store_statement(store, "SELECT count(*) FROM tick WHERE t < ?", "i", step->t), 0,
+        &step->there, err);
 }
 
-/* What was recorded last at or before a place. */
-static int find_before(struct gp_tape *tape, int64_t t, int64_t *ret, struct gp_err *err)
-{
-    struct gp_tape_found found;
-    int r = gp_tape_seek(tape, t, &found, err);
-    if (r == 0)
-        *ret = found.t;
-    return r;
-}
-
+/* `count` summaries of step_us forward. */
 static int step_forward(struct gp_tape *tape, const struct gp_tape_bounds *bounds,
                         const struct step *step, int64_t step_us, int64_t *ret, struct gp_err *err)
 {
     int64_t found = -1;
-    const bool is_far = step_us > 0 && step->count > (bounds->last - step->t) / step_us;
-    int r = is_far || step->t >= bounds->last
-                ? 0
-                : gp_tape_after(tape, step_us ? step->t + step->count * step_us - 1 : step->t,
-                                &found, err);
+    const bool is_over = step->count > (bounds->last - step->t) / step_us;
+    int r = is_over ? 0 : gp_tape_after(tape, step->t + step->count * step_us - 1, &found, err);
     if (r == 0)
         *ret = found >= 0 ? found : bounds->last;
+    return r;
+}
+
+static int step_back(struct gp_tape *tape, const struct gp_tape_bounds *bounds, int64_t from,
+                     int64_t back_us, int64_t *ret, struct gp_err *err)
+{
+    struct gp_tape_found found;
+    if (back_us > from - bounds->first) {
+        *ret = bounds->first;
+        return 0;
+    }
+    int r = gp_tape_seek(tape, from - back_us, &found, err);
+    if (r == 0)
+        *ret = found.t < bounds->first ? bounds->first : found.t;
     return r;
 }
 
@@ -150,24 +161,31 @@ int gp_tape_step(struct gp_tape *tape, const struct gp_tape_bounds *bounds, int6
                  int64_t step_us, int64_t count, int64_t *ret, struct gp_err *err)
 {
     enum { MOST = 1 << 20 };
-    struct step step = {t, count > MOST ? MOST : count < -MOST ? -MOST : count, -1};
-    const bool has_samples = bounds->samples >= 0 && t >= bounds->samples;
-    int r = has_samples && count != 0 ? gp_tape_do(tape, find_sample, &step, err) : 0;
-    if (r < 0 || step.found >= 0) {
-        if (r == 0)
-            *ret = step.found;
+    struct step step = {t, count > MOST ? MOST : count < -MOST ? -MOST : count, -1, 0};
+    const bool is_sample = bounds->samples >= 0 && t >= bounds->samples;
+    const int64_t most_us = bounds->last - bounds->first + 1;
+    int r = is_sample && count != 0 ? gp_tape_do(tape, find_sample, &step, err) : 0;
+    if (r < 0)
         return r;
-    }
-    if (count > 0)
-        return has_samples ? (*ret = bounds->last, 0)
-                           : step_forward(tape, bounds, &step, step_us, ret, err);
-    const int64_t from = has_samples ? bounds->samples : t;
-    const int64_t back_us = has_samples || step_us == 0 ? 1 : -step.count * step_us;
-    if (from - back_us < bounds->first) {
-        *ret = bounds->first;
+    if (step.found >= 0 || count == 0 || (is_sample && count > 0)) {
+        *ret = step.found >= 0 ? step.found : count == 0 ? t : bounds->last;
         return 0;
     }
-    return find_before(tape, from - back_us, ret, err);
+    if (!is_sample && step_us == 0 && count > 0) { /* nothing was recorded there */
+        r = gp_tape_after(tape, t, ret, err);
+        if (r == 0 && *ret < 0)
+            *ret = bounds->last;
+        return r;
+    }
+    if (!is_sample && step_us == 0)
+        return step_back(tape, bounds, t, 1, ret, err);
+    if (count > 0)
+        return step_forward(tape, bounds, &step, step_us, ret, err);
+    const int64_t left = -step.count - step.there - 1; /* after the last one before them */
+    const int64_t from = is_sample ? bounds->samples - 1 : t - step_us;
+    const int64_t each_us = is_sample ? bounds->interval_us : step_us;
+    return step_back(tape, bounds, from, left > most_us / each_us ? most_us : left * each_us, ret,
+                     err);
 }
 
 /* ---- events ---- */

@@ -15,6 +15,8 @@ enum {
     TICK_MIN_MS = 200, /* between two frames */
     QUICK_MS = 250,    /* a key that is pressed again within this time is held */
     LEAP_TICKS = 16,   /* a longer way is a leap: what was seen before it does not go on */
+    PAST_MAX = 128,    /* samples before the one shown, for graphs */
+    PAST_MS = 20,      /* how long reading them may take */
     BLOCK = 0x2581,    /* ▁ */
     EIGHTHS = 8,
     MARK = 0x25b2,  /* ▲ */
@@ -245,22 +247,60 @@ bool gp_playback_hides(const struct gp_ui *ui, enum gp_action action)
 
 /* ---- samples ---- */
 
+struct filling {
+    struct gp_history *history;
+    uint64_t lasts_ns, oldest_ns;
+};
+
+static void on_past(void *ctx, const struct gp_snapshot *snapshot)
+{
+    struct filling *filling = ctx;
+    if (filling->oldest_ns == 0)
+        filling->oldest_ns = snapshot->mono_ns;
+    gp_history_add(filling->history, snapshot, filling->lasts_ns);
+}
+
+/* Fills the graphs with what was recorded before this sample: as much as is quickly read. */
+static void fill_history(struct gp_ui *ui, const struct gp_snapshot *snapshot, uint64_t lasts_ns)
+{
+    struct gp_ui_playback *p = &ui->playback;
+    struct filling filling = {&ui->history, lasts_ns, 0};
+    const uint64_t before_ns = gp_clock_mono_ns();
+    p->past = p->past ? p->past : PAST_MAX;
+    gp_history_cut(&ui->history, 0);
+    ui->outside.player->ops->past(ui->outside.player, p->past, ui->prefs.interval_ns, on_past,
+                                  &filling);
+    const uint64_t took_ns = gp_clock_mono_ns() - before_ns;
+    if (took_ns > PAST_MS * GP_NS_PER_MS)
+        p->past = p->past / 2 + 1;
+    else if (took_ns < PAST_MS * GP_NS_PER_MS / 4 && p->past < PAST_MAX)
+        p->past *= 2;
+    p->known_from_ns = filling.oldest_ns ? filling.oldest_ns : snapshot->mono_ns;
+}
+
 void gp_playback_add_history(struct gp_ui *ui, const struct gp_snapshot *snapshot)
 {
     const struct gp_player_state state = state_of(ui);
     const struct gp_snapshot *before = ui->newest ? ui->newest : ui->snapshot;
     const uint64_t interval_ns = ui->prefs.interval_ns;
+    const uint64_t now_ns = snapshot->mono_ns;
     const uint64_t summary_ns = (uint64_t)state.step_us * GP_NS_PER_US;
     const uint64_t tick_ns = gp_ui_tick_ns(ui);
     uint64_t lasts_ns = (uint64_t)((double)tick_ns * state.speed);
-    if (before && before->mono_ns == snapshot->mono_ns)
+    if (before && before->mono_ns == now_ns)
         return;
     lasts_ns = lasts_ns < interval_ns ? interval_ns : lasts_ns;
     lasts_ns = lasts_ns < summary_ns ? summary_ns : lasts_ns;
-    if (before && (snapshot->mono_ns < before->mono_ns ||
-                   snapshot->mono_ns - before->mono_ns > LEAP_TICKS * lasts_ns))
-        gp_history_cut(&ui->history, snapshot->mono_ns);
+    const bool is_leap =
+        !before || (now_ns > before->mono_ns && now_ns - before->mono_ns > LEAP_TICKS * lasts_ns);
+    const uint64_t wanted_ns = PAST_MAX / 4 * interval_ns;
+    if (is_leap || (now_ns < before->mono_ns && now_ns < ui->playback.known_from_ns + wanted_ns))
+        fill_history(ui, snapshot, lasts_ns);
+    else if (now_ns < before->mono_ns)
+        gp_history_cut(&ui->history, now_ns);
     gp_history_add(&ui->history, snapshot, lasts_ns);
+    if (!before) /* the timeline is not read yet */
+        ask(ui, GP_PLAYER_SHIFT, 0);
 }
 
 /* ---- the lines at the bottom ---- */

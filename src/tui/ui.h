@@ -162,7 +162,9 @@ struct gp_ui {
         uint64_t pressed_ns;          /* the last key that steps: when, which, how often in a row */
         int last;
         unsigned repeats;
-        bool hurries; /* the player was asked for something: the next sample is due now */
+        uint64_t known_from_ns; /* the graphs are complete since then */
+        size_t past;            /* samples that are quickly read for them */
+        bool hurries;           /* the player was asked for something: the next sample is due now */
     } playback;
     struct gp_ui_cost { /* resource use of gpulse */
         uint64_t since_ns, ticks, frames, ticks_ns, ticks_max_ns, frames_ns;
