@@ -49,7 +49,7 @@ const struct gp_opt gp_common_options[] = {
      .help = "show what gpulse record has recorded in FILE instead of this machine"},
     {0, "at", NULL, GP_OPT_STRING, "TIME", .offset = OPT(at), .needs = "tape", .for_tapes = true,
      .help = "begin at this time of the recording, for example 03:10, \"yesterday 03:10\", "
-             "2026-11-26T03:10, or \"2h ago\" (default: its end)"},
+             "2026-11-26T03:10, \"2h ago\", or start (default: its end)"},
     {0, "release-when-idle", NULL, GP_OPT_FLAG, .offset = OPT(release_when_idle), .for_loops = true,
      .help = "when repeating: close the driver when the GPUs have been idle for 10 s, so that a "
              "laptop GPU can power down"},

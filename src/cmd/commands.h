@@ -26,6 +26,7 @@ extern const struct gp_cmd gp_cmd_events;
 extern const struct gp_cmd gp_cmd_record;
 extern const struct gp_cmd gp_cmd_report;
 extern const struct gp_cmd gp_cmd_diff;
+extern const struct gp_cmd gp_cmd_replay;
 extern const struct gp_cmd gp_cmd_serve;
 extern const struct gp_cmd gp_cmd_sim;
 extern const struct gp_cmd gp_cmd_demo;

@@ -20,13 +20,12 @@
 
 /* In the order of the help. */
 static const struct gp_cmd *const commands[] = {
-    &gp_cmd_top,        &gp_cmd_status,    &gp_cmd_events, &gp_cmd_record,
-    &gp_cmd_report,     &gp_cmd_diff,      &gp_cmd_ps,        &gp_cmd_kill,   &gp_cmd_reclaim,
-    &gp_cmd_suspend,    &gp_cmd_resume,    &gp_cmd_run,    &gp_cmd_queue,
-    &gp_cmd_pick,       &gp_cmd_fit_batch, &gp_cmd_doctor, &gp_cmd_explain,
-    &gp_cmd_why,        &gp_cmd_advise,    &gp_cmd_bench,  &gp_cmd_mem,
-    &gp_cmd_query,      &gp_cmd_set,       &gp_cmd_smi,    &gp_cmd_serve,
-    &gp_cmd_completion, &gp_cmd_sim,       &gp_cmd_demo,   NULL};
+    &gp_cmd_top,       &gp_cmd_status,     &gp_cmd_events,  &gp_cmd_record, &gp_cmd_replay,
+    &gp_cmd_report,    &gp_cmd_diff,       &gp_cmd_ps,      &gp_cmd_kill,   &gp_cmd_reclaim,
+    &gp_cmd_suspend,   &gp_cmd_resume,     &gp_cmd_run,     &gp_cmd_queue,  &gp_cmd_pick,
+    &gp_cmd_fit_batch, &gp_cmd_doctor,     &gp_cmd_explain, &gp_cmd_why,    &gp_cmd_advise,
+    &gp_cmd_bench,     &gp_cmd_mem,        &gp_cmd_query,   &gp_cmd_set,    &gp_cmd_smi,
+    &gp_cmd_serve,     &gp_cmd_completion, &gp_cmd_sim,     &gp_cmd_demo,   NULL};
 
 static const struct gp_program program = {
     .name = "gpulse",

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/when.h"
+#include "tape/control.h"
 #include "tape/source.h"
 
 #include <dlfcn.h>
@@ -21,16 +22,9 @@ int gp_tape_check_option(const struct gp_cmd *cmd, const char *other, struct gp_
 }
 
 /* The reader of recordings is a library of its own: few uses of a command need SQLite. */
-int gp_tape_open_option(const char *file, const char *at, struct gp_source **ret,
-                        struct gp_err *err)
+static int open_library(const char *file, int64_t at_us, struct gp_source **ret, struct gp_err *err)
 {
     char path[GP_PATH_SIZE];
-    uint64_t at_ns = 0;
-    if (at && !gp_parse_time(at, gp_clock_wall_ns(), &at_ns))
-        return gp_err_set(err, GP_EUSAGE,
-                          "--at: '%.60s' is not a time; try 03:10, \"yesterday 03:10\", "
-                          "2026-11-26T03:10 or \"2h ago\"",
-                          at);
     int r = gp_io_find_companion("", "libgpulse-tape.so", path, err);
     if (r < 0)
         return r;
@@ -40,5 +34,19 @@ int gp_tape_open_option(const char *file, const char *at, struct gp_source **ret
     memcpy(&open, &symbol, sizeof(symbol));
     if (!open)
         return gp_err_set(err, GP_EFAIL, "cannot load '%.200s': %s", path, dlerror());
-    return open(file, (int64_t)(at_ns / GP_NS_PER_US), ret, err);
+    return open(file, at_us, ret, err);
+}
+
+int gp_tape_open_option(const char *file, const char *at, struct gp_source **ret,
+                        struct gp_err *err)
+{
+    uint64_t at_ns = 0;
+    if (at && strcmp(at, "start") == 0)
+        return open_library(file, GP_TAPE_AT_START, ret, err);
+    if (at && !gp_parse_time(at, gp_clock_wall_ns(), &at_ns))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--at: '%.60s' is not a time; try 03:10, \"yesterday 03:10\", "
+                          "2026-11-26T03:10, \"2h ago\" or start",
+                          at);
+    return open_library(file, at ? (int64_t)(at_ns / GP_NS_PER_US) : GP_TAPE_AT_END, ret, err);
 }

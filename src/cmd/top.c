@@ -17,6 +17,9 @@ static const char keys[] =
 #include "tui/keys.def"
 #undef KEY
 #undef VI
+#define PLAY(action, first, second, names, help) names "\tin a recording: " help "\n"
+#include "tui/playback.def"
+#undef PLAY
     ;
 
 static const char columns[] =

@@ -11,9 +11,13 @@ struct gp_top_options {
     struct gp_proc_choice choice;
     const char *config;
     bool plain, on_change, guide;
+    const char *speed; /* of a recording; NULL: 1 */
     uint64_t count;
 };
 
 extern const struct gp_opt gp_top_table[];
+
+/* The value of --speed; false: it is none. */
+bool gp_top_parse_speed(const char *text, double *ret);
 
 #endif

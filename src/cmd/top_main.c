@@ -1,6 +1,7 @@
 /* gpulse-top: the live monitor. */
 #include "cmd/app.h"
 #include "cmd/top.h"
+#include "cmd/top_want.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -8,6 +9,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "sample/changer.h"
+#include "source/player.h"
 #include "tui/feed.h"
 #include "tui/keys.h"
 #include "tui/plain.h"
@@ -31,7 +33,6 @@ enum {
     PLAIN_S = 10,      /* between two samples that a screen reader reads out */
     WATCHED_MAX = 512, /* process rows on a screen */
     FIRST_LOOK_MS = 100,
-    HOST_EVERY_MS = 2000, /* reading them takes longer than reading a GPU */
     EVENT_WAIT_MS = 5000, /* the program does not wait for it when it ends */
 };
 
@@ -48,102 +49,26 @@ static const struct gp_program program = {
 
 /* ---- sampling ---- */
 
-static const enum gp_metric wanted[] = {
-    GP_HOST_NAME,
-    GP_HOST_CPU,
-    GP_HOST_CPU_COUNT,
-    GP_HOST_LOAD,
-    GP_HOST_MEMORY_TOTAL,
-    GP_HOST_MEMORY_AVAILABLE,
-    GP_HOST_SWAP_TOTAL,
-    GP_HOST_SWAP_USED,
-    GP_DRIVER_VERSION,
-    GP_CUDA_VERSION,
-    GP_NAME,
-    GP_UUID,
-    GP_STATUS,
-    GP_STATUS_TEXT,
-    GP_UTILIZATION_GPU,
-    GP_UTILIZATION_MEMORY,
-    GP_UTILIZATION_ENCODER,
-    GP_UTILIZATION_DECODER,
-    GP_MEMORY_USED,
-    GP_MEMORY_TOTAL,
-    GP_MEMORY_RESERVED,
-    GP_MEMORY_UNATTRIBUTED,
-    GP_TEMPERATURE_GPU,
-    GP_TEMPERATURE_MEMORY,
-    GP_THRESHOLD_SLOWDOWN,
-    GP_THRESHOLD_MEMORY_MAX,
-    GP_FAN_SPEED,
-    GP_POWER_DRAW,
-    GP_POWER_LIMIT_ENFORCED,
-    GP_PSTATE,
-    GP_CLOCK_SM,
-    GP_CLOCK_MEMORY,
-    GP_REASONS_ACTIVE,
-    GP_PCIE_GEN,
-    GP_PCIE_GEN_MAX,
-    GP_PCIE_WIDTH,
-    GP_PCIE_WIDTH_MAX,
-    GP_RECOVERY_ACTION,
-    GP_ECC_UNCORRECTED_VOLATILE,
-    GP_REMAPPED_PENDING,
-    GP_REMAPPED_FAILURE,
-    GP_RETIRED_PENDING,
-    GP_MIG_PROFILE,
-    GP_RESERVATION_USER,
-    GP_RESERVATION_NAME,
-    GP_RESERVATION_SINCE,
-    GP_PID,
-    GP_PROCESS_TYPE,
-    GP_PROCESS_MEMORY,
-    GP_PROCESS_SUSPENDED,
-    GP_PROCESS_IDLE,
-    GP_PROCESS_LAST_ACTIVE,
-    GP_PROCESS_SM,
-    GP_PROCESS_MEM,
-    GP_PROCESS_ENC,
-    GP_PROCESS_DEC,
-    GP_PROCESS_USER,
-    GP_PROCESS_COMMAND,
-    GP_PROCESS_CPU,
-    GP_PROCESS_RSS,
-    GP_PROCESS_START,
-    GP_PROCESS_PPID,
-    GP_PROCESS_STATE,
-    GP_PROCESS_CONTAINER,
-    GP_PROCESS_CONTAINER_NAME,
-    GP_PROCESS_ORIGIN,
+/* What the feed opens. */
+struct opening {
+    uint64_t interval_ns;
+    struct gp_source *recording; /* owned until then; NULL: what the common options name */
+    struct gp_selection *selection;
 };
 
-/* Metrics shown only on cards: an older driver takes 20 ms to measure them. */
-static const enum gp_metric rates[] = {
-    GP_PCIE_TX, GP_PCIE_RX, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX, GP_GPM_SM,
-};
-
-static int open_sampler(const struct gp_loop *loop, struct gp_sampler **ret, struct gp_err *err)
-{
-    struct gp_want want = {.host_every_ns = HOST_EVERY_MS * GP_NS_PER_MS,
-                           .mig = true,
-                           .processes = true,
-                           .process_names = true,
-                           .events = gp_event_bit(GP_EVENT_XID)};
-    for (size_t i = 0; i < GP_ARRAY_LEN(wanted); i++)
-        gp_metric_set_add(&want.metrics, wanted[i]);
-    for (size_t i = 0; i < GP_ARRAY_LEN(rates); i++)
-        gp_metric_set_add(&want.more, rates[i]);
-    return gp_app_open(&want, loop, ret, err);
-}
-
-/* For the screen: the first frame does not wait for a GPU that hangs. ctx: the interval. */
+/* For the screen: the first frame does not wait for a GPU that hangs. */
 static int open_feed(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
-    const struct gp_loop loop = {.interval_ns = *(const uint64_t *)ctx,
+    struct opening *opening = ctx;
+    struct gp_source *recording = opening->recording;
+    const struct gp_loop loop = {.interval_ns = opening->interval_ns,
                                  .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS,
                                  .event_wait_ms = EVENT_WAIT_MS,
                                  .is_relieved = true};
-    return open_sampler(&loop, ret, err);
+    const struct gp_want want = gp_top_want();
+    opening->recording = NULL;
+    return recording ? gp_app_open_source(recording, opening->selection, &want, &loop, ret, err)
+                     : gp_app_open(&want, &loop, ret, err);
 }
 
 /* ---- the loop ---- */
@@ -205,6 +130,7 @@ struct run {
     struct gp_term *term;
     struct gp_feed *feed;
     struct signals signals;
+    uint64_t tick_ns;         /* likewise: the time between samples */
     struct gp_feed_view told; /* passed to the feed, for the list of pids with this generation: */
     uint32_t told_pids[WATCHED_MAX];
 };
@@ -234,6 +160,12 @@ static void watch(struct run *run)
     gp_feed_watch(run->feed, told);
 }
 
+/* The clock in the corner is that of the recording, if one is shown. */
+static uint64_t clock_of(const struct gp_ui *ui)
+{
+    return ui->outside.player && ui->snapshot ? ui->snapshot->wall_ns : gp_clock_wall_ns();
+}
+
 static int draw(struct run *run, struct gp_err *err)
 {
     char now[GP_RFC3339_SIZE];
@@ -242,7 +174,7 @@ static int draw(struct run *run, struct gp_err *err)
     gp_term_size(run->term, &w, &h);
     if ((run->cells.w != w || run->cells.h != h) && gp_cells_resize(&run->cells, w, h) < 0)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    gp_clock_rfc3339(gp_clock_wall_ns(), now);
+    gp_clock_rfc3339(clock_of(&run->ui), now);
     now[strlen("2026-11-20T15:04")] = '\0'; /* seconds would change the screen in each tick */
     gp_ui_draw(&run->ui, &run->cells, now + strlen("2026-11-20T"));
     gp_term_flush(run->term, &run->cells);
@@ -250,12 +182,30 @@ static int draw(struct run *run, struct gp_err *err)
     return 0;
 }
 
+/* Passes a changed time between samples to the feed, and what a recording was asked for. */
+static void follow_player(struct run *run)
+{
+    struct gp_player *player = run->ui.outside.player;
+    const uint64_t tick_ns = gp_ui_tick_ns(&run->ui);
+    struct gp_player_state state;
+    if (tick_ns != run->tick_ns) {
+        run->tick_ns = tick_ns;
+        gp_feed_set_interval(run->feed, tick_ns);
+        if (player) {
+            player->ops->look(player, &state);
+            player->ops->set_speed(player, state.speed, tick_ns);
+        }
+    }
+    if (run->ui.playback.hurries)
+        gp_feed_hurry(run->feed);
+    run->ui.playback.hurries = false;
+}
+
 /* Applies changed preferences to the terminal and the feed. */
 static void follow_prefs(struct run *run)
 {
     const struct gp_prefs *now = &run->ui.prefs;
-    if (now->interval_ns != run->seen.interval_ns)
-        gp_feed_set_interval(run->feed, now->interval_ns);
+    follow_player(run);
     if (now->theme != run->seen.theme || now->mouse != run->seen.mouse ||
         now->ascii != run->seen.ascii || now->sync != run->seen.sync)
         gp_term_set(run->term, now);
@@ -346,6 +296,7 @@ static void show_snapshot(struct run *run, struct gp_snapshot *snapshot, uint64_
     for (size_t i = 0; i < count; i++)
         gp_xids_add(&run->ui.xids, xids[i]);
     gp_ui_take(&run->ui, snapshot, took_ns);
+    follow_player(run);
     /* without memory for a frame of another size, the main thread fails, which has changed it */
     if (draw(run, &err) == 0 && has_more_to_poll(&run->ui))
         gp_feed_wake(run->feed);
@@ -409,7 +360,7 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     ui->outside.sees_processes = gp_observed_is_reachable(gp_app_observed());
     ui->outside.root_is_simulated =
         root && root == gp_app_observed()->prefix && gp_observed_is_reachable(gp_app_observed());
-    ui->outside.machine = gp_app_observed()->sim;
+    ui->outside.machine = gp_common()->tape ? NULL : gp_app_observed()->sim;
     if (o->config && strcmp(o->config, "none") != 0)
         ui->outside.config_path = o->config;
     else if (!o->config && gp_prefs_path(path))
@@ -466,8 +417,9 @@ static int run_plain(const struct gp_top_options *o, struct gp_err *err)
     struct lines lines = {
         {ui.order, ui.prefs.filter, -1, false, ui.prefs.per_gpu}, o->on_change, {0}};
     gp_strbuf_init(&lines.before, 64 << 20);
+    const struct gp_want want = gp_top_want();
     if (r == 0)
-        r = open_sampler(&loop, &sampler, err);
+        r = gp_app_open(&want, &loop, &sampler, err);
     if (r == 0) {
         r = gp_app_loop(sampler, &loop, on_sample, &lines, err);
         gp_app_close(sampler);
@@ -515,42 +467,86 @@ static int open_changer(unsigned index, struct gp_changer **ret, struct gp_err *
     return r < 0 ? r : gp_changer_new(&config, ret, err);
 }
 
+/* A recording is opened before the screen: it has errors that people must read. */
+static int open_recording(struct run *run, const struct gp_top_options *o, struct opening *opening,
+                          struct gp_err *err)
+{
+    double speed = 1;
+    if (o->speed && !gp_top_parse_speed(o->speed, &speed))
+        return gp_err_set(err, GP_EUSAGE, "--speed: '%.40s' is not a number from 0.25 to 64",
+                          o->speed);
+    int r = gp_app_source(&opening->recording, &opening->selection, err);
+    if (r < 0)
+        return r;
+    struct gp_player *player = opening->recording->player;
+    player->ops->ref(player);
+    player->ops->set_speed(player, speed, run->ui.prefs.interval_ns);
+    run->ui.outside.player = player;
+    return 0;
+}
+
+/* What acts on this machine is not offered for a recording. */
+static void connect(struct gp_ui *ui)
+{
+    if (ui->outside.player)
+        return;
+    ui->outside.open_details = open_details;
+    ui->outside.open_verdict = open_verdict;
+    ui->outside.open_changer = open_changer;
+}
+
+static void close_recording(struct run *run, struct opening *opening)
+{
+    if (opening->recording)
+        opening->recording->ops->free(opening->recording);
+    if (run->ui.outside.player)
+        run->ui.outside.player->ops->unref(run->ui.outside.player);
+}
+
+static int run_screen(struct run *run, const struct gp_top_options *o, struct opening *opening,
+                      bool *ret_stuck, struct gp_err *err)
+{
+    const struct gp_feed_config feed = {open_feed, opening, opening->interval_ns, take_snapshot,
+                                        run};
+    (void)gp_app_observed();
+    catch_signals(&run->signals); /* before curses installs handlers */
+    int r = gp_term_open(&run->ui.prefs, gp_app_wants_color(), &run->term, err);
+    if (r == GP_EFAIL && !o->guide) {
+        let_signals_go(&run->signals);
+        return run_plain(o, err);
+    }
+    (void)pthread_mutex_lock(&run->lock);
+    if (r == 0)
+        r = gp_feed_start(&feed, &run->feed, err);
+    if (r == 0)
+        r = loop(run, err);
+    run->is_over = true;
+    (void)pthread_mutex_unlock(&run->lock);
+    if (run->term)
+        gp_term_close(run->term);
+    if (run->feed && !gp_feed_stop(run->feed, PATIENCE_MS * GP_NS_PER_MS))
+        *ret_stuck = true;
+    return r;
+}
+
 static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_err *err)
 {
     static struct run run = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* a stuck thread may look at it */
+    static struct opening opening;                               /* likewise */
     int r = set_up(&run.ui, o, err);
-    if (r < 0) {
-        (void)gp_ui_fini(&run.ui);
-        return r;
+    if (r == 0 && gp_common()->tape)
+        r = open_recording(&run, o, &opening, err);
+    if (r == 0) {
+        run.ui.guide.is_on = o->guide;
+        connect(&run.ui);
+        run.seen = run.ui.prefs;
+        opening.interval_ns = run.tick_ns = run.ui.prefs.interval_ns;
+        r = run_screen(&run, o, &opening, ret_stuck, err);
     }
-    run.ui.guide.is_on = o->guide;
-    run.ui.outside.open_details = open_details;
-    run.ui.outside.open_verdict = open_verdict;
-    run.ui.outside.open_changer = open_changer;
-    run.seen = run.ui.prefs;
-    uint64_t interval_ns = run.ui.prefs.interval_ns; /* the thread has its own copy */
-    const struct gp_feed_config feed = {open_feed, &interval_ns, interval_ns, take_snapshot, &run};
-    (void)gp_app_observed();
-    catch_signals(&run.signals); /* before curses installs handlers */
-    r = gp_term_open(&run.ui.prefs, gp_app_wants_color(), &run.term, err);
-    if (r == GP_EFAIL && !o->guide) {
-        let_signals_go(&run.signals);
-        (void)gp_ui_fini(&run.ui);
-        return run_plain(o, err);
-    }
-    (void)pthread_mutex_lock(&run.lock);
-    if (r == 0)
-        r = gp_feed_start(&feed, &run.feed, err);
-    if (r == 0)
-        r = loop(&run, err);
-    run.is_over = true;
-    (void)pthread_mutex_unlock(&run.lock);
-    if (run.term)
-        gp_term_close(run.term);
-    if (run.feed && !gp_feed_stop(run.feed, PATIENCE_MS * GP_NS_PER_MS))
-        *ret_stuck = true;
     if (!gp_ui_fini(&run.ui))
         *ret_stuck = true;
+    if (!*ret_stuck)
+        close_recording(&run, &opening);
     gp_cells_fini(&run.cells);
     return r;
 }

@@ -1,5 +1,7 @@
 #include "cmd/top.h"
 
+#include "base/parse.h"
+
 #define OPT(field) offsetof(struct gp_top_options, field)
 
 /* Preferences are validated after all were read, because they may also come from the file. */
@@ -28,10 +30,7 @@ const struct gp_opt gp_top_table[] = {
      GP_COMPLETE_NONE,                                                                             \
      offsetof(struct gp_top_options, prefs) + GP_PREF_##id * sizeof(const char *),                 \
      help,                                                                                         \
-     false,                                                                                        \
-     0,                                                                                            \
-     false,                                                                                        \
-     TAKES_DASH_##type},
+     .takes_dash = TAKES_DASH_##type},
 #include "tui/prefs.def"
 #undef PREF
     GP_PROC_CHOICE_ROWS(struct gp_top_options, choice),
@@ -44,6 +43,16 @@ const struct gp_opt gp_top_table[] = {
      .help = "with --plain: stop after N samples"},
     {0, "config", NULL, GP_OPT_STRING, "FILE", .offset = OPT(config), .complete = GP_COMPLETE_FILE,
      .help = "preferences file, or 'none' for no file (default ~/.config/gpulse/config.ini)"},
-    {0, "guide", NULL, GP_OPT_FLAG, .offset = OPT(guide)}, /* for gpulse demo */
+    {0, "guide", NULL, GP_OPT_FLAG, .offset = OPT(guide)},        /* for gpulse demo */
+    {0, "speed", NULL, GP_OPT_STRING, "N", .offset = OPT(speed)}, /* for gpulse replay */
     GP_OPT_END,
 };
+
+bool gp_top_parse_speed(const char *text, double *ret)
+{
+    double speed;
+    if (!gp_parse_number(text, &speed) || speed < 0.25 || speed > 64)
+        return false;
+    *ret = speed;
+    return true;
+}

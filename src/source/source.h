@@ -15,6 +15,7 @@
 
 struct gp_err;
 struct gp_control_ops;
+struct gp_player;
 struct gp_snapshot;
 struct gp_source_device;
 
@@ -63,6 +64,7 @@ typedef _Atomic(const char *) gp_call_name;
 
 struct gp_source {
     const struct gp_source_ops *ops;
+    struct gp_player *player; /* of a recording, see source/player.h; NULL: of a driver */
 };
 
 struct gp_source_ops {

@@ -27,6 +27,9 @@ struct gp_axis_clocks {
     const char *boot;
 };
 
+/* No place and no difference is greater; a file of a stranger may say anything. */
+#define GP_AXIS_MAX (INT64_C(1) << 60)
+
 enum { GP_AXIS_TOLERANCE_US = 100000 }; /* what the clock is slewed by does not matter */
 
 /* The time since the last mark. The place on the axis never is before or at `after`. *ret_marked:

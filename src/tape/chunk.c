@@ -79,7 +79,7 @@ static int read_points(struct gp_bytes *in, struct gp_scene *scene,
         const char *frame;
         number += (int64_t)gp_bytes_read_upto(in, INT32_MAX);
         size_t size = gp_bytes_read_text(in, &frame);
-        r = in->failed ? GP_EFORMAT : gp_frame_decode(scene, frame, size);
+        r = in->failed ? GP_EFORMAT : scene ? gp_frame_decode(scene, frame, size) : 0;
         if (r == 0)
             r = on_point(ctx, number);
     }

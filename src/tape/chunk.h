@@ -29,8 +29,8 @@ int gp_chunk_store(const struct gp_chunk *chunk, struct gp_strbuf *out) GP_MUST_
 void gp_chunk_reset(struct gp_chunk *chunk);
 
 /* Decodes a stored chunk into a scene with ranges, point by point: on_point is called after each,
- * with its number counted from that of the first, and ends the reading with anything but 0.
- * Returns that, 0, GP_EFORMAT or GP_ENOMEM. */
+ * with its number counted from that of the first, and ends the reading with anything but 0. Without
+ * a scene (NULL), only the numbers are read. Returns that, 0, GP_EFORMAT or GP_ENOMEM. */
 int gp_chunk_read(const void *data, size_t size, struct gp_scene *scene,
                   int (*on_point)(void *ctx, int64_t number), void *ctx) GP_MUST_CHECK;
 

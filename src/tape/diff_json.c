@@ -131,13 +131,13 @@ static json_t *programs_array(const struct gp_diff *diff, bool all)
 void gp_diff_report_add_json(struct gp_strbuf *sb, const struct gp_diff *diff, bool all)
 {
     const int has_changed = gp_diff_has_changes(diff, all);
-    json_t *document = json_pack(
-        "{s:s, s:o, s:o, s:o, s:b, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", "gpulse.diff/1",
-        "time", time_of((int64_t)(gp_clock_wall_ns() / GP_NS_PER_US)), "before",
-        side_object(diff->before), "after", side_object(diff->after), "changed",
-        has_changed, "error_rate", 0.05, "tests", (json_int_t)diff->tests,
-        "changes", changes_array(diff), "job", entries_of(diff, GP_DIFF_OF_JOB, 0, all), "gpus",
-        gpus_array(diff, all), "programs", programs_array(diff, all));
+    json_t *document =
+        json_pack("{s:s, s:o, s:o, s:o, s:b, s:f, s:I, s:o, s:o, s:o, s:o}", "schema",
+                  "gpulse.diff/1", "time", time_of((int64_t)(gp_clock_wall_ns() / GP_NS_PER_US)),
+                  "before", side_object(diff->before), "after", side_object(diff->after), "changed",
+                  has_changed, "error_rate", 0.05, "tests", (json_int_t)diff->tests, "changes",
+                  changes_array(diff), "job", entries_of(diff, GP_DIFF_OF_JOB, 0, all), "gpus",
+                  gpus_array(diff, all), "programs", programs_array(diff, all));
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');
 }

@@ -237,7 +237,7 @@ int gp_show(const struct gp_show *show, struct gp_snapshot **ret)
         gp_metric_set_add(&metrics, (enum gp_metric)m);
     snapshot->columns = gp_process_columns(&metrics);
     snapshot->wall_ns = (uint64_t)show->wall_us * GP_NS_PER_US;
-    snapshot->mono_ns = (uint64_t)show->t * GP_NS_PER_US;
+    snapshot->mono_ns = (uint64_t)show->mono_us * GP_NS_PER_US;
     int r = show_host(show, snapshot);
     if (r == 0)
         r = show_devices(show, snapshot);

@@ -10,8 +10,9 @@ struct gp_want;
 
 struct gp_show {
     const struct gp_scene *scene;
-    int64_t wall_us, t;
-    bool is_hole; /* the rows are known, but no value */
+    int64_t wall_us;
+    int64_t mono_us; /* since the recording began: graphs keep only 34 years of it */
+    bool is_hole;    /* the rows are known, but no value */
     const struct gp_want *want;
     struct gp_store *store; /* for what is kept with a process: its command */
 };

@@ -24,6 +24,8 @@ struct gp_tape {
     struct gp_scene scene;
     int64_t base, at; /* the samples that the scene consists of; at 0: none */
     int64_t interval_us;
+    int64_t origin; /* the monotonic time of samples is counted from here */
+    bool has_origin;
 };
 
 /* ---- reading while it is written ---- */
@@ -50,6 +52,10 @@ static int reopen(struct gp_tape *tape, struct gp_err *err)
         gp_store_number(tape->store, "SELECT value FROM meta WHERE key = 'interval'", 1000000);
     if (tape->interval_us < 1 || tape->interval_us > INTERVAL_MAX_US)
         return damaged(tape, GP_EFORMAT, err);
+    if (!tape->has_origin && tape->mark_count > 0) {
+        tape->origin = tape->marks[0].t;
+        tape->has_origin = true;
+    }
     gp_scene_fini(&tape->scene);
     tape->columns = *tape->store->columns;
     return gp_scene_init(&tape->scene, &tape->columns, true)
@@ -139,6 +145,8 @@ int gp_tape_bounds(struct gp_tape *tape, struct gp_tape_bounds *ret, struct gp_e
     ret->interval_us = tape->interval_us;
     if (r == 0 && ret->last < 0)
         r = gp_err_set(err, GP_EFORMAT, "nothing is recorded in '%.200s' yet", tape->path);
+    else if (r == 0 && (ret->first < 0 || ret->first > ret->last || ret->last > GP_AXIS_MAX))
+        r = damaged(tape, GP_EFORMAT, err);
     return r;
 }
 
@@ -298,13 +306,19 @@ int gp_tape_seek(struct gp_tape *tape, int64_t t, struct gp_tape_found *ret, str
     return 0;
 }
 
+/* Never 0, which means that there is no time. */
+static int64_t since_origin(const struct gp_tape *tape, int64_t t)
+{
+    return t > tape->origin ? t - tape->origin + 1 : 1;
+}
+
 int gp_tape_show(struct gp_tape *tape, const struct gp_tape_found *found, int64_t t,
                  const struct gp_want *want, struct gp_snapshot **ret, struct gp_err *err)
 {
     const struct gp_show show = {
         .scene = &tape->scene,
         .wall_us = gp_tape_wall(tape, found->is_hole ? t : found->t),
-        .t = found->is_hole ? t : found->t,
+        .mono_us = since_origin(tape, found->is_hole ? t : found->t),
         .is_hole = found->is_hole,
         .want = want,
         .store = tape->store,

@@ -30,6 +30,7 @@ struct gp_feed {
     uint64_t interval_ns;
     uint64_t due_ns; /* when the sample that is taken or waited for was or is to begin */
     bool quit, ended, let_go;
+    bool hurries;               /* the next sample is to begin now */
     struct gp_sampler *sampler; /* NULL before it is open, and after it has ended */
     uint32_t *in_use;           /* by the sampler: an earlier value of pids */
     struct gp_feed_view view;   /* set by the caller for the thread, together with its pids: */
@@ -83,6 +84,8 @@ static bool rest(struct gp_feed *feed)
             feed->due_ns = due_ns;
             set_late(feed);
         }
+        if (feed->hurries)
+            feed->due_ns = now_ns;
         if (feed->quit || feed->due_ns <= now_ns)
             break;
         struct timespec until = gp_clock_timespec(feed->due_ns);
@@ -91,6 +94,7 @@ static bool rest(struct gp_feed *feed)
     }
     if (now_ns > feed->due_ns + feed->interval_ns)
         feed->due_ns = now_ns; /* missed samples are skipped */
+    feed->hurries = false;
     bool goes_on = !feed->quit;
     (void)pthread_mutex_unlock(&feed->lock);
     return goes_on;
@@ -284,6 +288,14 @@ size_t gp_feed_take_xids(struct gp_feed *feed, struct gp_xid *ret, size_t max)
     memmove(feed->xids, feed->xids + n, feed->xid_count * sizeof(*ret));
     (void)pthread_mutex_unlock(&feed->lock);
     return n;
+}
+
+void gp_feed_hurry(struct gp_feed *feed)
+{
+    (void)pthread_mutex_lock(&feed->lock);
+    feed->hurries = true;
+    (void)pthread_cond_signal(&feed->wake);
+    (void)pthread_mutex_unlock(&feed->lock);
 }
 
 void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns)

@@ -47,6 +47,9 @@ int gp_feed_late_fd(const struct gp_feed *feed);
 /* Replaces the thread if a GPU hangs in it. Otherwise does nothing. */
 void gp_feed_look_after(struct gp_feed *feed);
 
+/* Takes the next sample now, and then again after the interval. */
+void gp_feed_hurry(struct gp_feed *feed);
+
 void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns);
 
 /* The visible part of a snapshot. Everything else is read less often or not at all. */

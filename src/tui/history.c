@@ -153,6 +153,26 @@ static size_t count_until(const struct gp_track *track, size_t kept, uint64_t en
     return low;
 }
 
+/* Drops the samples from this time on. Those that were overwritten by them become gaps. */
+static void cut_track(struct gp_track *track, uint64_t from_ns)
+{
+    const size_t kept = kept_of(track);
+    const size_t left = from_ns ? count_until(track, kept, from_ns - 1) : 0;
+    const size_t first = track->count - kept; /* the number of the oldest sample */
+    if (left == kept)
+        return;
+    const uint64_t oldest_ms = track->times[place_of(track, kept, 0)].mono_ms;
+    track->count = left ? track->count - (kept - left) : 0;
+    const size_t now_kept = kept_of(track);
+    for (size_t i = 0; i < now_kept && track->count - now_kept + i < first; i++) {
+        const size_t place = place_of(track, now_kept, i);
+        track->times[place] =
+            (struct gp_track_time){.mono_ms = oldest_ms & ((UINT64_C(1) << 40) - 1)};
+        for (size_t c = 0; c < GP_TRACK_CHANNELS; c++)
+            track->values[c * track->room + place] = GP_TRACK_GAP;
+    }
+}
+
 /* Goes back from the newest sample; a step is over when a sample is older than it. */
 void gp_track_read(const struct gp_track *track, int channel, uint64_t end_ns, uint64_t step_ns,
                    float *ret, size_t count)
@@ -277,6 +297,14 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
             sample.present |= UINT32_C(1) << s;
         }
         gp_track_add(track, sample, interval_ns);
+    }
+}
+
+void gp_history_cut(struct gp_history *history, uint64_t from_ns)
+{
+    for (size_t i = 0; i < history->count; i++) {
+        cut_track(history->tracks[i], from_ns);
+        history->tracks[i]->limited_since_ns = 0;
     }
 }
 

@@ -86,6 +86,8 @@ struct gp_history {
 /* Adds the values of a snapshot. Without memory a new GPU gets no history. */
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,
                     uint64_t interval_ns);
+/* Drops what is not before a moment: in a recording, time also goes back. */
+void gp_history_cut(struct gp_history *history, uint64_t from_ns);
 void gp_history_fini(struct gp_history *history);
 
 /* NULL if there is no history. */

@@ -11,6 +11,7 @@ enum gp_hit_kind {
     GP_HIT_COLUMN, /* value: enum gp_proc_column, of the heading */
     GP_HIT_ACTION, /* value: enum gp_action, in the bar of keys */
     GP_HIT_ITEM,   /* value: line of a menu */
+    GP_HIT_TIME,   /* the timeline of a recording */
 };
 
 struct gp_hit {

@@ -8,6 +8,7 @@
 #include "tui/feed.h"
 #include "tui/gpu_card.h"
 #include "tui/gpus.h"
+#include "tui/playback.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -159,6 +160,8 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
         gp_pref_step(&ui->prefs, GP_PREF_SERIES, true);
         return GP_UI_GO_ON;
     }
+    if (!ui->text.is_typing && gp_playback_refuses(ui, action))
+        return GP_UI_GO_ON;
     if (!ui->text.is_typing && action == GP_ACTION_ADJUST) {
         ui->gpu =
             (int)ui->details.gpu; /* the GPU of this page, not of the process under the cursor */
@@ -170,7 +173,9 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
 
 static void draw_gpu(struct gp_ui *ui, const struct gp_box *box)
 {
-    struct gp_box in = gp_draw_window(box, box->w, box->h, "GPU · m: next graph, a: adjust");
+    struct gp_box in = gp_draw_window(box, box->w, box->h,
+                                      ui->outside.player ? "GPU · m: next graph"
+                                                         : "GPU · m: next graph, a: adjust");
     const struct gp_device *device = find_device(ui, ui->snapshot);
     const struct gp_gpus_view view = {
         .snapshot = ui->snapshot,

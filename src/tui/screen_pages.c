@@ -5,6 +5,7 @@
 #include "base/io.h"
 #include "model/snapshot.h"
 #include "tui/alerts.h"
+#include "tui/playback.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -16,6 +17,12 @@ static void fill_help(struct gp_ui *ui)
 {
     struct gp_page *page = &ui->text;
     gp_page_clear(page);
+    if (ui->outside.player) {
+        for (int a = 1; a < GP_PLAY__COUNT; a++)
+            gp_page_add(page, GP_INK_PLAIN, gp_play_keys((enum gp_play_action)a),
+                        gp_play_help((enum gp_play_action)a));
+        gp_page_head(page, "other keys");
+    }
     for (int a = 1; a < GP_ACTION__COUNT; a++) {
         char keys[32];
         char vi = gp_ui_is_vi(ui) ? gp_action_vi_letter((enum gp_action)a) : '\0';

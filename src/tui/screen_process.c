@@ -197,6 +197,8 @@ static void open_page(struct gp_ui *ui)
     d->pid = row ? row->pid : 0;
     if (d->pid > 0)
         gp_ui_observe(ui, (struct gp_verdict_topic){.pid = (uint32_t)d->pid});
+    if (ui->outside.player)
+        return; /* /proc is that of this machine */
     d->job = calloc(1, sizeof(*d->job));
     if (d->job)
         *d->job = (struct gp_process_job){ui->outside.root, (uint32_t)d->pid, NULL};
@@ -213,6 +215,11 @@ static void write_page(struct gp_ui *ui)
         add_row(&ui->text, row);
     else
         gp_page_add(&ui->text, GP_INK_HIGH, "", "no longer on a GPU");
+    if (ui->outside.player) {
+        gp_page_head(&ui->text, "process");
+        gp_page_add(&ui->text, GP_INK_DIM, "", "nothing else is recorded of it");
+        return;
+    }
     if (d->task || !d->job || !d->job->found) { /* the thread owns it */
         gp_page_head(&ui->text, "process");
         gp_page_add(&ui->text, GP_INK_DIM, "", d->task ? "reading /proc…" : "out of memory");
@@ -238,11 +245,11 @@ static void write_page(struct gp_ui *ui)
 /* After each snapshot /proc is read again; the page shows the old data until then. */
 static void fill_process(struct gp_ui *ui)
 {
-    bool is_new = !ui->details.job;
+    bool is_new = !ui->details.job && !ui->text.count;
     if (is_new)
         open_page(ui);
     track(ui, find_row(ui));
-    if (is_new)
+    if (is_new || ui->outside.player)
         write_page(ui);
     else
         start(ui);

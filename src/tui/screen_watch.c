@@ -7,6 +7,7 @@
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/header.h"
+#include "tui/playback.h"
 #include "tui/proc_table.h"
 
 #include <stdio.h>
@@ -364,6 +365,8 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
         {GP_ACTION_SETUP, GP_UI_SETUP},   {GP_ACTION_ADJUST, GP_UI_ADJUST},
         {GP_ACTION_ALERTS, GP_UI_ALERTS}, {GP_ACTION_COST, GP_UI_COST},
     };
+    if (gp_playback_refuses(ui, action))
+        return GP_UI_GO_ON;
     for (size_t i = 0; i < GP_ARRAY_LEN(opens); i++)
         if (opens[i].action == action)
             gp_ui_show(ui, opens[i].mode);
@@ -453,13 +456,15 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
         (void)gp_draw(box, 1, 0, GP_INK_STRONG, ui->message);
         return;
     }
-    x = draw_flags(ui, box, x);
+    x = gp_playback_draw_keys(ui, box, draw_flags(ui, box, x));
     for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++) {
         const char *keys = gp_action_keys(shown[i].action);
         const char letter[2] = {gp_ui_is_vi(ui) ? gp_action_vi_letter(shown[i].action) : '\0'};
         const char *first = *letter ? letter : keys;
         int width = (int)strcspn(first, " ");
         int end = x + width + (int)strlen(shown[i].word) + 1;
+        if (gp_playback_hides(ui, shown[i].action))
+            continue;
         if (end > box->w)
             return;
         struct gp_box part = gp_box_part(box, x, 0, end - x, 1);
@@ -556,14 +561,20 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
 
 static void draw_watch(struct gp_ui *ui, const struct gp_box *box)
 {
+    const int lines = gp_playback_lines(ui, box->h);
+    const struct gp_box above = gp_box_part(box, 0, 0, box->w, box->h - lines);
     if (ui->snapshot)
-        draw_snapshot(ui, box);
+        draw_snapshot(ui, &above);
     else if (ui->notice)
         (void)gp_draw(box, 1, box->h / 2, GP_INK_STRONG, ui->notice);
     struct gp_box keys = gp_box_part(box, 0, box->h - 1, box->w, 1);
     if (box->h >= KEYS_FROM || ui->message[0]) {
         gp_draw_fill(&keys, 0, 0, keys.w, GP_INK_PLAIN, ' ');
         draw_keys(ui, &keys);
+    }
+    if (lines > 0) {
+        const struct gp_box bottom = gp_box_part(box, 0, box->h - 1 - lines, box->w, lines);
+        gp_playback_draw(ui, &bottom);
     }
 }
 

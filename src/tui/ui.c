@@ -5,6 +5,7 @@
 #include "out/digits.h"
 #include "tui/feed.h"
 #include "tui/header.h"
+#include "tui/playback.h"
 #include "tui/screen.h"
 #include "tui/task.h"
 
@@ -75,7 +76,10 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
     cost->ticks++;
     cost->ticks_ns += took_ns;
     cost->ticks_max_ns = took_ns > cost->ticks_max_ns ? took_ns : cost->ticks_max_ns;
-    gp_history_add(&ui->history, snapshot, ui->prefs.interval_ns);
+    if (ui->outside.player)
+        gp_playback_add_history(ui, snapshot);
+    else
+        gp_history_add(&ui->history, snapshot, ui->prefs.interval_ns);
     gp_snapshot_free(ui->newest);
     ui->newest = snapshot;
     if (ui->held)
@@ -123,12 +127,22 @@ static bool is_everywhere(enum gp_action action)
     return action == GP_ACTION_REDRAW || action == GP_ACTION_SUSPEND;
 }
 
+/* The screens that show a sample, below which the lines of a recording stay visible. */
+static bool is_of_sample(const struct gp_ui *ui)
+{
+    return ui->mode == GP_UI_WATCH || ui->mode == GP_UI_GPU || ui->mode == GP_UI_PROCESS;
+}
+
 enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
 {
     enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
     ui->message[0] = '\0';
     if (is_everywhere(action))
         return action == GP_ACTION_REDRAW ? GP_UI_REDRAW : GP_UI_SUSPEND;
+    if (is_of_sample(ui) && !ui->text.is_typing && gp_playback_key(ui, key)) {
+        ui->digit_typed = false;
+        return GP_UI_GO_ON;
+    }
     bool digit = ui->mode == GP_UI_WATCH && action == GP_ACTION_DIGIT;
     bool is_main = ui->mode == GP_UI_WATCH;
     enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
@@ -142,6 +156,8 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
     const struct gp_hit hit = gp_hits_find(&ui->hits, x, y);
     ui->message[0] = '\0';
     ui->digit_typed = false;
+    if (gp_playback_click(ui, &hit, x))
+        return GP_UI_GO_ON;
     switch (hit.kind) {
     case GP_HIT_GPU:
         ui->gpus_have_focus = true;
@@ -166,6 +182,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
         break;
     case GP_HIT_ACTION:
         return gp_ui_key(ui, gp_action_key((enum gp_action)hit.value, gp_ui_is_vi(ui)));
+    case GP_HIT_TIME:
     case GP_HIT_NONE:
         return GP_UI_GO_ON;
     }
@@ -204,15 +221,21 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
         box.h--;
     }
     gp_screen_watch.draw(ui, &box);
-    gp_strbuf_adds(&corner, ui->outside.machine ? "simulated " : "");
+    gp_strbuf_adds(&corner, ui->outside.player    ? "recorded "
+                            : ui->outside.machine ? "simulated "
+                                                  : "");
     gp_strbuf_adds(&corner, ui->held ? "paused " : "");
-    gp_add_tenths(&corner, (double)ui->prefs.interval_ns / 1e9);
-    gp_strbuf_adds(&corner, "s ");
+    if (!ui->outside.player) {
+        gp_add_tenths(&corner, (double)ui->prefs.interval_ns / 1e9);
+        gp_strbuf_adds(&corner, "s ");
+    }
     gp_strbuf_adds(&corner, clock);
     if (box.h >= 2)
         gp_draw_header(&box, ui->snapshot, corner.buf);
     if (ui->mode != GP_UI_WATCH) {
         ui->hits.count = 0; /* areas behind it are not clickable */
+        const int lines = is_of_sample(ui) ? gp_playback_lines(ui, box.h) : 0;
+        box.h -= lines ? lines + 1 : 0; /* and the keys */
         screens[ui->mode]->draw(ui, &box);
     }
     ui->cost.frames++;

@@ -18,6 +18,7 @@
 
 struct gp_changer;
 struct gp_feed;
+struct gp_player;
 struct gp_sampler;
 struct gp_screen;
 struct gp_snapshot;
@@ -55,11 +56,12 @@ struct gp_ui;
 
 /* What the monitor needs from the outside. Features whose member is NULL are disabled. */
 struct gp_ui_outside {
-    const char *root;        /* prefix for /proc; NULL: this machine */
-    bool root_is_simulated;  /* gp_proc_hold() tells its processes from real ones */
-    bool sees_processes;     /* the processes of the GPUs are in /proc below it */
-    const char *machine;     /* simulated machine; NULL: a real one */
-    const char *config_path; /* configuration file for the preferences */
+    const char *root;         /* prefix for /proc; NULL: this machine */
+    bool root_is_simulated;   /* gp_proc_hold() tells its processes from real ones */
+    bool sees_processes;      /* the processes of the GPUs are in /proc below it */
+    const char *machine;      /* simulated machine; NULL: a real one */
+    struct gp_player *player; /* of the recording that is shown; NULL: a machine is */
+    const char *config_path;  /* configuration file for the preferences */
     /* Opens a sampler of all metrics of the GPU whose index is ctx. */
     int (*open_details)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
     /* Opens a sampler of all GPUs, for a verdict. ctx is not used. */
@@ -129,11 +131,11 @@ struct gp_ui {
     struct gp_ui_details { /* page of a GPU or a process */
         unsigned gpu;
         int64_t pid;
-        struct gp_feed *feed;         /* sampler of the GPU page */
-        struct gp_snapshot *snapshot; /* owned; NULL: none yet */
-        struct gp_task *task;         /* reads the process from /proc */
-        struct gp_process_job *job;   /* its work; owned while there is no task */
-        struct gp_track track;        /* of the process, since the page was opened */
+        struct gp_feed *feed;             /* sampler of the GPU page */
+        struct gp_snapshot *snapshot;     /* owned; NULL: none yet */
+        struct gp_task *task;             /* reads the process from /proc */
+        struct gp_process_job *job;       /* its work; owned while there is no task */
+        struct gp_track track;            /* of the process, since the page was opened */
         struct gp_verdict_topic topic;    /* of the page */
         bool has_topic;                   /* it is wanted */
         struct gp_verdict_watch *verdict; /* NULL: none */
@@ -155,6 +157,15 @@ struct gp_ui {
         } done[GP_UI_UNDOS], change;       /* changes that can be undone, and the one in progress */
         size_t done_count;
     } adjust;
+    struct gp_ui_playback {           /* of a recording */
+        char time[GP_PREF_TEXT_SIZE]; /* typed */
+        uint64_t pressed_ns;          /* the last key that steps: when, which, how often in a row */
+        int last;
+        unsigned repeats;
+        uint64_t known_from_ns; /* the graphs are complete since then */
+        size_t past;            /* samples that are quickly read for them */
+        bool hurries;           /* the player was asked for something: the next sample is due now */
+    } playback;
     struct gp_ui_cost { /* resource use of gpulse */
         uint64_t since_ns, ticks, frames, ticks_ns, ticks_max_ns, frames_ns;
     } cost;
@@ -176,6 +187,9 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key);
 
 /* Handles a click at a place of the screen; `again`: the second click of a double click. */
 enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again);
+
+/* The time between two samples. */
+uint64_t gp_ui_tick_ns(const struct gp_ui *ui);
 
 /* Descriptors that become readable when gp_ui_collect() has work; −1: none. */
 enum { GP_UI_FDS = 3 };

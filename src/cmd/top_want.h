@@ -1,0 +1,9 @@
+/* What gpulse top reads. */
+#ifndef GP_CMD_TOP_WANT_H
+#define GP_CMD_TOP_WANT_H
+
+#include "source/source.h"
+
+struct gp_want gp_top_want(void);
+
+#endif
