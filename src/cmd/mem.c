@@ -66,9 +66,10 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
 {
     struct mem_run *run = ctx;
     struct gp_holders holders = {.list = NULL};
-    int stuck = gp_app_find_holders(&holders, err);
+    const bool is_live = !gp_common()->tape; /* otherwise the holders are not known */
+    int stuck = is_live ? gp_app_find_holders(&holders, err) : 0;
     struct gp_memory_use use;
-    int r = gp_memory_use_make(&use, snapshot, stuck == 0 ? &holders : NULL);
+    int r = gp_memory_use_make(&use, snapshot, is_live && stuck == 0 ? &holders : NULL);
     if (r < 0)
         (void)gp_err_set(err, r, "out of memory");
     else if (run->json)
@@ -83,7 +84,7 @@ static int on_accounts(const struct gp_snapshot *snapshot, void *ctx, struct gp_
     if (r == 0)
         r = gp_app_write(STDOUT_FILENO, &run->sb, err);
     gp_memory_use_fini(&use);
-    if (stuck == 0)
+    if (is_live && stuck == 0)
         gp_holders_fini(&holders);
     if (r == 0 && stuck == 0)
         gp_partial_explain(snapshot, err);
@@ -195,6 +196,7 @@ const struct gp_cmd gp_cmd_mem = {
                 "32000\twith activations and logits\n"
                 "gpulse mem --params 70B --dtype int4 --inference\tserving a quantized model\n",
     .options = options,
+    .takes_tape = true,
     .no_loop = true,
     .run = mem_main,
 };

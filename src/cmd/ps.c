@@ -159,6 +159,8 @@ static int add_leaks(struct ps_run *run, const struct gp_snapshot *snapshot, str
 /* In a container the driver may list processes outside it, which cannot be inspected here. */
 static void note_unseen(struct ps_run *run, const struct gp_procs *procs)
 {
+    if (gp_common()->tape)
+        return; /* they are not of this machine */
     size_t unseen = gp_proc_is_inside(gp_app_observed()->prefix) ? gp_procs_unseen(procs) : 0;
     if (unseen > 0)
         (void)fprintf(stderr,
@@ -268,6 +270,10 @@ static struct gp_want want_of(const struct ps_run *run)
 
 static int set_up(struct ps_run *run, const struct ps_options *o, struct gp_err *err)
 {
+    if (gp_common()->tape && (o->explain || o->holders || o->env))
+        return gp_err_set(err, GP_EUSAGE,
+                          "--explain, --holders and --env inspect the processes of this machine, "
+                          "not of a recording");
     if (o->by && (o->columns || o->sort || o->per_gpu))
         return gp_err_set(err, GP_EUSAGE,
                           "--by has its own columns and order; omit --columns and --sort");

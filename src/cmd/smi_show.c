@@ -193,10 +193,20 @@ static int run_change(const struct gp_smi_request *request)
     return close_changer(changer, &sb, status);
 }
 
+/* A recording has no settings, and of the commands' lists nothing is recorded. */
+static int refuse_tape(const char *what)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
+    gp_strbuf_addf(&sb, "gpulse: smi %s works on this machine, not on a recording\n", what);
+    return gp_smi_print(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
+}
+
 int gp_smi_run(const struct gp_smi_command *command, int argc, char **argv)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
     struct gp_smi_request request = {.is_done = false};
+    if (gp_common()->tape && !command->shows_samples)
+        return refuse_tape(command->name);
     int status = command->read(argc, argv, &request, &sb);
     if (request.is_done)
         return gp_smi_print(&sb, status);
@@ -211,6 +221,8 @@ int gp_smi_run_set(struct gp_smi_set *set)
     struct gp_strbuf sb = GP_STRBUF_INIT(64 << 20);
     struct gp_changer *changer;
     int refusal = 0;
+    if (gp_common()->tape)
+        return refuse_tape("with a setting");
     if (set->id == GP_SMI_SET_RESET) {
         int shown = gp_smi_show(&gp_smi_reset_refusal, &refusal);
         return shown ? shown : refusal;

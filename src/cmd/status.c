@@ -90,7 +90,7 @@ static int settle_options(struct status_options *o, struct gp_err *err)
     if (o->no_color)
         gp_common()->color = "never";
     view->color = gp_app_wants_color();
-    view->machine = gp_app_observed()->sim;
+    view->machine = gp_common()->tape ? NULL : gp_app_observed()->sim;
     view->room = gp_io_columns();
     return 0;
 }

@@ -63,14 +63,19 @@ const struct gp_cmd gp_cmd_why = {
         "Hopper and later GPUs report what their units do (gpulse query gpm.*); without that, some "
         "verdicts are only possible ones, or cannot be found. Times of other users' processes are "
         "visible, but not what they read from disks. A program that has just started may load and "
-        "compile for a minute: observe it later.",
+        "compile for a minute: observe it later.\n"
+        "\n"
+        "With --tape, it says so of a recording: of the time after --at, or of the end. What "
+        "threads did and waited for is not recorded, so fewer reasons can be found.",
     .examples = "gpulse why\tall jobs, for 20 seconds\n"
+                "gpulse why --tape night.tape --at 03:10 --for 5m\twhat it was that night\n"
                 "gpulse why 4711 --for 1m\tone job, for longer\n"
                 "gpulse why train.py\ta job of gpulse run\n"
                 "gpulse why -i 0 --watch\ta verdict on GPU 0 every 20 seconds\n"
                 "gpulse why --watch -f ndjson\ta JSON document per line\n"
                 "gpulse why -f json\tthe verdicts and the numbers behind them\n",
     .options = options,
+    .takes_tape = true,
     .no_loop = true,
     .run = why_main,
 };

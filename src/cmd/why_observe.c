@@ -13,6 +13,7 @@
 #include "model/snapshot.h"
 #include "out/partial.h"
 #include "proc/lease.h"
+#include "source/player.h"
 #include "why/gather.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct observe_run {
     uint64_t taken;
     uint64_t rounds; /* observations that have ended */
     struct gp_why_gather *gather;
+    struct gp_sampler *sampler;
 };
 
 static int begin(struct observe_run *run, struct gp_err *err)
@@ -38,8 +40,8 @@ static int begin(struct observe_run *run, struct gp_err *err)
     const struct gp_observed *observed = gp_app_observed();
     run->taken = 0;
     gp_why_gather_free(run->gather);
-    run->gather =
-        gp_why_gather_new(observed->prefix, gp_observed_is_reachable(observed), run->asked);
+    run->gather = gp_why_gather_new(
+        observed->prefix, !gp_common()->tape && gp_observed_is_reachable(observed), run->asked);
     return run->gather ? 0 : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
 
@@ -80,12 +82,13 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
     struct observe_run *run = ctx;
     if (gp_why_gather_add(run->gather, snapshot) < 0)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    if (++run->taken < run->samples) {
-        if (!run->o->watch)
+    const bool is_live = !gp_common()->tape;
+    if (++run->taken < run->samples && !gp_sampler_is_over(run->sampler)) {
+        if (is_live && !run->o->watch)
             gp_idle_count_down(run->o->for_ns, (run->samples - run->taken) * run->o->interval_ns);
         return 0;
     }
-    if (!run->o->watch)
+    if (is_live && !run->o->watch)
         gp_idle_count_down(run->o->for_ns, 0);
     int r = print_report(run, snapshot, err);
     return r < 0 ? r : begin(run, err);
@@ -95,7 +98,7 @@ static int on_sample(const struct gp_snapshot *snapshot, void *ctx, struct gp_er
 static bool is_here(void)
 {
     const struct gp_observed *observed = gp_app_observed();
-    return !observed->sim && !observed->prefix;
+    return !gp_common()->tape && !observed->sim && !observed->prefix;
 }
 
 /* Which jobs: a process id, or a part of a name in gpulse queue. */
@@ -111,6 +114,10 @@ static int find_job(const char *word, uint32_t *ret_pid, struct gp_err *err)
                    ? gp_err_set(err, GP_ENODEV, "there is no process %s", word)
                    : 0;
     }
+    if (gp_common()->tape)
+        return gp_err_set(err, GP_EUSAGE,
+                          "'%.80s' is not a process id; the names of jobs are not in a recording",
+                          word);
     int r = gp_leases_read_settled(&leases, err);
     if (r < 0)
         return r;
@@ -149,11 +156,25 @@ static int read_asked(struct observe_run *run, const char *word, struct gp_err *
     return gp_proc_choice_add(&choice, run->filter, sizeof(run->filter), err);
 }
 
+/* Of a recording, the time before its end is observed, unless --at says another. */
+static int open_sampler(struct observe_run *run, const struct gp_want *want,
+                        const struct gp_loop *loop, struct gp_err *err)
+{
+    struct gp_source *source;
+    struct gp_selection *selection;
+    int r = gp_app_source(&source, &selection, err);
+    if (r < 0)
+        return r;
+    if (source->player && !gp_common()->at)
+        source->player->ops->ask(source->player, GP_PLAYER_SHIFT,
+                                 -(int64_t)(run->o->for_ns / GP_NS_PER_US));
+    return gp_app_open_source(source, selection, want, loop, &run->sampler, err);
+}
+
 int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_observe_options *o,
                     gp_observe_report *report, struct gp_err *err)
 {
     struct observe_run run = {.o = o, .report = report};
-    struct gp_sampler *sampler;
     int positional;
     bool done;
     int r = gp_app_parse(cmd, argc, argv, o, &positional, &done, err);
@@ -166,14 +187,14 @@ int gp_observe_main(const struct gp_cmd *cmd, int argc, char **argv, struct gp_o
     const struct gp_want want = gp_why_want();
     const struct gp_loop loop = {.interval_ns = o->interval_ns,
                                  .count = o->watch ? 0 : run.samples};
-    r = gp_app_open(&want, &loop, &sampler, err);
+    r = open_sampler(&run, &want, &loop, err);
     if (r < 0)
         return r;
     r = read_asked(&run, positional == 1 ? argv[1] : NULL, err); /* now leases can be read */
     r = r < 0 ? r : begin(&run, err);
     if (r == 0)
-        r = gp_app_loop(sampler, &loop, on_sample, &run, err);
-    gp_app_close(sampler);
+        r = gp_app_loop(run.sampler, &loop, on_sample, &run, err);
+    gp_app_close(run.sampler);
     gp_why_gather_free(run.gather);
     return r;
 }

@@ -86,6 +86,7 @@ struct gp_smi_command {
     const char *name;
     /* Returns an exit status, which is final if is_done is set. */
     int (*read)(int argc, char **argv, struct gp_smi_request *ret, struct gp_strbuf *sb);
+    bool shows_samples; /* nothing else, so that it can show a recording */
 };
 
 /* The last one has no name. */

@@ -18,6 +18,7 @@ enum {
     QUEUE = 64,
     READ_MS = 60,      /* of the strip with a sample */
     READ_SOON_MS = 10, /* with one that somebody waits for */
+    NOTE_S = 5,        /* an answer stays, also if it plays on */
 };
 
 struct request {
@@ -38,6 +39,7 @@ struct gp_tape_control {
     int64_t event_at;   /* the place of the event that was gone to last */
     int64_t event_from; /* and where that led: from elsewhere, `at` counts */
     struct gp_tape_strip strip;
+    uint64_t note_until_ns;
     /* Shared with the other threads. */
     pthread_mutex_t lock;
     unsigned refs;
@@ -347,10 +349,10 @@ static int advance(struct gp_tape_control *c, const struct order *order, struct 
 static int move(struct gp_tape_control *c, struct order *order, struct gp_err *err)
 {
     int r = 0;
-    if (!c->has_begun)
-        return 0;
     if (order->count == 0)
-        return order->is_paused ? 0 : advance(c, order, err);
+        return order->is_paused || !c->has_begun ? 0 : advance(c, order, err);
+    if (!c->has_begun)
+        r = gp_tape_seek(c->tape, c->at, &c->found, err);
     for (size_t i = 0; r == 0 && i < order->count; i++) {
         r = obey(c, &order->requests[i], order, err);
         if (r == 0 && i + 1 < order->count)
@@ -390,7 +392,9 @@ static void tell(struct gp_tape_control *c, const struct order *order)
     c->state.is_paused = c->is_paused;
     c->state.speed = c->speed;
     c->state.answered = before.answered + order->count;
-    if (order->count > 0 || now.at == before.at) /* an answer stays until the place changes */
+    if (order->count > 0)
+        c->note_until_ns = gp_clock_mono_ns() + NOTE_S * GP_NS_PER_S;
+    if (order->count > 0 || now.at == before.at || gp_clock_mono_ns() < c->note_until_ns)
         (void)snprintf(c->state.note, sizeof(c->state.note), "%s",
                        order->count > 0 ? order->note : before.note);
     if (c->strip.count > 0 &&

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "base/when.h"
 #include "model/snapshot.h"
 #include "source/player.h"
@@ -329,8 +330,8 @@ static void add_speed(struct gp_strbuf *sb, double speed)
     gp_strbuf_addf(sb, speed < 1 ? "playing %.2gx" : "playing %.0fx", speed);
 }
 
-/* "paused · 2026-11-27 03:10:05 · 21h ago · summary of 10s" */
-static void add_status(struct gp_strbuf *sb, const struct gp_player_state *state)
+/* "paused · 2026-11-27 03:10:05" */
+static void add_place(struct gp_strbuf *sb, const struct gp_player_state *state)
 {
     char time[GP_RFC3339_SIZE];
     if (state->is_paused)
@@ -341,9 +342,15 @@ static void add_status(struct gp_strbuf *sb, const struct gp_player_state *state
         add_speed(sb, state->speed);
     gp_clock_plain(state->wall_ns, time);
     time[strlen("2026-11-20 15:04:05")] = '\0';
-    gp_strbuf_addf(sb, " · %s · ", time);
-    add_age(sb,
-            state->now_ns > state->wall_ns ? (state->now_ns - state->wall_ns) / GP_NS_PER_S : 0);
+    gp_strbuf_addf(sb, " · %s", time);
+}
+
+/* " · 21h ago · summary of 10s" */
+static void add_kind(struct gp_strbuf *sb, const struct gp_player_state *state)
+{
+    const uint64_t age_ns = state->now_ns > state->wall_ns ? state->now_ns - state->wall_ns : 0;
+    gp_strbuf_adds(sb, " · ");
+    add_age(sb, age_ns / GP_NS_PER_S);
     if (state->is_hole)
         gp_strbuf_adds(sb, " · nothing recorded");
     else if (state->step_us > 0)
@@ -352,17 +359,23 @@ static void add_status(struct gp_strbuf *sb, const struct gp_player_state *state
         gp_strbuf_adds(sb, " · sample");
 }
 
-static void draw_status(const struct gp_ui *ui, const struct gp_box *box,
-                        const struct gp_player_state *state)
+/* If there is no room for all of it, an answer is more important than the kind of the sample. */
+static void draw_status(const struct gp_box *box, const struct gp_player_state *state)
 {
     char room[256] = "";
     struct gp_strbuf sb = GP_STRBUF_ON(room, sizeof(room) - 1);
-    const enum gp_ink ink = state->is_hole ? GP_INK_HIGH : GP_INK_STRONG;
-    (void)ui;
-    add_status(&sb, state);
-    const int x = gp_draw(box, 1, 0, ink, sb.buf);
-    if (state->note[0])
-        (void)gp_draw(box, gp_draw(box, x, 0, GP_INK_PLAIN, " · "), 0, GP_INK_MEDIUM, state->note);
+    const size_t needed = state->note[0] ? strlen(" · ") + gp_utf8_width(state->note) : 0;
+    add_place(&sb, state);
+    const size_t place = sb.len;
+    add_kind(&sb, state);
+    if (needed && gp_utf8_width(sb.buf) + needed > (size_t)box->w && !state->is_hole)
+        sb.buf[place] = '\0';
+    int x = gp_draw(box, 1, 0, state->is_hole ? GP_INK_HIGH : GP_INK_STRONG, sb.buf);
+    if (!needed)
+        return;
+    x = gp_draw(box, x, 0, GP_INK_PLAIN, " · ");
+    if (x < box->w)
+        gp_draw_left(box, x, 0, box->w - x, GP_INK_MEDIUM, state->note);
 }
 
 /* How a time at an end of the timeline is written, by the length of the recording. */
@@ -456,7 +469,7 @@ void gp_playback_draw(struct gp_ui *ui, const struct gp_box *box)
         draw_timeline(ui, &line, &state);
     }
     const struct gp_box line = gp_box_part(box, 0, box->h - 1, box->w, 1);
-    draw_status(ui, &line, &state);
+    draw_status(&line, &state);
 }
 
 int gp_playback_draw_keys(const struct gp_ui *ui, const struct gp_box *box, int x)

@@ -333,7 +333,8 @@ int gp_why_gather_add(struct gp_why_gather *gather, const struct gp_snapshot *sn
         if (device->status != GP_STATUS_OK)
             continue;
         gpu->c.samples++;
-        gpu->reserved_by = device->reserved_by;
+        if (gather->tasks) /* otherwise it is not known what a process comes from */
+            gpu->reserved_by = device->reserved_by;
         add_values(gpu, snapshot, device);
         follow_memory(gpu);
         if (!add_processes(gather, gpu, snapshot, device))

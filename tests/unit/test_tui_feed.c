@@ -158,6 +158,29 @@ static void another_interval_wakes_it(void **state)
     assert_true(gp_feed_stop(feed, 60 * GP_NS_PER_S)); /* and so does the end */
 }
 
+/* The next sample comes now, and none after it before the interval is over. */
+static void a_hurry_is_one_sample(void **state)
+{
+    (void)state;
+    struct gp_want want = {0};
+    struct gp_feed *feed = start(&want, 3600 * GP_NS_PER_S);
+    gp_snapshot_free(next(feed));
+    until_it_rests();
+    for (int i = 0; i < 3; i++) {
+        const unsigned before = atomic_load(&long_waits);
+        gp_feed_hurry(feed);
+        gp_snapshot_free(next(feed));
+        while (atomic_load(&long_waits) == before)
+            pause_ms(1);
+    }
+    struct gp_snapshot *none;
+    struct gp_err err = {0};
+    pause_ms(20);
+    assert_int_equal(gp_feed_take(feed, &none, NULL, &err), 0);
+    assert_null(none);
+    assert_true(gp_feed_stop(feed, 60 * GP_NS_PER_S));
+}
+
 /* What only those need who look is read while somebody does. */
 static void what_is_on_the_screen_is_read(void **state)
 {
@@ -278,10 +301,15 @@ static void a_driver_that_hangs_is_left_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(samples_come_one_behind_the_other),  TEST(a_snapshot_is_taken_once),
-        TEST(another_interval_wakes_it),          TEST(what_is_on_the_screen_is_read),
-        TEST(why_it_cannot_begin_is_told),        TEST(the_end_is_patient_to_a_degree),
-        TEST(a_driver_that_hangs_is_left_behind), TEST(samples_go_on_beside_gpus_that_hang),
+        TEST(samples_come_one_behind_the_other),
+        TEST(a_snapshot_is_taken_once),
+        TEST(a_hurry_is_one_sample),
+        TEST(another_interval_wakes_it),
+        TEST(what_is_on_the_screen_is_read),
+        TEST(why_it_cannot_begin_is_told),
+        TEST(the_end_is_patient_to_a_degree),
+        TEST(a_driver_that_hangs_is_left_behind),
+        TEST(samples_go_on_beside_gpus_that_hang),
     };
     return cmocka_run_group_tests_name("tui_feed", tests, NULL, NULL);
 }
