@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "model/snapshot.h"
 #include "source/source.h"
-#include "tape/store.h"
 #include "tape/strip.h"
 #include "tape/tape.h"
 #include "tape/walk.h"
@@ -16,9 +15,11 @@
 
 enum {
     QUEUE = 64,
-    READ_MS = 60,      /* of the strip with a sample */
-    READ_SOON_MS = 10, /* with one that somebody waits for */
-    NOTE_S = 5,        /* an answer stays, also if it plays on */
+    READ_MS = 60,        /* of the strip with a sample */
+    READ_SOON_MS = 10,   /* with one that somebody waits for */
+    PAUSE_INTERVALS = 3, /* and five seconds: a recording that does not grow any more has ended */
+    PAUSE_US = 5000000,
+    NOTE_S = 5, /* an answer stays, also if it plays on */
 };
 
 struct request {
@@ -28,7 +29,6 @@ struct request {
 
 struct gp_tape_control {
     struct gp_player player;
-    const char *path;
     /* Of the thread that samples. */
     struct gp_tape *tape;
     struct gp_tape_bounds bounds;
@@ -40,6 +40,8 @@ struct gp_tape_control {
     int64_t event_from; /* and where that led: from elsewhere, `at` counts */
     struct gp_tape_strip strip;
     uint64_t note_until_ns;
+    int64_t last; /* the end of the recording, and when it was seen to grow; 0: never */
+    uint64_t grew_ns;
     /* Shared with the other threads. */
     pthread_mutex_t lock;
     unsigned refs;
@@ -216,12 +218,8 @@ int gp_tape_control_open(const char *path, int64_t at_us, struct gp_tape_control
     struct gp_tape_control *c = calloc(1, sizeof(*c));
     if (!c)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
-    *c = (struct gp_tape_control){.player.ops = &ops,
-                                  .path = path,
-                                  .refs = 1,
-                                  .speed = 1,
-                                  .event_from = -1,
-                                  .state.speed = 1};
+    *c = (struct gp_tape_control){
+        .player.ops = &ops, .refs = 1, .speed = 1, .event_from = -1, .state.speed = 1};
     (void)pthread_mutex_init(&c->lock, NULL);
     int r = gp_tape_open(path, &c->tape, err);
     if (r == 0)
@@ -294,7 +292,7 @@ static int go_to(struct gp_tape_control *c, int64_t wall_us, struct order *order
 static int go_to_event(struct gp_tape_control *c, int64_t direction, struct order *order,
                        struct gp_err *err)
 {
-    struct gp_tape_event event;
+    struct gp_tape_event event = {.t = 0};
     const int64_t from = c->at == c->event_from ? c->event_at : c->at;
     int r = gp_tape_find_event(c->tape, from, direction > 0, &event, err);
     if (r == 0)
@@ -370,12 +368,29 @@ static uint64_t clock_at(const struct gp_tape_control *c, int64_t t)
     return wall_us > 0 ? (uint64_t)wall_us * GP_NS_PER_US : 0;
 }
 
+/* Whether it is being written: it grew a moment ago. The lock of the writer is not asked: whoever
+ * begins to record just then would find it taken. */
+static bool is_growing(struct gp_tape_control *c)
+{
+    const uint64_t now_ns = gp_clock_mono_ns();
+    const uint64_t pause_ns =
+        (uint64_t)(PAUSE_INTERVALS * c->bounds.interval_us + PAUSE_US) * GP_NS_PER_US;
+    const uint64_t last_ns = clock_at(c, c->bounds.last);
+    const uint64_t wall_ns = gp_clock_wall_ns();
+    if (!c->has_begun && last_ns <= wall_ns && wall_ns - last_ns < pause_ns)
+        c->grew_ns = now_ns - (wall_ns - last_ns);
+    else if (c->has_begun && c->bounds.last > c->last)
+        c->grew_ns = now_ns;
+    c->last = c->bounds.last;
+    return c->grew_ns > 0 && now_ns - c->grew_ns < pause_ns;
+}
+
 static void tell(struct gp_tape_control *c, const struct order *order)
 {
     const struct gp_player_state now = {
         .is_known = true,
         .is_at_end = c->at >= c->bounds.last,
-        .is_growing = gp_store_writer(c->path) > 0,
+        .is_growing = is_growing(c),
         .is_hole = c->found.is_hole,
         .step_us = c->found.step_us,
         .first = c->bounds.first,
@@ -426,7 +441,7 @@ int gp_tape_control_sample(struct gp_tape_control *c, const struct gp_want *want
         gp_tape_strip_read(&c->strip, c->tape,
                            (order.count ? READ_SOON_MS : READ_MS) * GP_NS_PER_MS);
     }
-    c->has_begun = true;
     tell(c, &order);
+    c->has_begun = true;
     return over;
 }

@@ -16,7 +16,7 @@ enum gp_play_action {
 const char *gp_play_keys(enum gp_play_action action);
 const char *gp_play_help(enum gp_play_action action);
 
-/* Handles a key of the main screen; false: it has its usual meaning. */
+/* Handles a key of a screen that shows a sample; false: it has its usual meaning. */
 bool gp_playback_key(struct gp_ui *ui, int key);
 
 /* Handles a click on the timeline; false: it was not there. */

@@ -414,7 +414,7 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
 static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
 {
     enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
-    if (gp_playback_key(ui, key) || move(ui, action) || look(ui, action))
+    if (move(ui, action) || look(ui, action))
         return GP_UI_GO_ON;
     if (arrange(ui, action, key)) {
         gp_ui_build_rows(ui);

@@ -127,12 +127,22 @@ static bool is_everywhere(enum gp_action action)
     return action == GP_ACTION_REDRAW || action == GP_ACTION_SUSPEND;
 }
 
+/* The screens that show a sample, below which the lines of a recording stay visible. */
+static bool is_of_sample(const struct gp_ui *ui)
+{
+    return ui->mode == GP_UI_WATCH || ui->mode == GP_UI_GPU || ui->mode == GP_UI_PROCESS;
+}
+
 enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
 {
     enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
     ui->message[0] = '\0';
     if (is_everywhere(action))
         return action == GP_ACTION_REDRAW ? GP_UI_REDRAW : GP_UI_SUSPEND;
+    if (is_of_sample(ui) && !ui->text.is_typing && gp_playback_key(ui, key)) {
+        ui->digit_typed = false;
+        return GP_UI_GO_ON;
+    }
     bool digit = ui->mode == GP_UI_WATCH && action == GP_ACTION_DIGIT;
     bool is_main = ui->mode == GP_UI_WATCH;
     enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
@@ -224,6 +234,8 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
         gp_draw_header(&box, ui->snapshot, corner.buf);
     if (ui->mode != GP_UI_WATCH) {
         ui->hits.count = 0; /* areas behind it are not clickable */
+        const int lines = is_of_sample(ui) ? gp_playback_lines(ui, box.h) : 0;
+        box.h -= lines ? lines + 1 : 0; /* and the keys */
         screens[ui->mode]->draw(ui, &box);
     }
     ui->cost.frames++;

@@ -322,8 +322,14 @@ static void nothing_of_this_machine_is_shown(void **state)
     assert_null(ui.details.job);
     check_line(&ui, 100, 60, "nothing else is recorded of it");
     assert_null(strstr(picture(&ui, 100, 60), "what limits it"));
+    check_line(&ui, 100, 60, "\n playing 1x · ");
+    check_asked(&ui, &fake, "]", GP_PLAYER_STEP, 1); /* also on this page */
+    check_line(&ui, 100, 60, "\n paused · ");
     gp_ui_take(&ui, machine(2, 1), GP_NS_PER_MS);
     assert_null(ui.details.task);
+    press(&ui, "/ "); /* typed */
+    assert_true(fake.state.is_paused);
+    press(&ui, "\n");
     press(&ui, "q\t\n");
     assert_int_equal(ui.mode, GP_UI_GPU);
     assert_null(ui.details.feed);
