@@ -292,7 +292,7 @@ static int go_to(struct gp_tape_control *c, int64_t wall_us, struct order *order
 static int go_to_event(struct gp_tape_control *c, int64_t direction, struct order *order,
                        struct gp_err *err)
 {
-    struct gp_tape_event event;
+    struct gp_tape_event event = {.t = 0};
     const int64_t from = c->at == c->event_from ? c->event_at : c->at;
     int r = gp_tape_find_event(c->tape, from, direction > 0, &event, err);
     if (r == 0)
