@@ -28,6 +28,7 @@ from tap import GPULSE, VARIANT, Skip, good, gpulse, main, run, system_module, t
 
 jsonschema = system_module("jsonschema")
 FOLDER = Path(tempfile.mkdtemp(prefix="gpulse-report-"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 PERIOD = 600_000_000
 START = 1_795_800_000_000_000  # 2026-11-27 17:20 UTC, a multiple of ten minutes
 os.environ["TZ"] = "Europe/Berlin"
@@ -604,11 +605,6 @@ def the_clock_was_set():
     document = report(tape, "--by", "user", "--since", moment(START + 15 * PERIOD + 86400 * 1_000_000))
     check_groups(document, "user", expected(tape, "user", START + 15 * PERIOD))
     assert datetime.fromisoformat(document["to"]).timestamp() * 1e6 == START + 24 * PERIOD - 100_000_000 + 86400e6
-
-
-@atexit.register
-def clean_up():
-    shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 main()
