@@ -463,21 +463,6 @@ def a_log_of_another_user_is_not_read():
 
 
 @test
-def readers_leave_nothing():
-    """Root looks while a recorder begins and ends: no file of root's is in its way."""
-    begin()
-    for _ in range(3):
-        looking = [command(0, "query", "power.draw", "--tape", str(TAPE), "-n", "0.01", "-c", "50", "-f", "csv")
-                   for _ in range(3)] if TAPE.exists() else []
-        for _ in range(3):
-            status, _, err, _ = once()
-            assert status == 0, err
-        for process in looking:
-            process.communicate()
-        assert all(path.stat().st_uid == SERVICE for path in PLACE.iterdir()), list(PLACE.iterdir())
-
-
-@test
 def a_log_that_is_no_file_is_not_read():
     for kind in ("link", "dangling", "fifo", "directory"):
         begin_empty()
