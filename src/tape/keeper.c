@@ -30,8 +30,8 @@ static const int private_texts[GP_PRIVATE__COUNT] = {
 static const char *const statements[] = {
     [GP_TAPE_ITEM_FRAME] = "INSERT INTO tick VALUES(?1, ?2, ?14)",
     [GP_TAPE_ITEM_GPU] = "INSERT INTO gpu VALUES(?1, ?6, ?2, ?3, ?7, ?8, ?4, ?4)",
-    [GP_TAPE_ITEM_PROCESS] = "INSERT INTO process VALUES(?1, ?2, ?3, ?6, ?7, ?8, ?9, ?10, ?11, "
-                             "?12, ?13, ?4, ?4, 0)",
+    [GP_TAPE_ITEM_PROCESS] = ("INSERT INTO process VALUES(?1, ?2, ?3, ?6, ?7, ?8, ?9, ?10, ?11, "
+                              "?12, ?13, ?4, ?4, 0)"),
     [GP_TAPE_ITEM_MARK] = "INSERT INTO clock VALUES(?1, ?2, ?6, ?3)",
     [GP_TAPE_ITEM_EVENT] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, ?4, ?7, ?8, ?9)",
     [GP_TAPE_ITEM_HOLE] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, 0, ?7, ?8, ?9)",
