@@ -39,6 +39,8 @@ LEFT_OUT = {
     "gpulse completion fish | source": "for another shell",
     "gpulse completion zsh > ~/.zfunc/_gpulse": "for another shell",
     "sudo gpulse set --save /etc/gpulse/settings.json": "needs a folder in /etc",
+    "gpulse record status": "needs the recording of the machine",
+    'gpulse --tape /var/lib/gpulse/gpulse.tape --at "2h ago" ps': "needs the recording of the machine",
 }
 # Exit statuses other than 0 that are meant to be shown.
 STATUS = {

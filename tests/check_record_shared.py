@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from tap import Skip, main, test
-from users import ANN, BAD, BOB, HOME, Attacker, answer, begin_anew, command, run_as_root
+from users import ANN, BAD, BOB, HOME, Attacker, answer, begin_anew, command, run_as_root, sh
 
 SERVICE = 61009
 PLACE = Path("/run/gpulse-recordings")
@@ -246,6 +246,23 @@ def its_state_is_seen_by_all():
 
 
 @test
+def the_machines_recording_is_found():
+    begin()
+    sh("mount", "-t", "tmpfs", "-o", "mode=755", "none", "/var/lib")
+    try:
+        os.mkdir("/var/lib/gpulse")
+        os.chown("/var/lib/gpulse", SERVICE, SERVICE)
+        status, _, err, _ = answer(SERVICE, "record", "--shared", "-q", "-n", "0.1", "--duration", "0.3s")
+        assert status == 0, err
+        assert "/var/lib/gpulse/gpulse.tape" in answer(BAD, "record", "status")[1]
+        assert answer(BAD, "record", "-q", "--duration", "0.3s")[0] == 0
+        assert "/.local/state/" in answer(BAD, "record", "status")[1]
+        assert "/var/lib/gpulse/gpulse.tape" in answer(BAD, "record", "status", "--shared")[1]
+    finally:
+        sh("umount", "/var/lib")
+
+
+@test
 def what_a_crash_leaves_is_repaired():
     """An entry that was cut off, and rubbish, do not hide what is stored later."""
     begin()
@@ -287,17 +304,15 @@ def locks_and_maps_of_others():
         before = count()
         time.sleep(2)
         assert count() > before + 5
-    begun = time.monotonic()
     with recording():  # it ended, which moves the log to the file, and begins again
         pass
-    assert time.monotonic() - begun < 60
     attacker.close()
 
 
 def prepare(kind, path):
     {"file": lambda: path.write_bytes(b"x"), "link": lambda: path.symlink_to(HOME / "victim"),
      "dangling": lambda: path.symlink_to(HOME / "victim-2"), "fifo": lambda: os.mkfifo(path),
-     "directory": path.mkdir, "own": lambda: path.symlink_to("/etc")}[kind]()
+     "directory": path.mkdir}[kind]()
 
 
 @test
@@ -312,10 +327,23 @@ def what_others_prepared_is_refused():
                 os.chown(victim, uid, uid)
                 tape = Path("/tmp/a.tape")
                 Attacker(lambda kind=kind, suffix=suffix: prepare(kind, Path(f"{tape}{suffix}"))).close()
-                status, _, err, seconds = once(uid=uid, tape=tape)
-                assert status == 5 and "of yours" in err and seconds < 60, (uid, suffix, kind, status, err)
+                status, _, err, _ = once(uid=uid, tape=tape)
+                assert status == 5 and "of yours" in err, (uid, suffix, kind, status, err)
                 assert victim.read_bytes() == b"" and not (HOME / "victim-2").exists()
                 assert suffix or os.lstat(tape).st_uid == BAD
+
+
+@test
+def an_index_of_another_user_is_not_used():
+    """SQLite's index of the log, FILE-shm, would be shared with whoever can write to it."""
+    for kind in ("file", "link", "fifo", "directory"):
+        begin_empty()
+        (HOME / "victim").write_bytes(b"")
+        os.chown(HOME / "victim", ANN, ANN)
+        Attacker(lambda kind=kind: prepare(kind, Path("/tmp/e.tape-shm"))).close()
+        assert once(uid=ANN, tape="/tmp/e.tape")[0] == 0
+        assert (HOME / "victim").read_bytes() == b""
+        assert answer(BOB, "status", "--tape", "/tmp/e.tape")[0] == 0
 
 
 @test
@@ -405,8 +433,7 @@ def changed_log(tape):
     """A log that belongs to this file, with other values."""
     folder = Path("/dev/shm/forge")
     folder.mkdir()
-    for name in ("t",):
-        shutil.copy(tape, folder / name)
+    shutil.copy(tape, folder / "t")
     db = sqlite3.connect(folder / "t")
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA wal_autocheckpoint=0")
@@ -433,6 +460,16 @@ def a_log_of_another_user_is_not_read():
     assert status == 5 and "of yours" in err, (status, err)
     os.unlink(f"{tape}-wal")
     assert answer(BOB, "status", "--tape", str(tape))[0] == 0
+
+
+@test
+def a_log_that_is_no_file_is_not_read():
+    for kind in ("link", "dangling", "fifo", "directory"):
+        begin_empty()
+        assert once(uid=ANN, tape="/tmp/f.tape")[0] == 0
+        Attacker(lambda kind=kind: prepare(kind, Path("/tmp/f.tape-wal"))).close()
+        status, out, err, _ = answer(BOB, "status", "--tape", "/tmp/f.tape")
+        assert status == 5 and "does not belong" in err, (kind, status, out, err)
 
 
 @test

@@ -36,12 +36,17 @@ const struct gp_cmd gp_cmd_record = {
         "Samples are taken on time whatever the disk does. If it is full, they wait in memory, and "
         "are stored when there is room again; of more than fit, a hole is recorded. After a crash, "
         "at most the last second is missing. The recording contains the command lines of the "
-        "processes that you may see, so only you can read the file.",
+        "processes that you may see, so only you can read the file.\n"
+        "\n"
+        "--shared records for all users of the machine: everybody can read the file, but a command "
+        "line only its owner and root. The systemd service gpulse-record does that. status without "
+        "-o is about your own recording or, if you have none, that of the machine.",
     .examples = "gpulse record start\trecord in the background\n"
                 "gpulse record status\tsince when, how much\n"
                 "gpulse record -o night.tape -n 10s --duration 12h\tinto a file of its own\n"
                 "gpulse record -o run.tape -- python train.py\twhile a command runs\n"
                 "gpulse record import smi.csv -o old.tape\twhat nvidia-smi has written\n"
+                "systemctl enable --now gpulse-record\tas a service, for all users\n"
                 "gpulse --tape night.tape top\tlook at it\n"
                 "gpulse ps --tape night.tape --at \"yesterday 03:10\"\twho was that?\n",
     .options = gp_record_table,

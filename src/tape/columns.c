@@ -69,12 +69,15 @@ bool gp_tape_column_is_text(int column)
                                      : column == GP_TAPE_STATUS_TEXT;
 }
 
-static int find(enum gp_tape_scope scope, const char *name)
+/* Most files have the columns in the order of this program: it begins after the last one. */
+static int find(enum gp_tape_scope scope, const char *name, int last)
 {
-    for (int column = 0; column < GP_TAPE_COLUMN__COUNT; column++)
+    for (int i = 1; i <= GP_TAPE_COLUMN__COUNT; i++) {
+        const int column = (last + i) % GP_TAPE_COLUMN__COUNT;
         if (is_recorded(column) && gp_tape_column_scope(column) == scope &&
             strcmp(gp_tape_column_name(column), name) == 0)
             return column;
+    }
     return GP_TAPE_COLUMN_UNKNOWN;
 }
 
@@ -84,7 +87,9 @@ bool gp_tape_columns_add(struct gp_tape_columns *columns, enum gp_tape_scope sco
     unsigned *count = &columns->counts[scope];
     if (*count == GP_TAPE_COLUMNS_MAX || !(scale > 0) || scale > 1e9)
         return false;
-    int column = find(scope, name);
+    const enum gp_tape_column last =
+        *count ? columns->columns[scope][*count - 1].column : GP_TAPE_COLUMN_UNKNOWN;
+    int column = find(scope, name, (int)last);
     if (column != GP_TAPE_COLUMN_UNKNOWN && columns->places[column] >= 0)
         return false; /* twice */
     if (column != GP_TAPE_COLUMN_UNKNOWN)

@@ -327,8 +327,7 @@ static int obey(struct gp_tape_control *c, const struct request *request, struct
     return 0;
 }
 
-/* Plays on. A time of which nothing was recorded is shown once, and then skipped. 1: the recording
- * has ended. */
+/* Plays on. A time of which nothing was recorded is shown once, and then skipped. */
 static int advance(struct gp_tape_control *c, const struct order *order, struct gp_err *err)
 {
     int64_t next = -1;
@@ -340,7 +339,7 @@ static int advance(struct gp_tape_control *c, const struct order *order, struct 
             : c->follows                           ? c->bounds.last
                                                    : moved(&c->bounds, c->at, order->step_us);
     c->follows = c->follows || is_over;
-    return is_over;
+    return 0;
 }
 
 /* The place of the next sample. */
@@ -428,9 +427,9 @@ int gp_tape_control_sample(struct gp_tape_control *c, const struct gp_want *want
     int r = gp_tape_bounds(c->tape, &c->bounds, err);
     if (r < 0)
         return r;
-    const int over = move(c, &order, err);
-    if (over < 0)
-        return over;
+    r = move(c, &order, err);
+    if (r < 0)
+        return r;
     r = gp_tape_seek(c->tape, c->at, &c->found, err);
     if (r == 0)
         r = gp_tape_show(c->tape, &c->found, c->at, want, ret, err);
@@ -443,5 +442,5 @@ int gp_tape_control_sample(struct gp_tape_control *c, const struct gp_want *want
     }
     tell(c, &order);
     c->has_begun = true;
-    return over;
+    return order.step_us > c->bounds.last - c->at; /* the next one would be after the end */
 }

@@ -13,6 +13,8 @@
 #define CHECKPOINT_US (3600 * S)
 #define LOG_MAX (UINT64_C(4) << 20)
 #define KEEP_US (3600 * S)
+enum { PROCESSES_MAX = 200000 };
+#define RESTED_US (600 * S)
 #define EVENTS_KEEP_US (366 * 86400 * S)
 #define USES_KEEP_US (2 * EVENTS_KEEP_US)
 
@@ -110,6 +112,27 @@ static int drop_samples(struct gp_keeper *k, int64_t before, struct gp_err *err)
                        before < needs_us ? before : needs_us, err);
 }
 
+/* A user who starts very many processes must not fill the file with them. The shortest go first:
+ * those of others, which did something, stay. */
+static int drop_short_processes(struct gp_keeper *k, struct gp_err *err)
+{
+    static const char shares[] =
+        "DELETE FROM share WHERE process IN (SELECT id FROM process WHERE last < ?1 "
+        "ORDER BY last - first, id LIMIT ?2)";
+    static const char processes[] =
+        "DELETE FROM process WHERE id IN (SELECT id FROM process WHERE last < ?1 "
+        "ORDER BY last - first, id LIMIT ?2)";
+    const int64_t excess =
+        gp_store_number(k->store, "SELECT count(*) FROM process", 0) - PROCESSES_MAX;
+    if (excess <= 0)
+        return 0;
+    const int64_t before = k->last - RESTED_US;
+    int r = gp_store_run(k->store, err, shares, "ii", before, excess + PROCESSES_MAX / 10);
+    return r < 0
+               ? r
+               : gp_store_run(k->store, err, processes, "ii", before, excess + PROCESSES_MAX / 10);
+}
+
 static int drop_old(struct gp_keeper *k, struct gp_err *err)
 {
     int r = 0;
@@ -130,7 +153,7 @@ static int drop_old(struct gp_keeper *k, struct gp_err *err)
         r = drop_before(k, "DELETE FROM process WHERE last < ?", k->last - uses_us, err);
     if (r == 0)
         r = drop_before(k, "DELETE FROM event WHERE t < ?", k->last - events_us, err);
-    return r;
+    return r < 0 ? r : drop_short_processes(k, err);
 }
 
 /* The pages that are in use, without those that await the next truncation. */

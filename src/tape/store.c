@@ -205,7 +205,7 @@ int gp_store_open_database(struct gp_store *store, int flags, struct gp_err *err
     if (!uri_of(store->path, is_still ? "immutable=1" : "cache=private", uri))
         return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
     flags |= SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    const char *vfs = gp_store_vfs();
+    const char *vfs = gp_store_vfs(flags & SQLITE_OPEN_READONLY);
     if (!vfs)
         return gp_err_set(err, GP_EFAIL, "this SQLite cannot open recordings");
     if (sqlite3_open_v2(uri, &store->db, flags, vfs) != SQLITE_OK)

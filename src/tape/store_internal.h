@@ -23,7 +23,7 @@ struct gp_store_statement {
 /* ---- vfs.c ---- */
 
 /* Its name; NULL: SQLite lacks what it is made from. */
-const char *gp_store_vfs(void);
+const char *gp_store_vfs(bool reads);
 
 /* ---- sql.c ---- */
 

@@ -27,15 +27,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char folder[64];
-static char path[96];
+static char folder[256];
+static char path[300];
 static uint8_t *whole;
 static size_t whole_size;
 static int file = -1;
 
 static void remove_files(void)
 {
-    char name[96];
+    char name[300];
     static const char *const names[] = {"t", "t-wal", "t-lock"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         (void)snprintf(name, sizeof(name), "%s/%s", folder, names[i]);
@@ -77,7 +77,8 @@ static void record(void)
 static void make_file(void)
 {
     struct stat st;
-    (void)snprintf(folder, sizeof(folder), "/dev/shm/gpulse-fuzz-XXXXXX");
+    const char *place = getenv("TMPDIR"); /* which tests/run empties, also after a crash */
+    (void)snprintf(folder, sizeof(folder), "%s/gpulse-fuzz-XXXXXX", place ? place : "/dev/shm");
     if (!mkdtemp(folder) || atexit(remove_files) != 0)
         abort();
     (void)snprintf(path, sizeof(path), "%s/t", folder);

@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "base/io.h"
 #include "proc/proc.h"
 #include "proc_tree.h"
 
@@ -282,6 +283,35 @@ static void undumpable_processes_belong_to_whom_status_says(void **state)
     write_pid(4713, "status", "nonsense", 8);
     assert_string_equal(read_one(&s, GP_PROC_USER, 4713).texts->user, "root");
     free_subject(&s);
+}
+
+/* Private texts are for the owner: nobody, if the process is in another user namespace. */
+static void owners_of_private_texts(void **state)
+{
+    (void)state;
+    struct subject s = new_subject();
+    char uid[16];
+    char map[1024];
+    long n = gp_io_read("/proc/self/uid_map", map, sizeof(map));
+    assert_true(n > 0);
+    for (unsigned pid = 4711; pid <= 4715; pid++)
+        write_owner(pid, 77, uid);
+    const uint32_t owner = (uint32_t)strtoul(uid, NULL, 10) + 1;
+    assert_int_equal(read_one(&s, GP_PROC_OWNER, 4711).texts->owner, owner); /* none are known */
+    write_pid(4712, "uid_map", map, (size_t)n);
+    assert_int_equal(read_one(&s, GP_PROC_OWNER, 4712).texts->owner, owner);
+    write_pid(4713, "uid_map", "         0     100000      65536\n", 33);
+    assert_int_equal(read_one(&s, GP_PROC_OWNER, 4713).texts->owner, 0);
+    write_pid(4714, "uid_map", "", 0); /* a new namespace that has no map yet */
+    assert_int_equal(read_one(&s, GP_PROC_OWNER, 4714).texts->owner, 0);
+    assert_int_equal(read_one(&s, GP_PROC_USER, 4715).texts->owner, 0); /* not requested */
+    free_subject(&s);
+    struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
+    const uint32_t self = (uint32_t)getpid();
+    assert_non_null(reader);
+    const struct gp_proc_infos *infos = gp_proc_read(reader, GP_PROC_OWNER, &self, 1);
+    assert_int_equal(infos->infos[0].texts->owner, geteuid() + 1);
+    gp_proc_reader_free(reader);
 }
 
 static void many_users(void **state)
@@ -851,6 +881,7 @@ int main(void)
         TEST(a_process_that_is_gone),
         TEST(nothing_is_read_that_is_not_wanted),
         TEST(users_by_name_or_number),
+        TEST(owners_of_private_texts),
         TEST(undumpable_processes_belong_to_whom_status_says),
         TEST(many_users),
         TEST(cpu_since_the_start_then_since_the_last_look),

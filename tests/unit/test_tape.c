@@ -504,6 +504,43 @@ static void nothing_is_lost_by_a_crash(void **state)
     gp_tape_close(tape);
 }
 
+/* Somebody starts thousands of processes that last a second; one that lasted an hour stays. */
+static void very_many_processes_go(void **state)
+{
+    struct lab *lab = *state;
+    struct gp_store *store;
+    struct gp_err err = {0};
+    start(lab, GP_NS_PER_S);
+    sample(lab);
+    stop(lab);
+    assert_int_equal(gp_store_create(lab->path, false, &store, &err), 0);
+    assert_int_equal(gp_store_run(store, &err,
+                                  "WITH RECURSIVE n(i) AS (VALUES(100) UNION ALL SELECT i + 1 "
+                                  "FROM n WHERE i < 210000) INSERT INTO process(id, pid, first, "
+                                  "last) SELECT i, i, ?1, ?1 + iif(i = 150, 3600000000, 1000000) "
+                                  "FROM n",
+                                  "i", START),
+                     0);
+    assert_int_equal(
+        gp_store_run(
+            store, &err,
+            "INSERT INTO share SELECT first, id, 1, 1, 1, 1, 1, 1 FROM process WHERE id <= 200",
+            ""),
+        0);
+    gp_store_close(store);
+    pass(lab, 7200 * S);
+    start(lab, GP_NS_PER_S);
+    sample(lab);
+    stop(lab);
+    const int64_t left = number(lab, "SELECT count(*) FROM process");
+    assert_in_range(left, 150000, 190000);
+    assert_int_equal(number(lab, "SELECT count(*) FROM process WHERE id = 150"), 1);
+    assert_int_equal(number(lab, "SELECT count(*) FROM process WHERE id = 100"), 0);
+    assert_int_equal(number(lab, "SELECT count(*) FROM process WHERE id = 210000"), 1);
+    assert_int_equal(number(lab, "SELECT count(*) FROM share WHERE process = 100"), 0);
+    assert_int_equal(number(lab, "SELECT count(*) FROM share WHERE process = 150"), 1);
+}
+
 static void only_one_records(void **state)
 {
     struct lab *lab = *state;
@@ -550,6 +587,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(summaries_remain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(usage_is_summed_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_lost_by_a_crash, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(very_many_processes_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_one_records, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_recording_is_refused, set_up, tear_down),
     };

@@ -57,6 +57,37 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* ---- recording ---- */
+
+static void read_clocks(void *ctx, struct gp_axis_clocks *ret)
+{
+    const struct lab *lab = ctx;
+    *ret = lab->clocks;
+}
+
+/* Records three samples. Returns what failed first. */
+static int record(struct lab *lab, bool is_shared)
+{
+    struct gp_recorder *recorder;
+    struct gp_err err = {0};
+    const struct gp_recorder_config config = {.path = lab->path,
+                                              .is_shared = is_shared,
+                                              .interval_ns = GP_NS_PER_S,
+                                              .clocks = read_clocks,
+                                              .ctx = lab};
+    int first = gp_recorder_open(&config, &recorder, &err);
+    if (first < 0)
+        return first;
+    for (int i = 0; i < 3; i++) {
+        const int r = gp_recorder_sample(recorder, &lab->machine.snapshot, &err);
+        first = first < 0 ? first : r;
+        lab->clocks.wall_us += 1000000;
+        lab->clocks.boottime_us += 1000000;
+    }
+    const int r = gp_recorder_close(recorder, &err);
+    return first < 0 ? first : r;
+}
+
 /* ---- private texts ---- */
 
 static struct gp_private *create(const struct lab *lab)
@@ -179,6 +210,32 @@ static void a_file_does_not_grow_for_ever(void **state)
     gp_private_close(p);
 }
 
+/* ---- files ---- */
+
+/* A reader that finds no log any more must not create one: the recorder, perhaps another user,
+ * could not use it. */
+static void a_reader_creates_no_log(void **state)
+{
+    struct lab *lab = *state;
+    struct gp_store *store;
+    struct gp_err err = {0};
+    struct stat st;
+    char log[320];
+    sqlite3 *db;
+    assert_int_equal(record(lab, false), 0);
+    assert_int_equal(gp_store_open(lab->path, &store, &err), 0);
+    gp_store_close(store);
+    (void)snprintf(log, sizeof(log), "%s-wal", lab->path);
+    assert_int_equal(stat(log, &st), -1);
+    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE;
+    assert_int_equal(sqlite3_open_v2(lab->path, &db, flags, "gpulse-read"), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM gpu", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(stat(log, &st), -1);
+}
+
 /* ---- without memory ---- */
 
 /* SQLite's allocator: in front of each block is its size. */
@@ -232,12 +289,6 @@ static void shut_down(void *data)
     (void)data;
 }
 
-static void read_clocks(void *ctx, struct gp_axis_clocks *ret)
-{
-    const struct lab *lab = ctx;
-    *ret = lab->clocks;
-}
-
 /* How many allocations to go on by: all fail in turn only if there is time. */
 static long stride(void)
 {
@@ -251,29 +302,6 @@ static long stride(void)
         srandom((unsigned)seed);
     }
     return 1 + random() % 100;
-}
-
-/* Records three samples. Returns what failed first. */
-static int record(struct lab *lab, bool is_shared)
-{
-    struct gp_recorder *recorder;
-    struct gp_err err = {0};
-    const struct gp_recorder_config config = {.path = lab->path,
-                                              .is_shared = is_shared,
-                                              .interval_ns = GP_NS_PER_S,
-                                              .clocks = read_clocks,
-                                              .ctx = lab};
-    int first = gp_recorder_open(&config, &recorder, &err);
-    if (first < 0)
-        return first;
-    for (int i = 0; i < 3; i++) {
-        const int r = gp_recorder_sample(recorder, &lab->machine.snapshot, &err);
-        first = first < 0 ? first : r;
-        lab->clocks.wall_us += 1000000;
-        lab->clocks.boottime_us += 1000000;
-    }
-    const int r = gp_recorder_close(recorder, &err);
-    return first < 0 ? first : r;
 }
 
 static int look(const struct lab *lab)
@@ -363,6 +391,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_one_user_may_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_kept_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_does_not_grow_for_ever, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_reader_creates_no_log, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_allocation_of_a_recorder_fails, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_allocation_of_a_shared_recorder_fails, set_up,
                                         tear_down),
