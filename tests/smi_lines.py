@@ -28,7 +28,8 @@ KNOWN = {
 
 
 def shape(line):
-    """A line without its numbers, and without the width of its columns, which follows from them."""
+    """A line without its numbers and day, and without the width of its columns, which follows from them."""
+    line = re.sub(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b", "DAY", line)
     return re.sub(r"[ -]{2,}", " ", re.sub(r"\d[\d.:]*", "0", line)).strip()
 
 
