@@ -157,6 +157,32 @@ def an_answer_of_prometheus():
 
 
 @test
+def as_a_trace():
+    """Each value of the recording is in it, and nothing else."""
+    text = good(gpulse("--sim", "h100x2", "query", "timestamp,index,name,utilization.gpu,power.draw,memory.used",
+                       "-n", "0.2", "-c", "8", "-f", "csv"))
+    tape, _ = load(text, name="export")
+    trace = FOLDER / "trace.json"
+    said = good(gpulse("record", "export", tape, "-o", trace))
+    assert "8 samples" in said, said
+    events = json.loads(trace.read_text())
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    names = {e["pid"]: e["args"]["name"] for e in events if e.get("name") == "process_name"}
+    wrote = list(csv.DictReader(io.StringIO(text)))
+    for gpu in range(2):
+        pid, = [pid for pid, name in names.items() if name == f"GPU {gpu}: NVIDIA H100 80GB HBM3"]
+        traced = [round(e["args"]["W"], 2) for e in events if e.get("ph") == "C" and e["pid"] == pid and e["name"] == "power"]
+        shown = [float(row["power.draw"]) for row in wrote if row["index"] == str(gpu)]
+        changes = [watts for i, watts in enumerate(shown) if i == 0 or watts != shown[i - 1]]
+        assert traced == changes, (traced, shown)
+    assert gpulse("record", "export", tape).returncode == 2
+    assert gpulse("record", "export", tape, "-o", trace, "--start", "2h").returncode == 2
+    assert gpulse("record", "export", FOLDER / "nothing", "-o", trace).returncode == 1
+    (FOLDER / "train.py").write_text("print()\n")
+    assert gpulse("record", "export", tape, "-o", FOLDER / "train.py").returncode == 2
+
+
+@test
 def bad_files():
     assert "no known format" in refused("hello\nworld\n")
     assert "no known format" in refused("")

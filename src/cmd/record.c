@@ -12,7 +12,7 @@ static int record_main(int argc, char **argv, struct gp_err *err)
 const struct gp_cmd gp_cmd_record = {
     .name = "record",
     .summary = "record everything that the GPUs do, for later",
-    .usage = "[start|stop|status|import FILE] [options] [-- COMMAND]",
+    .usage = "[start|stop|status|import FILE|export FILE] [options] [-- COMMAND]",
     .description =
         "Records all values of the GPUs, the processes on them and the events, once a second, "
         "until Ctrl-C, --duration or the end of COMMAND. Other commands show the recording with "
@@ -32,6 +32,10 @@ const struct gp_cmd gp_cmd_record = {
         "CSV, nvidia-smi dmon, dcgmi dmon, gpulse query as CSV or NDJSON, and answers of "
         "Prometheus for a time range (metrics of DCGM's exporter, or of gpulse). FILE may be - for "
         "standard input.\n"
+        "\n"
+        "export makes a trace of a recording, in the format of Chrome, which ui.perfetto.dev and "
+        "chrome://tracing show: values of each GPU, and events. As CSV or NDJSON, a recording is "
+        "written by gpulse query --tape FILE --at start -n TIME.\n"
         "\n"
         "Samples are taken on time whatever the disk does. If it is full, they wait in memory, and "
         "are stored when there is room again; of more than fit, a hole is recorded. After a crash, "

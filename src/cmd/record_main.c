@@ -11,8 +11,10 @@
 #include "jobs/child.h"
 #include "jobs/guard.h"
 #include "sample/event_stream.h"
+#include "tape/export.h"
 #include "tape/import.h"
 #include "tape/recorder.h"
+#include "tape/tape.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -20,9 +22,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct gp_cmd command = {.name = "record",
-                                      .usage = "[start|stop|status|import] [options] [-- COMMAND]",
-                                      .options = gp_record_table};
+static const struct gp_cmd command = {
+    .name = "record",
+    .usage = "[start|stop|status|import|export] [options] [-- COMMAND]",
+    .options = gp_record_table};
 static const struct gp_cmd *const commands[] = {&command, NULL};
 
 static const struct gp_program program = {
@@ -228,6 +231,43 @@ static int import(const struct gp_record_options *o, int count, char **words, st
     return r;
 }
 
+/* words: "export" and the recording. */
+static int export(const struct gp_record_options *o, int count, char **words, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    struct gp_tape *tape;
+    struct gp_tape_bounds bounds;
+    uint64_t start_ns = 0;
+    uint64_t pieces = 0;
+    if (count != 1 || !o->file)
+        return gp_err_set(err, GP_EUSAGE, "export needs a recording, and -o FILE for the trace");
+    if (o->start && !gp_parse_time(o->start, gp_clock_wall_ns(), &start_ns))
+        return gp_err_set(err, GP_EUSAGE, "--start: '%.60s' is not a time", o->start);
+    int r = gp_tape_open(words[1], &tape, err);
+    if (r < 0)
+        return r;
+    r = gp_tape_bounds(tape, &bounds, err);
+    if (r == 0) {
+        const int64_t from =
+            start_ns ? gp_tape_place(tape, (int64_t)(start_ns / GP_NS_PER_US)) : bounds.first;
+        const int64_t length_us = (int64_t)(o->duration_ns / GP_NS_PER_US);
+        const int64_t to =
+            length_us && length_us < bounds.last - from ? from + length_us : bounds.last + 1;
+        if (from < 0 || from > bounds.last)
+            r = gp_err_set(err, GP_EUSAGE, "--start: nothing was recorded after that time");
+        else
+            r = gp_export_trace(tape, from, to, o->file, &pieces, err);
+    }
+    gp_tape_close(tape);
+    if (r < 0)
+        return r;
+    gp_strbuf_addf(&sb, "%llu samples and summaries; to look at them: https://ui.perfetto.dev\n",
+                   (unsigned long long)pieces);
+    r = o->quiet ? 0 : gp_app_write(STDOUT_FILENO, &sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
 /* Without -o. */
 static int choose_file(const struct gp_record_options *o, bool is_status, char ret[GP_PATH_SIZE],
                        struct gp_err *err)
@@ -245,6 +285,8 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
     const char *verb = count > 0 ? argv[1] : NULL;
     if (verb && !words && strcmp(verb, "import") == 0)
         return import(o, count - 1, argv + 1, err);
+    if (verb && !words && strcmp(verb, "export") == 0)
+        return export(o, count - 1, argv + 1, err);
     if (count > 1 || (verb && words))
         return gp_err_set(err, GP_EUSAGE, "unexpected argument '%.80s'%s", argv[count],
                           words ? " before --" : "; a command to record follows --");
@@ -268,7 +310,7 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
     if (is_status)
         return gp_record_status(o->file, err);
     return gp_err_set(err, GP_EUSAGE,
-                      "'%.80s' is none of start, stop, status and import; a command to "
+                      "'%.80s' is none of start, stop, status, import and export; a command to "
                       "record follows --",
                       verb);
 }

@@ -18,7 +18,8 @@ const struct gp_opt gp_record_table[] = {
     {0, "age", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(age_ns), .least = 3600 * GP_NS_PER_S,
      .help = "keep nothing for longer than TIME"},
     {0, "start", NULL, GP_OPT_STRING, "TIME", .offset = OPT(start),
-     .help = "import: when a file without times begins; --interval says how often it was written"},
+     .help = "import: when a file without times begins; --interval says how often it was written. "
+             "export: from when on; --duration says how long"},
     {0, "shared", NULL, GP_OPT_FLAG, .offset = OPT(shared),
      .help = "record for all users of this machine, to " GP_RECORD_SHARED_FILE " unless -o"},
     {'q', "quiet", NULL, GP_OPT_FLAG, .offset = OPT(quiet),
