@@ -191,7 +191,7 @@ def bad_files():
     assert "timestamp" in refused("timestamp, index, utilization.gpu [%]\nnoon, 0, 5 %\n")
     assert "line 2" in refused('{"schema":"gpulse.query.row/1","time":"2026-11-20T03:10:00.000+00:00","index":0}\nx\n')
     assert "line 1" in refused('{"data": [}')
-    assert "no text" in refused("timestamp, index\n\0\n")
+    assert "not a text" in refused("timestamp, index\n\0\n")
     hostile = "timestamp, index, name\n2026/11/20 03:10:00, 0, \"a\x1b[31m\"\"b\"\n"
     tape, _ = load(hostile)
     assert "\x1b" not in good(gpulse("status", "--tape", tape))

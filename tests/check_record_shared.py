@@ -420,7 +420,7 @@ def a_recorder_that_is_named_is_not_ended():
 
     attacker = Attacker(claim)
     status, out, err, _ = answer(0, "record", "stop", "-o", "/tmp/c.tape")
-    assert status == 1 and "nothing is recorded" in err, (status, out, err)
+    assert status == 1 and "no recorder is writing" in err, (status, out, err)
     assert victim.poll() is None
     attacker.close()
     victim.kill()

@@ -167,13 +167,13 @@ def in_the_background():
     assert again.returncode == 69 and "already" in again.stderr, again
     own = FOLDER / "state/gpulse/record/gpulse.tape"
     assert own.stat().st_mode & 0o777 == 0o600 and own.parent.stat().st_mode & 0o777 == 0o700
-    until(lambda: run(GPULSE, "record", "status", env=ENV).returncode == 0)
+    until(lambda: "2 GPUs" in run(GPULSE, "record", "status", env=ENV).stdout)
     status = good(run(GPULSE, "record", "status", env=ENV))
     assert "yes, by process" in status and "2 GPUs" in status, status
     assert "stopped" in good(run(GPULSE, "record", "stop", env=ENV))
     assert "recording  no" in good(run(GPULSE, "record", "status", env=ENV))
     nothing = run(GPULSE, "record", "stop", env=ENV)
-    assert nothing.returncode == 1 and "nothing is recorded" in nothing.stderr
+    assert nothing.returncode == 1 and "no recorder is writing" in nothing.stderr
     failed = run(GPULSE, "--sim", "nosuch", "record", "start", env=ENV)
     assert failed.returncode != 0 and "nosuch" in failed.stderr, failed
 

@@ -73,13 +73,13 @@ static _Noreturn void run_in_background(const struct gp_record_options *o, int e
 {
     char program[GP_PATH_SIZE];
     char file[GP_PATH_SIZE + 16];
-    char options[4][64];
-    static const char *const names[] = {"interval", "keep", "size", "age"};
-    const uint64_t values[] = {o->interval_ns, o->keep_ns, o->size, o->age_ns};
+    char options[5][64];
+    static const char *const names[] = {"interval", "keep", "size", "age", "duration"};
+    const uint64_t values[] = {o->interval_ns, o->keep_ns, o->size, o->age_ns, o->duration_ns};
     char quiet[] = "--quiet";
     struct gp_err err;
     char shared[] = "--shared";
-    char *argv[9];
+    char *argv[10];
     int argc = 0;
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(errors, 2) < 0 ||
@@ -113,7 +113,7 @@ static int pass_on_failure(int from, struct gp_err *err)
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     const char *words = strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : text;
-    return gp_err_set(err, GP_EFAIL, "%s", *words ? words : "the recorder ended at once");
+    return gp_err_set(err, GP_EFAIL, "%s", *words ? words : "the recorder stopped at once");
 }
 
 static int await_start(const char *file, pid_t child, int from, struct gp_err *err)
@@ -127,6 +127,8 @@ static int await_start(const char *file, pid_t child, int from, struct gp_err *e
             return 0;
         look_again_soon();
     }
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, &status, 0);
     return gp_err_set(err, GP_ETIMEOUT, "the recorder does not start");
 }
 
@@ -137,7 +139,8 @@ int gp_record_start(const struct gp_record_options *o, struct gp_err *err)
     struct gp_record_options resolved = *o;
     char words[GP_PATH_SIZE + 64];
     if (gp_store_writer(o->file) > 0)
-        return gp_err_set(err, GP_EBUSY, "already recording to '%.200s'", o->file);
+        return gp_err_set(err, GP_EBUSY,
+                          "already recording to '%.200s'; gpulse record stop stops that", o->file);
     /* it runs in / */
     if (o->file[0] != '/') {
         if (!getcwd(full, sizeof(full)) || strlen(full) + strlen(o->file) + 2 > sizeof(full))
@@ -167,12 +170,13 @@ int gp_record_stop(const char *file, struct gp_err *err)
     const pid_t writer = gp_store_writer(file);
     const uint64_t end_ns = gp_clock_mono_ns() + STOP_S * GP_NS_PER_S;
     if (writer <= 0)
-        return gp_err_set(err, GP_EFAIL, "nothing is recorded to '%.200s'", file);
+        return gp_err_set(err, GP_EFAIL, "no recorder is writing '%.200s'", file);
     if (kill(writer, SIGTERM) < 0)
-        return gp_err_set(err, GP_EPERM, "cannot end process %d: %s", (int)writer, strerror(errno));
+        return gp_err_set(err, GP_EPERM, "cannot stop process %d: %s", (int)writer,
+                          strerror(errno));
     while (gp_store_writer(file) == writer) {
         if (gp_clock_mono_ns() > end_ns)
-            return gp_err_set(err, GP_ETIMEOUT, "process %d does not end", (int)writer);
+            return gp_err_set(err, GP_ETIMEOUT, "process %d does not stop", (int)writer);
         look_again_soon();
     }
     return say("stopped\n", err);
@@ -219,6 +223,9 @@ int gp_record_status(const char *file, struct gp_err *err)
     struct gp_tape *tape = NULL;
     struct counts counts;
     const pid_t writer = gp_store_writer(file);
+    if (writer <= 0 && access(file, F_OK) < 0 && errno == ENOENT)
+        return gp_err_set(err, GP_EIO,
+                          "nothing is recorded in '%.200s'; gpulse record start begins", file);
     int r = gp_tape_open(file, &tape, err);
     if (r == 0)
         r = gp_tape_bounds(tape, &bounds, err);
@@ -238,11 +245,17 @@ int gp_record_status(const char *file, struct gp_err *err)
         if (bounds.samples >= 0)
             add_time(&sb, tape, "samples", bounds.samples);
         gp_strbuf_addf(&sb, "%-10s %.1f MiB\n", "size", (double)counts.size / (1 << 20));
-        gp_strbuf_addf(&sb, "%-10s %lld GPUs, %lld processes, %lld events\n", "contains",
-                       (long long)counts.gpus, (long long)counts.processes,
-                       (long long)counts.events);
-        r = gp_app_write(STDOUT_FILENO, &sb, err);
+        gp_strbuf_addf(&sb, "%-10s %lld GPU%s, %lld process%s, %lld event%s\n", "contains",
+                       (long long)counts.gpus, counts.gpus == 1 ? "" : "s",
+                       (long long)counts.processes, counts.processes == 1 ? "" : "es",
+                       (long long)counts.events, counts.events == 1 ? "" : "s");
     }
+    if (r < 0 && writer > 0) {
+        gp_strbuf_adds(&sb, "no sample is stored yet\n");
+        r = 0;
+    }
+    if (r == 0)
+        r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_tape_close(tape);
     gp_strbuf_fini(&sb);
     return r;

@@ -66,7 +66,8 @@ static int on_event(void *ctx, const struct gp_event *event, const char *host, s
 {
     struct run *run = ctx;
     (void)host;
-    return gp_recorder_event(run->recorder, event, err);
+    int r = gp_recorder_event(run->recorder, event, err);
+    return r == GP_ENOMEM ? 0 : r;
 }
 
 /* A sample that there is no memory for is missing, like one that could not be stored. */
@@ -213,8 +214,12 @@ static int import(const struct gp_record_options *o, int count, char **words, st
     struct gp_import_config config = {
         .to = o->file, .interval_ns = o->interval_ns, .size_max = o->size};
     struct gp_import_result result;
-    if (count != 1 || !o->file)
-        return gp_err_set(err, GP_EUSAGE, "import needs a file, and -o FILE for the recording");
+    if (count != 1)
+        return gp_err_set(err, GP_EUSAGE, "import takes one file");
+    if (!o->file)
+        return gp_err_set(err, GP_EUSAGE, "import needs -o FILE for the recording");
+    if (access(o->file, F_OK) == 0) /* another machine's values, or the same ones twice */
+        return gp_err_set(err, GP_EUSAGE, "'%.200s' exists; import makes a new recording", o->file);
     config.from = words[1];
     if (o->start && !gp_parse_time(o->start, gp_clock_wall_ns(), &config.start_ns))
         return gp_err_set(err, GP_EUSAGE, "--start: '%.60s' is not a time", o->start);
@@ -239,8 +244,10 @@ static int export(const struct gp_record_options *o, int count, char **words, st
     struct gp_tape_bounds bounds;
     uint64_t start_ns = 0;
     uint64_t pieces = 0;
-    if (count != 1 || !o->file)
-        return gp_err_set(err, GP_EUSAGE, "export needs a recording, and -o FILE for the trace");
+    if (count != 1)
+        return gp_err_set(err, GP_EUSAGE, "export takes one recording");
+    if (!o->file)
+        return gp_err_set(err, GP_EUSAGE, "export needs -o FILE for the trace");
     if (o->start && !gp_parse_time(o->start, gp_clock_wall_ns(), &start_ns))
         return gp_err_set(err, GP_EUSAGE, "--start: '%.60s' is not a time", o->start);
     int r = gp_tape_open(words[1], &tape, err);
@@ -309,10 +316,11 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
         return gp_record_stop(o->file, err);
     if (is_status)
         return gp_record_status(o->file, err);
-    return gp_err_set(err, GP_EUSAGE,
-                      "'%.80s' is none of start, stop, status, import and export; a command to "
-                      "record follows --",
-                      verb);
+    return gp_err_set(
+        err, GP_EUSAGE,
+        "unknown action '%.80s'; use start, stop, status, import or export; a command to "
+        "record follows --",
+        verb);
 }
 
 int main(int argc, char **argv)

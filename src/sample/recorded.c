@@ -13,6 +13,12 @@ static bool is_chosen(struct gp_sampler *s, const struct gp_device *device, bool
     return device->is_mig ? s->config.want.mig && (chosen || gpu_is_chosen) : chosen;
 }
 
+static bool lacks_values(const struct gp_device *device)
+{
+    return device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP &&
+           device->status != GP_STATUS_RELEASED;
+}
+
 /* Drops the rows that are not selected. Without instances, their processes are their GPU's: they
  * follow those of the GPU. */
 static unsigned select_rows(struct gp_sampler *s, struct gp_snapshot *snapshot)
@@ -21,6 +27,7 @@ static unsigned select_rows(struct gp_sampler *s, struct gp_snapshot *snapshot)
     size_t processes = 0;
     unsigned gpus = 0;
     bool gpu_is_chosen = false;
+    snapshot->partial = false;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device device = snapshot->devices[i];
         const bool is_hidden = device.is_mig && !s->config.want.mig;
@@ -32,6 +39,7 @@ static unsigned select_rows(struct gp_sampler *s, struct gp_snapshot *snapshot)
         }
         const bool stays = chosen || (is_hidden && gpu_is_chosen); /* its processes */
         if (chosen) {
+            snapshot->partial = snapshot->partial || lacks_values(&device);
             snapshot->devices[devices] = device;
             snapshot->devices[devices].first_process = processes;
             snapshot->devices[devices++].process_count = 0;

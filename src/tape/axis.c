@@ -14,6 +14,8 @@ int64_t gp_axis_at(struct gp_axis_mark *mark, const struct gp_axis_clocks *clock
         is_same_boot ? mark->t + (clocks->boottime_us - mark->boottime_us) : clocks->wall_us;
     if (t <= after)
         t = after + 1;
+    if (!is_same_boot && after > 0 && t - after > GP_AXIS_PAUSE_US)
+        t = after + GP_AXIS_PAUSE_US;
     const int64_t off_us = clocks->wall_us - t - mark->ahead_us;
     *ret_marked = !is_same_boot || off_us > GP_AXIS_TOLERANCE_US || off_us < -GP_AXIS_TOLERANCE_US;
     if (*ret_marked) {

@@ -32,6 +32,10 @@ struct gp_axis_clocks {
 
 enum { GP_AXIS_TOLERANCE_US = 100000 }; /* what the clock is slewed by does not matter */
 
+/* The longest pause on the axis at a new boot, 30 days: a clock that is years ahead until it is set
+ * must not make everything before it look old. */
+#define GP_AXIS_PAUSE_US (30 * INT64_C(86400000000))
+
 /* The time since the last mark. The place on the axis never is before or at `after`. *ret_marked:
  * the clock was set or this is the first time; *mark is then new and must be kept. */
 int64_t gp_axis_at(struct gp_axis_mark *mark, const struct gp_axis_clocks *clocks, int64_t after,

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "model/snapshot.h"
 #include "source/source.h"
+#include "tape/store.h"
 #include "tape/strip.h"
 #include "tape/tape.h"
 #include "tape/walk.h"
@@ -15,11 +16,9 @@
 
 enum {
     QUEUE = 64,
-    READ_MS = 60,        /* of the strip with a sample */
-    READ_SOON_MS = 10,   /* with one that somebody waits for */
-    PAUSE_INTERVALS = 3, /* and five seconds: a recording that does not grow any more has ended */
-    PAUSE_US = 5000000,
-    NOTE_S = 5, /* an answer stays, also if it plays on */
+    READ_MS = 60,      /* of the strip with a sample */
+    READ_SOON_MS = 10, /* with one that somebody waits for */
+    NOTE_S = 5,        /* an answer stays, also if it plays on */
 };
 
 struct request {
@@ -372,8 +371,7 @@ static uint64_t clock_at(const struct gp_tape_control *c, int64_t t)
 static bool is_growing(struct gp_tape_control *c)
 {
     const uint64_t now_ns = gp_clock_mono_ns();
-    const uint64_t pause_ns =
-        (uint64_t)(PAUSE_INTERVALS * c->bounds.interval_us + PAUSE_US) * GP_NS_PER_US;
+    const uint64_t pause_ns = (uint64_t)gp_store_pause_us(c->bounds.interval_us) * GP_NS_PER_US;
     const uint64_t last_ns = clock_at(c, c->bounds.last);
     const uint64_t wall_ns = gp_clock_wall_ns();
     if (!c->has_begun && last_ns <= wall_ns && wall_ns - last_ns < pause_ns)

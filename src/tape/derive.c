@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_INTERVALS = 3, PAUSE_US = 5000000 };
-
 /* How a GPU was used in the current period, or by a process: microseconds and millijoules. */
 struct use {
     uint64_t gpu, process; /* numbers in the file; process 0: the GPU itself */
@@ -303,12 +301,31 @@ static int fail(const struct gp_derive *d, int r, struct gp_err *err)
                       d->store->path);
 }
 
+int gp_derive_flush(struct gp_derive *d, struct gp_err *err)
+{
+    if (!d->last)
+        return 0;
+    int r = gp_roll_flush(&d->roll, store_chunk, d);
+    if (r < 0)
+        return fail(d, r, err);
+    r = store_uses(d, err);
+    if (r == 0)
+        r = store_lives(d, err);
+    if (r == 0)
+        r = store_gpus(d, err);
+    if (r == 0)
+        r = gp_store_run(d->store, err, "REPLACE INTO meta VALUES('derived', ?)", "i", d->last);
+    d->done = d->last;
+    return r;
+}
+
 static int begin_period(struct gp_derive *d, int64_t t, struct gp_err *err)
 {
     const int64_t period = t - t % GP_USAGE_PERIOD_US;
     if (period == d->period)
         return 0;
-    int r = store_uses(d, err);
+    /* all of it, so that a crash does not count the rest of the period again */
+    int r = gp_derive_flush(d, err);
     d->use_count = 0;
     d->period = period;
     return r;
@@ -338,24 +355,6 @@ int gp_derive_add(struct gp_derive *d, int64_t t, const void *frame, size_t size
             r = fail(d, GP_ENOMEM, err);
     }
     d->last = t;
-    return r;
-}
-
-int gp_derive_flush(struct gp_derive *d, struct gp_err *err)
-{
-    if (!d->last)
-        return 0;
-    int r = gp_roll_flush(&d->roll, store_chunk, d);
-    if (r < 0)
-        return fail(d, r, err);
-    r = store_uses(d, err);
-    if (r == 0)
-        r = store_lives(d, err);
-    if (r == 0)
-        r = store_gpus(d, err);
-    if (r == 0)
-        r = gp_store_run(d->store, err, "REPLACE INTO meta VALUES('derived', ?)", "i", d->last);
-    d->done = d->last;
     return r;
 }
 
@@ -395,7 +394,7 @@ int gp_derive_open(struct gp_store *store, int64_t interval_us, struct gp_derive
     if (!d)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     d->store = store;
-    d->pause_us = PAUSE_INTERVALS * interval_us + PAUSE_US;
+    d->pause_us = gp_store_pause_us(interval_us);
     d->done = gp_store_number(store, "SELECT value FROM meta WHERE key = 'derived'", 0);
     for (size_t i = 0; i < GP_ROLL_LEVELS; i++) {
         sqlite3_stmt *row = gp_store_statement(store, "SELECT max(last) FROM chunk WHERE step = ?",

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE_MAX_BYTES = 128 << 20 };
 enum { LINES_BEFORE = 16 }; /* a command line, a message */
 
 static bool is_dcgm(const char *line)
@@ -71,7 +72,7 @@ int gp_import(const struct gp_import_config *config, struct gp_import_result *re
               struct gp_err *err)
 {
     struct gp_import_rows rows;
-    struct gp_import_file file = {.rows = &rows};
+    struct gp_import_file file = {.rows = &rows, .text = GP_STRBUF_INIT(LINE_MAX_BYTES)};
     const bool is_input = strcmp(config->from, "-") == 0;
     *ret = (struct gp_import_result){.format = ""};
     file.stream = is_input ? stdin : fopen(config->from, "re");
@@ -83,7 +84,7 @@ int gp_import(const struct gp_import_config *config, struct gp_import_result *re
     r = gp_import_rows_close(&rows, r, err);
     if (r == 0 && ret->values == 0)
         r = gp_err_set(err, GP_EFORMAT, "there is no value of a GPU in '%.200s'", config->from);
-    free(file.line);
+    gp_strbuf_fini(&file.text);
     if (!is_input)
         (void)fclose(file.stream);
     return r;

@@ -7,20 +7,22 @@
 #include <errno.h>
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 16 << 20 };
-
 int gp_import_next_line(struct gp_import_file *file, struct gp_err *err)
 {
-    const ssize_t len = getline(&file->line, &file->room, file->stream);
-    if (len < 0 && ferror(file->stream))
+    int c;
+    gp_strbuf_reset(&file->text);
+    while ((c = getc_unlocked(file->stream)) != EOF && c != '\n' && !file->text.error)
+        gp_strbuf_addc(&file->text, (char)c);
+    file->line = file->text.buf;
+    if (ferror(file->stream))
         return gp_err_set(err, GP_EIO, "cannot read '%.200s': %s", file->rows->config->from,
                           strerror(errno));
-    if (len < 0)
+    if (c == EOF && file->text.len == 0)
         return 0;
     file->rows->line++;
-    if (len > LINE_MAX_BYTES || memchr(file->line, '\0', (size_t)len))
-        return gp_import_fail(file->rows, "it is no text", err);
-    file->line[strcspn(file->line, "\r\n")] = '\0';
+    if (file->text.error || memchr(file->text.buf, '\0', file->text.len))
+        return gp_import_fail(file->rows, "not a text", err);
+    file->text.buf[strcspn(file->text.buf, "\r")] = '\0';
     return 1;
 }
 

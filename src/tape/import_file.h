@@ -9,14 +9,15 @@
 #ifndef GP_TAPE_IMPORT_FILE_H
 #define GP_TAPE_IMPORT_FILE_H
 
+#include "base/strbuf.h"
 #include "tape/import_rows.h"
 
 /* A file that is read line by line. */
 struct gp_import_file {
     struct gp_import_rows *rows;
     FILE *stream;
-    char *line; /* the current one, without its end */
-    size_t room;
+    char *line; /* the current one, without its end: in */
+    struct gp_strbuf text;
 };
 
 /* The next line: 1; 0: there is none; GP_EFORMAT, GP_EIO. */

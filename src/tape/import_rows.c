@@ -142,8 +142,9 @@ int gp_import_row(struct gp_import_rows *rows, int64_t wall_us, const char *key,
     rows->has_sample = true;
     rows->gpus[i].is_in_sample = true;
     *ret = &rows->snapshot.devices[i];
-    if (strncmp(rows->gpus[i].key, "GPU-", 4) == 0 || strncmp(rows->gpus[i].key, "MIG-", 4) == 0)
-        gp_value_set_text(gp_device_value((*ret)->values, GP_UUID), rows->gpus[i].key, 1);
+    if (strncmp(key, "GPU-", 4) == 0 || strncmp(key, "MIG-", 4) == 0)
+        gp_value_set_text(gp_device_value((*ret)->values, GP_UUID),
+                          gp_arena_strdup(&rows->snapshot.arena, rows->gpus[i].key), 1);
     return 0;
 }
 

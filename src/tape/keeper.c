@@ -13,7 +13,7 @@
 #define CHECKPOINT_US (3600 * S)
 #define LOG_MAX (UINT64_C(4) << 20)
 #define KEEP_US (3600 * S)
-enum { PROCESSES_MAX = 200000 };
+enum { BYTES_PER_PROCESS = 4096 }; /* of the size of the file; a row has much less on average */
 #define RESTED_US (600 * S)
 #define EVENTS_KEEP_US (366 * 86400 * S)
 #define USES_KEEP_US (2 * EVENTS_KEEP_US)
@@ -60,7 +60,7 @@ static void store_private(struct gp_keeper *k, const struct gp_tape_item *items)
         for (size_t i = 0; i < GP_PRIVATE__COUNT; i++)
             entry.texts[i] = item->texts[private_texts[i]];
         if (!gp_private_add(k->private, (uint32_t)(item->numbers[4] - 1), &entry))
-            return;
+            continue;
     }
 }
 
@@ -122,15 +122,13 @@ static int drop_short_processes(struct gp_keeper *k, struct gp_err *err)
     static const char processes[] =
         "DELETE FROM process WHERE id IN (SELECT id FROM process WHERE last < ?1 "
         "ORDER BY last - first, id LIMIT ?2)";
-    const int64_t excess =
-        gp_store_number(k->store, "SELECT count(*) FROM process", 0) - PROCESSES_MAX;
+    const int64_t most = (int64_t)(k->size_max / BYTES_PER_PROCESS);
+    const int64_t excess = gp_store_number(k->store, "SELECT count(*) FROM process", 0) - most;
     if (excess <= 0)
         return 0;
     const int64_t before = k->last - RESTED_US;
-    int r = gp_store_run(k->store, err, shares, "ii", before, excess + PROCESSES_MAX / 10);
-    return r < 0
-               ? r
-               : gp_store_run(k->store, err, processes, "ii", before, excess + PROCESSES_MAX / 10);
+    int r = gp_store_run(k->store, err, shares, "ii", before, excess + most / 10);
+    return r < 0 ? r : gp_store_run(k->store, err, processes, "ii", before, excess + most / 10);
 }
 
 static int drop_old(struct gp_keeper *k, struct gp_err *err)
@@ -272,7 +270,7 @@ int gp_keeper_open(struct gp_keeper *k, const struct gp_recorder_config *config,
 
 int gp_keeper_finish(struct gp_keeper *k, struct gp_err *err)
 {
-    k->flush_at = k->last; /* now */
+    k->flush_at = k->prune_at = k->last; /* now */
     int r = gp_keeper_store(k, NULL, err);
     return r < 0 ? r : gp_store_checkpoint(k->store, err);
 }

@@ -121,8 +121,9 @@ static void *thread_main(void *arg)
 
 /* ---- queueing ---- */
 
-/* Makes room for events and a mark. Frames that depend on dropped ones cannot be read, so the next
- * one is a key frame; and where many processes come and go, those are dropped, too. */
+/* Drops all samples that wait, and leaves a mark: frames that depend on dropped ones cannot be
+ * read, so the next one is a key frame. Where many processes come and go, those are dropped, too.
+ */
 static void drop(struct gp_recorder *rec)
 {
     struct gp_tape_hole hole = gp_tape_queue_drop(&rec->queue, false);
@@ -141,13 +142,9 @@ static int put(struct gp_recorder *rec, struct gp_tape_item *item)
     if (!item)
         return GP_ENOMEM;
     (void)pthread_mutex_lock(&rec->lock);
-    const bool fits = rec->queue.bytes + item->bytes <= QUEUE_BYTES;
-    if (!fits)
+    gp_tape_queue_add(&rec->queue, item);
+    if (rec->queue.bytes > QUEUE_BYTES)
         drop(rec);
-    if (fits || item->kind != GP_TAPE_ITEM_FRAME)
-        gp_tape_queue_add(&rec->queue, item);
-    else
-        gp_tape_items_free(item);
     (void)pthread_cond_signal(&rec->wake);
     (void)pthread_mutex_unlock(&rec->lock);
     return 0;
@@ -157,10 +154,16 @@ static int put(struct gp_recorder *rec, struct gp_tape_item *item)
 static int place_now(struct gp_recorder *rec, int64_t *ret)
 {
     struct gp_axis_clocks clocks;
+    struct gp_axis_mark mark = rec->mark;
     bool marked;
     rec->config.clocks(rec->config.ctx, &clocks);
-    rec->last = *ret = gp_axis_at(&rec->mark, &clocks, rec->last, &marked);
-    return marked ? put(rec, gp_tape_item_mark(&rec->mark)) : 0;
+    const int64_t t = gp_axis_at(&mark, &clocks, rec->last, &marked);
+    int r = marked ? put(rec, gp_tape_item_mark(&mark)) : 0;
+    if (r < 0)
+        return r;
+    rec->mark = mark;
+    rec->last = *ret = t;
+    return 0;
 }
 
 /* ---- sampling ---- */
@@ -186,7 +189,7 @@ static int on_process(void *ctx, uint64_t id, const struct gp_process *process, 
 int gp_recorder_sample(struct gp_recorder *rec, const struct gp_snapshot *snapshot,
                        struct gp_err *err)
 {
-    struct news news = {.rec = rec};
+    struct news news = {.rec = rec, .t = rec->last};
     struct gp_strbuf frame = GP_STRBUF_INIT(GP_FRAME_MAX);
     int r = place_now(rec, &news.t);
     if (r == 0)
@@ -202,6 +205,8 @@ int gp_recorder_sample(struct gp_recorder *rec, const struct gp_snapshot *snapsh
     rec->in_block = r < 0 ? 0 : (rec->in_block + 1) % BLOCK; /* put() may end the block */
     if (r == 0)
         r = put(rec, gp_tape_item_frame(news.t, rec->base, frame.buf, frame.len));
+    if (r < 0) /* what follows must not depend on it */
+        rec->in_block = 0;
     gp_strbuf_fini(&frame);
     return r < 0 ? gp_err_set(err, r, "cannot record this sample: %s", gp_err_text(r)) : 0;
 }
@@ -229,7 +234,11 @@ int gp_recorder_event(struct gp_recorder *rec, const struct gp_event *event, str
 static void read_boot_id(struct gp_recorder *rec)
 {
     long n = gp_io_read("/proc/sys/kernel/random/boot_id", rec->boot, sizeof(rec->boot));
-    rec->boot[n > 0 ? strcspn(rec->boot, "\n") : 0] = '\0';
+    if (n > 0)
+        rec->boot[strcspn(rec->boot, "\n")] = '\0';
+    else /* in a sandbox: it holds for this run */
+        (void)snprintf(rec->boot, sizeof(rec->boot), "run %llx",
+                       (unsigned long long)gp_io_random());
 }
 
 /* Where the file ends: its axis, and the numbers that were given away. */
@@ -252,8 +261,11 @@ static int load(struct gp_recorder *rec, struct gp_store *store, struct gp_err *
     if (r < 0)
         return r;
     rec->config.clocks(rec->config.ctx, &now);
-    return gp_registry_load(&rec->registry, store, count && strcmp(rec->mark.boot, now.boot) == 0,
-                            err);
+    r = gp_registry_load(&rec->registry, store, count && strcmp(rec->mark.boot, now.boot) == 0,
+                         err);
+    if (r == 0) /* those that go on are marked again */
+        r = gp_store_run(store, err, "UPDATE process SET ended = 1 WHERE ended = 0", "");
+    return r;
 }
 
 static void free_recorder(struct gp_recorder *rec)
@@ -300,6 +312,8 @@ int gp_recorder_open(const struct gp_recorder_config *config, struct gp_recorder
         if (!gp_scene_init(&rec->scene, &rec->columns, false))
             r = gp_err_set(err, GP_ENOMEM, "out of memory");
     }
+    if (r == 0)
+        r = gp_store_announce(rec->keeper.store, err);
     if (r == 0 && pthread_create(&rec->thread, NULL, thread_main, rec) != 0)
         r = gp_err_set(err, GP_ENOMEM, "cannot start a thread");
     if (r < 0)

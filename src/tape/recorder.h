@@ -1,8 +1,8 @@
 /* Records samples and events to a file.
  *
  * Whoever samples never waits for the disk: frames are made in memory and queued, and a thread
- * stores them. While the disk is full or fails, the queue grows up to a limit; beyond it, the
- * oldest samples are dropped, and an event marks the hole. */
+ * stores them. While the disk is full or fails, the queue grows up to a limit; then the samples in
+ * it are dropped, and an event marks the hole. */
 #ifndef GP_TAPE_RECORDER_H
 #define GP_TAPE_RECORDER_H
 

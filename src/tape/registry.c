@@ -38,19 +38,29 @@ static int take_gpu(struct gp_registry *g, const struct gp_device *device,
         }
     *ret = g->next_gpu;
     int r = add_gpu(g, uuid, g->next_gpu);
-    if (r == 0)
-        r = news->on_gpu(news->ctx, g->next_gpu++, uuid, device);
+    if (r == 0 && (r = news->on_gpu(news->ctx, g->next_gpu, uuid, device)) < 0)
+        g->gpu_count--;
+    g->next_gpu += r == 0;
     return r;
 }
 
 /* ---- processes ---- */
 
+#define START_TOLERANCE_NS (2 * GP_NS_PER_S)
+
+/* Start times are worked out from the time of boot, which moves a little when the clock is set. */
+static bool is_same_start(uint64_t a_ns, uint64_t b_ns)
+{
+    const uint64_t apart_ns = a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns;
+    return !a_ns == !b_ns && apart_ns < START_TOLERANCE_NS;
+}
+
+/* Where this process is, or would be. */
 static size_t place_of(const struct gp_registry *g, uint32_t pid, uint64_t start_ns)
 {
-    uint64_t hash = (pid + start_ns * 31) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t at = (size_t)(hash >> 32) & (g->process_room - 1);
+    size_t at = (size_t)(pid * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (g->process_room - 1);
     while (g->processes[at].id &&
-           (g->processes[at].pid != pid || g->processes[at].start_ns != start_ns))
+           (g->processes[at].pid != pid || !is_same_start(g->processes[at].start_ns, start_ns)))
         at = (at + 1) & (g->process_room - 1);
     return at;
 }
@@ -114,9 +124,9 @@ static int take_process(struct gp_registry *g, const struct gp_process *process,
         return 0;
     }
     *ret = g->next_process;
-    r = add_process(g, pid, start_ns, g->next_process);
-    if (r == 0)
-        r = news->on_process(news->ctx, g->next_process++, process, pid, start_ns);
+    r = news->on_process(news->ctx, g->next_process, process, pid, start_ns);
+    if (r == 0) /* there is room for it */
+        r = add_process(g, pid, start_ns, g->next_process++);
     return r;
 }
 
@@ -188,7 +198,9 @@ int gp_registry_load(struct gp_registry *g, struct gp_store *store, bool is_same
         }
     if (r < 0 || !is_same_boot)
         return r;
-    rows = gp_store_statement(store, "SELECT id, pid, start FROM process WHERE ended = 0", "");
+    /* without a start time, the pid may be another process's by now */
+    rows = gp_store_statement(
+        store, "SELECT id, pid, start FROM process WHERE ended = 0 AND start > 0", "");
     while ((r = gp_store_step(store, rows, err)) == 1)
         if (add_process(g, (uint32_t)gp_store_int(rows, 1), (uint64_t)gp_store_int(rows, 2),
                         (uint64_t)gp_store_int(rows, 0)) < 0) {

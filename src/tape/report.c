@@ -82,7 +82,8 @@ static bool keep_gpu(struct gp_report_work *work, struct sqlite3_stmt *row)
     r->label = gp_arena_strdup(&report->arena, key);
     r->name = keep_text(report, row, 4);
     r->uuid = keep_text(report, row, 1);
-    r->order = ((int64_t)number << ORDER_SHIFT) + gp_report_clamp(mig + 1, 1 << (ORDER_SHIFT - 1));
+    r->order = ((int64_t)number << ORDER_SHIFT) +
+               (mig < 0 ? 0 : gp_report_clamp(mig, (1 << (ORDER_SHIFT - 1)) - 1) + 1);
     return r->label && r->name && r->uuid;
 }
 

@@ -10,8 +10,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
-enum { PAUSE_INTERVALS = 3, PAUSE_US = 5000000 };
-
 #define TIME_MOST (INT64_MAX / 4) /* no time of a file is later: sums do not overflow */
 
 struct reading {
@@ -52,7 +50,7 @@ static int64_t most(int64_t a, int64_t b)
 /* A sample lasts until the next one, unless nothing was recorded for a while. */
 static int emit_sample(const struct reading *reading, int64_t t, int64_t next, struct gp_err *err)
 {
-    const int64_t pause_us = PAUSE_INTERVALS * reading->interval_us + PAUSE_US;
+    const int64_t pause_us = gp_store_pause_us(reading->interval_us);
     const int64_t end = next - t > pause_us ? t + reading->interval_us : next;
     return t < reading->from ? 0 : emit(reading, t, least(end, reading->to), false, err);
 }

@@ -84,6 +84,8 @@ static int show_host(const struct gp_show *show, struct gp_snapshot *snapshot)
     bool ok = true;
     for (int m = 0; ok && m < GP_HOST__COUNT; m++)
         ok = set_value(show, snapshot, row, (enum gp_metric)m, &snapshot->host[m]);
+    if (!gp_value_is_present(&snapshot->host[GP_HOST_NAME])) /* views need one */
+        gp_value_set_text(&snapshot->host[GP_HOST_NAME], "unknown host", snapshot->mono_ns);
     gp_clock_rfc3339(snapshot->wall_ns, time);
     gp_value_set_text(&snapshot->host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time),
                       snapshot->mono_ns);
@@ -114,9 +116,6 @@ static bool show_device(const struct gp_show *show, struct gp_snapshot *snapshot
     for (int m = GP_DEVICE__FIRST; ok && m < GP_PROCESS__FIRST; m++)
         ok = set_value(show, snapshot, row, (enum gp_metric)m,
                        gp_device_value(device->values, (enum gp_metric)m));
-    if (device->status != GP_STATUS_OK && device->status != GP_STATUS_ASLEEP &&
-        device->status != GP_STATUS_RELEASED)
-        snapshot->partial = true;
     return ok;
 }
 

@@ -32,30 +32,35 @@ int gp_store_damaged(const struct gp_store *store, struct gp_err *err)
 
 /* ---- statements ---- */
 
-static void bind(sqlite3_stmt *statement, const char *types, va_list values)
+/* SQLITE_OK, or the first error. */
+static int bind(sqlite3_stmt *statement, const char *types, va_list values)
 {
-    for (int i = 1; *types; types++, i++) {
+    int r = SQLITE_OK;
+    for (int i = 1; *types && r == SQLITE_OK; types++, i++) {
         const void *data;
         const char *text;
         switch (*types) {
         case 'i':
-            (void)sqlite3_bind_int64(statement, i, va_arg(values, int64_t));
+            r = sqlite3_bind_int64(statement, i, va_arg(values, int64_t));
             break;
         case 'd':
-            (void)sqlite3_bind_double(statement, i, va_arg(values, double));
+            r = sqlite3_bind_double(statement, i, va_arg(values, double));
             break;
         case 't':
             text = va_arg(values, const char *);
-            (void)sqlite3_bind_text(statement, i, text, -1, SQLITE_TRANSIENT);
+            r = sqlite3_bind_text(statement, i, text, -1, SQLITE_TRANSIENT);
             break;
         case 'b':
             data = va_arg(values, const void *);
-            (void)sqlite3_bind_blob64(statement, i, data, va_arg(values, size_t), SQLITE_TRANSIENT);
+            r = sqlite3_bind_blob64(statement, i, data, va_arg(values, size_t), SQLITE_TRANSIENT);
             break;
         default:
-            (void)sqlite3_bind_null(statement, i);
+            r = sqlite3_bind_null(statement, i);
         }
+        if (r == SQLITE_RANGE) /* a statement that does not have all of them */
+            r = SQLITE_OK;
     }
+    return r;
 }
 
 /* Prepares a text, or finds it among those that are. */
@@ -81,8 +86,8 @@ struct sqlite3_stmt *gp_store_statement(struct gp_store *store, const char *sql,
     va_list values;
     sqlite3_stmt *statement = prepare(store, sql);
     va_start(values, types);
-    if (statement)
-        bind(statement, types, values);
+    if (statement && bind(statement, types, values) != SQLITE_OK)
+        statement = NULL;
     va_end(values);
     return statement;
 }
@@ -95,9 +100,8 @@ int gp_store_run(struct gp_store *store, struct gp_err *err, const char *sql, co
     if (!statement)
         return gp_store_fail(store, GP_EIO, "write to", err);
     va_start(values, types);
-    bind(statement, types, values);
+    int r = bind(statement, types, values) == SQLITE_OK ? SQLITE_ROW : SQLITE_ERROR;
     va_end(values);
-    int r = SQLITE_ROW;
     while (r == SQLITE_ROW) /* of a PRAGMA */
         r = sqlite3_step(statement);
     r = r == SQLITE_DONE ? 0 : gp_store_fail(store, GP_EIO, "write to", err);

@@ -15,9 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { APPLICATION = 0x67707473 }; /* "gpts": SQLite's mark of who may read the file */
-enum { TEXTS_MAX = 4 << 20 };      /* of a process */
-enum { PAGE_CACHE_KIB = 1024 };    /* of a connection */
+enum { TEXTS_MAX = 4 << 20 };   /* of a process */
+enum { PAGE_CACHE_KIB = 1024 }; /* of a connection */
 enum {
     QUIET_NS = 50 * 1000 * 1000, /* a file that changed less than this ago may be changing now */
     QUIET_TRIES = 100,
@@ -85,7 +84,7 @@ int gp_store_create_tables(struct gp_store *store, struct gp_err *err)
     for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(schema); i++)
         r = gp_store_execute(store, schema[i], "create", err);
     (void)snprintf(mark, sizeof(mark), "PRAGMA application_id=%d; PRAGMA user_version=%d",
-                   (int)APPLICATION, (int)GP_STORE_VERSION);
+                   (int)GP_STORE_APPLICATION, (int)GP_STORE_VERSION);
     return r < 0 ? r : gp_store_execute(store, mark, "create", err);
 }
 
@@ -115,7 +114,7 @@ int gp_store_check_version(struct gp_store *store, struct gp_err *err)
     const int r = gp_store_get_number(store, "PRAGMA user_version", -1, &version, err);
     if (r < 0)
         return r;
-    if (gp_store_number(store, "PRAGMA application_id", 0) != APPLICATION)
+    if (gp_store_number(store, "PRAGMA application_id", 0) != GP_STORE_APPLICATION)
         return gp_store_damaged(store, err);
     if (version > GP_STORE_VERSION)
         return gp_err_set(err, GP_EFORMAT,

@@ -55,6 +55,16 @@ int gp_store_create(const char *path, bool is_shared, struct gp_store **ret,
 /* Opens one for reading. GP_EIO, GP_EPERM, GP_EFORMAT. */
 int gp_store_open(const char *path, struct gp_store **ret, struct gp_err *err) GP_MUST_CHECK;
 
+/* How long after a sample, at the latest, the next one shows what happened in between: three
+ * intervals and five seconds. Of a longer pause, nothing is known. */
+static inline int64_t gp_store_pause_us(int64_t interval_us)
+{
+    return 3 * interval_us + 5000000;
+}
+
+/* Makes this process known as the writer: from now on it records. GP_EIO. */
+int gp_store_announce(struct gp_store *store, struct gp_err *err) GP_MUST_CHECK;
+
 /* The process that writes the recording; 0: none, or it is another user's. */
 pid_t gp_store_writer(const char *path);
 

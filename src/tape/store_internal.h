@@ -13,7 +13,8 @@
 
 #include <sqlite3.h>
 
-enum { GP_STORE_STATEMENTS = 64 }; /* that stay prepared */
+enum { GP_STORE_APPLICATION = 0x67707473 }; /* "gpts": SQLite's mark of who may read the file */
+enum { GP_STORE_STATEMENTS = 64 };          /* that stay prepared */
 
 struct gp_store_statement {
     const char *sql;

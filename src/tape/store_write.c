@@ -17,7 +17,7 @@
 
 /* The bytes that SQLite's readers lock, behind its "pending byte". */
 enum { SHARED_FIRST = 0x40000000 + 2, SHARED_SIZE = 510 };
-enum { GUARD_TRIES = 50, GUARD_REST_MS = 20 };
+enum { GUARD_TRIES = 50, GUARD_REST_MS = 20, LOCK_TRIES = 20, LOCK_REST_MS = 5 };
 
 static int add_columns(struct gp_store *store, struct gp_err *err)
 {
@@ -83,11 +83,9 @@ static int check_directory(const struct gp_store *store, struct gp_err *err)
                             path);
 }
 
-/* The file of the lock has the pid of its owner, for gp_store_writer(). */
 static int lock(struct gp_store *store, struct gp_err *err)
 {
     char path[GP_PATH_SIZE];
-    char pid[24];
     struct stat st;
     if (!gp_store_beside(store, "-lock", path))
         return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
@@ -97,12 +95,27 @@ static int lock(struct gp_store *store, struct gp_err *err)
                           path, strerror(errno));
     if (!is_ours(&st) || (st.st_mode & (S_IRGRP | S_IROTH)))
         return gp_err_set(err, GP_EPERM, "'%.200s' is not a private file of yours", path);
-    if (flock(store->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return gp_err_set(err, GP_EBUSY, "another gpulse is recording to '%.200s'", store->path);
-    int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-    if (ftruncate(store->lock_fd, 0) < 0 || pwrite(store->lock_fd, pid, (size_t)n, 0) != n)
+    int tries = 0; /* gp_store_writer() holds the lock for a moment */
+    while (flock(store->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        const struct timespec moment = {.tv_nsec = LOCK_REST_MS * (long)GP_NS_PER_MS};
+        if (++tries > LOCK_TRIES)
+            return gp_err_set(err, GP_EBUSY, "another gpulse is recording to '%.200s'",
+                              store->path);
+        (void)nanosleep(&moment, NULL);
+    }
+    if (ftruncate(store->lock_fd, 0) < 0)
         return gp_err_set(err, GP_EIO, "cannot write to '%.200s': %s", path, strerror(errno));
     return 0;
+}
+
+int gp_store_announce(struct gp_store *store, struct gp_err *err)
+{
+    char pid[24];
+    int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+    return pwrite(store->lock_fd, pid, (size_t)n, 0) == n
+               ? 0
+               : gp_err_set(err, GP_EIO, "cannot write to '%.180s-lock': %s", store->path,
+                            strerror(errno));
 }
 
 /* The process that a lock names, if it belongs to the owner of the lock: otherwise, root could be
@@ -249,6 +262,28 @@ static int prepare_tables(struct gp_store *store, bool is_shared, struct gp_err 
     return r < 0 ? r : gp_store_execute(store, "COMMIT", "write to", err);
 }
 
+/* Whether the file is new or a recording, from its head alone: another program's database must not
+ * even be opened for writing. */
+static int check_head(const struct gp_store *store, struct gp_err *err)
+{
+    static const char magic[] = "SQLite format 3";
+    enum { HEAD = 100, APPLICATION_AT = 68 };
+    uint8_t head[HEAD] = {0};
+    const int fd = open(store->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
+    if (fd >= 0)
+        (void)close(fd);
+    if (n <= 0)
+        return 0; /* it is new, or what is wrong with it is found next */
+    uint32_t application = 0;
+    for (size_t i = 0; i < 4; i++)
+        application = application << 8 | head[APPLICATION_AT + i];
+    return n == HEAD && memcmp(head, magic, sizeof(magic)) == 0 &&
+                   application == GP_STORE_APPLICATION
+               ? 0
+               : gp_store_damaged(store, err);
+}
+
 /* Before SQLite opens anything. */
 static int prepare_files(struct gp_store *store, bool is_shared, struct gp_err *err)
 {
@@ -256,6 +291,8 @@ static int prepare_files(struct gp_store *store, bool is_shared, struct gp_err *
     int r = is_shared ? check_directory(store, err) : 0;
     for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(suffixes); i++)
         r = check_ours(store, suffixes[i], err);
+    if (r == 0)
+        r = check_head(store, err);
     if (r == 0)
         r = create_file(store, is_shared, err);
     if (r == 0)

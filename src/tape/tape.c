@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 20, PAUSE_INTERVALS = 3, PAUSE_US = 5000000 };
+enum { TRIES = 20 };
 enum { FRAMES_MAX = 4096 }; /* from one key frame to the next */
 #define INTERVAL_MAX_US INT64_C(100000000000)
 
@@ -300,7 +300,7 @@ int gp_tape_seek(struct gp_tape *tape, int64_t t, struct gp_tape_found *ret, str
         return r;
     if (!seek.has_found)
         return gp_err_set(err, GP_EIO, "nothing is recorded at that time in '%.200s'", tape->path);
-    const int64_t pause_us = PAUSE_INTERVALS * tape->interval_us + PAUSE_US;
+    const int64_t pause_us = gp_store_pause_us(tape->interval_us);
     seek.found.is_hole = seek.t - seek.found.t > seek.found.step_us + pause_us;
     *ret = seek.found;
     return 0;
