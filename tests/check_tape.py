@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import csv
 import io
+import lzma
 import os
 import random
 import shutil
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from tap import GPULSE, VARIANT, Skip, good, gpulse, main, run, test
 
+ROOT = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
 FOLDER = Path(tempfile.mkdtemp(prefix="gpulse-tape-"))
 ENV = dict(os.environ, XDG_STATE_HOME=str(FOLDER / "state"))
 MACHINE = "h100x2"
@@ -145,6 +147,18 @@ def times_that_were_not_recorded():
     assert "is not a time" in gpulse("status", "--tape", tape, "--at", "noon").stderr
     result = gpulse("status", "--tape", FOLDER / "none.tape")
     assert result.returncode == 1 and "No such file" in result.stderr, result
+
+
+@test
+def a_recording_of_the_first_format():
+    """Made by the first gpulse that recorded. Newer ones must read it, and continue it."""
+    tape = FOLDER / "first.tape"
+    tape.write_bytes(lzma.decompress((ROOT / "tests/compat/recording-1.tape.xz").read_bytes()))
+    tape.chmod(0o600)
+    assert [row["utilization.gpu"] for row in rows(tape, "name,utilization.gpu")] == ["97", "97"]
+    before = count(tape)
+    good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "1s"))
+    assert count(tape) > before > 0
 
 
 # ---- recording ----

@@ -146,6 +146,9 @@ static _Noreturn void record_until_killed(int number, int64_t from, atomic_llong
 static void killed_at_any_moment(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip_because("threads of a process that was forked are not for TSan");
+#endif
     const int rounds = is_long() ? 1000 / SIDE_BY_SIDE : 3;
     int64_t from[SIDE_BY_SIDE] = {0};
     int64_t most = 0;
