@@ -496,7 +496,7 @@ int gp_app_loop(struct gp_sampler *sampler, const struct gp_loop *loop,
         if (!loop->interval_ns || (loop->count && i + 1 >= loop->count) ||
             gp_sampler_is_over(sampler))
             break;
-        if (gp_sampler_is_recorded(sampler) && !gp_app_is_stopped() && !loop->in_real_time) {
+        if (gp_sampler_is_recorded(sampler) && !gp_app_is_stopped()) {
             played_ns += loop->interval_ns;
             if (loop->duration_ns && played_ns >= loop->duration_ns)
                 break;

@@ -103,7 +103,6 @@ struct gp_loop {
     uint64_t first_look_ns; /* see gp_sampler_goes_on(); not for gp_app_loop() */
     unsigned event_wait_ms; /* see struct gp_sampler_config, like the next */
     bool is_relieved;
-    bool in_real_time; /* a recording is not shown faster than it was recorded */
 };
 
 /* Opens the sampler for the common options. Only the first sample of a loop waits for the whole

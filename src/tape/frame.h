@@ -8,6 +8,8 @@
 struct gp_snapshot;
 
 enum { GP_FRAME_MAX = 64 << 20 };
+/* From one key frame to the next; a recorder makes fewer, and more are damage. */
+enum { GP_FRAMES_MAX = 4096 };
 
 /* A sample, and the numbers in the file of its GPUs and MIG instances and of its processes, in the
  * order of the snapshot. */

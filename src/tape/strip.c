@@ -12,7 +12,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
-enum { EVENTS_MAX = 20000, FRAMES_MAX = 4096 };
+enum { EVENTS_MAX = 20000 };
 
 static int64_t part_us(const struct gp_tape_strip *strip)
 {
@@ -194,7 +194,7 @@ static int read_samples(struct reading *reading, struct gp_store *store, struct 
         store,
         "SELECT t, frame FROM tick WHERE t >= (SELECT base FROM tick WHERE t >= ? ORDER BY t LIMIT "
         "1) AND t <= ? ORDER BY t LIMIT ?",
-        "iii", strip->read_to, strip->last, (int64_t)FRAMES_MAX);
+        "iii", strip->read_to, strip->last, (int64_t)GP_FRAMES_MAX);
     int r;
     while ((r = gp_store_step(store, rows, err)) == 1) {
         size_t size;

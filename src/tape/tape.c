@@ -12,7 +12,6 @@
 #include <string.h>
 
 enum { TRIES = 20 };
-enum { FRAMES_MAX = 4096 }; /* from one key frame to the next */
 #define INTERVAL_MAX_US INT64_C(100000000000)
 
 struct gp_tape {
@@ -181,7 +180,7 @@ static int play(struct seek *seek, struct gp_store *store, struct gp_err *err)
     while ((r = gp_store_step(store, rows, err)) == 1) {
         size_t size;
         const void *frame = gp_store_bytes(rows, 1, &size);
-        r = count++ < FRAMES_MAX ? gp_frame_decode(&tape->scene, frame, size) : GP_EFORMAT;
+        r = count++ < GP_FRAMES_MAX ? gp_frame_decode(&tape->scene, frame, size) : GP_EFORMAT;
         if (r < 0) {
             tape->at = 0;
             (void)sqlite3_reset(rows);

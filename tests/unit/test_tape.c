@@ -1,7 +1,7 @@
 /* Recordings: what was recorded is what is shown, for every kind of value and at any time. */
 #include "unit.h"
 
-#include "snapshot_fixture.h"
+#include "tape_lab.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -12,16 +12,12 @@
 #include "tape/axis.h"
 #include "tape/bytes.h"
 #include "tape/frame.h"
-#include "tape/recorder.h"
 #include "tape/store.h"
 #include "tape/tape.h"
 
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define S INT64_C(1000000)
-#define START (INT64_C(1795800000) * S) /* a multiple of ten minutes */
 
 /* ---- numbers ---- */
 
@@ -177,75 +173,13 @@ static void times_as_people_type_them(void **state)
 
 /* ---- a machine that is recorded ---- */
 
-struct lab {
-    char folder[256];
-    char path[300];
-    struct fixture machine;
-    char uuids[FIXTURE_DEVICES][16];
-    struct gp_recorder *recorder;
-    struct gp_axis_clocks clocks;
-};
-
-static void read_clocks(void *ctx, struct gp_axis_clocks *ret)
-{
-    const struct lab *lab = ctx;
-    *ret = lab->clocks;
-}
-
-static void start(struct lab *lab, uint64_t interval_ns)
-{
-    struct gp_err err = {0};
-    const struct gp_recorder_config config = {
-        .path = lab->path, .interval_ns = interval_ns, .clocks = read_clocks, .ctx = lab};
-    if (gp_recorder_open(&config, &lab->recorder, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
+/* A name that a URI would have to quote. */
 static int set_up(void **state)
 {
-    struct lab *lab = calloc(1, sizeof(*lab));
-    assert_non_null(lab);
-    temporary_name(lab->folder, sizeof(lab->folder), "tape");
-    assert_non_null(mkdtemp(lab->folder));
-    (void)snprintf(lab->path, sizeof(lab->path), "%s/a%%?# .tape", lab->folder);
-    lab->clocks = (struct gp_axis_clocks){START, 1000 * S, "boot"};
-    fixture_init(&lab->machine);
-    for (int i = 0; i < FIXTURE_DEVICES; i++) {
-        (void)snprintf(lab->uuids[i], sizeof(lab->uuids[i]), "GPU-%d", i);
-        *fixture_value(&lab->machine, i, GP_UUID) = fixture_text(lab->uuids[i]);
-    }
-    *state = lab;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
+    int r = lab_set_up(state);
     struct lab *lab = *state;
-    char command[400];
-    (void)snprintf(command, sizeof(command), "rm -rf '%s'", lab->folder);
-    assert_int_equal(system(command), 0);
-    free(lab);
-    return 0;
-}
-
-static void pass(struct lab *lab, int64_t us)
-{
-    lab->clocks.wall_us += us;
-    lab->clocks.boottime_us += us;
-}
-
-static void sample(struct lab *lab)
-{
-    struct gp_err err = {0};
-    if (gp_recorder_sample(lab->recorder, &lab->machine.snapshot, &err) < 0)
-        fail_msg("%s", err.text);
-}
-
-static void stop(struct lab *lab)
-{
-    struct gp_err err = {0};
-    if (gp_recorder_close(lab->recorder, &err) < 0)
-        fail_msg("%s", err.text);
+    (void)snprintf(lab->path, sizeof(lab->path), "%s/a%%?# .tape", lab->folder);
+    return r;
 }
 
 static struct gp_snapshot *show(struct gp_tape *tape, int64_t t, struct gp_tape_found *found)
@@ -326,9 +260,9 @@ static void what_is_shown_is_what_was_recorded(void **state)
 {
     struct lab *lab = *state;
     struct gp_tape_found found;
-    start(lab, GP_NS_PER_S);
-    sample(lab);
-    stop(lab);
+    lab_start(lab, GP_NS_PER_S);
+    lab_sample(lab);
+    lab_stop(lab);
     struct gp_tape *tape = reopen(lab);
     struct gp_snapshot *snapshot = show(tape, START, &found);
     assert_int_equal(found.t, START);
@@ -361,13 +295,13 @@ static void every_sample_is_found(void **state)
     struct lab *lab = *state;
     struct gp_tape_found found;
     enum { COUNT = 300 };
-    start(lab, GP_NS_PER_S);
+    lab_start(lab, GP_NS_PER_S);
     for (int64_t i = 0; i < COUNT; i++) {
         set_power(lab, i);
-        sample(lab);
-        pass(lab, S);
+        lab_sample(lab);
+        lab_pass(lab, S);
     }
-    stop(lab);
+    lab_stop(lab);
     struct gp_tape *tape = reopen(lab);
     for (int64_t k = 0; k < COUNT; k++) {
         const int64_t i = k * 77 % COUNT; /* back and forth */
@@ -386,19 +320,19 @@ static void summaries_remain(void **state)
     struct lab *lab = *state;
     struct gp_tape_found found;
     enum { COUNT = 3 * 360 };
-    start(lab, 10 * GP_NS_PER_S);
+    lab_start(lab, 10 * GP_NS_PER_S);
     for (int64_t i = 0; i < COUNT; i++) {
         set_power(lab, i);
-        sample(lab);
-        pass(lab, 10 * S);
+        lab_sample(lab);
+        lab_pass(lab, 10 * S);
         if (i == COUNT - 1) { /* what is done once a minute */
-            stop(lab);
-            start(lab, 10 * GP_NS_PER_S);
+            lab_stop(lab);
+            lab_start(lab, 10 * GP_NS_PER_S);
         }
     }
     set_power(lab, COUNT);
-    sample(lab);
-    stop(lab);
+    lab_sample(lab);
+    lab_stop(lab);
     struct gp_tape *tape = reopen(lab);
     struct gp_tape_bounds bounds;
     struct gp_err err = {0};
@@ -428,21 +362,21 @@ static int64_t number(struct lab *lab, const char *sql)
 static void usage_is_summed_up(void **state)
 {
     struct lab *lab = *state;
-    start(lab, GP_NS_PER_S);
+    lab_start(lab, GP_NS_PER_S);
     gp_value_set_int(fixture_value(&lab->machine, FIXTURE_WELL, GP_UTILIZATION_GPU), 50,
                      FIXTURE_NOW_NS);
     gp_value_set_real(fixture_value(&lab->machine, FIXTURE_WELL, GP_POWER_DRAW), 300,
                       FIXTURE_NOW_NS);
     for (int i = 0; i <= 100; i++) {
-        sample(lab);
-        pass(lab, S);
+        lab_sample(lab);
+        lab_pass(lab, S);
     }
-    pass(lab, 3600 * S); /* nothing is known of this hour */
+    lab_pass(lab, 3600 * S); /* nothing is known of this hour */
     for (int i = 0; i <= 20; i++) {
-        sample(lab);
-        pass(lab, S);
+        lab_sample(lab);
+        lab_pass(lab, S);
     }
-    stop(lab);
+    lab_stop(lab);
     assert_int_equal(number(lab, "SELECT sum(known) FROM usage WHERE gpu = 1"), 120 * S);
     assert_int_equal(number(lab, "SELECT sum(busy) FROM usage WHERE gpu = 1"), 60 * S);
     assert_int_equal(number(lab, "SELECT sum(energy) FROM usage WHERE gpu = 1"), 120 * 300 * 1000);
@@ -464,7 +398,7 @@ static void crash(struct lab *lab)
     (void)snprintf(command, sizeof(command),
                    "cd '%s' && cp 'a%%?# .tape' x && cp 'a%%?# .tape-wal' x-wal", lab->folder);
     assert_int_equal(system(command), 0);
-    stop(lab);
+    lab_stop(lab);
     (void)snprintf(command, sizeof(command),
                    "cd '%s' && rm -f a* && mv x 'a%%?# .tape' && mv x-wal 'a%%?# .tape-wal'",
                    lab->folder);
@@ -477,23 +411,23 @@ static void nothing_is_lost_by_a_crash(void **state)
     struct gp_tape_found found;
     gp_value_set_int(fixture_value(&lab->machine, FIXTURE_WELL, GP_UTILIZATION_GPU), 50,
                      FIXTURE_NOW_NS);
-    start(lab, GP_NS_PER_S);
+    lab_start(lab, GP_NS_PER_S);
     for (int i = 0; i <= 100; i++) {
         set_power(lab, i);
-        sample(lab);
-        pass(lab, S);
+        lab_sample(lab);
+        lab_pass(lab, S);
     }
     crash(lab);
     struct gp_tape *tape = reopen(lab);
     assert_true(fabs(power_at(tape, START + 100 * S, &found) - 112.5) < 1e-9);
     gp_tape_close(tape);
-    start(lab, GP_NS_PER_S);
+    lab_start(lab, GP_NS_PER_S);
     for (int i = 101; i <= 200; i++) {
         set_power(lab, i);
-        sample(lab);
-        pass(lab, S);
+        lab_sample(lab);
+        lab_pass(lab, S);
     }
-    stop(lab);
+    lab_stop(lab);
     assert_int_equal(number(lab, "SELECT sum(known) FROM usage WHERE gpu = 1"), 200 * S);
     assert_int_equal(number(lab, "SELECT sum(busy) FROM usage WHERE gpu = 1"), 100 * S);
     /* those whose start is unknown may be others by now */
@@ -513,9 +447,9 @@ static void very_many_processes_go(void **state)
     struct lab *lab = *state;
     struct gp_store *store;
     struct gp_err err = {0};
-    start(lab, GP_NS_PER_S);
-    sample(lab);
-    stop(lab);
+    lab_start(lab, GP_NS_PER_S);
+    lab_sample(lab);
+    lab_stop(lab);
     assert_int_equal(gp_store_create(lab->path, false, &store, &err), 0);
     assert_int_equal(gp_store_run(store, &err,
                                   "WITH RECURSIVE n(i) AS (VALUES(100) UNION ALL SELECT i + 1 "
@@ -531,10 +465,10 @@ static void very_many_processes_go(void **state)
             ""),
         0);
     gp_store_close(store);
-    pass(lab, 7200 * S);
-    start(lab, GP_NS_PER_S);
-    sample(lab);
-    stop(lab);
+    lab_pass(lab, 7200 * S);
+    lab_start(lab, GP_NS_PER_S);
+    lab_sample(lab);
+    lab_stop(lab);
     const int64_t left = number(lab, "SELECT count(*) FROM process");
     assert_in_range(left, 100000, 131072); /* 4 KiB each of 512 MiB */
     assert_int_equal(number(lab, "SELECT count(*) FROM process WHERE id = 150"), 1);
@@ -548,16 +482,16 @@ static void very_many_processes_go(void **state)
 static void a_crash_after_ten_minutes(void **state)
 {
     struct lab *lab = *state;
-    pass(lab, 580 * S);
-    start(lab, GP_NS_PER_S);
+    lab_pass(lab, 580 * S);
+    lab_start(lab, GP_NS_PER_S);
     for (int i = 0; i <= 30; i++) {
-        sample(lab);
-        pass(lab, S);
+        lab_sample(lab);
+        lab_pass(lab, S);
     }
     crash(lab);
-    start(lab, GP_NS_PER_S);
-    sample(lab);
-    stop(lab);
+    lab_start(lab, GP_NS_PER_S);
+    lab_sample(lab);
+    lab_stop(lab);
     assert_int_equal(number(lab, "SELECT sum(known) FROM usage WHERE gpu = 1"), 31 * S);
 }
 
@@ -578,11 +512,11 @@ static void only_one_records(void **state)
     struct gp_recorder *second;
     struct gp_err err = {0};
     const struct gp_recorder_config config = {.path = lab->path, .interval_ns = GP_NS_PER_S};
-    start(lab, GP_NS_PER_S);
+    lab_start(lab, GP_NS_PER_S);
     assert_int_equal(gp_recorder_open(&config, &second, &err), GP_EBUSY);
     assert_int_equal(gp_store_writer(lab->path), getpid());
-    sample(lab);
-    stop(lab);
+    lab_sample(lab);
+    lab_stop(lab);
     assert_int_equal(gp_store_writer(lab->path), 0);
 }
 
@@ -613,16 +547,16 @@ int main(void)
         cmocka_unit_test(too_long_texts_are_refused),
         cmocka_unit_test(the_axis_never_goes_back),
         cmocka_unit_test(times_as_people_type_them),
-        cmocka_unit_test_setup_teardown(what_is_shown_is_what_was_recorded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_sample_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(summaries_remain, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(usage_is_summed_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_is_lost_by_a_crash, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(very_many_processes_go, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_crash_after_ten_minutes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_shown_is_what_was_recorded, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(every_sample_is_found, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(summaries_remain, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(usage_is_summed_up, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(nothing_is_lost_by_a_crash, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(very_many_processes_go, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(a_crash_after_ten_minutes, set_up, lab_tear_down),
         cmocka_unit_test(a_clock_that_is_ahead_at_boot),
-        cmocka_unit_test_setup_teardown(only_one_records, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_recording_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_one_records, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_recording_is_refused, set_up, lab_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
