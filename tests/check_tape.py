@@ -7,9 +7,11 @@ import atexit
 import contextlib
 import csv
 import io
+import json
 import lzma
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -97,21 +99,52 @@ def the_same_as_query_shows():
             assert not wrong, wrong
 
 
+def by_subject(text):
+    """Rows of NDJSON, by what they are about: lists of times and values."""
+    subjects = {}
+    for line in text.splitlines():
+        row = json.loads(line)
+        subjects.setdefault((row["index"], row.get("pid")), []).append(
+            (datetime.fromisoformat(row.pop("time")).timestamp(), row))
+    return subjects
+
+
+def is_among(value, others):
+    """Whether it is one of these values, or a number between them."""
+    numbers = [other for other in others if isinstance(other, (int, float))]
+    if value in others or not isinstance(value, (int, float)) or not numbers:
+        return value in others
+    room = max(map(abs, numbers)) / 1000 + (max(numbers) < 1e5)  # for the top of a wave
+    return min(numbers) - room <= value <= max(numbers) + room
+
+
+# Values that are changes since the sample before, or read less often than the others, so that they are of another time.
+OF_ANOTHER_TIME = re.compile("timestamp|reasons|utilization.*mean|throughput|gpm|last_active|idle|cpu|process.(energy|power)")
+
+
 @test
-def every_sample_as_it_was():
-    """What a query saw beside the recorder is between the samples that were recorded before and after."""
+def every_value_as_a_query_saw_it():
+    """A query beside the recorder, on a machine that moves: each value is among those that were recorded around it."""
+    seconds = 600 if os.environ.get("GPULSE_TEST_LONG") else 6
     recorder, tape = record("moving.tape", "-n", "0.1")
-    seen = []
-    for _ in range(20):
-        before = time.time()
-        row = next(csv.DictReader(io.StringIO(good(gpulse(
-            "--sim", MACHINE, "query", "timestamp,name,uuid,memory.total,pstate", "-f", "csv", "-i", "1")))))
-        seen.append((before, row))
-    time.sleep(1.5)
+    time.sleep(1)
+    queries = [subprocess.Popen([GPULSE, "--sim", MACHINE, "query", "*", *kind, "-n", "1", "-f", "ndjson", "--duration", f"{seconds}s"],
+                                stdout=subprocess.PIPE, text=True) for kind in ([], ["--processes"])]
+    seen = [query.communicate()[0] for query in queries]
+    time.sleep(1)
     assert end(recorder)[0] == 130
-    for when, row in seen:
-        shown, = rows(tape, "name,uuid,memory.total,pstate", "-i", "1", "--at", local(when + 1))
-        assert {name: row[name] for name in shown} == shown
+    for kind, text in zip(([], ["--processes"]), seen):
+        recorded = by_subject(good(gpulse("query", "*", *kind, "--tape", tape, "--at", "start", "-n", "0.1", "-f", "ndjson")))
+        compared = 0
+        for subject, samples in by_subject(text).items():
+            for when, row in samples:
+                near = [other for t, other in recorded[subject] if abs(t - when) < 0.5]
+                assert near, (subject, when)
+                wrong = {name: (value, [other[name] for other in near]) for name, value in row.items()
+                         if not OF_ANOTHER_TIME.search(name) and not is_among(value, [other[name] for other in near])}
+                assert not wrong, wrong
+                compared += len(row)
+        assert compared > (50 if kind else 500) * seconds, compared
 
 
 @test
@@ -139,12 +172,14 @@ def what_acts_refuses_a_recording():
 def times_that_were_not_recorded():
     tape = FOLDER / "still.tape"
     for at in ("2020-01-01", "2d ago", "now"):
-        time.sleep(0)
         result = gpulse("status", "--tape", tape, "--at", at)
         if at == "now" and result.returncode == 0:
             continue  # it was recorded less than a moment ago
         assert result.returncode == 2 and "nothing was recorded" in result.stderr, (at, result)
     assert "is not a time" in gpulse("status", "--tape", tape, "--at", "noon").stderr
+    early = gpulse("status", "--tape", tape, "--at", "2020-01-02 03:04").stderr
+    assert "nothing was recorded at 2020-01-02 03:04:00; the recording is from " in early, early
+    assert good(gpulse("query", "name", "--tape", tape, "--at", "end")) == good(gpulse("query", "name", "--tape", tape))
     result = gpulse("status", "--tape", FOLDER / "none.tape")
     assert result.returncode == 1 and "No such file" in result.stderr, result
 
@@ -185,11 +220,20 @@ def in_the_background():
     status = good(run(GPULSE, "record", "status", env=ENV))
     assert "yes, by process" in status and "2 GPUs" in status, status
     assert "stopped" in good(run(GPULSE, "record", "stop", env=ENV))
-    assert "recording  no" in good(run(GPULSE, "record", "status", env=ENV))
+    assert re.search("^recording +no$", good(run(GPULSE, "record", "status", env=ENV)), re.M)
     nothing = run(GPULSE, "record", "stop", env=ENV)
     assert nothing.returncode == 1 and "no recorder is writing" in nothing.stderr
     failed = run(GPULSE, "--sim", "nosuch", "record", "start", env=ENV)
     assert failed.returncode != 0 and "nosuch" in failed.stderr, failed
+
+
+@test
+def what_it_says():
+    tape = FOLDER / "said.tape"
+    said = gpulse("--sim", MACHINE, "record", "-o", tape, "--duration", "1s", "-n", "0.2").stderr
+    assert "recording to" in said and re.search(r"\d samples stored; gpulse top --tape", said), said
+    directory = gpulse("--sim", MACHINE, "record", "-o", FOLDER, "--duration", "1s")
+    assert directory.returncode == 2 and "is a directory" in directory.stderr, directory
 
 
 @test

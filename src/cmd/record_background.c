@@ -186,23 +186,7 @@ static void add_time(struct gp_strbuf *sb, const struct gp_tape *tape, const cha
 {
     char text[GP_RFC3339_SIZE];
     gp_clock_plain((uint64_t)gp_tape_wall(tape, t) * GP_NS_PER_US, text);
-    gp_strbuf_addf(sb, "%-10s %.19s\n", name, text);
-}
-
-struct counts {
-    int64_t gpus, processes, events;
-    uint64_t size;
-};
-
-static int read_counts(void *ctx, struct gp_store *store, struct gp_err *err)
-{
-    struct counts *counts = ctx;
-    (void)err;
-    counts->gpus = gp_store_number(store, "SELECT count(*) FROM gpu WHERE mig < 0", 0);
-    counts->processes = gp_store_number(store, "SELECT count(*) FROM process", 0);
-    counts->events = gp_store_number(store, "SELECT count(*) FROM event", 0);
-    counts->size = gp_store_size(store) + gp_store_log_size(store);
-    return 0;
+    gp_strbuf_addf(sb, "%-19s %.19s\n", name, text);
 }
 
 /* Who records is only known to the user who does; but the last sample was taken just now. */
@@ -221,7 +205,7 @@ int gp_record_status(const char *file, struct gp_err *err)
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
     struct gp_tape_bounds bounds;
     struct gp_tape *tape = NULL;
-    struct counts counts;
+    struct gp_tape_contents contents;
     const pid_t writer = gp_store_writer(file);
     if (writer <= 0 && access(file, F_OK) < 0 && errno == ENOENT)
         return gp_err_set(err, GP_EIO,
@@ -230,25 +214,25 @@ int gp_record_status(const char *file, struct gp_err *err)
     if (r == 0)
         r = gp_tape_bounds(tape, &bounds, err);
     if (r == 0)
-        r = gp_tape_do(tape, read_counts, &counts, err);
-    gp_strbuf_addf(&sb, "%-10s %s\n", "file", file);
+        r = gp_tape_contents(tape, &contents, err);
+    gp_strbuf_addf(&sb, "%-19s %s\n", "file", file);
     if (writer > 0)
-        gp_strbuf_addf(&sb, "%-10s yes, by process %d\n", "recording", (int)writer);
+        gp_strbuf_addf(&sb, "%-19s yes, by process %d\n", "recording", (int)writer);
     else
-        gp_strbuf_addf(&sb, "%-10s %s\n", "recording",
+        gp_strbuf_addf(&sb, "%-19s %s\n", "recording",
                        r == 0 && seems_recorded(file, tape, &bounds) ? "yes, by another user"
                                                                      : "no");
     if (r == 0) {
         add_time(&sb, tape, "from", bounds.first);
         add_time(&sb, tape, "to", bounds.last);
-        gp_strbuf_addf(&sb, "%-10s %g s\n", "interval", (double)bounds.interval_us / 1e6);
+        gp_strbuf_addf(&sb, "%-19s %g s\n", "interval", (double)bounds.interval_us / 1e6);
         if (bounds.samples >= 0)
-            add_time(&sb, tape, "samples", bounds.samples);
-        gp_strbuf_addf(&sb, "%-10s %.1f MiB\n", "size", (double)counts.size / (1 << 20));
-        gp_strbuf_addf(&sb, "%-10s %lld GPU%s, %lld process%s, %lld event%s\n", "contains",
-                       (long long)counts.gpus, counts.gpus == 1 ? "" : "s",
-                       (long long)counts.processes, counts.processes == 1 ? "" : "es",
-                       (long long)counts.events, counts.events == 1 ? "" : "s");
+            add_time(&sb, tape, "every sample since", bounds.samples);
+        gp_strbuf_addf(&sb, "%-19s %.1f MiB\n", "size", (double)contents.size / (1 << 20));
+        gp_strbuf_addf(&sb, "%-19s %lld GPU%s, %lld process%s, %lld event%s\n", "contains",
+                       (long long)contents.gpus, contents.gpus == 1 ? "" : "s",
+                       (long long)contents.processes, contents.processes == 1 ? "" : "es",
+                       (long long)contents.events, contents.events == 1 ? "" : "s");
     }
     if (r < 0 && writer > 0) {
         gp_strbuf_adds(&sb, "no sample is stored yet\n");

@@ -129,12 +129,28 @@ static int open_recorder(struct run *run, struct gp_err *err)
     return gp_recorder_open(&config, &run->recorder, err);
 }
 
+static void say_what_there_is(const struct run *run, const struct gp_recorder_state *state)
+{
+    char note[400];
+    (void)snprintf(note, sizeof(note), "%llu samples stored; gpulse top --tape '%.200s' shows them",
+                   (unsigned long long)(state->stored + state->waiting), run->o->file);
+    if (!run->o->quiet && !run->child)
+        gp_io_print_note("gpulse record", note);
+}
+
 /* How it ended, and then how the file was closed, which matters as much. */
 static int close_all(struct run *run, int r, struct gp_err *err)
 {
     struct gp_err close_err = {0};
-    int closed = run->recorder ? gp_recorder_close(run->recorder, &close_err) : 0;
+    struct gp_recorder_state state = {.size = 0};
+    int closed = 0;
+    if (run->recorder) {
+        gp_recorder_state(run->recorder, &state);
+        closed = gp_recorder_close(run->recorder, &close_err);
+    }
     gp_app_close(run->sampler); /* NULL: it was not opened */
+    if (closed == 0 && (r == 0 || r == GP_EINTR))
+        say_what_there_is(run, &state);
     return closed < 0 && (r == 0 || r == GP_EINTR) ? gp_err_copy(err, &close_err) : r;
 }
 

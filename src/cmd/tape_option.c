@@ -41,12 +41,14 @@ int gp_tape_open_option(const char *file, const char *at, struct gp_source **ret
                         struct gp_err *err)
 {
     uint64_t at_ns = 0;
-    if (at && strcmp(at, "start") == 0)
+    if (!at || strcmp(at, "end") == 0)
+        return open_library(file, GP_TAPE_AT_END, ret, err);
+    if (strcmp(at, "start") == 0)
         return open_library(file, GP_TAPE_AT_START, ret, err);
-    if (at && !gp_parse_time(at, gp_clock_wall_ns(), &at_ns))
+    if (!gp_parse_since(at, gp_clock_wall_ns(), &at_ns))
         return gp_err_set(err, GP_EUSAGE,
                           "--at: '%.60s' is not a time; try 03:10, \"yesterday 03:10\", "
-                          "2026-11-26T03:10, \"2h ago\" or start",
+                          "2026-11-26T03:10, 2h (ago), start or end",
                           at);
-    return open_library(file, at ? (int64_t)(at_ns / GP_NS_PER_US) : GP_TAPE_AT_END, ret, err);
+    return open_library(file, (int64_t)(at_ns / GP_NS_PER_US), ret, err);
 }

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 enum {
-    BLOCK_TIMES = 4, /* a block is this many autocorrelation times long */
-    WINDOW = 6,      /* autocorrelations count up to this many autocorrelation times */
-    HALVINGS = 200,  /* of an interval that contains a quantile */
+    WINDOW = 6,     /* autocorrelations count up to this many autocorrelation times */
+    HALVINGS = 200, /* of an interval that contains a quantile */
 };
 
 /* ---- distributions ---- */
@@ -136,7 +135,7 @@ struct gp_compare_mean gp_compare_mean_of(const struct gp_compare_series *series
         return m;
     m.mean = mean_of(series->values, series->count);
     const double deviation = sqrt(covariance(series, m.mean, 0));
-    const double block = ceil(BLOCK_TIMES * memory);
+    const double block = ceil(GP_COMPARE_BLOCK_TIMES * memory);
     if (!isfinite(deviation) || block * GP_COMPARE_BLOCKS_LEAST > (double)series->count)
         return m;
     m.block = (size_t)block;

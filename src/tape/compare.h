@@ -10,6 +10,7 @@
 
 enum {
     GP_COMPARE_BLOCKS_LEAST = 8, /* with fewer, nothing can be said */
+    GP_COMPARE_BLOCK_TIMES = 4,  /* a block is this many autocorrelation times long */
     GP_COMPARE_BLOCKS_MOST = 40,
 };
 

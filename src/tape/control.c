@@ -171,17 +171,23 @@ static const struct gp_player_ops ops = {
 /* ---- opening ---- */
 
 /* The clock's time, for a message. */
-static const char *time_text(const struct gp_tape *tape, int64_t t, char room[GP_RFC3339_SIZE])
+static const char *wall_text(int64_t wall_us, char room[GP_RFC3339_SIZE])
 {
-    gp_clock_plain((uint64_t)gp_tape_wall(tape, t) * GP_NS_PER_US, room);
+    gp_clock_plain((uint64_t)wall_us * GP_NS_PER_US, room);
     room[19] = '\0'; /* without milliseconds */
     return room;
+}
+
+static const char *time_text(const struct gp_tape *tape, int64_t t, char room[GP_RFC3339_SIZE])
+{
+    return wall_text(gp_tape_wall(tape, t), room);
 }
 
 /* The place of the first sample. */
 static int begin(struct gp_tape_control *c, int64_t at_us, struct gp_err *err)
 {
     struct gp_tape_found found;
+    char at[GP_RFC3339_SIZE];
     char from[GP_RFC3339_SIZE];
     char to[GP_RFC3339_SIZE];
     int r = gp_tape_bounds(c->tape, &c->bounds, err);
@@ -198,16 +204,14 @@ static int begin(struct gp_tape_control *c, int64_t at_us, struct gp_err *err)
     if (c->at < c->bounds.first || c->at > c->bounds.last + c->bounds.interval_us ||
         off_us > c->bounds.interval_us)
         return gp_err_set(err, GP_EUSAGE,
-                          "nothing was recorded at that time: the recording is "
-                          "from %s to %s",
-                          time_text(c->tape, c->bounds.first, from),
+                          "nothing was recorded at %s; the recording is from %s to %s",
+                          wall_text(at_us, at), time_text(c->tape, c->bounds.first, from),
                           time_text(c->tape, c->bounds.last, to));
     r = gp_tape_seek(c->tape, c->at, &found, err);
     if (r == 0 && found.is_hole)
         r = gp_err_set(err, GP_EUSAGE,
-                       "nothing was recorded at that time; the last sample before "
-                       "it is of %s",
-                       time_text(c->tape, found.t, from));
+                       "nothing was recorded at %s; the last sample before it is of %s",
+                       wall_text(at_us, at), time_text(c->tape, found.t, from));
     return r;
 }
 

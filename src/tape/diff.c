@@ -10,9 +10,8 @@
 #define ERROR_RATE 0.05
 #define S 1e6
 #define HOUR (3600 * S)
-#define MEMORY_LEAST                                                                               \
-    (5 * S) /* what a GPU does now, it does for some seconds: a few say nothing                    \
-             */
+/* what a GPU does now, it does for some seconds: a few say nothing */
+#define MEMORY_LEAST (GP_DIFF_MEMORY_S * S)
 
 /* What is compared, from diff.def. */
 static const struct plan {

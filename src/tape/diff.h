@@ -10,6 +10,13 @@
 
 struct gp_err;
 
+/* Of a number that is compared, this much time is needed on both sides; more if it changes slowly.
+ */
+enum {
+    GP_DIFF_MEMORY_S = 5,
+    GP_DIFF_LEAST_S = GP_COMPARE_BLOCKS_LEAST * GP_COMPARE_BLOCK_TIMES * GP_DIFF_MEMORY_S,
+};
+
 #define GP_DIFF_UNITS(X)                                                                           \
     X(PERCENT, "percent", "%", 1)                                                                  \
     X(MHZ, "MHz", "MHz", 1)                                                                        \

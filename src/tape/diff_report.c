@@ -331,7 +331,10 @@ static void add_summary(struct gp_strbuf *sb, const struct gp_diff *diff, bool a
     const size_t small = count_of(diff, GP_DIFF_SMALL);
     const size_t unknown = count_of(diff, GP_DIFF_UNKNOWN);
     if (diff->tests == 0)
-        gp_strbuf_adds(&text, "Too little was recorded to compare anything.");
+        gp_strbuf_addf(&text,
+                       "Too little was recorded to compare anything: at least %d s are needed on "
+                       "both sides, of most numbers while the GPU is at work.",
+                       GP_DIFF_LEAST_S);
     else if (changed)
         gp_strbuf_addf(&text, "%zu of %zu numbers changed.", changed, diff->tests);
     else

@@ -53,12 +53,14 @@ static int check_ours(const struct gp_store *store, const char *suffix, struct g
     struct stat st;
     if (!gp_store_beside(store, suffix, path))
         return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
-    if (lstat(path, &st) == 0 && !is_ours(&st))
-        return gp_err_set(err, GP_EPERM,
-                          "'%.200s' is not a file of yours that only you can write; record to "
-                          "another file",
-                          path);
-    return 0;
+    if (lstat(path, &st) < 0 || is_ours(&st))
+        return 0;
+    if (S_ISDIR(st.st_mode))
+        return gp_err_set(err, GP_EUSAGE, "'%.200s' is a directory; record to a file in it", path);
+    return gp_err_set(err, GP_EPERM,
+                      "'%.200s' is not a file of yours that only you can write; record to "
+                      "another file",
+                      path);
 }
 
 /* In the directory of a recording for all users, none of them may replace it. */
@@ -72,8 +74,9 @@ static int check_directory(const struct gp_store *store, struct gp_err *err)
     if (!*path)
         (void)snprintf(path, sizeof(path), slash ? "/" : ".");
     if (stat(path, &st) < 0)
-        return gp_err_set(err, errno == EACCES ? GP_EPERM : GP_EIO, "cannot record to '%.200s': %s",
-                          path, strerror(errno));
+        return gp_err_set(err, errno == EACCES ? GP_EPERM : GP_EIO,
+                          "cannot record to '%.200s': %s%s", path, strerror(errno),
+                          errno == ENOENT ? "; create it first" : "");
     const bool is_closed = !(st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_mode & S_ISVTX;
     return (st.st_uid == 0 || st.st_uid == geteuid()) && is_closed
                ? 0

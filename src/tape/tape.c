@@ -149,6 +149,23 @@ int gp_tape_bounds(struct gp_tape *tape, struct gp_tape_bounds *ret, struct gp_e
     return r;
 }
 
+static int read_contents(void *ctx, struct gp_store *store, struct gp_err *err)
+{
+    struct gp_tape_contents *contents = ctx;
+    (void)err;
+    contents->gpus = gp_store_number(store, "SELECT count(*) FROM gpu WHERE mig < 0", 0);
+    contents->processes = gp_store_number(store, "SELECT count(*) FROM process", 0);
+    contents->events = gp_store_number(store, "SELECT count(*) FROM event", 0);
+    contents->size = gp_store_size(store) + gp_store_log_size(store);
+    return 0;
+}
+
+int gp_tape_contents(struct gp_tape *tape, struct gp_tape_contents *ret, struct gp_err *err)
+{
+    *ret = (struct gp_tape_contents){.size = 0};
+    return gp_tape_do(tape, read_contents, ret, err);
+}
+
 int64_t gp_tape_wall(const struct gp_tape *tape, int64_t t)
 {
     return gp_axis_wall(tape->marks, tape->mark_count, t);

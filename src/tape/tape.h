@@ -26,6 +26,15 @@ struct gp_tape_bounds {
 int gp_tape_bounds(struct gp_tape *tape, struct gp_tape_bounds *ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
+/* How much there is. */
+struct gp_tape_contents {
+    int64_t gpus, processes, events; /* GPUs without MIG instances; processes that ended, too */
+    uint64_t size;                   /* in bytes, with the log */
+};
+
+int gp_tape_contents(struct gp_tape *tape, struct gp_tape_contents *ret,
+                     struct gp_err *err) GP_MUST_CHECK;
+
 /* The clock's time at a place, and the place of a time, see gp_axis_find(). */
 int64_t gp_tape_wall(const struct gp_tape *tape, int64_t t);
 int64_t gp_tape_place(const struct gp_tape *tape, int64_t wall_us);
