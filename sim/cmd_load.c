@@ -158,6 +158,7 @@ static const struct sim_device *find_entry(const struct sim_live *live, const st
     uint64_t index;
     if (len > 4 && (strncasecmp(text, "GPU-", 4) == 0 || strncasecmp(text, "MIG-", 4) == 0))
         return find_uuid(live, text, len);
+    len = strspn(text, "0123456789"); /* as CUDA's strtoul(): "1x" is 1 */
     if (len == 0 || len >= sizeof(number))
         return NULL;
     (void)snprintf(number, sizeof(number), "%.*s", (int)len, text);

@@ -32,6 +32,16 @@ static bool choice_is_valid(const struct gp_opt *opt, const char *value)
     }
 }
 
+static bool store_size(const struct gp_opt *opt, const char *text, uint64_t *ret)
+{
+    char in_mib[32];
+    const bool has_unit = text[strspn(text, "0123456789.")] != '\0';
+    if (!opt->in_mib || has_unit || !*text)
+        return gp_parse_size(text, ret);
+    const int n = snprintf(in_mib, sizeof(in_mib), "%sMiB", text);
+    return n < (int)sizeof(in_mib) && gp_parse_size(in_mib, ret);
+}
+
 static bool store(const struct gp_opt *opt, void *values, const char *text)
 {
     void *field = (char *)values + opt->offset;
@@ -52,7 +62,7 @@ static bool store(const struct gp_opt *opt, void *values, const char *text)
     case GP_OPT_U64:
         return gp_parse_u64(text, field);
     case GP_OPT_SIZE:
-        return gp_parse_size(text, field);
+        return store_size(opt, text, field);
     }
     return false;
 }
@@ -106,8 +116,8 @@ static int check_least(const struct gp_opt *opt, const void *values, struct gp_e
     if (opt->type == GP_OPT_SIZE)
         return gp_err_set(err, GP_EUSAGE,
                           "--%s must be at least %.15g MiB; sizes are written as in 20GiB, without "
-                          "a unit they are bytes",
-                          opt->name, (double)opt->least / 0x1p20);
+                          "a unit they are %s",
+                          opt->name, (double)opt->least / 0x1p20, opt->in_mib ? "MiB" : "bytes");
     return gp_err_set(err, GP_EUSAGE, "--%s must be at least %.15g%s", opt->name,
                       (double)opt->least / (duration ? (double)GP_NS_PER_S : 1),
                       duration ? " seconds" : "");

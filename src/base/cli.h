@@ -41,6 +41,7 @@ struct gp_opt {
     const char *help;  /* NULL: accepted, but not listed */
     bool once;         /* may be given only once */
     uint64_t least;    /* the smallest accepted number, or duration in nanoseconds */
+    bool in_mib;       /* a size without a unit is in MiB, as nvidia-smi prints memory */
     bool for_loops;    /* has no effect on a command that runs once */
     bool for_tapes;    /* only for commands that also show recordings */
     bool takes_dash;   /* its value may begin with a dash, as in --sort -memory */
@@ -54,7 +55,10 @@ struct gp_opt {
 };
 
 /* A table ends with an entry whose name is NULL. */
-#define GP_OPT_END {0}
+#define GP_OPT_END                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 struct gp_cmd {
     const char *name;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,18 @@ bool gp_io_stat_beneath(int dir, const char *path, struct stat *ret)
         (void)close(fd);
     errno = e;
     return e == 0;
+}
+
+const char *gp_io_user_text(unsigned uid, char ret[GP_USER_TEXT_SIZE])
+{
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char room[4096];
+    if (getpwuid_r(uid, &entry, room, sizeof(room), &found) == 0 && found)
+        (void)snprintf(ret, GP_USER_TEXT_SIZE, "%s", found->pw_name);
+    else
+        (void)snprintf(ret, GP_USER_TEXT_SIZE, "uid %u", uid);
+    return ret;
 }
 
 uint64_t gp_io_random(void)
@@ -207,8 +220,12 @@ size_t gp_io_columns(void)
 static bool find_near(const char *file, const char *sub, const char *name, char out[GP_PATH_SIZE])
 {
     const char *slash = strrchr(file, '/');
-    const char *const places[] = {sub, "", "../libexec/gpulse", "../share/gpulse",
-                                  "../../share/gpulse", "../../libexec/gpulse"};
+    const char *const places[] = {sub,
+                                  "",
+                                  "../libexec/gpulse",
+                                  "../share/gpulse",
+                                  "../../share/gpulse",
+                                  "../../libexec/gpulse"};
     for (size_t i = 0; slash && i < GP_ARRAY_LEN(places); i++) {
         int len = snprintf(out, GP_PATH_SIZE, "%.*s/%s%s%s", (int)(slash - file), file, places[i],
                            *places[i] ? "/" : "", name);

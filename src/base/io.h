@@ -39,6 +39,10 @@ int gp_io_make_folders(const char *path) GP_MUST_CHECK;
 bool gp_io_user_folder(char ret[GP_PATH_SIZE], const char *variable, const char *hidden,
                        const char *name) GP_MUST_CHECK;
 
+/* The name of a user of this machine, or "uid 1234"; returns `ret`. */
+enum { GP_USER_TEXT_SIZE = 64 };
+const char *gp_io_user_text(unsigned uid, char ret[GP_USER_TEXT_SIZE]);
+
 /* An unpredictable number. */
 uint64_t gp_io_random(void);
 

@@ -66,6 +66,7 @@ enum { NO_LINK, LINK, PROC_LINK };
 static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
 {
     char target[GP_PATH_SIZE];
+    char user[GP_USER_TEXT_SIZE];
     struct stat st;
     struct statfs fs;
     int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -78,7 +79,8 @@ static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
     if (fs.f_type == PROC_SUPER_MAGIC)
         return PROC_LINK;
     if (!is_trusted(st.st_uid))
-        return gp_err_set(err, GP_EPERM, "it is a link created by uid %u", (unsigned)st.st_uid);
+        return gp_err_set(err, GP_EPERM, "it is a link created by %s",
+                          gp_io_user_text(st.st_uid, user));
     if (st.st_nlink > 1 && is_in_public(path))
         return gp_err_set(err, GP_EPERM,
                           "it is a link with a second hard link, which anybody may have created");
@@ -96,13 +98,14 @@ static int follow(char path[GP_PATH_SIZE], struct gp_err *err)
 /* For a file that existed before. A FIFO of another user would hand over the output, and block. */
 static int check_found(int fd, const char *path, struct gp_err *err)
 {
+    char user[GP_USER_TEXT_SIZE];
     struct stat st;
     if (fstat(fd, &st) != 0 || !is_in_public(path))
         return 0;
     if (!is_trusted(st.st_uid))
         return gp_err_set(err, GP_EPERM,
-                          "it belongs to uid %u, in a directory that others can write to",
-                          (unsigned)st.st_uid);
+                          "it belongs to %s, in a directory that others can write to",
+                          gp_io_user_text(st.st_uid, user));
     if (S_ISREG(st.st_mode) && st.st_nlink > 1)
         return gp_err_set(err, GP_EPERM,
                           "it has a second hard link, which anybody may have created");

@@ -1,6 +1,7 @@
 #include "base/statedir.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
 
@@ -388,29 +389,35 @@ static bool is_full(int e)
     return e == -ENOSPC || e == -EDQUOT;
 }
 
+static void add_who_fills(struct gp_strbuf *sb, const char *place, int e)
+{
+    char user[GP_USER_TEXT_SIZE];
+    const int64_t uid = is_full(e) ? whose_place(place) : -1;
+    if (uid >= 0)
+        gp_strbuf_addf(sb, ", most of it used by %s", gp_io_user_text((unsigned)uid, user));
+}
+
 void gp_statedir_complain(struct gp_strbuf *sb, const struct gp_statedir *dir, int e)
 {
     const char *name = strrchr(dir->path, '/');
     char place[sizeof(dir->path)];
     (void)snprintf(place, sizeof(place), "%.*s", name ? (int)(name - dir->path) : 0, dir->path);
-    int64_t uid = is_full(e) ? whose_place(place) : -1;
     gp_strbuf_addf(sb, "%s'%s': %s", sb->len ? "; " : "", dir->path, strerror(-e));
-    if (uid >= 0)
-        gp_strbuf_addf(sb, ", most of it used by uid %" PRId64, uid);
+    add_who_fills(sb, place, e);
 }
 
 static void add_complaint(struct gp_strbuf *sb, const char *path, int e, const struct stat *st)
 {
+    char user[GP_USER_TEXT_SIZE];
     gp_strbuf_adds(sb, sb->len ? "; " : "");
     if (e == -EPERM && st->st_uid != 0 && st->st_uid != geteuid())
-        gp_strbuf_addf(sb, "'%s' belongs to uid %u, not to root", path, (unsigned)st->st_uid);
+        gp_strbuf_addf(sb, "'%s' belongs to %s, not to root", path,
+                       gp_io_user_text(st->st_uid, user));
     else if (e == -EPERM)
         gp_strbuf_addf(sb, "'%s' must have mode 1777", path);
     else
         gp_strbuf_addf(sb, "'%s': %s", path, strerror(-e));
-    int64_t uid = is_full(e) ? whose_place(path) : -1;
-    if (uid >= 0)
-        gp_strbuf_addf(sb, ", most of it used by uid %" PRId64, uid);
+    add_who_fills(sb, path, e);
 }
 
 static int check_chosen(struct stat *ret_st, struct gp_err *err)
@@ -484,10 +491,7 @@ int gp_statedir_own(const char *root, size_t from, struct gp_statedir *ret, size
         if (e < 0)
             add_complaint(&why, path, e, &st);
     }
-    int r = e == -EPERM || e == -EACCES ? GP_EPERM
-            : e == -ENOMEM              ? GP_ENOMEM
-            : e < 0                     ? GP_EIO
-                                        : 0;
+    int r = e == -EPERM || e == -EACCES ? GP_EPERM : e == -ENOMEM ? GP_ENOMEM : e < 0 ? GP_EIO : 0;
     if (r < 0)
         (void)gp_err_set(err, r, "cannot write where other users can read it: %s",
                          why.len ? why.buf : "no other place is used");

@@ -51,7 +51,7 @@ static int show(const struct gp_terminate *job, size_t *ret_count, struct gp_err
     memcpy(columns, usual, sizeof(usual));
     struct gp_procs procs = {.rows = NULL};
     int r = gp_terminate_list(job, &procs) < 0 ? gp_err_set(err, GP_ENOMEM, "out of memory") : 0;
-    gp_proc_list_add_suspended(&procs, columns, &count);
+    gp_proc_list_add_occasional(&procs, columns, &count);
     if (r == 0)
         r = gp_proc_select_show(&procs, columns, count, err);
     *ret_count = procs.count;

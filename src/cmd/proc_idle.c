@@ -1,9 +1,12 @@
 #include "cmd/proc_idle.h"
 
 #include "cmd/app.h"
+#include "cmd/proc_choice.h"
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strbuf.h"
+#include "model/snapshot.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -24,18 +27,49 @@ void gp_idle_count_down(uint64_t for_ns, uint64_t left_ns)
         (void)fprintf(stderr, "gpulse: observing for %.0f s\n", (double)for_ns / 1e9);
 }
 
-int gp_idle_check(struct gp_err *err)
+/* "gpu=0,3,4:1" */
+static void name_gpus(const struct gp_snapshot *snapshot, char *ret, size_t size)
 {
-    return gp_common()->id ? gp_err_set(err, GP_EUSAGE,
-                                        "--idle looks at all GPUs; it cannot be combined with --id")
-                           : 0;
+    struct gp_strbuf sb = GP_STRBUF_ON(ret, size - 1);
+    char label[GP_DEVICE_LABEL_SIZE];
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        gp_device_label(&snapshot->devices[i], label);
+        gp_strbuf_adds(&sb, i == 0 ? "gpu=" : ",");
+        gp_strbuf_adds(&sb, label);
+    }
+    ret[sb.len] = '\0';
+}
+
+int gp_idle_take_id(char *filter, size_t size, struct gp_err *err)
+{
+    const struct gp_loop once = {.interval_ns = 0};
+    struct gp_want want = {.mig = false};
+    struct gp_sampler *sampler;
+    struct gp_snapshot *snapshot = NULL;
+    char word[1024];
+    if (!gp_common()->id)
+        return 0;
+    gp_metric_set_add(&want.metrics, GP_INDEX);
+    int r = gp_app_open(&want, &once, &sampler, err);
+    if (r < 0)
+        return r;
+    r = gp_sampler_tick(sampler, &snapshot, err);
+    if (r == 0) {
+        name_gpus(snapshot, word, sizeof(word));
+        r = gp_proc_choice_add_words(word, filter, size, err);
+    }
+    gp_snapshot_free(snapshot);
+    gp_app_close(sampler);
+    gp_common()->id = NULL;
+    return r;
 }
 
 int gp_idle_watch(struct gp_sampler *sampler, const char *filter, uint64_t for_ns,
                   struct gp_idle *ret, struct gp_snapshot **ret_last, struct gp_err *err)
 {
-    int r = gp_idle_check(err);
     *ret_last = NULL;
-    return r < 0 ? r
-                 : gp_idle_observe(sampler, filter, for_ns, gp_idle_count_down, ret, ret_last, err);
+    return gp_common()->id
+               ? gp_err_set(err, GP_EUSAGE,
+                            "--idle looks at all GPUs; it cannot be combined with --id")
+               : gp_idle_observe(sampler, filter, for_ns, gp_idle_count_down, ret, ret_last, err);
 }

@@ -88,6 +88,8 @@ int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, 
                        gp_common()->id ? " (for all processes on the GPUs of -i)" : "");
     if (r == 0 && chosen && select->all)
         r = gp_err_set(err, GP_EUSAGE, "--all cannot be combined with other selections than --id");
+    if (r == 0 && select->idle_ns)
+        r = gp_idle_take_id(select->words, sizeof(select->words), err);
     return r;
 }
 
@@ -115,8 +117,7 @@ int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *
     const struct gp_proc_selection selection = selection_of(select);
     *ret_snapshot = NULL;
     *ret = (struct gp_procs){.rows = NULL};
-    int r = select->idle_ns ? gp_idle_check(err) : 0;
-    return r < 0 ? r : gp_proc_selection_find(&selection, sampler, ret_snapshot, ret, err);
+    return gp_proc_selection_find(&selection, sampler, ret_snapshot, ret, err);
 }
 
 int gp_proc_select_show(const struct gp_procs *procs, const enum gp_proc_column *columns,

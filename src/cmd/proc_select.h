@@ -35,7 +35,7 @@ struct gp_proc_select {
 /* clang-format on */
 
 /* Reads the arguments (pids and words of a filter) and the options. GP_EUSAGE: they select nothing,
- * or are invalid. */
+ * or are invalid; errors of gp_idle_take_id(). */
 int gp_proc_select_parse(struct gp_proc_select *select, char *const *arguments, int count,
                          struct gp_err *err) GP_MUST_CHECK;
 
@@ -45,7 +45,7 @@ bool gp_proc_select_any(const struct gp_proc_select *select);
 /* What else the sampler must collect. */
 void gp_proc_select_want(const struct gp_proc_select *select, struct gp_want *want);
 
-/* gp_proc_selection_find() for the options; GP_EUSAGE: --idle cannot be combined with --id. */
+/* gp_proc_selection_find() for the options. */
 int gp_proc_select_find(const struct gp_proc_select *select, struct gp_sampler *sampler,
                         struct gp_snapshot **ret_snapshot, struct gp_procs *ret,
                         struct gp_err *err) GP_MUST_CHECK;

@@ -188,7 +188,7 @@ static int add_list(struct ps_run *run, const struct gp_snapshot *snapshot, stru
     if (run->options->idle_ns)
         gp_idle_keep(&run->idle, &procs);
     if (!run->options->columns && !run->list.csv)
-        gp_proc_list_add_suspended(&procs, run->columns, &run->list.column_count);
+        gp_proc_list_add_occasional(&procs, run->columns, &run->list.column_count);
     if (r == 0 && !run->json && !run->has_noted)
         note_unseen(run, &procs);
     if (r == 0 && run->options->env)
@@ -252,7 +252,7 @@ static struct gp_want want_of(const struct ps_run *run)
     struct gp_want want = {
         .mig = true, .processes = true, .process_names = true, .ancestors = run->options->tree};
     gp_metric_set_add(&want.metrics, GP_PID);
-    gp_metric_set_add(&want.metrics, GP_PROCESS_SUSPENDED);
+    gp_proc_list_want_occasional(&want.metrics);
     gp_metric_set_add(&want.metrics, GP_MEMORY_UNATTRIBUTED);
     if (!run->options->by && !run->options->leaks && !run->options->env)
         gp_reservation_want(&want.metrics);
@@ -376,6 +376,8 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
     r = add_arguments(&run, argv + 1, positional, err);
     if (r == 0)
         r = set_up(&run, &o, err);
+    if (r == 0 && o.idle_ns)
+        r = gp_idle_take_id(run.filter, sizeof(run.filter), err);
     if (r < 0)
         return r;
     const struct gp_want want = want_of(&run);

@@ -1,6 +1,8 @@
 /* The environment of GPU jobs: shared memory, limits, control groups, stale MPS files. */
 #include "doctor/exam.h"
 
+#include "proc/files.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,16 +167,27 @@ static bool has_mps_folder(struct gp_exam *exam)
     return exam->machine.nvidia_count > 0 && gp_files_exist(&exam->files, pipe_folder(exam));
 }
 
+/* By the users of the examined machine. */
+static void name_owner(const struct gp_exam *exam, uid_t uid, char ret[GP_USER_TEXT_SIZE])
+{
+    const char *root = exam->files.is_here ? NULL : exam->files.root;
+    char name[GP_USER_TEXT_SIZE - 8];
+    const bool is_known = gp_proc_user_name(root, uid, name, sizeof(name));
+    (void)snprintf(ret, GP_USER_TEXT_SIZE, "%s%s", is_known ? "" : "uid ", name);
+}
+
 static void check_mps(struct gp_exam *exam)
 {
     const char *folder = pipe_folder(exam);
     struct stat st;
+    char owner[GP_USER_TEXT_SIZE];
     bool is_foreign = gp_files_stat_link(&exam->files, folder, &st) == 0 && st.st_uid != 0 &&
                       st.st_uid != geteuid();
     if (is_foreign) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "the MPS directory belongs to another user, uid %u",
-                       (unsigned)st.st_uid);
-        gp_exam_evidence(exam, folder, "created by uid %u", (unsigned)st.st_uid);
+        name_owner(exam, st.st_uid, owner);
+        gp_exam_report(exam, GP_VERDICT_WARN, "the MPS directory belongs to another user, %s",
+                       owner);
+        gp_exam_evidence(exam, folder, "created by %s", owner);
         gp_exam_why(exam, "Its owner decides which MPS server other users' CUDA programs connect "
                           "to, and prevents root's MPS from starting.");
         gp_exam_advice(exam, "unless that user is meant to provide MPS for all, remove it as root");

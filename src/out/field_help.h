@@ -10,8 +10,8 @@
 struct gp_strbuf;
 
 /* A line per field, or a JSON document. GP_EUSAGE: unsupported format. */
-int gp_field_help_list(struct gp_strbuf *sb, const struct gp_field_list *fields,
-                         const char *format, bool header, struct gp_err *err) GP_MUST_CHECK;
+int gp_field_help_list(struct gp_strbuf *sb, const struct gp_field_list *fields, const char *format,
+                       bool header, struct gp_err *err) GP_MUST_CHECK;
 
 /* The JSON document. NULL without memory. */
 json_t *gp_field_help_document(const struct gp_field_list *fields);

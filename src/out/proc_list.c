@@ -38,8 +38,10 @@ void gp_proc_column_want(enum gp_proc_column column, struct gp_metric_set *metri
         {GP_PROC_IDLE_COLUMN, GP_PROCESS_LAST_ACTIVE},
         {GP_PROC_COMMAND_COLUMN, GP_PROCESS_COMMAND},
         {GP_PROC_CONTAINER_COLUMN, GP_PROCESS_CONTAINER},
+        {GP_PROC_JOB_COLUMN, GP_PROCESS_CONTAINER},
         {GP_PROC_CONTAINER_NAME_COLUMN, GP_PROCESS_CONTAINER_NAME},
         {GP_PROC_ORIGIN_COLUMN, GP_PROCESS_ORIGIN},
+        {GP_PROC_SUSPENDED_COLUMN, GP_PROCESS_SUSPENDED},
         {GP_PROC_NS_PID_COLUMN, GP_PROCESS_NS_PID},
         {GP_PROC_SESSION_COLUMN, GP_PROCESS_SESSION},
         {GP_PROC_CWD_COLUMN, GP_PROCESS_CWD},
@@ -49,23 +51,50 @@ void gp_proc_column_want(enum gp_proc_column column, struct gp_metric_set *metri
             gp_metric_set_add(metrics, sources[i].metric);
 }
 
-void gp_proc_list_add_suspended(const struct gp_procs *procs, enum gp_proc_column *columns,
-                                size_t *count)
+/* Columns that tables have only if a process has something in them. */
+static const struct {
+    enum gp_proc_column column, behind;
+    enum gp_proc_column other; /* which says it, too */
+} occasional[] = {
+    {GP_PROC_JOB_COLUMN, GP_PROC_USER_COLUMN, GP_PROC_CONTAINER_COLUMN},
+    {GP_PROC_SUSPENDED_COLUMN, GP_PROC_MEMORY_COLUMN, GP_PROC_SUSPENDED_COLUMN},
+};
+
+void gp_proc_list_want_occasional(struct gp_metric_set *metrics)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(occasional); i++)
+        gp_proc_column_want(occasional[i].column, metrics);
+}
+
+static bool any_has(const struct gp_procs *procs, enum gp_proc_column column)
+{
+    for (size_t i = 0; i < procs->count; i++)
+        if (gp_proc_text(&procs->rows[i], column) || gp_proc_amount(&procs->rows[i], column).known)
+            return true;
+    return false;
+}
+
+static size_t place_of(enum gp_proc_column column, const enum gp_proc_column *columns, size_t count)
 {
     size_t at = 0;
-    bool any = false;
-    bool shown = false;
-    for (size_t i = 0; i < procs->count; i++)
-        any = any || procs->rows[i].suspended.known;
-    for (size_t c = 0; c < *count; c++) {
-        shown = shown || columns[c] == GP_PROC_SUSPENDED_COLUMN;
-        at = columns[c] == GP_PROC_MEMORY_COLUMN ? c : at;
+    while (at < count && columns[at] != column)
+        at++;
+    return at;
+}
+
+void gp_proc_list_add_occasional(const struct gp_procs *procs, enum gp_proc_column *columns,
+                                 size_t *count)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(occasional); i++) {
+        const size_t at = place_of(occasional[i].behind, columns, *count) + 1;
+        if (at > *count || place_of(occasional[i].column, columns, *count) < *count ||
+            place_of(occasional[i].other, columns, *count) < *count ||
+            !any_has(procs, occasional[i].column))
+            continue;
+        memmove(&columns[at + 1], &columns[at], (*count - at) * sizeof(*columns));
+        columns[at] = occasional[i].column;
+        ++*count;
     }
-    if (shown || !any)
-        return;
-    memmove(&columns[at + 2], &columns[at + 1], (*count - at - 1) * sizeof(*columns));
-    columns[at + 1] = GP_PROC_SUSPENDED_COLUMN;
-    ++*count;
 }
 
 /* ---- sheets: rows of text cells ---- */

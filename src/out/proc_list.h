@@ -20,11 +20,14 @@ struct gp_proc_list {
 /* Adds the metrics behind a column. */
 void gp_proc_column_want(enum gp_proc_column column, struct gp_metric_set *metrics);
 
-/* Adds the column for memory moved to host memory, if there is a suspended process: after that of
- * GPU memory, or after the first one. There is at least one column, and room for
- * GP_PROC_COLUMN__COUNT. */
-void gp_proc_list_add_suspended(const struct gp_procs *procs, enum gp_proc_column *columns,
-                                size_t *count);
+/* Adds the columns that only some lists have, each behind the one that it belongs to: the job, if a
+ * process is part of one and there is no column of containers; and the memory moved to the host, if
+ * a process is suspended. There is room for GP_PROC_COLUMN__COUNT. */
+void gp_proc_list_add_occasional(const struct gp_procs *procs, enum gp_proc_column *columns,
+                                 size_t *count);
+
+/* Adds the metrics behind those. */
+void gp_proc_list_want_occasional(struct gp_metric_set *metrics);
 
 /* Appends a line for each row. In a tree, branches precede the command. */
 void gp_proc_list_add(struct gp_strbuf *sb, const struct gp_proc_list *list,

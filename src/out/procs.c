@@ -111,6 +111,15 @@ void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device
         row->gpus[strlen(row->gpus)] = '+'; /* the rest is 0 */
 }
 
+const char *gp_proc_job(const char *container)
+{
+    static const char *const schedulers[] = {"slurm:", "pbs:"};
+    for (size_t i = 0; container && i < GP_ARRAY_LEN(schedulers); i++)
+        if (strncmp(container, schedulers[i], strlen(schedulers[i])) == 0)
+            return container + strlen(schedulers[i]);
+    return NULL;
+}
+
 void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint64_t wall_ns)
 {
     *row = (struct gp_proc_row){
@@ -121,6 +130,7 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
         .state = text_of(p, GP_PROCESS_STATE),
         .start = text_of(p, GP_PROCESS_START),
         .container = text_of(p, GP_PROCESS_CONTAINER),
+        .job = gp_proc_job(text_of(p, GP_PROCESS_CONTAINER)),
         .container_name = text_of(p, GP_PROCESS_CONTAINER_NAME),
         .origin = text_of(p, GP_PROCESS_ORIGIN),
         .cwd = text_of(p, GP_PROCESS_CWD),
@@ -240,18 +250,10 @@ static bool has_gpu(const struct gp_proc_row *row, const char *word, size_t n)
     return false;
 }
 
-/* "4711" and "4711.0" match the job "slurm:4711.0". */
-static bool is_job(const char *container, const char *word, size_t n)
+/* "4711" and "4711.0" match the job "4711.0". */
+static bool is_job(const char *job, const char *word, size_t n)
 {
-    static const char *const schedulers[] = {"slurm:", "pbs:"};
-    for (size_t i = 0; container && i < GP_ARRAY_LEN(schedulers); i++) {
-        size_t m = strlen(schedulers[i]);
-        const char *id = container + m;
-        if (strncmp(container, schedulers[i], m) == 0 && strncasecmp(id, word, n) == 0 &&
-            (id[n] == '\0' || id[n] == '.'))
-            return true;
-    }
-    return false;
+    return job && strncasecmp(job, word, n) == 0 && (job[n] == '\0' || job[n] == '.');
 }
 
 enum {
@@ -322,7 +324,7 @@ static bool matches_word(const struct gp_proc_row *row, const char *word, size_t
             (whole ? is_text : has_text)(row->container_name, p, length))
             return true;
         if (length > 0 && (field == FIELD_GPU   ? has_gpu(row, p, length)
-                           : field == FIELD_JOB ? is_job(row->container, p, length)
+                           : field == FIELD_JOB ? is_job(row->job, p, length)
                            : whole              ? is_text(texts[field], p, length)
                                                 : has_text(texts[field], p, length)))
             return true;

@@ -35,7 +35,8 @@ struct gp_proc_row {
                       is no room for all */
     uint64_t gpu_bits[GP_PROC_GPUS / 64]; /* by index; MIG instances count as their GPU */
     /* Texts in the snapshot; NULL: unknown. */
-    const char *user, *command, *type, *state, *start, *container, *container_name, *origin, *cwd;
+    const char *user, *command, *type, *state, *start, *container, *container_name, *origin, *cwd,
+        *job;
     uint32_t denied;                         /* a bit for each text column that may not be read */
     struct gp_amount memory, suspended, rss; /* bytes */
     struct gp_amount sm, mem, enc, dec, cpu; /* percent */
@@ -80,6 +81,7 @@ const char *gp_proc_row_prefix(const struct gp_proc_row *row);
       "time since it last used a GPU (≥: at least)")                                               \
     X(CONTAINER, "container", "CONTAINER", 19, 9, 0, true, TEXT, container, false,                 \
       "container, pod, job or service")                                                            \
+    X(JOB, "job", "JOB", 9, 8, 0, true, TEXT, job, false, "Slurm or PBS job, with its step")       \
     X(CONTAINER_NAME, "container_name", "NAME", 16, 13, 0, true, TEXT, container_name, false,      \
       "name of the pod or container")                                                              \
     X(ORIGIN, "origin", "ORIGIN", 16, 13, 0, true, TEXT, origin, false,                            \
@@ -168,6 +170,10 @@ struct gp_procs {
     size_t ancestors;                 /* rows that are only included as parents */
     size_t reserved;                  /* rows of reserved GPUs */
 };
+
+/* The id of a job, with its step, in the text of a container: "4711.0" of "slurm:4711.0". NULL: it
+ * is no job's. */
+const char *gp_proc_job(const char *container);
 
 /* Fills the members of a row that do not depend on GPUs. */
 void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *process, uint64_t wall_ns);

@@ -126,8 +126,6 @@ load helpers
     gpulse kill --name "xyz,load" --yes # a comma is a comma
     fails 3 'no matching process on the GPUs'
     runs_on "$job"
-    gpulse kill -i 0 --idle 1s --yes
-    fails 2 '--idle looks at all GPUs; it cannot be combined with --id'
 }
 
 @test "a GPU that does not respond is not one that has given back" {
@@ -188,7 +186,11 @@ load helpers
     gpulse ps --idle 300ms --columns pid --no-header
     status_is 0
     [ "${output// /}" = "$idle" ]
-    gpulse kill --idle 300ms --yes
+    gpulse ps --idle 300ms -i 0 --columns pid --no-header
+    [ "${output// /}" = "$idle" ]
+    gpulse kill --idle 300ms -i 1 --yes
+    fails 3 "no GPU matches '1'.*"
+    gpulse kill --idle 300ms -i 0 --yes
     status_is 0
     says "^$idle terminated"
     says_not "^$job "

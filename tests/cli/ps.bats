@@ -51,7 +51,7 @@ with_owners() {
     status_is 0
     is_quiet
     line_count 7
-    [[ ${lines[0]} =~ ^\ +PID\ +USER\ +GPU\ .*\ COMMAND$ ]]
+    [[ ${lines[0]} =~ ^\ +PID\ +USER\ +JOB\ +GPU\ .*\ COMMAND$ ]]
     [[ ${lines[1]} =~ ^4190001\ .*\ python\ train.py\ --config\ llama-8b.yaml$ ]]
     [[ ${lines[6]} =~ ^4190006\ .*\ 23.1G\ .*jupyter ]]
 }
@@ -111,6 +111,13 @@ with_owners() {
     says '^,4,'
     gpulse --sim h100x8 --sim-still --root root ps --by job -f json
     json_is 'sorted((s["job"] or "", s["processes"]) for s in d["sums"])' "[('', 4), ('slurm:17', 2)]"
+    gpulse --sim h100x8 --sim-still --root root ps # the column appears with the first job
+    says '^ *PID  USER +JOB '
+    says '^4190001  .* 17\.0 '
+    gpulse --sim h100x8 --sim-still --root root ps -p 4190003
+    says_not ' JOB '
+    gpulse --sim h100x8 --sim-still --root root ps -p 4190002 --columns job -f csv --no-header
+    [ "$output" = 17.1 ]
     gpulse --sim h100x8 --sim-still --root root ps --job 17 --columns pid -f csv --no-header --sort pid
     [ "$output" = $'4190001\n4190002' ]
     gpulse --sim h100x8 --sim-still --root root ps --job 1 --no-header

@@ -199,6 +199,8 @@ accounts() {
     CUDA_VISIBLE_DEVICES=6,7 gpulse sim load -m h100x8 --gpu 1 --mem 1GiB --for 10ms
     status_is 0
     says '\(GPU 7\)$'
+    CUDA_VISIBLE_DEVICES='6x, 7' gpulse sim load -m h100x8 --gpu 1 --mem 1GiB --for 10ms # as CUDA reads it
+    says '\(GPU 7\)$'
     CUDA_VISIBLE_DEVICES=GPU-00000005 gpulse sim load -m h100x8 --mem 1GiB --for 10ms
     says '\(GPU 5\)$'
     for none in '' -1 99 6,6; do

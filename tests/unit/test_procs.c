@@ -100,6 +100,7 @@ static void filters(void **state)
          .command = "python train.py user:x",
          .type = "C",
          .container = "slurm:4711.0",
+         .job = "4711.0",
          .gpus = "0-2",
          .gpu_bits = {7}},
         {.pid = 410,
@@ -111,7 +112,7 @@ static void filters(void **state)
          .container_name = "web",
          .gpus = "4:1,4:2",
          .gpu_bits = {16}},
-        {.pid = 5, .container = "pbs:4711", .gpus = "4", .gpu_bits = {16}},
+        {.pid = 5, .container = "pbs:4711", .job = "4711", .gpus = "4", .gpu_bits = {16}},
     };
     static const struct {
         const char *filter, *expected;

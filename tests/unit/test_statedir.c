@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/statedir.h"
 #include "base/strbuf.h"
 #include "proc_tree.h"
@@ -290,9 +291,10 @@ static void complains(int e, const char *what, uid_t uid)
     (void)snprintf(dir.path, sizeof(dir.path), "%s/tmp/gpulse-1", tree_root);
     gp_statedir_complain(&sb, &dir, e);
     int n = snprintf(expected, sizeof(expected), "'%s': %s", dir.path, what);
+    char user[GP_USER_TEXT_SIZE];
     if (uid != (uid_t)-1)
-        (void)snprintf(expected + n, sizeof(expected) - (size_t)n, ", most of it used by uid %u",
-                       (unsigned)uid);
+        (void)snprintf(expected + n, sizeof(expected) - (size_t)n, ", most of it used by %s",
+                       gp_io_user_text(uid, user));
     assert_string_equal(sb.buf, expected);
     gp_strbuf_fini(&sb);
 }
