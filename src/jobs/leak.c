@@ -22,11 +22,13 @@ struct series {
     size_t count;
     double least; /* of the open window */
     size_t samples;
+    struct gp_leak_trend trend; /* of the closed windows */
 };
 
 struct gp_leaks {
     struct series *all;
     size_t count;
+    size_t next; /* behind the one that was found last: processes come in the same order again */
 };
 
 /* ---- the trend ---- */
@@ -86,15 +88,17 @@ static const char *start_of(const struct gp_process *p)
     return v->status == GP_STATUS_OK ? v->s : "";
 }
 
-static struct series *find(const struct gp_leaks *leaks, const struct gp_snapshot *snapshot,
+static struct series *find(struct gp_leaks *leaks, const struct gp_snapshot *snapshot,
                            const struct gp_process *p)
 {
     int64_t pid = gp_process_value(p, GP_PID)->i;
     unsigned gpu = snapshot->devices[p->device].index;
-    for (size_t i = 0; i < leaks->count; i++) {
-        struct series *s = &leaks->all[i];
-        if (s->pid == pid && s->gpu == gpu && strcmp(s->start, start_of(p)) == 0)
-            return s;
+    for (size_t i = 0; i < leaks->count; i++, leaks->next++) {
+        struct series *s = &leaks->all[leaks->next % leaks->count];
+        if (s->pid != pid || s->gpu != gpu || strcmp(s->start, start_of(p)) != 0)
+            continue;
+        leaks->next = (size_t)(s - leaks->all) + 1;
+        return s;
     }
     return NULL;
 }
@@ -123,6 +127,7 @@ static void close_window(struct series *s, double now_s)
     s->times_s[s->count] = now_s;
     s->troughs[s->count++] = s->least;
     s->samples = 0;
+    s->trend = gp_leak_trend(s->times_s, s->troughs, s->count);
 }
 
 /* Forgets processes that have exited. */
@@ -218,8 +223,8 @@ static void add_csv(struct gp_strbuf *sb, const struct line *l, const struct gp_
     gp_strbuf_addc(sb, '\n');
 }
 
-void gp_leaks_add(struct gp_strbuf *sb, const struct gp_leaks *leaks,
-                  const struct gp_snapshot *snapshot, bool csv, bool header)
+void gp_leaks_add(struct gp_strbuf *sb, struct gp_leaks *leaks, const struct gp_snapshot *snapshot,
+                  bool csv, bool header)
 {
     struct line *lines = calloc(snapshot->process_count + 1, sizeof(*lines));
     if (!lines)
@@ -229,7 +234,7 @@ void gp_leaks_add(struct gp_strbuf *sb, const struct gp_leaks *leaks,
         const struct series *s = find(leaks, snapshot, p);
         lines[i] = (struct line){.process = p, .device = &snapshot->devices[p->device]};
         if (s)
-            lines[i].trend = gp_leak_trend(s->times_s, s->troughs, s->count);
+            lines[i].trend = s->trend;
     }
     qsort(lines, snapshot->process_count, sizeof(*lines), compare_lines);
     if (header)

@@ -41,7 +41,7 @@ int gp_leaks_take(struct gp_leaks *leaks, const struct gp_snapshot *snapshot) GP
 
 /* Appends a line for each process and GPU of that sample: its growth and the time until the GPU is
  * full; growing processes first. Human-readable, or CSV with plain numbers. */
-void gp_leaks_add(struct gp_strbuf *sb, const struct gp_leaks *leaks,
-                  const struct gp_snapshot *snapshot, bool csv, bool header);
+void gp_leaks_add(struct gp_strbuf *sb, struct gp_leaks *leaks, const struct gp_snapshot *snapshot,
+                  bool csv, bool header);
 
 #endif
