@@ -3,6 +3,7 @@
 #include "model/event.h"
 #include "model/snapshot.h"
 #include "tui/gpu_text.h"
+#include "tui/growth.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,9 +11,8 @@
 #include <string.h>
 
 enum {
-    LOOK_BACK_S = 60, /* window in which growth is measured */
-    GROWTH_LEAST = 5, /* minimum number of samples */
     FULL_SOON_S = 600,
+    FULL_VERY_SOON_S = 60,
     FULL_PERCENT = 95,
     IDLE_S = 600, /* no work for this long while memory is held */
     IDLE_STEPS = 60,
@@ -95,31 +95,46 @@ static void look_at_link(struct finder *f, const struct gp_device *device)
 
 /* ---- memory ---- */
 
-double gp_time_to_full_s(const struct gp_track *track, double total, uint64_t now_ns)
+/* Whether the GPU did anything in a time of this length. */
+static bool was_at_work(const struct gp_track *track, uint64_t now_ns)
 {
-    float values[LOOK_BACK_S];
-    double sum_t = 0;
-    double sum_m = 0;
-    double sum_tt = 0;
-    double sum_tm = 0;
-    double n = 0;
-    double now = 0;
-    gp_track_read(track, GP_SERIES_MEMORY, now_ns, GP_NS_PER_S, values, LOOK_BACK_S);
-    for (int i = LOOK_BACK_S - 1; i >= 0; i--) {
-        if (values[i] < 0)
-            continue;
-        now = (double)values[i];
-        sum_t += -i;
-        sum_m += now;
-        sum_tt += (double)i * i;
-        sum_tm += -i * now;
-        n++;
-    }
-    double spread = n * sum_tt - sum_t * sum_t;
-    if (n < GROWTH_LEAST || spread <= 0)
-        return -1;
-    double per_s = (n * sum_tm - sum_t * sum_m) / spread;
-    return per_s > total / 1e5 ? (total - now) / per_s : -1;
+    struct gp_track_facts load;
+    return gp_track_look(track, GP_SERIES_GPU, now_ns, GP_GROWTH_STEPS * 5 * GP_NS_PER_S, &load) &&
+           load.highest > 0;
+}
+
+/* A process is only named if nobody else can be meant. */
+static void add_who(const struct gp_snapshot *snapshot, const struct gp_device *device, char *ret,
+                    size_t size)
+{
+    const struct gp_process *p = &snapshot->processes[device->first_process];
+    const struct gp_value *user =
+        device->process_count == 1 ? gp_process_value(p, GP_PROCESS_USER) : NULL;
+    ret[0] = '\0';
+    if (user)
+        (void)snprintf(ret, size, " · %lld %s", (long long)gp_process_value(p, GP_PID)->i,
+                       gp_value_is_present(user) ? user->s : "");
+}
+
+static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
+                     const struct gp_device *device, const struct gp_track *track, double total)
+{
+    const uint64_t now_ns = snapshot->mono_ns;
+    struct gp_growth growth;
+    float values[GP_GROWTH_S];
+    char who[80];
+    gp_track_read(track, GP_SERIES_MEMORY, now_ns, GP_NS_PER_S, values, GP_ARRAY_LEN(values));
+    if (!gp_growth_find(values, GP_ARRAY_LEN(values), total / GIB, was_at_work(track, now_ns),
+                        &growth) ||
+        growth.full_s > FULL_SOON_S)
+        return false;
+    add_who(snapshot, device, who, sizeof(who));
+    tell(f, growth.full_s < FULL_VERY_SOON_S ? GP_INK_CRITICAL : GP_INK_HIGH,
+         growth.full_s < 120 ? "GPU %u: memory full in ~%.0f s%s +%.0f MiB/s for %u min"
+                             : "GPU %u: memory full in ~%.0f min%s +%.0f MiB/s for %u min",
+         device->index, growth.full_s < 120 ? growth.full_s : growth.full_s / 60, who,
+         growth.per_s * 1024, growth.for_s / 60);
+    return true;
 }
 
 /* Whether nothing ran during the whole period, with no gap in the samples. */
@@ -134,20 +149,15 @@ static bool is_idle(const struct gp_track *track, uint64_t now_ns)
     return true;
 }
 
-static void look_at_memory(struct finder *f, const struct gp_device *device,
-                           const struct gp_track *track, uint64_t now_ns)
+static void look_at_memory(struct finder *f, const struct gp_snapshot *snapshot,
+                           const struct gp_device *device, const struct gp_track *track)
 {
     double used;
     double total;
     if (!gp_device_number_now(device, GP_MEMORY_USED, &used) ||
         !gp_device_number_now(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
-    double full_s = gp_time_to_full_s(track, total / GIB, now_ns);
-    bool soon = full_s >= 0 && full_s < FULL_SOON_S;
-    if (soon)
-        tell(f, full_s < 60 ? GP_INK_CRITICAL : GP_INK_HIGH,
-             "GPU %u: memory full in %.0f s at this rate", device->index, full_s);
-    else if (100 * used >= FULL_PERCENT * total)
+    if (!foretell(f, snapshot, device, track, total) && 100 * used >= FULL_PERCENT * total)
         tell(f, GP_INK_HIGH, "GPU %u: memory %.0f%% full", device->index, 100 * used / total);
     double rest;
     if (gp_device_number_now(device, GP_MEMORY_UNATTRIBUTED, &rest) && rest >= GIB)
@@ -155,7 +165,7 @@ static void look_at_memory(struct finder *f, const struct gp_device *device,
              rest / GIB);
     double load;
     if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
-        is_idle(track, now_ns))
+        is_idle(track, snapshot->mono_ns))
         tell(f, GP_INK_HIGH, "GPU %u: %.1f GiB held, idle for ten minutes", device->index,
              used / GIB);
 }
@@ -195,7 +205,7 @@ size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_histor
         look_at_health(&f, device);
         look_at_heat(&f, device);
         look_at_link(&f, device);
-        look_at_memory(&f, device, gp_history_find(history, device), snapshot->mono_ns);
+        look_at_memory(&f, snapshot, device, gp_history_find(history, device));
     }
     return f.count;
 }

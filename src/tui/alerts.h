@@ -31,8 +31,4 @@ struct gp_alert {
 size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_history *history,
                       const struct gp_xids *xids, struct gp_alert *ret, size_t max);
 
-/* Seconds until a GPU's memory is full if it grows as in the last minute. Negative if it does not
- * grow or if there are too few samples. */
-double gp_time_to_full_s(const struct gp_track *track, double total, uint64_t now_ns);
-
 #endif
