@@ -6,9 +6,15 @@
 
 #include <string.h>
 
+/* Whether the last value still says something: of a GPU that is lost, only how much memory it has,
+ * so that sums do not change. */
+static bool is_kept(enum gp_status status, enum gp_metric m)
+{
+    return status == GP_STATUS_TIMEOUT || (status == GP_STATUS_LOST && m == GP_MEMORY_TOTAL);
+}
+
 /* One requested value of a GPU. If the GPU responded, it is fresh. Otherwise it is a permanent
- * value (identity), the last number marked as stale while the GPU is silent, or the reason why it
- * is missing. */
+ * value (identity), the last number marked as stale, or the reason why it is missing. */
 static void fill_value(struct gp_assembler *a, struct gp_device *device, const struct gp_taken *t,
                        enum gp_metric m)
 {
@@ -20,7 +26,7 @@ static void fill_value(struct gp_assembler *a, struct gp_device *device, const s
     } else if (latest && latest->status == GP_STATUS_OK && gp_is_permanent(m)) {
         *v = *latest; /* the name of a sleeping GPU */
     } else if (good && good->status == GP_STATUS_OK &&
-               (gp_is_permanent(m) || t->status == GP_STATUS_TIMEOUT)) {
+               (gp_is_permanent(m) || is_kept(t->status, m))) {
         *v = *good;
         if (!gp_is_permanent(m))
             v->status = GP_STATUS_STALE;
@@ -81,9 +87,12 @@ static void fill_mig(struct gp_assembler *a, const struct gp_device *gpu,
     memcpy(device->values, mig->values, sizeof(device->values));
     for (int m = GP_DEVICE__FIRST; m < GP_PROCESS__FIRST; m++) {
         struct gp_value *v = gp_device_value(device->values, (enum gp_metric)m);
-        if (gpu->status != GP_STATUS_OK && v->status == GP_STATUS_OK &&
-            !gp_is_permanent((enum gp_metric)m))
+        const bool is_old = gpu->status != GP_STATUS_OK && v->status == GP_STATUS_OK &&
+                            !gp_is_permanent((enum gp_metric)m);
+        if (is_old && is_kept(gpu->status, (enum gp_metric)m))
             v->status = GP_STATUS_STALE;
+        else if (is_old)
+            gp_value_set_absent(v, gpu->status, NULL, 0);
         gp_assemble_own(a, (enum gp_metric)m, v);
     }
     /* The driver reports neither the bus id nor the GPU of an instance. */

@@ -11,7 +11,7 @@ static const struct gp_value *list_values(struct gp_assembler *a, const struct g
 {
     const struct gp_reading *shown = gp_taken_shown(t);
     const struct gp_list *list = shown ? &shown->lists[gp_list_index(scope)] : NULL;
-    bool known = list && list->status == GP_STATUS_OK;
+    bool known = list && list->status == GP_STATUS_OK && t->status != GP_STATUS_LOST;
     size_t width = gp_scope_width(scope);
     *ret_rows = known ? list->count : 1;
     struct gp_value *values =

@@ -384,6 +384,37 @@ static void list_processes(struct gp_assembler *a, struct listed *listed)
     }
 }
 
+/* Whether a process of a GPU that is lost, and lists nobody any more, runs as it did then. */
+static bool still_runs(const struct gp_snapshot *snapshot, const struct listed *listed,
+                       const struct gp_proc_info *info)
+{
+    const uint64_t ago_ns = snapshot->mono_ns - listed->time_ns;
+    return info && info->exists && info->start_ns + ago_ns <= snapshot->wall_ns + GP_NS_PER_S;
+}
+
+/* Removes those that have ended since their GPU was lost. */
+static void drop_ended(struct gp_snapshot *snapshot, struct listed *listed,
+                       const struct gp_proc_infos *infos)
+{
+    size_t kept = 0;
+    size_t next = 0;
+    for (size_t d = 0; d < snapshot->device_count; d++) {
+        struct gp_device *device = &snapshot->devices[d];
+        const size_t end = next + device->process_count;
+        device->first_process = kept;
+        for (; next < end; next++) {
+            if (device->status == GP_STATUS_LOST && listed[next].process &&
+                !still_runs(snapshot, &listed[next], gp_proc_find(infos, listed[next].pid)))
+                continue;
+            snapshot->processes[kept].device = snapshot->processes[next].device;
+            snapshot->processes[kept].place = snapshot->processes[next].place;
+            listed[kept++] = listed[next];
+        }
+        device->process_count = kept - device->first_process;
+    }
+    snapshot->process_count = kept;
+}
+
 int gp_assemble_processes(struct gp_assembler *a)
 {
     struct gp_snapshot *snapshot = a->snapshot;
@@ -398,6 +429,8 @@ int gp_assemble_processes(struct gp_assembler *a)
         list_processes(a, listed);
         infos = ask_proc(a, listed, snapshot->process_count);
     }
+    if (infos)
+        drop_ended(snapshot, listed, infos);
     for (size_t i = 0; infos && i < snapshot->process_count; i++) {
         const struct gp_source_process *p = listed[i].process;
         struct draft draft = {0};

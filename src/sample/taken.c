@@ -4,7 +4,8 @@
 
 const struct gp_reading *gp_taken_shown(const struct gp_taken *t)
 {
-    return t->status == GP_STATUS_OK ? t->latest : t->status == GP_STATUS_TIMEOUT ? t->good : NULL;
+    const bool had = t->status == GP_STATUS_TIMEOUT || t->status == GP_STATUS_LOST;
+    return t->status == GP_STATUS_OK ? t->latest : had ? t->good : NULL;
 }
 
 const struct gp_taken *gp_taken_of(const struct gp_assembler *a, const struct gp_device *device)

@@ -427,7 +427,7 @@ static struct stay_case stay_cases[] = {
     {"fine", NULL, S(LOST), 0, true},         {"fine", "other", S(LOST), 0, false},
     {"fine", "finest", S(LOST), 0, true},     {"GPU-fine", NULL, S(LOST), 0, false},
     {"MIG-0", NULL, S(LOST), 0, true},        {"MIG-0", "other", S(TIMEOUT), 0, true},
-    {"MIG-0", "other", S(TIMEOUT), 2, false}, {"MIG-0", "other", S(LOST), 2, true},
+    {"MIG-0", "other", S(TIMEOUT), 2, false}, {"MIG-0", "other", S(LOST), 2, false},
     {"0", NULL, S(LOST), 0, false},           {"MIG-0", "other", S(OK), 0, false},
 };
 

@@ -803,7 +803,41 @@ static void who_is_suspended_stands_behind_the_others(void **state)
     end();
 }
 
-/* A GPU that is lost lists nobody, and so does one that has been silent from the start. */
+/* What ran on a GPU when it was lost is still shown if it runs, even with the pid of another one.
+ */
+static void who_was_on_a_gpu_that_is_lost(void **state)
+{
+    static const struct {
+        uint64_t began_ago_s;
+        bool exists, stays;
+    } cases[] = {{100, true, true}, {100, false, false}, {5, true, false}, {11, true, true}};
+    (void)state;
+    begin_all();
+    struct gp_source_process *p = add_processes(answer(0), GP_ARRAY_LEN(cases));
+    size_t left = 0;
+    for (unsigned i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        place(&p[i], 7 + i, -1, -1, 5);
+        struct gp_proc_info *info = add_info(7 + i);
+        info->exists = cases[i].exists;
+        info->start_ns = BENCH_WALL_NS - cases[i].began_ago_s * GP_NS_PER_S;
+    }
+    tick_one(GP_STATUS_OK, "");
+    assert_int_equal(bench.snapshot->process_count, GP_ARRAY_LEN(cases));
+    tick_one(GP_STATUS_LOST, "fell off");
+    for (unsigned i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        if (!cases[i].stays)
+            continue;
+        check_int(cell(left, GP_PID), GP_STATUS_OK, 7 + i);
+        check_int(cell(left, GP_PROCESS_MEMORY), GP_STATUS_STALE, 5);
+        left++;
+    }
+    assert_int_equal(bench.snapshot->process_count, left);
+    assert_int_equal(bench.snapshot->devices[0].process_count, left);
+    assert_int_equal(bench.snapshot->devices[0].processes_status, GP_STATUS_LOST);
+    end();
+}
+
+/* A GPU that was always lost lists nobody, and so does one that was always silent. */
 static void who_is_suspended_is_known_without_the_gpu(void **state)
 {
     (void)state;
@@ -867,6 +901,7 @@ int main(void)
         cmocka_unit_test(an_instance_that_is_chosen_alone_has_its_own),
         cmocka_unit_test(without_a_wish_for_it_nothing_is_summed),
         cmocka_unit_test(who_is_suspended_stands_behind_the_others),
+        cmocka_unit_test(who_was_on_a_gpu_that_is_lost),
         cmocka_unit_test(who_is_suspended_is_known_without_the_gpu),
         cmocka_unit_test(ancestors_stand_apart),
     };
