@@ -84,12 +84,37 @@ static void look_at_heat(struct finder *f, const struct gp_device *device)
         tell(f, GP_INK_HIGH, "GPU %u: slowed down by the power supply", device->index);
 }
 
-static void look_at_link(struct finder *f, const struct gp_device *device)
+/* The most lanes that this GPU, or another one of its model, has or had: many slots, and all
+ * laptops, are wired with fewer than a GPU could use, which is no trouble. */
+static double most_lanes(const struct gp_snapshot *snapshot, const struct gp_history *history,
+                         const struct gp_device *device)
+{
+    const char *name = gp_device_text(device, GP_NAME, "");
+    double most = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *other = &snapshot->devices[i];
+        const struct gp_track *track = gp_history_find(history, other);
+        double lanes;
+        if (other->is_mig || strcmp(gp_device_text(other, GP_NAME, "?"), name) != 0)
+            continue;
+        if (gp_device_number_now(other, GP_PCIE_WIDTH, &lanes) && lanes > most)
+            most = lanes;
+        if (track && track->lanes_most > most)
+            most = track->lanes_most;
+    }
+    return most;
+}
+
+static void look_at_link(struct finder *f, const struct gp_snapshot *snapshot,
+                         const struct gp_history *history, const struct gp_device *device)
 {
     double width;
-    double most;
-    if (gp_device_number_now(device, GP_PCIE_WIDTH, &width) &&
-        gp_device_number_now(device, GP_PCIE_WIDTH_MAX, &most) && width < most)
+    double possible;
+    if (!gp_device_number_now(device, GP_PCIE_WIDTH, &width) ||
+        !gp_device_number_now(device, GP_PCIE_WIDTH_MAX, &possible) || width >= possible)
+        return;
+    const double most = most_lanes(snapshot, history, device);
+    if (width < most)
         tell(f, GP_INK_HIGH, "GPU %u: %.0f of %.0f PCIe lanes", device->index, width, most);
 }
 
@@ -204,7 +229,7 @@ size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_histor
             continue;
         look_at_health(&f, device);
         look_at_heat(&f, device);
-        look_at_link(&f, device);
+        look_at_link(&f, snapshot, history, device);
         look_at_memory(&f, snapshot, device, gp_history_find(history, device));
     }
     return f.count;

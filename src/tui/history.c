@@ -277,6 +277,13 @@ static void note_limit(struct gp_track *track, const struct gp_device *device, u
         track->limited_since_ns = now_ns;
 }
 
+static void note_lanes(struct gp_track *track, const struct gp_device *device)
+{
+    double lanes;
+    if (gp_device_number_now(device, GP_PCIE_WIDTH, &lanes) && lanes > track->lanes_most)
+        track->lanes_most = lanes;
+}
+
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,
                     uint64_t interval_ns)
 {
@@ -289,6 +296,7 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
         if (!track)
             continue;
         note_limit(track, device, snapshot->mono_ns);
+        note_lanes(track, device);
         for (int s = 0; s < GP_SERIES__COUNT; s++) {
             double value;
             if (!series_value(device, (enum gp_series)s, &value))

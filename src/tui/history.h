@@ -56,6 +56,7 @@ struct gp_track {
     size_t count; /* samples taken so far; the last GP_TRACK_SAMPLES are stored */
     size_t room;
     uint64_t limited_since_ns;   /* since when the clocks have been limited; 0: they are not */
+    double lanes_most;           /* of PCIe, that it ever had */
     struct gp_track_time *times; /* owned, like values */
     float *values;               /* `room` of the first channel, then of the next one; or a gap */
 };

@@ -338,7 +338,7 @@ static const struct {
     {{"", {{GP_RETIRED_PENDING, TEXT, 0, "Yes"}}, 0, NULL},
      GP_INK_HIGH,
      "GPU 0: memory repair pending; reset the GPU"},
-    {{"", {{GP_PCIE_WIDTH, INT, 15, NULL}}, 0, NULL}, GP_INK_HIGH, "GPU 0: 15 of 16 PCIe lanes"},
+    {{"", {{GP_PCIE_WIDTH, INT, 15, NULL}}, 0, NULL}, 0, ""}, /* it may be built so */
     {{"", {{GP_PCIE_WIDTH, INT, 8, NULL}, {GP_PCIE_WIDTH_MAX, STALE, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_MEMORY_USED, INT, INT64_C(76) * GIB - 1, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_MEMORY_USED, INT, INT64_C(76) * GIB, NULL}}, 0, NULL},

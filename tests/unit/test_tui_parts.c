@@ -672,6 +672,40 @@ static void memory_that_grows_is_foretold(void **state)
     gp_history_fini(&history);
 }
 
+/* How many lanes two GPUs have, before and now; of the same model, or not. */
+static void lanes_that_are_missing(void **state)
+{
+    (void)state;
+    static const struct {
+        int before, now, other;
+        bool alike;
+        const char *text;
+    } cases[] = {{8, 8, 8, true, ""},
+                 {16, 16, 16, true, ""},
+                 {16, 8, 8, true, "GPU 0: 8 of 16 PCIe lanes"},
+                 {8, 8, 16, true, "GPU 0: 8 of 16 PCIe lanes"},
+                 {8, 8, 16, false, ""}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_history history = {NULL, 0};
+        struct gp_alert alert = {.text = ""};
+        struct gp_snapshot *s = NULL;
+        for (unsigned tick = 0; tick < 2; tick++) {
+            gp_snapshot_free(s);
+            s = machine(2, tick);
+            gp_value_set_int(device_value(&s->devices[0], GP_PCIE_WIDTH),
+                             tick ? cases[i].now : cases[i].before, 1);
+            gp_value_set_int(device_value(&s->devices[1], GP_PCIE_WIDTH), cases[i].other, 1);
+            if (!cases[i].alike)
+                gp_value_set_text(device_value(&s->devices[1], GP_NAME), "another model", 1);
+            gp_history_add(&history, s, GP_NS_PER_S);
+        }
+        (void)gp_alerts_find(s, &history, &no_xids, &alert, 1);
+        assert_string_equal(alert.text, cases[i].text);
+        gp_snapshot_free(s);
+        gp_history_fini(&history);
+    }
+}
+
 /* A GPU, its first and its second instance. */
 static void instances_have_histories_of_their_own(void **state)
 {
@@ -838,6 +872,7 @@ int main(void)
         cmocka_unit_test(setup_changes_and_checks),
         cmocka_unit_test(older_columns_stay_where_they_are),
         cmocka_unit_test(memory_that_grows_is_foretold),
+        cmocka_unit_test(lanes_that_are_missing),
         cmocka_unit_test(instances_have_histories_of_their_own),
         cmocka_unit_test(an_idle_gpu_that_holds_memory_is_told),
         cmocka_unit_test(the_gravest_alert_comes_first),
