@@ -21,8 +21,8 @@ struct gp_taken {
     const char *text; /* in the snapshot's arena */
 };
 
-/* The reading whose MIG instances and processes are shown: for a GPU that is silent or lost its last
- * good one. NULL: none. */
+/* The reading whose MIG instances and processes are shown: for a GPU that is silent or lost its
+ * last good one. NULL: none. */
 const struct gp_reading *gp_taken_shown(const struct gp_taken *t);
 /* The data for the GPU of a row. */
 const struct gp_taken *gp_taken_of(const struct gp_assembler *a, const struct gp_device *device);
