@@ -6,9 +6,11 @@ variants: asan release
 import atexit
 import contextlib
 import csv
+import ctypes
 import html.parser
 import io
 import json
+import mmap
 import os
 import random
 import re
@@ -539,6 +541,46 @@ def damaged_files():
     assert {0, 2} <= statuses, statuses
 
 
+# ---- how a file is read ----
+
+def cached_part(path):
+    """How much of a file is in memory, from 0 to 1."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        at = libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), ctypes.c_long(0))
+    pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
+    result = libc.mincore(ctypes.c_void_p(at), ctypes.c_size_t(size), pages)
+    libc.munmap(ctypes.c_void_p(at), ctypes.c_size_t(size))
+    assert result == 0, os.strerror(ctypes.get_errno())
+    return sum(page & 1 for page in pages) / len(pages)
+
+
+@test
+def most_of_the_time_is_read_at_once():
+    """Rows are scattered over a file. A report on most of its time has the system read the whole file, others do not."""
+    tape = FOLDER / "large.tape"
+    shutil.copy(MACHINE, tape)
+    with database(tape) as db:
+        for number in range(48):
+            db.execute("INSERT INTO chunk VALUES(NULL, 3, ?, ?, 1, zeroblob(1000000))", (number, number))
+        db.commit()
+    parts = []
+    for words in ((), ("--since", moment(START + 290 * PERIOD))):
+        with tape.open("rb+") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if cached_part(tape) > 0.1:
+            raise Skip("this file system keeps files in memory")
+        report(tape, *words)
+        until = time.monotonic() + 10
+        while not words and cached_part(tape) < 0.99 and time.monotonic() < until:
+            time.sleep(0.05)
+        parts.append(cached_part(tape))
+    assert parts[0] > 0.99 and parts[1] < 0.6, parts
+
+
 # ---- recordings that exist otherwise ----
 
 @test
@@ -553,6 +595,10 @@ def nothing_to_report():
     state = dict(os.environ, XDG_STATE_HOME=str(FOLDER / "state"))
     own = run(GPULSE, "report", env=state)
     assert own.returncode == 1 and "gpulse record start" in own.stderr, own
+    for words in (("diff", "@1h", "@2h"), ("record", "status"), ("record", "stop")):
+        assert run(GPULSE, *words, env=state).returncode != 0, words
+    assert not (FOLDER / "state").exists(), "a reader creates nothing"
+    (FOLDER / "state/gpulse/record").mkdir(parents=True)
     result = gpulse("report", MACHINE, MACHINE)
     assert result.returncode == 2 and "one recording" in result.stderr, result
     assert gpulse("report", MACHINE, "--tape", MACHINE).returncode == 2

@@ -276,11 +276,15 @@ static int export(const struct gp_record_options *o, int count, char **words, st
 }
 
 /* Without -o. */
-static int choose_file(const struct gp_record_options *o, bool is_status, char ret[GP_PATH_SIZE],
+static int choose_file(const struct gp_record_options *o, const char *verb, char ret[GP_PATH_SIZE],
                        struct gp_err *err)
 {
+    const bool is_status = verb && strcmp(verb, "status") == 0;
+    const bool records = !verb || strcmp(verb, "start") == 0;
+    if (!o->shared && is_status && gp_record_find_file(ret))
+        return 0;
     if (!o->shared)
-        return is_status && gp_record_find_file(ret) ? 0 : gp_record_own_file(ret, err);
+        return records ? gp_record_make_own_folder(ret, err) : gp_record_own_file(ret, err);
     (void)snprintf(ret, GP_PATH_SIZE, "%s", GP_RECORD_SHARED_FILE);
     return 0;
 }
@@ -301,9 +305,8 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
         return gp_err_set(err, GP_EUSAGE, "there is no command after --");
     if (!o->interval_ns)
         o->interval_ns = GP_NS_PER_S;
-    const bool is_status = verb && strcmp(verb, "status") == 0;
     if (!o->file) {
-        int r = choose_file(o, is_status, own, err);
+        int r = choose_file(o, verb, own, err);
         if (r < 0)
             return r;
         o->file = own;
@@ -314,7 +317,7 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
         return gp_record_start(o, err);
     if (strcmp(verb, "stop") == 0)
         return gp_record_stop(o->file, err);
-    if (is_status)
+    if (strcmp(verb, "status") == 0)
         return gp_record_status(o->file, err);
     return gp_err_set(
         err, GP_EUSAGE,

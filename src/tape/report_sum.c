@@ -116,11 +116,6 @@ static int64_t period_of_time(struct sqlite3_stmt *row, int column)
     return gp_report_clamp(gp_store_int(row, column), GP_USAGE_PERIOD_US);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void read_usage(struct pass *pass, struct sqlite3_stmt *row)
 {
     uint32_t gpu;
@@ -134,9 +129,9 @@ static void read_usage(struct pass *pass, struct sqlite3_stmt *row)
         .energy_mj = gp_report_clamp(gp_store_int(row, 7), ENERGY_MAX_MJ),
         .memory = gp_report_clamp(gp_store_int(row, 8), MEMORY_MAX),
     };
-    sums.measured_us = least(sums.held_us, sums.known_us);
-    sums.used_us = least(sums.busy_us, sums.measured_us);
-    sums.idle_us = least(period_of_time(row, 5), sums.measured_us);
+    sums.measured_us = gp_least(sums.held_us, sums.known_us);
+    sums.used_us = gp_least(sums.busy_us, sums.measured_us);
+    sums.idle_us = gp_least(period_of_time(row, 5), sums.measured_us);
     gp_report_add_sums(&pass->uses[gpu].sums, &sums);
     pass->uses[gpu].is_known = true;
 }
@@ -162,7 +157,7 @@ static bool read_share(struct pass *pass, struct sqlite3_stmt *row)
     }
     const int64_t held = period_of_time(row, 3);
     const int64_t busy = period_of_time(row, 4);
-    const int64_t idle = least(period_of_time(row, 5), held);
+    const int64_t idle = gp_least(period_of_time(row, 5), held);
     const bool is_measured = busy > 0 || idle > 0; /* otherwise the driver did not say */
     pass->items[pass->item_count++] = (struct item){
         .process = process,
@@ -321,13 +316,13 @@ static void add_cell(struct pass *pass, struct gp_report_table *table, const str
         last = process->last > last ? process->last : last;
     }
     const int64_t most =
-        use->is_known ? least(use->sums.held_us, GP_USAGE_PERIOD_US) : GP_USAGE_PERIOD_US;
-    struct gp_report_sums sums = {.held_us = least(sum.held, most),
+        use->is_known ? gp_least(use->sums.held_us, GP_USAGE_PERIOD_US) : GP_USAGE_PERIOD_US;
+    struct gp_report_sums sums = {.held_us = gp_least(sum.held, most),
                                   .busy_us = sum.busy,
                                   .energy_mj = sum.energy,
                                   .memory = sum.memory};
-    sums.measured_us = least(sum.measured, sums.held_us);
-    sums.used_us = least(sum.busy, sums.measured_us);
+    sums.measured_us = gp_least(sum.measured, sums.held_us);
+    sums.used_us = gp_least(sum.busy, sums.measured_us);
     if (sums.held_us > sum.active) /* what is not measured counts as active */
         sums.idle_us = sums.held_us - sum.active;
     gp_report_add_sums(&row->sums, &sums);
@@ -426,7 +421,7 @@ static int read_all(struct pass *pass, struct gp_err *err)
         int64_t period = INT64_MAX;
         for (size_t i = 0; i < GP_ARRAY_LEN(streams); i++)
             if (streams[i]->has_row)
-                period = least(period, streams[i]->period);
+                period = gp_least(period, streams[i]->period);
         if (period == INT64_MAX)
             break;
         r = read_period(pass, period, err);

@@ -18,6 +18,10 @@
 enum { TEXTS_MAX = 4 << 20 };   /* of a process */
 enum { PAGE_CACHE_KIB = 1024 }; /* of a connection */
 enum {
+    AHEAD_MAX = 1 << 30,    /* bytes of a file that are worth reading at once */
+    AHEAD_STEP = 128 << 10, /* Linux reads no more for one call, by default */
+};
+enum {
     QUIET_NS = 50 * 1000 * 1000, /* a file that changed less than this ago may be changing now */
     QUIET_TRIES = 100,
 };
@@ -348,6 +352,18 @@ uint64_t gp_store_log_size(const struct gp_store *store)
 uint64_t gp_store_size(const struct gp_store *store)
 {
     return size_of(store, "");
+}
+
+void gp_store_read_ahead(const struct gp_store *store)
+{
+    struct stat st;
+    const int fd = open(store->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool is_worth_it =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= AHEAD_MAX;
+    for (off_t at = 0; is_worth_it && at < st.st_size; at += AHEAD_STEP)
+        (void)posix_fadvise(fd, at, AHEAD_STEP, POSIX_FADV_WILLNEED);
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 static bool is_time(int64_t t)
