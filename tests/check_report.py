@@ -277,6 +277,19 @@ def times_are_rounded_to_whole_periods():
 
 
 @test
+def what_it_covers_is_said():
+    """If that is more than was asked for; in texts and pages."""
+    whole, odd = moment(START + 60 * PERIOD), moment(START + 60 * PERIOD + 130_000_000)
+    later, end = moment(START + 80 * PERIOD + 1_000_000), moment(START + 81 * PERIOD)
+    said = f"covers {whole[:16]} to {end[:16]}, more than"
+    for words in (("--since", odd, "--until", later), ("--since", whole, "--until", later), ("--since", odd, "--until", end)):
+        for form in ("text", "markdown", "html"):
+            assert said in good(gpulse("report", MACHINE, *words, "-f", form)), (words, form)
+    for words in (("--since", whole, "--until", end), (), ("--since", "2020-01-01", "--until", "2030-01-01")):
+        assert "more than --since" not in good(gpulse("report", MACHINE, *words)), words
+
+
+@test
 def times_without_anything():
     for words in (("--since", "2027-01-01"), ("--until", "2026-01-01"), ("--since", "2020-01-01", "--until", "2020-02-01")):
         result = gpulse("report", MACHINE, *words)
@@ -287,7 +300,7 @@ def times_without_anything():
     for row in table(hole, "gpu"):
         assert all(row[name] is None for name in row if name.endswith("_hours") and name != "known_hours"), row
     text = good(gpulse("report", MACHINE, "--since", moment(START + 31 * PERIOD), "--until", moment(START + 35 * PERIOD)))
-    assert "unknown for all of this time" in text and "N/A" in text and "No processes" in text, text
+    assert "unknown for all of this time" in text and "N/A" in text and "processes used these GPUs is unknown" in text, text
     assert gpulse("report", MACHINE, "--since", "2d", "--until", "3d ago").returncode == 2
     for words in (("--since", "noon"), ("--until", "7"), ("--at", "03:10", "--tape", MACHINE)):
         assert gpulse("report", MACHINE, *words).returncode == 2, words
@@ -639,6 +652,54 @@ def mig_instances():
     only = table(report(tape, "-i", "0:0"), "gpu")
     assert [row["gpu"] for row in only] == ["0:0"]
     assert "0:2" in good(gpulse("report", tape, "-f", "html"))
+
+
+def page_of(*words):
+    return "".join(Page(good(gpulse("report", *words, "-f", "html"))).texts)
+
+
+@test
+def without_a_list_of_processes():
+    """What other programs wrote says nothing about who held a GPU: that is unknown, everywhere."""
+    source, tape = FOLDER / "smi.csv", FOLDER / "smi.tape"
+    source.write_text("timestamp, index, utilization.gpu [%], power.draw [W]\n" + "".join(
+        f"2026/11/20 03:{minute:02}:00.000, {gpu}, {10 * gpu} %, 100.0 W\n" for minute in range(40) for gpu in range(2)))
+    good(gpulse("record", "import", source, "-o", tape, "-n", "60"))
+    words = (tape, "--by", "gpu,user", "--price", "2/h")
+    document = report(*words)
+    assert document["processes_known"] is False and table(document, "user") == []
+    unknown = {"held_hours", "idle_hours", "reserved_hours", "utilization", "cost"}
+    for row, busy in zip(table(document, "gpu"), (0, 39 * 6_000_000)):
+        assert {name for name, value in row.items() if value is None} == unknown | {"name", "memory_peak_bytes"}, row
+        assert row["reasons"] == {name: "its processes were not recorded" for name in unknown}, row
+        assert hours(row["known_hours"]) == 39 * 60_000_000 and hours(row["busy_hours"]) == busy, row
+    for line in csv.DictReader(io.StringIO(good(gpulse("report", *words, "-f", "csv")))):
+        assert all(line[name] == "" for name in unknown) and line["reason"] == "its processes were not recorded", line
+    for text in (good(gpulse("report", *words)), good(gpulse("report", *words, "-f", "markdown")), page_of(*words)):
+        assert "N/A" in text and "REASON" in text and "its processes were not recorded" in text, text
+        assert "no list of processes" in text and "No processes used" not in text and "estimate" not in text, text
+    assert "free 0 %" in page_of(*words) and "held 0" not in page_of(*words)
+    assert "is unknown" in good(gpulse("report", tape, "--idle-held", "1m"))
+    one = table(report(tape, "--by", "gpu", "-u", "mia"), "gpu")[0]
+    assert one["held_hours"] is None and one["reasons"]["held_hours"] == "its processes were not recorded", one
+
+
+@test
+def for_some_time_without_a_list_of_processes():
+    tape = fill(empty("partly.tape"), hours=10)
+    with database(tape) as db:
+        first, second = gpu_ids(db)
+        for gpu in (first, second):
+            db.execute("UPDATE usage SET held = NULL, idle = NULL WHERE gpu = ? AND t >= ?", (gpu, START + 40 * PERIOD))
+        db.execute("DELETE FROM share WHERE t >= ?", (START + 40 * PERIOD,))
+        db.commit()
+        lost, known = db.execute("SELECT sum(iif(held IS NULL, known, 0)), sum(known) FROM usage").fetchone()
+    document = report(tape, "--by", "gpu,user")
+    sums = expected_gpus(tape)
+    assert [hours(row["held_hours"]) for row in table(document, "gpu")] == [sums[gpu][2] for gpu in (first, second)]
+    assert document["processes_known"] and "reasons" not in table(document, "gpu")[0]
+    check_groups(document, "user", expected(tape, "user"))
+    assert f"For {100 * lost / known:.1f} % of the time that the GPUs were seen, their processes are unknown" in good(gpulse("report", tape))
 
 
 @test

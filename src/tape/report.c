@@ -268,6 +268,7 @@ static int find_time(struct gp_report_work *work, struct gp_store *store, struct
     if (query->since_us > gp_report_wall(work->tape, first)) {
         const int64_t t = gp_tape_place(work->tape, query->since_us);
         report->from = t < 0 || t >= last ? last : floor_of(t) > first ? floor_of(t) : first;
+        report->is_rounded = report->from < t;
     }
     if (query->until_us && query->until_us < gp_report_wall(work->tape, last)) {
         const int64_t t = gp_tape_place(work->tape, query->until_us);
@@ -275,6 +276,7 @@ static int find_time(struct gp_report_work *work, struct gp_store *store, struct
             report->to = report->from;
         else if (t >= 0 && t < last && ceiling_of(t) < last)
             report->to = ceiling_of(t);
+        report->is_rounded = report->is_rounded || report->to > t;
     }
     if (report->to <= report->from)
         return nothing_recorded(work, first, last, err);
@@ -332,13 +334,23 @@ static bool prepare_tables(struct gp_report_work *work)
 }
 
 /* Of a GPU in MIG mode, only its instances are known to be held. */
-static void find_divided(struct gp_report_table *gpus)
+static bool is_divided(const struct gp_report_table *gpus, size_t i)
 {
-    for (size_t i = 0; i + 1 < gpus->count; i++) {
+    const struct gp_report_row *row = &gpus->rows[i];
+    return i + 1 < gpus->count && row[0].order >> ORDER_SHIFT == row[1].order >> ORDER_SHIFT &&
+           row->order % (1 << ORDER_SHIFT) == 0 && row->sums.known_us == 0 &&
+           row->sums.held_us == 0;
+}
+
+/* Why it is unknown for how long GPUs were held. */
+static void find_reasons(struct gp_report_table *gpus)
+{
+    for (size_t i = 0; i < gpus->count; i++) {
         struct gp_report_row *row = &gpus->rows[i];
-        const bool is_next_of_it = row[0].order >> ORDER_SHIFT == row[1].order >> ORDER_SHIFT;
-        row->is_divided = is_next_of_it && row->order % (1 << ORDER_SHIFT) == 0 &&
-                          row->sums.known_us == 0 && row->sums.held_us == 0;
+        row->reason = !gp_report_is_seen(&row->sums) ? "not seen at that time"
+                      : is_divided(gpus, i)          ? "in MIG mode: see its instances"
+                      : row->sums.listed == 0        ? "its processes were not recorded"
+                                                     : "";
     }
 }
 
@@ -360,11 +372,13 @@ static bool finish_tables(struct gp_report_work *work)
 {
     struct gp_report *report = work->report;
     bool ok = true;
-    find_divided(&report->gpus);
+    find_reasons(&report->gpus);
     for (size_t i = 0; ok && i < report->table_count; i++) {
         struct gp_report_table *table = &report->tables[i];
         if (table->by == GP_REPORT_GPU && !report->users)
             ok = copy_gpus(report, table, true);
+        for (size_t k = 0; table->by == GP_REPORT_GPU && report->users && k < table->count; k++)
+            table->rows[k].reason = report->gpus.rows[k].reason; /* in the same order */
         if (table->by == GP_REPORT_IDLE)
             keep_idle(report, table, work->query->idle_held_us);
         gp_report_sort(table);

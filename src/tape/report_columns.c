@@ -41,16 +41,16 @@ static const char *text_gpu(const struct gp_report_row *row)
     return row->gpu;
 }
 
+static const char *text_reason(const struct gp_report_row *row)
+{
+    return row->reason;
+}
+
 static const char *text_command(const struct gp_report_row *row)
 {
     return row->command;
 }
 
-/* Whether it is known for how long something was held. */
-static bool is_seen(enum gp_report_by by, const struct gp_report_row *row)
-{
-    return by != GP_REPORT_GPU || (gp_report_is_seen(&row->sums) && !row->is_divided);
-}
 
 static bool number_known(const struct gp_report_look *look, enum gp_report_by by,
                          const struct gp_report_row *row, double *ret)
@@ -73,7 +73,9 @@ static bool number_held(const struct gp_report_look *look, enum gp_report_by by,
                         const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.held_us);
-    return look->report->users || is_seen(by, row);
+    (void)look;
+    (void)by;
+    return !*row->reason;
 }
 
 static bool has_load(const struct gp_report_look *look, enum gp_report_by by,
@@ -93,14 +95,15 @@ static bool number_idle(const struct gp_report_look *look, enum gp_report_by by,
                         const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.idle_us);
-    return has_load(look, by, row);
+    return !*row->reason && has_load(look, by, row);
 }
 
 static bool number_reserved(const struct gp_report_look *look, enum gp_report_by by,
                             const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.reserved_us);
-    return !look->report->users && is_seen(by, row);
+    (void)by;
+    return !look->report->users && !*row->reason;
 }
 
 static bool number_utilization(const struct gp_report_look *look, enum gp_report_by by,
@@ -134,7 +137,8 @@ static bool number_cost(const struct gp_report_look *look, enum gp_report_by by,
                         const struct gp_report_row *row, double *ret)
 {
     *ret = look->price * gp_report_hours(row->sums.held_us);
-    return look->has_price && is_seen(by, row);
+    (void)by;
+    return look->has_price && !*row->reason;
 }
 
 const struct gp_report_column gp_report_columns[] = {
@@ -154,6 +158,7 @@ const struct gp_report_column gp_report_columns[] = {
     {"energy_kwh", "ENERGY", GP_REPORT_KWH, ALL, NULL, number_energy, false},
     {"cost", "COST", GP_REPORT_COST, ALL, NULL, number_cost, false},
     {"incidents", "INCIDENTS", GP_REPORT_INCIDENTS, ALL, NULL, NULL, true},
+    {"reason", "REASON FOR N/A", GP_REPORT_TEXT, OF_GPUS, text_reason, NULL, true},
     {"command", "COMMAND", GP_REPORT_TEXT, OF_PROCESSES, text_command, NULL, true},
 };
 const size_t gp_report_column_count = GP_ARRAY_LEN(gp_report_columns);
@@ -172,10 +177,12 @@ bool gp_report_needs_column(const struct gp_report_look *look, const struct gp_r
     if (!gp_report_has_column(look, table->by, column))
         return false;
     const bool is_rare = column->kind == GP_REPORT_INCIDENTS || column->number == number_reserved ||
+                         column->text == text_reason ||
                          (column->number == number_known && look->report->users);
     for (size_t i = 0; is_rare && i < table->count; i++) {
         const struct gp_report_row *row = &table->rows[i];
         if (column->number ? column->number(look, table->by, row, &n) && n > 0
+            : column->text ? *column->text(row)
                            : gp_report_count_incidents(row->incidents) > 0)
             return true;
     }
@@ -358,17 +365,37 @@ static void add_seen(struct gp_strbuf *sb, const struct gp_report *report)
             seen);
 }
 
+static void add_rounding(struct gp_strbuf *sb, const struct gp_report *report)
+{
+    if (!report->is_rounded)
+        return;
+    gp_strbuf_adds(sb, "Sums are kept for whole ten minutes, so this report covers ");
+    gp_report_add_time(sb, report->from_us);
+    gp_strbuf_adds(sb, " to ");
+    gp_report_add_time(sb, report->to_us);
+    gp_strbuf_adds(sb, ", more than --since and --until select.\n");
+}
+
 void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     const struct gp_report *report = look->report;
     bool has_processes = false;
     bool has_groups = false;
-    for (size_t i = 0; i < report->table_count; i++) {
+    for (size_t i = 0; i < report->table_count && gp_report_knows_holders(report); i++) {
         const enum gp_report_by by = report->tables[i].by;
         has_processes = has_processes || by != GP_REPORT_GPU || report->users;
         has_groups = has_groups || (OF_GROUPS & BIT(by));
     }
+    add_rounding(sb, report);
     add_seen(sb, report);
+    if (!gp_report_knows_holders(report) && gp_report_is_seen(&report->total))
+        gp_strbuf_adds(sb, "The recording has no list of processes: who held the GPUs, and for how "
+                           "long, is unknown.\n");
+    else if (report->total.unlisted_us > 0)
+        gp_strbuf_addf(sb,
+                       "For %.1f %% of the time that the GPUs were seen, their processes are "
+                       "unknown, and not included.\n",
+                       100 * (double)report->total.unlisted_us / (double)report->total.known_us);
     if (report->users)
         gp_strbuf_addf(sb, "Only processes of these users are counted: %s.\n", report->users);
     if (has_processes)

@@ -39,8 +39,15 @@ void gp_report_add_sums(struct gp_report_sums *sums, const struct gp_report_sums
     gp_report_add_to(&sums->idle_us, more->idle_us);
     gp_report_add_to(&sums->reserved_us, more->reserved_us);
     gp_report_add_to(&sums->energy_mj, more->energy_mj);
+    gp_report_add_to(&sums->listed, more->listed);
+    gp_report_add_to(&sums->unlisted_us, more->unlisted_us);
     if (more->memory > sums->memory)
         sums->memory = more->memory;
+}
+
+bool gp_report_knows_holders(const struct gp_report *report)
+{
+    return report->total.listed > 0;
 }
 
 bool gp_report_is_seen(const struct gp_report_sums *sums)
@@ -114,8 +121,14 @@ struct gp_report_row *gp_report_row(struct gp_report *report, struct gp_report_t
     if (!copy)
         return NULL;
     *place = (uint32_t)(table->count + 1);
-    table->rows[table->count] = (struct gp_report_row){
-        .key = copy, .label = "", .name = "", .user = "", .command = "", .uuid = "", .gpu = ""};
+    table->rows[table->count] = (struct gp_report_row){.key = copy,
+                                                       .label = "",
+                                                       .name = "",
+                                                       .user = "",
+                                                       .command = "",
+                                                       .uuid = "",
+                                                       .gpu = "",
+                                                       .reason = ""};
     return &table->rows[table->count++];
 }
 

@@ -129,6 +129,8 @@ static void read_usage(struct pass *pass, struct sqlite3_stmt *row)
         .energy_mj = gp_report_clamp(gp_store_int(row, 7), ENERGY_MAX_MJ),
         .memory = gp_report_clamp(gp_store_int(row, 8), MEMORY_MAX),
     };
+    sums.listed = !gp_store_is_null(row, 4);
+    sums.unlisted_us = sums.listed ? 0 : sums.known_us;
     sums.measured_us = gp_least(sums.held_us, sums.known_us);
     sums.used_us = gp_least(sums.busy_us, sums.measured_us);
     sums.idle_us = gp_least(period_of_time(row, 5), sums.measured_us);
@@ -371,6 +373,7 @@ static void add_gpus(struct pass *pass, int64_t period)
         gp_report_add_to(&part->idle_us, sums->idle_us);
         gp_report_add_to(&part->busy_us, sums->busy_us);
         gp_report_add_to(&part->energy_mj, sums->energy_mj);
+        gp_report_add_to(&part->unlisted_us, sums->unlisted_us);
     }
 }
 
