@@ -134,7 +134,7 @@ def expected(tape, by, since=0, until=1 << 62, users=None, gpus=None):
         cells = defaultdict(list)
         for t, process, gpu, *numbers in db.execute("SELECT * FROM share WHERE t >= ? AND t < ?", (since, until)):
             if (users is None or lives[process][1] in users) and (gpus is None or gpu in gpus):
-                key = gpu if by == "gpu" else process_key(by, lives[process]) if by != "idle" else (process, gpu)
+                key = gpu if by == "gpu" else 0 if by == "all" else process_key(by, lives[process]) if by != "idle" else (process, gpu)
                 cells[t, gpu, key].append((process, *numbers))
         incidents = [(t, gpu, kind) for t, gpu, kind, now in db.execute("SELECT t, gpu, kind, now FROM event")
                      if kind in INCIDENTS and (kind != "throttle" or int(now, 16) & ~1)]
@@ -253,6 +253,64 @@ def only_some_users_and_gpus():
     assert "No processes" in nobody and "users are counted: nosuch." in nobody, nobody
 
 
+GROUPS = {"staff": {"mia", "tom", "ada"}, "lab": {"mia", "ada"}, "mia": {"mia"}, "<x>": {"tom"}, "": {None}}
+
+
+def report_with_groups(*words):
+    """On a machine with these groups: one is primary, others are not. Mounts of one's own replace its database."""
+    if os.geteuid() != 0:
+        raise Skip("only root can replace the database of groups")
+    files = {
+        "passwd": "root:x:0:0::/:/bin/sh\nmia:x:5001:5001::/:/bin/sh\ntom:x:5002:50::/:/bin/sh\nada:x:5003:50::/:/bin/sh\n",
+        "group": "root:x:0:\nstaff:x:50:mia\nmia:x:5001:\nlab:x:60:mia,ada,gone\n<x>:x:70:tom\nempty:x:80:\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\n"}
+    mounts = []
+    for name, text in files.items():
+        (FOLDER / name).write_text(text)
+        mounts.append(f"mount --bind {FOLDER / name} /etc/{name}")
+    script = " && ".join([*(line for line in mounts if Path("/etc", line.split("/")[-1]).exists()), 'exec "$@"'])
+    if run("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", "true").returncode != 0:
+        raise Skip("no mounts of one's own can be made here")
+    return run("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", GPULSE, "report", *words)
+
+
+@test
+def groups_of_users():
+    """A user in several groups counts in each, and several users of a group count once."""
+    document = json.loads(good(report_with_groups(MACHINE, "--by", "group,user,gpu", "-f", "json")))
+    rows = {row["group"] or "": row for row in table(document, "group")}
+    assert set(rows) == set(GROUPS), rows
+    for group, users in GROUPS.items():
+        one, = expected(MACHINE, "all", users=users).values()
+        row = rows[group]
+        assert [hours(row["held_hours"]), hours(row["busy_hours"]), hours(row["idle_hours"])] == \
+            [one["held"], *([one["busy"], one["idle"]] if one["measured"] else [None, None])], (group, row, one)
+        assert row["processes"] == len(one["who"]) and row["memory_peak_bytes"] == one["memory"], (group, row)
+        assert row["incidents"] == {name[9:]: n for name, n in one.items() if name.startswith("incident ")}, (row, one)
+    assert {row["user"] for row in table(document, "user")} == {"mia", "tom", "ada", None}
+    text = good(report_with_groups(MACHINE, "--by", "group"))
+    assert "(no group)" in text and "several groups counts in full in each" in text, text
+
+
+@test
+def only_some_groups():
+    document = json.loads(good(report_with_groups(MACHINE, "--group", "lab", "--by", "user,group,gpu", "-f", "json")))
+    check_groups(document, "user", expected(MACHINE, "user", users={"mia", "ada"}))
+    assert document["groups"] == "lab" and [row["group"] for row in table(document, "group")] == ["lab"]
+    with database(MACHINE) as db:
+        gpus = gpu_ids(db)
+    sums = expected(MACHINE, "gpu", users={"mia", "ada"})
+    assert [hours(row["held_hours"]) for row in table(document, "gpu")] == [sums[gpu]["held"] for gpu in gpus]
+    both = json.loads(good(report_with_groups(MACHINE, "--group", "<x>,lab", "--user", "mia,tom", "--by", "user,group", "-f", "json")))
+    check_groups(both, "user", expected(MACHINE, "user", users={"mia", "tom"}))
+    assert {row["group"] for row in table(both, "group")} == {"lab", "<x>"}
+    assert "users in these groups are counted: lab." in good(report_with_groups(MACHINE, "--group", "lab"))
+    assert "No processes" in good(report_with_groups(MACHINE, "--group", "empty", "--by", "user"))
+    for words in ("nosuch", "lab,nosuch", "", "x" * 300):
+        result = report_with_groups(MACHINE, "--group", words)
+        assert result.returncode == 2 and "--group" in result.stderr, (words, result)
+
+
 def moment(us):
     return datetime.fromtimestamp(us / 1e6).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -356,7 +414,7 @@ def documents_follow_their_schema():
     source = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
     validator = jsonschema.Draft202012Validator(json.loads((source / "data/schema/gpulse.report-1.json").read_text()))
     words = ("--by", "gpu,user,job,container,program,process", "--idle-held", "1m")
-    for more in ((), ("--price", "2€/h"), ("--user", "mia"), ("--since", moment(START + 31 * PERIOD), "--until", moment(START + 35 * PERIOD))):
+    for more in ((), ("--price", "2€/h"), ("--user", "mia"), ("--by", "group"), ("--group", "root"), ("--since", moment(START + 31 * PERIOD), "--until", moment(START + 35 * PERIOD))):
         document = report(MACHINE, *words, *more)
         for error in validator.iter_errors(document):
             raise AssertionError(f"{error.json_path}: {error.message[:300]}")

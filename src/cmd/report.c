@@ -40,6 +40,7 @@ const struct gp_cmd gp_cmd_report = {
         "gpulse report\twhat the GPUs did, and for whom\n"
         "gpulse report --since 7d --by user,program\tthe last week\n"
         "gpulse report --since yesterday --until today -i 3 --by process\twho used GPU 3?\n"
+        "gpulse report --group lab --by user\tthe users of one group\n"
         "gpulse report --idle-held 2h\twho holds GPUs without using them?\n"
         "gpulse report --since 30d --price 2.1€/h -f html -o month.html\ta page with charts\n"
         "gpulse report night.tape -f csv -o night.csv\tfor a spreadsheet\n",

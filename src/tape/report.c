@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/select.h"
 #include "model/snapshot.h"
@@ -18,7 +17,6 @@
 #include <string.h>
 
 enum {
-    TEXT_COLUMNS = 400,
     ORDER_SHIFT = 20, /* of the order of GPUs: their number, then that of an instance */
     GPUS_MAX = 4096,  /* of a file; more are ignored */
     /* The sums of a year are a fifth of a file and lie all over it. A disk reads all of the file
@@ -32,22 +30,9 @@ enum {
 
 /* ---- texts ---- */
 
-/* A text that is safe to print; NULL without memory. */
-static const char *safe_copy(struct gp_report *report, const char *text)
-{
-    char room[256] = "";
-    struct gp_strbuf sb = GP_STRBUF_ON(room, 8 * TEXT_COLUMNS);
-    gp_utf8_add_safe(&sb, text, strlen(text), TEXT_COLUMNS);
-    const char *copy = sb.error == GP_ENOMEM ? NULL
-                       : *sb.buf             ? gp_arena_strdup(&report->arena, sb.buf)
-                                             : "";
-    gp_strbuf_fini(&sb);
-    return copy;
-}
-
 static const char *keep_text(struct gp_report *report, struct sqlite3_stmt *row, int column)
 {
-    return safe_copy(report, gp_store_text(row, column));
+    return gp_report_text(report, gp_store_text(row, column));
 }
 
 /* ---- GPUs ---- */
@@ -121,18 +106,6 @@ static int read_gpus(struct gp_report_work *work, struct gp_store *store, struct
 
 /* ---- processes ---- */
 
-static bool is_wanted(const char *users, const char *user)
-{
-    const size_t len = strlen(user);
-    while (users && *users) {
-        const size_t n = strcspn(users, ",");
-        if (n == len && strncmp(users, user, n) == 0)
-            return true;
-        users += n + (users[n] == ',');
-    }
-    return false;
-}
-
 /* The container as a job, without its step, as in gpulse ps --by job; "": it is none. */
 static const char *job_of(struct gp_report *report, const char *container)
 {
@@ -160,7 +133,9 @@ static bool add_process(struct gp_report_work *work, const struct gp_report_proc
     }
     struct gp_report_process *p = &work->processes[work->process_count++];
     *p = *process;
-    p->is_hidden = work->query->users && !is_wanted(work->query->users, p->user);
+    if (work->needs_groups && !(p->member = gp_report_member(work, p->user)))
+        return false;
+    p->is_hidden = !gp_report_is_wanted(work, p->user, p->member);
     for (int by = 0; by < GP_REPORT_BY__COUNT; by++)
         p->rows[by] = GP_REPORT_NO_ROW;
     return true;
@@ -312,13 +287,14 @@ static bool prepare_tables(struct gp_report_work *work)
 {
     struct gp_report *report = work->report;
     const struct gp_report_query *query = work->query;
-    if (query->users)
-        report->users = safe_copy(report, query->users);
-    bool ok = !query->users || report->users;
+    report->users = query->users ? gp_report_text(report, query->users) : NULL;
+    report->groups = query->groups ? gp_report_text(report, query->groups) : NULL;
+    report->is_of_some = query->users || query->groups;
+    bool ok = !query->users == !report->users && !query->groups == !report->groups;
     for (size_t i = 0; ok && i < query->by_count; i++) {
         report->tables[i] = (struct gp_report_table){.by = query->by[i]};
         report->table_count++;
-        if (query->by[i] == GP_REPORT_GPU && report->users)
+        if (query->by[i] == GP_REPORT_GPU && report->is_of_some)
             ok = copy_gpus(report, &report->tables[i], false);
     }
     if (!query->charts)
@@ -375,9 +351,10 @@ static bool finish_tables(struct gp_report_work *work)
     find_reasons(&report->gpus);
     for (size_t i = 0; ok && i < report->table_count; i++) {
         struct gp_report_table *table = &report->tables[i];
-        if (table->by == GP_REPORT_GPU && !report->users)
+        if (table->by == GP_REPORT_GPU && !report->is_of_some)
             ok = copy_gpus(report, table, true);
-        for (size_t k = 0; table->by == GP_REPORT_GPU && report->users && k < table->count; k++)
+        for (size_t k = 0; table->by == GP_REPORT_GPU && report->is_of_some && k < table->count;
+             k++)
             table->rows[k].reason = report->gpus.rows[k].reason; /* in the same order */
         if (table->by == GP_REPORT_IDLE)
             keep_idle(report, table, work->query->idle_held_us);
@@ -394,6 +371,7 @@ static int read_once(void *ctx, struct gp_store *store, struct gp_err *err)
     gp_report_fini(report); /* of an attempt before */
     report->path = path;
     work->process_count = 0;
+    gp_report_members_fini(work);
     report->interval_us =
         gp_store_number(store, "SELECT value FROM meta WHERE key = 'interval'", 1000000);
     int r = find_time(work, store, err);
@@ -441,8 +419,12 @@ int gp_report_read(struct gp_tape *tape, const struct gp_report_query *query, co
 {
     struct gp_report_work work = {.tape = tape, .query = query, .report = ret};
     *ret = (struct gp_report){.path = path};
+    work.needs_groups = query->groups != NULL;
+    for (size_t i = 0; i < query->by_count; i++)
+        work.needs_groups = work.needs_groups || query->by[i] == GP_REPORT_GROUP;
     int r = gp_tape_do(tape, read_once, &work, err);
     free(work.processes);
+    gp_report_members_fini(&work);
     if (r < 0)
         gp_report_fini(ret);
     else

@@ -16,6 +16,7 @@ struct gp_tape;
 #define GP_REPORT_BYS(X)                                                                           \
     X(GPU, "gpu")                                                                                  \
     X(USER, "user")                                                                                \
+    X(GROUP, "group") /* of users, on the machine that makes the report */                         \
     X(JOB, "job")                                                                                  \
     X(CONTAINER, "container")                                                                      \
     X(PROGRAM, "program")                                                                          \
@@ -94,7 +95,7 @@ struct gp_report_query {
     enum gp_report_by by[GP_REPORT_TABLES_MAX];
     size_t by_count;
     struct gp_selection *selection; /* NULL: all GPUs */
-    const char *users;              /* names, separated by commas; NULL: all */
+    const char *users, *groups;     /* names, separated by commas; NULL: all */
     int64_t idle_held_us;           /* least sum of a row of GP_REPORT_IDLE */
     bool charts;
 };
@@ -106,7 +107,8 @@ struct gp_report {
     bool is_rounded;        /* to whole periods, so it is not the time that was asked for */
     int64_t interval_us;
     char host[256], driver[80];  /* "" if unknown */
-    const char *users;           /* only these users' processes were counted; NULL: all */
+    const char *users, *groups;  /* only processes of these users were counted; NULL: all */
+    bool is_of_some;             /* one of these is set */
     struct gp_report_table gpus; /* all that are selected, whatever they did */
     struct gp_report_table tables[GP_REPORT_TABLES_MAX];
     size_t table_count;

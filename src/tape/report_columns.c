@@ -51,13 +51,12 @@ static const char *text_command(const struct gp_report_row *row)
     return row->command;
 }
 
-
 static bool number_known(const struct gp_report_look *look, enum gp_report_by by,
                          const struct gp_report_row *row, double *ret)
 {
     (void)by;
     *ret = gp_report_hours(row->sums.known_us);
-    return !look->report->users;
+    return !look->report->is_of_some;
 }
 
 static bool number_processes(const struct gp_report_look *look, enum gp_report_by by,
@@ -81,7 +80,8 @@ static bool number_held(const struct gp_report_look *look, enum gp_report_by by,
 static bool has_load(const struct gp_report_look *look, enum gp_report_by by,
                      const struct gp_report_row *row)
 {
-    return look->report->users ? row->sums.measured_us > 0 : gp_report_has_load(by, &row->sums);
+    return look->report->is_of_some ? row->sums.measured_us > 0
+                                    : gp_report_has_load(by, &row->sums);
 }
 
 static bool number_busy(const struct gp_report_look *look, enum gp_report_by by,
@@ -103,7 +103,7 @@ static bool number_reserved(const struct gp_report_look *look, enum gp_report_by
 {
     *ret = gp_report_hours(row->sums.reserved_us);
     (void)by;
-    return !look->report->users && !*row->reason;
+    return !look->report->is_of_some && !*row->reason;
 }
 
 static bool number_utilization(const struct gp_report_look *look, enum gp_report_by by,
@@ -130,7 +130,7 @@ static bool number_energy(const struct gp_report_look *look, enum gp_report_by b
                           const struct gp_report_row *row, double *ret)
 {
     *ret = (double)row->sums.energy_mj / 3.6e9;
-    return gp_report_has_energy(look->report->users ? GP_REPORT_USER : by, &row->sums);
+    return gp_report_has_energy(look->report->is_of_some ? GP_REPORT_USER : by, &row->sums);
 }
 
 static bool number_cost(const struct gp_report_look *look, enum gp_report_by by,
@@ -178,7 +178,7 @@ bool gp_report_needs_column(const struct gp_report_look *look, const struct gp_r
         return false;
     const bool is_rare = column->kind == GP_REPORT_INCIDENTS || column->number == number_reserved ||
                          column->text == text_reason ||
-                         (column->number == number_known && look->report->users);
+                         (column->number == number_known && look->report->is_of_some);
     for (size_t i = 0; is_rare && i < table->count; i++) {
         const struct gp_report_row *row = &table->rows[i];
         if (column->number ? column->number(look, table->by, row, &n) && n > 0
@@ -196,6 +196,7 @@ static const struct {
 } words[GP_REPORT_BY__COUNT] = {
     [GP_REPORT_GPU] = {"GPU", "GPUs", "(unknown)"},
     [GP_REPORT_USER] = {"USER", "Users", "(unknown)"},
+    [GP_REPORT_GROUP] = {"GROUP", "Groups", "(no group)"},
     [GP_REPORT_JOB] = {"JOB", "Jobs", "(no job)"},
     [GP_REPORT_CONTAINER] = {"CONTAINER", "Containers", "(no container)"},
     [GP_REPORT_PROGRAM] = {"PROGRAM", "Programs", "(unknown)"},
@@ -381,10 +382,12 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
     const struct gp_report *report = look->report;
     bool has_processes = false;
     bool has_groups = false;
+    bool has_teams = false; /* groups of users */
     for (size_t i = 0; i < report->table_count && gp_report_knows_holders(report); i++) {
         const enum gp_report_by by = report->tables[i].by;
-        has_processes = has_processes || by != GP_REPORT_GPU || report->users;
+        has_processes = has_processes || by != GP_REPORT_GPU || report->is_of_some;
         has_groups = has_groups || (OF_GROUPS & BIT(by));
+        has_teams = has_teams || by == GP_REPORT_GROUP;
     }
     add_rounding(sb, report);
     add_seen(sb, report);
@@ -398,6 +401,9 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
                        100 * (double)report->total.unlisted_us / (double)report->total.known_us);
     if (report->users)
         gp_strbuf_addf(sb, "Only processes of these users are counted: %s.\n", report->users);
+    if (report->groups)
+        gp_strbuf_addf(sb, "Only processes of users in these groups are counted: %s.\n",
+                       report->groups);
     if (has_processes)
         gp_strbuf_adds(sb,
                        "The energy of processes is an estimate: the GPU's energy, divided by SM "
@@ -410,4 +416,7 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
     if (has_groups)
         gp_strbuf_adds(sb, "A GPU that several users, jobs or programs hold counts in full for "
                            "each.\n");
+    if (has_teams)
+        gp_strbuf_adds(sb, "A user in several groups counts in full in each of them. The groups "
+                           "are those of the machine that made this report, at that time.\n");
 }

@@ -227,7 +227,7 @@ static void add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     struct gp_strbuf notes = GP_STRBUF_INIT(1 << 12);
     gp_report_add_notes(&notes, look);
-    if (look->report->users)
+    if (look->report->is_of_some)
         gp_strbuf_adds(&notes, "The figures and charts of the GPUs are those of all users.\n");
     gp_strbuf_adds(sb, "<p class=\"soft\">");
     add_safe_text(sb, &notes);

@@ -110,14 +110,15 @@ void gp_report_add_json(struct gp_strbuf *sb, const struct gp_report_look *look)
             tables, json_pack("{s:s, s:o}", "by", gp_report_by_word(table->by), "rows", rows));
     }
     json_t *document = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:I, s:o, s:o, s:o, s:o}", "schema",
-        "gpulse.report/1", "time", time_of((int64_t)(gp_clock_wall_ns() / GP_NS_PER_US)), "host",
-        text_or_null(report->host), "driver", text_or_null(report->driver), "recording",
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "schema", "gpulse.report/1", "time", time_of((int64_t)(gp_clock_wall_ns() / GP_NS_PER_US)),
+        "host", text_or_null(report->host), "driver", text_or_null(report->driver), "recording",
         path_of(report->path), "from", time_of(report->from_us), "to", time_of(report->to_us),
         "hours", gp_report_hours(report->to - report->from), "seen_percent",
         has_seen ? json_real(seen) : json_null(), "processes_known", is_known, "idle_unknown",
         (json_int_t)report->idle_unknown, "users",
-        report->users ? json_string(report->users) : json_null(), "price",
+        report->users ? json_string(report->users) : json_null(), "groups",
+        report->groups ? json_string(report->groups) : json_null(), "price",
         look->has_price ? json_real(look->price) : json_null(), "currency",
         look->has_price ? text_or_null(look->currency) : json_null(), "tables", tables);
     gp_json_add(sb, document, 2);

@@ -1,9 +1,13 @@
 #include "tape/report_internal.h"
 
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 64 };
+enum { FIRST_ROOM = 64, TEXT_COLUMNS = 400 };
 
 static const char *const words[] = {
 #define X(id, word) word,
@@ -14,6 +18,20 @@ static const char *const words[] = {
 const char *gp_report_by_word(enum gp_report_by by)
 {
     return words[by];
+}
+
+/* ---- texts ---- */
+
+const char *gp_report_text(struct gp_report *report, const char *text)
+{
+    char room[256] = "";
+    struct gp_strbuf sb = GP_STRBUF_ON(room, 8 * TEXT_COLUMNS);
+    gp_utf8_add_safe(&sb, text, strlen(text), TEXT_COLUMNS);
+    const char *copy = sb.error == GP_ENOMEM ? NULL
+                       : *sb.buf             ? gp_arena_strdup(&report->arena, sb.buf)
+                                             : "";
+    gp_strbuf_fini(&sb);
+    return copy;
 }
 
 /* ---- sums ---- */
