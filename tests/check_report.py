@@ -49,13 +49,19 @@ def empty(name):
     if not template.exists():
         good(gpulse("--sim", "h100x2", "record", "-q", "-o", template, "--duration", "1s"))
         with database(template) as db:
-            for table in ("usage", "share", "process", "event", "clock"):
+            for table in ("usage", "share", "process", "event", "clock", "line"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("DELETE FROM meta WHERE key = 'derived'")
             db.commit()
     tape = FOLDER / name
     shutil.copy(template, tape)
     return tape
+
+
+def copy_of(tape, name):
+    copy = FOLDER / name
+    shutil.copy(tape, copy)
+    return copy
 
 
 def gpu_ids(db):
@@ -413,9 +419,10 @@ def documents_follow_their_schema():
         raise Skip("no Python with jsonschema")
     source = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
     validator = jsonschema.Draft202012Validator(json.loads((source / "data/schema/gpulse.report-1.json").read_text()))
-    words = ("--by", "gpu,user,job,container,program,process", "--idle-held", "1m")
+    words = ("--by", "gpu,user,job,container,program,process,wait", "--idle-held", "1m")
+    fill_line(copy_of(MACHINE, "schema.tape"))
     for more in ((), ("--price", "2€/h"), ("--user", "mia"), ("--by", "group"), ("--group", "root"), ("--since", moment(START + 31 * PERIOD), "--until", moment(START + 35 * PERIOD))):
-        document = report(MACHINE, *words, *more)
+        document = report(FOLDER / "schema.tape", *words, *more)
         for error in validator.iter_errors(document):
             raise AssertionError(f"{error.json_path}: {error.message[:300]}")
     for change in ({"schema": "gpulse.report/2"}, {"hours": None}, {"tables": [{"by": "gpu", "rows": [{}]}]}):
@@ -430,6 +437,103 @@ def prices():
     for price in ("", "x", ".1/h", ",1/h", "$.1/h", "-1/h", "2/day", "1e400", "2.1.1/h", "$2€/h", "2/h/h", "9" * 400):
         result = gpulse("report", MACHINE, "--price", price)
         assert result.returncode == 2 and "--price" in result.stderr, (price, result)
+
+
+# ---- who waited ----
+
+def fill_line(tape, seed=3, hours=50):
+    """Requests of the waiting line, which is watched for all but some hours."""
+    chance = random.Random(seed)
+    end = START + hours * 6 * PERIOD
+    with database(tape) as db:
+        for first, last in ((START + PERIOD // 3, START + 20 * PERIOD), (START + 40 * PERIOD, end)):
+            db.execute("INSERT INTO line VALUES(NULL, 0, NULL, NULL, 0, ?, ?)", (first, last))
+        for request in range(200):
+            begin = chance.randrange(START, end)
+            user, job = chance.choice(["mia", "tom", "new"]), chance.choice(["sweep", "train", "<b>", ""])
+            for _ in range(chance.choice([1, 1, 2])):  # in two parts, if the recorder stopped in between
+                last = begin + chance.randrange(1, 5 * PERIOD)
+                db.execute("INSERT INTO line VALUES(NULL, ?, ?, ?, 2, ?, ?)", (request - 100, user, job, begin, last))
+                begin = last + PERIOD
+        db.commit()
+    return tape
+
+
+def expected_waits(tape, since, until, users=None):
+    waits = defaultdict(lambda: defaultdict(int))
+    watched = 0
+    with database(tape) as db:
+        for request, user, job, first, last in db.execute("SELECT request, user, job, first, last FROM line"):
+            length = min(last, until) - max(first, since)
+            if length <= 0:
+                continue
+            if user is None:
+                watched += length
+            elif users is None or user in users:
+                waits[user, job][request] += length
+    return waits, watched
+
+
+def check_waits(document, waits, watched, elapsed):
+    rows = {(row["user"], row["job"] or ""): row for row in table(document, "wait")}
+    assert set(rows) == set(waits) and len(rows) == len(table(document, "wait")), (rows, waits)
+    for key, requests in waits.items():
+        row, lengths = rows[key], requests.values()
+        assert row["waits"] == len(requests), (key, row)
+        assert [hours(row[f"waited_{name}hours"]) for name in ("", "longest_")] == [sum(lengths), max(lengths)], (key, row)
+        assert abs(row["waited_mean_hours"] * 3.6e9 - sum(lengths) / len(requests)) < 1, (key, row)
+    for row in table(document, "user"):
+        assert hours(row["waited_hours"]) == sum(sum(r.values()) for key, r in waits.items() if key[0] == row["user"]), row
+    assert abs(document["waiting_seen_percent"] - 100 * watched / elapsed) < 1e-9, document
+    order = [row["waited_hours"] for row in table(document, "wait")]
+    assert order == sorted(order, reverse=True)
+
+
+@test
+def who_waited():
+    tape = fill_line(fill(empty("line.tape")))
+    begin, end = START + 90_000_000, START + 300 * PERIOD - 100_000_000
+    waits, watched = expected_waits(tape, begin, end)
+    document = report(tape, "--by", "wait,user")
+    check_waits(document, waits, watched, end - begin)
+    assert "new" in [row["user"] for row in table(document, "user")], "a user who only waited"
+    assert f"recorded for {100 * watched / (end - begin):.1f} % of this time" in good(gpulse("report", tape))
+    some = expected_waits(tape, begin, end, {"mia"})
+    check_waits(report(tape, "--by", "wait,user", "-u", "mia"), *some, end - begin)
+    for since, until in ((10, 30), (100, 101), (35, 50)):
+        since, until = START + since * PERIOD, START + until * PERIOD
+        part = report(tape, "--by", "wait,user", "--since", moment(since), "--until", moment(until))
+        check_waits(part, *expected_waits(tape, since, until), until - since)
+    teams = {row["group"] or "": hours(row["waited_hours"])
+             for row in table(json.loads(good(report_with_groups(tape, "--by", "group", "-f", "json"))), "group")}
+    of = {user: sum(sum(r.values()) for key, r in waits.items() if key[0] == user) for user in ("mia", "tom", "new")}
+    assert teams == {"staff": of["mia"] + of["tom"], "lab": of["mia"], "mia": of["mia"], "<x>": of["tom"], "": of["new"]}, (teams, of)
+
+
+@test
+def nobody_knows_who_waited():
+    """What was not recorded is unknown, not zero."""
+    unwatched = fill_line(fill(empty("unwatched.tape")))
+    with database(unwatched) as db:
+        db.execute("DELETE FROM line")
+        db.commit()
+    old = FOLDER / "old.tape"
+    shutil.copy(unwatched, old)
+    with database(old) as db:
+        db.execute("DROP TABLE line")
+        db.execute("PRAGMA user_version = 1")
+        db.commit()
+    gap = ("--since", moment(START + 25 * PERIOD), "--until", moment(START + 35 * PERIOD))
+    for tape, words in ((unwatched, ()), (old, ()), (FOLDER / "line.tape", gap), (FOLDER / "line.tape", ("-i", "0"))):
+        document = report(tape, "--by", "wait,user", *words)
+        assert document["waiting_seen_percent"] is None and table(document, "wait") == [], document
+        assert all(row["waited_hours"] is None for row in table(document, "user")), document
+        text = good(gpulse("report", tape, "--by", "wait,user", *words))
+        assert "Who waited for GPUs is unknown" in text and "WAITED" not in text, text
+        assert "is unknown" in page_of(tape, "--by", "wait", *words)
+    nobody = report(FOLDER / "line.tape", "--by", "wait", "-u", "ada")
+    assert table(nobody, "wait") == [] and nobody["waiting_seen_percent"] > 0
+    assert "No job waited for GPUs" in good(gpulse("report", FOLDER / "line.tape", "--by", "wait", "-u", "ada"))
 
 
 # ---- pages ----
@@ -537,10 +641,12 @@ def hostile_texts():
             db.execute("INSERT INTO process VALUES(?, ?, 0, ?, ?, NULL, ?, NULL, ?, ?, NULL, ?, ?, 0)",
                        (number, number, text, text, text, text, text, START, START + 6 * PERIOD))
             db.execute("INSERT INTO share VALUES(?, ?, ?, ?, 1, 1, 1, 1)", (START, number, gpus[0], PERIOD))
+            db.execute("INSERT INTO line VALUES(NULL, ?, ?, ?, 1, ?, ?)", (number, text, text, START, START + PERIOD))
+        db.execute("INSERT INTO line VALUES(NULL, 0, NULL, NULL, 0, ?, ?)", (START, START + PERIOD))
         db.execute("UPDATE gpu SET name = ?, uuid = uuid || ?", (HOSTILE[0], HOSTILE[4]))
         db.execute("UPDATE process SET name = CAST(x'ff00fe41' AS TEXT) WHERE id = 100")
         db.commit()
-    words = ("report", tape, "--by", "gpu,user,job,container,program,process", "--idle-held", "1s", "--price", "1\x1b€/h")
+    words = ("report", tape, "--by", "gpu,user,group,job,container,program,process,wait", "--idle-held", "1s", "--price", "1\x1b€/h")
     outputs = {form: good(gpulse(*words, "-f", form)) for form in ("text", "json", "csv", "markdown", "html")}
     for form, text in outputs.items():
         bad = {c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c not in "\u200d\ufe0f"}
@@ -565,11 +671,11 @@ def absurd_numbers():
     chance = random.Random(9)
     huge = [0, -1, 1, (1 << 63) - 1, -(1 << 63), None, "x", 1e300, PERIOD + 1]
     for round_number in range(12):
-        tape = fill(empty("absurd.tape"), hours=2)
+        tape = fill_line(fill(empty("absurd.tape"), hours=2), hours=2)
         with database(tape) as db:
             for name, columns in (("usage", "known busy held idle reserved energy memory"), ("share", "held busy idle energy memory"),
                                   ("process", "pid first last"), ("event", "t gpu"), ("gpu", "number mig first last"),
-                                  ("clock", "ahead t"), ("meta", "value")):
+                                  ("clock", "ahead t"), ("line", "request user job first last"), ("meta", "value")):
                 for column in columns.split():
                     if chance.random() < 0.5:
                         with contextlib.suppress(sqlite3.IntegrityError):
@@ -580,7 +686,7 @@ def absurd_numbers():
             db.execute("INSERT INTO share VALUES(?, 99999, 1, 5, 5, 5, 5, 5)", (START,))
             db.commit()
         for form in ("text", "json", "csv", "markdown", "html"):
-            result = gpulse("report", tape, "--by", "gpu,user,job,container,program,process", "--idle-held", "1s", "-f", form,
+            result = gpulse("report", tape, "--by", "gpu,user,job,container,program,process,wait", "--idle-held", "1s", "-f", form,
                             timeout=120)
             assert result.returncode in (0, 2), (round_number, result)
             assert "nan" not in result.stdout.lower().replace("nano", ""), result.stdout
@@ -589,6 +695,8 @@ def absurd_numbers():
                 for row in table(document, "gpu"):
                     assert row["utilization"] is None or 0 <= row["utilization"] <= 100, row
                     assert row["held_hours"] is None or row["held_hours"] >= 0, row
+                for row in table(document, "wait"):
+                    assert row["waited_hours"] is None or 0 <= row["waited_longest_hours"] <= document["hours"], row
 
 
 @test
@@ -695,6 +803,9 @@ def while_it_is_recorded():
     document = report(tape, "--by", "gpu,user,job")
     assert document["host"] == "gpu07" and document["driver"] and document["seen_percent"] > 50, document
     assert len(table(document, "gpu")) == 8 and "mia" in [row["user"] for row in table(document, "user")]
+    waiting, = (row for row in table(document, "user") if row["user"] == "ray")  # in the machine's waiting line
+    assert waiting["held_hours"] == 0 < waiting["waited_hours"] <= document["hours"] and 50 < document["waiting_seen_percent"], document
+    table(document, "user").remove(waiting)
     check_groups(document, "user", expected(tape, "user"))
     check_groups(document, "job", expected(tape, "job"))
 

@@ -11,6 +11,7 @@
 #include "jobs/child.h"
 #include "jobs/guard.h"
 #include "sample/event_stream.h"
+#include "sample/shared_state.h"
 #include "tape/export.h"
 #include "tape/import.h"
 #include "tape/recorder.h"
@@ -41,8 +42,9 @@ struct run {
     const struct gp_record_options *o;
     struct gp_sampler *sampler;
     struct gp_recorder *recorder;
-    struct gp_child *child; /* NULL: no command */
-    bool is_failing;        /* as was said */
+    struct gp_shared_state line; /* who waits for GPUs */
+    struct gp_child *child;      /* NULL: no command */
+    bool is_failing;             /* as was said */
 };
 
 /* Says when the disk begins to fail, and when it does no longer. */
@@ -75,6 +77,9 @@ static int on_sample(void *ctx, const struct gp_snapshot *snapshot, struct gp_er
 {
     struct run *run = ctx;
     int r = gp_recorder_sample(run->recorder, snapshot, err);
+    const bool is_known = gp_shared_state_update(&run->line) == 0 && !run->line.is_unknown;
+    if (r == 0)
+        r = gp_recorder_line(run->recorder, is_known ? &run->line.leases : NULL, err);
     tell_state(run);
     return r == GP_ENOMEM ? 0 : r;
 }
@@ -135,6 +140,7 @@ static int close_all(struct run *run, int r, struct gp_err *err)
     struct gp_err close_err = {0};
     int closed = run->recorder ? gp_recorder_close(run->recorder, &close_err) : 0;
     gp_app_close(run->sampler); /* NULL: it was not opened */
+    gp_shared_state_fini(&run->line);
     return closed < 0 && (r == 0 || r == GP_EINTR) ? gp_err_copy(err, &close_err) : r;
 }
 
@@ -163,6 +169,8 @@ static int record(const struct gp_record_options *o, char **words, int *ret_stat
     if (r < 0)
         return r;
     (void)signal(SIGPIPE, SIG_IGN); /* of the guard */
+    gp_shared_state_init(&run.line, NULL);
+    run.line.wants_leases = true;
     r = open_sampler(&run, err);
     if (r == 0)
         r = open_recorder(&run, err); /* last: then it records, see gp_record_start() */

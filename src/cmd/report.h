@@ -15,7 +15,7 @@ struct gp_report_options {
 };
 
 #define GP_REPORT_FORMATS "text json csv markdown html"
-#define GP_REPORT_TABLES "gpu user group job container program process"
+#define GP_REPORT_TABLES "gpu user group job container program process wait"
 
 extern const struct gp_opt gp_report_option_table[];
 

@@ -290,6 +290,7 @@ static bool prepare_tables(struct gp_report_work *work)
     report->users = query->users ? gp_report_text(report, query->users) : NULL;
     report->groups = query->groups ? gp_report_text(report, query->groups) : NULL;
     report->is_of_some = query->users || query->groups;
+    report->is_of_some_gpus = query->selection != NULL;
     bool ok = !query->users == !report->users && !query->groups == !report->groups;
     for (size_t i = 0; ok && i < query->by_count; i++) {
         report->tables[i] = (struct gp_report_table){.by = query->by[i]};
@@ -383,6 +384,8 @@ static int read_once(void *ctx, struct gp_store *store, struct gp_err *err)
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0)
         r = gp_report_sum(work, store, err);
+    if (r == 0)
+        r = gp_report_add_waits(work, store, err);
     if (r == 0 && !finish_tables(work))
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
     return r;

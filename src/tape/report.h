@@ -21,6 +21,7 @@ struct gp_tape;
     X(CONTAINER, "container")                                                                      \
     X(PROGRAM, "program")                                                                          \
     X(PROCESS, "process")                                                                          \
+    X(WAIT, "wait") /* a user and one of its jobs, in gpulse's own waiting line */                 \
     X(IDLE, "idle") /* a process and one of its GPUs, for --idle-held */
 
 enum gp_report_by {
@@ -62,6 +63,7 @@ struct gp_report_row {
     int64_t order;      /* of GPUs */
     const char *reason; /* why it is unknown for how long a GPU was held; "": it is known */
     struct gp_report_sums sums;
+    int64_t waits, waited_us, waited_longest_us; /* requests in the waiting line */
     uint32_t incidents[GP_EVENT__COUNT];
 };
 
@@ -109,9 +111,11 @@ struct gp_report {
     char host[256], driver[80];  /* "" if unknown */
     const char *users, *groups;  /* only processes of these users were counted; NULL: all */
     bool is_of_some;             /* one of these is set */
+    bool is_of_some_gpus;        /* GPUs were selected */
     struct gp_report_table gpus; /* all that are selected, whatever they did */
     struct gp_report_table tables[GP_REPORT_TABLES_MAX];
     size_t table_count;
+    int64_t watched_us;          /* the waiting line was recorded; 0: who waited is unknown */
     size_t idle_unknown;         /* left out of GP_REPORT_IDLE because their SM time is unknown */
     struct gp_report_sums total; /* of `gpus` */
     uint32_t incidents[GP_EVENT__COUNT];

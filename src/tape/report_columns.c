@@ -8,10 +8,13 @@
 #define BIT(by) (1U << (by))
 
 enum {
-    ALL = (1U << GP_REPORT_BY__COUNT) - 1,
+    ANY = (1U << GP_REPORT_BY__COUNT) - 1,
+    OF_WAITS = BIT(GP_REPORT_WAIT),
+    ALL = ANY & ~OF_WAITS, /* that have used GPUs */
     OF_GPUS = BIT(GP_REPORT_GPU),
     OF_PROCESSES = BIT(GP_REPORT_PROCESS) | BIT(GP_REPORT_IDLE),
     OF_GROUPS = ALL & ~(OF_GPUS | OF_PROCESSES),
+    WITH_WAITS = OF_WAITS | BIT(GP_REPORT_USER) | BIT(GP_REPORT_GROUP),
 };
 
 double gp_report_hours(int64_t us)
@@ -141,11 +144,43 @@ static bool number_cost(const struct gp_report_look *look, enum gp_report_by by,
     return look->has_price && !*row->reason;
 }
 
+static bool number_waits(const struct gp_report_look *look, enum gp_report_by by,
+                         const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = (double)row->waits;
+    return look->report->watched_us > 0;
+}
+
+static bool number_waited(const struct gp_report_look *look, enum gp_report_by by,
+                          const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = gp_report_hours(row->waited_us);
+    return look->report->watched_us > 0;
+}
+
+static bool number_waited_mean(const struct gp_report_look *look, enum gp_report_by by,
+                               const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = row->waits ? gp_report_hours(row->waited_us) / (double)row->waits : 0;
+    return look->report->watched_us > 0 && row->waits > 0;
+}
+
+static bool number_waited_longest(const struct gp_report_look *look, enum gp_report_by by,
+                                  const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = gp_report_hours(row->waited_longest_us);
+    return look->report->watched_us > 0;
+}
+
 const struct gp_report_column gp_report_columns[] = {
-    {"key", "", GP_REPORT_TEXT, ALL, text_label, NULL, false},
+    {"key", "", GP_REPORT_TEXT, ANY, text_label, NULL, false},
     {"gpu", "GPU", GP_REPORT_TEXT, BIT(GP_REPORT_IDLE), text_gpu, NULL, false},
     {"name", "NAME", GP_REPORT_TEXT, OF_GPUS, text_name, NULL, true},
-    {"user", "USER", GP_REPORT_TEXT, OF_PROCESSES, text_user, NULL, false},
+    {"user", "USER", GP_REPORT_TEXT, OF_PROCESSES | OF_WAITS, text_user, NULL, false},
     {"program", "PROGRAM", GP_REPORT_TEXT, OF_PROCESSES, text_name, NULL, false},
     {"known_hours", "SEEN", GP_REPORT_HOURS, OF_GPUS, NULL, number_known, false},
     {"processes", "PROCS", GP_REPORT_COUNT, OF_GROUPS, NULL, number_processes, false},
@@ -153,6 +188,11 @@ const struct gp_report_column gp_report_columns[] = {
     {"busy_hours", "BUSY", GP_REPORT_HOURS, ALL, NULL, number_busy, false},
     {"idle_hours", "IDLE", GP_REPORT_HOURS, ALL, NULL, number_idle, false},
     {"reserved_hours", "RESERVED", GP_REPORT_HOURS, OF_GPUS, NULL, number_reserved, false},
+    {"waits", "WAITS", GP_REPORT_COUNT, OF_WAITS, NULL, number_waits, false},
+    {"waited_hours", "WAITED", GP_REPORT_HOURS, WITH_WAITS, NULL, number_waited, false},
+    {"waited_mean_hours", "MEAN", GP_REPORT_HOURS, OF_WAITS, NULL, number_waited_mean, false},
+    {"waited_longest_hours", "LONGEST", GP_REPORT_HOURS, OF_WAITS, NULL, number_waited_longest,
+     false},
     {"utilization", "UTIL", GP_REPORT_PERCENT, ALL, NULL, number_utilization, false},
     {"memory_peak_bytes", "MEMORY", GP_REPORT_BYTES, ALL, NULL, number_memory, false},
     {"energy_kwh", "ENERGY", GP_REPORT_KWH, ALL, NULL, number_energy, false},
@@ -178,6 +218,7 @@ bool gp_report_needs_column(const struct gp_report_look *look, const struct gp_r
         return false;
     const bool is_rare = column->kind == GP_REPORT_INCIDENTS || column->number == number_reserved ||
                          column->text == text_reason ||
+                         (column->number == number_waited && table->by != GP_REPORT_WAIT) ||
                          (column->number == number_known && look->report->is_of_some);
     for (size_t i = 0; is_rare && i < table->count; i++) {
         const struct gp_report_row *row = &table->rows[i];
@@ -201,6 +242,7 @@ static const struct {
     [GP_REPORT_CONTAINER] = {"CONTAINER", "Containers", "(no container)"},
     [GP_REPORT_PROGRAM] = {"PROGRAM", "Programs", "(unknown)"},
     [GP_REPORT_PROCESS] = {"PID", "Processes", "(unknown)"},
+    [GP_REPORT_WAIT] = {"JOB", "Jobs that waited for GPUs", "(unnamed)"},
     [GP_REPORT_IDLE] = {"PID", "Processes that held an idle GPU", "(unknown)"},
 };
 
@@ -217,6 +259,20 @@ const char *gp_report_title(enum gp_report_by by)
 const char *gp_report_missing(enum gp_report_by by)
 {
     return words[by].missing;
+}
+
+void gp_report_add_empty(struct gp_strbuf *sb, const struct gp_report *report, enum gp_report_by by)
+{
+    if (by == GP_REPORT_GPU)
+        gp_strbuf_adds(sb, "No GPUs were seen.\n");
+    else if (by == GP_REPORT_WAIT)
+        gp_strbuf_adds(sb, report->watched_us > 0 ? "No job waited for GPUs.\n"
+                                                  : "Who waited for GPUs is unknown.\n");
+    else if (!gp_report_knows_holders(report))
+        gp_strbuf_adds(sb, "Which processes used these GPUs is unknown.\n");
+    else
+        gp_strbuf_adds(sb, by == GP_REPORT_IDLE ? "No process held an idle GPU for that long.\n"
+                                                : "No processes used these GPUs.\n");
 }
 
 uint64_t gp_report_count_incidents(const uint32_t counts[GP_EVENT__COUNT])
@@ -353,6 +409,12 @@ bool gp_report_seen_percent(const struct gp_report *report, double *ret)
     return all_us > 0;
 }
 
+bool gp_report_watched_percent(const struct gp_report *report, double *ret)
+{
+    *ret = 100 * (double)report->watched_us / (double)(report->to - report->from);
+    return report->watched_us > 0;
+}
+
 static void add_seen(struct gp_strbuf *sb, const struct gp_report *report)
 {
     double seen;
@@ -377,6 +439,36 @@ static void add_rounding(struct gp_strbuf *sb, const struct gp_report *report)
     gp_strbuf_adds(sb, ", more than --since and --until select.\n");
 }
 
+/* Whether a report says who waited. */
+static bool shows_waits(const struct gp_report *report, bool *ret_asked)
+{
+    bool any = *ret_asked = false;
+    for (size_t i = 0; i < report->table_count; i++) {
+        *ret_asked = *ret_asked || report->tables[i].by == GP_REPORT_WAIT;
+        for (size_t k = 0; k < report->tables[i].count; k++)
+            any = any || report->tables[i].rows[k].waits > 0;
+    }
+    return any || *ret_asked;
+}
+
+static void add_waits(struct gp_strbuf *sb, const struct gp_report *report)
+{
+    bool asked;
+    double percent;
+    if (!shows_waits(report, &asked))
+        return;
+    if (report->is_of_some_gpus)
+        gp_strbuf_adds(sb, "For which GPUs a job waited is not recorded: who waited is only known "
+                           "without --id.\n");
+    else if (!gp_report_watched_percent(report, &percent))
+        gp_strbuf_adds(sb, "Who waited for GPUs was not recorded at that time.\n");
+    else if (percent < 99.95)
+        gp_strbuf_addf(sb,
+                       "The waiting line was recorded for %.1f %% of this time. Waiting outside of "
+                       "it is unknown, and not included.\n",
+                       percent);
+}
+
 void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     const struct gp_report *report = look->report;
@@ -385,7 +477,8 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
     bool has_teams = false; /* groups of users */
     for (size_t i = 0; i < report->table_count && gp_report_knows_holders(report); i++) {
         const enum gp_report_by by = report->tables[i].by;
-        has_processes = has_processes || by != GP_REPORT_GPU || report->is_of_some;
+        has_processes =
+            has_processes || (by != GP_REPORT_WAIT && by != GP_REPORT_GPU) || report->is_of_some;
         has_groups = has_groups || (OF_GROUPS & BIT(by));
         has_teams = has_teams || by == GP_REPORT_GROUP;
     }
@@ -408,6 +501,7 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
         gp_strbuf_adds(sb,
                        "The energy of processes is an estimate: the GPU's energy, divided by SM "
                        "time.\n");
+    add_waits(sb, report);
     if (report->idle_unknown)
         gp_strbuf_addf(sb,
                        "Whether the GPUs were idle is unknown for %zu more that were held for that "

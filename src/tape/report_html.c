@@ -190,10 +190,12 @@ static void add_section(struct gp_strbuf *sb, const struct gp_report_look *look,
                         const struct gp_report_table *table)
 {
     gp_strbuf_addf(sb, "<section><h2>%s</h2>\n", gp_report_title(table->by));
-    if (table->count == 0)
-        gp_strbuf_adds(sb, gp_report_knows_holders(look->report) ? "<p>None.</p>\n"
-                                                                 : "<p>Unknown.</p>\n");
-    if (table->by != GP_REPORT_GPU && table->by != GP_REPORT_IDLE)
+    if (table->count == 0) {
+        gp_strbuf_adds(sb, "<p>");
+        gp_report_add_empty(sb, look->report, table->by);
+        gp_strbuf_adds(sb, "</p>\n");
+    }
+    if (table->by != GP_REPORT_GPU && table->by != GP_REPORT_IDLE && table->by != GP_REPORT_WAIT)
         gp_report_add_bars(sb, look, table);
     if (table->count > 0)
         add_table(sb, look, table);

@@ -4,6 +4,7 @@
  *   report_members.c  the groups of users
  *   report_steps.c  the steps of the charts
  *   report_sum.c    what happened in each ten minutes, added to the rows
+ *   report_waits.c  who waited for GPUs
  *   report.c        the time, GPUs and processes of a report
  */
 #ifndef GP_TAPE_REPORT_INTERNAL_H
@@ -86,5 +87,11 @@ size_t gp_report_step_at(const struct gp_report *report, const struct gp_tape *t
 /* Adds all periods of the report. */
 int gp_report_sum(struct gp_report_work *work, struct gp_store *store,
                   struct gp_err *err) GP_MUST_CHECK;
+
+/* ---- report_waits.c ---- */
+
+/* Adds who waited. */
+int gp_report_add_waits(struct gp_report_work *work, struct gp_store *store,
+                        struct gp_err *err) GP_MUST_CHECK;
 
 #endif

@@ -45,7 +45,8 @@ static void set_key(json_t *object, enum gp_report_by by, const struct gp_report
 {
     const bool is_process = by == GP_REPORT_PROCESS || by == GP_REPORT_IDLE;
     if (!is_process)
-        (void)json_object_set_new(object, gp_report_by_word(by), text_or_null(row->label));
+        (void)json_object_set_new(object, by == GP_REPORT_WAIT ? "job" : gp_report_by_word(by),
+                                  text_or_null(row->label));
     else
         (void)json_object_set_new(object, "pid",
                                   *row->label ? json_integer(row->pid) : json_null());
@@ -98,6 +99,8 @@ void gp_report_add_json(struct gp_strbuf *sb, const struct gp_report_look *look)
     const struct gp_report *report = look->report;
     json_t *tables = json_array();
     double seen;
+    double watched;
+    const bool has_watched = gp_report_watched_percent(report, &watched);
     const int is_known = gp_report_knows_holders(report);
     const bool has_seen = gp_report_seen_percent(report, &seen);
     for (size_t i = 0; i < report->table_count; i++) {
@@ -110,12 +113,13 @@ void gp_report_add_json(struct gp_strbuf *sb, const struct gp_report_look *look)
             tables, json_pack("{s:s, s:o}", "by", gp_report_by_word(table->by), "rows", rows));
     }
     json_t *document = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
         "schema", "gpulse.report/1", "time", time_of((int64_t)(gp_clock_wall_ns() / GP_NS_PER_US)),
         "host", text_or_null(report->host), "driver", text_or_null(report->driver), "recording",
         path_of(report->path), "from", time_of(report->from_us), "to", time_of(report->to_us),
         "hours", gp_report_hours(report->to - report->from), "seen_percent",
-        has_seen ? json_real(seen) : json_null(), "processes_known", is_known, "idle_unknown",
+        has_seen ? json_real(seen) : json_null(), "processes_known", is_known,
+        "waiting_seen_percent", has_watched ? json_real(watched) : json_null(), "idle_unknown",
         (json_int_t)report->idle_unknown, "users",
         report->users ? json_string(report->users) : json_null(), "groups",
         report->groups ? json_string(report->groups) : json_null(), "price",

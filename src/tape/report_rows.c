@@ -177,11 +177,21 @@ static int compare_idle(const void *a, const void *b)
     return order ? order : compare_rows(a, b);
 }
 
+static int compare_waits(const void *a, const void *b)
+{
+    const struct gp_report_row *x = a;
+    const struct gp_report_row *y = b;
+    int order = compare_numbers(y->waited_us, x->waited_us);
+    return order ? order : compare_rows(a, b);
+}
+
 void gp_report_sort(struct gp_report_table *table)
 {
     if (table->count)
         qsort(table->rows, table->count, sizeof(*table->rows),
-              table->by == GP_REPORT_IDLE ? compare_idle : compare_rows);
+              table->by == GP_REPORT_IDLE   ? compare_idle
+              : table->by == GP_REPORT_WAIT ? compare_waits
+                                            : compare_rows);
 }
 
 void gp_report_table_fini(struct gp_report_table *table)

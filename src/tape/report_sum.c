@@ -371,6 +371,8 @@ static bool add_item(struct pass *pass, struct gp_report_table *table, size_t i)
     struct gp_report_process *process = &pass->work->processes[pass->items[i].process];
     const uint32_t gpu = pass->items[i].gpu;
     bool ok = true;
+    if (table->by == GP_REPORT_WAIT)
+        return true;
     if (table->by != GP_REPORT_GROUP)
         return add_entry(pass, row_at(pass->work, table, process, gpu), i);
     for (size_t k = 0; ok && k < process->member->count; k++)

@@ -19,7 +19,7 @@ struct sqlite3;
 struct sqlite3_stmt;
 struct gp_store_statement;
 
-enum { GP_STORE_VERSION = 1 };
+enum { GP_STORE_VERSION = 2 };
 
 /* A file with a time beyond is damaged: sums of such times fit. */
 #define GP_STORE_TIME_MAX (INT64_C(1) << 60)
@@ -28,6 +28,7 @@ struct gp_store {
     struct sqlite3 *db;
     struct gp_tape_columns *columns;
     const char *path;
+    int version;  /* of the file: at most GP_STORE_VERSION; a writer brings it up to that */
     int lock_fd;  /* of the writer */
     int guard_fd; /* likewise */
     /* of a reader: what the files were like when it began */
