@@ -122,6 +122,7 @@ static void read_usage(struct pass *pass, struct sqlite3_stmt *row)
     if (!gpu_at(pass->work->report, gp_store_int(row, 1), &gpu))
         return;
     struct gp_report_sums sums = {
+        .listed = !gp_store_is_null(row, 4),
         .known_us = period_of_time(row, 2),
         .busy_us = period_of_time(row, 3),
         .held_us = period_of_time(row, 4),
@@ -129,7 +130,6 @@ static void read_usage(struct pass *pass, struct sqlite3_stmt *row)
         .energy_mj = gp_report_clamp(gp_store_int(row, 7), ENERGY_MAX_MJ),
         .memory = gp_report_clamp(gp_store_int(row, 8), MEMORY_MAX),
     };
-    sums.listed = !gp_store_is_null(row, 4);
     sums.unlisted_us = sums.listed ? 0 : sums.known_us;
     sums.measured_us = gp_least(sums.held_us, sums.known_us);
     sums.used_us = gp_least(sums.busy_us, sums.measured_us);
