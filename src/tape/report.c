@@ -19,8 +19,8 @@
 enum {
     ORDER_SHIFT = 20, /* of the order of GPUs: their number, then that of an instance */
     GPUS_MAX = 4096,  /* of a file; more are ignored */
-    /* The sums of a year are a fifth of a file and lie all over it. A disk reads all of the file
-     * sooner than a 30th of its pages one by one, thus that of the time of this part. */
+    /* The sums are about a fifth of a file, in pages all over it. A report of an eighth of the time
+     * needs a 40th of the file, which takes a disk longer than reading all of it in order. */
     AHEAD_PART = 8,
 };
 
