@@ -22,15 +22,14 @@ import resource
 import select
 import shutil
 import signal
-import struct
 import subprocess
 import time
 from collections import Counter
 from contextlib import suppress
 
 from tap import Skip, main, test
-from users import ANN, BAD, BOB, HOME, LIMIT_S, WORSE, Attacker, answer, begin_anew, command, environment, libc, \
-    run_as_root, sh
+from users import ANN, BAD, BOB, HOME, LIMIT_S, WORSE, Attacker, answer, begin_anew, command, environment, lease_text, libc, lock, \
+    own, put, run_as_root, sh
 
 SOON_S = float(os.environ.get("GPULSE_ATTACK_SOON", LIMIT_S))
 FOLDERS = ("/run/gpulse", "/dev/shm", "/tmp")
@@ -84,35 +83,6 @@ def clear_words(status, words):
 
 
 # ---- what attackers use ----
-
-def lease_text(gpus="all", pid=None, magic="gpulse-lease 2", **more):
-    uuids = (HOME / "uuids").read_text().split()
-    if gpus != "all":
-        uuids = [uuids[int(i)] for i in gpus.split(",")]
-    ns = os.stat("/proc/self/ns/pid").st_ino
-    lines = [f"{key} {value}" for key, value in more.items()]
-    return "\n".join([magic, "since 1", f"pid {pid or os.getpid()}", f"ns {ns}", *lines, "wanted 1",
-                      *(f"gpu {uuid}" for uuid in uuids)]) + "\n"
-
-
-def lock(fd, kind=fcntl.F_WRLCK):
-    fcntl.fcntl(fd, 37, struct.pack("hhqqixxxx", kind, 0, 0, 0, 0))  # F_OFD_SETLK
-
-
-def own(place="/dev/shm", suffix="", uid=None):
-    folder = f"{place}/gpulse-{uid or os.geteuid()}{suffix}"
-    os.makedirs(folder, 0o755, exist_ok=True)
-    return folder
-
-
-def put(folder, name, text, locked=True):
-    fd = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT, 0o644)
-    os.write(fd, text.encode("latin-1"))
-    if locked:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        lock(fd)
-    return fd
-
 
 def files_of(uid):
     """All that this user has in the places."""

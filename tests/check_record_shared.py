@@ -16,10 +16,11 @@ import sqlite3
 import struct
 import subprocess
 import time
+from collections import defaultdict
 from pathlib import Path
 
 from tap import Skip, main, test
-from users import ANN, BAD, BOB, HOME, Attacker, answer, begin_anew, command, run_as_root, sh
+from users import ANN, BAD, BOB, HOME, Attacker, answer, begin_anew, command, lease_text, own, put, run_as_root, sh
 
 SERVICE = 61009
 PLACE = Path("/run/gpulse-recordings")
@@ -498,6 +499,82 @@ def private_texts_of_strangers_are_harmless():
         prepare(kind, path)
         assert "HARMLESS" not in sees(0), kind
         path.rmdir() if kind == "directory" else path.unlink()
+
+
+# ---- who waits for GPUs ----
+
+def waiting_line():
+    status, out, err, _ = answer(SERVICE, "queue", "-f", "json")
+    assert status == 0, err
+    return [(lease["user"], lease["state"]) for lease in json.loads(out)["leases"]]
+
+
+def has_line(user, state, process):
+    until(lambda: (str(user), state) in waiting_line(), process)
+
+
+def forged_waits(supervisor):
+    """What a user can write to look like another who waits, and has for long."""
+    def play():
+        text = lease_text(pid=supervisor, uid=ANN, user=ANN, name="honest", ticket=1)
+        path = own()
+        put(path, "wait.00000000000000aa", text)
+        put(path, "wait.00000000000000ab", lease_text(name="mine"))
+        for name in ("wait.00000000000000aa", "wait.00000000000000ab"):
+            os.utime(f"{path}/{name}", (1, 1))
+        for place in ("/dev/shm", "/tmp"):
+            for uid, suffix in ((ANN, ".forged"), (BOB, ""), (BOB, ".x")):
+                with contextlib.suppress(OSError):
+                    put(own(place, suffix, uid), "wait.00000000000000ac", lease_text(name="forged"))
+        for target in Path("/dev/shm", f"gpulse-{ANN}").glob("wait.*"):
+            for make in (os.link, os.symlink):
+                with contextlib.suppress(OSError):
+                    make(target, f"{path}/wait.00000000000000{'ad' if make is os.link else 'ae'}")
+    return play
+
+
+@test
+def nobody_can_make_another_user_wait():
+    """A request counts for the owner of its file, from when the kernel saw it; whatever is written in it."""
+    begin()
+    begun = time.monotonic()
+    holder = command(BOB, "run", "-q", "-i", "0", "--", "sleep", "600")
+    has_line(BOB, "held", holder)
+    with recording() as recorder:
+        ann = command(ANN, "run", "-q", "-i", "0", "--wait", "10m", "--name", "honest", "--", "sleep", "600")
+        started = time.monotonic()
+        has_line(ANN, "waiting", ann)
+        seen = time.monotonic()
+        attacker = Attacker(forged_waits(ann.pid))
+        try:
+            until(lambda: waiting_line().count((str(BAD), "waiting")) >= 2, recorder)
+            time.sleep(1)
+            ended = time.monotonic()
+            holder.terminate()
+            has_line(ANN, "held", ann)
+            granted = time.monotonic()
+            before = count()
+            until(lambda: count() > before + 20, recorder)
+        finally:
+            attacker.close()
+            for process in (holder, ann):
+                process.kill()
+                process.communicate()
+    status, out, err, _ = answer(SERVICE, "report", str(TAPE), "--by", "wait,user", "-f", "json")
+    assert status == 0, err
+    document = json.loads(out)
+    rows = defaultdict(list)
+    for row in document["tables"][0]["rows"]:
+        rows[row["user"]].append(row)
+    assert set(rows) == {str(ANN), str(BAD)}, rows
+    one, = rows[str(ANN)]
+    assert one["job"] == "honest" and one["waits"] == 1, one
+    assert ended - seen - 0.5 <= one["waited_hours"] * 3600 <= granted - started + 0.5, (one, started, seen, ended, granted)
+    assert {row["job"] for row in rows[str(BAD)]} >= {"honest", "mine"}, rows
+    for row in rows[str(BAD)]:
+        assert row["waited_longest_hours"] * 3600 < time.monotonic() - begun, row
+    with contextlib.closing(sqlite3.connect(TAPE)) as db:
+        assert "sleep 600" not in str(db.execute("SELECT * FROM line").fetchall())
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ variants: asan release
 import atexit
 import contextlib
 import csv
+import ctypes
 import html.parser
 import io
 import json
+import mmap
 import os
 import random
 import re
@@ -47,13 +49,19 @@ def empty(name):
     if not template.exists():
         good(gpulse("--sim", "h100x2", "record", "-q", "-o", template, "--duration", "1s"))
         with database(template) as db:
-            for table in ("usage", "share", "process", "event", "clock"):
+            for table in ("usage", "share", "process", "event", "clock", "line"):
                 db.execute(f"DELETE FROM {table}")
             db.execute("DELETE FROM meta WHERE key = 'derived'")
             db.commit()
     tape = FOLDER / name
     shutil.copy(template, tape)
     return tape
+
+
+def copy_of(tape, name):
+    copy = FOLDER / name
+    shutil.copy(tape, copy)
+    return copy
 
 
 def gpu_ids(db):
@@ -132,7 +140,7 @@ def expected(tape, by, since=0, until=1 << 62, users=None, gpus=None):
         cells = defaultdict(list)
         for t, process, gpu, *numbers in db.execute("SELECT * FROM share WHERE t >= ? AND t < ?", (since, until)):
             if (users is None or lives[process][1] in users) and (gpus is None or gpu in gpus):
-                key = gpu if by == "gpu" else process_key(by, lives[process]) if by != "idle" else (process, gpu)
+                key = gpu if by == "gpu" else 0 if by == "all" else process_key(by, lives[process]) if by != "idle" else (process, gpu)
                 cells[t, gpu, key].append((process, *numbers))
         incidents = [(t, gpu, kind) for t, gpu, kind, now in db.execute("SELECT t, gpu, kind, now FROM event")
                      if kind in INCIDENTS and (kind != "throttle" or int(now, 16) & ~1)]
@@ -251,6 +259,64 @@ def only_some_users_and_gpus():
     assert "No processes" in nobody and "users are counted: nosuch." in nobody, nobody
 
 
+GROUPS = {"staff": {"mia", "tom", "ada"}, "lab": {"mia", "ada"}, "mia": {"mia"}, "<x>": {"tom"}, "": {None}}
+
+
+def report_with_groups(*words):
+    """On a machine with these groups: one is primary, others are not. Mounts of one's own replace its database."""
+    if os.geteuid() != 0:
+        raise Skip("only root can replace the database of groups")
+    files = {
+        "passwd": "root:x:0:0::/:/bin/sh\nmia:x:5001:5001::/:/bin/sh\ntom:x:5002:50::/:/bin/sh\nada:x:5003:50::/:/bin/sh\n",
+        "group": "root:x:0:\nstaff:x:50:mia\nmia:x:5001:\nlab:x:60:mia,ada,gone\n<x>:x:70:tom\nempty:x:80:\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\n"}
+    mounts = []
+    for name, text in files.items():
+        (FOLDER / name).write_text(text)
+        mounts.append(f"mount --bind {FOLDER / name} /etc/{name}")
+    script = " && ".join([*(line for line in mounts if Path("/etc", line.split("/")[-1]).exists()), 'exec "$@"'])
+    if run("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", "true").returncode != 0:
+        raise Skip("no mounts of one's own can be made here")
+    return run("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", GPULSE, "report", *words)
+
+
+@test
+def groups_of_users():
+    """A user in several groups counts in each, and several users of a group count once."""
+    document = json.loads(good(report_with_groups(MACHINE, "--by", "group,user,gpu", "-f", "json")))
+    rows = {row["group"] or "": row for row in table(document, "group")}
+    assert set(rows) == set(GROUPS), rows
+    for group, users in GROUPS.items():
+        one, = expected(MACHINE, "all", users=users).values()
+        row = rows[group]
+        assert [hours(row["held_hours"]), hours(row["busy_hours"]), hours(row["idle_hours"])] == \
+            [one["held"], *([one["busy"], one["idle"]] if one["measured"] else [None, None])], (group, row, one)
+        assert row["processes"] == len(one["who"]) and row["memory_peak_bytes"] == one["memory"], (group, row)
+        assert row["incidents"] == {name[9:]: n for name, n in one.items() if name.startswith("incident ")}, (row, one)
+    assert {row["user"] for row in table(document, "user")} == {"mia", "tom", "ada", None}
+    text = good(report_with_groups(MACHINE, "--by", "group"))
+    assert "(no group)" in text and "several groups counts in full in each" in text, text
+
+
+@test
+def only_some_groups():
+    document = json.loads(good(report_with_groups(MACHINE, "--group", "lab", "--by", "user,group,gpu", "-f", "json")))
+    check_groups(document, "user", expected(MACHINE, "user", users={"mia", "ada"}))
+    assert document["groups"] == "lab" and [row["group"] for row in table(document, "group")] == ["lab"]
+    with database(MACHINE) as db:
+        gpus = gpu_ids(db)
+    sums = expected(MACHINE, "gpu", users={"mia", "ada"})
+    assert [hours(row["held_hours"]) for row in table(document, "gpu")] == [sums[gpu]["held"] for gpu in gpus]
+    both = json.loads(good(report_with_groups(MACHINE, "--group", "<x>,lab", "--user", "mia,tom", "--by", "user,group", "-f", "json")))
+    check_groups(both, "user", expected(MACHINE, "user", users={"mia", "tom"}))
+    assert {row["group"] for row in table(both, "group")} == {"lab", "<x>"}
+    assert "users in these groups are counted: lab." in good(report_with_groups(MACHINE, "--group", "lab"))
+    assert "No processes" in good(report_with_groups(MACHINE, "--group", "empty", "--by", "user"))
+    for words in ("nosuch", "lab,nosuch", "", "x" * 300):
+        result = report_with_groups(MACHINE, "--group", words)
+        assert result.returncode == 2 and "--group" in result.stderr, (words, result)
+
+
 def moment(us):
     return datetime.fromtimestamp(us / 1e6).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -275,6 +341,19 @@ def times_are_rounded_to_whole_periods():
 
 
 @test
+def what_it_covers_is_said():
+    """If that is more than was asked for; in texts and pages."""
+    whole, odd = moment(START + 60 * PERIOD), moment(START + 60 * PERIOD + 130_000_000)
+    later, end = moment(START + 80 * PERIOD + 1_000_000), moment(START + 81 * PERIOD)
+    said = f"covers {whole[:16]} to {end[:16]}, more than"
+    for words in (("--since", odd, "--until", later), ("--since", whole, "--until", later), ("--since", odd, "--until", end)):
+        for form in ("text", "markdown", "html"):
+            assert said in good(gpulse("report", MACHINE, *words, "-f", form)), (words, form)
+    for words in (("--since", whole, "--until", end), (), ("--since", "2020-01-01", "--until", "2030-01-01")):
+        assert "more than --since" not in good(gpulse("report", MACHINE, *words)), words
+
+
+@test
 def times_without_anything():
     for words in (("--since", "2027-01-01"), ("--until", "2026-01-01"), ("--since", "2020-01-01", "--until", "2020-02-01")):
         result = gpulse("report", MACHINE, *words)
@@ -285,7 +364,7 @@ def times_without_anything():
     for row in table(hole, "gpu"):
         assert all(row[name] is None for name in row if name.endswith("_hours") and name != "known_hours"), row
     text = good(gpulse("report", MACHINE, "--since", moment(START + 31 * PERIOD), "--until", moment(START + 35 * PERIOD)))
-    assert "unknown for all of this time" in text and "N/A" in text and "No processes" in text, text
+    assert "unknown for all of this time" in text and "N/A" in text and "processes used these GPUs is unknown" in text, text
     assert gpulse("report", MACHINE, "--since", "2d", "--until", "3d ago").returncode == 2
     for words in (("--since", "noon"), ("--until", "7"), ("--at", "03:10", "--tape", MACHINE)):
         assert gpulse("report", MACHINE, *words).returncode == 2, words
@@ -340,9 +419,10 @@ def documents_follow_their_schema():
         raise Skip("no Python with jsonschema")
     source = Path(os.environ.get("GPULSE_SOURCE", Path(__file__).resolve().parent.parent))
     validator = jsonschema.Draft202012Validator(json.loads((source / "data/schema/gpulse.report-1.json").read_text()))
-    words = ("--by", "gpu,user,job,container,program,process", "--idle-held", "1m")
-    for more in ((), ("--price", "2€/h"), ("--user", "mia"), ("--since", moment(START + 31 * PERIOD), "--until", moment(START + 35 * PERIOD))):
-        document = report(MACHINE, *words, *more)
+    words = ("--by", "gpu,user,job,container,program,process,wait", "--idle-held", "1m")
+    fill_line(copy_of(MACHINE, "schema.tape"))
+    for more in ((), ("--price", "2€/h"), ("--user", "mia"), ("--by", "group"), ("--group", "root"), ("--since", moment(START + 31 * PERIOD), "--until", moment(START + 35 * PERIOD))):
+        document = report(FOLDER / "schema.tape", *words, *more)
         for error in validator.iter_errors(document):
             raise AssertionError(f"{error.json_path}: {error.message[:300]}")
     for change in ({"schema": "gpulse.report/2"}, {"hours": None}, {"tables": [{"by": "gpu", "rows": [{}]}]}):
@@ -357,6 +437,103 @@ def prices():
     for price in ("", "x", ".1/h", ",1/h", "$.1/h", "-1/h", "2/day", "1e400", "2.1.1/h", "$2€/h", "2/h/h", "9" * 400):
         result = gpulse("report", MACHINE, "--price", price)
         assert result.returncode == 2 and "--price" in result.stderr, (price, result)
+
+
+# ---- who waited ----
+
+def fill_line(tape, seed=3, hours=50):
+    """Requests of the waiting line, which is watched for all but some hours."""
+    chance = random.Random(seed)
+    end = START + hours * 6 * PERIOD
+    with database(tape) as db:
+        for first, last in ((START + PERIOD // 3, START + 20 * PERIOD), (START + 40 * PERIOD, end)):
+            db.execute("INSERT INTO line VALUES(NULL, 0, NULL, NULL, 0, ?, ?)", (first, last))
+        for request in range(200):
+            begin = chance.randrange(START, end)
+            user, job = chance.choice(["mia", "tom", "new"]), chance.choice(["sweep", "train", "<b>", ""])
+            for _ in range(chance.choice([1, 1, 2])):  # in two parts, if the recorder stopped in between
+                last = begin + chance.randrange(1, 5 * PERIOD)
+                db.execute("INSERT INTO line VALUES(NULL, ?, ?, ?, 2, ?, ?)", (request - 100, user, job, begin, last))
+                begin = last + PERIOD
+        db.commit()
+    return tape
+
+
+def expected_waits(tape, since, until, users=None):
+    waits = defaultdict(lambda: defaultdict(int))
+    watched = 0
+    with database(tape) as db:
+        for request, user, job, first, last in db.execute("SELECT request, user, job, first, last FROM line"):
+            length = min(last, until) - max(first, since)
+            if length <= 0:
+                continue
+            if user is None:
+                watched += length
+            elif users is None or user in users:
+                waits[user, job][request] += length
+    return waits, watched
+
+
+def check_waits(document, waits, watched, elapsed):
+    rows = {(row["user"], row["job"] or ""): row for row in table(document, "wait")}
+    assert set(rows) == set(waits) and len(rows) == len(table(document, "wait")), (rows, waits)
+    for key, requests in waits.items():
+        row, lengths = rows[key], requests.values()
+        assert row["waits"] == len(requests), (key, row)
+        assert [hours(row[f"waited_{name}hours"]) for name in ("", "longest_")] == [sum(lengths), max(lengths)], (key, row)
+        assert abs(row["waited_mean_hours"] * 3.6e9 - sum(lengths) / len(requests)) < 1, (key, row)
+    for row in table(document, "user"):
+        assert hours(row["waited_hours"]) == sum(sum(r.values()) for key, r in waits.items() if key[0] == row["user"]), row
+    assert abs(document["waiting_seen_percent"] - 100 * watched / elapsed) < 1e-9, document
+    order = [row["waited_hours"] for row in table(document, "wait")]
+    assert order == sorted(order, reverse=True)
+
+
+@test
+def who_waited():
+    tape = fill_line(fill(empty("line.tape")))
+    begin, end = START + 90_000_000, START + 300 * PERIOD - 100_000_000
+    waits, watched = expected_waits(tape, begin, end)
+    document = report(tape, "--by", "wait,user")
+    check_waits(document, waits, watched, end - begin)
+    assert "new" in [row["user"] for row in table(document, "user")], "a user who only waited"
+    assert f"recorded for {100 * watched / (end - begin):.1f} % of this time" in good(gpulse("report", tape))
+    some = expected_waits(tape, begin, end, {"mia"})
+    check_waits(report(tape, "--by", "wait,user", "-u", "mia"), *some, end - begin)
+    for since, until in ((10, 30), (100, 101), (35, 50)):
+        since, until = START + since * PERIOD, START + until * PERIOD
+        part = report(tape, "--by", "wait,user", "--since", moment(since), "--until", moment(until))
+        check_waits(part, *expected_waits(tape, since, until), until - since)
+    teams = {row["group"] or "": hours(row["waited_hours"])
+             for row in table(json.loads(good(report_with_groups(tape, "--by", "group", "-f", "json"))), "group")}
+    of = {user: sum(sum(r.values()) for key, r in waits.items() if key[0] == user) for user in ("mia", "tom", "new")}
+    assert teams == {"staff": of["mia"] + of["tom"], "lab": of["mia"], "mia": of["mia"], "<x>": of["tom"], "": of["new"]}, (teams, of)
+
+
+@test
+def nobody_knows_who_waited():
+    """What was not recorded is unknown, not zero."""
+    unwatched = fill_line(fill(empty("unwatched.tape")))
+    with database(unwatched) as db:
+        db.execute("DELETE FROM line")
+        db.commit()
+    old = FOLDER / "old.tape"
+    shutil.copy(unwatched, old)
+    with database(old) as db:
+        db.execute("DROP TABLE line")
+        db.execute("PRAGMA user_version = 1")
+        db.commit()
+    gap = ("--since", moment(START + 25 * PERIOD), "--until", moment(START + 35 * PERIOD))
+    for tape, words in ((unwatched, ()), (old, ()), (FOLDER / "line.tape", gap), (FOLDER / "line.tape", ("-i", "0"))):
+        document = report(tape, "--by", "wait,user", *words)
+        assert document["waiting_seen_percent"] is None and table(document, "wait") == [], document
+        assert all(row["waited_hours"] is None for row in table(document, "user")), document
+        text = good(gpulse("report", tape, "--by", "wait,user", *words))
+        assert "Who waited for GPUs is unknown" in text and "WAITED" not in text, text
+        assert "is unknown" in page_of(tape, "--by", "wait", *words)
+    nobody = report(FOLDER / "line.tape", "--by", "wait", "-u", "ada")
+    assert table(nobody, "wait") == [] and nobody["waiting_seen_percent"] > 0
+    assert "No job waited for GPUs" in good(gpulse("report", FOLDER / "line.tape", "--by", "wait", "-u", "ada"))
 
 
 # ---- pages ----
@@ -464,10 +641,12 @@ def hostile_texts():
             db.execute("INSERT INTO process VALUES(?, ?, 0, ?, ?, NULL, ?, NULL, ?, ?, NULL, ?, ?, 0)",
                        (number, number, text, text, text, text, text, START, START + 6 * PERIOD))
             db.execute("INSERT INTO share VALUES(?, ?, ?, ?, 1, 1, 1, 1)", (START, number, gpus[0], PERIOD))
+            db.execute("INSERT INTO line VALUES(NULL, ?, ?, ?, 1, ?, ?)", (number, text, text, START, START + PERIOD))
+        db.execute("INSERT INTO line VALUES(NULL, 0, NULL, NULL, 0, ?, ?)", (START, START + PERIOD))
         db.execute("UPDATE gpu SET name = ?, uuid = uuid || ?", (HOSTILE[0], HOSTILE[4]))
         db.execute("UPDATE process SET name = CAST(x'ff00fe41' AS TEXT) WHERE id = 100")
         db.commit()
-    words = ("report", tape, "--by", "gpu,user,job,container,program,process", "--idle-held", "1s", "--price", "1\x1b€/h")
+    words = ("report", tape, "--by", "gpu,user,group,job,container,program,process,wait", "--idle-held", "1s", "--price", "1\x1b€/h")
     outputs = {form: good(gpulse(*words, "-f", form)) for form in ("text", "json", "csv", "markdown", "html")}
     for form, text in outputs.items():
         bad = {c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c not in "\u200d\ufe0f"}
@@ -492,11 +671,11 @@ def absurd_numbers():
     chance = random.Random(9)
     huge = [0, -1, 1, (1 << 63) - 1, -(1 << 63), None, "x", 1e300, PERIOD + 1]
     for round_number in range(12):
-        tape = fill(empty("absurd.tape"), hours=2)
+        tape = fill_line(fill(empty("absurd.tape"), hours=2), hours=2)
         with database(tape) as db:
             for name, columns in (("usage", "known busy held idle reserved energy memory"), ("share", "held busy idle energy memory"),
                                   ("process", "pid first last"), ("event", "t gpu"), ("gpu", "number mig first last"),
-                                  ("clock", "ahead t"), ("meta", "value")):
+                                  ("clock", "ahead t"), ("line", "request user job first last"), ("meta", "value")):
                 for column in columns.split():
                     if chance.random() < 0.5:
                         with contextlib.suppress(sqlite3.IntegrityError):
@@ -507,7 +686,7 @@ def absurd_numbers():
             db.execute("INSERT INTO share VALUES(?, 99999, 1, 5, 5, 5, 5, 5)", (START,))
             db.commit()
         for form in ("text", "json", "csv", "markdown", "html"):
-            result = gpulse("report", tape, "--by", "gpu,user,job,container,program,process", "--idle-held", "1s", "-f", form,
+            result = gpulse("report", tape, "--by", "gpu,user,job,container,program,process,wait", "--idle-held", "1s", "-f", form,
                             timeout=120)
             assert result.returncode in (0, 2), (round_number, result)
             assert "nan" not in result.stdout.lower().replace("nano", ""), result.stdout
@@ -516,6 +695,8 @@ def absurd_numbers():
                 for row in table(document, "gpu"):
                     assert row["utilization"] is None or 0 <= row["utilization"] <= 100, row
                     assert row["held_hours"] is None or row["held_hours"] >= 0, row
+                for row in table(document, "wait"):
+                    assert row["waited_hours"] is None or 0 <= row["waited_longest_hours"] <= document["hours"], row
 
 
 @test
@@ -539,6 +720,46 @@ def damaged_files():
     assert {0, 2} <= statuses, statuses
 
 
+# ---- how a file is read ----
+
+def cached_part(path):
+    """How much of a file is in memory, from 0 to 1."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        at = libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), ctypes.c_long(0))
+    pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
+    result = libc.mincore(ctypes.c_void_p(at), ctypes.c_size_t(size), pages)
+    libc.munmap(ctypes.c_void_p(at), ctypes.c_size_t(size))
+    assert result == 0, os.strerror(ctypes.get_errno())
+    return sum(page & 1 for page in pages) / len(pages)
+
+
+@test
+def most_of_the_time_is_read_at_once():
+    """Rows are scattered over a file. A report on most of its time has the system read the whole file, others do not."""
+    tape = FOLDER / "large.tape"
+    shutil.copy(MACHINE, tape)
+    with database(tape) as db:
+        for number in range(48):
+            db.execute("INSERT INTO chunk VALUES(NULL, 3, ?, ?, 1, zeroblob(1000000))", (number, number))
+        db.commit()
+    parts = []
+    for words in ((), ("--since", moment(START + 290 * PERIOD))):
+        with tape.open("rb+") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if cached_part(tape) > 0.1:
+            raise Skip("this file system keeps files in memory")
+        report(tape, *words)
+        until = time.monotonic() + 10
+        while not words and cached_part(tape) < 0.99 and time.monotonic() < until:
+            time.sleep(0.05)
+        parts.append(cached_part(tape))
+    assert parts[0] > 0.99 and parts[1] < 0.6, parts
+
+
 # ---- recordings that exist otherwise ----
 
 @test
@@ -553,6 +774,10 @@ def nothing_to_report():
     state = dict(os.environ, XDG_STATE_HOME=str(FOLDER / "state"))
     own = run(GPULSE, "report", env=state)
     assert own.returncode == 1 and "gpulse record start" in own.stderr, own
+    for words in (("diff", "@1h", "@2h"), ("record", "status"), ("record", "stop")):
+        assert run(GPULSE, *words, env=state).returncode != 0, words
+    assert not (FOLDER / "state").exists(), "a reader creates nothing"
+    (FOLDER / "state/gpulse/record").mkdir(parents=True)
     result = gpulse("report", MACHINE, MACHINE)
     assert result.returncode == 2 and "one recording" in result.stderr, result
     assert gpulse("report", MACHINE, "--tape", MACHINE).returncode == 2
@@ -578,6 +803,9 @@ def while_it_is_recorded():
     document = report(tape, "--by", "gpu,user,job")
     assert document["host"] == "gpu07" and document["driver"] and document["seen_percent"] > 50, document
     assert len(table(document, "gpu")) == 8 and "mia" in [row["user"] for row in table(document, "user")]
+    waiting, = (row for row in table(document, "user") if row["user"] == "ray")  # in the machine's waiting line
+    assert waiting["held_hours"] == 0 < waiting["waited_hours"] <= document["hours"] and 50 < document["waiting_seen_percent"], document
+    table(document, "user").remove(waiting)
     check_groups(document, "user", expected(tape, "user"))
     check_groups(document, "job", expected(tape, "job"))
 
@@ -593,6 +821,54 @@ def mig_instances():
     only = table(report(tape, "-i", "0:0"), "gpu")
     assert [row["gpu"] for row in only] == ["0:0"]
     assert "0:2" in good(gpulse("report", tape, "-f", "html"))
+
+
+def page_of(*words):
+    return "".join(Page(good(gpulse("report", *words, "-f", "html"))).texts)
+
+
+@test
+def without_a_list_of_processes():
+    """What other programs wrote says nothing about who held a GPU: that is unknown, everywhere."""
+    source, tape = FOLDER / "smi.csv", FOLDER / "smi.tape"
+    source.write_text("timestamp, index, utilization.gpu [%], power.draw [W]\n" + "".join(
+        f"2026/11/20 03:{minute:02}:00.000, {gpu}, {10 * gpu} %, 100.0 W\n" for minute in range(40) for gpu in range(2)))
+    good(gpulse("record", "import", source, "-o", tape, "-n", "60"))
+    words = (tape, "--by", "gpu,user", "--price", "2/h")
+    document = report(*words)
+    assert document["processes_known"] is False and table(document, "user") == []
+    unknown = {"held_hours", "idle_hours", "reserved_hours", "utilization", "cost"}
+    for row, busy in zip(table(document, "gpu"), (0, 39 * 6_000_000)):
+        assert {name for name, value in row.items() if value is None} == unknown | {"name", "memory_peak_bytes"}, row
+        assert row["reasons"] == {name: "its processes were not recorded" for name in unknown}, row
+        assert hours(row["known_hours"]) == 39 * 60_000_000 and hours(row["busy_hours"]) == busy, row
+    for line in csv.DictReader(io.StringIO(good(gpulse("report", *words, "-f", "csv")))):
+        assert all(line[name] == "" for name in unknown) and line["reason"] == "its processes were not recorded", line
+    for text in (good(gpulse("report", *words)), good(gpulse("report", *words, "-f", "markdown")), page_of(*words)):
+        assert "N/A" in text and "REASON" in text and "its processes were not recorded" in text, text
+        assert "no list of processes" in text and "No processes used" not in text and "estimate" not in text, text
+    assert "free 0 %" in page_of(*words) and "held 0" not in page_of(*words)
+    assert "is unknown" in good(gpulse("report", tape, "--idle-held", "1m"))
+    one = table(report(tape, "--by", "gpu", "-u", "mia"), "gpu")[0]
+    assert one["held_hours"] is None and one["reasons"]["held_hours"] == "its processes were not recorded", one
+
+
+@test
+def for_some_time_without_a_list_of_processes():
+    tape = fill(empty("partly.tape"), hours=10)
+    with database(tape) as db:
+        first, second = gpu_ids(db)
+        for gpu in (first, second):
+            db.execute("UPDATE usage SET held = NULL, idle = NULL WHERE gpu = ? AND t >= ?", (gpu, START + 40 * PERIOD))
+        db.execute("DELETE FROM share WHERE t >= ?", (START + 40 * PERIOD,))
+        db.commit()
+        lost, known = db.execute("SELECT sum(iif(held IS NULL, known, 0)), sum(known) FROM usage").fetchone()
+    document = report(tape, "--by", "gpu,user")
+    sums = expected_gpus(tape)
+    assert [hours(row["held_hours"]) for row in table(document, "gpu")] == [sums[gpu][2] for gpu in (first, second)]
+    assert document["processes_known"] and "reasons" not in table(document, "gpu")[0]
+    check_groups(document, "user", expected(tape, "user"))
+    assert f"For {100 * lost / known:.1f} % of the time that the GPUs were seen, their processes are unknown" in good(gpulse("report", tape))
 
 
 @test

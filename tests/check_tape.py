@@ -192,8 +192,33 @@ def a_recording_of_the_first_format():
     tape.chmod(0o600)
     assert [row["utilization.gpu"] for row in rows(tape, "name,utilization.gpu")] == ["97", "97"]
     before = count(tape)
+    document = json.loads(good(gpulse("report", tape, "--by", "gpu,user", "-f", "json")))
+    assert document["processes_known"] and document["waiting_seen_percent"] is None, document
+    assert not any(row["waited_hours"] for row in document["tables"][1]["rows"]), document
     good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "1s"))
     assert count(tape) > before > 0
+    with database(tape) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    after = json.loads(good(gpulse("report", tape, "--by", "wait", "-f", "json")))
+    assert 0 < after["waiting_seen_percent"] < 100, "only of the time since it was continued"
+
+
+@test
+def very_many_who_wait():
+    """A user who invents requests does not fill the file, and those of others stay."""
+    tape = FOLDER / "requests.tape"
+    good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "1s"))
+    with database(tape) as db:
+        long_ago = db.execute("SELECT max(t) FROM tick").fetchone()[0] - 10 * 3600 * 1_000_000
+        db.executemany("INSERT INTO line VALUES(NULL, ?, ?, ?, 1, ?, ?)",
+                       [(n, "bad", f"job {n}", long_ago, long_ago + 1000 + n) for n in range(3000)]
+                       + [(1, "ann", "honest", long_ago, long_ago + 1_000_000), (0, None, None, long_ago, long_ago + 1)])
+        db.commit()
+    good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "1s", "--size", "1M"))
+    with database(tape) as db:
+        users = dict(db.execute("SELECT user, count(*) FROM line GROUP BY user"))
+        assert 0 < users["bad"] < 256 and users["ann"] == 1 and users[None] >= 3, users
+        assert db.execute("SELECT min(request) FROM line WHERE user = 'bad'").fetchone()[0] > 2700, "the shortest go first"
 
 
 # ---- recording ----

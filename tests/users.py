@@ -9,10 +9,12 @@
 Everything is in file systems that nobody else sees: /run, /dev/shm and /tmp are new and empty.
 """
 import ctypes
+import fcntl
 import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -145,6 +147,37 @@ class Attacker:
         os.kill(self.pid, signal.SIGCONT)
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
+
+
+# ---- what attackers use ----
+
+def lease_text(gpus="all", pid=None, magic="gpulse-lease 2", **more):
+    uuids = (HOME / "uuids").read_text().split()
+    if gpus != "all":
+        uuids = [uuids[int(i)] for i in gpus.split(",")]
+    ns = os.stat("/proc/self/ns/pid").st_ino
+    lines = [f"{key} {value}" for key, value in more.items()]
+    return "\n".join([magic, "since 1", f"pid {pid or os.getpid()}", f"ns {ns}", *lines, "wanted 1",
+                      *(f"gpu {uuid}" for uuid in uuids)]) + "\n"
+
+
+def lock(fd, kind=fcntl.F_WRLCK):
+    fcntl.fcntl(fd, 37, struct.pack("hhqqixxxx", kind, 0, 0, 0, 0))  # F_OFD_SETLK
+
+
+def own(place="/dev/shm", suffix="", uid=None):
+    folder = f"{place}/gpulse-{uid or os.geteuid()}{suffix}"
+    os.makedirs(folder, 0o755, exist_ok=True)
+    return folder
+
+
+def put(folder, name, text, locked=True):
+    fd = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT, 0o644)
+    os.write(fd, text.encode("latin-1"))
+    if locked:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        lock(fd)
+    return fd
 
 
 def run_as_root(script):

@@ -20,6 +20,11 @@ static inline bool gp_mul_overflows(size_t a, size_t b, size_t *ret)
     return __builtin_mul_overflow(a, b, ret);
 }
 
+static inline int64_t gp_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* For qsort() and bsearch(): numbers in ascending order. */
 static inline int gp_compare_u32(const void *a, const void *b)
 {

@@ -27,16 +27,23 @@ int gp_record_own_file(char ret[GP_PATH_SIZE], struct gp_err *err)
 {
     char folder[GP_PATH_SIZE];
     if (!gp_io_user_folder(folder, "XDG_STATE_HOME", ".local/state", "record"))
-        return gp_err_set(err, GP_EIO,
-                          "there is no home directory of yours for the recording; "
-                          "give a file with -o");
-    int made = gp_io_make_folders(folder);
-    if (made < 0)
-        return gp_err_set(err, GP_EIO, "cannot create '%.200s': %s", folder, strerror(-made));
+        return gp_err_set(err, GP_EIO, "you have no home directory for the recording; give a file");
     int n = snprintf(ret, GP_PATH_SIZE, "%s/gpulse.tape", folder);
     return n > 0 && n < GP_PATH_SIZE
                ? 0
                : gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
+}
+
+int gp_record_make_own_folder(char ret[GP_PATH_SIZE], struct gp_err *err)
+{
+    char folder[GP_PATH_SIZE];
+    const int r = gp_record_own_file(ret, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(ret, '/') - ret), ret);
+    const int made = gp_io_make_folders(folder);
+    return made < 0 ? gp_err_set(err, GP_EIO, "cannot create '%.200s': %s", folder, strerror(-made))
+                    : 0;
 }
 
 bool gp_record_find_file(char ret[GP_PATH_SIZE])

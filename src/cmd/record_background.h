@@ -5,8 +5,10 @@
 #include "base/io.h"
 #include "cmd/record.h"
 
-/* This user's own recording; creates its directory. GP_EIO without a home directory. */
+/* This user's own recording; creates nothing. GP_EIO without a home directory. */
 int gp_record_own_file(char ret[GP_PATH_SIZE], struct gp_err *err) GP_MUST_CHECK;
+/* The same, for writing it: creates its directory. GP_EIO. */
+int gp_record_make_own_folder(char ret[GP_PATH_SIZE], struct gp_err *err) GP_MUST_CHECK;
 
 /* The recording that this user means without naming one: its own, or otherwise the machine's.
  * False: there is neither. Creates nothing. */

@@ -11,6 +11,7 @@
 #include "jobs/child.h"
 #include "jobs/guard.h"
 #include "sample/event_stream.h"
+#include "sample/shared_state.h"
 #include "tape/export.h"
 #include "tape/import.h"
 #include "tape/recorder.h"
@@ -41,8 +42,9 @@ struct run {
     const struct gp_record_options *o;
     struct gp_sampler *sampler;
     struct gp_recorder *recorder;
-    struct gp_child *child; /* NULL: no command */
-    bool is_failing;        /* as was said */
+    struct gp_shared_state line; /* who waits for GPUs */
+    struct gp_child *child;      /* NULL: no command */
+    bool is_failing;             /* as was said */
 };
 
 /* Says when the disk begins to fail, and when it does no longer. */
@@ -75,6 +77,9 @@ static int on_sample(void *ctx, const struct gp_snapshot *snapshot, struct gp_er
 {
     struct run *run = ctx;
     int r = gp_recorder_sample(run->recorder, snapshot, err);
+    const bool is_known = gp_shared_state_update(&run->line) == 0 && !run->line.is_unknown;
+    if (r == 0)
+        r = gp_recorder_line(run->recorder, is_known ? &run->line.leases : NULL, err);
     tell_state(run);
     return r == GP_ENOMEM ? 0 : r;
 }
@@ -149,6 +154,7 @@ static int close_all(struct run *run, int r, struct gp_err *err)
         closed = gp_recorder_close(run->recorder, &close_err);
     }
     gp_app_close(run->sampler); /* NULL: it was not opened */
+    gp_shared_state_fini(&run->line);
     if (closed == 0 && (r == 0 || r == GP_EINTR))
         say_what_there_is(run, &state);
     return closed < 0 && (r == 0 || r == GP_EINTR) ? gp_err_copy(err, &close_err) : r;
@@ -179,6 +185,8 @@ static int record(const struct gp_record_options *o, char **words, int *ret_stat
     if (r < 0)
         return r;
     (void)signal(SIGPIPE, SIG_IGN); /* of the guard */
+    gp_shared_state_init(&run.line, NULL);
+    run.line.wants_leases = true;
     r = open_sampler(&run, err);
     if (r == 0)
         r = open_recorder(&run, err); /* last: then it records, see gp_record_start() */
@@ -292,11 +300,15 @@ static int export(const struct gp_record_options *o, int count, char **words, st
 }
 
 /* Without -o. */
-static int choose_file(const struct gp_record_options *o, bool is_status, char ret[GP_PATH_SIZE],
+static int choose_file(const struct gp_record_options *o, const char *verb, char ret[GP_PATH_SIZE],
                        struct gp_err *err)
 {
+    const bool is_status = verb && strcmp(verb, "status") == 0;
+    const bool records = !verb || strcmp(verb, "start") == 0;
+    if (!o->shared && is_status && gp_record_find_file(ret))
+        return 0;
     if (!o->shared)
-        return is_status && gp_record_find_file(ret) ? 0 : gp_record_own_file(ret, err);
+        return records ? gp_record_make_own_folder(ret, err) : gp_record_own_file(ret, err);
     (void)snprintf(ret, GP_PATH_SIZE, "%s", GP_RECORD_SHARED_FILE);
     return 0;
 }
@@ -317,9 +329,8 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
         return gp_err_set(err, GP_EUSAGE, "there is no command after --");
     if (!o->interval_ns)
         o->interval_ns = GP_NS_PER_S;
-    const bool is_status = verb && strcmp(verb, "status") == 0;
     if (!o->file) {
-        int r = choose_file(o, is_status, own, err);
+        int r = choose_file(o, verb, own, err);
         if (r < 0)
             return r;
         o->file = own;
@@ -330,7 +341,7 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
         return gp_record_start(o, err);
     if (strcmp(verb, "stop") == 0)
         return gp_record_stop(o->file, err);
-    if (is_status)
+    if (strcmp(verb, "status") == 0)
         return gp_record_status(o->file, err);
     return gp_err_set(
         err, GP_EUSAGE,

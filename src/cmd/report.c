@@ -33,6 +33,8 @@ const struct gp_cmd gp_cmd_report = {
         "GPU's energy, divided by SM time. INCIDENTS: errors and limited clocks, on GPUs that the "
         "processes were using then.\n"
         "\n"
+        "--by wait lists the jobs that waited for GPUs in gpulse run --wait, and for how long.\n"
+        "\n"
         "A user with several processes on a GPU holds it once. A GPU that several users hold "
         "counts "
         "in full for each of them. A MIG instance counts as a GPU.",
@@ -40,6 +42,8 @@ const struct gp_cmd gp_cmd_report = {
         "gpulse report\twhat the GPUs did, and for whom\n"
         "gpulse report --since 7d --by user,program\tthe last week\n"
         "gpulse report --since yesterday --until today -i 3 --by process\twho used GPU 3?\n"
+        "gpulse report --group lab --by user\tthe users of one group\n"
+        "gpulse report --by wait\thow long did jobs wait for GPUs?\n"
         "gpulse report --idle-held 2h\twho holds GPUs without using them?\n"
         "gpulse report --since 30d --price 2.1€/h -f html -o month.html\ta page with charts\n"
         "gpulse report night.tape -f csv -o night.csv\tfor a spreadsheet\n",

@@ -7,7 +7,7 @@
 struct gp_report_options {
     const char *since, *until;
     const char *by;    /* NULL: the default */
-    const char *users; /* NULL: all */
+    const char *users, *groups; /* NULL: all */
     uint64_t idle_held_ns;
     const char *price;
     const char *format; /* NULL: text */
@@ -15,7 +15,7 @@ struct gp_report_options {
 };
 
 #define GP_REPORT_FORMATS "text json csv markdown html"
-#define GP_REPORT_TABLES "gpu user job container program process"
+#define GP_REPORT_TABLES "gpu user group job container program process wait"
 
 extern const struct gp_opt gp_report_option_table[];
 

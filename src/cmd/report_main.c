@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "base/when.h"
+#include "proc/groups.h"
 #include "tape/report_write.h"
 #include "tape/tape.h"
 
@@ -117,12 +118,27 @@ static void choose_tables(const struct gp_report_options *o, struct gp_report_qu
     }
 }
 
+static int check_groups(const char *list, struct gp_err *err)
+{
+    char name[256];
+    if (list && !*list)
+        return gp_err_set(err, GP_EUSAGE, "--group needs the name of a group: getent group");
+    while (list && gp_parse_word(&list, ',', name, sizeof(name)))
+        if (!gp_group_exists(name))
+            return gp_err_set(err, GP_EUSAGE,
+                              "--group: there is no group '%.80s' on this machine; getent group "
+                              "lists them",
+                              name);
+    return 0;
+}
+
 static int make_query(const struct gp_report_options *o, struct gp_report_query *query,
                       struct gp_err *err)
 {
     static struct gp_selection selection;
     *query = (struct gp_report_query){
         .users = o->users,
+        .groups = o->groups,
         .idle_held_us = (int64_t)(o->idle_held_ns / GP_NS_PER_US),
         .charts = o->format && strcmp(o->format, "html") == 0,
     };
@@ -132,6 +148,8 @@ static int make_query(const struct gp_report_options *o, struct gp_report_query 
         r = parse_moment("until", o->until, &query->until_us, err);
     if (r == 0 && query->until_us && query->since_us >= query->until_us)
         r = gp_err_set(err, GP_EUSAGE, "--until is not after --since");
+    if (r == 0)
+        r = check_groups(o->groups, err);
     if (r == 0)
         r = gp_selection_parse_any(gp_common()->id, &selection, &query->selection, err);
     return r;

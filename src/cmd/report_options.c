@@ -12,6 +12,8 @@ const struct gp_opt gp_report_option_table[] = {
      .help = "end at TIME (default: the end of the recording)"},
     {'u', "user", NULL, GP_OPT_STRING, "USERS", .offset = OPT(users),
      .help = "only processes of these users, separated by commas"},
+    {0, "group", NULL, GP_OPT_STRING, "GROUPS", .offset = OPT(groups),
+     .help = "only processes of users in these groups (getent group), separated by commas"},
     {0, "by", NULL, GP_OPT_CHOICE, "WHAT", .choices = GP_REPORT_TABLES, .offset = OPT(by),
      .group = "Show",
      .help = "print a table for each WHAT, separated by commas (default gpu,user)"},

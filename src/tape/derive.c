@@ -20,6 +20,7 @@ struct use {
     int64_t reserved_us;
     double energy_mj;
     int64_t memory; /* the most */
+    bool is_listed; /* of a GPU: its processes were known, so the time held is */
 };
 
 /* A process that is listed, or was since it was stored last. */
@@ -124,6 +125,13 @@ static void add_memory(const struct gp_derive *d, const struct gp_tape_row *row,
         use->memory = (int64_t)bytes;
 }
 
+/* Whether its processes are known; in files that do not say so, they are. */
+static bool is_listed(const struct gp_derive *d, const struct gp_tape_row *gpu)
+{
+    double status;
+    return !number_now(d, gpu, GP_TAPE_PROCESSES_STATUS, &status) || (int)status == GP_STATUS_OK;
+}
+
 static bool add_gpu(struct gp_derive *d, size_t i, int64_t us)
 {
     const struct gp_tape_row *row = &d->scene.scopes[GP_TAPE_DEVICE].rows[i];
@@ -137,6 +145,7 @@ static bool add_gpu(struct gp_derive *d, size_t i, int64_t us)
     for (size_t k = 0; k < processes->count && !held; k++)
         held = processes->rows[k].device == i && computes(d, &processes->rows[k]);
     const bool has_load = number_now(d, row, GP_UTILIZATION_GPU, &load);
+    use->is_listed = use->is_listed || held || (us > 0 && is_listed(d, row));
     use->held_us += held ? us : 0;
     if (has_load) {
         use->known_us += us;
@@ -193,10 +202,12 @@ static int store_uses(struct gp_derive *d, struct gp_err *err)
                              u->held_us, u->busy_us, u->idle_us, (int64_t)llround(u->energy_mj),
                              u->memory);
         else
-            r = gp_store_run(d->store, err, "REPLACE INTO usage VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             "iiiiiiiii", d->period, (int64_t)u->gpu, u->known_us, u->busy_us,
+            r = gp_store_run(d->store, err,
+                             "REPLACE INTO usage VALUES(?1, ?2, ?3, ?4, CASE WHEN ?10 THEN ?5 END, "
+                             "CASE WHEN ?10 THEN ?6 END, ?7, ?8, ?9)",
+                             "iiiiiiiiii", d->period, (int64_t)u->gpu, u->known_us, u->busy_us,
                              u->held_us, u->idle_us, u->reserved_us, (int64_t)llround(u->energy_mj),
-                             u->memory);
+                             u->memory, (int64_t)u->is_listed);
     }
     return r;
 }
@@ -224,6 +235,7 @@ static int load_uses(struct gp_derive *d, struct gp_err *err)
             use->known_us = gp_store_int(rows, 2);
             use->busy_us = gp_store_int(rows, 3);
             use->held_us = gp_store_int(rows, 4);
+            use->is_listed = !gp_store_is_null(rows, 4);
             use->idle_us = gp_store_int(rows, 5);
             use->reserved_us = gp_store_int(rows, 6);
             use->energy_mj = gp_store_real(rows, 7);

@@ -35,6 +35,8 @@ static const char *const statements[] = {
     [GP_TAPE_ITEM_MARK] = "INSERT INTO clock VALUES(?1, ?2, ?6, ?3)",
     [GP_TAPE_ITEM_EVENT] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, ?4, ?7, ?8, ?9)",
     [GP_TAPE_ITEM_HOLE] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, 0, ?7, ?8, ?9)",
+    [GP_TAPE_ITEM_WAIT] = "INSERT INTO line VALUES(?1, ?2, ?6, ?7, ?3, ?4, ?5) "
+                          "ON CONFLICT(id) DO UPDATE SET last = excluded.last",
 };
 
 /* The texts of an item that go into the file. */
@@ -112,8 +114,20 @@ static int drop_samples(struct gp_keeper *k, int64_t before, struct gp_err *err)
                        before < needs_us ? before : needs_us, err);
 }
 
-/* A user who starts very many processes must not fill the file with them. The shortest go first:
- * those of others, which did something, stay. */
+/* A user who starts very many processes or requests must not fill the file with them. The shortest
+ * go first: those of others, which did something, stay. */
+static int drop_short_waits(struct gp_keeper *k, struct gp_err *err)
+{
+    const int64_t most = (int64_t)(k->size_max / BYTES_PER_PROCESS);
+    const int64_t excess = gp_store_number(k->store, "SELECT count(*) FROM line", 0) - most;
+    return excess <= 0
+               ? 0
+               : gp_store_run(k->store, err,
+                              "DELETE FROM line WHERE id IN (SELECT id FROM line WHERE last < ?1 "
+                              "AND user IS NOT NULL ORDER BY last - first, id LIMIT ?2)",
+                              "ii", k->last - RESTED_US, excess + most / 10);
+}
+
 static int drop_short_processes(struct gp_keeper *k, struct gp_err *err)
 {
     static const char shares[] =
@@ -150,7 +164,11 @@ static int drop_old(struct gp_keeper *k, struct gp_err *err)
     if (r == 0)
         r = drop_before(k, "DELETE FROM process WHERE last < ?", k->last - uses_us, err);
     if (r == 0)
+        r = drop_before(k, "DELETE FROM line WHERE last < ?", k->last - uses_us, err);
+    if (r == 0)
         r = drop_before(k, "DELETE FROM event WHERE t < ?", k->last - events_us, err);
+    if (r == 0)
+        r = drop_short_waits(k, err);
     return r < 0 ? r : drop_short_processes(k, err);
 }
 

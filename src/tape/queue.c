@@ -2,6 +2,7 @@
 
 #include "model/event.h"
 #include "model/snapshot.h"
+#include "tape/waits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,14 @@ struct gp_tape_item *gp_tape_item_hole(const struct gp_tape_hole *hole)
     return hole->samples ? new_item(GP_TAPE_ITEM_HOLE, numbers, texts, NULL, 0) : NULL;
 }
 
+struct gp_tape_item *gp_tape_item_wait(const struct gp_wait *wait)
+{
+    const int64_t numbers[GP_TAPE_ITEM_NUMBERS] = {wait->id, (int64_t)wait->request, wait->gpus,
+                                                   wait->first, wait->last};
+    const char *const texts[GP_TAPE_ITEM_TEXTS] = {wait->user, wait->job};
+    return new_item(GP_TAPE_ITEM_WAIT, numbers, texts, NULL, 0);
+}
+
 void gp_tape_items_free(struct gp_tape_item *items)
 {
     while (items) {
@@ -152,8 +161,8 @@ struct gp_tape_hole gp_tape_queue_drop(struct gp_tape_queue *queue, bool process
     struct gp_tape_item *item = gp_tape_queue_take(queue);
     while (item) {
         struct gp_tape_item *next = item->next;
-        const bool goes =
-            item->kind == GP_TAPE_ITEM_FRAME || (processes && item->kind == GP_TAPE_ITEM_PROCESS);
+        const bool is_many = item->kind == GP_TAPE_ITEM_PROCESS || item->kind == GP_TAPE_ITEM_WAIT;
+        const bool goes = item->kind == GP_TAPE_ITEM_FRAME || (processes && is_many);
         item->next = NULL;
         if (item->kind == GP_TAPE_ITEM_FRAME) {
             hole.from = hole.samples ? hole.from : item->numbers[0];

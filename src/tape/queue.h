@@ -7,6 +7,7 @@
 struct gp_device;
 struct gp_event;
 struct gp_process;
+struct gp_wait;
 
 enum gp_tape_item_kind {
     GP_TAPE_ITEM_FRAME,
@@ -15,6 +16,7 @@ enum gp_tape_item_kind {
     GP_TAPE_ITEM_MARK,
     GP_TAPE_ITEM_EVENT,
     GP_TAPE_ITEM_HOLE,
+    GP_TAPE_ITEM_WAIT,
 };
 
 enum { GP_TAPE_ITEM_NUMBERS = 5, GP_TAPE_ITEM_TEXTS = 8 };
@@ -58,6 +60,7 @@ struct gp_tape_item *gp_tape_item_process(uint64_t id, const struct gp_process *
 struct gp_tape_item *gp_tape_item_mark(const struct gp_axis_mark *mark);
 struct gp_tape_item *gp_tape_item_event(int64_t t, uint64_t gpu, const struct gp_event *event);
 struct gp_tape_item *gp_tape_item_hole(const struct gp_tape_hole *hole);
+struct gp_tape_item *gp_tape_item_wait(const struct gp_wait *wait);
 
 /* Frees an item and those after it. */
 void gp_tape_items_free(struct gp_tape_item *items);
@@ -77,7 +80,7 @@ struct gp_tape_item *gp_tape_queue_take(struct gp_tape_queue *queue);
 void gp_tape_queue_put_back(struct gp_tape_queue *queue, struct gp_tape_item *items,
                             uint64_t samples);
 
-/* Drops all samples; and, `processes`, what was to be stored of processes. */
+/* Drops all samples; and, `processes`, what was to be stored of processes and waiting jobs. */
 struct gp_tape_hole gp_tape_queue_drop(struct gp_tape_queue *queue, bool processes);
 
 #endif

@@ -10,6 +10,7 @@
 #include "tape/keeper.h"
 #include "tape/queue.h"
 #include "tape/registry.h"
+#include "tape/waits.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@ struct gp_recorder {
     struct gp_tape_columns columns;
     struct gp_scene scene;
     struct gp_registry registry;
+    struct gp_waits waits;
     struct gp_axis_mark mark;
     char boot[GP_BOOT_ID_SIZE];
     int64_t last;      /* the time of the last sample or event */
@@ -229,6 +231,25 @@ int gp_recorder_event(struct gp_recorder *rec, const struct gp_event *event, str
     return r < 0 ? gp_err_set(err, r, "cannot record an event: %s", gp_err_text(r)) : 0;
 }
 
+static int store_wait(void *ctx, const struct gp_wait *wait)
+{
+    return put(ctx, gp_tape_item_wait(wait));
+}
+
+int gp_recorder_line(struct gp_recorder *rec, const struct gp_leases *leases, struct gp_err *err)
+{
+    struct gp_axis_clocks clocks;
+    int64_t t;
+    if (!leases)
+        return 0;
+    int r = place_now(rec, &t);
+    rec->config.clocks(rec->config.ctx, &clocks);
+    if (r == 0)
+        r = gp_waits_look(&rec->waits, leases, t, clocks.wall_us,
+                          gp_store_pause_us((int64_t)(rec->config.interval_ns / GP_NS_PER_US)));
+    return r < 0 ? gp_err_set(err, r, "cannot record who waits: %s", gp_err_text(r)) : 0;
+}
+
 /* ---- opening and closing ---- */
 
 static void read_boot_id(struct gp_recorder *rec)
@@ -260,6 +281,12 @@ static int load(struct gp_recorder *rec, struct gp_store *store, struct gp_err *
                             0, &rec->last, err);
     if (r < 0)
         return r;
+    r = gp_store_get_number(store, "SELECT max(id) FROM line", 0, &rec->waits.next_id, err);
+    if (r < 0)
+        return r;
+    rec->waits.next_id++;
+    rec->waits.store = store_wait;
+    rec->waits.ctx = rec;
     rec->config.clocks(rec->config.ctx, &now);
     r = gp_registry_load(&rec->registry, store, count && strcmp(rec->mark.boot, now.boot) == 0,
                          err);
@@ -344,6 +371,7 @@ void gp_recorder_state(struct gp_recorder *rec, struct gp_recorder_state *ret)
 
 int gp_recorder_close(struct gp_recorder *rec, struct gp_err *err)
 {
+    (void)gp_waits_end(&rec->waits); /* without memory, a minute of waiting is missing */
     (void)pthread_mutex_lock(&rec->lock);
     rec->quit = true;
     (void)pthread_cond_signal(&rec->wake);

@@ -10,6 +10,7 @@
 
 struct gp_err;
 struct gp_event;
+struct gp_leases;
 struct gp_recorder;
 struct gp_snapshot;
 struct gp_want;
@@ -41,6 +42,10 @@ int gp_recorder_sample(struct gp_recorder *recorder, const struct gp_snapshot *s
                        struct gp_err *err) GP_MUST_CHECK;
 int gp_recorder_event(struct gp_recorder *recorder, const struct gp_event *event,
                       struct gp_err *err) GP_MUST_CHECK;
+
+/* Records who waits for GPUs now, see waits.h; NULL: that is unknown. By the same thread. */
+int gp_recorder_line(struct gp_recorder *recorder, const struct gp_leases *leases,
+                     struct gp_err *err) GP_MUST_CHECK;
 
 struct gp_recorder_state {
     bool is_failing;    /* what was recorded last is only in memory */

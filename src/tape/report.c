@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/strbuf.h"
 #include "base/utf8.h"
 #include "model/select.h"
 #include "model/snapshot.h"
@@ -18,9 +17,11 @@
 #include <string.h>
 
 enum {
-    TEXT_COLUMNS = 400,
     ORDER_SHIFT = 20, /* of the order of GPUs: their number, then that of an instance */
     GPUS_MAX = 4096,  /* of a file; more are ignored */
+    /* The sums are about a fifth of a file, in pages all over it. A report of an eighth of the time
+     * needs a 40th of the file, which takes a disk longer than reading all of it in order. */
+    AHEAD_PART = 8,
 };
 
 /* A recorder can have stored a process's times a period before what it used. */
@@ -29,22 +30,9 @@ enum {
 
 /* ---- texts ---- */
 
-/* A text that is safe to print; NULL without memory. */
-static const char *safe_copy(struct gp_report *report, const char *text)
-{
-    char room[256] = "";
-    struct gp_strbuf sb = GP_STRBUF_ON(room, 8 * TEXT_COLUMNS);
-    gp_utf8_add_safe(&sb, text, strlen(text), TEXT_COLUMNS);
-    const char *copy = sb.error == GP_ENOMEM ? NULL
-                       : *sb.buf             ? gp_arena_strdup(&report->arena, sb.buf)
-                                             : "";
-    gp_strbuf_fini(&sb);
-    return copy;
-}
-
 static const char *keep_text(struct gp_report *report, struct sqlite3_stmt *row, int column)
 {
-    return safe_copy(report, gp_store_text(row, column));
+    return gp_report_text(report, gp_store_text(row, column));
 }
 
 /* ---- GPUs ---- */
@@ -118,18 +106,6 @@ static int read_gpus(struct gp_report_work *work, struct gp_store *store, struct
 
 /* ---- processes ---- */
 
-static bool is_wanted(const char *users, const char *user)
-{
-    const size_t len = strlen(user);
-    while (users && *users) {
-        const size_t n = strcspn(users, ",");
-        if (n == len && strncmp(users, user, n) == 0)
-            return true;
-        users += n + (users[n] == ',');
-    }
-    return false;
-}
-
 /* The container as a job, without its step, as in gpulse ps --by job; "": it is none. */
 static const char *job_of(struct gp_report *report, const char *container)
 {
@@ -157,7 +133,9 @@ static bool add_process(struct gp_report_work *work, const struct gp_report_proc
     }
     struct gp_report_process *p = &work->processes[work->process_count++];
     *p = *process;
-    p->is_hidden = work->query->users && !is_wanted(work->query->users, p->user);
+    if (work->needs_groups && !(p->member = gp_report_member(work, p->user)))
+        return false;
+    p->is_hidden = !gp_report_is_wanted(work, p->user, p->member);
     for (int by = 0; by < GP_REPORT_BY__COUNT; by++)
         p->rows[by] = GP_REPORT_NO_ROW;
     return true;
@@ -265,6 +243,7 @@ static int find_time(struct gp_report_work *work, struct gp_store *store, struct
     if (query->since_us > gp_report_wall(work->tape, first)) {
         const int64_t t = gp_tape_place(work->tape, query->since_us);
         report->from = t < 0 || t >= last ? last : floor_of(t) > first ? floor_of(t) : first;
+        report->is_rounded = report->from < t;
     }
     if (query->until_us && query->until_us < gp_report_wall(work->tape, last)) {
         const int64_t t = gp_tape_place(work->tape, query->until_us);
@@ -272,9 +251,12 @@ static int find_time(struct gp_report_work *work, struct gp_store *store, struct
             report->to = report->from;
         else if (t >= 0 && t < last && ceiling_of(t) < last)
             report->to = ceiling_of(t);
+        report->is_rounded = report->is_rounded || report->to > t;
     }
     if (report->to <= report->from)
         return nothing_recorded(work, first, last, err);
+    if (report->to - report->from > (last - first) / AHEAD_PART)
+        gp_store_read_ahead(store);
     report->from_us = gp_report_wall(work->tape, report->from);
     report->to_us = gp_report_wall(work->tape, report->to);
     return 0;
@@ -305,13 +287,15 @@ static bool prepare_tables(struct gp_report_work *work)
 {
     struct gp_report *report = work->report;
     const struct gp_report_query *query = work->query;
-    if (query->users)
-        report->users = safe_copy(report, query->users);
-    bool ok = !query->users || report->users;
+    report->users = query->users ? gp_report_text(report, query->users) : NULL;
+    report->groups = query->groups ? gp_report_text(report, query->groups) : NULL;
+    report->is_of_some = query->users || query->groups;
+    report->is_of_some_gpus = query->selection != NULL;
+    bool ok = !query->users == !report->users && !query->groups == !report->groups;
     for (size_t i = 0; ok && i < query->by_count; i++) {
         report->tables[i] = (struct gp_report_table){.by = query->by[i]};
         report->table_count++;
-        if (query->by[i] == GP_REPORT_GPU && report->users)
+        if (query->by[i] == GP_REPORT_GPU && report->is_of_some)
             ok = copy_gpus(report, &report->tables[i], false);
     }
     if (!query->charts)
@@ -327,13 +311,23 @@ static bool prepare_tables(struct gp_report_work *work)
 }
 
 /* Of a GPU in MIG mode, only its instances are known to be held. */
-static void find_divided(struct gp_report_table *gpus)
+static bool is_divided(const struct gp_report_table *gpus, size_t i)
 {
-    for (size_t i = 0; i + 1 < gpus->count; i++) {
+    const struct gp_report_row *row = &gpus->rows[i];
+    return i + 1 < gpus->count && row[0].order >> ORDER_SHIFT == row[1].order >> ORDER_SHIFT &&
+           row->order % (1 << ORDER_SHIFT) == 0 && row->sums.known_us == 0 &&
+           row->sums.held_us == 0;
+}
+
+/* Why it is unknown for how long GPUs were held. */
+static void find_reasons(struct gp_report_table *gpus)
+{
+    for (size_t i = 0; i < gpus->count; i++) {
         struct gp_report_row *row = &gpus->rows[i];
-        const bool is_next_of_it = row[0].order >> ORDER_SHIFT == row[1].order >> ORDER_SHIFT;
-        row->is_divided = is_next_of_it && row->order % (1 << ORDER_SHIFT) == 0 &&
-                          row->sums.known_us == 0 && row->sums.held_us == 0;
+        row->reason = !gp_report_is_seen(&row->sums) ? "not seen at that time"
+                      : is_divided(gpus, i)          ? "in MIG mode: see its instances"
+                      : row->sums.listed == 0        ? "its processes were not recorded"
+                                                     : "";
     }
 }
 
@@ -355,11 +349,14 @@ static bool finish_tables(struct gp_report_work *work)
 {
     struct gp_report *report = work->report;
     bool ok = true;
-    find_divided(&report->gpus);
+    find_reasons(&report->gpus);
     for (size_t i = 0; ok && i < report->table_count; i++) {
         struct gp_report_table *table = &report->tables[i];
-        if (table->by == GP_REPORT_GPU && !report->users)
+        if (table->by == GP_REPORT_GPU && !report->is_of_some)
             ok = copy_gpus(report, table, true);
+        for (size_t k = 0; table->by == GP_REPORT_GPU && report->is_of_some && k < table->count;
+             k++)
+            table->rows[k].reason = report->gpus.rows[k].reason; /* in the same order */
         if (table->by == GP_REPORT_IDLE)
             keep_idle(report, table, work->query->idle_held_us);
         gp_report_sort(table);
@@ -375,6 +372,7 @@ static int read_once(void *ctx, struct gp_store *store, struct gp_err *err)
     gp_report_fini(report); /* of an attempt before */
     report->path = path;
     work->process_count = 0;
+    gp_report_members_fini(work);
     report->interval_us =
         gp_store_number(store, "SELECT value FROM meta WHERE key = 'interval'", 1000000);
     int r = find_time(work, store, err);
@@ -386,6 +384,8 @@ static int read_once(void *ctx, struct gp_store *store, struct gp_err *err)
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
     if (r == 0)
         r = gp_report_sum(work, store, err);
+    if (r == 0)
+        r = gp_report_add_waits(work, store, err);
     if (r == 0 && !finish_tables(work))
         r = gp_err_set(err, GP_ENOMEM, "out of memory");
     return r;
@@ -422,8 +422,12 @@ int gp_report_read(struct gp_tape *tape, const struct gp_report_query *query, co
 {
     struct gp_report_work work = {.tape = tape, .query = query, .report = ret};
     *ret = (struct gp_report){.path = path};
+    work.needs_groups = query->groups != NULL;
+    for (size_t i = 0; i < query->by_count; i++)
+        work.needs_groups = work.needs_groups || query->by[i] == GP_REPORT_GROUP;
     int r = gp_tape_do(tape, read_once, &work, err);
     free(work.processes);
+    gp_report_members_fini(&work);
     if (r < 0)
         gp_report_fini(ret);
     else

@@ -16,10 +16,12 @@ struct gp_tape;
 #define GP_REPORT_BYS(X)                                                                           \
     X(GPU, "gpu")                                                                                  \
     X(USER, "user")                                                                                \
+    X(GROUP, "group") /* of users, on the machine that makes the report */                         \
     X(JOB, "job")                                                                                  \
     X(CONTAINER, "container")                                                                      \
     X(PROGRAM, "program")                                                                          \
     X(PROCESS, "process")                                                                          \
+    X(WAIT, "wait") /* a user and one of its jobs, in gpulse's own waiting line */                 \
     X(IDLE, "idle") /* a process and one of its GPUs, for --idle-held */
 
 enum gp_report_by {
@@ -43,6 +45,8 @@ struct gp_report_sums {
     int64_t reserved_us;
     int64_t energy_mj; /* of processes: an estimate */
     int64_t memory;    /* the most, of one process on one GPU or of the GPU */
+    /* Of a GPU: periods in which its processes were known, and the part of known_us in others. */
+    int64_t listed, unlisted_us;
 };
 
 struct gp_report_row {
@@ -56,9 +60,10 @@ struct gp_report_row {
     int64_t pid;
     int64_t first, last; /* when the process was seen, on the axis */
     int64_t processes;
-    int64_t order;   /* of GPUs */
-    bool is_divided; /* into MIG instances, which have rows of their own */
+    int64_t order;      /* of GPUs */
+    const char *reason; /* why it is unknown for how long a GPU was held; "": it is known */
     struct gp_report_sums sums;
+    int64_t waits, waited_us, waited_longest_us; /* requests in the waiting line */
     uint32_t incidents[GP_EVENT__COUNT];
 };
 
@@ -75,7 +80,7 @@ struct gp_report_step {
     int64_t from_us, to_us; /* the clock's time, without what was not recorded at the ends */
 };
 struct gp_report_part {
-    int64_t known_us, held_us, idle_us, busy_us, energy_mj;
+    int64_t known_us, held_us, idle_us, busy_us, energy_mj, unlisted_us;
 };
 
 struct gp_report_gpu {
@@ -92,7 +97,7 @@ struct gp_report_query {
     enum gp_report_by by[GP_REPORT_TABLES_MAX];
     size_t by_count;
     struct gp_selection *selection; /* NULL: all GPUs */
-    const char *users;              /* names, separated by commas; NULL: all */
+    const char *users, *groups;     /* names, separated by commas; NULL: all */
     int64_t idle_held_us;           /* least sum of a row of GP_REPORT_IDLE */
     bool charts;
 };
@@ -101,12 +106,16 @@ struct gp_report {
     const char *path;
     int64_t from, to;       /* the time that it covers, on the axis */
     int64_t from_us, to_us; /* the clock's time then */
+    bool is_rounded;        /* to whole periods, so it is not the time that was asked for */
     int64_t interval_us;
     char host[256], driver[80];  /* "" if unknown */
-    const char *users;           /* only these users' processes were counted; NULL: all */
+    const char *users, *groups;  /* only processes of these users were counted; NULL: all */
+    bool is_of_some;             /* one of these is set */
+    bool is_of_some_gpus;        /* GPUs were selected */
     struct gp_report_table gpus; /* all that are selected, whatever they did */
     struct gp_report_table tables[GP_REPORT_TABLES_MAX];
     size_t table_count;
+    int64_t watched_us;          /* the waiting line was recorded; 0: who waited is unknown */
     size_t idle_unknown;         /* left out of GP_REPORT_IDLE because their SM time is unknown */
     struct gp_report_sums total; /* of `gpus` */
     uint32_t incidents[GP_EVENT__COUNT];
@@ -129,6 +138,8 @@ void gp_report_fini(struct gp_report *report);
 bool gp_report_has_load(enum gp_report_by by, const struct gp_report_sums *sums);
 bool gp_report_has_energy(enum gp_report_by by, const struct gp_report_sums *sums);
 bool gp_report_has_memory(const struct gp_report_sums *sums);
+/* Whether the processes on the GPUs were recorded at some time. */
+bool gp_report_knows_holders(const struct gp_report *report);
 /* Whether a GPU was observed at all. */
 bool gp_report_is_seen(const struct gp_report_sums *sums);
 

@@ -108,7 +108,7 @@ static struct shares shares_of(const struct gp_report_step *step, const struct g
     struct shares s = {0};
     const double length = (double)(step->to_us - step->from_us);
     const double held = (double)part->held_us;
-    const double seen = fmax((double)part->known_us, held);
+    const double seen = fmax((double)(part->known_us - part->unlisted_us), held);
     /* the clock can be set within a step, which then is shorter or longer */
     const double all = fmax(length, seen);
     if (all <= 0)
@@ -171,13 +171,13 @@ static void add_strip(struct gp_strbuf *sb, const struct gp_report_look *look,
     gp_report_add_escaped(sb, gpu->row->label);
     gp_strbuf_adds(sb, "</b> ");
     gp_report_add_short(sb, gpu->row->name);
-    if (gp_report_is_seen(&gpu->row->sums)) {
+    if (!*gpu->row->reason) {
         gp_strbuf_adds(sb, " · held ");
         add_hours(sb, look, gpu->row->sums.held_us);
         gp_strbuf_adds(sb, ", of that idle ");
         add_hours(sb, look, gpu->row->sums.idle_us);
     } else {
-        gp_strbuf_adds(sb, " · unknown");
+        gp_strbuf_addf(sb, " · unknown: %s", gpu->row->reason);
     }
     gp_strbuf_addf(sb,
                    "</p><svg viewBox=\"0 0 %zu 1\" preserveAspectRatio=\"none\" role=\"img\" "

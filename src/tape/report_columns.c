@@ -8,10 +8,13 @@
 #define BIT(by) (1U << (by))
 
 enum {
-    ALL = (1U << GP_REPORT_BY__COUNT) - 1,
+    ANY = (1U << GP_REPORT_BY__COUNT) - 1,
+    OF_WAITS = BIT(GP_REPORT_WAIT),
+    ALL = ANY & ~OF_WAITS, /* that have used GPUs */
     OF_GPUS = BIT(GP_REPORT_GPU),
     OF_PROCESSES = BIT(GP_REPORT_PROCESS) | BIT(GP_REPORT_IDLE),
     OF_GROUPS = ALL & ~(OF_GPUS | OF_PROCESSES),
+    WITH_WAITS = OF_WAITS | BIT(GP_REPORT_USER) | BIT(GP_REPORT_GROUP),
 };
 
 double gp_report_hours(int64_t us)
@@ -41,15 +44,14 @@ static const char *text_gpu(const struct gp_report_row *row)
     return row->gpu;
 }
 
+static const char *text_reason(const struct gp_report_row *row)
+{
+    return row->reason;
+}
+
 static const char *text_command(const struct gp_report_row *row)
 {
     return row->command;
-}
-
-/* Whether it is known for how long something was held. */
-static bool is_seen(enum gp_report_by by, const struct gp_report_row *row)
-{
-    return by != GP_REPORT_GPU || (gp_report_is_seen(&row->sums) && !row->is_divided);
 }
 
 static bool number_known(const struct gp_report_look *look, enum gp_report_by by,
@@ -57,7 +59,7 @@ static bool number_known(const struct gp_report_look *look, enum gp_report_by by
 {
     (void)by;
     *ret = gp_report_hours(row->sums.known_us);
-    return !look->report->users;
+    return !look->report->is_of_some;
 }
 
 static bool number_processes(const struct gp_report_look *look, enum gp_report_by by,
@@ -73,13 +75,16 @@ static bool number_held(const struct gp_report_look *look, enum gp_report_by by,
                         const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.held_us);
-    return look->report->users || is_seen(by, row);
+    (void)look;
+    (void)by;
+    return !*row->reason;
 }
 
 static bool has_load(const struct gp_report_look *look, enum gp_report_by by,
                      const struct gp_report_row *row)
 {
-    return look->report->users ? row->sums.measured_us > 0 : gp_report_has_load(by, &row->sums);
+    return look->report->is_of_some ? row->sums.measured_us > 0
+                                    : gp_report_has_load(by, &row->sums);
 }
 
 static bool number_busy(const struct gp_report_look *look, enum gp_report_by by,
@@ -93,14 +98,15 @@ static bool number_idle(const struct gp_report_look *look, enum gp_report_by by,
                         const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.idle_us);
-    return has_load(look, by, row);
+    return !*row->reason && has_load(look, by, row);
 }
 
 static bool number_reserved(const struct gp_report_look *look, enum gp_report_by by,
                             const struct gp_report_row *row, double *ret)
 {
     *ret = gp_report_hours(row->sums.reserved_us);
-    return !look->report->users && is_seen(by, row);
+    (void)by;
+    return !look->report->is_of_some && !*row->reason;
 }
 
 static bool number_utilization(const struct gp_report_look *look, enum gp_report_by by,
@@ -127,21 +133,54 @@ static bool number_energy(const struct gp_report_look *look, enum gp_report_by b
                           const struct gp_report_row *row, double *ret)
 {
     *ret = (double)row->sums.energy_mj / 3.6e9;
-    return gp_report_has_energy(look->report->users ? GP_REPORT_USER : by, &row->sums);
+    return gp_report_has_energy(look->report->is_of_some ? GP_REPORT_USER : by, &row->sums);
 }
 
 static bool number_cost(const struct gp_report_look *look, enum gp_report_by by,
                         const struct gp_report_row *row, double *ret)
 {
     *ret = look->price * gp_report_hours(row->sums.held_us);
-    return look->has_price && is_seen(by, row);
+    (void)by;
+    return look->has_price && !*row->reason;
+}
+
+static bool number_waits(const struct gp_report_look *look, enum gp_report_by by,
+                         const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = (double)row->waits;
+    return look->report->watched_us > 0;
+}
+
+static bool number_waited(const struct gp_report_look *look, enum gp_report_by by,
+                          const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = gp_report_hours(row->waited_us);
+    return look->report->watched_us > 0;
+}
+
+static bool number_waited_mean(const struct gp_report_look *look, enum gp_report_by by,
+                               const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = row->waits ? gp_report_hours(row->waited_us) / (double)row->waits : 0;
+    return look->report->watched_us > 0 && row->waits > 0;
+}
+
+static bool number_waited_longest(const struct gp_report_look *look, enum gp_report_by by,
+                                  const struct gp_report_row *row, double *ret)
+{
+    (void)by;
+    *ret = gp_report_hours(row->waited_longest_us);
+    return look->report->watched_us > 0;
 }
 
 const struct gp_report_column gp_report_columns[] = {
-    {"key", "", GP_REPORT_TEXT, ALL, text_label, NULL, false},
+    {"key", "", GP_REPORT_TEXT, ANY, text_label, NULL, false},
     {"gpu", "GPU", GP_REPORT_TEXT, BIT(GP_REPORT_IDLE), text_gpu, NULL, false},
     {"name", "NAME", GP_REPORT_TEXT, OF_GPUS, text_name, NULL, true},
-    {"user", "USER", GP_REPORT_TEXT, OF_PROCESSES, text_user, NULL, false},
+    {"user", "USER", GP_REPORT_TEXT, OF_PROCESSES | OF_WAITS, text_user, NULL, false},
     {"program", "PROGRAM", GP_REPORT_TEXT, OF_PROCESSES, text_name, NULL, false},
     {"known_hours", "SEEN", GP_REPORT_HOURS, OF_GPUS, NULL, number_known, false},
     {"processes", "PROCS", GP_REPORT_COUNT, OF_GROUPS, NULL, number_processes, false},
@@ -149,11 +188,17 @@ const struct gp_report_column gp_report_columns[] = {
     {"busy_hours", "BUSY", GP_REPORT_HOURS, ALL, NULL, number_busy, false},
     {"idle_hours", "IDLE", GP_REPORT_HOURS, ALL, NULL, number_idle, false},
     {"reserved_hours", "RESERVED", GP_REPORT_HOURS, OF_GPUS, NULL, number_reserved, false},
+    {"waits", "WAITS", GP_REPORT_COUNT, OF_WAITS, NULL, number_waits, false},
+    {"waited_hours", "WAITED", GP_REPORT_HOURS, WITH_WAITS, NULL, number_waited, false},
+    {"waited_mean_hours", "MEAN", GP_REPORT_HOURS, OF_WAITS, NULL, number_waited_mean, false},
+    {"waited_longest_hours", "LONGEST", GP_REPORT_HOURS, OF_WAITS, NULL, number_waited_longest,
+     false},
     {"utilization", "UTIL", GP_REPORT_PERCENT, ALL, NULL, number_utilization, false},
     {"memory_peak_bytes", "MEMORY", GP_REPORT_BYTES, ALL, NULL, number_memory, false},
     {"energy_kwh", "ENERGY", GP_REPORT_KWH, ALL, NULL, number_energy, false},
     {"cost", "COST", GP_REPORT_COST, ALL, NULL, number_cost, false},
     {"incidents", "INCIDENTS", GP_REPORT_INCIDENTS, ALL, NULL, NULL, true},
+    {"reason", "REASON FOR N/A", GP_REPORT_TEXT, OF_GPUS, text_reason, NULL, true},
     {"command", "COMMAND", GP_REPORT_TEXT, OF_PROCESSES, text_command, NULL, true},
 };
 const size_t gp_report_column_count = GP_ARRAY_LEN(gp_report_columns);
@@ -172,10 +217,13 @@ bool gp_report_needs_column(const struct gp_report_look *look, const struct gp_r
     if (!gp_report_has_column(look, table->by, column))
         return false;
     const bool is_rare = column->kind == GP_REPORT_INCIDENTS || column->number == number_reserved ||
-                         (column->number == number_known && look->report->users);
+                         column->text == text_reason ||
+                         (column->number == number_waited && table->by != GP_REPORT_WAIT) ||
+                         (column->number == number_known && look->report->is_of_some);
     for (size_t i = 0; is_rare && i < table->count; i++) {
         const struct gp_report_row *row = &table->rows[i];
         if (column->number ? column->number(look, table->by, row, &n) && n > 0
+            : column->text ? *column->text(row)
                            : gp_report_count_incidents(row->incidents) > 0)
             return true;
     }
@@ -189,10 +237,12 @@ static const struct {
 } words[GP_REPORT_BY__COUNT] = {
     [GP_REPORT_GPU] = {"GPU", "GPUs", "(unknown)"},
     [GP_REPORT_USER] = {"USER", "Users", "(unknown)"},
+    [GP_REPORT_GROUP] = {"GROUP", "Groups", "(no group)"},
     [GP_REPORT_JOB] = {"JOB", "Jobs", "(no job)"},
     [GP_REPORT_CONTAINER] = {"CONTAINER", "Containers", "(no container)"},
     [GP_REPORT_PROGRAM] = {"PROGRAM", "Programs", "(unknown)"},
     [GP_REPORT_PROCESS] = {"PID", "Processes", "(unknown)"},
+    [GP_REPORT_WAIT] = {"JOB", "Jobs that waited for GPUs", "(unnamed)"},
     [GP_REPORT_IDLE] = {"PID", "Processes that held an idle GPU", "(unknown)"},
 };
 
@@ -209,6 +259,20 @@ const char *gp_report_title(enum gp_report_by by)
 const char *gp_report_missing(enum gp_report_by by)
 {
     return words[by].missing;
+}
+
+void gp_report_add_empty(struct gp_strbuf *sb, const struct gp_report *report, enum gp_report_by by)
+{
+    if (by == GP_REPORT_GPU)
+        gp_strbuf_adds(sb, "No GPUs were seen.\n");
+    else if (by == GP_REPORT_WAIT)
+        gp_strbuf_adds(sb, report->watched_us > 0 ? "No job waited for GPUs.\n"
+                                                  : "Who waited for GPUs is unknown.\n");
+    else if (!gp_report_knows_holders(report))
+        gp_strbuf_adds(sb, "Which processes used these GPUs is unknown.\n");
+    else
+        gp_strbuf_adds(sb, by == GP_REPORT_IDLE ? "No process held an idle GPU for that long.\n"
+                                                : "No processes used these GPUs.\n");
 }
 
 uint64_t gp_report_count_incidents(const uint32_t counts[GP_EVENT__COUNT])
@@ -345,6 +409,12 @@ bool gp_report_seen_percent(const struct gp_report *report, double *ret)
     return all_us > 0;
 }
 
+bool gp_report_watched_percent(const struct gp_report *report, double *ret)
+{
+    *ret = 100 * (double)report->watched_us / (double)(report->to - report->from);
+    return report->watched_us > 0;
+}
+
 static void add_seen(struct gp_strbuf *sb, const struct gp_report *report)
 {
     double seen;
@@ -358,23 +428,80 @@ static void add_seen(struct gp_strbuf *sb, const struct gp_report *report)
             seen);
 }
 
+static void add_rounding(struct gp_strbuf *sb, const struct gp_report *report)
+{
+    if (!report->is_rounded)
+        return;
+    gp_strbuf_adds(sb, "Sums are kept for whole ten minutes, so this report covers ");
+    gp_report_add_time(sb, report->from_us);
+    gp_strbuf_adds(sb, " to ");
+    gp_report_add_time(sb, report->to_us);
+    gp_strbuf_adds(sb, ", more than --since and --until select.\n");
+}
+
+/* Whether a report says who waited. */
+static bool shows_waits(const struct gp_report *report, bool *ret_asked)
+{
+    bool any = *ret_asked = false;
+    for (size_t i = 0; i < report->table_count; i++) {
+        *ret_asked = *ret_asked || report->tables[i].by == GP_REPORT_WAIT;
+        for (size_t k = 0; k < report->tables[i].count; k++)
+            any = any || report->tables[i].rows[k].waits > 0;
+    }
+    return any || *ret_asked;
+}
+
+static void add_waits(struct gp_strbuf *sb, const struct gp_report *report)
+{
+    bool asked;
+    double percent;
+    if (!shows_waits(report, &asked))
+        return;
+    if (report->is_of_some_gpus)
+        gp_strbuf_adds(sb, "For which GPUs a job waited is not recorded: who waited is only known "
+                           "without --id.\n");
+    else if (!gp_report_watched_percent(report, &percent))
+        gp_strbuf_adds(sb, "Who waited for GPUs was not recorded at that time.\n");
+    else if (percent < 99.95)
+        gp_strbuf_addf(sb,
+                       "The waiting line was recorded for %.1f %% of this time. Waiting outside of "
+                       "it is unknown, and not included.\n",
+                       percent);
+}
+
 void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     const struct gp_report *report = look->report;
     bool has_processes = false;
     bool has_groups = false;
-    for (size_t i = 0; i < report->table_count; i++) {
+    bool has_teams = false; /* groups of users */
+    for (size_t i = 0; i < report->table_count && gp_report_knows_holders(report); i++) {
         const enum gp_report_by by = report->tables[i].by;
-        has_processes = has_processes || by != GP_REPORT_GPU || report->users;
+        has_processes =
+            has_processes || (by != GP_REPORT_WAIT && by != GP_REPORT_GPU) || report->is_of_some;
         has_groups = has_groups || (OF_GROUPS & BIT(by));
+        has_teams = has_teams || by == GP_REPORT_GROUP;
     }
+    add_rounding(sb, report);
     add_seen(sb, report);
+    if (!gp_report_knows_holders(report) && gp_report_is_seen(&report->total))
+        gp_strbuf_adds(sb, "The recording has no list of processes: who held the GPUs, and for how "
+                           "long, is unknown.\n");
+    else if (report->total.unlisted_us > 0)
+        gp_strbuf_addf(sb,
+                       "For %.1f %% of the time that the GPUs were seen, their processes are "
+                       "unknown, and not included.\n",
+                       100 * (double)report->total.unlisted_us / (double)report->total.known_us);
     if (report->users)
         gp_strbuf_addf(sb, "Only processes of these users are counted: %s.\n", report->users);
+    if (report->groups)
+        gp_strbuf_addf(sb, "Only processes of users in these groups are counted: %s.\n",
+                       report->groups);
     if (has_processes)
         gp_strbuf_adds(sb,
                        "The energy of processes is an estimate: the GPU's energy, divided by SM "
                        "time.\n");
+    add_waits(sb, report);
     if (report->idle_unknown)
         gp_strbuf_addf(sb,
                        "Whether the GPUs were idle is unknown for %zu more that were held for that "
@@ -383,4 +510,7 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
     if (has_groups)
         gp_strbuf_adds(sb, "A GPU that several users, jobs or programs hold counts in full for "
                            "each.\n");
+    if (has_teams)
+        gp_strbuf_adds(sb, "A user in several groups counts in full in each of them. The groups "
+                           "are those of the machine that made this report, at that time.\n");
 }

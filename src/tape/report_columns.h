@@ -68,6 +68,11 @@ uint64_t gp_report_count_incidents(const uint32_t counts[GP_EVENT__COUNT]);
 /* The share of the time in which the GPUs whose utilization is ever known were observed, in
  * percent; false: there is none. */
 bool gp_report_seen_percent(const struct gp_report *report, double *ret);
+/* The share of the time in which the waiting line was recorded; false: never. */
+bool gp_report_watched_percent(const struct gp_report *report, double *ret);
+/* Appends what stands for a table without rows: a sentence. */
+void gp_report_add_empty(struct gp_strbuf *sb, const struct gp_report *report,
+                         enum gp_report_by by);
 /* Hours. */
 double gp_report_hours(int64_t us);
 /* Appends "2026-11-27 03:10 to 2026-11-28 00:20 (21.2 h)". */

@@ -107,7 +107,12 @@ static void add_tiles(struct gp_strbuf *sb, const struct gp_report_look *look)
     const struct gp_report_sums *total = &report->total;
     const uint64_t incidents = gp_report_count_incidents(report->incidents);
     gp_strbuf_adds(sb, "<dl class=\"tiles\">\n");
-    add_part_tile(sb, look, "GPUs held", total->held_us, total->known_us, "the time seen");
+    if (gp_report_knows_holders(report))
+        add_part_tile(sb, look, "GPUs held", total->held_us, total->known_us - total->unlisted_us,
+                      "the time seen");
+    else
+        gp_strbuf_adds(sb, "<div><dt>GPUs held</dt><dd>N/A <small>no list of processes</small>"
+                           "</dd></div>\n");
     if (total->measured_us > 0) {
         add_tile(sb, look, "Utilization while held", GP_REPORT_PERCENT,
                  100 * (double)total->used_us / (double)total->measured_us, "");
@@ -115,7 +120,7 @@ static void add_tiles(struct gp_strbuf *sb, const struct gp_report_look *look)
     }
     if (gp_report_has_energy(GP_REPORT_GPU, total))
         add_tile(sb, look, "Energy", GP_REPORT_KWH, (double)total->energy_mj / 3.6e9, "");
-    if (look->has_price)
+    if (look->has_price && gp_report_knows_holders(report))
         add_tile(sb, look, "Cost", GP_REPORT_COST, look->price * gp_report_hours(total->held_us),
                  "of the time held");
     struct gp_strbuf kinds = GP_STRBUF_INIT(1 << 12);
@@ -185,9 +190,12 @@ static void add_section(struct gp_strbuf *sb, const struct gp_report_look *look,
                         const struct gp_report_table *table)
 {
     gp_strbuf_addf(sb, "<section><h2>%s</h2>\n", gp_report_title(table->by));
-    if (table->count == 0)
-        gp_strbuf_adds(sb, "<p>None.</p>\n");
-    if (table->by != GP_REPORT_GPU && table->by != GP_REPORT_IDLE)
+    if (table->count == 0) {
+        gp_strbuf_adds(sb, "<p>");
+        gp_report_add_empty(sb, look->report, table->by);
+        gp_strbuf_adds(sb, "</p>\n");
+    }
+    if (table->by != GP_REPORT_GPU && table->by != GP_REPORT_IDLE && table->by != GP_REPORT_WAIT)
         gp_report_add_bars(sb, look, table);
     if (table->count > 0)
         add_table(sb, look, table);
@@ -221,7 +229,7 @@ static void add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     struct gp_strbuf notes = GP_STRBUF_INIT(1 << 12);
     gp_report_add_notes(&notes, look);
-    if (look->report->users)
+    if (look->report->is_of_some)
         gp_strbuf_adds(&notes, "The figures and charts of the GPUs are those of all users.\n");
     gp_strbuf_adds(sb, "<p class=\"soft\">");
     add_safe_text(sb, &notes);

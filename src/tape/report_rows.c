@@ -1,9 +1,13 @@
 #include "tape/report_internal.h"
 
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "base/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 64 };
+enum { FIRST_ROOM = 64, TEXT_COLUMNS = 400 };
 
 static const char *const words[] = {
 #define X(id, word) word,
@@ -14,6 +18,20 @@ static const char *const words[] = {
 const char *gp_report_by_word(enum gp_report_by by)
 {
     return words[by];
+}
+
+/* ---- texts ---- */
+
+const char *gp_report_text(struct gp_report *report, const char *text)
+{
+    char room[256] = "";
+    struct gp_strbuf sb = GP_STRBUF_ON(room, 8 * TEXT_COLUMNS);
+    gp_utf8_add_safe(&sb, text, strlen(text), TEXT_COLUMNS);
+    const char *copy = sb.error == GP_ENOMEM ? NULL
+                       : *sb.buf             ? gp_arena_strdup(&report->arena, sb.buf)
+                                             : "";
+    gp_strbuf_fini(&sb);
+    return copy;
 }
 
 /* ---- sums ---- */
@@ -39,8 +57,15 @@ void gp_report_add_sums(struct gp_report_sums *sums, const struct gp_report_sums
     gp_report_add_to(&sums->idle_us, more->idle_us);
     gp_report_add_to(&sums->reserved_us, more->reserved_us);
     gp_report_add_to(&sums->energy_mj, more->energy_mj);
+    gp_report_add_to(&sums->listed, more->listed);
+    gp_report_add_to(&sums->unlisted_us, more->unlisted_us);
     if (more->memory > sums->memory)
         sums->memory = more->memory;
+}
+
+bool gp_report_knows_holders(const struct gp_report *report)
+{
+    return report->total.listed > 0;
 }
 
 bool gp_report_is_seen(const struct gp_report_sums *sums)
@@ -114,8 +139,14 @@ struct gp_report_row *gp_report_row(struct gp_report *report, struct gp_report_t
     if (!copy)
         return NULL;
     *place = (uint32_t)(table->count + 1);
-    table->rows[table->count] = (struct gp_report_row){
-        .key = copy, .label = "", .name = "", .user = "", .command = "", .uuid = "", .gpu = ""};
+    table->rows[table->count] = (struct gp_report_row){.key = copy,
+                                                       .label = "",
+                                                       .name = "",
+                                                       .user = "",
+                                                       .command = "",
+                                                       .uuid = "",
+                                                       .gpu = "",
+                                                       .reason = ""};
     return &table->rows[table->count++];
 }
 
@@ -146,11 +177,21 @@ static int compare_idle(const void *a, const void *b)
     return order ? order : compare_rows(a, b);
 }
 
+static int compare_waits(const void *a, const void *b)
+{
+    const struct gp_report_row *x = a;
+    const struct gp_report_row *y = b;
+    int order = compare_numbers(y->waited_us, x->waited_us);
+    return order ? order : compare_rows(a, b);
+}
+
 void gp_report_sort(struct gp_report_table *table)
 {
     if (table->count)
         qsort(table->rows, table->count, sizeof(*table->rows),
-              table->by == GP_REPORT_IDLE ? compare_idle : compare_rows);
+              table->by == GP_REPORT_IDLE   ? compare_idle
+              : table->by == GP_REPORT_WAIT ? compare_waits
+                                            : compare_rows);
 }
 
 void gp_report_table_fini(struct gp_report_table *table)

@@ -59,7 +59,7 @@ struct pass {
     } * uses; /* of each GPU in the period */
     struct item *items;
     struct entry *entries;
-    size_t item_count, item_room;
+    size_t item_count, item_room, entry_count, entry_room;
     struct incident incidents[EVENTS_MAX];
     size_t incident_count;
 };
@@ -116,17 +116,13 @@ static int64_t period_of_time(struct sqlite3_stmt *row, int column)
     return gp_report_clamp(gp_store_int(row, column), GP_USAGE_PERIOD_US);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void read_usage(struct pass *pass, struct sqlite3_stmt *row)
 {
     uint32_t gpu;
     if (!gpu_at(pass->work->report, gp_store_int(row, 1), &gpu))
         return;
     struct gp_report_sums sums = {
+        .listed = !gp_store_is_null(row, 4),
         .known_us = period_of_time(row, 2),
         .busy_us = period_of_time(row, 3),
         .held_us = period_of_time(row, 4),
@@ -134,9 +130,10 @@ static void read_usage(struct pass *pass, struct sqlite3_stmt *row)
         .energy_mj = gp_report_clamp(gp_store_int(row, 7), ENERGY_MAX_MJ),
         .memory = gp_report_clamp(gp_store_int(row, 8), MEMORY_MAX),
     };
-    sums.measured_us = least(sums.held_us, sums.known_us);
-    sums.used_us = least(sums.busy_us, sums.measured_us);
-    sums.idle_us = least(period_of_time(row, 5), sums.measured_us);
+    sums.unlisted_us = sums.listed ? 0 : sums.known_us;
+    sums.measured_us = gp_least(sums.held_us, sums.known_us);
+    sums.used_us = gp_least(sums.busy_us, sums.measured_us);
+    sums.idle_us = gp_least(period_of_time(row, 5), sums.measured_us);
     gp_report_add_sums(&pass->uses[gpu].sums, &sums);
     pass->uses[gpu].is_known = true;
 }
@@ -151,18 +148,14 @@ static bool read_share(struct pass *pass, struct sqlite3_stmt *row)
     if (pass->item_count == pass->item_room) {
         const size_t room = pass->item_room ? 2 * pass->item_room : 64;
         struct item *items = realloc(pass->items, room * sizeof(*items));
-        if (items)
-            pass->items = items;
-        struct entry *entries = realloc(pass->entries, room * sizeof(*entries));
-        if (entries)
-            pass->entries = entries;
-        if (!items || !entries)
+        if (!items)
             return false;
+        pass->items = items;
         pass->item_room = room;
     }
     const int64_t held = period_of_time(row, 3);
     const int64_t busy = period_of_time(row, 4);
-    const int64_t idle = least(period_of_time(row, 5), held);
+    const int64_t idle = gp_least(period_of_time(row, 5), held);
     const bool is_measured = busy > 0 || idle > 0; /* otherwise the driver did not say */
     pass->items[pass->item_count++] = (struct item){
         .process = process,
@@ -222,8 +215,10 @@ static bool describe(struct gp_report_work *work, struct gp_report_row *row,
     return row->label != NULL;
 }
 
+/* group: of a table of groups. */
 static struct gp_report_row *add_row(struct gp_report_work *work, struct gp_report_table *table,
-                                     struct gp_report_process *process, uint32_t gpu)
+                                     struct gp_report_process *process, uint32_t gpu,
+                                     const char *group)
 {
     char number[TEXT_SIZE];
     struct gp_report *report = work->report;
@@ -233,6 +228,7 @@ static struct gp_report_row *add_row(struct gp_report_work *work, struct gp_repo
         bool is_process;
     } keys[GP_REPORT_BY__COUNT] = {
         [GP_REPORT_USER] = {process->user, false},
+        [GP_REPORT_GROUP] = {group, false},
         [GP_REPORT_JOB] = {process->job, false},
         [GP_REPORT_CONTAINER] = {process->container, false},
         [GP_REPORT_PROGRAM] = {process->name, false},
@@ -268,13 +264,31 @@ static int64_t row_at(struct gp_report_work *work, struct gp_report_table *table
     int32_t *known = &process->rows[table->by];
     if (*known != GP_REPORT_NO_ROW && table->by != GP_REPORT_IDLE)
         return *known;
-    struct gp_report_row *row = add_row(work, table, process, gpu);
+    struct gp_report_row *row = add_row(work, table, process, gpu, NULL);
     if (!row)
         return -1;
     if (*known == GP_REPORT_NO_ROW)
         row->processes++;
     *known = (int32_t)(row - table->rows);
     return *known;
+}
+
+/* The row of a group in the table of groups; −1 without memory. */
+static int64_t group_row_at(struct gp_report_work *work, struct gp_report_table *table,
+                            struct gp_report_process *process, uint32_t gpu, size_t i)
+{
+    struct gp_report_membership *in = &process->member->groups[i];
+    if (in->row == GP_REPORT_NO_ROW) {
+        const struct gp_report_row *row = add_row(work, table, process, gpu, in->group);
+        if (!row)
+            return -1;
+        in->row = (int32_t)(row - table->rows);
+    }
+    if (process->rows[GP_REPORT_GROUP] == GP_REPORT_NO_ROW)
+        table->rows[in->row].processes++;
+    if (i + 1 == process->member->count)
+        process->rows[GP_REPORT_GROUP] = in->row; /* it is counted in all of them */
+    return in->row;
 }
 
 /* ---- adding a period ---- */
@@ -321,33 +335,61 @@ static void add_cell(struct pass *pass, struct gp_report_table *table, const str
         last = process->last > last ? process->last : last;
     }
     const int64_t most =
-        use->is_known ? least(use->sums.held_us, GP_USAGE_PERIOD_US) : GP_USAGE_PERIOD_US;
-    struct gp_report_sums sums = {.held_us = least(sum.held, most),
+        use->is_known ? gp_least(use->sums.held_us, GP_USAGE_PERIOD_US) : GP_USAGE_PERIOD_US;
+    struct gp_report_sums sums = {.held_us = gp_least(sum.held, most),
                                   .busy_us = sum.busy,
                                   .energy_mj = sum.energy,
                                   .memory = sum.memory};
-    sums.measured_us = least(sum.measured, sums.held_us);
-    sums.used_us = least(sum.busy, sums.measured_us);
+    sums.measured_us = gp_least(sum.measured, sums.held_us);
+    sums.used_us = gp_least(sum.busy, sums.measured_us);
     if (sums.held_us > sum.active) /* what is not measured counts as active */
         sums.idle_us = sums.held_us - sum.active;
     gp_report_add_sums(&row->sums, &sums);
     add_incidents(pass, row, entries->gpu, first, last);
 }
 
+static bool add_entry(struct pass *pass, int64_t row, size_t i)
+{
+    if (row < 0)
+        return false;
+    if (pass->entry_count == pass->entry_room) {
+        const size_t room = pass->entry_room ? 2 * pass->entry_room : 64;
+        struct entry *grown = realloc(pass->entries, room * sizeof(*grown));
+        if (!grown)
+            return false;
+        pass->entries = grown;
+        pass->entry_room = room;
+    }
+    pass->entries[pass->entry_count++] =
+        (struct entry){(uint32_t)row, pass->items[i].gpu, (uint32_t)i};
+    return true;
+}
+
+/* Adds an entry for each row in which an item counts. */
+static bool add_item(struct pass *pass, struct gp_report_table *table, size_t i)
+{
+    struct gp_report_process *process = &pass->work->processes[pass->items[i].process];
+    const uint32_t gpu = pass->items[i].gpu;
+    bool ok = true;
+    if (table->by == GP_REPORT_WAIT)
+        return true;
+    if (table->by != GP_REPORT_GROUP)
+        return add_entry(pass, row_at(pass->work, table, process, gpu), i);
+    for (size_t k = 0; ok && k < process->member->count; k++)
+        ok = add_entry(pass, group_row_at(pass->work, table, process, gpu, k), i);
+    return ok;
+}
+
 static bool add_to_table(struct pass *pass, struct gp_report_table *table)
 {
-    for (size_t i = 0; i < pass->item_count; i++) {
-        const struct item *item = &pass->items[i];
-        const int64_t row =
-            row_at(pass->work, table, &pass->work->processes[item->process], item->gpu);
-        if (row < 0)
+    pass->entry_count = 0;
+    for (size_t i = 0; i < pass->item_count; i++)
+        if (!add_item(pass, table, i))
             return false;
-        pass->entries[i] = (struct entry){(uint32_t)row, item->gpu, (uint32_t)i};
-    }
-    qsort(pass->entries, pass->item_count, sizeof(*pass->entries), compare_entries);
-    for (size_t i = 0; i < pass->item_count;) {
+    qsort(pass->entries, pass->entry_count, sizeof(*pass->entries), compare_entries);
+    for (size_t i = 0; i < pass->entry_count;) {
         size_t end = i + 1;
-        while (end < pass->item_count &&
+        while (end < pass->entry_count &&
                compare_entries(&pass->entries[i], &pass->entries[end]) == 0)
             end++;
         add_cell(pass, table, &pass->entries[i], end - i);
@@ -376,6 +418,7 @@ static void add_gpus(struct pass *pass, int64_t period)
         gp_report_add_to(&part->idle_us, sums->idle_us);
         gp_report_add_to(&part->busy_us, sums->busy_us);
         gp_report_add_to(&part->energy_mj, sums->energy_mj);
+        gp_report_add_to(&part->unlisted_us, sums->unlisted_us);
     }
 }
 
@@ -385,7 +428,7 @@ static bool add_period(struct pass *pass, int64_t period)
     bool ok = true;
     add_gpus(pass, period);
     for (size_t i = 0; ok && i < report->table_count && pass->item_count > 0; i++)
-        if (report->tables[i].by != GP_REPORT_GPU || report->users)
+        if (report->tables[i].by != GP_REPORT_GPU || report->is_of_some)
             ok = add_to_table(pass, &report->tables[i]);
     pass->item_count = 0;
     pass->incident_count = 0;
@@ -426,7 +469,7 @@ static int read_all(struct pass *pass, struct gp_err *err)
         int64_t period = INT64_MAX;
         for (size_t i = 0; i < GP_ARRAY_LEN(streams); i++)
             if (streams[i]->has_row)
-                period = least(period, streams[i]->period);
+                period = gp_least(period, streams[i]->period);
         if (period == INT64_MAX)
             break;
         r = read_period(pass, period, err);

@@ -129,14 +129,6 @@ static void add_table(struct gp_strbuf *sb, const struct gp_report_look *look,
     gp_strbuf_fini(&cell);
 }
 
-static void add_empty(struct gp_strbuf *sb, const struct gp_report_table *table)
-{
-    gp_strbuf_adds(sb, table->by == GP_REPORT_GPU ? "No GPUs were seen.\n"
-                       : table->by == GP_REPORT_IDLE
-                           ? "No process held an idle GPU for that long.\n"
-                           : "No processes used these GPUs.\n");
-}
-
 static void add_head(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     const struct gp_report *report = look->report;
@@ -156,7 +148,7 @@ void gp_report_add_text(struct gp_strbuf *sb, const struct gp_report_look *look,
     for (size_t i = 0; i < report->table_count; i++) {
         gp_strbuf_addc(sb, '\n');
         if (report->tables[i].count == 0)
-            add_empty(sb, &report->tables[i]);
+            gp_report_add_empty(sb, report, report->tables[i].by);
         else
             add_table(sb, look, &report->tables[i], width);
     }
@@ -224,7 +216,7 @@ void gp_report_add_markdown(struct gp_strbuf *sb, const struct gp_report_look *l
         const struct gp_report_table *table = &report->tables[i];
         gp_strbuf_addf(sb, "\n## %s\n\n", gp_report_title(table->by));
         if (table->count == 0)
-            add_empty(sb, table);
+            gp_report_add_empty(sb, report, table->by);
         else
             add_markdown_table(sb, look, table);
     }

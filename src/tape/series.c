@@ -21,23 +21,12 @@ struct reading {
     struct gp_scene scene;
 };
 
-static int damaged(const struct reading *reading, int r, struct gp_err *err)
-{
-    return gp_err_set(err, r, r == GP_ENOMEM ? "out of memory" : "'%.200s' is damaged",
-                      reading->store->path);
-}
-
 /* Passes on what of the scene is between `from` and `to`. */
 static int emit(const struct reading *reading, int64_t from, int64_t to, bool is_summary,
                 struct gp_err *err)
 {
     const struct gp_series_piece piece = {&reading->scene, from, to - from, is_summary};
     return from < to ? reading->reader->piece(reading->reader->ctx, &piece, err) : 0;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 static int64_t most(int64_t a, int64_t b)
@@ -52,7 +41,7 @@ static int emit_sample(const struct reading *reading, int64_t t, int64_t next, s
 {
     const int64_t pause_us = gp_store_pause_us(reading->interval_us);
     const int64_t end = next - t > pause_us ? t + reading->interval_us : next;
-    return t < reading->from ? 0 : emit(reading, t, least(end, reading->to), false, err);
+    return t < reading->from ? 0 : emit(reading, t, gp_least(end, reading->to), false, err);
 }
 
 /* From the key frame that the first sample depends on. */
@@ -71,7 +60,7 @@ static int read_samples(struct reading *reading, int64_t from, struct gp_err *er
         r = last < 0 ? 0 : emit_sample(reading, last, t, err);
         if (r == 0 && (last >= 0 || gp_frame_is_key(frame, size))) {
             r = gp_frame_decode(&reading->scene, frame, size);
-            r = r < 0 ? damaged(reading, r, err) : 0;
+            r = r < 0 ? gp_store_decode_error(reading->store->path, r, err) : 0;
             last = t;
         }
         if (r < 0) {
@@ -103,7 +92,7 @@ static int on_point(void *ctx, int64_t number)
     if (number > (s->to - s->first) / s->step_us)
         return 1;
     const int64_t t = s->first + number * s->step_us;
-    return t < s->from ? 0 : emit(s->reading, t, least(t + s->step_us, s->to), true, s->err);
+    return t < s->from ? 0 : emit(s->reading, t, gp_least(t + s->step_us, s->to), true, s->err);
 }
 
 /* Ends the stretch where the next chunk of steps of this length begins. */
@@ -114,7 +103,7 @@ static void end_at_next(struct stretch *s, int64_t step_us)
         "SELECT first FROM chunk WHERE step = ? AND first > ? ORDER BY first LIMIT 1", "ii",
         step_us, s->from);
     if (gp_store_step(s->reading->store, row, NULL) == 1) {
-        s->to = least(s->to, gp_store_int(row, 0));
+        s->to = gp_least(s->to, gp_store_int(row, 0));
         (void)sqlite3_reset(row);
     }
 }
@@ -134,7 +123,7 @@ static int find_chunk(struct stretch *s, sqlite3_stmt **ret_row)
             return r;
         if (r == 1 && gp_store_int(row, 0) > s->from) {
             s->first = gp_store_int(row, 2);
-            s->to = least(s->to, gp_store_int(row, 0));
+            s->to = gp_least(s->to, gp_store_int(row, 0));
             *ret_row = row;
             return 0;
         }
@@ -156,7 +145,7 @@ static int read_summaries(struct reading *reading, int64_t end, struct gp_err *e
             const void *data = gp_store_bytes(row, 1, &size);
             r = gp_chunk_read(data, size, &reading->scene, on_point, &s);
             if (r == GP_EFORMAT || r == GP_ENOMEM)
-                r = damaged(reading, r, err);
+                r = gp_store_decode_error(reading->store->path, r, err);
             r = r > 0 ? 0 : r;
         }
         if (row)
@@ -178,7 +167,7 @@ static int read_all(void *ctx, struct gp_store *store, struct gp_err *err)
     reading->reader->begin(reading->reader->ctx);
     const int64_t samples =
         gp_store_number(store, "SELECT min(t) FROM tick WHERE t = base", TIME_MOST);
-    int r = read_summaries(reading, least(samples, reading->to), err);
+    int r = read_summaries(reading, gp_least(samples, reading->to), err);
     if (r == 0)
         r = read_samples(reading, most(samples, reading->from), err);
     gp_scene_fini(&reading->scene);
@@ -196,8 +185,8 @@ int gp_series_read(struct gp_tape *tape, int64_t from, int64_t to,
     if (r == 0) {
         reading->reader = reader;
         reading->from = most(most(from, bounds.first), 0);
-        reading->to = least(to, TIME_MOST);
-        reading->interval_us = least(most(bounds.interval_us, 1), TIME_MOST / 8);
+        reading->to = gp_least(to, TIME_MOST);
+        reading->interval_us = gp_least(most(bounds.interval_us, 1), TIME_MOST / 8);
         r = gp_tape_do(tape, read_all, reading, err);
     }
     free(reading);

@@ -30,6 +30,11 @@ int gp_store_damaged(const struct gp_store *store, struct gp_err *err)
                             store->path);
 }
 
+int gp_store_decode_error(const char *path, int r, struct gp_err *err)
+{
+    return gp_err_set(err, r, r == GP_ENOMEM ? "out of memory" : "'%.200s' is damaged", path);
+}
+
 /* ---- statements ---- */
 
 /* SQLITE_OK, or the first error. */

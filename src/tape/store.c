@@ -18,12 +18,16 @@
 enum { TEXTS_MAX = 4 << 20 };   /* of a process */
 enum { PAGE_CACHE_KIB = 1024 }; /* of a connection */
 enum {
+    AHEAD_MAX = 1 << 30,    /* bytes of a file that are worth reading at once */
+    AHEAD_STEP = 128 << 10, /* Linux reads no more for one call, by default */
+};
+enum {
     QUIET_NS = 50 * 1000 * 1000, /* a file that changed less than this ago may be changing now */
     QUIET_TRIES = 100,
 };
 
 /* The tables. Their texts are compared with those of a file, so each change of them is a new
- * version: see upgrade(). */
+ * version, see gp_store_upgrade(): later versions have more of them at the end. */
 static const char *const schema[] = {
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID",
     "CREATE TABLE field(scope INTEGER, place INTEGER, name TEXT, scale REAL, "
@@ -47,7 +51,14 @@ static const char *const schema[] = {
     "CREATE TABLE event(id INTEGER PRIMARY KEY, t INTEGER, gpu INTEGER, kind TEXT, number INTEGER, "
     "reported INTEGER, was TEXT, now TEXT, words TEXT)",
     "CREATE INDEX event_by_time ON event(t)",
+    /* a request waited from first to last, or, without a user, the recorder watched the line */
+    "CREATE TABLE line(id INTEGER PRIMARY KEY, request INTEGER, user TEXT, job TEXT, "
+    "gpus INTEGER, first INTEGER, last INTEGER)",
 };
+
+/* How many of them each version has. */
+static const size_t schema_counts[] = {[1] = 13, [2] = 14};
+_Static_assert(GP_ARRAY_LEN(schema_counts) == GP_STORE_VERSION + 1, "a count for each version");
 
 /* ---- columns ---- */
 
@@ -77,37 +88,39 @@ int gp_store_read_columns(struct gp_store *store, struct gp_err *err)
 
 /* ---- versions ---- */
 
-int gp_store_create_tables(struct gp_store *store, struct gp_err *err)
+int gp_store_upgrade(struct gp_store *store, struct gp_err *err)
 {
     char mark[96];
     int r = 0;
-    for (size_t i = 0; r == 0 && i < GP_ARRAY_LEN(schema); i++)
-        r = gp_store_execute(store, schema[i], "create", err);
+    for (size_t i = schema_counts[store->version]; r == 0 && i < GP_ARRAY_LEN(schema); i++)
+        r = gp_store_execute(store, schema[i], "write to", err);
     (void)snprintf(mark, sizeof(mark), "PRAGMA application_id=%d; PRAGMA user_version=%d",
                    (int)GP_STORE_APPLICATION, (int)GP_STORE_VERSION);
-    return r < 0 ? r : gp_store_execute(store, mark, "create", err);
+    if (r == 0)
+        r = gp_store_execute(store, mark, "write to", err);
+    store->version = r < 0 ? store->version : GP_STORE_VERSION;
+    return r;
 }
 
-/* Whether the file has exactly our tables: a crafted one could have views and triggers that SQLite
- * would run. */
+/* Whether the file has exactly the tables of its version: a crafted one could have views and
+ * triggers that SQLite would run. */
 static bool has_our_tables(struct gp_store *store)
 {
+    const size_t wanted = schema_counts[store->version];
     sqlite3_stmt *statement = gp_store_statement(
         store, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid", "");
     size_t count = 0;
     bool same = statement != NULL;
     int r = 0;
     while (same && (r = gp_store_step(store, statement, NULL)) == 1) {
-        same =
-            count < GP_ARRAY_LEN(schema) && strcmp(gp_store_text(statement, 0), schema[count]) == 0;
+        same = count < wanted && strcmp(gp_store_text(statement, 0), schema[count]) == 0;
         count++;
     }
     if (statement)
         (void)sqlite3_reset(statement);
-    return same && r == 0 && count == GP_ARRAY_LEN(schema);
+    return same && r == 0 && count == wanted;
 }
 
-/* Files of earlier versions get what this one has in addition; there is none yet. */
 int gp_store_check_version(struct gp_store *store, struct gp_err *err)
 {
     int64_t version;
@@ -121,7 +134,8 @@ int gp_store_check_version(struct gp_store *store, struct gp_err *err)
                           "'%.200s' was recorded by a newer gpulse (format %lld, this one reads "
                           "up to %d): update gpulse",
                           store->path, (long long)version, (int)GP_STORE_VERSION);
-    return has_our_tables(store) ? 0 : gp_store_damaged(store, err);
+    store->version = version < 1 ? 0 : (int)version;
+    return store->version && has_our_tables(store) ? 0 : gp_store_damaged(store, err);
 }
 
 /* ---- opening ---- */
@@ -348,6 +362,18 @@ uint64_t gp_store_log_size(const struct gp_store *store)
 uint64_t gp_store_size(const struct gp_store *store)
 {
     return size_of(store, "");
+}
+
+void gp_store_read_ahead(const struct gp_store *store)
+{
+    struct stat st;
+    const int fd = open(store->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool is_worth_it =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= AHEAD_MAX;
+    for (off_t at = 0; is_worth_it && at < st.st_size; at += AHEAD_STEP)
+        (void)posix_fadvise(fd, at, AHEAD_STEP, POSIX_FADV_WILLNEED);
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 static bool is_time(int64_t t)

@@ -19,7 +19,7 @@ struct sqlite3;
 struct sqlite3_stmt;
 struct gp_store_statement;
 
-enum { GP_STORE_VERSION = 1 };
+enum { GP_STORE_VERSION = 2 };
 
 /* A file with a time beyond is damaged: sums of such times fit. */
 #define GP_STORE_TIME_MAX (INT64_C(1) << 60)
@@ -28,6 +28,7 @@ struct gp_store {
     struct sqlite3 *db;
     struct gp_tape_columns *columns;
     const char *path;
+    int version;  /* of the file: at most GP_STORE_VERSION; a writer brings it up to that */
     int lock_fd;  /* of the writer */
     int guard_fd; /* likewise */
     /* of a reader: what the files were like when it began */
@@ -104,9 +105,17 @@ int gp_store_get_number(struct gp_store *store, const char *sql, int64_t fallbac
 /* The same; `fallback` also after an error. */
 int64_t gp_store_number(struct gp_store *store, const char *sql, int64_t fallback);
 
+/* Has the system read the whole file at once, without waiting for it, unless it is very large. For
+ * a reader of rows that are scattered over the file. Without effect if the system cannot do that.
+ */
+void gp_store_read_ahead(const struct gp_store *store);
+
 /* The marks of the axis, sorted; freed by the caller. */
 int gp_store_marks(struct gp_store *store, struct gp_axis_mark **ret, size_t *ret_count,
                    struct gp_err *err) GP_MUST_CHECK;
+
+/* Sets the error of what was read but cannot be decoded; returns it: GP_ENOMEM or GP_EFORMAT. */
+int gp_store_decode_error(const char *path, int r, struct gp_err *err);
 
 /* Moves the log into the file; it is then empty. */
 int gp_store_checkpoint(struct gp_store *store, struct gp_err *err) GP_MUST_CHECK;

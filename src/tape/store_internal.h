@@ -44,7 +44,8 @@ struct gp_store *gp_store_new(const char *path, struct gp_err *err) GP_MUST_CHEC
 bool gp_store_beside(const struct gp_store *store, const char *suffix,
                      char ret[GP_PATH_SIZE]) GP_MUST_CHECK;
 int gp_store_open_database(struct gp_store *store, int flags, struct gp_err *err) GP_MUST_CHECK;
-int gp_store_create_tables(struct gp_store *store, struct gp_err *err) GP_MUST_CHECK;
+/* Adds the tables that this version has and the file has not: all of them to a new one. */
+int gp_store_upgrade(struct gp_store *store, struct gp_err *err) GP_MUST_CHECK;
 int gp_store_check_version(struct gp_store *store, struct gp_err *err) GP_MUST_CHECK;
 int gp_store_read_columns(struct gp_store *store, struct gp_err *err) GP_MUST_CHECK;
 

@@ -222,7 +222,7 @@ static int fill_file(struct gp_store *store, bool is_shared, struct gp_err *err)
                              "PRAGMA journal_mode=MEMORY; PRAGMA auto_vacuum=INCREMENTAL; BEGIN",
                              "create", err);
     if (r == 0)
-        r = gp_store_create_tables(store, err);
+        r = gp_store_upgrade(store, err);
     if (r == 0 && is_shared)
         r = gp_store_execute(store, "INSERT INTO meta VALUES('shared', 1)", "create", err);
     return r < 0 ? r : gp_store_execute(store, "COMMIT; PRAGMA journal_mode=WAL", "create", err);
@@ -260,6 +260,8 @@ static int prepare_tables(struct gp_store *store, bool is_shared, struct gp_err 
         r = gp_store_read_columns(store, err);
     if (r == 0)
         r = check_shared(store, is_shared, err);
+    if (r == 0 && store->version < GP_STORE_VERSION)
+        r = gp_store_upgrade(store, err);
     if (r == 0)
         r = add_columns(store, err);
     return r < 0 ? r : gp_store_execute(store, "COMMIT", "write to", err);

@@ -29,11 +29,6 @@ struct gp_tape {
 
 /* ---- reading while it is written ---- */
 
-static int damaged(const struct gp_tape *tape, int r, struct gp_err *err)
-{
-    return gp_err_set(err, r, r == GP_ENOMEM ? "out of memory" : "'%.200s' is damaged", tape->path);
-}
-
 static int reopen(struct gp_tape *tape, struct gp_err *err)
 {
     gp_store_close(tape->store);
@@ -50,7 +45,7 @@ static int reopen(struct gp_tape *tape, struct gp_err *err)
     tape->interval_us =
         gp_store_number(tape->store, "SELECT value FROM meta WHERE key = 'interval'", 1000000);
     if (tape->interval_us < 1 || tape->interval_us > INTERVAL_MAX_US)
-        return damaged(tape, GP_EFORMAT, err);
+        return gp_store_decode_error(tape->path, GP_EFORMAT, err);
     if (!tape->has_origin && tape->mark_count > 0) {
         tape->origin = tape->marks[0].t;
         tape->has_origin = true;
@@ -145,7 +140,7 @@ int gp_tape_bounds(struct gp_tape *tape, struct gp_tape_bounds *ret, struct gp_e
     if (r == 0 && ret->last < 0)
         r = gp_err_set(err, GP_EFORMAT, "nothing is recorded in '%.200s' yet", tape->path);
     else if (r == 0 && (ret->first < 0 || ret->first > ret->last || ret->last > GP_AXIS_MAX))
-        r = damaged(tape, GP_EFORMAT, err);
+        r = gp_store_decode_error(tape->path, GP_EFORMAT, err);
     return r;
 }
 
@@ -201,7 +196,7 @@ static int play(struct seek *seek, struct gp_store *store, struct gp_err *err)
         if (r < 0) {
             tape->at = 0;
             (void)sqlite3_reset(rows);
-            return damaged(tape, r, err);
+            return gp_store_decode_error(tape->path, r, err);
         }
         tape->at = gp_store_int(rows, 0);
     }
@@ -219,7 +214,7 @@ static int seek_sample(struct seek *seek, struct gp_store *store, struct gp_err 
     const int64_t base = gp_store_int(row, 0);
     (void)sqlite3_reset(row);
     if (base < 0)
-        return damaged(tape, GP_EFORMAT, err);
+        return gp_store_decode_error(tape->path, GP_EFORMAT, err);
     if (tape->at == 0 || tape->base != base || tape->at > seek->t) {
         tape->at = base - 1;
         tape->base = base;
@@ -251,7 +246,7 @@ static int read_point(struct seek *seek, sqlite3_stmt *row, struct gp_err *err)
     const int64_t step_us = gp_store_int(row, 0);
     const int64_t first = gp_store_int(row, 1);
     if (first < 0)
-        return damaged(seek->tape, GP_EFORMAT, err);
+        return gp_store_decode_error(seek->tape->path, GP_EFORMAT, err);
     struct point point = {(seek->t - first) / step_us, -1};
     size_t size;
     const void *data = gp_store_bytes(row, 2, &size);
@@ -263,7 +258,7 @@ static int read_point(struct seek *seek, sqlite3_stmt *row, struct gp_err *err)
         point.wanted = point.found;
     }
     if (r < 0)
-        return damaged(seek->tape, r, err);
+        return gp_store_decode_error(seek->tape->path, r, err);
     seek->has_found = point.found >= 0;
     seek->found = (struct gp_tape_found){.t = first + point.found * step_us, .step_us = step_us};
     return 0;
@@ -340,5 +335,5 @@ int gp_tape_show(struct gp_tape *tape, const struct gp_tape_found *found, int64_
         .store = tape->store,
     };
     int r = gp_show(&show, ret);
-    return r < 0 ? damaged(tape, r, err) : 0;
+    return r < 0 ? gp_store_decode_error(tape->path, r, err) : 0;
 }

@@ -383,6 +383,29 @@ static void usage_is_summed_up(void **state)
     assert_int_equal(number(lab, "SELECT count(*) FROM process"), FIXTURE_PROCESSES);
 }
 
+/* Who held a GPU is unknown for ten minutes in which its processes were never known, also if the
+ * recorder began anew in them. */
+static void without_a_list_of_processes(void **state)
+{
+    static const char held[] = "SELECT count(held) FROM usage WHERE gpu = 1";
+    static const enum gp_status statuses[] = {GP_STATUS_UNSUPPORTED, GP_STATUS_NO_PERMISSION,
+                                              GP_STATUS_OK, GP_STATUS_UNSUPPORTED};
+    struct lab *lab = *state;
+    lab->machine.snapshot.process_count = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(statuses); i++) {
+        lab->machine.devices[FIXTURE_WELL].process_count = 0;
+        lab->machine.devices[FIXTURE_WELL].processes_status = statuses[i];
+        lab_start(lab, GP_NS_PER_S);
+        for (int k = 0; k < 10; k++) {
+            lab_sample(lab);
+            lab_pass(lab, S);
+        }
+        lab_stop(lab);
+        assert_int_equal(number(lab, "SELECT count(*) FROM usage WHERE gpu = 1"), 1);
+        assert_int_equal(number(lab, held), i >= 2);
+    }
+}
+
 /* Ends without closing: what a crash leaves. */
 static void crash(struct lab *lab)
 {
@@ -551,6 +574,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_sample_is_found, set_up, lab_tear_down),
         cmocka_unit_test_setup_teardown(summaries_remain, set_up, lab_tear_down),
         cmocka_unit_test_setup_teardown(usage_is_summed_up, set_up, lab_tear_down),
+        cmocka_unit_test_setup_teardown(without_a_list_of_processes, set_up, lab_tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_lost_by_a_crash, set_up, lab_tear_down),
         cmocka_unit_test_setup_teardown(very_many_processes_go, set_up, lab_tear_down),
         cmocka_unit_test_setup_teardown(a_crash_after_ten_minutes, set_up, lab_tear_down),
