@@ -55,7 +55,7 @@ static int check_ours(const struct gp_store *store, const char *suffix, struct g
         return gp_err_set(err, GP_EUSAGE, "the path of the recording is too long");
     if (lstat(path, &st) < 0 || is_ours(&st))
         return 0;
-    if (S_ISDIR(st.st_mode))
+    if (S_ISDIR(st.st_mode) && (st.st_uid == geteuid() || st.st_uid == 0))
         return gp_err_set(err, GP_EUSAGE, "'%.200s' is a directory; record to a file in it", path);
     return gp_err_set(err, GP_EPERM,
                       "'%.200s' is not a file of yours that only you can write; record to "
