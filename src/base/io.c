@@ -225,7 +225,8 @@ static bool find_near(const char *file, const char *sub, const char *name, char 
                                   "../libexec/gpulse",
                                   "../share/gpulse",
                                   "../../share/gpulse",
-                                  "../../libexec/gpulse"};
+                                  "../../libexec/gpulse",
+                                  "../../bin"};
     for (size_t i = 0; slash && i < GP_ARRAY_LEN(places); i++) {
         int len = snprintf(out, GP_PATH_SIZE, "%.*s/%s%s%s", (int)(slash - file), file, places[i],
                            *places[i] ? "/" : "", name);
