@@ -77,7 +77,8 @@ class Machine:
     def add_gpus(self, count, vendor, device, driver):
         """So many, each of another model."""
         for number in range(int(count)):
-            path = f"/sys/bus/pci/devices/0000:{number + 1:02x}:00.0"
+            domain, bus = divmod(number + 1, 256)
+            path = f"/sys/bus/pci/devices/{domain:04x}:{bus:02x}:00.0"
             model = f"{int(device, 16) + number:#06x}"
             for name, text in (("vendor", vendor), ("device", model), ("class", "0x030200")):
                 self.entries.append((f"{path}/{name}", "", [text]))

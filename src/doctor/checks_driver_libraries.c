@@ -145,7 +145,7 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         gp_driver_fix_build(exam);
     }
     if (!is_stale && is_newer && !in->module_version[0])
-        gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
+        gp_driver_fix_update(exam);
     gp_driver_fix_reboot(exam, "load the module that matches the libraries");
     if (is_stale)
         return;

@@ -81,13 +81,6 @@ static const char *arch_kernel(const char *kernel)
     return "linux";
 }
 
-const char *gp_driver_headers(struct gp_exam *exam, const char *kernel)
-{
-    return exam->machine.distro == GP_DISTRO_ARCH
-               ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel))
-               : kernel;
-}
-
 /* The arguments of the INSTALL_DRIVER_… remedies, by distribution. */
 static const char *install_argument(struct gp_exam *exam, unsigned branch, bool is_open)
 {
@@ -271,22 +264,70 @@ static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install
     return "";
 }
 
+/* Whether an installed package brings the others with it: "nvidia-driver-580-open", "cuda-drivers",
+ * "nvidia-kernel-dkms". */
+static bool is_lead(const struct gp_package *package)
+{
+    static const char *const starts[] = {"nvidia-driver", "nvidia-headless", "nvidia-open",
+                                         "cuda-drivers"};
+    static const char *const ends[] = {"-dkms", "-driver"};
+    const char *name = package->name;
+    bool is_one = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        is_one = is_one || strncmp(name, starts[i], strlen(starts[i])) == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
+        is_one = is_one || (strlen(name) > strlen(ends[i]) &&
+                            strcmp(name + strlen(name) - strlen(ends[i]), ends[i]) == 0);
+    return is_one && !strstr(name, "-libs") && !strstr(name, "-bin") && !strstr(name, "-support") &&
+           strcmp(package->state, "installed") == 0;
+}
+
+void gp_driver_fix_update(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++)
+        if (is_lead(&in->packages[i]))
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    if (!names[0]) /* used only with apt */
+        names = exam->machine.distro == GP_DISTRO_UBUNTU
+                    ? gp_exam_text(exam, "nvidia-driver-%u", gp_version_major(in->version))
+                    : "nvidia-driver";
+    gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, names, NULL);
+}
+
+void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
+{
+    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
+    const char *headers = gp_exam_text(exam, "%s/%s/build", gp_install_of(exam)->modules, kernel);
+    wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
+    if (wants_headers)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
+                       is_arch ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel)) : kernel,
+                       NULL);
+    if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
+        gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+}
+
 void gp_driver_fix_build(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *branch = prebuilt_branch(exam, in);
     /* Without module source these distributions have prebuilt modules, kmod-nvidia. */
-    bool is_prebuilt =
-        exam->machine.distro == GP_DISTRO_FEDORA || exam->machine.distro == GP_DISTRO_RHEL;
+    bool is_prebuilt = exam->machine.distro == GP_DISTRO_FEDORA ||
+                       exam->machine.distro == GP_DISTRO_RHEL ||
+                       exam->machine.distro == GP_DISTRO_ARCH;
     if (in->run_trace[0] && in->package_count == 0 && !in->source[0])
         gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "
                              "kernels get the module automatically");
     else if (!in->source[0] && branch[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
     else if (!in->source[0] && is_prebuilt)
-        gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
+        gp_driver_fix_update(exam);
     else
-        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, exam->machine.kernel, NULL);
+        gp_driver_fix_module(exam, exam->machine.kernel, false);
 }
 
 bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)

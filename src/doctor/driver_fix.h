@@ -27,8 +27,12 @@ bool gp_driver_is_newest(const struct gp_exam *exam, const char *version);
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);
 
-/* The package with a kernel's headers on Arch; elsewhere the kernel release. */
-const char *gp_driver_headers(struct gp_exam *exam, const char *kernel);
+/* Likewise for another kernel, from the installed source; with its headers, if they are missing or
+ * `wants_headers`. */
+void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers);
+
+/* Updates the driver's packages, and nothing else where the distribution supports that. */
+void gp_driver_fix_update(struct gp_exam *exam);
 
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
 
