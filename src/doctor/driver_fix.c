@@ -1,6 +1,5 @@
 #include "doctor/driver_fix.h"
 
-#include "doctor/compat.h"
 #include "doctor/gpuset.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
@@ -9,25 +8,20 @@
 
 #include <string.h>
 
-enum { TURING = 75, BLACKWELL = 100, OLDEST_BUILT = 470 };
+enum { OLDEST_BUILT = 470 };
 
-unsigned gp_driver_last_branch(const struct gp_machine *machine)
+struct gp_wish gp_driver_wish(const struct gp_machine *machine)
 {
-    unsigned last = 0;
+    struct gp_wish wish = {0};
     for (size_t i = 0; i < machine->gpu_count; i++) {
         const struct gp_chip *chip = machine->gpus[i].chip;
-        if (chip && chip->last_branch > 0 && (last == 0 || chip->last_branch < last))
-            last = chip->last_branch;
+        if (!chip)
+            continue;
+        gp_wish_add(&wish, chip->compute_capability);
+        if (chip->last_branch > 0 && (wish.last == 0 || chip->last_branch < wish.last))
+            wish.last = chip->last_branch;
     }
-    return last;
-}
-
-static bool needs_open(const struct gp_machine *machine)
-{
-    for (size_t i = 0; i < machine->gpu_count; i++)
-        if (machine->gpus[i].chip && machine->gpus[i].chip->compute_capability >= BLACKWELL)
-            return true;
-    return false;
+    return wish;
 }
 
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note)
@@ -82,7 +76,7 @@ static const char *arch_kernel(const char *kernel)
 }
 
 /* The arguments of the INSTALL_DRIVER_… remedies, by distribution. */
-static const char *install_argument(struct gp_exam *exam, unsigned branch, bool is_open)
+static const char *install_argument(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
     const char *kernel = arch_kernel(m->kernel);
@@ -90,11 +84,11 @@ static const char *install_argument(struct gp_exam *exam, unsigned branch, bool 
     case GP_DISTRO_DEBIAN:
         return strcmp(m->arch, "aarch64") == 0 ? "arm64" : "amd64";
     case GP_DISTRO_UBUNTU:
-        return gp_exam_text(exam, "%u", branch);
+        return gp_exam_text(exam, "%u", choice->branch);
     case GP_DISTRO_RHEL:
         return gp_exam_text(exam, "rhel%u", gp_version_major(m->distro_version));
     case GP_DISTRO_ARCH:
-        if (!is_open)
+        if (!choice->is_open)
             return gp_exam_text(exam, "%s-headers", kernel);
         return strcmp(kernel, "linux") == 0
                    ? "nvidia-open"
@@ -157,67 +151,56 @@ static void remove_newer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
 }
 
-/* The oldest branch that supports all NVIDIA GPUs of this machine; 0: unknown. */
-static unsigned first_branch(const struct gp_machine *machine)
+/* Debian's package; for GPUs that the open modules do not support, with the proprietary ones, in
+ * case the others are installed. */
+static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
 {
-    unsigned first = 0;
-    for (size_t i = 0; i < machine->gpu_count; i++) {
-        const struct gp_chip *chip = machine->gpus[i].chip;
-        const struct gp_arch *arch = chip ? gp_arch_find(chip->compute_capability) : NULL;
-        first = arch && arch->first_branch > first ? arch->first_branch : first;
+    const char *package = choice->row->package;
+    return strcmp(package, "nvidia-driver") == 0 && gp_driver_wish(&exam->machine).needs_proprietary
+               ? "nvidia-driver nvidia-kernel-dkms"
+               : package;
+}
+
+static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const char *release =
+        gp_exam_text(exam, "debian%u", gp_version_major(exam->machine.distro_version));
+    if (choice->from == GP_OFFER_DISTRO) {
+        enable_non_free(exam);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
+                       package_of_debian(exam, choice));
+    } else if (choice->branch == 0) {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA, release, NULL);
+    } else {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, release, NULL);
     }
-    return first;
 }
 
-/* Whether no driver supports all NVIDIA GPUs of this machine: the oldest GPU needs a branch from
- * before the newest GPU, or the proprietary module, with which the newest does not work. */
-static bool is_divided(const struct gp_machine *machine)
-{
-    unsigned last = gp_driver_last_branch(machine);
-    bool has_old = false;
-    for (size_t i = 0; i < machine->gpu_count; i++) {
-        const struct gp_chip *chip = machine->gpus[i].chip;
-        has_old =
-            has_old || (chip && chip->compute_capability > 0 && chip->compute_capability < TURING);
-    }
-    return (last > 0 && first_branch(machine) > last) || (has_old && needs_open(machine));
-}
-
-unsigned gp_driver_of_debian(const struct gp_machine *machine)
-{
-    enum { BULLSEYE = 11, OF_BULLSEYE = 470, OF_BOOKWORM = 535, OF_TRIXIE = 550 };
-    unsigned release = gp_version_major(machine->distro_version);
-    if (machine->distro != GP_DISTRO_DEBIAN)
-        return 0;
-    return release == 0 || release > BULLSEYE + 1 ? OF_TRIXIE
-           : release > BULLSEYE                   ? OF_BOOKWORM
-                                                  : OF_BULLSEYE;
-}
-
-void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first, bool is_open)
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
-    if (!is_open && branch < OLDEST_BUILT) {
+    if (choice->branch > 0 && choice->branch < OLDEST_BUILT) {
         gp_exam_advice(exam,
                        "the last driver for this GPU is branch %u, which does not build on current "
                        "kernels: the alternative is nouveau, without CUDA",
-                       branch);
+                       choice->branch);
         return;
     }
-    const char *argument = install_argument(exam, branch, is_open);
-    bool is_of_debian = m->distro == GP_DISTRO_DEBIAN && first <= gp_driver_of_debian(m);
-    if (is_of_debian)
-        enable_non_free(exam);
-    if (m->distro == GP_DISTRO_ARCH && !is_open)
+    if (choice->from == GP_OFFER_NONE) {
+        gp_exam_advice(exam,
+                       "%s has no package of branch %u, the last for this GPU: use an older "
+                       "release that has it, or nouveau, without CUDA",
+                       m->distro_name, choice->branch);
+        return;
+    }
+    const char *argument = install_argument(exam, choice);
+    if (m->distro == GP_DISTRO_ARCH && !choice->is_open)
         remove_newer(exam);
-    if (is_open && is_of_debian)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, argument, NULL);
-    else if (is_open && m->distro == GP_DISTRO_DEBIAN)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA,
-                       gp_exam_text(exam, "debian%u", gp_version_major(m->distro_version)), NULL);
-    else if (is_open)
+    if (m->distro == GP_DISTRO_DEBIAN)
+        install_on_debian(exam, choice);
+    else if (choice->is_open)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, argument, NULL);
-    else if (branch >= 580)
+    else if (choice->branch > OLDEST_BUILT)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, argument, NULL);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
@@ -225,23 +208,25 @@ void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first,
 
 void gp_driver_fix_install(struct gp_exam *exam)
 {
-    if (is_divided(&exam->machine)) {
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    if (!gp_wish_is_possible(&wish)) {
         gp_exam_advice(exam, "no driver supports all GPUs of this machine: remove the oldest or "
                              "the newest, or assign one to a virtual machine; gpulse doctor advise "
                              "driver --gpu MODEL shows what each of them needs");
         return;
     }
-    unsigned last = gp_driver_last_branch(&exam->machine);
-    gp_driver_fix_branch(exam, last > 0 ? last : GP_DRIVER_LONG_TERM, first_branch(&exam->machine),
-                         last == 0);
-    if (last == 0 || last >= OLDEST_BUILT)
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    gp_driver_fix_choice(exam, &choice);
+    if (choice.from != GP_OFFER_NONE && (choice.branch == 0 || choice.branch >= OLDEST_BUILT))
         gp_driver_fix_reboot(exam, "");
 }
 
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
 {
-    unsigned last = gp_driver_last_branch(&exam->machine);
-    return gp_version_major(version) >= (last > 0 ? last : GP_DRIVER_LONG_TERM);
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    unsigned usual = gp_driver_long_term()->branch;
+    return gp_version_major(version) >= (choice.branch > 0 ? choice.branch : usual);
 }
 
 /* ---- build ---- */

@@ -4,21 +4,17 @@
 
 #include "doctor/exam.h"
 #include "doctor/kmsg.h"
+#include "doctor/offer.h"
 
-enum { GP_DRIVER_LONG_TERM = 580 }; /* supports Turing and newer, and has the longest support */
+/* What a driver for this machine's NVIDIA GPUs must be. */
+struct gp_wish gp_driver_wish(const struct gp_machine *machine);
 
-/* The newest branch that still supports all NVIDIA GPUs of this machine: 580, 470, …; 0: no branch
- * has dropped any of them yet. */
-unsigned gp_driver_last_branch(const struct gp_machine *machine);
-
-/* How to install a driver for this machine's GPUs, in the distribution's own way, including the
- * reboot; or one of a given branch, with the open or the proprietary kernel modules. If the
- * distribution offers only one branch, `first` is the oldest that suffices. */
+/* How to install a driver that fits this machine's GPUs, in the distribution's own way, including
+ * the reboot. */
 void gp_driver_fix_install(struct gp_exam *exam);
-void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first, bool is_open);
 
-/* The branch in a Debian release, with the proprietary modules; 0: not Debian. */
-unsigned gp_driver_of_debian(const struct gp_machine *machine);
+/* How to install the chosen driver, or why there is none. */
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
 
 /* Whether the driver that gp_driver_fix_install() suggests is not from a newer branch than this
  * version. */
