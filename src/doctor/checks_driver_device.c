@@ -170,8 +170,9 @@ static void check_profiling(struct gp_exam *exam, const char *params)
     gp_exam_evidence(exam, params_path, "RmProfilingAdminOnly: 1");
     gp_exam_why(exam, "This is the driver's default; profilers report ERR_NVGPUCTRPERM.");
     gp_exam_command(exam, "let all users profile",
-                    "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "
-                    "/etc/modprobe.d/nvidia-profiling.conf");
+                    "echo 'options %s NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "
+                    "/etc/modprobe.d/nvidia-profiling.conf",
+                    gp_exam_quoted(exam, gp_driver_module_name(exam)));
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
 }

@@ -183,6 +183,12 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     if (wants_compiler)
         gp_exam_advice(exam,
                        "install the compiler that the kernel was built with: the line names it");
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
+        gp_driver_has_open_package(exam) && !wish.needs_open) {
+        gp_driver_fix_install(exam);
+        return;
+    }
     if (wants_compiler || wants_headers || gp_driver_is_newest(exam, in->version)) {
         if (!wants_compiler && !wants_headers)
             gp_driver_fix_update(exam);
@@ -367,6 +373,10 @@ void gp_driver_check_module(struct gp_exam *exam)
             : "Only libraries of the driver are installed, no module.");
     if (!has_any) {
         gp_driver_fix_install(exam);
+        return;
+    }
+    if (in->other_kernel[0] && gp_version_compare(in->other_kernel, m->kernel) > 0) {
+        gp_driver_fix_reboot(exam, "into the newer kernel, which has the module");
         return;
     }
     gp_driver_fix_build(exam);

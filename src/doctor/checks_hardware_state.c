@@ -45,24 +45,26 @@ static const struct gp_log_line *find_failure(struct gp_exam *exam, const char *
     return line;
 }
 
-/* The option that keeps a driver from suspending its GPU. */
-static const char *awake_option(const char *driver)
+/* The option that keeps a driver from suspending its GPU, with its module. */
+static const char *awake_option(struct gp_exam *exam, const char *driver)
 {
     static const struct {
         const char *driver, *option;
-    } options[] = {{"nvidia", "nvidia NVreg_DynamicPowerManagement=0x00"},
-                   {"nouveau", "nouveau runpm=0"},
-                   {"amdgpu", "amdgpu runpm=0"},
-                   {"vfio-pci", "vfio-pci disable_idle_d3=1"}};
+    } options[] = {{"nvidia", "NVreg_DynamicPowerManagement=0x00"},
+                   {"nouveau", "runpm=0"},
+                   {"amdgpu", "runpm=0"},
+                   {"vfio-pci", "disable_idle_d3=1"}};
+    const char *module =
+        strcmp(driver, "nvidia") == 0 ? gp_exam_quoted(exam, gp_driver_module_name(exam)) : driver;
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++)
         if (strcmp(driver, options[i].driver) == 0)
-            return options[i].option;
+            return gp_exam_text(exam, "%s %s", module, options[i].option);
     return NULL;
 }
 
 static void fix_wake(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
-    const char *option = awake_option(gpu->driver);
+    const char *option = awake_option(exam, gpu->driver);
     if (option) {
         gp_exam_command(exam, "keep the GPU from being suspended while it is idle",
                         "echo 'options %s' | sudo tee /etc/modprobe.d/gpu-awake.conf", option);

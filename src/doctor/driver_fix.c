@@ -151,14 +151,27 @@ static void remove_newer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
 }
 
-/* Debian's package; for GPUs that the open modules do not support, with the proprietary ones, in
- * case the others are installed. */
+bool gp_driver_has_open_package(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, "nvidia-open-kernel-dkms") == 0 &&
+            strcmp(in->packages[i].state, "config-files") != 0)
+            return true;
+    return false;
+}
+
+/* Debian's package, which is content with either kind of modules; with the proprietary ones if the
+ * GPUs need them, or in place of the open ones (the last word removes those). */
 static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const char *package = choice->row->package;
-    return strcmp(package, "nvidia-driver") == 0 && gp_driver_wish(&exam->machine).needs_proprietary
-               ? "nvidia-driver nvidia-kernel-dkms"
-               : package;
+    if (strcmp(package, "nvidia-driver") != 0)
+        return package;
+    if (gp_driver_has_open_package(exam))
+        return "nvidia-driver nvidia-kernel-dkms nvidia-open-kernel-dkms-";
+    return gp_driver_wish(&exam->machine).needs_proprietary ? "nvidia-driver nvidia-kernel-dkms"
+                                                            : package;
 }
 
 static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choice)
@@ -267,10 +280,22 @@ static bool is_lead(const struct gp_package *package)
            strcmp(package->state, "installed") == 0;
 }
 
+static void release_packages(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++)
+        if (in->packages[i].is_held)
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    if (names[0])
+        gp_exam_remedy(exam, GP_REMEDY_RELEASE_PACKAGES, names, NULL);
+}
+
 void gp_driver_fix_update(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *names = "";
+    release_packages(exam);
     for (size_t i = 0; i < in->package_count; i++)
         if (is_lead(&in->packages[i]))
             names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
@@ -281,6 +306,21 @@ void gp_driver_fix_update(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, names, NULL);
 }
 
+/* The package that brings the headers of later kernels, too: "linux-headers-cloud-amd64" for
+ * "6.12.48+deb13-cloud-amd64"; "" for a kernel that is not Debian's. */
+static const char *debian_headers(struct gp_exam *exam, const char *kernel)
+{
+    const char *kind = kernel + strspn(kernel, "0123456789.");
+    if (strncmp(kind, "+deb", 4) == 0)
+        kind += 4 + strspn(kind + 4, "0123456789");
+    else if (kind[0] == '-')
+        kind += 1 + strspn(kind + 1, "0123456789");
+    bool is_known = strcmp(kind, "-amd64") == 0 || strcmp(kind, "-arm64") == 0 ||
+                    strcmp(kind, "-cloud-amd64") == 0 || strcmp(kind, "-cloud-arm64") == 0 ||
+                    strcmp(kind, "-rt-amd64") == 0 || strcmp(kind, "-rt-arm64") == 0;
+    return is_known ? gp_exam_text(exam, "linux-headers%s", kind) : "";
+}
+
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
@@ -289,7 +329,7 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
     if (wants_headers)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
                        is_arch ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel)) : kernel,
-                       NULL);
+                       debian_headers(exam, kernel));
     if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
         gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
     else
@@ -313,6 +353,15 @@ void gp_driver_fix_build(struct gp_exam *exam)
         gp_driver_fix_update(exam);
     else
         gp_driver_fix_module(exam, exam->machine.kernel, false);
+}
+
+const char *gp_driver_module_name(struct gp_exam *exam)
+{
+    const char *file = gp_install_of(exam)->module;
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    const char *end = strstr(name, ".ko");
+    return end && end > name ? gp_exam_text(exam, "%.*s", (int)(end - name), name) : "nvidia";
 }
 
 bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)

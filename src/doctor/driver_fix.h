@@ -16,6 +16,10 @@ void gp_driver_fix_install(struct gp_exam *exam);
 /* How to install the chosen driver, or why there is none. */
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
 
+/* Whether Debian's package with the open modules is installed, or was begun to be. Its branches do
+ * not build on every kernel that the proprietary ones build on. */
+bool gp_driver_has_open_package(struct gp_exam *exam);
+
 /* Whether the driver that gp_driver_fix_install() suggests is not from a newer branch than this
  * version. */
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version);
@@ -27,7 +31,8 @@ void gp_driver_fix_build(struct gp_exam *exam);
  * `wants_headers`. */
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers);
 
-/* Updates the driver's packages, and nothing else where the distribution supports that. */
+/* Updates the driver's packages, also held ones, and nothing else where the distribution supports
+ * that. */
 void gp_driver_fix_update(struct gp_exam *exam);
 
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
@@ -35,6 +40,9 @@ void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
 /* Adds the kernel log line of the first of these kinds that occurs to the finding; false: none
  * occurs, or the log cannot be read. */
 bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count);
+
+/* The module's own name, for options in modprobe.d: "nvidia", on Debian "nvidia-current". */
+const char *gp_driver_module_name(struct gp_exam *exam);
 
 /* An NVIDIA GPU that is not assigned to a virtual machine. */
 bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);
