@@ -148,6 +148,14 @@ TABLES = {
         "modules": module_bits,
         "source": some,
     }, "branch"),
+    "offers": ("gp_offer", {
+        "distribution": one_of("Debian", "Ubuntu", "Fedora", "RHEL", "Arch", "openSUSE"),
+        "release": optional(number, "0"),
+        "branch": number,
+        "modules": module_bits,
+        "package": some,
+        "source": some,
+    }, "distribution release branch"),
     "torch_builds": ("gp_torch_build", {
         "torch": version,
         "build": some,

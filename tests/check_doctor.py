@@ -46,6 +46,7 @@ class Machine:
         self.args, self.user, self.entries = [], False, []
         self.needs_root = False
         self.simulated = ""
+        self.cause, self.cures = "", []
         self.read(path)
 
     def read(self, path):
@@ -66,6 +67,10 @@ class Machine:
                 self.args += line[5:].split()
             elif line.startswith("gpus "):
                 self.add_gpus(*line.split()[1:])
+            elif line.startswith("cause "):
+                self.cause = line[6:]
+            elif line.startswith("cure "):
+                self.cures.append(line[5:])
             elif line.startswith("sim "):
                 self.simulated = line[4:]
             elif line in ("user", "root"):
@@ -77,7 +82,8 @@ class Machine:
     def add_gpus(self, count, vendor, device, driver):
         """So many, each of another model."""
         for number in range(int(count)):
-            path = f"/sys/bus/pci/devices/0000:{number + 1:02x}:00.0"
+            domain, bus = divmod(number + 1, 256)
+            path = f"/sys/bus/pci/devices/{domain:04x}:{bus:02x}:00.0"
             model = f"{int(device, 16) + number:#06x}"
             for name, text in (("vendor", vendor), ("device", model), ("class", "0x030200")):
                 self.entries.append((f"{path}/{name}", "", [text]))
@@ -189,6 +195,25 @@ def said_of(path):
     return said
 
 
+def first_cause(text):
+    """The id of the check to begin with ("none"), and the commands of its finding."""
+    found = re.search(r"^Fix this first: .* \((\S+)\)$", text, re.M)
+    if not found:
+        return "none", []
+    finding = re.search(rf"^(?:fail|warn)  {re.escape(found[1])}: .*\n((?: .*\n)*)", text, re.M)
+    fixes = re.search(r"^ {6}fix +(.*\n(?: {16}.*\n)*)", finding[1], re.M)
+    lines = fixes[1].splitlines() if fixes else []
+    return found[1], [line.strip().split("   #")[0] for line in lines]
+
+
+def misjudged(machine, text):
+    """What differs from the expectation that stands with the machine; "": nothing."""
+    cause, commands = first_cause(text)
+    if machine.cause in ("", cause) and [c for c in commands if c in machine.cures] == machine.cures:
+        return ""
+    return f"expected {machine.cause}: {machine.cures}, not {cause}: {commands}"
+
+
 def foreign_words(text):
     """Commands of other distributions than the one in the first line."""
     first = text.split("\n", 1)[0]
@@ -219,13 +244,16 @@ def main():
             golden.write_text(said, encoding="utf-8")
         expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
         foreign = foreign_words(said)
-        for is_well, words in ((said == expected, "is told what is wrong"),
+        wrong = misjudged(Machine(path), said)
+        for is_well, words in ((said == expected and not wrong, "is told what is wrong"),
                                (not foreign, "is told no command of another distribution")):
             number += 1
             bad += not is_well
             print(f"{'ok' if is_well else 'not ok'} {number} - {path.stem} {words}")
         if said != expected:
             print("\n".join(f"# {line}" for line in said.splitlines()))
+        if wrong:
+            print(f"# {wrong}")
         if foreign:
             print(f"# {' '.join(foreign)}")
     sys.exit(bad > 0)

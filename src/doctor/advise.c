@@ -106,57 +106,145 @@ static void advise_cuda(struct gp_exam *exam, const struct gp_client *client)
 
 /* ---- the driver ---- */
 
-/* The branch with the longest support; for GPUs that newer branches dropped, their last branch. */
-static const struct gp_driver *branch_for(const struct gp_client *client)
+static struct gp_wish wish_of(const struct gp_client *client)
 {
-    const struct gp_driver *best = NULL;
-    for (size_t i = 0; i < gp_driver_count; i++) {
-        const struct gp_driver *row = &gp_drivers[i];
-        if (!serves_all(row->branch, client))
-            continue;
-        const struct gp_arch *oldest = gp_arch_find(client->count ? client->capabilities[0] : 0);
-        bool is_left_behind = oldest && oldest->last_branch > 0;
-        if (!best || is_left_behind || strcmp(row->ends, best->ends) >= 0)
-            best = row;
-    }
-    return best;
+    struct gp_wish wish = {0};
+    for (size_t i = 0; i < client->count; i++)
+        gp_wish_add(&wish, client->capabilities[i]);
+    return wish;
 }
 
-static unsigned variants_for(const struct gp_driver *row, const struct gp_client *client)
+/* A branch of the table; NULL: it is not in there. */
+static const struct gp_driver *branch_row(unsigned branch)
 {
-    unsigned variants = row->modules;
-    for (size_t i = 0; i < client->count; i++) {
-        const struct gp_arch *arch = gp_arch_find(client->capabilities[i]);
-        variants &= arch ? arch->modules : variants;
-    }
-    return variants;
+    for (size_t i = 0; i < gp_driver_count; i++)
+        if (gp_drivers[i].branch == branch)
+            return &gp_drivers[i];
+    return NULL;
 }
 
-static void explain_driver(struct gp_exam *exam, const struct gp_driver *row,
-                           const struct gp_client *client, bool is_open)
+/* "Branch 580 is a long-term branch; NVIDIA supports it until 2028-06." */
+static const char *support_words(struct gp_exam *exam, const struct gp_driver *row)
 {
-    unsigned first, last;
-    gp_client_branches(client, &first, &last);
-    if (last == row->branch)
-        gp_exam_why(exam, "Branch %u is the last to support %s: newer ones ignore them.", last,
-                    gp_client_gpus(exam, client));
-    else if (row->ends[0])
-        gp_exam_why(exam, "Branch %u is a %s branch, supported until %s.", row->branch, row->kind,
-                    row->ends);
-    else
-        gp_exam_why(exam, "Branch %u is the newest that supports these GPUs.", row->branch);
-    if (row->cuda[0])
+    const char *kind =
+        row->kind[0] ? gp_exam_text(exam, "Branch %u is a %s branch", row->branch, row->kind) : "";
+    if (kind[0] && row->ends[0])
+        return gp_exam_text(exam, "%s; NVIDIA supports it until %s.", kind, row->ends);
+    return kind[0] ? gp_exam_text(exam, "%s.", kind) : "";
+}
+
+/* What the branch can do, and what else these GPUs work with. */
+static void show_branch(struct gp_exam *exam, const struct gp_driver *row, const char *module,
+                        const struct gp_wish *wish)
+{
+    if (row && row->cuda[0])
         gp_exam_evidence(exam, "CUDA", "%u implements %s, and runs everything built for CUDA %u",
                          row->branch, row->cuda, gp_version_major(row->cuda));
-    gp_exam_evidence(exam, "module", "%s",
-                     is_open ? "open: it supports these GPUs"
-                             : "proprietary: the open module requires Turing or newer");
-    if (last > 0)
-        gp_exam_evidence(exam, "range", "these GPUs work with any branch from %u to %u", first,
-                         last);
-    else if (first > 0)
-        gp_exam_evidence(exam, "range", "these GPUs work with any branch from %u on", first);
-    gp_exam_evidence(exam, "source", "%s", row->source);
+    if (module)
+        gp_exam_evidence(exam, "module", "%s", module);
+    if (wish->last > 0)
+        gp_exam_evidence(exam, "range", "these GPUs work with any branch from %u to %u",
+                         wish->first, wish->last);
+    else if (wish->first > 0)
+        gp_exam_evidence(exam, "range", "these GPUs work with any branch from %u on", wish->first);
+    if (row)
+        gp_exam_evidence(exam, "source", "%s", row->source);
+}
+
+static void keep_driver(struct gp_exam *exam, const struct gp_client *client,
+                        const struct gp_wish *wish)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_driver *row = branch_row(gp_version_major(client->driver));
+    gp_exam_report(exam, GP_VERDICT_INFO, "driver %s supports these GPUs: no change needed",
+                   client->driver);
+    if (row)
+        gp_exam_why(exam, "%s", support_words(exam, row));
+    show_branch(exam, row,
+                client->is_here && m->is_flavour_known
+                    ? (m->is_driver_open ? "open, as loaded" : "proprietary, as loaded")
+                    : NULL,
+                wish);
+}
+
+/* The branch that is installed in the distribution's own way may not be the one that runs programs
+ * for the newest CUDA. */
+static void note_newer(struct gp_exam *exam, const struct gp_driver *row,
+                       const struct gp_wish *wish)
+{
+    const struct gp_driver *usual = gp_driver_long_term();
+    if (row && usual && row->cuda[0] && gp_wish_fits(wish, usual->branch) &&
+        gp_version_major(row->cuda) < gp_version_major(usual->cuda))
+        gp_exam_evidence(exam, "newer",
+                         "programs built for CUDA %u need branch %u or newer, from NVIDIA's own "
+                         "repository",
+                         gp_version_major(usual->cuda), usual->branch);
+}
+
+static const char *module_words(const struct gp_choice *choice, const struct gp_wish *wish)
+{
+    if (choice->is_open)
+        return "open: it supports these GPUs";
+    return wish->needs_proprietary ? "proprietary: the open module requires Turing or newer"
+                                   : "proprietary: it supports these GPUs";
+}
+
+/* What "the newest" is at least: the newest branch of the table whose CUDA is known. */
+static void show_newest(struct gp_exam *exam)
+{
+    const struct gp_driver *newest = NULL;
+    for (size_t i = 0; i < gp_driver_count; i++)
+        if (gp_drivers[i].cuda[0])
+            newest = &gp_drivers[i];
+    if (newest)
+        gp_exam_evidence(exam, "CUDA", "the newest branch known to gpulse, %u, implements %s",
+                         newest->branch, newest->cuda);
+}
+
+static void explain_choice(struct gp_exam *exam, const struct gp_client *client,
+                           const struct gp_choice *choice, const struct gp_wish *wish)
+{
+    const struct gp_driver *row = branch_row(choice->branch);
+    const char *support = row ? support_words(exam, row) : "";
+    const char *release = exam->machine.distro_name;
+    if (choice->branch > 0 && wish->last == choice->branch)
+        gp_exam_why(exam, "Branch %u is the last to support %s: newer ones ignore them.",
+                    wish->last, gp_client_gpus(exam, client));
+    else if (choice->branch == 0)
+        gp_exam_why(exam, "%s installs the newest branch.",
+                    choice->from == GP_OFFER_NVIDIA ? "NVIDIA's repository" : release);
+    else if (choice->from == GP_OFFER_DISTRO)
+        gp_exam_why(exam, "It is the newest in %s that supports these GPUs. %s", release, support);
+    else
+        gp_exam_why(exam, "%s", support);
+    if (choice->from == GP_OFFER_DISTRO)
+        note_newer(exam, row, wish);
+    if (choice->branch == 0)
+        show_newest(exam);
+    show_branch(exam, row, module_words(choice, wish), wish);
+}
+
+static void change_driver(struct gp_exam *exam, const struct gp_client *client,
+                          const struct gp_wish *wish)
+{
+    struct gp_choice choice = gp_offer_choose(&exam->machine, wish);
+    unsigned have = gp_version_major(client->driver);
+    if (have > 0 && gp_wish_fits(wish, have) && choice.branch <= have &&
+        (choice.branch > 0 || have >= gp_driver_long_term()->branch)) {
+        keep_driver(exam, client, wish);
+        return;
+    }
+    const char *module = choice.is_open ? "open" : "proprietary";
+    gp_exam_report(exam, choice.from == GP_OFFER_NONE ? GP_VERDICT_WARN : GP_VERDICT_INFO, "%s%s",
+                   choice.branch > 0
+                       ? gp_exam_text(exam, "driver branch %u, with the %s kernel module",
+                                      choice.branch, module)
+                       : gp_exam_text(exam, "the newest driver, with the %s kernel module", module),
+                   choice.from == GP_OFFER_NONE ? ", which this distribution does not have" : "");
+    gp_driver_fix_choice(exam, &choice);
+    if (have > 0 && !gp_wish_fits(wish, have))
+        gp_exam_evidence(exam, "note", "driver %s does not support these GPUs", client->driver);
+    explain_choice(exam, client, &choice, wish);
 }
 
 static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
@@ -177,39 +265,18 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
                           "--gpu \"RTX 4090\".");
         return;
     }
-    const struct gp_driver *row = branch_for(client);
-    unsigned variants = row ? variants_for(row, client) : 0;
-    if (variants == 0) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "no driver supports all of these GPUs: %s",
-                       gp_client_gpus(exam, client));
-        gp_exam_why(
-            exam, "%s",
-            row ? "Some need the open kernel module, others the proprietary one."
-                : "The last branch for the older GPUs is older than the first for the newer ones.");
+    struct gp_wish wish = wish_of(client);
+    if (gp_wish_is_possible(&wish)) {
+        change_driver(exam, client, &wish);
         return;
     }
-    bool is_open = variants & GP_MODULE_OPEN;
-    unsigned have = gp_version_major(client->driver);
-    if (have >= row->branch && serves_all(have, client)) {
-        gp_exam_report(exam, GP_VERDICT_INFO, "driver %s supports these GPUs: no change needed",
-                       client->driver);
-        const struct gp_driver *mine = gp_driver_find(client->driver);
-        row = mine ? mine : row;
-    } else {
-        gp_exam_report(exam, GP_VERDICT_INFO, "driver branch %u, with the %s kernel module",
-                       row->branch, is_open ? "open" : "proprietary");
-        unsigned first, last, own = gp_driver_of_debian(&exam->machine);
-        gp_client_branches(client, &first, &last);
-        gp_driver_fix_branch(exam, row->branch, first, is_open);
-        if (is_open && own >= first && own > 0)
-            gp_exam_evidence(exam, "note",
-                             "the command installs Debian's own driver: branch %u, with the "
-                             "proprietary module, supports these GPUs too",
-                             own);
-        if (have > 0 && !serves_all(have, client))
-            gp_exam_evidence(exam, "note", "driver %s does not support these GPUs", client->driver);
-    }
-    explain_driver(exam, row, client, is_open);
+    gp_exam_report(exam, GP_VERDICT_WARN, "no driver supports all of these GPUs: %s",
+                   gp_client_gpus(exam, client));
+    gp_exam_why(exam, "%s",
+                wish.first <= wish.last
+                    ? "Some need the open kernel module, others the proprietary one."
+                    : "The last branch for the older GPUs is older than the first for the newer "
+                      "ones.");
 }
 
 static void note_unknown_gpus(struct gp_exam *exam, const struct gp_client *client)

@@ -129,6 +129,21 @@ static void run_toolkits(struct gp_exam *exam)
 
 /* ---- the driver that they need ---- */
 
+/* Another toolkit, whose programs this driver runs; NULL: there is none. */
+static const struct gp_toolkit_found *other_compiler(struct gp_exam *exam,
+                                                     const struct gp_nvidia *nv,
+                                                     const struct gp_toolkit_found *toolkit)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    for (size_t i = 0; i < all->count; i++) {
+        const char *floor = gp_cuda_floor(all->list[i].version);
+        if (&all->list[i] != toolkit && all->list[i].has_compiler && floor[0] &&
+            gp_driver_reaches(nv->driver, floor))
+            return &all->list[i];
+    }
+    return NULL;
+}
+
 static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
                          const struct gp_toolkit_found *toolkit, bool is_used)
 {
@@ -140,8 +155,15 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
     gp_exam_why(exam, "They fail with \"CUDA driver version is insufficient for CUDA runtime "
                       "version\" (error 35).");
+    const struct gp_toolkit_found *other = other_compiler(exam, nv, toolkit);
+    if (other)
+        gp_exam_command(exam,
+                        gp_exam_text(exam, "build with the other toolkit, CUDA %s", other->version),
+                        "export PATH=%s/bin:$PATH", gp_exam_quoted(exam, other->path));
+    if (other)
+        gp_exam_advice(exam, "or keep it, and:");
     gp_nvidia_update_driver(exam, floor);
-    if (ceiling[0]) {
+    if (ceiling[0] && !other) {
         gp_exam_advice(exam,
                        "or install CUDA %s, the newest that this driver implements:", ceiling);
         gp_toolkit_remedy(exam, ceiling);

@@ -7,6 +7,7 @@
 
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
+#include "doctor/log.h"
 
 #include <errno.h>
 #include <string.h>
@@ -68,6 +69,8 @@ static void check_loaded(struct gp_exam *exam)
         gp_exam_command(exam, "on the host, outside the container", "gpulse doctor");
         return;
     }
+    if (gp_log_find(exam, GP_KMSG_BAD_BAR) && gp_exam_blame(exam, "hardware.regions"))
+        return; /* without a GPU that it can use, the module does not stay loaded */
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA module is not loaded");
     gp_exam_evidence(exam, "/sys/module/nvidia", "missing");
     if (in->module[0])

@@ -144,7 +144,7 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
                 "firmware knows; otherwise modprobe reports \"Key was rejected by service\".");
     gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
     if (has_no_signature)
-        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, exam->machine.kernel, NULL);
+        gp_driver_fix_module(exam, exam->machine.kernel, false);
     gp_driver_fix_reboot(exam, "on the blue screen choose Enroll MOK, and enter the password");
     gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings");
 }

@@ -2,6 +2,7 @@
 #include "doctor/access.h"
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
+#include "doctor/gpuset.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
 
@@ -26,6 +27,8 @@ void gp_driver_check_gpus(struct gp_exam *exam)
          */
         bool is_told =
             (gpu->driver[0] && strcmp(gpu->driver, "nvidia") != 0) ||
+            gp_log_find_for(exam, GP_KMSG_INIT_FAILED, gpu->bus_id) ||
+            gp_exam_has_failed(exam, "hardware.regions", gpu->bus_id) ||
             gp_driver_misfit(exam, gpu, m->driver, m->is_driver_open, !m->is_driver_open);
         if (!gp_driver_is_ours(gpu) || is_held || is_told)
             continue;
@@ -167,8 +170,9 @@ static void check_profiling(struct gp_exam *exam, const char *params)
     gp_exam_evidence(exam, params_path, "RmProfilingAdminOnly: 1");
     gp_exam_why(exam, "This is the driver's default; profilers report ERR_NVGPUCTRPERM.");
     gp_exam_command(exam, "let all users profile",
-                    "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "
-                    "/etc/modprobe.d/nvidia-profiling.conf");
+                    "echo 'options %s NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "
+                    "/etc/modprobe.d/nvidia-profiling.conf",
+                    gp_exam_quoted(exam, gp_driver_module_name(exam)));
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
 }
@@ -209,11 +213,12 @@ void gp_driver_check_params(struct gp_exam *exam)
 
 /* The driver has the GPU, but gave up on it. */
 static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
-                          const struct gp_log_line *line)
+                          const char *seen, const struct gp_log_line *line)
 {
     gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not initialize %s",
                    gp_driver_gpu_words(exam, gpu));
-    gp_exam_evidence(exam, path, "the UUID is unknown");
+    if (seen)
+        gp_exam_evidence(exam, path, "%s", seen);
     gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
     gp_exam_why(exam, "nvidia-smi omits it, or reports that no devices were found; the numbers "
                       "after RmInitAdapter tell where it failed.");
@@ -223,26 +228,49 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
         "check \"Above 4G Decoding\" in the firmware settings, and try a newer driver");
 }
 
+/* What the driver's file about a GPU says. */
+enum state { STATE_UNKNOWN, STATE_EXCLUDED, STATE_IDLE, STATE_INITIALIZED };
+
+static enum state state_of(struct gp_exam *exam, const char *path)
+{
+    char text[2048];
+    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+        return STATE_UNKNOWN;
+    if (strncmp(param(exam, text, "GPU Excluded"), "Yes", 3) == 0)
+        return STATE_EXCLUDED;
+    return strchr(param(exam, text, "GPU UUID"), '?') ? STATE_IDLE : STATE_INITIALIZED;
+}
+
+/* The log line of a GPU that could not be initialized; NULL: none, or the driver can use it now.
+ * The file keeps the UUID when a later attempt fails. */
+static const struct gp_log_line *init_failure(struct gp_exam *exam, const char *bus_id)
+{
+    const struct gp_device *listed = gp_gpuset_device_at(exam, bus_id);
+    return listed && listed->status == GP_STATUS_OK
+               ? NULL
+               : gp_log_find_for(exam, GP_KMSG_INIT_FAILED, bus_id);
+}
+
 void gp_driver_check_persistence(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     const char *idle = "";
     size_t count = 0;
     for (size_t i = 0; i < m->gpu_count; i++) {
-        char text[2048];
-        const char *bus_id = m->gpus[i].bus_id;
-        const char *path = gp_exam_text(exam, "/proc/driver/nvidia/gpus/%s/information", bus_id);
-        if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
-            continue;
-        const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_INIT_FAILED, bus_id);
-        bool is_idle = strchr(param(exam, text, "GPU UUID"), '?');
-        if (strncmp(param(exam, text, "GPU Excluded"), "Yes", 3) == 0) {
+        const struct gp_pci_gpu *gpu = &m->gpus[i];
+        const char *path =
+            gp_exam_text(exam, "/proc/driver/nvidia/gpus/%s/information", gpu->bus_id);
+        enum state state = gp_driver_is_ours(gpu) ? state_of(exam, path) : STATE_EXCLUDED;
+        const struct gp_log_line *line =
+            gp_driver_is_ours(gpu) ? init_failure(exam, gpu->bus_id) : NULL;
+        if (line) {
+            report_failed(exam, gpu, path, state == STATE_IDLE ? "the UUID is unknown" : NULL,
+                          line);
+        } else if (state == STATE_EXCLUDED && gp_driver_is_ours(gpu)) {
             gp_exam_report(exam, GP_VERDICT_INFO, "the driver excludes %s, as configured",
-                           gp_driver_gpu_words(exam, &m->gpus[i]));
+                           gp_driver_gpu_words(exam, gpu));
             gp_exam_evidence(exam, path, "GPU Excluded: Yes");
-        } else if (is_idle && line) {
-            report_failed(exam, &m->gpus[i], path, line);
-        } else if (is_idle) {
+        } else if (state == STATE_IDLE) {
             idle = path;
             count++;
         }

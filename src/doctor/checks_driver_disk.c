@@ -183,12 +183,16 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     if (wants_compiler)
         gp_exam_advice(exam,
                        "install the compiler that the kernel was built with: the line names it");
-    else if (wants_headers)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS, gp_driver_headers(exam, kernel), NULL);
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
+        gp_driver_has_open_package(exam) && !wish.needs_open) {
+        gp_driver_fix_install(exam);
+        return;
+    }
     if (wants_compiler || wants_headers || gp_driver_is_newest(exam, in->version)) {
         if (!wants_compiler && !wants_headers)
-            gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
-        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+            gp_driver_fix_update(exam);
+        gp_driver_fix_module(exam, kernel, wants_headers);
     } else {
         gp_driver_fix_install(exam);
     }
@@ -330,6 +334,15 @@ static bool is_held_by_other(const struct gp_machine *m)
     return false;
 }
 
+/* The fix already ends with a reboot. */
+static bool is_reboot_told(const struct gp_exam *exam)
+{
+    const struct gp_fix *last = exam->last ? exam->last->fixes : NULL;
+    while (last && last->next)
+        last = last->next;
+    return last && last->command && strcmp(last->command, "sudo reboot") == 0;
+}
+
 void gp_driver_check_module(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -362,8 +375,18 @@ void gp_driver_check_module(struct gp_exam *exam)
         gp_driver_fix_install(exam);
         return;
     }
+    if (in->other_kernel[0] && gp_version_compare(in->other_kernel, m->kernel) > 0) {
+        gp_driver_fix_reboot(exam, "into the newer kernel, which has the module");
+        return;
+    }
     gp_driver_fix_build(exam);
-    if (m->distro == GP_DISTRO_ARCH || (!in->source[0] && in->run_trace[0]))
+    if (!in->source[0] && in->run_trace[0])
+        return;
+    if (m->distro == GP_DISTRO_ARCH && !in->source[0]) {
+        gp_driver_fix_reboot(exam, "");
+        return;
+    }
+    if (is_reboot_told(exam))
         return;
     if (is_held_by_other(m))
         gp_driver_fix_reboot(exam, "until then another driver is bound to the GPU");

@@ -134,6 +134,14 @@ static void show_apt_history(struct gp_exam *exam)
                      change ? (int)strcspn(change, "\n") : 0, change ? change : "");
 }
 
+/* Whether the installed source of the module has this version: "/var/lib/dkms/nvidia/570.124.06".
+ * akmods' source does not tell. */
+static bool has_source_of(const struct gp_install *in, const char *version)
+{
+    const char *slash = strrchr(in->source, '/');
+    return !slash || gp_version_major(slash + 1) == 0 || gp_install_same(slash + 1, version);
+}
+
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -142,10 +150,13 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         gp_exam_evidence(
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
             "version %s: the next boot loads it, and it does not match either", in->module_version);
-        gp_driver_fix_build(exam);
+        if (has_source_of(in, library))
+            gp_driver_fix_build(exam);
+        else
+            gp_driver_fix_update(exam);
     }
     if (!is_stale && is_newer && !in->module_version[0])
-        gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
+        gp_driver_fix_update(exam);
     gp_driver_fix_reboot(exam, "load the module that matches the libraries");
     if (is_stale)
         return;

@@ -1,6 +1,6 @@
 /* The GPUs as PCI reports them, which needs no driver. */
+#include "doctor/checks_hardware.h"
 #include "doctor/driver_fix.h"
-#include "doctor/exam.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
 
@@ -13,16 +13,11 @@
 
 static const char pci_devices[] = "/sys/bus/pci/devices";
 
-static const char *device_path(struct gp_exam *exam, const char *bus_id, const char *name)
-{
-    return gp_exam_text(exam, "/sys/bus/pci/devices/%s/%s", bus_id, name);
-}
-
 /* The number in a device's file; −1: it cannot be read, or is not a number. */
 static long device_number(struct gp_exam *exam, const char *bus_id, const char *name)
 {
     char line[64], *end;
-    if (!gp_files_line(&exam->files, device_path(exam, bus_id, name), line, sizeof(line)))
+    if (!gp_files_line(&exam->files, gp_hardware_path(exam, bus_id, name), line, sizeof(line)))
         return -1;
     long number = strtol(line, &end, 10);
     return end == line ? -1 : number;
@@ -104,6 +99,10 @@ static void check_present(struct gp_exam *exam)
                             gp_driver_gpu_words(exam, &m->gpus[i]));
     gp_exam_report(exam, GP_VERDICT_OK, "%zu GPU%s: %.600s", m->gpu_count,
                    m->gpu_count == 1 ? "" : "s", list);
+    if (m->gpus_left_out > 0)
+        gp_exam_report(exam, GP_VERDICT_SKIP,
+                       "only the first %d GPUs are examined, %zu more are not", GP_MACHINE_GPUS,
+                       m->gpus_left_out);
 }
 
 static bool has_pci_gpus(struct gp_exam *exam)
@@ -115,7 +114,7 @@ static bool has_pci_gpus(struct gp_exam *exam)
 static bool is_closed(struct gp_exam *exam, const char *name)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
-        const char *path = device_path(exam, exam->machine.gpus[i].bus_id, name);
+        const char *path = gp_hardware_path(exam, exam->machine.gpus[i].bus_id, name);
         int fd = gp_files_open_file(&exam->files, path);
         if (fd == -EACCES || fd == -EPERM) {
             gp_exam_unreadable(exam, path, fd);
@@ -131,28 +130,15 @@ static bool is_closed(struct gp_exam *exam, const char *name)
 
 enum { WIDTH_OF_NOTHING = 63 }; /* a device that does not answer reads as all ones */
 
-/* A sleeping device reads like a lost one; reading more would wake it. */
-static bool is_asleep(struct gp_exam *exam, const char *bus_id)
-{
-    char state[32];
-    if (gp_files_line(&exam->files, device_path(exam, bus_id, "power_state"), state,
-                      sizeof(state)) &&
-        strcmp(state, "D3cold") == 0)
-        return true;
-    return gp_files_line(&exam->files, device_path(exam, bus_id, "power/runtime_status"), state,
-                         sizeof(state)) &&
-           strncmp(state, "suspend", 7) == 0;
-}
-
 static bool is_lost(struct gp_exam *exam, const char *bus_id, const char **ret_where)
 {
     char head[5];
-    if (is_asleep(exam, bus_id))
+    if (gp_hardware_is_asleep(exam, bus_id))
         return false;
-    *ret_where = device_path(exam, bus_id, "current_link_width");
+    *ret_where = gp_hardware_path(exam, bus_id, "current_link_width");
     if (device_number(exam, bus_id, "current_link_width") == WIDTH_OF_NOTHING)
         return true;
-    *ret_where = device_path(exam, bus_id, "config");
+    *ret_where = gp_hardware_path(exam, bus_id, "config");
     return gp_files_read(&exam->files, *ret_where, head, sizeof(head)) == 4 &&
            memcmp(head, "\xff\xff\xff\xff", 4) == 0;
 }
@@ -238,8 +224,8 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
         else
             gp_exam_report(exam, GP_VERDICT_WARN, "the bridge %s above %s runs on %ld of %ld lanes",
                            hops[i], gp_driver_gpu_words(exam, gpu), now, possible);
-        gp_exam_evidence(exam, device_path(exam, hops[i], "current_link_width"), "%ld", now);
-        gp_exam_evidence(exam, device_path(exam, hops[i], "max_link_width"), "%ld", possible);
+        gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "current_link_width"), "%ld", now);
+        gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "max_link_width"), "%ld", possible);
         gp_exam_why(exam,
                     "Copies between host and GPU take %.2g times as long; the GPU itself computes "
                     "at full speed.",
@@ -257,7 +243,8 @@ static void check_link(struct gp_exam *exam)
     if (is_closed(exam, "current_link_width") || is_closed(exam, "max_link_width"))
         return;
     for (size_t i = 0; i < m->gpu_count; i++)
-        if (!is_asleep(exam, m->gpus[i].bus_id) && !is_lost(exam, m->gpus[i].bus_id, &where))
+        if (!gp_hardware_is_asleep(exam, m->gpus[i].bus_id) &&
+            !is_lost(exam, m->gpus[i].bus_id, &where))
             check_way(exam, &m->gpus[i]);
 }
 
@@ -267,7 +254,7 @@ static void check_link(struct gp_exam *exam)
 static long read_errors(struct gp_exam *exam, const char *bus_id, const char *name)
 {
     char text[2048];
-    const char *path = device_path(exam, bus_id, name);
+    const char *path = gp_hardware_path(exam, bus_id, name);
     if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
         return -1;
     const char *total = strstr(text, "TOTAL_ERR_");
@@ -299,7 +286,7 @@ static void check_errors(struct gp_exam *exam)
             gp_exam_report(exam, counters[c].verdict, "%ld %s PCIe error%s at %s since boot", count,
                            counters[c].words, count == 1 ? "" : "s",
                            gp_driver_gpu_words(exam, &m->gpus[i]));
-            gp_exam_evidence(exam, device_path(exam, m->gpus[i].bus_id, counters[c].file),
+            gp_exam_evidence(exam, gp_hardware_path(exam, m->gpus[i].bus_id, counters[c].file),
                              "%ld in total", count);
             gp_exam_why(exam,
                         "The signal between slot and card is bad: seating, riser, cable or slot.");
@@ -326,8 +313,8 @@ static unsigned word_at(const char *config, size_t at, size_t bytes)
 static int redirects(struct gp_exam *exam, const char *bridge)
 {
     char config[CONFIG_SIZE + 1];
-    long n =
-        gp_files_read(&exam->files, device_path(exam, bridge, "config"), config, sizeof(config));
+    long n = gp_files_read(&exam->files, gp_hardware_path(exam, bridge, "config"), config,
+                           sizeof(config));
     if (n < CONFIG_SIZE)
         return n == 256 ? 0 : -1; /* plain PCI has only these */
     size_t at = EXTENDED;
@@ -363,7 +350,7 @@ static void check_iommu(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     char type[32];
     for (size_t i = 0; i < m->gpu_count; i++) {
-        const char *path = device_path(exam, m->gpus[i].bus_id, "iommu_group/type");
+        const char *path = gp_hardware_path(exam, m->gpus[i].bus_id, "iommu_group/type");
         if (m->gpus[i].vendor != GP_PCI_NVIDIA ||
             !gp_files_line(&exam->files, path, type, sizeof(type)) || strncmp(type, "DMA", 3) != 0)
             continue;
@@ -389,7 +376,7 @@ static void check_acs(struct gp_exam *exam)
             if (r > 0)
                 found = gp_exam_text(exam, "%s", hops[h]);
             else if (r < 0 && !unreadable)
-                unreadable = device_path(exam, hops[h], "config");
+                unreadable = gp_hardware_path(exam, hops[h], "config");
         }
     }
     if (!found && unreadable)
@@ -398,7 +385,8 @@ static void check_acs(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "a bridge redirects traffic between the GPUs through the CPU");
-    gp_exam_evidence(exam, device_path(exam, found, "config"), "Access Control Services redirect");
+    gp_exam_evidence(exam, gp_hardware_path(exam, found, "config"),
+                     "Access Control Services redirect");
     gp_exam_why(exam, "Direct copies between GPUs are slow, and NCCL can hang.");
     gp_exam_advice(exam, "turn ACS off in the firmware settings, unless the GPUs are assigned to "
                          "virtual machines, which need it");
@@ -414,11 +402,11 @@ static void check_numa(struct gp_exam *exam)
         if (m->gpus[i].vendor != GP_PCI_NVIDIA ||
             !gp_files_exist(&exam->files, "/sys/devices/system/node/node1") ||
             device_number(exam, m->gpus[i].bus_id, "numa_node") != -1 ||
-            !gp_files_exist(&exam->files, device_path(exam, m->gpus[i].bus_id, "numa_node")))
+            !gp_files_exist(&exam->files, gp_hardware_path(exam, m->gpus[i].bus_id, "numa_node")))
             continue;
         gp_exam_report(exam, GP_VERDICT_INFO,
                        "the firmware does not report which CPU socket the GPUs are attached to");
-        gp_exam_evidence(exam, device_path(exam, m->gpus[i].bus_id, "numa_node"), "-1");
+        gp_exam_evidence(exam, gp_hardware_path(exam, m->gpus[i].bus_id, "numa_node"), "-1");
         gp_exam_why(exam, "Programs cannot choose the nearer CPU, and lose time with each copy.");
         gp_exam_advice(exam,
                        "look for a NUMA or SRAT setting in the firmware, or a firmware update");
@@ -442,7 +430,13 @@ static bool is_on_pci(struct gp_exam *exam)
 
 const struct gp_check gp_checks_hardware[] = {
     {"hardware.present", "a GPU is present", {0}, is_on_pci, check_present},
-    {"hardware.bus_lost", "every GPU responds on the bus", {0}, has_pci_gpus, check_bus_lost},
+    {"hardware.wakes", "every sleeping GPU wakes", {0}, has_pci_gpus, gp_hardware_check_wakes},
+    {"hardware.bus_lost", "no GPU has fallen off the bus", {0}, has_pci_gpus, check_bus_lost},
+    {"hardware.regions",
+     "every GPU has memory addresses",
+     {0},
+     has_pci_gpus,
+     gp_hardware_check_regions},
     {"hardware.link", "every PCIe link has its full width", {0}, has_pci_gpus, check_link},
     {"hardware.errors", "the links have no errors", {0}, has_pci_gpus, check_errors},
     {"hardware.p2p", "GPUs reach each other directly", {0}, has_several, check_between},

@@ -275,16 +275,13 @@ static void tell(struct gp_exam *exam, const struct story *story)
         add_fix(exam, k, &e);
 }
 
-/* Whether the GPU has fallen off the bus, which explains everything else. */
+/* Whether the GPU does not respond on the bus, which explains everything else. */
 static bool is_told(struct gp_exam *exam, const struct gp_kmsg *k)
 {
     const struct gp_device *gpu = gp_gpuset_device_at(exam, k->bus_id);
     const char *name = gpu ? gp_exam_text(exam, "GPU %u (", gpu->index) : k->bus_id;
-    for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (f->verdict == GP_VERDICT_FAIL && strcmp(f->check->id, "hardware.bus_lost") == 0 &&
-            name[0] && strstr(f->summary, name))
-            return true;
-    return false;
+    return name[0] && (gp_exam_has_failed(exam, "hardware.bus_lost", name) ||
+                       gp_exam_has_failed(exam, "hardware.wakes", name));
 }
 
 static void check_xids(struct gp_exam *exam)
@@ -311,7 +308,7 @@ static const struct {
     {GP_KMSG_AMD_RESET, GP_VERDICT_WARN},  {GP_KMSG_AMD_TIMEOUT, GP_VERDICT_WARN},
     {GP_KMSG_INTEL_HANG, GP_VERDICT_WARN}, {GP_KMSG_KFD_UNSUPPORTED, GP_VERDICT_INFO},
     {GP_KMSG_NCCL_CRASH, GP_VERDICT_INFO}, {GP_KMSG_PEERMEM, GP_VERDICT_INFO},
-    {GP_KMSG_OOM, GP_VERDICT_INFO},
+    {GP_KMSG_OOM, GP_VERDICT_INFO},        {GP_KMSG_WAKE_FAILED, GP_VERDICT_WARN},
 };
 
 static unsigned long long count_kind(const struct gp_log *log, enum gp_kmsg_kind kind)
@@ -350,7 +347,8 @@ static void check_messages(struct gp_exam *exam)
             (log->lines[i].kmsg.code == GSP_TIMEOUT || log->lines[i].kmsg.code == GSP_ERROR);
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
         const struct gp_log_line *line = gp_log_find(exam, rows[i].kind);
-        if (line && !(rows[i].kind == GP_KMSG_GSP_SILENT && has_gsp_xid))
+        if (line && !(rows[i].kind == GP_KMSG_GSP_SILENT && has_gsp_xid) &&
+            !(rows[i].kind == GP_KMSG_WAKE_FAILED && is_told(exam, &line->kmsg)))
             tell_line(exam, rows[i].verdict, line, count_kind(log, rows[i].kind));
     }
 }

@@ -185,6 +185,120 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const s
     gp_nvidia_update_driver(exam, floor);
 }
 
+/* ---- one library for two versions of CUDA ---- */
+
+/* A library whose packages for CUDA 12 and 13 install the same files; other libraries have their
+ * CUDA version in the file name, or a folder of their own. */
+struct pair {
+    const char *stem, *library;
+};
+
+static const struct pair pairs[] = {
+    {"nvidia-nccl", "NCCL"},
+    {"nvidia-cudnn", "cuDNN"},
+    {"nvidia-nvshmem", "NVSHMEM"},
+    {"nvidia-cusparselt", "cuSPARSELt"},
+};
+
+/* Whether it is "nvidia-nccl-cu12" for "nvidia-nccl". */
+static bool is_of_stem(const char *name, const char *stem)
+{
+    size_t n = strlen(stem);
+    return strncmp(name, stem, n) == 0 && strncmp(name + n, "-cu", 3) == 0 &&
+           name[n + 3 + strspn(name + n + 3, "0123456789")] == '\0';
+}
+
+/* A library that both packages list; "": none. NULL: one of the lists is missing. */
+static const char *common_library(struct gp_exam *exam, const struct gp_pyenv *env,
+                                  const struct gp_pypackage *a, const struct gp_pypackage *b)
+{
+    const char *mine = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/RECORD", a->entry));
+    const char *other = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/RECORD", b->entry));
+    if (!mine[0] || !other[0])
+        return NULL;
+    for (size_t n; *mine; mine += n + (mine[n] == '\n')) {
+        n = strcspn(mine, "\n");
+        const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(mine, ",\n"), mine);
+        if (!strstr(path, ".so"))
+            continue;
+        const char *line = gp_exam_text(exam, "\n%s,", path);
+        if (strstr(other, line) || strncmp(other, line + 1, strlen(line + 1)) == 0)
+            return path;
+    }
+    return "";
+}
+
+/* The version that an installed package requires of this one; NULL: none does. */
+static const char *wanted_version(struct gp_exam *exam, const struct gp_pyenv *env,
+                                  const char *name)
+{
+    for (size_t i = 0; i < env->count; i++) {
+        struct gp_requirement wanted;
+        const char *file = gp_exam_text(exam, "%s/METADATA", env->packages[i].entry);
+        const char *text = env->packages[i].is_conda ? NULL : gp_pyenv_text(exam, env, file);
+        while ((text = gp_requirement_next(text, &wanted)))
+            if (!wanted.is_extra && strcmp(wanted.name, name) == 0)
+                return gp_exam_text(exam, "%s", wanted.version);
+    }
+    return NULL;
+}
+
+static void mend_pair(struct gp_exam *exam, const struct gp_pyenv *env,
+                      const struct gp_pypackage *a, const struct gp_pypackage *b)
+{
+    const char *for_a = wanted_version(exam, env, a->name);
+    const char *for_b = wanted_version(exam, env, b->name);
+    if (!for_a == !for_b) {
+        gp_exam_advice(exam,
+                       for_a ? "packages in this environment need both: install those for CUDA 12 "
+                               "and those for CUDA 13 into environments of their own"
+                             : "uninstall both, and install the one that your framework is "
+                               "built for again");
+        return;
+    }
+    const struct gp_pypackage *good = for_a ? a : b, *bad = for_a ? b : a;
+    const char *version = for_a ? for_a : for_b;
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "nothing here requires it", bad->name);
+    gp_exam_pip(
+        exam, env, GP_PIP_AGAIN, "restore the files that were overwritten",
+        gp_exam_text(exam, "--no-deps %s==%s", good->name, version[0] ? version : good->version));
+}
+
+static void check_pair(struct gp_exam *exam, const struct gp_pyenv *env, const struct pair *pair,
+                       const struct gp_pypackage *a, const struct gp_pypackage *b)
+{
+    const char *common = common_library(exam, env, a, b);
+    if (common && !common[0])
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s has %s for two versions of CUDA: %s and %s",
+                   env->prefix, pair->library, a->name, b->name);
+    gp_exam_evidence(exam, env->site, "%s, %s", a->entry, b->entry);
+    if (common)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, common),
+                         "installed by both: the later one overwrote it");
+    gp_exam_why(exam, "Both install the same files, so a framework may load the library of the "
+                      "other CUDA: it fails at the first use, or at the import with an undefined "
+                      "symbol.");
+    mend_pair(exam, env, a, b);
+}
+
+static void check_pairs(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    for (size_t p = 0; p < GP_ARRAY_LEN(pairs); p++) {
+        const struct gp_pypackage *first = NULL;
+        for (size_t i = 0; i < env->count; i++) {
+            const struct gp_pypackage *package = &env->packages[i];
+            if (package->is_conda || !is_of_stem(package->name, pairs[p].stem))
+                continue;
+            if (first && strcmp(first->name, package->name) != 0) {
+                check_pair(exam, env, &pairs[p], first, package);
+                break;
+            }
+            first = package;
+        }
+    }
+}
+
 void gp_check_python_others(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -195,6 +309,7 @@ void gp_check_python_others(struct gp_exam *exam)
         struct gp_torch torch;
         check_onnx(exam, env);
         check_cupy(exam, env, &nv);
+        check_pairs(exam, env);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
         check_pins(exam, env, &torch);

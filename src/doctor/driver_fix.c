@@ -1,6 +1,5 @@
 #include "doctor/driver_fix.h"
 
-#include "doctor/compat.h"
 #include "doctor/gpuset.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
@@ -9,25 +8,20 @@
 
 #include <string.h>
 
-enum { TURING = 75, BLACKWELL = 100, OLDEST_BUILT = 470 };
+enum { OLDEST_BUILT = 470 };
 
-unsigned gp_driver_last_branch(const struct gp_machine *machine)
+struct gp_wish gp_driver_wish(const struct gp_machine *machine)
 {
-    unsigned last = 0;
+    struct gp_wish wish = {0};
     for (size_t i = 0; i < machine->gpu_count; i++) {
         const struct gp_chip *chip = machine->gpus[i].chip;
-        if (chip && chip->last_branch > 0 && (last == 0 || chip->last_branch < last))
-            last = chip->last_branch;
+        if (!chip)
+            continue;
+        gp_wish_add(&wish, chip->compute_capability);
+        if (chip->last_branch > 0 && (wish.last == 0 || chip->last_branch < wish.last))
+            wish.last = chip->last_branch;
     }
-    return last;
-}
-
-static bool needs_open(const struct gp_machine *machine)
-{
-    for (size_t i = 0; i < machine->gpu_count; i++)
-        if (machine->gpus[i].chip && machine->gpus[i].chip->compute_capability >= BLACKWELL)
-            return true;
-    return false;
+    return wish;
 }
 
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note)
@@ -81,15 +75,8 @@ static const char *arch_kernel(const char *kernel)
     return "linux";
 }
 
-const char *gp_driver_headers(struct gp_exam *exam, const char *kernel)
-{
-    return exam->machine.distro == GP_DISTRO_ARCH
-               ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel))
-               : kernel;
-}
-
 /* The arguments of the INSTALL_DRIVER_… remedies, by distribution. */
-static const char *install_argument(struct gp_exam *exam, unsigned branch, bool is_open)
+static const char *install_argument(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
     const char *kernel = arch_kernel(m->kernel);
@@ -97,11 +84,11 @@ static const char *install_argument(struct gp_exam *exam, unsigned branch, bool 
     case GP_DISTRO_DEBIAN:
         return strcmp(m->arch, "aarch64") == 0 ? "arm64" : "amd64";
     case GP_DISTRO_UBUNTU:
-        return gp_exam_text(exam, "%u", branch);
+        return gp_exam_text(exam, "%u", choice->branch);
     case GP_DISTRO_RHEL:
         return gp_exam_text(exam, "rhel%u", gp_version_major(m->distro_version));
     case GP_DISTRO_ARCH:
-        if (!is_open)
+        if (!choice->is_open)
             return gp_exam_text(exam, "%s-headers", kernel);
         return strcmp(kernel, "linux") == 0
                    ? "nvidia-open"
@@ -164,67 +151,69 @@ static void remove_newer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
 }
 
-/* The oldest branch that supports all NVIDIA GPUs of this machine; 0: unknown. */
-static unsigned first_branch(const struct gp_machine *machine)
+bool gp_driver_has_open_package(struct gp_exam *exam)
 {
-    unsigned first = 0;
-    for (size_t i = 0; i < machine->gpu_count; i++) {
-        const struct gp_chip *chip = machine->gpus[i].chip;
-        const struct gp_arch *arch = chip ? gp_arch_find(chip->compute_capability) : NULL;
-        first = arch && arch->first_branch > first ? arch->first_branch : first;
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, "nvidia-open-kernel-dkms") == 0 &&
+            strcmp(in->packages[i].state, "config-files") != 0)
+            return true;
+    return false;
+}
+
+/* Debian's package, which is content with either kind of modules; with the proprietary ones if the
+ * GPUs need them, or in place of the open ones (the last word removes those). */
+static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const char *package = choice->row->package;
+    if (strcmp(package, "nvidia-driver") != 0)
+        return package;
+    if (gp_driver_has_open_package(exam))
+        return "nvidia-driver nvidia-kernel-dkms nvidia-open-kernel-dkms-";
+    return gp_driver_wish(&exam->machine).needs_proprietary ? "nvidia-driver nvidia-kernel-dkms"
+                                                            : package;
+}
+
+static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const char *release =
+        gp_exam_text(exam, "debian%u", gp_version_major(exam->machine.distro_version));
+    if (choice->from == GP_OFFER_DISTRO) {
+        enable_non_free(exam);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
+                       package_of_debian(exam, choice));
+    } else if (choice->branch == 0) {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA, release, NULL);
+    } else {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, release, NULL);
     }
-    return first;
 }
 
-/* Whether no driver supports all NVIDIA GPUs of this machine: the oldest GPU needs a branch from
- * before the newest GPU, or the proprietary module, with which the newest does not work. */
-static bool is_divided(const struct gp_machine *machine)
-{
-    unsigned last = gp_driver_last_branch(machine);
-    bool has_old = false;
-    for (size_t i = 0; i < machine->gpu_count; i++) {
-        const struct gp_chip *chip = machine->gpus[i].chip;
-        has_old =
-            has_old || (chip && chip->compute_capability > 0 && chip->compute_capability < TURING);
-    }
-    return (last > 0 && first_branch(machine) > last) || (has_old && needs_open(machine));
-}
-
-unsigned gp_driver_of_debian(const struct gp_machine *machine)
-{
-    enum { BULLSEYE = 11, OF_BULLSEYE = 470, OF_BOOKWORM = 535, OF_TRIXIE = 550 };
-    unsigned release = gp_version_major(machine->distro_version);
-    if (machine->distro != GP_DISTRO_DEBIAN)
-        return 0;
-    return release == 0 || release > BULLSEYE + 1 ? OF_TRIXIE
-           : release > BULLSEYE                   ? OF_BOOKWORM
-                                                  : OF_BULLSEYE;
-}
-
-void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first, bool is_open)
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
-    if (!is_open && branch < OLDEST_BUILT) {
+    if (choice->branch > 0 && choice->branch < OLDEST_BUILT) {
         gp_exam_advice(exam,
                        "the last driver for this GPU is branch %u, which does not build on current "
                        "kernels: the alternative is nouveau, without CUDA",
-                       branch);
+                       choice->branch);
         return;
     }
-    const char *argument = install_argument(exam, branch, is_open);
-    bool is_of_debian = m->distro == GP_DISTRO_DEBIAN && first <= gp_driver_of_debian(m);
-    if (is_of_debian)
-        enable_non_free(exam);
-    if (m->distro == GP_DISTRO_ARCH && !is_open)
+    if (choice->from == GP_OFFER_NONE) {
+        gp_exam_advice(exam,
+                       "%s has no package of branch %u, the last for this GPU: use an older "
+                       "release that has it, or nouveau, without CUDA",
+                       m->distro_name, choice->branch);
+        return;
+    }
+    const char *argument = install_argument(exam, choice);
+    if (m->distro == GP_DISTRO_ARCH && !choice->is_open)
         remove_newer(exam);
-    if (is_open && is_of_debian)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, argument, NULL);
-    else if (is_open && m->distro == GP_DISTRO_DEBIAN)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA,
-                       gp_exam_text(exam, "debian%u", gp_version_major(m->distro_version)), NULL);
-    else if (is_open)
+    if (m->distro == GP_DISTRO_DEBIAN)
+        install_on_debian(exam, choice);
+    else if (choice->is_open)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, argument, NULL);
-    else if (branch >= 580)
+    else if (choice->branch > OLDEST_BUILT)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, argument, NULL);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
@@ -232,23 +221,25 @@ void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first,
 
 void gp_driver_fix_install(struct gp_exam *exam)
 {
-    if (is_divided(&exam->machine)) {
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    if (!gp_wish_is_possible(&wish)) {
         gp_exam_advice(exam, "no driver supports all GPUs of this machine: remove the oldest or "
                              "the newest, or assign one to a virtual machine; gpulse doctor advise "
                              "driver --gpu MODEL shows what each of them needs");
         return;
     }
-    unsigned last = gp_driver_last_branch(&exam->machine);
-    gp_driver_fix_branch(exam, last > 0 ? last : GP_DRIVER_LONG_TERM, first_branch(&exam->machine),
-                         last == 0);
-    if (last == 0 || last >= OLDEST_BUILT)
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    gp_driver_fix_choice(exam, &choice);
+    if (choice.from != GP_OFFER_NONE && (choice.branch == 0 || choice.branch >= OLDEST_BUILT))
         gp_driver_fix_reboot(exam, "");
 }
 
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
 {
-    unsigned last = gp_driver_last_branch(&exam->machine);
-    return gp_version_major(version) >= (last > 0 ? last : GP_DRIVER_LONG_TERM);
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    unsigned usual = gp_driver_long_term()->branch;
+    return gp_version_major(version) >= (choice.branch > 0 ? choice.branch : usual);
 }
 
 /* ---- build ---- */
@@ -271,22 +262,106 @@ static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install
     return "";
 }
 
+/* Whether an installed package brings the others with it: "nvidia-driver-580-open", "cuda-drivers",
+ * "nvidia-kernel-dkms". */
+static bool is_lead(const struct gp_package *package)
+{
+    static const char *const starts[] = {"nvidia-driver", "nvidia-headless", "nvidia-open",
+                                         "cuda-drivers"};
+    static const char *const ends[] = {"-dkms", "-driver"};
+    const char *name = package->name;
+    bool is_one = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        is_one = is_one || strncmp(name, starts[i], strlen(starts[i])) == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
+        is_one = is_one || (strlen(name) > strlen(ends[i]) &&
+                            strcmp(name + strlen(name) - strlen(ends[i]), ends[i]) == 0);
+    return is_one && !strstr(name, "-libs") && !strstr(name, "-bin") && !strstr(name, "-support") &&
+           strcmp(package->state, "installed") == 0;
+}
+
+static void release_packages(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++)
+        if (in->packages[i].is_held)
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    if (names[0])
+        gp_exam_remedy(exam, GP_REMEDY_RELEASE_PACKAGES, names, NULL);
+}
+
+void gp_driver_fix_update(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *names = "";
+    release_packages(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (is_lead(&in->packages[i]))
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    if (!names[0]) /* used only with apt */
+        names = exam->machine.distro == GP_DISTRO_UBUNTU
+                    ? gp_exam_text(exam, "nvidia-driver-%u", gp_version_major(in->version))
+                    : "nvidia-driver";
+    gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, names, NULL);
+}
+
+/* The package that brings the headers of later kernels, too: "linux-headers-cloud-amd64" for
+ * "6.12.48+deb13-cloud-amd64"; "" for a kernel that is not Debian's. */
+static const char *debian_headers(struct gp_exam *exam, const char *kernel)
+{
+    const char *kind = kernel + strspn(kernel, "0123456789.");
+    if (strncmp(kind, "+deb", 4) == 0)
+        kind += 4 + strspn(kind + 4, "0123456789");
+    else if (kind[0] == '-')
+        kind += 1 + strspn(kind + 1, "0123456789");
+    bool is_known = strcmp(kind, "-amd64") == 0 || strcmp(kind, "-arm64") == 0 ||
+                    strcmp(kind, "-cloud-amd64") == 0 || strcmp(kind, "-cloud-arm64") == 0 ||
+                    strcmp(kind, "-rt-amd64") == 0 || strcmp(kind, "-rt-arm64") == 0;
+    return is_known ? gp_exam_text(exam, "linux-headers%s", kind) : "";
+}
+
+void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
+{
+    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
+    const char *headers = gp_exam_text(exam, "%s/%s/build", gp_install_of(exam)->modules, kernel);
+    wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
+    if (wants_headers)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
+                       is_arch ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel)) : kernel,
+                       debian_headers(exam, kernel));
+    if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
+        gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+}
+
 void gp_driver_fix_build(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *branch = prebuilt_branch(exam, in);
     /* Without module source these distributions have prebuilt modules, kmod-nvidia. */
-    bool is_prebuilt =
-        exam->machine.distro == GP_DISTRO_FEDORA || exam->machine.distro == GP_DISTRO_RHEL;
+    bool is_prebuilt = exam->machine.distro == GP_DISTRO_FEDORA ||
+                       exam->machine.distro == GP_DISTRO_RHEL ||
+                       exam->machine.distro == GP_DISTRO_ARCH;
     if (in->run_trace[0] && in->package_count == 0 && !in->source[0])
         gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "
                              "kernels get the module automatically");
     else if (!in->source[0] && branch[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
     else if (!in->source[0] && is_prebuilt)
-        gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, NULL, NULL);
+        gp_driver_fix_update(exam);
     else
-        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, exam->machine.kernel, NULL);
+        gp_driver_fix_module(exam, exam->machine.kernel, false);
+}
+
+const char *gp_driver_module_name(struct gp_exam *exam)
+{
+    const char *file = gp_install_of(exam)->module;
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    const char *end = strstr(name, ".ko");
+    return end && end > name ? gp_exam_text(exam, "%.*s", (int)(end - name), name) : "nvidia";
 }
 
 bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)

@@ -4,21 +4,21 @@
 
 #include "doctor/exam.h"
 #include "doctor/kmsg.h"
+#include "doctor/offer.h"
 
-enum { GP_DRIVER_LONG_TERM = 580 }; /* supports Turing and newer, and has the longest support */
+/* What a driver for this machine's NVIDIA GPUs must be. */
+struct gp_wish gp_driver_wish(const struct gp_machine *machine);
 
-/* The newest branch that still supports all NVIDIA GPUs of this machine: 580, 470, …; 0: no branch
- * has dropped any of them yet. */
-unsigned gp_driver_last_branch(const struct gp_machine *machine);
-
-/* How to install a driver for this machine's GPUs, in the distribution's own way, including the
- * reboot; or one of a given branch, with the open or the proprietary kernel modules. If the
- * distribution offers only one branch, `first` is the oldest that suffices. */
+/* How to install a driver that fits this machine's GPUs, in the distribution's own way, including
+ * the reboot. */
 void gp_driver_fix_install(struct gp_exam *exam);
-void gp_driver_fix_branch(struct gp_exam *exam, unsigned branch, unsigned first, bool is_open);
 
-/* The branch in a Debian release, with the proprietary modules; 0: not Debian. */
-unsigned gp_driver_of_debian(const struct gp_machine *machine);
+/* How to install the chosen driver, or why there is none. */
+void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
+
+/* Whether Debian's package with the open modules is installed, or was begun to be. Its branches do
+ * not build on every kernel that the proprietary ones build on. */
+bool gp_driver_has_open_package(struct gp_exam *exam);
 
 /* Whether the driver that gp_driver_fix_install() suggests is not from a newer branch than this
  * version. */
@@ -27,14 +27,22 @@ bool gp_driver_is_newest(const struct gp_exam *exam, const char *version);
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);
 
-/* The package with a kernel's headers on Arch; elsewhere the kernel release. */
-const char *gp_driver_headers(struct gp_exam *exam, const char *kernel);
+/* Likewise for another kernel, from the installed source; with its headers, if they are missing or
+ * `wants_headers`. */
+void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers);
+
+/* Updates the driver's packages, also held ones, and nothing else where the distribution supports
+ * that. */
+void gp_driver_fix_update(struct gp_exam *exam);
 
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
 
 /* Adds the kernel log line of the first of these kinds that occurs to the finding; false: none
  * occurs, or the log cannot be read. */
 bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count);
+
+/* The module's own name, for options in modprobe.d: "nvidia", on Debian "nvidia-current". */
+const char *gp_driver_module_name(struct gp_exam *exam);
 
 /* An NVIDIA GPU that is not assigned to a virtual machine. */
 bool gp_driver_is_ours(const struct gp_pci_gpu *gpu);

@@ -242,3 +242,26 @@ const struct gp_finding *gp_exam_first(const struct gp_exam *exam)
             first = f;
     return first;
 }
+
+bool gp_exam_has_failed(const struct gp_exam *exam, const char *id, const char *words)
+{
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        if (f->verdict == GP_VERDICT_FAIL && strcmp(f->check->id, id) == 0 &&
+            strstr(f->summary, words))
+            return true;
+    return false;
+}
+
+bool gp_exam_blame(struct gp_exam *exam, const char *id)
+{
+    const struct gp_finding *f = exam->findings;
+    while (f && (f->verdict != GP_VERDICT_FAIL || strcmp(f->check->id, id) != 0))
+        f = f->next;
+    if (!f)
+        return false;
+    const struct gp_check *because = f->check;
+    gp_exam_report(exam, GP_VERDICT_SKIP, "skipped because %s failed", id);
+    exam->last->because = because;
+    exam->outcomes[exam->place].root_cause = because;
+    return true;
+}

@@ -93,6 +93,13 @@ void gp_exam_advice(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 
 /* Reports that something could not be read, and whether root could read it. `error` is −errno. */
 void gp_exam_unreadable(struct gp_exam *exam, const char *path, int error);
 
+/* Whether a check has reported a failure whose summary has these words, such as a GPU's address. */
+bool gp_exam_has_failed(const struct gp_exam *exam, const char *id, const char *words);
+
+/* Skips the current check, and those that need it, as consequences of an earlier one; false: that
+ * one did not fail. For a consequence that depends on the machine; others are in the table. */
+bool gp_exam_blame(struct gp_exam *exam, const char *id);
+
 /* A word for a command, quoted for the shell unless it contains only plain characters. Everything
  * read from files must go through this. */
 const char *gp_exam_quoted(struct gp_exam *exam, const char *word);

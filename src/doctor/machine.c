@@ -231,9 +231,12 @@ static void read_pci(struct gp_machine *m, const struct gp_files *files, struct 
             m->nvswitch_count++;
         if (is_virtual_function(files, gpu.bus_id))
             continue; /* a virtual function of a GPU */
-        if ((gpu.class >> 16 == CLASS_DISPLAY || gpu.class >> 16 == CLASS_ACCELERATOR) &&
-            m->gpu_count < GP_MACHINE_GPUS)
+        if (gpu.class >> 16 != CLASS_DISPLAY && gpu.class >> 16 != CLASS_ACCELERATOR)
+            continue;
+        if (m->gpu_count < GP_MACHINE_GPUS)
             add_gpu(m, files, &gpu);
+        else
+            m->gpus_left_out++;
     }
 }
 

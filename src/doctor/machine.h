@@ -27,7 +27,7 @@ enum gp_distro {
 
 enum { GP_PCI_NVIDIA = 0x10de, GP_PCI_AMD = 0x1002, GP_PCI_INTEL = 0x8086 };
 
-enum { GP_MACHINE_GPUS = 64 };
+enum { GP_MACHINE_GPUS = 256 };
 
 /* A display controller or accelerator on the PCI bus. */
 struct gp_pci_gpu {
@@ -50,7 +50,8 @@ struct gp_machine {
     const char *container;            /* "docker", "podman", "kubernetes", "lxc", …; NULL: none */
     struct gp_pci_gpu gpus[GP_MACHINE_GPUS];
     size_t gpu_count;
-    size_t nvidia_count, amd_count, intel_count; /* among them */
+    size_t gpus_left_out;                        /* beyond GP_MACHINE_GPUS */
+    size_t nvidia_count, amd_count, intel_count; /* among those in the list */
     size_t nvswitch_count;
     bool is_pci_readable;  /* there is a list of PCI devices */
     bool is_driver_loaded; /* NVIDIA's module is loaded */

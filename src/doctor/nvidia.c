@@ -98,17 +98,14 @@ const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu
                            : gp_exam_text(exam, "%s", gpu->name);
 }
 
-/* The branch with the longest support, if it is new enough; for GPUs that it dropped, their last
- * one. */
+/* One that fits the GPUs and is not older. */
 static void install_driver(struct gp_exam *exam, const char *driver)
 {
-    const struct gp_machine *m = &exam->machine;
-    unsigned last = gp_driver_last_branch(m), needed = gp_version_major(driver);
-    if (last > 0)
-        gp_driver_fix_branch(exam, last, needed, false);
-    else
-        gp_driver_fix_branch(exam, needed > GP_DRIVER_LONG_TERM ? needed : GP_DRIVER_LONG_TERM,
-                             needed, true);
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    if (gp_version_major(driver) > wish.first)
+        wish.first = gp_version_major(driver);
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    gp_driver_fix_choice(exam, &choice);
     gp_driver_fix_reboot(exam, "");
 }
 

@@ -38,6 +38,7 @@ bool gp_packages_next(struct gp_lines *lines, struct gp_package *ret)
             *ret = (struct gp_package){0};
         } else if (field(line, n, "Status", status, sizeof(status))) {
             const char *word = strrchr(status, ' '); /* "install ok half-configured" */
+            ret->is_held = strncmp(status, "hold ", 5) == 0;
             (void)snprintf(ret->state, sizeof(ret->state), "%.23s", word ? word + 1 : status);
         } else if (!field(line, n, "Package", ret->name, sizeof(ret->name))) {
             (void)field(line, n, "Version", ret->version, sizeof(ret->version));

@@ -12,6 +12,7 @@ struct gp_package {
     char version[64];
     char state[24]; /* dpkg: "installed", "half-configured", "unpacked", "config-files", …; pacman:
                        "installed" */
+    bool is_held;   /* dpkg: updates leave it as it is */
 };
 
 /* The next stanza of dpkg's status file; false after the last. A stanza without a name is skipped.

@@ -57,13 +57,25 @@ extern const size_t gp_cuda_major_count;
 struct gp_driver {
     unsigned branch;
     const char *cuda; /* the newest CUDA that it implements: "12.4" */
-    const char *kind; /* "long-term", "production", "new features" */
+    const char *kind; /* "long-term", "production", "new-features" */
     const char *ends; /* end of its support: "2028-06" */
     unsigned modules; /* the kernel module variants that it includes */
     const char *source;
 };
 extern const struct gp_driver gp_drivers[];
 extern const size_t gp_driver_count;
+
+/* The driver in the repositories that users of a distribution install it from. */
+struct gp_offer {
+    const char *distribution; /* as gp_distro_word() */
+    unsigned release;         /* 0: all of them */
+    unsigned branch;          /* 0: the newest */
+    unsigned modules;
+    const char *package; /* what brings the others with it; the flavour may follow */
+    const char *source;
+};
+extern const struct gp_offer gp_offers[];
+extern const size_t gp_offer_count;
 
 /* PyTorch wheels for CUDA. */
 struct gp_torch_build {

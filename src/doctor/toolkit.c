@@ -130,6 +130,14 @@ static void read_version(struct gp_exam *exam, struct gp_toolkit_found *toolkit)
             toolkit->damage = keep(exam, path);
         }
     }
+    /* Debian's packages have the headers apart. */
+    static const char header[] = "/usr/include/cuda.h";
+    if (text && !toolkit->version[0] && strncmp(toolkit->path, "/usr/lib/", 9) == 0 &&
+        gp_files_read(&exam->files, header, text, TEXT_MAX) > 0 &&
+        gp_toolkit_read_header(text, version)) {
+        toolkit->version = keep(exam, version);
+        toolkit->source = header;
+    }
     free(text);
     if (!toolkit->version[0] && gp_toolkit_read_name(toolkit->path, version)) {
         toolkit->version = keep(exam, version);

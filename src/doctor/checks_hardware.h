@@ -1,0 +1,18 @@
+/* The checks of hardware, in two files; checks_hardware.c has their table and their order. */
+#ifndef GP_DOCTOR_CHECKS_HARDWARE_H
+#define GP_DOCTOR_CHECKS_HARDWARE_H
+
+#include "doctor/exam.h"
+
+/* checks_hardware_state.c: GPUs that the driver cannot use, as Linux's files and log show */
+void gp_hardware_check_wakes(struct gp_exam *exam);
+void gp_hardware_check_regions(struct gp_exam *exam);
+
+/* Whether a GPU is in a low-power state. It then reads like one that is lost; reading its
+ * configuration would wake it. */
+bool gp_hardware_is_asleep(struct gp_exam *exam, const char *bus_id);
+
+/* "/sys/bus/pci/devices/0000:65:00.0/config" */
+const char *gp_hardware_path(struct gp_exam *exam, const char *bus_id, const char *name);
+
+#endif
