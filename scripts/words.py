@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Generates C code for the words that a published report may contain: words.py SOURCES OUT.c OUT.d
 
-These are the words in gpulse's own texts: string literals of C files, the tables in data/tables, and
-the list src/doctor/words.txt, where '#' begins a comment line. A '#' at the end of a word stands for a
+These are the words in gpulse's own texts: string literals of C files, the tables in data/tables, what
+data/explain says of the kernel's lines, and the list src/doctor/words.txt, where '#' begins a comment line. A '#' at the end of a word stands for a
 number or a version: "python#" matches python3.11. A printf conversion after a word counts as one, too.
 Words are compared case-insensitively.
 """
@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 SOURCES = ("src/doctor/*.[ch]", "src/doctor/*.def", "src/cmd/doctor*.c", "src/model/*.def", "src/source/*.c",
-           "src/source/nvml/*.c", "src/base/err.c", "data/tables/*.csv", "src/doctor/words.txt")
+           "src/source/nvml/*.c", "src/base/err.c", "data/tables/*.csv",
+           "data/explain/kernel.ini", "src/doctor/words.txt")
 LITERAL = re.compile(r'/\*.*?\*/|#include[^\n]*|"((?:[^"\\\n]|\\.)*)"', re.DOTALL)  # or text without any
 CONVERSION = r"%[-+ 0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j)?[a-zA-Z]"
 WORD = re.compile(r"[\w.+-]+#?")
@@ -30,11 +31,18 @@ def list_texts(text):
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
+def said_texts(text):
+    """Of entries: what is said, and not the lines that it is said of."""
+    text = re.sub(r"\n +", " ", text)
+    return re.findall(r"^(?:title|cause|check|fix) = (.*)$", text, re.MULTILINE)
+
+
 def words_of(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".csv":
         text = text.replace("#", " ")
-    for part in c_texts(text) if path.suffix in (".c", ".h", ".def") else list_texts(text):
+    texts = {".c": c_texts, ".h": c_texts, ".def": c_texts, ".ini": said_texts}
+    for part in texts.get(path.suffix, list_texts)(text):
         for word in WORD.findall(part):
             core = word.rstrip("#").strip(".+-_").lower()
             if len(core) > 1 and not core[0].isdigit():

@@ -341,6 +341,23 @@ static int check_together(const struct gp_opt_target *target, struct gp_err *err
     return 0;
 }
 
+/* Whether a word that begins with - is a text, such as a quoted line: its first part is no option.
+ */
+static bool is_text(const char *word, const struct gp_opt_target *targets, size_t count)
+{
+    void *values;
+    if (!strpbrk(word, " \t"))
+        return false;
+    if (word[1] == '-')
+        return strcspn(word, " \t") < strcspn(word, "=");
+    for (const char *p = word + 1; *p; p++) {
+        const struct gp_opt *opt = find_option(targets, count, "", 0, *p, &values);
+        if (!opt || opt->type != GP_OPT_FLAG)
+            return !opt;
+    }
+    return false;
+}
+
 int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
                  bool stop_at_positional, int *ret_positional, struct gp_cli_unknown *ret_unknown,
                  struct gp_err *err)
@@ -352,11 +369,12 @@ int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, siz
     bool options = true;
     for (int i = 1; i < argc; i++) {
         int r = 0;
+        const bool may_be_option = options && !is_text(argv[i], targets, count);
         if (options && strcmp(argv[i], "--") == 0)
             options = false;
-        else if (options && strncmp(argv[i], "--", 2) == 0)
+        else if (may_be_option && strncmp(argv[i], "--", 2) == 0)
             r = parse_long(argc, argv, &i, targets, count, unknown, err);
-        else if (options && argv[i][0] == '-' && argv[i][1])
+        else if (may_be_option && argv[i][0] == '-' && argv[i][1])
             r = parse_letters(argc, argv, &i, targets, count, unknown, err);
         else {
             argv[++positional] = argv[i];

@@ -95,7 +95,9 @@ struct gp_cli_unknown {
 };
 
 /* Parses argv[1..argc) against `count` targets. Moves the positional arguments to the front of
- * argv[1..] and stores their number in *ret_positional. "--" ends the options. With
+ * argv[1..] and stores their number in *ret_positional. "--" ends the options; a quoted text such
+ * as
+ * "-- not found" is none. With
  * `stop_at_positional` the first positional argument ends them too; *ret_positional then counts it
  * and everything after it. GP_EUSAGE names the bad argument and suggests the nearest known one;
  * *ret_unknown (may be NULL) says whether it is an unknown option. */

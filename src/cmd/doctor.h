@@ -11,7 +11,7 @@ struct gp_doctor_options {
     const char *bundle;
     const char *gpu, *driver; /* that advice is for, instead of this machine's */
     const char *format;
-    bool json, verbose, list, sources, watch_log, yes, all;
+    bool json, verbose, list, sources, watch_log, yes, all, no_look, stats;
 };
 
 extern const struct gp_opt gp_doctor_table[];

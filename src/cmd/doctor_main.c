@@ -138,11 +138,18 @@ static int check_options(const struct gp_doctor_options *o, const char *verb, st
         bool is_set;
         const char *verb; /* NULL: none */
     } options[] = {
-        {"--only", o->only, NULL},         {"--skip", o->without, NULL},
-        {"--bundle", o->bundle, NULL},     {"--python", o->python, NULL},
-        {"--yes", o->yes, NULL},           {"--watch-log", o->watch_log, NULL},
-        {"--list", o->list, NULL},         {"--gpu", o->gpu, "advise"},
-        {"--driver", o->driver, "advise"}, {"--all", o->all, "explain"},
+        {"--only", o->only, NULL},
+        {"--skip", o->without, NULL},
+        {"--bundle", o->bundle, NULL},
+        {"--python", o->python, NULL},
+        {"--yes", o->yes, NULL},
+        {"--watch-log", o->watch_log, NULL},
+        {"--list", o->list, NULL},
+        {"--gpu", o->gpu, "advise"},
+        {"--driver", o->driver, "advise"},
+        {"--all", o->all, "explain"},
+        {"--no-look", o->no_look, "explain"},
+        {"--stats", o->stats, "explain"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(options); i++) {
         bool fits = options[i].verb ? verb && strcmp(verb, options[i].verb) == 0 : !verb;

@@ -11,6 +11,7 @@
 #include "doctor/explain_words.h"
 #include "doctor/explanation.h"
 #include "doctor/log_errors.h"
+#include "doctor/look.h"
 #include "jobs/failure.h"
 #include "jobs/recorded.h"
 #include "model/snapshot.h"
@@ -63,6 +64,47 @@ static int advise(const struct gp_doctor_options *o, int count, char **words, st
 
 /* ---- explain ---- */
 
+/* Runs these checks on the machine. It lives as long as the program, which prints what it found. */
+static const struct gp_exam *look(const char *checks)
+{
+    static struct gp_exam exam; /* large */
+    static struct gp_snapshot *snapshot;
+    static bool is_open;
+    struct gp_err err;
+    if (exam.is_stuck)
+        return &exam;
+    gp_snapshot_free(snapshot);
+    if (is_open)
+        gp_exam_close(&exam);
+    exam = (struct gp_exam){.snapshot = snapshot = NULL};
+    is_open = gp_exam_open(&exam, gp_app_observed()->prefix, &err) == 0;
+    if (!is_open)
+        return NULL;
+    exam.snapshot = snapshot = gp_doctor_ask_driver(&exam);
+    exam.is_simulated = gp_app_observed()->sim;
+    gp_exam_run(&exam, checks, NULL);
+    if (exam.is_stuck)
+        gp_app_note_stuck();
+    return &exam;
+}
+
+static gp_look *look_of(const struct gp_doctor_options *o)
+{
+    return o->no_look ? NULL : look;
+}
+
+static int print_stats(const struct gp_doctor_options *o, struct gp_err *err)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    if (o->json)
+        gp_explain_add_stats_json(&sb);
+    else
+        gp_explain_add_stats_text(&sb);
+    int r = print(&sb, err);
+    gp_strbuf_fini(&sb);
+    return r;
+}
+
 static int list_records(const struct gp_doctor_options *o, struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
@@ -87,9 +129,9 @@ static int explain_words(const struct gp_doctor_options *o, int count, char **wo
     struct gp_strbuf sb = GP_STRBUF_INIT(16 << 20);
     int r = gp_explain_words(&errors, count, words, err);
     if (r == 0 && o->json)
-        gp_known_errors_add_json(&sb, &errors);
+        gp_known_errors_add_json(&sb, &errors, gp_look_for(&errors, look_of(o)));
     else if (r == 0)
-        gp_known_errors_add_text(&sb, &errors, o->sources);
+        gp_known_errors_add_text(&sb, &errors, gp_look_for(&errors, look_of(o)), o->sources);
     if (r == 0)
         r = print(&sb, err);
     *ret_found = errors.count > 0;
@@ -101,8 +143,12 @@ static int explain_words(const struct gp_doctor_options *o, int count, char **wo
 static int explain(const struct gp_doctor_options *o, int count, char **words, struct gp_err *err)
 {
     const struct gp_explain_options options = {
-        .as_json = o->json, .has_soft = o->all, .write = print_next};
+        .as_json = o->json, .has_soft = o->all, .look = look_of(o), .write = print_next};
     bool has_log = false, is_found = false;
+    if (o->stats)
+        return count == 0
+                   ? print_stats(o, err)
+                   : gp_err_set(err, GP_EUSAGE, "--stats takes no argument '%.60s'", words[0]);
     int r = gp_explain_check_words(count, words, err);
     if (r < 0)
         return r;

@@ -13,6 +13,10 @@
 static const struct gp_opt options[] = {
     {'a', "all", NULL, GP_OPT_FLAG, .offset = OPT(all),
      .help = "include messages that only look like a failure"},
+    {0, "no-look", NULL, GP_OPT_FLAG, .offset = OPT(no_look),
+     .help = "explain only, and do not look at this machine"},
+    {0, "stats", NULL, GP_OPT_FLAG, .offset = OPT(stats),
+     .help = "count the known errors by family"},
     {0, "sources", NULL, GP_OPT_FLAG, .offset = OPT(sources),
      .help = "for a code or a line: print the source of each fact"},
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),

@@ -58,6 +58,9 @@ void gp_exam_close(struct gp_exam *exam);
  * NULL: all are. */
 const char *gp_exam_unknown(const char *list, size_t *ret_length);
 
+/* Whether a comma list has the id of a check, or its group. */
+bool gp_exam_is_listed(const char *list, const char *id);
+
 /* Runs the checks; `only` and `without` are comma lists of ids and groups, or NULL. A file system
  * that does not respond costs its patience, and is then avoided; the exam is then stuck, and must
  * live as long as the process. */

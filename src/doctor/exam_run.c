@@ -28,7 +28,7 @@ static bool is_word_of(const char *word, size_t length, const char *id)
     return (length == strlen(id) || length == strcspn(id, ".")) && strncmp(word, id, length) == 0;
 }
 
-static bool is_listed(const char *list, const char *id)
+bool gp_exam_is_listed(const char *list, const char *id)
 {
     for (const char *p = list; p && *p;) {
         size_t n = strcspn(p, ",");
@@ -98,8 +98,8 @@ static void *run_rest(void *ctx)
     struct gp_exam *exam = round->exam;
     const struct gp_check *check;
     for (; (check = gp_check_at(exam->place)) && exam->place < GP_EXAM_CHECKS; exam->place++) {
-        if ((round->only && !is_listed(round->only, check->id)) ||
-            (round->without && is_listed(round->without, check->id)))
+        if ((round->only && !gp_exam_is_listed(round->only, check->id)) ||
+            (round->without && gp_exam_is_listed(round->without, check->id)))
             continue;
         exam->check = check;
         if (!check->applies || check->applies(exam))

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "doctor/entries.h"
 #include "doctor/explain_internal.h"
 #include "doctor/tables.h"
 
@@ -15,7 +16,8 @@
 
 enum { TEXT_SIZE = 2048 };
 
-const struct gp_explanation gp_explain_nothing = {"", "", "", "", "", "", "", "", "", ""};
+const struct gp_explanation gp_explain_nothing = {"", "", "", "", "", "", "",
+                                                  "", "", "", "", "", ""};
 
 const char *gp_explain_text(struct gp_arena *arena, const char *format, ...)
 {
@@ -64,75 +66,66 @@ bool gp_explain_sxid(struct gp_arena *arena, unsigned code, struct gp_explanatio
     return true;
 }
 
-bool gp_explain_cuda(struct gp_arena *arena, const struct gp_cuda_error *row,
-                     struct gp_explanation *ret)
+bool gp_explain_entry(const struct gp_entry *entry, struct gp_explanation *ret)
 {
-    if (!row)
+    if (!entry)
         return false;
-    const char *name = row->name[0] ? row->name : row->driver_name;
-    *ret = gp_explain_nothing;
-    ret->id = gp_explain_text(arena, "cuda.%u", row->number);
-    ret->title = gp_explain_text(arena, "CUDA error %u", row->number);
-    ret->name = row->name[0] && row->driver_name[0]
-                    ? gp_explain_text(arena, "%s, %s", name, row->driver_name)
-                    : name;
-    ret->words = row->words;
-    ret->advice = row->advice;
-    ret->source = row->source;
+    *ret = (struct gp_explanation){
+        .id = entry->id,
+        .title = entry->title,
+        .words = entry->cause,
+        .name = entry->name,
+        .details = "",
+        .note = "",
+        .check = entry->check,
+        .look = entry->look,
+        .family = entry->family,
+        .fault = "",
+        .advice = entry->fix,
+        .action = "",
+        .source = entry->source,
+    };
     return true;
 }
 
-bool gp_explain_nvml(struct gp_arena *arena, const struct gp_nvml_error *row,
-                     struct gp_explanation *ret)
+/* One of the names in an entry's "cudaErrorNoDevice, CUDA_ERROR_NO_DEVICE". */
+static bool has_name(const char *names, const char *name)
 {
-    if (!row)
-        return false;
-    *ret = gp_explain_nothing;
-    ret->id = gp_explain_text(arena, "nvml.%u", row->number);
-    ret->title = gp_explain_text(arena, "NVML error %u", row->number);
-    ret->name = row->name;
-    ret->words = row->words;
-    ret->advice = row->advice;
-    ret->source = row->source;
-    return true;
+    for (const char *p = names; *p;) {
+        size_t n = strcspn(p, ",");
+        if (n == strlen(name) && strncasecmp(p, name, n) == 0)
+            return true;
+        p += n + strspn(p + n, ", ");
+    }
+    return false;
 }
 
-bool gp_explain_message(const struct gp_message *row, struct gp_explanation *ret)
+/* A code of a table, by its number or name. */
+static bool code_topic(struct gp_arena *arena, const char *topic, const char *what, uint64_t number,
+                       bool is_number, struct gp_explanation *ret)
 {
-    if (!row)
-        return false;
-    *ret = gp_explain_nothing;
-    ret->id = row->id;
-    ret->title = row->program;
-    ret->words = row->words;
-    ret->advice = row->advice;
-    ret->source = row->source;
-    return true;
+    const size_t n = strlen(topic);
+    if (is_number)
+        return gp_explain_entry(
+            gp_entry_find(gp_explain_text(arena, "%s.%llu", topic, (unsigned long long)number)),
+            ret);
+    for (size_t i = 0; i < gp_entry_count; i++)
+        if (strncmp(gp_entries[i].id, topic, n) == 0 && gp_entries[i].id[n] == '.' &&
+            has_name(gp_entries[i].name, what))
+            return gp_explain_entry(&gp_entries[i], ret);
+    return false;
 }
 
 static bool cuda_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
                        struct gp_explanation *ret)
 {
-    if (is_number)
-        return gp_explain_cuda(arena, gp_cuda_error_find((unsigned)number), ret);
-    for (size_t i = 0; i < gp_cuda_error_count; i++) {
-        const struct gp_cuda_error *row = &gp_cuda_errors[i];
-        if ((row->name[0] && strcasecmp(row->name, what) == 0) ||
-            (row->driver_name[0] && strcasecmp(row->driver_name, what) == 0))
-            return gp_explain_cuda(arena, row, ret);
-    }
-    return false;
+    return code_topic(arena, "cuda", what, number, is_number, ret);
 }
 
 static bool nvml_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,
                        struct gp_explanation *ret)
 {
-    if (is_number)
-        return gp_explain_nvml(arena, gp_nvml_error_find((unsigned)number), ret);
-    for (size_t i = 0; i < gp_nvml_error_count; i++)
-        if (strcasecmp(gp_nvml_errors[i].name, what) == 0)
-            return gp_explain_nvml(arena, &gp_nvml_errors[i], ret);
-    return false;
+    return code_topic(arena, "nvml", what, number, is_number, ret);
 }
 
 static bool xid_topic(struct gp_arena *arena, const char *what, uint64_t number, bool is_number,

@@ -16,6 +16,9 @@ struct gp_explanation {
     const char *name;    /* the name that the driver's makers use */
     const char *details; /* other facts in the line */
     const char *note;
+    const char *check;  /* how to tell apart what it can be */
+    const char *look;   /* comma list of checks of the doctor that can tell on a machine */
+    const char *family; /* of its entry: the file in data/explain */
     const char *fault;  /* "application", "driver", "hardware", "unclear" */
     const char *advice; /* what to do */
     const char *action; /* NVIDIA's name for the action */

@@ -4,9 +4,7 @@
 
 #include "doctor/explain.h"
 
-struct gp_cuda_error;
-struct gp_message;
-struct gp_nvml_error;
+struct gp_entry;
 
 extern const struct gp_explanation gp_explain_nothing;
 
@@ -17,12 +15,8 @@ const char *gp_explain_text(struct gp_arena *arena, const char *format, ...) GP_
 bool gp_explain_xid(struct gp_arena *arena, unsigned code, struct gp_explanation *ret);
 bool gp_explain_sxid(struct gp_arena *arena, unsigned code, struct gp_explanation *ret);
 
-/* False if the row is NULL. */
-bool gp_explain_cuda(struct gp_arena *arena, const struct gp_cuda_error *row,
-                     struct gp_explanation *ret);
-bool gp_explain_nvml(struct gp_arena *arena, const struct gp_nvml_error *row,
-                     struct gp_explanation *ret);
-bool gp_explain_message(const struct gp_message *row, struct gp_explanation *ret);
+/* False if the entry is NULL. */
+bool gp_explain_entry(const struct gp_entry *entry, struct gp_explanation *ret);
 
 /* A line that is only the message of a shell: "Killed", "Segmentation fault (core dumped)". */
 bool gp_explain_shell(struct gp_arena *arena, const char *line, struct gp_explanation *ret);

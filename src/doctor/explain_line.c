@@ -1,13 +1,12 @@
 #include "doctor/explain_line.h"
 
 #include "base/strbuf.h"
+#include "doctor/entries.h"
 #include "doctor/explain_internal.h"
 #include "doctor/kmsg.h"
 #include "doctor/tables.h"
 #include "jobs/failure.h"
 
-#include <ctype.h>
-#include <pthread.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +131,7 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
             decode_recovery(arena, k, ret);
         if (k->cause)
             ret->note = gp_explain_text(arena, "It was caused by Xid %u.", k->cause);
-    } else if (!gp_explain_message(gp_message_find(gp_kmsg_word(k->kind)), ret)) {
+    } else if (!gp_explain_entry(gp_entry_find(gp_kmsg_word(k->kind)), ret)) {
         return false;
     }
     describe(arena, k, ret);
@@ -140,55 +139,6 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
 }
 
 /* ---- other lines ---- */
-
-static const struct gp_message *find_message(const char *line)
-{
-    const struct gp_message *best = NULL;
-    size_t best_length = 0;
-    for (size_t i = 0; i < gp_message_count; i++) {
-        const struct gp_message *row = &gp_messages[i];
-        size_t length = strlen(row->needle);
-        regex_t regex;
-        if (length <= best_length || !strstr(line, row->needle))
-            continue;
-        /* Compiled for the few lines that contain the needle. */
-        if (row->expression[0]) {
-            if (regcomp(&regex, row->expression, REG_EXTENDED | REG_NOSUB) != 0)
-                continue;
-            int r = regexec(&regex, line, 0, NULL, 0);
-            regfree(&regex);
-            if (r != 0)
-                continue;
-        }
-        best = row;
-        best_length = length;
-    }
-    return best;
-}
-
-/* A whole word of letters, digits and _. */
-static bool names(const char *line, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = line; n > 0 && (p = strstr(p, name)); p += n)
-        if ((p == line || (!isalnum((unsigned char)p[-1]) && p[-1] != '_')) &&
-            !isalnum((unsigned char)p[n]) && p[n] != '_')
-            return true;
-    return false;
-}
-
-/* Short texts mean something only after the printing program's name and the word error. */
-static bool says(const char *line, const char *who, const char *what)
-{
-    enum { TELLING = 30 };
-    const char *at = what[0] ? strcasestr(line, what) : NULL;
-    if (!at || strlen(what) >= TELLING || strcasestr(what, who))
-        return at != NULL;
-    const char *name = strcasestr(line, who);
-    const char *error = name ? strcasestr(name, "rror") : NULL;
-    const char *failure = name ? strcasestr(name, "fail") : NULL;
-    return (error && error < at) || (failure && failure < at);
-}
 
 /* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)"; 0: none. The numbers in
  * "cuda runtime error (59)" are from before CUDA 10.1; there only the text counts. */
@@ -200,7 +150,9 @@ static unsigned cuda_number(const char *line)
     regex_t regex;
     regmatch_t groups[7];
     unsigned number = 0;
-    if (!strcasestr(line, "cu") || regcomp(&regex, expression, REG_EXTENDED) != 0)
+    if (!strcasestr(line, "cuda") && !strstr(line, "cuInit: "))
+        return 0;
+    if (regcomp(&regex, expression, REG_EXTENDED) != 0)
         return 0;
     if (regexec(&regex, line, GP_ARRAY_LEN(groups), groups, 0) == 0) {
         const regmatch_t *at = groups[5].rm_so >= 0 ? &groups[5] : &groups[6];
@@ -211,70 +163,33 @@ static unsigned cuda_number(const char *line)
     return number;
 }
 
-static const struct gp_cuda_error *find_cuda(const char *line)
+static const struct gp_entry *numbered(struct gp_arena *arena, unsigned number)
 {
-    const struct gp_cuda_error *best = NULL;
-    size_t best_length = 0;
-    for (size_t i = 0; i < gp_cuda_error_count; i++) {
-        const struct gp_cuda_error *row = &gp_cuda_errors[i];
-        size_t length = strlen(row->text);
-        if (row->number == 0)
-            continue;
-        if (names(line, row->name) || names(line, row->driver_name))
-            return row;
-        if (length > best_length && says(line, "cuda", row->text)) {
-            best = row;
-            best_length = length;
-        }
-    }
-    unsigned number = cuda_number(line);
-    const struct gp_cuda_error *numbered = number ? gp_cuda_error_find(number) : NULL;
-    return numbered ? numbered : best;
-}
-
-static const struct gp_nvml_error *find_nvml(const char *line)
-{
-    const struct gp_nvml_error *best = NULL;
-    size_t best_length = 0;
-    for (size_t i = 0; i < gp_nvml_error_count; i++) {
-        const struct gp_nvml_error *row = &gp_nvml_errors[i];
-        size_t length = strlen(row->text);
-        if (row->number == 0)
-            continue;
-        if (names(line, row->name))
-            return row;
-        if (length > best_length && strcasestr(line, "nvml") && says(line, "nvml", row->text)) {
-            best = row;
-            best_length = length;
-        }
-    }
-    return best;
+    return number ? gp_entry_find(gp_explain_text(arena, "cuda.%u", number)) : NULL;
 }
 
 /* Messages about memory, from jobs/failure.def. */
-static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
+static bool explain_failure(struct gp_arena *arena, struct gp_failure *f, const char *line,
+                            struct gp_explanation *ret)
 {
-    struct gp_failure f;
-    if (!gp_failure_find(line, &f))
-        return false;
-    gp_failure_read_details(&f, line);
-    const struct gp_causes causes = gp_causes_of(&f);
+    gp_failure_read_details(f, line);
+    const struct gp_causes causes = gp_causes_of(f);
     struct gp_strbuf why = GP_STRBUF_INIT(TEXT_SIZE), next = GP_STRBUF_INIT(TEXT_SIZE);
     for (size_t i = 0; i < causes.count; i++) {
         size_t before = next.len;
         gp_strbuf_adds(&why, i > 0 ? "; " : "");
-        gp_cause_add_why(&why, causes.items[i], &f);
+        gp_cause_add_why(&why, causes.items[i], f);
         gp_strbuf_adds(&next, next.len > 0 ? "; " : "");
         size_t length = next.len;
-        gp_cause_add_next(&next, causes.items[i], &f);
+        gp_cause_add_next(&next, causes.items[i], f);
         if (next.len == length)
             gp_strbuf_truncate(&next, before);
     }
     *ret = gp_explain_nothing;
-    ret->id = gp_explain_text(arena, "failure.%s", f.id);
-    ret->title = f.framework;
-    ret->words = f.class == GP_FAILURE_SOFT ? "not a failure by itself: it continues with less"
-                                            : gp_explain_text(arena, "%s", why.buf);
+    ret->id = gp_explain_text(arena, "failure.%s", f->id);
+    ret->title = f->framework;
+    ret->words = f->class == GP_FAILURE_SOFT ? "not a failure by itself: it continues with less"
+                                             : gp_explain_text(arena, "%s", why.buf);
     ret->advice = gp_explain_text(arena, "%s", next.buf);
     ret->source = "src/jobs/failure.def";
     gp_strbuf_fini(&why);
@@ -282,92 +197,27 @@ static bool explain_failure(struct gp_arena *arena, const char *line, struct gp_
     return true;
 }
 
-/* ---- most lines ---- */
+/* ---- which ---- */
 
-/* Few lines of a log are known, and the tables are long: a line is looked up in them only if it
- * contains the first WINDOW characters of one of their texts, in any case, or all of a shorter
- * one. */
-enum { WINDOW = 6, WINDOW_BITS = 1 << 20, SHORTS_MAX = 16 };
-
-static uint64_t windows[WINDOW_BITS / 64];
-static const char *shorts[SHORTS_MAX];
-static size_t short_count;
-static pthread_once_t windows_once = PTHREAD_ONCE_INIT;
-
-/* `last`: the last characters, in lower case. */
-static size_t window_bit(uint64_t last)
+static bool is_code(const struct gp_entry *entry)
 {
-    const uint64_t all = (UINT64_C(1) << 8 * WINDOW) - 1;
-    return (size_t)(((last & all) * UINT64_C(0x9e3779b97f4a7c15)) >> 44);
+    return strcmp(entry->family, "codes") == 0;
 }
 
-static uint64_t push(uint64_t last, char c)
+/* Whether an entry says more about a line than the message about memory in it, whose numbers are
+ * read: not a code, nor what is said of a line only if nothing else is known of it. */
+static bool is_better(const struct gp_entry *entry, unsigned weight, const struct gp_failure *f)
 {
-    return last << 8 | (uint64_t)tolower((unsigned char)c);
-}
-
-static void add_short(const char *text)
-{
-    for (size_t i = 0; i < short_count; i++)
-        if (strcmp(shorts[i], text) == 0)
-            return;
-    if (short_count == SHORTS_MAX)
-        shorts[0] = ""; /* in every line */
-    else
-        shorts[short_count++] = text;
-}
-
-static void add_window(const char *text)
-{
-    uint64_t last = 0;
-    size_t n = strlen(text);
-    for (size_t i = 0; n >= WINDOW && i < WINDOW; i++)
-        last = push(last, text[i]);
-    size_t bit = window_bit(last);
-    if (n >= WINDOW)
-        windows[bit / 64] |= UINT64_C(1) << bit % 64;
-    else if (n > 0)
-        add_short(text);
-}
-
-static void fill_windows(void)
-{
-    static const char *const numbers[] = {"cuda error", "cuda failure", "cuda driver", "cuinit: "};
-    for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
-        add_window(numbers[i]);
-    for (size_t i = 0; i < gp_message_count; i++)
-        add_window(gp_messages[i].needle);
-    for (size_t i = 0; i < gp_cuda_error_count; i++) {
-        add_window(gp_cuda_errors[i].name);
-        add_window(gp_cuda_errors[i].driver_name);
-        add_window(gp_cuda_errors[i].text);
-    }
-    for (size_t i = 0; i < gp_nvml_error_count; i++) {
-        add_window(gp_nvml_errors[i].name);
-        add_window(gp_nvml_errors[i].text);
-    }
-}
-
-static bool may_be_known(const char *line)
-{
-    uint64_t last = 0;
-    (void)pthread_once(&windows_once, fill_windows);
-    for (const char *p = line; *p; p++) {
-        last = push(last, *p);
-        size_t bit = window_bit(last);
-        if (windows[bit / 64] >> bit % 64 & 1)
-            return true;
-    }
-    for (size_t i = 0; i < short_count; i++)
-        if (strstr(line, shorts[i]))
-            return true;
-    return false;
+    return entry && !is_code(entry) && !gp_entry_is_generic(weight) &&
+           (f->class == GP_FAILURE_MASKED || f->needle);
 }
 
 bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
 {
     char clean[LINE_SIZE];
     struct gp_kmsg k;
+    struct gp_failure f;
+    unsigned weight;
     (void)snprintf(clean, sizeof(clean), "%s", line);
     gp_failure_clean_line(clean);
     if (gp_kmsg_parse_copied(clean, &k) && gp_kmsg_is_notable(k.kind) &&
@@ -375,9 +225,12 @@ bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explana
         return true;
     if (gp_explain_shell(arena, clean, ret))
         return true;
-    bool may = may_be_known(clean);
-    return (may && gp_explain_message(find_message(clean), ret)) ||
-           explain_failure(arena, clean, ret) ||
-           (may && (gp_explain_cuda(arena, find_cuda(clean), ret) ||
-                    gp_explain_nvml(arena, find_nvml(clean), ret)));
+    const struct gp_entry *entry = gp_entry_of_line(clean, &weight);
+    if (gp_failure_find(clean, &f) && !is_better(entry, weight, &f))
+        return explain_failure(arena, &f, clean, ret);
+    if (!entry || is_code(entry)) {
+        const struct gp_entry *code = numbered(arena, cuda_number(clean));
+        entry = code ? code : entry;
+    }
+    return gp_explain_entry(entry, ret);
 }

@@ -90,21 +90,34 @@ static bool on_failure(void *context, const struct gp_incident *incident, uint64
     return e->r == 0;
 }
 
-static void on_known(void *context, const struct gp_known_error *known)
+static void add_known(struct gp_explain_run *e, const struct gp_known_error *known,
+                      const struct gp_exam *exam)
 {
-    struct gp_explain_run *e = context;
+    const struct gp_explanation *explanation = &known->explanation;
     e->found++;
     if (e->list) {
-        json_t *object = gp_doctor_explanation_json(&known->explanation, known->line);
+        json_t *object = gp_doctor_explanation_json(explanation, known->line);
+        (void)json_object_set_new(object, "here", gp_look_json(exam, explanation->look));
         (void)json_object_set_new(object, "line_number",
                                   json_integer((json_int_t)known->line_number));
         gp_explain_add_place(e, object, e->other, known->repeats);
         return;
     }
     add_line(e, known->line, known->line_number, known->repeats, known->repeat_line);
-    gp_strbuf_addf(&e->sb, "    %s: %s\n", known->explanation.title, known->explanation.words);
-    if (known->explanation.advice[0])
-        gp_strbuf_addf(&e->sb, "      -> %s\n", known->explanation.advice);
+    gp_strbuf_addf(&e->sb, "    %s: %s\n", explanation->title, explanation->words);
+    if (explanation->check[0])
+        gp_strbuf_addf(&e->sb, "      check: %s\n", explanation->check);
+    if (explanation->advice[0])
+        gp_strbuf_addf(&e->sb, "      -> %s\n", explanation->advice);
+    gp_look_add_text(&e->sb, exam, explanation->look);
+}
+
+static void on_known(void *context, const struct gp_known_errors *errors)
+{
+    struct gp_explain_run *e = context;
+    const struct gp_exam *exam = gp_look_for(errors, e->options->look);
+    for (size_t i = 0; i < errors->count; i++)
+        add_known(e, &errors->all[i], exam);
 }
 
 /* ---- logs ---- */

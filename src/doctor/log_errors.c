@@ -1,6 +1,7 @@
 #include "doctor/log_errors.h"
 
 #include "base/err.h"
+#include "doctor/entries.h"
 #include "doctor/explain_line.h"
 #include "jobs/scan.h"
 
@@ -38,8 +39,11 @@ void gp_known_errors_take(struct gp_known_errors *errors, const char *line, uint
 {
     struct gp_arena scratch = {NULL};
     struct gp_explanation found;
+    const struct gp_family *family = errors->family ? NULL : gp_family_of_line(line);
     if (gp_explain_line(&scratch, line, &found))
         note(errors, line, line_number, &found);
+    else if (family)
+        errors->family = family->name;
     gp_arena_fini(&scratch);
 }
 
@@ -92,11 +96,28 @@ static bool is_same(const struct gp_incident *a, const struct gp_incident *b)
            strncmp(words_of(a), words_of(b), SAME_WORDS) == 0;
 }
 
+/* Lines about memory are the scan's: it reads what follows them, too. */
+static bool is_of_scan(const struct gp_explanation *e)
+{
+    return strncmp(e->id, "failure.", strlen("failure.")) == 0;
+}
+
+/* Whether an entry says more about the line than the scan does. */
+static bool is_known_better(const char *line)
+{
+    struct gp_arena scratch = {NULL};
+    struct gp_explanation found;
+    bool is_better = gp_explain_line(&scratch, line, &found) && !is_of_scan(&found);
+    gp_arena_fini(&scratch);
+    return is_better;
+}
+
 static void on_incident(void *context, const struct gp_incident *incident)
 {
     struct reader *reader = context;
     if (!reader->calls->failure || is_own(incident->line) ||
-        (incident->failure.class == GP_FAILURE_SOFT && !reader->calls->has_soft))
+        (incident->failure.class == GP_FAILURE_SOFT && !reader->calls->has_soft) ||
+        is_known_better(incident->line))
         return;
     if (reader->has_last && is_same(&reader->last, incident)) {
         reader->repeats++;
@@ -109,16 +130,13 @@ static void on_incident(void *context, const struct gp_incident *incident)
     reader->repeats = 0;
 }
 
-/* Lines about memory are the scan's: it reads what follows them, too. */
 static void on_line(void *context, const char *line)
 {
     struct reader *reader = context;
     struct gp_arena scratch = {NULL};
     struct gp_explanation found;
-    struct gp_failure failure;
     reader->line_number++;
-    if (!is_own(line) && gp_explain_line(&scratch, line, &found) &&
-        !gp_failure_find(line, &failure))
+    if (!is_own(line) && gp_explain_line(&scratch, line, &found) && !is_of_scan(&found))
         note(&reader->known, line, reader->line_number, &found);
     gp_arena_fini(&scratch);
 }
@@ -153,8 +171,8 @@ int gp_log_errors_read(int fd, const char *name, const struct gp_log_errors_call
     gp_scan_finish(scan);
     gp_scan_free(scan);
     pass_last(reader);
-    for (size_t i = 0; i < reader->known.count && !reader->is_stopped; i++)
-        calls->known(calls->context, &reader->known.all[i]);
+    if (reader->known.count > 0 && !reader->is_stopped)
+        calls->known(calls->context, &reader->known);
     gp_known_errors_fini(&reader->known);
     free(reader);
     return r;

@@ -23,7 +23,8 @@ struct gp_known_errors {
     struct gp_arena arena; /* of the texts */
     struct gp_known_error all[GP_KNOWN_ERRORS_MAX];
     size_t count;
-    size_t lines; /* that were explained, if the caller counts them */
+    size_t lines;       /* that were explained, if the caller counts them */
+    const char *family; /* that the first unknown line hints at; NULL: none */
 };
 
 /* Takes a line: an error that is known already counts as its repetition. */
@@ -37,8 +38,8 @@ struct gp_log_errors_calls {
      * line `repeat_line`. False: stop reading. NULL: they are not wanted. */
     bool (*failure)(void *context, const struct gp_incident *incident, uint64_t repeats,
                     uint64_t repeat_line);
-    /* Another error; called when all is read. */
-    void (*known)(void *context, const struct gp_known_error *error);
+    /* The other errors; called when all is read, if there are any. */
+    void (*known)(void *context, const struct gp_known_errors *errors);
     void *context;
     bool has_soft; /* also messages that only look like a failure */
 };

@@ -51,25 +51,7 @@ const struct gp_sxid_row *gp_sxid_row_find(unsigned code)
     return FIND(gp_sxid_rows, gp_sxid_row_count, code);
 }
 
-const struct gp_cuda_error *gp_cuda_error_find(unsigned number)
-{
-    return FIND(gp_cuda_errors, gp_cuda_error_count, number);
-}
-
-const struct gp_nvml_error *gp_nvml_error_find(unsigned number)
-{
-    return FIND(gp_nvml_errors, gp_nvml_error_count, number);
-}
-
 const struct gp_recovery_action *gp_recovery_action_find(unsigned number)
 {
     return FIND(gp_recovery_actions, gp_recovery_action_count, number);
-}
-
-const struct gp_message *gp_message_find(const char *id)
-{
-    for (size_t i = 0; i < gp_message_count; i++)
-        if (strcmp(gp_messages[i].id, id) == 0)
-            return &gp_messages[i];
-    return NULL;
 }

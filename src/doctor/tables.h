@@ -230,48 +230,12 @@ struct gp_memory_state {
 extern const struct gp_memory_state gp_memory_states[];
 extern const size_t gp_memory_state_count;
 
-/* Return values of CUDA calls: of the runtime and of the driver, whose numbers are the same. */
-struct gp_cuda_error {
-    unsigned number;
-    const char *name, *driver_name; /* "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE"; or "" */
-    const char *text;               /* from cudaGetErrorString(); "" */
-    const char *words, *advice;
-    const char *source;
-};
-extern const struct gp_cuda_error gp_cuda_errors[];
-extern const size_t gp_cuda_error_count;
-
-struct gp_nvml_error {
-    unsigned number;
-    const char *name, *text; /* "NVML_ERROR_NO_DATA", and the text of nvmlErrorString() */
-    const char *words, *advice;
-    const char *source;
-};
-extern const struct gp_nvml_error gp_nvml_errors[];
-extern const size_t gp_nvml_error_count;
-
-/* Messages of programs and the kernel. The id of a kernel message is that in kmsg.def. */
-struct gp_message {
-    const char *id;
-    const char *program;
-    const char *needle; /* occurs in the line; of several matching messages the one with the longest
-                           needle wins */
-    const char *expression; /* must match the line as well; "" */
-    const char *words, *advice;
-    const char *source;
-};
-extern const struct gp_message gp_messages[];
-extern const size_t gp_message_count;
-
 /* False: the number is unknown. The row has words, fault and advice. */
 bool gp_xid_row_find(unsigned code, struct gp_xid_row *ret);
 
 /* NULL: unknown. */
 const struct gp_sxid_row *gp_sxid_row_find(unsigned code);
-const struct gp_cuda_error *gp_cuda_error_find(unsigned number);
-const struct gp_nvml_error *gp_nvml_error_find(unsigned number);
 const struct gp_recovery_action *gp_recovery_action_find(unsigned number);
-const struct gp_message *gp_message_find(const char *id);
 
 /* NULL: not NVIDIA's, or unknown. */
 const struct gp_chip *gp_chip_find(unsigned vendor, unsigned device);

@@ -97,8 +97,9 @@ void gp_ask_doctor(const struct gp_watch *watch, const struct gp_tail *tail)
     const char *end = tail->bytes + tail->size;
     const char *text =
         tail->size == sizeof(tail->bytes) ? memchr(tail->bytes, '\n', tail->size) : tail->bytes;
-    char name[] = "gpulse-doctor", verb[] = "explain", json[] = "--json", input[] = "-";
-    char *argv[] = {name, verb, json, input, NULL};
+    char name[] = "gpulse-doctor", verb[] = "explain", json[] = "--json", input[] = "-",
+         no_look[] = "--no-look";
+    char *argv[] = {name, verb, json, no_look, input, NULL};
     json_t *document =
         text && text < end ? gp_ask_doctor_document(argv, text, (size_t)(end - text)) : NULL;
     const json_t *known = first_error(json_object_get(document, "known"));

@@ -2,7 +2,6 @@
 
 #include "base/strbuf.h"
 #include "jobs/failure.h"
-#include "model/event.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -165,10 +164,16 @@ static const struct rule {
     {GP_CAUSE_NON_FRAMEWORK, is_foreign},
 };
 
+/* Without any numbers of a GPU. */
+static enum gp_cause unknown_of(const struct gp_failure *f)
+{
+    return f->cause == GP_CAUSE_EITHER ? GP_CAUSE_EITHER : GP_CAUSE_UNKNOWN;
+}
+
 struct gp_causes gp_causes_of(struct gp_failure *f)
 {
     struct gp_causes ret = {.count = 0};
-    if (f->cause != GP_CAUSE_BY_NUMBERS) {
+    if (f->cause != GP_CAUSE_BY_NUMBERS && f->cause != GP_CAUSE_EITHER) {
         ret.items[0] = f->cause;
         ret.count = f->cause != GP_CAUSE_NONE;
         return ret;
@@ -181,7 +186,7 @@ struct gp_causes gp_causes_of(struct gp_failure *f)
         if (rules[i].holds(&s))
             ret.items[ret.count++] = rules[i].cause;
     if (ret.count == 0 || (ret.count == 1 && f->is_misplaced))
-        ret.items[ret.count++] = isnan(s.total)    ? GP_CAUSE_UNKNOWN
+        ret.items[ret.count++] = isnan(s.total)   ? unknown_of(f)
                                  : is_unsized(&s) ? GP_CAUSE_UNSIZED
                                                   : GP_CAUSE_TOO_BIG;
     if (has_graphs(&s))
@@ -280,12 +285,6 @@ static bool add_text(struct gp_strbuf *sb, const char *text)
     return *text != '\0';
 }
 
-static bool add_xid(struct gp_strbuf *sb, const struct gp_failure *f, bool advice)
-{
-    const struct gp_xid_info *xid = gp_xid_find(f->values[GP_FAILURE_CODE]);
-    return xid && add_text(sb, advice ? xid->advice : xid->words);
-}
-
 static bool is_name(const char *name, size_t len, const char *other)
 {
     return strlen(other) == len && memcmp(name, other, len) == 0;
@@ -322,10 +321,6 @@ static bool add_named(struct gp_strbuf *sb, const char *name, size_t len,
         return add_number(sb, f, GP_FAILURE_REQUIRED);
     else if (is_name(name, len, "most"))
         return add_number(sb, f, GP_FAILURE_MOST);
-    else if (is_name(name, len, "code"))
-        return add_number(sb, f, GP_FAILURE_CODE);
-    else if (is_name(name, len, "xid") || is_name(name, len, "xid_advice"))
-        return add_xid(sb, f, len > 3);
     else if (is_name(name, len, "framework"))
         return add_text(sb, f->framework);
     else if (is_name(name, len, "knobs"))

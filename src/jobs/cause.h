@@ -11,7 +11,7 @@ struct gp_strbuf;
 
 enum gp_cause {
     GP_CAUSE_NONE,       /* not a failure */
-    GP_CAUSE_BY_NUMBERS, /* not judged yet */
+    GP_CAUSE_BY_NUMBERS, /* not judged yet; EITHER likewise, if the numbers are a GPU's */
 #define CAUSE(id, ...) GP_CAUSE_##id,
 #include "jobs/cause.def"
 #undef CAUSE

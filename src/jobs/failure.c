@@ -207,8 +207,11 @@ bool gp_failure_find(const char *line, struct gp_failure *ret)
         if (!gp_needle_set_has(&found, i) ||
             !matches(&m->pattern, &compiled_messages[i], line, groups))
             continue;
-        *ret = (struct gp_failure){
-            .id = m->id, .framework = m->framework, .class = m->class, .cause = m->cause};
+        *ret = (struct gp_failure){.id = m->id,
+                                   .framework = m->framework,
+                                   .needle = m->pattern.expression ? NULL : m->pattern.needle,
+                                   .class = m->class,
+                                   .cause = m->cause};
         capture(ret, m->pattern.captures, line, groups);
         return true;
     }

@@ -10,9 +10,7 @@
     X(MASKED, "library")   /* a library failed to initialize, often for lack of memory */          \
     X(HOST, "host-memory") /* RAM, /dev/shm */                                                     \
     X(KERNEL, "kernel")    /* shared memory of a GPU kernel, on the chip */                        \
-    X(DEVICE, "device")                                                                            \
-    X(CONFIG, "configuration")                                                                     \
-    X(SOFT, "remark") /* not a failure: the program continues */
+    X(SOFT, "remark")      /* not a failure: the program continues */
 
 enum gp_failure_class {
 #define X(id, word) GP_FAILURE_##id,
@@ -21,7 +19,7 @@ enum gp_failure_class {
         GP_FAILURE_CLASS__COUNT
 };
 
-/* X(id, word): in bytes, except the last four. */
+/* X(id, word): in bytes, except the last three. */
 #define GP_FAILURE_FIELDS(X)                                                                       \
     X(TRIED, "tried")                                                                              \
     X(TOTAL, "total")                                                                              \
@@ -34,8 +32,7 @@ enum gp_failure_class {
     X(SELF, "self")       /* total of the process */                                               \
     X(ORDINAL, "ordinal") /* of the GPU, as the program numbers them */                            \
     X(REQUIRED, "required")                                                                        \
-    X(MOST, "most")                                                                                \
-    X(CODE, "code")
+    X(MOST, "most")
 
 enum gp_failure_field {
 #define X(id, word) GP_FAILURE_##id,
@@ -57,6 +54,7 @@ struct gp_failure_other {
 struct gp_failure {
     const char *id; /* of the message in failure.def */
     const char *framework;
+    const char *needle; /* all that it was recognized by; NULL: by an expression */
     enum gp_failure_class class;
     enum gp_cause cause; /* GP_CAUSE_BY_NUMBERS: not judged yet */
     uint32_t known;      /* one bit per field */

@@ -52,7 +52,7 @@ int gpulse_explain(const char *text, char **ret, struct gpulse_error *error)
     if (r == 0) {
         r = gp_explain_words(errors, 1, words, &err);
         if (r == 0)
-            gp_known_errors_add_json(&sb, errors);
+            gp_known_errors_add_json(&sb, errors, NULL);
         gp_known_errors_fini(errors);
     }
     if (r == 0)

@@ -145,12 +145,12 @@ xid31='NVRM: Xid (PCI:0000:05:00): 31, pid=871, name=python, Ch 00000018, MMU Fa
     run --separate-stderr "$GPULSE" doctor explain - <log
     status_is 0
     is_quiet
-    [ "$(grep -c '^    xid: the driver reported Xid 31: ' <<<"$output")" -eq 1 ]
-    [ "$(grep -c '^    xid: the driver reported Xid 79: ' <<<"$output")" -eq 1 ]
+    [ "$(grep -c '^    Xid 31: ' <<<"$output")" -eq 1 ]
+    [ "$(grep -c '^    Xid 79: ' <<<"$output")" -eq 1 ]
     says '^    and 2 more like it, up to line 4$'
     run --separate-stderr "$GPULSE" doctor explain --json - <log
     json_is 'd["schema"]' gpulse.explain/1
-    json_is 'sorted((e["id"], e["repeats"]) for e in d["known"] + d["incidents"])' "[('xid', 0), ('xid', 2)]"
+    json_is 'sorted((e["id"], e["repeats"]) for e in d["known"] + d["incidents"])' "[('xid.31', 2), ('xid.79', 0)]"
     run --separate-stderr "$GPULSE" doctor explain - </dev/null
     status_is 1
 }

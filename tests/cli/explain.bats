@@ -191,3 +191,48 @@ END
     gpulse explain xid 79
     says '^      NVIDIA recommends RESTART_BM: reboot the machine$'
 }
+
+@test "a line as it was pasted, and what is said of one that is not known" {
+    gpulse explain '-bash: nvidia-ctk: command not found'
+    status_is 0
+    says '^shell: NVIDIA Container Toolkit is not installed'
+    gpulse explain '-- Some line of CMake that nobody knows'
+    status_is 1
+    says '^unknown error; it may be about compiling CUDA programs$'
+    says '^      first  '
+    gpulse explain --json 'docker: something new went wrong'
+    status_is 1
+    json_is 'd["first"]["family"], d["known"]' "('container', [])"
+}
+
+@test "the machine is looked at, unless it is not wanted" {
+    mkdir -p root/etc root/proc/sys/kernel root/sys/bus/pci/devices/0000:01:00.0 root/usr/bin
+    echo 'PRETTY_NAME="Ubuntu 24.04.1 LTS"' >root/etc/os-release
+    for file in vendor:0x10de device:0x2684 class:0x030000; do
+        echo "${file#*:}" >"root/sys/bus/pci/devices/0000:01:00.0/${file%%:*}"
+    done
+    local line='NVIDIA-SMI has failed because it could not communicate: couldn'"'"'t communicate with the NVIDIA driver'
+    gpulse --root root explain "$line"
+    status_is 0
+    says '^      here   driver\.[a-z]*: '
+    gpulse --root root explain - <<<"$line"
+    says '^      here   driver\.[a-z]*: '
+    gpulse --root root explain --json "$line"
+    json_is '{h["status"] for h in d["known"][0]["here"]} & {"fail"}' "{'fail'}"
+    gpulse --root root explain --no-look "$line"
+    says_not ' here '
+    gpulse --root root doctor explain --no-look --json "$line"
+    json_is 'd["known"][0]["here"]' None
+}
+
+@test "how much is known" {
+    gpulse explain --stats
+    status_is 0
+    says '^container +[0-9]+ +Docker'
+    gpulse doctor explain --stats --json
+    json_is 'sum(f["entries"] for f in d["families"]) == d["entries"] > 380' True
+    gpulse explain --stats nothing
+    fails 2 "--stats takes no argument 'nothing'"
+    gpulse doctor --stats
+    fails 2 '--stats requires gpulse doctor explain'
+}

@@ -43,7 +43,7 @@ STARTING = """fork clone execl execle execlp execv execve execvp execvpe fexecve
 PRINTING_FOLDERS = ("src/cmd/", "src/out/", "src/tui/term.")
 
 TEXT_SUFFIXES = {".c", ".h", ".def", ".build", ".md", ".sh", ".py", ".bats", ".bash", ".fish",
-                 ".json", ".csv", ".service", ".txt", ".dict", ".yml"}
+                 ".json", ".csv", ".ini", ".service", ".txt", ".dict", ".yml"}
 RAW_FOLDERS = ("tests/golden/", "tests/fuzz/corpus/", "data/captures/")
 
 
@@ -456,7 +456,7 @@ def rule_folders_are_on_the_map():
 # ---- texts for users
 
 LITERALS = re.compile(r'//[^\n]*|/\*.*?\*/|#include[^\n]*|(?:"(?:\\.|[^"\\\n])*"\s*)+', re.S)
-USER_DATA = ("data/tables/", "data/schema/", "data/completion/", "data/systemd/", "data/tmpfiles/")
+USER_DATA = ("data/tables/", "data/explain/", "data/schema/", "data/completion/", "data/systemd/", "data/tmpfiles/")
 
 
 def user_texts(name):

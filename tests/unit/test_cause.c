@@ -3,7 +3,6 @@
 
 #include "base/strbuf.h"
 #include "jobs/failure.h"
-#include "model/event.h"
 
 enum { OTHERS = 7 };
 
@@ -322,16 +321,6 @@ static void parts_that_are_left_out(void **state)
     gp_failure_set(&f, GP_FAILURE_REQUIRED, 0);
     why_is(GP_CAUSE_VLLM_LENGTH, &f,
            "too little memory is left for the KV cache: 0 tokens are needed");
-    gp_failure_set(&f, GP_FAILURE_CODE, 999999);
-    why_is(GP_CAUSE_XID, &f, "the driver reported Xid 999999");
-    next_is(GP_CAUSE_XID, &f, "");
-    const struct gp_xid_info *xid = gp_xid_find(31);
-    char expected[512];
-    assert_non_null(xid);
-    gp_failure_set(&f, GP_FAILURE_CODE, 31);
-    (void)snprintf(expected, sizeof(expected), "the driver reported Xid 31: %s", xid->words);
-    why_is(GP_CAUSE_XID, &f, expected);
-    next_is(GP_CAUSE_XID, &f, xid->advice);
     f.place = 3;
     f.self_pid = 4711;
     why_is(GP_CAUSE_WRONG_GPU, &f, "the program used GPU 3, which it was not given");

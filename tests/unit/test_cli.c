@@ -54,6 +54,37 @@ static void check_bad(const char *line, const char *words)
         fail_msg("'%s' gives '%s', which lacks '%s'", line, p->err.text, words);
 }
 
+/* A quoted line that begins with a dash is no option, unless it can be one. */
+static void a_text_with_a_dash(void **state)
+{
+    static const struct {
+        const char *word;
+        bool is_text;
+    } cases[] = {
+        {"-- Could NOT find CUDA (missing: CUDA=x)", true},
+        {"- x", true},
+        {"-: x y", true},
+        {"--no-such option", true},
+        {"--no-such=a b", false},
+        {"-:", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        char word[80], name[] = "show";
+        char *argv[] = {name, word};
+        struct values values = {0};
+        struct common_values common = {0};
+        struct gp_err err = {0};
+        int positional = 0;
+        (void)snprintf(word, sizeof(word), "%s", cases[i].word);
+        const struct gp_opt_target targets[] = {{show_options, &values}, {common_options, &common}};
+        int r =
+            gp_cli_parse(2, argv, targets, GP_ARRAY_LEN(targets), false, &positional, NULL, &err);
+        if (cases[i].is_text != (r == 0 && positional == 1))
+            fail_msg("'%s': %d, %s", word, r, err.text);
+    }
+}
+
 static void an_unknown_option_is_pointed_at(void **state)
 {
     static const struct {
@@ -370,6 +401,7 @@ static void options_that_exclude_or_need_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_with_a_dash),
         cmocka_unit_test(options_that_exclude_or_need_others),
         cmocka_unit_test(an_unknown_option_is_pointed_at),
         cmocka_unit_test(every_type_takes_its_value),

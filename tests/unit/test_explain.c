@@ -4,6 +4,8 @@
 #include "abi/nvml_return.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "doctor/entries.h"
+#include "doctor/exam.h"
 #include "doctor/explain_line.h"
 #include "doctor/explain_words.h"
 #include "doctor/kmsg.h"
@@ -11,7 +13,6 @@
 #include "jobs/failure.h"
 #include "model/event.h"
 
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,29 +132,64 @@ static void nvml(void **state)
         NVML_RETURN_CODES(X)
 #undef X
     };
-    assert_int_equal(gp_nvml_error_count, GP_ARRAY_LEN(codes));
     for (size_t i = 0; i < GP_ARRAY_LEN(codes); i++) {
-        const struct gp_nvml_error *row = gp_nvml_error_find(codes[i].number);
-        assert_non_null(row);
-        assert_string_equal(row->name, codes[i].name);
-        assert_string_equal(row->text, codes[i].text);
+        char id[24], line[256];
+        struct gp_arena arena = {NULL};
+        struct gp_explanation e;
+        (void)snprintf(id, sizeof(id), "nvml.%u", codes[i].number);
+        assert_non_null(gp_entry_find(id));
+        assert_string_equal(gp_entry_find(id)->name, codes[i].name);
+        (void)snprintf(line, sizeof(line), "NVML error: %s", codes[i].text);
+        if (codes[i].number > 0 && (!gp_explain_line(&arena, line, &e) || strcmp(e.id, id) != 0))
+            fail_msg("'%s' is not %s", line, id);
+        gp_arena_fini(&arena);
     }
 }
 
-/* Every expression compiles; every kind of line that is notable has words. */
-static void messages(void **state)
+/* Every kind of line that is notable has an entry; every entry looks at checks that exist. */
+static void entries(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < gp_message_count; i++) {
-        regex_t regex;
-        if (regcomp(&regex, gp_messages[i].expression, REG_EXTENDED | REG_NOSUB) != 0)
-            fail_msg("%s: '%s' is no expression", gp_messages[i].id, gp_messages[i].expression);
-        regfree(&regex);
-    }
     for (int kind = GP_KMSG_NONE + 1; kind < GP_KMSG__COUNT; kind++)
         if (gp_kmsg_is_notable(kind) && kind != GP_KMSG_XID && kind != GP_KMSG_SXID &&
-            kind != GP_KMSG_OOM && !gp_message_find(gp_kmsg_word(kind)))
+            kind != GP_KMSG_OOM && !gp_entry_find(gp_kmsg_word(kind)))
             fail_msg("nothing is said of %s", gp_kmsg_word(kind));
+    for (size_t i = 0; i < gp_entry_count; i++) {
+        const struct gp_entry *e = &gp_entries[i];
+        size_t length;
+        if (gp_exam_unknown(e->look, &length))
+            fail_msg("%s looks at %s: there is no such check", e->id, e->look);
+        assert_ptr_equal(gp_entry_find(e->id), e);
+        assert_non_null(gp_family_find(e->family));
+    }
+}
+
+/* Programs and people put anything in front of a line, color it, or cut it out of a longer text. */
+static void check_example(const struct gp_entry *entry, const char *before, const char *line,
+                          const char *after)
+{
+    char whole[4096];
+    struct gp_arena arena = {NULL};
+    struct gp_explanation e;
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", before, line, after);
+    if (!gp_explain_line(&arena, whole, &e) || strcmp(e.id, entry->id) != 0)
+        fail_msg("'%s' is not explained by %s", whole, entry->id);
+    gp_arena_fini(&arena);
+}
+
+static void examples(void **state)
+{
+    (void)state;
+    assert_true(gp_entry_example_count > 200);
+    for (size_t i = 0; i < gp_entry_example_count; i++) {
+        const struct gp_entry *entry = &gp_entries[gp_entry_examples[i].entry];
+        const char *line = gp_entry_examples[i].line;
+        check_example(entry, "", line, "");
+        check_example(entry, "[rank3]: ", line, "");
+        check_example(entry, "web-1  | 2026-01-05T10:00:00.123Z \033[31mERROR\033[0m ", line,
+                      "\033[0m");
+        check_example(entry, "Jan  5 10:00:00 host app[77]: ", line, " (pid 7)");
+    }
 }
 
 static void explain(struct gp_arena *arena, const char *line, struct gp_explanation *ret)
@@ -220,7 +256,8 @@ int main(void)
         cmocka_unit_test(topics),
         cmocka_unit_test(xids_are_all_there),
         cmocka_unit_test(nvml),
-        cmocka_unit_test(messages),
+        cmocka_unit_test(entries),
+        cmocka_unit_test(examples),
         cmocka_unit_test(details),
         cmocka_unit_test(lines_are_there),
         cmocka_unit_test(words_without_an_error),

@@ -163,7 +163,6 @@ static void every_sentence(void **state)
     f.other_count = 1;
     f.values[GP_FAILURE_TOTAL] = UINT64_C(1) << 37;
     f.values[GP_FAILURE_SELF] = UINT64_C(1) << 35;
-    f.values[GP_FAILURE_CODE] = 31;
     for (int i = GP_CAUSE_BY_NUMBERS + 1; i < GP_CAUSE__COUNT; i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(4096);
         gp_cause_add_why(&sb, (enum gp_cause)i, &f);

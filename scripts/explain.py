@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Generates C code from what is known of error lines: explain.py DATA OUT.c OUT.d
+
+DATA/explain/FAMILY.ini has the entries of a family, DATA/tables/{cuda,nvml}_errors.csv the codes,
+which become entries, too. data/explain/README.md describes the keys. An invalid entry fails the
+build with its file and line: an unknown key, a second entry with the same id, a pattern that can
+never win, an example that is not explained by its own entry. The structs are in
+src/doctor/entries.h.
+"""
+import csv
+import re
+import sys
+from pathlib import Path
+
+ONE = ["title", "cause", "check", "look", "fix", "source", "case", "generic"]
+MANY = ["match", "unless", "example"]
+NEEDED = ["title", "match", "cause", "fix", "source", "example"]
+SHORTEST = 6  # characters of the longest piece of a pattern: the window by which lines are searched
+TELLING = 30  # a code's text of this length says by itself whose error it is
+ORDINARY = 1000  # is added to the weight of patterns that are not generic
+
+
+class Bad(Exception):
+    pass
+
+
+# ---- reading
+
+def sections(path):
+    """Yields line, name and items (line, key, value); a value continues on indented lines."""
+    name, items, start = None, [], 0
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        where = f"{path}:{number}"
+        if any(ord(c) < 32 for c in line):
+            raise Bad(f"{where}: a control character")
+        if not line.strip() or line.startswith(("#", ";")):
+            continue
+        if line.startswith(" ") and items:
+            items[-1][2] += " " + line.strip()
+        elif line.startswith("["):
+            if name is not None:
+                yield start, name, items
+            if not re.fullmatch(r"\[[a-z0-9][a-z0-9._-]*\]", line):
+                raise Bad(f"{where}: {line} is no section; write [program.word] in lower case")
+            name, items, start = line[1:-1], [], number
+        else:
+            key, equals, value = line.partition("=")
+            if not equals or name is None or line.startswith(" "):
+                raise Bad(f"{where}: neither [id] nor key = value")
+            items.append([number, key.strip(), value.strip()])
+    if name is not None:
+        yield start, name, items
+
+
+def pieces_of(pattern, where):
+    """The texts between the stars; backslash before a star or backslash takes its meaning."""
+    pieces, piece, rest = [], "", iter(pattern)
+    for c in rest:
+        if c == "\\":
+            piece += next(rest, "\\")
+        elif c == "*":
+            pieces.append(piece)
+            piece = ""
+        else:
+            piece += c
+    pieces = [p for p in pieces + [piece] if p]
+    if not pieces or max(map(len, pieces)) < SHORTEST:
+        raise Bad(f"{where}: '{pattern}' needs a piece of {SHORTEST} or more characters")
+    return pieces
+
+
+class Pattern:
+    def __init__(self, entry, pieces, any_case=False, is_word=False, is_generic=False):
+        self.entry, self.any_case, self.is_word = entry, any_case, is_word
+        self.pieces = [p.lower() for p in pieces] if any_case else pieces
+        self.weight = sum(map(len, pieces)) + (0 if is_generic else ORDINARY)
+
+    def matches(self, line):
+        if self.is_word:
+            return re.search(r"(?<![A-Za-z0-9_])" + re.escape(self.pieces[0]) + r"(?![A-Za-z0-9_])",
+                             line) is not None
+        line, at = line.lower() if self.any_case else line, 0
+        for piece in self.pieces:
+            at = line.find(piece, at)
+            if at < 0:
+                return False
+            at += len(piece)
+        return True
+
+    def covers(self, other):
+        """Whether it matches wherever the other one does."""
+        if self.is_word or other.is_word or (other.any_case and not self.any_case):
+            return False
+        pieces = [p.lower() for p in other.pieces] if self.any_case else other.pieces
+        i = at = 0
+        for piece in self.pieces:
+            while i < len(pieces) and pieces[i].find(piece, at) < 0:
+                i, at = i + 1, 0
+            if i == len(pieces):
+                return False
+            at = pieces[i].find(piece, at) + len(piece)
+        return True
+
+
+class Entry:
+    def __init__(self, identity, family, where):
+        self.id, self.family, self.where = identity, family, where
+        self.values = dict.fromkeys(ONE, "")
+        self.name, self.patterns, self.unless, self.examples = "", [], [], []
+
+
+def read_entry(entry, items, path, is_code):
+    texts = {key: [] for key in ONE + MANY}
+    for number, key, value in items:
+        where = f"{path}:{number}"
+        if key not in texts:
+            raise Bad(f"{where}: unknown key '{key}'; there are: {' '.join(ONE + MANY)}")
+        if not value:
+            raise Bad(f"{where}: {key} has no value")
+        if key in ONE and texts[key]:
+            raise Bad(f"{where}: a second {key}")
+        texts[key].append((where, value))
+    if is_code and set(k for k in texts if texts[k]) - {"check", "look"}:
+        raise Bad(f"{entry.where}: {entry.id} is in data/tables: only check and look are added here")
+    for key in [] if is_code else NEEDED:
+        if not texts[key]:
+            raise Bad(f"{entry.where}: [{entry.id}] has no {key}")
+    for key, allowed in (("case", "any"), ("generic", "yes")):
+        if texts[key] and texts[key][0][1] != allowed:
+            raise Bad(f"{texts[key][0][0]}: {key} can only be '{allowed}'")
+    for key in ONE:
+        if texts[key]:
+            entry.values[key] = texts[key][0][1]
+    flags = {"any_case": bool(texts["case"]), "is_generic": bool(texts["generic"])}
+    entry.patterns += [Pattern(entry, pieces_of(v, where), **flags) for where, v in texts["match"]]
+    entry.unless += [Pattern(entry, pieces_of(v, where), any_case=flags["any_case"])
+                     for where, v in texts["unless"]]
+    entry.examples += texts["example"]
+
+
+# ---- codes
+
+def add_code(entries, identity, title, row, owner):
+    """An entry for a row of a table. A short text means something only after the printing
+    program's name and a word for an error."""
+    entry = entries[identity] = Entry(identity, "codes", f"{owner}_errors.csv")
+    names = [row[key] for key in ("name", "driver_name") if row.get(key)]
+    entry.name = ", ".join(names)
+    entry.values.update(title=title, cause=row["words"], fix=row["advice"], source=row["source"])
+    if row["number"] == "0":
+        return
+    entry.patterns += [Pattern(entry, [name], is_word=True) for name in names]
+    text = row["text"]
+    if owner in text.lower() or (owner == "cuda" and len(text) >= TELLING):
+        entry.patterns.append(Pattern(entry, [text], any_case=True))
+    elif text and len(text) >= TELLING:
+        entry.patterns.append(Pattern(entry, [owner, text], any_case=True))
+    elif text:
+        entry.patterns += [Pattern(entry, [owner, word, text], any_case=True)
+                           for word in ("rror", "fail")]
+
+
+def add_codes(entries, folder):
+    for owner, title in (("cuda", "CUDA"), ("nvml", "NVML")):
+        with (folder / f"{owner}_errors.csv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                add_code(entries, f"{owner}.{row['number']}", f"{title} error {row['number']}", row,
+                         owner)
+
+
+# ---- whole table
+
+def read_family(path, entries, families):
+    family = {"about": "", "words": "", "check": ""}
+    for number, name, items in sections(path):
+        where = f"{path}:{number}"
+        if name == "family":
+            for at, key, value in items:
+                if key not in family:
+                    raise Bad(f"{path}:{at}: unknown key '{key}'; there are: {' '.join(family)}")
+                family[key] = value
+        elif name in entries and entries[name].family != "codes":
+            raise Bad(f"{where}: [{name}] is also at {entries[name].where}")
+        else:
+            is_code = name in entries
+            entry = entries.setdefault(name, Entry(name, path.stem, where))
+            entry.where = where
+            read_entry(entry, items, path, is_code)
+    if not all(family.values()):
+        raise Bad(f"{path}:1: [family] needs about, words and check")
+    families[path.stem] = family
+
+
+def winner(patterns, line):
+    """The patterns with the greatest weight, one of each entry."""
+    found = [p for p in patterns if p.matches(line) and not any(u.matches(line)
+                                                               for u in p.entry.unless)]
+    best = max((p.weight for p in found), default=0)
+    entries = {p.entry.id: p for p in found if p.weight == best}
+    return list(entries.values())
+
+
+def check_patterns(patterns):
+    """No pattern may lose wherever it matches. As longer patterns win, only an equal one, or any
+    that is not generic, can do that to it."""
+    equals, ordinary = {}, [p for p in patterns if p.weight >= ORDINARY]
+    for p in patterns:
+        key = (tuple(piece.lower() for piece in p.pieces), p.is_word)
+        rivals = equals.setdefault(key, []) if p.weight >= ORDINARY else ordinary
+        for q in rivals:
+            if q.covers(p) or p.covers(q) and q.weight == p.weight or q.pieces == p.pieces:
+                raise Bad(f"{p.entry.where}: a pattern of [{p.entry.id}], '{'*'.join(p.pieces)}', "
+                          f"is shadowed by '{'*'.join(q.pieces)}' of [{q.entry.id}]")
+        equals.setdefault(key, []).append(p)
+
+
+def check_examples(entries, patterns):
+    for entry in entries.values():
+        for where, line in entry.examples:
+            found = winner(patterns, line)
+            if [p.entry for p in found] != [entry]:
+                ids = " and ".join(p.entry.id for p in found) or "no entry"
+                raise Bad(f"{where}: the example of [{entry.id}] is explained by {ids}")
+
+
+# ---- writing
+
+def quote(text):
+    body = text.replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
+    return f'"{body}"'
+
+
+def window_of(pattern, counts):
+    """Where the rarest window of a pattern is, as piece and offset."""
+    places = [(counts[piece.lower()[i:i + SHORTEST]], n, i) for n, piece in enumerate(pattern.pieces)
+              for i in range(len(piece) - SHORTEST + 1)]
+    return min(places)[1:]
+
+
+def joined(pattern):
+    return quote("\n".join(pattern.pieces)).replace("\n", "\\n")
+
+
+def write(out, entries, families, patterns):
+    names = sorted(families)
+    order = sorted(entries.values(), key=lambda e: e.id.encode())
+    index = {entry.id: i for i, entry in enumerate(order)}
+    counts = {}
+    for p in patterns:
+        for piece in p.pieces:
+            for i in range(len(piece) - SHORTEST + 1):
+                w = piece.lower()[i:i + SHORTEST]
+                counts[w] = counts.get(w, 0) + 1
+    out.append("const struct gp_family gp_families[] = {\n")
+    for name in names:
+        f = families[name]
+        count = sum(e.family == name for e in order)
+        out.append(f"    {{{quote(name)}, {quote(f['about'])}, {quote(f['words'])}, "
+                   f"{quote(f['check'])}, {count}}},\n")
+    out.append(f"}};\nconst size_t gp_family_count = {len(names)};\n\n")
+    unless = [u for entry in order for u in entry.unless]
+    out.append("const struct gp_entry gp_entries[] = {\n")
+    first = 0
+    for e in order:
+        v = e.values
+        texts = ", ".join(quote(t) for t in (e.id, e.family, v["title"], e.name, v["cause"],
+                                            v["check"], v["look"], v["fix"], v["source"]))
+        out.append(f"    {{{texts}, {first}, {len(e.unless)}}},\n")
+        first += len(e.unless)
+    out.append(f"}};\nconst size_t gp_entry_count = {len(order)};\n\n")
+    for name, rows in (("gp_patterns", patterns), ("gp_unless", unless or patterns[:1])):
+        out.append(f"const struct gp_pattern {name}[] = {{\n")
+        for p in rows:
+            piece, offset = window_of(p, counts) if name == "gp_patterns" else (0, 0)
+            window = p.pieces[piece].lower()[offset:offset + SHORTEST]
+            flags = f"{str(p.any_case).lower()}, {str(p.is_word).lower()}"
+            out.append(f"    {{{joined(p)}, {quote(window)}, "
+                       f"{index[p.entry.id]}, {p.weight}, {flags}}},\n")
+        out.append("};\n")
+    out.append(f"const size_t gp_pattern_count = {len(patterns)};\n\n")
+    out.append("const struct gp_entry_example gp_entry_examples[] = {\n")
+    examples = [(e, line) for e in order for _, line in e.examples]
+    out.extend(f"    {{{index[e.id]}, {quote(line)}}},\n" for e, line in examples)
+    out.append(f"}};\nconst size_t gp_entry_example_count = {len(examples)};\n")
+
+
+def main():
+    folder, target = Path(sys.argv[1]), Path(sys.argv[2])
+    entries, families = {}, {}
+    out = ["/* Made by scripts/explain.py of the files in data/explain. */\n",
+           '#include "doctor/entries.h"\n\n']
+    paths = sorted((folder / "explain").glob("*.ini"))
+    try:
+        add_codes(entries, folder / "tables")
+        families["codes"] = {"about": "error numbers of CUDA and NVML", "words": "",
+                             "check": "gpulse doctor"}
+        for path in paths:
+            read_family(path, entries, families)
+        patterns = [p for entry in entries.values() for p in entry.patterns]
+        check_patterns(patterns)
+        check_examples(entries, patterns)
+        write(out, entries, families, patterns)
+    except (Bad, OSError, csv.Error, UnicodeError) as bad:
+        sys.exit(f"explain.py: {bad}")
+    target.write_text("".join(out), encoding="utf-8")
+    needed = [folder / "explain", *paths, *(folder / "tables").glob("*_errors.csv")]
+    Path(sys.argv[3]).write_text(
+        f"{target}: " + " ".join(str(p).replace(" ", "\\ ") for p in needed) + "\n",
+        encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
