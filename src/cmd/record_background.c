@@ -6,7 +6,9 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "tape/before.h"
 #include "tape/bytes.h"
+#include "tape/moments.h"
 #include "tape/store.h"
 #include "tape/tape.h"
 
@@ -74,12 +76,13 @@ static _Noreturn void run_in_background(const struct gp_record_options *o, int e
     char program[GP_PATH_SIZE];
     char file[GP_PATH_SIZE + 16];
     char options[5][64];
+    char before[64];
     static const char *const names[] = {"interval", "keep", "size", "age", "duration"};
     const uint64_t values[] = {o->interval_ns, o->keep_ns, o->size, o->age_ns, o->duration_ns};
     char quiet[] = "--quiet";
     struct gp_err err;
     char shared[] = "--shared";
-    char *argv[10];
+    char *argv[11];
     int argc = 0;
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(errors, 2) < 0 ||
@@ -91,6 +94,10 @@ static _Noreturn void run_in_background(const struct gp_record_options *o, int e
     argv[argc++] = file;
     if (o->shared)
         argv[argc++] = shared;
+    if (o->before) {
+        (void)snprintf(before, sizeof(before), "--before=%.40s", o->before);
+        argv[argc++] = before;
+    }
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         if (!values[i])
             continue;
@@ -191,6 +198,7 @@ static void add_time(struct gp_strbuf *sb, const struct gp_tape *tape, const cha
 
 struct counts {
     int64_t gpus, processes, events;
+    struct gp_moment_counts moments;
     uint64_t size;
 };
 
@@ -201,6 +209,7 @@ static int read_counts(void *ctx, struct gp_store *store, struct gp_err *err)
     counts->gpus = gp_store_number(store, "SELECT count(*) FROM gpu WHERE mig < 0", 0);
     counts->processes = gp_store_number(store, "SELECT count(*) FROM process", 0);
     counts->events = gp_store_number(store, "SELECT count(*) FROM event", 0);
+    counts->moments = gp_moment_count(store, 0, INT64_MAX);
     counts->size = gp_store_size(store) + gp_store_log_size(store);
     return 0;
 }
@@ -250,6 +259,10 @@ int gp_record_status(const char *file, struct gp_err *err)
                        (long long)counts.processes, counts.processes == 1 ? "" : "es",
                        (long long)counts.events, counts.events == 1 ? "" : "s");
     }
+    if (r == 0 && counts.moments.incidents > 0)
+        gp_strbuf_addf(&sb, "%-10s %lld, with %lld samples at %d Hz around %s\n", "incidents",
+                       (long long)counts.moments.incidents, (long long)counts.moments.samples,
+                       1000000 / GP_BEFORE_EVERY_US, counts.moments.incidents == 1 ? "it" : "them");
     if (r < 0 && writer > 0) {
         gp_strbuf_adds(&sb, "no sample is stored yet\n");
         r = 0;

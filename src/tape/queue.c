@@ -2,6 +2,7 @@
 
 #include "model/event.h"
 #include "model/snapshot.h"
+#include "tape/moments.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,13 @@ struct gp_tape_item *gp_tape_item_hole(const struct gp_tape_hole *hole)
                    (unsigned long long)hole->samples, (double)(hole->to - hole->from) / 1e6);
     const char *const texts[GP_TAPE_ITEM_TEXTS] = {"hole", NULL, NULL, words};
     return hole->samples ? new_item(GP_TAPE_ITEM_HOLE, numbers, texts, NULL, 0) : NULL;
+}
+
+struct gp_tape_item *gp_tape_item_moments(int64_t first, int64_t end, unsigned count,
+                                          const void *chunk, size_t size)
+{
+    const int64_t numbers[GP_TAPE_ITEM_NUMBERS] = {GP_MOMENT_STEP_US, first, end, count};
+    return new_item(GP_TAPE_ITEM_MOMENTS, numbers, NULL, chunk, size);
 }
 
 void gp_tape_items_free(struct gp_tape_item *items)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "tape/before.h"
 
 #include <math.h>
 
@@ -358,6 +359,20 @@ static void add_seen(struct gp_strbuf *sb, const struct gp_report *report)
             seen);
 }
 
+static void add_detailed(struct gp_strbuf *sb, const struct gp_report *report)
+{
+    char time[GP_RFC3339_SIZE];
+    if (report->detailed == 0)
+        return;
+    gp_clock_plain((uint64_t)report->detailed_us * GP_NS_PER_US, time);
+    gp_strbuf_addf(sb,
+                   "%lld incident%s recorded with %d samples a second,%s from %.19s on (gpulse "
+                   "replay FILE --at TIME).\n",
+                   (long long)report->detailed, report->detailed == 1 ? " is" : "s are",
+                   1000000 / GP_BEFORE_EVERY_US, report->detailed == 1 ? "" : " the last one",
+                   time);
+}
+
 void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     const struct gp_report *report = look->report;
@@ -369,6 +384,7 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
         has_groups = has_groups || (OF_GROUPS & BIT(by));
     }
     add_seen(sb, report);
+    add_detailed(sb, report);
     if (report->users)
         gp_strbuf_addf(sb, "Only processes of these users are counted: %s.\n", report->users);
     if (has_processes)

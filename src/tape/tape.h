@@ -35,6 +35,7 @@ struct gp_tape_found {
     int64_t t;       /* when it was recorded; of a summary: its start */
     int64_t step_us; /* of a summary; 0: a sample */
     bool is_hole;    /* it is too old: nothing was recorded at the place itself */
+    bool is_moment;  /* it is a sample of an incident, in what was recorded around it */
 };
 
 /* Makes the scene that of a place. GP_EFORMAT: the recording is damaged there; GP_EIO: there is
