@@ -52,7 +52,8 @@ struct gp_recorder {
 
 struct gp_want gp_recorder_want(void)
 {
-    struct gp_want want = {.processes = true, .process_names = true, .owners = true, .mig = true};
+    struct gp_want want = {
+        .processes = true, .process_names = true, .owners = true, .jobs = true, .mig = true};
     for (int m = 0; m < GP_CLOCK__FIRST; m++)
         if (m != GP_TIMESTAMP)
             gp_metric_set_add(&want.metrics, (enum gp_metric)m);
