@@ -207,6 +207,24 @@ def a_gpu_that_its_job_does_not_use():
     assert rules == [[], ["unused-gpu"]], document
 
 
+@test
+def siblings_are_one_job_in_a_recording_too():
+    """Of a recording, the launcher that is above them is only known as the job's first process."""
+    with program(WORKER + WORKER + READY + "time.sleep(1e6)") as pid:
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        still = {**STARVED, "UtilizationRates": {"gpu": 0, "memory": 0}}
+        path = machine(device(0, [(children[0], 90)], BUSY), device(1, [(children[1], 0)], still))
+        alive, _ = why(path)
+        tape = SCRATCH / "siblings.tape"
+        good(run(GPULSE, "--sim", path, "--sim-still", "record", "-q", "-o", tape, "-n", "0.2", "--duration", "4s",
+                 env={**os.environ, "GPULSE_SIM_STATE": str(STATE)}))
+    words = "why", "--tape", tape, "--at", "start", "--for", "3s", "-n", "0.2s", "-f", "json"
+    document = json.loads(good(run(GPULSE, *words)))
+    rules = [[verdict["rule"] for verdict in gpu["verdicts"]] for gpu in document["gpus"]]
+    assert rules == alive == [[], ["unused-gpu"]], (alive, document)
+    assert len(json.loads(good(run(GPULSE, *words, str(pid))))["gpus"]) == 2
+
+
 # ---- slow GPUs ----
 
 SLOW = {

@@ -103,6 +103,7 @@ struct gp_loop {
     uint64_t first_look_ns; /* see gp_sampler_goes_on(); not for gp_app_loop() */
     unsigned event_wait_ms; /* see struct gp_sampler_config, like the next */
     bool is_relieved;
+    struct gp_metric_set brief; /* likewise */
 };
 
 /* Opens the sampler for the common options. Only the first sample of a loop waits for the whole

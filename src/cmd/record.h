@@ -14,7 +14,8 @@ struct gp_record_options {
     uint64_t keep_ns;
     uint64_t size;
     uint64_t age_ns;
-    const char *start; /* of an import */
+    const char *before; /* a duration that may be 0; NULL: not given */
+    const char *start;  /* of an import */
     bool shared;
     bool quiet;
 };

@@ -6,7 +6,9 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "tape/before.h"
 #include "tape/bytes.h"
+#include "tape/moments.h"
 #include "tape/store.h"
 #include "tape/tape.h"
 
@@ -81,12 +83,13 @@ static _Noreturn void run_in_background(const struct gp_record_options *o, int e
     char program[GP_PATH_SIZE];
     char file[GP_PATH_SIZE + 16];
     char options[5][64];
+    char before[64];
     static const char *const names[] = {"interval", "keep", "size", "age", "duration"};
     const uint64_t values[] = {o->interval_ns, o->keep_ns, o->size, o->age_ns, o->duration_ns};
     char quiet[] = "--quiet";
     struct gp_err err;
     char shared[] = "--shared";
-    char *argv[10];
+    char *argv[11];
     int argc = 0;
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(errors, 2) < 0 ||
@@ -98,6 +101,10 @@ static _Noreturn void run_in_background(const struct gp_record_options *o, int e
     argv[argc++] = file;
     if (o->shared)
         argv[argc++] = shared;
+    if (o->before) {
+        (void)snprintf(before, sizeof(before), "--before=%.40s", o->before);
+        argv[argc++] = before;
+    }
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         if (!values[i])
             continue;
@@ -241,6 +248,11 @@ int gp_record_status(const char *file, struct gp_err *err)
                        (long long)contents.processes, contents.processes == 1 ? "" : "es",
                        (long long)contents.events, contents.events == 1 ? "" : "s");
     }
+    if (r == 0 && contents.moments.incidents > 0)
+        gp_strbuf_addf(&sb, "%-19s %lld, with %lld samples at %d Hz around %s\n", "incidents",
+                       (long long)contents.moments.incidents, (long long)contents.moments.samples,
+                       1000000 / GP_BEFORE_EVERY_US,
+                       contents.moments.incidents == 1 ? "it" : "them");
     if (r < 0 && writer > 0) {
         gp_strbuf_adds(&sb, "no sample is stored yet\n");
         r = 0;

@@ -6,12 +6,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/strbuf.h"
 #include "base/when.h"
 #include "jobs/child.h"
 #include "jobs/guard.h"
 #include "sample/event_stream.h"
 #include "sample/shared_state.h"
+#include "tape/before.h"
 #include "tape/export.h"
 #include "tape/import.h"
 #include "tape/recorder.h"
@@ -40,6 +42,7 @@ enum { SETTLE_S = 3 }; /* see struct gp_event_stream */
 
 struct run {
     const struct gp_record_options *o;
+    uint64_t before_ns; /* see struct gp_recorder_config */
     struct gp_sampler *sampler;
     struct gp_recorder *recorder;
     struct gp_shared_state line; /* who waits for GPUs */
@@ -84,6 +87,13 @@ static int on_sample(void *ctx, const struct gp_snapshot *snapshot, struct gp_er
     return r == GP_ENOMEM ? 0 : r;
 }
 
+static int on_glance(void *ctx, const struct gp_snapshot *snapshot, struct gp_err *err)
+{
+    const struct run *run = ctx;
+    int r = gp_recorder_glance(run->recorder, snapshot, err);
+    return r == GP_ENOMEM ? 0 : r;
+}
+
 static int on_sleep(void *ctx, uint64_t mono_ns, int fd)
 {
     const struct run *run = ctx;
@@ -105,6 +115,8 @@ static int follow(struct run *run, struct gp_err *err)
         .sleep = on_sleep,
         .on_event = on_event,
         .on_sample = on_sample,
+        .glance_ns = run->before_ns ? GP_BEFORE_EVERY_US * GP_NS_PER_US : 0,
+        .on_glance = on_glance,
         .ctx = run,
     };
     return gp_event_stream_run(&stream, err);
@@ -114,7 +126,7 @@ static int open_sampler(struct run *run, struct gp_err *err)
 {
     struct gp_want want = gp_recorder_want();
     const struct gp_want events = gp_event_stream_want(gp_event_default_kinds());
-    const struct gp_loop loop = {.interval_ns = run->o->interval_ns};
+    const struct gp_loop loop = {.interval_ns = run->o->interval_ns, .brief = gp_before_metrics()};
     gp_metric_set_join(&want.metrics, &events.metrics);
     want.events = events.events;
     want.processes = want.processes || events.processes;
@@ -130,6 +142,7 @@ static int open_recorder(struct run *run, struct gp_err *err)
         .keep_ns = run->o->keep_ns,
         .size_max = run->o->size,
         .age_max_ns = run->o->age_ns,
+        .before_ns = run->before_ns,
     };
     return gp_recorder_open(&config, &run->recorder, err);
 }
@@ -174,6 +187,19 @@ static void say_what_begins(struct run *run)
                          "hide them from other users");
 }
 
+/* --before. What samples are taken often enough for anyway needs no others. */
+static int parse_before(const struct gp_record_options *o, uint64_t *ret_ns, struct gp_err *err)
+{
+    uint64_t ns = GP_BEFORE_DEFAULT_S * GP_NS_PER_S;
+    if (o->before && (!gp_parse_duration(o->before, &ns) || ns > GP_BEFORE_MAX_S * GP_NS_PER_S))
+        return gp_err_set(err, GP_EUSAGE,
+                          "bad value '%.40s' for --before: expected a duration up to %ds, such as "
+                          "10s; 0 switches it off",
+                          o->before, (int)GP_BEFORE_MAX_S);
+    *ret_ns = o->interval_ns > GP_BEFORE_EVERY_US * GP_NS_PER_US ? ns : 0;
+    return 0;
+}
+
 /* words: a command, or NULL. *ret_status: its exit status, if it ended. */
 static int record(const struct gp_record_options *o, char **words, int *ret_status,
                   struct gp_err *err)
@@ -181,7 +207,10 @@ static int record(const struct gp_record_options *o, char **words, int *ret_stat
     struct gp_guard guard;
     struct gp_child child = {.guard = &guard};
     struct run run = {.o = o};
-    int r = words ? gp_guard_start(&guard, err) : 0; /* before there are threads */
+    int r = parse_before(o, &run.before_ns, err);
+    if (r < 0)
+        return r;
+    r = words ? gp_guard_start(&guard, err) : 0; /* before there are threads */
     if (r < 0)
         return r;
     (void)signal(SIGPIPE, SIG_IGN); /* of the guard */

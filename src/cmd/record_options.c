@@ -17,6 +17,9 @@ const struct gp_opt gp_record_table[] = {
      .help = "keep the file smaller than SIZE (default 512M)"},
     {0, "age", NULL, GP_OPT_DURATION, "TIME", .offset = OPT(age_ns), .least = 3600 * GP_NS_PER_S,
      .help = "keep nothing for longer than TIME"},
+    {0, "before", NULL, GP_OPT_STRING, "TIME", .offset = OPT(before),
+     .help = "of an incident, store the TIME before it at ten samples a second (default 10s, at "
+             "most 1m; 0: not)"},
     {0, "start", NULL, GP_OPT_STRING, "TIME", .offset = OPT(start),
      .help = "import: when a file without times begins; --interval says how often it was written. "
              "export: from when on; --duration says how long"},

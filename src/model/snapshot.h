@@ -54,6 +54,7 @@ struct gp_process_columns {
 struct gp_process {
     uint32_t device; /* index into gp_snapshot.devices */
     uint32_t owner;  /* uid plus 1, as gp_proc_texts has it; 0: unknown, or not requested */
+    uint32_t job;    /* pid of the first process of its job, see proc/job.h; 0: likewise */
     uint32_t place;  /* position on its GPU in the driver's order: compute processes first */
     struct gp_shared *texts; /* reference that keeps texts of the values alive; NULL: not needed */
     const struct gp_process_columns *columns; /* NULL: all values, in the order of the metrics */

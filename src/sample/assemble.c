@@ -11,7 +11,10 @@
 
 #include <string.h>
 
-enum { FOR_ANCESTORS = GP_PROC_STAT | GP_PROC_USER | GP_PROC_COMMAND | GP_PROC_ANCESTORS };
+enum {
+    FOR_JOBS = GP_PROC_STAT | GP_PROC_COMMAND | GP_PROC_ANCESTORS,
+    FOR_ANCESTORS = FOR_JOBS | GP_PROC_USER,
+};
 
 static unsigned proc_want(const struct gp_metric_set *set)
 {
@@ -97,8 +100,11 @@ int gp_assembler_init(struct gp_assembler *a, struct gp_selection *selection,
                                 gp_metric_set_has(&want->metrics, GP_PROCESS_COMMAND);
     a->internal.processes = a->internal.processes || want->ancestors;
     a->proc_want = proc_want(&want->metrics);
+    a->shows_ancestors = want->ancestors;
     if (want->ancestors)
         a->proc_want |= FOR_ANCESTORS;
+    if (want->jobs)
+        a->proc_want |= FOR_JOBS;
     if (want->owners)
         a->proc_want |= GP_PROC_OWNER;
     choose_columns(a);
@@ -133,9 +139,10 @@ void gp_assembler_add_lists(struct gp_assembler *a, uint32_t lists)
 
 void gp_assembler_set_ancestors(struct gp_assembler *a, bool wanted)
 {
+    a->shows_ancestors = wanted;
     if (wanted)
         a->proc_want |= FOR_ANCESTORS;
-    else
+    else if (!a->want.jobs)
         a->proc_want &= ~(unsigned)GP_PROC_ANCESTORS;
 }
 

@@ -28,6 +28,7 @@ struct gp_assembler {
     struct gp_want want;     /* requested by the consumer */
     struct gp_want internal; /* plus what assembling needs */
     unsigned proc_want;      /* enum gp_proc_want */
+    bool shows_ancestors;    /* they are rows, and not only read to find jobs */
     uint32_t more_lists;     /* in addition to want.lists */
     struct gp_process_columns columns;
     struct gp_proc_reader *proc;

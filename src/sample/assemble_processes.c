@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "model/snapshot.h"
+#include "proc/job.h"
 #include "proc/proc.h"
 
 #include <stdlib.h>
@@ -444,10 +445,14 @@ int gp_assemble_processes(struct gp_assembler *a)
         if (p && watches)
             fill_activity(a, snapshot->devices[snapshot->processes[i].device].index, &draft,
                           &listed[i]);
-        fill_row(snapshot, &snapshot->processes[i], &draft, gp_proc_find(infos, listed[i].pid),
-                 p ? p->driver_name : NULL);
+        const struct gp_proc_info *info = gp_proc_find(infos, listed[i].pid);
+        fill_row(snapshot, &snapshot->processes[i], &draft, info, p ? p->driver_name : NULL);
+        if (a->want.jobs && info->exists)
+            snapshot->processes[i].job = gp_proc_job(infos, info->pid);
     }
     if (watches)
         gp_activity_end(&a->activity);
-    return infos ? add_ancestors(snapshot, infos) : GP_ENOMEM;
+    if (!infos)
+        return GP_ENOMEM;
+    return a->shows_ancestors ? add_ancestors(snapshot, infos) : 0;
 }

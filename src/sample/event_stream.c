@@ -14,6 +14,7 @@ enum {
     HELD_NS = 1000000000, /* a change was seen before its event: take the next sample sooner */
     AFTER_NS = 250000000, /* events that arrive together share a sample */
     TAKE_MAX = 64,
+    GLANCE_PATIENCE_NS = 50000000,
 };
 
 struct run {
@@ -24,6 +25,7 @@ struct run {
     uint64_t told;  /* events so far */
     bool has_ended; /* the driver's session, as last seen by the waiter */
     bool is_stuck;  /* whether the hung driver call was reported */
+    size_t ill;     /* GPUs that were lost in the last sample */
 };
 
 struct gp_want gp_event_stream_want(gp_event_kinds kinds)
@@ -58,12 +60,26 @@ static int deliver(struct run *run, struct gp_err *err)
     return r;
 }
 
+/* How many GPUs are lost or the like. One that is only slow may have its time in the next sample.
+ */
+static size_t count_ill(const struct gp_snapshot *snapshot)
+{
+    size_t ill = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        ill += !device->is_mig && device->status != GP_STATUS_OK &&
+               device->status != GP_STATUS_TIMEOUT;
+    }
+    return ill;
+}
+
 static int compare(struct run *run, struct gp_err *err)
 {
     struct gp_snapshot *snapshot;
     int r = gp_sampler_tick(run->stream->sampler, &snapshot, err);
     if (r < 0)
         return r;
+    run->ill = count_ill(snapshot);
     gp_changes_compare(&run->changes, snapshot, delivered, run->waiter);
     if (!run->host[0] && snapshot->host[GP_HOST_NAME].status == GP_STATUS_OK)
         (void)snprintf(run->host, sizeof(run->host), "%s", snapshot->host[GP_HOST_NAME].s);
@@ -166,8 +182,9 @@ static int begin(struct run *run, struct gp_err *err)
 /* When samples are taken. */
 struct pace {
     uint64_t due_ns; /* the next one in turn; it is not postponed by those that are needed sooner */
-    uint64_t last_ns; /* the last one */
-    bool is_wanted;   /* one is needed now */
+    uint64_t last_ns;   /* the last one */
+    bool is_wanted;     /* one is needed now */
+    uint64_t glance_ns; /* the next brief one; UINT64_MAX: none */
 };
 
 static uint64_t next_sample_ns(const struct run *run, const struct pace *pace)
@@ -178,14 +195,30 @@ static uint64_t next_sample_ns(const struct run *run, const struct pace *pace)
     return sooner_ns < pace->due_ns ? sooner_ns : pace->due_ns;
 }
 
-/* Missed ones are skipped. */
+/* The next turn after now; missed ones are skipped. */
+static uint64_t turn_after(uint64_t due_ns, uint64_t interval_ns, uint64_t now_ns)
+{
+    return now_ns < due_ns ? due_ns : due_ns + ((now_ns - due_ns) / interval_ns + 1) * interval_ns;
+}
+
 static void next_turn(const struct run *run, struct pace *pace, uint64_t now_ns)
 {
-    const uint64_t interval_ns = run->stream->interval_ns;
     pace->last_ns = now_ns;
     pace->is_wanted = false;
-    if (now_ns >= pace->due_ns)
-        pace->due_ns += ((now_ns - pace->due_ns) / interval_ns + 1) * interval_ns;
+    pace->due_ns = turn_after(pace->due_ns, run->stream->interval_ns, now_ns);
+}
+
+static int glance(struct run *run, struct pace *pace, uint64_t now_ns, struct gp_err *err)
+{
+    struct gp_snapshot *snapshot;
+    pace->glance_ns = turn_after(pace->glance_ns, run->stream->glance_ns, now_ns);
+    int r = gp_sampler_glance(run->stream->sampler, GLANCE_PATIENCE_NS, &snapshot, err);
+    if (r < 0 || !snapshot)
+        return r;
+    pace->is_wanted = pace->is_wanted || count_ill(snapshot) > run->ill;
+    r = run->stream->on_glance(run->stream->ctx, snapshot, err);
+    gp_snapshot_free(snapshot);
+    return r;
 }
 
 static int follow(struct run *run, struct gp_err *err)
@@ -193,10 +226,16 @@ static int follow(struct run *run, struct gp_err *err)
     const struct gp_event_stream *stream = run->stream;
     uint64_t start_ns = gp_clock_mono_ns();
     uint64_t end_ns = stream->duration_ns ? start_ns + stream->duration_ns : UINT64_MAX;
-    struct pace pace = {.due_ns = start_ns + stream->interval_ns, .last_ns = start_ns};
+    struct pace pace = {
+        .due_ns = start_ns + stream->interval_ns,
+        .last_ns = start_ns,
+        .glance_ns = stream->glance_ns ? start_ns + stream->glance_ns : UINT64_MAX,
+    };
     int r = begin(run, err);
     while (r == 0 && !is_complete(run)) {
         uint64_t next_ns = next_sample_ns(run, &pace);
+        if (pace.glance_ns < next_ns)
+            next_ns = pace.glance_ns;
         if (gp_clock_mono_ns() >= end_ns)
             break;
         r = stream->sleep(stream->ctx, next_ns < end_ns ? next_ns : end_ns,
@@ -210,6 +249,8 @@ static int follow(struct run *run, struct gp_err *err)
             tell_if_stuck(run);
             if (r == 0)
                 r = deliver(run, err);
+        } else if (r == 0 && now_ns >= pace.glance_ns) {
+            r = glance(run, &pace, now_ns, err);
         }
     }
     return r;

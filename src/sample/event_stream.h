@@ -24,6 +24,10 @@ struct gp_event_stream {
     /* Called with each sample, after the events that follow from it; NULL: they are not needed.
      * Likewise. */
     int (*on_sample)(void *ctx, const struct gp_snapshot *snapshot, struct gp_err *err);
+    /* If glance_ns is not 0: called this often with a brief sample, see gp_sampler_glance(). A GPU
+     * that was lost makes the next sample due at once. A negative result likewise. */
+    uint64_t glance_ns;
+    int (*on_glance)(void *ctx, const struct gp_snapshot *snapshot, struct gp_err *err);
     void *ctx;
 };
 

@@ -177,6 +177,7 @@ static void free_sampler(struct gp_sampler *s)
         struct gp_sampler_task *t = s->tasks[i];
         gp_reading_unref(t->slot.latest);
         gp_reading_unref(t->slot.good);
+        gp_reading_unref(t->glance);
         gp_reading_unref(t->spare);
         free(t);
     }

@@ -28,6 +28,7 @@ struct gp_sampler_config {
     uint64_t step_ns;               /* of a recording: from one sample to the next */
     struct gp_selection *selection; /* must outlive the sampler */
     struct gp_want want;
+    struct gp_metric_set brief; /* of GPUs: what gp_sampler_glance() reads */
 };
 
 struct gp_sampler;
@@ -44,6 +45,15 @@ int gp_sampler_new(const struct gp_sampler_config *config, struct gp_sampler **r
  * the cost of waking threads. */
 int gp_sampler_tick(struct gp_sampler *sampler, struct gp_snapshot **ret,
                     struct gp_err *err) GP_MUST_CHECK;
+
+/* Reads config.brief of each GPU that responded to the last tick, between two ticks, and waits for
+ * the driver for at most `patience_ns`. The snapshot has a row for each GPU, without MIG instances
+ * and processes, with these values and the UUID; one that did not respond has the reason instead.
+ * A GPU that hangs is waited for once, and the next tick waits for it as always. *ret is NULL if
+ * there is nothing to read: the session is closed, or reading would keep GPUs awake that can
+ * sleep. Fails with GP_ENOMEM. */
+int gp_sampler_glance(struct gp_sampler *sampler, uint64_t patience_ns, struct gp_snapshot **ret,
+                      struct gp_err *err) GP_MUST_CHECK;
 
 /* With config.first_look_ns, the first call of gp_sampler_tick() returns after this time at the
  * latest, with the GPUs that have responded by then. In that case this returns true: the next call

@@ -117,6 +117,14 @@ void gp_calls_publish(struct gp_sampler_task *t, struct gp_reading *reading)
     t->spare = gp_reading_recycle(earlier);
 }
 
+void gp_calls_publish_glance(struct gp_sampler_task *t, struct gp_reading *reading)
+{
+    struct gp_reading *earlier = t->glance;
+    t->glance = reading;
+    gp_reading_unref(t->spare);
+    t->spare = gp_reading_recycle(earlier);
+}
+
 static struct gp_reading *new_reading(struct gp_sampler_task *t)
 {
     struct gp_reading *reading = t->spare ? t->spare : gp_reading_new();
@@ -145,6 +153,11 @@ struct gp_reading *gp_calls_read(struct gp_sampler_task *t)
     if (!reading)
         return NULL;
     reading->time_ns = gp_clock_mono_ns();
+    if (t->is_glance) { /* the GPU is open */
+        const struct gp_want brief = {.metrics = s->config.brief};
+        s->config.source->ops->read(t->device, &brief, reading);
+        return reading;
+    }
     bool is_new = !t->device;
     if (is_new) {
         attach(t, reading);

@@ -4,6 +4,7 @@
  *   sampler_pool.c     the threads that do so, and how long the consumer waits for them
  *   sampler_session.c  when the driver is opened, closed and reopened
  *   recorded.c         a tick of a recording, instead of all that
+ *   sampler_glance.c   a few values between two ticks
  *   sampler.c          a consumer's view: a tick, from asking to the snapshot
  *
  * Tasks are handed over under the sampler's lock. */
@@ -25,11 +26,14 @@ struct gp_sampler_task {
     struct gp_sampler *sampler;
     /* Protected by the sampler's lock. */
     enum gp_task_state state;
-    bool awaited;         /* the current tick waits for it */
-    uint64_t since_ns;    /* when it was queued */
-    uint64_t begun_tick;  /* the tick in which its last read started */
-    uint64_t answer_tick; /* the tick of its latest reading */
-    bool no_memory;       /* for the last read */
+    bool awaited;              /* the current tick waits for it */
+    uint64_t since_ns;         /* when it was queued */
+    uint64_t begun_tick;       /* the tick in which its last read started */
+    uint64_t answer_tick;      /* the tick of its latest reading */
+    bool no_memory;            /* for the last read */
+    bool is_glance;            /* it is read for a glance */
+    bool is_due;               /* and for a tick as soon as that is done */
+    struct gp_reading *glance; /* the result of the last glance; NULL: none */
     struct gp_slot slot;
     /* Used by the thread that runs the task, or by the opener while all other threads rest. */
     struct gp_source_device *device;
@@ -103,12 +107,18 @@ struct gp_reading *gp_calls_read(struct gp_sampler_task *t);
 /* Makes a reading (NULL: none) the latest one of its GPU, and owns it; requires the lock. */
 void gp_calls_publish(struct gp_sampler_task *t, struct gp_reading *reading);
 
+/* The same for a glance, of which only the result is kept. NULL: out of memory. */
+void gp_calls_publish_glance(struct gp_sampler_task *t, struct gp_reading *reading);
+
 /* ---- sampler_pool.c: with the lock ---- */
 
 /* Makes sure that there are this many tasks. GP_ENOMEM. */
 int gp_pool_add_tasks(struct gp_sampler *s, unsigned count);
 /* Queues a read of every selected GPU. */
 void gp_pool_queue_reads(struct gp_sampler *s);
+/* Queues a glance at this GPU, which is idle; and takes back those that no thread has begun. */
+void gp_pool_queue_glance(struct gp_sampler *s, struct gp_sampler_task *t);
+void gp_pool_drop_glances(struct gp_sampler *s);
 /* Puts up to `count` threads to work, resting ones first. Fails with GP_ENOMEM if there is not a
  * single thread. */
 int gp_pool_employ(struct gp_sampler *s, unsigned count);

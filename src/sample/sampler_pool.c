@@ -54,15 +54,39 @@ void gp_pool_queue_reads(struct gp_sampler *s)
     uint64_t now = gp_clock_mono_ns();
     for (unsigned i = 0; i < s->task_count; i++) {
         struct gp_sampler_task *t = s->tasks[i];
-        if (!t->slot.chosen || t->state == TASK_RUNNING)
+        if (!t->slot.chosen || (t->state == TASK_RUNNING && !t->is_glance))
             continue;
         if (t->state == TASK_IDLE) {
             s->queued++;
             t->since_ns = now;
         }
-        t->state = TASK_QUEUED;
+        if (t->state == TASK_RUNNING)
+            t->is_due = true;
+        else
+            t->state = TASK_QUEUED;
         t->awaited = true;
         s->awaited++;
+    }
+}
+
+void gp_pool_queue_glance(struct gp_sampler *s, struct gp_sampler_task *t)
+{
+    t->state = TASK_QUEUED;
+    t->is_glance = t->awaited = true;
+    t->since_ns = gp_clock_mono_ns();
+    s->queued++;
+    s->awaited++;
+}
+
+void gp_pool_drop_glances(struct gp_sampler *s)
+{
+    for (unsigned i = 0; i < s->task_count; i++) {
+        struct gp_sampler_task *t = s->tasks[i];
+        if (t->state != TASK_QUEUED || !t->is_glance)
+            continue;
+        t->state = TASK_IDLE;
+        t->is_glance = false;
+        s->queued--;
     }
 }
 
@@ -108,10 +132,21 @@ static void run_task(struct gp_sampler *s, struct gp_sampler_task *t)
     (void)pthread_mutex_unlock(&s->lock);
     struct gp_reading *reading = gp_calls_read(t);
     (void)pthread_mutex_lock(&s->lock);
-    gp_calls_publish(t, reading);
-    t->no_memory = !reading;
-    t->answer_tick = t->begun_tick;
+    if (t->is_glance) {
+        gp_calls_publish_glance(t, reading);
+        t->is_glance = false;
+    } else {
+        gp_calls_publish(t, reading);
+        t->no_memory = !reading;
+        t->answer_tick = t->begun_tick;
+    }
     t->state = TASK_IDLE;
+    if (t->is_due) {
+        t->is_due = false;
+        t->state = TASK_QUEUED;
+        s->queued++;
+        return;
+    }
     if (t->awaited && --s->awaited == 0)
         (void)pthread_cond_signal(&s->done);
     t->awaited = false;

@@ -25,6 +25,7 @@ struct gp_player_state {
     bool is_at_end;
     bool is_growing;         /* the recording is still being written */
     bool is_hole;            /* nothing was recorded at this time */
+    bool is_moment;          /* it is a sample of an incident, of which there are ten a second */
     double speed;            /* of playing; 1: as fast as it was recorded */
     int64_t step_us;         /* the sample is a summary of this time; 0: it is a sample */
     int64_t first, last, at; /* places: of the whole recording and of the sample */

@@ -33,6 +33,7 @@ struct gp_want {
     bool process_names;     /* from the driver: of all processes if GP_PROCESS_PATH is requested,
                                otherwise of those that /proc does not show */
     bool owners;            /* gp_process.owner */
+    bool jobs;              /* gp_process.job */
     bool ancestors;         /* of processes, which must be requested too: gp_snapshot.ancestors */
     bool mig;               /* MIG instances as separate devices */
     uint32_t lists;         /* lists of each GPU: bits by gp_list_index() */

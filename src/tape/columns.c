@@ -44,7 +44,7 @@ const char *gp_tape_column_name(int column)
 enum gp_tape_scope gp_tape_column_scope(int column)
 {
     if (column >= GP_METRIC__COUNT)
-        return GP_TAPE_DEVICE;
+        return column == GP_TAPE_JOB ? GP_TAPE_PROCESS : GP_TAPE_DEVICE;
     switch (gp_metric_table[column].scope) {
     case GP_SCOPE_HOST:
         return GP_TAPE_HOST;

@@ -16,7 +16,7 @@ enum gp_tape_scope {
     GP_TAPE_SCOPE__COUNT,
 };
 
-/* The columns of a GPU that are no metrics. X(id, name) */
+/* The columns of a GPU that are no metrics; the last one is of a process. X(id, name) */
 #define GP_TAPE_STATE_COLUMNS(X)                                                                   \
     X(INDEX, "@index")                                                                             \
     X(MIG_INDEX, "@mig_index")                                                                     \
@@ -26,7 +26,8 @@ enum gp_tape_scope {
     X(REFUSED, "@refused")                                                                         \
     X(RESERVED_BY, "@reserved_by")                                                                 \
     X(SILENT, "@silent_ms")                                                                        \
-    X(PROCESSES_STATUS, "@processes_status")
+    X(PROCESSES_STATUS, "@processes_status")                                                       \
+    X(JOB, "@job")
 
 /* A column, for this program: a metric, or one of these. */
 enum gp_tape_column {

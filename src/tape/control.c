@@ -393,6 +393,7 @@ static void tell(struct gp_tape_control *c, const struct order *order)
         .is_at_end = c->at >= c->bounds.last,
         .is_growing = is_growing(c),
         .is_hole = c->found.is_hole,
+        .is_moment = c->found.is_moment,
         .step_us = c->found.step_us,
         .first = c->bounds.first,
         .last = c->bounds.last,

@@ -256,7 +256,7 @@ static int read_errors(void *ctx, struct gp_store *store, struct gp_err *err)
 
 static int read_tape(struct gp_tape *tape, struct gather *gather, struct gp_err *err)
 {
-    const struct gp_series_reader reader = {begin, on_piece, gather};
+    const struct gp_series_reader reader = {.begin = begin, .piece = on_piece, .ctx = gather};
     int r = gp_series_read(tape, gather->from, gather->to, &reader, err);
     if (r == 0 && gather->side->seen_us == 0)
         r = gp_err_set(err, GP_EIO, "nothing was recorded at that time in '%.200s'",

@@ -173,7 +173,7 @@ int gp_export_trace(struct gp_tape *tape, int64_t from, int64_t to, const char *
                     uint64_t *ret_pieces, struct gp_err *err)
 {
     struct export e = {.gpus = calloc(GPUS_MAX, sizeof(*e.gpus)), .from = from, .to = to};
-    const struct gp_series_reader reader = {begin, add_piece, &e};
+    const struct gp_series_reader reader = {begin, add_piece, add_piece, &e};
     struct gp_trace_sum sum;
     struct gp_err close_err = {0};
     if (!e.gpus)

@@ -130,7 +130,9 @@ static struct change change_of(const struct origin *origin, enum gp_tape_scope s
     const struct gp_device *device = scope == GP_TAPE_DEVICE ? &snapshot->devices[i] : NULL;
     const struct gp_process *process = scope == GP_TAPE_PROCESS ? &snapshot->processes[i] : NULL;
     const struct gp_value v =
-        (int)info->column >= GP_METRIC__COUNT
+        info->column == GP_TAPE_JOB
+            ? (process->job ? whole(process->job) : (struct gp_value){.status = 0})
+        : (int)info->column >= GP_METRIC__COUNT
             ? state_of(device, info->column)
             : *gp_snapshot_value(snapshot, device, process, (enum gp_metric)info->column);
     return change_of_value(&v, info);

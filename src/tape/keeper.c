@@ -1,6 +1,7 @@
 #include "tape/keeper.h"
 
 #include "base/err.h"
+#include "tape/moments.h"
 #include "tape/recorder.h"
 #include "tape/roll.h"
 
@@ -17,6 +18,9 @@ enum { BYTES_PER_PROCESS = 4096 }; /* of the size of the file; a row has much le
 #define RESTED_US (600 * S)
 #define EVENTS_KEEP_US (366 * 86400 * S)
 #define USES_KEEP_US (2 * EVENTS_KEEP_US)
+enum { MOMENTS_PART = 16 }; /* at most this part of the file is samples of incidents */
+
+_Static_assert(GP_MOMENT_STEP_US == 1000, "the statements have it, too");
 
 static const int private_texts[GP_PRIVATE__COUNT] = {
     [GP_PRIVATE_PATH] = GP_TAPE_PROCESS_PATH,
@@ -37,6 +41,9 @@ static const char *const statements[] = {
     [GP_TAPE_ITEM_HOLE] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, 0, ?7, ?8, ?9)",
     [GP_TAPE_ITEM_WAIT] = "INSERT INTO line VALUES(?1, ?2, ?6, ?7, ?3, ?4, ?5) "
                           "ON CONFLICT(id) DO UPDATE SET last = excluded.last",
+    [GP_TAPE_ITEM_MOMENTS] = ("INSERT INTO chunk VALUES(NULL, ?1, ?2, ?3, ?4, ?14) "
+                              "ON CONFLICT(step, first) DO UPDATE SET last = ?3, count = ?4, "
+                              "data = ?14"),
 };
 
 /* The texts of an item that go into the file. */
@@ -83,9 +90,8 @@ static int store_item(struct gp_keeper *k, const struct gp_tape_item *i, struct 
     const char *t[GP_TAPE_ITEM_TEXTS];
     select_texts(k, i, t);
     return gp_store_run(k->store, err, statements[i->kind],
-                        i->kind == GP_TAPE_ITEM_FRAME ? "iiiiittttttttb" : "iiiiitttttttt", n[0],
-                        n[1], n[2], n[3], n[4], t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
-                        i->data, i->size);
+                        i->data ? "iiiiittttttttb" : "iiiiitttttttt", n[0], n[1], n[2], n[3], n[4],
+                        t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], i->data, i->size);
 }
 
 /* Whether it is time again, at the last sample; for the first time after `every_us`. */
@@ -145,6 +151,21 @@ static int drop_short_processes(struct gp_keeper *k, struct gp_err *err)
     return r < 0 ? r : gp_store_run(k->store, err, processes, "ii", before, excess + most / 10);
 }
 
+/* They are kept as long as their event. */
+static int drop_moments(struct gp_keeper *k, int64_t keep_us, struct gp_err *err)
+{
+    static const char bytes[] = "SELECT sum(length(data)) FROM chunk WHERE step = 1000";
+    const int64_t most = (int64_t)(k->size_max / MOMENTS_PART);
+    int r =
+        drop_before(k, "DELETE FROM chunk WHERE step = 1000 AND last < ?", k->last - keep_us, err);
+    while (r == 0 && gp_store_number(k->store, bytes, 0) > most)
+        r = gp_store_run(k->store, err,
+                         "DELETE FROM chunk WHERE id = (SELECT id FROM chunk WHERE step = 1000 "
+                         "ORDER BY first LIMIT 1)",
+                         "");
+    return r;
+}
+
 static int drop_old(struct gp_keeper *k, struct gp_err *err)
 {
     int r = 0;
@@ -169,6 +190,8 @@ static int drop_old(struct gp_keeper *k, struct gp_err *err)
         r = drop_before(k, "DELETE FROM event WHERE t < ?", k->last - events_us, err);
     if (r == 0)
         r = drop_short_waits(k, err);
+    if (r == 0)
+        r = drop_moments(k, events_us, err);
     return r < 0 ? r : drop_short_processes(k, err);
 }
 
@@ -182,17 +205,19 @@ static uint64_t used_bytes(struct gp_keeper *k)
 }
 
 /* Drops the oldest of the finest summaries until the file is small enough; finally those of the
- * next step. */
+ * next step. The samples of incidents stay: they are few. */
 static int drop_excess(struct gp_keeper *k, struct gp_err *err)
 {
     int r = 0;
     while (r == 0 && used_bytes(k) > k->size_max) {
-        if (gp_store_number(k->store, "SELECT count(*) FROM chunk", 0) == 0)
+        const int64_t step_us =
+            gp_store_number(k->store, "SELECT min(step) FROM chunk WHERE step > 1000", 0);
+        if (step_us == 0)
             return drop_samples(k, k->last, err);
         r = gp_store_run(k->store, err,
-                         "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE step = "
-                         "(SELECT min(step) FROM chunk) ORDER BY first LIMIT 64)",
-                         "");
+                         "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE step = ? "
+                         "ORDER BY first LIMIT 64)",
+                         "i", step_us);
     }
     return r;
 }

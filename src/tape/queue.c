@@ -2,6 +2,7 @@
 
 #include "model/event.h"
 #include "model/snapshot.h"
+#include "tape/moments.h"
 #include "tape/waits.h"
 
 #include <stdio.h>
@@ -108,6 +109,13 @@ struct gp_tape_item *gp_tape_item_wait(const struct gp_wait *wait)
                                                    wait->first, wait->last};
     const char *const texts[GP_TAPE_ITEM_TEXTS] = {wait->user, wait->job};
     return new_item(GP_TAPE_ITEM_WAIT, numbers, texts, NULL, 0);
+}
+
+struct gp_tape_item *gp_tape_item_moments(int64_t first, int64_t end, unsigned count,
+                                          const void *chunk, size_t size)
+{
+    const int64_t numbers[GP_TAPE_ITEM_NUMBERS] = {GP_MOMENT_STEP_US, first, end, count};
+    return new_item(GP_TAPE_ITEM_MOMENTS, numbers, NULL, chunk, size);
 }
 
 void gp_tape_items_free(struct gp_tape_item *items)

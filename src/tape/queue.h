@@ -17,6 +17,7 @@ enum gp_tape_item_kind {
     GP_TAPE_ITEM_EVENT,
     GP_TAPE_ITEM_HOLE,
     GP_TAPE_ITEM_WAIT,
+    GP_TAPE_ITEM_MOMENTS,
 };
 
 enum { GP_TAPE_ITEM_NUMBERS = 5, GP_TAPE_ITEM_TEXTS = 8 };
@@ -39,7 +40,7 @@ struct gp_tape_item {
     enum gp_tape_item_kind kind;
     int64_t numbers[GP_TAPE_ITEM_NUMBERS];
     const char *texts[GP_TAPE_ITEM_TEXTS]; /* in `room` */
-    const void *data;                      /* of a frame, likewise */
+    const void *data;                      /* of a frame or a chunk, likewise */
     size_t size;
     size_t bytes; /* of all of it */
     char room[];
@@ -61,6 +62,10 @@ struct gp_tape_item *gp_tape_item_mark(const struct gp_axis_mark *mark);
 struct gp_tape_item *gp_tape_item_event(int64_t t, uint64_t gpu, const struct gp_event *event);
 struct gp_tape_item *gp_tape_item_hole(const struct gp_tape_hole *hole);
 struct gp_tape_item *gp_tape_item_wait(const struct gp_wait *wait);
+/* The samples of an incident, see moments.h: the place of the first, that after the last, and a
+ * stored chunk. */
+struct gp_tape_item *gp_tape_item_moments(int64_t first, int64_t end, unsigned count,
+                                          const void *chunk, size_t size);
 
 /* Frees an item and those after it. */
 void gp_tape_items_free(struct gp_tape_item *items);

@@ -6,13 +6,16 @@
 #include "model/event.h"
 #include "model/snapshot.h"
 #include "source/source.h"
+#include "tape/before.h"
 #include "tape/frame.h"
 #include "tape/keeper.h"
+#include "tape/moments.h"
 #include "tape/queue.h"
 #include "tape/registry.h"
 #include "tape/waits.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,9 @@ struct gp_recorder {
     int64_t last;      /* the time of the last sample or event */
     int64_t base;      /* of the key frame that later frames change */
     unsigned in_block; /* frames since then, with it; 0: the next one is a key frame */
+    struct gp_before before;
+    uint64_t *glance_gpus; /* the numbers of its GPUs */
+    size_t glance_room;
     /* Of the thread. */
     struct gp_keeper keeper;
     pthread_t thread;
@@ -48,7 +54,8 @@ struct gp_recorder {
 
 struct gp_want gp_recorder_want(void)
 {
-    struct gp_want want = {.processes = true, .process_names = true, .owners = true, .mig = true};
+    struct gp_want want = {
+        .processes = true, .process_names = true, .owners = true, .jobs = true, .mig = true};
     for (int m = 0; m < GP_CLOCK__FIRST; m++)
         if (m != GP_TIMESTAMP)
             gp_metric_set_add(&want.metrics, (enum gp_metric)m);
@@ -168,6 +175,22 @@ static int place_now(struct gp_recorder *rec, int64_t *ret)
     return 0;
 }
 
+/* ---- incidents ---- */
+
+/* Stores what there is of it; a part of it that cannot be stored is missing. */
+static void store_incident(struct gp_recorder *rec)
+{
+    (void)put(rec, gp_before_item(&rec->before));
+}
+
+static void end_incident(struct gp_recorder *rec, int64_t t)
+{
+    if (!gp_before_is_over(&rec->before, t))
+        return;
+    store_incident(rec);
+    gp_before_end(&rec->before);
+}
+
 /* ---- sampling ---- */
 
 struct news {
@@ -210,16 +233,42 @@ int gp_recorder_sample(struct gp_recorder *rec, const struct gp_snapshot *snapsh
     if (r < 0) /* what follows must not depend on it */
         rec->in_block = 0;
     gp_strbuf_fini(&frame);
+    end_incident(rec, news.t);
     return r < 0 ? gp_err_set(err, r, "cannot record this sample: %s", gp_err_text(r)) : 0;
 }
 
-/* The number of its GPU in the file; 0: none. */
-static uint64_t gpu_of(const struct gp_recorder *rec, const struct gp_event *event)
+/* The number of a GPU in the file; 0: none. */
+static uint64_t gpu_of(const struct gp_recorder *rec, const char *uuid)
 {
-    for (size_t i = 0; event->has_gpu && i < rec->registry.gpu_count; i++)
-        if (strcmp(rec->registry.gpus[i].uuid, event->uuid) == 0)
+    for (size_t i = 0; i < rec->registry.gpu_count; i++)
+        if (strcmp(rec->registry.gpus[i].uuid, uuid) == 0)
             return rec->registry.gpus[i].id;
     return 0;
+}
+
+int gp_recorder_glance(struct gp_recorder *rec, const struct gp_snapshot *snapshot,
+                       struct gp_err *err)
+{
+    int64_t t;
+    bool is_known = rec->config.before_ns > 0;
+    if (snapshot->device_count > rec->glance_room) {
+        uint64_t *grown = realloc(rec->glance_gpus, snapshot->device_count * sizeof(*grown));
+        if (!grown)
+            return gp_err_set(err, GP_ENOMEM, "out of memory");
+        rec->glance_gpus = grown;
+        rec->glance_room = snapshot->device_count;
+    }
+    for (size_t i = 0; is_known && i < snapshot->device_count; i++) {
+        rec->glance_gpus[i] = gpu_of(rec, gp_device_text(&snapshot->devices[i], GP_UUID, ""));
+        is_known = rec->glance_gpus[i] > 0;
+    }
+    if (!is_known) /* after the next sample it is */
+        return 0;
+    int r = place_now(rec, &t);
+    if (r == 0)
+        r = gp_before_add(&rec->before, t, snapshot, rec->glance_gpus);
+    end_incident(rec, t);
+    return r < 0 ? gp_err_set(err, r, "cannot keep this sample: %s", gp_err_text(r)) : 0;
 }
 
 int gp_recorder_event(struct gp_recorder *rec, const struct gp_event *event, struct gp_err *err)
@@ -227,7 +276,9 @@ int gp_recorder_event(struct gp_recorder *rec, const struct gp_event *event, str
     int64_t t;
     int r = place_now(rec, &t);
     if (r == 0)
-        r = put(rec, gp_tape_item_event(t, gpu_of(rec, event), event));
+        r = put(rec, gp_tape_item_event(t, event->has_gpu ? gpu_of(rec, event->uuid) : 0, event));
+    if (r == 0 && gp_before_is_incident(event) && gp_before_begin(&rec->before, t))
+        store_incident(rec); /* now: the machine may crash next */
     return r < 0 ? gp_err_set(err, r, "cannot record an event: %s", gp_err_text(r)) : 0;
 }
 
@@ -295,11 +346,27 @@ static int load(struct gp_recorder *rec, struct gp_store *store, struct gp_err *
     return r;
 }
 
+/* The incidents of the last hours count, also if they are an earlier recorder's. */
+static int load_incidents(struct gp_recorder *rec, struct gp_store *store, struct gp_err *err)
+{
+    sqlite3_stmt *rows = gp_store_statement(
+        store,
+        "SELECT last FROM (SELECT first, last FROM chunk WHERE step = ? ORDER BY first DESC "
+        "LIMIT ?) ORDER BY first",
+        "ii", GP_MOMENT_STEP_US, (int64_t)GP_BEFORE_PER_HOUR);
+    int r;
+    while ((r = gp_store_step(store, rows, err)) == 1)
+        gp_before_note(&rec->before, gp_store_int(rows, 0));
+    return r;
+}
+
 static void free_recorder(struct gp_recorder *rec)
 {
     gp_keeper_close(&rec->keeper);
     gp_registry_fini(&rec->registry);
     gp_scene_fini(&rec->scene);
+    gp_before_fini(&rec->before);
+    free(rec->glance_gpus);
     gp_tape_items_free(gp_tape_queue_take(&rec->queue));
     (void)pthread_cond_destroy(&rec->wake);
     (void)pthread_cond_destroy(&rec->rested);
@@ -336,9 +403,13 @@ int gp_recorder_open(const struct gp_recorder_config *config, struct gp_recorder
         r = load(rec, rec->keeper.store, err);
     if (r == 0) {
         rec->columns = *rec->keeper.store->columns;
-        if (!gp_scene_init(&rec->scene, &rec->columns, false))
+        if (!gp_scene_init(&rec->scene, &rec->columns, false) ||
+            !gp_before_init(&rec->before, &rec->columns,
+                            (int64_t)(config->before_ns / GP_NS_PER_US)))
             r = gp_err_set(err, GP_ENOMEM, "out of memory");
     }
+    if (r == 0)
+        r = load_incidents(rec, rec->keeper.store, err);
     if (r == 0)
         r = gp_store_announce(rec->keeper.store, err);
     if (r == 0 && pthread_create(&rec->thread, NULL, thread_main, rec) != 0)
@@ -371,6 +442,7 @@ void gp_recorder_state(struct gp_recorder *rec, struct gp_recorder_state *ret)
 
 int gp_recorder_close(struct gp_recorder *rec, struct gp_err *err)
 {
+    end_incident(rec, INT64_MAX);
     (void)gp_waits_end(&rec->waits); /* without memory, a minute of waiting is missing */
     (void)pthread_mutex_lock(&rec->lock);
     rec->quit = true;

@@ -22,6 +22,7 @@ struct gp_recorder_config {
     uint64_t keep_ns;  /* every sample is kept for this time, then only its summaries; 0: an hour */
     uint64_t size_max; /* of the file; 0: GP_RECORDER_SIZE_MAX */
     uint64_t age_max_ns; /* nothing is kept longer; 0: as long as roll.h says */
+    uint64_t before_ns; /* of incidents, what gp_recorder_glance() got so long before; 0: nothing */
     /* The clocks now; NULL: this machine's. */
     void (*clocks)(void *ctx, struct gp_axis_clocks *ret);
     void *ctx;
@@ -46,6 +47,11 @@ int gp_recorder_event(struct gp_recorder *recorder, const struct gp_event *event
 /* Records who waits for GPUs now, see waits.h; NULL: that is unknown. By the same thread. */
 int gp_recorder_line(struct gp_recorder *recorder, const struct gp_leases *leases,
                      struct gp_err *err) GP_MUST_CHECK;
+
+/* Keeps a brief sample of gp_before_metrics() in memory, in case of an incident: then it is stored.
+ * By the same thread; GP_ENOMEM: it is missing. */
+int gp_recorder_glance(struct gp_recorder *recorder, const struct gp_snapshot *snapshot,
+                       struct gp_err *err) GP_MUST_CHECK;
 
 struct gp_recorder_state {
     bool is_failing;    /* what was recorded last is only in memory */

@@ -7,6 +7,7 @@
 #include "model/snapshot.h"
 #include "source/source.h"
 #include "tape/derive.h"
+#include "tape/moments.h"
 #include "tape/report_internal.h"
 #include "tape/store.h"
 #include "tape/tape.h"
@@ -257,6 +258,9 @@ static int find_time(struct gp_report_work *work, struct gp_store *store, struct
         return nothing_recorded(work, first, last, err);
     if (report->to - report->from > (last - first) / AHEAD_PART)
         gp_store_read_ahead(store);
+    const struct gp_moment_counts counts = gp_moment_count(store, report->from, report->to);
+    report->detailed = counts.incidents;
+    report->detailed_us = gp_report_wall(work->tape, counts.begin);
     report->from_us = gp_report_wall(work->tape, report->from);
     report->to_us = gp_report_wall(work->tape, report->to);
     return 0;

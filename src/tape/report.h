@@ -119,6 +119,8 @@ struct gp_report {
     size_t idle_unknown;         /* left out of GP_REPORT_IDLE because their SM time is unknown */
     struct gp_report_sums total; /* of `gpus` */
     uint32_t incidents[GP_EVENT__COUNT];
+    int64_t detailed;            /* incidents with ten samples a second, see moments.h */
+    int64_t detailed_us;         /* the clock's time at which the last of these begins */
     struct gp_report_gpu *by_id; /* all GPUs of the recording, sorted by id */
     size_t gpu_count, selected;
     struct gp_report_step steps[GP_REPORT_STEPS_MAX];

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "tape/before.h"
 
 #include <math.h>
 
@@ -469,6 +470,20 @@ static void add_waits(struct gp_strbuf *sb, const struct gp_report *report)
                        percent);
 }
 
+static void add_detailed(struct gp_strbuf *sb, const struct gp_report *report)
+{
+    char time[GP_RFC3339_SIZE];
+    if (report->detailed == 0)
+        return;
+    gp_clock_plain((uint64_t)report->detailed_us * GP_NS_PER_US, time);
+    gp_strbuf_addf(sb,
+                   "%lld incident%s recorded with %d samples a second,%s from %.19s on (gpulse "
+                   "replay FILE --at TIME).\n",
+                   (long long)report->detailed, report->detailed == 1 ? " is" : "s are",
+                   1000000 / GP_BEFORE_EVERY_US, report->detailed == 1 ? "" : " the last one",
+                   time);
+}
+
 void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look)
 {
     const struct gp_report *report = look->report;
@@ -484,6 +499,7 @@ void gp_report_add_notes(struct gp_strbuf *sb, const struct gp_report_look *look
     }
     add_rounding(sb, report);
     add_seen(sb, report);
+    add_detailed(sb, report);
     if (!gp_report_knows_holders(report) && gp_report_is_seen(&report->total))
         gp_strbuf_adds(sb, "The recording has no list of processes: who held the GPUs, and for how "
                            "long, is unknown.\n");

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "tape/chunk.h"
 #include "tape/frame.h"
+#include "tape/moments.h"
 #include "tape/roll.h"
 #include "tape/store.h"
 #include "tape/tape.h"
@@ -18,15 +19,46 @@ struct reading {
     int64_t interval_us;
     struct gp_store *store;
     struct gp_tape_columns columns;
-    struct gp_scene scene;
+    struct gp_scene scene, moment;
+    int64_t quiet_to; /* before that, there are no samples of incidents */
 };
 
+struct moments {
+    const struct reading *reading;
+    int64_t to;
+    struct gp_err *err;
+};
+
+static int on_moment(void *ctx, int64_t t)
+{
+    const struct moments *m = ctx;
+    const struct gp_series_piece piece = {&m->reading->moment, t, m->to - t, false};
+    return m->reading->reader->moment(m->reading->reader->ctx, &piece, m->err);
+}
+
+/* Passes on the samples of incidents between `from` and `to`. */
+static int emit_moments(struct reading *reading, int64_t from, int64_t to, struct gp_err *err)
+{
+    struct moments moments = {reading, to, err};
+    int64_t next;
+    if (!reading->reader->moment || to <= reading->quiet_to)
+        return 0;
+    int r = gp_moment_after(reading->store, from, &next, err);
+    if (r < 0)
+        return r;
+    reading->quiet_to = next < 0 ? TIME_MOST : next;
+    return to <= reading->quiet_to ? 0
+                                   : gp_moments_read(reading->store, from + 1, to, &reading->moment,
+                                                     on_moment, &moments, err);
+}
+
 /* Passes on what of the scene is between `from` and `to`. */
-static int emit(const struct reading *reading, int64_t from, int64_t to, bool is_summary,
+static int emit(struct reading *reading, int64_t from, int64_t to, bool is_summary,
                 struct gp_err *err)
 {
     const struct gp_series_piece piece = {&reading->scene, from, to - from, is_summary};
-    return from < to ? reading->reader->piece(reading->reader->ctx, &piece, err) : 0;
+    int r = from < to ? reading->reader->piece(reading->reader->ctx, &piece, err) : 0;
+    return r == 0 && from < to ? emit_moments(reading, from, to, err) : r;
 }
 
 static int64_t most(int64_t a, int64_t b)
@@ -37,7 +69,7 @@ static int64_t most(int64_t a, int64_t b)
 /* ---- samples ---- */
 
 /* A sample lasts until the next one, unless nothing was recorded for a while. */
-static int emit_sample(const struct reading *reading, int64_t t, int64_t next, struct gp_err *err)
+static int emit_sample(struct reading *reading, int64_t t, int64_t next, struct gp_err *err)
 {
     const int64_t pause_us = gp_store_pause_us(reading->interval_us);
     const int64_t end = next - t > pause_us ? t + reading->interval_us : next;
@@ -162,8 +194,14 @@ static int read_all(void *ctx, struct gp_store *store, struct gp_err *err)
     struct reading *reading = ctx;
     reading->store = store;
     reading->columns = *store->columns;
-    if (!gp_scene_init(&reading->scene, &reading->columns, true))
+    reading->quiet_to = 0;
+    bool ok = gp_scene_init(&reading->scene, &reading->columns, true);
+    ok = gp_scene_init(&reading->moment, &reading->columns, true) && ok;
+    if (!ok) {
+        gp_scene_fini(&reading->scene);
+        gp_scene_fini(&reading->moment);
         return gp_err_set(err, GP_ENOMEM, "out of memory");
+    }
     reading->reader->begin(reading->reader->ctx);
     const int64_t samples =
         gp_store_number(store, "SELECT min(t) FROM tick WHERE t = base", TIME_MOST);
@@ -171,6 +209,7 @@ static int read_all(void *ctx, struct gp_store *store, struct gp_err *err)
     if (r == 0)
         r = read_samples(reading, most(samples, reading->from), err);
     gp_scene_fini(&reading->scene);
+    gp_scene_fini(&reading->moment);
     return r;
 }
 

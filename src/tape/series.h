@@ -22,6 +22,9 @@ struct gp_series_reader {
     /* Called with each piece, in the order of time. Between them may be gaps of which nothing is
      * known. A negative result ends the reading, and is returned. */
     int (*piece)(void *ctx, const struct gp_series_piece *piece, struct gp_err *err);
+    /* Called after a piece with each sample of an incident during it (moments.h), which has only
+     * the values that were read then. NULL: they are not wanted. */
+    int (*moment)(void *ctx, const struct gp_series_piece *moment, struct gp_err *err);
     void *ctx;
 };
 

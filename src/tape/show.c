@@ -170,6 +170,8 @@ static int show_process(const struct gp_show *show, struct gp_snapshot *snapshot
     if (ok && !gp_value_is_present(pid))
         gp_value_set_int(&values[GP_PID - GP_PROCESS__FIRST], 0, snapshot->mono_ns);
     int r = ok ? show_texts(show, snapshot, row, values) : GP_ENOMEM;
+    const int64_t job = state_of(show, row, GP_TAPE_JOB, 0);
+    process->job = job > 0 && job <= UINT32_MAX && !show->is_hole ? (uint32_t)job : 0;
     for (size_t i = 0; r == 0 && i < GP_PROCESS__COUNT; i++)
         if (snapshot->columns.places[i])
             process->cells[snapshot->columns.places[i] - 1] = values[i];

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "tape/chunk.h"
 #include "tape/frame.h"
+#include "tape/moments.h"
 #include "tape/roll.h"
 #include "tape/show.h"
 #include "tape/store.h"
@@ -22,6 +23,7 @@ struct gp_tape {
     struct gp_tape_columns columns; /* of `scene`: the file may get more */
     struct gp_scene scene;
     int64_t base, at; /* the samples that the scene consists of; at 0: none */
+    struct gp_scene moment;
     int64_t interval_us;
     int64_t origin; /* the monotonic time of samples is counted from here */
     bool has_origin;
@@ -51,8 +53,10 @@ static int reopen(struct gp_tape *tape, struct gp_err *err)
         tape->has_origin = true;
     }
     gp_scene_fini(&tape->scene);
+    gp_scene_fini(&tape->moment);
     tape->columns = *tape->store->columns;
-    return gp_scene_init(&tape->scene, &tape->columns, true)
+    return gp_scene_init(&tape->scene, &tape->columns, true) &&
+                   gp_scene_init(&tape->moment, &tape->columns, false)
                ? 0
                : gp_err_set(err, GP_ENOMEM, "out of memory");
 }
@@ -107,6 +111,7 @@ void gp_tape_close(struct gp_tape *tape)
         return;
     gp_store_close(tape->store);
     gp_scene_fini(&tape->scene);
+    gp_scene_fini(&tape->moment);
     free(tape->marks);
     free(tape);
 }
@@ -126,6 +131,9 @@ static int read_bounds(void *ctx, struct gp_store *store, struct gp_err *err)
         bounds->first = begin;
     if (bounds->last < 0)
         bounds->last = gp_store_number(store, "SELECT max(last) - 1 FROM chunk", -1);
+    const int64_t moment = gp_moment_last(store);
+    if (moment > bounds->last) /* after a crash */
+        bounds->last = moment;
     return bounds->last <= GP_STORE_TIME_MAX &&
                    (bounds->last < 0 || (bounds->first >= 0 && bounds->first <= bounds->last))
                ? 0
@@ -151,6 +159,7 @@ static int read_contents(void *ctx, struct gp_store *store, struct gp_err *err)
     contents->gpus = gp_store_number(store, "SELECT count(*) FROM gpu WHERE mig < 0", 0);
     contents->processes = gp_store_number(store, "SELECT count(*) FROM process", 0);
     contents->events = gp_store_number(store, "SELECT count(*) FROM event", 0);
+    contents->moments = gp_moment_count(store, 0, INT64_MAX);
     contents->size = gp_store_size(store) + gp_store_log_size(store);
     return 0;
 }
@@ -295,12 +304,50 @@ static int seek_summary(struct seek *seek, struct gp_store *store, struct gp_err
     return r;
 }
 
+/* A sample of an incident says more of a place than the summary of the time around it: for a
+ * second, and where the next summary has begun, until the next sample would have been taken. */
+#define MOMENT_LASTS_US INT64_C(1000000)
+#define MOMENT_LASTS_ON_US INT64_C(200000)
+
+static bool is_nearer(const struct seek *seek, int64_t moment)
+{
+    const struct gp_tape_found *found = &seek->found;
+    const int64_t age_us = seek->t - moment;
+    if (!seek->has_found || !found->step_us)
+        return !seek->has_found || moment >= found->t;
+    return age_us <= (moment >= found->t ? MOMENT_LASTS_US : MOMENT_LASTS_ON_US);
+}
+
+/* If a sample of an incident is nearer to the place than what was found, adds it to that. */
+static int seek_moment(struct seek *seek, struct gp_store *store, struct gp_err *err)
+{
+    struct gp_tape *tape = seek->tape;
+    int64_t t;
+    int r = gp_moment_seek(store, seek->t, &tape->moment, &t, err);
+    if (r < 0 || t < 0)
+        return r;
+    if (!is_nearer(seek, t))
+        return 0;
+    if (!seek->has_found) {
+        tape->at = 0;
+        r = gp_moment_seek(store, seek->t, &tape->scene, &t, err);
+    } else if (!gp_moment_overlay(&tape->scene, &tape->moment)) {
+        r = GP_ENOMEM;
+    }
+    tape->at = 0; /* it is not that of a sample any more */
+    seek->has_found = true;
+    seek->found = (struct gp_tape_found){.t = t, .is_moment = true};
+    return r < 0 ? gp_store_decode_error(tape->path, r, err) : 0;
+}
+
 static int read_place(void *ctx, struct gp_store *store, struct gp_err *err)
 {
     struct seek *seek = ctx;
     seek->has_found = false;
     int r = seek_sample(seek, store, err);
-    return r == 0 && !seek->has_found ? seek_summary(seek, store, err) : r;
+    if (r == 0 && !seek->has_found)
+        r = seek_summary(seek, store, err);
+    return r == 0 ? seek_moment(seek, store, err) : r;
 }
 
 int gp_tape_seek(struct gp_tape *tape, int64_t t, struct gp_tape_found *ret, struct gp_err *err)

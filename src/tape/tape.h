@@ -4,7 +4,7 @@
 #ifndef GP_TAPE_TAPE_H
 #define GP_TAPE_TAPE_H
 
-#include "tape/scene.h"
+#include "tape/moments.h"
 
 struct gp_err;
 struct gp_snapshot;
@@ -29,7 +29,8 @@ int gp_tape_bounds(struct gp_tape *tape, struct gp_tape_bounds *ret,
 /* How much there is. */
 struct gp_tape_contents {
     int64_t gpus, processes, events; /* GPUs without MIG instances; processes that ended, too */
-    uint64_t size;                   /* in bytes, with the log */
+    struct gp_moment_counts moments;
+    uint64_t size; /* in bytes, with the log */
 };
 
 int gp_tape_contents(struct gp_tape *tape, struct gp_tape_contents *ret,
@@ -44,6 +45,7 @@ struct gp_tape_found {
     int64_t t;       /* when it was recorded; of a summary: its start */
     int64_t step_us; /* of a summary; 0: a sample */
     bool is_hole;    /* it is too old: nothing was recorded at the place itself */
+    bool is_moment;  /* it is a sample of an incident, in what was recorded around it */
 };
 
 /* Makes the scene that of a place. GP_EFORMAT: the recording is damaged there; GP_EIO: there is

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "model/event.h"
+#include "tape/moments.h"
 #include "tape/roll.h"
 #include "tape/store.h"
 #include "tape/tape.h"
@@ -81,6 +82,8 @@ static int find_after(void *ctx, struct gp_store *store, struct gp_err *err)
     if (r < 0)
         return r;
     offer(after, t, 0);
+    r = gp_moment_after(store, after->t, &t, err);
+    offer(after, t, 0);
     for (size_t i = 0; r == 0 && i < GP_ROLL_LEVELS; i++) {
         const int64_t step_us = gp_roll_levels[i].step_us;
         r = read_number(store,
@@ -157,10 +160,42 @@ static int step_back(struct gp_tape *tape, const struct gp_tape_bounds *bounds, 
     return r;
 }
 
+/* Step by step, through whatever there is. */
+static int step_singly(struct gp_tape *tape, const struct gp_tape_bounds *bounds, int64_t t,
+                       int64_t count, int64_t *ret, struct gp_err *err)
+{
+    int r = 0;
+    for (; r == 0 && count > 0 && t < bounds->last; count--) {
+        int64_t next = -1;
+        r = gp_tape_after(tape, t, &next, err);
+        t = next < 0 || next > bounds->last ? bounds->last : next;
+    }
+    for (; r == 0 && count < 0 && t > bounds->first; count++) {
+        r = step_back(tape, bounds, t, 1, &t, err);
+    }
+    if (r == 0)
+        *ret = t;
+    return r;
+}
+
+static int has_moments(void *ctx, struct gp_store *store, struct gp_err *err)
+{
+    bool *has = ctx;
+    (void)err;
+    *has = gp_moment_last(store) >= 0;
+    return 0;
+}
+
 int gp_tape_step(struct gp_tape *tape, const struct gp_tape_bounds *bounds, int64_t t,
                  int64_t step_us, int64_t count, int64_t *ret, struct gp_err *err)
 {
-    enum { MOST = 1 << 20 };
+    enum { MOST = 1 << 20, SINGLE_MOST = 64 };
+    bool is_mixed = false;
+    if (count >= -SINGLE_MOST && count <= SINGLE_MOST) {
+        int checked = gp_tape_do(tape, has_moments, &is_mixed, err);
+        if (checked < 0 || is_mixed)
+            return checked < 0 ? checked : step_singly(tape, bounds, t, count, ret, err);
+    }
     struct step step = {t, count > MOST ? MOST : count < -MOST ? -MOST : count, -1, 0};
     const bool is_sample = bounds->samples >= 0 && t >= bounds->samples;
     const int64_t most_us = bounds->last - bounds->first + 1;

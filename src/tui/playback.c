@@ -330,7 +330,7 @@ static void add_speed(struct gp_strbuf *sb, double speed)
     gp_strbuf_addf(sb, speed < 1 ? "playing %.2gx" : "playing %.0fx", speed);
 }
 
-/* "paused · 2026-11-27 03:10:05" */
+/* "paused · 2026-11-27 03:10:05", with tenths where there are ten samples a second */
 static void add_place(struct gp_strbuf *sb, const struct gp_player_state *state)
 {
     char time[GP_RFC3339_SIZE];
@@ -341,7 +341,7 @@ static void add_place(struct gp_strbuf *sb, const struct gp_player_state *state)
     else
         add_speed(sb, state->speed);
     gp_clock_plain(state->wall_ns, time);
-    time[strlen("2026-11-20 15:04:05")] = '\0';
+    time[strlen(state->is_moment ? "2026-11-20 15:04:05.1" : "2026-11-20 15:04:05")] = '\0';
     gp_strbuf_addf(sb, " · %s", time);
 }
 
@@ -356,7 +356,7 @@ static void add_kind(struct gp_strbuf *sb, const struct gp_player_state *state)
     else if (state->step_us > 0)
         gp_strbuf_addf(sb, " · summary of %llds", (long long)(state->step_us / 1000000));
     else
-        gp_strbuf_adds(sb, " · sample");
+        gp_strbuf_adds(sb, state->is_moment ? " · sample of an incident" : " · sample");
 }
 
 /* If there is no room for all of it, an answer is more important than the kind of the sample. */

@@ -17,12 +17,13 @@ static inline const char *gp_why_text_of(const struct gp_process *process, enum 
     return gp_value_is_present(v) ? v->s : "";
 }
 
-/* Identifies the job of a process: the pid of its first process, which is the farthest ancestor
- * that no shell, login or the like is above of. The tasks of a Slurm step have none in common, but
- * a name: it is the hash of that. */
-uint64_t gp_why_job_of(const struct gp_snapshot *snapshot, const struct gp_process *process);
+/* Identifies the job of a process: the pid of its first process, see proc/job.h, which samples and
+ * recordings have. The tasks of a Slurm step have none in common, but a name: it is the hash of
+ * that. */
+uint64_t gp_why_job_of(const struct gp_process *process);
 
-/* Whether this pid is the process or one of its ancestors. */
+/* Whether this pid is the process or one of its ancestors. Of a recording, only the first process
+ * of its job is known among these. */
 bool gp_why_comes_from(const struct gp_snapshot *snapshot, const struct gp_process *process,
                        uint32_t pid);
 

@@ -83,8 +83,12 @@ struct gp_want gp_why_want(void)
         GP_PROCESS_SUSPENDED,
         GP_RESERVATION_USER,
     };
-    struct gp_want want = {
-        .processes = true, .process_names = true, .ancestors = true, .mig = true, .fresh = true};
+    struct gp_want want = {.processes = true,
+                           .process_names = true,
+                           .ancestors = true,
+                           .jobs = true,
+                           .mig = true,
+                           .fresh = true};
     for (size_t i = 0; i < GP_ARRAY_LEN(metrics); i++)
         gp_metric_set_add(&want.metrics, metrics[i]);
     for (size_t i = 0; i < GP_ARRAY_LEN(more); i++)
@@ -256,7 +260,7 @@ static bool add_user(struct gpu *gpu, const struct gp_snapshot *s, const struct 
                   gp_why_text_of(process, GP_PROCESS_COMMAND));
         copy_text(user->name, sizeof(user->name), gp_why_text_of(process, GP_PROCESS_USER));
     }
-    user->job = gp_why_job_of(s, process);
+    user->job = gp_why_job_of(process);
     user->is_asked = is_asked(asked, s, process);
     user->is_reserver = gpu->reserved_by > 0 && gp_why_comes_from(s, process, gpu->reserved_by);
     user->is_contained = gp_why_text_of(process, GP_PROCESS_CONTAINER)[0] != '\0';

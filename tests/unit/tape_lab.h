@@ -24,6 +24,7 @@ struct lab {
     char uuids[FIXTURE_DEVICES][16];
     struct gp_recorder *recorder;
     struct gp_axis_clocks clocks;
+    uint64_t before_ns, age_max_ns, size_max; /* of the recorder's configuration */
 };
 
 static inline void lab_clocks(void *ctx, struct gp_axis_clocks *ret)
@@ -36,7 +37,14 @@ static inline void lab_start(struct lab *lab, uint64_t interval_ns)
 {
     struct gp_err err = {0};
     const struct gp_recorder_config config = {
-        .path = lab->path, .interval_ns = interval_ns, .clocks = lab_clocks, .ctx = lab};
+        .path = lab->path,
+        .interval_ns = interval_ns,
+        .before_ns = lab->before_ns,
+        .age_max_ns = lab->age_max_ns,
+        .size_max = lab->size_max,
+        .clocks = lab_clocks,
+        .ctx = lab,
+    };
     if (gp_recorder_open(&config, &lab->recorder, &err) < 0)
         fail_msg("%s", err.text);
 }

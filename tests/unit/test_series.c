@@ -133,7 +133,7 @@ static int read_from(struct lab *lab, int64_t from, int64_t to)
 {
     struct gp_tape *tape;
     struct gp_err err = {0};
-    const struct gp_series_reader reader = {begin, on_piece, lab};
+    const struct gp_series_reader reader = {.begin = begin, .piece = on_piece, .ctx = lab};
     if (gp_tape_open(lab->path, &tape, &err) < 0)
         fail_msg("%s", err.text);
     int r = gp_series_read(tape, from, to, &reader, &err);

@@ -343,7 +343,8 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
         rc = nvml_read_activity(device, &want->metrics, reading->time_ns);
     if (rc == NVML_SUCCESS && want->mig)
         rc = read_mig(device, want, reading);
-    device->no_video = device->no_video && want->processes;
+    if (!want->processes && gp_metric_set_has(&want->metrics, GP_UTILIZATION_ENCODER))
+        device->no_video = false; /* nobody tells */
     if (rc == NVML_SUCCESS && want->processes)
         rc = nvml_read_processes(device, want, reading);
     if (rc == NVML_SUCCESS && want->lists)
