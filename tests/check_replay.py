@@ -19,7 +19,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from tap import GPULSE, good, gpulse, main, test
+from tap import GPULSE, good, gpulse, main, run, test
 from terminal import Terminal
 
 FOLDER = Path(tempfile.mkdtemp(prefix="gpulse-replay-"))
@@ -153,6 +153,37 @@ def it_jumps_to_events():
         terminal.keys(",")
         terminal.see("Xid 79")
         terminal.until(lambda: re.search(r" \d\d:\d\d:\d\d .*!.*▲.* \d\d:\d\d:\d\d", terminal.text()), "marks")
+
+
+@test
+def an_incident_is_seen_step_by_step():
+    """Ten samples a second before the loss of a GPU, in a recording with one a second."""
+    tape = FOLDER / "incident.tape"
+    state = FOLDER / "state"
+    state.mkdir(mode=0o700)
+    env = dict(os.environ, GPULSE_SIM_STATE=str(state))
+    with subprocess.Popen([GPULSE, "--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "7s"], env=env) as recorder:
+        time.sleep(4)
+        good(run(GPULSE, "sim", "fault", "-m", MACHINE, "--gpu", "1", "lost", env=env))
+        assert recorder.wait() == 0
+    with Terminal("replay", tape, size=(120, 40)) as terminal:
+        terminal.see("playing")
+        terminal.keys(" {")
+        terminal.see("paused")
+        terminal.keys(".")
+        terminal.see("GPU is lost")
+        seen = []
+        for _ in range(8):
+            before = status(terminal)
+            terminal.keys("[")
+            terminal.until(lambda: status(terminal) != before, "earlier sample")
+            seen.append(status(terminal))
+        brief = [line for line in seen if "sample of an incident" in line]
+        assert len(brief) >= 5, seen
+        assert all(re.search(r"\d\d:\d\d:\d\d\.\d ", line) for line in brief), brief
+        assert shown_watts(terminal)
+        terminal.keys("q")
+        assert terminal.wait() == 0
 
 
 @test

@@ -66,8 +66,8 @@ const struct gp_cmd gp_cmd_why = {
         "compile for a minute: observe it later.\n"
         "\n"
         "With --tape, it says so of a recording: of the time after --at, or of the end. What "
-        "threads did and waited for is not recorded, so fewer reasons can be found. PID is then one "
-        "that used a GPU, or the first process of a job.",
+        "threads did and waited for is not recorded, so fewer reasons can be found. PID is then "
+        "one that used a GPU, or the first process of a job.",
     .examples = "gpulse why\tall jobs, for 20 seconds\n"
                 "gpulse why --tape night.tape --at 03:10 --for 5m\twhat it was that night\n"
                 "gpulse why 4711 --for 1m\tone job, for longer\n"

@@ -17,7 +17,7 @@ struct gp_proc_row gp_proc_row_of(const struct gp_proc_info *info, uint64_t wall
         .user = info->texts->user,
         .command = info->texts->command,
         .container = info->texts->container,
-        .job = gp_proc_job(info->texts->container),
+        .job = gp_procs_job_id(info->texts->container),
         .container_name = info->texts->container_name,
         .state = gp_proc_state_text(info->state),
         .age_s = {(double)(wall_ns - info->start_ns) / 1e9,

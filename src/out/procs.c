@@ -111,7 +111,7 @@ void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device
         row->gpus[strlen(row->gpus)] = '+'; /* the rest is 0 */
 }
 
-const char *gp_proc_job(const char *container)
+const char *gp_procs_job_id(const char *container)
 {
     static const char *const schedulers[] = {"slurm:", "pbs:"};
     for (size_t i = 0; container && i < GP_ARRAY_LEN(schedulers); i++)
@@ -130,7 +130,7 @@ void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *p, uint6
         .state = text_of(p, GP_PROCESS_STATE),
         .start = text_of(p, GP_PROCESS_START),
         .container = text_of(p, GP_PROCESS_CONTAINER),
-        .job = gp_proc_job(text_of(p, GP_PROCESS_CONTAINER)),
+        .job = gp_procs_job_id(text_of(p, GP_PROCESS_CONTAINER)),
         .container_name = text_of(p, GP_PROCESS_CONTAINER_NAME),
         .origin = text_of(p, GP_PROCESS_ORIGIN),
         .cwd = text_of(p, GP_PROCESS_CWD),

@@ -173,7 +173,7 @@ struct gp_procs {
 
 /* The id of a job, with its step, in the text of a container: "4711.0" of "slurm:4711.0". NULL: it
  * is no job's. */
-const char *gp_proc_job(const char *container);
+const char *gp_procs_job_id(const char *container);
 
 /* Fills the members of a row that do not depend on GPUs. */
 void gp_proc_row_init(struct gp_proc_row *row, const struct gp_process *process, uint64_t wall_ns);

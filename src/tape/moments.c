@@ -65,17 +65,19 @@ static int on_last(void *ctx, int64_t number)
     return number >= point->last;
 }
 
-int gp_moment_seek(struct gp_store *store, int64_t t, struct gp_scene *scene, int64_t *ret,
-                   struct gp_err *err)
+int gp_moment_seek(struct gp_store *store, int64_t since, int64_t t, struct gp_scene *scene,
+                   int64_t *ret, struct gp_err *err)
 {
     sqlite3_stmt *rows =
         gp_store_statement(store, WINDOW "first <= ? ORDER BY first DESC LIMIT 1", "i", t);
     struct window w;
     *ret = -1;
     int r = take_window(store, rows, &w, err);
-    if (r == 1) {
+    if (r == 1 && w.last > since) { /* most places are long after one */
         struct point point = {number_of(&w, t), -1, -1};
         r = gp_chunk_read(w.data, w.size, NULL, on_number, &point);
+        if (r >= 0 && point.last >= 0 && time_of(&w, point.last) < since)
+            point.last = -1;
         if (r >= 0 && point.last >= 0) /* a scene cannot go back: now up to this one */
             r = gp_chunk_read(w.data, w.size, scene, on_last, &point);
         if (r >= 0 && point.last >= 0)

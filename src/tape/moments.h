@@ -12,10 +12,10 @@ struct gp_store;
 
 #define GP_MOMENT_STEP_US INT64_C(1000)
 
-/* The last one at or before t, of which the scene then is; with rows of GPUs only. *ret: its time;
- * −1: there is none. GP_EFORMAT, GP_ENOMEM, GP_EIO. */
-int gp_moment_seek(struct gp_store *store, int64_t t, struct gp_scene *scene, int64_t *ret,
-                   struct gp_err *err) GP_MUST_CHECK;
+/* The last one at since <= place <= t, of which the scene then is; with rows of GPUs only. *ret:
+ * its time; −1: there is none. GP_EFORMAT, GP_ENOMEM, GP_EIO. */
+int gp_moment_seek(struct gp_store *store, int64_t since, int64_t t, struct gp_scene *scene,
+                   int64_t *ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* The time of the first one after t; −1: there is none. Errors likewise. */
 int gp_moment_after(struct gp_store *store, int64_t t, int64_t *ret,

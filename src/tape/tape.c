@@ -305,39 +305,41 @@ static int seek_summary(struct seek *seek, struct gp_store *store, struct gp_err
 }
 
 /* A sample of an incident says more of a place than the summary of the time around it: for a
- * second, and where the next summary has begun, until the next sample would have been taken. */
+ * second, and where the next summary has begun, until the next sample would have been taken. Of
+ * two samples, the later one counts. */
 #define MOMENT_LASTS_US INT64_C(1000000)
 #define MOMENT_LASTS_ON_US INT64_C(200000)
 
-static bool is_nearer(const struct seek *seek, int64_t moment)
+/* From when on a sample of an incident is nearer than what was found. */
+static int64_t nearest_since(const struct seek *seek)
 {
     const struct gp_tape_found *found = &seek->found;
-    const int64_t age_us = seek->t - moment;
     if (!seek->has_found || !found->step_us)
-        return !seek->has_found || moment >= found->t;
-    return age_us <= (moment >= found->t ? MOMENT_LASTS_US : MOMENT_LASTS_ON_US);
+        return seek->has_found ? found->t : 0;
+    const int64_t earliest = seek->t - MOMENT_LASTS_US;
+    const int64_t earlier = seek->t - MOMENT_LASTS_ON_US;
+    const int64_t here = earliest > found->t ? earliest : found->t;
+    return here < earlier ? here : earlier;
 }
 
 /* If a sample of an incident is nearer to the place than what was found, adds it to that. */
 static int seek_moment(struct seek *seek, struct gp_store *store, struct gp_err *err)
 {
     struct gp_tape *tape = seek->tape;
+    struct gp_scene *scene = seek->has_found ? &tape->moment : &tape->scene;
+    const int64_t at = tape->at;
     int64_t t;
-    int r = gp_moment_seek(store, seek->t, &tape->moment, &t, err);
+    tape->at = 0; /* the scene will not be that of a sample any more */
+    int r = gp_moment_seek(store, nearest_since(seek), seek->t, scene, &t, err);
+    if (r == 0 && t < 0)
+        tape->at = at;
     if (r < 0 || t < 0)
         return r;
-    if (!is_nearer(seek, t))
-        return 0;
-    if (!seek->has_found) {
-        tape->at = 0;
-        r = gp_moment_seek(store, seek->t, &tape->scene, &t, err);
-    } else if (!gp_moment_overlay(&tape->scene, &tape->moment)) {
-        r = GP_ENOMEM;
-    }
-    tape->at = 0; /* it is not that of a sample any more */
+    if (seek->has_found && !gp_moment_overlay(&tape->scene, scene))
+        return gp_store_decode_error(tape->path, GP_ENOMEM, err);
     seek->has_found = true;
     seek->found = (struct gp_tape_found){.t = t, .is_moment = true};
-    return r < 0 ? gp_store_decode_error(tape->path, r, err) : 0;
+    return 0;
 }
 
 static int read_place(void *ctx, struct gp_store *store, struct gp_err *err)

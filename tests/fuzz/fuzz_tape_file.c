@@ -1,6 +1,7 @@
 /* Recordings whose pages were changed: the input is a list of changes to one that was just made,
  * each of three bytes with a place, one with a length, and the new bytes.
- * fuzz-sources: src/tape/axis.c src/tape/bytes.c src/tape/chunk.c src/tape/columns.c
+ * fuzz-sources: src/tape/axis.c src/tape/before.c src/tape/bytes.c src/tape/chunk.c
+ * fuzz-sources: src/tape/columns.c src/tape/moments.c src/tape/walk.c
  * fuzz-sources: src/tape/derive.c src/tape/frame.c src/tape/keeper.c src/tape/private.c
  * fuzz-sources: src/tape/process_texts.c src/tape/queue.c src/tape/recorder.c
  * fuzz-sources: src/tape/registry.c src/tape/roll.c src/tape/scene.c src/tape/show.c
@@ -15,9 +16,11 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "model/event.h"
 #include "source/source.h"
 #include "tape/recorder.h"
 #include "tape/tape.h"
+#include "tape/walk.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,14 +56,40 @@ static void read_clocks(void *ctx, struct gp_axis_clocks *ret)
     *ret = clocks;
 }
 
+static const char *const uuids[FIXTURE_DEVICES] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+
+static void pass(int64_t us)
+{
+    clocks.wall_us += us;
+    clocks.boottime_us += us;
+}
+
+/* An incident with samples around it. */
+static void lose_a_gpu(struct gp_recorder *recorder, const struct fixture *machine)
+{
+    const struct gp_event event = {.kind = GP_EVENT_LOST};
+    struct gp_snapshot brief = machine->snapshot;
+    brief.process_count = 0;
+    for (int i = 0; i < 50; i++) {
+        if (gp_recorder_glance(recorder, &brief, NULL) < 0 ||
+            (i == 25 && gp_recorder_event(recorder, &event, NULL) < 0))
+            abort();
+        pass(100000);
+    }
+}
+
 /* Ten minutes, so that there are summaries, too. */
 static void record(void)
 {
     static struct fixture machine;
     struct gp_recorder *recorder;
-    const struct gp_recorder_config config = {
-        .path = path, .interval_ns = 30 * GP_NS_PER_S, .clocks = read_clocks};
+    const struct gp_recorder_config config = {.path = path,
+                                              .interval_ns = 30 * GP_NS_PER_S,
+                                              .before_ns = 10 * GP_NS_PER_S,
+                                              .clocks = read_clocks};
     fixture_init(&machine);
+    for (int i = 0; i < FIXTURE_DEVICES; i++)
+        *fixture_value(&machine, i, GP_UUID) = fixture_text(uuids[i]);
     if (gp_recorder_open(&config, &recorder, NULL) < 0)
         abort();
     for (int i = 0; i < 25; i++) {
@@ -68,8 +97,9 @@ static void record(void)
             abort();
         gp_value_set_int(fixture_value(&machine, FIXTURE_WELL, GP_UTILIZATION_GPU), i % 100,
                          FIXTURE_NOW_NS);
-        clocks.wall_us += 30000000;
-        clocks.boottime_us += 30000000;
+        if (i == 23)
+            lose_a_gpu(recorder, &machine);
+        pass(30000000);
     }
     if (gp_recorder_close(recorder, NULL) < 0)
         abort();
@@ -116,8 +146,10 @@ static void look(struct gp_tape *tape, size_t which)
     const struct gp_want want = gp_recorder_want();
     if (gp_tape_bounds(tape, &bounds, NULL) < 0)
         return;
-    const int64_t places[] = {bounds.first, bounds.last, INT64_C(1795800300000000), 0,
+    const int64_t places[] = {bounds.first, bounds.last, INT64_C(1795800692000000), 0,
                               INT64_MAX,    INT64_MIN};
+    int64_t next;
+    (void)gp_tape_step(tape, &bounds, places[2], 0, which % 2 ? 3 : -3, &next, NULL);
     for (size_t i = which % 3; i < GP_ARRAY_LEN(places); i += 3) {
         struct gp_tape_found found;
         struct gp_snapshot *snapshot;

@@ -102,7 +102,9 @@ static void the_next_tick_reads_it_all_the_same(void **state)
     start_with_brief(&b, 1);
     fake_set_mode(&b.fake, 0, FAKE_HANGS);
     gp_snapshot_free(glance_for(&b, patience_ns));
+    (void)pthread_mutex_lock(&b.fake.lock); /* it is inside */
     const unsigned reads = b.fake.reads;
+    (void)pthread_mutex_unlock(&b.fake.lock);
     assert_int_equal(pthread_create(&thread, NULL, let_it_answer, &b.fake), 0);
     tick(&b);
     assert_int_equal(pthread_join(thread, NULL), 0);
