@@ -6,8 +6,8 @@
 
 struct gp_err;
 
-/* The machine file of this driver without serial numbers and UUIDs; the caller frees it. A call
- * that exceeds the timeout is recorded in it, and the process must then end with _exit(). */
+/* What gpulse-sim record writes: the machine file of this driver without serial numbers and UUIDs;
+ * the caller frees it. A call that exceeds the timeout is recorded in it. Errors of gp_ask(). */
 int gp_doctor_record(uint64_t timeout_ns, char **ret, struct gp_err *err) GP_MUST_CHECK;
 
 #endif

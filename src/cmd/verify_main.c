@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "model/metric.h"
-#include "verify/ask.h"
+#include "base/ask.h"
 #include "verify/report.h"
 
 #include <poll.h>

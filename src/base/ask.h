@@ -1,6 +1,6 @@
 /* Runs a program and reads what it prints, with a deadline: nvidia-smi can hang in the driver. */
-#ifndef GP_VERIFY_ASK_H
-#define GP_VERIFY_ASK_H
+#ifndef GP_BASE_ASK_H
+#define GP_BASE_ASK_H
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "verify/ask.h"
+#include "base/ask.h"
 
 #include "base/clock.h"
 #include "base/err.h"
