@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const struct gp_cmd *const commands[] = {
-    &sim_cmd_list,   &sim_cmd_exec,  &sim_cmd_load,   &sim_cmd_fault,
-    &sim_cmd_import, &sim_cmd_reset, &sim_cmd_record, NULL,
+    &sim_cmd_list,  &sim_cmd_exec,   &sim_cmd_load,   &sim_cmd_fault, &sim_cmd_import,
+    &sim_cmd_reset, &sim_cmd_record, &sim_cmd_verify, NULL,
 };
 
 static const struct gp_program program = {

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 extern const struct gp_cmd sim_cmd_list, sim_cmd_import, sim_cmd_exec, sim_cmd_load, sim_cmd_fault,
-    sim_cmd_reset, sim_cmd_record;
+    sim_cmd_reset, sim_cmd_record, sim_cmd_verify;
 
 /* Directory of this program, which contains the simulated driver and the machines. */
 int sim_tool_home(char home[GP_PATH_SIZE], struct gp_err *err);

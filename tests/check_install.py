@@ -35,6 +35,18 @@ def the_installed_program_runs():
 
 
 @test
+def what_is_installed_finds_the_program():
+    """gpulse-verify runs gpulse, from another folder."""
+    program = DEST / installed("bin/gpulse")[0]
+    play = DEST / "nvidia-smi"
+    play.write_text(f'#!/bin/sh\nexec {program} smi "$@"\n')
+    play.chmod(0o755)
+    text = good(run(program, "--sim", "h100x2", "--sim-still", "sim", "verify", "--nvidia-smi", play))
+    play.unlink()
+    assert "100.00 %" in text, text
+
+
+@test
 def completion_is_where_shells_look():
     for pattern in ("share/bash-completion/completions/gpulse", "share/zsh/site-functions/_gpulse",
                     "share/fish/vendor_completions.d/gpulse.fish"):

@@ -207,8 +207,13 @@ size_t gp_io_columns(void)
 static bool find_near(const char *file, const char *sub, const char *name, char out[GP_PATH_SIZE])
 {
     const char *slash = strrchr(file, '/');
-    const char *const places[] = {sub, "", "../libexec/gpulse", "../share/gpulse",
-                                  "../../share/gpulse", "../../libexec/gpulse"};
+    const char *const places[] = {sub,
+                                  "",
+                                  "../libexec/gpulse",
+                                  "../share/gpulse",
+                                  "../../share/gpulse",
+                                  "../../libexec/gpulse",
+                                  "../../bin"};
     for (size_t i = 0; slash && i < GP_ARRAY_LEN(places); i++) {
         int len = snprintf(out, GP_PATH_SIZE, "%.*s/%s%s%s", (int)(slash - file), file, places[i],
                            *places[i] ? "/" : "", name);

@@ -59,7 +59,8 @@ size_t gp_io_columns(void);
 
 /* Finds a companion file of this program (a helper program, the simulated driver, its machines):
  * next to the running executable (in `sub` below it, in a build tree), otherwise in
- * ../libexec/gpulse, otherwise in ../share/gpulse. */
+ * ../libexec/gpulse, otherwise in ../share/gpulse; a program in libexec/gpulse finds gpulse in
+ * ../../bin. */
 int gp_io_find_companion(const char *sub, const char *name, char out[GP_PATH_SIZE],
                          struct gp_err *err) GP_MUST_CHECK;
 

@@ -182,6 +182,13 @@ def moving_values_are_near():
     compare_values(MOVING, True)
 
 
+@test
+def verify_finds_no_difference():
+    done = gpulse("sim", "verify")
+    print("# " + (done.stdout + done.stderr).rstrip().replace("\n", "\n# "))
+    assert done.returncode == 0, done.returncode
+
+
 # A CUDA program without any framework: a context, 256 MiB, and a line when it has them.
 CUDA = """
 import ctypes, sys, time

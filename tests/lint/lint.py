@@ -23,7 +23,7 @@ RANKS = {
     "why": 5,
     "smi": 6, "jobs": 6, "tui": 6, "tape": 6,
     "doctor": 7,
-    "bench": 8,
+    "bench": 8, "verify": 8,
     "cmd": 9, "lib": 9,
 }
 INCLUDE_PATHS = ("src", "abi", "sim", "include", ".")
