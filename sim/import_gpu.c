@@ -525,14 +525,19 @@ static bool put_capability(json_t *answers, const struct sim_node *gpu, unsigned
     return true;
 }
 
+static bool is_windows(const struct sim_node *gpu)
+{
+    const char *model = sim_node_text(gpu, "driver_model/current_dm");
+    return model && !sim_words_code(model);
+}
+
 /* Captures do not show which events a GPU reports, so they are guessed from its other answers:
  * Windows drivers report none; memory errors need ECC, and other events need their subject. */
 static uint64_t event_types(json_t *answers, const struct sim_node *gpu)
 {
-    const char *windows = sim_node_text(gpu, "driver_model/current_dm");
     const char *action = sim_node_text(gpu, "gpu_recovery_action");
     uint64_t types = NVML_EVENT_XID_CRITICAL_ERROR | NVML_EVENT_PSTATE | NVML_EVENT_CLOCK;
-    if (windows && !sim_words_code(windows))
+    if (is_windows(gpu))
         return 0;
     if (is_number(json_object_get(answers, "TotalEccErrors"), "corrected.volatile"))
         types |= NVML_EVENT_SINGLE_BIT_ECC_ERROR | NVML_EVENT_DOUBLE_BIT_ECC_ERROR |
@@ -560,6 +565,9 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
                   sram_uncorrected(gpu, "volatile"));
     ok &= sim_put(answers, "MemoryErrorCounter", "uncorrected.aggregate.SRAM",
                   sram_uncorrected(gpu, "aggregate"));
+    /* Counters of a call that has a parity counter, too, or that the GPU refuses (Turing). */
+    if (!json_object_get(json_object_get(answers, "SramEccErrorStatus"), "volatile_parity"))
+        (void)json_object_del(answers, "SramEccErrorStatus");
     ok &= put_totals(answers);
     ok &= put_fabric(answers, gpu);
     ok &= sim_put(answers, "BridgeChipInfo", "type", WORDS_SUM(gpu, bridge_words));
@@ -581,9 +589,10 @@ bool sim_put_answers(json_t *answers, const struct sim_node *gpu, unsigned int p
                       : sim_node_text(gpu, "inforom_version/img_version") != NULL)
         ok &= sim_put(answers, "ValidateInforom", NULL, json_integer(0));
     const char *gsp = sim_node_text(gpu, "gsp_firmware_version");
-    for (size_t i = 0; gsp && i < 2; i++)
+    for (size_t i = 0; gsp && i < 2; i++) /* Windows drivers have no such modes */
         ok &= sim_put(answers, "GspFirmwareMode", i ? "default" : "enabled",
-                      json_integer(!sim_words_code(gsp)));
+                      is_windows(gpu) ? json_string("NOT_SUPPORTED")
+                                      : json_integer(!sim_words_code(gsp)));
     drop_unknown_names(answers);
     return ok;
 }

@@ -146,6 +146,22 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device,
     return code;
 }
 
+/* Consecutive members of one struct. A capture may have some of them only; the others are 0.
+ * Without any, the first one's code. */
+static nvmlReturn_t read_any(const struct sim_call *call, enum sim_slot first, unsigned int count,
+                             uint64_t *ret)
+{
+    nvmlReturn_t code = NVML_SUCCESS;
+    bool any = false;
+    for (unsigned int i = 0; i < count; i++) {
+        ret[i] = 0;
+        nvmlReturn_t one = sim_read(call, (enum sim_slot)(first + i), &ret[i]);
+        any = any || one == NVML_SUCCESS;
+        code = code == NVML_SUCCESS ? one : code;
+    }
+    return any ? NVML_SUCCESS : code;
+}
+
 SIM_EXPORT nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
                                                         nvmlEccSramErrorStatus_t *status)
 {
@@ -156,8 +172,8 @@ SIM_EXPORT nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
         sim_enter_device(&call, SIM_FN_nvmlDeviceGetSramEccErrorStatus, device, status != NULL);
     if (code == NVML_SUCCESS && status->version != nvmlEccSramErrorStatus_v1)
         code = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    for (unsigned int i = 0; code == NVML_SUCCESS && i <= COUNTERS; i++)
-        code = sim_read(&call, (enum sim_slot)(SIM_SRAM_AGG_PARITY + i), &v[i]);
+    if (code == NVML_SUCCESS)
+        code = read_any(&call, SIM_SRAM_AGG_PARITY, COUNTERS + 1, v);
     if (code == NVML_SUCCESS) {
         /* The counters are consecutive, like the slots. */
         memcpy((char *)status + offsetof(nvmlEccSramErrorStatus_t, aggregateUncParity), v,

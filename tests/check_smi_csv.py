@@ -145,7 +145,7 @@ def every_field_of_every_gpu():
         machine = Machine(path, hostmax=int(hostmax) if hostmax.isdigit() else None)
         check(path.stem, machine, "gpu", captured)
         count += 1
-    assert count == 14, count
+    assert count == 15, count
 
 
 @test

@@ -175,7 +175,7 @@ def the_text_comes_out_as_it_was_captured():
         printed = re.sub(r"(?m)^(Timestamp +:).*", r"\1", report(path, "-q")).rstrip("\n")
         compare(path.stem, captured.split("\n"), printed.split("\n"), label_of, ACCEPTED_TEXT)
         count += 1
-    assert count == 17, count
+    assert count == 18, count
 
 
 @test

@@ -346,6 +346,8 @@ void gp_smi_report_want(const struct gp_smi_report *report, struct gp_want *want
         GP_DRIVER_MODEL,
         GP_ARCHITECTURE,
         GP_PCI_DEVICE_ID,
+        GP_ECC_MODE,
+        GP_PLATFORM_PEER,
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(always); i++)
         gp_metric_set_add(&want->metrics, always[i]);

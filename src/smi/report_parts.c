@@ -23,11 +23,12 @@ bool gp_smi_is_not_windows(const struct gp_smi_printer *p)
     return !has(p, GP_DRIVER_MODEL);
 }
 
-/* A driver answers for any GPU: zeros, host 1, connected directly. nvidia-smi does not print that
- * without a chassis or a fabric (H100, driver 580.159.04). */
+/* A driver answers for any GPU: zeros, host 1, and the peer type "Direct Connected". nvidia-smi
+ * prints that as CSV, but not here (H100, driver 580.159.04). */
 bool gp_smi_has_platform(const struct gp_smi_printer *p)
 {
-    return has(p, GP_PLATFORM_CHASSIS) || has(p, GP_PLATFORM_GUID);
+    const struct gp_value *peer = gp_smi_report_value(p, GP_PLATFORM_PEER);
+    return gp_value_is_present(peer) && strcmp(peer->s, "Direct Connected") != 0;
 }
 
 bool gp_smi_has_no_platform(const struct gp_smi_printer *p)
@@ -67,29 +68,44 @@ bool gp_smi_has_no_remapper(const struct gp_smi_printer *p)
 }
 
 /* Up to Volta, errors are counted as single-bit and double-bit; later as SRAM and DRAM; since
- * Ampere, SRAM errors are split by detection method. Old drivers do not report the architecture,
- * but PCI device ids grow with each generation: Turing's start here. */
+ * Ampere, SRAM errors are split by detection method. */
+enum counting { BITS, PLACES, PARITY };
+
+/* Drivers before 440 do not report the architecture, but PCI device ids grow with each generation:
+ * Turing's start here, Ampere's at 0x2000 (except some Turings). */
+static enum counting counting_of(const struct gp_smi_printer *p)
+{
+    static const char *const bits[] = {"Kepler", "Maxwell", "Pascal", "Volta"};
+    const struct gp_value *v = gp_smi_report_value(p, GP_ARCHITECTURE);
+    if (!gp_value_is_present(v)) {
+        v = gp_smi_report_value(p, GP_PCI_DEVICE_ID);
+        unsigned long id = gp_value_is_present(v) ? strtoul(v->s, NULL, 16) >> 16 : ULONG_MAX;
+        return id < 0x1E00 ? BITS : id < 0x2000 ? PLACES : PARITY;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(bits); i++)
+        if (strcmp(v->s, bits[i]) == 0)
+            return BITS;
+    return strcmp(v->s, "Turing") == 0 ? PLACES : PARITY;
+}
+
 bool gp_smi_counts_bits(const struct gp_smi_printer *p)
 {
-    const struct gp_value *v = gp_smi_report_value(p, GP_PCI_DEVICE_ID);
-    return gp_value_is_present(v) && strtoul(v->s, NULL, 16) >> 16 < 0x1E00;
+    return counting_of(p) == BITS;
 }
 
 bool gp_smi_counts_places(const struct gp_smi_printer *p)
 {
-    return !gp_smi_counts_bits(p);
+    return counting_of(p) != BITS;
 }
 
 bool gp_smi_counts_sram(const struct gp_smi_printer *p)
 {
-    const struct gp_value *v = gp_smi_report_value(p, GP_ARCHITECTURE);
-    return gp_value_is_present(v) && strcmp(v->s, "Turing") == 0 &&
-           !has(p, GP_ECC_SRAM_VOLATILE_PARITY);
+    return counting_of(p) == PLACES;
 }
 
 bool gp_smi_counts_parity(const struct gp_smi_printer *p)
 {
-    return !gp_smi_counts_bits(p) && !gp_smi_counts_sram(p);
+    return counting_of(p) == PARITY;
 }
 
 /* ---- lists ---- */

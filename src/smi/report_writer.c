@@ -87,7 +87,17 @@ void gp_smi_print_metric(struct gp_smi_printer *p, const char *tag, const char *
     gp_smi_end_value(p, tag);
 }
 
+/* A driver has these counters, all 0, of a GPU without ECC, too. nvidia-smi prints them as CSV, but
+ * not here (RTX 4080 SUPER, driver 595.71.05). */
+static bool is_sram_counter(enum gp_metric m)
+{
+    return m >= GP_ECC_SRAM_VOLATILE_PARITY && m <= GP_ECC_SRAM_OTHER;
+}
+
 const struct gp_value *gp_smi_report_value(const struct gp_smi_printer *p, enum gp_metric m)
 {
-    return gp_snapshot_value(p->snapshot, p->device, NULL, m);
+    const struct gp_value *mode = gp_snapshot_value(p->snapshot, p->device, NULL, GP_ECC_MODE);
+    return is_sram_counter(m) && mode->status == GP_STATUS_UNSUPPORTED
+               ? mode
+               : gp_snapshot_value(p->snapshot, p->device, NULL, m);
 }
