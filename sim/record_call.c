@@ -4,24 +4,22 @@
 #include "abi/nvml_library.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int rec_load(struct rec_api *api, const char *path, struct gp_err *err)
 {
     static const char *const places[] = {NVML_LIBRARY_PLACES};
     memset(api, 0, sizeof(*api));
-    for (size_t i = 0; i < (path ? 1 : GP_ARRAY_LEN(places)) && !api->library; i++) {
-        const char *place = path ? path : places[i];
-        if (path || place[0] != '/' || access(place, F_OK) == 0)
-            api->library = dlopen(place, RTLD_NOW | RTLD_LOCAL);
-    }
-    if (!api->library && path)
-        return gp_err_set(err, GP_EDRIVER, "cannot load the driver's library: %s", dlerror());
+    char reason[GP_LIBRARY_REASON];
+    api->library = gp_library_open(path, places, GP_ARRAY_LEN(places), reason);
+    if (!api->library && *reason)
+        return gp_err_set(err, GP_EDRIVER, "cannot load %s: %s", path ? path : "libnvidia-ml.so.1",
+                          reason);
     if (!api->library)
         return gp_err_set(err, GP_EDRIVER,
                           "cannot load libnvidia-ml.so.1: not found; give its path with --library, "

@@ -19,7 +19,7 @@ void *gp_bench_library_open(const char *const *names)
 {
     void *library = NULL;
     for (size_t i = 0; names[i] && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
     return library;
 }
 
@@ -78,7 +78,7 @@ static bool try_file(const struct search *search, const char *path)
     if (!realpath(path, real))
         return false;
     memcpy(parts, real, sizeof(parts));
-    void *library = is_trusted(parts) ? dlopen(real, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *library = is_trusted(parts) ? dlopen(real, RTLD_LAZY | RTLD_LOCAL) : NULL;
     return library && search->try(library, search->context);
 }
 
@@ -141,7 +141,7 @@ bool gp_bench_library_try(const char *const *sites, const char *const *names,
         if (try_conda(&search, conda, names[i]))
             return true;
     for (size_t i = 0; names[i]; i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        void *library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
         if (library && try(library, context))
             return true;
     }

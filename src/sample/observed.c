@@ -32,7 +32,7 @@ const char *gp_observed_root(const char *given)
 static const char *simulated_root(struct gp_observed *observed)
 {
     const char *(*find_root)(char *problem, size_t size) = NULL;
-    void *handle = dlopen(observed->library, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(observed->library, RTLD_LAZY | RTLD_LOCAL);
     void *symbol = handle ? dlsym(handle, "gpulse_sim_root") : NULL;
     memcpy(&find_root, &symbol, sizeof(symbol));
     return find_root ? find_root(observed->problem, sizeof(observed->problem)) : NULL;

@@ -55,7 +55,8 @@ int gp_smi_exit_of(int driver_code)
 
 int gp_smi_add_error(struct gp_strbuf *sb, const struct gp_err *err)
 {
-    const struct cause *cause = cause_of(err);
+    static const struct cause unloadable = {12, 0, 0, ERROR, "%s\n"};
+    const struct cause *cause = gp_nvml_is_unloadable(err) ? &unloadable : cause_of(err);
     struct gp_strbuf library = GP_STRBUF_INIT(sizeof(err->driver_library));
     gp_smi_add_library(&library, err->driver_library, 2);
     const char *const subjects[] = {

@@ -2,6 +2,7 @@
 
 #include "abi/cuda.h"
 #include "base/err.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -42,11 +43,12 @@ int gp_cuda_load(const char *path, struct gp_err *err)
 {
     static const char *const places[] = {CUDA_LIBRARY_PLACES};
     const char *missing = NULL;
-    for (size_t i = 0; !cuda.library && i < (path ? 1 : GP_ARRAY_LEN(places)); i++)
-        cuda.library = dlopen(path ? path : places[i], RTLD_NOW | RTLD_LOCAL);
+    char reason[GP_LIBRARY_REASON] = "";
     if (!cuda.library)
-        return gp_err_set(err, GP_EDRIVER, "cannot load libcuda.so.1: %s",
-                          path ? dlerror() : "not found");
+        cuda.library = gp_library_open(path, places, GP_ARRAY_LEN(places), reason);
+    if (!cuda.library)
+        return gp_err_set(err, GP_EDRIVER, "cannot load %s: %s", path ? path : "libcuda.so.1",
+                          *reason ? reason : "not found");
 #define X(name, args)                                                                              \
     if (!find(#name, &cuda.name, sizeof(cuda.name)) && !missing)                                   \
         missing = #name;

@@ -3,39 +3,26 @@
 
 #include "abi/nvml_library.h"
 #include "base/err.h"
+#include "base/library.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const library_places[] = {NVML_LIBRARY_PLACES};
 
+static const char not_found[] = ": not found";
+
 static int open_library(const char *path, void **ret, struct gp_err *err)
 {
-    char reason[256] = "not found";
-    for (size_t i = 0; i < (path ? 1 : GP_ARRAY_LEN(library_places)); i++) {
-        const char *place = path ? path : library_places[i];
-        if (!path && place[0] == '/' && access(place, F_OK) != 0)
-            continue;
-        *ret = dlopen(place, RTLD_NOW | RTLD_LOCAL);
-        if (*ret)
-            return 0;
-        const char *words = dlerror();
-        size_t n = strlen(place);
-        bool own = words && strncmp(words, place, n) == 0 && strncmp(words + n, ": ", 2) == 0;
-        if (own)
-            words += n + 2;
-        /* A library that exists but cannot be loaded (perhaps because of one that it needs) gives a
-         * better reason than one that does not exist. */
-        if (words && !(own && strstr(words, "No such file")))
-            (void)snprintf(reason, sizeof(reason), "%s", words);
-    }
-    if (path || strcmp(reason, "not found") != 0)
+    char reason[GP_LIBRARY_REASON];
+    *ret = gp_library_open(path, library_places, GP_ARRAY_LEN(library_places), reason);
+    if (*ret)
+        return 0;
+    if (*reason)
         return gp_err_set(err, GP_EDRIVER, "cannot load %s: %s", path ? path : "libnvidia-ml.so.1",
                           reason);
-    return gp_err_set(err, GP_EDRIVER,
-                      "found no NVIDIA driver: cannot load libnvidia-ml.so.1: not found");
+    return gp_err_set(err, GP_EDRIVER, "found no NVIDIA driver: cannot load libnvidia-ml.so.1%s",
+                      not_found);
 }
 
 /* Adds the return code for errors that the library itself could not report. */
@@ -49,6 +36,13 @@ static int add_code(int r, nvmlReturn_t rc, struct gp_err *err)
 bool gp_nvml_is_missing(const struct gp_err *err)
 {
     return err->code == GP_EDRIVER && err->driver_code == NVML_ERROR_LIBRARY_NOT_FOUND;
+}
+
+bool gp_nvml_is_unloadable(const struct gp_err *err)
+{
+    size_t n = strlen(err->text);
+    size_t end = strlen(not_found);
+    return gp_nvml_is_missing(err) && (n < end || strcmp(err->text + n - end, not_found) != 0);
 }
 
 int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)

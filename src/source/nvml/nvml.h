@@ -17,6 +17,9 @@ struct gp_source *gp_nvml_new(const struct gp_nvml_config *config) GP_MUST_CHECK
 /* Whether the reason of an error is that there is no library to load. */
 bool gp_nvml_is_missing(const struct gp_err *err);
 
+/* Of these, whether there is a file by that name, which cannot be loaded. */
+bool gp_nvml_is_unloadable(const struct gp_err *err);
+
 /* NVML's text for a return code: "Insufficient Permissions" for 4. */
 const char *gp_nvml_return_text(int driver_code);
 
