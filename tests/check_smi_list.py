@@ -87,9 +87,12 @@ def lists_of_gpus_are_as_captured():
 @test
 def compute_instances_have_their_share_in_their_profile():
     machine = imported("q__h100-mig_590.48.01__idle")
-    attributes = machine["devices"][0]["mig"][0]["answers"]["Attributes"]
-    attributes.update(gpu_instance_slices=3, compute_instance_slices=1)
+    answers = machine["devices"][0]["mig"][0]["answers"]
+    answers["Attributes"].update(gpu_instance_slices=3, compute_instance_slices=1)
+    answers["Name"] = "NOT_SUPPORTED"
     assert re.search(r"^  MIG 1c\.3g\.40gb  Device  0: \(UUID: MIG-\S+\)$", smi(machine, "-L"), re.M)
+    answers["Name"] = "NVIDIA H200 MIG 1g.18gb"  # of 16 GiB
+    assert "  MIG 1g.18gb     Device  0: " in smi(machine, "-L")
 
 
 @test

@@ -484,7 +484,7 @@ static void instances_keep_the_drivers_numbers(void **state)
     (void)state;
     set_mig(1, "MIG-1", "A MIG", 3);
     set_mig(4, "MIG-4", "A MIG", 5);
-    set_mig(6, "MIG-6", "A MIG", 9);
+    set_mig(6, "MIG-6", "A MIG 1g.18gb", 9);
     start_with_mig();
     read_ok();
     assert_int_equal(rig.reading->mig_count, 3);
@@ -492,6 +492,8 @@ static void instances_keep_the_drivers_numbers(void **state)
     check_mig(1, 4, "MIG-4", 5);
     check_mig(2, 6, "MIG-6", 9);
     assert_string_equal(mig_value(0, GP_MIG_PROFILE)->s, "3g.20gb");
+    /* not the size of its memory, but what the driver calls it */
+    assert_string_equal(mig_value(2, GP_MIG_PROFILE)->s, "1g.18gb");
     assert_int_equal(mig_value(0, GP_MEMORY_USED)->i, 300);
     /* what only the whole GPU knows */
     assert_int_equal(mig_value(0, GP_TEMPERATURE_GPU)->status, GP_STATUS_UNSUPPORTED);

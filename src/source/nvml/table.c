@@ -3,6 +3,7 @@
 #include "source/nvml/readers.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static nvmlReturn_t read_compute_cap(struct nvml_device *device, const struct reader *reader,
                                      struct gp_value *out)
@@ -164,14 +165,24 @@ static nvmlReturn_t read_ecc_total(struct nvml_device *device, const struct read
     return rc;
 }
 
-/* "3g.40gb": GPU slices and memory, which is rounded up to whole GiB; "1c.3g.40gb" if the compute
- * instance has only some of the slices. */
+/* "3g.40gb" of "NVIDIA H100 80GB HBM3 MIG 3g.40gb", as nvidia-smi lists it: of an H200, an instance
+ * of 16 GiB is 1g.18gb. Otherwise GPU slices and memory, which is rounded up to whole GiB;
+ * "1c.3g.40gb" if the compute instance has only some of the slices. */
 static void keep_mig_profile(struct nvml_device *device, const nvmlDeviceAttributes_t *a,
                              struct gp_value *v)
 {
+    static const char mark[] = " MIG ";
     char part[16] = "";
     char text[64];
-    if (a->gpuInstanceSliceCount == 0) {
+    char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE] = "";
+    nvmlReturn_t rc = NVML_CALL(device, nvmlDeviceGetName, device->handle, name, sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    const char *profile = rc == NVML_SUCCESS ? strstr(name, mark) : NULL;
+    if (profile && strchr("0123456789", profile[strlen(mark)]) && profile[strlen(mark)]) {
+        nvml_keep_text(device, v, profile + strlen(mark));
+        return;
+    }
+    if (a->gpuInstanceSliceCount == 0 || a->computeInstanceSliceCount == 0) {
         gp_value_set_absent(v, GP_STATUS_UNSUPPORTED, NULL, 0);
         return;
     }
