@@ -52,7 +52,8 @@ static int read_file(struct sim_capture *capture, struct gp_err *err)
 static int check_text(struct sim_capture *capture, struct gp_err *err)
 {
     const char *limit = capture->file.buf + capture->file.len;
-    capture->line = 1;
+    const long before = capture->line;
+    capture->line++;
     for (const char *s = capture->next; s < limit;) {
         uint32_t cp;
         size_t n = gp_utf8_decode(s, (size_t)(limit - s), &cp);
@@ -67,15 +68,70 @@ static int check_text(struct sim_capture *capture, struct gp_err *err)
     if (limit[-1] != '\n')
         return sim_capture_refuse(capture, err,
                                   "the line has no newline; was the capture cut off?");
-    capture->line = 0;
+    capture->line = before;
     return GP_OK;
 }
+
+/* ---- files of several outputs ---- */
+
+#define RULE "########"
+
+/* The output of the command in this line, "# $ nvidia-smi -q", which ends the heading of a section;
+ * NULL: it is another one. */
+static char *output_of(char *line, const char *words, bool is_whole)
+{
+    static const char start[] = "# $ nvidia-smi ";
+    char *end = line + strcspn(line, "\n");
+    size_t n = strlen(words);
+    if (strncmp(line, start, strlen(start)) != 0 || strncmp(line + strlen(start), words, n) != 0 ||
+        (is_whole &&
+         strspn(line + strlen(start) + n, " \t\r") != (size_t)(end - (line + strlen(start) + n))))
+        return NULL;
+    if (*end && strncmp(end + 1, RULE, strlen(RULE)) == 0)
+        end += 1 + strcspn(end + 1, "\n");
+    return *end ? end + 1 : end;
+}
+
+/* The first section with this command; NULL: the file has none. */
+static char *find_section(char *text, const char *words, bool is_whole)
+{
+    for (char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        char *output = output_of(line, words, is_whole);
+        if (output)
+            return output;
+    }
+    return NULL;
+}
+
+/* Collections such as those of nvidia_gpu_exporter have a section for each command. Leaves that of
+ * the first -q or, if there is none, of the first --query-gpu. */
+static void choose_section(struct sim_capture *capture)
+{
+    char *section = find_section(capture->next, "-q", true);
+    if (!section)
+        section = find_section(capture->next, "--query-gpu=", false);
+    if (!section)
+        return;
+    char *end = strstr(section, "\n" RULE);
+    if (end) {
+        end[1] = '\0';
+        capture->file.len = (size_t)(end + 1 - capture->file.buf);
+    }
+    for (const char *s = capture->next; s < section; s++)
+        capture->line += *s == '\n';
+    capture->next = section;
+}
+
+/* ---- one output ---- */
 
 /* Finds the first line of the capture, which may follow the command that was typed. */
 static int find_start(struct sim_capture *capture, char **ret_line, struct gp_err *err)
 {
     if (strncmp(capture->next, UTF8_MARK, strlen(UTF8_MARK)) == 0)
         capture->next += strlen(UTF8_MARK);
+    capture->line = 0;
+    choose_section(capture);
     int result = check_text(capture, err);
     char *line = NULL;
     while (result == GP_OK && (line = sim_capture_line(capture))) {
@@ -88,11 +144,12 @@ static int find_start(struct sim_capture *capture, char **ret_line, struct gp_er
         *ret_line = line;
         return GP_OK;
     }
+    if (result < 0)
+        return result;
     capture->line = 1;
-    return result < 0 ? result
-                      : sim_capture_refuse(capture, err,
-                                           "not a capture: no output of nvidia-smi -q -x, -q, or "
-                                           "--query-gpu=uuid,pci.bus_id,… --format=csv");
+    return sim_capture_refuse(capture, err,
+                              "not a capture: no output of nvidia-smi -q -x, -q, or "
+                              "--query-gpu=uuid,pci.bus_id,… --format=csv");
 }
 
 /* XML starts with '<', possibly after a byte order mark. PowerShell converts it to UTF-16. */

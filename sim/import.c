@@ -68,28 +68,76 @@ static const struct sim_row mig_rows[] = {
      "uncorrected.volatile.SRAM", SIM_COUNT},
 };
 
-/* A MIG device is named by its slices and memory, for example "MIG 1g.20gb". An A100 or A30
- * (0x20xx) has 14 multiprocessors per slice; for other GPUs the capture does not have the
- * number. */
-static bool put_mig_name(json_t *answers, const char *gpu_name, const struct sim_node *mig,
-                         unsigned int pci_device_id)
+/* The multiprocessors of a compute slice, for GPUs where a capture shows them: A100 and A30
+ * (0x20xx), H100 and H200 (0x23xx, where an instance may have more). 0: unknown. */
+static json_int_t slice_size(unsigned int pci_device_id)
 {
-    json_int_t mib, sm;
+    return pci_device_id >> 24 == 0x20 ? 14 : pci_device_id >> 24 == 0x23 ? 16 : 0;
+}
+
+static bool shares_instance(const struct sim_node *group, const struct sim_node *mig, json_int_t gi)
+{
+    json_int_t other;
+    for (const struct sim_node *m = group->first; m; m = m->next)
+        if (m != mig && instance_id(m, "gpu_instance_id", &other) && other == gi)
+            return true;
+    return false;
+}
+
+/* What a MIG device is, as far as the capture shows it. */
+struct mig_form {
+    json_int_t slices, parts; /* of its GPU instance, and its own of these; 0: unknown */
+    json_int_t mib, gb;       /* memory, and that in its name */
+    bool has_media;           /* the profile with all media engines: "+me" */
+};
+
+/* A copy engine for each slice, except that all seven have eight of an H100. The memory in the name
+ * is that of the GPU in eighths, in GB. */
+static bool read_form(const struct sim_node *gpu, const struct sim_node *mig, json_int_t gi,
+                      unsigned int pci_device_id, struct mig_form *ret)
+{
+    const struct sim_node *group = sim_node_find(gpu, "mig_devices");
+    const char *all = sim_node_text(gpu, "fb_memory_usage/total");
     const char *memory = sim_node_text(mig, "fb_memory_usage/total");
     const char *count = sim_node_text(mig, "device_attributes/shared/multiprocessor_count");
-    if (!memory || !count || !sim_parse_scaled(memory, 1, &mib) || !sim_parse_scaled(count, 1, &sm))
+    const char *copies = sim_node_text(mig, "device_attributes/shared/copy_engine_count");
+    const char *flow = sim_node_text(mig, "device_attributes/shared/ofa_count");
+    json_int_t size = slice_size(pci_device_id);
+    json_int_t total, sm, copy, ofa = 0;
+    if (!memory || !count || !sim_parse_scaled(memory, 1, &ret->mib) ||
+        !sim_parse_scaled(count, 1, &sm))
+        return false;
+    if (!all || !copies || !sim_parse_scaled(all, 1, &total) || total <= 0 ||
+        !sim_parse_scaled(copies, 1, &copy) || copy < 1)
         return true;
-    bool ok = sim_put(answers, "Attributes", "memory_mib", json_integer(mib));
-    json_int_t slices = pci_device_id >> 24 == 0x20 ? sm / 14 : 0;
-    ok &= sim_put(answers, "Attributes", "gpu_instance_slices", json_integer(slices));
-    ok &= sim_put(answers, "Attributes", "compute_instance_slices", json_integer(slices));
-    char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE];
-    if (slices)
-        (void)snprintf(name, sizeof(name),
-                       "%s MIG %" JSON_INTEGER_FORMAT "g.%" JSON_INTEGER_FORMAT "gb", gpu_name,
-                       slices, (mib + 512) / 1024);
-    else
-        (void)snprintf(name, sizeof(name), "%s MIG", gpu_name);
+    ret->slices = copy < 7 ? copy : 7;
+    bool is_whole = size ? sm >= (size - 1) * ret->slices : !shares_instance(group, mig, gi);
+    ret->parts = is_whole ? ret->slices : size ? sm / size : 0;
+    ret->has_media = size && ret->slices == 1 && flow && sim_parse_scaled(flow, 1, &ofa) && ofa > 0;
+    json_int_t eighths = (ret->mib * 16 + total) / (2 * total);
+    ret->gb = ((total + 1023) / 1024 * eighths + 4) / 8;
+    return true;
+}
+
+/* "MIG 1g.20gb", "MIG 1c.3g.40gb", "MIG 1g.10gb+me". */
+static bool put_mig_name(json_t *answers, const struct sim_node *gpu, const struct sim_node *mig,
+                         json_int_t gi, unsigned int pci_device_id)
+{
+    struct mig_form form = {0};
+    char name[NVML_DEVICE_NAME_V2_BUFFER_SIZE], part[32] = "", profile[64] = "";
+    const char *gpu_name = sim_node_text(gpu, "product_name");
+    if (!read_form(gpu, mig, gi, pci_device_id, &form))
+        return true;
+    bool ok = sim_put(answers, "Attributes", "memory_mib", json_integer(form.mib)) &&
+              sim_put(answers, "Attributes", "gpu_instance_slices", json_integer(form.slices)) &&
+              sim_put(answers, "Attributes", "compute_instance_slices", json_integer(form.parts));
+    if (form.parts > 0 && form.parts < form.slices)
+        (void)snprintf(part, sizeof(part), "%" JSON_INTEGER_FORMAT "c.", form.parts);
+    if (form.parts > 0)
+        (void)snprintf(profile, sizeof(profile),
+                       " %s%" JSON_INTEGER_FORMAT "g.%" JSON_INTEGER_FORMAT "gb%s", part,
+                       form.slices, form.gb, form.has_media ? "+me" : "");
+    (void)snprintf(name, sizeof(name), "%s MIG%s", gpu_name ? gpu_name : "", profile);
     return ok && sim_put(answers, "Name", NULL, json_string(name));
 }
 
@@ -108,7 +156,6 @@ static json_t *mig_uuid(const char *gpu_uuid, const char *given, json_int_t gi, 
 static json_t *import_migs(const struct sim_node *gpu, const char *gpu_uuid,
                            unsigned int pci_device_id)
 {
-    const char *gpu_name = sim_node_text(gpu, "product_name");
     const struct sim_node *group = sim_node_find(gpu, "mig_devices");
     json_t *list = json_array();
     for (const struct sim_node *m = group ? group->first : NULL; m && list; m = m->next) {
@@ -122,7 +169,7 @@ static json_t *import_migs(const struct sim_node *gpu, const char *gpu_uuid,
         const struct sim_node *memory = sim_node_find(m, "fb_memory_usage");
         bool ok = entry && sim_put_rows(answers, m, mig_rows, GP_ARRAY_LEN(mig_rows)) &&
                   sim_put(answers, "MemoryInfo", NULL, memory ? sim_memory_info(memory) : NULL) &&
-                  put_mig_name(answers, gpu_name ? gpu_name : "", m, pci_device_id) &&
+                  put_mig_name(answers, gpu, m, gi, pci_device_id) &&
                   sim_put(answers, "ComputeMode", NULL, json_string("Default"));
         if (!ok || json_array_append_new(list, entry) < 0) {
             json_decref(list);
