@@ -282,9 +282,9 @@ def remapped_rows_and_supported_clocks():
 QUERIES = ("gpu", "supported-clocks", "compute-apps", "accounted-apps", "retired-pages", "remapped-rows")
 
 
-def fields_of_help(query):
+def fields_of_help(query, driver=None):
     """As nvidia_gpu_exporter reads the page; behind each name its aliases."""
-    page = good(gpulse("smi", f"--help-query-{query}"))
+    page = good(gpulse("smi", f"--help-query-{query}", *(["--sim", f"h100,driver={driver}"] if driver else [])))
     assert page.startswith(f'List of valid properties to query for the switch "--query-{query}":\n\n')
     names = re.findall(r'\n\s*\n^"([^"]+)"', page, re.M)
     lines = re.findall(r'(?m)^("[^"]+"(?: or "[^"]+")*)\n(.+)$', page)
@@ -311,6 +311,23 @@ def the_page_of_query_gpu_names_all_fields_that_a_capture_has():
             "gpu.power.max_limit", "module.power.requested_limit", "module.power.current_limit"} <= set(aliases)
     assert len(aliases) == len(set(aliases)) == 41, sorted(aliases)
     assert not set(aliases) & set(fields)
+
+
+@test
+def the_page_of_query_gpu_is_that_of_the_driver():
+    counts = {}
+    for path, captured in captured_tables("query-gpu__*_[0-9]*.txt"):
+        version = re.search(r"_(\d+\.[\d.]+)_", path.name)[1]
+        if "windows" not in path.name:  # which have no pci.baseClass and no pci.subClass
+            counts[version] = len(names_of(captured[0]))
+            assert set(fields_of_help("gpu", version)) == set(names_of(captured[0])), path.name
+    assert {version: counts[version] for version in ("590.48.01", "595.80", "610.57.04")} == \
+        {"590.48.01": 212, "595.80": 202, "610.57.04": 241}, counts
+    for driver in ("470", "580"):
+        page = good(gpulse("smi", "--help-query-gpu", "--sim", f"h100,driver={driver}"))
+        assert f"driver {driver} may lack some" in page and len(fields_of_help("gpu", driver)) == 241, driver
+    assert "no driver is loaded" in good(gpulse("smi", "--help-query-gpu", env=dict(os.environ, GPULSE_NVML="/nowhere")))
+    assert "no driver is loaded" not in good(gpulse("smi", "--help-query-retired-pages", env=dict(os.environ, GPULSE_NVML="/nowhere")))
 
 
 @test

@@ -163,15 +163,6 @@ static int run_csv(const struct view *view, const char *const *given, struct gp_
     return gp_smi_show(show, &csv);
 }
 
-static int run_fields(const struct view *view, const char *const *given, struct gp_smi_show *show)
-{
-    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
-    (void)given;
-    (void)show;
-    gp_smi_csv_help(&sb, (enum gp_smi_query)(view->option - OPT_HELP_GPU));
-    return gp_smi_print(&sb, 0);
-}
-
 /* ---- settings ---- */
 
 enum { SETTINGS = OPT_SET_PERSISTENCE };
@@ -189,17 +180,19 @@ static bool has_others(const char *const *given)
 
 /* ---- help ---- */
 
-static int add_driver_version(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
+enum { VERSION_SIZE = 80 };
+
+static int take_driver_version(const struct gp_snapshot *snapshot, void *ctx, struct gp_err *err)
 {
     const struct gp_value *v = gp_snapshot_value(snapshot, NULL, NULL, GP_DRIVER_VERSION);
     if (!gp_value_is_present(v))
         return gp_err_set(err, GP_EDRIVER, "its version is unknown");
-    gp_strbuf_addf(ctx, "v%s\n", v->s);
+    (void)snprintf(ctx, VERSION_SIZE, "%s", v->s);
     return 0;
 }
 
-/* Also works without a driver: the version is then that of gpulse. */
-static void add_version(struct gp_strbuf *sb)
+/* False without a driver. */
+static bool read_driver_version(char version[VERSION_SIZE])
 {
     struct gp_want want = {.host_only = true};
     const struct gp_loop once = {0};
@@ -208,11 +201,36 @@ static void add_version(struct gp_strbuf *sb)
     gp_metric_set_add(&want.metrics, GP_DRIVER_VERSION);
     int r = gp_app_open(&want, &once, &sampler, &err);
     if (r == 0) {
-        r = gp_app_loop(sampler, &once, add_driver_version, sb, &err);
+        r = gp_app_loop(sampler, &once, take_driver_version, version, &err);
         gp_app_close(sampler);
     }
-    if (r < 0)
+    return r == 0;
+}
+
+/* Without a driver, the version is that of gpulse. */
+static void add_version(struct gp_strbuf *sb)
+{
+    char version[VERSION_SIZE];
+    if (read_driver_version(version))
+        gp_strbuf_addf(sb, "v%s\n", version);
+    else
         gp_app_add_version(sb);
+}
+
+static int run_fields(const struct view *view, const char *const *given, struct gp_smi_show *show)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
+    enum gp_smi_query query = (enum gp_smi_query)(view->option - OPT_HELP_GPU);
+    char version[VERSION_SIZE];
+    bool is_known = query == GP_SMI_QUERY_GPU && read_driver_version(version);
+    const struct gp_value value = {.s = version, .status = GP_STATUS_OK};
+    struct gp_smi_form form = {0};
+    (void)given;
+    (void)show;
+    if (is_known)
+        form = gp_smi_form_of_driver(&value, false);
+    gp_smi_csv_help(&sb, query, is_known ? &form : NULL);
+    return gp_smi_print(&sb, 0);
 }
 
 static int run_help(const struct view *view, const char *const *given, struct gp_smi_show *show)

@@ -412,15 +412,79 @@ void gp_smi_csv_print(struct gp_strbuf *sb, struct gp_smi_csv *csv, const struct
 
 /* ---- help pages ---- */
 
+/* The drivers of which the list of --query-gpu is known: 590.48.01 (H100), 595.80 (L40S) and
+ * 610.57.04 (RTX 2080 SUPER), and those of the same branches. */
+enum { IN_590 = 1, IN_595 = 2, IN_610 = 4, IN_ALL = IN_590 | IN_595 | IN_610 };
+
+#define LISTED "gpulse knows which fields the drivers of the branches 590, 595 and 610 list. "
+
+/* Fields that only some of them list, first match; a name that ends with "." stands for all that
+ * begin with it. */
+static const struct {
+    const char *name;
+    unsigned drivers;
+} partial_fields[] = {
+    {"kmd_version", IN_595 | IN_610},
+    {"fabric.health.partition_assigned", IN_595 | IN_610},
+    {"remapped_rows.correctable_inactive", IN_595 | IN_610},
+    {"remapped_rows.uncorrectable_inactive", IN_595 | IN_610},
+    {"power_smoothing.delayed_power_smoothing_supported", IN_590 | IN_610},
+    {"power_smoothing.primary_power_floor", IN_590 | IN_610},
+    {"power_smoothing.secondary_power_floor", IN_590 | IN_610},
+    {"power_smoothing.min_primary_floor_activation_offset", IN_590 | IN_610},
+    {"power_smoothing.min_primary_floor_activation_point", IN_590 | IN_610},
+    {"power_smoothing.window_multiplier", IN_590 | IN_610},
+    {"power_smoothing.curr_profile.secondary_power_floor", IN_590 | IN_610},
+    {"power_smoothing.curr_profile.primary_floor_act_window_multiplier", IN_590 | IN_610},
+    {"power_smoothing.curr_profile.primary_floor_tar_window_multiplier", IN_590 | IN_610},
+    {"power_smoothing.curr_profile.primary_floor_act_offset", IN_590 | IN_610},
+    {"power_smoothing.admin_override.secondary_power_floor", IN_590 | IN_610},
+    {"power_smoothing.admin_override.primary_floor_act_window_multiplier", IN_590 | IN_610},
+    {"power_smoothing.admin_override.primary_floor_tar_window_multiplier", IN_590 | IN_610},
+    {"power_smoothing.admin_override.primary_floor_act_offset", IN_590 | IN_610},
+    {"power_smoothing.", IN_610},
+    {"gpu.base.", IN_610},
+    {"bbx.", IN_610},
+};
+
+/* The driver's bit; 0: it is unknown what it lists. */
+static unsigned driver_bit(const struct gp_smi_form *form)
+{
+    static const struct {
+        unsigned branch, bit;
+    } known[] = {{590, IN_590}, {591, IN_590}, {595, IN_595}, {610, IN_610}};
+    for (size_t i = 0; form && i < GP_ARRAY_LEN(known); i++)
+        if (form->driver / GP_SMI_DRIVER(1, 0) == known[i].branch)
+            return known[i].bit;
+    return 0;
+}
+
+static bool is_listed(const char *name, unsigned bit)
+{
+    for (size_t i = 0; bit && i < GP_ARRAY_LEN(partial_fields); i++) {
+        size_t n = strlen(partial_fields[i].name);
+        bool is_group = partial_fields[i].name[n - 1] == '.';
+        if (strncmp(partial_fields[i].name, name, is_group ? n : n + 1) == 0)
+            return partial_fields[i].drivers & bit;
+    }
+    return true;
+}
+
 /* Programs parse the fields from this page: quoted names at the start of a line, after an empty
  * line. */
-void gp_smi_csv_help(struct gp_strbuf *sb, enum gp_smi_query query)
+void gp_smi_csv_help(struct gp_strbuf *sb, enum gp_smi_query query, const struct gp_smi_form *form)
 {
+    unsigned bit = query == GP_SMI_QUERY_GPU ? driver_bit(form) : IN_ALL;
     gp_strbuf_addf(sb, "List of valid properties to query for the switch \"--query-%s\":\n\n%s\n",
                    words[query], queries[query].about);
+    if (!bit && form)
+        gp_strbuf_addf(sb, LISTED "These are all of them; driver %u may lack some.\n",
+                       form->driver / GP_SMI_DRIVER(1, 0));
+    else if (!bit)
+        gp_strbuf_adds(sb, LISTED "These are all of them, as no driver is loaded.\n");
     for (size_t i = 0; i < slot_count(query); i++) {
         struct field field;
-        if (!field_in(query, i, &field))
+        if (!field_in(query, i, &field) || !is_listed(field.name, bit))
             continue;
         gp_strbuf_addf(sb, "\n\"%s\"", field.name);
         for (const char *alias = field.aliases; *alias;) {

@@ -53,7 +53,8 @@ void gp_smi_csv_want(const struct gp_smi_csv *csv, struct gp_want *want);
 void gp_smi_csv_print(struct gp_strbuf *sb, struct gp_smi_csv *csv, const struct gp_smi_form *form,
                       const struct gp_snapshot *snapshot);
 
-/* Appends the help page with all fields of a query. */
-void gp_smi_csv_help(struct gp_strbuf *sb, enum gp_smi_query query);
+/* Appends the help page with the fields of a query, as the driver has them; of --query-gpu with all
+ * that are known, and a line that says so, if the driver's are not known, or without one (NULL). */
+void gp_smi_csv_help(struct gp_strbuf *sb, enum gp_smi_query query, const struct gp_smi_form *form);
 
 #endif
