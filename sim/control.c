@@ -59,6 +59,8 @@ static void overrule(const struct sim_call *call, enum sim_setting setting)
 
 void sim_set(const struct sim_call *call, enum sim_setting setting, uint64_t value)
 {
+    if (sim_is_hit(call, SIM_FAULT_IGNORE))
+        return;
     overrule(call, setting);
     sim_setting_set(&call->live, call->device, setting, value);
 }
@@ -75,6 +77,8 @@ static void forget_accounts(const struct sim_call *call, bool running_too)
 
 void sim_unset(const struct sim_call *call, enum sim_setting setting)
 {
+    if (sim_is_hit(call, SIM_FAULT_IGNORE))
+        return;
     overrule(call, setting);
     sim_setting_unset(&call->live, call->device, setting);
 }

@@ -137,6 +137,7 @@ nvmlReturn_t sim_apply_fault(struct sim_call *call, const struct sim_fault *faul
     case SIM_FAULT_HIDDEN:
     case SIM_FAULT_STUCK:
     case SIM_FAULT_ENERGY:
+    case SIM_FAULT_IGNORE:
         call->effects |= 1u << fault->kind;
         break;
     case SIM_FAULT_UNLOADED:

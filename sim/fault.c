@@ -47,6 +47,7 @@ static const struct {
     [SIM_FAULT_HIDDEN] = {"hidden", VALUE_NONE, NULL},
     [SIM_FAULT_STUCK] = {"stuck", VALUE_NONE, NULL},
     [SIM_FAULT_ENERGY] = {"energy", VALUE_NONE, NULL},
+    [SIM_FAULT_IGNORE] = {"ignore", VALUE_NONE, NULL},
 };
 
 static const struct {

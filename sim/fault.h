@@ -46,6 +46,7 @@ enum sim_fault_kind {
     SIM_FAULT_HIDDEN,      /* memory is in use, but no process is listed */
     SIM_FAULT_STUCK,       /* utilization stays at 100 % */
     SIM_FAULT_ENERGY,      /* the energy counter restarts at 0 */
+    SIM_FAULT_IGNORE,      /* settings are accepted, but not kept */
     SIM_FAULT_SET,         /* an answer becomes `value`; `function` is its name, see inject.h */
     SIM_FAULT_KINDS
 };

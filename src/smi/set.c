@@ -20,10 +20,23 @@ struct run {
     struct gp_strbuf *sb; /* not printed yet */
     int (*flush)(struct gp_strbuf *sb);
     bool changed;
-    int warning; /* exit status of the first warning */
+    int warning;     /* exit status of the first warning */
+    int unreachable; /* exit status for the first GPU that did not respond; the others are set */
+    size_t reached;  /* GPUs that responded */
 };
 
 /* ---- one GPU ---- */
+
+/* A change that failed without a driver's code has words of its own: the driver accepts a value,
+ * but does not keep it. */
+static const char *error_of(const struct run *run, const struct gp_target *target, int driver_code)
+{
+    const char *words =
+        run->set->control < GP_CONTROL__COUNT ? target->changes[run->set->control].words : "";
+    return driver_code || !*words
+               ? gp_nvml_return_text(driver_code ? driver_code : GP_SMI_NVML_UNKNOWN)
+               : words;
+}
 
 /* Returns the exit status that stops the command, or 0. */
 static int say(struct run *run, const struct gp_target *target, enum gp_smi_result result,
@@ -37,7 +50,7 @@ static int say(struct run *run, const struct gp_target *target, enum gp_smi_resu
         .control = run->set->control,
         .value = run->set->setting->only_reads ? &now->value : &run->set->value,
         .setting = now,
-        .error = gp_nvml_return_text(driver_code ? driver_code : GP_SMI_NVML_UNKNOWN),
+        .error = error_of(run, target, driver_code),
     };
     bool is_warning = gp_smi_setting_say(run->sb, run->set->id, result, &run->form, &saying);
     if (is_warning && !run->warning)
@@ -51,8 +64,6 @@ static int check(struct run *run, struct gp_target *target, bool *ret_fits)
     const struct gp_setting *now = &target->settings[run->set->control];
     struct gp_change *change = &target->changes[run->set->control];
     *ret_fits = false;
-    if (target->code)
-        return gp_smi_say_unreachable(run->sb, &run->form, target);
     if (now->status != GP_STATUS_OK)
         return say(run, target, gp_smi_result_of(now->driver_code), now->driver_code);
     bool judges = gp_smi_setting_has(run->set->id, GP_SMI_INVALID, &run->form);
@@ -100,13 +111,22 @@ static void warn_of_loss(struct run *run, const struct gp_target *target)
         run->warning = GP_SMI_EXIT_OTHER;
 }
 
+/* A GPU that does not respond keeps no other one from being set, but its status is returned in the
+ * end. */
+static void leave_out(struct run *run, int status)
+{
+    run->unreachable = run->unreachable ? run->unreachable : status;
+}
+
 static int change(struct run *run, struct gp_target *target)
 {
     struct gp_change *change = &target->changes[run->set->control];
     gp_changer_apply(run->changer);
     enum gp_outcome outcome = gp_target_outcome(target, run->set->control);
-    if (target->code)
-        return say(run, target, GP_SMI_FAILED, GP_SMI_EXIT_TIMEOUT);
+    if (target->code) {
+        leave_out(run, say(run, target, GP_SMI_FAILED, GP_SMI_EXIT_TIMEOUT));
+        return 0;
+    }
     if (outcome == GP_OUTCOME_FAILED)
         return say(run, target, gp_smi_result_of(change->driver_code), change->driver_code);
     /* a value that takes effect only after a reset is not set yet */
@@ -128,6 +148,10 @@ static int set_one(struct run *run, struct gp_target *target)
     change_of->value = run->set->value;
     /* If there is no message for "already set", it is set again. */
     change_of->anew = !gp_smi_setting_has(run->set->id, GP_SMI_SAME, &run->form);
+    if (target->code) {
+        leave_out(run, gp_smi_say_unreachable(run->sb, &run->form, target));
+        return 0;
+    }
     int status = check(run, target, &fits);
     if (status == 0 && fits && run->set->setting->only_reads)
         status = say(run, target, GP_SMI_DONE, 0);
@@ -154,7 +178,7 @@ static int finish(struct run *run, int status)
         gp_strbuf_addf(run->sb, "%s\n", run->set->setting->after);
     if (!status && run->set->given[GP_SMI_SET_ERROR_ON_WARNING])
         status = run->warning;
-    return status;
+    return status ? status : run->unreachable;
 }
 
 /* Nothing is attempted, which is not a success. */
@@ -175,10 +199,13 @@ static int set_all(struct run *run)
     int written = 0;
     for (size_t t = 0; status == 0 && t < run->count; t++) {
         status = set_one(run, &run->targets[t]);
+        run->reached += !run->targets[t].code;
+        if (run->targets[t].code && (run->reached || t + 1 < run->count))
+            gp_strbuf_adds(run->sb, "Treating as warning and moving on.\n");
         if (written == 0)
             written = run->flush(run->sb);
     }
-    status = finish(run, status);
+    status = finish(run, status || run->reached ? status : run->unreachable);
     if (written)
         gp_strbuf_reset(run->sb);
     return written ? written : status;

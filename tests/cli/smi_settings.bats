@@ -516,11 +516,30 @@ Terminating early due to previous errors."
 Terminating early due to previous errors."
     fault h100x2 --gpu 0 lost
     answers 15 --sim h100x2 -pl 400 <<<"Unable to determine the device handle for GPU0: 0000:53:00.0: GPU is lost
-Terminating early due to previous errors."
+Treating as warning and moving on.
+Power limit for GPU 00000000:64:00.0 was set to 400.00 W from 700.00 W.
+All done."
+    is h100x2 power.limit 400.00 -i 1
     fault h100x2 clear
     fault h100x2 --gpu 1 hang=1h:nvmlDeviceSetPowerManagementLimit
-    answers 10 --sim h100x2 --timeout 2s -pl 400 <<<"Power limit for GPU $H100 was set to 400.00 W from 700.00 W.
+    answers 10 --sim h100x2 --timeout 2s -pl 450 <<<"Power limit for GPU $H100 was set to 450.00 W from 700.00 W.
 Failed to set power management limit for GPU 00000000:64:00.0: Timeout
+Treating as warning and moving on.
+All done."
+    fault h100x2 clear
+    fault h100x2 --gpu 0 hang=1h:nvmlDeviceSetPowerManagementLimit
+    answers 10 --sim h100x2 --timeout 2s -pl 500 <<<"Failed to set power management limit for GPU $H100: Timeout
+Treating as warning and moving on.
+Power limit for GPU 00000000:64:00.0 was set to 500.00 W from 400.00 W.
+All done."
+}
+
+@test "a setting that the driver accepts and does not keep" {
+    alone h100
+    fault ./m.json ignore
+    answers 255 --sim ./m.json -pl 400 <<<"Failed to set power management limit for GPU $H100: the driver accepted the change, but reports another value
+Terminating early due to previous errors."
+    answers 255 --sim ./m.json -c 3 <<<"Unable to set the compute mode for GPU $H100: the driver accepted the change, but reports another value
 Terminating early due to previous errors."
 }
 
