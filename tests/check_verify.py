@@ -160,6 +160,19 @@ def identities_are_compared_and_hidden():
 
 
 @test
+def names_of_processes_are_hidden_and_those_of_gpus_are_not():
+    def change(m):
+        m["devices"][0]["answers"]["Name"] = "NVIDIA H100 NVL"
+        m["devices"][1]["processes"][0]["name"] = "/home/alice/secretproject/run.py"
+    found, document = differences(smi(machine("names", change)))
+    assert found["-q", "GPU 0 / Product Name"]["nvidia_smi"] == "NVIDIA H100 NVL", found
+    assert ("-q", "GPU 1 / Processes / Process ID / Name") in found, found
+    assert "alice" not in json.dumps(document) and "secretproject" not in json.dumps(document), document
+    found, _ = differences(smi(machine("names", change)), "--identities")
+    assert "secretproject" in found["-q", "GPU 1 / Processes / Process ID / Name"]["nvidia_smi"]
+
+
+@test
 def another_exit_status_is_found():
     found, _ = differences(play("status", f'GPULSE_SIM={PLAIN} {os.path.abspath(GPULSE)} smi "$@"\n[ "$1" != -L ] || exit 14\n'))
     assert set(found) == {("-L", "exit status")} and found["-L", "exit status"]["nvidia_smi"] == "14", found
@@ -216,8 +229,11 @@ def the_one_in_path_is_found():
     folder = FOLDER / "bin"
     folder.mkdir()
     smi(PLAIN).rename(folder / "nvidia-smi")
-    result = run(os.path.abspath(GPULSE), "--sim", PLAIN, "sim", "verify", env=dict(ENV, PATH=f"{folder}:{os.environ['PATH']}"))
-    assert f"against {folder}/nvidia-smi" in good(result)
+    env = dict(ENV, PATH=f"{folder}:{os.environ['PATH']}")
+    text = good(run(os.path.abspath(GPULSE), "--sim", PLAIN, "sim", "verify", "--identities", env=env))
+    assert f"against {folder}/nvidia-smi, driver 580.105.08" in text, text
+    text = good(run(os.path.abspath(GPULSE), "--sim", PLAIN, "sim", "verify", env=env))
+    assert "against nvidia-smi, driver 580.105.08" in text, text  # a folder may be named after somebody
 
 
 @test

@@ -54,38 +54,33 @@ void gp_verify_report_free(struct gp_verify_report *report)
 
 /* ---- identities ---- */
 
-/* Values that identify a machine or a person, by the last part of their names. */
+/* Values that identify a machine or a person, by the last part of their names; UUIDs and addresses
+ * are recognized by their form. */
 static bool is_identity(const char *name)
 {
-    static const char *const ends[] = {"Serial Number",
-                                       "serial",
-                                       "chassis_serial_number",
-                                       "PDI",
-                                       "pdi",
-                                       "Bus Id",
-                                       "(bus id)",
-                                       "pci.bus_id",
-                                       "Bus",
-                                       "pci.bus",
-                                       "Board ID",
-                                       "Hostname",
-                                       "hostname",
-                                       "Cluster UUID",
-                                       "ClusterUUID",
-                                       "Host ID",
-                                       "fabric.clusterUuid",
-                                       "GPU Fabric GUID",
-                                       "platform.gpu_fabric_guid",
-                                       "Process ID",
-                                       "Name",
-                                       "Minor Number"};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++) {
-        size_t end = strlen(ends[i]);
-        if (n >= end && strcmp(name + n - end, ends[i]) == 0 &&
-            (n == end || !isalnum((unsigned char)name[n - end - 1])))
+    static const char *const parts[] = {"Serial Number",
+                                        "serial",
+                                        "Chassis Serial Number",
+                                        "platform.chassis_serial_number",
+                                        "GPU PDI",
+                                        "pdi",
+                                        "Bus",
+                                        "pci.bus",
+                                        "Board ID",
+                                        "Hostname",
+                                        "hostname",
+                                        "GPU Fabric GUID",
+                                        "platform.gpu_fabric_guid",
+                                        "Process ID",
+                                        "Name"};
+    const char *part = name;
+    for (const char *next; (next = strstr(part, " / "));)
+        part = next + 3;
+    size_t n = strcspn(part, "#"); /* "Name #2" */
+    n -= n > 0 && part[n] == '#' && part[n - 1] == ' ';
+    for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++)
+        if (strlen(parts[i]) == n && strncmp(part, parts[i], n) == 0)
             return true;
-    }
     return false;
 }
 
@@ -223,7 +218,8 @@ void gp_verify_report_add_text(struct gp_strbuf *sb, const struct gp_verify_repo
 {
     struct gp_verify_counts all = gp_verify_report_counts(report);
     gp_strbuf_addf(sb, "gpulse %s against %s, driver %s\n\n", report->head.version,
-                   report->head.nvidia_smi, report->driver[0] ? report->driver : "unknown");
+                   report->head.shows_identities ? report->head.nvidia_smi : "nvidia-smi",
+                   report->driver[0] ? report->driver : "unknown");
     gp_strbuf_addf(sb, "%-18s %9s %9s %9s %9s %9s\n", "OUTPUT", "COMPARED", "EQUAL", "MOVING",
                    "DIFFERENT", "KNOWN");
     for (size_t i = 0; i < GP_PRINTED__FORMS; i++) {

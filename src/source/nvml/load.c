@@ -10,7 +10,7 @@
 
 static const char *const library_places[] = {NVML_LIBRARY_PLACES};
 
-static const char no_driver[] = "found no NVIDIA driver";
+static const char not_found[] = ": not found";
 
 static int open_library(const char *path, void **ret, struct gp_err *err)
 {
@@ -21,7 +21,8 @@ static int open_library(const char *path, void **ret, struct gp_err *err)
     if (*reason)
         return gp_err_set(err, GP_EDRIVER, "cannot load %s: %s", path ? path : "libnvidia-ml.so.1",
                           reason);
-    return gp_err_set(err, GP_EDRIVER, "%s: cannot load libnvidia-ml.so.1: not found", no_driver);
+    return gp_err_set(err, GP_EDRIVER, "found no NVIDIA driver: cannot load libnvidia-ml.so.1%s",
+                      not_found);
 }
 
 /* Adds the return code for errors that the library itself could not report. */
@@ -39,7 +40,9 @@ bool gp_nvml_is_missing(const struct gp_err *err)
 
 bool gp_nvml_is_unloadable(const struct gp_err *err)
 {
-    return gp_nvml_is_missing(err) && strncmp(err->text, no_driver, strlen(no_driver)) != 0;
+    size_t n = strlen(err->text);
+    size_t end = strlen(not_found);
+    return gp_nvml_is_missing(err) && (n < end || strcmp(err->text + n - end, not_found) != 0);
 }
 
 int nvml_load(struct nvml_api *api, const char *path, struct gp_err *err)
