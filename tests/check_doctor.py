@@ -176,7 +176,14 @@ def examine(machine, root):
     done = subprocess.run([program, "doctor", "--root", root, *machine.args], stdin=subprocess.DEVNULL,
                           env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
                           **who)
-    return done.stdout.decode(errors="replace") + f"exit {done.returncode}\n"
+    return timeless(done.stdout.decode(errors="replace")) + f"exit {done.returncode}\n"
+
+
+def timeless(text):
+    """Without the date of the tables, and what is said of it once they are old."""
+    date = (HERE.parent.parent / "data" / "tables" / "DATE").read_text(encoding="ascii").strip()
+    text = re.sub(rf"^tables of {date}, built in: \d+ days old.*\n", "", text, flags=re.M)
+    return text.replace(f"tables of {date}", "tables of DATE")
 
 
 def said_of(path):

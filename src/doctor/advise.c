@@ -2,6 +2,7 @@
 
 #include "doctor/advise_framework.h"
 #include "doctor/driver_fix.h"
+#include "doctor/tables_load.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -282,9 +283,11 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
 static void note_unknown_gpus(struct gp_exam *exam, const struct gp_client *client)
 {
     if (client->count > 0 && client->capabilities[0] == 0)
-        gp_exam_evidence(exam, "note",
-                         "a GPU in this machine is not in gpulse's tables, which may be older than "
-                         "the GPU: its requirements are unknown");
+        gp_exam_evidence(
+            exam, "note",
+            "a GPU in this machine is not in gpulse's tables of %s, which may be older "
+            "than the GPU: its requirements are unknown",
+            gp_tables_state()->date);
 }
 
 void gp_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client)
