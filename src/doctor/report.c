@@ -147,10 +147,8 @@ void gp_doctor_add_tables(struct gp_strbuf *sb)
     gp_strbuf_addf(&line, "tables of %s, %s%s", tables->date,
                    tables->folder[0] ? "in " : "built in", tables->folder);
     if (days > GP_TABLES_OLD_DAYS)
-        gp_strbuf_addf(&line,
-                       ": %ld days old; newer GPUs, drivers and frameworks are unknown to them, "
-                       "update gpulse or the tables",
-                       days);
+        gp_strbuf_addf(&line, ": %ld days old; update %s for newer facts", days,
+                       tables->folder[0] ? "them" : "gpulse");
     gp_doctor_add_prose(sb, line.buf ? line.buf : "", 0);
     gp_strbuf_fini(&line);
 }
