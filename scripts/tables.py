@@ -14,96 +14,73 @@ class Bad(Exception):
     pass
 
 
-# ---- kinds of columns: text of a cell -> C initialiser
+# ---- kinds of columns
 
-def text(cell):
+def quoted(cell):
     if any(ord(c) < 32 for c in cell):
         raise Bad("a control character")
     body = cell.replace("\\", "\\\\").replace('"', '\\"').replace("??", "?\\?")
     return f'"{body}"'
 
 
-def some(cell):
-    if not cell:
-        raise Bad("nothing where a text is needed")
-    return text(cell)
+class Kind:
+    """How a cell is checked and stored. The loader of tables at run time does the same, from the
+    members of enum gp_store, a POSIX expression for the whole cell, and words for what it matches.
+    """
+
+    def __init__(self, store, pattern, words, convert, absent=None):
+        self.store, self.pattern, self.words = store, pattern, words
+        self.convert, self.absent = convert, absent
+
+    def __call__(self, cell):
+        if not cell and self.absent is not None:
+            return self.absent
+        if self.pattern and not re.fullmatch(self.pattern, cell):
+            raise Bad(self.words)
+        if not cell:
+            raise Bad("nothing where a text is needed")
+        return self.convert(cell)
 
 
-def matching(pattern, kind):
-    def convert(cell):
-        if not re.fullmatch(pattern, cell):
-            raise Bad(f"no {kind}")
-        return cell
-    return convert
+def optional(kind):
+    absent = '""' if kind.store == "TEXT" else "0"
+    return Kind(kind.store, kind.pattern, kind.words, kind.convert, absent)
 
 
-def optional(kind, absent):
-    return lambda cell: kind(cell) if cell else absent
-
-
-number = matching(r"0|[1-9][0-9]*", "number")
-real = matching(r"[0-9]+(\.[0-9]+)?", "number")
-
-
-def hexadecimal(cell):
-    return "0x" + matching(r"[0-9a-f]+", "hexadecimal number")(cell)
-
-
-def yes(cell):
-    if cell not in ("yes", "no"):
-        raise Bad("neither yes nor no")
-    return "true" if cell == "yes" else "false"
-
-
-def matching_text(pattern, kind):
-    convert = matching(pattern, kind)
-    return lambda cell: text(convert(cell))
-
-
-version = matching_text(r"[0-9]+([.][0-9]+)*", "version")
-
-
-def capability(cell):
-    """8.6 becomes 86."""
-    major, minor = matching(r"[0-9]+[.][0-9]", "compute capability")(cell).split(".")
-    return str(int(major) * 10 + int(minor))
-
-
-modules = {"proprietary": "GP_MODULE_PROPRIETARY", "open": "GP_MODULE_OPEN",
-           "both": "GP_MODULE_PROPRIETARY | GP_MODULE_OPEN"}
-
-
-def module_bits(cell):
-    if cell not in modules:
-        raise Bad(f"none of: {' '.join(modules)}")
-    return modules[cell]
-
-
-def architectures(cell):
-    """As for nvcc: sm_75 sm_90a compute_120."""
-    return text(matching(r"(sm|compute)_[0-9]+[af]?( (sm|compute)_[0-9]+[af]?)*", "list")(cell))
+def word_of(pattern, words):
+    return Kind("TEXT", pattern, words, quoted)
 
 
 def one_of(*words):
-    def convert(cell):
-        if cell not in words:
-            raise Bad(f"none of: {' '.join(words)}")
-        return text(cell)
-    return convert
+    return word_of("|".join(words), f"none of: {' '.join(words)}")
 
 
-verdicts = {"ok": "GP_VERDICT_OK", "info": "GP_VERDICT_INFO", "warn": "GP_VERDICT_WARN",
-            "fail": "GP_VERDICT_FAIL"}
+def named(store, values):
+    return Kind(store, "|".join(values), f"none of: {' '.join(values)}", values.get)
 
 
-def verdict(cell):
-    if cell not in verdicts:
-        raise Bad(f"none of: {' '.join(verdicts)}")
-    return verdicts[cell]
+def tenths(cell):
+    """8.6 becomes 86."""
+    major, minor = cell.split(".")
+    return str(int(major) * 10 + int(minor))
 
 
-word = matching_text(r"[a-z0-9][a-z0-9._-]*", "word")
-capitals = matching_text(r"[A-Z][A-Z0-9_]*", "word in capitals")
+some = Kind("TEXT", None, "", quoted)
+text = optional(some)
+number = Kind("NUMBER", "0|[1-9][0-9]{0,8}", "no number", str)
+real = Kind("REAL", r"[0-9]+([.][0-9]+)?", "no number", str)
+hexadecimal = Kind("HEX", "[0-9a-f]{1,8}", "no hexadecimal number", lambda cell: "0x" + cell)
+yes = Kind("YES", "yes|no", "neither yes nor no", lambda cell: "true" if cell == "yes" else "false")
+version = word_of("[0-9]+([.][0-9]+)*", "no version")
+month = word_of("20[0-9]{2}-(0[1-9]|1[0-2])", "no month")
+capability = Kind("CAPABILITY", "[0-9]{1,3}[.][0-9]", "no compute capability", tenths)
+module_bits = named("MODULES", {"proprietary": "GP_MODULE_PROPRIETARY", "open": "GP_MODULE_OPEN",
+                                "both": "GP_MODULE_PROPRIETARY | GP_MODULE_OPEN"})
+verdict = named("VERDICT", {word: f"GP_VERDICT_{word.upper()}" for word in ("ok", "info", "warn", "fail")})
+# As for nvcc: sm_75 sm_90a compute_120.
+architectures = word_of("(sm|compute)_[0-9]+[af]?( (sm|compute)_[0-9]+[af]?)*", "no list")
+word = word_of("[a-z0-9][a-z0-9._-]*", "no word")
+capitals = word_of("[A-Z][A-Z0-9_]*", "no word in capitals")
 
 
 # ---- the tables: name of the file -> struct, columns, key (unique; rows are sorted by it)
@@ -115,7 +92,7 @@ TABLES = {
         "name": some,
         "architecture": some,
         "compute_capability": capability,
-        "last_branch": optional(number, "0"),
+        "last_branch": optional(number),
         "in_open_module": yes,
         "source": some,
     }, "device"),
@@ -124,9 +101,9 @@ TABLES = {
         "architecture": some,
         "examples": some,
         "first_cuda": version,
-        "last_cuda": optional(version, '""'),
-        "first_branch": optional(number, "0"),
-        "last_branch": optional(number, "0"),
+        "last_cuda": optional(version),
+        "first_branch": optional(number),
+        "last_branch": optional(number),
         "modules": module_bits,
         "is_integrated": yes,
         "source": some,
@@ -143,15 +120,15 @@ TABLES = {
     }, "major"),
     "drivers": ("gp_driver", {
         "branch": number,
-        "cuda": optional(version, '""'),
+        "cuda": optional(version),
         "kind": text,
-        "ends": optional(matching_text(r"20[0-9]{2}-(0[1-9]|1[0-2])", "month"), '""'),
+        "ends": optional(month),
         "modules": module_bits,
         "source": some,
     }, "branch"),
     "offers": ("gp_offer", {
         "distribution": one_of("Debian", "Ubuntu", "Fedora", "RHEL", "Arch", "openSUSE"),
-        "release": optional(number, "0"),
+        "release": optional(number),
         "branch": number,
         "modules": module_bits,
         "package": some,
@@ -163,7 +140,7 @@ TABLES = {
         "cuda": version,
         "status": one_of("stable", "experimental", "extra", "legacy"),
         "is_default": yes,
-        "cudnn": optional(version, '""'),
+        "cudnn": optional(version),
         "first_python": version,
         "last_python": version,
         "archs": architectures,
@@ -181,7 +158,7 @@ TABLES = {
         "cudnn": version,
         "first_python": version,
         "last_python": version,
-        "archs": optional(architectures, '""'),
+        "archs": optional(architectures),
         "source": some,
     }, "tensorflow"),
     "jax_builds": ("gp_jax_build", {
@@ -207,20 +184,20 @@ TABLES = {
         "memory_type": some,
         "bandwidth_gbs": number,
         "fp32": real,
-        "tf32": optional(real, "0"),
-        "fp16": optional(real, "0"),
-        "fp16_fp32": optional(real, "0"),
-        "bf16": optional(real, "0"),
-        "fp8": optional(real, "0"),
-        "int8": optional(real, "0"),
-        "fp4": optional(real, "0"),
+        "tf32": optional(real),
+        "fp16": optional(real),
+        "fp16_fp32": optional(real),
+        "bf16": optional(real),
+        "fp8": optional(real),
+        "int8": optional(real),
+        "fp4": optional(real),
         "tdp_w": number,
-        "cores": optional(number, "0"),
-        "boost_mhz": optional(number, "0"),
-        "tensor_mhz": optional(number, "0"),
-        "pcie_gen": optional(number, "0"),
-        "pcie_lanes": optional(number, "0"),
-        "nvlink_gbs": optional(real, "0"),
+        "cores": optional(number),
+        "boost_mhz": optional(number),
+        "tensor_mhz": optional(number),
+        "pcie_gen": optional(number),
+        "pcie_lanes": optional(number),
+        "nvlink_gbs": optional(real),
         "names": text,
         "note": text,
         "source": some,
@@ -229,11 +206,11 @@ TABLES = {
         "code": number,
         "mnemonic": some,
         "words": text,
-        "fault": optional(one_of("application", "driver", "hardware", "unclear"), '""'),
+        "fault": optional(one_of("application", "driver", "hardware", "unclear")),
         "advice": text,
         "note": text,
         "verdict": verdict,
-        "action": optional(capitals, '""'),
+        "action": optional(capitals),
         "is_application": yes,
         "source": some,
     }, "code"),
@@ -283,7 +260,7 @@ TABLES = {
     "cuda_errors": (None, {
         "number": number,
         "name": text,
-        "driver_name": optional(capitals, '""'),
+        "driver_name": optional(capitals),
         "text": text,
         "words": some,
         "advice": text,
@@ -371,18 +348,49 @@ def read(path, columns, key):
 
 
 def write(out, struct, rows):
-    out.append(f"const struct {struct} {struct}s[] = {{\n")
+    out.append(f"static const struct {struct} built_in_{struct}s[] = {{\n")
     for _, _, row in rows:
         cells = ", ".join(f".{column} = {value}" for column, value in row.items())
         out.append(f"    {{{cells}}},\n")
     out.append("};\n")
-    out.append(f"const size_t {struct}_count = {len(rows)};\n\n")
+    out.append(f"const struct {struct} *{struct}s = built_in_{struct}s;\n")
+    out.append(f"size_t {struct}_count = {len(rows)};\n\n")
+
+
+def write_columns(out, name):
+    struct, columns, key = TABLES[name]
+    out.append(f"static const struct gp_column columns_of_{name}[] = {{\n")
+    for column, kind in columns.items():
+        pattern = f'"^({kind.pattern})$"' if kind.pattern else "NULL"
+        is_optional = "false" if kind.absent is None else "true"
+        out.append(f'    {{"{column}", GP_STORE_{kind.store}, {pattern}, "{kind.words}", {is_optional}, '
+                   f"offsetof(struct {struct}, {column}), {key.split().index(column) + 1 if column in key.split() else 0}}},\n")
+    out.append("};\n\n")
+
+
+def write_tables(out):
+    out.append("const struct gp_table gp_tables[] = {\n")
+    count = 0
+    for name, (struct, columns, _) in TABLES.items():
+        if struct:
+            out.append(f'    {{"{name}", columns_of_{name}, {len(columns)}, sizeof(struct {struct}), '
+                       f"(void *)&{struct}s, &{struct}_count}},\n")
+            count += 1
+    out.append("};\n")
+    out.append(f"const size_t gp_table_count = {count};\n")
+
+
+def read_date(path):
+    date = path.read_text(encoding="ascii").strip()
+    if not re.fullmatch("20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", date):
+        raise Bad(f"{path}:1: '{date}' is no date")
+    return date
 
 
 def main():
     folder, target = Path(sys.argv[1]), Path(sys.argv[2])
     out = ["/* Made by scripts/tables.py of the files in data/tables. */\n",
-           '#include "doctor/tables.h"\n\n']
+           '#include "doctor/tables.h"\n', '#include "doctor/tables_load.h"\n\n', "#include <stddef.h>\n\n"]
     unknown = {path.stem for path in folder.glob("*.csv")} - set(TABLES)
     try:
         if unknown:
@@ -393,10 +401,15 @@ def main():
         for name, rows in tables.items():
             if TABLES[name][0]:
                 write(out, TABLES[name][0], rows)
+                write_columns(out, name)
+        write_tables(out)
+        out.append(f'const char gp_tables_built_in_date[] = "{read_date(folder / "DATE")}";
+')
     except (Bad, OSError, csv.Error, UnicodeError) as bad:
         sys.exit(f"tables.py: {bad}")
     target.write_text("".join(out), encoding="utf-8")
     needed = " ".join(str(folder / f"{name}.csv").replace(" ", "\\ ") for name in tables)
+    needed += " " + str(folder / "DATE").replace(" ", "\\ ")
     Path(sys.argv[3]).write_text(f"{target}: {needed}\n", encoding="utf-8")
 
 

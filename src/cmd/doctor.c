@@ -32,7 +32,11 @@ const struct gp_cmd gp_cmd_doctor = {
         "79, sxid N, cuda 802, nvml 18, throttle sw_power_cap, any line of an error message, a "
         "log, or - for standard input; gpulse explain is the same command.\n"
         "\n"
-        "gpus [MODEL]: shows the capabilities of GPU models.",
+        "gpus [MODEL]: shows the capabilities of GPU models.\n"
+        "\n"
+        "The facts about versions, models and error numbers are compiled in. Newer tables replace "
+        "them: the newest in /usr/share/gpulse/tables or ~/.local/share/gpulse/tables (or below "
+        "$XDG_DATA_HOME), by the date in their file DATE, or those of --tables.",
     .examples = "gpulse doctor\texamine the whole machine\n"
                 "gpulse doctor --only driver,log -v\trun two groups of checks, with details\n"
                 "gpulse doctor --python ~/venv\tcheck one environment\n"

@@ -9,6 +9,7 @@ struct gp_doctor_options {
     const char *only, *without; /* comma lists of checks and groups */
     const char *python;         /* comma list of interpreters or environments */
     const char *bundle;
+    const char *tables;       /* a folder; NULL: the newest */
     const char *gpu, *driver; /* that advice is for, instead of this machine's */
     const char *format;
     bool json, verbose, list, sources, watch_log, yes, all, no_look, stats;

@@ -11,6 +11,7 @@
 #include "doctor/bundle.h"
 #include "doctor/collect.h"
 #include "doctor/exam.h"
+#include "doctor/tables_load.h"
 #include "model/snapshot.h"
 
 #include <locale.h>
@@ -171,6 +172,19 @@ static int list_checks(struct gp_err *err)
     return r;
 }
 
+static int choose_tables(const char *folder, struct gp_err *err)
+{
+    struct gp_strbuf note = GP_STRBUF_INIT(16 << 10);
+    int r = gp_tables_choose(folder, err);
+    const struct gp_tables_state *tables = gp_tables_state();
+    gp_strbuf_addf(&note, "%s; using the tables %s%s, of %s", tables->refused,
+                   tables->folder[0] ? "in " : "that are built in", tables->folder, tables->date);
+    if (r == 0 && tables->refused[0])
+        gp_io_print_note("gpulse", note.buf);
+    gp_strbuf_fini(&note);
+    return r;
+}
+
 static int run(int argc, char **argv, struct gp_err *err)
 {
     struct gp_doctor_options o = {.format = "text"};
@@ -180,6 +194,9 @@ static int run(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     o.json = o.json || strcmp(o.format, "json") == 0;
+    r = choose_tables(o.tables, err);
+    if (r < 0)
+        return r;
     r = check_options(&o, positional > 0 ? argv[1] : NULL, err);
     if (r < 0)
         return r;

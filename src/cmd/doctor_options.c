@@ -27,6 +27,8 @@ const struct gp_opt gp_doctor_table[] = {
     {'f', "format", NULL, GP_OPT_CHOICE, "FORMAT", .choices = "text json", .offset = OPT(format),
      .help = "output format (default text)"},
     {0, "json", NULL, GP_OPT_FLAG, .offset = OPT(json), .help = "same as --format json"},
+    {0, "tables", NULL, GP_OPT_STRING, "DIR", .offset = OPT(tables), .complete = GP_COMPLETE_FILE,
+     .help = "use the tables of facts in this directory"},
     {0, "sources", NULL, GP_OPT_FLAG, .offset = OPT(sources),
      .help = "with advise, explain or gpus: print the source of each fact"},
     {0, "bundle", NULL, GP_OPT_STRING, "FILE", .offset = OPT(bundle), .complete = GP_COMPLETE_FILE,

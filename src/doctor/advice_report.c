@@ -90,6 +90,7 @@ void gp_advice_add_text(struct gp_strbuf *sb, const struct gp_exam *exam,
             gp_strbuf_addc(sb, '\n');
         add_finding(sb, f, has_sources);
     }
+    gp_doctor_add_tables(sb);
 }
 
 /* ---- JSON ---- */
@@ -114,10 +115,10 @@ void gp_advice_add_json(struct gp_strbuf *sb, const struct gp_exam *exam,
     }
     for (const struct gp_finding *f = exam->findings; f; f = f->next)
         (void)json_array_append_new(advice, finding_of(f));
-    json_t *document =
-        json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", "gpulse.advice/1", "subject",
-                  gp_subject_word(subject), "driver", gp_doctor_json_text_or_null(client->driver),
-                  "compute_capabilities", capabilities, "advice", advice);
+    json_t *document = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o}", "schema", "gpulse.advice/1", "subject",
+        gp_subject_word(subject), "driver", gp_doctor_json_text_or_null(client->driver),
+        "compute_capabilities", capabilities, "tables", gp_doctor_json_tables(), "advice", advice);
     gp_json_add(sb, document, 2);
     gp_strbuf_addc(sb, '\n');
 }

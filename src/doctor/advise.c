@@ -2,6 +2,7 @@
 
 #include "doctor/advise_framework.h"
 #include "doctor/driver_fix.h"
+#include "doctor/tables_load.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -123,13 +124,19 @@ static const struct gp_driver *branch_row(unsigned branch)
     return NULL;
 }
 
-/* "Branch 580 is a long-term branch; NVIDIA supports it until 2028-06." */
+/* "Branch 580 is a long-term branch; NVIDIA supports it until 2028-06." The date of the tables says
+ * whether that is over. */
 static const char *support_words(struct gp_exam *exam, const struct gp_driver *row)
 {
     const char *kind =
         row->kind[0] ? gp_exam_text(exam, "Branch %u is a %s branch", row->branch, row->kind) : "";
     if (kind[0] && row->ends[0])
-        return gp_exam_text(exam, "%s; NVIDIA supports it until %s.", kind, row->ends);
+        return gp_exam_text(exam, "%s; NVIDIA support%s it until %s.", kind,
+                            strcmp(gp_tables_state()->date, row->ends) > 0 &&
+                                    strncmp(gp_tables_state()->date, row->ends, 7) != 0
+                                ? "ed"
+                                : "s",
+                            row->ends);
     return kind[0] ? gp_exam_text(exam, "%s.", kind) : "";
 }
 
@@ -282,9 +289,11 @@ static void advise_driver(struct gp_exam *exam, const struct gp_client *client)
 static void note_unknown_gpus(struct gp_exam *exam, const struct gp_client *client)
 {
     if (client->count > 0 && client->capabilities[0] == 0)
-        gp_exam_evidence(exam, "note",
-                         "a GPU in this machine is not in gpulse's tables, which may be older than "
-                         "the GPU: its requirements are unknown");
+        gp_exam_evidence(
+            exam, "note",
+            "a GPU in this machine is not in gpulse's tables of %s, which may be older "
+            "than the GPU: its requirements are unknown",
+            gp_tables_state()->date);
 }
 
 void gp_advise(struct gp_exam *exam, enum gp_subject subject, const struct gp_client *client)

@@ -13,13 +13,16 @@ enum { MODEL_COLUMNS = 34, LABEL = 18 };
 
 /* Number formats. */
 static const struct precision {
-    const char *member;        /* in JSON */
-    size_t offset;             /* of its rate in struct gp_card */
+    const char *member; /* in JSON */
+    size_t offset;      /* of its rate in struct gp_card */
     const char *name;
     unsigned first_capability; /* with hardware support */
     const char *note;
 } precisions[] = {
-#define ROW(member, ...) {#member, offsetof(struct gp_card, member), __VA_ARGS__}
+#define ROW(member, ...)                                                                           \
+    {                                                                                              \
+#member, offsetof(struct gp_card, member), __VA_ARGS__                                     \
+    }
     ROW(fp32, "FP32", 10, ""),
     ROW(tf32, "TF32", 80, ""),
     ROW(fp16, "FP16", 53, ""),
@@ -162,6 +165,7 @@ void gp_cards_add_text(struct gp_strbuf *sb, const struct gp_card *const *cards,
         add_card(sb, cards[0], has_sources);
     else
         add_list(sb, cards, count, has_sources);
+    gp_doctor_add_tables(sb);
 }
 
 /* ---- JSON ---- */
@@ -203,6 +207,9 @@ void gp_cards_add_json(struct gp_strbuf *sb, const struct gp_card *const *cards,
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++)
         (void)json_array_append_new(rows, card_of(cards[i]));
-    gp_json_add(sb, json_pack("{s:s, s:o}", "schema", "gpulse.models/1", "models", rows), 2);
+    gp_json_add(sb,
+                json_pack("{s:s, s:o, s:o}", "schema", "gpulse.models/1", "tables",
+                          gp_doctor_json_tables(), "models", rows),
+                2);
     gp_strbuf_addc(sb, '\n');
 }

@@ -375,7 +375,7 @@ void gp_driver_check_module(struct gp_exam *exam)
         gp_driver_fix_install(exam);
         return;
     }
-    if (in->other_kernel[0] && gp_version_compare(in->other_kernel, m->kernel) > 0) {
+    if (in->other_kernel[0] && strverscmp(in->other_kernel, m->kernel) > 0) {
         gp_driver_fix_reboot(exam, "into the newer kernel, which has the module");
         return;
     }

@@ -111,23 +111,28 @@ void gp_hardware_check_wakes(struct gp_exam *exam)
 
 /* ---- memory regions ---- */
 
-enum { REGIONS = 2 }; /* of NVIDIA's GPUs: registers, and a window into their memory */
+/* Of a device's regions, by the lines of its file `resource`: start, end and flags. One with 64
+ * bits takes two lines, of which the second has no flags. */
+enum { REGIONS = 6, NEEDED = 2, IS_MEMORY = 0x200 };
 
-/* The region that has a size but no address, or the registers' if they have neither; -1: all have
- * one, or it is unknown. The lines of `resource` are start, end and flags of one region each; one
- * with 64 bits takes two, so those needed are the first two. */
+/* The region that has no address, of the two that the driver cannot do without: a GPU's registers,
+ * which come first, and a window into its memory; −1: both have one, or it is unknown. */
 static int missing_region(struct gp_exam *exam, const char *bus_id)
 {
     char text[2048];
     char *p = text;
+    size_t needed = 0;
     if (gp_files_read(&exam->files, gp_hardware_path(exam, bus_id, "resource"), text,
                       sizeof(text)) <= 0)
         return -1;
-    for (int i = 0; i < REGIONS && *p; i++) {
+    for (int i = 0; i < REGIONS && needed < NEEDED && *p; i++) {
         unsigned long long start = strtoull(p, &p, 16), end = strtoull(p, &p, 16);
-        if (start == 0 && (end > 0 || i == 0))
+        bool is_memory = strtoull(p, &p, 16) & IS_MEMORY;
+        if (start == 0 && ((is_memory && end > 0) || i == 0))
             return i;
+        needed += is_memory;
         p += strcspn(p, "\n");
+        p += *p == '\n';
     }
     return -1;
 }

@@ -50,7 +50,8 @@ static void read_modules(struct gp_exam *exam, struct gp_install *in)
     in->modules_error = n < 0 ? (int)n : 0;
     for (long i = n > MOST_KERNELS ? n - MOST_KERNELS : 0; i < n; i++) {
         const char *module = module_of(exam, in->modules, kernels[i], &error);
-        if (module[0] && strcmp(kernels[i], exam->machine.kernel) != 0)
+        if (module[0] && strcmp(kernels[i], exam->machine.kernel) != 0 &&
+            strverscmp(kernels[i], in->other_kernel) > 0)
             in->other_kernel = kernels[i];
     }
     in->module = module_of(exam, in->modules, exam->machine.kernel, &error);

@@ -40,7 +40,7 @@ struct gp_install {
     bool is_list_readable;    /* of its modules */
     const char *modules;      /* the directory: "/lib/modules" */
     const char *module;       /* NVIDIA's, for the running kernel, below its directory; "" */
-    const char *other_kernel; /* the last other kernel that has it; "" */
+    const char *other_kernel; /* the newest other kernel that has it; "" */
     const char *source;       /* the source for dkms or akmods; "" */
     struct gp_failed_build failed;
     const char

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "doctor/exam.h"
 #include "doctor/tables.h"
+#include "doctor/tables_load.h"
 #include "out/json.h"
 
 #include <stdint.h>
@@ -136,6 +137,22 @@ static void add_consequences(struct gp_strbuf *sb, const struct gp_exam *exam)
     }
 }
 
+void gp_doctor_add_tables(struct gp_strbuf *sb)
+{
+    const struct gp_tables_state *tables = gp_tables_state();
+    long days = gp_tables_age_days();
+    struct gp_strbuf line = GP_STRBUF_INIT(16 << 10);
+    if (!tables->folder[0] && days <= GP_TABLES_OLD_DAYS)
+        return;
+    gp_strbuf_addf(&line, "tables of %s, %s%s", tables->date,
+                   tables->folder[0] ? "in " : "built in", tables->folder);
+    if (days > GP_TABLES_OLD_DAYS)
+        gp_strbuf_addf(&line, ": %ld days old; update %s for newer facts", days,
+                       tables->folder[0] ? "them" : "gpulse");
+    gp_doctor_add_prose(sb, line.buf ? line.buf : "", 0);
+    gp_strbuf_fini(&line);
+}
+
 /* Counts checks by their verdict, but every warning and failure: a check can have several. */
 static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose)
 {
@@ -159,6 +176,7 @@ static void add_end(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbo
     gp_strbuf_addf(sb, ", %zu warning%s, %zu failed%s\n", counts[GP_VERDICT_WARN],
                    counts[GP_VERDICT_WARN] == 1 ? "" : "s", counts[GP_VERDICT_FAIL],
                    verbose || passed == 0 ? "" : " (-v lists all)");
+    gp_doctor_add_tables(sb);
     const struct gp_finding *first = gp_exam_first(exam);
     if (!first)
         return;
@@ -234,6 +252,14 @@ json_t *gp_doctor_json_text_or_null(const char *text)
     return text && text[0] ? gp_doctor_json_text(text) : json_null();
 }
 
+json_t *gp_doctor_json_tables(void)
+{
+    const struct gp_tables_state *tables = gp_tables_state();
+    return json_pack("{s:s, s:I, s:o}", "date", tables->date, "age_days",
+                     (json_int_t)gp_tables_age_days(), "folder",
+                     gp_doctor_json_text_or_null(tables->folder));
+}
+
 json_t *gp_doctor_json_evidence(const struct gp_finding *finding, const char *where)
 {
     json_t *evidence = json_array();
@@ -303,6 +329,7 @@ void gp_doctor_add_json(struct gp_strbuf *sb, const struct gp_exam *exam)
         m->container ? json_string(m->container) : json_null(), "driver",
         m->driver[0] ? gp_doctor_json_text(m->driver) : json_null(), "gpus", gpus_of(m));
     (void)json_object_set_new(document, "machine", machine);
+    (void)json_object_set_new(document, "tables", gp_doctor_json_tables());
     (void)json_object_set_new(document, "first",
                               first ? json_string(first->check->id) : json_null());
     (void)json_object_set_new(document, "findings", findings);

@@ -32,6 +32,11 @@ json_t *gp_doctor_json_text_or_null(const char *text); /* null for "" and NULL *
 json_t *gp_doctor_json_evidence(const struct gp_finding *finding, const char *where);
 json_t *gp_doctor_json_fixes(const struct gp_finding *finding);
 
+/* A line about the tables of facts if they are old, or not those that are built in; nothing
+ * otherwise. */
+void gp_doctor_add_tables(struct gp_strbuf *sb);
+json_t *gp_doctor_json_tables(void);
+
 void gp_doctor_add_text(struct gp_strbuf *sb, const struct gp_exam *exam, bool verbose,
                         bool in_color);
 void gp_doctor_add_json(struct gp_strbuf *sb, const struct gp_exam *exam);

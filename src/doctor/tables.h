@@ -1,5 +1,6 @@
 /* The tables in data/tables, compiled in: each is an array gp_THINGs of gp_THING_count rows, sorted
- * by its key. Texts are "" if nothing is known. `source` names the origin of the row. */
+ * by its key, and never empty. Texts are "" if nothing is known. `source` names the origin of the
+ * row. gp_tables_choose() may replace them, before anything else reads them. */
 #ifndef GP_DOCTOR_TABLES_H
 #define GP_DOCTOR_TABLES_H
 
@@ -15,8 +16,8 @@ struct gp_chip {
     bool in_open_module;         /* listed by the open kernel module */
     const char *source;
 };
-extern const struct gp_chip gp_chips[];
-extern const size_t gp_chip_count;
+extern const struct gp_chip *gp_chips;
+extern size_t gp_chip_count;
 
 /* Bits: variants of the kernel module. */
 enum { GP_MODULE_PROPRIETARY = 1, GP_MODULE_OPEN = 2 };
@@ -32,8 +33,8 @@ struct gp_arch {
     bool is_integrated;                 /* Jetson and similar, with their own drivers */
     const char *source;
 };
-extern const struct gp_arch gp_archs[];
-extern const size_t gp_arch_count;
+extern const struct gp_arch *gp_archs;
+extern size_t gp_arch_count;
 
 /* Releases of the CUDA toolkit. */
 struct gp_toolkit {
@@ -41,8 +42,8 @@ struct gp_toolkit {
     const char *driver; /* the driver that it came with, or that implements it; "" */
     const char *source;
 };
-extern const struct gp_toolkit gp_toolkits[];
-extern const size_t gp_toolkit_count;
+extern const struct gp_toolkit *gp_toolkits;
+extern size_t gp_toolkit_count;
 
 /* CUDA major versions for which one minimum driver runs all releases. */
 struct gp_cuda_major {
@@ -50,8 +51,8 @@ struct gp_cuda_major {
     const char *driver; /* the oldest that does */
     const char *source;
 };
-extern const struct gp_cuda_major gp_cuda_majors[];
-extern const size_t gp_cuda_major_count;
+extern const struct gp_cuda_major *gp_cuda_majors;
+extern size_t gp_cuda_major_count;
 
 /* Branches of the driver. */
 struct gp_driver {
@@ -62,8 +63,8 @@ struct gp_driver {
     unsigned modules; /* the kernel module variants that it includes */
     const char *source;
 };
-extern const struct gp_driver gp_drivers[];
-extern const size_t gp_driver_count;
+extern const struct gp_driver *gp_drivers;
+extern size_t gp_driver_count;
 
 /* The driver in the repositories that users of a distribution install it from. */
 struct gp_offer {
@@ -74,8 +75,8 @@ struct gp_offer {
     const char *package; /* what brings the others with it; the flavour may follow */
     const char *source;
 };
-extern const struct gp_offer gp_offers[];
-extern const size_t gp_offer_count;
+extern const struct gp_offer *gp_offers;
+extern size_t gp_offer_count;
 
 /* PyTorch wheels for CUDA. */
 struct gp_torch_build {
@@ -89,8 +90,8 @@ struct gp_torch_build {
     const char *archs; /* in the format of gp_code_for() */
     const char *source;
 };
-extern const struct gp_torch_build gp_torch_builds[];
-extern const size_t gp_torch_build_count;
+extern const struct gp_torch_build *gp_torch_builds;
+extern size_t gp_torch_build_count;
 
 /* PyTorch wheels for ROCm. */
 struct gp_torch_rocm {
@@ -98,8 +99,8 @@ struct gp_torch_rocm {
     const char *rocm;
     const char *source;
 };
-extern const struct gp_torch_rocm gp_torch_rocms[];
-extern const size_t gp_torch_rocm_count;
+extern const struct gp_torch_rocm *gp_torch_rocms;
+extern size_t gp_torch_rocm_count;
 
 /* TensorFlow. */
 struct gp_tensorflow_build {
@@ -110,8 +111,8 @@ struct gp_tensorflow_build {
     const char *archs;
     const char *source;
 };
-extern const struct gp_tensorflow_build gp_tensorflow_builds[];
-extern const size_t gp_tensorflow_build_count;
+extern const struct gp_tensorflow_build *gp_tensorflow_builds;
+extern size_t gp_tensorflow_build_count;
 
 /* JAX, one row for each CUDA it is available for. */
 struct gp_jax_build {
@@ -122,8 +123,8 @@ struct gp_jax_build {
     const char *archs;
     const char *source;
 };
-extern const struct gp_jax_build gp_jax_builds[];
-extern const size_t gp_jax_build_count;
+extern const struct gp_jax_build *gp_jax_builds;
+extern size_t gp_jax_build_count;
 
 /* Versions of cuDNN that added or dropped support. */
 struct gp_cudnn {
@@ -133,8 +134,8 @@ struct gp_cudnn {
     const char *library;                        /* "libcudnn.so.9" */
     const char *source;
 };
-extern const struct gp_cudnn gp_cudnns[];
-extern const size_t gp_cudnn_count;
+extern const struct gp_cudnn *gp_cudnns;
+extern size_t gp_cudnn_count;
 
 /* GPU models. Rates are TFLOP/s (TOP/s for INT8) without sparsity; 0: no hardware support, or
  * unknown. */
@@ -155,8 +156,8 @@ struct gp_card {
     const char *note;
     const char *source;
 };
-extern const struct gp_card gp_cards[];
-extern const size_t gp_card_count;
+extern const struct gp_card *gp_cards;
+extern size_t gp_card_count;
 
 /* Numbers of the driver's errors in the kernel log. Words, fault and advice are set here only if
  * gp_xid_find() has none: see gp_xid_row_find(). */
@@ -170,8 +171,8 @@ struct gp_xid_row {
     bool is_application;     /* caused by a program, and others are not affected */
     const char *source;
 };
-extern const struct gp_xid_row gp_xid_rows[];
-extern const size_t gp_xid_row_count;
+extern const struct gp_xid_row *gp_xid_rows;
+extern size_t gp_xid_row_count;
 
 /* The meaning of the messages of Xid 144 to 150. */
 struct gp_nvlink_error {
@@ -183,8 +184,8 @@ struct gp_nvlink_error {
     const char *action, *look, *fault, *effect;
     const char *source;
 };
-extern const struct gp_nvlink_error gp_nvlink_errors[];
-extern const size_t gp_nvlink_error_count;
+extern const struct gp_nvlink_error *gp_nvlink_errors;
+extern size_t gp_nvlink_error_count;
 
 /* Error numbers of NVSwitches. */
 struct gp_sxid_row {
@@ -194,8 +195,8 @@ struct gp_sxid_row {
     const char *advice;
     const char *source;
 };
-extern const struct gp_sxid_row gp_sxid_rows[];
-extern const size_t gp_sxid_row_count;
+extern const struct gp_sxid_row *gp_sxid_rows;
+extern size_t gp_sxid_row_count;
 
 /* Why clocks are reduced, by bit. */
 struct gp_throttle_reason {
@@ -207,8 +208,8 @@ struct gp_throttle_reason {
     const char *advice;
     const char *source;
 };
-extern const struct gp_throttle_reason gp_throttle_reasons[];
-extern const size_t gp_throttle_reason_count;
+extern const struct gp_throttle_reason *gp_throttle_reasons;
+extern size_t gp_throttle_reason_count;
 
 /* Recovery actions requested by the driver. */
 struct gp_recovery_action {
@@ -217,8 +218,8 @@ struct gp_recovery_action {
     const char *words, *advice;
     const char *source;
 };
-extern const struct gp_recovery_action gp_recovery_actions[];
-extern const size_t gp_recovery_action_count;
+extern const struct gp_recovery_action *gp_recovery_actions;
+extern size_t gp_recovery_action_count;
 
 /* States of faulty memory: ECC, remapped rows, retired pages. */
 struct gp_memory_state {
@@ -227,8 +228,8 @@ struct gp_memory_state {
     const char *advice;
     const char *source;
 };
-extern const struct gp_memory_state gp_memory_states[];
-extern const size_t gp_memory_state_count;
+extern const struct gp_memory_state *gp_memory_states;
+extern size_t gp_memory_state_count;
 
 /* False: the number is unknown. The row has words, fault and advice. */
 bool gp_xid_row_find(unsigned code, struct gp_xid_row *ret);
