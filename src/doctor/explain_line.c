@@ -146,9 +146,10 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
 static unsigned cuda_number(const char *line)
 {
     static const char expression[] =
-        "(CUDA|Cuda|cuda)( driver| API)? (error|failure|Error|Failure|ERROR)( code)?:? ?[=#]?\\(?"
-        "([0-9]+)|cuInit: UNKNOWN ERROR \\(([0-9]+)\\)|"
-        "(cuda[A-Z]|cu[A-Z])[A-Za-z_0-9]*(\\(\\w*\\))? (returned|failed with error|failed with code|"
+        "(CUDA|Cuda|cuda)( driver| API)? (error|failure|Error|Failure|ERROR)( code)?:? ?"
+        "[=#]?\\(?([0-9]+)|cuInit: UNKNOWN ERROR \\(([0-9]+)\\)|"
+        "(cuda[A-Z]|cu[A-Z])[A-Za-z_0-9]*(\\(\\w*\\))? (returned|failed with error|failed with "
+        "code|"
         "failed: error)( code)?:? ?([0-9]+)|CUDA_CHECK.*error=([0-9]+)|"
         "(CUDA initialization failure with error:? )([0-9]+)";
     regex_t regex;
