@@ -36,7 +36,7 @@ def sections(path):
         if not line.strip() or line.startswith(("#", ";")):
             continue
         if line.startswith(" ") and items:
-            items[-1][2] += " " + line.strip()
+            items[-1][2] = (items[-1][2] + " " + line.strip()).strip()
         elif line.startswith("["):
             if name is not None:
                 yield start, name, items
@@ -156,8 +156,8 @@ def add_code(entries, identity, title, row, owner):
     elif text and len(text) >= TELLING:
         entry.patterns.append(Pattern(entry, [owner, text], any_case=True))
     elif text:
-        entry.patterns += [Pattern(entry, [owner, word, text], any_case=True)
-                           for word in ("rror", "fail")]
+        starts = [[owner, "rror"], [owner, "fail"]] + [["gpuassert: "]] * (owner == "cuda")
+        entry.patterns += [Pattern(entry, [*start, text], any_case=True) for start in starts]
 
 
 def add_codes(entries, folder):
@@ -205,10 +205,10 @@ def check_patterns(patterns):
     that is not generic, can do that to it."""
     equals, ordinary = {}, [p for p in patterns if p.weight >= ORDINARY]
     for p in patterns:
-        key = (tuple(piece.lower() for piece in p.pieces), p.is_word)
-        rivals = equals.setdefault(key, []) if p.weight >= ORDINARY else ordinary
-        for q in rivals:
-            if q.covers(p) or p.covers(q) and q.weight == p.weight or q.pieces == p.pieces:
+        is_generic = p.weight < ORDINARY
+        key = (tuple(piece.lower() for piece in p.pieces), p.is_word, is_generic)
+        for q in equals.get(key, []) + (ordinary if is_generic else []):
+            if q.covers(p) or q.weight == p.weight and (p.covers(q) or q.pieces == p.pieces):
                 raise Bad(f"{p.entry.where}: a pattern of [{p.entry.id}], '{'*'.join(p.pieces)}', "
                           f"is shadowed by '{'*'.join(q.pieces)}' of [{q.entry.id}]")
         equals.setdefault(key, []).append(p)
@@ -292,8 +292,6 @@ def main():
     paths = sorted((folder / "explain").glob("*.ini"))
     try:
         add_codes(entries, folder / "tables")
-        families["codes"] = {"about": "error numbers of CUDA and NVML", "words": "",
-                             "check": "gpulse doctor"}
         for path in paths:
             read_family(path, entries, families)
         patterns = [p for entry in entries.values() for p in entry.patterns]

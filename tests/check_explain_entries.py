@@ -38,7 +38,7 @@ CASES = [
                                                        example="quite something else"),
      "the example of [x.y] is explained by no entry"),
     ("an example that a more specific one explains",
-     ENTRY.format(id="x.y", match="not found", example="sh: nvidia-ctk: not found"),
+     ENTRY.format(id="x.y", match="ctk: not found", example="sh: nvidia-ctk: not found"),
      "the example of [x.y] is explained by docker.no-ctk"),
     ("an exception to its own example",
      ENTRY.format(id="x.y", match="quite unheard of\nunless = really",

@@ -140,22 +140,30 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
 
 /* ---- other lines ---- */
 
-/* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)"; 0: none. The numbers in
- * "cuda runtime error (59)" are from before CUDA 10.1; there only the text counts. */
+/* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)", "Cuda driver error 804",
+ * "cudaGetDeviceCount returned 100"; 0: none. The numbers in "cuda runtime error (59)" are from
+ * before CUDA 10.1; there only the text counts. */
 static unsigned cuda_number(const char *line)
 {
     static const char expression[] =
-        "(CUDA|Cuda|cuda)( driver)? (error|failure|Error|Failure)( code)?:? ?=?\\(?([0-9]+)|"
-        "cuInit: UNKNOWN ERROR \\(([0-9]+)\\)";
+        "(CUDA|Cuda|cuda)( driver| API)? (error|failure|Error|Failure|ERROR)( code)?:? ?"
+        "[=#]?\\(?([0-9]+)|cuInit: UNKNOWN ERROR \\(([0-9]+)\\)|"
+        "(cuda[A-Z]|cu[A-Z])[A-Za-z_0-9]*(\\(\\w*\\))? (returned|failed with error|failed with "
+        "code|"
+        "failed: error)( code)?:? ?([0-9]+)|CUDA_CHECK.*error=([0-9]+)|"
+        "(CUDA initialization failure with error:? )([0-9]+)";
     regex_t regex;
-    regmatch_t groups[7];
+    regmatch_t groups[15];
     unsigned number = 0;
-    if (!strcasestr(line, "cuda") && !strstr(line, "cuInit: "))
+    if (!strcasestr(line, "cuda") && !strstr(line, "cuInit"))
         return 0;
     if (regcomp(&regex, expression, REG_EXTENDED) != 0)
         return 0;
     if (regexec(&regex, line, GP_ARRAY_LEN(groups), groups, 0) == 0) {
-        const regmatch_t *at = groups[5].rm_so >= 0 ? &groups[5] : &groups[6];
+        static const int numbers[] = {5, 6, 11, 12, 14};
+        const regmatch_t *at = &groups[5];
+        for (size_t i = 0; i < GP_ARRAY_LEN(numbers) && at->rm_so < 0; i++)
+            at = &groups[numbers[i]];
         if (at->rm_eo - at->rm_so <= 4)
             number = (unsigned)strtoul(line + at->rm_so, NULL, 10);
     }
@@ -228,7 +236,7 @@ bool gp_explain_line(struct gp_arena *arena, const char *line, struct gp_explana
     const struct gp_entry *entry = gp_entry_of_line(clean, &weight);
     if (gp_failure_find(clean, &f) && !is_better(entry, weight, &f))
         return explain_failure(arena, &f, clean, ret);
-    if (!entry || is_code(entry)) {
+    if (!entry || is_code(entry) || gp_entry_is_generic(weight)) {
         const struct gp_entry *code = numbered(arena, cuda_number(clean));
         entry = code ? code : entry;
     }
