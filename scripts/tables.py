@@ -403,8 +403,7 @@ def main():
                 write(out, TABLES[name][0], rows)
                 write_columns(out, name)
         write_tables(out)
-        out.append(f'const char gp_tables_built_in_date[] = "{read_date(folder / "DATE")}";
-')
+        out.append(f'const char gp_tables_built_in_date[] = "{read_date(folder / "DATE")}";\n')
     except (Bad, OSError, csv.Error, UnicodeError) as bad:
         sys.exit(f"tables.py: {bad}")
     target.write_text("".join(out), encoding="utf-8")
