@@ -55,7 +55,7 @@ static void assert_same_cell(const struct gp_table *table, const struct gp_colum
 static void files_are_read_as_the_build_reads_them(void **test_state)
 {
     (void)test_state;
-    assert_true(gp_table_count > 20);
+    assert_true(gp_table_count > 15);
     for (size_t t = 0; t < gp_table_count; t++) {
         const struct gp_table *table = &gp_tables[t];
         struct gp_arena arena = {0};
