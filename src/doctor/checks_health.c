@@ -1,6 +1,7 @@
 /* The GPUs' health, as the driver reports it. */
 #include "doctor/health.h"
 #include "doctor/health_rules.h"
+#include "source/nvml/nvml.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,8 +114,6 @@ static const struct {
      "machine."},
 };
 
-enum { RESET_REQUIRED = 16 }; /* as NVML counts */
-
 static bool has_silence(struct gp_exam *exam)
 {
     return gp_health_is_expected(exam);
@@ -134,9 +133,10 @@ static void run_lost(struct gp_exam *exam)
                              set.gpus[g]->status_text);
         if (silences[i].why)
             gp_exam_why(exam, "%s", silences[i].why);
-        gp_health_prescribe(
-            exam, set.gpus[0]->driver_code == RESET_REQUIRED ? GP_CURE_RESET : silences[i].cure,
-            &set);
+        gp_health_prescribe(exam,
+                            set.gpus[0]->driver_code == GP_NVML_RESET_REQUIRED ? GP_CURE_RESET
+                                                                               : silences[i].cure,
+                            &set);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
+#include "source/nvml/nvml.h"
 
 int gp_smi_take_common(const char *const *given, struct gp_smi_common *ret,
                        struct gp_strbuf *message)
@@ -80,11 +81,11 @@ int gp_smi_refuse_combination(struct gp_smi_request *request, struct gp_strbuf *
 int gp_smi_say_unreachable(struct gp_strbuf *sb, const struct gp_smi_form *form,
                            const struct gp_target *target)
 {
-    int other = target->code == GP_ETIMEOUT ? GP_SMI_EXIT_TIMEOUT : GP_SMI_NVML_UNKNOWN;
+    int other = target->code == GP_ETIMEOUT ? GP_SMI_EXIT_TIMEOUT : GP_NVML_UNKNOWN;
     int driver_code = target->driver_code ? target->driver_code : other;
     gp_smi_add_unreachable(sb, form, target->index, target->bus[0] ? target->bus : NULL,
                            driver_code);
-    if (driver_code == GP_SMI_NVML_UNKNOWN && target->words[0])
+    if (driver_code == GP_NVML_UNKNOWN && target->words[0])
         gp_strbuf_addf(sb, "gpulse: GPU %u: %s\n", target->index, target->words);
     return gp_smi_exit_of(driver_code);
 }

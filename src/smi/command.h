@@ -33,9 +33,6 @@ struct gp_want;
     X(TIMEOUT, GP_SMI_VALUE, "--timeout", "TIME",                                                  \
       "wait up to TIME for a GPU that does not respond (default 3s, for settings 30s)")
 
-/* NVML return codes. */
-enum { GP_SMI_NVML_IN_USE = 19, GP_SMI_NVML_UNKNOWN = 999 };
-
 /* Their values; NULL, false and 0: not given. */
 struct gp_smi_common {
     const char *id, *sim, *root;

@@ -20,18 +20,20 @@ static const struct cause {
     enum subject subject;
     const char *text;
 } causes[] = {
-    {9, 0, 0, NOTHING,
+    {GP_NVML_DRIVER_NOT_LOADED, 0, 0, NOTHING,
      "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that "
      "the latest NVIDIA driver is installed and running.\n\n"},
-    {12, 0, 0, NOTHING,
+    {GP_NVML_LIBRARY_NOT_FOUND, 0, 0, NOTHING,
      "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that the "
      "NVIDIA Display Driver is properly installed and present in your system.\n"
      "Please also try adding directory that contains libnvidia-ml.so to your system PATH.\n"},
-    {13, 0, 0, NOTHING,
+    {GP_NVML_FUNCTION_NOT_FOUND, 0, 0, NOTHING,
      "Mismatch in versions between nvidia-smi and NVML. \n"
      "Are you sure you are using nvidia-smi provided with the driver?\n"},
-    {18, 0, 0, LIBRARY, FAILED "Driver/library version mismatch\nNVML library version: %s\n"},
-    {28, 0, GP_SMI_EXIT_OTHER, CODE, FAILED "%s\nUnable to determine the number of GPUs\n"},
+    {GP_NVML_LIB_RM_VERSION_MISMATCH, 0, 0, LIBRARY,
+     FAILED "Driver/library version mismatch\nNVML library version: %s\n"},
+    {GP_NVML_GPU_NOT_FOUND, 0, GP_SMI_EXIT_OTHER, CODE,
+     FAILED "%s\nUnable to determine the number of GPUs\n"},
     {0, GP_ENODEV, GP_SMI_EXIT_NOT_FOUND, NOTHING, "No devices were found\n"},
     {0, GP_ETIMEOUT, GP_SMI_EXIT_TIMEOUT, NOTHING, FAILED "Timeout\n"},
     {0, GP_EUSAGE, GP_SMI_EXIT_USAGE, ERROR, "%s\n"},

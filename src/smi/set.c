@@ -33,9 +33,8 @@ static const char *error_of(const struct run *run, const struct gp_target *targe
 {
     const char *words =
         run->set->control < GP_CONTROL__COUNT ? target->changes[run->set->control].words : "";
-    return driver_code || !*words
-               ? gp_nvml_return_text(driver_code ? driver_code : GP_SMI_NVML_UNKNOWN)
-               : words;
+    return driver_code || !*words ? gp_nvml_return_text(driver_code ? driver_code : GP_NVML_UNKNOWN)
+                                  : words;
 }
 
 /* Returns the exit status that stops the command, or 0. */
@@ -94,7 +93,7 @@ static enum gp_smi_result success_of(const struct run *run, const struct gp_chan
                      gp_smi_setting_has(run->set->id, GP_SMI_DONE_ALONE, &run->form);
         return alone ? GP_SMI_DONE_ALONE : GP_SMI_DONE;
     }
-    return change->driver_code == GP_SMI_NVML_IN_USE ? GP_SMI_PENDING_IN_USE : GP_SMI_PENDING;
+    return change->driver_code == GP_NVML_IN_USE ? GP_SMI_PENDING_IN_USE : GP_SMI_PENDING;
 }
 
 static void warn_of_loss(struct run *run, const struct gp_target *target)
@@ -268,7 +267,7 @@ static void print_refusal(void *ctx, struct gp_strbuf *sb, const struct gp_smi_f
     for (size_t d = 0; d < snapshot->device_count; d++) {
         const struct gp_device *gpu = &snapshot->devices[d];
         const struct gp_smi_saying saying = {.gpu = bus_of(snapshot, gpu)};
-        int code = is_held(snapshot, gpu) ? GP_SMI_NVML_IN_USE : GP_SMI_EXIT_NOT_SUPPORTED;
+        int code = is_held(snapshot, gpu) ? GP_NVML_IN_USE : GP_SMI_EXIT_NOT_SUPPORTED;
         if (gpu->status == GP_STATUS_LOST || gpu->status == GP_STATUS_TIMEOUT)
             continue; /* printed below */
         if (!gpu->is_mig && held)

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "smi/message.h"
+#include "source/nvml/nvml.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -324,16 +325,15 @@ static const struct line {
 
 enum gp_smi_result gp_smi_result_of(int driver_code)
 {
-    /* NVML's return codes. */
-    enum { NOT_SUPPORTED = 3, NO_PERMISSION = 4, FUNCTION_NOT_FOUND = 13, VERSION_MISMATCH = 25 };
-    enum { DEPRECATED = 26 };
     static const struct {
         int code;
         enum gp_smi_result result;
     } results[] = {
-        {NOT_SUPPORTED, GP_SMI_UNSUPPORTED},      {NO_PERMISSION, GP_SMI_DENIED},
-        {FUNCTION_NOT_FOUND, GP_SMI_UNSUPPORTED}, {VERSION_MISMATCH, GP_SMI_UNSUPPORTED},
-        {DEPRECATED, GP_SMI_DEPRECATED},
+        {GP_NVML_NOT_SUPPORTED, GP_SMI_UNSUPPORTED},
+        {GP_NVML_NO_PERMISSION, GP_SMI_DENIED},
+        {GP_NVML_FUNCTION_NOT_FOUND, GP_SMI_UNSUPPORTED},
+        {GP_NVML_ARGUMENT_VERSION_MISMATCH, GP_SMI_UNSUPPORTED},
+        {GP_NVML_DEPRECATED, GP_SMI_DEPRECATED},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(results); i++)
         if (results[i].code == driver_code)

@@ -99,6 +99,11 @@ nvml_any_fn nvml_find(struct nvml_api *api, enum nvml_function function)
     return fn == absent ? NULL : fn;
 }
 
+#define X(name, number)                                                                            \
+    _Static_assert((int)GP_NVML_##name == (int)NVML_ERROR_##name, "a name that NVML has");
+GP_NVML_CODES(X)
+#undef X
+
 const char *nvml_return_text(nvmlReturn_t rc)
 {
     static const struct {
