@@ -43,7 +43,7 @@ static json_t *import_processes(const struct sim_node *gpu)
                   sim_put(entry, "type", NULL, json_string(type && *type ? type : "C")) &&
                   sim_put(entry, "memory_bytes", NULL,
                           known ? sim_convert(memory, SIM_MIB) : json_null()) &&
-                  sim_put(entry, "name", NULL, json_string(name ? name : "")) &&
+                  (!name || sim_put(entry, "name", NULL, json_string(name))) &&
                   put_instance(entry, p, "gpu_instance_id", "gpu_instance") &&
                   put_instance(entry, p, "compute_instance_id", "compute_instance");
         if (!ok || json_array_append_new(list, entry) < 0) {

@@ -21,6 +21,7 @@
  *     "processes": [{"pid": 835, "type": "C|G|C+G|M", "memory_bytes": 4194304 or null,
  *                    "name": "Xorg", "util": 12, "util_memory": 6, "util_encoder": 0,
  *                    "util_decoder": 0, "gpu_instance": 1, "compute_instance": 0}],
+ *                    without a name, the driver does not find one; it may be ""
  *     "gpm": {"5": 2, "10": 80},                 GPM metrics, in percent of the GPU's utilization;
  *                                                optional: those of a usual training
  *     "lists": {"supported_clocks": [{"memory": 2619, "graphics": "1980 1965"}]},   lists.def
@@ -174,7 +175,7 @@ struct sim_process {
     uint64_t load_bytes;                     /* of a workload: added to the captured memory */
     unsigned int every_s, runs_s;            /* of one that begins and ends; 0: it always runs */
     bool hidden;                             /* the driver does not list it */
-    const char *name;                        /* never NULL */
+    const char *name;                        /* NULL: the driver cannot find it */
 };
 
 /* A GPU, or a MIG device (then parent is set and its values are its own). */

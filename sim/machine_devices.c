@@ -57,7 +57,7 @@ static int load_shares(struct sim_loader *l, json_t *json, struct sim_process *p
 static int load_process(struct sim_loader *l, json_t *json, struct sim_process *process)
 {
     uint64_t pid = 0, gi = UINT64_MAX, ci = UINT64_MAX;
-    process->name = "";
+    process->name = NULL;
     int result = sim_doc_number(l, json, "pid", INT32_MAX, true, &pid);
     if (result == GP_OK)
         result = load_type(l, json, process);

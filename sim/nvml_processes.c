@@ -16,7 +16,7 @@ static nvmlReturn_t process_name(const struct sim_call *call, unsigned int pid, 
     for (size_t i = 0; i < call->machine->device_count; i++) {
         const struct sim_device *device = &call->machine->devices[i];
         for (size_t j = 0; j < device->process_count; j++) {
-            if (device->processes[j].pid != pid || !device->processes[j].name[0])
+            if (device->processes[j].pid != pid || !device->processes[j].name)
                 continue;
             (void)snprintf(name, length, "%s", device->processes[j].name);
             return NVML_SUCCESS;

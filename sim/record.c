@@ -285,7 +285,7 @@ static void ask_names(struct recorder *r, struct processes *p)
             rec_prepare(r, SIM_FN_nvmlSystemGetProcessName, ask_process_name, NULL);
         c->key = p->all[i].pid;
         bool named = rec_ask(r) == NVML_SUCCESS;
-        p->all[i].name = named && !r->config->redact ? rec_doc_text(&r->doc, c->text) : "";
+        p->all[i].name = named && !r->config->redact ? rec_doc_text(&r->doc, c->text) : NULL;
     }
 }
 

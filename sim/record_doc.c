@@ -205,7 +205,7 @@ json_t *rec_doc_processes(struct rec_doc *doc, const char *where,
                              ? json_integer((json_int_t)p->memory_bytes)
                              : json_null();
         (void)json_object_set_new(json, "memory_bytes", memory);
-        if (p->name[0])
+        if (p->name)
             (void)json_object_set_new(json, "name", json_string(p->name));
         unsigned int assumed[SIM_SHARE_COUNT] = {
             [SIM_SHARE_MEM] = sim_share_of_memory(p->share_pct[SIM_SHARE_SM])};

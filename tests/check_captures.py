@@ -420,7 +420,7 @@ def expected_of_process(process, capture):
     yield "pid", int(process.findtext("pid"))
     yield "process.type", process.findtext("type").strip()
     yield "process_name", program_name(name) or NOT_IN_PROC
-    yield "process.path", name or NOT_IN_PROC
+    yield "process.path", name
     yield "process.command", name or NOT_IN_PROC
     yield "used_gpu_memory", convert(process.findtext("used_memory").strip(), mebibytes, capture)
     for metric, path in (("process.gpu_instance_id", "gpu_instance_id"),

@@ -143,7 +143,6 @@ ACCEPTED_OLD = {
     (None, "graphics_volt"): NO_CALL,
     (None, "gpu_module_id"): OLD_CALL + ", which came with 535",
     ("telegraf_gtx-1070-ti", "power_draw"): "the excerpt names no driver: it is taken for a new one",
-    ("netdata_rtx-2080-win", "process_name"): "processes whose name Windows kept to itself are empty there, N/A here",
 }
 
 

@@ -314,7 +314,7 @@ PYTHON
     is_quiet
     # the driver still knows its name and memory
     says '\| \?:tritonserver.*/4190001\(6349MiB\)$'
-    machine t4 'm["workload"][0]["name"] = ""'
+    machine t4 'del m["workload"][0]["name"]'
     gpulse --sim ./m.json --sim-still --root root status --no-header
     says '\| \?/4190001\(6349MiB\)$'
     gpulse --sim ./m.json --sim-still --root root query pid,process_name,process.path,user,process.command,process.rss,process.start_time --processes -f json

@@ -348,7 +348,7 @@ total_calls() {
     machine t4 'm["workload"][0]["name"] = "/opt/real/serve"'
     gpulse --sim ./m.json --root root query process_name,process.path,process.command --processes -f csv --no-header
     [ "$output" = "serve,/opt/real/serve,/bin/serve --port 80" ]
-    machine t4 'm["workload"][0]["name"] = ""'
+    machine t4 'del m["workload"][0]["name"]'
     gpulse --sim ./m.json --root root query process_name,process.path --processes -f csv --no-header
     [ "$output" = "serve,/bin/serve" ]
     mkdir -p empty/proc
