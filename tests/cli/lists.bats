@@ -253,6 +253,22 @@ m["driver"]["version"] = "580.95.05"'
     grep -q '^0,1,' <<<"$output"
 }
 
+@test "a GPU that hangs costs its own connections only" {
+    for gpu in 0 2; do
+        fault h100x4 clear
+        fault h100x4 --gpu $gpu hang=1h
+        gpulse --sim h100x4 --sim-still --timeout 8 query index,number,connection,p2p.read --rows peers -f csv --no-header
+        status_is 6
+        others=$(seq 0 3 | grep -v $gpu)
+        for one in $others; do
+            for other in $others; do
+                [ $one = $other ] || grep -qx "$one,$other,NV18,OK" <<<"$output" || explain "$one and $other are not connected"
+            done
+            grep -q "^$one,$gpu,\[Timeout\]" <<<"$output" || explain "GPU $one knows GPU $gpu"
+        done
+    done
+}
+
 @test "lists that grow while they are fetched, and 65,536 entries" {
     fault t4 grow
     still t4 memory,graphics --rows supported_clocks -f csv --no-header

@@ -99,6 +99,7 @@ struct nvml_source {
     pthread_mutex_t topology; /* see topology.c */
     /* When the running read of a GPU began; 0: none. */
     _Atomic(uint64_t) reading_since_ns[NVML_BOUND_MAX];
+    _Atomic(bool) has_answered[NVML_BOUND_MAX]; /* the first calls for a GPU have returned */
 };
 
 /* The last utilization sample of each process. The driver reports a process once per sample period,

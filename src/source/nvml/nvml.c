@@ -237,6 +237,12 @@ static void note_reading(struct nvml_source *source, unsigned index, uint64_t si
         atomic_store_explicit(&source->reading_since_ns[index], since_ns, memory_order_relaxed);
 }
 
+static void note_answer(struct nvml_source *source, unsigned index, bool has_answered)
+{
+    if (index < NVML_BOUND_MAX)
+        atomic_store_explicit(&source->has_answered[index], has_answered, memory_order_relaxed);
+}
+
 static int attach(struct nvml_source *source, unsigned index, gp_call_name *call,
                   struct gp_source_device **ret, struct gp_reading *reading)
 {
@@ -280,8 +286,10 @@ static int attach(struct nvml_source *source, unsigned index, gp_call_name *call
 static int nvml_attach(struct gp_source *base, unsigned index, gp_call_name *call,
                        struct gp_source_device **ret, struct gp_reading *reading)
 {
+    note_answer(to_nvml(base), index, false);
     note_reading(to_nvml(base), index, gp_clock_mono_ns());
     int r = attach(to_nvml(base), index, call, ret, reading);
+    note_answer(to_nvml(base), index, true);
     note_reading(to_nvml(base), index, 0);
     return r;
 }

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { PATIENCE_MS = 200 /* by then, the other GPUs are being read, too */ };
+
 static bool lock_topology(struct nvml_device *device)
 {
     struct timespec until;
@@ -235,8 +237,35 @@ static bool hangs(struct nvml_source *source, unsigned index)
     return since_ns && gp_clock_mono_ns() > since_ns + GP_NS_PER_S;
 }
 
+/* All GPUs are read at about the same time. So that one that hangs costs its own row only, each is
+ * asked about when its own first calls have returned. A GPU that is not selected is never read: it
+ * is waited for until `patience_ms` is used up, together with the others like it. */
+static bool await_peer(struct nvml_device *device, unsigned index, int *patience_ms)
+{
+    const struct timespec moment = {.tv_nsec = GP_NS_PER_MS};
+    struct nvml_source *source = device->source;
+    while (index < NVML_BOUND_MAX &&
+           !atomic_load_explicit(&source->has_answered[index], memory_order_relaxed)) {
+        bool is_read =
+            atomic_load_explicit(&source->reading_since_ns[index], memory_order_relaxed) != 0;
+        if (is_read && hangs(source, index))
+            return false;
+        if (!is_read && (*patience_ms)-- <= 0) { /* not waited for again */
+            atomic_store_explicit(&source->has_answered[index], true, memory_order_relaxed);
+            break;
+        }
+        /* whoever waits does not hang */
+        if (device->index < NVML_BOUND_MAX)
+            atomic_store_explicit(&source->reading_since_ns[device->index], gp_clock_mono_ns(),
+                                  memory_order_relaxed);
+        (void)nanosleep(&moment, NULL);
+    }
+    return !hangs(source, index);
+}
+
 nvmlReturn_t nvml_list_peers(struct nvml_rows *rows)
 {
+    int patience_ms = PATIENCE_MS;
     struct nvml_device *device = rows->device;
     struct own_links own = {0};
     nvmlReturn_t rc = NVML_SUCCESS;
@@ -253,7 +282,7 @@ nvmlReturn_t nvml_list_peers(struct nvml_rows *rows)
             put_absent(rows, row, GP_STATUS_ASLEEP);
             continue;
         }
-        if (hangs(device->source, i)) {
+        if (!await_peer(device, i, &patience_ms)) {
             put_absent(rows, row, GP_STATUS_TIMEOUT);
             rows->is_partial = true;
             continue;
