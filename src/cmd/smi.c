@@ -356,14 +356,12 @@ static int run_smi(int argc, char **argv)
     return view->run(view, given, &show);
 }
 
-/* Commands of nvidia-smi that gpulse does not support. */
-static const char missing[] = "base-clocks boost-slider compute-policy daemon drain gpm pci "
-                              "power-hint power-profiles power-smoothing prm replay rusd soc";
-
-static int run_missing(const char *name)
+static int run_missing(const struct gp_smi_missing *missing)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_strbuf_addf(&sb, "gpulse: nvidia-smi %s is not supported; see docs/smi.md\n", name);
+    gp_strbuf_addf(&sb, "gpulse: nvidia-smi %s is not supported: %s%s%s\n", missing->name,
+                   missing->why, missing->instead ? "; instead: " : "",
+                   missing->instead ? missing->instead : "");
     return gp_smi_print(&sb, GP_SMI_EXIT_NOT_SUPPORTED);
 }
 
@@ -396,8 +394,9 @@ static int smi_main(int argc, char **argv, struct gp_err *err)
         argv[1] = name;
         return gp_smi_run(c, argc - 1, argv + 1);
     }
-    if (own + 1 < argc && gp_cli_list_has(missing, argv[own + 1], strlen(argv[own + 1])))
-        return run_missing(argv[own + 1]);
+    for (const struct gp_smi_missing *m = gp_smi_missing; own + 1 < argc && m->name; m++)
+        if (strcmp(m->name, argv[own + 1]) == 0)
+            return run_missing(m);
     return run_smi(argc, argv);
 }
 

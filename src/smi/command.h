@@ -92,6 +92,14 @@ struct gp_smi_command {
 /* The last one has no name. */
 extern const struct gp_smi_command gp_smi_commands[];
 
+/* A command of nvidia-smi that gpulse does not have. The last one has no name. */
+struct gp_smi_missing {
+    const char *name;
+    const char *why;
+    const char *instead; /* a command of gpulse that has some of it, or NULL */
+};
+extern const struct gp_smi_missing gp_smi_missing[];
+
 /* ---- for the commands ---- */
 
 /* The command line of "nvidia-smi CMD". */

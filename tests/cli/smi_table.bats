@@ -466,7 +466,18 @@ Excluded GPU 1: 00000000:75:00.0 (UUID: GPU-00000002-0000-0000-0000-000000000002
 @test "commands that are not there say so" {
     gpulse smi --sim t4 drain -h
     answers 3
-    [ "$output" = "gpulse: nvidia-smi drain is not supported; see docs/smi.md" ]
+    [ "$output" = "gpulse: nvidia-smi drain is not supported: gpulse does not call nvmlDeviceQueryDrainState, nvmlDeviceModifyDrainState, nvmlDeviceRemoveGpu_v2 and nvmlDeviceDiscoverGpus" ]
+    for name in base-clocks boost-slider compute-policy daemon gpm pci power-hint power-profiles power-smoothing prm replay rusd soc; do
+        gpulse smi $name --sim t4
+        answers 3
+        [[ "$output" = "gpulse: nvidia-smi $name is not supported: "* ]]
+    done
+    # what is said of the driver's library is what its symbols show
+    gpulse smi power-smoothing --sim t4
+    for call in $(grep -o 'nvml[A-Za-z_0-9]*' <<<"$output"); do
+        grep -q "$call" "$HERE"/data/captures/nvml-symbols__*.txt || explain "no driver has $call"
+    done
+    [[ "$output" = *"; instead: gpulse query 'power_smoothing.*'" ]]
     gpulse smi --sim t4 power-profiles -l
     answers 3
 }
