@@ -202,6 +202,8 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
     const struct gp_proc_texts *of = info->texts;
     if (driver_name)
         driver_name = gp_arena_strdup(&snapshot->arena, driver_name);
+    /* The driver may find a process without a name, as nvidia-smi shows it. */
+    const bool has_name = driver_name && *driver_name;
     const char *name = of->name;
     if (!name && driver_name)
         name = name_from_driver(snapshot, driver_name);
@@ -215,7 +217,8 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
         {GP_PROCESS_NAME, name, NULL, GP_PROC_COMMAND},
         {GP_PROCESS_PATH, driver_name ? driver_name : of->path, NULL, GP_PROC_COMMAND},
         {GP_PROCESS_USER, of->user, NULL, 0},
-        {GP_PROCESS_COMMAND, of->command ? of->command : driver_name, NULL, GP_PROC_COMMAND},
+        {GP_PROCESS_COMMAND, of->command || !has_name ? of->command : driver_name, NULL,
+         GP_PROC_COMMAND},
         {GP_PROCESS_CONTAINER, contained ? of->container : NULL, of->container ? nowhere : NULL,
          GP_PROC_CONTAINER},
         {GP_PROCESS_CONTAINER_NAME, of->container_name, contained ? nameless : nowhere,

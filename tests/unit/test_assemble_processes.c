@@ -484,7 +484,7 @@ static void the_drivers_name_helps_out(void **state)
         {"/opt/a --b", true, "train", "/opt/a --b", "train --fast"},
         {NULL, true, "train", "/usr/bin/train", "train --fast"},
         {NULL, false, NULL, NULL, NULL},
-        {"", false, NULL, "", ""},
+        {"", false, NULL, "", NULL},
     };
     (void)state;
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
