@@ -27,8 +27,11 @@ def day(offset):
 class Place:
     """A home, and folders of tables in it that only this user can change."""
 
+    def __init__(self, where=None):
+        self.where = where
+
     def __enter__(self):
-        self.top = Path(tempfile.mkdtemp(prefix="gpulse-tables-"))
+        self.top = Path(tempfile.mkdtemp(prefix="gpulse-tables-", dir=self.where))
         self.data = self.top / "data"
         return self
 
@@ -210,7 +213,7 @@ def large_and_sparse_files_are_refused():
 def what_others_can_change_is_refused():
     with Place() as place:
         folder = place.folder(day(0))
-        (folder / "cards.csv").chmod(0o664)
+        (folder / "cards.csv").chmod(0o666)
         refused(place, folder, "cards.csv: others can write to it; run chmod go-w on it")
         (folder / "cards.csv").chmod(0o644)
         folder.chmod(0o777)
@@ -220,6 +223,27 @@ def what_others_can_change_is_refused():
         refused(place, folder, f"{place.top}: others can write to it")
         place.top.chmod(0o1777)  # like /tmp, where nobody can rename what is another's
         assert place.used("--tables", str(folder)) == (day(0), str(folder), "")
+
+
+@test
+def a_group_can_write_only_if_it_is_the_users_own():
+    if os.getuid() != 0:
+        raise Skip("only root can make files of other groups")
+    with Place("/var/tmp") as place:  # which other users can reach
+        folder = place.folder(day(0))
+        os.chmod(folder, 0o775)
+        refused(place, folder, f"{folder}: others can write to it")
+        for path in (place.top, folder, *folder.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+        program = place.top / "bin"
+        shutil.copytree(Path(GPULSE).parent, program, symlinks=True,
+                        ignore=lambda top, names: [n for n in names if n not in ("gpulse", "gpulse-doctor")])
+        for group, words in ((NOBODY, ""), (100, "others can write to it")):
+            os.chown(folder, NOBODY, group)
+            done = subprocess.run([program / "gpulse", "doctor", "gpus", "H100 SXM5", "--tables", folder],
+                                  user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", text=True,
+                                  capture_output=True, check=False, env={"HOME": "/nonexistent"})
+            assert done.returncode == 0 and (words in done.stderr if words else not done.stderr), done.stderr
 
 
 @test

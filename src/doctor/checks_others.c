@@ -221,8 +221,9 @@ static const char *common_library(struct gp_exam *exam, const struct gp_pyenv *e
         const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(mine, ",\n"), mine);
         if (!strstr(path, ".so"))
             continue;
-        const char *line = gp_exam_text(exam, "\n%s,", path);
-        if (strstr(other, line) || strncmp(other, line + 1, strlen(line + 1)) == 0)
+        size_t length = strlen(path);
+        bool is_first = strncmp(other, path, length) == 0 && other[length] == ',';
+        if (is_first || strstr(other, gp_exam_text(exam, "\n%s,", path)))
             return path;
     }
     return "";

@@ -174,6 +174,19 @@ static const char *package_of_debian(struct gp_exam *exam, const struct gp_choic
                                                             : package;
 }
 
+/* Debian's packages of two branches can be installed together; it uses the newer one. */
+static void prefer_older(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].name, "nvidia-driver") == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0 &&
+            strncmp(choice->row->package, "nvidia-tesla-", 13) == 0)
+            gp_exam_command(exam, "use it instead of the newer one that is installed",
+                            "sudo update-alternatives --set nvidia /usr/lib/nvidia/tesla-%u",
+                            choice->branch);
+}
+
 static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const char *release =
@@ -182,6 +195,7 @@ static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choi
         enable_non_free(exam);
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
                        package_of_debian(exam, choice));
+        prefer_older(exam, choice);
     } else if (choice->branch == 0) {
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA, release, NULL);
     } else {

@@ -33,7 +33,10 @@ static struct staged built_in[MOST_TABLES];
  * do if they cannot rename what is in it, like /tmp. */
 static const char *distrust(const struct stat *st, bool is_last)
 {
-    bool is_shared = st->st_mode & (S_IWGRP | S_IWOTH);
+    /* With a umask of 002 all is writable for the group, which is harmless if it is the user's. */
+    bool is_own_group = st->st_uid == geteuid() && st->st_gid == getegid() &&
+                        st->st_gid == st->st_uid && st->st_uid != 0;
+    bool is_shared = st->st_mode & (is_own_group ? S_IWOTH : S_IWGRP | S_IWOTH);
     if (st->st_uid != 0 && st->st_uid != geteuid())
         return "belongs to another user";
     if (is_shared && (is_last || !(st->st_mode & S_ISVTX)))
