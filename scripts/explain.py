@@ -156,7 +156,7 @@ def add_code(entries, identity, title, row, owner):
     elif text and len(text) >= TELLING:
         entry.patterns.append(Pattern(entry, [owner, text], any_case=True))
     elif text:
-        starts = [[owner, "rror"], [owner, "fail"]] + [["gpuassert: "]] * (owner == "cuda")
+        starts = [[owner, "rror"], [owner, "fail"]] + [["gpuassert: "], ["cudasuccess ("]] * (owner == "cuda")
         entry.patterns += [Pattern(entry, [*start, text], any_case=True) for start in starts]
 
 

@@ -142,25 +142,26 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
 
 /* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)", "Cuda driver error 804",
  * "cudaGetDeviceCount returned 100"; 0: none. The numbers in "cuda runtime error (59)" are from
- * before CUDA 10.1; there only the text counts. */
+ * before CUDA 10.1; there the text counts. */
 static unsigned cuda_number(const char *line)
 {
     static const char expression[] =
         "(CUDA|Cuda|cuda)( driver| API)? (error|failure|Error|Failure|ERROR)( code)?:? ?"
-        "[=#]?\\(?([0-9]+)|cuInit: UNKNOWN ERROR \\(([0-9]+)\\)|"
-        "(cuda[A-Z]|cu[A-Z])[A-Za-z_0-9]*(\\(\\w*\\))? (returned|failed with error|failed with "
-        "code|"
-        "failed: error)( code)?:? ?([0-9]+)|CUDA_CHECK.*error=([0-9]+)|"
+        "[=#]?\\(?([0-9]+)|"
+        "cuInit: UNKNOWN ERROR \\(([0-9]+)\\)|"
+        "(cuda|cu)[A-Z][A-Za-z_0-9]*(\\(\\w*\\))? "
+        "(returned|failed|failed:|failed with|error)( error)?( code)?:? ?#?([0-9]+)|"
+        "CUDA_CHECK.*error=([0-9]+)|"
         "(CUDA initialization failure with error:? )([0-9]+)";
     regex_t regex;
-    regmatch_t groups[15];
+    regmatch_t groups[16];
     unsigned number = 0;
     if (!strcasestr(line, "cuda") && !strstr(line, "cuInit"))
         return 0;
     if (regcomp(&regex, expression, REG_EXTENDED) != 0)
         return 0;
     if (regexec(&regex, line, GP_ARRAY_LEN(groups), groups, 0) == 0) {
-        static const int numbers[] = {5, 6, 11, 12, 14};
+        static const int numbers[] = {5, 6, 12, 13, 15};
         const regmatch_t *at = &groups[5];
         for (size_t i = 0; i < GP_ARRAY_LEN(numbers) && at->rm_so < 0; i++)
             at = &groups[numbers[i]];
@@ -171,9 +172,21 @@ static unsigned cuda_number(const char *line)
     return number;
 }
 
+/* The runtime had numbers of its own before CUDA 10.1; these of them mean nothing else now. */
+static unsigned number_now(unsigned number)
+{
+    static const struct {
+        unsigned before, now;
+    } numbers[] = {{30, 999}, {38, 100}, {48, 209}, {59, 710}, {73, 715}, {74, 716}, {77, 700}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++)
+        if (numbers[i].before == number)
+            return numbers[i].now;
+    return number;
+}
+
 static const struct gp_entry *numbered(struct gp_arena *arena, unsigned number)
 {
-    return number ? gp_entry_find(gp_explain_text(arena, "cuda.%u", number)) : NULL;
+    return number ? gp_entry_find(gp_explain_text(arena, "cuda.%u", number_now(number))) : NULL;
 }
 
 /* Messages about memory, from jobs/failure.def. */
