@@ -25,6 +25,7 @@ MANAGERS = {
     "Fedora": "dnf akmods dracut kmodgenca rpm", "RHEL": "dnf dracut rpm", "Arch": "pacman mkinitcpio",
     "openSUSE": "zypper dracut rpm",
 }
+DERIVED = {"Ubuntu": "Pop!_OS|Linux Mint", "Debian": "Endless OS", "Fedora": "Nobara"}
 ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum", "emerge"}
 
 
@@ -233,6 +234,9 @@ def foreign_words(text):
     for name, words in MANAGERS.items():
         if name in first:
             own = set(words.split())
+    for family, others in DERIVED.items():
+        if re.search(others, first):
+            own = set(MANAGERS[family].split())
     if re.search(r"Red Hat|Rocky|AlmaLinux|CentOS", first):
         own = set(MANAGERS["RHEL"].split())
     typed = re.findall(r"^ {6}(?:fix|run|) +(.*)", text, re.M)

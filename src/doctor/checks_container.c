@@ -2,7 +2,9 @@
  * them. */
 #include "doctor/exam.h"
 #include "doctor/install.h"
+#include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -197,6 +199,69 @@ static void check_capabilities(struct gp_exam *exam)
         check_libraries(exam);
 }
 
+/* ---- what programs in it need besides ---- */
+
+/* Programs that use a part of the driver which the toolkit passes in only on request. */
+static const struct {
+    const char *capability, *library, *words;
+    const char *programs[8]; /* up to NULL */
+} parts[] = {
+    {"video",
+     "libnvidia-encode.so.1",
+     "the libraries that encode and decode video",
+     {"/usr/bin/ffmpeg", "/usr/local/bin/ffmpeg", "/usr/lib/jellyfin-ffmpeg/ffmpeg",
+      "/usr/lib/plexmediaserver/Plex Transcoder", "/usr/bin/HandBrakeCLI", "/usr/bin/obs"}},
+    {"graphics",
+     "libGLX_nvidia.so.0",
+     "the libraries for OpenGL and Vulkan",
+     {"/usr/bin/vulkaninfo", "/usr/bin/vkcube", "/usr/bin/glxinfo", "/usr/bin/eglinfo",
+      "/usr/bin/blender"}},
+};
+
+/* The variable is a list of words; "all" is everything. */
+static bool is_requested(const char *list, const char *word)
+{
+    char entry[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ",", entry))
+        if (strcmp(entry, word) == 0 || strcmp(entry, "all") == 0)
+            return true;
+    return false;
+}
+
+static bool has_part(struct gp_exam *exam, const char *library)
+{
+    const char *const folders[] = {gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch),
+                                   "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], library)))
+            return true;
+    return has_library(exam, library);
+}
+
+static void check_parts(struct gp_exam *exam)
+{
+    const char *given = variable(exam, "NVIDIA_DRIVER_CAPABILITIES");
+    for (size_t i = 0; given[0] && i < GP_ARRAY_LEN(parts); i++) {
+        const char *const *program = parts[i].programs;
+        while (*program && !gp_files_exist(&exam->files, *program))
+            program++;
+        if (!*program || is_requested(given, parts[i].capability) ||
+            has_part(exam, parts[i].library))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "this container lacks %s", parts[i].words);
+        gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "%s: without %s", given,
+                         parts[i].capability);
+        gp_exam_evidence(exam, parts[i].library, "not in any library directory");
+        gp_exam_evidence(exam, *program, "present: it can use them");
+        gp_exam_why(exam, "NVIDIA's container toolkit passes in only the parts of the driver that "
+                          "the variable lists; programs then find no encoder or no GPU.");
+        gp_exam_advice(exam,
+                       "start the container with NVIDIA_DRIVER_CAPABILITIES=%s,%s, or with "
+                       "all",
+                       given, parts[i].capability);
+    }
+}
+
 /* ---- on a host ---- */
 
 struct engine {
@@ -231,6 +296,21 @@ static const char *find_cdi(const struct gp_exam *exam)
     return NULL;
 }
 
+/* Whether only containers can be what this driver is for: docker is there, and no screen, toolkit
+ * or Python package that uses a GPU. */
+static bool is_only_use(struct gp_exam *exam, const struct engine *engine)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    bool is_used = !m->is_driver_loaded || gp_toolkits_of(exam)->count > 0 || envs->is_cut ||
+                   !gp_pyenvs_readable(envs);
+    for (size_t i = 0; i < m->gpu_count; i++)
+        is_used = is_used || m->gpus[i].shows_screen;
+    for (size_t i = 0; i < envs->count; i++)
+        is_used = is_used || envs->list[i].count > 0;
+    return !is_used && strcmp(engine->name, "docker") == 0;
+}
+
 static void check_toolkit(struct gp_exam *exam)
 {
     static const char *const programs[] = {"/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk",
@@ -246,7 +326,7 @@ static void check_toolkit(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
         if (gp_files_exist(&exam->files, programs[i]))
             return;
-    gp_exam_report(exam, GP_VERDICT_INFO,
+    gp_exam_report(exam, is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine ? engine->program : "", "present, but nvidia-ctk is missing");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
@@ -270,9 +350,13 @@ static void check_docker(struct gp_exam *exam)
         gp_exam_why(exam, "docker does not start with it.");
         gp_exam_advice(exam, "fix that line, then restart docker");
     } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") && !find_cdi(exam)) {
-        gp_exam_report(exam, GP_VERDICT_INFO, "NVIDIA's runtime is not configured in docker");
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "NVIDIA Container Toolkit is installed, but docker does not know its "
+                       "runtime");
         gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
-        gp_exam_command(exam, "only for containers that use GPUs",
+        gp_exam_why(exam, "docker run --runtime=nvidia fails with \"unknown or invalid runtime "
+                          "name: nvidia\", and other ways to pass a GPU may fail, too.");
+        gp_exam_command(exam, "add it to docker's configuration",
                         "sudo nvidia-ctk runtime configure --runtime=docker");
         gp_exam_command(exam, "", "sudo systemctl restart docker");
     }
@@ -323,6 +407,19 @@ static bool has_runtime_config(struct gp_exam *exam)
            gp_files_exist(&exam->files, "/etc/nvidia-container-runtime/config.toml");
 }
 
+/* Whether the docker or containerd of root is set up to pass GPUs; rootless ones have their
+ * configuration in the user's home. */
+static bool is_for_root(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/etc/docker/daemon.json", "/etc/containerd/config.toml"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 20, NULL);
+        if (text && strstr(text, "nvidia-container-runtime"))
+            return true;
+    }
+    return false;
+}
+
 static void check_runtime_config(struct gp_exam *exam)
 {
     static const char path[] = "/etc/nvidia-container-runtime/config.toml";
@@ -341,7 +438,7 @@ static void check_runtime_config(struct gp_exam *exam)
         value += 10 + strspn(value + 10, " \t=");
         if (strncmp(value, "true", 4) != 0)
             continue;
-        gp_exam_report(exam, GP_VERDICT_INFO,
+        gp_exam_report(exam, is_for_root(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                        "rootful containers cannot use their GPUs: no-cgroups is set");
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, number), "no-cgroups = true");
         gp_exam_why(exam, "This setting is only for rootless containers. With it, no other "
@@ -349,6 +446,8 @@ static void check_runtime_config(struct gp_exam *exam)
         gp_exam_command(exam, "for rootful containers",
                         "sudo nvidia-ctk config --in-place --set "
                         "nvidia-container-cli.no-cgroups=false");
+        if (gp_files_exist(&exam->files, "/usr/bin/docker"))
+            gp_exam_command(exam, "", "sudo systemctl restart docker");
         return;
     }
 }
@@ -365,6 +464,11 @@ const struct gp_check gp_checks_container[] = {
      {"container.devices"},
      is_inside,
      check_capabilities},
+    {"container.parts",
+     "the container has the parts of the driver that its programs use",
+     {"container.devices", "container.capabilities"},
+     is_inside,
+     check_parts},
     {"container.toolkit", "containers can use GPUs", {NULL}, is_host, check_toolkit},
     {"container.docker",
      "NVIDIA's runtime is configured in docker",

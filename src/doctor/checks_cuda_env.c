@@ -28,7 +28,13 @@ static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         *ret = gp_visible_rows(exam->snapshot, mask, rows);
         return true;
     }
-    if (exam->machine.container || isalpha((unsigned char)*mask))
+    bool is_uuid = strncmp(mask, "GPU-", 4) == 0 || strncmp(mask, "MIG-", 4) == 0;
+    if (!is_uuid && *mask && *mask != '-' && !isspace((unsigned char)*mask) &&
+        !isdigit((unsigned char)*mask)) {
+        *ret = 0; /* a word such as "all" or "cuda:0" */
+        return true;
+    }
+    if (exam->machine.container || is_uuid)
         return false; /* not every GPU on PCI need be available here, and their UUIDs are unknown */
     struct gp_visible_gpu gpus[GP_MACHINE_GPUS];
     struct gp_visible visible;

@@ -49,10 +49,41 @@ static bool is_bare(struct gp_exam *exam)
 
 /* Why the kernel or the module itself gave up, the most specific reason first. */
 static const enum gp_kmsg_kind refusals[] = {
-    GP_KMSG_REFUSED,     GP_KMSG_WRONG_KERNEL, GP_KMSG_LEGACY, GP_KMSG_NEEDS_PROPRIETARY,
-    GP_KMSG_BAD_BAR,     GP_KMSG_NOT_PROBED,   GP_KMSG_NO_GPU, GP_KMSG_PROBE_FAILED,
-    GP_KMSG_NONE_PROBED,
+    GP_KMSG_REFUSED,     GP_KMSG_WRONG_KERNEL, GP_KMSG_LEGACY,      GP_KMSG_NEEDS_PROPRIETARY,
+    GP_KMSG_BAD_BAR,     GP_KMSG_BOUND,        GP_KMSG_NOT_PROBED,  GP_KMSG_NO_GPU,
+    GP_KMSG_NO_FIRMWARE, GP_KMSG_PROBE_FAILED, GP_KMSG_NONE_PROBED,
 };
+
+/* A kernel that loads only signed modules, whatever Secure Boot says. The line does not name the
+ * module; one that was loaded and left again would have said why. */
+static bool report_unsigned(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_REFUSED);
+    bool has_spoken = false;
+    for (size_t i = 1; i < GP_ARRAY_LEN(refusals); i++)
+        has_spoken = has_spoken || gp_log_find(exam, refusals[i]);
+    if (!line || has_spoken || !in->module[0])
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the kernel rejects the NVIDIA module: it does not trust the key of its "
+                   "signature");
+    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_evidence(exam,
+                     gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
+                     "present");
+    gp_exam_why(exam, "A kernel that was built with CONFIG_MODULE_SIG_FORCE, or started with "
+                      "module.sig_enforce=1 or Secure Boot, loads only modules that are signed "
+                      "with a key it knows; modprobe reports \"Key was rejected by service\".");
+    if (in->other_kernel[0])
+        gp_exam_advice(exam, "boot kernel %s, which has the module, from the boot menu",
+                       in->other_kernel);
+    gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
+    gp_driver_fix_reboot(exam, "on the blue screen choose Enroll MOK, and enter the password");
+    gp_exam_advice(exam, "if it is still rejected, this kernel does not use such keys: boot the "
+                         "distribution's own kernel, which does not require signatures");
+    return true;
+}
 
 /* What remains if none of the earlier checks found a reason. */
 static void check_loaded(struct gp_exam *exam)
@@ -71,6 +102,8 @@ static void check_loaded(struct gp_exam *exam)
     }
     if (gp_log_find(exam, GP_KMSG_BAD_BAR) && gp_exam_blame(exam, "hardware.regions"))
         return; /* without a GPU that it can use, the module does not stay loaded */
+    if (report_unsigned(exam))
+        return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA module is not loaded");
     gp_exam_evidence(exam, "/sys/module/nvidia", "missing");
     if (in->module[0])
@@ -147,6 +180,16 @@ const struct gp_check gp_checks_driver[] = {
      {"driver.loaded", "driver.duplicates"},
      wants_driver,
      gp_driver_check_mismatch},
+    {"driver.copies",
+     "no other version of the driver's libraries is in the way",
+     {"driver.loaded", "driver.mismatch"},
+     wants_driver,
+     gp_driver_check_copies},
+    {"driver.firmware",
+     "the GPU's firmware of this driver is installed",
+     {"driver.loaded", "driver.mismatch"},
+     is_host,
+     gp_driver_check_firmware},
     {"driver.gpus",
      "the driver has claimed every GPU",
      {"driver.loaded"},

@@ -34,6 +34,15 @@ void gp_driver_check_persistence(struct gp_exam *exam);
 const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                              const char *version, bool is_open, bool is_proprietary);
 
+/* Adds how to keep another driver, as named on the PCI bus, from being bound to the GPU. */
+void gp_driver_fix_other(struct gp_exam *exam, const char *driver);
+
+/* Other versions of its libraries that programs find first. */
+void gp_driver_check_copies(struct gp_exam *exam);
+
+/* Firmware of the GPU's system processor for this version of the driver. */
+void gp_driver_check_firmware(struct gp_exam *exam);
+
 /* The loaded module and the libraries on disk have different versions. */
 bool gp_driver_is_mismatched(struct gp_exam *exam);
 

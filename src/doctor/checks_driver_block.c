@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* ---- blacklist ---- */
@@ -169,6 +170,22 @@ static void report_handed_over(struct gp_exam *exam)
     }
 }
 
+void gp_driver_fix_other(struct gp_exam *exam, const char *driver)
+{
+    /* The driver's name on the bus is not that of its module. */
+    bool is_nova = strncasecmp(driver, "nova", 4) == 0;
+    if (is_nova)
+        gp_exam_command(exam, "keep it from being loaded",
+                        "printf 'blacklist nova_core\\nblacklist nova_drm\\n' | sudo tee "
+                        "/etc/modprobe.d/blacklist-nova.conf");
+    else
+        gp_exam_command(exam, "keep it from being loaded",
+                        "echo blacklist %s | sudo tee /etc/modprobe.d/%s",
+                        gp_exam_quoted(exam, driver),
+                        gp_exam_quoted(exam, gp_exam_text(exam, "blacklist-%s.conf", driver)));
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
 static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, const char *driver)
 {
     bool is_nouveau = strcmp(driver, "nouveau") == 0;
@@ -182,12 +199,10 @@ static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, 
                 driver);
     if (is_nouveau && !is_blacklisted)
         gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
-    if (!is_nouveau)
-        gp_exam_command(exam, "keep it from being loaded",
-                        "echo blacklist %s | sudo tee /etc/modprobe.d/%s",
-                        gp_exam_quoted(exam, driver),
-                        gp_exam_quoted(exam, gp_exam_text(exam, "blacklist-%s.conf", driver)));
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    if (is_nouveau)
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    else
+        gp_driver_fix_other(exam, driver);
     gp_driver_fix_reboot(exam, "");
 }
 

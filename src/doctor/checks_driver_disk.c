@@ -3,6 +3,7 @@
 #include "doctor/compat.h"
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
+#include "doctor/log.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -39,8 +40,15 @@ void gp_driver_check_installed(struct gp_exam *exam)
         gp_exam_unreadable(exam, in->modules, in->modules_error);
         return;
     }
-    gp_exam_report(exam, GP_VERDICT_FAIL, "no NVIDIA driver is installed for %s",
-                   gp_driver_gpu_words(exam, gpu));
+    /* The packages of the driver blacklist nouveau, and no other one. */
+    bool is_taken = gpu->driver[0] && strcmp(gpu->driver, "nouveau") != 0;
+    if (is_taken)
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "the driver %s is bound to %s, and NVIDIA's is not installed", gpu->driver,
+                       gp_driver_gpu_words(exam, gpu));
+    else
+        gp_exam_report(exam, GP_VERDICT_FAIL, "no NVIDIA driver is installed for %s",
+                       gp_driver_gpu_words(exam, gpu));
     gp_exam_evidence(exam, in->modules, "no installed kernel has NVIDIA's module");
     gp_exam_evidence(exam, "libcuda.so.1", "not in any library directory");
     if (gpu->driver[0])
@@ -48,6 +56,8 @@ void gp_driver_check_installed(struct gp_exam *exam)
                          "%s", gpu->driver);
     gp_exam_why(exam, "nvidia-smi, CUDA and everything built on them need NVIDIA's own driver; "
                       "wheels and containers do not include it.");
+    if (is_taken)
+        gp_driver_fix_other(exam, gpu->driver);
     gp_driver_fix_install(exam);
 }
 
@@ -114,6 +124,71 @@ static bool report_misfits(struct gp_exam *exam, const char *version, bool is_op
 static const enum gp_kmsg_kind verdicts[] = {GP_KMSG_NEEDS_OPEN, GP_KMSG_NEEDS_PROPRIETARY,
                                              GP_KMSG_LEGACY};
 
+/* What a module said before it gave up on all GPUs, unless what is on disk differs from it. */
+static const struct gp_log_line *refusal_of(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_log_line *open = gp_log_find_for(exam, GP_KMSG_NEEDS_OPEN, gpu->bus_id);
+    const struct gp_log_line *closed =
+        gp_log_find_for(exam, GP_KMSG_NEEDS_PROPRIETARY, gpu->bus_id);
+    const struct gp_log_line *legacy = gp_log_find_for(exam, GP_KMSG_LEGACY, gpu->bus_id);
+    if (open && !in->is_open)
+        return open;
+    if (closed && !in->is_proprietary)
+        return closed;
+    return in->version[0] && gpu->chip ? NULL : legacy; /* the version has been judged */
+}
+
+/* Whether the log says that the module refused the GPUs; it is not known what kind is on disk. */
+static bool report_refusal(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count && !m->is_driver_loaded && !m->container; i++) {
+        const struct gp_log_line *line =
+            gp_driver_is_ours(&m->gpus[i]) ? refusal_of(exam, &m->gpus[i]) : NULL;
+        if (!line)
+            continue;
+        const char *gpu = gp_driver_gpu_words(exam, &m->gpus[i]);
+        const char *words = line->kmsg.kind == GP_KMSG_NEEDS_OPEN
+                                ? "it needs the open kernel modules, but has the proprietary ones"
+                            : line->kmsg.kind == GP_KMSG_NEEDS_PROPRIETARY
+                                ? "it needs the proprietary kernel modules, but has the open ones"
+                                : "its last driver is of an older branch";
+        gp_exam_report(exam, GP_VERDICT_FAIL, "the installed driver does not support %s: %s", gpu,
+                       words);
+        if (gp_install_of(exam)->version[0])
+            gp_exam_evidence(exam, "the installed driver", "%s", gp_install_of(exam)->version);
+        gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+        gp_exam_why(exam, "The module finds no GPU that it supports, and is not loaded.");
+        return true;
+    }
+    return false;
+}
+
+/* The packages of negativo17 and of NVIDIA for Fedora and RHEL build the variant that this file
+ * names; true if changing it suffices. */
+static bool fix_variant(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_machine *m = &exam->machine;
+    struct gp_wish wish = gp_driver_wish(m);
+    char line[256];
+    if (!gp_files_line(&exam->files, gp_install_variant, line, sizeof(line)) ||
+        strncmp(line, "MODULE_VARIANT=", 15) != 0 || !gp_wish_is_possible(&wish) ||
+        (in->version[0] && wish.last > 0 && gp_version_major(in->version) > wish.last) ||
+        wish.needs_open == wish.needs_proprietary)
+        return false;
+    gp_exam_command(exam, "build the other variant of the module",
+                    "sudo sed -i 's/^MODULE_VARIANT=.*/MODULE_VARIANT=%s/' %s",
+                    wish.needs_open ? "kernel-open" : "kernel", gp_install_variant);
+    if (strstr(in->source, "akmods"))
+        gp_exam_command(exam, "", "sudo akmods --force --rebuild");
+    else
+        gp_driver_fix_module(exam, m->kernel, false);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 void gp_driver_check_flavour(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -138,10 +213,10 @@ void gp_driver_check_flavour(struct gp_exam *exam)
     if (!is_found && m->is_driver_loaded && !(m->driver[0] && m->is_flavour_known))
         gp_exam_report(exam, GP_VERDICT_SKIP,
                        "the version and kind of the loaded module cannot be read");
-    if (!is_found)
-        return;
-    (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
-    gp_driver_fix_install(exam);
+    if (is_found)
+        (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
+    if ((is_found || report_refusal(exam)) && !fix_variant(exam))
+        gp_driver_fix_install(exam);
 }
 
 /* ---- kernel ---- */
@@ -366,6 +441,9 @@ void gp_driver_check_module(struct gp_exam *exam)
         !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel)))
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel),
                          "missing: the headers of this kernel are not installed");
+    if (in->stale_source[0])
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/source", in->stale_source),
+                         "leads nowhere: left over from a removed driver; dkms stops at it");
     gp_exam_why(
         exam,
         has_any
@@ -379,6 +457,9 @@ void gp_driver_check_module(struct gp_exam *exam)
         gp_driver_fix_reboot(exam, "into the newer kernel, which has the module");
         return;
     }
+    if (in->stale_source[0])
+        gp_exam_command(exam, "remove what is left of the old driver", "sudo rm -r %s",
+                        gp_exam_quoted(exam, in->stale_source));
     gp_driver_fix_build(exam);
     if (!in->source[0] && in->run_trace[0])
         return;

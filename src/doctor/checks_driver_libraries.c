@@ -2,6 +2,7 @@
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
+#include "doctor/log.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -146,6 +147,17 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
 {
     const struct gp_install *in = gp_install_of(exam);
     bool is_stale = in->module_version[0] && !gp_install_same(in->module_version, library);
+    const struct gp_log_line *firmware = gp_log_find(exam, GP_KMSG_OTHER_FIRMWARE);
+    if (!is_stale && firmware && !is_newer) {
+        gp_exam_evidence(exam, firmware->where, "%s", firmware->kmsg.body);
+        gp_exam_why(exam, "The firmware and the libraries have one version, the module that was "
+                          "loaded at boot has another: its package was built from other sources, "
+                          "and a reboot alone loads it again.");
+        gp_driver_fix_update(exam);
+        gp_driver_fix_module(exam, exam->machine.kernel, false);
+        gp_driver_fix_reboot(exam, "load the module that matches the libraries");
+        return;
+    }
     if (is_stale) {
         gp_exam_evidence(
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
@@ -210,4 +222,62 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
                 is_older ? "The driver was updated while the old module stayed in the kernel"
                          : "The libraries are from an older driver than the module");
     fix_mismatch(exam, library->version, !is_older);
+}
+
+/* ---- firmware ---- */
+
+static bool has_gsp(struct gp_exam *exam, const char *folder)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], "gsp", 3) == 0 && strstr(names[i], ".bin"))
+            return true;
+    return false;
+}
+
+/* A version whose firmware is on disk while this driver's is not; NULL: nothing is known to be
+ * missing. Copies of machines often leave all firmware out. */
+static const char *other_firmware(struct gp_exam *exam)
+{
+    static const char top[] = "/lib/firmware/nvidia";
+    const char *other = NULL;
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n; i++) {
+        if (gp_version_major(names[i]) < 100 || !strchr(names[i], '.') ||
+            !has_gsp(exam, gp_exam_text(exam, "%s/%s", top, names[i])))
+            continue;
+        if (strcmp(names[i], exam->machine.driver) == 0)
+            return NULL;
+        other = names[i];
+    }
+    return other;
+}
+
+void gp_driver_check_firmware(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_log_line *missing = gp_log_find(exam, GP_KMSG_NO_FIRMWARE);
+    const struct gp_log_line *wrong = gp_log_find(exam, GP_KMSG_OTHER_FIRMWARE);
+    const struct gp_log_line *line = missing ? missing : wrong;
+    const char *other = m->is_driver_open ? other_firmware(exam) : NULL;
+    if (!m->is_driver_loaded || !m->driver[0] || (!line && !other))
+        return;
+    /* The proprietary module drives most GPUs without it. */
+    bool is_optional = exam->snapshot || (m->is_flavour_known && !m->is_driver_open);
+    gp_exam_report(exam, is_optional ? GP_VERDICT_WARN : GP_VERDICT_FAIL,
+                   "the GPU's firmware (GSP) for driver %s is %s", m->driver,
+                   missing || !wrong ? "missing" : "of another version");
+    if (line)
+        gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    if (other)
+        gp_exam_evidence(exam, "/lib/firmware/nvidia", "has that of %s, not of %s", other,
+                         m->driver);
+    gp_exam_why(exam, "The open kernel module runs no GPU without the firmware of exactly its own "
+                      "version; it is in a package of its own, or the initramfs lacks it.");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_FIRMWARE,
+                   gp_exam_text(exam, "%u", gp_version_major(m->driver)), m->driver);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
 }

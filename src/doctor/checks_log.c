@@ -309,6 +309,7 @@ static const struct {
     {GP_KMSG_INTEL_HANG, GP_VERDICT_WARN}, {GP_KMSG_KFD_UNSUPPORTED, GP_VERDICT_INFO},
     {GP_KMSG_NCCL_CRASH, GP_VERDICT_INFO}, {GP_KMSG_PEERMEM, GP_VERDICT_INFO},
     {GP_KMSG_OOM, GP_VERDICT_INFO},        {GP_KMSG_WAKE_FAILED, GP_VERDICT_WARN},
+    {GP_KMSG_BAR_SMALL, GP_VERDICT_WARN},
 };
 
 static unsigned long long count_kind(const struct gp_log *log, enum gp_kmsg_kind kind)

@@ -3,6 +3,7 @@
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -244,17 +245,39 @@ static const char *wanted_version(struct gp_exam *exam, const struct gp_pyenv *e
     return NULL;
 }
 
+/* Of two packages for different CUDAs, the one for the newer CUDA if the driver implements it. */
+static const struct gp_pypackage *newest_usable(const struct gp_exam *exam,
+                                                const struct gp_pypackage *a,
+                                                const struct gp_pypackage *b)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    const char *ceiling = nv.driver[0] ? gp_cuda_ceiling(nv.driver) : NULL;
+    unsigned of_a = (unsigned)strtoul(strstr(a->name, "-cu") + 3, NULL, 10);
+    unsigned of_b = (unsigned)strtoul(strstr(b->name, "-cu") + 3, NULL, 10);
+    const struct gp_pypackage *newer = of_a > of_b ? a : b;
+    unsigned needed = of_a > of_b ? of_a : of_b;
+    bool is_usable = !ceiling || gp_version_major(ceiling) >= needed;
+    return is_usable ? newer : newer == a ? b : a;
+}
+
 static void mend_pair(struct gp_exam *exam, const struct gp_pyenv *env,
                       const struct gp_pypackage *a, const struct gp_pypackage *b)
 {
     const char *for_a = wanted_version(exam, env, a->name);
     const char *for_b = wanted_version(exam, env, b->name);
+    if (!for_a && !for_b) {
+        const struct gp_pypackage *kept = newest_usable(exam, a, b);
+        gp_exam_pip(exam, env, GP_PIP_REMOVE, "both: each deletes files of the other",
+                    gp_exam_text(exam, "%s %s", a->name, b->name));
+        gp_exam_pip(exam, env, GP_PIP_AGAIN,
+                    "reinstall only the one for the CUDA that your framework is built for",
+                    gp_exam_text(exam, "--no-deps %s==%s", kept->name, kept->version));
+        return;
+    }
     if (!for_a == !for_b) {
-        gp_exam_advice(exam,
-                       for_a ? "packages in this environment need both: install those for CUDA 12 "
-                               "and those for CUDA 13 into environments of their own"
-                             : "uninstall both, and install the one that your framework is "
-                               "built for again");
+        gp_exam_advice(exam, "packages in this environment need both: install those for CUDA 12 "
+                             "and those for CUDA 13 into environments of their own");
         return;
     }
     const struct gp_pypackage *good = for_a ? a : b, *bad = for_a ? b : a;
@@ -300,6 +323,63 @@ static void check_pairs(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* ---- cuDNN ---- */
+
+/* cuDNN's parts load each other by name; one that the wheel lacks comes from the system, if that
+ * has it: "libcudnn_engines_tensor_ir.so.9". NULL: none. */
+static const char *borrowed_part(struct gp_exam *exam, const char *wheel, const char *folder)
+{
+    char **mine, **theirs;
+    const char *borrowed = NULL;
+    long n = gp_files_list(&exam->files, &exam->arena, wheel, &mine);
+    long count = gp_files_list(&exam->files, &exam->arena, folder, &theirs);
+    unsigned major = 0;
+    for (long i = 0; i < n; i++)
+        if (strncmp(mine[i], "libcudnn.so.", 12) == 0)
+            major = gp_version_major(mine[i] + 12);
+    const char *end = gp_exam_text(exam, ".so.%u", major);
+    for (long i = 0; major > 0 && i < count; i++) {
+        size_t length = strlen(theirs[i]);
+        if (strncmp(theirs[i], "libcudnn_", 9) != 0 || length < strlen(end) ||
+            strcmp(theirs[i] + length - strlen(end), end) != 0)
+            continue;
+        if (!gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", wheel, theirs[i])))
+            borrowed = theirs[i];
+    }
+    return borrowed;
+}
+
+static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
+    const char *const folders[] = {gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch),
+                                   "/usr/lib64", "/usr/local/cuda/lib64", "/usr/lib"};
+    const char *wheel = gp_exam_text(exam, "%s/nvidia/cudnn/lib", env->site);
+    char real[GP_PATH_SIZE];
+    for (size_t i = 0; package && i < GP_ARRAY_LEN(folders); i++) {
+        const char *part = borrowed_part(exam, wheel, folders[i]);
+        const char *path = gp_exam_text(exam, "%s/%s", folders[i], part ? part : "");
+        if (!part || !gp_files_real(&exam->files, path, real))
+            continue;
+        const char *version = gp_library_version(strrchr(real, '/') + 1);
+        size_t n = strlen(version);
+        if (strncmp(package->version, version, n) == 0 &&
+            (package->version[n] == '.' || package->version[n] == '\0'))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "cuDNN %s in %s loads a part of the system's cuDNN %s", package->version,
+                       env->prefix, version);
+        gp_exam_evidence(exam, path, "version %s; the wheel does not have this part", version);
+        gp_exam_evidence(exam, wheel, "%s %s", package->name, package->version);
+        gp_exam_why(exam, "The parts of cuDNN load each other by name, and all must have the same "
+                          "version: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH.");
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_CUDNN, NULL, NULL);
+        gp_exam_advice(exam, "or install the same version of cuDNN in the system as in the "
+                             "environment");
+        return;
+    }
+}
+
 void gp_check_python_others(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -311,6 +391,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_onnx(exam, env);
         check_cupy(exam, env, &nv);
         check_pairs(exam, env);
+        check_cudnn(exam, env);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
         check_pins(exam, env, &torch);

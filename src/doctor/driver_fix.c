@@ -203,9 +203,75 @@ static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choi
     }
 }
 
+/* A host of virtual GPUs has a driver of its own, which no distribution packages. */
+static bool is_vgpu_host(struct gp_exam *exam)
+{
+    const char *const paths[] = {
+        "/usr/bin/nvidia-vgpud", "/usr/lib64/libnvidia-vgpu.so.1", "/usr/lib/libnvidia-vgpu.so.1",
+        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/libnvidia-vgpu.so.1", exam->machine.arch)};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return false;
+}
+
+/* Packages cannot replace what the .run installer installed; true if this is the case. */
+static bool fix_run(struct gp_exam *exam, const struct gp_choice *choice)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    bool is_vgpu = is_vgpu_host(exam);
+    if (choice->branch == 0 || (!is_vgpu && !in->run_trace[0]) ||
+        (!is_vgpu && (in->package_count > 0 || !in->version[0])))
+        return false;
+    if (in->run_trace[0])
+        gp_exam_command(exam, "remove what the .run installer installed", "sudo nvidia-uninstall");
+    if (is_vgpu && wish.needs_proprietary && wish.last > 0)
+        gp_exam_advice(exam,
+                       "install the host driver of vGPU 16 (branch 535, .run): newer ones do not "
+                       "support Maxwell and Pascal; Volta's last is that of branch %u",
+                       wish.last);
+    else
+        gp_exam_advice(exam,
+                       "then run NVIDIA's .run installer of branch %u with --dkms, and choose the "
+                       "%s kernel modules",
+                       choice->branch, choice->is_open ? "open" : "proprietary");
+    return true;
+}
+
+static enum gp_remedy of_choice(const struct gp_choice *choice)
+{
+    return choice->is_open                 ? GP_REMEDY_INSTALL_DRIVER_OPEN
+           : choice->branch > OLDEST_BUILT ? GP_REMEDY_INSTALL_DRIVER_580
+                                           : GP_REMEDY_INSTALL_DRIVER_470;
+}
+
+/* Ubuntu turns the name of an old branch into one for a newer branch. */
+static bool fix_transitional(struct gp_exam *exam, unsigned branch)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *name = gp_exam_text(exam, "nvidia-driver-%u", branch);
+    for (size_t i = 0; i < in->package_count; i++) {
+        const struct gp_package *package = &in->packages[i];
+        if (strcmp(package->name, name) != 0 || strcmp(package->state, "installed") != 0 ||
+            gp_version_major(package->version) == branch)
+            continue;
+        gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s is only a name for version %s", name,
+                         package->version);
+        gp_exam_command(exam, "the packages that still have this branch",
+                        "sudo apt install nvidia-driver-%u-server nvidia-dkms-%u-server "
+                        "nvidia-utils-%u-server nvidia-kernel-common-%u-server",
+                        branch, branch, branch, branch);
+        return true;
+    }
+    return false;
+}
+
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
+    if (fix_run(exam, choice))
+        return;
     if (choice->branch > 0 && choice->branch < OLDEST_BUILT) {
         gp_exam_advice(exam,
                        "the last driver for this GPU is branch %u, which does not build on current "
@@ -225,6 +291,13 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
         remove_newer(exam);
     if (m->distro == GP_DISTRO_DEBIAN)
         install_on_debian(exam, choice);
+    else if (m->distro == GP_DISTRO_UBUNTU && fix_transitional(exam, choice->branch))
+        return;
+    else if (m->distro == GP_DISTRO_OTHER && !gp_remedy_other(m->distro_id, of_choice(choice)))
+        gp_exam_advice(exam, "install branch %u of the driver, with the %s kernel modules",
+                       choice->branch, choice->is_open ? "open" : "proprietary");
+    else if (m->distro == GP_DISTRO_OTHER)
+        gp_exam_remedy(exam, of_choice(choice), NULL, NULL);
     else if (choice->is_open)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, argument, NULL);
     else if (choice->branch > OLDEST_BUILT)
@@ -346,6 +419,9 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
                        debian_headers(exam, kernel));
     if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
         gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
+    else if (strncmp(gp_install_of(exam)->source, "/var/lib/dkms/", 14) == 0)
+        gp_exam_command(exam, "build the driver's module for this kernel",
+                        "sudo dkms autoinstall -k %s", gp_exam_quoted(exam, kernel));
     else
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
 }

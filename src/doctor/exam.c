@@ -214,6 +214,13 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
     const struct gp_remedy_row *row = &gp_remedies[remedy];
     const char *commands = row->commands[exam->machine.distro];
     bool is_safe = is_list(first) && is_list(second);
+    const struct gp_remedy_other *other = exam->machine.distro == GP_DISTRO_OTHER
+                                              ? gp_remedy_other(exam->machine.distro_id, remedy)
+                                              : NULL;
+    if (other) {
+        add_fix(exam, other->command, other->note);
+        return;
+    }
     if (!commands || !is_safe) {
         add_fix(exam, NULL, row->note);
         return;

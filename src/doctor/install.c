@@ -108,6 +108,15 @@ static void read_dkms_version(struct gp_exam *exam, struct gp_install *in, const
         read_log(exam, &in->failed, log);
 }
 
+/* A link to the source that leads nowhere. */
+static bool has_lost_source(struct gp_exam *exam, const char *folder)
+{
+    const char *link = gp_exam_text(exam, "%s/source", folder);
+    struct stat st;
+    return gp_files_stat_link(&exam->files, link, &st) == 0 &&
+           gp_files_stat(&exam->files, link, &st) == -ENOENT;
+}
+
 static void read_dkms(struct gp_exam *exam, struct gp_install *in)
 {
     static const char top[] = "/var/lib/dkms";
@@ -121,10 +130,20 @@ static void read_dkms(struct gp_exam *exam, struct gp_install *in)
         seen++;
         const char *folder = gp_exam_text(exam, "%s/%s", top, names[i]);
         long count = gp_files_list(&exam->files, &exam->arena, folder, &versions);
+        bool has_source = false;
         for (long v = 0; v < count && v < MOST_KERNELS; v++)
-            if (gp_version_major(versions[v]) > 0)
-                read_dkms_version(exam, in, gp_exam_text(exam, "%s/%s", folder, versions[v]),
-                                  versions[v]);
+            has_source = has_source ||
+                         gp_files_exist(&exam->files,
+                                        gp_exam_text(exam, "%s/%s/source", folder, versions[v]));
+        for (long v = 0; v < count && v < MOST_KERNELS; v++) {
+            const char *place = gp_exam_text(exam, "%s/%s", folder, versions[v]);
+            if (gp_version_major(versions[v]) == 0)
+                continue;
+            if (has_source && has_lost_source(exam, place))
+                in->stale_source = place;
+            else
+                read_dkms_version(exam, in, place, versions[v]);
+        }
     }
 }
 
@@ -285,6 +304,20 @@ static void read_packages(struct gp_exam *exam, struct gp_install *in)
     in->is_proprietary = in->is_proprietary && !in->is_open;
 }
 
+/* ---- the variant ---- */
+
+const char gp_install_variant[] = "/etc/nvidia/kernel.conf";
+
+static void read_variant(struct gp_exam *exam, struct gp_install *in)
+{
+    char line[256];
+    if (in->is_open || in->is_proprietary ||
+        !gp_files_line(&exam->files, gp_install_variant, line, sizeof(line)))
+        return;
+    in->is_open = strcmp(line, "MODULE_VARIANT=kernel-open") == 0;
+    in->is_proprietary = strcmp(line, "MODULE_VARIANT=kernel") == 0;
+}
+
 /* ---- settings that block a module ---- */
 
 static void find_blocks(struct gp_exam *exam, const char *path, struct gp_block *block,
@@ -369,6 +402,7 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
                                            .module = "",
                                            .other_kernel = "",
                                            .source = "",
+                                           .stale_source = "",
                                            .closed_build = "",
                                            .closed_config = "",
                                            .run_trace = "",
@@ -386,6 +420,7 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
     read_akmods(exam, in);
     read_libraries(exam, in);
     read_packages(exam, in);
+    read_variant(exam, in);
     read_blocks(exam, in);
     read_run(exam, in);
     const struct gp_driver_library *library = gp_install_library(in);

@@ -31,6 +31,9 @@ struct gp_failed_build {
     const char *kernel; /* the kernel it was for; "": not stated */
 };
 
+/* Which variant of the module the packages of NVIDIA and negativo17 for Fedora and RHEL build. */
+extern const char gp_install_variant[];
+
 enum { GP_LIBRARIES = 16 };
 
 struct gp_install {
@@ -42,6 +45,8 @@ struct gp_install {
     const char *module;       /* NVIDIA's, for the running kernel, below its directory; "" */
     const char *other_kernel; /* the newest other kernel that has it; "" */
     const char *source;       /* the source for dkms or akmods; "" */
+    const char *stale_source; /* dkms' directory of a version whose source is gone, next to one
+                                 whose source is there; "" */
     struct gp_failed_build failed;
     const char
         *closed_build; /* a directory of builds or module settings that may not be read; "" */

@@ -240,6 +240,9 @@ static const char *skip_host(const char *p, bool *ret)
 static bool read_head(const char *line, struct gp_kmsg *k)
 {
     bool is_kernel = true;
+    /* dmesg and journalctl indent the further lines of a message. */
+    if (*line == ' ' && strncmp(blanks(line), "NVRM: ", 6) == 0)
+        line = blanks(line);
     const char *p = skip_record(k, line, &is_kernel);
     p = skip_level(p, &is_kernel);
     const char *end = month_and_time(k, p);

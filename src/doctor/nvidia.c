@@ -88,7 +88,9 @@ bool gp_nvidia_is_there(struct gp_exam *exam)
 {
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
-    return nv.gpu_count > 0;
+    /* WSL has no PCI device for it, but Windows' driver passes in its library. */
+    return nv.gpu_count > 0 ||
+           (exam->machine.is_wsl && gp_files_exist(&exam->files, "/usr/lib/wsl/lib/libcuda.so.1"));
 }
 
 const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu *gpu)

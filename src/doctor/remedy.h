@@ -17,6 +17,17 @@ struct gp_remedy_row {
     const char *commands[GP_DISTRO__COUNT]; /* lines; NULL: none known, only the note */
 };
 
+/* Of a distribution that is in no family, such as NixOS. */
+struct gp_remedy_other {
+    const char *distro_id; /* "nixos" */
+    enum gp_remedy remedy;
+    const char *note;
+    const char *command; /* NULL: only the note */
+};
+
+/* NULL: there is none. */
+const struct gp_remedy_other *gp_remedy_other(const char *distro_id, enum gp_remedy remedy);
+
 extern const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT];
 
 #endif

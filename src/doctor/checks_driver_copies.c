@@ -1,0 +1,137 @@
+/* Copies of the driver's libraries and programs of another version than the driver's, which a
+ * profile, a variable or a sandbox puts before the system's own: driver.copies. */
+#include "doctor/checks_driver.h"
+#include "doctor/install.h"
+#include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {"libnvidia-ml.so.1", "libcuda.so.1"};
+
+/* Whether it is what the loader finds anyway; its version is for driver.mismatch. */
+static bool is_of_system(const struct gp_install *in, const char *real)
+{
+    for (size_t i = 0; i < in->library_count; i++)
+        if (strcmp(in->libraries[i].real, real) == 0)
+            return true;
+    return false;
+}
+
+/* The version of the driver's libraries in a directory, unless they are the system's; "". */
+static const char *version_in(struct gp_exam *exam, const char *folder)
+{
+    char real[GP_PATH_SIZE];
+    if (strstr(folder, "/compat") || strstr(folder, "/stubs"))
+        return "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (!gp_files_real(&exam->files, path, real) || is_of_system(gp_install_of(exam), real))
+            continue;
+        const char *version = gp_library_version(strrchr(real, '/') + 1);
+        if (gp_version_major(version) >= 100)
+            return gp_exam_text(exam, "%s", version);
+    }
+    return "";
+}
+
+/* Of a program in Nix's store: "/nix/store/HASH-nvidia-x11-460.73.01-5.11.21-bin/bin/nvidia-smi";
+ * of others the libraries next to it: "/opt/old/bin/nvidia-smi", "/opt/old/lib". */
+static const char *version_of_program(struct gp_exam *exam, const char *real)
+{
+    static const char mark[] = "-nvidia-x11-";
+    const char *at = strstr(real, mark);
+    if (at)
+        return gp_exam_text(exam, "%.*s", (int)strspn(at + strlen(mark), "0123456789."),
+                            at + strlen(mark));
+    const char *slash = strrchr(real, '/');
+    const char *folder = gp_exam_text(exam, "%.*s/../lib", (int)(slash - real), real);
+    return version_in(exam, folder);
+}
+
+static void report(struct gp_exam *exam, const char *what, const char *where, const char *path,
+                   const char *version)
+{
+    bool is_nix = strstr(path, "/nix/");
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s of version %s, but the driver is %s", what, version,
+                   exam->machine.driver);
+    gp_exam_evidence(exam, where, "%s", path);
+    gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", exam->machine.driver);
+    gp_exam_why(exam, "The copy is used in place of the system's, and does not match the module: "
+                      "\"Driver/library version mismatch\".");
+    if (is_nix)
+        gp_exam_advice(exam, "remove nvidia-x11 from the profile: nix-env -e nvidia-x11, or nix "
+                             "profile remove nvidia-x11, with -p and the profile if it is not "
+                             "your own; the system provides the driver");
+    else
+        gp_exam_advice(exam, "remove the copy, or its directory from the variable");
+}
+
+static void check_programs(struct gp_exam *exam)
+{
+    const char *list = gp_machine_variable(&exam->machine, "PATH");
+    char folder[GP_PATH_SIZE], real[GP_PATH_SIZE];
+    while (list && gp_search_path_next(&list, ":", folder)) {
+        const char *path = gp_exam_text(exam, "%s/nvidia-smi", folder);
+        if (folder[0] != '/' || !gp_files_real(&exam->files, path, real))
+            continue;
+        const char *version = version_of_program(exam, real);
+        if (version[0] && !gp_install_same(version, exam->machine.driver))
+            report(exam, "the shell finds an nvidia-smi", path, real, version);
+        return; /* the first one is started */
+    }
+}
+
+static void check_libraries(struct gp_exam *exam)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    while (list && gp_search_path_next(&list, ":;", folder)) {
+        const char *version = folder[0] == '/' ? version_in(exam, folder) : "";
+        if (!version[0] || gp_install_same(version, exam->machine.driver))
+            continue;
+        report(exam, "LD_LIBRARY_PATH leads to libraries of the driver", "LD_LIBRARY_PATH", folder,
+               version);
+        return;
+    }
+}
+
+/* Flatpak has its own copy of the libraries for each version: "…GL.nvidia-550-54-14". */
+static void check_flatpak(struct gp_exam *exam)
+{
+    static const char top[] = "/var/lib/flatpak/runtime",
+                      mark[] = "org.freedesktop.Platform.GL.nvidia-";
+    char version[32];
+    char **found;
+    const char *other = "";
+    long n = gp_files_list(&exam->files, &exam->arena, top, &found);
+    (void)snprintf(version, sizeof(version), "%s", exam->machine.driver);
+    for (char *p = version; *p; p++)
+        *p = *p == '.' ? '-' : *p;
+    for (long i = 0; i < n; i++) {
+        if (strncmp(found[i], mark, strlen(mark)) != 0)
+            continue;
+        if (strcmp(found[i] + strlen(mark), version) == 0)
+            return;
+        other = found[i];
+    }
+    if (!other[0])
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "Flatpak has no libraries for driver %s",
+                   exam->machine.driver);
+    gp_exam_evidence(exam, top, "%s", other);
+    gp_exam_why(exam, "Programs from Flatpak bring their own copy of the driver's libraries, which "
+                      "must have the module's version; without it they do not use the GPU.");
+    gp_exam_command(exam, "install the copy for this driver", "flatpak update");
+}
+
+void gp_driver_check_copies(struct gp_exam *exam)
+{
+    if (!exam->machine.driver[0])
+        return;
+    check_programs(exam);
+    check_libraries(exam);
+    check_flatpak(exam);
+}
