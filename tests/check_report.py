@@ -263,12 +263,12 @@ GROUPS = {"staff": {"mia", "tom", "ada"}, "lab": {"mia", "ada"}, "mia": {"mia"},
 
 
 def report_with_groups(*words):
-    """On a machine with these groups: one is primary, others are not. Mounts of one's own replace its database."""
+    """On a machine with these groups: one is primary, others are not, two have one name. Mounts of one's own replace its database."""
     if os.geteuid() != 0:
         raise Skip("only root can replace the database of groups")
     files = {
         "passwd": "root:x:0:0::/:/bin/sh\nmia:x:5001:5001::/:/bin/sh\ntom:x:5002:50::/:/bin/sh\nada:x:5003:50::/:/bin/sh\n",
-        "group": "root:x:0:\nstaff:x:50:mia\nmia:x:5001:\nlab:x:60:mia,ada,gone\n<x>:x:70:tom\nempty:x:80:\n",
+        "group": "root:x:0:\nstaff:x:50:mia\nmia:x:5001:\nlab:x:60:mia,ada,gone\nlab:x:61:mia\n<x>:x:70:tom\nempty:x:80:\n",
         "nsswitch.conf": "passwd: files\ngroup: files\n"}
     mounts = []
     for name, text in files.items():

@@ -330,6 +330,18 @@ def a_damaged_recording_is_refused():
 
 
 @test
+def numbers_that_end_are_refused():
+    """A crafted recording whose next request in the waiting line would have no number."""
+    tape = FOLDER / "numbers.tape"
+    good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "1s"))
+    with database(tape) as db:
+        db.execute("INSERT INTO line VALUES(?, 1, 'ann', 'job', 1, 1, 2)", ((1 << 63) - 1,))
+        db.commit()
+    result = gpulse("--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "1s")
+    assert result.returncode == 2 and "numbers.tape' is damaged" in result.stderr, result
+
+
+@test
 def foreign_tables_are_refused():
     """SQLite would run what another program's file contains."""
     for statement in ("CREATE VIEW extra AS SELECT 1", "CREATE TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END",

@@ -27,17 +27,16 @@ void gp_idle_count_down(uint64_t for_ns, uint64_t left_ns)
         (void)fprintf(stderr, "gpulse: observing for %.0f s\n", (double)for_ns / 1e9);
 }
 
-/* "gpu=0,3,4:1" */
-static void name_gpus(const struct gp_snapshot *snapshot, char *ret, size_t size)
+/* Appends "gpu=0,3,4:1"; without GPUs, "gpu=", which selects no process. */
+static void add_gpus(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
 {
-    struct gp_strbuf sb = GP_STRBUF_ON(ret, size - 1);
     char label[GP_DEVICE_LABEL_SIZE];
+    gp_strbuf_adds(sb, "gpu=");
     for (size_t i = 0; i < snapshot->device_count; i++) {
         gp_device_label(&snapshot->devices[i], label);
-        gp_strbuf_adds(&sb, i == 0 ? "gpu=" : ",");
-        gp_strbuf_adds(&sb, label);
+        gp_strbuf_adds(sb, i == 0 ? "" : ",");
+        gp_strbuf_adds(sb, label);
     }
-    ret[sb.len] = '\0';
 }
 
 int gp_idle_take_id(char *filter, size_t size, struct gp_err *err)
@@ -46,7 +45,7 @@ int gp_idle_take_id(char *filter, size_t size, struct gp_err *err)
     struct gp_want want = {.mig = false};
     struct gp_sampler *sampler;
     struct gp_snapshot *snapshot = NULL;
-    char word[1024];
+    struct gp_strbuf word = GP_STRBUF_INIT(size);
     if (!gp_common()->id)
         return 0;
     gp_metric_set_add(&want.metrics, GP_INDEX);
@@ -55,9 +54,13 @@ int gp_idle_take_id(char *filter, size_t size, struct gp_err *err)
         return r;
     r = gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0) {
-        name_gpus(snapshot, word, sizeof(word));
-        r = gp_proc_choice_add_words(word, filter, size, err);
+        add_gpus(&word, snapshot);
+        r = word.error ? gp_err_set(err, word.error == GP_ENOMEM ? GP_ENOMEM : GP_EUSAGE,
+                                    "cannot combine --idle with so many GPUs; select fewer with "
+                                    "--id")
+                       : gp_proc_choice_add_words(word.buf, filter, size, err);
     }
+    gp_strbuf_fini(&word);
     gp_snapshot_free(snapshot);
     gp_app_close(sampler);
     gp_common()->id = NULL;

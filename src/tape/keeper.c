@@ -151,19 +151,17 @@ static int drop_short_processes(struct gp_keeper *k, struct gp_err *err)
     return r < 0 ? r : gp_store_run(k->store, err, processes, "ii", before, excess + most / 10);
 }
 
-/* They are kept as long as their event. */
+/* They are kept as long as their event, if there is room: the last ones stay. */
 static int drop_moments(struct gp_keeper *k, int64_t keep_us, struct gp_err *err)
 {
-    static const char bytes[] = "SELECT sum(length(data)) FROM chunk WHERE step = 1000";
-    const int64_t most = (int64_t)(k->size_max / MOMENTS_PART);
+    static const char excess[] =
+        "DELETE FROM chunk WHERE step = 1000 AND first <= (SELECT max(first) FROM (SELECT first, "
+        "sum(length(data)) OVER (ORDER BY first DESC) AS bytes FROM chunk WHERE step = 1000) "
+        "WHERE bytes > ?)";
     int r =
         drop_before(k, "DELETE FROM chunk WHERE step = 1000 AND last < ?", k->last - keep_us, err);
-    while (r == 0 && gp_store_number(k->store, bytes, 0) > most)
-        r = gp_store_run(k->store, err,
-                         "DELETE FROM chunk WHERE id = (SELECT id FROM chunk WHERE step = 1000 "
-                         "ORDER BY first LIMIT 1)",
-                         "");
-    return r;
+    return r < 0 ? r
+                 : gp_store_run(k->store, err, excess, "i", (int64_t)(k->size_max / MOMENTS_PART));
 }
 
 static int drop_old(struct gp_keeper *k, struct gp_err *err)

@@ -7,7 +7,12 @@
 #include <sqlite3.h>
 #include <string.h>
 
-#define WINDOW "SELECT first, last, data FROM chunk WHERE step = 1000 AND "
+/* A row ends where the next one begins: those of a recorder never overlap, and in a crafted file no
+ * sample is read more than once. */
+#define WINDOW                                                                                     \
+    "SELECT first, min(last, coalesce((SELECT min(later.first) FROM chunk AS later WHERE "         \
+    "later.step = 1000 AND later.first > chunk.first), last)), data FROM chunk WHERE step = 1000 " \
+    "AND "
 _Static_assert(GP_MOMENT_STEP_US == 1000, "the statements have it, too");
 
 /* ---- the samples of an incident ---- */
@@ -102,7 +107,7 @@ int gp_moment_after(struct gp_store *store, int64_t t, int64_t *ret, struct gp_e
         r = gp_chunk_read(w.data, w.size, NULL, on_number, &point);
         if (r < 0)
             r = gp_store_decode_error(store->path, r, err);
-        else if (point.after >= 0)
+        else if (point.after >= 0 && time_of(&w, point.after) < w.last)
             *ret = time_of(&w, point.after);
     }
     if (rows)
@@ -137,18 +142,25 @@ static int on_point(void *ctx, int64_t number)
 {
     const struct reading *reading = ctx;
     const int64_t t = time_of(reading->window, number);
-    return t < reading->from ? 0 : t >= reading->to ? 1 : reading->on_moment(reading->ctx, t);
+    return t < reading->from                                ? 0
+           : t >= reading->to || t >= reading->window->last ? 1
+                                                            : reading->on_moment(reading->ctx, t);
 }
 
 int gp_moments_read(struct gp_store *store, int64_t from, int64_t to, struct gp_scene *scene,
                     int (*on_moment)(void *ctx, int64_t t), void *ctx, struct gp_err *err)
 {
     sqlite3_stmt *rows =
-        gp_store_statement(store, WINDOW "first < ? AND last > ? ORDER BY first", "ii", to, from);
+        gp_store_statement(store,
+                           WINDOW "first < ?1 AND first >= coalesce((SELECT max(first) FROM chunk "
+                                  "WHERE step = 1000 AND first <= ?2), 0) ORDER BY first",
+                           "ii", to, from);
     struct window w;
     struct reading reading = {&w, from, to, on_moment, ctx};
     int r;
     while ((r = take_window(store, rows, &w, err)) == 1) {
+        if (w.last <= from)
+            continue;
         r = gp_chunk_read(w.data, w.size, scene, on_point, &reading);
         if (r == GP_EFORMAT || r == GP_ENOMEM)
             r = gp_store_decode_error(store->path, r, err);

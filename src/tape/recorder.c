@@ -333,6 +333,8 @@ static int load(struct gp_recorder *rec, struct gp_store *store, struct gp_err *
     if (r < 0)
         return r;
     r = gp_store_get_number(store, "SELECT max(id) FROM line", 0, &rec->waits.next_id, err);
+    if (r == 0 && rec->waits.next_id > GP_STORE_TIME_MAX)
+        r = gp_store_decode_error(store->path, GP_EFORMAT, err);
     if (r < 0)
         return r;
     rec->waits.next_id++;

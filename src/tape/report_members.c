@@ -25,16 +25,21 @@ struct adding {
     struct gp_report_member *member;
 };
 
+/* Several groups can have one name, such as one in /etc/group and one in a directory service. They
+ * are one row of the report, so one membership. */
 static bool append(struct gp_report_work *work, struct gp_report_member *member, const char *group)
 {
+    const char *name = gp_report_text(work->report, group);
+    for (size_t i = 0; name && i < member->count; i++)
+        if (strcmp(member->groups[i].group, name) == 0)
+            return true;
     struct gp_report_membership *grown =
-        realloc(member->groups, (member->count + 1) * sizeof(*grown));
+        name ? realloc(member->groups, (member->count + 1) * sizeof(*grown)) : NULL;
     if (!grown)
         return false;
     member->groups = grown;
-    grown[member->count] =
-        (struct gp_report_membership){gp_report_text(work->report, group), GP_REPORT_NO_ROW};
-    return grown[member->count++].group != NULL;
+    grown[member->count++] = (struct gp_report_membership){name, GP_REPORT_NO_ROW};
+    return true;
 }
 
 static bool add_group(void *ctx, const char *group)

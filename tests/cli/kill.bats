@@ -178,6 +178,20 @@ load helpers
     fails 5 "process $$ is an ancestor of this gpulse"
 }
 
+@test "only those that do nothing, on several GPUs" {
+    gpulse --sim h100x8 ps --idle 300ms -i 5 --columns pid --no-header
+    status_is 0
+    local idle=$output
+    [ -n "$idle" ]
+    for gpus in 0-7 1,2,5 0,1,2,3,4,5,6,7; do
+        gpulse --sim h100x8 ps --idle 300ms -i "$gpus" --columns pid --no-header
+        status_is 0
+        [ "$output" = "$idle" ]
+    done
+    gpulse --sim h100x8 ps --idle 300ms -i 0-4,6,7 --columns pid --no-header
+    [ -z "$output" ]
+}
+
 @test "only those that do nothing" {
     quiet_t4
     job --util 0 --name idle.py

@@ -398,6 +398,88 @@ static void a_series_has_them(void **state)
     gp_tape_close(tape);
 }
 
+/* Runs a statement on the recording, which nobody has open, and returns its first number. */
+static int64_t run_sql(const struct lab *lab, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    assert_int_equal(sqlite3_open(lab->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    const int64_t first =
+        sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return first;
+}
+
+/* Of more than fit into a sixteenth of the file, the last ones stay. */
+static void they_take_a_part_of_the_file(void **state)
+{
+    enum { SIZE = 1 << 20, FIT = 7 };
+    struct lab *lab = *state;
+    begin(lab, 10);
+    pass(lab, 253);
+    incident(lab);
+    pass(lab, 100);
+    lab_stop(lab);
+    (void)run_sql(lab,
+                  "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 20) "
+                  "INSERT INTO chunk SELECT NULL, 1000, first - i * 600000000, "
+                  "last - i * 600000000, count, zeroblob(1048576 / 16 / 7 - 100) "
+                  "FROM chunk, n WHERE step = 1000");
+    const int64_t last = run_sql(lab, "SELECT max(first) FROM chunk WHERE step = 1000");
+    (void)run_sql(lab,
+                  "UPDATE chunk SET data = zeroblob(1048576 / 16 / 7 - 100) WHERE step = 1000");
+    lab->size_max = SIZE;
+    begin(lab, 10);
+    pass(lab, 700);
+    lab_stop(lab);
+    assert_int_equal(run_sql(lab, "SELECT count(*) FROM chunk WHERE step = 1000"), FIT);
+    assert_int_equal(run_sql(lab, "SELECT max(first) FROM chunk WHERE step = 1000"), last);
+    assert_int_equal(run_sql(lab, "SELECT min(first) FROM chunk WHERE step = 1000"),
+                     last - (FIT - 1) * 600 * S);
+}
+
+struct order {
+    long count;
+    int64_t last;
+};
+
+static int on_time(void *ctx, int64_t t)
+{
+    struct order *order = ctx;
+    assert_true(t > order->last);
+    order->last = t;
+    order->count++;
+    return 0;
+}
+
+/* A recorder never makes rows that overlap; in a crafted file, a reader must not read the samples
+ * of all of them for each piece of the time. */
+static void rows_that_overlap_are_read_once(void **state)
+{
+    struct lab *lab = *state;
+    struct gp_err err = {0};
+    struct gp_store *store;
+    struct gp_scene scene;
+    struct order order = {0, 0};
+    begin(lab, 10);
+    pass(lab, 253);
+    incident(lab);
+    pass(lab, 100);
+    lab_stop(lab);
+    for (int i = 0; i < 50; i++)
+        (void)run_sql(lab, "INSERT INTO chunk SELECT NULL, 1000, min(first) - 1, max(last), count, "
+                           "data FROM chunk WHERE step = 1000");
+    assert_int_equal(gp_store_open(lab->path, &store, &err), 0);
+    assert_true(gp_scene_init(&scene, store->columns, true));
+    for (int64_t t = START; t < START + 40 * S; t += S) /* as gp_series_read() does */
+        assert_int_equal(gp_moments_read(store, t, t + S, &scene, on_time, &order, &err), 0);
+    assert_int_equal(order.count, 121 + 50);
+    gp_scene_fini(&scene);
+    gp_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +495,8 @@ int main(void)
         TEST(they_outlive_samples),
         TEST(they_go_when_they_are_too_old),
         TEST(a_series_has_them),
+        TEST(they_take_a_part_of_the_file),
+        TEST(rows_that_overlap_are_read_once),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
