@@ -253,6 +253,19 @@ def in_the_background():
 
 
 @test
+def how_much_before_an_incident():
+    """A bad length is a usage error, in the background, too; then nothing is created."""
+    tape = FOLDER / "before.tape"
+    for verb in ((), ("start",)):
+        for bad in ("2h", "61s", "-1s", "soon", ""):
+            result = gpulse("--sim", MACHINE, "record", *verb, "-q", "-o", tape, f"--before={bad}", "--duration", "1s")
+            assert result.returncode == 2 and f"bad value '{bad}' for --before" in result.stderr, (verb, bad, result)
+    assert not tape.exists()
+    for well in ("0", "1m", "500ms"):
+        good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, f"--before={well}", "--duration", "300ms"))
+
+
+@test
 def what_it_says():
     tape = FOLDER / "said.tape"
     said = gpulse("--sim", MACHINE, "record", "-o", tape, "--duration", "1s", "-n", "0.2").stderr
