@@ -204,6 +204,37 @@ def a_recording_of_the_first_format():
 
 
 @test
+def an_upgrade_that_is_killed():
+    """Killed at any of its writes, the file is of the one version or of the other, and is continued."""
+    if VARIANT != "release" or not shutil.which("strace"):
+        raise Skip("needs strace, and no sanitizer")
+    first = lzma.decompress((ROOT / "tests/compat/recording-1.tape.xz").read_bytes())
+    versions = set()
+    for write in range(1, 25, 2):
+        folder = FOLDER / f"killed-{write}"
+        folder.mkdir()
+        tape = folder / "t"
+        tape.write_bytes(first)
+        tape.chmod(0o600)
+        killed = run("strace", "-f", "-o", "/dev/null", "-e", "trace=pwrite64", "-e", f"inject=pwrite64:signal=KILL:when={write}",
+                     GPULSE, "--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "300ms")
+        if "ptrace" in killed.stderr:
+            raise Skip("no process may be traced here")
+        if killed.returncode == 0:
+            break  # it does not write that often
+        assert killed.returncode == -signal.SIGKILL, (write, killed)
+        assert rows(tape, "name"), write
+        with database(tape) as db:
+            versions.add(db.execute("PRAGMA user_version").fetchone()[0])
+            before = db.execute("SELECT count(*) FROM tick").fetchone()[0]
+        good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, "--duration", "300ms"))
+        with database(tape) as db:
+            assert db.execute("PRAGMA user_version").fetchone() == (2,) and db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert count(tape) > before > 0
+    assert versions == {1, 2}, versions
+
+
+@test
 def very_many_who_wait():
     """A user who invents requests does not fill the file, and those of others stay."""
     tape = FOLDER / "requests.tape"
@@ -250,6 +281,19 @@ def in_the_background():
     assert nothing.returncode == 1 and "no recorder is writing" in nothing.stderr
     failed = run(GPULSE, "--sim", "nosuch", "record", "start", env=ENV)
     assert failed.returncode != 0 and "nosuch" in failed.stderr, failed
+
+
+@test
+def how_much_before_an_incident():
+    """A bad length is a usage error, in the background, too; then nothing is created."""
+    tape = FOLDER / "before.tape"
+    for verb in ((), ("start",)):
+        for bad in ("2h", "61s", "-1s", "soon", ""):
+            result = gpulse("--sim", MACHINE, "record", *verb, "-q", "-o", tape, f"--before={bad}", "--duration", "1s")
+            assert result.returncode == 2 and f"bad value '{bad}' for --before" in result.stderr, (verb, bad, result)
+    assert not tape.exists()
+    for well in ("0", "1m", "500ms"):
+        good(gpulse("--sim", MACHINE, "record", "-q", "-o", tape, f"--before={well}", "--duration", "300ms"))
 
 
 @test

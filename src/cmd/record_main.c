@@ -366,8 +366,11 @@ static int run_words(struct gp_record_options *o, int count, char **argv, char *
     }
     if (!verb)
         return record(o, words, ret_status, err);
-    if (strcmp(verb, "start") == 0)
-        return gp_record_start(o, err);
+    if (strcmp(verb, "start") == 0) {
+        uint64_t before_ns; /* the recorder parses it again */
+        const int r = parse_before(o, &before_ns, err);
+        return r < 0 ? r : gp_record_start(o, err);
+    }
     if (strcmp(verb, "stop") == 0)
         return gp_record_stop(o->file, err);
     if (strcmp(verb, "status") == 0)

@@ -67,7 +67,8 @@ static struct gp_value state_of(const struct gp_device *device, enum gp_tape_col
     case GP_TAPE_INDEX:
         return whole(device->index);
     case GP_TAPE_MIG_INDEX:
-        return device->is_mig ? whole(device->mig_index) : (struct gp_value){.status = 0};
+        return device->is_mig ? whole(device->mig_index)
+                              : (struct gp_value){.status = GP_STATUS_NONE};
     case GP_TAPE_STATUS:
         return whole(device->status);
     case GP_TAPE_STATUS_TEXT:
@@ -131,7 +132,7 @@ static struct change change_of(const struct origin *origin, enum gp_tape_scope s
     const struct gp_process *process = scope == GP_TAPE_PROCESS ? &snapshot->processes[i] : NULL;
     const struct gp_value v =
         info->column == GP_TAPE_JOB
-            ? (process->job ? whole(process->job) : (struct gp_value){.status = 0})
+            ? (process->job ? whole(process->job) : (struct gp_value){.status = GP_STATUS_NONE})
         : (int)info->column >= GP_METRIC__COUNT
             ? state_of(device, info->column)
             : *gp_snapshot_value(snapshot, device, process, (enum gp_metric)info->column);

@@ -386,7 +386,8 @@ static bool add_to_table(struct pass *pass, struct gp_report_table *table)
     for (size_t i = 0; i < pass->item_count; i++)
         if (!add_item(pass, table, i))
             return false;
-    qsort(pass->entries, pass->entry_count, sizeof(*pass->entries), compare_entries);
+    if (pass->entry_count) /* none: the table is not of processes, and there may be no array */
+        qsort(pass->entries, pass->entry_count, sizeof(*pass->entries), compare_entries);
     for (size_t i = 0; i < pass->entry_count;) {
         size_t end = i + 1;
         while (end < pass->entry_count &&

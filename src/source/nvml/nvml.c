@@ -352,7 +352,7 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
     if (rc == NVML_SUCCESS && want->mig)
         rc = read_mig(device, want, reading);
     if (!want->processes && gp_metric_set_has(&want->metrics, GP_UTILIZATION_ENCODER))
-        device->no_video = false; /* nobody tells */
+        device->no_video = false; /* only the list of processes says whether one uses them */
     if (rc == NVML_SUCCESS && want->processes)
         rc = nvml_read_processes(device, want, reading);
     if (rc == NVML_SUCCESS && want->lists)
