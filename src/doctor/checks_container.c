@@ -452,6 +452,47 @@ static void check_runtime_config(struct gp_exam *exam)
     }
 }
 
+/* ---- SELinux ---- */
+
+static bool has_selinux(struct gp_exam *exam)
+{
+    char on[8];
+    return is_host(exam) &&
+           gp_files_line(&exam->files, "/sys/fs/selinux/enforce", on, sizeof(on)) && on[0] == '1';
+}
+
+/* A denial of a GPU's device file to a container, unless the policy has been changed since. */
+static void check_selinux(struct gp_exam *exam)
+{
+    static const char path[] = "/var/log/audit/audit.log";
+    enum { MOST = 1 << 20 };
+    char allowed[8];
+    const char *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, NULL);
+    const char *denied = NULL;
+    if (!text && errno != ENOENT && errno != ENOTDIR)
+        gp_exam_unreadable(exam, path, -errno);
+    for (const char *line = text; line && *line; line += *line == '\n') {
+        size_t n = strcspn(line, "\n");
+        bool is_gpu = memmem(line, n, "xserver_misc_device_t", 21) || memmem(line, n, "nvidia", 6);
+        if (is_gpu && memmem(line, n, "denied", 6) && memmem(line, n, "container", 9) &&
+            memmem(line, n, "tclass=chr_file", 15))
+            denied = line;
+        line += n;
+    }
+    if (!denied || (gp_files_line(&exam->files, "/sys/fs/selinux/booleans/container_use_devices",
+                                  allowed, sizeof(allowed)) &&
+                    allowed[0] == '1'))
+        return;
+    size_t n = strcspn(denied, "\n");
+    gp_exam_report(exam, GP_VERDICT_WARN, "SELinux denies containers the GPU's device files");
+    gp_exam_evidence(exam, path, "%.*s", n < 400 ? (int)n : 400, denied);
+    gp_exam_why(exam, "In the container nvidia-smi then reports \"Insufficient Permissions\", and "
+                      "CUDA finds no GPU.");
+    gp_exam_command(exam, "let containers use devices that are passed to them",
+                    "sudo setsebool -P container_use_devices=true");
+    gp_exam_advice(exam, "or start the container with --security-opt label=disable");
+}
+
 const struct gp_check gp_checks_container[] = {
     {"container.devices", "the container has GPUs", {NULL}, is_inside, check_devices},
     {"container.cgroup",
@@ -480,6 +521,7 @@ const struct gp_check gp_checks_container[] = {
      {"driver.loaded"},
      has_cdi,
      check_cdi},
+    {"container.selinux", "SELinux lets containers use GPUs", {NULL}, has_selinux, check_selinux},
     {"container.cgroups-off",
      "containers may use their devices",
      {NULL},

@@ -19,6 +19,29 @@
 
 /* ---- visible GPUs ---- */
 
+/* The UUIDs of all GPUs, from the driver's files; false if one is unknown. */
+static bool read_uuids(struct gp_exam *exam, struct gp_visible_gpu *gpus, size_t count)
+{
+    static const char top[] = "/proc/driver/nvidia/gpus", mark[] = "GPU UUID:";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    if (n <= 0 || (size_t)n != count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s/information", top, names[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
+        const char *uuid = text ? strstr(text, mark) : NULL;
+        if (!uuid)
+            return false;
+        uuid += strlen(mark);
+        uuid += strspn(uuid, " \t");
+        gpus[i].uuid = gp_exam_text(exam, "%.*s", (int)strcspn(uuid, " \t\r\n"), uuid);
+        if (strncmp(gpus[i].uuid, "GPU-", 4) != 0 || strchr(gpus[i].uuid, '?'))
+            return false;
+    }
+    return true;
+}
+
 /* How many GPUs a program sees with this value; false if that is unknown. */
 static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, const char *mask,
                           size_t *ret)
@@ -34,13 +57,15 @@ static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         *ret = 0; /* a word such as "all" or "cuda:0" */
         return true;
     }
-    if (exam->machine.container || is_uuid)
+    if (exam->machine.container || strncmp(mask, "MIG-", 4) == 0)
         return false; /* not every GPU on PCI need be available here, and their UUIDs are unknown */
     struct gp_visible_gpu gpus[GP_MACHINE_GPUS];
     struct gp_visible visible;
     size_t count = nv->gpu_count < GP_MACHINE_GPUS ? nv->gpu_count : GP_MACHINE_GPUS;
     for (size_t i = 0; i < count; i++)
         gpus[i] = (struct gp_visible_gpu){.uuid = ""};
+    if (is_uuid && !read_uuids(exam, gpus, count))
+        return false;
     gp_visible_resolve(mask, gpus, count, &visible);
     *ret = visible.count;
     return true;

@@ -85,6 +85,27 @@ static bool report_unsigned(struct gp_exam *exam)
     return true;
 }
 
+/* A module that another kernel's build left behind. */
+static bool report_other_kernel(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_WRONG_KERNEL);
+    if (!line || !in->module[0])
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the NVIDIA module does not fit kernel %s: it was built for another one",
+                   exam->machine.kernel);
+    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_evidence(exam,
+                     gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
+                     "present");
+    gp_exam_why(exam, "A kernel loads only modules that were built with its own headers and "
+                      "configuration.");
+    gp_driver_fix_build(exam);
+    gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+    return true;
+}
+
 /* What remains if none of the earlier checks found a reason. */
 static void check_loaded(struct gp_exam *exam)
 {
@@ -102,7 +123,7 @@ static void check_loaded(struct gp_exam *exam)
     }
     if (gp_log_find(exam, GP_KMSG_BAD_BAR) && gp_exam_blame(exam, "hardware.regions"))
         return; /* without a GPU that it can use, the module does not stay loaded */
-    if (report_unsigned(exam))
+    if (report_unsigned(exam) || report_other_kernel(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA module is not loaded");
     gp_exam_evidence(exam, "/sys/module/nvidia", "missing");

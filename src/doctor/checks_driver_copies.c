@@ -98,6 +98,17 @@ static void check_libraries(struct gp_exam *exam)
     }
 }
 
+/* Conda's programs search their own environment's libraries first. */
+static void check_conda(struct gp_exam *exam)
+{
+    const char *prefix = gp_machine_variable(&exam->machine, "CONDA_PREFIX");
+    const char *folder = gp_exam_text(exam, "%s/lib", prefix ? prefix : "");
+    const char *version = prefix && prefix[0] == '/' ? version_in(exam, folder) : "";
+    if (version[0] && !gp_install_same(version, exam->machine.driver))
+        report(exam, "the conda environment has libraries of the driver", "CONDA_PREFIX", folder,
+               version);
+}
+
 /* Flatpak has its own copy of the libraries for each version: "…GL.nvidia-550-54-14". */
 static void check_flatpak(struct gp_exam *exam)
 {
@@ -133,5 +144,6 @@ void gp_driver_check_copies(struct gp_exam *exam)
         return;
     check_programs(exam);
     check_libraries(exam);
+    check_conda(exam);
     check_flatpak(exam);
 }

@@ -215,13 +215,23 @@ void gp_driver_check_params(struct gp_exam *exam)
 static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
                           const char *seen, const struct gp_log_line *line)
 {
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not initialize %s",
-                   gp_driver_gpu_words(exam, gpu));
+    const struct gp_log_line *power = gp_log_find_for(exam, GP_KMSG_NO_POWER, gpu->bus_id);
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not initialize %s%s",
+                   gp_driver_gpu_words(exam, gpu),
+                   power ? ": its power cables are not connected" : "");
+    if (power)
+        gp_exam_evidence(exam, power->where, "%s", power->kmsg.body);
     if (seen)
         gp_exam_evidence(exam, path, "%s", seen);
     gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
     gp_exam_why(exam, "nvidia-smi omits it, or reports that no devices were found; the numbers "
                       "after RmInitAdapter tell where it failed.");
+    if (power) {
+        gp_exam_advice(exam,
+                       "power the machine off, and connect all power cables of the card, each "
+                       "to an output of its own of the power supply");
+        return;
+    }
     gp_exam_advice(
         exam,
         "power the machine off and on; if the error returns, check the card's seating and power, "

@@ -243,6 +243,22 @@ void gp_driver_check_kernel(struct gp_exam *exam)
 
 /* ---- build ---- */
 
+/* The compiler that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …) …". */
+static void fix_compiler(struct gp_exam *exam)
+{
+    char line[1024];
+    enum gp_distro distro = exam->machine.distro;
+    bool is_known = gp_files_line(&exam->files, "/proc/version", line, sizeof(line));
+    const char *at = is_known ? strstr(line, "gcc-") : NULL;
+    unsigned version = at ? gp_version_major(at + 4) : 0;
+    if (version > 0 && (distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU))
+        gp_exam_command(exam, "install the compiler that the kernel was built with",
+                        "sudo apt install gcc-%u", version);
+    else
+        gp_exam_advice(exam, "install the compiler that the kernel was built with: /proc/version "
+                             "and the line name it");
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -251,13 +267,13 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     const char *kernel = build->kernel[0] ? build->kernel : exam->machine.kernel;
     const char *error = build->error;
     bool wants_compiler =
-        strstr(error, "not found") && (strstr(error, "gcc") || strstr(error, "clang") ||
-                                       strstr(error, "cc:") || strstr(error, "make:"));
+        strstr(error, "unrecognized command") ||
+        (strstr(error, "not found") && (strstr(error, "gcc") || strstr(error, "clang") ||
+                                        strstr(error, "cc:") || strstr(error, "make:")));
     bool wants_headers = strstr(error, "No such file") &&
                          (strstr(error, "linux/") || strstr(error, "/lib/modules/"));
     if (wants_compiler)
-        gp_exam_advice(exam,
-                       "install the compiler that the kernel was built with: the line names it");
+        fix_compiler(exam);
     struct gp_wish wish = gp_driver_wish(&exam->machine);
     if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
         gp_driver_has_open_package(exam) && !wish.needs_open) {

@@ -25,6 +25,12 @@ static bool has_gpus(struct gp_exam *exam)
     return exam->machine.gpu_count > 0 || exam->machine.is_driver_loaded;
 }
 
+static bool has_gridd(struct gp_exam *exam)
+{
+    return has_gpus(exam) && (gp_files_exist(&exam->files, "/usr/bin/nvidia-gridd") ||
+                              gp_files_exist(&exam->files, "/etc/nvidia/gridd.conf"));
+}
+
 static bool has_log(struct gp_exam *exam)
 {
     return has_gpus(exam) && gp_log_of(exam)->path;
@@ -337,8 +343,25 @@ static void tell_line(struct gp_exam *exam, enum gp_verdict verdict, const struc
         gp_exam_advice(exam, "%s", e.advice);
 }
 
+/* PCIe errors of a GPU whose counters, which hardware.errors reads, are not there. */
+static void tell_pcie(struct gp_exam *exam, enum gp_kmsg_kind kind, unsigned long long least)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const char *bus_id = m->gpus[i].bus_id;
+        const char *counters = gp_exam_text(exam, "/sys/bus/pci/devices/%s/aer_dev_fatal", bus_id);
+        const struct gp_log_line *line = gp_log_find_for(exam, kind, bus_id);
+        if (!line || strcmp(line->kmsg.bus_id, bus_id) != 0 || line->repeats + 1 < least ||
+            gp_files_exist(&exam->files, counters))
+            continue;
+        tell_line(exam, GP_VERDICT_WARN, line, count_kind(gp_log_of(exam), kind));
+        return;
+    }
+}
+
 static void check_messages(struct gp_exam *exam)
 {
+    enum { MANY = 10 };
     enum { GSP_TIMEOUT = 119, GSP_ERROR = 120 };
     const struct gp_log *log = gp_log_of(exam);
     bool has_gsp_xid = false;
@@ -351,6 +374,45 @@ static void check_messages(struct gp_exam *exam)
         if (line && !(rows[i].kind == GP_KMSG_GSP_SILENT && has_gsp_xid) &&
             !(rows[i].kind == GP_KMSG_WAKE_FAILED && is_told(exam, &line->kmsg)))
             tell_line(exam, rows[i].verdict, line, count_kind(log, rows[i].kind));
+    }
+    tell_pcie(exam, GP_KMSG_AER_FATAL, 1);
+    tell_pcie(exam, GP_KMSG_AER_NONFATAL, 1);
+    tell_pcie(exam, GP_KMSG_AER_CORRECTED, MANY);
+}
+
+/* ---- licences ---- */
+
+/* Virtual GPUs are slowed down without a licence; the service that acquires it logs to syslog. */
+static void check_licence(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    static const char program[] = "nvidia-gridd";
+    enum { MOST = 1 << 20 };
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, NULL);
+        const char *failed = NULL;
+        for (const char *line = text; line && *line; line += *line == '\n') {
+            size_t n = strcspn(line, "\n");
+            if (memmem(line, n, program, strlen(program))) {
+                if (memmem(line, n, "acquired successfully", 21))
+                    failed = NULL;
+                else if (memmem(line, n, "Failed to", 9) && memmem(line, n, "licen", 5))
+                    failed = line;
+            }
+            line += n;
+        }
+        if (!failed)
+            continue;
+        size_t n = strcspn(failed, "\n");
+        gp_exam_report(exam, GP_VERDICT_WARN, "the virtual GPU has no licence");
+        gp_exam_evidence(exam, paths[i], "%.*s", n < 400 ? (int)n : 400, failed);
+        gp_exam_why(exam, "Without a licence it works for a while and is then slowed down; the "
+                          "licence server did not answer, or refused.");
+        gp_exam_advice(exam, "check that the server can be reached, that the clock is right, and "
+                             "that a valid token lies in /etc/nvidia/ClientConfigToken (or that "
+                             "ServerAddress in /etc/nvidia/gridd.conf is right)");
+        gp_exam_command(exam, "then try again", "sudo systemctl restart nvidia-gridd");
+        return;
     }
 }
 
@@ -404,6 +466,7 @@ const struct gp_check gp_checks_log[] = {
     {"log.readable", "the kernel log can be read", {NULL}, is_log_there, check_readable},
     {"log.xid", "the driver has logged no GPU errors", {NULL}, has_log, check_xids},
     {"log.sxid", "no NVSwitch has logged an error", {NULL}, has_log, check_sxids},
+    {"log.licence", "no licence of a virtual GPU was refused", {NULL}, has_gridd, check_licence},
     {"log.messages", "the kernel log has no other GPU problems", {NULL}, has_log, check_messages},
     {0},
 };
