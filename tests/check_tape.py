@@ -119,7 +119,7 @@ def is_among(value, others):
 
 
 # Values that are changes since the sample before, or read less often than the others, so that they are of another time.
-OF_ANOTHER_TIME = re.compile("timestamp|reasons|utilization.*mean|throughput|gpm|last_active|idle|cpu|process.(energy|power)")
+OF_ANOTHER_TIME = re.compile("timestamp|reasons|[.](mean|peak)$|throughput|gpm|last_active|idle|cpu|process.(energy|power)")
 
 
 @test
