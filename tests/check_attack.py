@@ -22,6 +22,7 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from collections import Counter
