@@ -400,9 +400,9 @@ def explanations():
     python(f"""
 known = gpulse.explain("xid 79")
 assert known["schema"].startswith("gpulse.doctor.explain/") and "79" in json.dumps(known)
-assert known == json.loads(gp("explain", "xid", "79", "-f", "json").stdout)
+assert known == json.loads(gp("explain", "--no-look", "xid", "79", "-f", "json").stdout)
 assert gpulse.explain(RuntimeError("CUDA error: no kernel image is available for execution on the device")) == json.loads(
-    gp("explain", "CUDA error: no kernel image is available for execution on the device", "-f", "json").stdout)
+    gp("explain", "--no-look", "CUDA error: no kernel image is available for execution on the device", "-f", "json").stdout)
 refused("failed", gpulse.explain, "xid 99999")
 assert gpulse.explain_log("{log}") == json.loads(gp("explain", "{log}", "-f", "json").stdout)
 assert gpulse.explain_log("{log}")["incidents"]

@@ -76,7 +76,8 @@ static const struct gp_exam *look(const char *checks)
     gp_snapshot_free(snapshot);
     if (is_open)
         gp_exam_close(&exam);
-    exam = (struct gp_exam){.snapshot = snapshot = NULL};
+    snapshot = NULL;
+    exam = (struct gp_exam){.snapshot = NULL};
     is_open = gp_exam_open(&exam, gp_app_observed()->prefix, &err) == 0;
     if (!is_open)
         return NULL;

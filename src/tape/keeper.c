@@ -39,8 +39,8 @@ static const char *const statements[] = {
     [GP_TAPE_ITEM_MARK] = "INSERT INTO clock VALUES(?1, ?2, ?6, ?3)",
     [GP_TAPE_ITEM_EVENT] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, ?4, ?7, ?8, ?9)",
     [GP_TAPE_ITEM_HOLE] = "INSERT INTO event VALUES(NULL, ?1, ?2, ?6, ?3, 0, ?7, ?8, ?9)",
-    [GP_TAPE_ITEM_WAIT] = "INSERT INTO line VALUES(?1, ?2, ?6, ?7, ?3, ?4, ?5) "
-                          "ON CONFLICT(id) DO UPDATE SET last = excluded.last",
+    [GP_TAPE_ITEM_WAIT] = ("INSERT INTO line VALUES(?1, ?2, ?6, ?7, ?3, ?4, ?5) "
+                           "ON CONFLICT(id) DO UPDATE SET last = excluded.last"),
     [GP_TAPE_ITEM_MOMENTS] = ("INSERT INTO chunk VALUES(NULL, ?1, ?2, ?3, ?4, ?14) "
                               "ON CONFLICT(step, first) DO UPDATE SET last = ?3, count = ?4, "
                               "data = ?14"),

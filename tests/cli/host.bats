@@ -21,8 +21,9 @@ every() {
 @test "ps, top and status say whose the processes are" {
     gpulse --sim h100x8 ps
     status_is 0
-    says '^4190001 +mia +0 +C +[0-9]+ +[0-9]+ +71\.4G +0 +0 +1[0-9]{2} +4[0-9]\.[0-9]G +7h[0-9]{2}m +0s +python train\.py'
-    says '^4190006 +ana +5 +C '
+    says '^4190001 +mia +48213\.0 +0 +C +[0-9]+ +[0-9]+ +71\.4G +0 +0 +1[0-9]{2} +4[0-9]\.[0-9]G +7h[0-9]{2}m +0s +python train\.py'
+    says '^4190006 +ana +- +5 +C '
+    gpulse --sim h100x8 ps -u mia
     says_not ' - '
     gpulse --sim desktop status -cup --no-header
     says 'root:Xorg/4188101\(298MiB\)'
