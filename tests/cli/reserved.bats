@@ -60,7 +60,7 @@ with_idle() {
     gpulse --sim ./m.json ps
     status_is 0
     says '^4189103 +mia +- +6 .* 7h[0-9]{2}m +- +\(reserved\) llama-8b$'
-    says '^4190001 +mia +0 '
+    says '^4190001 +mia +48213\.0 +0 '
     gpulse --sim ./m.json ps -u jon
     says_not reserved
     gpulse --sim ./m.json ps -f csv
