@@ -2,6 +2,7 @@
 #include "doctor/access.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
+#include "doctor/log.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -56,8 +57,23 @@ static bool wants_rocm(struct gp_exam *exam)
     return has_amd(exam) && (has_rocm(exam) || has_rocm_torch(exam));
 }
 
+/* The only AMD GPU is too old for computing, as the kernel says; with more, it may mean another. */
+static bool report_unsupported(struct gp_exam *exam)
+{
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_KFD_UNSUPPORTED);
+    if (!line || exam->machine.amd_count != 1)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the kernel does not support this AMD GPU for computing");
+    gp_exam_evidence(exam, line->where, "%s", line->text);
+    gp_exam_why(exam, "ROCm finds no GPU, whatever its permissions and settings.");
+    gp_exam_advice(exam, "ROCm needs a newer GPU; this one can still show a screen");
+    return true;
+}
+
 static void check_kfd(struct gp_exam *exam)
 {
+    if (report_unsupported(exam))
+        return;
     if (gp_files_exist(&exam->files, "/dev/kfd"))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm has no compute device");

@@ -374,6 +374,53 @@ static bool has_cdi(struct gp_exam *exam)
     return !exam->machine.container && find_cdi(exam);
 }
 
+static void fix_cdi(struct gp_exam *exam, const char *path)
+{
+    gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
+                    gp_exam_quoted(exam, path));
+}
+
+/* A versioned library that the file mounts into containers, and that is missing while the folder
+ * has another version of it: an update replaced it. NULL: none. */
+static const char *find_replaced(struct gp_exam *exam, const char *text, const char **ret_other)
+{
+    static const char mark[] = "hostPath:";
+    for (const char *p = strstr(text, mark); p; p = strstr(p, mark)) {
+        p += sizeof(mark) - 1;
+        p += strspn(p, " \"'");
+        const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(p, " \"'\r\n"), p);
+        const char *suffix = strstr(path, ".so."), *name = strrchr(path, '/');
+        struct stat st;
+        char **names;
+        if (path[0] != '/' || !suffix || !name || suffix < name ||
+            gp_files_stat(&exam->files, path, &st) != -ENOENT)
+            continue;
+        const char *folder = gp_exam_text(exam, "%.*s", (int)(name - path), path);
+        size_t length = (size_t)(suffix + 4 - (name + 1));
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        for (long i = 0; i < n; i++)
+            if (strncmp(names[i], name + 1, length) == 0 && strchr(names[i] + length, '.')) {
+                *ret_other = gp_exam_text(exam, "%s/%s", folder, names[i]);
+                return path;
+            }
+    }
+    return NULL;
+}
+
+static void check_replaced(struct gp_exam *exam, const char *spec, const char *text)
+{
+    const char *other = "", *path = find_replaced(exam, text, &other);
+    if (!path)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the CDI specification mounts a library that does not exist");
+    gp_exam_evidence(exam, spec, "names %s", path);
+    gp_exam_evidence(exam, other, "present");
+    gp_exam_why(exam, "An update replaced the library after the specification was generated: "
+                      "containers that ask for a GPU do not start.");
+    fix_cdi(exam, spec);
+}
+
 /* The file names the driver libraries it was generated for. */
 static void check_cdi(struct gp_exam *exam)
 {
@@ -395,10 +442,10 @@ static void check_cdi(struct gp_exam *exam)
         gp_exam_evidence(exam, path, "names libcuda.so.%.*s", (int)n, p);
         gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", exam->machine.driver);
         gp_exam_why(exam, "The device specification was generated before the driver was updated.");
-        gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
-                        gp_exam_quoted(exam, path));
+        fix_cdi(exam, path);
         return;
     }
+    check_replaced(exam, path, text);
 }
 
 static bool has_runtime_config(struct gp_exam *exam)

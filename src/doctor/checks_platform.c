@@ -36,24 +36,54 @@ static void check_wsl_driver(struct gp_exam *exam)
     }
 }
 
-/* Linux driver packages install a libcuda that needs a kernel module, which WSL does not have. */
-static void check_wsl_shadow(struct gp_exam *exam)
+/* Whether a list such as LD_LIBRARY_PATH has this folder. */
+static bool has_folder(const char *list, const char *folder)
+{
+    size_t n = strlen(folder);
+    for (const char *p = list; p && *p; p += strcspn(p, ":"), p += *p == ':')
+        if (strcspn(p, ":") == n && strncmp(p, folder, n) == 0)
+            return true;
+    return false;
+}
+
+/* A Linux driver's library in a folder where the loader looks; false: none, or it is Windows' own.
+ */
+static bool find_linux_library(const struct gp_exam *exam, char path[GP_PATH_SIZE],
+                               char real[GP_PATH_SIZE])
 {
     static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
                                           "/usr/local/lib"};
-    char path[GP_PATH_SIZE], real[GP_PATH_SIZE];
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        (void)snprintf(path, sizeof(path), "%s/libcuda.so.1", folders[i]);
-        if (!gp_files_real(&exam->files, path, real) || strstr(real, "/wsl/"))
-            continue;
-        gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "a Linux driver is installed in WSL, and hides the Windows driver");
-        gp_exam_evidence(exam, path, "links to %s", real);
-        gp_exam_why(exam, "It needs a kernel module that WSL does not have: CUDA then finds no "
-                          "GPU, although nvidia-smi may still work.");
-        gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
-        return;
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    for (size_t i = 0; i < 2 * GP_ARRAY_LEN(folders); i++) {
+        const char *folder = folders[i % GP_ARRAY_LEN(folders)];
+        bool is_cuda = i < GP_ARRAY_LEN(folders);
+        (void)snprintf(path, GP_PATH_SIZE, "%s/%s", folder,
+                       is_cuda ? "libcuda.so.1" : "libnvidia-ml.so.1");
+        if ((is_cuda || has_folder(list, folder)) && gp_files_real(&exam->files, path, real) &&
+            !strstr(real, "/wsl/"))
+            return true;
     }
+    return false;
+}
+
+/* Linux driver packages install libraries that need a kernel module, which WSL does not have. */
+static void check_wsl_shadow(struct gp_exam *exam)
+{
+    char path[GP_PATH_SIZE], real[GP_PATH_SIZE];
+    if (!find_linux_library(exam, path, real))
+        return;
+    const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "a Linux driver is installed in WSL, and hides the Windows driver");
+    gp_exam_evidence(exam, path, "links to %s", real);
+    if (has_folder(list, folder))
+        gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", list);
+    gp_exam_why(exam, "It needs a kernel module that WSL does not have: programs that load it find "
+                      "no GPU, although others may still work.");
+    if (has_folder(list, folder))
+        gp_exam_advice(exam, "remove %s from LD_LIBRARY_PATH", folder);
+    gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
 }
 
 /* ---- Jetson ---- */

@@ -227,6 +227,11 @@ static void read_libraries(struct gp_exam *exam, struct gp_install *in)
         for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
             add_library(exam, in, names[n], gp_exam_text(exam, "%s/%s", folders[i], names[n]));
     }
+    /* Some programs, such as Numba, load libcuda by the name that is for linking. */
+    size_t first = 0;
+    if (has_cache && gp_ldcache_find(&cache, "libcuda.so", exam->machine.arch, &first, &entry) &&
+        strstr(entry.path, "/stubs/"))
+        in->stub = gp_exam_text(exam, "%s", entry.path);
 }
 
 const struct gp_driver_library *gp_install_library(const struct gp_install *install)
