@@ -55,10 +55,7 @@ struct gp_opt {
 };
 
 /* A table ends with an entry whose name is NULL. */
-#define GP_OPT_END                                                                                 \
-    {                                                                                              \
-        0                                                                                          \
-    }
+#define GP_OPT_END {0}
 
 struct gp_cmd {
     const char *name;
@@ -96,11 +93,10 @@ struct gp_cli_unknown {
 
 /* Parses argv[1..argc) against `count` targets. Moves the positional arguments to the front of
  * argv[1..] and stores their number in *ret_positional. "--" ends the options; a quoted text such
- * as
- * "-- not found" is none. With
- * `stop_at_positional` the first positional argument ends them too; *ret_positional then counts it
- * and everything after it. GP_EUSAGE names the bad argument and suggests the nearest known one;
- * *ret_unknown (may be NULL) says whether it is an unknown option. */
+ * as "-- not found" is none. With `stop_at_positional` the first positional argument ends them
+ * too; *ret_positional then counts it and everything after it. GP_EUSAGE names the bad argument
+ * and suggests the nearest known one; *ret_unknown (may be NULL) says whether it is an unknown
+ * option. */
 int gp_cli_parse(int argc, char **argv, const struct gp_opt_target *targets, size_t count,
                  bool stop_at_positional, int *ret_positional, struct gp_cli_unknown *ret_unknown,
                  struct gp_err *err) GP_MUST_CHECK;

@@ -136,7 +136,7 @@ static void show_apt_history(struct gp_exam *exam)
 }
 
 /* Whether the installed source of the module has this version: "/var/lib/dkms/nvidia/570.124.06".
- * akmods' source does not tell. */
+ * The source that akmods builds does not say which. */
 static bool has_source_of(const struct gp_install *in, const char *version)
 {
     const char *slash = strrchr(in->source, '/');

@@ -396,6 +396,14 @@ static bool still_runs(const struct gp_snapshot *snapshot, const struct listed *
     return info && info->exists && info->start_ns + ago_ns <= snapshot->wall_ns + GP_NS_PER_S;
 }
 
+static bool any_is_lost(const struct gp_snapshot *snapshot)
+{
+    for (size_t d = 0; d < snapshot->device_count; d++)
+        if (snapshot->devices[d].status == GP_STATUS_LOST)
+            return true;
+    return false;
+}
+
 /* Removes those that have ended since their GPU was lost. */
 static void drop_ended(struct gp_snapshot *snapshot, struct listed *listed,
                        const struct gp_proc_infos *infos)
@@ -433,7 +441,7 @@ int gp_assemble_processes(struct gp_assembler *a)
         list_processes(a, listed);
         infos = ask_proc(a, listed, snapshot->process_count);
     }
-    if (infos)
+    if (infos && any_is_lost(snapshot))
         drop_ended(snapshot, listed, infos);
     for (size_t i = 0; infos && i < snapshot->process_count; i++) {
         const struct gp_source_process *p = listed[i].process;

@@ -15,7 +15,7 @@ enum {
     GP_BEFORE_MAX_S = 60,
     GP_BEFORE_PER_HOUR = 6, /* of more incidents in an hour, only the events are recorded */
 };
-#define GP_BEFORE_AFTER_US INT64_C(2000000) /* so much is stored of the time after it */
+#define GP_BEFORE_AFTER_US INT64_C(2000000) /* how much of the time after it is stored */
 
 struct gp_before_frame;
 

@@ -22,7 +22,7 @@ struct gp_recorder_config {
     uint64_t keep_ns;  /* every sample is kept for this time, then only its summaries; 0: an hour */
     uint64_t size_max; /* of the file; 0: GP_RECORDER_SIZE_MAX */
     uint64_t age_max_ns; /* nothing is kept longer; 0: as long as roll.h says */
-    uint64_t before_ns; /* of incidents, what gp_recorder_glance() got so long before; 0: nothing */
+    uint64_t before_ns;  /* how long before an incident brief samples are stored; 0: none */
     /* The clocks now; NULL: this machine's. */
     void (*clocks)(void *ctx, struct gp_axis_clocks *ret);
     void *ctx;

@@ -148,6 +148,9 @@ static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
     struct gp_growth growth;
     float values[GP_GROWTH_S];
     char who[80];
+    gp_track_read(track, GP_SERIES_MEMORY, now_ns, GP_NS_PER_S, values, GP_GROWTH_LATEST_S);
+    if (!gp_growth_is_possible(values))
+        return false;
     gp_track_read(track, GP_SERIES_MEMORY, now_ns, GP_NS_PER_S, values, GP_ARRAY_LEN(values));
     if (!gp_growth_find(values, GP_ARRAY_LEN(values), total / GIB, was_at_work(track, now_ns),
                         &growth) ||

@@ -8,16 +8,33 @@ enum {
 
 #define LEAST (1.0 / 200) /* of the total: a rise that counts */
 
+static const unsigned steps_s[] = {5, 15, GP_GROWTH_LONGEST_S};
+
+/* The lowest value of a step; below 0: nothing is known of it. */
+static double trough_of(const float *values, unsigned step_s)
+{
+    double trough = -1;
+    for (unsigned i = 0; i < step_s; i++)
+        if (values[i] >= 0 && (trough < 0 || (double)values[i] < trough))
+            trough = (double)values[i];
+    return trough;
+}
+
+bool gp_growth_is_possible(const float *values)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(steps_s); i++)
+        if (trough_of(values, steps_s[i]) > trough_of(values + steps_s[i], steps_s[i]))
+            return true;
+    return false;
+}
+
 /* False: nothing is known of a step, or of the beginning. */
 static bool find_troughs(const float *values, unsigned step_s, double *ret)
 {
     if (values[GP_GROWTH_STEPS * step_s - 1] < 0)
         return false;
     for (unsigned i = 0; i < GP_GROWTH_STEPS; i++) {
-        ret[i] = -1;
-        for (unsigned k = i * step_s; k < (i + 1) * step_s; k++)
-            if (values[k] >= 0 && (ret[i] < 0 || (double)values[k] < ret[i]))
-                ret[i] = (double)values[k];
+        ret[i] = trough_of(values + (size_t)i * step_s, step_s);
         if (ret[i] < 0)
             return false;
     }
@@ -62,7 +79,6 @@ static bool was_there(const float *values, size_t count, unsigned step_s, double
 bool gp_growth_find(const float *values, size_t count, double total, bool is_at_work,
                     struct gp_growth *ret)
 {
-    static const unsigned steps_s[] = {5, 15, GP_GROWTH_LONGEST_S};
     double troughs[GP_GROWTH_STEPS];
     if (count < 1 || values[0] < 0)
         return false;

@@ -116,8 +116,9 @@ static double foretold(const double *history, bool is_at_work)
     for (int now = 0; now < full_at; now++) {
         for (int i = 0; i < GP_GROWTH_S; i++)
             values[i] = i <= now ? (float)history[now - i] : -1;
-        if (gp_growth_find(values, GP_GROWTH_S, total, is_at_work, &growth) &&
-            growth.full_s < SOON_S)
+        const bool is_found = gp_growth_find(values, GP_GROWTH_S, total, is_at_work, &growth);
+        assert_true(!is_found || gp_growth_is_possible(values));
+        if (is_found && growth.full_s < SOON_S)
             return full_at - now;
     }
     return -1;
