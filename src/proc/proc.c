@@ -5,6 +5,7 @@
 #include "proc/files.h"
 #include "proc/proc_internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,10 +61,12 @@ static long read_kept(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     }
     (void)snprintf(name, sizeof(name), "%u/stat", info->pid);
     int fd = openat(reader->dir, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
     n = gp_proc_read_again(fd, text, size);
     if (n > 0)
         info->stat_fd = fd;
-    else if (fd >= 0)
+    else
         (void)close(fd);
     return n;
 }
@@ -76,7 +79,9 @@ static uint64_t boot_of(const struct gp_proc_reader *reader, uint32_t pid)
                : reader->boot_wall_ns;
 }
 
-static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
+/* False: the process is gone, hidden, or in another pid namespace, and has no other files either.
+ */
+static bool read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, uint64_t now_ns)
 {
     char text[1024];
     struct gp_proc_stat stat;
@@ -84,10 +89,10 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
                  ? read_kept(reader, info, text, sizeof(text))
                  : gp_proc_read_pid_file(reader->dir, info->pid, "stat", text, sizeof(text));
     if (n <= 0)
-        return;
+        return n != -ENOENT;
     info->exists = true;
     if (!gp_proc_parse_stat(text, &stat))
-        return;
+        return true;
     info->state = stat.state;
     info->ppid = stat.ppid;
     info->session = stat.session;
@@ -97,6 +102,7 @@ static void read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     info->start_ns = boot_of(reader, info->pid) + gp_proc_ticks_to_ns(stat.start_ticks);
     info->rss_bytes = stat.rss_pages * (uint64_t)reader->page_bytes;
     compute_cpu(reader, info, now_ns);
+    return true;
 }
 
 /* ---- ticks ---- */
@@ -109,8 +115,8 @@ static void read_process(struct gp_proc_reader *reader, unsigned want, struct gp
     if (gp_proc_recall(reader, want, info, now_ns))
         return;
     info->as_of_ns = now_ns;
-    if (want & GP_PROC_STAT)
-        read_stat(reader, info, now_ns);
+    if ((want & GP_PROC_STAT) && !read_stat(reader, info, now_ns))
+        want = 0;
     const struct gp_proc_info *past = gp_proc_same_past(reader, info);
     info->texts = gp_proc_is_kept(reader, past, want, now_ns)
                       ? gp_proc_hold_texts(past->texts)

@@ -273,18 +273,19 @@ static void calls_per_tick(int seconds)
 
 /* ---- a tick of everything ---- */
 
-static const char slow[] = "{\"latency_us\": {\"*\": 1000, \"nvmlInit_v2\": 0,"
-                           " \"nvmlDeviceGetPcieThroughput\": 20000},";
+/* What the calls shall cost. */
+static const char slow[] = "\"latency_us\": {\"*\": 1000, \"nvmlInit_v2\": 0,"
+                           " \"nvmlDeviceGetPcieThroughput\": 20000}";
 
-/* The built-in H100 node with all its answers, and what its calls shall cost. */
-static void write_slow_machine(void)
+/* Writes the machine: another one with a member more, which comes first. */
+static void extend_machine(const char *from, const char *member)
 {
     char block[65536];
     size_t n;
-    FILE *in = fopen(h100_path, "r");
+    FILE *in = fopen(from, "r");
     FILE *out = fopen(machine_path, "w");
-    if (!in || fgetc(in) != '{' || !out || fputs(slow, out) == EOF)
-        die(h100_path);
+    if (!in || fgetc(in) != '{' || !out || fprintf(out, "{%s, ", member) < 0)
+        die(from);
     while ((n = fread(block, 1, sizeof(block), in)) > 0)
         fwrite(block, 1, n, out);
     fclose(in);
@@ -337,7 +338,7 @@ static struct tick last_tick(int ticks)
 static void everything(int seconds)
 {
     (void)seconds;
-    write_slow_machine();
+    extend_machine(h100_path, slow);
     struct tick first = last_tick(1);
     double first_sum_ms = sum_of_one_gpu_ms(8);
     struct tick third = last_tick(3);
@@ -378,6 +379,35 @@ static void loop(int seconds)
     judge("growth of RSS behind the third second", (double)(late.rss_kib - early.rss_kib), 128,
           "KiB");
     judge("growth of open files", late.files - early.files, 0, "");
+}
+
+/* A process on each GPU that keeps it busy, so that its values move. */
+static const char load[] =
+    "\"workload\": [{\"name\": \"job\", \"pid\": %d, \"gpus\": [0, 1, 2, 3, 4, 5, 6, 7],"
+    " \"util\": 97, \"memory_bytes\": 76665166233}]";
+
+/* Ten samples a second of everything that the eight GPUs of the built-in H100 node answer. */
+static void recorder(int seconds)
+{
+    char captured[512], tape[512], member[512];
+    snprintf(captured, sizeof(captured), "%s.captured", machine_path);
+    snprintf(tape, sizeof(tape), "%s.tape", machine_path);
+    char *capture[] = {gpulse_path, "--sim", "h100x8", "sim", "record", "-o", captured, NULL};
+    char *record[] = {gpulse_path, "record", "-q", "-n", "0.1", "--before", "0", "-o", tape, NULL};
+    cpu_of(spawn(capture));
+    snprintf(member, sizeof(member), load, (int)getpid());
+    extend_machine(captured, member);
+    pid_t pid = spawn(record);
+    sleep(3);
+    struct footprint early = look_at(pid);
+    sleep((unsigned)seconds);
+    struct footprint late = look_at(pid);
+    double share_pct = (late.cpu_ms - early.cpu_ms) / seconds / 10;
+    kill(pid, SIGTERM);
+    cpu_of(pid);
+    printf("record -n 0.1, 8 GPUs, all metrics, %d s\n", seconds);
+    judge("share of a core, with the simulated driver", share_pct, 1, "%");
+    judge("RSS", (double)late.rss_kib / 1024, 16, "MiB");
 }
 
 static void status(int seconds)
@@ -495,6 +525,7 @@ static const struct {
     {"calls", calls_per_tick},
     {"tick", everything},
     {"loop", loop},
+    {"record", recorder},
     {"smi-loop", smi_loop},
     {"top", top},
     {"top-speed", top_speed},

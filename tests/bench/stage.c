@@ -100,9 +100,13 @@ double time_ms(struct timeval tv)
 
 struct footprint look_at(pid_t pid)
 {
-    struct footprint fp = {0, 0};
+    struct footprint fp = {0, 0, 0};
     char path[64];
     char line[256];
+    clockid_t clock;
+    struct timespec ts;
+    if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &ts) == 0)
+        fp.cpu_ms = (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     FILE *f = fopen(path, "r");
     while (f && fgets(line, sizeof(line), f))

@@ -37,6 +37,7 @@ double cpu_of(pid_t pid);
 struct footprint {
     long rss_kib;
     int files;
+    double cpu_ms; /* since its start */
 };
 
 /* Of a process that runs. */
