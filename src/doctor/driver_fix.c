@@ -193,6 +193,9 @@ static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choi
         gp_exam_text(exam, "debian%u", gp_version_major(exam->machine.distro_version));
     if (choice->from == GP_OFFER_DISTRO) {
         enable_non_free(exam);
+        if (gp_driver_wish(&exam->machine).needs_proprietary && exam->machine.is_driver_open)
+            gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
+                                 "of the open ones:");
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
                        package_of_debian(exam, choice));
         prefer_older(exam, choice);

@@ -379,6 +379,7 @@ static void read_blocks(struct gp_exam *exam, struct gp_install *in)
             if (is_closed(exam, path))
                 in->closed_config = path;
             find_blocks(exam, path, &in->nvidia, "nvidia");
+            find_blocks(exam, path, &in->uvm, "nvidia_uvm");
             find_blocks(exam, path, &in->nouveau, "nouveau");
         }
     }

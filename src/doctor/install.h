@@ -61,7 +61,7 @@ struct gp_install {
     const char *module_version;   /* of `module`: "570.124.06", or only its branch; "": unknown */
     const char *version;          /* of the installed driver: of the module, else of the library */
     bool is_open, is_proprietary; /* the module on disk; neither: unknown */
-    struct gp_block nvidia, nouveau;
+    struct gp_block nvidia, uvm, nouveau;
 };
 
 /* Never NULL. */
