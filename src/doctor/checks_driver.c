@@ -132,10 +132,16 @@ static void check_loaded(struct gp_exam *exam)
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
             "present");
     bool is_told = gp_driver_show_log(exam, refusals, GP_ARRAY_LEN(refusals));
+    const struct gp_log_known *reason = gp_log_reason(exam, "");
     if (!is_told && gp_driver_is_secure_boot_on(exam))
         gp_exam_evidence(exam, "Secure Boot", "on: it rejects modules signed with an unknown key");
+    if (reason)
+        gp_exam_evidence(exam, reason->where, "%s", reason->text);
     gp_exam_why(exam,
-                "Without it nvidia-smi and every CUDA program report that there is no driver.");
+                "Without it nvidia-smi and every CUDA program report that there is no driver.%s",
+                reason ? gp_exam_text(exam, " The log says why: %s.", reason->cause) : "");
+    if (reason)
+        gp_exam_advice(exam, "%s", reason->fix);
     gp_exam_command(exam, "load it, or see why it fails", "sudo modprobe nvidia");
     gp_exam_command(exam, "the kernel's messages",
                     "sudo dmesg | grep -i -e nvrm -e nvidia -e lockdown");
