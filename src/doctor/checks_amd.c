@@ -6,6 +6,7 @@
 #include "doctor/gfxlist.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
+#include "doctor/unbound.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -30,7 +31,11 @@ static void check_driver(struct gp_exam *exam)
                        gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "%s", gpu->driver[0] ? gpu->driver : "no driver is bound");
-        if (!is_passed && !gpu->driver[0])
+        if (strcmp(gpu->driver, "radeon") == 0)
+            gp_exam_advice(exam, "it can show a screen, but not compute; amdgpu takes over with "
+                                 "radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 "
+                                 "amdgpu.cik_support=1 on the kernel command line");
+        else if (!is_passed && !gp_unbound_explain(exam, gpu, "amdgpu", "amd") && !gpu->driver[0])
             gp_exam_command(exam,
                             "load it; the kernel log says why it was not loaded automatically",
                             "sudo modprobe amdgpu");

@@ -37,7 +37,7 @@ void gp_driver_check_gpus(struct gp_exam *exam)
         gp_exam_evidence(exam, gpu->driver[0] ? entry : "/sys/bus/pci/devices", "%s",
                          gpu->driver[0] ? "missing"
                                         : gp_exam_text(exam, "%s has no driver", gpu->bus_id));
-        const struct gp_log_known *reason = gp_log_reason(exam, gpu->bus_id);
+        const struct gp_log_known *reason = gp_log_reason(exam, "kernel,modules", gpu->bus_id);
         if (reason)
             gp_exam_evidence(exam, reason->where, "%s", reason->text);
         gp_exam_why(exam,
@@ -232,7 +232,8 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
     if (seen)
         gp_exam_evidence(exam, path, "%s", seen);
     gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-    const struct gp_log_known *reason = power ? NULL : gp_log_reason(exam, gpu->bus_id);
+    const struct gp_log_known *reason =
+        power ? NULL : gp_log_reason(exam, "kernel,modules", gpu->bus_id);
     if (reason)
         gp_exam_evidence(exam, reason->where, "%s", reason->text);
     gp_exam_why(exam, "nvidia-smi omits it, or reports that no devices were found; %s.",

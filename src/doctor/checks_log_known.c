@@ -16,13 +16,32 @@ static bool has_found(const struct gp_exam *exam, const char *list, enum gp_verd
     return false;
 }
 
+/* The line behind the time that the kernel prints. */
+static const char *words_of(const char *line)
+{
+    const char *end = line[0] == '[' ? strstr(line, "] ") : NULL;
+    return end ? end : line;
+}
+
+/* Whether a finding quotes the line. */
+static bool is_quoted(const struct gp_exam *exam, const struct gp_log_known *known)
+{
+    for (const struct gp_finding *f = exam->findings; f; f = f->next)
+        for (const struct gp_evidence *e = f->evidence; e; e = e->next)
+            if (f->verdict >= GP_VERDICT_WARN && strcmp(e->where, known->where) == 0 &&
+                strstr(known->text, words_of(e->text)))
+                return true;
+    return false;
+}
+
 /* Whether another check has told what the line is about, or what it follows from: when NVIDIA's
  * driver or its hardware has failed, its messages are consequences. */
 static bool is_told(const struct gp_exam *exam, const struct gp_log_known *known)
 {
     bool is_of_driver =
         strcmp(known->family, "kernel") == 0 || strcmp(known->family, "modules") == 0;
-    return known->is_told || has_found(exam, known->look, GP_VERDICT_WARN) ||
+    return known->is_told || is_quoted(exam, known) ||
+           has_found(exam, known->look, GP_VERDICT_WARN) ||
            (is_of_driver && has_found(exam, "driver,hardware", GP_VERDICT_FAIL));
 }
 
@@ -69,7 +88,7 @@ static bool has_log(struct gp_exam *exam)
 /* The last check: what is left of the logs when all others have looked. */
 static void check_known(struct gp_exam *exam)
 {
-    enum { SHOWN = 8 };
+    enum { SHOWN = 8, MANY = 10 };
     const struct gp_log *log = gp_log_of(exam);
     size_t shown = 0;
     for (size_t i = 0; i < log->known_count && shown < SHOWN; i++) {
@@ -79,7 +98,8 @@ static void check_known(struct gp_exam *exam)
             !gp_explain_line(&exam->arena, known->text, &e))
             continue;
         enum gp_verdict verdict = known->verdict;
-        if (verdict == GP_VERDICT_FAIL && is_well(exam))
+        if ((verdict == GP_VERDICT_FAIL && is_well(exam)) ||
+            (verdict == GP_VERDICT_INFO && known->times >= MANY))
             verdict = GP_VERDICT_WARN;
         gp_exam_report(exam, verdict, "%s%s", e.words,
                        known->times > 1 ? gp_exam_text(exam, " (logged %llu times)", known->times)

@@ -365,31 +365,44 @@ static bool is_hidden(const struct gp_exam *exam, size_t folder, const char *nam
     return false;
 }
 
-static void read_blocks(struct gp_exam *exam, struct gp_install *in)
+struct gp_block gp_install_block(struct gp_exam *exam, const char *module)
 {
+    struct gp_block block = {GP_BLOCK_NONE, NULL, NULL};
     char line[4096], word[512];
     char **names;
     for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
         for (long i = 0; i < n && i < 256; i++) {
             const char *end = strrchr(names[i], '.');
-            if (!end || strcmp(end, ".conf") != 0 || is_hidden(exam, f, names[i]))
-                continue;
-            const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
-            if (is_closed(exam, path))
-                in->closed_config = path;
-            find_blocks(exam, path, &in->nvidia, "nvidia");
-            find_blocks(exam, path, &in->uvm, "nvidia_uvm");
-            find_blocks(exam, path, &in->nouveau, "nouveau");
+            if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]))
+                find_blocks(exam, gp_exam_text(exam, "%s/%s", config_folders[f], names[i]), &block,
+                            module);
         }
     }
-    if (is_closed(exam, "/proc/cmdline"))
-        in->closed_config = "/proc/cmdline";
     if (!gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)))
-        return;
-    enum gp_block_kind kind = gp_modules_command_line(line, "nvidia", word, sizeof(word));
-    if (kind > in->nvidia.kind)
-        in->nvidia = (struct gp_block){kind, "/proc/cmdline", gp_exam_text(exam, "%s", word)};
+        return block;
+    enum gp_block_kind kind = gp_modules_command_line(line, module, word, sizeof(word));
+    if (kind > block.kind)
+        block = (struct gp_block){kind, "/proc/cmdline", gp_exam_text(exam, "%s", word)};
+    return block;
+}
+
+/* A file of settings that may not be read; "": none. */
+static const char *find_closed(struct gp_exam *exam)
+{
+    const char *closed = "";
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
+        for (long i = 0; i < n && i < 256; i++) {
+            const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
+            const char *end = strrchr(names[i], '.');
+            if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]) &&
+                is_closed(exam, path))
+                closed = path;
+        }
+    }
+    return is_closed(exam, "/proc/cmdline") ? "/proc/cmdline" : closed;
 }
 
 /* ---- all ---- */
@@ -427,7 +440,10 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
     read_libraries(exam, in);
     read_packages(exam, in);
     read_variant(exam, in);
-    read_blocks(exam, in);
+    in->closed_config = find_closed(exam);
+    in->nvidia = gp_install_block(exam, "nvidia");
+    in->uvm = gp_install_block(exam, "nvidia_uvm");
+    in->nouveau = gp_install_block(exam, "nouveau");
     read_run(exam, in);
     const struct gp_driver_library *library = gp_install_library(in);
     bool is_exact = strchr(in->module_version, '.');

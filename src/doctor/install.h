@@ -67,6 +67,10 @@ struct gp_install {
 /* Never NULL. */
 const struct gp_install *gp_install_of(struct gp_exam *exam);
 
+/* The setting that prevents a module from being loaded: of modprobe.d, or of the kernel's command
+ * line. */
+struct gp_block gp_install_block(struct gp_exam *exam, const char *module);
+
 /* The library that represents the driver's user space: libnvidia-ml, else libcuda; NULL: neither is
  * installed. */
 const struct gp_driver_library *gp_install_library(const struct gp_install *install);

@@ -342,20 +342,17 @@ void gp_log_address(const char *text, char ret[GP_KMSG_BUS_ID])
     }
 }
 
-const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *bus_id)
+const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
+                                         const char *bus_id)
 {
-    static const char *const families[] = {"kernel", "modules"};
     enum { SAME_DEVICE = 10 }; /* "0000:01:00": its functions differ only in the last digit */
     const struct gp_log *log = gp_log_of(exam);
     struct gp_log_known *best = NULL;
     for (size_t i = 0; i < log->known_count; i++) {
         struct gp_log_known *known = &log->known[i];
         char address[GP_KMSG_BUS_ID];
-        bool is_of_driver = false;
-        for (size_t f = 0; f < GP_ARRAY_LEN(families); f++)
-            is_of_driver |= strcmp(known->family, families[f]) == 0;
         gp_log_address(known->text, address);
-        if (is_of_driver && known->verdict >= GP_VERDICT_WARN &&
+        if (gp_exam_is_listed(families, known->family) && known->verdict >= GP_VERDICT_WARN &&
             (!address[0] || !bus_id[0] || strncmp(address, bus_id, SAME_DEVICE) == 0) &&
             (!best || known->verdict > best->verdict))
             best = known;

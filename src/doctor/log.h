@@ -59,10 +59,11 @@ const struct gp_log_line *gp_log_find(struct gp_exam *exam, enum gp_kmsg_kind ki
 const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kind kind,
                                           const char *bus_id);
 
-/* The most severe known error of the kernel log that is about the driver of GPUs, for a check that
+/* The most severe known error in the logs of these families (a comma list), for a check that
  * reports what it led to; a line that names another device than this GPU ("": any) is none. It
  * counts as told. NULL: there is none. */
-const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *bus_id);
+const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
+                                         const char *bus_id);
 
 /* The address in a line: "0000:01:00.0", or "" if it has none. */
 void gp_log_address(const char *text, char ret[GP_KMSG_BUS_ID]);
