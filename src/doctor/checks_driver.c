@@ -59,16 +59,17 @@ static const enum gp_kmsg_kind refusals[] = {
 static bool report_unsigned(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_REFUSED);
+    const char *where, *text;
+    bool is_refused = gp_driver_find_refusal(exam, &where, &text);
     bool has_spoken = false;
     for (size_t i = 1; i < GP_ARRAY_LEN(refusals); i++)
         has_spoken = has_spoken || gp_log_find(exam, refusals[i]);
-    if (!line || has_spoken || !in->module[0])
+    if (!is_refused || has_spoken || !in->module[0])
         return false;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the kernel rejects the NVIDIA module: it does not trust the key of its "
                    "signature");
-    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_evidence(exam, where, "%s", text);
     gp_exam_evidence(exam,
                      gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
                      "present");

@@ -142,6 +142,16 @@ static const char *unknown_key(struct gp_exam *exam)
     return NULL;
 }
 
+bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_REFUSED);
+    const struct gp_log_known *known =
+        line ? NULL : gp_log_known_of(exam, "modprobe.key,modules-load.key");
+    *ret_where = line ? line->where : known ? known->where : "";
+    *ret_text = line ? line->kmsg.body : known ? known->text : "";
+    return line || known;
+}
+
 void gp_driver_check_secureboot(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -158,17 +168,17 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
     bool has_no_signature = signature == SIGNATURE_MISSING;
     const char *key = in->source[0] ? unknown_key(exam) : NULL;
     /* The log line does not name the module, so it proves nothing about one known to be signed. */
-    const struct gp_log_line *refused = gp_log_find(exam, GP_KMSG_REFUSED);
-    if (signature == SIGNATURE_PRESENT && !key)
-        refused = NULL;
-    if (!has_no_signature && !key && !refused)
+    const char *where, *text;
+    bool is_refused =
+        gp_driver_find_refusal(exam, &where, &text) && (signature != SIGNATURE_PRESENT || key);
+    if (!has_no_signature && !key && !is_refused)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot rejects the NVIDIA module");
     gp_exam_evidence(exam, secure_boot, "is on");
     if (has_no_signature)
         gp_exam_evidence(exam, module, "not signed");
-    if (refused)
-        gp_exam_evidence(exam, refused->where, "%s", refused->kmsg.body);
+    if (is_refused)
+        gp_exam_evidence(exam, where, "%s", text);
     if (key)
         gp_exam_evidence(exam, key, "the firmware does not know the key that signed it");
     gp_exam_why(exam,

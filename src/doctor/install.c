@@ -405,6 +405,38 @@ static const char *find_closed(struct gp_exam *exam)
     return is_closed(exam, "/proc/cmdline") ? "/proc/cmdline" : closed;
 }
 
+/* The version of the module, from the package that it is built of or that it is in: a compressed
+ * module does not show it. */
+static void read_module_package(struct gp_exam *exam, struct gp_install *in)
+{
+    static const char *const names[] = {"nvidia-kernel-dkms", "nvidia-open-kernel-dkms",
+                                        "nvidia-dkms",        "nvidia-open-dkms",
+                                        "nvidia-open",        "nvidia",
+                                        "nvidia-lts",         "nvidia-open-lts"};
+    static const char ubuntu[] = "nvidia-dkms-";
+    const char *version = "", *name = "";
+    for (size_t i = 0; i < in->package_count && in->module[0]; i++) {
+        const struct gp_package *package = &in->packages[i];
+        bool is_module = strncmp(package->name, ubuntu, sizeof(ubuntu) - 1) == 0;
+        for (size_t n = 0; n < GP_ARRAY_LEN(names); n++)
+            is_module = is_module || strcmp(package->name, names[n]) == 0;
+        if (!is_module || strcmp(package->state, "installed") != 0)
+            continue;
+        const char *colon = strchr(package->version, ':');
+        const char *found = colon ? colon + 1 : package->version;
+        found = gp_exam_text(exam, "%.*s", (int)strspn(found, "0123456789."), found);
+        if (version[0] && strcmp(version, found) != 0)
+            return; /* of two branches: which one is loaded is unknown */
+        version = found;
+        name = package->name;
+    }
+    if (!strchr(version, '.') ||
+        (in->module_version[0] && !gp_install_same(in->module_version, version)))
+        return;
+    in->module_version = version;
+    in->module_package = name;
+}
+
 /* ---- all ---- */
 
 static void read_run(struct gp_exam *exam, struct gp_install *in)
@@ -427,6 +459,7 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
                                            .run_trace = "",
                                            .stub = "",
                                            .module_version = "",
+                                           .module_package = "",
                                            .version = ""};
     if (exam->install)
         return exam->install;
@@ -439,6 +472,8 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
     read_akmods(exam, in);
     read_libraries(exam, in);
     read_packages(exam, in);
+    if (!strchr(in->module_version, '.'))
+        read_module_package(exam, in);
     read_variant(exam, in);
     in->closed_config = find_closed(exam);
     in->nvidia = gp_install_block(exam, "nvidia");

@@ -59,6 +59,7 @@ struct gp_install {
     int packages_error;           /* −errno; −ENOENT: another kind of distribution */
     const char *run_trace;        /* a file left by NVIDIA's own .run installer; "" */
     const char *module_version;   /* of `module`: "570.124.06", or only its branch; "": unknown */
+    const char *module_package;   /* whose version this is, if the module does not show it; "" */
     const char *version;          /* of the installed driver: of the module, else of the library */
     bool is_open, is_proprietary; /* the module on disk; neither: unknown */
     struct gp_block nvidia, uvm, nouveau;

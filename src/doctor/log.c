@@ -361,3 +361,17 @@ const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *famil
         best->is_told = true;
     return best;
 }
+
+const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->known_count; i++) {
+        const char *id = log->known[i].id;
+        for (const char *p = ids; p && *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+            if (strcspn(p, ",") == strlen(id) && strncmp(p, id, strlen(id)) == 0) {
+                log->known[i].is_told = true;
+                return &log->known[i];
+            }
+    }
+    return NULL;
+}

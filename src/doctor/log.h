@@ -65,6 +65,9 @@ const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kin
 const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
                                          const char *bus_id);
 
+/* One of these errors (ids, a comma list) in the logs; it counts as told. NULL: there is none. */
+const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids);
+
 /* The address in a line: "0000:01:00.0", or "" if it has none. */
 void gp_log_address(const char *text, char ret[GP_KMSG_BUS_ID]);
 
