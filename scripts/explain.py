@@ -12,11 +12,12 @@ import re
 import sys
 from pathlib import Path
 
-ONE = ["title", "cause", "check", "look", "fix", "source", "case", "generic"]
+ONE = ["title", "cause", "check", "look", "fix", "source", "case", "generic", "log"]
 MANY = ["match", "unless", "example"]
 NEEDED = ["title", "match", "cause", "fix", "source", "example"]
 SHORTEST = 6  # characters of the longest piece of a pattern: the window by which lines are searched
 TELLING = 30  # a code's text of this length says by itself whose error it is
+VERDICTS = {"": "OK", "info": "INFO", "warn": "WARN", "fail": "FAIL"}
 ORDINARY = 1000  # is added to the weight of patterns that are not generic
 
 
@@ -128,6 +129,8 @@ def read_entry(entry, items, path, is_code):
     for key, allowed in (("case", "any"), ("generic", "yes")):
         if texts[key] and texts[key][0][1] != allowed:
             raise Bad(f"{texts[key][0][0]}: {key} can only be '{allowed}'")
+    if texts["log"] and texts["log"][0][1] not in VERDICTS:
+        raise Bad(f"{texts['log'][0][0]}: log can only be info, warn or fail")
     for key in ONE:
         if texts[key]:
             entry.values[key] = texts[key][0][1]
@@ -265,7 +268,7 @@ def write(out, entries, families, patterns):
         v = e.values
         texts = ", ".join(quote(t) for t in (e.id, e.family, v["title"], e.name, v["cause"],
                                             v["check"], v["look"], v["fix"], v["source"]))
-        out.append(f"    {{{texts}, {first}, {len(e.unless)}}},\n")
+        out.append(f"    {{{texts}, {first}, {len(e.unless)}, GP_VERDICT_{VERDICTS[v['log']]}}},\n")
         first += len(e.unless)
     out.append(f"}};\nconst size_t gp_entry_count = {len(order)};\n\n")
     for name, rows in (("gp_patterns", patterns), ("gp_unless", unless or patterns[:1])):
@@ -288,7 +291,7 @@ def main():
     folder, target = Path(sys.argv[1]), Path(sys.argv[2])
     entries, families = {}, {}
     out = ["/* Made by scripts/explain.py of the files in data/explain. */\n",
-           '#include "doctor/entries.h"\n\n']
+           '#include "doctor/check.h"\n#include "doctor/entries.h"\n\n']
     paths = sorted((folder / "explain").glob("*.ini"))
     try:
         add_codes(entries, folder / "tables")

@@ -23,10 +23,10 @@ MANAGERS = {
     "Debian": "apt dpkg apt-mark update-initramfs", "Ubuntu": "apt dpkg apt-mark update-initramfs "
     "ubuntu-drivers prime-select update-secureboot-policy",
     "Fedora": "dnf akmods dracut kmodgenca rpm", "RHEL": "dnf dracut rpm", "Arch": "pacman mkinitcpio",
-    "openSUSE": "zypper dracut rpm",
+    "openSUSE": "zypper dracut rpm", "Gentoo": "emerge", "Void": "xbps-install xbps-reconfigure dracut",
 }
 DERIVED = {"Ubuntu": "Pop!_OS|Linux Mint", "Debian": "Endless OS", "Fedora": "Nobara"}
-ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum", "emerge"}
+ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum"}
 
 
 def ldcache(lines):

@@ -76,6 +76,7 @@ extern const struct gp_check gp_checks_system[];
 extern const struct gp_check gp_checks_amd[];
 extern const struct gp_check gp_checks_intel[];
 extern const struct gp_check gp_checks_platform[];
+extern const struct gp_check gp_checks_known[];
 
 /* The check at this index, in order of dependencies; NULL past the end. */
 const struct gp_check *gp_check_at(size_t place);

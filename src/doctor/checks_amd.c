@@ -1,9 +1,12 @@
 /* AMD GPUs: the kernel driver, ROCm, and permissions to compute. */
+#include "doctor/checks_amd.h"
+
 #include "doctor/access.h"
-#include "doctor/exam.h"
 #include "doctor/framework.h"
+#include "doctor/gfxlist.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
+#include "doctor/unbound.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -28,7 +31,11 @@ static void check_driver(struct gp_exam *exam)
                        gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "%s", gpu->driver[0] ? gpu->driver : "no driver is bound");
-        if (!is_passed && !gpu->driver[0])
+        if (strcmp(gpu->driver, "radeon") == 0)
+            gp_exam_advice(exam, "it can show a screen, but not compute; amdgpu takes over with "
+                                 "radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 "
+                                 "amdgpu.cik_support=1 on the kernel command line");
+        else if (!is_passed && !gp_unbound_explain(exam, gpu, "amdgpu", "amd") && !gpu->driver[0])
             gp_exam_command(exam,
                             "load it; the kernel log says why it was not loaded automatically",
                             "sudo modprobe amdgpu");
@@ -105,36 +112,20 @@ static void check_permission(struct gp_exam *exam)
     gp_access_propose(exam, &access, path);
 }
 
-/* The compiler's name for a GPU, from "gfx_target_version 110000" in its properties. */
-static void add_names(struct gp_exam *exam)
-{
-    static const char folder[] = "/sys/class/kfd/kfd/topology/nodes";
-    static const char mark[] = "gfx_target_version ";
-    char **names, path[300], text[8192];
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++) {
-        (void)snprintf(path, sizeof(path), "%s/%.40s/properties", folder, names[i]);
-        if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
-            continue;
-        const char *found = strstr(text, mark);
-        unsigned long version = found ? strtoul(found + sizeof(mark) - 1, NULL, 10) : 0;
-        if (version > 0) /* 0: a CPU */
-            gp_exam_evidence(exam, path, "gfx%lu%lx%lx", version / 10000, version / 100 % 100,
-                             version % 100);
-    }
-}
-
 static void check_version(struct gp_exam *exam)
 {
     char line[64];
     static const char path[] = "/opt/rocm/.info/version";
+    struct gp_gfxlist targets;
     if (!gp_files_line(&exam->files, path, line, sizeof(line))) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "%s cannot be read", path);
         return;
     }
     gp_exam_report(exam, GP_VERDICT_OK, "ROCm %s", line);
     gp_exam_evidence(exam, path, "%s", line);
-    add_names(exam);
+    gp_amd_targets(exam, &targets);
+    for (size_t i = 0; i < targets.count; i++)
+        gp_exam_evidence(exam, "/sys/class/kfd/kfd/topology/nodes", "%s", targets.names[i]);
 }
 
 /* ---- PyTorch ---- */
@@ -249,6 +240,11 @@ const struct gp_check gp_checks_amd[] = {
      check_permission},
     {"amd.rocm", "ROCm is installed", {NULL}, has_rocm, check_version},
     {"amd.torch", "PyTorch is built for AMD GPUs", {NULL}, is_only_vendor, check_torch},
+    {"amd.code",
+     "ROCm and PyTorch have code for the AMD GPUs",
+     {"amd.kfd", "amd.permission"},
+     wants_rocm,
+     gp_amd_check_code},
     {"amd.errors", "no uncorrectable errors", {"amd.driver"}, has_amd, check_errors},
     {0},
 };

@@ -1,6 +1,8 @@
 /* Inside a container: which parts of the GPUs were passed in. On a host: whether containers can use
  * them. */
-#include "doctor/exam.h"
+#include "doctor/checks_container.h"
+
+#include "doctor/container_host.h"
 #include "doctor/install.h"
 #include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
@@ -264,28 +266,6 @@ static void check_parts(struct gp_exam *exam)
 
 /* ---- on a host ---- */
 
-struct engine {
-    const char *name, *program;
-};
-
-static const struct engine engines[] = {{"docker", "/usr/bin/docker"},
-                                        {"docker", "/snap/bin/docker"},
-                                        {"podman", "/usr/bin/podman"},
-                                        {"containerd", "/usr/bin/containerd"}};
-
-static const struct engine *find_engine(const struct gp_exam *exam)
-{
-    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
-        if (gp_files_exist(&exam->files, engines[i].program))
-            return &engines[i];
-    return NULL;
-}
-
-static bool is_host(struct gp_exam *exam)
-{
-    return !exam->machine.container && exam->machine.nvidia_count > 0 && find_engine(exam);
-}
-
 static const char *find_cdi(const struct gp_exam *exam)
 {
     static const char *const paths[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
@@ -298,7 +278,7 @@ static const char *find_cdi(const struct gp_exam *exam)
 
 /* Whether only containers can be what this driver is for: docker is there, and no screen, toolkit
  * or Python package that uses a GPU. */
-static bool is_only_use(struct gp_exam *exam, const struct engine *engine)
+static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
 {
     const struct gp_machine *m = &exam->machine;
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -313,9 +293,7 @@ static bool is_only_use(struct gp_exam *exam, const struct engine *engine)
 
 static void check_toolkit(struct gp_exam *exam)
 {
-    static const char *const programs[] = {"/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk",
-                                           "/usr/local/nvidia/toolkit/nvidia-ctk"};
-    const struct engine *engine = find_engine(exam);
+    const struct gp_engine *engine = gp_container_engine(exam);
     if (engine && strncmp(engine->program, "/snap/", 6) == 0) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "docker is the snap package, whose containers cannot use GPUs");
@@ -323,9 +301,8 @@ static void check_toolkit(struct gp_exam *exam)
         gp_exam_advice(exam, "install docker from the distribution or from docker.com instead");
         return;
     }
-    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
-        if (gp_files_exist(&exam->files, programs[i]))
-            return;
+    if (gp_container_has_toolkit(exam))
+        return;
     gp_exam_report(exam, is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine ? engine->program : "", "present, but nvidia-ctk is missing");
@@ -365,7 +342,7 @@ static void check_docker(struct gp_exam *exam)
 
 static bool has_docker(struct gp_exam *exam)
 {
-    return is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
+    return gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
            gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk");
 }
 
@@ -448,98 +425,6 @@ static void check_cdi(struct gp_exam *exam)
     check_replaced(exam, path, text);
 }
 
-static bool has_runtime_config(struct gp_exam *exam)
-{
-    return is_host(exam) &&
-           gp_files_exist(&exam->files, "/etc/nvidia-container-runtime/config.toml");
-}
-
-/* Whether the docker or containerd of root is set up to pass GPUs; rootless ones have their
- * configuration in the user's home. */
-static bool is_for_root(struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/etc/docker/daemon.json", "/etc/containerd/config.toml"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 20, NULL);
-        if (text && strstr(text, "nvidia-container-runtime"))
-            return true;
-    }
-    return false;
-}
-
-static void check_runtime_config(struct gp_exam *exam)
-{
-    static const char path[] = "/etc/nvidia-container-runtime/config.toml";
-    char text[16384];
-    int number = 1;
-    long read = gp_files_read(&exam->files, path, text, sizeof(text));
-    if (read < 0) {
-        gp_exam_unreadable(exam, path, (int)read);
-        return;
-    }
-    for (const char *line = text; line; line = strchr(line, '\n'), number++) {
-        line += *line == '\n';
-        const char *value = line + strspn(line, " \t");
-        if (strncmp(value, "no-cgroups", 10) != 0)
-            continue;
-        value += 10 + strspn(value + 10, " \t=");
-        if (strncmp(value, "true", 4) != 0)
-            continue;
-        gp_exam_report(exam, is_for_root(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                       "rootful containers cannot use their GPUs: no-cgroups is set");
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, number), "no-cgroups = true");
-        gp_exam_why(exam, "This setting is only for rootless containers. With it, no other "
-                          "container gets permission to use the devices.");
-        gp_exam_command(exam, "for rootful containers",
-                        "sudo nvidia-ctk config --in-place --set "
-                        "nvidia-container-cli.no-cgroups=false");
-        if (gp_files_exist(&exam->files, "/usr/bin/docker"))
-            gp_exam_command(exam, "", "sudo systemctl restart docker");
-        return;
-    }
-}
-
-/* ---- SELinux ---- */
-
-static bool has_selinux(struct gp_exam *exam)
-{
-    char on[8];
-    return is_host(exam) &&
-           gp_files_line(&exam->files, "/sys/fs/selinux/enforce", on, sizeof(on)) && on[0] == '1';
-}
-
-/* A denial of a GPU's device file to a container, unless the policy has been changed since. */
-static void check_selinux(struct gp_exam *exam)
-{
-    static const char path[] = "/var/log/audit/audit.log";
-    enum { MOST = 1 << 20 };
-    char allowed[8];
-    const char *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, NULL);
-    const char *denied = NULL;
-    if (!text && errno != ENOENT && errno != ENOTDIR)
-        gp_exam_unreadable(exam, path, -errno);
-    for (const char *line = text; line && *line; line += *line == '\n') {
-        size_t n = strcspn(line, "\n");
-        bool is_gpu = memmem(line, n, "xserver_misc_device_t", 21) || memmem(line, n, "nvidia", 6);
-        if (is_gpu && memmem(line, n, "denied", 6) && memmem(line, n, "container", 9) &&
-            memmem(line, n, "tclass=chr_file", 15))
-            denied = line;
-        line += n;
-    }
-    if (!denied || (gp_files_line(&exam->files, "/sys/fs/selinux/booleans/container_use_devices",
-                                  allowed, sizeof(allowed)) &&
-                    allowed[0] == '1'))
-        return;
-    size_t n = strcspn(denied, "\n");
-    gp_exam_report(exam, GP_VERDICT_WARN, "SELinux denies containers the GPU's device files");
-    gp_exam_evidence(exam, path, "%.*s", n < 400 ? (int)n : 400, denied);
-    gp_exam_why(exam, "In the container nvidia-smi then reports \"Insufficient Permissions\", and "
-                      "CUDA finds no GPU.");
-    gp_exam_command(exam, "let containers use devices that are passed to them",
-                    "sudo setsebool -P container_use_devices=true");
-    gp_exam_advice(exam, "or start the container with --security-opt label=disable");
-}
-
 const struct gp_check gp_checks_container[] = {
     {"container.devices", "the container has GPUs", {NULL}, is_inside, check_devices},
     {"container.cgroup",
@@ -557,7 +442,12 @@ const struct gp_check gp_checks_container[] = {
      {"container.devices", "container.capabilities"},
      is_inside,
      check_parts},
-    {"container.toolkit", "containers can use GPUs", {NULL}, is_host, check_toolkit},
+    {"container.desktop",
+     "docker's containers run on this system",
+     {NULL},
+     gp_container_has_desktop,
+     gp_container_check_desktop},
+    {"container.toolkit", "containers can use GPUs", {NULL}, gp_container_is_host, check_toolkit},
     {"container.docker",
      "NVIDIA's runtime is configured in docker",
      {NULL},
@@ -568,11 +458,20 @@ const struct gp_check gp_checks_container[] = {
      {"driver.loaded"},
      has_cdi,
      check_cdi},
-    {"container.selinux", "SELinux lets containers use GPUs", {NULL}, has_selinux, check_selinux},
+    {"container.selinux",
+     "SELinux lets containers use GPUs",
+     {NULL},
+     gp_container_has_selinux,
+     gp_container_check_selinux},
     {"container.cgroups-off",
      "containers may use their devices",
      {NULL},
-     has_runtime_config,
-     check_runtime_config},
+     gp_container_has_config,
+     gp_container_check_cgroups},
+    {"container.ldconfig",
+     "the toolkit can update a container's library cache",
+     {NULL},
+     gp_container_has_config,
+     gp_container_check_ldconfig},
     {0},
 };

@@ -3,6 +3,7 @@
 
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/nvidia.h"
 #include "doctor/pyenv.h"
@@ -79,6 +80,54 @@ static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *
                     gp_exam_quoted(exam, on_path->path));
 }
 
+/* The CUDA of the PyTorch that the user's shell would start, or of the only one; "": none. */
+static const char *torch_cuda(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    const char *cuda = "";
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        if (!gp_pyenv_torch(exam, env, &torch) || !torch.cuda[0])
+            continue;
+        if (env->is_active)
+            return gp_exam_text(exam, "%s", torch.cuda);
+        cuda = cuda[0] ? "" : gp_exam_text(exam, "%s", torch.cuda);
+    }
+    return cuda;
+}
+
+/* A toolkit for the GPU: one that is installed, that of PyTorch, whose extensions need it, or the
+ * first or last whose compiler supports the GPU. */
+static void propose_toolkit(struct gp_exam *exam, const struct gp_arch *arch, const char *fitting)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    const char *wanted = torch_cuda(exam);
+    bool is_wanted =
+        wanted[0] && gp_version_compare(wanted, arch->first_cuda) >= 0 &&
+        (!arch->last_cuda[0] || gp_version_major(wanted) <= gp_version_major(arch->last_cuda));
+    for (size_t i = 0; i < all->count; i++) {
+        const struct gp_toolkit_found *other = &all->list[i];
+        if (!other->has_compiler || !other->version[0] ||
+            gp_version_compare(other->version, arch->first_cuda) < 0 ||
+            (arch->last_cuda[0] &&
+             gp_version_major(other->version) > gp_version_major(arch->last_cuda)) ||
+            (is_wanted && gp_version_major(other->version) != gp_version_major(wanted)))
+            continue;
+        gp_exam_command(
+            exam, gp_exam_text(exam, "build with CUDA %s, which is installed", other->version),
+            "export CUDA_HOME=%s PATH=%s/bin:$PATH", gp_exam_quoted(exam, other->path),
+            gp_exam_quoted(exam, other->path));
+        return;
+    }
+    if (is_wanted)
+        gp_exam_advice(exam,
+                       "PyTorch was built for CUDA %s: install that toolkit, and point CUDA_HOME "
+                       "at it:",
+                       wanted);
+    gp_toolkit_remedy(exam, is_wanted ? wanted : fitting);
+}
+
 /* The compiler is too old or too new for the GPU. */
 static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
 {
@@ -100,7 +149,7 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
                     "CUDA %s is the %s whose compiler supports this GPU. Wheels such as PyTorch's "
                     "include their own CUDA and are not affected.",
                     fitting, is_late ? "last" : "first");
-        gp_toolkit_remedy(exam, fitting);
+        propose_toolkit(exam, arch, fitting);
     }
 }
 

@@ -59,16 +59,17 @@ static const enum gp_kmsg_kind refusals[] = {
 static bool report_unsigned(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_REFUSED);
+    const char *where, *text;
+    bool is_refused = gp_driver_find_refusal(exam, &where, &text);
     bool has_spoken = false;
     for (size_t i = 1; i < GP_ARRAY_LEN(refusals); i++)
         has_spoken = has_spoken || gp_log_find(exam, refusals[i]);
-    if (!line || has_spoken || !in->module[0])
+    if (!is_refused || has_spoken || !in->module[0])
         return false;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the kernel rejects the NVIDIA module: it does not trust the key of its "
                    "signature");
-    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_evidence(exam, where, "%s", text);
     gp_exam_evidence(exam,
                      gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
                      "present");
@@ -132,10 +133,16 @@ static void check_loaded(struct gp_exam *exam)
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
             "present");
     bool is_told = gp_driver_show_log(exam, refusals, GP_ARRAY_LEN(refusals));
+    const struct gp_log_known *reason = gp_log_reason(exam, "kernel,modules", "");
     if (!is_told && gp_driver_is_secure_boot_on(exam))
         gp_exam_evidence(exam, "Secure Boot", "on: it rejects modules signed with an unknown key");
+    if (reason)
+        gp_exam_evidence(exam, reason->where, "%s", reason->text);
     gp_exam_why(exam,
-                "Without it nvidia-smi and every CUDA program report that there is no driver.");
+                "Without it nvidia-smi and every CUDA program report that there is no driver.%s",
+                reason ? gp_exam_text(exam, " The log says why: %s.", reason->cause) : "");
+    if (reason)
+        gp_exam_advice(exam, "%s", reason->fix);
     gp_exam_command(exam, "load it, or see why it fails", "sudo modprobe nvidia");
     gp_exam_command(exam, "the kernel's messages",
                     "sudo dmesg | grep -i -e nvrm -e nvidia -e lockdown");

@@ -18,6 +18,10 @@ void gp_driver_check_secureboot(struct gp_exam *exam);
 void gp_driver_check_nouveau(struct gp_exam *exam);
 bool gp_driver_is_secure_boot_on(struct gp_exam *exam);
 
+/* A line of the kernel, or of a program that tried to load a module, that says that the kernel
+ * rejected it for its signature; false: there is none. */
+bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text);
+
 /* checks_driver_libraries.c */
 void gp_driver_check_libraries(struct gp_exam *exam);
 void gp_driver_check_duplicates(struct gp_exam *exam);

@@ -32,13 +32,44 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
 
+/* The module is loaded, but not the part of it that CUDA needs. */
+static void check_uvm(struct gp_exam *exam)
+{
+    const struct gp_block *block = &gp_install_of(exam)->uvm;
+    const char *colon = block->where ? strrchr(block->where, ':') : NULL;
+    if (block->kind == GP_BLOCK_NONE || !colon ||
+        gp_files_exist(&exam->files, "/sys/module/nvidia_uvm") ||
+        gp_files_exist(&exam->files, "/dev/nvidia-uvm"))
+        return;
+    const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
+    const char *name = strrchr(file, '/') + 1;
+    gp_exam_report(exam, block->kind == GP_BLOCK_REFUSED ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   "a setting prevents nvidia_uvm from being loaded, which CUDA needs");
+    gp_exam_evidence(exam, block->where, "%s", block->text);
+    gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "not loaded");
+    gp_exam_why(exam, "nvidia-smi works without it, but CUDA finds no device.");
+    if (strncmp(file, "/etc/", 5) == 0 || strncmp(file, "/run/", 5) == 0)
+        gp_exam_command(exam, "comment the line out; the original file is kept next to it",
+                        "sudo sed -i.before '/nvidia[-_]uvm/s/^/#/' %s",
+                        gp_exam_quoted(exam, file));
+    else
+        gp_exam_command(exam, "override the file, which a package would restore, without that line",
+                        "sed '/nvidia[-_]uvm/d' %s | sudo tee /etc/modprobe.d/%s",
+                        gp_exam_quoted(exam, file), gp_exam_quoted(exam, name));
+    gp_exam_command(exam, "load it now", "sudo modprobe nvidia_uvm");
+}
+
 void gp_driver_check_blacklist(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const struct gp_block *block = &in->nvidia;
     if (!exam->machine.is_driver_loaded && in->closed_config[0])
         gp_exam_unreadable(exam, in->closed_config, -EACCES);
-    if (exam->machine.is_driver_loaded || block->kind == GP_BLOCK_NONE)
+    if (exam->machine.is_driver_loaded) {
+        check_uvm(exam);
+        return;
+    }
+    if (block->kind == GP_BLOCK_NONE)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "a setting prevents the NVIDIA module from being loaded");
     gp_exam_evidence(exam, block->where, "%s", block->text);
@@ -111,6 +142,16 @@ static const char *unknown_key(struct gp_exam *exam)
     return NULL;
 }
 
+bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_REFUSED);
+    const struct gp_log_known *known =
+        line ? NULL : gp_log_known_of(exam, "modprobe.key,modules-load.key");
+    *ret_where = line ? line->where : known ? known->where : "";
+    *ret_text = line ? line->kmsg.body : known ? known->text : "";
+    return line || known;
+}
+
 void gp_driver_check_secureboot(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -127,17 +168,17 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
     bool has_no_signature = signature == SIGNATURE_MISSING;
     const char *key = in->source[0] ? unknown_key(exam) : NULL;
     /* The log line does not name the module, so it proves nothing about one known to be signed. */
-    const struct gp_log_line *refused = gp_log_find(exam, GP_KMSG_REFUSED);
-    if (signature == SIGNATURE_PRESENT && !key)
-        refused = NULL;
-    if (!has_no_signature && !key && !refused)
+    const char *where, *text;
+    bool is_refused =
+        gp_driver_find_refusal(exam, &where, &text) && (signature != SIGNATURE_PRESENT || key);
+    if (!has_no_signature && !key && !is_refused)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot rejects the NVIDIA module");
     gp_exam_evidence(exam, secure_boot, "is on");
     if (has_no_signature)
         gp_exam_evidence(exam, module, "not signed");
-    if (refused)
-        gp_exam_evidence(exam, refused->where, "%s", refused->kmsg.body);
+    if (is_refused)
+        gp_exam_evidence(exam, where, "%s", text);
     if (key)
         gp_exam_evidence(exam, key, "the firmware does not know the key that signed it");
     gp_exam_why(exam,

@@ -37,8 +37,16 @@ void gp_driver_check_gpus(struct gp_exam *exam)
         gp_exam_evidence(exam, gpu->driver[0] ? entry : "/sys/bus/pci/devices", "%s",
                          gpu->driver[0] ? "missing"
                                         : gp_exam_text(exam, "%s has no driver", gpu->bus_id));
-        gp_exam_why(exam, "It is on the bus, but nvidia-smi does not list it: the driver gave up "
-                          "on it when it was loaded, and logged the reason in the kernel log.");
+        const struct gp_log_known *reason = gp_log_reason(exam, "kernel,modules", gpu->bus_id);
+        if (reason)
+            gp_exam_evidence(exam, reason->where, "%s", reason->text);
+        gp_exam_why(exam,
+                    "It is on the bus, but nvidia-smi does not list it: the driver gave up on it "
+                    "when it was loaded%s.",
+                    reason ? gp_exam_text(exam, ": %s", reason->cause)
+                           : ", and logged the reason in the kernel log");
+        if (reason)
+            gp_exam_advice(exam, "%s", reason->fix);
         gp_exam_command(exam, "the driver's messages", "sudo dmesg | grep -i -e nvrm -e %s",
                         gpu->bus_id);
     }
@@ -224,12 +232,20 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
     if (seen)
         gp_exam_evidence(exam, path, "%s", seen);
     gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
-    gp_exam_why(exam, "nvidia-smi omits it, or reports that no devices were found; the numbers "
-                      "after RmInitAdapter tell where it failed.");
+    const struct gp_log_known *reason =
+        power ? NULL : gp_log_reason(exam, "kernel,modules", gpu->bus_id);
+    if (reason)
+        gp_exam_evidence(exam, reason->where, "%s", reason->text);
+    gp_exam_why(exam, "nvidia-smi omits it, or reports that no devices were found; %s.",
+                reason ? reason->cause : "the numbers after RmInitAdapter tell where it failed");
     if (power) {
         gp_exam_advice(exam,
                        "power the machine off, and connect all power cables of the card, each "
                        "to an output of its own of the power supply");
+        return;
+    }
+    if (reason) {
+        gp_exam_advice(exam, "%s", reason->fix);
         return;
     }
     gp_exam_advice(

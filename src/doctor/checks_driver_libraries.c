@@ -158,7 +158,12 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         gp_driver_fix_reboot(exam, "load the module that matches the libraries");
         return;
     }
-    if (is_stale) {
+    if (is_stale && in->module_package[0]) {
+        gp_exam_evidence(exam, in->module_package,
+                         "version %s: the next boot loads it, and it does not match either",
+                         in->module_version);
+        gp_driver_fix_update(exam);
+    } else if (is_stale) {
         gp_exam_evidence(
             exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
             "version %s: the next boot loads it, and it does not match either", in->module_version);
@@ -175,8 +180,11 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     gp_exam_command(exam, "instead of a reboot, once nothing uses the GPUs (including displays)",
                     "sudo systemctl stop nvidia-persistenced; sudo rmmod nvidia_uvm nvidia_drm "
                     "nvidia_modeset nvidia && sudo modprobe nvidia");
-    if (in->package_count > 0 || in->packages_error == -ENOENT) /* not from the .run installer */
-        gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, package_names(exam, in), NULL);
+    const char *names = package_names(exam, in);
+    bool has_apt =
+        exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
+    if (names[0] || (in->packages_error == -ENOENT && !has_apt)) /* not from the .run installer */
+        gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, names, NULL);
 }
 
 void gp_driver_check_mismatch(struct gp_exam *exam)

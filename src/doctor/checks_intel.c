@@ -1,6 +1,7 @@
 /* Intel GPUs: checked only if the machine has no other vendor's GPU to compute on. */
 #include "doctor/access.h"
 #include "doctor/exam.h"
+#include "doctor/unbound.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,9 @@ static void check_driver(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "missing");
+        if (gp_unbound_explain(exam, gpu, "xe", "intel") ||
+            gp_unbound_explain(exam, gpu, "i915", "intel"))
+            continue;
         gp_exam_advice(
             exam, "a newer kernel may support it: i915 drives older GPUs, xe those from 2023 on");
     }

@@ -64,6 +64,13 @@ static void run_find(struct gp_exam *exam)
 
 /* ---- PyTorch: facts about an installation ---- */
 
+/* Whether "10.1.243", as conda's builds say, is the table's "10.1". */
+static bool is_cuda(const char *version, const char *known)
+{
+    size_t n = strlen(known);
+    return strncmp(version, known, n) == 0 && (!version[n] || version[n] == '.');
+}
+
 /* The table row of a build; NULL: an unknown build. */
 static const struct gp_torch_build *known_build(const struct gp_torch *t)
 {
@@ -71,7 +78,7 @@ static const struct gp_torch_build *known_build(const struct gp_torch *t)
     for (size_t i = 0; i < gp_torch_build_count; i++)
         if (strlen(gp_torch_builds[i].torch) == n &&
             strncmp(gp_torch_builds[i].torch, t->version, n) == 0 &&
-            strcmp(gp_torch_builds[i].cuda, t->cuda) == 0)
+            is_cuda(t->cuda, gp_torch_builds[i].cuda))
             return &gp_torch_builds[i];
     return NULL;
 }

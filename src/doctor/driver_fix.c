@@ -161,6 +161,13 @@ bool gp_driver_has_open_package(struct gp_exam *exam)
     return false;
 }
 
+/* Proxmox is Debian with a kernel of its own. */
+static bool is_of_proxmox(const char *kernel)
+{
+    size_t n = strlen(kernel);
+    return n > 4 && strcmp(kernel + n - 4, "-pve") == 0;
+}
+
 /* Debian's package, which is content with either kind of modules; with the proprietary ones if the
  * GPUs need them, or in place of the open ones (the last word removes those). */
 static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
@@ -193,8 +200,16 @@ static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choi
         gp_exam_text(exam, "debian%u", gp_version_major(exam->machine.distro_version));
     if (choice->from == GP_OFFER_DISTRO) {
         enable_non_free(exam);
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
-                       package_of_debian(exam, choice));
+        if (gp_driver_wish(&exam->machine).needs_proprietary && exam->machine.is_driver_open)
+            gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
+                                 "of the open ones:");
+        if (is_of_proxmox(exam->machine.kernel))
+            gp_exam_command(exam, "install Debian's driver, and the headers of Proxmox' kernels",
+                            "sudo apt install proxmox-default-headers %s",
+                            package_of_debian(exam, choice));
+        else
+            gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_DEBIAN, install_argument(exam, choice),
+                           package_of_debian(exam, choice));
         prefer_older(exam, choice);
     } else if (choice->branch == 0) {
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_NVIDIA, release, NULL);
@@ -413,7 +428,10 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
     const char *headers = gp_exam_text(exam, "%s/%s/build", gp_install_of(exam)->modules, kernel);
     wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
-    if (wants_headers)
+    if (wants_headers && is_of_proxmox(kernel))
+        gp_exam_command(exam, "install the kernel headers, which the module is built against",
+                        "sudo apt install proxmox-headers-%s", gp_exam_quoted(exam, kernel));
+    else if (wants_headers)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
                        is_arch ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel)) : kernel,
                        debian_headers(exam, kernel));

@@ -22,6 +22,7 @@ struct gp_entry {
     const char *fix;
     const char *source;
     uint16_t first_unless, unless_count; /* in gp_unless: patterns of lines that it is not about */
+    uint8_t log; /* enum gp_verdict: what such a line in a machine's log is; 0: nothing by itself */
 };
 
 /* Texts that a line contains one after the other. */

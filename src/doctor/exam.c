@@ -272,3 +272,22 @@ bool gp_exam_blame(struct gp_exam *exam, const char *id)
     exam->outcomes[exam->place].root_cause = because;
     return true;
 }
+
+/* ---- lists of checks ---- */
+
+/* Whether the word is the check's id or its group. */
+static bool is_word_of(const char *word, size_t length, const char *id)
+{
+    return (length == strlen(id) || length == strcspn(id, ".")) && strncmp(word, id, length) == 0;
+}
+
+bool gp_exam_is_listed(const char *list, const char *id)
+{
+    for (const char *p = list; p && *p;) {
+        size_t n = strcspn(p, ",");
+        if (is_word_of(p, n, id))
+            return true;
+        p += n + (p[n] == ',');
+    }
+    return false;
+}

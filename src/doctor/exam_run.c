@@ -10,7 +10,7 @@
 static const struct gp_check *const groups[] = {
     gp_checks_platform, gp_checks_hardware, gp_checks_driver, gp_checks_container,
     gp_checks_log,      gp_checks_health,   gp_checks_cuda,   gp_checks_python,
-    gp_checks_system,   gp_checks_amd,      gp_checks_intel,
+    gp_checks_system,   gp_checks_amd,      gp_checks_intel,  gp_checks_known,
 };
 
 const struct gp_check *gp_check_at(size_t place)
@@ -22,30 +22,15 @@ const struct gp_check *gp_check_at(size_t place)
     return NULL;
 }
 
-/* Whether the word is the check's id or its group. */
-static bool is_word_of(const char *word, size_t length, const char *id)
-{
-    return (length == strlen(id) || length == strcspn(id, ".")) && strncmp(word, id, length) == 0;
-}
-
-bool gp_exam_is_listed(const char *list, const char *id)
-{
-    for (const char *p = list; p && *p;) {
-        size_t n = strcspn(p, ",");
-        if (is_word_of(p, n, id))
-            return true;
-        p += n + (p[n] == ',');
-    }
-    return false;
-}
-
 const char *gp_exam_unknown(const char *list, size_t *ret_length)
 {
     const struct gp_check *check;
     for (const char *p = list; p && *p; p += *ret_length + (p[*ret_length] == ',')) {
+        char word[64];
         size_t i = 0;
         *ret_length = strcspn(p, ",");
-        while ((check = gp_check_at(i)) && !is_word_of(p, *ret_length, check->id))
+        (void)snprintf(word, sizeof(word), "%.*s", (int)*ret_length, p);
+        while ((check = gp_check_at(i)) && !gp_exam_is_listed(word, check->id))
             i++;
         if (!check && *ret_length > 0)
             return p;

@@ -194,6 +194,9 @@ static void remove_plugin(struct gp_exam *exam, const struct gp_pyenv *env,
         gp_exam_pip(exam, env, GP_PIP_REMOVE, "", names);
 }
 
+/* The oldest CUDA for which conda-forge has builds of PyTorch for GPUs (believed). */
+enum { CONDA_FORGE_CUDA = 11 };
+
 /* Suggests a build that runs here; false: there is none. */
 static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c)
 {
@@ -209,6 +212,13 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     if (!choose(c->env, nv, c->framework, c->version, &build) &&
         !choose(c->env, nv, c->framework, "", &build))
         return false;
+    if (conda_package(c) && c->framework == GP_FRAMEWORK_TORCH &&
+        gp_version_major(build.cuda) < CONDA_FORGE_CUDA) {
+        gp_exam_command(exam, "the build of PyTorch's own channel for these GPUs",
+                        "conda install -p %s -c pytorch pytorch=%s cudatoolkit=%s",
+                        gp_exam_quoted(exam, c->env->prefix), build.version, build.cuda);
+        return true;
+    }
     if (conda_package(c)) {
         gp_exam_command(exam, "conda-forge's build for these GPUs",
                         "conda install -p %s -c conda-forge %s cuda-version=%u",
@@ -322,6 +332,9 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
         if (has_build)
             gp_exam_advice(exam, "or keep it, and:");
         gp_nvidia_update_driver(exam, driver);
+    } else if (!has_build && c->is_partial) {
+        gp_exam_advice(exam, "hide this GPU from it: list the others in CUDA_VISIBLE_DEVICES, as "
+                             "named by nvidia-smi -L");
     } else if (!has_build) {
         gp_exam_advice(exam, "no known build of it runs on this GPU with this driver");
     }

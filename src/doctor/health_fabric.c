@@ -68,6 +68,14 @@ static void propose_package(struct gp_exam *exam)
     const char *package = branch == 0 || branch >= 590
                               ? "nvidia-fabricmanager"
                               : gp_exam_text(exam, "nvidia-fabricmanager-%u", branch);
+    if (m->distro == GP_DISTRO_OTHER || m->distro == GP_DISTRO_ARCH) {
+        gp_exam_advice(exam,
+                       "install the fabric manager, in exactly the driver's version%s%s: %s of "
+                       "NVIDIA's repository",
+                       m->driver[0] ? ", " : "", m->driver, package);
+        gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-fabricmanager");
+        return;
+    }
     bool is_rpm =
         m->distro == GP_DISTRO_FEDORA || m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE;
     gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, is_rpm ? m->driver : package, m->driver);

@@ -365,30 +365,76 @@ static bool is_hidden(const struct gp_exam *exam, size_t folder, const char *nam
     return false;
 }
 
-static void read_blocks(struct gp_exam *exam, struct gp_install *in)
+struct gp_block gp_install_block(struct gp_exam *exam, const char *module)
 {
+    struct gp_block block = {GP_BLOCK_NONE, NULL, NULL};
     char line[4096], word[512];
     char **names;
     for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
         for (long i = 0; i < n && i < 256; i++) {
             const char *end = strrchr(names[i], '.');
-            if (!end || strcmp(end, ".conf") != 0 || is_hidden(exam, f, names[i]))
-                continue;
-            const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
-            if (is_closed(exam, path))
-                in->closed_config = path;
-            find_blocks(exam, path, &in->nvidia, "nvidia");
-            find_blocks(exam, path, &in->nouveau, "nouveau");
+            if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]))
+                find_blocks(exam, gp_exam_text(exam, "%s/%s", config_folders[f], names[i]), &block,
+                            module);
         }
     }
-    if (is_closed(exam, "/proc/cmdline"))
-        in->closed_config = "/proc/cmdline";
     if (!gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)))
+        return block;
+    enum gp_block_kind kind = gp_modules_command_line(line, module, word, sizeof(word));
+    if (kind > block.kind)
+        block = (struct gp_block){kind, "/proc/cmdline", gp_exam_text(exam, "%s", word)};
+    return block;
+}
+
+/* A file of settings that may not be read; "": none. */
+static const char *find_closed(struct gp_exam *exam)
+{
+    const char *closed = "";
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
+        for (long i = 0; i < n && i < 256; i++) {
+            const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
+            const char *end = strrchr(names[i], '.');
+            if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]) &&
+                is_closed(exam, path))
+                closed = path;
+        }
+    }
+    return is_closed(exam, "/proc/cmdline") ? "/proc/cmdline" : closed;
+}
+
+/* The version of the module, from the package that it is built of or that it is in: a compressed
+ * module does not show it. */
+static void read_module_package(struct gp_exam *exam, struct gp_install *in)
+{
+    static const char *const names[] = {"nvidia-kernel-dkms", "nvidia-open-kernel-dkms",
+                                        "nvidia-dkms",        "nvidia-open-dkms",
+                                        "nvidia-open",        "nvidia",
+                                        "nvidia-lts",         "nvidia-open-lts"};
+    static const char ubuntu[] = "nvidia-dkms-";
+    const char *version = "", *name = "";
+    for (size_t i = 0; i < in->package_count && in->module[0]; i++) {
+        const struct gp_package *package = &in->packages[i];
+        bool is_module = strncmp(package->name, ubuntu, sizeof(ubuntu) - 1) == 0;
+        for (size_t n = 0; n < GP_ARRAY_LEN(names); n++)
+            is_module = is_module || strcmp(package->name, names[n]) == 0;
+        if (!is_module || strcmp(package->state, "installed") != 0)
+            continue;
+        const char *colon = strchr(package->version, ':');
+        const char *found = colon ? colon + 1 : package->version;
+        found = gp_exam_text(exam, "%.*s", (int)strspn(found, "0123456789."), found);
+        if (version[0] && strcmp(version, found) != 0)
+            return; /* of two branches: which one is loaded is unknown */
+        version = found;
+        name = package->name;
+    }
+    if (!strchr(version, '.') ||
+        (in->module_version[0] && !gp_install_same(in->module_version, version)))
         return;
-    enum gp_block_kind kind = gp_modules_command_line(line, "nvidia", word, sizeof(word));
-    if (kind > in->nvidia.kind)
-        in->nvidia = (struct gp_block){kind, "/proc/cmdline", gp_exam_text(exam, "%s", word)};
+    in->module_version = version;
+    in->module_package = name;
 }
 
 /* ---- all ---- */
@@ -413,6 +459,7 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
                                            .run_trace = "",
                                            .stub = "",
                                            .module_version = "",
+                                           .module_package = "",
                                            .version = ""};
     if (exam->install)
         return exam->install;
@@ -425,8 +472,13 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
     read_akmods(exam, in);
     read_libraries(exam, in);
     read_packages(exam, in);
+    if (!strchr(in->module_version, '.'))
+        read_module_package(exam, in);
     read_variant(exam, in);
-    read_blocks(exam, in);
+    in->closed_config = find_closed(exam);
+    in->nvidia = gp_install_block(exam, "nvidia");
+    in->uvm = gp_install_block(exam, "nvidia_uvm");
+    in->nouveau = gp_install_block(exam, "nouveau");
     read_run(exam, in);
     const struct gp_driver_library *library = gp_install_library(in);
     bool is_exact = strchr(in->module_version, '.');

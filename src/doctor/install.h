@@ -59,13 +59,18 @@ struct gp_install {
     int packages_error;           /* −errno; −ENOENT: another kind of distribution */
     const char *run_trace;        /* a file left by NVIDIA's own .run installer; "" */
     const char *module_version;   /* of `module`: "570.124.06", or only its branch; "": unknown */
+    const char *module_package;   /* whose version this is, if the module does not show it; "" */
     const char *version;          /* of the installed driver: of the module, else of the library */
     bool is_open, is_proprietary; /* the module on disk; neither: unknown */
-    struct gp_block nvidia, nouveau;
+    struct gp_block nvidia, uvm, nouveau;
 };
 
 /* Never NULL. */
 const struct gp_install *gp_install_of(struct gp_exam *exam);
+
+/* The setting that prevents a module from being loaded: of modprobe.d, or of the kernel's command
+ * line. */
+struct gp_block gp_install_block(struct gp_exam *exam, const char *module);
 
 /* The library that represents the driver's user space: libnvidia-ml, else libcuda; NULL: neither is
  * installed. */

@@ -1,7 +1,10 @@
 #include "doctor/log.h"
 
+#include "doctor/entries.h"
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +22,7 @@ static const char kernel_log[] = "/dev/kmsg";
 struct reader {
     struct gp_exam *exam;
     struct gp_log *log;
+    const char *path;
     uint64_t number;              /* of the line; 0: unknown */
     char subject[GP_KMSG_BUS_ID]; /* the GPU that the previous lines were about */
 };
@@ -75,12 +79,56 @@ static void keep(struct reader *r, const char *text, const struct gp_kmsg *k)
     log->count++;
 }
 
+/* ---- known errors ---- */
+
+/* Whether users can write to a log, too. Syslog daemons keep the kernel's facility for the kernel,
+ * but in a log of all programs nothing but a tag says where a line is from. */
+static bool is_shared(const char *path)
+{
+    return strcmp(path, "/var/log/syslog") == 0 || strcmp(path, "/var/log/messages") == 0;
+}
+
+/* Keeps a line that is a finding by itself; of each error the first one, and how often its file has
+ * it. */
+static void keep_known(struct reader *r, const char *text)
+{
+    struct gp_log *log = r->log;
+    unsigned weight;
+    const struct gp_entry *entry = gp_entry_of_line(text, &weight);
+    if (!entry || entry->log == GP_VERDICT_OK)
+        return;
+    for (size_t i = 0; i < log->known_count; i++)
+        if (log->known[i].id == entry->id) {
+            log->known[i].times += log->known[i].path == r->path;
+            return;
+        }
+    if (log->known_count == GP_LOG_KNOWN)
+        return;
+    const char *where =
+        r->number ? gp_exam_text(r->exam, "%s:%llu", r->path, (unsigned long long)r->number)
+                  : r->path;
+    log->known[log->known_count++] =
+        (struct gp_log_known){.id = entry->id,
+                              .family = entry->family,
+                              .look = entry->look,
+                              .cause = entry->cause,
+                              .fix = entry->fix,
+                              .verdict = (enum gp_verdict)entry->log,
+                              .text = gp_exam_text(r->exam, "%.*s", TEXT_SIZE, text),
+                              .path = r->path,
+                              .where = where,
+                              .times = 1,
+                              .is_shared = is_shared(r->path)};
+}
+
 static void take_line(struct reader *r, const char *text)
 {
     struct gp_kmsg k;
+    keep_known(r, text);
     if (!gp_kmsg_parse(text, &k))
         return;
     if (k.kind == GP_KMSG_BOOT) {
+        r->log->known_count = 0;
         r->log->count = 0; /* the earlier boot is over */
         r->subject[0] = '\0';
         return;
@@ -175,11 +223,30 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
     return error;
 }
 
-/* Whether users can write to a log, too. Syslog daemons keep the kernel's facility for the kernel,
- * but in a log of all programs nothing but a tag says where a line is from. */
-static bool is_shared(const char *path)
+/* The programs' messages since the last boot, in the logs of a syslog daemon; the kernel's own are
+ * there, too. */
+static void read_programs(struct gp_exam *exam, struct gp_log *log)
 {
-    return strcmp(path, "/var/log/syslog") == 0 || strcmp(path, "/var/log/messages") == 0;
+    enum { MOST = 1 << 20 };
+    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    char text[LINE_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        size_t length = 0, n, before = log->known_count;
+        struct reader r = {.exam = exam, .log = log, .path = paths[i]};
+        const char *line,
+            *all = log->path && strcmp(log->path, paths[i]) == 0
+                       ? NULL
+                       : gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, &length);
+        struct gp_lines lines = gp_lines_of(all, all ? length : 0);
+        while (gp_lines_next(&lines, &line, &n)) {
+            struct gp_kmsg k;
+            (void)snprintf(text, sizeof(text), "%.*s", (int)(n < LINE_SIZE ? n : LINE_SIZE - 1),
+                           line);
+            if (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT)
+                log->known_count = before;
+            keep_known(&r, text);
+        }
+    }
 }
 
 static void read_log(struct gp_exam *exam, struct gp_log *log)
@@ -187,6 +254,7 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     struct reader r = {.exam = exam, .log = log};
     struct stat st;
     int fd = gp_log_open(&exam->files, &log->path);
+    r.path = log->path;
     log->error = fd < 0 ? fd : 0;
     log->is_shared = is_shared(log->path);
     if (fd >= 0) {
@@ -197,8 +265,9 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     }
     if (log->error < 0) {
         log->path = NULL;
-        log->count = 0;
+        log->count = log->known_count = 0;
     }
+    read_programs(exam, log);
 }
 
 const struct gp_log *gp_log_of(struct gp_exam *exam)
@@ -208,9 +277,10 @@ const struct gp_log *gp_log_of(struct gp_exam *exam)
         return exam->log;
     struct gp_log *log = gp_arena_alloc(&exam->arena, 1, sizeof(*log));
     struct gp_log_line *lines = gp_arena_alloc(&exam->arena, GP_LOG_LINES, sizeof(*lines));
-    if (!log || !lines)
+    struct gp_log_known *known = gp_arena_alloc(&exam->arena, GP_LOG_KNOWN, sizeof(*known));
+    if (!log || !lines || !known)
         return exam->log = &nothing;
-    *log = (struct gp_log){.lines = lines};
+    *log = (struct gp_log){.lines = lines, .known = known};
     exam->log = log;
     read_log(exam, log);
     return log;
@@ -233,4 +303,75 @@ const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kin
 const struct gp_log_line *gp_log_find(struct gp_exam *exam, enum gp_kmsg_kind kind)
 {
     return gp_log_find_for(exam, kind, NULL);
+}
+
+/* ---- known errors, for checks ---- */
+
+static bool is_hex(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isxdigit((unsigned char)p[i]))
+            return false;
+    return true;
+}
+
+/* "01:00" with nothing that makes it a part of a longer number or a time. */
+static bool is_place(const char *text, const char *p)
+{
+    return is_hex(p, 2) && p[2] == ':' && is_hex(p + 3, 2) && p[5] == '.' && p[6] >= '0' &&
+           p[6] <= '7' && !isalnum((unsigned char)p[7]) &&
+           (p == text || (!isalnum((unsigned char)p[-1]) && p[-1] != ':' && p[-1] != '.'));
+}
+
+void gp_log_address(const char *text, char ret[GP_KMSG_BUS_ID])
+{
+    *ret = '\0';
+    for (const char *p = text; *p; p++) {
+        bool is_whole = is_hex(p, 4) && p[4] == ':' && is_hex(p + 5, 2) && p[7] == ':' &&
+                        is_hex(p + 8, 2) && (p == text || !isalnum((unsigned char)p[-1]));
+        if (is_whole)
+            (void)snprintf(ret, GP_KMSG_BUS_ID, "%.10s.%c", p,
+                           p[10] == '.' && isdigit((unsigned char)p[11]) ? p[11] : '0');
+        else if (is_place(text, p))
+            (void)snprintf(ret, GP_KMSG_BUS_ID, "0000:%.7s", p);
+        else
+            continue;
+        for (char *c = ret; *c; c++)
+            *c = (char)tolower((unsigned char)*c);
+        return;
+    }
+}
+
+const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
+                                         const char *bus_id)
+{
+    enum { SAME_DEVICE = 10 }; /* "0000:01:00": its functions differ only in the last digit */
+    const struct gp_log *log = gp_log_of(exam);
+    struct gp_log_known *best = NULL;
+    for (size_t i = 0; i < log->known_count; i++) {
+        struct gp_log_known *known = &log->known[i];
+        char address[GP_KMSG_BUS_ID];
+        gp_log_address(known->text, address);
+        if (gp_exam_is_listed(families, known->family) && known->verdict >= GP_VERDICT_WARN &&
+            (!address[0] || !bus_id[0] || strncmp(address, bus_id, SAME_DEVICE) == 0) &&
+            (!best || known->verdict > best->verdict))
+            best = known;
+    }
+    if (best)
+        best->is_told = true;
+    return best;
+}
+
+const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->known_count; i++) {
+        const char *id = log->known[i].id;
+        for (const char *p = ids; p && *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+            if (strcspn(p, ",") == strlen(id) && strncmp(p, id, strlen(id)) == 0) {
+                log->known[i].is_told = true;
+                return &log->known[i];
+            }
+    }
+    return NULL;
 }

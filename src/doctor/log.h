@@ -2,12 +2,13 @@
 #ifndef GP_DOCTOR_LOG_H
 #define GP_DOCTOR_LOG_H
 
+#include "doctor/check.h"
 #include "doctor/kmsg.h"
 
 struct gp_exam;
 struct gp_files;
 
-enum { GP_LOG_LINES = 1024 };
+enum { GP_LOG_LINES = 1024, GP_LOG_KNOWN = 48 };
 
 /* Xids with gaps shorter than this belong together. */
 #define GP_LOG_SILENCE_NS (180 * GP_NS_PER_S)
@@ -22,12 +23,25 @@ struct gp_log_line {
     const char *last_stamp;
 };
 
+/* A line that a known error explains which is a finding by itself (gp_entry's `log`): its first
+ * occurrence since boot. */
+struct gp_log_known {
+    const char *id, *family, *look, *cause, *fix; /* of the error, as gp_entry has them */
+    enum gp_verdict verdict;
+    const char *text, *path, *where;
+    unsigned long long times;
+    bool is_shared; /* users could have written it */
+    bool is_told;   /* a check has reported it */
+};
+
 struct gp_log {
     const char *path;          /* what was read; NULL: nothing could be */
     int error;                 /* why nothing could be: −EACCES, −ENOENT, … */
     bool is_shared;            /* users can write to it, too: "logger -t kernel" */
     struct gp_log_line *lines; /* those that are notable, since the machine was started */
     size_t count;
+    struct gp_log_known *known;
+    size_t known_count;
     bool is_cut; /* lines were dropped, or not read */
 };
 
@@ -44,5 +58,17 @@ const struct gp_log_line *gp_log_find(struct gp_exam *exam, enum gp_kmsg_kind ki
 /* Likewise for one GPU, "0000:65:00.0"; lines that name none match any GPU. */
 const struct gp_log_line *gp_log_find_for(struct gp_exam *exam, enum gp_kmsg_kind kind,
                                           const char *bus_id);
+
+/* The most severe known error in the logs of these families (a comma list), for a check that
+ * reports what it led to; a line that names another device than this GPU ("": any) is none. It
+ * counts as told. NULL: there is none. */
+const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
+                                         const char *bus_id);
+
+/* One of these errors (ids, a comma list) in the logs; it counts as told. NULL: there is none. */
+const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids);
+
+/* The address in a line: "0000:01:00.0", or "" if it has none. */
+void gp_log_address(const char *text, char ret[GP_KMSG_BUS_ID]);
 
 #endif

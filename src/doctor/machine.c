@@ -79,8 +79,10 @@ static void read_distro(struct gp_machine *m, const struct gp_files *files)
      * apart. */
     if (m->distro == GP_DISTRO_RHEL && strtoul(m->distro_version, NULL, 10) >= FIRST_OF_FEDORA)
         m->distro = GP_DISTRO_FEDORA;
-    if (gp_files_exist(files, "/run/ostree-booted")) /* packages are layered, not installed */
-        m->distro = GP_DISTRO_OTHER;
+    if (m->distro == GP_DISTRO_FEDORA && gp_files_exist(files, "/run/ostree-booted")) {
+        m->distro = GP_DISTRO_OTHER; /* packages are layered, not installed */
+        (void)snprintf(m->distro_id, sizeof(m->distro_id), "ostree");
+    }
 }
 
 const char *gp_distro_word(enum gp_distro distro)

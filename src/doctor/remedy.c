@@ -9,6 +9,12 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
 };
 
 #define REBUILD "sudo nixos-rebuild boot"
+#define BLACKLIST                                                                                  \
+    "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "                        \
+    "/etc/modprobe.d/blacklist-nouveau.conf"
+#define LAYER                                                                                      \
+    "layer the driver onto the system's image, after adding RPM Fusion; Bazzite, Bluefin and "     \
+    "Aurora have images with it instead (rpm-ostree rebase)"
 
 static const struct gp_remedy_other others[] = {
     {"nixos", GP_REMEDY_INSTALL_DRIVER_OPEN,
@@ -38,6 +44,57 @@ static const struct gp_remedy_other others[] = {
     {"nixos", GP_REMEDY_START_PERSISTENCED,
      "after setting, in configuration.nix: hardware.nvidia.nvidiaPersistenced = true;",
      "sudo nixos-rebuild switch"},
+    {"void", GP_REMEDY_INSTALL_DRIVER_OPEN, "install the driver, from the repository nonfree",
+     "sudo xbps-install -S void-repo-nonfree && sudo xbps-install -S linux-headers nvidia"},
+    {"void", GP_REMEDY_INSTALL_DRIVER_470,
+     "install the last driver for this GPU, from the repository nonfree",
+     "sudo xbps-install -S void-repo-nonfree && sudo xbps-install -S linux-headers nvidia470"},
+    {"void", GP_REMEDY_INSTALL_HEADERS,
+     "install the kernel headers, which the module is built against",
+     "sudo xbps-install -S linux-headers"},
+    {"void", GP_REMEDY_BUILD_MODULE, "build the driver's module for the installed kernels",
+     "sudo xbps-reconfigure -f nvidia"},
+    {"void", GP_REMEDY_UPDATE_PACKAGES, "update kernel, module and libraries together",
+     "sudo xbps-install -Su"},
+    {"void", GP_REMEDY_REBUILD_INITRAMFS,
+     "rebuild the initramfs, which has its own copy of these settings", "sudo dracut --force"},
+    {"void", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
+    {"gentoo", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "install the driver with the open kernel modules (USE=kernel-open)",
+     "echo 'x11-drivers/nvidia-drivers kernel-open' | sudo tee /etc/portage/package.use/nvidia && "
+     "sudo emerge x11-drivers/nvidia-drivers"},
+    {"gentoo", GP_REMEDY_INSTALL_DRIVER_580,
+     "install the last driver for this GPU, with the proprietary kernel modules",
+     "echo '>=x11-drivers/nvidia-drivers-581' | sudo tee /etc/portage/package.mask/nvidia && "
+     "sudo emerge x11-drivers/nvidia-drivers"},
+    {"gentoo", GP_REMEDY_INSTALL_DRIVER_470,
+     "install the last driver for this GPU, with the proprietary kernel modules",
+     "echo '>=x11-drivers/nvidia-drivers-471' | sudo tee /etc/portage/package.mask/nvidia && "
+     "sudo emerge x11-drivers/nvidia-drivers"},
+    {"gentoo", GP_REMEDY_INSTALL_HEADERS,
+     "/usr/src/linux must be the sources of this kernel: choose them with eselect kernel", NULL},
+    {"gentoo", GP_REMEDY_BUILD_MODULE, "build all modules again for the kernel in /usr/src/linux",
+     "sudo emerge @module-rebuild"},
+    {"gentoo", GP_REMEDY_UPDATE_PACKAGES, "update the driver",
+     "sudo emerge --update x11-drivers/nvidia-drivers"},
+    {"gentoo", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
+    {"ostree", GP_REMEDY_INSTALL_DRIVER_OPEN, LAYER,
+     "sudo rpm-ostree install akmod-nvidia xorg-x11-drv-nvidia-cuda"},
+    {"ostree", GP_REMEDY_INSTALL_DRIVER_580, LAYER,
+     "sudo rpm-ostree install akmod-nvidia-580xx xorg-x11-drv-nvidia-580xx-cuda"},
+    {"ostree", GP_REMEDY_INSTALL_DRIVER_470, LAYER,
+     "sudo rpm-ostree install akmod-nvidia-470xx xorg-x11-drv-nvidia-470xx-cuda"},
+    {"ostree", GP_REMEDY_BUILD_MODULE,
+     "the module is built with the system's image: compose the next one",
+     "sudo rpm-ostree upgrade"},
+    {"ostree", GP_REMEDY_UPDATE_PACKAGES, "update kernel, module and libraries together",
+     "sudo rpm-ostree upgrade"},
+    {"ostree", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded",
+     "sudo rpm-ostree kargs --append=rd.driver.blacklist=nouveau "
+     "--append=modprobe.blacklist=nouveau"},
+    {"ostree", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
+     "install it, after adding NVIDIA's repository for libnvidia-container",
+     "sudo rpm-ostree install nvidia-container-toolkit"},
     {"talos", GP_REMEDY_INSTALL_DRIVER_OPEN,
      "build an image with the system extension nvidia-open-gpu-kernel-modules, and upgrade to it",
      NULL},

@@ -245,7 +245,7 @@ fabric='^      fix +systemctl status nvidia-fabricmanager'
     room arch 'Arch Linux'
     health
     says_not 'apt|dnf|zypper'
-    says "^      fix +install the fabric manager, in exactly the driver's version"
+    says "^      fix +install the fabric manager, in exactly the driver's version, 580\.105\.08:"
 }
 
 @test "NVLinks that are down" {

@@ -1,0 +1,246 @@
+/* Whether ROCm's libraries, or those of PyTorch, have code for the AMD GPUs. */
+#include "doctor/checks_amd.h"
+#include "doctor/framework.h"
+#include "doctor/gfxlist.h"
+#include "doctor/tables.h"
+#include "doctor/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char override_name[] = "HSA_OVERRIDE_GFX_VERSION";
+
+/* ---- the GPUs ---- */
+
+/* "gfx1030" of version 100300 in its properties, or of "10.3.0" in the variable. */
+static void name_of(unsigned long major, unsigned long minor, unsigned long step,
+                    char ret[GP_GFX_NAME])
+{
+    (void)snprintf(ret, GP_GFX_NAME, "gfx%lu%lx%lx", major % 1000, minor & 0xf, step & 0xf);
+}
+
+/* What the runtime takes every GPU for; false: the variable is not set. */
+static bool read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME])
+{
+    const char *value = gp_machine_variable(&exam->machine, override_name);
+    char *end = NULL;
+    unsigned long numbers[3] = {0};
+    for (size_t i = 0; value && i < GP_ARRAY_LEN(numbers); i++) {
+        numbers[i] = strtoul(value, &end, 10);
+        value = *end == '.' ? end + 1 : NULL;
+    }
+    if (numbers[0] == 0)
+        return false;
+    name_of(numbers[0], numbers[1], numbers[2], ret);
+    return true;
+}
+
+void gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
+{
+    static const char folder[] = "/sys/class/kfd/kfd/topology/nodes";
+    static const char mark[] = "gfx_target_version ";
+    char **names, path[300], text[8192];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    *ret = (struct gp_gfxlist){.count = 0};
+    for (long i = 0; i < n && ret->count < GP_GFX_NAMES; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%.40s/properties", folder, names[i]);
+        if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+            continue;
+        const char *found = strstr(text, mark);
+        unsigned long version = found ? strtoul(found + sizeof(mark) - 1, NULL, 10) : 0;
+        if (version > 0) /* 0: a CPU */
+            name_of(version / 10000, version / 100 % 100, version % 100, ret->names[ret->count++]);
+    }
+}
+
+/* A GPU with the same instructions, whose code this one runs if it is taken for it. */
+struct relative {
+    const char *family; /* the beginning of its name */
+    const char *like, *version;
+};
+
+/* From reports of users: AMD supports none of this. */
+static const struct relative relatives[] = {
+    {"gfx103", "gfx1030", "10.3.0"}, {"gfx110", "gfx1100", "11.0.0"},
+    {"gfx115", "gfx1100", "11.0.0"}, {"gfx101", "gfx1010", "10.1.0"},
+    {"gfx90c", "gfx900", "9.0.0"},   {"gfx902", "gfx900", "9.0.0"},
+    {"gfx120", "gfx1201", "12.0.1"},
+};
+
+static const struct relative *relative_of(const char *name, const struct gp_gfxlist *list)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(relatives); i++)
+        if (strncmp(name, relatives[i].family, strlen(relatives[i].family)) == 0 &&
+            strcmp(name, relatives[i].like) != 0 && gp_gfxlist_has(list, relatives[i].like))
+            return &relatives[i];
+    return NULL;
+}
+
+/* ---- what is installed ---- */
+
+/* What rocBLAS is built for (its CMakeLists.txt, TARGET_LIST_ROCM_…), where its files are missing:
+ * GPUs that no version before this one is built for. */
+static const struct {
+    const char *name;
+    unsigned first; /* major version of ROCm; 0: none */
+} unserved[] = {{"gfx902", 0},  {"gfx909", 0},  {"gfx90c", 0},  {"gfx1011", 0}, {"gfx1013", 0},
+                {"gfx1031", 0}, {"gfx1032", 0}, {"gfx1033", 0}, {"gfx1034", 0}, {"gfx1035", 0},
+                {"gfx1036", 0}, {"gfx1103", 7}, {"gfx1150", 7}, {"gfx1152", 7}, {"gfx1153", 7}};
+
+static bool is_unserved(const char *name, unsigned rocm)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(unserved); i++)
+        if (strcmp(unserved[i].name, name) == 0)
+            return unserved[i].first == 0 || rocm < unserved[i].first;
+    return false;
+}
+
+static const char *words_of(struct gp_exam *exam, const struct gp_gfxlist *list)
+{
+    const char *words = "";
+    for (size_t i = 0; i < list->count; i++)
+        words = gp_exam_text(exam, "%s%s%s", words, *words ? " " : "", list->names[i]);
+    return words;
+}
+
+struct library {
+    const struct gp_pyenv *env; /* NULL: the system's ROCm */
+    const char *words;          /* "PyTorch 2.5.0 in /home/ada/venv" */
+    const char *where;
+    const char *rocm;
+    struct gp_gfxlist list; /* empty: unknown */
+};
+
+/* The first GPU for which there is no code; NULL: one of them has, or it is unknown. */
+static const char *find_missing(const struct gp_gfxlist *targets, const struct library *library)
+{
+    for (size_t i = 0; i < targets->count; i++)
+        if (library->list.count > 0
+                ? gp_gfxlist_has(&library->list, targets->names[i])
+                : !is_unserved(targets->names[i], gp_version_major(library->rocm)))
+            return NULL;
+    return targets->count > 0 ? targets->names[0] : NULL;
+}
+
+static void report(struct gp_exam *exam, const struct library *library, const char *name,
+                   bool is_overridden)
+{
+    struct gp_gfxlist assumed = library->list;
+    if (assumed.count == 0)
+        gp_gfxlist_find(&assumed, "=gfx900 =gfx1010 =gfx1030 =gfx1100", 34, "=");
+    const struct relative *like = relative_of(name, &assumed);
+    gp_exam_report(exam, library->env ? gp_pyenv_verdict(library->env, true) : GP_VERDICT_WARN,
+                   "%s has no code for this AMD GPU (%s)", library->words, name);
+    gp_exam_evidence(exam, is_overridden ? override_name : "/sys/class/kfd/kfd/topology/nodes",
+                     "%s", name);
+    gp_exam_evidence(exam, library->where, "%s",
+                     library->list.count > 0
+                         ? gp_exam_text(exam, "built for %s", words_of(exam, &library->list))
+                         : gp_exam_text(exam, "ROCm %s: not built for %s", library->rocm, name));
+    gp_exam_why(exam, "Programs see the GPU, but the first kernel fails: \"invalid device "
+                      "function\", \"no kernel image is available\" or \"Cannot read "
+                      "TensileLibrary.dat\".");
+    if (like && !is_overridden)
+        gp_exam_command(exam,
+                        gp_exam_text(exam,
+                                     "have it taken for a %s, which runs the same code; AMD "
+                                     "does not support this",
+                                     like->like),
+                        "export %s=%s", override_name, like->version);
+    else if (is_overridden)
+        gp_exam_command(exam, "and remove it where it is set", "unset %s", override_name);
+    bool is_new = strlen(name) == 7 && strncmp(name, "gfx11", 5) >= 0;
+    if (library->env && is_new) {
+        const struct gp_torch_rocm *row = &gp_torch_rocms[gp_torch_rocm_count - 1];
+        gp_exam_pip(
+            exam, library->env, GP_PIP_AGAIN, "newer builds know newer GPUs",
+            gp_exam_text(exam, "'torch==%s.*' --index-url https://download.pytorch.org/whl/rocm%s",
+                         row->torch, row->rocm));
+    }
+    if (!like && !is_overridden)
+        gp_exam_advice(exam,
+                       library->env ? "use a build of PyTorch that has %s: build it from source "
+                                      "with PYTORCH_ROCM_ARCH=%s"
+                                    : "use a build of the program and of rocBLAS that has %s: "
+                                      "build them from source with GPU_TARGETS=%s",
+                       name, name);
+}
+
+enum answer { UNKNOWN, HAS_CODE, REPORTED };
+
+static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
+                         const struct library *library)
+{
+    struct gp_gfxlist taken = {.count = 1};
+    bool is_overridden = read_override(exam, taken.names[0]);
+    const char *name = find_missing(is_overridden ? &taken : targets, library);
+    if (name)
+        report(exam, library, name, is_overridden);
+    return name ? REPORTED : library->list.count > 0 ? HAS_CODE : UNKNOWN;
+}
+
+/* Of the environments with a PyTorch for ROCm, the first with a problem is reported; false: there
+ * is no such environment. */
+static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets,
+                          enum answer *answer)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    uint64_t budget = 1 << 30;
+    struct gp_torch torch;
+    bool is_any = false;
+    for (size_t i = 0; i < envs->count && *answer != REPORTED; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        char path[GP_PATH_SIZE] = "";
+        if (!gp_pyenv_torch(exam, env, &torch) || !torch.hip[0])
+            continue;
+        struct library library = {
+            .env = env,
+            .words = gp_exam_text(exam, "PyTorch %s in %s", torch.version, env->prefix),
+            .rocm = gp_exam_text(exam, "%s", torch.hip)};
+        is_any = true;
+        if (gp_pyenv_path(env, "torch/lib/libtorch_hip.so", path))
+            gp_gfxlist_of_library(&library.list, &exam->files, path, &budget);
+        if (library.list.count == 0 && gp_pyenv_path(env, "torch/lib/rocblas/library", path))
+            gp_gfxlist_of_folder(&library.list, &exam->files, &exam->arena, path);
+        library.where = gp_exam_text(exam, "%s", path);
+        *answer = judge(exam, targets, &library);
+    }
+    return is_any;
+}
+
+static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets,
+                         enum answer *answer)
+{
+    static const char version_path[] = "/opt/rocm/.info/version";
+    static const char *const folders[] = {"/opt/rocm/lib/rocblas/library",
+                                          "/opt/rocm/rocblas/lib/library",
+                                          "/usr/lib64/rocblas/library", "/usr/lib/rocblas/library",
+                                          "/usr/lib/x86_64-linux-gnu/rocblas/library"};
+    char version[64] = "";
+    struct library library = {.words = "ROCm", .where = version_path};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && library.list.count == 0; i++) {
+        gp_gfxlist_of_folder(&library.list, &exam->files, &exam->arena, folders[i]);
+        if (library.list.count > 0)
+            library.where = folders[i];
+    }
+    bool has_version = gp_files_line(&exam->files, version_path, version, sizeof(version));
+    library.rocm = version;
+    if (has_version)
+        library.words = gp_exam_text(exam, "ROCm %s", version);
+    if (has_version || library.list.count > 0)
+        *answer = judge(exam, targets, &library);
+}
+
+void gp_amd_check_code(struct gp_exam *exam)
+{
+    struct gp_gfxlist targets;
+    enum answer answer = UNKNOWN;
+    gp_amd_targets(exam, &targets);
+    if (!judge_torches(exam, &targets, &answer))
+        judge_system(exam, &targets, &answer);
+    if (targets.count == 0 || answer == UNKNOWN)
+        gp_exam_report(exam, GP_VERDICT_SKIP,
+                       targets.count == 0 ? "the kernel names no AMD GPU for computing"
+                                          : "the files do not say which GPUs they have code for");
+}

@@ -1,0 +1,16 @@
+/* The checks of containers, in two files; checks_container.c has their table. */
+#ifndef GP_DOCTOR_CHECKS_CONTAINER_H
+#define GP_DOCTOR_CHECKS_CONTAINER_H
+
+#include "doctor/exam.h"
+
+/* container_config.c: what the host's settings do to containers */
+bool gp_container_has_desktop(struct gp_exam *exam);
+void gp_container_check_desktop(struct gp_exam *exam);
+bool gp_container_has_selinux(struct gp_exam *exam);
+void gp_container_check_selinux(struct gp_exam *exam);
+bool gp_container_has_config(struct gp_exam *exam);
+void gp_container_check_cgroups(struct gp_exam *exam);
+void gp_container_check_ldconfig(struct gp_exam *exam);
+
+#endif

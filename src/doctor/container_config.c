@@ -1,0 +1,214 @@
+/* Settings of a host that keep containers from using its GPUs. */
+#include "doctor/checks_container.h"
+
+#include "doctor/container_host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Docker Desktop ---- */
+
+#define DESKTOP "/opt/docker-desktop"
+
+bool gp_container_has_desktop(struct gp_exam *exam)
+{
+    return gp_container_is_host(exam) && !exam->machine.is_wsl &&
+           gp_files_exist(&exam->files, DESKTOP);
+}
+
+/* The context in docker's settings of the user, which says whose containers its command starts. */
+static const char *context_of(struct gp_exam *exam, const char **ret_path)
+{
+    static const char key[] = "\"currentContext\"";
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    *ret_path = gp_exam_text(exam, "%s/.docker/config.json", home ? home : "/root");
+    const char *text = gp_files_text(&exam->files, &exam->arena, *ret_path, 1 << 16, NULL);
+    const char *found = text ? strstr(text, key) : NULL;
+    if (!found)
+        return "";
+    found += sizeof(key) - 1;
+    found += strspn(found, " \t\r\n:\"");
+    return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\"\r\n"), found);
+}
+
+void gp_container_check_desktop(struct gp_exam *exam)
+{
+    const char *path, *context = context_of(exam, &path);
+    if (context[0] && strncmp(context, "desktop", 7) != 0)
+        return;
+    gp_exam_report(exam,
+                   gp_container_has_toolkit(exam) || context[0] ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "Docker Desktop runs containers in a virtual machine without GPUs");
+    gp_exam_evidence(exam, DESKTOP, "present");
+    if (context[0])
+        gp_exam_evidence(exam, path, "context %s", context);
+    gp_exam_why(exam, "On Linux it passes no GPU to its virtual machine, whatever is installed on "
+                      "this system: \"could not select device driver\", or no NVIDIA runtime.");
+    gp_exam_command(exam, "use the docker of this system (docker-ce or docker.io) instead",
+                    "docker context use default");
+    gp_exam_advice(exam, "if that one is missing, install docker-ce; then remove Docker Desktop");
+}
+
+/* ---- the runtime's configuration ---- */
+
+static const char config_path[] = "/etc/nvidia-container-runtime/config.toml";
+
+bool gp_container_has_config(struct gp_exam *exam)
+{
+    return gp_container_is_host(exam) && gp_files_exist(&exam->files, config_path);
+}
+
+/* The value of a key that is not in a comment, without quotes, and its line; NULL: none, or the
+ * file cannot be read. */
+static const char *value_of(struct gp_exam *exam, const char *key, unsigned *ret_number)
+{
+    enum { MOST = 16384 };
+    const char *text = gp_files_text(&exam->files, &exam->arena, config_path, MOST, NULL);
+    unsigned number = 1;
+    if (!text)
+        gp_exam_unreadable(exam, config_path, -errno);
+    for (const char *line = text; line; line = strchr(line, '\n'), number++) {
+        line += *line == '\n';
+        const char *word = line + strspn(line, " \t");
+        size_t n = strlen(key), space = strncmp(word, key, n) == 0 ? strspn(word + n, " \t") : 0;
+        if (strncmp(word, key, n) != 0 || word[n + space] != '=')
+            continue;
+        word += n + space + 1;
+        word += strspn(word, " \t\"'");
+        *ret_number = number;
+        return gp_exam_text(exam, "%.*s", (int)strcspn(word, " \t\"'#\r\n"), word);
+    }
+    return NULL;
+}
+
+static const char *place_of(struct gp_exam *exam, unsigned number)
+{
+    return gp_exam_text(exam, "%s:%u", config_path, number);
+}
+
+/* Whether the docker or containerd of root is set up to pass GPUs; rootless ones have their
+ * configuration in the user's home. */
+static bool is_for_root(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/etc/docker/daemon.json", "/etc/containerd/config.toml"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 20, NULL);
+        if (text && strstr(text, "nvidia-container-runtime"))
+            return true;
+    }
+    return false;
+}
+
+void gp_container_check_cgroups(struct gp_exam *exam)
+{
+    unsigned number = 0;
+    const char *value = value_of(exam, "no-cgroups", &number);
+    if (!value || strcmp(value, "true") != 0)
+        return;
+    gp_exam_report(exam, is_for_root(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "rootful containers cannot use their GPUs: no-cgroups is set");
+    gp_exam_evidence(exam, place_of(exam, number), "no-cgroups = true");
+    gp_exam_why(exam, "This setting is only for rootless containers. With it, no other container "
+                      "gets permission to use the devices.");
+    gp_exam_command(exam, "for rootful containers",
+                    "sudo nvidia-ctk config --in-place --set "
+                    "nvidia-container-cli.no-cgroups=false");
+    if (gp_files_exist(&exam->files, "/usr/bin/docker"))
+        gp_exam_command(exam, "", "sudo systemctl restart docker");
+}
+
+static bool is_script(const struct gp_exam *exam, const char *path)
+{
+    char head[4];
+    return gp_files_read(&exam->files, path, head, sizeof(head)) >= 2 &&
+           strncmp(head, "#!", 2) == 0;
+}
+
+/* The path of ldconfig on the host ("@…"): Ubuntu's, and Debian's before 9, is a script around
+ * ldconfig.real, which cannot run in a container that lacks the latter; other distributions have no
+ * ldconfig.real. Versions of the toolkit with nvidia-ctk see through the script. */
+void gp_container_check_ldconfig(struct gp_exam *exam)
+{
+    unsigned number = 0;
+    const char *value = value_of(exam, "ldconfig", &number);
+    if (!value || strncmp(value, "@/", 2) != 0)
+        return;
+    const char *path = value + 1, *end = strstr(path, ".real");
+    const char *right = end ? gp_exam_text(exam, "%.*s", (int)(end - path), path)
+                            : gp_exam_text(exam, "%s.real", path);
+    bool is_missing = !gp_files_exist(&exam->files, path), is_wrapper = is_script(exam, path);
+    if ((!is_missing && !is_wrapper) || !gp_files_exist(&exam->files, right) ||
+        (is_wrapper && gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk")))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "containers with a GPU do not start: %s is %s", path,
+                   is_missing ? "missing" : "a script, not ldconfig itself");
+    gp_exam_evidence(exam, place_of(exam, number), "ldconfig = %s", value);
+    gp_exam_evidence(exam, right, "present");
+    gp_exam_why(exam, "The toolkit runs it to update the container's list of libraries: it reports "
+                      "an \"ldcache error\", or programs do not find the driver's libraries.");
+    gp_exam_command(exam, "the original file is kept next to it",
+                    "sudo sed -i.before 's|^[ #]*ldconfig *=.*|ldconfig = \"@%s\"|' %s",
+                    gp_exam_quoted(exam, right), config_path);
+}
+
+/* ---- SELinux ---- */
+
+bool gp_container_has_selinux(struct gp_exam *exam)
+{
+    char on[8];
+    return gp_container_is_host(exam) &&
+           gp_files_line(&exam->files, "/sys/fs/selinux/enforce", on, sizeof(on)) && on[0] == '1';
+}
+
+/* 1 or 0; −1: the policy has no such setting. */
+static int policy_of(const struct gp_exam *exam, const char *name)
+{
+    char path[128], value[8];
+    (void)snprintf(path, sizeof(path), "/sys/fs/selinux/booleans/%s", name);
+    return gp_files_line(&exam->files, path, value, sizeof(value)) ? value[0] == '1' : -1;
+}
+
+/* The last denial of a GPU's device file to a container; NULL: none is logged. */
+static const char *last_denial(struct gp_exam *exam, const char *path, size_t *ret_length)
+{
+    enum { MOST = 1 << 20 };
+    const char *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, NULL);
+    const char *denied = NULL;
+    if (!text && errno != ENOENT && errno != ENOTDIR)
+        gp_exam_unreadable(exam, path, -errno);
+    for (const char *line = text; line && *line; line += *line == '\n') {
+        size_t n = strcspn(line, "\n");
+        bool is_gpu = memmem(line, n, "xserver_misc_device_t", 21) || memmem(line, n, "nvidia", 6);
+        if (is_gpu && memmem(line, n, "denied", 6) && memmem(line, n, "container", 9) &&
+            memmem(line, n, "tclass=chr_file", 15)) {
+            denied = line;
+            *ret_length = n;
+        }
+        line += n;
+    }
+    return denied;
+}
+
+/* A denial, unless the policy has been changed since; or a policy that will deny, where containers
+ * are meant to use GPUs. */
+void gp_container_check_selinux(struct gp_exam *exam)
+{
+    static const char path[] = "/var/log/audit/audit.log", device[] = "container_use_devices";
+    size_t n = 0;
+    const char *denied = last_denial(exam, path, &n);
+    bool is_closed =
+        policy_of(exam, device) == 0 && policy_of(exam, "container_use_xserver_devices") != 1;
+    if (policy_of(exam, device) == 1 || (!denied && !(is_closed && gp_container_has_toolkit(exam))))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "SELinux denies containers the GPU's device files");
+    if (denied)
+        gp_exam_evidence(exam, path, "%.*s", n < 400 ? (int)n : 400, denied);
+    else
+        gp_exam_evidence(exam, "/sys/fs/selinux/booleans/container_use_devices", "off");
+    gp_exam_why(exam, "In the container nvidia-smi then reports \"Insufficient Permissions\", and "
+                      "CUDA finds no GPU.");
+    gp_exam_command(exam, "let containers use devices that are passed to them",
+                    "sudo setsebool -P container_use_devices=true");
+    gp_exam_advice(exam, "or start the container with --security-opt label=disable");
+}

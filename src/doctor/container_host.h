@@ -1,0 +1,22 @@
+/* A machine that can start containers: its programs for that. */
+#ifndef GP_DOCTOR_CONTAINER_HOST_H
+#define GP_DOCTOR_CONTAINER_HOST_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+struct gp_engine {
+    const char *name, *program;
+};
+
+/* The first that is installed: docker, podman, containerd; NULL: none. */
+const struct gp_engine *gp_container_engine(const struct gp_exam *exam);
+
+/* A machine with NVIDIA GPUs that can start containers. */
+bool gp_container_is_host(struct gp_exam *exam);
+
+/* Whether NVIDIA's toolkit for containers is installed, in any of its forms. */
+bool gp_container_has_toolkit(const struct gp_exam *exam);
+
+#endif
