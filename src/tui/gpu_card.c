@@ -5,69 +5,159 @@
 #include "out/digits.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
+#include "tui/mig.h"
+#include "tui/owners.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { LABELS_FROM = 100 }; /* minimum columns of a card to label both clocks */
+enum {
+    LABELS_FROM = 98,   /* minimum columns of a card to label both clocks */
+    SENSORS_FROM = 98,  /* and to show the sensors next to the bars */
+    SENSORS_WIDTH = 42, /* temperatures, power and clocks */
+    OWNERS_LEAST = 8,   /* columns for who uses the GPU */
+    OWNERS_MOST = 32,
+    PAST_FROM = 12, /* columns for a bar and its past */
+};
+
+/* ---- the title ---- */
 
 /* "0 H100 80GB": returns the column after it. */
-static int draw_name(const struct gp_box *box, const struct gp_device *device)
+static int draw_name(const struct gp_box *box, int x, const struct gp_device *device)
 {
     GP_GPU_TEXT(text);
     gp_gpu_add_index(&text, device);
     gp_strbuf_addc(&text, ' ');
-    int x = gp_draw(box, 1, 0, GP_INK_STRONG, text.buf);
+    x = gp_draw(box, x, 0, GP_INK_STRONG, text.buf);
     return gp_draw(box, x, 0, GP_INK_STRONG, gp_gpu_short_name(device));
 }
 
-/* "310/700 W  SM 1980 MEM 2619 MHz" */
-static void add_power_and_clocks(struct gp_strbuf *sb, const struct gp_device *device, int w)
+/* "SM 1980 MEM 2619 MHz" */
+static void add_clocks(struct gp_strbuf *sb, const struct gp_device *device, bool has_labels)
 {
     double sm;
     double memory;
-    const bool has_labels = w >= LABELS_FROM;
-    gp_gpu_add_power(sb, device);
-    gp_strbuf_adds(sb, " W");
     if (!gp_device_number(device, GP_CLOCK_SM, &sm) ||
         !gp_device_number(device, GP_CLOCK_MEMORY, &memory))
         return;
-    gp_strbuf_adds(sb, has_labels ? "  SM " : "  ");
+    gp_strbuf_adds(sb, has_labels ? "SM " : "");
     gp_add_whole(sb, sm);
     gp_strbuf_adds(sb, has_labels ? " MEM " : "/");
     gp_add_whole(sb, memory);
     gp_strbuf_adds(sb, " MHz");
 }
 
-/* "54°C mem 62°C  fan 30%" */
-static void add_heat(struct gp_strbuf *sb, const struct gp_device *device)
+static void add_power(struct gp_strbuf *sb, const struct gp_device *device)
 {
-    double celsius;
-    gp_gpu_add_number(sb, device, GP_TEMPERATURE_GPU, "°C");
-    if (gp_device_number(device, GP_TEMPERATURE_MEMORY, &celsius)) {
-        gp_strbuf_adds(sb, " mem ");
-        gp_gpu_add_number(sb, device, GP_TEMPERATURE_MEMORY, "°C");
-    }
-    gp_strbuf_adds(sb, "  fan ");
-    gp_gpu_add_number(sb, device, GP_FAN_SPEED, "%");
+    gp_gpu_add_power(sb, device);
+    gp_strbuf_adds(sb, " W");
 }
 
-static void draw_title(const struct gp_box *box, const struct gp_device *device)
+/* "54°C mem 62°C fan 30%", as far as it fits into w columns. */
+static void add_temperatures(struct gp_strbuf *sb, const struct gp_device *device, int w)
 {
-    GP_GPU_TEXT(right);
-    GP_GPU_TEXT(heat);
-    double celsius;
-    int x = draw_name(box, device);
-    (void)gp_draw(box, x + 2, 0, GP_INK_DIM, gp_device_text(device, GP_PSTATE, ""));
-    add_power_and_clocks(&right, device, box->w);
-    int start = box->w - 1 - (int)gp_utf8_width(right.buf);
-    gp_draw_right(box, x + 1, 0, box->w - 1 - x - 1, GP_INK_PLAIN, right.buf);
-    if (!gp_device_number(device, GP_TEMPERATURE_GPU, &celsius))
-        return;
-    add_heat(&heat, device);
-    if (start - (int)gp_utf8_width(heat.buf) > x + 4)
-        gp_draw_right(box, x + 5, 0, start - 2 - x - 5, gp_gpu_temperature_ink(device), heat.buf);
+    static const struct {
+        const char *label;
+        enum gp_metric metric;
+        const char *unit;
+    } more[] = {{" mem ", GP_TEMPERATURE_MEMORY, "°C"}, {" fan ", GP_FAN_SPEED, "%"}};
+    double n;
+    gp_gpu_add_number(sb, device, GP_TEMPERATURE_GPU, "°C");
+    for (size_t i = 0; i < GP_ARRAY_LEN(more); i++) {
+        GP_GPU_TEXT(part);
+        if (!gp_device_number(device, more[i].metric, &n))
+            continue;
+        gp_strbuf_adds(&part, more[i].label);
+        gp_gpu_add_number(&part, device, more[i].metric, more[i].unit);
+        if ((int)(gp_utf8_width(sb->buf) + gp_utf8_width(part.buf)) <= w)
+            gp_strbuf_adds(sb, part.buf);
+    }
 }
+
+/* What a title may say at its right, in the order of the screen. */
+enum {
+    PART_PSTATE,
+    PART_TEMPERATURES,
+    PART_POWER,
+    PART_CLOCKS,
+    PART_TROUBLE,
+    PART_OWNERS,
+    PART__COUNT
+};
+
+struct part {
+    char room[GP_GPU_TEXT_SIZE];
+    struct gp_strbuf text;
+    int w; /* 0: not shown */
+    enum gp_ink ink;
+};
+
+/* Shows it if there is room for it and the gap before it. */
+static void admit(struct part *part, int *room)
+{
+    int w = (int)gp_utf8_width(part->text.buf);
+    if (w == 0 || w + 2 > *room)
+        return;
+    part->w = w;
+    *room -= w + 2;
+}
+
+static void draw_parts(const struct gp_box *box, const struct part parts[], int end)
+{
+    for (int i = PART__COUNT - 1; i >= 0; i--) {
+        if (!parts[i].w)
+            continue;
+        gp_draw_fill(box, end - parts[i].w - 1, 0, parts[i].w + 2, GP_INK_PLAIN, ' ');
+        (void)gp_draw(box, end - parts[i].w, 0, parts[i].ink, parts[i].text.buf);
+        end -= parts[i].w + 2;
+    }
+}
+
+/* The name, and at the right as much as fits. Cards that show the sensors below have no need of
+ * them here, and those that show the troubles below none of those. */
+static void draw_title(const struct gp_box *box, const struct gp_device *device,
+                       const struct gp_gpus_view *view, bool has_sensors, const char *trouble,
+                       enum gp_ink ink)
+{
+    static const int by_rank[] = {PART_TROUBLE, PART_POWER,  PART_TEMPERATURES,
+                                  PART_OWNERS,  PART_CLOCKS, PART_PSTATE};
+    struct part parts[PART__COUNT];
+    for (int i = 0; i < PART__COUNT; i++) {
+        parts[i].room[0] = '\0';
+        parts[i].text = (struct gp_strbuf)GP_STRBUF_ON(parts[i].room, GP_GPU_TEXT_SIZE - 1);
+        parts[i].w = 0;
+        parts[i].ink = GP_INK_PLAIN;
+    }
+    if (view->frames)
+        gp_draw_fill(box, 0, 0, box->w, GP_INK_DIM, 0x2500);
+    int x = draw_name(box, view->frames ? 2 : 1, device);
+    if (view->frames) {
+        (void)gp_draw(box, 1, 0, GP_INK_PLAIN, " ");
+        x = gp_draw(box, x, 0, GP_INK_PLAIN, " ");
+    }
+    const int end = box->w - 1 - view->frames;
+    int room = end - x - 1;
+    if (has_sensors) {
+        gp_strbuf_adds(&parts[PART_PSTATE].text, gp_device_text(device, GP_PSTATE, ""));
+        parts[PART_PSTATE].ink = GP_INK_DIM;
+        add_temperatures(&parts[PART_TEMPERATURES].text, device, room);
+        parts[PART_TEMPERATURES].ink = gp_gpu_temperature_ink(device);
+        add_power(&parts[PART_POWER].text, device);
+        add_clocks(&parts[PART_CLOCKS].text, device, box->w >= LABELS_FROM);
+    }
+    gp_strbuf_adds(&parts[PART_TROUBLE].text, trouble);
+    parts[PART_TROUBLE].ink = ink;
+    for (size_t i = 0; i < GP_ARRAY_LEN(by_rank); i++) {
+        struct part *part = &parts[by_rank[i]];
+        int w = room - 2 < OWNERS_MOST ? room - 2 : OWNERS_MOST;
+        if (by_rank[i] == PART_OWNERS && w >= OWNERS_LEAST)
+            gp_add_owners(&part->text, view->snapshot, device, w);
+        admit(part, &room);
+    }
+    draw_parts(box, parts, end);
+}
+
+/* ---- bars ---- */
 
 /* Used memory, followed by the memory that the driver and firmware reserve. */
 static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
@@ -86,108 +176,155 @@ static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
     gp_draw_fill(box, x + from, y, columns, GP_INK_DIM, 0x2591);
 }
 
-/* The bars of a card. The later ones need a wide card, or a GPU that reports the value. */
-static const struct {
+static const struct gauge {
     const char *label;
     enum gp_series series;
-    int from; /* minimum columns of the card */
-} bars[] = {
-    {"GPU", GP_SERIES_GPU, 0},
-    {"MEM", GP_SERIES_MEMORY, 0},
-    {"BUS", GP_SERIES_BANDWIDTH, 110},
-    {"SM", GP_SERIES_SM, 140},
-};
+    int words; /* columns of its number */
+} gauges[] = {{"UTIL", GP_SERIES_GPU, 4}, {"MEM", GP_SERIES_MEMORY, 10}};
 
-static void draw_bars(const struct gp_box *box, const struct gp_device *device)
+/* A label, a bar of w columns, the number in as many columns as `words`, and the past in the
+ * remaining columns of the box. */
+static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gauge, int w, int words,
+                       const struct gp_device *device, const struct gp_gpus_view *view)
 {
-    int count = 2;
-    while (count < (int)GP_ARRAY_LEN(bars) && box->w >= bars[count].from &&
-           gp_series_permille(device, bars[count].series) >= 0)
-        count++;
-    int width = box->w / count;
-    for (int i = 0; i < count; i++) {
-        bool is_memory = bars[i].series == GP_SERIES_MEMORY;
-        int permille = gp_series_permille(device, bars[i].series);
-        enum gp_ink ink = gp_load_ink(bars[i].series, permille);
-        GP_GPU_TEXT(text);
-        int x = gp_draw(box, i * width + 1, 1, GP_INK_DIM, bars[i].label) + 1;
-        int end = (i + 1) * width;
-        int room = is_memory ? 17 : 5;
-        if (is_memory)
-            draw_memory_bar(box, x, 1, end - x - room, device);
-        else
-            gp_draw_bar(box, x, 1, end - x - room, ink, permille);
-        if (permille < 0) {
-            gp_strbuf_adds(&text, "--");
-        } else if (is_memory) {
-            gp_gpu_add_memory(&text, device);
-        } else {
-            gp_strbuf_add_int(&text, (permille + 5) / 10);
-            gp_strbuf_addc(&text, '%');
-        }
-        gp_draw_right(box, end - room + 1, 1, room - 1, ink, text.buf);
+    const int permille = gp_series_permille(device, gauge->series);
+    const enum gp_ink ink = gp_load_ink(gauge->series, permille);
+    GP_GPU_TEXT(text);
+    int x = 6;
+    (void)gp_draw(box, 1, y, GP_INK_DIM, gauge->label);
+    if (gauge->series == GP_SERIES_MEMORY) {
+        gp_gpu_add_memory(&text, device);
+        if (!gp_draw_mig_strip(box, x, y, w, view->snapshot, device))
+            draw_memory_bar(box, x, y, w, device);
+    } else {
+        gp_gpu_add_number(&text, device, GP_UTILIZATION_GPU, "%");
+        gp_draw_bar(box, x, y, w, ink, permille);
+    }
+    gp_draw_right(box, x + w + 1, y, words, ink, text.buf);
+    x += w + 1 + words + 1;
+    if (x >= box->w - 1)
+        return;
+    const struct gp_plot plot = {gp_history_find(view->history, device), (int)gauge->series,
+                                 gp_series_max(device, gauge->series), gauge->series};
+    gp_draw_spark(box, x, y, box->w - 1 - x, &plot, &view->span);
+}
+
+/* Utilization and memory side by side. With the past, bars have half of the room. */
+static void draw_gauges(const struct gp_box *box, const struct gp_device *device,
+                        const struct gp_gpus_view *view, bool has_past)
+{
+    const bool is_split =
+        gp_mig_is_split(view->snapshot, device) && gp_series_permille(device, GP_SERIES_GPU) < 0;
+    int x = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(gauges); i++) {
+        const bool is_last = i + 1 == GP_ARRAY_LEN(gauges);
+        const int width = is_last ? box->w - x : is_split ? 0 : box->w / 2 - 3;
+        const int room = width - 6 - 1 - gauges[i].words - 1; /* for the bar */
+        struct gp_box part = gp_box_part(box, x, 0, width, box->h);
+        if (width > 0)
+            draw_gauge(&part, 1, &gauges[i],
+                       has_past && room >= PAST_FROM && !is_split ? room / 2 : room,
+                       gauges[i].words, device, view);
+        x += width;
     }
 }
 
-/* "PCIe ↓1.2 ↑0.3 GB/s · ", or nothing. */
+/* ---- what is below them ---- */
+
+/* Appends a part, after a dot unless it is the first one, if it fits into w columns. */
+static void add_part(struct gp_strbuf *sb, const struct gp_strbuf *part, int w)
+{
+    const char *gap = sb->len ? " · " : "";
+    if (part->len == 0 ||
+        (int)(gp_utf8_width(sb->buf) + gp_utf8_width(gap) + gp_utf8_width(part->buf)) > w)
+        return;
+    gp_strbuf_adds(sb, gap);
+    gp_strbuf_adds(sb, part->buf);
+}
+
+/* "NVLink ↓1.2 ↑0.3", or nothing while nothing is transferred. */
 static void add_rate(struct gp_strbuf *sb, const char *label, const struct gp_device *device,
                      enum gp_metric tx, enum gp_metric rx)
 {
+    const double least = 0.05e9; /* less is 0.0 GB/s */
+    const double most = 99.95e9;
     double sent;
     double received;
-    if (!gp_device_number(device, tx, &sent) || !gp_device_number(device, rx, &received))
+    if (!gp_device_number(device, tx, &sent) || !gp_device_number(device, rx, &received) ||
+        (sent < least && received < least))
         return;
+    void (*add)(struct gp_strbuf *, double) =
+        sent < most && received < most ? gp_add_tenths : gp_add_whole;
     gp_strbuf_adds(sb, label);
     gp_strbuf_adds(sb, " ↓");
-    gp_add_tenths(sb, received / 1e9);
+    add(sb, received / 1e9);
     gp_strbuf_adds(sb, " ↑");
-    gp_add_tenths(sb, sent / 1e9);
-    gp_strbuf_adds(sb, " GB/s · ");
+    add(sb, sent / 1e9);
 }
 
-/* "PCIe 5x16 ↓1.2 ↑0.3 GB/s". Returns whether fewer lanes are in use than possible. */
-static bool add_pcie(struct gp_strbuf *sb, const struct gp_device *device)
+/* " 5x16", " 4x8 of 16" */
+static void add_pcie(struct gp_strbuf *sb, const struct gp_device *device)
 {
-    GP_GPU_TEXT(label);
     double gen;
     double width;
-    double width_max;
-    bool known = gp_device_number(device, GP_PCIE_GEN, &gen) &&
-                 gp_device_number(device, GP_PCIE_WIDTH, &width);
-    gp_strbuf_adds(&label, "PCIe");
-    if (known) {
-        gp_strbuf_addc(&label, ' ');
-        gp_add_whole(&label, gen);
-        gp_strbuf_addc(&label, 'x');
-        gp_add_whole(&label, width);
-    }
-    add_rate(sb, label.buf, device, GP_PCIE_TX, GP_PCIE_RX);
-    if (sb->len == 0) {
-        gp_strbuf_adds(sb, label.buf);
-        gp_strbuf_adds(sb, " · ");
-    }
-    return known && gp_device_number(device, GP_PCIE_WIDTH_MAX, &width_max) && width < width_max;
+    double most;
+    if (!gp_device_number(device, GP_PCIE_GEN, &gen) ||
+        !gp_device_number(device, GP_PCIE_WIDTH, &width))
+        return;
+    gp_strbuf_addc(sb, ' ');
+    gp_add_whole(sb, gen);
+    gp_strbuf_addc(sb, 'x');
+    gp_add_whole(sb, width);
+    if (!gp_device_number(device, GP_PCIE_WIDTH_MAX, &most) || width >= most)
+        return;
+    gp_strbuf_adds(sb, " of ");
+    gp_add_whole(sb, most);
 }
 
-/* Values that a wide card shows as bars instead. */
-static void add_loads(struct gp_strbuf *sb, const struct gp_device *device)
+/* It has had more lanes. A laptop with fewer than the GPU could use is built like that. */
+static bool has_lost_lanes(const struct gp_device *device, const struct gp_track *track)
+{
+    double width;
+    return track && gp_device_number_now(device, GP_PCIE_WIDTH, &width) &&
+           width < track->lanes_most;
+}
+
+/* What the GPU does besides computing, as far as it does: links, encoder and decoder, memory bus.
+ * The width of the link to the machine is always shown if has_pcie. */
+static void add_links(struct gp_strbuf *sb, const struct gp_device *device, bool has_pcie, int w)
 {
     static const struct {
         const char *label;
         enum gp_metric metric;
-        bool always;
     } loads[] = {
-        {"ENC ", GP_UTILIZATION_ENCODER, true},
-        {" DEC ", GP_UTILIZATION_DECODER, true},
-        {" BUS ", GP_UTILIZATION_MEMORY, false},
-        {" SM ", GP_GPM_SM, false},
+        {"ENC ", GP_UTILIZATION_ENCODER},
+        {"DEC ", GP_UTILIZATION_DECODER},
+        {"BUS ", GP_UTILIZATION_MEMORY},
+        {"SM ", GP_GPM_SM},
     };
+    GP_GPU_TEXT(part);
+    GP_GPU_TEXT(label);
+    double n;
+    gp_strbuf_adds(&label, "PCIe");
+    if (has_pcie)
+        add_pcie(&label, device);
+    add_rate(&part, label.buf, device, GP_PCIE_TX, GP_PCIE_RX);
+    bool is_moving = part.len > 0;
+    if (!is_moving && has_pcie)
+        gp_strbuf_adds(&part, label.buf);
+    add_part(sb, &part, w);
+    gp_strbuf_reset(&part);
+    add_rate(&part, "NVLink", device, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX);
+    is_moving = is_moving || part.len > 0;
+    add_part(sb, &part, w - (int)sizeof(" GB/s") + 1);
+    gp_strbuf_adds(sb, is_moving ? " GB/s" : "");
     for (size_t i = 0; i < GP_ARRAY_LEN(loads); i++) {
-        double n;
-        if (!loads[i].always && !gp_device_number(device, loads[i].metric, &n))
+        if (!gp_device_number(device, loads[i].metric, &n) || n < 0.5)
             continue;
-        gp_strbuf_adds(sb, loads[i].label);
-        gp_gpu_add_number(sb, device, loads[i].metric, "%");
+        gp_strbuf_reset(&part);
+        gp_strbuf_adds(&part, loads[i].label);
+        gp_gpu_add_number(&part, device, loads[i].metric, "%");
+        add_part(sb, &part, w);
     }
 }
 
@@ -207,27 +344,34 @@ static void add_time(struct gp_strbuf *sb, uint64_t ns)
 
 /* Appends the problems in words. Returns the ink of the most severe one. */
 static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *device,
-                                const struct gp_track *track, bool narrow, uint64_t now_ns)
+                                const struct gp_gpus_view *view)
 {
+    const struct gp_track *track = gp_history_find(view->history, device);
     const char *limit = gp_gpu_limit(device);
     double errors;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     enum gp_ink ink = GP_INK_HIGH;
     if (strcmp(action, "None") != 0) {
-        gp_strbuf_addf(sb, " recovery: %.40s", action);
+        gp_strbuf_addf(sb, "  recovery: %.40s", action);
         ink = GP_INK_CRITICAL;
     }
     if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
-        gp_strbuf_addf(sb, " ECC errors: %ld", gp_whole(errors));
+        gp_strbuf_addf(sb, "  ECC errors: %ld", gp_whole(errors));
         ink = GP_INK_CRITICAL;
     }
     if (limit)
-        gp_strbuf_addf(sb, " limited: %s", limit);
+        gp_strbuf_addf(sb, "  limited: %s", limit);
     if (limit && track && track->limited_since_ns)
-        add_time(sb, now_ns - track->limited_since_ns);
-    if (narrow)
-        gp_strbuf_adds(sb, " narrow PCIe");
+        add_time(sb, view->snapshot->mono_ns - track->limited_since_ns);
+    if (has_lost_lanes(device, track))
+        gp_strbuf_adds(sb, "  narrow PCIe");
     return ink;
+}
+
+/* Without the gap before the first one. */
+static const char *words_of(const struct gp_strbuf *troubles)
+{
+    return troubles->len ? troubles->buf + 2 : "";
 }
 
 static void draw_links(const struct gp_box *box, const struct gp_device *device,
@@ -235,24 +379,43 @@ static void draw_links(const struct gp_box *box, const struct gp_device *device,
 {
     GP_GPU_TEXT(text);
     GP_GPU_TEXT(troubles);
-    bool narrow = add_pcie(&text, device);
-    add_rate(&text, "NVLink", device, GP_NVLINK_RATE_TX, GP_NVLINK_RATE_RX);
-    add_loads(&text, device);
-    enum gp_ink ink = add_troubles(&troubles, device, gp_history_find(view->history, device),
-                                   narrow, view->snapshot->mono_ns);
-    int end = box->w - 1 - (int)gp_utf8_width(troubles.buf);
+    enum gp_ink ink = add_troubles(&troubles, device, view);
+    int end = box->w - 1 - (int)gp_utf8_width(words_of(&troubles));
+    add_links(&text, device, true, end - 3);
     gp_draw_left(box, 1, 2, end - 1, GP_INK_PLAIN, text.buf);
-    gp_draw_right(box, end, 2, box->w - 1 - end, ink, troubles.buf);
+    gp_draw_right(box, end, 2, box->w - 1 - end, ink, words_of(&troubles));
 }
 
-/* The graphs below a card: the selected series, followed by as many others as fit. */
+/* At the right of the bars, below each other. */
+static void draw_sensors(const struct gp_box *box, const struct gp_device *device)
+{
+    GP_GPU_TEXT(text);
+    add_temperatures(&text, device, 16);
+    gp_draw_left(box, 0, 1, 16, gp_gpu_temperature_ink(device), text.buf);
+    gp_strbuf_reset(&text);
+    add_power(&text, device);
+    gp_draw_right(box, 16, 1, 11, GP_INK_PLAIN, text.buf);
+    gp_strbuf_reset(&text);
+    add_clocks(&text, device, false);
+    gp_draw_right(box, 28, 1, box->w - 28, GP_INK_PLAIN, text.buf);
+    gp_strbuf_reset(&text);
+    add_links(&text, device, false, box->w);
+    (void)gp_draw(box, 0, 2, GP_INK_PLAIN, text.buf);
+}
+
+/* ---- graphs ---- */
+
+/* The graphs below a card: the selected series, followed by as many others as fit. The driver
+ * reports no utilization for a GPU in MIG instances. */
 static void draw_graphs(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view)
 {
     enum { LINES = 8 };
-    int count = box->h / LINES < 1 ? 1 : box->h / LINES;
+    const int count = box->h / LINES < 1 ? 1 : box->h / LINES;
+    int from = (int)view->series;
+    from += from == GP_SERIES_GPU && gp_mig_is_split(view->snapshot, device);
     for (int i = 0; i < count; i++) {
-        enum gp_series series = (enum gp_series)(((int)view->series + i) % GP_SERIES__COUNT);
+        enum gp_series series = (enum gp_series)((from + i) % GP_SERIES__COUNT);
         int y = box->h * i / count;
         struct gp_box part = gp_box_part(box, 0, y, box->w, box->h * (i + 1) / count - y);
         const struct gp_panel panel = {
@@ -267,19 +430,84 @@ static void draw_graphs(const struct gp_box *box, const struct gp_device *device
     }
 }
 
+/* ---- the whole ---- */
+
+/* "└0 1g.20gb  GI 3 CI 0  ███···  9.5/19.5G  www 9.5G", or why a GPU says nothing. */
+static void draw_flat(const struct gp_box *box, const struct gp_device *device,
+                      const struct gp_gpus_view *view)
+{
+    enum { NAME = 18, IDS = 12, IDS_FROM = 72, NUMBER = 11 };
+    GP_GPU_TEXT(text);
+    const char *trouble = gp_gpu_trouble(device);
+    const int memory = gp_series_permille(device, GP_SERIES_MEMORY);
+    int x = draw_name(box, device->is_mig ? 3 : 1, device) + 2;
+    if (trouble) {
+        enum gp_ink ink = device->status == GP_STATUS_ASLEEP ? GP_INK_DIM : GP_INK_CRITICAL;
+        gp_draw_left(box, x, 0, box->w - 1 - x, ink, trouble);
+        return;
+    }
+    x = NAME;
+    if (box->w >= IDS_FROM) {
+        gp_mig_add_ids(&text, device);
+        (void)gp_draw(box, x, 0, GP_INK_DIM, text.buf);
+        x += IDS;
+    }
+    const int w = (box->w - x - NUMBER) / 2;
+    gp_draw_bar(box, x, 0, w, gp_load_ink(GP_SERIES_MEMORY, memory), memory);
+    gp_strbuf_reset(&text);
+    gp_gpu_add_memory(&text, device);
+    gp_draw_right(box, x + w, 0, NUMBER, GP_INK_PLAIN, text.buf);
+    gp_strbuf_reset(&text);
+    x += w + NUMBER + 2;
+    gp_add_owners(&text, view->snapshot, device, box->w - 1 - x);
+    gp_draw_left(box, x, 0, box->w - 1 - x, GP_INK_PLAIN, text.buf);
+}
+
+/* Two or three lines with bars and the recent past. */
+static void draw_compact(const struct gp_box *box, const struct gp_device *device,
+                         const struct gp_gpus_view *view)
+{
+    GP_GPU_TEXT(troubles);
+    const enum gp_ink ink = add_troubles(&troubles, device, view);
+    const bool is_high = box->h >= GP_TEXT_LINES && box->w >= SENSORS_FROM;
+    draw_title(box, device, view, !is_high, words_of(&troubles), ink);
+    if (!is_high) {
+        draw_gauges(box, device, view, true);
+        return;
+    }
+    const int w = box->w - SENSORS_WIDTH - 2;
+    struct gp_box left = gp_box_part(box, 0, 0, w, box->h);
+    struct gp_box right = gp_box_part(box, w + 1, 0, SENSORS_WIDTH, box->h);
+    const int most = w - 6 - 1 - gauges[1].words - 1; /* without the past */
+    for (size_t i = 0; i < GP_ARRAY_LEN(gauges); i++) {
+        bool is_strip =
+            gauges[i].series == GP_SERIES_MEMORY && gp_mig_is_split(view->snapshot, device);
+        draw_gauge(&left, (int)i + 1, &gauges[i], is_strip ? most : w / 3, gauges[1].words, device,
+                   view);
+    }
+    draw_sensors(&right, device);
+}
+
 void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
                  const struct gp_gpus_view *view)
 {
     const char *trouble = gp_gpu_trouble(device);
-    if (trouble) {
-        (void)draw_name(box, device);
-        (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", trouble);
-    } else {
-        draw_title(box, device);
-        draw_bars(box, device);
-        draw_links(box, device, view);
+    const bool is_card = !view->layout || view->layout->density == GP_DENSITY_CARD;
+    if (box->h == 1) {
+        draw_flat(box, device, view);
+        return;
     }
-    if (box->h <= GP_TEXT_LINES)
+    if (trouble) {
+        draw_title(box, device, view, false, "", GP_INK_PLAIN);
+        (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", trouble);
+    } else if (is_card) {
+        draw_title(box, device, view, true, "", GP_INK_PLAIN);
+        draw_gauges(box, device, view, false);
+        draw_links(box, device, view);
+    } else {
+        draw_compact(box, device, view);
+    }
+    if (!is_card || box->h <= GP_TEXT_LINES)
         return;
     struct gp_box rest = gp_box_part(box, 0, GP_TEXT_LINES, box->w - 1, box->h - GP_TEXT_LINES);
     draw_graphs(&rest, device, view);

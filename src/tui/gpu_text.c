@@ -1,5 +1,6 @@
 #include "tui/gpu_text.h"
 
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
 
@@ -32,11 +33,41 @@ const char *gp_gpu_short_name(const struct gp_device *device)
     return name;
 }
 
+size_t gp_gpu_name_fit(const char *name, int w)
+{
+    size_t fit = 0;
+    for (size_t i = 0, columns = 0; (int)columns <= w; columns++) {
+        uint32_t cp;
+        if (!name[i] || name[i] == ' ' || name[i] == '-')
+            fit = i;
+        if (!name[i])
+            break;
+        i += gp_utf8_decode(name + i, strlen(name + i), &cp);
+        columns += gp_utf8_columns(cp) == 2;
+    }
+    return fit;
+}
+
 void gp_gpu_add_index(struct gp_strbuf *sb, const struct gp_device *device)
 {
     if (device->is_mig)
         gp_strbuf_adds(sb, "└");
     gp_strbuf_add_int(sb, device->is_mig ? device->mig_index : device->index);
+}
+
+void gp_gpu_add_gib(struct gp_strbuf *sb, double bytes)
+{
+    const double gib = bytes / (1024.0 * 1024 * 1024);
+    if (bytes > 0 && gib < 0.1) {
+        gp_add_whole(sb, bytes / (1024.0 * 1024));
+        gp_strbuf_addc(sb, 'M');
+        return;
+    }
+    if (gib < 99.95)
+        gp_add_tenths(sb, gib);
+    else
+        gp_add_whole(sb, gib);
+    gp_strbuf_addc(sb, 'G');
 }
 
 void gp_gpu_add_memory(struct gp_strbuf *sb, const struct gp_device *device)
@@ -87,7 +118,7 @@ static const struct {
     char letter;
     const char *word;
 } limits[] = {
-    {0x08 | 0x20 | 0x40, 'T', "heat"},
+    {0x08 | 0x20 | 0x40, 'T', "temperature"},
     {0x04 | 0x80, 'P', "power"},
     {0x10, 'S', "sync boost"},
 };
@@ -123,6 +154,11 @@ bool gp_gpu_is_ill(const struct gp_device *device)
 {
     return gp_gpu_trouble(device) && device->status != GP_STATUS_ASLEEP &&
            device->status != GP_STATUS_RELEASED;
+}
+
+bool gp_gpu_is_flat(const struct gp_device *device)
+{
+    return device->is_mig || device->status == GP_STATUS_ASLEEP;
 }
 
 void gp_gpu_add_flags(struct gp_strbuf *sb, const struct gp_device *device)

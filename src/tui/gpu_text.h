@@ -17,10 +17,15 @@ enum { GP_GPU_TEXT_SIZE = 256 };
 /* The product name without the common prefixes. */
 const char *gp_gpu_short_name(const struct gp_device *device);
 
+/* Bytes of the name that fit into w columns and end at a word, of "H100 80GB HBM3" for example the
+ * first nine; 0 if the first word is wider. */
+size_t gp_gpu_name_fit(const char *name, int w);
+
 /* Each appends "--" for a value that the GPU does not report. */
 void gp_gpu_add_index(struct gp_strbuf *sb, const struct gp_device *device);
 void gp_gpu_add_number(struct gp_strbuf *sb, const struct gp_device *device, enum gp_metric m,
                        const char *unit);
+void gp_gpu_add_gib(struct gp_strbuf *sb, double bytes); /* "4M", "60.1G", "143G" */
 void gp_gpu_add_memory(struct gp_strbuf *sb, const struct gp_device *device); /* "60.1/79.6G" */
 void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device);  /* "310/700" */
 
@@ -32,7 +37,10 @@ const char *gp_gpu_trouble(const struct gp_device *device);
 /* Same as gp_gpu_trouble(), but a sleeping GPU is not a problem. */
 bool gp_gpu_is_ill(const struct gp_device *device);
 
-/* What limits the clocks, "heat"; NULL: nothing. */
+/* Whether cards show it in one line: a MIG instance, or a GPU that sleeps. */
+bool gp_gpu_is_flat(const struct gp_device *device);
+
+/* What limits the clocks, "temperature"; NULL: nothing. */
 const char *gp_gpu_limit(const struct gp_device *device);
 
 /* Appends one letter for each problem. */

@@ -18,8 +18,12 @@ struct gp_gpus_view {
     size_t chosen;         /* selected row; the number of rows if there is none */
     bool has_focus;        /* whether movement keys apply to the GPUs */
     bool blocks;           /* draw graphs with blocks instead of dots */
+    bool frames;           /* the titles of cards are in a frame */
     struct gp_hits *hits;  /* collects the clickable areas */
 };
+
+/* How many of them cards show in one line. */
+int gp_gpus_flat(const struct gp_snapshot *snapshot);
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 

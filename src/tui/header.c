@@ -39,31 +39,54 @@ static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
     return total;
 }
 
-/* "8 GPU · 3.1/5.6 kW · 376/637 GiB". Returns whether no GPU has a problem. */
-static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+enum { TOTAL_GPUS, TOTAL_POWER, TOTAL_MEMORY, TOTAL__COUNT };
+
+struct total {
+    char room[64];
+    struct gp_strbuf text;
+};
+
+/* "8 GPU", " · 3.1/5.6 kW", " · 376/637 GiB". Returns whether no GPU has a problem. */
+static bool set_totals(struct total totals[TOTAL__COUNT], const struct gp_snapshot *snapshot)
 {
     size_t gpus = 0;
     size_t well = 0;
+    for (int i = 0; i < TOTAL__COUNT; i++) {
+        totals[i].room[0] = '\0';
+        totals[i].text = (struct gp_strbuf)GP_STRBUF_ON(totals[i].room, sizeof(totals[i].room) - 1);
+    }
     for (size_t i = 0; i < snapshot->device_count; i++) {
         gpus += !snapshot->devices[i].is_mig;
         well += !snapshot->devices[i].is_mig && !gp_gpu_is_ill(&snapshot->devices[i]);
     }
     double limit = sum(snapshot, GP_POWER_LIMIT_ENFORCED);
     double scale = limit < 1000 ? 1 : 1000;
+    struct gp_strbuf *sb = &totals[TOTAL_GPUS].text;
     if (well < gpus)
         gp_strbuf_addf(sb, "%zu of ", well);
     gp_strbuf_add_int(sb, (long)gpus);
     gp_strbuf_adds(sb, well < gpus ? " GPUs" : " GPU");
     if (limit > 0)
-        add_share(sb, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
+        add_share(&totals[TOTAL_POWER].text, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
                   limit < 1000 ? "W" : "kW");
-    add_share(sb, sum(snapshot, GP_MEMORY_USED) / GIB, sum(snapshot, GP_MEMORY_TOTAL) / GIB, "GiB");
+    add_share(&totals[TOTAL_MEMORY].text, sum(snapshot, GP_MEMORY_USED) / GIB,
+              sum(snapshot, GP_MEMORY_TOTAL) / GIB, "GiB");
     return well == gpus;
 }
 
-/* If there is not enough room, the versions are dropped. */
+static int width_of(const struct total totals[TOTAL__COUNT])
+{
+    int w = 0;
+    for (int i = 0; i < TOTAL__COUNT; i++)
+        w += (int)gp_utf8_width(totals[i].text.buf);
+    return w;
+}
+
+/* If there is not enough room, the versions are dropped, then power, then memory: a number is never
+ * cut. */
 void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot, const char *right)
 {
+    static const int dropped[] = {TOTAL_POWER, TOTAL_MEMORY, TOTAL_GPUS};
     const struct {
         const char *before;
         enum gp_metric metric;
@@ -75,21 +98,23 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
         (void)gp_draw(&left, 1, 0, GP_INK_STRONG, "gpulse");
         return;
     }
-    char room[256] = "";
-    struct gp_strbuf totals = GP_STRBUF_ON(room, 1024);
-    bool all_well = add_totals(&totals, snapshot);
-    int needed = 2 + (int)gp_utf8_width(totals.buf);
+    struct total totals[TOTAL__COUNT];
+    bool all_well = set_totals(totals, snapshot);
     int x = gp_draw(&left, 1, 0, GP_INK_STRONG, host_text(snapshot, GP_HOST_NAME, "?"));
+    for (size_t i = 0; i < GP_ARRAY_LEN(dropped); i++)
+        if (x + 2 + width_of(totals) > left.w)
+            gp_strbuf_reset(&totals[dropped[i]].text);
     for (size_t i = 0; i < GP_ARRAY_LEN(versions); i++) {
         GP_GPU_TEXT(text);
         gp_strbuf_adds(&text, versions[i].before);
         gp_strbuf_adds(&text, host_text(snapshot, versions[i].metric, "?"));
-        if (x + (int)gp_utf8_width(text.buf) + needed > left.w)
+        if (x + (int)gp_utf8_width(text.buf) + 2 + width_of(totals) > left.w)
             break;
         x = gp_draw(&left, x, 0, GP_INK_PLAIN, text.buf);
     }
-    (void)gp_draw(&left, x + 2, 0, all_well ? GP_INK_PLAIN : GP_INK_HIGH, totals.buf);
-    gp_strbuf_fini(&totals);
+    x += 2;
+    for (int i = 0; i < TOTAL__COUNT; i++)
+        x = gp_draw(&left, x, 0, all_well ? GP_INK_PLAIN : GP_INK_HIGH, totals[i].text.buf);
 }
 
 /* ---- the host ---- */

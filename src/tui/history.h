@@ -9,11 +9,11 @@ struct gp_snapshot;
 
 /* The series that can be graphed. X(id, word, title, unit) */
 #define GP_SERIES(X)                                                                               \
-    X(GPU, "gpu", "GPU", "%")                                                                      \
+    X(GPU, "gpu", "utilization", "%")                                                              \
     X(MEMORY, "memory", "memory", "GiB")                                                           \
     X(POWER, "power", "power", "W")                                                                \
-    X(TEMPERATURE, "temperature", "heat", "°C")                                                    \
-    X(SM, "sm", "SMs", "%")                                                                        \
+    X(TEMPERATURE, "temperature", "temperature", "°C")                                             \
+    X(SM, "sm", "SM", "%")                                                                         \
     X(BANDWIDTH, "bandwidth", "memory bus", "%")                                                   \
     X(PCIE, "pcie", "PCIe", "GB/s")                                                                \
     X(NVLINK, "nvlink", "NVLink", "GB/s")

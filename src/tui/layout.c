@@ -2,6 +2,7 @@
 
 enum {
     PROCESS_LINES = 10, /* reserved for processes: title, heading, eight rows */
+    PROCESS_LEAST = 7,  /* if GPUs would not have a line each otherwise */
     GRAPH_LINES = 3,    /* minimum for a useful graph */
     GRAPH_LINES_MAX = 9,
     GRAPHS_MAX = 4,   /* of a card, stacked */
@@ -19,64 +20,89 @@ static int most(int a, int b)
 }
 
 /* Lines that the GPUs need in this density, without optional lines for graphs. */
-static int lines_of(const struct gp_layout *l, int gpus)
+static int lines_of(const struct gp_layout *l, const struct gp_layout_options *o)
 {
-    int rows = (gpus + l->columns - 1) / l->columns;
-    return rows * l->gpu_height + (l->density == GP_DENSITY_LINE); /* plus the heading */
+    bool has_flat = l->density < GP_DENSITY_LINE;
+    int high = has_flat ? o->gpus - o->flat : o->gpus;
+    int rows = (high + l->columns - 1) / l->columns;
+    return rows * l->gpu_height + (has_flat ? o->flat : 0) +
+           (l->density == GP_DENSITY_LINE); /* plus the heading */
 }
 
-static void set_density(struct gp_layout *l, enum gp_density density, int w, int gpus)
+/* The lines that the GPUs may have. */
+static int lines_for(const struct gp_layout_options *o, enum gp_density density, int room)
+{
+    int others = density == GP_DENSITY_LINE ? PROCESS_LEAST : PROCESS_LINES;
+    return o->no_processes ? room : most(room - others, room / 2);
+}
+
+static void set_density(struct gp_layout *l, enum gp_density density,
+                        const struct gp_layout_options *o, int room)
 {
     static const int heights[GP_DENSITY__COUNT] = {
         [GP_DENSITY_CARD] = GP_TEXT_LINES + GRAPH_LINES,
-        [GP_DENSITY_BAR] = GP_TEXT_LINES,
+        [GP_DENSITY_BAR] = 2,
         [GP_DENSITY_LINE] = 1,
         [GP_DENSITY_GRID] = 1,
     };
-    static const int widths[GP_DENSITY__COUNT] = {
-        [GP_DENSITY_CARD] = GP_CARD_COLUMNS,
-        [GP_DENSITY_BAR] = GP_CARD_COLUMNS,
-        [GP_DENSITY_GRID] = GP_GRID_COLUMNS,
-    };
     l->density = density;
     l->gpu_height = heights[density];
-    l->columns = widths[density] ? most(1, w / widths[density]) : 1;
-    if (density != GP_DENSITY_GRID && gpus <= GPUS_STACKED)
-        l->columns = 1;
+    l->columns = 1;
+    if (density == GP_DENSITY_GRID) { /* as few columns as possible, for wide cells */
+        int lines = most(lines_for(o, density, room), 1);
+        l->columns =
+            least((o->gpus + lines - 1) / lines, o->w / (GP_GRID_COLUMNS + (o->gpus > 100)));
+    } else if (density < GP_DENSITY_LINE && o->gpus > GPUS_STACKED && !o->flat) {
+        l->columns = o->w / GP_CARD_COLUMNS;
+    }
+    l->columns = most(l->columns, 1);
+}
+
+/* Cards and bars use the lines that are left. */
+static void grow(struct gp_layout *l, const struct gp_layout_options *o, int wanted)
+{
+    int rows = (o->gpus - o->flat + l->columns - 1) / l->columns;
+    int each = rows > 0 ? (wanted - o->flat) / rows : 0;
+    if (l->density == GP_DENSITY_CARD)
+        l->gpu_height =
+            most(l->gpu_height, least(GP_TEXT_LINES + GRAPHS_MAX * GRAPH_LINES_MAX, each));
+    if (l->density == GP_DENSITY_BAR && o->w >= GP_FRAMES_FROM)
+        l->gpu_height = most(l->gpu_height, least(GP_TEXT_LINES, each));
+}
+
+/* Sets how many GPUs are shown, and the lines for that. */
+static void show(struct gp_layout *l, const struct gp_layout_options *o, int wanted)
+{
+    int heading = l->density == GP_DENSITY_LINE;
+    int needed = lines_of(l, o);
+    l->gpus.h = least(needed, wanted);
+    l->shown = needed <= wanted ? o->gpus : (l->gpus.h - heading) / l->gpu_height * l->columns;
+    l->shown = least(most(l->shown, 0), o->gpus);
+    int used = heading + (l->shown + l->columns - 1) / l->columns * l->gpu_height;
+    if (l->shown < o->gpus && l->density < GP_DENSITY_LINE)
+        l->gpus.h = least(used + 1, l->gpus.h); /* below them, a line that says how many */
 }
 
 /* Places the area of the GPUs within `room` lines. */
 static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, int room)
 {
-    int wanted = o->no_processes ? room : most(room - PROCESS_LINES, room / 2);
     enum gp_density first = o->density == GP_DENSITY_AUTO ? GP_DENSITY_CARD : o->density;
-    set_density(l, first, o->w, o->gpus);
+    set_density(l, first, o, room);
     while (o->density == GP_DENSITY_AUTO && l->density < GP_DENSITY_GRID &&
-           lines_of(l, o->gpus) > wanted) {
+           lines_of(l, o) > lines_for(o, l->density, room)) {
         int beside = o->w / GP_CARD_COLUMNS; /* lines may also be placed side by side */
         if (l->density == GP_DENSITY_LINE && l->columns < beside)
             l->columns = beside;
         else
-            set_density(l, l->density + 1, o->w, o->gpus);
+            set_density(l, l->density + 1, o, room);
     }
-    int rows = (o->gpus + l->columns - 1) / l->columns;
-    if (l->density == GP_DENSITY_CARD && rows > 0)
-        l->gpu_height =
-            most(l->gpu_height, least(GP_TEXT_LINES + GRAPHS_MAX * GRAPH_LINES_MAX, wanted / rows));
-    int heading = l->density == GP_DENSITY_LINE;
-    l->gpus.h = least(lines_of(l, o->gpus), wanted);
-    l->shown = (l->gpus.h - heading) / l->gpu_height * l->columns;
+    grow(l, o, lines_for(o, l->density, room));
+    show(l, o, lines_for(o, l->density, room));
     if (l->shown <= 0 &&
         l->density < GP_DENSITY_LINE) { /* the pinned GPU view does not fit at all */
-        set_density(l, GP_DENSITY_LINE, o->w, o->gpus);
-        heading = 1;
-        l->gpus.h = least(lines_of(l, o->gpus), wanted);
-        l->shown = l->gpus.h - heading;
+        set_density(l, GP_DENSITY_LINE, o, room);
+        show(l, o, lines_for(o, l->density, room));
     }
-    l->shown = least(most(l->shown, 0), o->gpus);
-    int used = heading + (l->shown + l->columns - 1) / l->columns * l->gpu_height;
-    if (l->shown < o->gpus && l->density < GP_DENSITY_LINE)
-        l->gpus.h = least(used + 1, l->gpus.h); /* below them, a line that says how many */
 }
 
 struct gp_layout gp_layout_of(const struct gp_layout_options *o)

@@ -7,17 +7,19 @@
 /* GPU views, from detailed to dense. A view that does not fit falls back to the next. */
 enum gp_density {
     GP_DENSITY_CARD, /* three text lines and graphs */
-    GP_DENSITY_BAR,  /* three text lines */
+    GP_DENSITY_BAR,  /* two text lines, or three on a wide screen, with the recent past */
     GP_DENSITY_LINE, /* one line */
-    GP_DENSITY_GRID, /* a few columns */
+    GP_DENSITY_GRID, /* cells as wide as the room allows */
     GP_DENSITY__COUNT,
     GP_DENSITY_AUTO = GP_DENSITY__COUNT,
 };
 
 enum {
     GP_CARD_COLUMNS = 80, /* minimum width of cards and bars, if the screen is that wide */
-    GP_GRID_COLUMNS = 10,
-    GP_TEXT_LINES = 3, /* of a card or a bar view */
+    GP_GRID_COLUMNS = 10, /* minimum width of a cell of a grid, with an index below 100 */
+    GP_TEXT_LINES = 3,    /* of a card */
+    GP_FRAMES_FROM = 120, /* columns of a screen whose cards have their titles in a frame */
+    GP_FRAMES_GUTTER = 2, /* blank columns between them */
 };
 
 struct gp_rect {
@@ -27,6 +29,7 @@ struct gp_rect {
 struct gp_layout_options {
     int w, h;
     int gpus;                /* number of GPUs and MIG instances */
+    int flat;                /* those of them that have one line among cards */
     enum gp_density density; /* GP_DENSITY_AUTO: the most detailed that fits */
     bool host;               /* whether to show the line of the machine */
     bool no_gpus, no_processes;
@@ -36,7 +39,7 @@ struct gp_layout {
     struct gp_rect header, host, gpus, processes, keys; /* h is 0: not shown */
     enum gp_density density;
     int columns;    /* GPUs side by side */
-    int gpu_height; /* lines per GPU */
+    int gpu_height; /* lines per GPU, unless it is flat */
     int shown;      /* GPUs that fit at the same time */
 };
 

@@ -524,8 +524,8 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     bool host =
         ui->prefs.host == GP_HOST_YES || (ui->prefs.host == GP_HOST_AUTO && box->h >= HOST_FROM);
     struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
-        box->w, box->h, (int)snapshot->device_count, (enum gp_density)ui->prefs.view, host,
-        !ui->prefs.gpus, !ui->prefs.processes});
+        box->w, box->h, (int)snapshot->device_count, gp_gpus_flat(snapshot),
+        (enum gp_density)ui->prefs.view, host, !ui->prefs.gpus, !ui->prefs.processes});
     size_t chosen = chosen_gpu_row(ui);
     ui->shows_rates =
         (l.gpus.h > 0 && (l.density <= GP_DENSITY_BAR ||
@@ -542,6 +542,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .chosen = chosen,
         .has_focus = ui->gpus_have_focus,
         .blocks = ui->prefs.graph,
+        .frames = box->w >= GP_FRAMES_FROM,
         .hits = &ui->hits,
     };
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUIDE_FROM = 4 }; /* lines of the screen that has room for the guide */
+enum {
+    GUIDE_FROM = 4,     /* lines of the screen that has room for the guide */
+    INTERVAL_FROM = 64, /* columns of one that has room for the interval */
+};
 
 static const struct gp_screen *const screens[GP_UI__COUNT] = {
     [GP_UI_WATCH] = &gp_screen_watch,   [GP_UI_EDIT] = &gp_screen_edit,
@@ -225,7 +228,7 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
                             : ui->outside.machine ? "simulated "
                                                   : "");
     gp_strbuf_adds(&corner, ui->held ? "paused " : "");
-    if (!ui->outside.player) {
+    if (!ui->outside.player && box.w >= INTERVAL_FROM) {
         gp_add_tenths(&corner, (double)ui->prefs.interval_ns / 1e9);
         gp_strbuf_adds(&corner, "s ");
     }

@@ -253,20 +253,58 @@ static void nothing_lies_outside_or_on_something_else(void **state)
     for (int h = 1; h < 70; h++)
         for (int w = 1; w < 220; w += 7)
             for (size_t g = 0; g < GP_ARRAY_LEN(gpus); g++)
-                for (int d = 0; d <= GP_DENSITY_AUTO; d++) {
-                    struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
-                        .w = w, .h = h, .gpus = gpus[g], .density = (enum gp_density)d});
+                for (int i = 0; i <= GP_DENSITY_AUTO * 3 + 2; i++) {
+                    int d = i / 3;
+                    int flat = gpus[g] * (i % 3) / 2;
+                    struct gp_layout l =
+                        gp_layout_of(&(struct gp_layout_options){.w = w,
+                                                                 .h = h,
+                                                                 .gpus = gpus[g],
+                                                                 .flat = flat,
+                                                                 .density = (enum gp_density)d});
                     assert_true(l.header.h + l.gpus.h + l.processes.h + l.keys.h <= h);
                     assert_true(l.gpus.y >= l.header.h);
                     assert_true(l.processes.y >= l.gpus.y + l.gpus.h);
                     assert_true(l.shown >= 0 && l.shown <= gpus[g]);
                     assert_true(l.processes.h == 0 ||
                                 l.processes.y + l.processes.h <= h - l.keys.h);
-                    int rows = (l.shown + l.columns - 1) / l.columns;
-                    assert_true(rows * l.gpu_height <= l.gpus.h || l.shown == 0);
+                    int high = l.density < GP_DENSITY_LINE ? l.shown - flat : l.shown;
+                    int rows = (high + l.columns - 1) / l.columns;
+                    assert_true(rows * l.gpu_height + l.shown - high <= l.gpus.h || l.shown == 0 ||
+                                l.shown < gpus[g]);
+                    assert_true((l.shown + l.columns - 1) / l.columns <= l.gpus.h);
                     if (h >= 24 && gpus[g] <= 72 && w >= 80)
                         assert_true(l.shown == gpus[g] || d != GP_DENSITY_AUTO);
                 }
+}
+
+static void the_room_is_used(void **state)
+{
+    (void)state;
+    static const struct {
+        int w, h, gpus, flat;
+        enum gp_density density;
+        int columns, height, shown;
+    } cases[] = {
+        {40, 12, 8, 0, GP_DENSITY_GRID, 2, 1, 8},    {60, 18, 8, 0, GP_DENSITY_LINE, 1, 1, 8},
+        {80, 24, 8, 0, GP_DENSITY_LINE, 1, 1, 8},    {80, 24, 16, 0, GP_DENSITY_GRID, 2, 1, 16},
+        {80, 24, 64, 0, GP_DENSITY_GRID, 6, 1, 64},  {120, 40, 8, 0, GP_DENSITY_BAR, 1, 3, 8},
+        {119, 40, 8, 0, GP_DENSITY_BAR, 1, 2, 8},    {200, 60, 8, 0, GP_DENSITY_CARD, 2, 12, 8},
+        {120, 40, 64, 0, GP_DENSITY_GRID, 3, 1, 64}, {80, 24, 5, 4, GP_DENSITY_CARD, 1, 8, 5},
+        {80, 24, 1, 1, GP_DENSITY_CARD, 1, 6, 1},    {120, 40, 8, 4, GP_DENSITY_CARD, 1, 6, 8},
+        {40, 6, 8, 0, GP_DENSITY_GRID, 4, 1, 8},     {200, 60, 300, 0, GP_DENSITY_GRID, 7, 1, 300},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_layout l = gp_layout_of(&(struct gp_layout_options){.w = cases[i].w,
+                                                                      .h = cases[i].h,
+                                                                      .gpus = cases[i].gpus,
+                                                                      .flat = cases[i].flat,
+                                                                      .density = GP_DENSITY_AUTO});
+        if (l.density != cases[i].density || l.columns != cases[i].columns ||
+            l.gpu_height != cases[i].height || l.shown != cases[i].shown)
+            fail_msg("%dx%d, %d GPUs: %d, %d columns of %d lines, %d shown", cases[i].w, cases[i].h,
+                     cases[i].gpus, (int)l.density, l.columns, l.gpu_height, l.shown);
+    }
 }
 
 static void storms_of_keys_and_sizes(void **state)
@@ -750,6 +788,7 @@ int main(void)
         cmocka_unit_test(pictures_for_the_documents),
         cmocka_unit_test(a_movie_for_the_documents),
         cmocka_unit_test(nothing_lies_outside_or_on_something_else),
+        cmocka_unit_test(the_room_is_used),
         cmocka_unit_test(storms_of_keys_and_sizes),
         cmocka_unit_test(wide_characters_are_never_halved),
         cmocka_unit_test(every_character_of_ours_has_one_in_ascii),

@@ -538,7 +538,7 @@ static void clicks_do_what_stands_there(void **state)
     assert_false(ui.order.by[0].reversed);
     click(&ui, "USER        GPU", false);
     assert_true(ui.order.by[0].reversed);
-    click(&ui, "  6 H100", false);
+    click(&ui, " 6 H100", false);
     assert_int_equal(ui.gpu, 6);
     click(&ui, "6 H100", true);
     assert_int_equal(ui.mode, GP_UI_GPU);

@@ -86,6 +86,16 @@ static inline void fill_process(struct gp_process *p, size_t device, int64_t pid
     gp_value_set_real(process_value(p, GP_PROCESS_CPU), (double)(pid % 400), now_ns);
 }
 
+/* Processes are grouped by device. */
+static inline void find_first_processes(struct gp_snapshot *s)
+{
+    for (size_t i = s->process_count; i-- > 0;) {
+        struct gp_device *d = &s->devices[s->processes[i].device];
+        d->first_process = i;
+        d->process_count++;
+    }
+}
+
 /* `gpus` GPUs with two processes each, one of them on the next GPU, too. */
 static inline struct gp_snapshot *machine(size_t gpus, unsigned tick)
 {
@@ -118,6 +128,7 @@ static inline struct gp_snapshot *machine(size_t gpus, unsigned tick)
         if (g + 1 < gpus)
             fill_process(&s->processes[s->process_count++], g + 1, 1000 + 2 * (int64_t)g, now_ns);
     }
+    find_first_processes(s);
     if (gpus >= 8) { /* one that does not answer */
         struct gp_device *d = &s->devices[5];
         d->status = GP_STATUS_TIMEOUT;

@@ -1,0 +1,294 @@
+#include "tui/gpu_line.h"
+
+#include "base/utf8.h"
+#include "model/snapshot.h"
+#include "tui/columns.h"
+#include "tui/gpu_text.h"
+#include "tui/gpus.h"
+#include "tui/mig.h"
+#include "tui/owners.h"
+
+enum {
+    NAMES_FROM = 72, /* columns from which names may have two words, and from which all of them */
+    NAMES_WHOLE_FROM = 110,
+    LIMITS_FROM = 96, /* columns from which the power limit is shown */
+};
+
+/* Values that are not current are drawn as stale, whatever their level. */
+static enum gp_ink ink_of(const struct gp_device *device, enum gp_metric m, enum gp_ink ink)
+{
+    return device->values[m - GP_DEVICE__FIRST].status == GP_STATUS_OK ? ink : GP_INK_STALE;
+}
+
+static void draw_text(const struct gp_box *box, int y, const struct gp_column_place *place,
+                      const struct gp_column *column, enum gp_ink ink, const char *text)
+{
+    if (!place->w)
+        return;
+    if (column->left)
+        gp_draw_left(box, place->x, y, place->w, ink, text);
+    else
+        gp_draw_right(box, place->x, y, place->w, ink, text);
+}
+
+/* ---- lines ---- */
+
+enum {
+    LINE_INDEX,
+    LINE_NAME,
+    LINE_UTIL,
+    LINE_SPARK,
+    LINE_BAR,
+    LINE_MEMORY,
+    LINE_TEMPERATURE,
+    LINE_POWER,
+    LINE_FLAGS,
+    LINE_OWNERS,
+    LINE__COUNT,
+};
+
+static const struct gp_column line_columns[LINE__COUNT] = {
+    [LINE_INDEX] = {"GPU", 3, 0, 0, false},      [LINE_NAME] = {"NAME", 4, 6, 0, true},
+    [LINE_UTIL] = {"UTIL", 4, 1, 0, false},      [LINE_SPARK] = {"", 11, 9, 2, true},
+    [LINE_BAR] = {"MEMORY", 6, 8, 1, true},      [LINE_MEMORY] = {"USED/TOTAL", 10, 2, 0, false},
+    [LINE_TEMPERATURE] = {"°C", 3, 3, 0, false}, [LINE_POWER] = {"W", 4, 5, 0, false},
+    [LINE_FLAGS] = {"", 2, 4, 0, true},          [LINE_OWNERS] = {"USED BY", 9, 7, 3, true},
+};
+
+struct line_table {
+    struct gp_column columns[LINE__COUNT];
+    struct gp_column_place places[LINE__COUNT];
+};
+
+/* The widest name, cut at a word. */
+static int width_of_names(const struct gp_snapshot *snapshot, int w)
+{
+    int most = w < NAMES_FROM ? 8 : w < NAMES_WHOLE_FROM ? 12 : 24;
+    int width = line_columns[LINE_NAME].width;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const char *name = gp_gpu_short_name(&snapshot->devices[i]);
+        int fit = (int)gp_gpu_name_fit(name, most);
+        fit = fit ? fit : most;
+        width = fit > width ? fit : width;
+    }
+    return width;
+}
+
+static void set_table(struct line_table *t, const struct gp_gpus_view *view, int w)
+{
+    for (int i = 0; i < LINE__COUNT; i++)
+        t->columns[i] = line_columns[i];
+    t->columns[LINE_NAME].width = width_of_names(view->snapshot, w);
+    if (w >= LIMITS_FROM) {
+        t->columns[LINE_POWER].title = "W/LIM";
+        t->columns[LINE_POWER].width = 9;
+    }
+    if (view->series != GP_SERIES_GPU)
+        t->columns[LINE_SPARK].title = gp_series_titles[view->series];
+    gp_columns_place(t->columns, LINE__COUNT, w - 1, t->places);
+}
+
+static void draw_name(const struct gp_box *box, int y, const struct gp_column_place *place,
+                      const struct gp_device *device)
+{
+    const char *name = gp_gpu_short_name(device);
+    size_t fit = gp_gpu_name_fit(name, place->w);
+    if (fit > 0)
+        (void)gp_drawf(box, place->x, y, GP_INK_PLAIN, "%.*s", (int)fit, name);
+    else
+        gp_draw_left(box, place->x, y, place->w, GP_INK_PLAIN, name);
+}
+
+static int end_of(const struct gp_column_place *place)
+{
+    return place->x + place->w;
+}
+
+/* Utilization and its past. The driver reports none for MIG instances and their GPU: there are the
+ * ids of the instance, or the memory of all instances. */
+static void draw_load(const struct gp_box *box, int y, const struct line_table *t,
+                      const struct gp_device *device, const struct gp_gpus_view *view)
+{
+    const struct gp_column_place *util = &t->places[LINE_UTIL];
+    const struct gp_column_place *spark = &t->places[LINE_SPARK];
+    const struct gp_column_place *bar = &t->places[LINE_BAR];
+    const struct gp_plot plot = {gp_history_find(view->history, device), (int)view->series,
+                                 gp_series_max(device, view->series), view->series};
+    int load = gp_series_permille(device, GP_SERIES_GPU);
+    int memory = gp_series_permille(device, GP_SERIES_MEMORY);
+    GP_GPU_TEXT(text);
+    if (device->is_mig && load < 0 && spark->w) {
+        gp_mig_add_ids(&text, device);
+        gp_draw_left(box, util->x, y, end_of(spark) - util->x, GP_INK_DIM, text.buf);
+    } else {
+        gp_gpu_add_number(&text, device, GP_UTILIZATION_GPU, "%");
+        draw_text(box, y, util, &t->columns[LINE_UTIL], gp_load_ink(GP_SERIES_GPU, load), text.buf);
+    }
+    int x = spark->w ? spark->x : bar->x;
+    if (bar->w && gp_draw_mig_strip(box, x, y, end_of(bar) - x, view->snapshot, device))
+        return;
+    if (spark->w && !device->is_mig)
+        gp_draw_spark(box, spark->x, y, spark->w, &plot, &view->span);
+    if (bar->w)
+        gp_draw_bar(box, bar->x, y, bar->w, gp_load_ink(GP_SERIES_MEMORY, memory), memory);
+}
+
+static void draw_values(const struct gp_box *box, int y, const struct line_table *t,
+                        const struct gp_device *device, const struct gp_gpus_view *view)
+{
+    GP_GPU_TEXT(text);
+#define CELL(id, ink, add, ...)                                                                    \
+    gp_strbuf_reset(&text);                                                                        \
+    add(&text, __VA_ARGS__);                                                                       \
+    draw_text(box, y, &t->places[id], &t->columns[id], ink, text.buf)
+    draw_load(box, y, t, device, view);
+    CELL(LINE_MEMORY, ink_of(device, GP_MEMORY_USED, GP_INK_PLAIN), gp_gpu_add_memory, device);
+    if (device->is_mig)
+        return; /* it has no sensors of its own */
+    CELL(LINE_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
+         GP_TEMPERATURE_GPU, "");
+    CELL(LINE_FLAGS, GP_INK_CRITICAL, gp_gpu_add_flags, device);
+    if (t->places[LINE_POWER].w < line_columns[LINE_POWER].width + 1) {
+        CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
+             GP_POWER_DRAW, "");
+    } else {
+        CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_power, device);
+    }
+#undef CELL
+}
+
+static void draw_line(const struct gp_box *box, int y, const struct line_table *t,
+                      const struct gp_device *device, const struct gp_gpus_view *view)
+{
+    GP_GPU_TEXT(text);
+    const struct gp_column_place *owners = &t->places[LINE_OWNERS];
+    const char *trouble = gp_gpu_trouble(device);
+    gp_gpu_add_index(&text, device);
+    draw_text(box, y, &t->places[LINE_INDEX], &t->columns[LINE_INDEX], GP_INK_STRONG, text.buf);
+    if (t->places[LINE_NAME].w)
+        draw_name(box, y, &t->places[LINE_NAME], device);
+    if (trouble) { /* the reason replaces the values */
+        int x = t->places[LINE_NAME].w ? end_of(&t->places[LINE_NAME]) + 1 : 4;
+        int end = owners->w && device->process_count ? owners->x - 1 : box->w;
+        gp_strbuf_reset(&text);
+        gp_strbuf_adds(&text, gp_gpu_is_ill(device) ? "! " : "");
+        gp_strbuf_adds(&text, trouble);
+        gp_draw_left(box, x, y, end - x, gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM,
+                     text.buf);
+        if (!device->process_count)
+            return;
+    } else {
+        draw_values(box, y, t, device, view);
+    }
+    if (!owners->w)
+        return;
+    gp_strbuf_reset(&text);
+    gp_add_owners(&text, view->snapshot, device, owners->w);
+    gp_draw_left(box, owners->x, y, owners->w, device->process_count ? GP_INK_PLAIN : GP_INK_DIM,
+                 text.buf);
+}
+
+void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view, size_t first,
+                       void (*mark)(const struct gp_box *box, int y, size_t row,
+                                    const struct gp_gpus_view *view))
+{
+    struct line_table t;
+    set_table(&t, view, box->w - 1);
+    struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
+    for (int c = 0; c < LINE__COUNT; c++)
+        draw_text(&inner, 0, &t.places[c], &t.columns[c], GP_INK_TITLE, t.columns[c].title);
+    for (int y = 1; y < box->h && first < view->snapshot->device_count; y++, first++) {
+        draw_line(&inner, y, &t, &view->snapshot->devices[first], view);
+        mark(box, y, first, view);
+    }
+}
+
+/* ---- cells ---- */
+
+enum {
+    CELL_INDEX,
+    CELL_LOAD, /* a block for utilization, one for memory, and the utilization */
+    CELL_SPARK,
+    CELL_MEMORY,
+    CELL_TEMPERATURE,
+    CELL_FLAGS,
+    CELL_POWER,
+    CELL_OWNERS,
+    CELL__COUNT,
+};
+
+static const struct gp_column cell_columns[CELL__COUNT] = {
+    [CELL_INDEX] = {"", 3, 0, 0, false},       [CELL_LOAD] = {"", 6, 0, 0, false},
+    [CELL_SPARK] = {"", 6, 7, 1, true},        [CELL_MEMORY] = {"", 5, 2, 0, false},
+    [CELL_TEMPERATURE] = {"", 3, 3, 0, false}, [CELL_FLAGS] = {"", 1, 1, 0, true},
+    [CELL_POWER] = {"", 4, 5, 0, false},       [CELL_OWNERS] = {"", 10, 6, 1, true},
+};
+
+/* Why there are no values, in a word. */
+static const char *trouble_word(const struct gp_device *device)
+{
+    switch (device->status) {
+    case GP_STATUS_TIMEOUT:
+        return "hangs";
+    case GP_STATUS_ASLEEP:
+        return "asleep";
+    case GP_STATUS_LOST:
+        return "lost";
+    default:
+        return "error";
+    }
+}
+
+static void draw_block(const struct gp_box *box, int x, enum gp_series series, int permille)
+{
+    if (permille >= 0)
+        gp_draw_fill(box, x, 0, 1, gp_load_ink(series, permille),
+                     (uint32_t)(0x2581 + permille * 7 / 1000));
+}
+
+void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
+                      const struct gp_gpus_view *view)
+{
+    struct gp_column_place places[CELL__COUNT];
+    struct gp_column columns[CELL__COUNT];
+    const struct gp_snapshot *s = view->snapshot;
+    for (int i = 0; i < CELL__COUNT; i++)
+        columns[i] = cell_columns[i];
+    const struct gp_box inner = gp_box_part(box, 0, 0, box->w - (box->w > GP_GRID_COLUMNS), 1);
+    gp_columns_place(columns, CELL__COUNT, inner.w, places);
+    const int load_x = places[CELL_LOAD].x;
+    const int load = gp_series_permille(device, GP_SERIES_GPU);
+    double used;
+    GP_GPU_TEXT(text);
+#define CELL(id, ink, add, ...)                                                                    \
+    gp_strbuf_reset(&text);                                                                        \
+    add(&text, __VA_ARGS__);                                                                       \
+    draw_text(&inner, 0, &places[id], &columns[id], ink, text.buf)
+    CELL(CELL_INDEX, GP_INK_STRONG, gp_gpu_add_index, device);
+    if (gp_gpu_trouble(device)) {
+        gp_draw_left(&inner, load_x, 0, inner.w - load_x,
+                     gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM, trouble_word(device));
+        return;
+    }
+    draw_block(&inner, load_x, GP_SERIES_GPU, load);
+    draw_block(&inner, load_x + 1, GP_SERIES_MEMORY, gp_series_permille(device, GP_SERIES_MEMORY));
+    CELL(CELL_LOAD, gp_load_ink(GP_SERIES_GPU, load), gp_gpu_add_number, device, GP_UTILIZATION_GPU,
+         "%");
+    if (places[CELL_SPARK].w) {
+        const struct gp_plot plot = {gp_history_find(view->history, device), (int)view->series,
+                                     gp_series_max(device, view->series), view->series};
+        gp_draw_spark(&inner, places[CELL_SPARK].x, 0, places[CELL_SPARK].w, &plot, &view->span);
+    }
+    if (gp_device_number(device, GP_MEMORY_USED, &used)) {
+        CELL(CELL_MEMORY, ink_of(device, GP_MEMORY_USED, GP_INK_PLAIN), gp_gpu_add_gib, used);
+    }
+    CELL(CELL_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
+         GP_TEMPERATURE_GPU, "°");
+    CELL(CELL_FLAGS, GP_INK_CRITICAL, gp_gpu_add_flags, device);
+    CELL(CELL_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
+         GP_POWER_DRAW, "W");
+    if (places[CELL_OWNERS].w) {
+        CELL(CELL_OWNERS, GP_INK_PLAIN, gp_add_owners, s, device, places[CELL_OWNERS].w);
+    }
+#undef CELL
+}

@@ -1,0 +1,15 @@
+/* Who uses a GPU, or has reserved it. */
+#ifndef GP_TUI_OWNERS_H
+#define GP_TUI_OWNERS_H
+
+struct gp_device;
+struct gp_snapshot;
+struct gp_strbuf;
+
+/* Appends "carol 30.1G · root 6.0G", by memory; users who do not fit into w columns are counted:
+ * "carol 30.1G +1". Users of a reservation who run nothing are in brackets, "(alice)", or
+ * "reserved by alice" if nobody runs anything and there is room. Nothing if nobody uses it. */
+void gp_add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                   const struct gp_device *device, int w);
+
+#endif

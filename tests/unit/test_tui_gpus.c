@@ -1,0 +1,244 @@
+/* The GPUs in the live monitor: who uses them, MIG instances, and what small screens show. */
+#include "tui_scene.h"
+
+#include "tui/gpu_text.h"
+#include "tui/mig.h"
+#include "tui/owners.h"
+
+/* ---- owners ---- */
+
+/* A GPU with processes: user and GiB, and who has reserved it. */
+struct uses {
+    struct use {
+        const char *user;
+        int gib; /* −1: unknown */
+    } list[20];
+    const char *reserved_by;
+    int w;
+    const char *expected;
+};
+
+static struct gp_snapshot *machine_of(const struct uses *uses)
+{
+    struct gp_snapshot *s = machine(8, 1);
+    struct gp_device *d = &s->devices[0];
+    size_t count = 0;
+    for (; count < GP_ARRAY_LEN(uses->list) && uses->list[count].gib; count++) {
+        struct gp_process *p = &s->processes[count];
+        struct gp_value *memory = process_value(p, GP_PROCESS_MEMORY);
+        struct gp_value *user = process_value(p, GP_PROCESS_USER);
+        gp_value_set_int(memory, uses->list[count].gib * (int64_t)GIB, 1);
+        if (uses->list[count].gib < 0)
+            gp_value_set_absent(memory, GP_STATUS_NO_PERMISSION, NULL, 1);
+        if (uses->list[count].user)
+            gp_value_set_text(user, uses->list[count].user, 1);
+        else
+            gp_value_set_absent(user, GP_STATUS_NO_PERMISSION, NULL, 1);
+    }
+    d->first_process = 0;
+    d->process_count = count;
+    if (uses->reserved_by)
+        gp_value_set_text(device_value(d, GP_RESERVATION_USER), uses->reserved_by, 1);
+    return s;
+}
+
+static void owners_are_listed_by_memory(void **state)
+{
+    (void)state;
+    static const struct uses cases[] = {
+        {{{0}}, NULL, 30, ""},
+        {{{"root", 6}, {"carol", 30}}, NULL, 30, "carol 30.0G · root 6.0G"},
+        {{{"root", 6}, {"carol", 30}, {"root", 40}}, NULL, 30, "root 46.0G · carol 30.0G"},
+        {{{"b", 5}, {"a", 5}}, NULL, 30, "a 5.0G · b 5.0G"},
+        {{{"root", 6}, {"carol", 30}}, NULL, 23, "carol 30.0G · root 6.0G"},
+        {{{"root", 6}, {"carol", 30}}, NULL, 22, "carol 30.0G +1"},
+        {{{"root", 6}, {"carol", 30}}, NULL, 14, "carol 30.0G +1"},
+        {{{"root", 6}, {"carol", 30}}, NULL, 13, "carol +1"},
+        {{{"root", 6}, {"carol", 30}, {"eve", 7}}, NULL, 23, "carol 30.0G +2"},
+        {{{"root", 6}, {"carol", 30}, {"eve", 7}}, NULL, 25, "carol 30.0G · eve 7.0G +1"},
+        {{{"carol", 30}}, NULL, 11, "carol 30.0G"},
+        {{{"carol", 30}}, NULL, 10, "carol"},
+        {{{"carol", 130}}, NULL, 20, "carol 130G"},
+        {{{NULL, 30}, {NULL, 3}}, NULL, 20, "? 33.0G"},
+        {{{"carol", -1}}, NULL, 20, "carol"},
+        {{{"carol", -1}, {"carol", 2}}, NULL, 20, "carol 2.0G"},
+        {{{0}}, "alice", 20, "reserved by alice"},
+        {{{0}}, "alice", 16, "(alice)"},
+        {{{"carol", 30}}, "alice", 20, "carol 30.0G (alice)"},
+        {{{"carol", 30}}, "alice", 18, "carol 30.0G"},
+        {{{"carol", 30}}, "carol", 20, "carol 30.0G"},
+        {{{"carol", 30}}, "alice,carol", 30, "carol 30.0G"},
+        {{{"al", 30}}, "alice", 30, "al 30.0G (alice)"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        GP_GPU_TEXT(text);
+        struct gp_snapshot *s = machine_of(&cases[i]);
+        gp_add_owners(&text, s, &s->devices[0], cases[i].w);
+        assert_string_equal(text.buf, cases[i].expected);
+        gp_snapshot_free(s);
+    }
+}
+
+/* More users than are told apart. */
+static void many_owners_are_counted(void **state)
+{
+    (void)state;
+    static char names[20][8];
+    struct uses uses = {.w = 12};
+    for (size_t i = 0; i < 20; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "u%zu", i);
+        uses.list[i] = (struct use){names[i], 20 - (int)i};
+    }
+    GP_GPU_TEXT(text);
+    struct gp_snapshot *s = machine_of(&uses);
+    gp_add_owners(&text, s, &s->devices[0], uses.w);
+    assert_string_equal(text.buf, "u0 20.0G +15");
+    gp_snapshot_free(s);
+}
+
+/* ---- names ---- */
+
+static void names_are_cut_at_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int w;
+        size_t fit;
+    } cases[] = {
+        {"H100 80GB HBM3", 14, 14}, {"H100 80GB HBM3", 13, 9},
+        {"H100 80GB HBM3", 9, 9},   {"H100 80GB HBM3", 8, 4},
+        {"H100 80GB HBM3", 3, 0},   {"A100-SXM4-80GB", 12, 9},
+        {"A100-SXM4-80GB", 8, 4},   {"", 5, 0},
+        {"日本 x", 4, 6},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
+        assert_int_equal(gp_gpu_name_fit(cases[i].name, cases[i].w), cases[i].fit);
+}
+
+/* ---- screens ---- */
+
+/* GPU `at` becomes one with these instances, which are empty except for the first and the third. */
+static void split(struct gp_snapshot *s, size_t at, const int *gib, size_t count)
+{
+    size_t left = s->device_count - at - 1;
+    struct gp_device *devices =
+        gp_arena_alloc(&s->arena, s->device_count + count, sizeof(*devices));
+    memcpy(devices, s->devices, (at + 1) * sizeof(*devices));
+    memcpy(&devices[at + 1 + count], &s->devices[at + 1], left * sizeof(*devices));
+    s->devices = devices;
+    s->device_count += count;
+    gp_value_set_absent(device_value(&devices[at], GP_UTILIZATION_GPU), GP_STATUS_UNSUPPORTED, NULL,
+                        1);
+    for (size_t i = 0; i < count; i++) {
+        static char names[8][16];
+        struct gp_device *d = &devices[at + 1 + i];
+        (void)snprintf(names[i], sizeof(names[i]), "1g.%dgb", gib[i]);
+        *d = (struct gp_device){.index = devices[at].index,
+                                .is_mig = true,
+                                .mig_index = (unsigned)i,
+                                .status = GP_STATUS_OK,
+                                .status_text = ""};
+        gp_value_set_text(device_value(d, GP_MIG_PROFILE), names[i], 1);
+        gp_value_set_int(device_value(d, GP_MIG_GPU_INSTANCE), 3 + (int64_t)i, 1);
+        gp_value_set_int(device_value(d, GP_MIG_COMPUTE_INSTANCE), 0, 1);
+        gp_value_set_int(device_value(d, GP_MEMORY_TOTAL), gib[i] * (int64_t)GIB, 1);
+        gp_value_set_int(device_value(d, GP_MEMORY_USED), i % 2 ? 0 : gib[i] * (int64_t)GIB / 3, 1);
+    }
+    for (size_t i = 0; i < s->process_count; i++)
+        if (s->processes[i].device >= at)
+            s->processes[i].device += s->processes[i].device == at ? 1 : (uint32_t)count;
+    devices[at + 1].first_process = devices[at].first_process;
+    devices[at + 1].process_count = devices[at].process_count;
+    devices[at].process_count = 0;
+}
+
+static void put_to_sleep(struct gp_snapshot *s, size_t at)
+{
+    s->devices[at].status = GP_STATUS_ASLEEP;
+    s->devices[at].status_text = "asleep to save power; gpulse does not wake it up";
+}
+
+enum kind { PLAIN, MIG, MIG_AMONG_OTHERS, ASLEEP, RESERVED };
+
+static struct gp_snapshot *machine_like(enum kind kind, size_t gpus, unsigned tick)
+{
+    static const int gib[] = {20, 20, 10, 10};
+    struct gp_snapshot *s = machine(gpus, tick);
+    if (kind == MIG)
+        split(s, 0, gib, GP_ARRAY_LEN(gib));
+    if (kind == MIG_AMONG_OTHERS)
+        split(s, 1, gib, GP_ARRAY_LEN(gib));
+    if (kind == ASLEEP)
+        put_to_sleep(s, 0);
+    if (kind == RESERVED) {
+        s->devices[2].process_count = 0;
+        gp_value_set_text(device_value(&s->devices[2], GP_RESERVATION_USER), "dave", 1);
+    }
+    return s;
+}
+
+static void screens_of_gpus(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{80, 24}, {120, 40}, {60, 18}, {40, 12}};
+    static const struct {
+        const char *name;
+        enum kind kind;
+        size_t gpus;
+    } machines[] = {
+        {"8 GPUs", PLAIN, 8},      {"64 GPUs", PLAIN, 64},
+        {"MIG", MIG, 1},           {"MIG among others", MIG_AMONG_OTHERS, 4},
+        {"asleep", ASLEEP, 1},     {"one of two asleep", ASLEEP, 2},
+        {"reserved", RESERVED, 4},
+    };
+    struct gp_strbuf all = GP_STRBUF_INIT(4 << 20);
+    for (size_t m = 0; m < GP_ARRAY_LEN(machines); m++)
+        for (size_t i = 0; i < GP_ARRAY_LEN(sizes); i++) {
+            struct gp_ui ui;
+            gp_ui_init(&ui);
+            for (unsigned tick = 0; tick < 40; tick++)
+                gp_ui_take(&ui, machine_like(machines[m].kind, machines[m].gpus, tick), 1);
+            gp_strbuf_addf(&all, "==== %s, %dx%d\n%s", machines[m].name, sizes[i][0], sizes[i][1],
+                           picture(&ui, sizes[i][0], sizes[i][1]));
+            assert_true(gp_ui_fini(&ui));
+        }
+    golden_check("top-gpus.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+}
+
+/* All columns of the strip belong to an instance, however narrow it is. */
+static void strips_of_every_width(void **state)
+{
+    (void)state;
+    struct gp_snapshot *s = machine_like(MIG, 1, 1);
+    struct gp_cells cells = {0, 0, NULL};
+    assert_int_equal(gp_cells_resize(&cells, 60, 1), 0);
+    const struct gp_box box = {&cells, 0, 0, 60, 1};
+    for (int w = 0; w < 60; w++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1024);
+        int walls = 0;
+        gp_cells_clear(&cells);
+        gp_draw_mig_strip(&box, 0, 0, w, s, &s->devices[0]);
+        for (int x = 0; x < 60; x++) {
+            walls += cells.cells[x].cp == 0x2595 || cells.cells[x].cp == 0x258f;
+            if (x >= w)
+                assert_int_equal(cells.cells[x].cp, ' ');
+        }
+        if (w > 40)
+            assert_int_equal(walls, 5);
+        gp_strbuf_fini(&sb);
+    }
+    gp_cells_fini(&cells);
+    gp_snapshot_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(owners_are_listed_by_memory), cmocka_unit_test(many_owners_are_counted),
+        cmocka_unit_test(names_are_cut_at_words),      cmocka_unit_test(screens_of_gpus),
+        cmocka_unit_test(strips_of_every_width),
+    };
+    return cmocka_run_group_tests_name("tui_gpus", tests, NULL, NULL);
+}
