@@ -71,12 +71,12 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device)
 
 /* Used memory, followed by the memory that the driver and firmware reserve. */
 static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
-                            const struct gp_device *device)
+                            const struct gp_device *device, enum gp_ink ink)
 {
     double reserved;
     double total;
     int used = gp_series_permille(device, GP_SERIES_MEMORY);
-    gp_draw_bar(box, x, y, w, gp_load_ink(GP_SERIES_MEMORY, used), used);
+    gp_draw_bar(box, x, y, w, ink, used);
     if (used < 0 || !gp_device_number(device, GP_MEMORY_RESERVED, &reserved) ||
         !gp_device_number(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
@@ -98,7 +98,8 @@ static const struct {
     {"SM", GP_SERIES_SM, 140},
 };
 
-static void draw_bars(const struct gp_box *box, const struct gp_device *device)
+static void draw_bars(const struct gp_box *box, const struct gp_device *device,
+                      const struct gp_gpus_view *view)
 {
     int count = 2;
     while (count < (int)GP_ARRAY_LEN(bars) && box->w >= bars[count].from &&
@@ -108,13 +109,16 @@ static void draw_bars(const struct gp_box *box, const struct gp_device *device)
     for (int i = 0; i < count; i++) {
         bool is_memory = bars[i].series == GP_SERIES_MEMORY;
         int permille = gp_series_permille(device, bars[i].series);
-        enum gp_ink ink = gp_load_ink(bars[i].series, permille);
+        enum gp_ink ink = is_memory
+                              ? gp_gpu_memory_ink(device, gp_history_find(view->history, device),
+                                                  view->snapshot->mono_ns)
+                              : gp_load_ink(bars[i].series, permille);
         GP_GPU_TEXT(text);
         int x = gp_draw(box, i * width + 1, 1, GP_INK_DIM, bars[i].label) + 1;
         int end = (i + 1) * width;
         int room = is_memory ? 17 : 5;
         if (is_memory)
-            draw_memory_bar(box, x, 1, end - x - room, device);
+            draw_memory_bar(box, x, 1, end - x - room, device, ink);
         else
             gp_draw_bar(box, x, 1, end - x - room, ink, permille);
         if (permille < 0) {
@@ -212,7 +216,7 @@ static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *de
     const char *limit = gp_gpu_limit(device);
     double errors;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
-    enum gp_ink ink = GP_INK_HIGH;
+    enum gp_ink ink = narrow ? GP_INK_HIGH : gp_gpu_limit_ink(device);
     if (strcmp(action, "None") != 0) {
         gp_strbuf_addf(sb, " recovery: %.40s", action);
         ink = GP_INK_CRITICAL;
@@ -276,7 +280,7 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
         (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", trouble);
     } else {
         draw_title(box, device);
-        draw_bars(box, device);
+        draw_bars(box, device, view);
         draw_links(box, device, view);
     }
     if (box->h <= GP_TEXT_LINES)

@@ -76,13 +76,13 @@ static void draw_line(const struct gp_box *box, int y, const struct gp_column_pl
             gp_draw_spark(box, places[LINE_SPARK].x, y, places[LINE_SPARK].w, &plot, &view->span);
         if (places[LINE_BAR].w)
             gp_draw_bar(box, places[LINE_BAR].x, y, places[LINE_BAR].w,
-                        gp_load_ink(GP_SERIES_MEMORY, memory), memory);
+                        gp_gpu_memory_ink(device, plot.track, view->snapshot->mono_ns), memory);
         CELL(LINE_MEMORY, ink_of(device, GP_MEMORY_USED, GP_INK_PLAIN), gp_gpu_add_memory, device);
         CELL(LINE_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
              GP_TEMPERATURE_GPU, "");
         CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_power, device);
     }
-    CELL(LINE_FLAGS, GP_INK_CRITICAL, gp_gpu_add_flags, device);
+    CELL(LINE_FLAGS, gp_gpu_flags_ink(device), gp_gpu_add_flags, device);
     draw_cell(box, y, &places[LINE_RESERVED], &line_columns[LINE_RESERVED], GP_INK_DIM,
               gp_device_text(device, GP_RESERVATION_USER, ""));
 #undef CELL

@@ -39,8 +39,9 @@ static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
     return total;
 }
 
-/* "8 GPU · 3.1/5.6 kW · 376/637 GiB". Returns whether no GPU has a problem. */
-static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
+/* "8 GPU · 3.1/5.6 kW · 376/637 GiB". Returns the columns of what tells of a problem: of "7 of 8
+ * GPUs", otherwise 0. */
+static int add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
 {
     size_t gpus = 0;
     size_t well = 0;
@@ -54,11 +55,12 @@ static bool add_totals(struct gp_strbuf *sb, const struct gp_snapshot *snapshot)
         gp_strbuf_addf(sb, "%zu of ", well);
     gp_strbuf_add_int(sb, (long)gpus);
     gp_strbuf_adds(sb, well < gpus ? " GPUs" : " GPU");
+    const int trouble = well < gpus ? (int)gp_utf8_width(sb->buf) : 0;
     if (limit > 0)
         add_share(sb, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
                   limit < 1000 ? "W" : "kW");
     add_share(sb, sum(snapshot, GP_MEMORY_USED) / GIB, sum(snapshot, GP_MEMORY_TOTAL) / GIB, "GiB");
-    return well == gpus;
+    return trouble;
 }
 
 /* If there is not enough room, the versions are dropped. */
@@ -77,7 +79,7 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
     }
     char room[256] = "";
     struct gp_strbuf totals = GP_STRBUF_ON(room, 1024);
-    bool all_well = add_totals(&totals, snapshot);
+    const int trouble = add_totals(&totals, snapshot);
     int needed = 2 + (int)gp_utf8_width(totals.buf);
     int x = gp_draw(&left, 1, 0, GP_INK_STRONG, host_text(snapshot, GP_HOST_NAME, "?"));
     for (size_t i = 0; i < GP_ARRAY_LEN(versions); i++) {
@@ -88,7 +90,10 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
             break;
         x = gp_draw(&left, x, 0, GP_INK_PLAIN, text.buf);
     }
-    (void)gp_draw(&left, x + 2, 0, all_well ? GP_INK_PLAIN : GP_INK_HIGH, totals.buf);
+    (void)gp_draw(&left, x + 2, 0, GP_INK_PLAIN, totals.buf);
+    const struct gp_box count = gp_box_part(&left, x + 2, 0, trouble, 1);
+    if (trouble > 0)
+        gp_draw_ink(&count, 0, GP_INK_HIGH);
     gp_strbuf_fini(&totals);
 }
 
@@ -104,13 +109,13 @@ static bool host_number(const struct gp_snapshot *snapshot, enum gp_metric m, do
 }
 
 /* "RAM ███··· 120.0/512.0 GiB". Returns the column after it. */
-static int draw_load(const struct gp_box *box, int x, const char *label, double part, double whole,
-                     const char *words)
+static int draw_load(const struct gp_box *box, int x, const char *label, enum gp_series like,
+                     double part, double whole, const char *words)
 {
     enum { BAR = 10 };
     int permille = whole > 0 ? (int)(1000 * part / whole + 0.5) : 0;
     x = gp_draw(box, x, 0, GP_INK_DIM, label) + 1;
-    gp_draw_bar(box, x, 0, BAR, gp_load_ink(GP_SERIES_MEMORY, permille), permille);
+    gp_draw_bar(box, x, 0, BAR, gp_load_ink(like, permille), permille);
     return gp_draw(box, x + BAR + 1, 0, GP_INK_PLAIN, words) + 2;
 }
 
@@ -121,7 +126,7 @@ static int draw_bytes(const struct gp_box *box, int x, const char *label, double
     gp_strbuf_addc(&words, '/');
     gp_add_tenths(&words, total / GIB);
     gp_strbuf_adds(&words, " GiB");
-    return draw_load(box, x, label, used, total, words.buf);
+    return draw_load(box, x, label, GP_SERIES_MEMORY, used, total, words.buf);
 }
 
 void gp_draw_host(const struct gp_box *box, const struct gp_snapshot *snapshot)
@@ -133,7 +138,7 @@ void gp_draw_host(const struct gp_box *box, const struct gp_snapshot *snapshot)
     if (host_number(snapshot, GP_HOST_CPU, &n)) {
         gp_add_whole(&words, n);
         gp_strbuf_addc(&words, '%');
-        x = draw_load(box, x, "CPU", n, 100, words.buf);
+        x = draw_load(box, x, "CPU", GP_SERIES_GPU, n, 100, words.buf);
     }
     if (host_number(snapshot, GP_HOST_MEMORY_TOTAL, &total) &&
         host_number(snapshot, GP_HOST_MEMORY_AVAILABLE, &n))
