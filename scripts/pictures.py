@@ -15,9 +15,12 @@ ROOT = Path(__file__).resolve().parent.parent
 CELL_W, CELL_H, MARGIN = 8, 17, 10
 BASELINE = 13  # of a line, from its top
 BACKGROUND, FOREGROUND = "#16181d", "#d8dce3"
-COLORS = {31: "#ff6b68", 32: "#5fd38d", 33: "#e5c07b", 34: "#6cb6ff", 35: "#c792ea", 36: "#56c8d8"}
-LIGHT = {BACKGROUND: "#f6f8fa", FOREGROUND: "#24292f", "#ff6b68": "#c62828", "#5fd38d": "#1a7f37", "#e5c07b": "#8a6100",
-         "#6cb6ff": "#0550ae", "#c792ea": "#7d3fb0", "#56c8d8": "#0b7285"}  # on a light page
+PROMPT = 32
+COLORS = {PROMPT: "#5fd38d", 79: "#5fd7af", 110: "#87afd7", 117: "#87d7ff", 141: "#af87ff", 180: "#d7af87",
+          203: "#ff5f5f", 221: "#ffd75f", 246: "#949494"}  # the dark theme of src/tui/theme.c
+LIGHT = {BACKGROUND: "#f6f8fa", FOREGROUND: "#24292f", "#5fd38d": "#1a7f37", "#5fd7af": "#005f5f", "#87afd7": "#005f87",
+         "#87d7ff": "#005faf", "#af87ff": "#5f5faf", "#d7af87": "#5f5f00", "#ff5f5f": "#d70000", "#ffd75f": "#875f00",
+         "#949494": "#626262"}  # on a light page: the light theme
 EIGHTHS_LOW = "▁▂▃▄▅▆▇█"
 EIGHTHS_LEFT = "▏▎▍▌▋▊▉█"
 

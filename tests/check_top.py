@@ -732,11 +732,93 @@ def no_color_gets_none():
         assert t.wait() == 0
         for color in range(30, 38):
             assert f"\x1b[{color}m".encode() not in t.output and f";{color}m".encode() not in t.output
+        assert b"[38;5;" not in t.output and BACKGROUND not in t.output
     with top() as t:
         t.see("processes 6")
         t.keys("q")
         t.wait()
-        assert any(f"[{color}m".encode() in t.output for color in range(30, 38))
+        assert b"[38;5;" in t.output
+    with top(term="linux") as t:  # it has eight colours, and would show the question
+        t.see("processes 6")
+        t.keys("q")
+        t.wait()
+        assert any(f"[3{color}m".encode() in t.output for color in range(8))
+        assert BACKGROUND not in t.output
+
+
+# ---- the colour of the background ----
+
+BACKGROUND = b"\x1b]11;?\x1b\\"
+DARK_LOAD, LIGHT_LOAD = b"\x1b[38;5;79m", b"\x1b[38;5;23m"  # src/tui/theme.c
+
+
+@test
+def a_light_background_turns_the_colours():
+    """The answer may come in pieces, with keys before and after it, or end with BEL."""
+    answers = (("\x1b]11;rgb:ffff/ffff/ffff\x1b\\",), ("\x1b]11;rgb:ff/ff/ff\a",),
+               ("\x1b]11;rgb:fdfd/f6", "f6/e3e3\x1b\\"))
+    for answer in answers:
+        with top() as t:
+            t.until(lambda: BACKGROUND in t.output, "the question")
+            t.see("processes 6")
+            assert LIGHT_LOAD not in t.output and DARK_LOAD in t.output  # it does not wait
+            t.keys("I")
+            t.see("GPU-MEM▲")
+            for piece in answer:
+                t.keys(piece)
+                time.sleep(0.1)
+            t.until(lambda: LIGHT_LOAD in t.output, "the light colours")
+            t.keys("2")
+            t.see("· GPU 2 ·")
+            t.keys("q")
+            assert t.wait() == 0
+            t.clean()
+
+
+@test
+def a_dark_background_changes_nothing():
+    with top() as t:
+        t.until(lambda: BACKGROUND in t.output, "the question")
+        t.see("processes 6")
+        t.keys("\x1b]11;rgb:1616/1818/1d1d\x1b\\2")
+        t.see("· GPU 2 ·")
+        assert LIGHT_LOAD not in t.output and t.output.count(BACKGROUND) == 1
+        t.keys("q")
+        assert t.wait() == 0
+
+
+@test
+def an_answer_that_is_cut_takes_no_key():
+    with top() as t:
+        t.see("processes 6")
+        t.keys("\x1b]11;rgb:ffff/ff")
+        t.keys("I")
+        t.see("GPU-MEM▲")
+        t.keys("q")
+        assert t.wait() == 0
+        assert LIGHT_LOAD not in t.output
+
+
+@test
+def an_answer_is_not_typed_into_the_shell():
+    """One that is left at once still takes it."""
+    script = '"$0" top --config none; stty -icanon min 0 time 5; echo "typed <$(cat -v)>"'
+    with Terminal(command=["sh", "-c", script, GPULSE], GPULSE_SIM="h100x8") as t:
+        t.until(lambda: BACKGROUND in t.output, "the question")
+        t.keys("q\x1b]11;rgb:ffff/ffff/ffff\x1b\\")
+        assert t.wait() == 0
+        assert b"typed <>" in t.output, t.output[-200:]
+
+
+@test
+def themes_that_do_not_follow_it_ask_nothing():
+    for theme, asks in (("light", False), ("mono", False), ("safe", True)):
+        with top("--theme", theme) as t:
+            t.see("processes 6")
+            t.keys("q")
+            assert t.wait() == 0
+            assert (BACKGROUND in t.output) == asks, theme
+            assert (LIGHT_LOAD in t.output) == (theme == "light"), theme
 
 
 # ---- without a terminal ----

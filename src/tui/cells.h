@@ -12,15 +12,16 @@ enum gp_ink {
     GP_INK_PLAIN,
     GP_INK_STRONG,
     GP_INK_DIM,
-    GP_INK_TITLE, /* lines between areas, headings of columns */
-    GP_INK_LOW,
-    GP_INK_MEDIUM,
-    GP_INK_HIGH,
+    GP_INK_TITLE,  /* lines between areas, headings of columns */
+    GP_INK_LOW,    /* a load, however high: work is no trouble */
+    GP_INK_MEDIUM, /* worth a look: memory is held, and nothing runs */
+    GP_INK_HIGH,   /* trouble: full, hot, slowed down */
     GP_INK_CRITICAL,
     GP_INK_STALE, /* stale or unknown */
     GP_INK_SELECTED,
     GP_INK_TAGGED,
     GP_INK_KEY,
+    GP_INK_MEMORY, /* memory in use */
     GP_INK__COUNT,
 };
 

@@ -161,12 +161,12 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
 
 /* Used memory, followed by the memory that the driver and firmware reserve. */
 static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
-                            const struct gp_device *device)
+                            const struct gp_device *device, enum gp_ink ink)
 {
     double reserved;
     double total;
     int used = gp_series_permille(device, GP_SERIES_MEMORY);
-    gp_draw_bar(box, x, y, w, gp_load_ink(GP_SERIES_MEMORY, used), used);
+    gp_draw_bar(box, x, y, w, ink, used);
     if (used < 0 || !gp_device_number(device, GP_MEMORY_RESERVED, &reserved) ||
         !gp_device_number(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
@@ -188,14 +188,17 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
                        const struct gp_device *device, const struct gp_gpus_view *view)
 {
     const int permille = gp_series_permille(device, gauge->series);
-    const enum gp_ink ink = gp_load_ink(gauge->series, permille);
+    const struct gp_track *track = gp_history_find(view->history, device);
+    const enum gp_ink ink = gauge->series == GP_SERIES_MEMORY
+                                ? gp_gpu_memory_ink(device, track, view->snapshot->mono_ns)
+                                : gp_load_ink(gauge->series, permille);
     GP_GPU_TEXT(text);
     int x = 6;
     (void)gp_draw(box, 1, y, GP_INK_DIM, gauge->label);
     if (gauge->series == GP_SERIES_MEMORY) {
         gp_gpu_add_memory(&text, device);
         if (!gp_draw_mig_strip(box, x, y, w, view->snapshot, device))
-            draw_memory_bar(box, x, y, w, device);
+            draw_memory_bar(box, x, y, w, device, ink);
     } else {
         gp_gpu_add_number(&text, device, GP_UTILIZATION_GPU, "%");
         gp_draw_bar(box, x, y, w, ink, permille);
@@ -204,8 +207,8 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
     x += w + 1 + words + 1;
     if (x >= box->w - 1)
         return;
-    const struct gp_plot plot = {gp_history_find(view->history, device), (int)gauge->series,
-                                 gp_series_max(device, gauge->series), gauge->series};
+    const struct gp_plot plot = {track, (int)gauge->series, gp_series_max(device, gauge->series),
+                                 gauge->series};
     gp_draw_spark(box, x, y, box->w - 1 - x, &plot, &view->span);
 }
 
@@ -350,7 +353,8 @@ static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *de
     const char *limit = gp_gpu_limit(device);
     double errors;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
-    enum gp_ink ink = GP_INK_HIGH;
+    const bool is_narrow = has_lost_lanes(device, track);
+    enum gp_ink ink = is_narrow ? GP_INK_HIGH : gp_gpu_limit_ink(device);
     if (strcmp(action, "None") != 0) {
         gp_strbuf_addf(sb, "  recovery: %.40s", action);
         ink = GP_INK_CRITICAL;
@@ -363,7 +367,7 @@ static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *de
         gp_strbuf_addf(sb, "  limited: %s", limit);
     if (limit && track && track->limited_since_ns)
         add_time(sb, view->snapshot->mono_ns - track->limited_since_ns);
-    if (has_lost_lanes(device, track))
+    if (is_narrow)
         gp_strbuf_adds(sb, "  narrow PCIe");
     return ink;
 }
@@ -453,7 +457,10 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
         x += IDS;
     }
     const int w = (box->w - x - NUMBER) / 2;
-    gp_draw_bar(box, x, 0, w, gp_load_ink(GP_SERIES_MEMORY, memory), memory);
+    gp_draw_bar(
+        box, x, 0, w,
+        gp_gpu_memory_ink(device, gp_history_find(view->history, device), view->snapshot->mono_ns),
+        memory);
     gp_strbuf_reset(&text);
     gp_gpu_add_memory(&text, device);
     gp_draw_right(box, x + w, 0, NUMBER, GP_INK_PLAIN, text.buf);

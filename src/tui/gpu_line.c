@@ -130,7 +130,8 @@ static void draw_load(const struct gp_box *box, int y, const struct line_table *
     if (spark->w && !device->is_mig)
         gp_draw_spark(box, spark->x, y, spark->w, &plot, &view->span);
     if (bar->w)
-        gp_draw_bar(box, bar->x, y, bar->w, gp_load_ink(GP_SERIES_MEMORY, memory), memory);
+        gp_draw_bar(box, bar->x, y, bar->w,
+                    gp_gpu_memory_ink(device, plot.track, view->snapshot->mono_ns), memory);
 }
 
 static void draw_values(const struct gp_box *box, int y, const struct line_table *t,
@@ -147,7 +148,7 @@ static void draw_values(const struct gp_box *box, int y, const struct line_table
         return; /* it has no sensors of its own */
     CELL(LINE_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
          GP_TEMPERATURE_GPU, "");
-    CELL(LINE_FLAGS, GP_INK_CRITICAL, gp_gpu_add_flags, device);
+    CELL(LINE_FLAGS, gp_gpu_flags_ink(device), gp_gpu_add_flags, device);
     if (t->places[LINE_POWER].w < line_columns[LINE_POWER].width + 1) {
         CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
              GP_POWER_DRAW, "");
@@ -239,11 +240,10 @@ static const char *trouble_word(const struct gp_device *device)
     }
 }
 
-static void draw_block(const struct gp_box *box, int x, enum gp_series series, int permille)
+static void draw_block(const struct gp_box *box, int x, enum gp_ink ink, int permille)
 {
     if (permille >= 0)
-        gp_draw_fill(box, x, 0, 1, gp_load_ink(series, permille),
-                     (uint32_t)(0x2581 + permille * 7 / 1000));
+        gp_draw_fill(box, x, 0, 1, ink, (uint32_t)(0x2581 + permille * 7 / 1000));
 }
 
 void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
@@ -270,8 +270,10 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
                      gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM, trouble_word(device));
         return;
     }
-    draw_block(&inner, load_x, GP_SERIES_GPU, load);
-    draw_block(&inner, load_x + 1, GP_SERIES_MEMORY, gp_series_permille(device, GP_SERIES_MEMORY));
+    draw_block(&inner, load_x, gp_load_ink(GP_SERIES_GPU, load), load);
+    draw_block(&inner, load_x + 1,
+               gp_gpu_memory_ink(device, gp_history_find(view->history, device), s->mono_ns),
+               gp_series_permille(device, GP_SERIES_MEMORY));
     CELL(CELL_LOAD, gp_load_ink(GP_SERIES_GPU, load), gp_gpu_add_number, device, GP_UTILIZATION_GPU,
          "%");
     if (places[CELL_SPARK].w) {
@@ -284,7 +286,7 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     }
     CELL(CELL_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
          GP_TEMPERATURE_GPU, "°");
-    CELL(CELL_FLAGS, GP_INK_CRITICAL, gp_gpu_add_flags, device);
+    CELL(CELL_FLAGS, gp_gpu_flags_ink(device), gp_gpu_add_flags, device);
     CELL(CELL_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
          GP_POWER_DRAW, "W");
     if (places[CELL_OWNERS].w) {

@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
+#include "tui/graph.h"
 
 #include <string.h>
 
@@ -109,7 +110,22 @@ enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device)
         return GP_INK_STALE;
     if (!gp_device_number(device, GP_THRESHOLD_SLOWDOWN, &limit))
         limit = 90;
-    return now >= limit ? GP_INK_CRITICAL : now >= limit - 10 ? GP_INK_HIGH : GP_INK_PLAIN;
+    return now >= limit ? GP_INK_CRITICAL : now >= limit - 5 ? GP_INK_HIGH : GP_INK_PLAIN;
+}
+
+enum gp_ink gp_gpu_memory_ink(const struct gp_device *device, const struct gp_track *track,
+                              uint64_t now_ns)
+{
+    enum { HELD_S = 30, HELD_PERMILLE = 100 };
+    const int permille = gp_series_permille(device, GP_SERIES_MEMORY);
+    const enum gp_ink ink = gp_load_ink(GP_SERIES_MEMORY, permille);
+    struct gp_track_facts load;
+    double bytes;
+    if (ink != GP_INK_MEMORY || permille < HELD_PERMILLE ||
+        !gp_device_number_now(device, GP_MEMORY_USED, &bytes) || bytes < (double)(1 << 30) ||
+        !gp_track_look(track, GP_SERIES_GPU, now_ns, HELD_S * GP_NS_PER_S, &load))
+        return ink;
+    return load.highest > 0 ? ink : GP_INK_MEDIUM;
 }
 
 /* Reasons that limit the clocks: nvmlClocksEventReasons in nvml.h. */
@@ -170,6 +186,21 @@ void gp_gpu_add_flags(struct gp_strbuf *sb, const struct gp_device *device)
         gp_strbuf_addc(sb, 'R');
     if (limit < GP_ARRAY_LEN(limits))
         gp_strbuf_addc(sb, limits[limit].letter);
+}
+
+enum gp_ink gp_gpu_limit_ink(const struct gp_device *device)
+{
+    const size_t limit = find_limit(device);
+    return limit < GP_ARRAY_LEN(limits) && limits[limit].letter == 'T' ? GP_INK_HIGH
+                                                                       : GP_INK_MEDIUM;
+}
+
+enum gp_ink gp_gpu_flags_ink(const struct gp_device *device)
+{
+    return gp_gpu_trouble(device) ||
+                   strcmp(gp_device_text(device, GP_RECOVERY_ACTION, "None"), "None") != 0
+               ? GP_INK_CRITICAL
+               : gp_gpu_limit_ink(device);
 }
 
 void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device)

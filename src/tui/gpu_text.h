@@ -7,6 +7,7 @@
 #include "tui/cells.h"
 
 struct gp_device;
+struct gp_track;
 
 /* A short text on the stack. */
 enum { GP_GPU_TEXT_SIZE = 256 };
@@ -32,6 +33,11 @@ void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device);  /*
 /* The limits are the GPU's own thresholds. */
 enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device);
 
+/* Of the memory in use: full, held while nothing has run for half a minute, or neither. `track` may
+ * be NULL. */
+enum gp_ink gp_gpu_memory_ink(const struct gp_device *device, const struct gp_track *track,
+                              uint64_t now_ns);
+
 /* Why a GPU reports no values; NULL if it does. */
 const char *gp_gpu_trouble(const struct gp_device *device);
 /* Same as gp_gpu_trouble(), but a sleeping GPU is not a problem. */
@@ -42,9 +48,14 @@ bool gp_gpu_is_flat(const struct gp_device *device);
 
 /* What limits the clocks, "temperature"; NULL: nothing. */
 const char *gp_gpu_limit(const struct gp_device *device);
+/* Heat is trouble. Power is what a busy GPU runs into. */
+enum gp_ink gp_gpu_limit_ink(const struct gp_device *device);
 
 /* Appends one letter for each problem. */
 void gp_gpu_add_flags(struct gp_strbuf *sb, const struct gp_device *device);
+
+/* Of the letters: that of the worst one. */
+enum gp_ink gp_gpu_flags_ink(const struct gp_device *device);
 
 /* Appends what these letters mean: "P: power limits the clocks". Nothing if there are none. */
 void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device);

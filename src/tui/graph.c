@@ -21,9 +21,9 @@ enum gp_ink gp_load_ink(enum gp_series series, int permille)
 {
     if (permille < 0)
         return GP_INK_STALE;
-    if (permille < 100)
+    if (series != GP_SERIES_MEMORY)
         return GP_INK_LOW;
-    return permille < (series == GP_SERIES_MEMORY ? 800 : 750) ? GP_INK_MEDIUM : GP_INK_HIGH;
+    return permille < GP_FULL_PERMILLE ? GP_INK_MEMORY : GP_INK_HIGH;
 }
 
 void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille)

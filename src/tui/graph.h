@@ -5,7 +5,10 @@
 #include "tui/cells.h"
 #include "tui/history.h"
 
-/* The ink for a load in thousandths. The thresholds are those of nvitop. */
+/* From this share on, in thousandths, memory is full. */
+enum { GP_FULL_PERMILLE = 950 };
+
+/* The ink for a load in thousandths, or −1. Only memory that is full is trouble. */
 enum gp_ink gp_load_ink(enum gp_series series, int permille);
 
 /* Draws a bar of w columns; the empty rest is dotted. */

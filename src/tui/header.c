@@ -114,7 +114,8 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
     }
     x += 2;
     for (int i = 0; i < TOTAL__COUNT; i++)
-        x = gp_draw(&left, x, 0, all_well ? GP_INK_PLAIN : GP_INK_HIGH, totals[i].text.buf);
+        x = gp_draw(&left, x, 0, i == TOTAL_GPUS && !all_well ? GP_INK_HIGH : GP_INK_PLAIN,
+                    totals[i].text.buf);
 }
 
 /* ---- the host ---- */
@@ -129,13 +130,13 @@ static bool host_number(const struct gp_snapshot *snapshot, enum gp_metric m, do
 }
 
 /* "RAM ███··· 120.0/512.0 GiB". Returns the column after it. */
-static int draw_load(const struct gp_box *box, int x, const char *label, double part, double whole,
-                     const char *words)
+static int draw_load(const struct gp_box *box, int x, const char *label, enum gp_series like,
+                     double part, double whole, const char *words)
 {
     enum { BAR = 10 };
     int permille = whole > 0 ? (int)(1000 * part / whole + 0.5) : 0;
     x = gp_draw(box, x, 0, GP_INK_DIM, label) + 1;
-    gp_draw_bar(box, x, 0, BAR, gp_load_ink(GP_SERIES_MEMORY, permille), permille);
+    gp_draw_bar(box, x, 0, BAR, gp_load_ink(like, permille), permille);
     return gp_draw(box, x + BAR + 1, 0, GP_INK_PLAIN, words) + 2;
 }
 
@@ -146,7 +147,7 @@ static int draw_bytes(const struct gp_box *box, int x, const char *label, double
     gp_strbuf_addc(&words, '/');
     gp_add_tenths(&words, total / GIB);
     gp_strbuf_adds(&words, " GiB");
-    return draw_load(box, x, label, used, total, words.buf);
+    return draw_load(box, x, label, GP_SERIES_MEMORY, used, total, words.buf);
 }
 
 void gp_draw_host(const struct gp_box *box, const struct gp_snapshot *snapshot)
@@ -158,7 +159,7 @@ void gp_draw_host(const struct gp_box *box, const struct gp_snapshot *snapshot)
     if (host_number(snapshot, GP_HOST_CPU, &n)) {
         gp_add_whole(&words, n);
         gp_strbuf_addc(&words, '%');
-        x = draw_load(box, x, "CPU", n, 100, words.buf);
+        x = draw_load(box, x, "CPU", GP_SERIES_GPU, n, 100, words.buf);
     }
     if (host_number(snapshot, GP_HOST_MEMORY_TOTAL, &total) &&
         host_number(snapshot, GP_HOST_MEMORY_AVAILABLE, &n))

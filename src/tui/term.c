@@ -22,6 +22,13 @@
 
 enum { DOUBLE_CLICK_MS = 400 };
 
+/* The terminal is asked for its background once (xterm's OSC 11). Nothing waits for the answer:
+ * frames are those for a dark background until it says otherwise. Only who gives the terminal back
+ * before it had this time to answer waits, so that the answer is not typed into the shell. */
+enum { ANSWER_MS = 200, ANSWER_SIZE = 32, KEY_ANSWER = KEY_MAX + 1 };
+#define ASK_BACKGROUND "\033]11;?\033\\"
+#define ANSWER_BEGIN "\033]11;"
+
 /* Synchronized output: the terminal shows the frame at once, not line by line. A few changed cells
  * arrive at once anyway. */
 enum { FEW_CELLS = 100, OUTPUT_MAX = 1 << 24 };
@@ -36,6 +43,11 @@ struct gp_term {
     bool color, synchronized, mouse;
     struct gp_term_click click; /* the last click and its time */
     uint64_t click_ns;
+    enum gp_theme theme;
+    uint64_t asked_ns; /* for the background; 0: it was not asked */
+    bool is_answered, is_answering, is_light;
+    char answer[ANSWER_SIZE]; /* as far as it has come */
+    size_t answer_n;
 };
 
 /* ---- crash handler ---- */
@@ -91,13 +103,13 @@ static void place(struct gp_strbuf *sb, int x, int y)
     add_string(sb, tiparm(capability("cup"), y, x));
 }
 
-static void set_looks(struct gp_palette *palette, bool colored, enum gp_theme theme)
+static void set_looks(struct gp_palette *palette, bool colored, enum gp_theme theme, bool on_light)
 {
     static const struct {
         enum gp_attr attr;
         const char *name;
     } attrs[] = {{GP_ATTR_BOLD, "bold"}, {GP_ATTR_REVERSE, "rev"}, {GP_ATTR_UNDERLINE, "smul"}};
-    const struct gp_look *looks = gp_theme_looks(theme);
+    const struct gp_look *looks = gp_theme_looks(theme, on_light);
     const int colors = tigetnum("colors");
     colored = colored && colors >= 8;
     for (int i = 0; i < GP_INK__COUNT; i++) {
@@ -121,7 +133,9 @@ static void set_looks(struct gp_palette *palette, bool colored, enum gp_theme th
 static void set_palette(struct gp_palette *palette)
 {
     struct gp_strbuf sb = GP_STRBUF_ON(palette->reset, sizeof(palette->reset) - 1);
-    add_string(&sb, capability("sgr0"));
+    /* the rest of xterm's would leave a set of line characters that is never entered */
+    const char *all_off = capability("sgr0");
+    add_string(&sb, all_off && strstr(all_off, "\033[m") ? "\033[m" : all_off);
     palette->place = strcmp(capability("cup"), "\033[%i%p1%d;%p2%dH") == 0 ? NULL : place;
     palette->spares_corner = tigetflag("am") > 0 && tigetflag("xenl") <= 0;
 }
@@ -133,6 +147,20 @@ static void set_mouse(bool on)
     (void)mouseinterval(0); /* we detect double clicks, so that ncurses does not delay clicks */
 }
 
+static void tell(const char *text)
+{
+    (void)!write(STDOUT_FILENO, text, strlen(text));
+}
+
+/* Consoles and old terminals would show the question. */
+static void ask_background(struct gp_term *term, bool is_old)
+{
+    if (!term->color || is_old || term->asked_ns || !gp_theme_asks(term->theme))
+        return;
+    term->asked_ns = gp_clock_mono_ns();
+    tell(ASK_BACKGROUND);
+}
+
 void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
 {
     const char *name = getenv("TERM");
@@ -140,12 +168,74 @@ void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
     /* On the console, ncurses would load libgpm and never unload it. */
     bool mouse = prefs->mouse && !is_console;
     term->palette.ascii = prefs->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-    term->synchronized = prefs->sync && name && strncmp(name, "vt", 2) != 0 && !is_console;
-    set_looks(&term->palette, term->color, (enum gp_theme)prefs->theme);
+    const bool is_old = !name || strncmp(name, "vt", 2) == 0 || is_console;
+    term->synchronized = prefs->sync && !is_old;
+    term->theme = (enum gp_theme)prefs->theme;
+    set_looks(&term->palette, term->color, term->theme, term->is_light);
+    ask_background(term, is_old);
     if (term->mouse != mouse)
         set_mouse(mouse);
     term->mouse = mouse;
     gp_term_forget(term);
+}
+
+/* ---- the background ---- */
+
+/* The answer is complete: a light background changes all colors. */
+static void take_answer(struct gp_term *term)
+{
+    bool is_light;
+    term->answer[term->answer_n] = '\0';
+    term->is_answered = true;
+    term->is_answering = false;
+    if (!gp_theme_read_background(term->answer, &is_light) || is_light == term->is_light)
+        return;
+    term->is_light = is_light;
+    set_looks(&term->palette, term->color, term->theme, is_light);
+    gp_term_forget(term);
+}
+
+/* Reads like get_wch(), except for the answer of the terminal, which may come in pieces. It ends
+ * with BEL or with an escape and a backslash, and has no other characters than these, so that no
+ * key is lost behind one that was cut. */
+static int read_key(struct gp_term *term, wint_t *ret)
+{
+    for (;;) {
+        int r = get_wch(ret);
+        if (r == KEY_CODE_YES && *ret == KEY_ANSWER) {
+            term->is_answering = true;
+            term->answer_n = 0;
+            continue;
+        }
+        if (r == ERR || !term->is_answering)
+            return r;
+        if (r == OK && *ret < 0x7f && strchr("0123456789abcdefABCDEFrg:/", (int)*ret) && *ret &&
+            term->answer_n < ANSWER_SIZE - 1) {
+            term->answer[term->answer_n++] = (char)*ret;
+            continue;
+        }
+        const bool ends = r == OK && (*ret == '\a' || *ret == GP_KEY_ESCAPE);
+        take_answer(term);
+        if (!ends)
+            return r;
+        if (*ret == GP_KEY_ESCAPE && (r = get_wch(ret)) != ERR && *ret != '\\')
+            return r;
+    }
+}
+
+/* Waits for an answer that is still to come. */
+static void await_answer(struct gp_term *term)
+{
+    const uint64_t end_ns = term->asked_ns + ANSWER_MS * GP_NS_PER_MS;
+    wint_t key;
+    while (term->asked_ns && !term->is_answered && gp_clock_mono_ns() < end_ns) {
+        struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+        const uint64_t left_ms = (end_ns - gp_clock_mono_ns()) / GP_NS_PER_MS;
+        if (poll(&fd, 1, (int)left_ms + 1) <= 0 || !(fd.revents & POLLIN))
+            return;
+        while (read_key(term, &key) != ERR)
+            continue;
+    }
 }
 
 /* ---- open and close ---- */
@@ -190,6 +280,7 @@ static void define_keys(void)
     for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
         if (key_defined(keys[i].sent) == 0)
             (void)define_key(keys[i].sent, keys[i].key);
+    (void)define_key(ANSWER_BEGIN, KEY_ANSWER);
 }
 
 int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret, struct gp_err *err)
@@ -231,6 +322,7 @@ int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
 
 void gp_term_close(struct gp_term *term)
 {
+    await_answer(term);
     (void)endwin();
     delscreen(term->screen);
     gp_cells_fini(&term->shown);
@@ -251,11 +343,6 @@ void gp_term_forget(struct gp_term *term)
 }
 
 /* ---- output ---- */
-
-static void tell(const char *text)
-{
-    (void)!write(STDOUT_FILENO, text, strlen(text));
-}
 
 /* Curses opens the screen if need be and clears it, and never learns what is shown from then on. */
 static bool wipe(struct gp_term *term, int w, int h)
@@ -343,7 +430,7 @@ static int take_mouse(struct gp_term *term)
 int gp_term_key(struct gp_term *term)
 {
     wint_t c;
-    int r = get_wch(&c);
+    int r = read_key(term, &c);
     if (r == ERR)
         return is_closed() ? GP_TERM_CLOSED : 0;
     if (r == KEY_CODE_YES)
@@ -354,7 +441,7 @@ int gp_term_key(struct gp_term *term)
         return GP_KEY_BACKSPACE;
     if (c != GP_KEY_ESCAPE)
         return (int)c;
-    r = get_wch(&c); /* Alt sends an escape before the key */
+    r = read_key(term, &c); /* Alt sends an escape before the key */
     return r == OK ? GP_KEY_ALT + (int)c : GP_KEY_ESCAPE;
 }
 
@@ -378,6 +465,7 @@ static void stop(void)
 
 void gp_term_suspend(struct gp_term *term)
 {
+    await_answer(term);
     (void)endwin();
     stop();
     (void)refresh();

@@ -1,5 +1,8 @@
 #include "tui/theme.h"
 
+#include <stdio.h>
+#include <string.h>
+
 enum {
     BLACK,
     RED,
@@ -10,97 +13,174 @@ enum {
     CYAN,
     WHITE,
     OWN = -1,
-    BRIGHT = 8, /* offset to the bright colors, if there are 16 */
-    ORANGE = 208,
-    SKY = 39,
     BOLD = GP_ATTR_BOLD,
     REVERSE = GP_ATTR_REVERSE,
     UNDERLINE = GP_ATTR_UNDERLINE,
 };
 
-/* The fourth number is the color on a terminal with eight colors, the fifth the attribute without
- * any. Color never carries a meaning alone. */
-static const struct gp_look looks[GP_THEME__COUNT][GP_INK__COUNT] =
-    {
-        [GP_THEME_DEFAULT] =
-            {
-                [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
-                [GP_INK_DIM] = {CYAN, OWN, 0, CYAN, 0},
-                [GP_INK_TITLE] = {BLUE, OWN, BOLD, BLUE, BOLD},
-                [GP_INK_LOW] = {GREEN, OWN, 0, GREEN, 0},
-                [GP_INK_MEDIUM] = {YELLOW, OWN, 0, YELLOW, 0},
-                [GP_INK_HIGH] = {RED, OWN, BOLD, RED, BOLD},
-                [GP_INK_CRITICAL] = {RED, OWN, REVERSE, RED, REVERSE},
-                [GP_INK_STALE] = {MAGENTA, OWN, 0, MAGENTA, UNDERLINE},
-                [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
-                [GP_INK_TAGGED] = {YELLOW, OWN, BOLD, YELLOW, BOLD},
-                [GP_INK_KEY] = {CYAN, OWN, BOLD, CYAN, BOLD},
-            },
-        [GP_THEME_MONO] =
-            {
-                [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
-                [GP_INK_DIM] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_TITLE] = {OWN, OWN, BOLD, OWN, BOLD},
-                [GP_INK_LOW] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_MEDIUM] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_HIGH] = {OWN, OWN, BOLD, OWN, BOLD},
-                [GP_INK_CRITICAL] = {OWN, OWN, REVERSE, OWN, REVERSE},
-                [GP_INK_STALE] = {OWN, OWN, UNDERLINE, OWN, UNDERLINE},
-                [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
-                [GP_INK_TAGGED] = {OWN, OWN, BOLD, OWN, BOLD},
-                [GP_INK_KEY] = {OWN, OWN, BOLD, OWN, BOLD},
-            },
-        [GP_THEME_LIGHT] =
-            {
-                /* Yellow and cyan are unreadable on white. */
-                [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
-                [GP_INK_DIM] = {BRIGHT + BLACK, OWN, 0, BLUE, 0},
-                [GP_INK_TITLE] = {BLUE, OWN, BOLD, BLUE, BOLD},
-                [GP_INK_LOW] = {28, OWN, 0, GREEN, 0},
-                [GP_INK_MEDIUM] = {94, OWN, 0, MAGENTA, 0},
-                [GP_INK_HIGH] = {124, OWN, BOLD, RED, BOLD},
-                [GP_INK_CRITICAL] = {124, OWN, REVERSE, RED, REVERSE},
-                [GP_INK_STALE] = {MAGENTA, OWN, 0, MAGENTA, UNDERLINE},
-                [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
-                [GP_INK_TAGGED] = {94, OWN, BOLD, MAGENTA, BOLD},
-                [GP_INK_KEY] = {BLUE, OWN, BOLD, BLUE, BOLD},
-            },
-        [GP_THEME_SAFE] =
-            {
-                [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
-                [GP_INK_DIM] = {BRIGHT + BLACK, OWN, 0, OWN, 0},
-                [GP_INK_TITLE] = {SKY, OWN, BOLD, BLUE, BOLD},
-                [GP_INK_LOW] = {SKY, OWN, 0, BLUE, 0},
-                [GP_INK_MEDIUM] = {OWN, OWN, 0, OWN, 0},
-                [GP_INK_HIGH] = {ORANGE, OWN, BOLD, YELLOW, BOLD},
-                [GP_INK_CRITICAL] = {ORANGE, OWN, REVERSE, YELLOW, REVERSE},
-                [GP_INK_STALE] = {OWN, OWN, UNDERLINE, OWN, UNDERLINE},
-                [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
-                [GP_INK_TAGGED] = {ORANGE, OWN, BOLD, YELLOW, BOLD},
-                [GP_INK_KEY] = {SKY, OWN, BOLD, BLUE, BOLD},
-            },
-        [GP_THEME_CONTRAST] =
-            {
-                [GP_INK_PLAIN] = {BRIGHT + WHITE, BLACK, 0, WHITE, 0},
-                [GP_INK_STRONG] = {BRIGHT + WHITE, BLACK, BOLD, WHITE, BOLD},
-                [GP_INK_DIM] = {BRIGHT + WHITE, BLACK, 0, WHITE, 0},
-                [GP_INK_TITLE] = {BRIGHT + CYAN, BLACK, BOLD, CYAN, BOLD},
-                [GP_INK_LOW] = {BRIGHT + GREEN, BLACK, BOLD, GREEN, 0},
-                [GP_INK_MEDIUM] = {BRIGHT + YELLOW, BLACK, BOLD, YELLOW, 0},
-                [GP_INK_HIGH] = {BRIGHT + RED, BLACK, BOLD, RED, BOLD},
-                [GP_INK_CRITICAL] = {BRIGHT + WHITE, RED, BOLD, WHITE, REVERSE},
-                [GP_INK_STALE] = {BRIGHT + MAGENTA, BLACK, UNDERLINE, MAGENTA, UNDERLINE},
-                [GP_INK_SELECTED] = {BLACK, BRIGHT + WHITE, BOLD, BLACK, REVERSE},
-                [GP_INK_TAGGED] = {BRIGHT + YELLOW, BLACK, BOLD, YELLOW, BOLD},
-                [GP_INK_KEY] = {BRIGHT + CYAN, BLACK, BOLD, CYAN, BOLD},
-            },
+enum table { DARK, LIGHT, TERMINAL, SAFE_DARK, SAFE_LIGHT, CONTRAST, MONO, TABLE__COUNT };
+
+/* The fourth number is the color on a terminal with fewer colors, the fifth the attribute without
+ * any. Color never carries a meaning alone. Those above 15 look the same on every terminal: they
+ * have a contrast of 4.5 to 1 or more to the backgrounds that the table is for. */
+/* clang-format off */
+static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
+    [DARK] = {
+        [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_DIM] = {246, OWN, 0, CYAN, 0},
+        [GP_INK_TITLE] = {110, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_LOW] = {79, OWN, 0, GREEN, 0},
+        [GP_INK_MEDIUM] = {221, OWN, 0, YELLOW, 0},
+        [GP_INK_HIGH] = {203, OWN, BOLD, RED, BOLD},
+        [GP_INK_CRITICAL] = {203, OWN, REVERSE, RED, REVERSE},
+        [GP_INK_STALE] = {180, OWN, 0, OWN, UNDERLINE},
+        [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_TAGGED] = {221, OWN, BOLD, YELLOW, BOLD},
+        [GP_INK_KEY] = {117, OWN, BOLD, CYAN, BOLD},
+        [GP_INK_MEMORY] = {141, OWN, 0, MAGENTA, 0},
+    },
+    [LIGHT] = {
+        [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_DIM] = {241, OWN, 0, OWN, 0},
+        [GP_INK_TITLE] = {24, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_LOW] = {23, OWN, 0, BLUE, 0},
+        [GP_INK_MEDIUM] = {94, OWN, BOLD, OWN, 0},
+        [GP_INK_HIGH] = {160, OWN, BOLD, RED, BOLD},
+        [GP_INK_CRITICAL] = {160, OWN, REVERSE, RED, REVERSE},
+        [GP_INK_STALE] = {58, OWN, 0, OWN, UNDERLINE},
+        [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_TAGGED] = {94, OWN, BOLD, MAGENTA, BOLD},
+        [GP_INK_KEY] = {25, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_MEMORY] = {61, OWN, 0, MAGENTA, 0},
+    },
+    [TERMINAL] = {
+        [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_DIM] = {CYAN, OWN, 0, CYAN, 0},
+        [GP_INK_TITLE] = {BLUE, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_LOW] = {GREEN, OWN, 0, GREEN, 0},
+        [GP_INK_MEDIUM] = {YELLOW, OWN, 0, YELLOW, 0},
+        [GP_INK_HIGH] = {RED, OWN, BOLD, RED, BOLD},
+        [GP_INK_CRITICAL] = {RED, OWN, REVERSE, RED, REVERSE},
+        [GP_INK_STALE] = {OWN, OWN, UNDERLINE, OWN, UNDERLINE},
+        [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_TAGGED] = {YELLOW, OWN, BOLD, YELLOW, BOLD},
+        [GP_INK_KEY] = {CYAN, OWN, BOLD, CYAN, BOLD},
+        [GP_INK_MEMORY] = {MAGENTA, OWN, 0, MAGENTA, 0},
+    },
+    [SAFE_DARK] = {
+        [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_DIM] = {246, OWN, 0, OWN, 0},
+        [GP_INK_TITLE] = {110, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_LOW] = {39, OWN, 0, BLUE, 0},
+        [GP_INK_MEDIUM] = {229, OWN, 0, OWN, 0},
+        [GP_INK_HIGH] = {208, OWN, BOLD, YELLOW, BOLD},
+        [GP_INK_CRITICAL] = {208, OWN, REVERSE, YELLOW, REVERSE},
+        [GP_INK_STALE] = {OWN, OWN, UNDERLINE, OWN, UNDERLINE},
+        [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_TAGGED] = {208, OWN, BOLD, YELLOW, BOLD},
+        [GP_INK_KEY] = {117, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_MEMORY] = {153, OWN, 0, CYAN, 0},
+    },
+    [SAFE_LIGHT] = {
+        [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_DIM] = {241, OWN, 0, OWN, 0},
+        [GP_INK_TITLE] = {24, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_LOW] = {26, OWN, 0, BLUE, 0},
+        [GP_INK_MEDIUM] = {OWN, OWN, BOLD, OWN, 0},
+        [GP_INK_HIGH] = {94, OWN, BOLD, RED, BOLD},
+        [GP_INK_CRITICAL] = {94, OWN, REVERSE, RED, REVERSE},
+        [GP_INK_STALE] = {OWN, OWN, UNDERLINE, OWN, UNDERLINE},
+        [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_TAGGED] = {94, OWN, BOLD, RED, BOLD},
+        [GP_INK_KEY] = {25, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_MEMORY] = {18, OWN, 0, OWN, 0},
+    },
+    [MONO] = {
+        [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_DIM] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_TITLE] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_LOW] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_MEDIUM] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_HIGH] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_CRITICAL] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_STALE] = {OWN, OWN, UNDERLINE, OWN, UNDERLINE},
+        [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_TAGGED] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_KEY] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_MEMORY] = {OWN, OWN, 0, OWN, 0},
+    },
+    [CONTRAST] = {
+        [GP_INK_PLAIN] = {231, 16, 0, WHITE, 0},
+        [GP_INK_STRONG] = {231, 16, BOLD, WHITE, BOLD},
+        [GP_INK_DIM] = {231, 16, 0, WHITE, 0},
+        [GP_INK_TITLE] = {51, 16, BOLD, CYAN, BOLD},
+        [GP_INK_LOW] = {46, 16, BOLD, GREEN, 0},
+        [GP_INK_MEDIUM] = {226, 16, BOLD, YELLOW, 0},
+        [GP_INK_HIGH] = {210, 16, BOLD, RED, BOLD},
+        [GP_INK_CRITICAL] = {210, 16, REVERSE | BOLD, RED, REVERSE},
+        [GP_INK_STALE] = {219, 16, UNDERLINE, MAGENTA, UNDERLINE},
+        [GP_INK_SELECTED] = {16, 231, BOLD, BLACK, REVERSE},
+        [GP_INK_TAGGED] = {226, 16, BOLD, YELLOW, BOLD},
+        [GP_INK_KEY] = {51, 16, BOLD, CYAN, BOLD},
+        [GP_INK_MEMORY] = {51, 16, BOLD, CYAN, 0},
+    },
+};
+/* clang-format on */
+
+/* The tables of a theme on a dark and on a light background. */
+static const enum table tables[GP_THEME__COUNT][2] = {
+    [GP_THEME_DEFAULT] = {DARK, LIGHT},
+    [GP_THEME_DARK] = {DARK, DARK},
+    [GP_THEME_LIGHT] = {LIGHT, LIGHT},
+    [GP_THEME_TERMINAL] = {TERMINAL, TERMINAL},
+    [GP_THEME_SAFE] = {SAFE_DARK, SAFE_LIGHT},
+    [GP_THEME_CONTRAST] = {CONTRAST, CONTRAST},
+    [GP_THEME_MONO] = {MONO, MONO},
 };
 
-const struct gp_look *gp_theme_looks(enum gp_theme theme)
+const struct gp_look *gp_theme_looks(enum gp_theme theme, bool on_light)
 {
-    return looks[theme];
+    return looks[tables[theme][on_light]];
+}
+
+bool gp_theme_asks(enum gp_theme theme)
+{
+    return tables[theme][false] != tables[theme][true];
+}
+
+/* Reads "ffff", one to four digits, as a number from 0 to 1. */
+static bool take_part(const char **text, double *ret)
+{
+    const size_t n = strspn(*text, "0123456789abcdefABCDEF");
+    unsigned value;
+    if (n < 1 || n > 4 || sscanf(*text, "%4x", &value) != 1)
+        return false;
+    *ret = (double)value / (double)((1U << 4 * n) - 1);
+    *text += n;
+    return true;
+}
+
+bool gp_theme_read_background(const char *answer, bool *ret_light)
+{
+    /* how bright red, green and blue seem: ITU-R BT.601 */
+    static const double weights[] = {0.299, 0.587, 0.114};
+    const char *text = strchr(answer, ':');
+    double brightness = 0;
+    if (!text || strncmp(answer, "rgb", 3) != 0)
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(weights); i++) {
+        double part;
+        text++; /* the colon, or a slash */
+        if (!take_part(&text, &part) || (i < 2 && *text != '/'))
+            return false;
+        brightness += weights[i] * part;
+    }
+    *ret_light = brightness > 0.5;
+    return true;
 }

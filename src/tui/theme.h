@@ -6,15 +6,17 @@
 
 /* In the order of GP_THEME_WORDS. */
 enum gp_theme {
-    GP_THEME_DEFAULT,
-    GP_THEME_MONO,
+    GP_THEME_DEFAULT, /* dark or light, as the background of the terminal is */
+    GP_THEME_DARK,
     GP_THEME_LIGHT,
-    GP_THEME_SAFE, /* blue and orange, safe for color-blind users */
+    GP_THEME_TERMINAL, /* only the terminal's own 16 colors */
+    GP_THEME_SAFE,     /* blue and orange, safe for color-blind users; on dark or light */
     GP_THEME_CONTRAST,
+    GP_THEME_MONO,
     GP_THEME__COUNT,
 };
 
-#define GP_THEME_WORDS "default mono light safe contrast"
+#define GP_THEME_WORDS "default dark light terminal safe contrast mono"
 
 enum gp_attr { GP_ATTR_BOLD = 1, GP_ATTR_REVERSE = 2, GP_ATTR_UNDERLINE = 4 };
 
@@ -25,7 +27,14 @@ struct gp_look {
     unsigned no_color; /* attributes if there are no colors */
 };
 
-/* The look of each ink, GP_INK__COUNT of them. */
-const struct gp_look *gp_theme_looks(enum gp_theme theme);
+/* The look of each ink, GP_INK__COUNT of them, on a dark or on a light background. */
+const struct gp_look *gp_theme_looks(enum gp_theme theme, bool on_light);
+
+/* Whether it looks different on a light background. */
+bool gp_theme_asks(enum gp_theme theme);
+
+/* Reads the answer of a terminal that was asked for its background, "rgb:ffff/ffff/ffff" (xterm's
+ * OSC 11). Returns false if it says nothing. */
+bool gp_theme_read_background(const char *answer, bool *ret_light);
 
 #endif

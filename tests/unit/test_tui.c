@@ -102,7 +102,7 @@ static void work(struct gp_snapshot *s, unsigned tick)
 /* As a terminal would be sent it, in the colours of the default theme or without any. */
 static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells, bool color)
 {
-    const struct gp_look *looks = gp_theme_looks(GP_THEME_DEFAULT);
+    const struct gp_look *looks = gp_theme_looks(GP_THEME_DEFAULT, false);
     for (int y = 0; y < cells->h; y++) {
         uint32_t ink = GP_INK_PLAIN;
         for (int x = 0; x < cells->w; x++) {
@@ -113,7 +113,7 @@ static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells, bool
             if (cell.ink != ink) {
                 gp_strbuf_adds(sb, "\033[0");
                 if (color && look->fg >= 0)
-                    gp_strbuf_addf(sb, ";%d", 30 + look->fg);
+                    gp_strbuf_addf(sb, ";38;5;%d", look->fg);
                 if (attrs & GP_ATTR_BOLD)
                     gp_strbuf_adds(sb, ";1");
                 if (attrs & GP_ATTR_UNDERLINE)

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "tui/alerts.h"
+#include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/plain.h"
 #include "tui/theme.h"
@@ -471,15 +472,69 @@ static void loads_have_their_inks(void **state)
         enum gp_ink ink;
     } cases[] = {
         {GP_SERIES_GPU, -1, GP_INK_STALE},      {GP_SERIES_GPU, 0, GP_INK_LOW},
-        {GP_SERIES_GPU, 99, GP_INK_LOW},        {GP_SERIES_GPU, 100, GP_INK_MEDIUM},
-        {GP_SERIES_GPU, 749, GP_INK_MEDIUM},    {GP_SERIES_GPU, 750, GP_INK_HIGH},
-        {GP_SERIES_MEMORY, 99, GP_INK_LOW},     {GP_SERIES_MEMORY, 750, GP_INK_MEDIUM},
-        {GP_SERIES_MEMORY, 799, GP_INK_MEDIUM}, {GP_SERIES_MEMORY, 800, GP_INK_HIGH},
-        {GP_SERIES_POWER, 749, GP_INK_MEDIUM},  {GP_SERIES_POWER, 799, GP_INK_HIGH},
+        {GP_SERIES_GPU, 500, GP_INK_LOW},       {GP_SERIES_GPU, 1000, GP_INK_LOW},
+        {GP_SERIES_MEMORY, -1, GP_INK_STALE},   {GP_SERIES_MEMORY, 0, GP_INK_MEMORY},
+        {GP_SERIES_MEMORY, 949, GP_INK_MEMORY}, {GP_SERIES_MEMORY, 950, GP_INK_HIGH},
+        {GP_SERIES_POWER, 1000, GP_INK_LOW},    {GP_SERIES_TEMPERATURE, 990, GP_INK_LOW},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         if (gp_load_ink(cases[i].series, cases[i].permille) != cases[i].ink)
             fail_msg("case %zu", i);
+}
+
+/* Held is what nothing has used for half a minute, and is worth a look. */
+static void memory_that_is_held_stands_out(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned idle_s;
+        int64_t gib;
+        bool is_known;
+        enum gp_ink ink;
+    } cases[] = {
+        {60, 40, true, GP_INK_MEDIUM}, {31, 40, true, GP_INK_MEDIUM},
+        {29, 40, true, GP_INK_MEMORY}, {60, 7, true, GP_INK_MEMORY},
+        {60, 8, true, GP_INK_MEDIUM},  {60, 76, true, GP_INK_HIGH},
+        {0, 40, true, GP_INK_MEMORY},  {60, 40, false, GP_INK_MEMORY},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_history history = {NULL, 0};
+        struct gp_snapshot *s = NULL;
+        for (unsigned at = 0; at <= 60; at++) {
+            gp_snapshot_free(s);
+            s = machine(1, at);
+            struct gp_device *d = &s->devices[0];
+            gp_value_set_int(device_value(d, GP_MEMORY_USED), cases[i].gib * GIB, s->mono_ns);
+            gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), at + cases[i].idle_s > 60 ? 0 : 9,
+                             s->mono_ns);
+            if (!cases[i].is_known)
+                device_value(d, GP_UTILIZATION_GPU)->status = GP_STATUS_UNSUPPORTED;
+            gp_history_add(&history, s, GP_NS_PER_S);
+        }
+        const struct gp_device *d = &s->devices[0];
+        if (gp_gpu_memory_ink(d, gp_history_find(&history, d), s->mono_ns) != cases[i].ink)
+            fail_msg("case %zu", i);
+        gp_snapshot_free(s);
+        gp_history_fini(&history);
+    }
+}
+
+static void limits_have_their_inks(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t reasons;
+        enum gp_ink ink;
+    } cases[] = {{0x04, GP_INK_MEDIUM}, {0x80, GP_INK_MEDIUM}, {0x20, GP_INK_HIGH},
+                 {0x40, GP_INK_HIGH},   {0x44, GP_INK_HIGH},   {0x10, GP_INK_MEDIUM}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_snapshot *s = machine(1, 0);
+        gp_value_set_int(device_value(&s->devices[0], GP_REASONS_ACTIVE), cases[i].reasons,
+                         s->mono_ns);
+        if (gp_gpu_flags_ink(&s->devices[0]) != cases[i].ink)
+            fail_msg("case %zu", i);
+        gp_snapshot_free(s);
+    }
 }
 
 static void bars_are_exact_to_an_eighth(void **state)
@@ -678,11 +733,13 @@ static void every_theme(void **state)
 {
     (void)state;
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    for (int t = 0; t < GP_THEME__COUNT; t++)
+    for (int t = 0; t < 2 * GP_THEME__COUNT; t++)
         for (int i = 0; i < GP_INK__COUNT; i++) {
-            const struct gp_look *look = &gp_theme_looks((enum gp_theme)t)[i];
-            gp_strbuf_addf(&sb, "theme %d ink %d: %d on %d, attributes %u; of eight %d; none %u\n",
-                           t, i, look->fg, look->bg, look->attrs, look->fg_of_8, look->no_color);
+            const struct gp_look *look = &gp_theme_looks((enum gp_theme)(t / 2), t % 2)[i];
+            gp_strbuf_addf(&sb,
+                           "theme %d%s ink %d: %d on %d, attributes %u; of eight %d; none %u\n",
+                           t / 2, t % 2 ? " on light" : "", i, look->fg, look->bg, look->attrs,
+                           look->fg_of_8, look->no_color);
         }
     golden_check("top-themes.txt", sb.buf, sb.len);
     gp_strbuf_fini(&sb);
@@ -779,6 +836,8 @@ int main(void)
         cmocka_unit_test(as_many_xids_as_are_kept),
         cmocka_unit_test(every_series_as_graph_of_both_kinds),
         cmocka_unit_test(loads_have_their_inks),
+        cmocka_unit_test(memory_that_is_held_stands_out),
+        cmocka_unit_test(limits_have_their_inks),
         cmocka_unit_test(bars_are_exact_to_an_eighth),
         cmocka_unit_test(graphs_of_every_size),
         cmocka_unit_test(axes_end_in_round_numbers),

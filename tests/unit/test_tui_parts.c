@@ -8,6 +8,7 @@
 #include "tui/plain.h"
 #include "tui/theme.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,8 +142,8 @@ static void the_file_keeps_what_is_not_ours(void **state)
 static void no_meaning_is_colour_alone(void **state)
 {
     (void)state;
-    for (int t = 0; t < GP_THEME__COUNT; t++) {
-        const struct gp_look *looks = gp_theme_looks((enum gp_theme)t);
+    for (int t = 0; t < 2 * GP_THEME__COUNT; t++) {
+        const struct gp_look *looks = gp_theme_looks((enum gp_theme)(t / 2), t % 2);
         for (int i = 0; i < GP_INK__COUNT; i++)
             assert_true(looks[i].fg_of_8 < 8);
         assert_true(looks[GP_INK_CRITICAL].no_color & GP_ATTR_REVERSE);
@@ -150,6 +151,112 @@ static void no_meaning_is_colour_alone(void **state)
         assert_true(looks[GP_INK_STALE].no_color & GP_ATTR_UNDERLINE);
         assert_true(looks[GP_INK_HIGH].no_color & GP_ATTR_BOLD);
     }
+}
+
+/* Of the 256 colours, those that are the same on every terminal: a cube, and greys. */
+static unsigned rgb_of(int color)
+{
+    static const unsigned steps[] = {0, 95, 135, 175, 215, 255};
+    const unsigned n = (unsigned)color - 16;
+    const unsigned grey = 8 + 10 * ((unsigned)color - 232);
+    return color >= 232 ? grey << 16 | grey << 8 | grey
+                        : steps[n / 36] << 16 | steps[n / 6 % 6] << 8 | steps[n % 6];
+}
+
+/* Relative luminance and contrast, as WCAG 2 defines them. */
+static double luminance(unsigned rgb)
+{
+    static const double weights[] = {0.0722, 0.7152, 0.2126}; /* blue first */
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        const double part = (double)(rgb >> 8 * i & 0xff) / 255;
+        sum += weights[i] * (part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4));
+    }
+    return sum;
+}
+
+static double contrast(unsigned a, unsigned b)
+{
+    const double x = luminance(a) + 0.05;
+    const double y = luminance(b) + 0.05;
+    return x > y ? x / y : y / x;
+}
+
+/* Black, and what editors and terminals have for dark; white, and paper. */
+static void colours_stand_out_from_the_background(void **state)
+{
+    (void)state;
+    static const unsigned backgrounds[2][3] = {{0x000000, 0x1e1e1e, 0x002b36},
+                                               {0xffffff, 0xfdf6e3, 0xfafafa}};
+    static const struct {
+        enum gp_theme theme;
+        bool on_light;
+    } cases[] = {{GP_THEME_DEFAULT, false}, {GP_THEME_DEFAULT, true}, {GP_THEME_DARK, false},
+                 {GP_THEME_LIGHT, true},    {GP_THEME_SAFE, false},   {GP_THEME_SAFE, true},
+                 {GP_THEME_CONTRAST, false}};
+    assert_true(contrast(0, 0xffffff) > 20.9 && contrast(0, 0xffffff) < 21.1);
+    for (size_t c = 0; c < GP_ARRAY_LEN(cases); c++)
+        for (int i = 0; i < GP_INK__COUNT; i++) {
+            const struct gp_look *look = &gp_theme_looks(cases[c].theme, cases[c].on_light)[i];
+            assert_true(look->fg < 0 || look->fg >= 16); /* the others differ between terminals */
+            assert_true(look->bg < 0 || look->bg >= 16);
+            for (size_t b = 0; look->fg >= 0 && b < 3; b++)
+                if (contrast(rgb_of(look->fg),
+                             look->bg >= 0 ? rgb_of(look->bg) : backgrounds[cases[c].on_light][b]) <
+                    4.5)
+                    fail_msg("case %zu, ink %d, background %zu", c, i, b);
+        }
+}
+
+/* What differs in meaning differs in colour. */
+static void loads_memory_and_trouble_have_their_own_colours(void **state)
+{
+    (void)state;
+    static const enum gp_ink inks[] = {GP_INK_LOW, GP_INK_MEMORY, GP_INK_MEDIUM, GP_INK_HIGH};
+    for (int t = 0; t < 2 * GP_THEME_MONO; t++) {
+        const struct gp_look *looks = gp_theme_looks((enum gp_theme)(t / 2), t % 2);
+        for (size_t i = 0; i < GP_ARRAY_LEN(inks); i++)
+            for (size_t j = 0; j < i; j++) {
+                const struct gp_look *a = &looks[inks[i]];
+                const struct gp_look *b = &looks[inks[j]];
+                assert_true(a->fg != b->fg);
+                assert_true(a->fg_of_8 != b->fg_of_8 || a->attrs != b->attrs);
+            }
+    }
+}
+
+static void a_light_background_is_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        bool is_answer, is_light;
+    } cases[] = {
+        {"rgb:ffff/ffff/ffff", true, true},
+        {"rgb:0000/0000/0000", true, false},
+        {"rgb:ff/ff/ff", true, true},
+        {"rgb:f/f/f", true, true},
+        {"rgb:fdfd/f6f6/e3e3", true, true},
+        {"rgb:0000/2b2b/3636", true, false},
+        {"rgba:fefe/fefe/fefe/0000", true, true},
+        {"rgb:0000/0000/ffff", true, false},
+        {"rgb:0000/ffff/0000", true, true},
+        {"rgb:ffff/ffff", false, false},
+        {"rgb:", false, false},
+        {"rgb:fffff/ffff/ffff", false, false},
+        {"", false, false},
+        {"#ffffff", false, false},
+        {"rgb:g/g/g", false, false},
+        {"rgb:ffff:ffff:ffff", false, false},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        bool is_light = false;
+        const bool is_answer = gp_theme_read_background(cases[i].answer, &is_light);
+        if (is_answer != cases[i].is_answer || is_light != cases[i].is_light)
+            fail_msg("%s", cases[i].answer);
+    }
+    assert_true(gp_theme_asks(GP_THEME_DEFAULT) && gp_theme_asks(GP_THEME_SAFE));
+    assert_false(gp_theme_asks(GP_THEME_LIGHT) || gp_theme_asks(GP_THEME_TERMINAL));
 }
 
 /* ---- rows ---- */
@@ -853,6 +960,9 @@ int main(void)
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(the_file_keeps_what_is_not_ours),
         cmocka_unit_test(no_meaning_is_colour_alone),
+        cmocka_unit_test(colours_stand_out_from_the_background),
+        cmocka_unit_test(loads_memory_and_trouble_have_their_own_colours),
+        cmocka_unit_test(a_light_background_is_found),
         cmocka_unit_test(several_columns_decide),
         cmocka_unit_test(columns_can_be_chosen),
         cmocka_unit_test(a_row_for_each_gpu),

@@ -791,7 +791,7 @@ static void setup_steps_both_ways(void **state)
     press(&ui, "C");
     key_times(&ui, GP_KEY_DOWN, GP_PREF_THEME);
     (void)gp_ui_key(&ui, GP_KEY_LEFT);
-    assert_int_equal(ui.prefs.theme, 4);
+    assert_int_equal(ui.prefs.theme, GP_THEME__COUNT - 1);
     (void)gp_ui_key(&ui, GP_KEY_RIGHT);
     assert_int_equal(ui.prefs.theme, 0);
     press(&ui, "\n ");
