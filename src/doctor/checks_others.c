@@ -112,6 +112,9 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
     char cuda[16] = "", path[GP_PATH_SIZE];
     const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
     const char *text = package ? gp_pyenv_text(exam, env, "torchvision/version.py") : "";
+    const char *release = package ? torch_of(exam, package) : "";
+    if (release[0] && !is_release(torch->version, release))
+        return; /* has been reported */
     bool is_for_cpu = package && !*text && strstr(package->version, "+cpu");
     if ((!gp_python_version(text, "cuda", cuda, sizeof(cuda)) && !is_for_cpu) ||
         gp_version_major(cuda) == gp_version_major(torch->cuda) ||
@@ -491,10 +494,8 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cudnn(exam, env);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
-        const struct gp_finding *before = exam->last;
         check_pins(exam, env, &torch);
-        if (exam->last == before)
-            check_vision(exam, env, &torch);
+        check_vision(exam, env, &torch);
         check_flash(exam, env, &torch);
         check_bitsandbytes(exam, env, &torch);
     }
