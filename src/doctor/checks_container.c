@@ -346,6 +346,66 @@ static bool has_docker(struct gp_exam *exam)
            gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk");
 }
 
+/* ---- podman, containerd ---- */
+
+static bool is_engine(struct gp_exam *exam, const char *name)
+{
+    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) &&
+           strcmp(gp_container_engine(exam)->name, name) == 0;
+}
+
+static bool has_podman(struct gp_exam *exam)
+{
+    return is_engine(exam, "podman");
+}
+
+/* Podman needs a CDI specification, or in old versions a hook. */
+static void check_podman(struct gp_exam *exam)
+{
+    static const char *const hooks[] = {"/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
+                                        "/etc/containers/oci/hooks.d/oci-nvidia-hook.json"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(hooks); i++)
+        if (gp_files_exist(&exam->files, hooks[i]))
+            return;
+    if (find_cdi(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "podman does not know the GPUs: there is no CDI "
+                   "specification of them");
+    gp_exam_evidence(exam, "/etc/cdi/nvidia.yaml, /var/run/cdi/nvidia.yaml", "missing");
+    gp_exam_why(exam, "podman run --device nvidia.com/gpu=all fails with \"unresolvable CDI "
+                      "devices\".");
+    gp_exam_command(exam, "generate it, and again after each update of the driver",
+                    "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
+}
+
+static bool has_kubelet(struct gp_exam *exam)
+{
+    return is_engine(exam, "containerd") && gp_files_exist(&exam->files, "/usr/bin/kubelet");
+}
+
+static void check_containerd(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/containerd/config.toml", folder[] = "/etc/containerd/conf.d";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, NULL);
+    char **names;
+    bool is_known = text && strstr(text, "nvidia");
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        is_known = is_known || strstr(names[i], "nvidia");
+    if (is_known)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "NVIDIA Container Toolkit is installed, but containerd does not know its "
+                   "runtime");
+    gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
+    gp_exam_why(exam, "Kubernetes' pods get no GPU: the device plugin finds none, or no runtime "
+                      "for \"nvidia\" is configured.");
+    gp_exam_command(exam, "add it to containerd's configuration",
+                    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
+    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+}
+
 static bool has_cdi(struct gp_exam *exam)
 {
     return !exam->machine.container && find_cdi(exam);
@@ -453,6 +513,11 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      has_docker,
      check_docker},
+    {"container.containerd",
+     "containerd knows NVIDIA's runtime",
+     {NULL},
+     has_kubelet,
+     check_containerd},
     {"container.cdi",
      "containers get the libraries of this driver",
      {"driver.loaded"},
@@ -463,6 +528,7 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_selinux,
      gp_container_check_selinux},
+    {"container.podman", "podman knows the GPUs", {NULL}, has_podman, check_podman},
     {"container.cgroups-off",
      "containers may use their devices",
      {NULL},

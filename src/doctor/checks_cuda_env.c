@@ -80,10 +80,16 @@ static size_t count_entries(const char *mask)
     return count;
 }
 
+/* An empty list, or "-1". */
+static bool is_hiding(const char *mask, size_t entries)
+{
+    return entries == 0 || (mask[0] == '-' && entries == 1);
+}
+
 static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, size_t seen)
 {
-    bool is_hiding = entries == 0 || (mask[0] == '-' && entries == 1);
-    if (is_hiding)
+    bool is_all = is_hiding(mask, entries);
+    if (is_all)
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "CUDA_VISIBLE_DEVICES hides all GPUs from programs started in this shell");
     else if (seen == 0)
@@ -95,7 +101,7 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
                        entries, seen == 1 ? "only" : gp_exam_text(exam, "%zu only", seen));
     gp_exam_evidence(exam, "CUDA_VISIBLE_DEVICES", "\"%s\"", mask);
     gp_exam_assignments(exam, "CUDA_VISIBLE_DEVICES");
-    if (!is_hiding)
+    if (!is_all)
         gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; a "
                           "duplicate entry hides all GPUs.");
     gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
@@ -104,10 +110,9 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
 static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
     const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
-    size_t seen;
-    if (!mask || !count_visible(exam, nv, mask, &seen))
+    size_t seen = 0, entries = mask ? count_entries(mask) : 0;
+    if (!mask || (!is_hiding(mask, entries) && !count_visible(exam, nv, mask, &seen)))
         return;
-    size_t entries = count_entries(mask);
     if (seen == 0 || seen < entries)
         report_mask(exam, mask, entries, seen);
 }

@@ -91,12 +91,15 @@ static bool report_other_kernel(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_WRONG_KERNEL);
-    if (!line || !in->module[0])
+    const struct gp_log_known *known =
+        line ? NULL : gp_log_known_of(exam, "modprobe.format,insmod.symbol");
+    if ((!line && !known) || !in->module[0])
         return false;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the NVIDIA module does not fit kernel %s: it was built for another one",
                    exam->machine.kernel);
-    gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+    gp_exam_evidence(exam, line ? line->where : known->where, "%s",
+                     line ? line->kmsg.body : known->text);
     gp_exam_evidence(exam,
                      gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
                      "present");
@@ -104,6 +107,23 @@ static bool report_other_kernel(struct gp_exam *exam)
                       "configuration.");
     gp_driver_fix_build(exam);
     gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+    return true;
+}
+
+/* bbswitch has turned the GPU off: the module finds none. */
+static bool report_off(struct gp_exam *exam)
+{
+    static const char path[] = "/proc/acpi/bbswitch";
+    char line[64];
+    if (!gp_files_line(&exam->files, path, line, sizeof(line)) || !strstr(line, " OFF"))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA GPU is turned off by bbswitch");
+    gp_exam_evidence(exam, path, "%s", line);
+    gp_exam_why(exam, "The module finds no GPU while it is off, and is not loaded.");
+    gp_exam_command(exam, "turn it on", "echo ON | sudo tee %s", path);
+    gp_exam_command(exam, "", "sudo modprobe nvidia");
+    gp_exam_advice(exam, "current drivers save power by themselves: remove bbswitch and bumblebee, "
+                         "and use PRIME render offload");
     return true;
 }
 
@@ -124,7 +144,7 @@ static void check_loaded(struct gp_exam *exam)
     }
     if (gp_log_find(exam, GP_KMSG_BAD_BAR) && gp_exam_blame(exam, "hardware.regions"))
         return; /* without a GPU that it can use, the module does not stay loaded */
-    if (report_unsigned(exam) || report_other_kernel(exam))
+    if (report_unsigned(exam) || report_other_kernel(exam) || report_off(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA module is not loaded");
     gp_exam_evidence(exam, "/sys/module/nvidia", "missing");

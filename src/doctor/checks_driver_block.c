@@ -12,6 +12,32 @@
 
 /* ---- blacklist ---- */
 
+/* Tools that switch between a laptop's GPUs: a word in the name or the text of the file that they
+ * write, and how they turn NVIDIA's on. */
+static const struct {
+    const char *mark, *command;
+} tools[] = {
+    {"EnvyControl", "sudo envycontrol -s hybrid"},
+    {"system76-power", "sudo system76-power graphics hybrid"},
+    {"supergfx", "supergfxctl -m Hybrid"},
+    {"optimus-manager", "optimus-manager --switch hybrid"},
+};
+
+/* False: no such tool has written the file. */
+static bool fix_by_tool(struct gp_exam *exam, const char *file)
+{
+    char text[4096];
+    if (gp_files_read(&exam->files, file, text, sizeof(text)) < 0)
+        text[0] = '\0';
+    for (size_t i = 0; i < GP_ARRAY_LEN(tools); i++)
+        if (strstr(file, tools[i].mark) || strstr(text, tools[i].mark)) {
+            gp_exam_command(exam, "with the tool that wrote the file: turn the NVIDIA GPU on again",
+                            "%s", tools[i].command);
+            return true;
+        }
+    return false;
+}
+
 static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
 {
     const char *colon = strrchr(block->where, ':');
@@ -21,6 +47,8 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
     }
     const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
     const char *name = strrchr(file, '/') + 1;
+    if (fix_by_tool(exam, file))
+        return;
     if (exam->machine.distro == GP_DISTRO_UBUNTU && strcmp(name, "blacklist-nvidia.conf") == 0)
         gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
     else if (strncmp(file, "/etc/", 5) == 0 || strncmp(file, "/run/", 5) == 0)
@@ -193,22 +221,63 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
 
 /* ---- other drivers ---- */
 
+/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d, or
+ * "vfio-pci.ids=" on the command line. Its place; NULL: none. */
+static const char *find_handing_over(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char folder[] = "/etc/modprobe.d", command_line[] = "/proc/cmdline";
+    const char *id = gp_exam_text(exam, "%04x:%04x", gpu->vendor, gpu->device);
+    char **names, text[8192];
+    if (gp_files_read(&exam->files, command_line, text, sizeof(text)) > 0 &&
+        strstr(text, "vfio-pci.ids=") && strcasestr(text, id))
+        return command_line;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 256; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (gp_files_read(&exam->files, path, text, sizeof(text)) > 0 && strstr(text, "vfio") &&
+            strcasestr(text, id))
+            return path;
+    }
+    return NULL;
+}
+
+/* No GPU is left for the driver that is installed on this system. */
+static bool is_all_handed_over(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA && gp_driver_is_ours(&m->gpus[i]))
+            return false;
+    return in->module[0] && gp_install_library(in);
+}
+
 static void report_handed_over(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     bool is_begun = false;
+    const char *setting = NULL;
     for (size_t i = 0; i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         if (gpu->vendor != GP_PCI_NVIDIA || gp_driver_is_ours(gpu))
             continue;
+        if (!is_begun && is_all_handed_over(exam))
+            setting = find_handing_over(exam, gpu);
         if (!is_begun)
-            gp_exam_report(exam, GP_VERDICT_INFO,
+            gp_exam_report(exam, setting ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                            "%s is reserved for virtual machines: this system cannot use it",
                            gp_driver_gpu_words(exam, gpu));
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "%s", gpu->driver);
         is_begun = true;
     }
+    if (!setting)
+        return;
+    gp_exam_evidence(exam, setting, "gives it to vfio-pci");
+    gp_exam_why(exam, "NVIDIA's driver is installed here, but has no GPU: nvidia-smi finds none.");
+    gp_exam_advice(exam, "if this system is to use it, remove its ids from %s:", setting);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
 }
 
 void gp_driver_fix_other(struct gp_exam *exam, const char *driver)

@@ -54,6 +54,27 @@ void gp_driver_check_gpus(struct gp_exam *exam)
 
 /* ---- device files ---- */
 
+/* The lines of the module's settings that say who may use the files. */
+static void show_mode(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/modprobe.d";
+    char **names, text[8192];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 256; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+            continue;
+        unsigned number = 1;
+        for (const char *line = text; *line; number++) {
+            size_t length = strcspn(line, "\n");
+            if (*line != '#' && memmem(line, length, "NVreg_DeviceFile", 16))
+                gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", path, number), "%.*s",
+                                 (int)length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
+}
+
 /* Whether a device file that others may not use is meant for the user. */
 static bool report_access(struct gp_exam *exam, const char *path)
 {
@@ -63,6 +84,7 @@ static bool report_access(struct gp_exam *exam, const char *path)
         return false;
     gp_exam_report(exam, GP_VERDICT_FAIL, "this user has no permission to use the GPUs");
     gp_exam_evidence(exam, path, "mode %04o, group %s", access.mode, access.group_name);
+    show_mode(exam);
     gp_exam_why(exam, "All users may access the files unless NVreg_DeviceFileMode or "
                       "NVreg_DeviceFileGID is set.");
     if (is_for_group && access.group != 0)

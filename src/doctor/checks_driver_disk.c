@@ -259,6 +259,35 @@ static void fix_compiler(struct gp_exam *exam)
                              "and the line name it");
 }
 
+/* NVIDIA no longer adapts the last branch of old GPUs to new kernels. */
+static bool is_unmaintained(struct gp_exam *exam, const char *version)
+{
+    enum { OLDEST_MAINTAINED = 535 };
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    return wish.last > 0 && wish.last < OLDEST_MAINTAINED && gp_version_major(version) == wish.last;
+}
+
+static void fix_unmaintained(struct gp_exam *exam, const char *version, const char *kernel)
+{
+    unsigned branch = gp_version_major(version);
+    gp_exam_why(exam,
+                "Branch %u is the last for this GPU, and NVIDIA does not adapt it to new "
+                "kernels any more; distributions patch it for a while.",
+                branch);
+    if (exam->machine.distro == GP_DISTRO_ARCH) {
+        gp_exam_command(exam, "then boot the kernel linux-lts, for which it can be built",
+                        "sudo pacman -S linux-lts linux-lts-headers");
+        gp_exam_advice(exam, "or update the AUR packages of branch %u, which patch it", branch);
+        return;
+    }
+    gp_driver_fix_update(exam);
+    gp_driver_fix_module(exam, kernel, false);
+    gp_exam_advice(exam,
+                   "if no package of branch %u builds: boot an older kernel, of a long-term "
+                   "branch, and keep it",
+                   branch);
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -272,6 +301,15 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
                                         strstr(error, "cc:") || strstr(error, "make:")));
     bool wants_headers = strstr(error, "No such file") &&
                          (strstr(error, "linux/") || strstr(error, "/lib/modules/"));
+    if (strstr(error, "No space left on device")) {
+        gp_exam_command(exam, "free some space where it is full", "df -h / /tmp /var");
+        gp_driver_fix_module(exam, kernel, false);
+        return;
+    }
+    if (!wants_compiler && !wants_headers && is_unmaintained(exam, in->version)) {
+        fix_unmaintained(exam, in->version, kernel);
+        return;
+    }
     if (wants_compiler)
         fix_compiler(exam);
     struct gp_wish wish = gp_driver_wish(&exam->machine);

@@ -25,49 +25,17 @@ static long device_number(struct gp_exam *exam, const char *bus_id, const char *
 
 /* ---- present ---- */
 
-/* A udev rule that removes NVIDIA GPUs from the bus; laptop power tools write such rules. */
-static const char *removing_rule(struct gp_exam *exam)
-{
-    static const char *const folders[] = {"/etc/udev/rules.d", "/usr/lib/udev/rules.d",
-                                          "/lib/udev/rules.d"};
-    char **names;
-    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
-        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
-        for (long i = 0; i < n; i++) {
-            char text[4096];
-            const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
-            if (!strstr(names[i], "nvidia") ||
-                gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
-                continue;
-            const char *removes = strstr(text, "ATTR{remove}=\"1\"");
-            if (removes && strstr(text, "0x10de"))
-                return path;
-        }
-    }
-    return NULL;
-}
-
 static void report_none(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *rule = removing_rule(exam);
     bool has_pci = gp_files_exist(&exam->files, pci_devices);
     /* A kernel without PCI has no such directory, but has others in /sys. */
     if (!m->is_pci_readable && (has_pci || !gp_files_exist(&exam->files, "/sys/bus"))) {
         gp_exam_unreadable(exam, pci_devices, has_pci ? -EACCES : -ENOENT);
         return;
     }
-    if (rule) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "a rule removes NVIDIA's GPU from the bus");
-        gp_exam_evidence(exam, rule, "ATTR{remove}=\"1\"");
-        gp_exam_why(exam, "A tool that switches between a laptop's GPUs created it to save power.");
-        if (m->distro == GP_DISTRO_UBUNTU && strncmp(rule, "/etc/", 5) != 0)
-            gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
-        else
-            gp_exam_command(exam, "", "sudo rm %s", gp_exam_quoted(exam, rule));
-        gp_driver_fix_reboot(exam, "");
+    if (gp_hardware_report_gone(exam))
         return;
-    }
     gp_exam_report(exam, exam->is_simulated ? GP_VERDICT_OK : GP_VERDICT_INFO,
                    "Linux finds no NVIDIA, AMD or Intel GPU in this machine");
     gp_exam_evidence(exam, pci_devices, "%s",
@@ -94,6 +62,8 @@ static void check_present(struct gp_exam *exam)
         report_none(exam);
         return;
     }
+    if (m->nvidia_count == 0 && gp_hardware_report_gone(exam))
+        return;
     for (size_t i = 0; i < m->gpu_count; i++)
         list = gp_exam_text(exam, "%s%s%s", list, i ? ", " : "",
                             gp_driver_gpu_words(exam, &m->gpus[i]));

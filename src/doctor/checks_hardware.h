@@ -15,4 +15,8 @@ bool gp_hardware_is_asleep(struct gp_exam *exam, const char *bus_id);
 /* "/sys/bus/pci/devices/0000:65:00.0/config" */
 const char *gp_hardware_path(struct gp_exam *exam, const char *bus_id, const char *name);
 
+/* checks_hardware_gone.c: reports why the bus has no NVIDIA GPU; false: nothing says that it should
+ * have one. */
+bool gp_hardware_report_gone(struct gp_exam *exam);
+
 #endif

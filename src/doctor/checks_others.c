@@ -34,6 +34,47 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
                                  (int)strcspn(package->version, "+"), package->version));
 }
 
+/* The PyTorch of a torchvision or torchaudio whose metadata do not name it: 0.22.1 is for 2.7, and
+ * 0.14 for 1.13; torchaudio has PyTorch's own numbers since 2.0. "": unknown. */
+static const char *torch_of(struct gp_exam *exam, const struct gp_pypackage *package)
+{
+    enum { FIRST_OF_2 = 15, LAST_PAIRED = 24 };
+    unsigned major = gp_version_major(package->version);
+    unsigned minor = gp_version_minor(package->version);
+    bool is_vision = strcmp(package->name, "torchvision") == 0;
+    if (!is_vision && (strcmp(package->name, "torchaudio") != 0 || major == 0))
+        return "";
+    if (!is_vision)
+        return gp_exam_text(exam, "%u.%u", major, minor);
+    if (major != 0 || minor < 2 || minor > LAST_PAIRED)
+        return "";
+    return minor >= FIRST_OF_2 ? gp_exam_text(exam, "2.%u", minor - FIRST_OF_2)
+                               : gp_exam_text(exam, "1.%u", minor - 1);
+}
+
+/* Whether an installed PyTorch is of a release: "2.7" of "2.7.1+cu128". */
+static bool is_release(const char *version, const char *release)
+{
+    return gp_version_major(version) == gp_version_major(release) &&
+           gp_version_minor(version) == gp_version_minor(release);
+}
+
+/* Without metadata that name a PyTorch, the numbers of the versions tell. */
+static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_torch *torch, const struct gp_pypackage *package)
+{
+    const char *release = torch_of(exam, package);
+    if (!release[0] || is_release(torch->version, release))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "%s %s in %s is for PyTorch %s, but PyTorch %s is installed", package->name,
+                   package->version, env->prefix, release, torch->version);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "Its compiled code does not match: the import fails, or operators are "
+                      "missing (\"operator torchvision::nms does not exist\").");
+    mend_pin(exam, env, torch, package);
+}
+
 /* Compiled against one version of PyTorch, named in their metadata. */
 static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch)
@@ -49,6 +90,8 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
         while ((text = gp_requirement_next(text, &wanted)))
             if (strcmp(wanted.name, "torch") == 0 && wanted.version[0] && !wanted.is_extra)
                 break;
+        if (!text)
+            check_numbers(exam, env, torch, package);
         if (!text || is_same(wanted.version, torch->version))
             continue;
         gp_exam_report(exam, gp_pyenv_verdict(env, false),
@@ -69,7 +112,11 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
     char cuda[16] = "", path[GP_PATH_SIZE];
     const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
     const char *text = package ? gp_pyenv_text(exam, env, "torchvision/version.py") : "";
-    if (!gp_python_version(text, "cuda", cuda, sizeof(cuda)) ||
+    const char *release = package ? torch_of(exam, package) : "";
+    if (release[0] && !is_release(torch->version, release))
+        return; /* has been reported */
+    bool is_for_cpu = package && !*text && strstr(package->version, "+cpu");
+    if ((!gp_python_version(text, "cuda", cuda, sizeof(cuda)) && !is_for_cpu) ||
         gp_version_major(cuda) == gp_version_major(torch->cuda) ||
         !gp_pyenv_path(env, "torchvision/version.py", path))
         return;
@@ -380,6 +427,58 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* ---- builds for the CPU ---- */
+
+/* Packages that have another name for GPUs, or a library only if built for them. */
+static const struct {
+    const char *name, *title;
+    const char *library;        /* below the environment's packages; NULL: by the name */
+    const char *other, *remedy; /* the package for GPUs, and how to get it */
+} cpu_only[] = {
+    {"onnxruntime", "ONNX Runtime", NULL, "onnxruntime-gpu", "onnxruntime-gpu"},
+    {"faiss-cpu", "Faiss", NULL, "faiss-gpu", "faiss-gpu-cu12"},
+    {"paddlepaddle", "PaddlePaddle", NULL, "paddlepaddle-gpu", "paddlepaddle-gpu"},
+    {"llama-cpp-python", "llama-cpp-python", "llama_cpp/lib/libggml-cuda.so", NULL,
+     "--no-cache-dir llama-cpp-python --extra-index-url "
+     "https://abetlen.github.io/llama-cpp-python/whl/cu124"},
+};
+
+static bool has_framework(const struct gp_pyenv *env)
+{
+    static const char *const names[] = {"torch", "tensorflow", "jaxlib"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (gp_pyenv_package(env, names[i]))
+            return true;
+    return false;
+}
+
+/* Only in the user's own environment, and without a framework that may be what uses the GPU there.
+ */
+static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    char path[GP_PATH_SIZE] = "";
+    bool is_meant = (env->is_active || env->is_named) && !has_framework(env);
+    for (size_t i = 0; is_meant && i < GP_ARRAY_LEN(cpu_only); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, cpu_only[i].name);
+        const char *library = cpu_only[i].library;
+        bool has_folder = !library || (gp_pyenv_path(env, "llama_cpp/lib", path) &&
+                                       gp_files_exist(&exam->files, path));
+        if (!package || !has_folder ||
+            (cpu_only[i].other && gp_pyenv_package_like(env, cpu_only[i].other)) ||
+            (library && gp_pyenv_path(env, library, path) && gp_files_exist(&exam->files, path)))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s in %s is a build for the CPU", cpu_only[i].title,
+                       env->prefix);
+        gp_exam_evidence(exam, env->site, "%s", package->entry);
+        if (library)
+            gp_exam_evidence(exam, path, "missing");
+        if (!library)
+            gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+        gp_exam_pip(exam, env, library ? GP_PIP_AGAIN : GP_PIP_ADD, "the build for GPUs",
+                    cpu_only[i].remedy);
+    }
+}
+
 void gp_check_python_others(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -389,6 +488,7 @@ void gp_check_python_others(struct gp_exam *exam)
         const struct gp_pyenv *env = &envs->list[i];
         struct gp_torch torch;
         check_onnx(exam, env);
+        check_cpu_only(exam, env);
         check_cupy(exam, env, &nv);
         check_pairs(exam, env);
         check_cudnn(exam, env);

@@ -24,12 +24,18 @@ static void check_wsl_driver(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
         if (gp_files_exist(&exam->files, parts[i].path))
             continue;
-        gp_exam_report(exam, GP_VERDICT_FAIL, "Windows gives this WSL no GPU: %s is missing",
+        bool is_first = strncmp(exam->machine.kernel, "4.4.", 4) == 0; /* it has no other kernel */
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       is_first ? "this is WSL 1, which has no GPUs: %s is missing"
+                                : "Windows gives this WSL no GPU: %s is missing",
                        parts[i].path);
         gp_exam_evidence(exam, parts[i].path, "%s from the Windows driver is missing",
                          parts[i].what);
         gp_exam_why(exam,
                     "WSL 2 uses the driver installed in Windows; no driver is installed in Linux.");
+        if (is_first)
+            gp_exam_advice(exam, "in PowerShell: wsl -l -v shows the name of this distribution; "
+                                 "then wsl --set-version NAME 2");
         gp_exam_advice(exam, "in Windows: install NVIDIA's driver (528.33 or newer for CUDA 12), "
                              "then run wsl --update and wsl --shutdown in PowerShell");
         return;

@@ -23,10 +23,15 @@ const char *gp_pyenv_kind_word(enum gp_pyenv_kind kind)
 
 /* Package names related to GPUs; * matches any suffix. */
 static const char *const wanted[] = {
-    "torch",        "torchvision",  "torchaudio", "pytorch*",     "libtorch",    "tensorflow",
-    "tensorflow-*", "tf-nightly*",  "jax",        "jaxlib",       "jax-cuda*",   "nvidia-*",
-    "cupy*",        "onnxruntime*", "vllm",       "bitsandbytes", "flash-attn*", "xformers",
-    "cudatoolkit",  "cuda-version", "cuda-nvcc",  "cudnn",        "triton",      "paddlepaddle*",
+    "torch",        "torchvision",      "torchaudio",
+    "pytorch*",     "libtorch",         "tensorflow",
+    "tensorflow-*", "tf-nightly*",      "jax",
+    "jaxlib",       "jax-cuda*",        "nvidia-*",
+    "cupy*",        "onnxruntime*",     "vllm",
+    "bitsandbytes", "flash-attn*",      "xformers",
+    "cudatoolkit",  "cuda-version",     "cuda-nvcc",
+    "cudnn",        "triton",           "paddlepaddle*",
+    "faiss-*",      "llama-cpp-python",
 };
 
 static bool is_wanted(const char *name)

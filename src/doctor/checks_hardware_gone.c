@@ -1,0 +1,99 @@
+/* Why the bus has no NVIDIA GPU, although the machine seems to have one: laptops can turn it off.
+ */
+#include "doctor/checks_hardware.h"
+#include "doctor/driver_fix.h"
+#include "doctor/install.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A udev rule that removes NVIDIA GPUs from the bus; laptop power tools write such rules. */
+static const char *removing_rule(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/etc/udev/rules.d", "/usr/lib/udev/rules.d",
+                                          "/lib/udev/rules.d"};
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++) {
+            char text[4096];
+            const char *path = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
+            if (!strstr(names[i], "nvidia") ||
+                gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+                continue;
+            const char *removes = strstr(text, "ATTR{remove}=\"1\"");
+            if (removes && strstr(text, "0x10de"))
+                return path;
+        }
+    }
+    return NULL;
+}
+
+static bool report_rule(struct gp_exam *exam)
+{
+    const char *rule = removing_rule(exam);
+    if (!rule)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "a rule removes NVIDIA's GPU from the bus");
+    gp_exam_evidence(exam, rule, "ATTR{remove}=\"1\"");
+    gp_exam_why(exam, "A tool that switches between a laptop's GPUs created it to save power.");
+    if (exam->machine.distro == GP_DISTRO_UBUNTU && strncmp(rule, "/etc/", 5) != 0)
+        gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
+    else if (gp_files_exist(&exam->files, "/usr/bin/envycontrol"))
+        gp_exam_command(exam, "turn the GPU on again", "sudo envycontrol -s hybrid");
+    else
+        gp_exam_command(exam, "", "sudo rm %s", gp_exam_quoted(exam, rule));
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
+/* Tools that keep their choice in a file. */
+static const struct {
+    const char *path, *words, *command, *note;
+} switches[] = {
+    {"/etc/supergfxd.conf", "\"mode\": \"Integrated\"", "supergfxctl -m Hybrid",
+     "then log out, or reboot"},
+    {"/proc/acpi/bbswitch", "OFF", "echo ON | sudo tee /proc/acpi/bbswitch",
+     "until the next boot; current drivers do without bbswitch"},
+};
+
+static bool report_switch(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(switches); i++) {
+        char text[4096];
+        if (gp_files_read(&exam->files, switches[i].path, text, sizeof(text)) < 0 ||
+            !strstr(text, switches[i].words))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "NVIDIA's GPU is turned off to save power");
+        gp_exam_evidence(exam, switches[i].path, "%s", switches[i].words);
+        gp_exam_command(exam, switches[i].note, "%s", switches[i].command);
+        return true;
+    }
+    return false;
+}
+
+/* The driver was installed for this kernel, so there was such a GPU, or there should be one. */
+static bool report_driver(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    if (!in->module[0] || !gp_install_library(in) || exam->machine.container)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "NVIDIA's driver is installed, but the bus has no NVIDIA GPU");
+    gp_exam_evidence(exam,
+                     gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
+                     "present");
+    gp_exam_evidence(exam, "/sys/bus/pci/devices", "no device of NVIDIA");
+    gp_exam_why(exam, "The GPU is turned off or not assigned to this machine, its slot or power "
+                      "has failed, or it was removed.");
+    gp_exam_advice(exam,
+                   "look for it with lspci -d 10de:; power the machine off and on; check its "
+                   "seating and power cables, and the firmware settings (hybrid graphics, \"Above "
+                   "4G Decoding\"); a virtual machine needs a GPU assigned by its host");
+    return true;
+}
+
+bool gp_hardware_report_gone(struct gp_exam *exam)
+{
+    return report_rule(exam) || report_switch(exam) || report_driver(exam);
+}
