@@ -31,6 +31,11 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_right(box, place->x, y, place->w, ink, text);
 }
 
+void gp_draw_idle_gpus(const struct gp_box *box, int y, const struct gp_gpu_order *order)
+{
+    (void)gp_drawf(box, 1, y, GP_INK_DIM, "+%zu idle", order->idle);
+}
+
 /* ---- lines ---- */
 
 enum {
@@ -197,9 +202,14 @@ void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
         draw_text(&inner, 0, &t.places[c], &t.columns[c], GP_INK_TITLE, t.columns[c].title);
-    for (int y = 1; y < box->h && first < view->snapshot->device_count; y++, first++) {
-        draw_line(&inner, y, &t, &view->snapshot->devices[first], view);
-        mark(box, y, first, view);
+    for (int y = 1; y < box->h && first < gp_gpu_order_places(view->order); y++, first++) {
+        const size_t row = gp_gpu_order_row(view->order, first);
+        if (row >= view->snapshot->device_count) {
+            gp_draw_idle_gpus(&inner, y, view->order);
+            continue;
+        }
+        draw_line(&inner, y, &t, &view->snapshot->devices[row], view);
+        mark(box, y, row, view);
     }
 }
 
