@@ -457,7 +457,7 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     int x = draw_name(box, device->is_mig ? 3 : 1, device) + 2;
     if (trouble) {
         enum gp_ink ink = device->status == GP_STATUS_ASLEEP ? GP_INK_DIM : GP_INK_CRITICAL;
-        gp_draw_left(box, x, 0, box->w - 1 - x, ink, trouble);
+        gp_gpu_draw_trouble(box, x, 0, box->w - 1 - x, ink, trouble);
         return;
     }
     x = NAME;
@@ -513,7 +513,8 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     }
     if (trouble) {
         draw_title(box, device, view, false, "", GP_INK_PLAIN);
-        (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", trouble);
+        int x = gp_draw(box, 1, 1, GP_INK_CRITICAL, "! ");
+        gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, trouble);
     } else if (is_card) {
         draw_title(box, device, view, true, "", GP_INK_PLAIN);
         draw_gauges(box, device, view, past_without_graph(box, view));

@@ -116,6 +116,37 @@ static void names_are_cut_at_words(void **state)
         assert_int_equal(gp_gpu_name_fit(cases[i].name, cases[i].w), cases[i].fit);
 }
 
+static void reasons_are_cut_where_they_may_end(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason;
+        int w;
+        const char *expected;
+    } cases[] = {
+        {"no answer for 12 s (nvmlX)", 26, "no answer for 12 s (nvmlX)"},
+        {"no answer for 12 s (nvmlX)", 25, "no answer for 12 s"},
+        {"no answer for 12 s (nvmlX)", 17, "no answer for 12…"},
+        {"lost: reset needed; see doctor", 30, "lost: reset needed; see doctor"},
+        {"lost: reset needed; see doctor", 29, "lost: reset needed"},
+        {"lost; see (x)", 8, "lost"},
+        {"driver error", 5, "driv…"},
+    };
+    struct gp_cells cells = {0, 0, NULL};
+    assert_int_equal(gp_cells_resize(&cells, 40, 1), 0);
+    const struct gp_box box = {&cells, 0, 0, 40, 1};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(256);
+        gp_cells_clear(&cells);
+        gp_gpu_draw_trouble(&box, 0, 0, cases[i].w, GP_INK_PLAIN, cases[i].reason);
+        gp_cells_text(&sb, &cells);
+        assert_int_equal(sb.len, strlen(cases[i].expected) + 1);
+        assert_memory_equal(sb.buf, cases[i].expected, strlen(cases[i].expected));
+        gp_strbuf_fini(&sb);
+    }
+    gp_cells_fini(&cells);
+}
+
 /* ---- screens ---- */
 
 /* GPU `at` becomes one with these instances, which are empty except for the first and the third. */
@@ -379,6 +410,7 @@ int main(void)
         cmocka_unit_test(many_owners_are_counted),
         cmocka_unit_test(names_are_cut_at_words),
         cmocka_unit_test(screens_of_gpus),
+        cmocka_unit_test(reasons_are_cut_where_they_may_end),
         cmocka_unit_test(strips_of_every_width),
         cmocka_unit_test(gpus_are_ordered),
         cmocka_unit_test(reserved_gpus_are_not_idle),
