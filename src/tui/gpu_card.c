@@ -212,9 +212,10 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
     gp_draw_spark(box, x, y, box->w - 1 - x, &plot, &view->span);
 }
 
-/* Utilization and memory side by side. With the past, bars have half of the room. */
+/* Utilization and memory side by side. Those whose bit 1 << series is set in `pasts` have a bar in
+ * half of the room, and their past. */
 static void draw_gauges(const struct gp_box *box, const struct gp_device *device,
-                        const struct gp_gpus_view *view, bool has_past)
+                        const struct gp_gpus_view *view, unsigned pasts)
 {
     const bool is_split =
         gp_mig_is_split(view->snapshot, device) && gp_series_permille(device, GP_SERIES_GPU) < 0;
@@ -223,11 +224,11 @@ static void draw_gauges(const struct gp_box *box, const struct gp_device *device
         const bool is_last = i + 1 == GP_ARRAY_LEN(gauges);
         const int width = is_last ? box->w - x : is_split ? 0 : box->w / 2 - 3;
         const int room = width - 6 - 1 - gauges[i].words - 1; /* for the bar */
+        const bool has_past = pasts >> gauges[i].series & 1 && room >= PAST_FROM && !is_split;
         struct gp_box part = gp_box_part(box, x, 0, width, box->h);
         if (width > 0)
-            draw_gauge(&part, 1, &gauges[i],
-                       has_past && room >= PAST_FROM && !is_split ? room / 2 : room,
-                       gauges[i].words, device, view);
+            draw_gauge(&part, 1, &gauges[i], has_past ? room / 2 : room, gauges[i].words, device,
+                       view);
         x += width;
     }
 }
@@ -409,13 +410,26 @@ static void draw_sensors(const struct gp_box *box, const struct gp_device *devic
 
 /* ---- graphs ---- */
 
+static int count_graphs(int lines)
+{
+    enum { LINES = 8 };
+    return lines / LINES < 1 ? 1 : lines / LINES;
+}
+
+/* The past of memory, unless a graph shows it. */
+static unsigned past_without_graph(const struct gp_box *box, const struct gp_gpus_view *view)
+{
+    bool has_graph = view->series == GP_SERIES_MEMORY ||
+                     (view->series == GP_SERIES_GPU && count_graphs(box->h - GP_TEXT_LINES) > 1);
+    return has_graph ? 0 : 1U << GP_SERIES_MEMORY;
+}
+
 /* The graphs below a card: the selected series, followed by as many others as fit. The driver
  * reports no utilization for a GPU in MIG instances. */
 static void draw_graphs(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view)
 {
-    enum { LINES = 8 };
-    const int count = box->h / LINES < 1 ? 1 : box->h / LINES;
+    const int count = count_graphs(box->h);
     int from = (int)view->series;
     from += from == GP_SERIES_GPU && gp_mig_is_split(view->snapshot, device);
     for (int i = 0; i < count; i++) {
@@ -447,7 +461,7 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     int x = draw_name(box, device->is_mig ? 3 : 1, device) + 2;
     if (trouble) {
         enum gp_ink ink = device->status == GP_STATUS_ASLEEP ? GP_INK_DIM : GP_INK_CRITICAL;
-        gp_draw_left(box, x, 0, box->w - 1 - x, ink, trouble);
+        gp_gpu_draw_trouble(box, x, 0, box->w - 1 - x, ink, trouble);
         return;
     }
     x = NAME;
@@ -479,7 +493,7 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
     const bool is_high = box->h >= GP_TEXT_LINES && box->w >= SENSORS_FROM;
     draw_title(box, device, view, !is_high, words_of(&troubles), ink);
     if (!is_high) {
-        draw_gauges(box, device, view, true);
+        draw_gauges(box, device, view, ~0U);
         return;
     }
     const int w = box->w - SENSORS_WIDTH - 2;
@@ -506,10 +520,11 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     }
     if (trouble) {
         draw_title(box, device, view, false, "", GP_INK_PLAIN);
-        (void)gp_drawf(box, 1, 1, GP_INK_CRITICAL, "! %s", trouble);
+        int x = gp_draw(box, 1, 1, GP_INK_CRITICAL, "! ");
+        gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, trouble);
     } else if (is_card) {
         draw_title(box, device, view, true, "", GP_INK_PLAIN);
-        draw_gauges(box, device, view, false);
+        draw_gauges(box, device, view, past_without_graph(box, view));
         draw_links(box, device, view);
     } else {
         draw_compact(box, device, view);

@@ -31,6 +31,11 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_right(box, place->x, y, place->w, ink, text);
 }
 
+void gp_draw_idle_gpus(const struct gp_box *box, int y, const struct gp_gpu_order *order)
+{
+    (void)gp_drawf(box, 1, y, GP_INK_DIM, "+%zu idle", order->idle);
+}
+
 /* ---- lines ---- */
 
 enum {
@@ -171,11 +176,10 @@ static void draw_line(const struct gp_box *box, int y, const struct line_table *
     if (trouble) { /* the reason replaces the values */
         int x = t->places[LINE_NAME].w ? end_of(&t->places[LINE_NAME]) + 1 : 4;
         int end = owners->w && device->process_count ? owners->x - 1 : box->w;
-        gp_strbuf_reset(&text);
-        gp_strbuf_adds(&text, gp_gpu_is_ill(device) ? "! " : "");
-        gp_strbuf_adds(&text, trouble);
-        gp_draw_left(box, x, y, end - x, gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM,
-                     text.buf);
+        const enum gp_ink ink = gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM;
+        if (gp_gpu_is_ill(device))
+            x = gp_draw(box, x, y, ink, "! ");
+        gp_gpu_draw_trouble(box, x, y, end - x, ink, trouble);
         if (!device->process_count)
             return;
     } else {
@@ -198,9 +202,14 @@ void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
         draw_text(&inner, 0, &t.places[c], &t.columns[c], GP_INK_TITLE, t.columns[c].title);
-    for (int y = 1; y < box->h && first < view->snapshot->device_count; y++, first++) {
-        draw_line(&inner, y, &t, &view->snapshot->devices[first], view);
-        mark(box, y, first, view);
+    for (int y = 1; y < box->h && first < gp_gpu_order_places(view->order); y++, first++) {
+        const size_t row = gp_gpu_order_row(view->order, first);
+        if (row >= view->snapshot->device_count) {
+            gp_draw_idle_gpus(&inner, y, view->order);
+            continue;
+        }
+        draw_line(&inner, y, &t, &view->snapshot->devices[row], view);
+        mark(box, y, row, view);
     }
 }
 
@@ -246,6 +255,17 @@ static void draw_block(const struct gp_box *box, int x, enum gp_ink ink, int per
         gp_draw_fill(box, x, 0, 1, ink, (uint32_t)(0x2581 + permille * 7 / 1000));
 }
 
+static void draw_cell_owners(const struct gp_box *box, const struct gp_column_place *place,
+                             const struct gp_snapshot *snapshot, const struct gp_device *device)
+{
+    GP_GPU_TEXT(text);
+    if (!place->w)
+        return;
+    gp_add_owners(&text, snapshot, device, place->w);
+    gp_draw_left(box, place->x, 0, place->w, device->process_count ? GP_INK_PLAIN : GP_INK_DIM,
+                 text.buf);
+}
+
 void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
                       const struct gp_gpus_view *view)
 {
@@ -268,6 +288,7 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     if (gp_gpu_trouble(device)) {
         gp_draw_left(&inner, load_x, 0, inner.w - load_x,
                      gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM, trouble_word(device));
+        draw_cell_owners(&inner, &places[CELL_OWNERS], s, device);
         return;
     }
     draw_block(&inner, load_x, gp_load_ink(GP_SERIES_GPU, load), load);
@@ -289,8 +310,6 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     CELL(CELL_FLAGS, gp_gpu_flags_ink(device), gp_gpu_add_flags, device);
     CELL(CELL_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
          GP_POWER_DRAW, "W");
-    if (places[CELL_OWNERS].w) {
-        CELL(CELL_OWNERS, GP_INK_PLAIN, gp_add_owners, s, device, places[CELL_OWNERS].w);
-    }
+    draw_cell_owners(&inner, &places[CELL_OWNERS], s, device);
 #undef CELL
 }

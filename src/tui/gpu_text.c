@@ -172,6 +172,20 @@ bool gp_gpu_is_ill(const struct gp_device *device)
            device->status != GP_STATUS_RELEASED;
 }
 
+void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
+                         const char *reason)
+{
+    static const char *const ends[] = {" (", ";"};
+    GP_GPU_TEXT(text);
+    gp_strbuf_adds(&text, reason);
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends) && (int)gp_utf8_width(text.buf) > w; i++) {
+        const char *end = strstr(text.buf, ends[i]);
+        if (end)
+            gp_strbuf_truncate(&text, (size_t)(end - text.buf));
+    }
+    gp_draw_left(box, x, y, w, ink, text.buf);
+}
+
 bool gp_gpu_is_flat(const struct gp_device *device)
 {
     return device->is_mig || device->status == GP_STATUS_ASLEEP;

@@ -43,6 +43,11 @@ const char *gp_gpu_trouble(const struct gp_device *device);
 /* Same as gp_gpu_trouble(), but a sleeping GPU is not a problem. */
 bool gp_gpu_is_ill(const struct gp_device *device);
 
+/* Draws the reason in w columns. If all of it does not fit, what is in brackets or after a
+ * semicolon is left out. */
+void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
+                         const char *reason);
+
 /* Whether cards show it in one line: a MIG instance, or a GPU that sleeps. */
 bool gp_gpu_is_flat(const struct gp_device *device);
 

@@ -5,12 +5,19 @@
 #include "tui/gpu_line.h"
 #include "tui/gpu_text.h"
 
-int gp_gpus_flat(const struct gp_snapshot *snapshot)
+int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *order)
 {
-    int count = 0;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        count += gp_gpu_is_flat(&snapshot->devices[i]);
+    int count = order->idle > 0;
+    for (size_t i = 0; i < order->count; i++)
+        count += gp_gpu_is_flat(&snapshot->devices[gp_gpu_order_row(order, i)]);
     return count;
+}
+
+/* A GPU, or the idle ones. */
+static bool is_flat(const struct gp_gpus_view *view, size_t place)
+{
+    const size_t row = gp_gpu_order_row(view->order, place);
+    return row >= view->snapshot->device_count || gp_gpu_is_flat(&view->snapshot->devices[row]);
 }
 
 /* Marks the selected GPU, and makes the rows clickable. */
@@ -43,18 +50,23 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
     int width = (box->w - gutter * (l->columns - 1)) / l->columns;
     int column = 0;
     int y = 0;
-    for (size_t row = view->first; row < s->device_count && row < view->first + (size_t)l->shown;
-         row++) {
-        bool flat = l->density < GP_DENSITY_LINE && gp_gpu_is_flat(&s->devices[row]);
+    for (size_t i = 0; i < (size_t)l->shown && view->first + i < gp_gpu_order_places(view->order);
+         i++) {
+        const size_t row = gp_gpu_order_row(view->order, view->first + i);
+        bool flat = l->density < GP_DENSITY_LINE && is_flat(view, view->first + i);
         int height = flat ? 1 : l->gpu_height;
         struct gp_box part = gp_box_part(box, column * (width + gutter), y, width, height);
+        column = (column + 1) % l->columns;
+        y += column == 0 ? height : 0;
+        if (row >= s->device_count) {
+            gp_draw_idle_gpus(&part, 0, view->order);
+            continue;
+        }
         if (l->density == GP_DENSITY_GRID)
             gp_draw_gpu_cell(&part, &s->devices[row], view);
         else
             gp_draw_gpu(&part, &s->devices[row], view);
         mark(&part, 0, row, view);
-        column = (column + 1) % l->columns;
-        y += column == 0 ? height : 0;
     }
     return column == 0 ? y : y + l->gpu_height;
 }
@@ -62,15 +74,15 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
 static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     const struct gp_layout *l = view->layout;
+    const size_t places = gp_gpu_order_places(view->order);
     int used = draw_side_by_side(box, view);
-    if ((size_t)l->shown >= view->snapshot->device_count || used >= box->h)
+    if ((size_t)l->shown >= places || used >= box->h)
         return;
     if (l->shown == 1)
-        (void)gp_drawf(box, 0, used, GP_INK_DIM, "%zu of %zu GPUs", view->first + 1,
-                       view->snapshot->device_count);
+        (void)gp_drawf(box, 0, used, GP_INK_DIM, "%zu of %zu GPUs", view->first + 1, places);
     else
         (void)gp_drawf(box, 0, used, GP_INK_DIM, "%zu-%zu of %zu GPUs", view->first + 1,
-                       view->first + (size_t)l->shown, view->snapshot->device_count);
+                       view->first + (size_t)l->shown, places);
 }
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view)

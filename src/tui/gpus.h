@@ -2,6 +2,7 @@
 #ifndef GP_TUI_GPUS_H
 #define GP_TUI_GPUS_H
 
+#include "tui/gpu_order.h"
 #include "tui/graph.h"
 #include "tui/hits.h"
 #include "tui/layout.h"
@@ -14,16 +15,17 @@ struct gp_gpus_view {
     const struct gp_layout *layout;
     struct gp_span span;
     enum gp_series series; /* graphed series */
-    size_t first;          /* first visible row when not all rows fit */
-    size_t chosen;         /* selected row; the number of rows if there is none */
-    bool has_focus;        /* whether movement keys apply to the GPUs */
-    bool blocks;           /* draw graphs with blocks instead of dots */
-    bool frames;           /* the titles of cards are in a frame */
-    struct gp_hits *hits;  /* collects the clickable areas */
+    const struct gp_gpu_order *order;
+    size_t first;         /* place of the first visible GPU when not all fit */
+    size_t chosen;        /* selected row; the number of rows if there is none */
+    bool has_focus;       /* whether movement keys apply to the GPUs */
+    bool blocks;          /* draw graphs with blocks instead of dots */
+    bool frames;          /* the titles of cards are in a frame */
+    struct gp_hits *hits; /* collects the clickable areas */
 };
 
-/* How many of them cards show in one line. */
-int gp_gpus_flat(const struct gp_snapshot *snapshot);
+/* How many of those that are shown have one line among cards. */
+int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *order);
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 

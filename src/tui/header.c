@@ -69,8 +69,9 @@ static bool set_totals(struct total totals[TOTAL__COUNT], const struct gp_snapsh
     if (limit > 0)
         add_share(&totals[TOTAL_POWER].text, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
                   limit < 1000 ? "W" : "kW");
-    add_share(&totals[TOTAL_MEMORY].text, sum(snapshot, GP_MEMORY_USED) / GIB,
-              sum(snapshot, GP_MEMORY_TOTAL) / GIB, "GiB");
+    double memory = sum(snapshot, GP_MEMORY_TOTAL) / GIB;
+    if (memory > 0)
+        add_share(&totals[TOTAL_MEMORY].text, sum(snapshot, GP_MEMORY_USED) / GIB, memory, "GiB");
     return well == gpus;
 }
 
@@ -107,7 +108,10 @@ void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot
     for (size_t i = 0; i < GP_ARRAY_LEN(versions); i++) {
         GP_GPU_TEXT(text);
         gp_strbuf_adds(&text, versions[i].before);
-        gp_strbuf_adds(&text, host_text(snapshot, versions[i].metric, "?"));
+        const char *version = host_text(snapshot, versions[i].metric, NULL);
+        if (!version)
+            continue;
+        gp_strbuf_adds(&text, version);
         if (x + (int)gp_utf8_width(text.buf) + 2 + width_of(totals) > left.w)
             break;
         x = gp_draw(&left, x, 0, GP_INK_PLAIN, text.buf);

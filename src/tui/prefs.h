@@ -4,6 +4,7 @@
 #define GP_TUI_PREFS_H
 
 #include "base/io.h"
+#include "tui/gpu_order.h"
 #include "tui/graph.h"
 #include "tui/layout.h"
 #include "tui/theme.h"
@@ -38,6 +39,8 @@ struct gp_prefs {
     int host;   /* enum gp_host_pref */
     int theme;  /* enum gp_theme */
     int keys;   /* enum gp_keys_pref */
+    /* enum gp_gpu_order_by */
+    int gpu_order;
     char sort[GP_PREF_TEXT_SIZE], columns[GP_PREF_TEXT_SIZE], filter[GP_PREF_TEXT_SIZE];
     bool tree, per_gpu, gpus, processes, alerts, mouse, ascii, sync, read_only;
 };

@@ -9,6 +9,7 @@
 #include "tui/header.h"
 #include "tui/playback.h"
 #include "tui/proc_table.h"
+#include "tui/watch_gpus.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,35 +22,6 @@ enum {
 };
 
 /* ---- the cursor ---- */
-
-/* Row of the selected GPU; the number of rows if none is selected. */
-static size_t chosen_gpu_row(const struct gp_ui *ui)
-{
-    size_t i = 0;
-    while (i < ui->snapshot->device_count && (int)ui->snapshot->devices[i].index != ui->gpu)
-        i++;
-    return i;
-}
-
-/* Selects the next or previous GPU, skipping MIG instances. */
-static void move_gpu(struct gp_ui *ui, int step)
-{
-    const struct gp_snapshot *s = ui->snapshot;
-    if (!s || s->device_count == 0)
-        return;
-    size_t row = chosen_gpu_row(ui);
-    size_t last = s->device_count - 1;
-    if (row > last)
-        row = step > 0 ? 0 : last;
-    else
-        for (unsigned index = s->devices[row].index; s->devices[row].index == index;) {
-            if (step < 0 ? row == 0 : row == last)
-                return;
-            row += (size_t)(long)(step < 0 ? -1 : 1);
-        }
-    ui->gpu = (int)s->devices[row].index;
-    gp_ui_build_rows(ui);
-}
 
 static void move_row(struct gp_ui *ui, enum gp_action action)
 {
@@ -72,9 +44,9 @@ static void move_gpus(struct gp_ui *ui, enum gp_action action)
 {
     if (action == GP_ACTION_FIRST || action == GP_ACTION_LAST)
         ui->gpu = -1;
-    move_gpu(ui, action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP || action == GP_ACTION_LAST
-                     ? -1
-                     : 1);
+    gp_watch_move_gpu(
+        ui,
+        action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP || action == GP_ACTION_LAST ? -1 : 1);
 }
 
 /* Moves the cursor; returns false for any other action. */
@@ -296,15 +268,18 @@ static bool look(struct gp_ui *ui, enum gp_action action)
         enum gp_pref pref;
         bool forward;
     } steps[] = {
-        {GP_ACTION_DENSITY, GP_PREF_VIEW, true},     {GP_ACTION_GRAPH, GP_PREF_GRAPH, true},
-        {GP_ACTION_SERIES, GP_PREF_SERIES, true},    {GP_ACTION_MOUSE, GP_PREF_MOUSE, true},
-        {GP_ACTION_FASTER, GP_PREF_INTERVAL, false}, {GP_ACTION_SLOWER, GP_PREF_INTERVAL, true},
+        {GP_ACTION_DENSITY, GP_PREF_VIEW, true},        {GP_ACTION_GRAPH, GP_PREF_GRAPH, true},
+        {GP_ACTION_GPU_ORDER, GP_PREF_GPU_ORDER, true}, {GP_ACTION_SERIES, GP_PREF_SERIES, true},
+        {GP_ACTION_MOUSE, GP_PREF_MOUSE, true},         {GP_ACTION_FASTER, GP_PREF_INTERVAL, false},
+        {GP_ACTION_SLOWER, GP_PREF_INTERVAL, true},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++)
         if (steps[i].action == action) {
             gp_pref_step(&ui->prefs, steps[i].pref, steps[i].forward);
             if (action == GP_ACTION_SERIES)
                 gp_ui_say(ui, "graphs: %s", gp_series_titles[ui->prefs.series]);
+            if (action == GP_ACTION_GPU_ORDER)
+                gp_ui_say(ui, "GPUs by %s", gp_gpu_order_words[ui->prefs.gpu_order]);
             return true;
         }
     switch (action) {
@@ -346,7 +321,8 @@ static void open_details(struct gp_ui *ui, bool to_environment)
 {
     const struct gp_proc_row *row = gp_ui_chosen_row(ui);
     ui->details.to_environment = to_environment;
-    if ((ui->gpus_have_focus || !row || !row->pid) && !to_environment)
+    bool typed = ui->digit_typed && ui->gpu >= 0; /* "37" and Enter */
+    if ((ui->gpus_have_focus || typed || !row || !row->pid) && !to_environment)
         gp_ui_show(ui, GP_UI_GPU);
     else if (row && row->pid)
         gp_ui_show(ui, GP_UI_PROCESS);
@@ -429,7 +405,7 @@ static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
 static int draw_flags(const struct gp_ui *ui, const struct gp_box *box, int x)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1024);
-    size_t row = ui->snapshot ? chosen_gpu_row(ui) : 0;
+    size_t row = ui->snapshot ? gp_watch_gpu_row(ui) : 0;
     if (ui->snapshot && row < ui->snapshot->device_count)
         gp_gpu_add_flag_words(&sb, &ui->snapshot->devices[row]);
     if (sb.len > 0)
@@ -504,40 +480,24 @@ static void scroll_rows(struct gp_ui *ui, int height)
     ui->first = ui->first > most ? most : ui->first;
 }
 
-static void scroll_gpus(struct gp_ui *ui, const struct gp_layout *l, size_t chosen)
-{
-    size_t count = ui->snapshot->device_count;
-    size_t shown = (size_t)l->shown;
-    if (ui->gpus_have_focus && chosen < count && shown > 0) {
-        if (chosen < ui->first_gpu)
-            ui->first_gpu = chosen;
-        if (chosen >= ui->first_gpu + shown)
-            ui->first_gpu = chosen - shown + 1;
-    }
-    size_t most = count - shown;
-    ui->first_gpu = ui->first_gpu > most ? most : ui->first_gpu;
-}
-
 static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_snapshot *snapshot = ui->snapshot;
     bool host =
         ui->prefs.host == GP_HOST_YES || (ui->prefs.host == GP_HOST_AUTO && box->h >= HOST_FROM);
-    struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
-        box->w, box->h, (int)snapshot->device_count, gp_gpus_flat(snapshot),
-        (enum gp_density)ui->prefs.view, host, !ui->prefs.gpus, !ui->prefs.processes});
-    size_t chosen = chosen_gpu_row(ui);
+    struct gp_layout l = gp_watch_arrange(ui, box, host);
+    size_t chosen = gp_watch_gpu_row(ui);
     ui->shows_rates =
         (l.gpus.h > 0 && (l.density <= GP_DENSITY_BAR ||
                           (l.density == GP_DENSITY_LINE && gp_series_is_rate[ui->prefs.series]))) ||
         ui->mode == GP_UI_GPU;
-    scroll_gpus(ui, &l, chosen);
     const struct gp_gpus_view view = {
         .snapshot = snapshot,
         .history = &ui->history,
         .layout = &l,
         .span = gp_ui_span(ui, snapshot->mono_ns),
         .series = (enum gp_series)ui->prefs.series,
+        .order = &ui->gpu_order,
         .first = ui->first_gpu,
         .chosen = chosen,
         .has_focus = ui->gpus_have_focus,

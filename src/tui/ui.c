@@ -45,6 +45,7 @@ bool gp_ui_fini(struct gp_ui *ui)
         ui->is_stuck = true;
     gp_procs_fini(&ui->procs);
     gp_history_fini(&ui->history);
+    gp_gpu_order_fini(&ui->gpu_order);
     gp_page_fini(&ui->text);
     gp_snapshot_free(ui->newest);
     gp_snapshot_free(ui->held);

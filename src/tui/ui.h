@@ -100,9 +100,10 @@ struct gp_ui {
     int64_t chosen_pid; /* the cursor follows this process */
     unsigned chosen_gpu;
     size_t chosen, first, first_gpu;
-    size_t page;      /* number of process rows on the screen */
-    bool shows_rates; /* cards or bars are visible */
-    int scroll;       /* columns scrolled off the commands */
+    struct gp_gpu_order gpu_order; /* of the last frame */
+    size_t page;                   /* number of process rows on the screen */
+    bool shows_rates;              /* cards or bars are visible */
+    int scroll;                    /* columns scrolled off the commands */
     int64_t followed;
     int64_t tags[GP_UI_TAGS];
     size_t tag_count;

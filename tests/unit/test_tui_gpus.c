@@ -116,6 +116,37 @@ static void names_are_cut_at_words(void **state)
         assert_int_equal(gp_gpu_name_fit(cases[i].name, cases[i].w), cases[i].fit);
 }
 
+static void reasons_are_cut_where_they_may_end(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason;
+        int w;
+        const char *expected;
+    } cases[] = {
+        {"no answer for 12 s (nvmlX)", 26, "no answer for 12 s (nvmlX)"},
+        {"no answer for 12 s (nvmlX)", 25, "no answer for 12 s"},
+        {"no answer for 12 s (nvmlX)", 17, "no answer for 12…"},
+        {"lost: reset needed; see doctor", 30, "lost: reset needed; see doctor"},
+        {"lost: reset needed; see doctor", 29, "lost: reset needed"},
+        {"lost; see (x)", 8, "lost"},
+        {"driver error", 5, "driv…"},
+    };
+    struct gp_cells cells = {0, 0, NULL};
+    assert_int_equal(gp_cells_resize(&cells, 40, 1), 0);
+    const struct gp_box box = {&cells, 0, 0, 40, 1};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(256);
+        gp_cells_clear(&cells);
+        gp_gpu_draw_trouble(&box, 0, 0, cases[i].w, GP_INK_PLAIN, cases[i].reason);
+        gp_cells_text(&sb, &cells);
+        assert_int_equal(sb.len, strlen(cases[i].expected) + 1);
+        assert_memory_equal(sb.buf, cases[i].expected, strlen(cases[i].expected));
+        gp_strbuf_fini(&sb);
+    }
+    gp_cells_fini(&cells);
+}
+
 /* ---- screens ---- */
 
 /* GPU `at` becomes one with these instances, which are empty except for the first and the third. */
@@ -233,12 +264,159 @@ static void strips_of_every_width(void **state)
     gp_snapshot_free(s);
 }
 
+/* ---- order ---- */
+
+/* GPU 2 is idle, 3 hot, 5 hangs; 4 has two instances. */
+static struct gp_snapshot *mixed_machine(size_t gpus)
+{
+    static const struct {
+        int load, used, celsius;
+    } of[] = {{10, 40, 50}, {95, 70, 61}, {0, 0, 30},  {42, 10, 92},
+              {90, 30, 63}, {0, 0, 0},    {40, 79, 64}};
+    static const int gib[] = {20, 20};
+    struct gp_snapshot *s = machine(gpus, 1);
+    for (size_t i = 0; i < gpus; i++) {
+        struct gp_device *d = &s->devices[i];
+        size_t as = i < GP_ARRAY_LEN(of) ? i : 2;
+        gp_value_set_int(device_value(d, GP_UTILIZATION_GPU), of[as].load, 1);
+        gp_value_set_int(device_value(d, GP_MEMORY_USED), of[as].used * (int64_t)GIB, 1);
+        gp_value_set_int(device_value(d, GP_TEMPERATURE_GPU), of[as].celsius, 1);
+        gp_value_set_int(device_value(d, GP_REASONS_ACTIVE), i == 3 ? 0x20 : 0, 1);
+        d->process_count = as == 2 ? 0 : d->process_count;
+    }
+    split(s, 4, gib, GP_ARRAY_LEN(gib));
+    gp_value_set_int(device_value(&s->devices[4], GP_UTILIZATION_GPU), of[4].load, 1);
+    return s;
+}
+
+static void gpus_are_ordered(void **state)
+{
+    (void)state;
+    enum { NO_ROW = 999 };
+    static const struct {
+        enum gp_gpu_order_by by;
+        size_t gpus, chosen;
+        const char *rows; /* 4, 5 and 6 are a GPU and its instances, 7 is the one that hangs */
+        size_t idle;
+    } cases[] = {
+        {GP_ORDER_INDEX, 9, NO_ROW, "0 1 2 3 4 5 6 7 8 9 10 ", 0},
+        {GP_ORDER_AUTO, 9, NO_ROW, "0 1 2 3 4 5 6 7 8 9 10 ", 0},
+        {GP_ORDER_LOAD, 9, NO_ROW, "7 1 4 5 6 3 8 0 2 9 10 ", 0},
+        {GP_ORDER_LOAD, 20, NO_ROW, "7 1 4 5 6 3 8 0 ", 14},
+        {GP_ORDER_LOAD, 20, 12, "7 1 4 5 6 3 8 0 12 ", 13},
+        {GP_ORDER_FREE, 9, NO_ROW, "2 9 10 3 4 5 6 0 1 8 7 ", 0},
+        {GP_ORDER_TEMPERATURE, 9, NO_ROW, "7 3 1 4 5 6 8 0 2 9 10 ", 0},
+        {GP_ORDER_TROUBLE, 9, NO_ROW, "7 3 0 1 2 4 5 6 8 9 10 ", 0},
+        {GP_ORDER_TROUBLE, 20, NO_ROW, "7 3 0 1 4 5 6 8 ", 14},
+        {GP_ORDER_GRID, 15, NO_ROW, "7 3 0 1 2 4 5 6 8 9 10 11 12 13 14 15 16 ", 0},
+    };
+    struct gp_gpu_order order = {.entries = NULL};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_snapshot *s = mixed_machine(cases[i].gpus);
+        struct gp_strbuf text = GP_STRBUF_INIT(1024);
+        gp_gpu_order_set(&order, s, cases[i].by, cases[i].chosen);
+        for (size_t place = 0; place < order.count; place++) {
+            gp_strbuf_addf(&text, "%zu ", gp_gpu_order_row(&order, place));
+            assert_int_equal(gp_gpu_order_place(&order, gp_gpu_order_row(&order, place)), place);
+        }
+        if (strcmp(text.buf, cases[i].rows) != 0)
+            fail_msg("case %zu: %s", i, text.buf);
+        assert_int_equal(order.idle, cases[i].idle);
+        assert_int_equal(gp_gpu_order_row(&order, order.count), s->device_count);
+        assert_int_equal(gp_gpu_order_place(&order, NO_ROW), order.count);
+        gp_strbuf_fini(&text);
+        gp_snapshot_free(s);
+    }
+    gp_gpu_order_fini(&order);
+}
+
+static void reserved_gpus_are_not_idle(void **state)
+{
+    (void)state;
+    struct gp_gpu_order order = {.entries = NULL};
+    struct gp_snapshot *s = mixed_machine(20);
+    gp_value_set_text(device_value(&s->devices[15], GP_RESERVATION_USER), "dave", 1);
+    gp_gpu_order_set(&order, s, GP_ORDER_LOAD, s->device_count);
+    assert_int_equal(order.idle, 13);
+    assert_int_equal(gp_gpu_order_row(&order, order.count - 1), 15);
+    gp_gpu_order_fini(&order);
+    gp_snapshot_free(s);
+}
+
+static void the_cursor_follows_the_order(void **state)
+{
+    (void)state;
+    static const int expected[] = {5, 1, 4, 3, 6, 0, 0};
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, mixed_machine(20), 1);
+    press(&ui, "oo\t");
+    (void)picture(&ui, 80, 24);
+    for (size_t i = 0; i < GP_ARRAY_LEN(expected); i++) {
+        (void)gp_ui_key(&ui, GP_KEY_DOWN);
+        (void)picture(&ui, 80, 24);
+        assert_int_equal(ui.gpu, expected[i]);
+    }
+    (void)gp_ui_key(&ui, GP_KEY_UP);
+    assert_int_equal(ui.gpu, 6);
+    assert_non_null(strstr(picture(&ui, 80, 24), "+14 idle"));
+    assert_non_null(strstr(picture(&ui, 200, 60), "+14 idle"));
+    press(&ui, "o");
+    check_has(&ui, "GPUs by free memory");
+    assert_null(strstr(picture(&ui, 80, 24), "idle\n"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* A number and Enter: the page of that GPU. Without focus, the list scrolls to it. */
+static void a_number_jumps_to_a_gpu(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 64);
+    press(&ui, "ggg"); /* lines, which do not fit */
+    assert_null(strstr(picture(&ui, 80, 24), "\n  37 H100"));
+    press(&ui, "37");
+    assert_non_null(strstr(picture(&ui, 80, 24), "\n  37 H100"));
+    press(&ui, "\n");
+    assert_int_equal(ui.mode, GP_UI_GPU);
+    assert_int_equal(ui.details.gpu, 37);
+    press(&ui, "q");
+    press(&ui, "\n");
+    assert_int_equal(ui.mode, GP_UI_PROCESS);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* A click hits the GPU that is drawn there. */
+static void clicks_follow_the_order(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, mixed_machine(20), 1);
+    press(&ui, "oo");
+    (void)picture(&ui, 80, 24);
+    (void)gp_ui_click(&ui, 1, 2, false);
+    assert_int_equal(ui.gpu, 5);
+    (void)picture(&ui, 80, 24);
+    (void)gp_ui_click(&ui, 1, 3, false);
+    assert_int_equal(ui.gpu, 1);
+    assert_true(gp_ui_fini(&ui));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(owners_are_listed_by_memory), cmocka_unit_test(many_owners_are_counted),
-        cmocka_unit_test(names_are_cut_at_words),      cmocka_unit_test(screens_of_gpus),
+        cmocka_unit_test(owners_are_listed_by_memory),
+        cmocka_unit_test(many_owners_are_counted),
+        cmocka_unit_test(names_are_cut_at_words),
+        cmocka_unit_test(screens_of_gpus),
+        cmocka_unit_test(reasons_are_cut_where_they_may_end),
         cmocka_unit_test(strips_of_every_width),
+        cmocka_unit_test(gpus_are_ordered),
+        cmocka_unit_test(reserved_gpus_are_not_idle),
+        cmocka_unit_test(the_cursor_follows_the_order),
+        cmocka_unit_test(a_number_jumps_to_a_gpu),
+        cmocka_unit_test(clicks_follow_the_order),
     };
     return cmocka_run_group_tests_name("tui_gpus", tests, NULL, NULL);
 }

@@ -1,0 +1,57 @@
+/* The order of the GPUs on the screen. MIG instances stay below their GPU. */
+#ifndef GP_TUI_GPU_ORDER_H
+#define GP_TUI_GPU_ORDER_H
+
+#include "base/util.h"
+
+struct gp_device;
+struct gp_snapshot;
+
+/* In the order of GP_GPU_ORDER_WORDS. */
+enum gp_gpu_order_by {
+    GP_ORDER_AUTO,  /* GP_ORDER_GRID in a grid, otherwise GP_ORDER_INDEX */
+    GP_ORDER_INDEX, /* the driver's order */
+    GP_ORDER_LOAD,
+    GP_ORDER_FREE, /* most free memory first */
+    GP_ORDER_TEMPERATURE,
+    GP_ORDER_TROUBLE,
+    GP_ORDER_GRID, /* like GP_ORDER_TROUBLE, but idle GPUs stay where they are */
+    GP_ORDER__COUNT,
+};
+
+#define GP_GPU_ORDER_WORDS "auto index load free temperature trouble"
+
+/* By enum gp_gpu_order_by, for people. */
+extern const char *const gp_gpu_order_words[GP_ORDER__COUNT];
+
+/* From this number of devices on, GPUs that do nothing are counted instead of shown if the order
+ * puts them last. */
+enum { GP_ORDER_FOLDS_FROM = 17 };
+
+struct gp_gpu_order {
+    enum gp_gpu_order_by by;
+    uint64_t *entries; /* owned; the row of a device in the lower half */
+    size_t count;      /* those that are shown */
+    size_t idle;       /* GPUs that are not */
+    size_t of;         /* devices of that snapshot */
+    size_t room;
+};
+
+/* Sorts by steps, so that GPUs do not change places all the time: load by 10 %, memory by 1 GiB,
+ * temperature by 5 °C. GPUs with problems come first, but last by free memory. `chosen` is a row
+ * that is always shown. Without memory none is. */
+void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snapshot,
+                      enum gp_gpu_order_by by, size_t chosen);
+
+/* The row at a place; the number of devices if there is none. */
+size_t gp_gpu_order_row(const struct gp_gpu_order *order, size_t place);
+
+/* The place of a row; the number of places if it is not shown. */
+size_t gp_gpu_order_place(const struct gp_gpu_order *order, size_t row);
+
+/* The number of places, including one for all idle GPUs if they are not shown. */
+size_t gp_gpu_order_places(const struct gp_gpu_order *order);
+
+void gp_gpu_order_fini(struct gp_gpu_order *order);
+
+#endif

@@ -1,0 +1,20 @@
+/* The GPUs on the main screen: their order, and which of them is selected. */
+#ifndef GP_TUI_WATCH_GPUS_H
+#define GP_TUI_WATCH_GPUS_H
+
+#include "tui/layout.h"
+
+struct gp_box;
+struct gp_ui;
+
+/* Row of the selected GPU; the number of rows if none is selected. There must be a snapshot. */
+size_t gp_watch_gpu_row(const struct gp_ui *ui);
+
+/* Selects the next or previous GPU on the screen, skipping MIG instances. */
+void gp_watch_move_gpu(struct gp_ui *ui, int step);
+
+/* Sets the order of the GPUs, the layout, and which of them are visible. In a grid, problems come
+ * first unless another order is wanted. */
+struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bool host);
+
+#endif
