@@ -1,5 +1,6 @@
 #include "tui/alerts.h"
 
+#include "base/utf8.h"
 #include "model/event.h"
 #include "model/snapshot.h"
 #include "tui/gpu_text.h"
@@ -21,46 +22,162 @@ enum {
 
 #define GIB (1024.0 * 1024 * 1024)
 
+/* The first sentence says what it means, the next ones what helps. */
+#define HEAT_HELPS " Look at its fans, the air in front of it, and its power limit."
+
+enum { ADDS_GPU = 1 }; /* " -i 3", to the command */
+
+enum rule {
+    ILL,
+    LOST,
+    RECOVERY,
+    ECC,
+    REMAP_FAILED,
+    REPAIR_WAITS,
+    HOT,
+    SLOWED_BY_HEAT,
+    SLOWED_BY_SUPPLY,
+    LANES,
+    FULL_SOON,
+    FULL_NOW,
+    NOBODYS,
+    IDLE,
+    XID,
+};
+
+/* Each with what to do next. */
+static const struct {
+    enum gp_ink ink;
+    const char *next, *about;
+    int flags;
+} rules[] = {
+    [ILL] = {GP_INK_CRITICAL, "gpulse doctor",
+             "The driver gives no values of this GPU. Programs that use it may hang or fail. The "
+             "kernel log says more: gpulse doctor reads it.",
+             0},
+    [LOST] = {GP_INK_CRITICAL, "gpulse doctor",
+              "The driver cannot reach this GPU any more. Programs on it have failed or will. It "
+              "comes back by a reset or a reboot; gpulse doctor says what the kernel log knows.",
+              0},
+    [RECOVERY] = {GP_INK_CRITICAL, "gpulse doctor",
+                  "The driver asks for this after an error. Until then the GPU may give wrong "
+                  "results or none. End what runs on it, then do what it asks for.",
+                  0},
+    [ECC] = {GP_INK_CRITICAL, "gpulse doctor",
+             "Memory has lost data, and a program has been stopped or has computed with wrong "
+             "values. Reset the GPU; if it happens again, have it replaced.",
+             0},
+    [REMAP_FAILED] = {GP_INK_CRITICAL, "have it replaced",
+                      "Memory rows are broken and there are no spare ones left for them.", 0},
+    [REPAIR_WAITS] =
+        {GP_INK_HIGH, "reset it when idle",
+         "Broken memory will be replaced by spare memory at the next reset of the GPU.", 0},
+    [HOT] = {GP_INK_CRITICAL, "check its cooling",
+             "At this temperature it slows down, and somewhat above it turns off." HEAT_HELPS, 0},
+    [SLOWED_BY_HEAT] = {GP_INK_HIGH, "check its cooling",
+                        "Its clocks are low because it is too hot." HEAT_HELPS, 0},
+    [SLOWED_BY_SUPPLY] =
+        {GP_INK_HIGH, "check its power cables",
+         "Its clocks are low because the power supply demands it: it is overloaded, "
+         "or a cable is loose.",
+         0},
+    [LANES] =
+        {GP_INK_HIGH, "reseat it",
+         "Copies between host and GPU are slower than on others like it. The card or its riser "
+         "may be loose, or the slot shared with another device.",
+         0},
+    [FULL_SOON] = {GP_INK_HIGH, "",
+                   "Used memory has been growing steadily. When it is full, the next program that "
+                   "asks for memory fails, which need not be the one that grows.",
+                   0},
+    [FULL_NOW] = {GP_INK_HIGH, "gpulse mem", "The next program that asks for memory may fail.",
+                  ADDS_GPU},
+    [NOBODYS] =
+        {GP_INK_HIGH, "gpulse reclaim",
+         "No process that can be seen holds this memory: it may be one in another container "
+         "or one that has ended without giving it back. gpulse reclaim finds and frees it.",
+         0},
+    [IDLE] = {GP_INK_HIGH, "",
+              "Nothing has run on this GPU, and others cannot use what is held. Ask its owner, or "
+              "end the process with k.",
+              0},
+    [XID] = {GP_INK_CRITICAL, "gpulse explain xid", "", 0},
+};
+
 struct finder {
     struct gp_alert *ret;
     size_t max, count;
 };
 
-static void GP_PRINTF(3, 4) tell(struct finder *f, enum gp_ink ink, const char *fmt, ...)
+/* Adds an alert, before less severe ones. */
+static void add(struct finder *f, const struct gp_alert *alert)
 {
-    struct gp_alert alert = {.ink = ink};
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(alert.text, sizeof(alert.text), fmt, args);
-    va_end(args);
     size_t at = f->count++;
-    if (ink == GP_INK_CRITICAL) /* before less severe ones */
+    if (alert->ink == GP_INK_CRITICAL)
         for (at = 0; at < f->count - 1 && at < f->max && f->ret[at].ink == GP_INK_CRITICAL;)
             at++;
     if (at >= f->max)
         return;
     size_t behind = (f->count < f->max ? f->count : f->max) - at - 1;
-    memmove(&f->ret[at + 1], &f->ret[at], behind * sizeof(alert));
-    f->ret[at] = alert;
+    memmove(&f->ret[at + 1], &f->ret[at], behind * sizeof(*alert));
+    f->ret[at] = *alert;
 }
 
+static struct gp_alert alert_of(enum rule rule, unsigned gpu)
+{
+    struct gp_alert alert = {rules[rule].ink, rule, gpu, 0, 0, rules[rule].about, "", ""};
+    (void)snprintf(alert.next, sizeof(alert.next), rules[rule].flags & ADDS_GPU ? "%s -i %u" : "%s",
+                   rules[rule].next, gpu);
+    return alert;
+}
+
+static void GP_PRINTF(2, 3) word(struct gp_alert *alert, const char *fmt, ...)
+{
+    va_list args;
+    int n = snprintf(alert->text, sizeof(alert->text), "GPU %u", alert->gpu);
+    va_start(args, fmt);
+    (void)vsnprintf(alert->text + n, sizeof(alert->text) - (size_t)n, fmt, args);
+    va_end(args);
+}
+
+/* What is told of a GPU, after "GPU 3". */
+#define TELL(f, rule, device, ...)                                                                 \
+    do {                                                                                           \
+        struct gp_alert told = alert_of(rule, (device)->index);                                    \
+        word(&told, __VA_ARGS__);                                                                  \
+        add(f, &told);                                                                             \
+    } while (0)
+
 /* ---- health ---- */
+
+/* Without the name of the driver's function, which people need not know. */
+static void look_at_state(struct finder *f, const struct gp_device *device)
+{
+    const char *trouble = gp_gpu_trouble(device);
+    if (!gp_gpu_is_ill(device))
+        return;
+    if (device->status == GP_STATUS_LOST) {
+        TELL(f, LOST, device, " lost");
+        return;
+    }
+    const char *call = strstr(trouble, " (");
+    TELL(f, ILL, device, ": %.*s", call ? (int)(call - trouble) : (int)strlen(trouble), trouble);
+}
 
 static void look_at_health(struct finder *f, const struct gp_device *device)
 {
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "");
     double n;
-    if (gp_gpu_is_ill(device))
-        tell(f, GP_INK_CRITICAL, "GPU %u: %s", device->index, gp_gpu_trouble(device));
+    look_at_state(f, device);
     if (*action && strcmp(action, "None") != 0)
-        tell(f, GP_INK_CRITICAL, "GPU %u: the driver requests: %s", device->index, action);
+        TELL(f, RECOVERY, device, ": the driver asks for: %s", action);
     if (gp_device_number_now(device, GP_ECC_UNCORRECTED_VOLATILE, &n) && n > 0)
-        tell(f, GP_INK_CRITICAL, "GPU %u: %.0f uncorrected memory errors", device->index, n);
+        TELL(f, ECC, device, ": %.0f uncorrected memory error%s", n, n > 1 ? "s" : "");
     if (strcmp(gp_device_text(device, GP_REMAPPED_FAILURE, ""), "Yes") == 0)
-        tell(f, GP_INK_CRITICAL, "GPU %u: row remapping failed", device->index);
+        TELL(f, REMAP_FAILED, device, ": broken memory cannot be replaced");
     if (strcmp(gp_device_text(device, GP_REMAPPED_PENDING, ""), "Yes") == 0 ||
         strcmp(gp_device_text(device, GP_RETIRED_PENDING, ""), "Yes") == 0)
-        tell(f, GP_INK_HIGH, "GPU %u: memory repair pending; reset the GPU", device->index);
+        TELL(f, REPAIR_WAITS, device, ": memory repair waits for a reset");
 }
 
 static void look_at_heat(struct finder *f, const struct gp_device *device)
@@ -75,13 +192,12 @@ static void look_at_heat(struct finder *f, const struct gp_device *device)
     for (size_t i = 0; i < GP_ARRAY_LEN(sensors); i++)
         if (gp_device_number_now(device, sensors[i].now, &now) &&
             gp_device_number_now(device, sensors[i].limit, &limit) && now >= limit)
-            tell(f, GP_INK_CRITICAL, "GPU %u: %s%.0f°C, slows down at %.0f°C", device->index,
-                 sensors[i].what, now, limit);
+            TELL(f, HOT, device, ": %s%.0f°C, slows down at %.0f°C", sensors[i].what, now, limit);
     uint64_t reasons = gp_device_number_now(device, GP_REASONS_ACTIVE, &now) ? (uint64_t)now : 0;
     if (reasons & (0x20 | 0x40))
-        tell(f, GP_INK_HIGH, "GPU %u: slowed down by heat", device->index);
+        TELL(f, SLOWED_BY_HEAT, device, ": slowed down by heat");
     if (reasons & 0x80)
-        tell(f, GP_INK_HIGH, "GPU %u: slowed down by the power supply", device->index);
+        TELL(f, SLOWED_BY_SUPPLY, device, ": slowed down by the power supply");
 }
 
 /* The most lanes that this GPU, or another one of its model, has or had: many slots, and all
@@ -115,7 +231,7 @@ static void look_at_link(struct finder *f, const struct gp_snapshot *snapshot,
         return;
     const double most = most_lanes(snapshot, history, device);
     if (width < most)
-        tell(f, GP_INK_HIGH, "GPU %u: %.0f of %.0f PCIe lanes", device->index, width, most);
+        TELL(f, LANES, device, ": %.0f of %.0f PCIe lanes", width, most);
 }
 
 /* ---- memory ---- */
@@ -128,17 +244,20 @@ static bool was_at_work(const struct gp_track *track, uint64_t now_ns)
            load.highest > 0;
 }
 
-/* A process is only named if nobody else can be meant. */
-static void add_who(const struct gp_snapshot *snapshot, const struct gp_device *device, char *ret,
-                    size_t size)
+/* " · 10874 carol": a process is only named if nobody else can be meant. Returns its pid, or 0. */
+static int64_t add_who(const struct gp_snapshot *snapshot, const struct gp_device *device,
+                       char *ret, size_t size)
 {
     const struct gp_process *p = &snapshot->processes[device->first_process];
     const struct gp_value *user =
         device->process_count == 1 ? gp_process_value(p, GP_PROCESS_USER) : NULL;
     ret[0] = '\0';
-    if (user)
-        (void)snprintf(ret, size, " · %lld %s", (long long)gp_process_value(p, GP_PID)->i,
-                       gp_value_is_present(user) ? user->s : "");
+    if (!user)
+        return 0;
+    const int64_t pid = gp_process_value(p, GP_PID)->i;
+    (void)snprintf(ret, size, " · %lld %s", (long long)pid,
+                   gp_value_is_present(user) ? user->s : "");
+    return pid;
 }
 
 static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
@@ -156,12 +275,16 @@ static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
                         &growth) ||
         growth.full_s > FULL_SOON_S)
         return false;
-    add_who(snapshot, device, who, sizeof(who));
-    tell(f, growth.full_s < FULL_VERY_SOON_S ? GP_INK_CRITICAL : GP_INK_HIGH,
-         growth.full_s < 120 ? "GPU %u: memory full in ~%.0f s%s +%.0f MiB/s for %u min"
-                             : "GPU %u: memory full in ~%.0f min%s +%.0f MiB/s for %u min",
-         device->index, growth.full_s < 120 ? growth.full_s : growth.full_s / 60, who,
-         growth.per_s * 1024, growth.for_s / 60);
+    struct gp_alert alert = alert_of(FULL_SOON, device->index);
+    alert.pid = add_who(snapshot, device, who, sizeof(who));
+    alert.ink = growth.full_s < FULL_VERY_SOON_S ? GP_INK_CRITICAL : GP_INK_HIGH;
+    word(&alert,
+         growth.full_s < 120 ? ": memory full in ~%.0f s%s +%.0f MiB/s"
+                             : ": memory full in ~%.0f min%s +%.0f MiB/s",
+         growth.full_s < 120 ? growth.full_s : growth.full_s / 60, *who ? who : " ·",
+         growth.per_s * 1024);
+    (void)snprintf(alert.next, sizeof(alert.next), "for %u min", growth.for_s / 60);
+    add(f, &alert);
     return true;
 }
 
@@ -177,6 +300,16 @@ static bool is_idle(const struct gp_track *track, uint64_t now_ns)
     return true;
 }
 
+static void tell_of_idle(struct finder *f, const struct gp_snapshot *snapshot,
+                         const struct gp_device *device, double used)
+{
+    char who[80];
+    struct gp_alert alert = alert_of(IDLE, device->index);
+    alert.pid = add_who(snapshot, device, who, sizeof(who));
+    word(&alert, ": %.1f GiB held, idle for ten minutes%s", used / GIB, who);
+    add(f, &alert);
+}
+
 static void look_at_memory(struct finder *f, const struct gp_snapshot *snapshot,
                            const struct gp_device *device, const struct gp_track *track)
 {
@@ -186,16 +319,14 @@ static void look_at_memory(struct finder *f, const struct gp_snapshot *snapshot,
         !gp_device_number_now(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
     if (!foretell(f, snapshot, device, track, total) && 100 * used >= FULL_PERCENT * total)
-        tell(f, GP_INK_HIGH, "GPU %u: memory %.0f%% full", device->index, 100 * used / total);
+        TELL(f, FULL_NOW, device, ": memory %.0f%% full", 100 * used / total);
     double rest;
     if (gp_device_number_now(device, GP_MEMORY_UNATTRIBUTED, &rest) && rest >= GIB)
-        tell(f, GP_INK_HIGH, "GPU %u: no listed process accounts for %.1f GiB", device->index,
-             rest / GIB);
+        TELL(f, NOBODYS, device, ": %.1f GiB held by no listed process", rest / GIB);
     double load;
     if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
         is_idle(track, snapshot->mono_ns))
-        tell(f, GP_INK_HIGH, "GPU %u: %.1f GiB held, idle for ten minutes", device->index,
-             used / GIB);
+        tell_of_idle(f, snapshot, device, used);
 }
 
 /* ---- errors of the driver ---- */
@@ -214,10 +345,18 @@ static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t 
         const struct gp_xid_info *info = gp_xid_find(xid->number);
         uint64_t age_s = wall_ns > xid->wall_ns ? (wall_ns - xid->wall_ns) / GP_NS_PER_S : 0;
         bool by_program = info && strcmp(info->fault, "application") == 0;
-        if (age_s < XID_S)
-            tell(f, by_program ? GP_INK_HIGH : GP_INK_CRITICAL,
-                 "GPU %u: Xid %llu, %s, %llu min ago", xid->gpu, (unsigned long long)xid->number,
-                 info ? info->words : "unknown error", (unsigned long long)(age_s / 60));
+        if (age_s >= XID_S)
+            continue;
+        struct gp_alert alert = alert_of(XID, xid->gpu);
+        alert.ink = by_program ? GP_INK_HIGH : GP_INK_CRITICAL;
+        alert.number = xid->number;
+        alert.about = info ? info->advice : "This number is in none of our tables.";
+        const char *words = info ? info->words : "unknown error";
+        word(&alert, ": Xid %llu, %.*s · %llu min ago", (unsigned long long)xid->number,
+             (int)strcspn(words, ":;"), words, (unsigned long long)(age_s / 60));
+        (void)snprintf(alert.next, sizeof(alert.next), "%s %llu", rules[XID].next,
+                       (unsigned long long)xid->number);
+        add(f, &alert);
     }
 }
 
@@ -236,4 +375,42 @@ size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_histor
         look_at_memory(&f, snapshot, device, gp_history_find(history, device));
     }
     return f.count;
+}
+
+bool gp_alert_is(const struct gp_alert *a, const struct gp_alert *b)
+{
+    return a->rule == b->rule && a->gpu == b->gpu && a->number == b->number && a->pid == b->pid;
+}
+
+/* ---- a line ---- */
+
+/* Bytes of the text up to the last of these separators at or before `to`; 0 without one. */
+static size_t before_last(const char *text, size_t to, const char *separator)
+{
+    const size_t n = strlen(separator);
+    while (to > 0 && strncmp(text + to, separator, n) != 0)
+        to--;
+    return to;
+}
+
+void gp_alert_line(const struct gp_alert *alert, size_t more, int w, char ret[GP_ALERT_LINE_SIZE])
+{
+    char count[32] = "";
+    char text[sizeof(alert->text) + sizeof(alert->next) + 8];
+    const bool has_next = alert->next[0];
+    (void)snprintf(text, sizeof(text), "%s%s%s", alert->text, has_next ? " · " : "", alert->next);
+    if (more > 0)
+        (void)snprintf(count, sizeof(count), " (+%zu)", more);
+    const int room = w - 4 - (int)strlen(count); /* 4: blanks and the mark */
+    const char *end = "";
+    for (size_t at = strlen(text); (int)gp_utf8_width(text) > room && at > 0;) {
+        at = before_last(text, at - 1, " · ");
+        text[at ? at : strlen(text)] = '\0';
+    }
+    for (size_t at = strlen(text); (int)gp_utf8_width(text) + (*end != '\0') > room && at > 0;) {
+        at = before_last(text, at - 1, " ");
+        text[at] = '\0';
+        end = "…";
+    }
+    (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %s%s%s ", text, end, count);
 }

@@ -24,11 +24,26 @@ void gp_xids_add(struct gp_xids *xids, struct gp_xid xid);
 
 struct gp_alert {
     enum gp_ink ink; /* GP_INK_CRITICAL before GP_INK_HIGH */
-    char text[160];
+    unsigned rule;   /* what was found; with the next three, the same alert in another snapshot */
+    unsigned gpu;
+    uint64_t number;   /* of an Xid */
+    int64_t pid;       /* the process that it is about; 0: none, or it is unknown which one */
+    const char *about; /* what it means and what helps, in whole sentences */
+    char text[128];    /* parts with " · " between them, the first one tells what it is */
+    char next[40];     /* what to do now, as short as a command */
 };
 
 /* The most severe first. Returns the number found, of which `max` are stored. */
 size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_history *history,
                       const struct gp_xids *xids, struct gp_alert *ret, size_t max);
+
+/* Whether both are about the same. */
+bool gp_alert_is(const struct gp_alert *a, const struct gp_alert *b);
+
+enum { GP_ALERT_LINE_SIZE = 256 };
+
+/* Writes as much of an alert as fits into w columns: " ! text · next (+more) ". Whole parts are
+ * left out first, the last ones before the others; then the first is cut between two words. */
+void gp_alert_line(const struct gp_alert *alert, size_t more, int w, char ret[GP_ALERT_LINE_SIZE]);
 
 #endif

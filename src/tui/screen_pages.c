@@ -1,10 +1,8 @@
-/* Pages made from what is already known: keys, alerts, and the resource use of gpulse. */
+/* Pages made from what is already known: keys, and the resource use of gpulse. */
 #include "tui/screen.h"
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "model/snapshot.h"
-#include "tui/alerts.h"
 #include "tui/playback.h"
 
 #include <stdio.h>
@@ -51,26 +49,6 @@ const struct gp_screen gp_screen_help = {.key = gp_page_screen_key,
                                          .draw = gp_page_screen_draw,
                                          .fill = fill_help,
                                          .title = "keys · q back"};
-
-/* ---- alerts ---- */
-
-static void fill_alerts(struct gp_ui *ui)
-{
-    enum { MOST = 64 };
-    struct gp_alert alerts[MOST];
-    size_t count =
-        ui->snapshot ? gp_alerts_find(ui->snapshot, &ui->history, &ui->xids, alerts, MOST) : 0;
-    gp_page_clear(&ui->text);
-    for (size_t i = 0; i < count && i < MOST; i++)
-        gp_page_add(&ui->text, alerts[i].ink, "", alerts[i].text);
-    if (count > MOST)
-        gp_page_addf(&ui->text, GP_INK_PLAIN, "", "and %zu more", count - MOST);
-    if (count == 0)
-        gp_page_add(&ui->text, GP_INK_PLAIN, "", "nothing needs attention");
-}
-
-const struct gp_screen gp_screen_alerts = {
-    .key = gp_page_screen_key, .draw = gp_page_screen_draw, .fill = fill_alerts, .title = "alerts"};
 
 /* ---- cost ---- */
 

@@ -456,14 +456,11 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
 static void draw_alert(struct gp_ui *ui, const struct gp_box *box)
 {
     struct gp_alert alert;
-    char text[sizeof(alert.text) + 32];
+    char text[GP_ALERT_LINE_SIZE];
     size_t count = gp_alerts_find(ui->snapshot, &ui->history, &ui->xids, &alert, 1);
     if (!ui->prefs.alerts || count == 0)
         return;
-    if (count > 1)
-        (void)snprintf(text, sizeof(text), " ! %s (+%zu) ", alert.text, count - 1);
-    else
-        (void)snprintf(text, sizeof(text), " ! %s ", alert.text);
+    gp_alert_line(&alert, count - 1, box->w, text);
     gp_draw_right(box, 0, 0, box->w, alert.ink, text);
     gp_hits_add(&ui->hits, box, GP_HIT_ACTION, GP_ACTION_ALERTS);
 }

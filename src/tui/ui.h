@@ -70,6 +70,7 @@ struct gp_ui_outside {
     int (*open_changer)(unsigned index, struct gp_changer **ret, struct gp_err *err);
 };
 
+enum { GP_UI_ALERTS_MAX = 64 };
 enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128, GP_UI_UNDOS = 16 };
 
 struct gp_ui {
@@ -113,6 +114,10 @@ struct gp_ui {
     /* The state of the screens in front. */
     struct gp_page text;
     struct gp_menu menu;
+    struct gp_ui_alerts {
+        struct gp_alert list[GP_UI_ALERTS_MAX]; /* the worst ones */
+        size_t found;                           /* how many there are */
+    } alerts;
     struct gp_ui_edit { /* the line editor at the bottom */
         char *text;     /* GP_PREF_TEXT_SIZE bytes */
         const char *label;

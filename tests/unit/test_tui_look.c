@@ -313,7 +313,7 @@ static const struct {
     {{"", {{GP_MEMORY_UNATTRIBUTED, INT, GIB - 1, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_MEMORY_UNATTRIBUTED, INT, GIB, NULL}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: no listed process accounts for 1.0 GiB"},
+     "GPU 0: 1.0 GiB held by no listed process"},
     {{"", {{GP_REASONS_ACTIVE, INT, 0x80, NULL}}, 0, NULL},
      GP_INK_HIGH,
      "GPU 0: slowed down by the power supply"},
@@ -321,24 +321,24 @@ static const struct {
     {{"", {{GP_RECOVERY_ACTION, TEXT, 0, ""}}, 0, NULL}, 0, ""},
     {{"", {{GP_RECOVERY_ACTION, TEXT, 0, "Drain"}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: the driver requests: Drain"},
+     "GPU 0: the driver asks for: Drain"},
     {{"", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 1, NULL}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: 1 uncorrected memory errors"},
+     "GPU 0: 1 uncorrected memory error"},
     {{"", {{GP_REMAPPED_FAILURE, TEXT, 0, "No"}}, 0, NULL}, 0, ""},
     {{"", {{GP_REMAPPED_FAILURE, TEXT, 0, "Yes"}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: row remapping failed"},
+     "GPU 0: broken memory cannot be replaced"},
     {{"", {{GP_REMAPPED_PENDING, TEXT, 0, "No"}, {GP_RETIRED_PENDING, TEXT, 0, "No"}}, 0, NULL},
      0,
      ""},
     {{"", {{GP_REMAPPED_PENDING, TEXT, 0, "Yes"}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: memory repair pending; reset the GPU"},
+     "GPU 0: memory repair waits for a reset"},
     {{"", {{GP_RETIRED_PENDING, TEXT, 0, "Yes"}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: memory repair pending; reset the GPU"},
+     "GPU 0: memory repair waits for a reset"},
     {{"", {{GP_PCIE_WIDTH, INT, 15, NULL}}, 0, NULL}, 0, ""}, /* it may be built so */
     {{"", {{GP_PCIE_WIDTH, INT, 8, NULL}, {GP_PCIE_WIDTH_MAX, STALE, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_MEMORY_USED, INT, INT64_C(76) * GIB - 1, NULL}}, 0, NULL}, 0, ""},
@@ -350,7 +350,7 @@ static const struct {
     {{"", {{0}}, GP_STATUS_RELEASED, "released"}, 0, ""},
     {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"},
      GP_INK_CRITICAL,
-     "GPU 0: lost: reset or reboot needed; see gpulse doctor"},
+     "GPU 0 lost"},
 };
 
 static void alerts_have_their_bounds(void **state)
@@ -379,11 +379,11 @@ static void xids_are_told_for_less_than_an_hour(void **state)
         enum gp_ink ink;
         const char *text;
     } cases[] = {{79, 3600, 0, NULL},
-                 {79, 3599, GP_INK_CRITICAL, ", 59 min ago"},
-                 {79, 59, GP_INK_CRITICAL, ", 0 min ago"},
-                 {79, 60, GP_INK_CRITICAL, ", 1 min ago"},
-                 {13, 60, GP_INK_HIGH, ", 1 min ago"},
-                 {4711, 60, GP_INK_CRITICAL, "GPU 3: Xid 4711, unknown error, 1 min ago"}};
+                 {79, 3599, GP_INK_CRITICAL, " · 59 min ago"},
+                 {79, 59, GP_INK_CRITICAL, " · 0 min ago"},
+                 {79, 60, GP_INK_CRITICAL, " · 1 min ago"},
+                 {13, 60, GP_INK_HIGH, " · 1 min ago"},
+                 {4711, 60, GP_INK_CRITICAL, "GPU 3: Xid 4711, unknown error · 1 min ago"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         const struct gp_history history = {NULL, 0};
         struct gp_xids xids = {.count = 0};
@@ -416,7 +416,7 @@ static void as_many_xids_as_are_kept(void **state)
         char words[32];
         (void)snprintf(words, sizeof(words), "GPU %u: Xid 79, ", MORE - 1 - i);
         assert_ptr_equal(strstr(alerts[i].text, words), alerts[i].text);
-        assert_non_null(strstr(alerts[i].text, ", 0 min ago"));
+        assert_non_null(strstr(alerts[i].text, " · 0 min ago"));
     }
     gp_snapshot_free(s);
 }

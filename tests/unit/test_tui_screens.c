@@ -375,10 +375,10 @@ static void alerts_are_counted(void **state)
     gp_value_set_int(device_value(&s->devices[0], GP_PCIE_WIDTH), 8, 1);
     gp_ui_init(&ui);
     gp_ui_take(&ui, s, 1);
-    check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes ");
+    check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes · reseat it ");
     assert_null(strstr(picture(&ui, 100, 30), "(+"));
     gp_value_set_int(device_value(&s->devices[1], GP_PCIE_WIDTH), 4, 1);
-    check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes (+1) ");
+    check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes · reseat it (+1) ");
     ui.prefs.alerts = false;
     assert_null(strstr(picture(&ui, 100, 30), "PCIe lanes"));
     assert_true(gp_ui_fini(&ui));

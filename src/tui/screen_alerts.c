@@ -1,0 +1,106 @@
+/* The list of everything that needs attention. Enter goes to the GPU or the process of a line. */
+#include "tui/screen.h"
+
+#include "base/utf8.h"
+#include "model/snapshot.h"
+#include "tui/alerts.h"
+
+#include <stdio.h>
+
+/* The chosen alert stays chosen while others come and go. */
+static void fill_alerts(struct gp_ui *ui)
+{
+    struct gp_ui_alerts *alerts = &ui->alerts;
+    const bool is_open = ui->menu.count > 0;
+    const struct gp_alert chosen = alerts->list[ui->menu.chosen];
+    alerts->found = ui->snapshot ? gp_alerts_find(ui->snapshot, &ui->history, &ui->xids,
+                                                  alerts->list, GP_UI_ALERTS_MAX)
+                                 : 0;
+    const size_t count = alerts->found < GP_UI_ALERTS_MAX ? alerts->found : GP_UI_ALERTS_MAX;
+    if (!is_open)
+        gp_menu_open(&ui->menu, count);
+    ui->menu.count = count;
+    for (size_t i = 0; is_open && i < count; i++)
+        if (gp_alert_is(&alerts->list[i], &chosen)) {
+            ui->menu.chosen = i;
+            return;
+        }
+    if (ui->menu.chosen >= count)
+        ui->menu.chosen = count ? count - 1 : 0;
+}
+
+static void leave_alerts(struct gp_ui *ui)
+{
+    gp_menu_open(&ui->menu, 0);
+}
+
+static const struct gp_alert *chosen_alert(const struct gp_ui *ui)
+{
+    return ui->menu.count ? &ui->alerts.list[ui->menu.chosen] : NULL;
+}
+
+/* Selects the GPU of the alert and, if it has a row there, the process. */
+static void go_there(struct gp_ui *ui, const struct gp_alert *alert)
+{
+    ui->gpu = (int)alert->gpu;
+    ui->gpus_have_focus = true;
+    gp_ui_build_rows(ui);
+    for (size_t i = 0; alert->pid && i < ui->procs.count; i++)
+        if (ui->procs.rows[i].pid == alert->pid) {
+            gp_ui_choose(ui, i);
+            ui->gpus_have_focus = false;
+            return;
+        }
+}
+
+static enum gp_ui_wish key_in_alerts(struct gp_ui *ui, int key)
+{
+    const enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
+    const struct gp_alert *alert = chosen_alert(ui);
+    if (gp_menu_key(&ui->menu, key, gp_ui_is_vi(ui)))
+        return GP_UI_GO_ON;
+    if (action == GP_ACTION_DETAILS && alert)
+        go_there(ui, alert);
+    if (action == GP_ACTION_DETAILS || action == GP_ACTION_QUIT || action == GP_ACTION_CLEAR ||
+        action == GP_ACTION_ALERTS)
+        gp_ui_show(ui, GP_UI_WATCH);
+    return GP_UI_GO_ON;
+}
+
+/* What it is, and at the right what to do, if both fit. */
+static void draw_line(const struct gp_box *line, size_t i, const void *ctx)
+{
+    const struct gp_ui *ui = ctx;
+    const struct gp_alert *alert = &ui->alerts.list[i];
+    const int text = (int)gp_utf8_width(alert->text);
+    const int next = (int)gp_utf8_width(alert->next);
+    gp_draw_left(line, 0, 0, line->w, alert->ink, alert->text);
+    if (text + 2 + next <= line->w)
+        gp_draw_right(line, text, 0, line->w - text, GP_INK_KEY, alert->next);
+}
+
+static void draw_alerts(struct gp_ui *ui, const struct gp_box *box)
+{
+    enum { ABOUT_LINES = 4 };
+    const struct gp_alert *alert = chosen_alert(ui);
+    char title[64] = "alerts · q back";
+    if (alert)
+        (void)snprintf(title, sizeof(title), "%zu alert%s · Enter go there, q back",
+                       ui->alerts.found, ui->alerts.found == 1 ? "" : "s");
+    struct gp_box in = gp_draw_window(box, box->w, box->h, title);
+    if (!alert) {
+        (void)gp_draw(&in, 0, 0, GP_INK_PLAIN, "nothing needs attention");
+        return;
+    }
+    const int about = in.h > 2 * ABOUT_LINES ? ABOUT_LINES : 0;
+    const struct gp_box list = gp_box_part(&in, 0, 0, in.w, in.h - about);
+    gp_menu_draw(&ui->menu, &list, &ui->hits, draw_line, ui);
+    if (about == 0)
+        return;
+    const struct gp_box bottom = gp_box_part(&in, 0, list.h, in.w, about);
+    gp_draw_fill(&bottom, 0, 0, bottom.w, GP_INK_TITLE, 0x2500);
+    (void)gp_draw_wrapped(&bottom, 1, GP_INK_PLAIN, alert->about);
+}
+
+const struct gp_screen gp_screen_alerts = {
+    .key = key_in_alerts, .draw = draw_alerts, .fill = fill_alerts, .leave = leave_alerts};

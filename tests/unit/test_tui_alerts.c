@@ -1,0 +1,222 @@
+/* Alerts on the line between GPUs and processes, and the list of them. */
+#include "unit.h"
+
+#include "base/utf8.h"
+#include "tui/alerts.h"
+#include "tui_machine.h"
+
+#include <string.h>
+
+/* ---- a line ---- */
+
+static void whole_parts_go_before_words(void **state)
+{
+    (void)state;
+    static const struct gp_alert full = {.text = "GPU 3: memory full in ~7 min · 10874 carol "
+                                                 "+20 MiB/s",
+                                         .next = "for 5 min"};
+    static const struct gp_alert lost = {.text = "GPU 3 lost", .next = "gpulse doctor"};
+    static const struct {
+        const struct gp_alert *alert;
+        size_t more;
+        int w;
+        const char *line;
+    } cases[] = {
+        {&full, 0, 70, " ! GPU 3: memory full in ~7 min · 10874 carol +20 MiB/s · for 5 min "},
+        {&full, 0, 68, " ! GPU 3: memory full in ~7 min · 10874 carol +20 MiB/s · for 5 min "},
+        {&full, 0, 67, " ! GPU 3: memory full in ~7 min · 10874 carol +20 MiB/s "},
+        {&full, 2, 61, " ! GPU 3: memory full in ~7 min · 10874 carol +20 MiB/s (+2) "},
+        {&full, 2, 60, " ! GPU 3: memory full in ~7 min (+2) "},
+        {&full, 0, 33, " ! GPU 3: memory full in ~7 min "},
+        {&full, 0, 31, " ! GPU 3: memory full in ~7… "},
+        {&full, 0, 20, " ! GPU 3: memory… "},
+        {&full, 0, 4, " ! … "},
+        {&lost, 0, 80, " ! GPU 3 lost · gpulse doctor "},
+        {&lost, 12, 80, " ! GPU 3 lost · gpulse doctor (+12) "},
+        {&lost, 12, 36, " ! GPU 3 lost · gpulse doctor (+12) "},
+        {&lost, 12, 35, " ! GPU 3 lost (+12) "},
+        {&lost, 12, 19, " ! GPU 3… (+12) "},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        char line[GP_ALERT_LINE_SIZE];
+        gp_alert_line(cases[i].alert, cases[i].more, cases[i].w, line);
+        if (strcmp(line, cases[i].line) != 0)
+            fail_msg("case %zu: '%s'", i, line);
+    }
+}
+
+/* Whatever the width, it fits if even a word does, and only the mark of a cut stands for a rest. */
+static void it_fits_every_width(void **state)
+{
+    (void)state;
+    static const struct gp_alert alert = {.text = "GPU 12: 20.0 GiB held, idle for ten minutes · "
+                                                  "10874 jürgen",
+                                          .next = "gpulse ps"};
+    for (size_t more = 0; more < 200; more += 99)
+        for (int w = 12; w < 100; w++) {
+            char line[GP_ALERT_LINE_SIZE];
+            gp_alert_line(&alert, more, w, line);
+            assert_true((int)gp_utf8_width(line) <= w);
+        }
+}
+
+/* ---- what to do ---- */
+
+/* Each is told of with what it means. */
+static void each_says_what_to_do(void **state)
+{
+    (void)state;
+    struct gp_snapshot *s = machine(8, 0);
+    struct gp_device *d = s->devices;
+    const struct gp_history history = {NULL, 0};
+    struct gp_xids xids = {.count = 0};
+    struct gp_alert alerts[16];
+    gp_xids_add(&xids, (struct gp_xid){0, 79, s->wall_ns});
+    gp_value_set_text(device_value(&d[0], GP_RECOVERY_ACTION), "Reset", 1);
+    gp_value_set_int(device_value(&d[1], GP_ECC_UNCORRECTED_VOLATILE), 3, 1);
+    gp_value_set_text(device_value(&d[2], GP_REMAPPED_FAILURE), "Yes", 1);
+    gp_value_set_text(device_value(&d[2], GP_REMAPPED_PENDING), "Yes", 1);
+    gp_value_set_int(device_value(&d[3], GP_TEMPERATURE_GPU), 99, 1);
+    gp_value_set_int(device_value(&d[3], GP_REASONS_ACTIVE), 0xa0, 1);
+    gp_value_set_int(device_value(&d[4], GP_PCIE_WIDTH), 4, 1);
+    d[6].status = GP_STATUS_LOST;
+    gp_value_set_int(device_value(&d[7], GP_MEMORY_UNATTRIBUTED), GIB, 1);
+    const size_t count = gp_alerts_find(s, &history, &xids, alerts, 16);
+    assert_int_equal(count, 14);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(*alerts[i].next && *alerts[i].about);
+        assert_true(gp_utf8_width(alerts[i].text) <= 76); /* a window of 80 columns */
+        assert_null(strstr(alerts[i].text, "nvml"));
+        for (size_t j = 0; j < i; j++)
+            assert_false(gp_alert_is(&alerts[i], &alerts[j]));
+        assert_true(gp_alert_is(&alerts[i], &alerts[i]));
+    }
+    gp_snapshot_free(s);
+}
+
+/* ---- the list ---- */
+
+/* Two GPUs, the second with fewer lanes than it had. */
+static struct gp_snapshot *narrow(unsigned tick, bool has_more)
+{
+    struct gp_snapshot *s = machine(3, tick);
+    gp_value_set_int(device_value(&s->devices[1], GP_PCIE_WIDTH), 4, 1);
+    if (has_more)
+        gp_value_set_text(device_value(&s->devices[2], GP_RECOVERY_ACTION), "Reset", 1);
+    return s;
+}
+
+static void enter_goes_to_the_gpu(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, narrow(0, false), 1);
+    press(&ui, "!");
+    check_has(&ui, "1 alert · Enter go there, q back");
+    check_has(&ui, "GPU 1: 4 of 16 PCIe lanes");
+    check_has(&ui, "reseat it");
+    check_has(&ui, "Copies between host and GPU are slower");
+    /* one that is worse comes first; the chosen one stays */
+    gp_ui_take(&ui, narrow(1, true), 1);
+    check_has(&ui, "2 alerts");
+    assert_int_equal(ui.menu.chosen, 1);
+    gp_ui_take(&ui, narrow(2, false), 1);
+    assert_int_equal(ui.menu.chosen, 0);
+    press(&ui, "\n");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(ui.gpu, 1);
+    assert_true(ui.gpus_have_focus);
+    assert_int_equal(ui.menu.count, 0);
+    press(&ui, "!!");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    press(&ui, "!q");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* A process that alone holds the memory of an idle GPU. */
+static struct gp_snapshot *held(unsigned tick)
+{
+    struct gp_snapshot *s = machine(1, tick);
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_USED), INT64_C(20) * GIB, 1);
+    gp_value_set_int(device_value(&s->devices[0], GP_UTILIZATION_GPU), 0, 1);
+    s->process_count = 1;
+    s->devices[0].first_process = 0;
+    s->devices[0].process_count = 1;
+    return s;
+}
+
+static void enter_goes_to_the_process(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    for (unsigned tick = 0; tick < 620; tick++)
+        gp_ui_take(&ui, held(tick), 1);
+    check_has(&ui, "GPU 0: 20.0 GiB held, idle for ten minutes · 1000 bob");
+    ui.gpus_have_focus = true;
+    press(&ui, "!\n");
+    assert_int_equal(ui.gpu, 0);
+    assert_int_equal(ui.chosen_pid, 1000);
+    assert_false(ui.gpus_have_focus);
+    /* one that is not shown: the GPU */
+    (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "user=nobody");
+    press(&ui, "!\n");
+    assert_true(ui.gpus_have_focus);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void nothing_to_go_to(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    press(&ui, "!");
+    check_has(&ui, "nothing needs attention");
+    press(&ui, "\n");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(ui.gpu, -1);
+    assert_true(gp_ui_fini(&ui));
+    gp_ui_init(&ui); /* not even a sample */
+    press(&ui, "!");
+    check_has(&ui, "nothing needs attention");
+    press(&ui, "q");
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* More than are kept; any size. */
+static void a_machine_full_of_trouble(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(72, 0);
+    for (size_t i = 0; i < 72; i++) {
+        s->devices[i].status = GP_STATUS_LOST;
+        for (int m = 0; m < GP_DEVICE__COUNT; m++)
+            s->devices[i].values[m].status = GP_STATUS_LOST;
+    }
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, s, 1);
+    press(&ui, "!$");
+    check_has(&ui, "72 alerts");
+    assert_int_equal(ui.menu.count, GP_UI_ALERTS_MAX);
+    check_has(&ui, "GPU 63 lost");
+    for (int w = 1; w < 90; w += 11)
+        for (int h = 1; h < 30; h++)
+            (void)picture(&ui, w, h);
+    press(&ui, "\n");
+    assert_int_equal(ui.gpu, 63);
+    assert_true(gp_ui_fini(&ui));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_parts_go_before_words), cmocka_unit_test(it_fits_every_width),
+        cmocka_unit_test(each_says_what_to_do),        cmocka_unit_test(enter_goes_to_the_gpu),
+        cmocka_unit_test(enter_goes_to_the_process),   cmocka_unit_test(nothing_to_go_to),
+        cmocka_unit_test(a_machine_full_of_trouble),
+    };
+    return cmocka_run_group_tests_name("tui_alerts", tests, NULL, NULL);
+}
