@@ -107,6 +107,13 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
     return gp_draw(box, x, 0, GP_INK_TITLE, " ");
 }
 
+static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
+                    enum gp_hit_kind kind, size_t value)
+{
+    if (view->hits)
+        gp_hits_add(view->hits, part, kind, value);
+}
+
 static void draw_heading(const struct gp_box *box, const struct gp_column_place *places,
                          const struct gp_proc_view *view)
 {
@@ -114,13 +121,13 @@ static void draw_heading(const struct gp_box *box, const struct gp_column_place 
         enum gp_proc_column c = view->columns[i];
         if (!places[i].w)
             continue;
-        draw_text(box, 1, &places[i], columns[c].left, GP_INK_TITLE, columns[c].title);
-        struct gp_box part = gp_box_part(box, places[i].x, 1, places[i].w, 1);
-        gp_hits_add(view->hits, &part, GP_HIT_COLUMN, c);
+        draw_text(box, 0, &places[i], columns[c].left, GP_INK_TITLE, columns[c].title);
+        struct gp_box part = gp_box_part(box, places[i].x, 0, places[i].w, 1);
+        add_hit(view, &part, GP_HIT_COLUMN, c);
     }
 }
 
-int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
+void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view)
 {
     struct gp_column chosen[GP_PROC_COLUMN__COUNT];
     struct gp_column_place places[GP_PROC_COLUMN__COUNT];
@@ -128,12 +135,11 @@ int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
     for (size_t i = 0; i < view->column_count; i++)
         chosen[i] = columns[view->columns[i]];
     gp_columns_place(chosen, view->column_count, inner.w, places);
-    int end = draw_title(box, view);
     char room[257] = "";
     struct gp_strbuf sb = GP_STRBUF_ON(room, 256);
     draw_heading(&inner, places, view);
-    for (int y = 2; y < box->h && view->first + (size_t)y - 2 < view->procs->count; y++) {
-        size_t row = view->first + (size_t)y - 2;
+    for (int y = 1; y < box->h && view->first + (size_t)y - 1 < view->procs->count; y++) {
+        size_t row = view->first + (size_t)y - 1;
         bool tagged =
             gp_procs_has_pid(view->tagged, view->tagged_count, view->procs->rows[row].pid);
         enum gp_ink ink = tagged ? GP_INK_TAGGED : GP_INK_PLAIN;
@@ -143,8 +149,15 @@ int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
         if (row == view->chosen)
             gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
         struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
-        gp_hits_add(view->hits, &line, GP_HIT_ROW, row);
+        add_hit(view, &line, GP_HIT_ROW, row);
     }
     gp_strbuf_fini(&sb);
+}
+
+int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
+{
+    const struct gp_box rows = gp_box_part(box, 0, 1, box->w, box->h - 1);
+    int end = draw_title(box, view);
+    gp_draw_proc_rows(&rows, view);
     return end;
 }
