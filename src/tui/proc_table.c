@@ -33,6 +33,12 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     const char *command = row->command ? row->command : "?";
     char room[256] = "";
     struct gp_strbuf branch = GP_STRBUF_ON(room, 4096);
+    if (row->members) {
+        gp_proc_row_add_group(&branch, row);
+        gp_draw_left(&part, 0, 0, part.w, ink, branch.buf);
+        gp_strbuf_fini(&branch);
+        return;
+    }
     gp_tree_add_branch(&branch, row);
     gp_strbuf_adds(&branch, gp_proc_row_prefix(row));
     int x = gp_draw(&part, 0, 0, GP_INK_DIM, branch.buf);
@@ -45,13 +51,20 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     gp_draw_left(&part, x, 0, part.w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
 }
 
+/* What only single processes have is blank in the row of a group. */
+static bool has_group_value(enum gp_proc_column column)
+{
+    return gp_proc_column_table[column].kind != GP_PROC_KIND_PID && column != GP_PROC_TYPE_COLUMN &&
+           column != GP_PROC_STATE_COLUMN;
+}
+
 static void draw_row(const struct gp_box *box, int y, const struct gp_column_place *places,
                      const struct gp_proc_view *view, const struct gp_proc_row *row,
                      enum gp_ink own, struct gp_strbuf *sb)
 {
     for (size_t i = 0; i < view->column_count; i++) {
         enum gp_proc_column c = view->columns[i];
-        if (!places[i].w)
+        if (!places[i].w || (row->members && !has_group_value(c)))
             continue;
         enum gp_ink ink = gp_proc_amount(row, c).old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
@@ -75,7 +88,14 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
 {
     const struct gp_procs_options *options = view->options;
     const struct gp_proc_order *order = &options->order;
-    size_t count = view->procs->count - view->procs->ancestors - view->procs->reserved;
+    static const char *const groups[] = {
+        [GP_PROC_GROUPS_NONE] = "",
+        [GP_PROC_GROUPS_USER] = " · by user",
+        [GP_PROC_GROUPS_JOB] = " · by job",
+        [GP_PROC_GROUPS_TREE] = " · tree",
+    };
+    const struct gp_procs *procs = view->procs;
+    size_t count = procs->count - procs->ancestors - procs->reserved - procs->groups;
     gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
     char room[512] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
@@ -93,7 +113,8 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
         gp_strbuf_adds(&text, " · GPU ");
         gp_strbuf_add_int(&text, options->gpu);
     }
-    gp_strbuf_adds(&text, options->tree ? " · tree, sort" : " · sort");
+    gp_strbuf_adds(&text, groups[options->groups]);
+    gp_strbuf_adds(&text, " · sort");
     for (size_t i = 0; i < order->count; i++) {
         gp_strbuf_addc(&text, ' ');
         gp_strbuf_adds(&text, columns[order->by[i].column].title);
@@ -142,7 +163,9 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
         size_t row = view->first + (size_t)y - 1;
         bool tagged =
             gp_procs_has_pid(view->tagged, view->tagged_count, view->procs->rows[row].pid);
-        enum gp_ink ink = tagged ? GP_INK_TAGGED : GP_INK_PLAIN;
+        enum gp_ink ink = tagged                           ? GP_INK_TAGGED
+                          : view->procs->rows[row].members ? GP_INK_STRONG
+                                                           : GP_INK_PLAIN;
         draw_row(&inner, y, places, view, &view->procs->rows[row], ink, &sb);
         if (tagged)
             (void)gp_draw(box, 0, y, ink, "*");

@@ -106,7 +106,8 @@ bool gp_ui_others_matter(const struct gp_ui *ui)
         for (size_t j = 0; j < GP_ARRAY_LEN(of_proc); j++)
             if (ui->order.by[i].column == of_proc[j])
                 return true;
-    return asks_container(ui->prefs.filter) || asks_container(ui->search);
+    /* sums and jobs are of all */
+    return ui->prefs.tree || asks_container(ui->prefs.filter) || asks_container(ui->search);
 }
 
 size_t gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max)
