@@ -146,7 +146,7 @@ static void watch(struct run *run)
         .pids = pids,
         .pid_count = gp_ui_watched(&run->ui, pids, WATCHED_MAX),
         .others_matter = gp_ui_others_matter(&run->ui),
-        .ancestors = run->ui.prefs.tree,
+        .ancestors = run->ui.prefs.tree == GP_TREE_YES,
         .more = run->ui.shows_rates,
     };
     if (told->pids && view.pid_count == told->pid_count &&

@@ -7,14 +7,17 @@
 /* Preferences are validated after all were read, because they may also come from the file. */
 #define GP_OPT_OF_SWITCH GP_OPT_CHOICE
 #define GP_OPT_OF_CHOICE GP_OPT_CHOICE
+#define GP_OPT_OF_MODE GP_OPT_CHOICE
 #define GP_OPT_OF_DURATION GP_OPT_STRING
 #define GP_OPT_OF_TEXT GP_OPT_STRING
 #define FALLBACK_SWITCH "yes"
 #define FALLBACK_CHOICE NULL
+#define FALLBACK_MODE "yes"
 #define FALLBACK_DURATION NULL
 #define FALLBACK_TEXT NULL
 #define TAKES_DASH_SWITCH false
 #define TAKES_DASH_CHOICE false
+#define TAKES_DASH_MODE false
 #define TAKES_DASH_DURATION false
 #define TAKES_DASH_TEXT true /* --sort -memory */
 

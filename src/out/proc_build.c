@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "model/snapshot.h"
+#include "out/groups.h"
 #include "out/reservation.h"
 #include "out/tree.h"
 #include "proc/proc.h"
@@ -95,7 +96,7 @@ static int make_room(struct gp_procs *procs, size_t rows, size_t processes)
         procs->room = rows;
         procs->sorted_room = processes;
     }
-    procs->count = procs->hidden = procs->ancestors = procs->reserved = 0;
+    procs->count = procs->hidden = procs->ancestors = procs->reserved = procs->groups = 0;
     return 0;
 }
 
@@ -113,10 +114,13 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
     if (options->reserved)
         add_reserved(procs, snapshot, options->gpu);
     gp_procs_filter(procs, options->filter);
-    int r = options->tree ? gp_tree_add_ancestors(procs, snapshot) : 0;
+    const bool is_tree = options->tree || options->groups == GP_PROC_GROUPS_TREE;
+    int r = is_tree ? gp_tree_add_ancestors(procs, snapshot, options->groups) : 0;
+    if (r == 0 && options->groups)
+        r = gp_groups_add(procs, options->groups);
     gp_procs_sort(procs, &options->order);
-    if (r == 0 && options->tree)
-        r = gp_tree_arrange(procs);
+    if (r == 0 && (is_tree || options->groups))
+        r = gp_tree_arrange(procs, options->groups);
     if (r < 0)
         gp_procs_fini(procs);
     return r;

@@ -49,6 +49,7 @@ struct gp_proc_row {
     bool is_last;         /* the last child of its parent */
     uint32_t reserved_by; /* pid of the supervisor, if is_reserved; 0: unknown */
     bool is_reserved;     /* a GPU without processes: user, command and age are the reservation's */
+    unsigned members;     /* of a group, whose sums this row has: processes; 0: it is none */
 };
 
 /* Before the command of a row: what it is, if it is no process; "" for a process. */
@@ -169,6 +170,15 @@ struct gp_procs {
     size_t hidden;                    /* rows removed by the filter */
     size_t ancestors;                 /* rows that are only included as parents */
     size_t reserved;                  /* rows of reserved GPUs */
+    size_t groups;                    /* rows of groups */
+};
+
+/* Rows that stand below a row with their sums. */
+enum gp_proc_groups {
+    GP_PROC_GROUPS_NONE,
+    GP_PROC_GROUPS_USER, /* of a user */
+    GP_PROC_GROUPS_JOB,  /* of a job (with all its steps), container, pod or service */
+    GP_PROC_GROUPS_TREE, /* the same, as a tree of the processes of each job; implies `tree` */
 };
 
 /* The id of a job, with its step, in the text of a container: "4711.0" of "slurm:4711.0". NULL: it
@@ -187,6 +197,7 @@ struct gp_procs_options {
     int gpu;            /* only this GPU; −1: all */
     bool tree, per_gpu;
     bool reserved; /* also a row for each reserved GPU without processes */
+    enum gp_proc_groups groups;
 };
 
 /* Builds the rows, which point into the snapshot. On GP_ENOMEM there are none. */
@@ -197,11 +208,16 @@ void gp_procs_filter(struct gp_procs *procs, const char *filter);
 void gp_procs_sort(struct gp_procs *procs, const struct gp_proc_order *order);
 void gp_procs_fini(struct gp_procs *procs);
 
+/* Appends what a row of a group is: "slurm 4711, 4 processes". */
+void gp_proc_row_add_group(struct gp_strbuf *sb, const struct gp_proc_row *row);
+
 /* The number of processes about which /proc says nothing: those of other pid namespaces. */
 size_t gp_procs_unseen(const struct gp_procs *procs);
 
 /* Adds a GPU or MIG instance that the process uses, in the order of the snapshot. */
 void gp_proc_row_add_gpu(struct gp_proc_row *row, const struct gp_device *device);
+/* The same with the index of a GPU, as a whole. */
+void gp_proc_row_add_index(struct gp_proc_row *row, unsigned gpu);
 /* The same, with what the process uses of it. */
 void gp_proc_row_add_use(struct gp_proc_row *row, const struct gp_process *process,
                          const struct gp_device *device);

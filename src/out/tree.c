@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "out/groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +19,26 @@ static int compare_ancestors(const void *a, const void *b)
     return (*pid > other) - (*pid < other);
 }
 
-/* Marks all ancestors of a process. Stops at a marked one, because its ancestors are already
- * marked. */
-static void mark_chain(const struct gp_snapshot *snapshot, bool *wanted, int64_t pid)
+static const char *container_of(const struct gp_process *process)
 {
+    const struct gp_value *v = gp_process_value(process, GP_PROCESS_CONTAINER);
+    return gp_value_is_present(v) ? v->s : NULL;
+}
+
+/* Marks all ancestors of a row. Stops at a marked one, because its ancestors are already marked;
+ * with groups, also where its job begins. */
+static void mark_chain(const struct gp_snapshot *snapshot, bool *wanted,
+                       const struct gp_proc_row *row, enum gp_proc_groups groups)
+{
+    int64_t pid = row->ppid;
     while (pid > 0 && snapshot->ancestor_count) {
         const struct gp_process *found =
             bsearch(&pid, snapshot->ancestors, snapshot->ancestor_count,
                     sizeof(*snapshot->ancestors), compare_ancestors);
         if (!found || wanted[found - snapshot->ancestors])
+            return;
+        if (groups && (pid == 1 || (row->container &&
+                                    !gp_groups_same_job(row->container, container_of(found)))))
             return;
         wanted[found - snapshot->ancestors] = true;
         const struct gp_value *parent = gp_process_value(found, GP_PROCESS_PPID);
@@ -34,7 +46,8 @@ static void mark_chain(const struct gp_snapshot *snapshot, bool *wanted, int64_t
     }
 }
 
-int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot)
+int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                          enum gp_proc_groups groups)
 {
     size_t most = procs->count + snapshot->ancestor_count + 1;
     bool *wanted = calloc(snapshot->ancestor_count + 1, sizeof(*wanted));
@@ -46,7 +59,7 @@ int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snap
         return GP_ENOMEM;
     }
     for (size_t i = 0; i < procs->count; i++)
-        mark_chain(snapshot, wanted, procs->rows[i].ppid);
+        mark_chain(snapshot, wanted, &procs->rows[i], groups);
     for (size_t i = 0; i < snapshot->ancestor_count; i++) {
         if (!wanted[i])
             continue;
@@ -85,15 +98,30 @@ struct tree {
     struct place *places; /* sorted by pid, one for each pid */
     size_t place_count;
     long *first, *next, *stack; /* row numbers; NONE: none */
+    long *groups;               /* the rows of groups */
+    size_t group_count;
 };
 
-static long parent_of(const struct tree *t, const struct gp_proc_row *row)
+static long group_of(const struct tree *t, const struct gp_procs *procs,
+                     const struct gp_proc_row *row, enum gp_proc_groups groups)
 {
-    if (row->pid == 0 || row->ppid <= 0 || row->ppid == row->pid)
+    for (size_t i = 0; i < t->group_count; i++)
+        if (gp_groups_has(&procs->rows[t->groups[i]], row, groups))
+            return t->groups[i];
+    return NONE;
+}
+
+static long parent_of(const struct tree *t, const struct gp_procs *procs,
+                      const struct gp_proc_row *row, enum gp_proc_groups groups)
+{
+    const bool is_flat = groups == GP_PROC_GROUPS_USER || groups == GP_PROC_GROUPS_JOB;
+    if (row->pid == 0)
         return NONE;
     const struct place *found =
-        bsearch(&row->ppid, t->places, t->place_count, sizeof(*t->places), compare_pid);
-    return found ? (long)found->row : NONE;
+        is_flat || row->ppid <= 0 || row->ppid == row->pid
+            ? NULL
+            : bsearch(&row->ppid, t->places, t->place_count, sizeof(*t->places), compare_pid);
+    return found ? (long)found->row : group_of(t, procs, row, groups);
 }
 
 static void fill_places(struct tree *t, const struct gp_procs *procs)
@@ -101,6 +129,8 @@ static void fill_places(struct tree *t, const struct gp_procs *procs)
     for (size_t i = 0; i < procs->count; i++)
         if (procs->rows[i].pid)
             t->places[t->place_count++] = (struct place){procs->rows[i].pid, i};
+        else if (procs->rows[i].members)
+            t->groups[t->group_count++] = (long)i;
     qsort(t->places, t->place_count, sizeof(*t->places), compare_places);
     size_t kept = 0;
     for (size_t i = 0; i < t->place_count; i++)
@@ -110,12 +140,12 @@ static void fill_places(struct tree *t, const struct gp_procs *procs)
 }
 
 /* Links each row to its parent. The slot after the last row collects the rows without a parent. */
-static void link_rows(struct tree *t, const struct gp_procs *procs)
+static void link_rows(struct tree *t, const struct gp_procs *procs, enum gp_proc_groups groups)
 {
     for (size_t i = 0; i <= procs->count; i++)
         t->first[i] = NONE;
     for (size_t i = procs->count; i > 0; i--) {
-        long parent = parent_of(t, &procs->rows[i - 1]);
+        long parent = parent_of(t, procs, &procs->rows[i - 1], groups);
         size_t list = parent == NONE ? procs->count : (size_t)parent;
         t->next[i - 1] = t->first[list];
         t->first[list] = (long)i - 1;
@@ -152,10 +182,11 @@ static size_t walk(struct tree *t, const struct gp_procs *procs, struct gp_proc_
     }
 }
 
-static int arrange(struct tree *t, struct gp_procs *procs, struct gp_proc_row *out, bool *visited)
+static int arrange(struct tree *t, struct gp_procs *procs, enum gp_proc_groups groups,
+                   struct gp_proc_row *out, bool *visited)
 {
     fill_places(t, procs);
-    link_rows(t, procs);
+    link_rows(t, procs, groups);
     size_t count = walk(t, procs, out, visited);
     for (size_t i = 0; i < procs->count; i++)
         if (!visited[i])
@@ -166,7 +197,7 @@ static int arrange(struct tree *t, struct gp_procs *procs, struct gp_proc_row *o
     return 0;
 }
 
-int gp_tree_arrange(struct gp_procs *procs)
+int gp_tree_arrange(struct gp_procs *procs, enum gp_proc_groups groups)
 {
     size_t n = procs->count + 2;
     struct tree t = {
@@ -174,18 +205,20 @@ int gp_tree_arrange(struct gp_procs *procs)
         .first = calloc(n, sizeof(*t.first)),
         .next = calloc(n, sizeof(*t.next)),
         .stack = calloc(n, sizeof(*t.stack)),
+        .groups = calloc(n, sizeof(*t.groups)),
     };
     struct gp_proc_row *out = calloc(n, sizeof(*out));
     bool *visited = calloc(n, sizeof(*visited));
     int r = GP_ENOMEM;
-    if (t.places && t.first && t.next && t.stack && out && visited)
-        r = arrange(&t, procs, out, visited);
+    if (t.places && t.first && t.next && t.stack && t.groups && out && visited)
+        r = arrange(&t, procs, groups, out, visited);
     if (r < 0)
         free(out);
     free(t.places);
     free(t.first);
     free(t.next);
     free(t.stack);
+    free(t.groups);
     free(visited);
     return r;
 }

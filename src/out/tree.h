@@ -4,12 +4,14 @@
 
 #include "out/procs.h"
 
-/* Adds rows for the ancestors of the existing rows. GP_ENOMEM. */
-int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot) GP_MUST_CHECK;
+/* Adds rows for the ancestors of the existing rows; with groups those within their job alone, and
+ * never init. GP_ENOMEM. */
+int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                          enum gp_proc_groups groups) GP_MUST_CHECK;
 
-/* Moves children after their parents, keeps the order of siblings, and sets the depth of each row.
- * GP_ENOMEM. */
-int gp_tree_arrange(struct gp_procs *procs) GP_MUST_CHECK;
+/* Moves children after their parents, and members after their groups, keeps the order of siblings,
+ * and sets the depth of each row. GP_ENOMEM. */
+int gp_tree_arrange(struct gp_procs *procs, enum gp_proc_groups groups) GP_MUST_CHECK;
 
 /* Appends the branches that precede a row. */
 void gp_tree_add_branch(struct gp_strbuf *sb, const struct gp_proc_row *row);

@@ -102,6 +102,7 @@ int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text, str
         *(bool *)field = place != 0;
         return 0;
     case GP_PREF_CHOICE:
+    case GP_PREF_MODE:
         *(int *)field = place;
         return 0;
     case GP_PREF_DURATION:
@@ -159,7 +160,7 @@ void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward)
         count++;
     if (info->type == GP_PREF_SWITCH)
         *(bool *)field = !*(bool *)field;
-    else if (info->type == GP_PREF_CHOICE && count > 0)
+    else if ((info->type == GP_PREF_CHOICE || info->type == GP_PREF_MODE) && count > 0)
         *(int *)field = (*(int *)field + (forward ? 1 : count - 1)) % count;
     else if (info->type == GP_PREF_DURATION)
         *(uint64_t *)field = step_interval(*(uint64_t *)field, forward);

@@ -17,6 +17,7 @@ enum gp_pref_type {
     GP_PREF_CHOICE,   /* int: index into the choices */
     GP_PREF_DURATION, /* uint64_t: nanoseconds */
     GP_PREF_TEXT,     /* char[GP_PREF_TEXT_SIZE] */
+    GP_PREF_MODE,     /* int: index into the choices; the option alone means yes */
 };
 
 enum gp_pref {
@@ -30,6 +31,7 @@ enum { GP_PREF_TEXT_SIZE = 160 }; /* with its name it fits into a line that inih
 
 enum gp_host_pref { GP_HOST_AUTO, GP_HOST_YES, GP_HOST_NO };
 enum gp_keys_pref { GP_KEYS_HTOP, GP_KEYS_VI };
+enum gp_tree_pref { GP_TREE_NO, GP_TREE_YES, GP_TREE_USER, GP_TREE_JOB, GP_TREE__COUNT };
 
 struct gp_prefs {
     uint64_t interval_ns;
@@ -42,7 +44,8 @@ struct gp_prefs {
     /* enum gp_gpu_order_by */
     int gpu_order;
     char sort[GP_PREF_TEXT_SIZE], columns[GP_PREF_TEXT_SIZE], filter[GP_PREF_TEXT_SIZE];
-    bool tree, per_gpu, gpus, processes, alerts, mouse, ascii, sync, read_only;
+    int tree; /* enum gp_tree_pref */
+    bool per_gpu, gpus, processes, alerts, mouse, ascii, sync, read_only;
 };
 
 struct gp_pref_info {

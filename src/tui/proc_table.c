@@ -33,6 +33,12 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     const char *command = row->command ? row->command : "?";
     char room[256] = "";
     struct gp_strbuf branch = GP_STRBUF_ON(room, 4096);
+    if (row->members) {
+        gp_proc_row_add_group(&branch, row);
+        gp_draw_left(&part, 0, 0, part.w, ink, branch.buf);
+        gp_strbuf_fini(&branch);
+        return;
+    }
     gp_tree_add_branch(&branch, row);
     gp_strbuf_adds(&branch, gp_proc_row_prefix(row));
     int x = gp_draw(&part, 0, 0, GP_INK_DIM, branch.buf);
@@ -45,13 +51,20 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     gp_draw_left(&part, x, 0, part.w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
 }
 
+/* What only single processes have is blank in the row of a group. */
+static bool has_group_value(enum gp_proc_column column)
+{
+    return gp_proc_column_table[column].kind != GP_PROC_KIND_PID && column != GP_PROC_TYPE_COLUMN &&
+           column != GP_PROC_STATE_COLUMN;
+}
+
 static void draw_row(const struct gp_box *box, int y, const struct gp_column_place *places,
                      const struct gp_proc_view *view, const struct gp_proc_row *row,
                      enum gp_ink own, struct gp_strbuf *sb)
 {
     for (size_t i = 0; i < view->column_count; i++) {
         enum gp_proc_column c = view->columns[i];
-        if (!places[i].w)
+        if (!places[i].w || (row->members && !has_group_value(c)))
             continue;
         enum gp_ink ink = gp_proc_amount(row, c).old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
@@ -75,7 +88,14 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
 {
     const struct gp_procs_options *options = view->options;
     const struct gp_proc_order *order = &options->order;
-    size_t count = view->procs->count - view->procs->ancestors - view->procs->reserved;
+    static const char *const groups[] = {
+        [GP_PROC_GROUPS_NONE] = "",
+        [GP_PROC_GROUPS_USER] = " · by user",
+        [GP_PROC_GROUPS_JOB] = " · by job",
+        [GP_PROC_GROUPS_TREE] = " · tree",
+    };
+    const struct gp_procs *procs = view->procs;
+    size_t count = procs->count - procs->ancestors - procs->reserved - procs->groups;
     gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
     char room[512] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
@@ -93,7 +113,8 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
         gp_strbuf_adds(&text, " · GPU ");
         gp_strbuf_add_int(&text, options->gpu);
     }
-    gp_strbuf_adds(&text, options->tree ? " · tree, sort" : " · sort");
+    gp_strbuf_adds(&text, groups[options->groups]);
+    gp_strbuf_adds(&text, " · sort");
     for (size_t i = 0; i < order->count; i++) {
         gp_strbuf_addc(&text, ' ');
         gp_strbuf_adds(&text, columns[order->by[i].column].title);
@@ -107,6 +128,13 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
     return gp_draw(box, x, 0, GP_INK_TITLE, " ");
 }
 
+static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
+                    enum gp_hit_kind kind, size_t value)
+{
+    if (view->hits)
+        gp_hits_add(view->hits, part, kind, value);
+}
+
 static void draw_heading(const struct gp_box *box, const struct gp_column_place *places,
                          const struct gp_proc_view *view)
 {
@@ -114,13 +142,13 @@ static void draw_heading(const struct gp_box *box, const struct gp_column_place 
         enum gp_proc_column c = view->columns[i];
         if (!places[i].w)
             continue;
-        draw_text(box, 1, &places[i], columns[c].left, GP_INK_TITLE, columns[c].title);
-        struct gp_box part = gp_box_part(box, places[i].x, 1, places[i].w, 1);
-        gp_hits_add(view->hits, &part, GP_HIT_COLUMN, c);
+        draw_text(box, 0, &places[i], columns[c].left, GP_INK_TITLE, columns[c].title);
+        struct gp_box part = gp_box_part(box, places[i].x, 0, places[i].w, 1);
+        add_hit(view, &part, GP_HIT_COLUMN, c);
     }
 }
 
-int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
+void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view)
 {
     struct gp_column chosen[GP_PROC_COLUMN__COUNT];
     struct gp_column_place places[GP_PROC_COLUMN__COUNT];
@@ -128,23 +156,31 @@ int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
     for (size_t i = 0; i < view->column_count; i++)
         chosen[i] = columns[view->columns[i]];
     gp_columns_place(chosen, view->column_count, inner.w, places);
-    int end = draw_title(box, view);
     char room[257] = "";
     struct gp_strbuf sb = GP_STRBUF_ON(room, 256);
     draw_heading(&inner, places, view);
-    for (int y = 2; y < box->h && view->first + (size_t)y - 2 < view->procs->count; y++) {
-        size_t row = view->first + (size_t)y - 2;
+    for (int y = 1; y < box->h && view->first + (size_t)y - 1 < view->procs->count; y++) {
+        size_t row = view->first + (size_t)y - 1;
         bool tagged =
             gp_procs_has_pid(view->tagged, view->tagged_count, view->procs->rows[row].pid);
-        enum gp_ink ink = tagged ? GP_INK_TAGGED : GP_INK_PLAIN;
+        enum gp_ink ink = tagged                           ? GP_INK_TAGGED
+                          : view->procs->rows[row].members ? GP_INK_STRONG
+                                                           : GP_INK_PLAIN;
         draw_row(&inner, y, places, view, &view->procs->rows[row], ink, &sb);
         if (tagged)
             (void)gp_draw(box, 0, y, ink, "*");
         if (row == view->chosen)
             gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
         struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
-        gp_hits_add(view->hits, &line, GP_HIT_ROW, row);
+        add_hit(view, &line, GP_HIT_ROW, row);
     }
     gp_strbuf_fini(&sb);
+}
+
+int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
+{
+    const struct gp_box rows = gp_box_part(box, 0, 1, box->w, box->h - 1);
+    int end = draw_title(box, view);
+    gp_draw_proc_rows(&rows, view);
     return end;
 }

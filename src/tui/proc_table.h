@@ -15,10 +15,13 @@ struct gp_proc_view {
     bool has_focus;        /* whether movement keys apply to this table */
     const int64_t *tagged; /* pids */
     size_t tagged_count;
-    struct gp_hits *hits; /* collects the clickable areas */
+    struct gp_hits *hits; /* collects the clickable areas; NULL: there are none */
 };
 
 /* Draws the title, the heading and rows from `first` on; returns the column after the title. */
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view);
+
+/* Only the heading and the rows. */
+void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view);
 
 #endif

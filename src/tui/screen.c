@@ -83,8 +83,14 @@ static void find_chosen(struct gp_ui *ui)
 
 struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui)
 {
-    return (struct gp_procs_options){ui->order,      ui->prefs.filter,  ui->gpu,
-                                     ui->prefs.tree, ui->prefs.per_gpu, true};
+    static const enum gp_proc_groups groups[GP_TREE__COUNT] = {
+        [GP_TREE_YES] = GP_PROC_GROUPS_TREE,
+        [GP_TREE_USER] = GP_PROC_GROUPS_USER,
+        [GP_TREE_JOB] = GP_PROC_GROUPS_JOB,
+    };
+    return (struct gp_procs_options){
+        ui->order, ui->prefs.filter,      ui->gpu, false, ui->prefs.per_gpu,
+        true,      groups[ui->prefs.tree]};
 }
 
 void gp_ui_build_rows(struct gp_ui *ui)

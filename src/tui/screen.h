@@ -57,6 +57,10 @@ struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns);
 void gp_gpu_collect(struct gp_ui *ui);
 void gp_process_collect(struct gp_ui *ui);
 void gp_adjust_collect(struct gp_ui *ui);
+void gp_signal_collect(struct gp_ui *ui);
+
+/* The pidfd of a process that was sent a signal and has not ended yet; −1: none. */
+int gp_signal_fd(const struct gp_ui *ui);
 
 /* Saves the preferences and reports the result. */
 void gp_ui_save(struct gp_ui *ui);

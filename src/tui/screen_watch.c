@@ -125,11 +125,23 @@ static void tag(struct gp_ui *ui, int64_t pid)
         ui->tags[ui->tag_count++] = pid;
 }
 
+/* Tags the processes below the row of a group. */
+static void tag_group(struct gp_ui *ui)
+{
+    size_t i = ui->chosen + 1;
+    for (; i < ui->procs.count && ui->procs.rows[i].depth > 0; i++)
+        if (*ui->procs.rows[i].gpus)
+            tag(ui, ui->procs.rows[i].pid);
+    gp_ui_choose(ui, i);
+}
+
 static void turn_tag(struct gp_ui *ui)
 {
     const struct gp_proc_row *row = gp_ui_chosen_row(ui);
     size_t kept = 0;
-    if (!row)
+    if (row && row->members)
+        tag_group(ui);
+    if (!row || row->members)
         return;
     bool was = is_tagged(ui, row->pid);
     for (size_t i = 0; i < ui->tag_count; i++)
@@ -241,7 +253,7 @@ static bool arrange(struct gp_ui *ui, enum gp_action action, int key)
         ui->order.by[0].reversed = !ui->order.by[0].reversed;
         return true;
     case GP_ACTION_TREE:
-        ui->prefs.tree = !ui->prefs.tree;
+        gp_pref_step(&ui->prefs, GP_PREF_TREE, true);
         return true;
     case GP_ACTION_PER_GPU:
         ui->prefs.per_gpu = !ui->prefs.per_gpu;

@@ -110,7 +110,8 @@ bool gp_ui_others_matter(const struct gp_ui *ui)
         for (size_t j = 0; j < GP_ARRAY_LEN(of_proc); j++)
             if (ui->order.by[i].column == of_proc[j])
                 return true;
-    return asks_container(ui->prefs.filter) || asks_container(ui->search);
+    /* sums and jobs are of all */
+    return ui->prefs.tree || asks_container(ui->prefs.filter) || asks_container(ui->search);
 }
 
 size_t gp_ui_watched(const struct gp_ui *ui, uint32_t *pids, size_t max)
@@ -180,7 +181,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
         gp_ui_build_rows(ui);
         return GP_UI_GO_ON;
     case GP_HIT_ITEM:
-        if (ui->adjust.asks || ui->targets.asks)
+        if (ui->adjust.asks)
             return GP_UI_GO_ON; /* the question is about another row */
         ui->menu.chosen = hit.value;
         break;
@@ -200,6 +201,7 @@ void gp_ui_fds(const struct gp_ui *ui, int ret[GP_UI_FDS])
     ret[0] = ui->details.feed ? gp_feed_fd(ui->details.feed) : -1;
     ret[1] = ui->details.task ? gp_task_fd(ui->details.task) : -1;
     ret[2] = ui->adjust.task ? gp_task_fd(ui->adjust.task) : -1;
+    ret[3] = gp_signal_fd(ui);
 }
 
 void gp_ui_collect(struct gp_ui *ui)
@@ -207,6 +209,7 @@ void gp_ui_collect(struct gp_ui *ui)
     gp_gpu_collect(ui);
     gp_process_collect(ui);
     gp_adjust_collect(ui);
+    gp_signal_collect(ui);
 }
 
 /* ---- drawing ---- */

@@ -125,14 +125,17 @@ struct gp_ui {
         enum gp_ui_mode behind; /* the screen to return to */
         void (*on_change)(struct gp_ui *ui, enum gp_edit_step step);
     } edit;
-    struct gp_ui_targets { /* processes to signal */
+    struct gp_ui_targets { /* processes to end or to signal */
         struct gp_ui_target {
             int64_t pid;
             int fd; /* pidfd, so that a recycled pid is not signalled */
+            bool ended;
+            char user[40], command[2 * GP_UI_TEXT_SIZE];
         } list[GP_UI_TAGS];
+        struct gp_procs rows; /* of the list, from before the signal; with the texts of the list */
         size_t count;
-        bool asks; /* the final confirmation */
-        char who[GP_UI_TEXT_SIZE];
+        size_t signal;    /* the last one sent, */
+        uint64_t sent_ns; /* and when (monotonic); 0: none */
     } targets;
     struct gp_ui_details { /* page of a GPU or a process */
         unsigned gpu;
@@ -198,7 +201,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again);
 uint64_t gp_ui_tick_ns(const struct gp_ui *ui);
 
 /* Descriptors that become readable when gp_ui_collect() has work; −1: none. */
-enum { GP_UI_FDS = 3 };
+enum { GP_UI_FDS = 4 };
 void gp_ui_fds(const struct gp_ui *ui, int ret[GP_UI_FDS]);
 
 /* Collects the results of threads. */

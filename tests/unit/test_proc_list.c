@@ -71,7 +71,7 @@ static struct gp_procs as_tree(void)
                              .count = GP_ARRAY_LEN(rows)};
     assert_non_null(procs.rows);
     memcpy(procs.rows, rows, sizeof(rows));
-    assert_int_equal(gp_tree_arrange(&procs), 0);
+    assert_int_equal(gp_tree_arrange(&procs, GP_PROC_GROUPS_NONE), 0);
     return procs;
 }
 

@@ -557,7 +557,7 @@ static void tree_is(const struct gp_proc_row *rows, size_t count, const char *ex
     struct gp_procs procs = {.rows = calloc(count, sizeof(*rows)), .count = count};
     assert_non_null(procs.rows);
     memcpy(procs.rows, rows, count * sizeof(*rows));
-    assert_int_equal(gp_tree_arrange(&procs), 0);
+    assert_int_equal(gp_tree_arrange(&procs, GP_PROC_GROUPS_NONE), 0);
     assert_int_equal(procs.count, count);
     for (size_t i = 0; i < count; i++) {
         gp_tree_add_branch(&sb, &procs.rows[i]);
@@ -598,7 +598,7 @@ static void a_tree_that_is_very_deep(void **state)
     assert_non_null(procs.rows);
     for (int i = 0; i < DEPTH; i++)
         procs.rows[i] = (struct gp_proc_row){.pid = i + 1, .ppid = i};
-    assert_int_equal(gp_tree_arrange(&procs), 0);
+    assert_int_equal(gp_tree_arrange(&procs, GP_PROC_GROUPS_NONE), 0);
     for (int i = 0; i < DEPTH; i++) {
         assert_int_equal(procs.rows[i].pid, i + 1);
         assert_int_equal(procs.rows[i].depth, i < 63 ? i : 63);
@@ -648,6 +648,121 @@ static void ancestors_that_rows_come_from(void **state)
     gp_procs_fini(&procs);
 }
 
+/* ---- groups ---- */
+
+/* The rows: pid, depth, and for a group what it is and its sums. */
+static void rows_are(const struct gp_procs_options *options, const char *expected)
+{
+    struct gp_strbuf sb = GP_STRBUF_INIT(4096);
+    struct gp_procs procs = {.rows = NULL};
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, options), 0);
+    for (size_t i = 0; i < procs.count; i++) {
+        const struct gp_proc_row *row = &procs.rows[i];
+        gp_tree_add_branch(&sb, row);
+        if (!row->members) {
+            gp_strbuf_addf(&sb, "%d\n", (int)row->pid);
+            continue;
+        }
+        assert_int_equal(row->pid, 0);
+        gp_proc_row_add_group(&sb, row);
+        gp_strbuf_addf(&sb, " user %s gpus %s", row->user ? row->user : "-", row->gpus);
+        for (int c = 0; c < 3; c++) {
+            static const enum gp_proc_column shown[] = {GP_PROC_MEMORY_COLUMN, GP_PROC_CPU_COLUMN,
+                                                        GP_PROC_IDLE_COLUMN};
+            gp_strbuf_addc(&sb, ' ');
+            gp_proc_format(&sb, row, shown[c]);
+        }
+        gp_strbuf_addc(&sb, '\n');
+    }
+    assert_string_equal(sb.buf, expected);
+    gp_strbuf_fini(&sb);
+    gp_procs_fini(&procs);
+}
+
+/* Two steps of a job of one user, and a process of another one that is in none. */
+static void make_jobs(void)
+{
+    static const struct {
+        const char *user, *container;
+        int64_t gib;
+        double cpu, idle;
+    } shown[] = {{"mia", "slurm:4711.0", 5, 40, 7},
+                 {"mia", "slurm:4711.1", 6, 2, 3},
+                 {"jon", NULL, 20, 100, 0}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++) {
+        *fixture_process(&machine, i, GP_PROCESS_USER) = fixture_text(shown[i].user);
+        *fixture_process(&machine, i, GP_PROCESS_CONTAINER) =
+            shown[i].container ? fixture_text(shown[i].container)
+                               : fixture_absent(GP_STATUS_UNSUPPORTED);
+        *fixture_process(&machine, i, GP_PROCESS_MEMORY) = fixture_int(shown[i].gib << 30);
+        *fixture_process(&machine, i, GP_PROCESS_CPU) = fixture_real(shown[i].cpu);
+        *fixture_process(&machine, i, GP_PROCESS_IDLE) = fixture_real(shown[i].idle);
+    }
+}
+
+static void sums_of_users_and_of_jobs(void **state)
+{
+    (void)state;
+    struct gp_procs_options options = by_pid;
+    make_jobs();
+    assert_int_equal(gp_proc_order_parse("memory", &options.order, NULL), 0);
+    options.groups = GP_PROC_GROUPS_USER;
+    rows_are(&options, "1 process user jon gpus 4 20.0G 100 ≥0s\n└─4190001\n"
+                       "2 processes user mia gpus 0 11.0G 42 ≥3s\n├─153223\n└─48448\n");
+    options.order.by[0].reversed = true;
+    rows_are(&options, "2 processes user mia gpus 0 11.0G 42 ≥3s\n├─48448\n└─153223\n"
+                       "1 process user jon gpus 4 20.0G 100 ≥0s\n└─4190001\n");
+    options.order.by[0].reversed = false;
+    options.groups = GP_PROC_GROUPS_JOB;
+    rows_are(&options,
+             "4190001\nslurm 4711, 2 processes user mia gpus 0 11.0G 42 ≥3s\n├─153223\n└─48448\n");
+    options.filter = "pid=48448";
+    rows_are(&options, "slurm 4711, 1 process user mia gpus 0 5.0G 40 ≥7s\n└─48448\n");
+    options.filter = NULL;
+    *fixture_process(&machine, 1, GP_PROCESS_IDLE) = fixture_absent(GP_STATUS_UNSUPPORTED);
+    *fixture_process(&machine, 0, GP_PROCESS_USER) = fixture_absent(GP_STATUS_UNSUPPORTED);
+    options.groups = GP_PROC_GROUPS_USER;
+    rows_are(&options, "1 process user jon gpus 4 20.0G 100 ≥0s\n└─4190001\n"
+                       "1 process user mia gpus 0 6.0G 2 -\n└─153223\n48448\n");
+    *fixture_process(&machine, 0, GP_PROCESS_USER) = fixture_text("mia");
+    *fixture_process(&machine, 2, GP_PROCESS_USER) = fixture_text("mia");
+    rows_are(&options, "3 processes user mia gpus 0,4 31.0G 142 -\n├─4190001\n├─153223\n└─48448\n");
+}
+
+/* Init, a daemon, a step of the job that uses no GPU; the first process comes from that. */
+static void a_tree_begins_at_the_job(void **state)
+{
+    (void)state;
+    enum { ANCESTORS = 4 };
+    static struct gp_value cells[ANCESTORS][GP_PROCESS__COUNT];
+    static struct gp_process ancestors[ANCESTORS];
+    static const struct {
+        int64_t pid, ppid;
+        const char *container;
+    } shown[ANCESTORS] = {
+        {1, 0, NULL}, {20, 1, "unit:d"}, {30, 20, "slurm:4711.batch"}, {40, 1, NULL}};
+    struct gp_procs_options options = by_pid;
+    for (int i = 0; i < ANCESTORS; i++) {
+        ancestors[i] = (struct gp_process){.cells = cells[i]};
+        for (int m = 0; m < GP_PROCESS__COUNT; m++)
+            cells[i][m] = fixture_absent(GP_STATUS_UNSUPPORTED);
+        cells[i][GP_PID - GP_PROCESS__FIRST] = fixture_int(shown[i].pid);
+        cells[i][GP_PROCESS_PPID - GP_PROCESS__FIRST] = fixture_int(shown[i].ppid);
+        if (shown[i].container)
+            cells[i][GP_PROCESS_CONTAINER - GP_PROCESS__FIRST] = fixture_text(shown[i].container);
+    }
+    make_jobs();
+    machine.snapshot.ancestors = ancestors;
+    machine.snapshot.ancestor_count = ANCESTORS;
+    *fixture_process(&machine, 0, GP_PROCESS_PPID) = fixture_int(30);
+    *fixture_process(&machine, 1, GP_PROCESS_PPID) = fixture_int(20);
+    *fixture_process(&machine, 2, GP_PROCESS_PPID) = fixture_int(40);
+    options.groups = GP_PROC_GROUPS_TREE;
+    rows_are(&options,
+             "slurm 4711, 2 processes user mia gpus 0 11.0G 42 ≥3s\n├─30\n│ └─48448\n└─153223\n"
+             "40\n└─4190001\n");
+}
+
 #define MACHINE(name) cmocka_unit_test_setup(name, make_machine)
 
 int main(void)
@@ -672,6 +787,8 @@ int main(void)
         cmocka_unit_test(trees),
         cmocka_unit_test(a_tree_that_is_very_deep),
         MACHINE(ancestors_that_rows_come_from),
+        MACHINE(sums_of_users_and_of_jobs),
+        MACHINE(a_tree_begins_at_the_job),
     };
     return cmocka_run_group_tests_name("procs", tests, NULL, NULL);
 }

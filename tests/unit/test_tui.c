@@ -10,6 +10,7 @@
 #include "tui/theme.h"
 #include "tui_machine.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -696,6 +697,25 @@ static pid_t start_child(void)
     return pid;
 }
 
+/* It says that it ignores SIGTERM. */
+static pid_t start_deaf_child(void)
+{
+    int fds[2];
+    char heard;
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)signal(SIGTERM, SIG_IGN);
+        for (ssize_t said = write(fds[1], "i", 1); said == 1;)
+            (void)pause();
+        _exit(1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(read(fds[0], &heard, 1), 1);
+    assert_int_equal(close(fds[0]) | close(fds[1]), 0);
+    return pid;
+}
+
 static void end_child(pid_t pid, int expected)
 {
     int status;
@@ -717,21 +737,75 @@ static void aim(struct gp_ui *ui, pid_t pid)
     press(ui, "M");
 }
 
-static void a_signal_is_sent_behind_two_questions(void **state)
+/* A sample in which no process is on a GPU any more. */
+static void take_without_processes(struct gp_ui *ui)
+{
+    struct gp_snapshot *s = machine(1, 1);
+    s->process_count = 0;
+    gp_ui_take(ui, s, GP_NS_PER_MS);
+}
+
+static void wait_for_end(struct gp_ui *ui)
+{
+    int fds[GP_UI_FDS];
+    gp_ui_fds(ui, fds);
+    struct pollfd end = {.fd = fds[3], .events = POLLIN};
+    assert_true(end.fd >= 0);
+    assert_int_equal(poll(&end, 1, -1), 1);
+    gp_ui_collect(ui);
+}
+
+static void a_process_is_ended_and_its_memory_comes_back(void **state)
 {
     (void)state;
     struct gp_ui ui;
+    int fds[GP_UI_FDS];
+    char words[64];
     pid_t pid = start_child();
     aim(&ui, pid);
     press(&ui, "k");
-    check_has(&ui, "TERM");
-    press(&ui, "\nn\n");
-    check_has(&ui, "send TERM to");
-    press(&ui, "y");
-    check_has(&ui, "sent TERM to");
+    gp_ui_fds(&ui, fds);
+    assert_int_equal(fds[3], -1); /* it has been sent nothing */
+    check_has(&ui, "─ end this process ─");
+    (void)snprintf(words, sizeof(words), "%d bob", (int)pid);
+    check_has(&ui, words);
+    check_has(&ui, "1.0G");
+    check_has(&ui, "Enter: TERM   K: KILL   Esc: cancel");
+    press(&ui, "y\n");
+    (void)snprintf(words, sizeof(words), "sent TERM to %d", (int)pid);
+    check_has(&ui, words);
+    wait_for_end(&ui);
+    check_has(&ui, "ended; in the last sample it still has memory");
+    gp_ui_fds(&ui, fds);
+    assert_int_equal(fds[3], -1);
     end_child(pid, SIGTERM);
-    press(&ui, "k");
-    check_has(&ui, "has exited");
+    take_without_processes(&ui);
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    (void)snprintf(words, sizeof(words), " %d ended, 1.0G free again\n", (int)pid);
+    check_has(&ui, words);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void what_ignores_a_signal_is_killed(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    pid_t pid = start_deaf_child();
+    aim(&ui, pid);
+    press(&ui, "k\n");
+    ui.targets.sent_ns -= 6 * GP_NS_PER_S;
+    check_has(&ui, "TERM sent 6 s ago, still there");
+    check_has(&ui, "K: KILL   Esc: back");
+    (void)gp_ui_key(&ui, GP_KEY_DOWN); /* the list of signals is gone */
+    assert_int_equal(ui.menu.chosen, 0);
+    take_without_processes(&ui); /* it lives, but not on a GPU */
+    assert_int_equal(ui.mode, GP_UI_SIGNAL);
+    press(&ui, "K");
+    check_has(&ui, "sent KILL to");
+    end_child(pid, SIGKILL);
+    take_without_processes(&ui);
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    check_has(&ui, "ended, 1.0G free again");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -747,14 +821,50 @@ static void another_signal_and_none(void **state)
     press(&ui, "k");
     (void)gp_ui_key(&ui, GP_KEY_DOWN);
     (void)gp_ui_key(&ui, GP_KEY_DOWN);
-    press(&ui, "\n");
-    check_has(&ui, "send KILL to");
-    press(&ui, "nq");
+    check_has(&ui, "Enter: KILL   Esc: cancel");
+    press(&ui, "n");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(kill(pid, 0), 0);
+    ui.prefs.keys = GP_KEYS_VI;
+    press(&ui, "KK"); /* a key that is held down does not kill */
+    check_has(&ui, "Enter: KILL   Esc: cancel");
+    press(&ui, "q");
     assert_int_equal(kill(pid, 0), 0);
     ui.prefs.read_only = true;
-    press(&ui, "k");
+    press(&ui, "K");
     check_has(&ui, "read-only");
     assert_int_equal(ui.mode, GP_UI_WATCH);
+    end_child(pid, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* The table may show less: the processes of one GPU, or those that match a filter. */
+static void what_is_ended_is_shown_of_all_gpus(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(2, 0);
+    pid_t pid = start_child();
+    gp_ui_init(&ui);
+    s->wall_ns = gp_clock_wall_ns();
+    for (size_t i = 0; i < s->process_count; i++) {
+        if (gp_process_value(&s->processes[i], GP_PID)->i != 1000)
+            continue;
+        gp_value_set_int(process_value(&s->processes[i], GP_PID), pid, 1);
+        gp_value_set_int(process_value(&s->processes[i], GP_PROCESS_MEMORY), INT64_C(7) * GIB, 1);
+    }
+    gp_ui_take(&ui, s, GP_NS_PER_MS);
+    ui.chosen_pid = pid;
+    press(&ui, "1");
+    assert_int_equal(ui.procs.rows[ui.chosen].pid, pid);
+    check_has(&ui, " 7.0G");
+    press(&ui, " ");
+    (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "user:nobody");
+    press(&ui, "M");
+    assert_int_equal(ui.procs.count, 0);
+    press(&ui, "k");
+    check_has(&ui, "  0,1    14.0G");
+    press(&ui, "q");
     end_child(pid, 0);
     assert_true(gp_ui_fini(&ui));
 }
@@ -804,7 +914,9 @@ int main(void)
         cmocka_unit_test(typing_a_filter_and_leaving_it),
         cmocka_unit_test(pausing_keeps_the_picture),
         cmocka_unit_test(the_interval_has_steps),
-        cmocka_unit_test(a_signal_is_sent_behind_two_questions),
+        cmocka_unit_test(a_process_is_ended_and_its_memory_comes_back),
+        cmocka_unit_test(what_ignores_a_signal_is_killed),
+        cmocka_unit_test(what_is_ended_is_shown_of_all_gpus),
         cmocka_unit_test(another_signal_and_none),
         cmocka_unit_test(a_pid_with_a_new_owner_is_left_alone),
     };

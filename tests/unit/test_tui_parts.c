@@ -69,7 +69,9 @@ static void bad_values_are_refused(void **state)
     set(&prefs, "interval", "250ms", 0);
     assert_int_equal(prefs.interval_ns, 250 * GP_NS_PER_MS);
     set(&prefs, "tree", "yes", 0);
-    assert_true(prefs.tree);
+    assert_int_equal(prefs.tree, GP_TREE_YES);
+    set(&prefs, "tree", "job", 0);
+    assert_int_equal(prefs.tree, GP_TREE_JOB);
     set(&prefs, "theme", "contrast", 0);
     assert_int_equal(prefs.theme, GP_THEME_CONTRAST);
 }
@@ -104,7 +106,7 @@ static void the_file_keeps_what_is_not_ours(void **state)
     (void)snprintf(path, sizeof(path), "%s/a/b/config.ini", folder);
     gp_prefs_init(&prefs);
     assert_int_equal(gp_prefs_load(&prefs, path, &err), 0); /* there is none: no error */
-    prefs.tree = true;
+    prefs.tree = GP_TREE_USER;
     prefs.theme = GP_THEME_SAFE;
     (void)snprintf(prefs.filter, sizeof(prefs.filter), "user=alice gpu:1,2");
     assert_int_equal(gp_prefs_save(&prefs, path, &err), 0);
@@ -446,6 +448,42 @@ static void children_stand_below_their_parents(void **state)
     assert_string_equal(procs.rows[1].command, "bash");
     gp_procs_fini(&procs);
     gp_snapshot_free(s);
+}
+
+static void t_goes_through_the_groups(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(2, 0);
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_CONTAINER), "slurm:4711.0", 1);
+    gp_value_set_text(process_value(&s->processes[2], GP_PROCESS_CONTAINER), "slurm:4711.0", 1);
+    gp_ui_take(&ui, s, 1);
+    assert_false(gp_ui_others_matter(&ui));
+    check_has(&ui, "processes 4 · sort");
+    press(&ui, "t");
+    check_has(&ui, "processes 4 · tree · sort");
+    check_has(&ui, "slurm 4711, 1 pr");
+    assert_true(gp_ui_others_matter(&ui)); /* also those that are not on the screen have a job */
+    press(&ui, "t");
+    check_has(&ui, "processes 4 · by user · sort");
+    check_has(&ui, "         bob         0,1      3    -     6.0G");
+    check_has(&ui, "2 processes");
+    (void)gp_ui_key(&ui, GP_KEY_HOME);
+    press(&ui, "k"); /* a group has no pid */
+    assert_string_equal(ui.message, "no process here");
+    const struct gp_proc_row *group = &ui.procs.rows[0];
+    const unsigned members = group->members;
+    assert_true(members > 0);
+    press(&ui, " ");
+    assert_int_equal(ui.tag_count, members);
+    assert_int_equal(ui.chosen, members + 1);
+    press(&ui, "t");
+    check_has(&ui, "processes 4 · 2 tagged · by job · sort");
+    check_has(&ui, "slurm 4711, 1 pr");
+    press(&ui, "t");
+    check_has(&ui, "processes 4 · 2 tagged · sort");
+    assert_true(gp_ui_fini(&ui));
 }
 
 static void loops_of_parents_lose_nobody(void **state)
@@ -971,6 +1009,7 @@ int main(void)
         cmocka_unit_test(lists_of_gpus_are_short_and_complete),
         cmocka_unit_test(many_gpus_end_in_a_plus),
         cmocka_unit_test(children_stand_below_their_parents),
+        cmocka_unit_test(t_goes_through_the_groups),
         cmocka_unit_test(loops_of_parents_lose_nobody),
         cmocka_unit_test(tags_are_kept_and_counted),
         cmocka_unit_test(a_gpu_is_chosen_by_digit_and_by_cursor),

@@ -592,27 +592,38 @@ static void show_children(struct gp_ui *ui, const pid_t pids[2])
     gp_ui_take(ui, s, GP_NS_PER_MS);
 }
 
+static void take_without_processes(struct gp_ui *ui)
+{
+    struct gp_snapshot *s = machine(1, 1);
+    s->process_count = 0;
+    gp_ui_take(ui, s, GP_NS_PER_MS);
+}
+
 static void all_tagged_ones_get_the_signal(void **state)
 {
     (void)state;
     struct gp_ui ui;
+    char words[64];
     pid_t pids[2] = {start_child(), start_child()};
     show_children(&ui, pids);
     press(&ui, "  k");
-    check_has(&ui, "2 tagged processes");
+    check_has(&ui, "─ end 2 processes ─");
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(words, sizeof(words), "%d %s", (int)pids[i], i == 0 ? "bob" : "carol");
+        check_has(&ui, words);
+    }
+    press(&ui, "x"); /* nothing */
+    assert_int_equal(ui.targets.sent_ns, 0);
     press(&ui, "\n");
-    check_has(&ui, "send TERM to 2 processes? y/n");
-    press(&ui, "x"); /* neither */
-    assert_true(ui.targets.asks);
-    key_times(&ui, GP_KEY_DOWN, 1);
-    assert_int_equal(ui.menu.chosen, 0);
-    press(&ui, "Y");
     check_has(&ui, "sent TERM to 2 processes");
-    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(ui.mode, GP_UI_SIGNAL);
     assert_int_equal(ui.tag_count, 0);
-    assert_int_equal(ui.targets.count, 0);
     end_child(pids[0], SIGTERM);
     end_child(pids[1], SIGTERM);
+    take_without_processes(&ui);
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(ui.targets.count, 0);
+    check_has(&ui, " 2 processes ended, 3.0G free again\n");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -625,11 +636,33 @@ static void one_of_two_has_ended_before(void **state)
     press(&ui, "  k");
     assert_int_equal(kill(pids[0], SIGKILL), 0);
     end_child(pids[0], SIGKILL);
-    press(&ui, "\ny");
+    press(&ui, "\n");
     assert_non_null(strstr(ui.message, "sent TERM to 1 of 2 processes: "));
     end_child(pids[1], SIGTERM);
-    press(&ui, "k");
+    press(&ui, "\nk");
     assert_non_null(strstr(ui.message, "has exited"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void one_of_two_stays(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    char words[64];
+    pid_t pids[2] = {start_child(), start_child()};
+    show_children(&ui, pids);
+    assert_int_equal(kill(pids[1], SIGSTOP), 0); /* SIGTERM waits until it continues */
+    assert_int_equal(waitpid(pids[1], NULL, WUNTRACED), pids[1]);
+    press(&ui, "  k\n");
+    end_child(pids[0], SIGTERM);
+    gp_ui_collect(&ui);
+    check_has(&ui, " s ago, 1 of 2 left");
+    press(&ui, "K"); /* to that one alone */
+    (void)snprintf(words, sizeof(words), "sent KILL to %d", (int)pids[1]);
+    assert_string_equal(ui.message, words);
+    end_child(pids[1], SIGKILL);
+    take_without_processes(&ui);
+    assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -641,14 +674,13 @@ static void one_that_has_ended_meanwhile(void **state)
     pid_t pids[2] = {start_child(), start_child()};
     show_children(&ui, pids);
     (void)gp_ui_key(&ui, ui.procs.rows[0].pid == pids[0] ? GP_KEY_HOME : GP_KEY_END);
-    press(&ui, "k\n");
-    (void)snprintf(words, sizeof(words), "send TERM to %d? y/n", (int)pids[0]);
-    check_has(&ui, words);
+    press(&ui, "k");
     assert_int_equal(kill(pids[0], SIGKILL), 0);
     end_child(pids[0], SIGKILL);
-    press(&ui, "y");
+    press(&ui, "\n");
     (void)snprintf(words, sizeof(words), "TERM to %d: ", (int)pids[0]);
     assert_ptr_equal(strstr(ui.message, words), ui.message);
+    assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_int_equal(kill(pids[1], SIGKILL), 0);
     end_child(pids[1], SIGKILL);
     assert_true(gp_ui_fini(&ui));
@@ -660,6 +692,7 @@ static void every_signal(void **state)
     (void)state;
     static const int numbers[] = {SIGTERM, SIGINT, SIGKILL, SIGHUP, SIGQUIT,
                                   0,       0,      SIGUSR1, SIGUSR2};
+    static const bool waits[] = {true, true, true, false, true, false, false, false, false};
     static const char *const names[] = {"TERM", "INT",  "KILL", "HUP", "QUIT",
                                         "STOP", "CONT", "USR1", "USR2"};
     for (size_t i = 0; i < GP_ARRAY_LEN(numbers); i++) {
@@ -670,9 +703,10 @@ static void every_signal(void **state)
         show_children(&ui, pids);
         press(&ui, "  k");
         key_times(&ui, GP_KEY_DOWN, (int)i);
-        press(&ui, "\ny");
+        press(&ui, "\n");
         (void)snprintf(words, sizeof(words), "sent %s to 2 processes", names[i]);
         assert_string_equal(ui.message, words);
+        assert_int_equal(ui.mode, waits[i] ? GP_UI_SIGNAL : GP_UI_WATCH);
         for (int j = 0; j < 2; j++) {
             if (strcmp(names[i], "STOP") == 0) {
                 assert_int_equal(waitpid(pids[j], &status, WUNTRACED), pids[j]);
@@ -882,7 +916,7 @@ static void clicks_on_what_stands_behind(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
-static void a_question_is_about_its_line(void **state)
+static void a_signal_is_clicked(void **state)
 {
     (void)state;
     struct gp_ui ui;
@@ -890,22 +924,17 @@ static void a_question_is_about_its_line(void **state)
     show_children(&ui, pids);
     press(&ui, "  k");
     (void)picture(&ui, 80, 24);
-    const struct gp_hit *third = &ui.hits.hits[2];
-    assert_int_equal(third->kind, GP_HIT_ITEM);
-    int x = third->x;
-    int y = third->y;
-    (void)gp_ui_click(&ui, x, y, false);
+    const struct gp_hit third = ui.hits.hits[2];
+    assert_int_equal(third.kind, GP_HIT_ITEM);
+    (void)gp_ui_click(&ui, third.x, third.y, false);
     assert_int_equal(ui.menu.chosen, 2);
-    press(&ui, "\n");
-    (void)picture(&ui, 80, 24);
-    (void)gp_ui_click(&ui, x, y - 1, true);
-    assert_int_equal(ui.menu.chosen, 2);
-    assert_true(ui.targets.asks);
-    press(&ui, "nq");
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(kill(pids[i], SIGKILL), 0);
+    assert_int_equal(ui.targets.sent_ns, 0);
+    (void)gp_ui_click(&ui, third.x, third.y, true);
+    for (int i = 0; i < 2; i++)
         end_child(pids[i], SIGKILL);
-    }
+    (void)picture(&ui, 80, 24);
+    assert_int_equal(ui.hits.count, 0);
+    press(&ui, "q");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -935,6 +964,7 @@ int main(void)
         cmocka_unit_test(tags_go_with_their_processes),
         cmocka_unit_test(all_tagged_ones_get_the_signal),
         cmocka_unit_test(one_of_two_has_ended_before),
+        cmocka_unit_test(one_of_two_stays),
         cmocka_unit_test(one_that_has_ended_meanwhile),
         cmocka_unit_test(every_signal),
         cmocka_unit_test(a_simulated_process_gets_none),
@@ -945,7 +975,7 @@ int main(void)
         cmocka_unit_test(letters_in_a_list_stay_there),
         cmocka_unit_test(details_of_nothing),
         cmocka_unit_test(clicks_on_what_stands_behind),
-        cmocka_unit_test(a_question_is_about_its_line),
+        cmocka_unit_test(a_signal_is_clicked),
     };
     return cmocka_run_group_tests_name("tui_screens", tests, NULL, NULL);
 }
