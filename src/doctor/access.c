@@ -103,6 +103,10 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
         gp_exam_advice(exam,
                        "start the container with --group-add %u (the number matters, not the name)",
                        access->group);
+    else if (access->group == 0 && strcmp(path, "/dev/kfd") == 0)
+        gp_exam_command(exam, "give it to group render, of which you must be a member; then reboot",
+                        "echo 'KERNEL==\"kfd\", GROUP=\"render\", MODE=\"0660\"' | sudo tee "
+                        "/etc/udev/rules.d/70-kfd.rules");
     else if (access->group == 0)
         gp_exam_advice(exam, "only root may use %s: assign it to group render with a udev rule",
                        path);

@@ -192,6 +192,12 @@ static void check_torch(struct gp_exam *exam)
         gp_exam_advice(exam, "and the same in the other environments");
 }
 
+/* With an NVIDIA GPU beside it, a mask may be meant for CUDA. */
+static bool wants_rocm_alone(struct gp_exam *exam)
+{
+    return is_only_vendor(exam) && wants_rocm(exam);
+}
+
 /* ---- errors ---- */
 
 /* "ue: 2\nce: 0" for each unit of a GPU that counts errors. */
@@ -245,6 +251,11 @@ const struct gp_check gp_checks_amd[] = {
      {"amd.kfd", "amd.permission"},
      wants_rocm,
      gp_amd_check_code},
+    {"amd.env",
+     "no environment variable hides the AMD GPUs",
+     {NULL},
+     wants_rocm_alone,
+     gp_amd_check_masks},
     {"amd.errors", "no uncorrectable errors", {"amd.driver"}, has_amd, check_errors},
     {0},
 };

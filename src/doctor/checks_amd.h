@@ -10,4 +10,7 @@ struct gp_gfxlist;
 void gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret);
 void gp_amd_check_code(struct gp_exam *exam);
 
+/* Environment variables that hide the GPUs. */
+void gp_amd_check_masks(struct gp_exam *exam);
+
 #endif

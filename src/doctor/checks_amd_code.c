@@ -2,6 +2,7 @@
 #include "doctor/checks_amd.h"
 #include "doctor/framework.h"
 #include "doctor/gfxlist.h"
+#include "doctor/searchpath.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -158,11 +159,14 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
             gp_exam_text(exam, "'torch==%s.*' --index-url https://download.pytorch.org/whl/rocm%s",
                          row->torch, row->rocm));
     }
+    if (!like && !is_overridden && !library->env)
+        gp_exam_advice(exam, is_new ? "install a newer ROCm: newer ones are built for newer GPUs"
+                                    : "install an older ROCm: AMD has dropped this GPU");
     if (!like && !is_overridden)
         gp_exam_advice(exam,
                        library->env ? "use a build of PyTorch that has %s: build it from source "
                                       "with PYTORCH_ROCM_ARCH=%s"
-                                    : "use a build of the program and of rocBLAS that has %s: "
+                                    : "or use a build of the program and of rocBLAS that has %s: "
                                       "build them from source with GPU_TARGETS=%s",
                        name, name);
 }
@@ -231,6 +235,37 @@ static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets,
     if (has_version || library.list.count > 0)
         *answer = judge(exam, targets, &library);
 }
+
+/* ---- masks ---- */
+
+/* The variables that hide GPUs from ROCm's programs; CUDA's is read by them, too. */
+void gp_amd_check_masks(struct gp_exam *exam)
+{
+    static const char *const names[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                        "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"};
+    struct gp_gfxlist targets;
+    gp_amd_targets(exam, &targets);
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *value = gp_machine_variable(&exam->machine, names[i]);
+        char *end;
+        unsigned long first = value ? strtoul(value, &end, 10) : 0;
+        if (!value)
+            continue;
+        bool is_hiding = !value[0] || value[0] == '-';
+        bool is_beyond = !is_hiding && end != value && targets.count > 0 && first >= targets.count;
+        if (!is_hiding && !is_beyond)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       is_hiding ? "%s hides all GPUs from programs started in this shell"
+                                 : "%s names no GPU of this machine: programs see none",
+                       names[i]);
+        gp_exam_evidence(exam, names[i], "\"%s\"", value);
+        gp_exam_assignments(exam, names[i]);
+        gp_exam_command(exam, "show all GPUs", "unset %s", names[i]);
+    }
+}
+
+/* ---- all ---- */
 
 void gp_amd_check_code(struct gp_exam *exam)
 {

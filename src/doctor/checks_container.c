@@ -2,6 +2,7 @@
  * them. */
 #include "doctor/checks_container.h"
 
+#include "doctor/access.h"
 #include "doctor/container_host.h"
 #include "doctor/install.h"
 #include "doctor/pyenv.h"
@@ -46,8 +47,11 @@ static void advise_start(struct gp_exam *exam)
     else if (strcmp(container, "lxc") == 0)
         gp_exam_advice(
             exam, "pass the device files /dev/nvidia* to the container in its configuration on the "
-                  "host, and install the libraries of the host's driver version in the container, "
-                  "without a module: NVIDIA's .run installer with --no-kernel-module");
+                  "host (for each a line lxc.mount.entry: /dev/nvidia0 dev/nvidia0 none "
+                  "bind,optional,create=file, and lxc.cgroup2.devices.allow: c 195:* rwm, also for "
+                  "the number of /dev/nvidia-uvm), and install the libraries of the host's driver "
+                  "version in the container, without a module: NVIDIA's .run installer with "
+                  "--no-kernel-module");
     else if (strcmp(container, "docker") == 0)
         gp_exam_command(exam, "on the host: start a container with all GPUs",
                         "docker run --gpus all …");
@@ -86,6 +90,29 @@ static void check_uvm(struct gp_exam *exam)
     advise_start(exam);
 }
 
+/* Device files that were passed in with modes that keep the user out. */
+static bool report_access(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        struct gp_access access = gp_access_of(exam, paths[i]);
+        if (!access.is_there || !access.is_known || access.may_use)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "this user has no permission to use the container's GPUs");
+        gp_exam_evidence(exam, paths[i], "mode %04o, group %s", access.mode, access.group_name);
+        gp_exam_why(exam, "nvidia-smi then reports \"Insufficient Permissions\", and CUDA finds no "
+                          "GPU.");
+        gp_exam_command(exam, "on the host: the default mode, for all users",
+                        "sudo chmod 0666 /dev/nvidia[0-9]* /dev/nvidiactl /dev/nvidia-uvm");
+        if (access.group != 0 && (access.mode & 0060) == 0060)
+            gp_exam_advice(exam, "or give the container's user the group of the files, number %u",
+                           access.group);
+        return true;
+    }
+    return false;
+}
+
 static void check_devices(struct gp_exam *exam)
 {
     const char *asked = variable(exam, "NVIDIA_VISIBLE_DEVICES");
@@ -93,7 +120,8 @@ static void check_devices(struct gp_exam *exam)
                           : !has_gpu_file(exam)                           ? "/dev/nvidia0 …"
                                                                           : NULL;
     if (!missing) {
-        check_uvm(exam);
+        if (!report_access(exam))
+            check_uvm(exam);
         return;
     }
     gp_exam_report(exam, GP_VERDICT_FAIL, "this container has no GPU");

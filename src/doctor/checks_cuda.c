@@ -153,6 +153,40 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
     }
 }
 
+/* The variable for builds leads to another CUDA than PyTorch's: its extensions are not built. */
+static void report_torch(struct gp_exam *exam, const struct gp_toolkits *all)
+{
+    const char *home = gp_machine_variable(&exam->machine, "CUDA_HOME"), *wanted = torch_cuda(exam);
+    const struct gp_toolkit_found *used = NULL, *fitting = NULL;
+    char real[GP_PATH_SIZE];
+    if (!home || !wanted[0] || !gp_files_real(&exam->files, home, real))
+        return;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct gp_toolkit_found *toolkit = &all->list[i];
+        if (strcmp(toolkit->path, home) == 0 || strcmp(toolkit->path, real) == 0)
+            used = toolkit;
+        if (toolkit->has_compiler && toolkit->version[0] &&
+            gp_version_major(toolkit->version) == gp_version_major(wanted))
+            fitting = toolkit;
+    }
+    if (!used || !used->version[0] || gp_version_major(used->version) == gp_version_major(wanted))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "CUDA_HOME is CUDA %s, but PyTorch was built for CUDA %s",
+                   used->version, wanted);
+    gp_exam_evidence(exam, "CUDA_HOME", "%s", home);
+    gp_exam_evidence(exam, used->source, "CUDA %s", used->version);
+    gp_exam_assignments(exam, "CUDA_HOME");
+    gp_exam_why(exam, "PyTorch refuses to build extensions with it: \"The detected CUDA version "
+                      "mismatches the version that was used to compile PyTorch\".");
+    if (fitting)
+        gp_exam_command(exam, gp_exam_text(exam, "build with CUDA %s", fitting->version),
+                        "export CUDA_HOME=%s", gp_exam_quoted(exam, fitting->path));
+    else
+        gp_exam_advice(exam, "install CUDA %s, and point CUDA_HOME at it:", wanted);
+    if (!fitting)
+        gp_toolkit_remedy(exam, wanted);
+}
+
 static void run_toolkits(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
@@ -162,6 +196,8 @@ static void run_toolkits(struct gp_exam *exam)
     report_disagreement(exam, all);
     if (used && used->has_compiler)
         report_compiler(exam, used);
+    if (exam->last == before)
+        report_torch(exam, all);
     if (exam->last != before)
         return;
     if (all->count == 0) {

@@ -270,6 +270,14 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
         gp_exam_advice(exam, "%s", reason->fix);
         return;
     }
+    if (gp_machine_is_virtual(&exam->files)) {
+        gp_exam_advice(exam, "power the virtual machine off and on; its host must pass on the "
+                             "whole GPU: a 64-bit window for its memory (VMware: "
+                             "pciPassthru.use64bitMMIO = TRUE; QEMU: q35 with OVMF), and a GPU "
+                             "that the host has reset");
+        gp_exam_advice(exam, "a virtual GPU needs the guest driver of the host's vGPU release");
+        return;
+    }
     gp_exam_advice(
         exam,
         "power the machine off and on; if the error returns, check the card's seating and power, "

@@ -2,7 +2,9 @@
 #include "doctor/checks_driver.h"
 #include "doctor/compat.h"
 #include "doctor/driver_fix.h"
+#include "doctor/explain_line.h"
 #include "doctor/install.h"
+#include "doctor/lines.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
@@ -27,6 +29,43 @@ static const struct gp_pci_gpu *first_gpu(const struct gp_machine *m)
         if (gp_driver_is_ours(&m->gpus[i]))
             return &m->gpus[i];
     return NULL;
+}
+
+/* Why NVIDIA's .run installer failed: the first error in its log that is known. */
+static void show_installer(struct gp_exam *exam)
+{
+    enum { MOST = 1 << 20 };
+    static const char path[] = "/var/log/nvidia-installer.log", mark[] = "ERROR";
+    size_t size = 0, n;
+    const char *line, *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    struct gp_explanation found, best = {.id = ""};
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *words = gp_exam_text(exam, "%.*s", n < 400 ? (int)n : 400, line);
+        bool is_error = strncmp(words, mark, sizeof(mark) - 1) == 0 || strstr(words, "error:");
+        if (!is_error || !gp_explain_line(&exam->arena, words, &found))
+            continue;
+        bool is_general = strcmp(found.id, "runfile.more") == 0;
+        if (best.id[0] && (is_general || strcmp(best.id, "runfile.more") != 0))
+            continue;
+        best = found;
+        best.details = words;
+    }
+    if (!best.id[0])
+        return;
+    gp_exam_evidence(exam, path, "%s", best.details);
+    gp_exam_why(exam, "NVIDIA's installer failed: %s.", best.words);
+    bool wants_headers = strcmp(best.id, "runfile.headers") == 0;
+    bool is_nouveau = strcmp(best.id, "runfile.nouveau") == 0;
+    if (wants_headers)
+        gp_driver_fix_headers(exam, exam->machine.kernel);
+    if (is_nouveau) {
+        gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    }
+    if (wants_headers || is_nouveau)
+        gp_exam_advice(exam, "then run the installer again; or, better, install the driver from "
+                             "packages:");
 }
 
 void gp_driver_check_installed(struct gp_exam *exam)
@@ -56,6 +95,8 @@ void gp_driver_check_installed(struct gp_exam *exam)
                          "%s", gpu->driver);
     gp_exam_why(exam, "nvidia-smi, CUDA and everything built on them need NVIDIA's own driver; "
                       "wheels and containers do not include it.");
+    if (!is_taken)
+        show_installer(exam);
     if (is_taken)
         gp_driver_fix_other(exam, gpu->driver);
     gp_driver_fix_install(exam);

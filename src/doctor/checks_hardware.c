@@ -297,13 +297,6 @@ static int redirects(struct gp_exam *exam, const char *bridge)
     return 0;
 }
 
-static bool is_virtual(const struct gp_exam *exam)
-{
-    char text[8192];
-    return gp_files_read(&exam->files, "/proc/cpuinfo", text, sizeof(text)) > 0 &&
-           strstr(text, " hypervisor");
-}
-
 /* Traffic between GeForce cards goes through host memory anyway. */
 static bool has_several(struct gp_exam *exam)
 {
@@ -312,7 +305,7 @@ static bool has_several(struct gp_exam *exam)
     for (size_t i = 0; i < m->gpu_count; i++)
         count += m->gpus[i].vendor == GP_PCI_NVIDIA &&
                  (!m->gpus[i].chip || !strstr(m->gpus[i].chip->name, "GeForce"));
-    return count > 1 && !m->container && !is_virtual(exam);
+    return count > 1 && !m->container && !gp_machine_is_virtual(&exam->files);
 }
 
 static void check_iommu(struct gp_exam *exam)

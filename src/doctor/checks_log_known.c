@@ -45,18 +45,6 @@ static bool is_told(const struct gp_exam *exam, const struct gp_log_known *known
            (is_of_driver && has_found(exam, "driver,hardware", GP_VERDICT_FAIL));
 }
 
-/* Whether a line is about a GPU of the machine, or about no PCI device. */
-static bool is_of_gpu(const struct gp_exam *exam, const char *text)
-{
-    enum { SAME_DEVICE = 10 }; /* "0000:01:00": a GPU's sound and USB-C are functions of it */
-    char address[GP_KMSG_BUS_ID];
-    gp_log_address(text, address);
-    for (size_t i = 0; i < exam->machine.gpu_count; i++)
-        if (strncmp(exam->machine.gpus[i].bus_id, address, SAME_DEVICE) == 0)
-            return true;
-    return !address[0];
-}
-
 /* A module was refused, but is loaded now; or the module that a line names has been replaced. */
 static bool is_past(const struct gp_exam *exam, const struct gp_log_known *known)
 {
@@ -94,7 +82,7 @@ static void check_known(struct gp_exam *exam)
     for (size_t i = 0; i < log->known_count && shown < SHOWN; i++) {
         const struct gp_log_known *known = &log->known[i];
         struct gp_explanation e;
-        if (is_told(exam, known) || is_past(exam, known) || !is_of_gpu(exam, known->text) ||
+        if (is_told(exam, known) || is_past(exam, known) ||
             !gp_explain_line(&exam->arena, known->text, &e))
             continue;
         enum gp_verdict verdict = known->verdict;

@@ -423,18 +423,25 @@ static const char *debian_headers(struct gp_exam *exam, const char *kernel)
     return is_known ? gp_exam_text(exam, "linux-headers%s", kind) : "";
 }
 
+void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
+{
+    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
+    if (is_of_proxmox(kernel))
+        gp_exam_command(exam, "install the kernel headers, which the module is built against",
+                        "sudo apt install proxmox-headers-%s", gp_exam_quoted(exam, kernel));
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
+                       is_arch ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel)) : kernel,
+                       debian_headers(exam, kernel));
+}
+
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
     const char *headers = gp_exam_text(exam, "%s/%s/build", gp_install_of(exam)->modules, kernel);
     wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
-    if (wants_headers && is_of_proxmox(kernel))
-        gp_exam_command(exam, "install the kernel headers, which the module is built against",
-                        "sudo apt install proxmox-headers-%s", gp_exam_quoted(exam, kernel));
-    else if (wants_headers)
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
-                       is_arch ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel)) : kernel,
-                       debian_headers(exam, kernel));
+    if (wants_headers)
+        gp_driver_fix_headers(exam, kernel);
     if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
         gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
     else if (strncmp(gp_install_of(exam)->source, "/var/lib/dkms/", 14) == 0)

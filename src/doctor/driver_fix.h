@@ -27,6 +27,9 @@ bool gp_driver_is_newest(const struct gp_exam *exam, const char *version);
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);
 
+/* Adds how to install the headers of a kernel. */
+void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel);
+
 /* Likewise for another kernel, from the installed source; with its headers, if they are missing or
  * `wants_headers`. */
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers);

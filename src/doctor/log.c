@@ -88,17 +88,67 @@ static bool is_shared(const char *path)
     return strcmp(path, "/var/log/syslog") == 0 || strcmp(path, "/var/log/messages") == 0;
 }
 
-/* Keeps a line that is a finding by itself; of each error the first one, and how often its file has
- * it. */
+static bool is_hex(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isxdigit((unsigned char)p[i]))
+            return false;
+    return true;
+}
+
+/* "01:00" with nothing that makes it a part of a longer number or a time. */
+static bool is_place(const char *text, const char *p)
+{
+    return is_hex(p, 2) && p[2] == ':' && is_hex(p + 3, 2) && p[5] == '.' && p[6] >= '0' &&
+           p[6] <= '7' && !isalnum((unsigned char)p[7]) &&
+           (p == text || (!isalnum((unsigned char)p[-1]) && p[-1] != ':' && p[-1] != '.'));
+}
+
+/* The address in a line, "0000:01:00.0"; "": it has none. */
+static void find_address(const char *text, char ret[GP_KMSG_BUS_ID])
+{
+    *ret = '\0';
+    for (const char *p = text; *p; p++) {
+        bool is_whole = is_hex(p, 4) && p[4] == ':' && is_hex(p + 5, 2) && p[7] == ':' &&
+                        is_hex(p + 8, 2) && (p == text || !isalnum((unsigned char)p[-1]));
+        if (is_whole)
+            (void)snprintf(ret, GP_KMSG_BUS_ID, "%.10s.%c", p,
+                           p[10] == '.' && isdigit((unsigned char)p[11]) ? p[11] : '0');
+        else if (is_place(text, p))
+            (void)snprintf(ret, GP_KMSG_BUS_ID, "0000:%.7s", p);
+        else
+            continue;
+        for (char *c = ret; *c; c++)
+            *c = (char)tolower((unsigned char)*c);
+        return;
+    }
+}
+
+/* Whether a line is about a GPU of the machine, or about no PCI device. */
+static bool is_of_gpu(const struct gp_exam *exam, const char *address)
+{
+    enum { SAME_DEVICE = 10 }; /* "0000:01:00": a GPU's sound and USB-C are functions of it */
+    for (size_t i = 0; i < exam->machine.gpu_count; i++)
+        if (strncmp(exam->machine.gpus[i].bus_id, address, SAME_DEVICE) == 0)
+            return true;
+    return !address[0];
+}
+
+/* Keeps a line that is a finding by itself; of each error on a device the first one, and how often
+ * its file has it. */
 static void keep_known(struct reader *r, const char *text)
 {
     struct gp_log *log = r->log;
+    char address[GP_KMSG_BUS_ID];
     unsigned weight;
     const struct gp_entry *entry = gp_entry_of_line(text, &weight);
     if (!entry || entry->log == GP_VERDICT_OK)
         return;
+    find_address(text, address);
+    if (!is_of_gpu(r->exam, address))
+        return;
     for (size_t i = 0; i < log->known_count; i++)
-        if (log->known[i].id == entry->id) {
+        if (log->known[i].id == entry->id && strcmp(log->known[i].address, address) == 0) {
             log->known[i].times += log->known[i].path == r->path;
             return;
         }
@@ -119,6 +169,7 @@ static void keep_known(struct reader *r, const char *text)
                               .where = where,
                               .times = 1,
                               .is_shared = is_shared(r->path)};
+    memcpy(log->known[log->known_count - 1].address, address, sizeof(address));
 }
 
 static void take_line(struct reader *r, const char *text)
@@ -307,41 +358,6 @@ const struct gp_log_line *gp_log_find(struct gp_exam *exam, enum gp_kmsg_kind ki
 
 /* ---- known errors, for checks ---- */
 
-static bool is_hex(const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isxdigit((unsigned char)p[i]))
-            return false;
-    return true;
-}
-
-/* "01:00" with nothing that makes it a part of a longer number or a time. */
-static bool is_place(const char *text, const char *p)
-{
-    return is_hex(p, 2) && p[2] == ':' && is_hex(p + 3, 2) && p[5] == '.' && p[6] >= '0' &&
-           p[6] <= '7' && !isalnum((unsigned char)p[7]) &&
-           (p == text || (!isalnum((unsigned char)p[-1]) && p[-1] != ':' && p[-1] != '.'));
-}
-
-void gp_log_address(const char *text, char ret[GP_KMSG_BUS_ID])
-{
-    *ret = '\0';
-    for (const char *p = text; *p; p++) {
-        bool is_whole = is_hex(p, 4) && p[4] == ':' && is_hex(p + 5, 2) && p[7] == ':' &&
-                        is_hex(p + 8, 2) && (p == text || !isalnum((unsigned char)p[-1]));
-        if (is_whole)
-            (void)snprintf(ret, GP_KMSG_BUS_ID, "%.10s.%c", p,
-                           p[10] == '.' && isdigit((unsigned char)p[11]) ? p[11] : '0');
-        else if (is_place(text, p))
-            (void)snprintf(ret, GP_KMSG_BUS_ID, "0000:%.7s", p);
-        else
-            continue;
-        for (char *c = ret; *c; c++)
-            *c = (char)tolower((unsigned char)*c);
-        return;
-    }
-}
-
 const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
                                          const char *bus_id)
 {
@@ -350,10 +366,9 @@ const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *famil
     struct gp_log_known *best = NULL;
     for (size_t i = 0; i < log->known_count; i++) {
         struct gp_log_known *known = &log->known[i];
-        char address[GP_KMSG_BUS_ID];
-        gp_log_address(known->text, address);
         if (gp_exam_is_listed(families, known->family) && known->verdict >= GP_VERDICT_WARN &&
-            (!address[0] || !bus_id[0] || strncmp(address, bus_id, SAME_DEVICE) == 0) &&
+            (!known->address[0] || !bus_id[0] ||
+             strncmp(known->address, bus_id, SAME_DEVICE) == 0) &&
             (!best || known->verdict > best->verdict))
             best = known;
     }

@@ -24,11 +24,12 @@ struct gp_log_line {
 };
 
 /* A line that a known error explains which is a finding by itself (gp_entry's `log`): its first
- * occurrence since boot. */
+ * occurrence for a device since boot. */
 struct gp_log_known {
     const char *id, *family, *look, *cause, *fix; /* of the error, as gp_entry has them */
     enum gp_verdict verdict;
     const char *text, *path, *where;
+    char address[GP_KMSG_BUS_ID]; /* of the device in the text; "" */
     unsigned long long times;
     bool is_shared; /* users could have written it */
     bool is_told;   /* a check has reported it */
@@ -67,8 +68,5 @@ const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *famil
 
 /* One of these errors (ids, a comma list) in the logs; it counts as told. NULL: there is none. */
 const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids);
-
-/* The address in a line: "0000:01:00.0", or "" if it has none. */
-void gp_log_address(const char *text, char ret[GP_KMSG_BUS_ID]);
 
 #endif

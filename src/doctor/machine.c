@@ -301,3 +301,10 @@ void gp_machine_read(struct gp_machine *m, const struct gp_files *files, struct 
     read_pci(m, files, arena);
     read_driver(m, files);
 }
+
+bool gp_machine_is_virtual(const struct gp_files *files)
+{
+    char text[8192];
+    return gp_files_read(files, "/proc/cpuinfo", text, sizeof(text)) > 0 &&
+           strstr(text, " hypervisor");
+}

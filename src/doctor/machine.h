@@ -64,6 +64,9 @@ struct gp_machine {
 /* Whether a process of this name is seen running. */
 bool gp_machine_runs(const struct gp_files *files, const char *program);
 
+/* Whether the kernel runs in a virtual machine. */
+bool gp_machine_is_virtual(const struct gp_files *files);
+
 /* "0000:65:00.0": whether it is a PCI device address, and nothing else. */
 bool gp_is_bus_id(const char *name);
 
