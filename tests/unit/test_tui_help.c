@@ -1,4 +1,5 @@
-/* Help: the first page, the list, and the window that explains what is in front. */
+/* Help: the first page, the list, and the window that explains what is in front. Setup and lists.
+ */
 #include "unit.h"
 
 #include "tui_machine.h"
@@ -132,6 +133,51 @@ static void a_question_mark_that_is_typed_is_text(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* ---- setup ---- */
+
+/* The values that there are, with the present one in brackets; a mark at what was changed; and all
+ * of what it does, at the smallest usual size. */
+static void setup_shows_what_it_changes(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "C");
+    has(&ui, 80, 24, "  interval    1s");
+    has(&ui, 80, 24, "  view        card  bar  line  grid [auto]");
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    (void)gp_ui_key(&ui, GP_KEY_LEFT);
+    has(&ui, 80, 24, "* view        card  bar  line [grid] auto");
+    (void)gp_ui_key(&ui, GP_KEY_RIGHT);
+    has(&ui, 80, 24, "  view        card  bar  line  grid [auto]");
+    for (int p = 0; p < GP_PREF__COUNT; p++) {
+        ui.menu.chosen = (size_t)p;
+        const char *last = strrchr(gp_pref_table[p].help, ' ');
+        has(&ui, 80, 24, last + 1);
+        has(&ui, 80, 24, gp_pref_table[p].name);
+    }
+    ui.menu.chosen = GP_PREF_THEME;
+    has(&ui, 80, 24, "load  ██ memory  ██ held  ██ trouble   lost   old  tagged");
+    for (int w = 1; w < 100; w += 7)
+        for (int h = 1; h < 50; h += 3)
+            (void)picture(&ui, w, h);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* What a column means is not cut. */
+static void lists_say_all_of_it(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "s");
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++) {
+        ui.menu.chosen = (size_t)c;
+        has(&ui, 80, 24, gp_proc_column_table[c].help);
+    }
+    assert_true(gp_ui_fini(&ui));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +186,8 @@ int main(void)
         cmocka_unit_test(vi_has_its_own_letters),
         cmocka_unit_test(menus_and_pages_explain_themselves),
         cmocka_unit_test(a_question_mark_that_is_typed_is_text),
+        cmocka_unit_test(setup_shows_what_it_changes),
+        cmocka_unit_test(lists_say_all_of_it),
     };
     return cmocka_run_group_tests_name("tui_help", tests, NULL, NULL);
 }
