@@ -235,7 +235,7 @@ def keys_work_while_the_driver_starts_for_ever():
     with top("--timeout", "30s", GPULSE_SIM_STATE=state) as t:
         t.see("starting")
         t.keys("?")
-        t.see("this page")
+        t.see("letters next to a GPU")
         t.keys("qq")
         assert t.wait() == 0
         t.clean()
@@ -251,9 +251,9 @@ def a_gpu_that_hangs_holds_nothing_up():
         first = t.text()
         t.until(lambda: t.text() != first, "another picture")
         t.keys("?")
-        t.see("this page")
+        t.see("letters next to a GPU")
         t.keys("?")
-        t.not_see("this page")
+        t.not_see("letters next to a GPU")
         t.keys("q")
         assert t.wait() == 0
         t.clean()
@@ -576,9 +576,9 @@ def the_mouse_chooses_sorts_and_opens():
         t.see("GPU 5")
         t.keys("5")
         click(t, *place(t, "?:help"))
-        t.see("this page")
+        t.see("letters next to a GPU")
         t.keys("q")
-        t.not_see("this page")
+        t.not_see("letters next to a GPU")
         x, y = place(t, " 2 H100")
         for _ in range(100):  # on a busy machine two clicks may be too far apart for a double one
             click(t, x, y)
@@ -719,7 +719,7 @@ def another_locale_gets_ascii():
     with top(LC_ALL="C") as t:
         t.see("processes 6")
         t.keys("?")
-        t.see("this page")
+        t.see("letters next to a GPU")
         t.keys("qq")
         assert t.wait() == 0
         assert all(byte < 0x80 for byte in t.output)

@@ -174,6 +174,7 @@ void gp_ui_show(struct gp_ui *ui, enum gp_ui_mode mode)
     if (ui->screens[ui->mode]->leave)
         ui->screens[ui->mode]->leave(ui);
     ui->mode = mode;
+    ui->help.explains = false;
     gp_page_open(&ui->text);
     if (ui->screens[mode]->fill)
         ui->screens[mode]->fill(ui);

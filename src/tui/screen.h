@@ -53,6 +53,11 @@ void gp_ui_observe_no_more(struct gp_ui *ui);
 /* The time range of the graphs. */
 struct gp_span gp_ui_span(const struct gp_ui *ui, uint64_t now_ns);
 
+/* The window that explains the menu or page in front: ? opens it, and the next key closes it.
+ * Returns whether the key was for it. */
+bool gp_help_key(struct gp_ui *ui, int key);
+void gp_help_draw(const struct gp_ui *ui, const struct gp_box *box);
+
 /* Collect the results of the screens' threads. */
 void gp_gpu_collect(struct gp_ui *ui);
 void gp_process_collect(struct gp_ui *ui);

@@ -85,8 +85,8 @@ static void draw_alerts(struct gp_ui *ui, const struct gp_box *box)
     const struct gp_alert *alert = chosen_alert(ui);
     char title[64] = "alerts · q back";
     if (alert)
-        (void)snprintf(title, sizeof(title), "%zu alert%s · Enter go there, q back",
-                       ui->alerts.found, ui->alerts.found == 1 ? "" : "s");
+        (void)snprintf(title, sizeof(title), "alerts %zu · Enter go there, q back",
+                       ui->alerts.found);
     struct gp_box in = gp_draw_window(box, box->w, box->h, title);
     if (!alert) {
         (void)gp_draw(&in, 0, 0, GP_INK_PLAIN, "nothing needs attention");

@@ -73,12 +73,12 @@ static void draw_column(const struct gp_box *line, size_t i, const void *ctx)
 {
     (void)ctx;
     (void)gp_draw(line, 0, 0, GP_INK_KEY, gp_proc_column_table[i].title);
-    (void)gp_draw(line, 11, 0, GP_INK_PLAIN, gp_proc_column_table[i].help);
+    gp_draw_left(line, 11, 0, line->w - 11, GP_INK_PLAIN, gp_proc_column_table[i].help);
 }
 
 static void draw_sort(struct gp_ui *ui, const struct gp_box *box)
 {
-    draw_list(ui, box, 72, "sort by · Enter select, Esc cancel", draw_column);
+    draw_list(ui, box, 78, "sort by · Enter select, Esc cancel", draw_column);
 }
 
 static void leave_list(struct gp_ui *ui)

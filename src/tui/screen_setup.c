@@ -63,24 +63,87 @@ static enum gp_ui_wish key_in_setup(struct gp_ui *ui, int key)
     return GP_UI_GO_ON;
 }
 
+/* "card bar [line] grid auto": all values, the present one in brackets. */
+static void add_choices(struct gp_strbuf *sb, const char *choices, const char *value)
+{
+    const size_t wanted = strlen(value);
+    for (size_t n; *choices; choices += n + (choices[n] == ' ')) {
+        n = strcspn(choices, " ");
+        const bool is_it = n == wanted && strncmp(choices, value, n) == 0;
+        gp_strbuf_adds(sb, is_it ? "[" : " ");
+        gp_strbuf_add(sb, choices, n);
+        gp_strbuf_adds(sb, is_it ? "]" : " ");
+    }
+}
+
+/* A mark, the name, and the value. The mark says that the value is not the usual one. */
 static void draw_pref(const struct gp_box *line, size_t i, const void *ctx)
 {
     const struct gp_ui *ui = ctx;
-    struct gp_strbuf sb = GP_STRBUF_INIT(GP_PREF_TEXT_SIZE);
-    gp_pref_format(&sb, &ui->prefs, (enum gp_pref)i);
-    (void)gp_draw(line, 0, 0, GP_INK_KEY, gp_pref_table[i].name);
-    gp_draw_left(line, 11, 0, 15, GP_INK_STRONG, *sb.buf ? sb.buf : "-");
-    gp_draw_left(line, 27, 0, line->w - 27, GP_INK_PLAIN, gp_pref_table[i].help);
-    gp_strbuf_fini(&sb);
+    const struct gp_pref_info *info = &gp_pref_table[i];
+    struct gp_prefs usual;
+    char value_room[GP_PREF_TEXT_SIZE + 1] = "";
+    char usual_room[GP_PREF_TEXT_SIZE + 1] = "";
+    char text_room[GP_PREF_TEXT_SIZE + 1] = "";
+    struct gp_strbuf value = GP_STRBUF_ON(value_room, GP_PREF_TEXT_SIZE);
+    struct gp_strbuf old = GP_STRBUF_ON(usual_room, GP_PREF_TEXT_SIZE);
+    struct gp_strbuf text = GP_STRBUF_ON(text_room, GP_PREF_TEXT_SIZE);
+    gp_prefs_init(&usual);
+    gp_pref_format(&value, &ui->prefs, (enum gp_pref)i);
+    gp_pref_format(&old, &usual, (enum gp_pref)i);
+    const bool is_usual = strcmp(value.buf, old.buf) == 0;
+    if (info->choices)
+        add_choices(&text, info->choices, value.buf);
+    else
+        gp_strbuf_addf(&text, " %s", *value.buf ? value.buf : "-");
+    (void)gp_draw(line, 0, 0, GP_INK_TAGGED, is_usual ? " " : "*");
+    (void)gp_draw(line, 2, 0, GP_INK_KEY, info->name);
+    gp_draw_left(line, 13, 0, line->w - 13, is_usual ? GP_INK_PLAIN : GP_INK_STRONG, text.buf);
+}
+
+/* The colors of the theme. */
+static void draw_sample(const struct gp_box *box)
+{
+    static const struct {
+        enum gp_ink ink;
+        const char *text;
+    } samples[] = {
+        {GP_INK_TITLE, "title"},      {GP_INK_KEY, "key"},        {GP_INK_LOW, "██ load"},
+        {GP_INK_MEMORY, "██ memory"}, {GP_INK_MEDIUM, "██ held"}, {GP_INK_HIGH, "██ trouble"},
+        {GP_INK_CRITICAL, " lost "},  {GP_INK_STALE, "old"},      {GP_INK_TAGGED, "tagged"},
+    };
+    int x = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(samples); i++)
+        x = gp_draw(box, x, 0, samples[i].ink, samples[i].text) + 2;
+}
+
+/* What the chosen preference does, and what it is without a change. */
+static void draw_about(const struct gp_ui *ui, const struct gp_box *box)
+{
+    const enum gp_pref pref = (enum gp_pref)ui->menu.chosen;
+    struct gp_box part = *box;
+    if (pref == GP_PREF_THEME) {
+        part = gp_box_part(box, 0, box->h - 1, box->w, 1);
+        draw_sample(&part);
+        part = gp_box_part(box, 0, 0, box->w, box->h - 1);
+    }
+    (void)gp_draw_wrapped(&part, 0, GP_INK_DIM, gp_pref_table[pref].help);
 }
 
 static void draw_setup(struct gp_ui *ui, const struct gp_box *box)
 {
     /* At the bottom, so that the effect of a change is visible above. */
-    int h = box->h > GP_PREF__COUNT + 12 ? GP_PREF__COUNT + 2 : (box->h + 1) / 2;
+    enum { ABOUT = 3, MOST = GP_PREF__COUNT + ABOUT };
+    int h = box->h > MOST + 12 ? MOST + 2 : (box->h + 1) / 2;
     struct gp_box part = gp_box_part(box, 0, box->h - h - 1, box->w, h);
-    struct gp_box in = gp_draw_window(&part, part.w, h, "setup · ← → change, S save, q back");
-    gp_menu_draw(&ui->menu, &in, &ui->hits, draw_pref, ui);
+    struct gp_box in =
+        gp_draw_window(&part, part.w, h, "setup · ← → change, S save, ? help, q back");
+    const int about = in.h >= 2 * ABOUT ? ABOUT : 0;
+    const struct gp_box list = gp_box_part(&in, 0, 0, in.w, in.h - about);
+    gp_menu_draw(&ui->menu, &list, &ui->hits, draw_pref, ui);
+    const struct gp_box bottom = gp_box_part(&in, 0, list.h, in.w, about);
+    if (about > 0)
+        draw_about(ui, &bottom);
 }
 
 const struct gp_screen gp_screen_setup = {

@@ -144,6 +144,8 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
     ui->message[0] = '\0';
     if (is_everywhere(action))
         return action == GP_ACTION_REDRAW ? GP_UI_REDRAW : GP_UI_SUSPEND;
+    if (gp_help_key(ui, key))
+        return GP_UI_GO_ON;
     if (is_of_sample(ui) && !ui->text.is_typing && gp_playback_key(ui, key)) {
         ui->digit_typed = false;
         return GP_UI_GO_ON;
@@ -161,6 +163,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
     const struct gp_hit hit = gp_hits_find(&ui->hits, x, y);
     ui->message[0] = '\0';
     ui->digit_typed = false;
+    ui->help.explains = false;
     if (gp_playback_click(ui, &hit, x))
         return GP_UI_GO_ON;
     switch (hit.kind) {
@@ -244,6 +247,7 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
         const int lines = is_of_sample(ui) ? gp_playback_lines(ui, box.h) : 0;
         box.h -= lines ? lines + 1 : 0; /* and the keys */
         screens[ui->mode]->draw(ui, &box);
+        gp_help_draw(ui, &box);
     }
     ui->cost.frames++;
     ui->cost.frames_ns += gp_clock_mono_ns() - before_ns;

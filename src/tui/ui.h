@@ -114,6 +114,11 @@ struct gp_ui {
     /* The state of the screens in front. */
     struct gp_page text;
     struct gp_menu menu;
+    struct gp_ui_help {
+        bool on_list;  /* behind the first page */
+        bool is_sheet; /* the first page is on the screen */
+        bool explains; /* the menu or page in front */
+    } help;
     struct gp_ui_alerts {
         struct gp_alert list[GP_UI_ALERTS_MAX]; /* the worst ones */
         size_t found;                           /* how many there are */

@@ -1,56 +1,12 @@
-/* Pages made from what is already known: keys, and the resource use of gpulse. */
+/* The page of the resource use of gpulse. */
 #include "tui/screen.h"
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "tui/playback.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-/* ---- help ---- */
-
-static void fill_help(struct gp_ui *ui)
-{
-    struct gp_page *page = &ui->text;
-    gp_page_clear(page);
-    if (ui->outside.player) {
-        for (int a = 1; a < GP_PLAY__COUNT; a++)
-            gp_page_add(page, GP_INK_PLAIN, gp_play_keys((enum gp_play_action)a),
-                        gp_play_help((enum gp_play_action)a));
-        gp_page_head(page, "other keys");
-    }
-    for (int a = 1; a < GP_ACTION__COUNT; a++) {
-        char keys[32];
-        char vi = gp_ui_is_vi(ui) ? gp_action_vi_letter((enum gp_action)a) : '\0';
-        (void)snprintf(keys, sizeof(keys), vi ? "%s %c" : "%s", gp_action_keys((enum gp_action)a),
-                       vi);
-        gp_page_add(page, GP_INK_PLAIN, keys, gp_action_help((enum gp_action)a));
-    }
-    gp_page_head(page, "mouse");
-    gp_page_add(page, GP_INK_PLAIN, "click",
-                "select a GPU or a process, or press a key in the bottom line");
-    gp_page_add(page, GP_INK_PLAIN, "click heading", "sort by the column; again: reverse");
-    gp_page_add(page, GP_INK_PLAIN, "double click", "show all details");
-    gp_page_add(page, GP_INK_PLAIN, "wheel", "moves");
-    gp_page_add(page, GP_INK_PLAIN, "Shift+drag", "select text for the clipboard");
-    gp_page_head(page, "letters next to a GPU");
-    gp_page_add(page, GP_INK_PLAIN, "!", "does not respond");
-    gp_page_add(page, GP_INK_PLAIN, "R", "the driver requests a reset or a reboot");
-    gp_page_add(page, GP_INK_PLAIN, "T P S", "clocks limited by heat, power, sync boost");
-    gp_page_head(page, "processes");
-    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
-        gp_page_add(page, GP_INK_PLAIN, gp_proc_column_table[c].title,
-                    gp_proc_column_table[c].help);
-}
-
-const struct gp_screen gp_screen_help = {.key = gp_page_screen_key,
-                                         .draw = gp_page_screen_draw,
-                                         .fill = fill_help,
-                                         .title = "keys · q back"};
-
-/* ---- cost ---- */
 
 static double seconds(struct timeval t)
 {

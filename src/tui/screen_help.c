@@ -1,0 +1,276 @@
+/* Help: a first page with what matters, in two columns; a list of everything, which can be
+ * searched; and a window that explains the menu or page in front. */
+#include "tui/screen.h"
+
+#include "tui/playback.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the first page ---- */
+
+/* The keys of the action, or the label. */
+struct row {
+    enum gp_action action;
+    const char *label, *words;
+    enum gp_ink ink; /* of the label */
+};
+
+struct part {
+    const char *title;
+    const struct row *rows;
+    int count;
+};
+
+enum { LABEL = 12, SHEET_W = 76, SHEET_H = 22, HALF_MAX = 44 };
+
+#define DOES(action, words)                                                                        \
+    {                                                                                              \
+        GP_ACTION_##action, NULL, words, GP_INK_KEY                                                \
+    }
+#define KEYS(label, words)                                                                         \
+    {                                                                                              \
+        GP_ACTION_NONE, label, words, GP_INK_KEY                                                   \
+    }
+#define SIGN(ink, label, words)                                                                    \
+    {                                                                                              \
+        GP_ACTION_NONE, label, words, GP_INK_##ink                                                 \
+    }
+
+static const struct row keys[] = {
+    DOES(QUIT, "quit; in a page: back"),
+    KEYS("↑ ↓ PgUp…", "move"),
+    DOES(PANE, "to GPUs or processes"),
+    DOES(DETAILS, "all about it"),
+    DOES(DIGIT, "only this GPU; again: all"),
+    DOES(FILTER, "filter"),
+    DOES(SEARCH, "search; n: next"),
+    DOES(USER, "only one user"),
+    DOES(SORT, "sort; I reverses"),
+    KEYS("P M T", "by SMs, memory, time"),
+    DOES(TREE, "tree"),
+    DOES(TAG, "tag; Esc untags all"),
+    DOES(KILL, "end it; asks first"),
+    DOES(DENSITY, "cards, bars, lines, grid"),
+    DOES(SERIES, "graph another metric"),
+    DOES(EXPAND, "only GPUs, only processes"),
+    DOES(ALERTS, "what needs attention"),
+    DOES(ADJUST, "power, clocks of the GPU"),
+    DOES(PAUSE, "freeze"),
+    DOES(SETUP, "setup; S saves it"),
+};
+
+static const struct row colors[] = {
+    SIGN(LOW, "load", "however high"),
+    SIGN(MEMORY, "memory", "in use"),
+    SIGN(MEDIUM, "look", "held, idle; power limit"),
+    SIGN(HIGH, "trouble", "full, hot, slowed by heat"),
+    SIGN(CRITICAL, "now", "lost, errors"),
+    SIGN(STALE, "old", "not from this moment"),
+};
+
+static const struct row letters[] = {
+    SIGN(CRITICAL, "!", "does not respond"),     SIGN(CRITICAL, "R", "needs a reset or reboot"),
+    SIGN(HIGH, "T", "heat limits the clocks"),   SIGN(MEDIUM, "P", "power limits the clocks"),
+    SIGN(MEDIUM, "S", "sync boost limits them"),
+};
+
+static const struct row mouse[] = {
+    KEYS("click", "select; press a key below"),
+    KEYS("heading", "sort by it; again: reverse"),
+    KEYS("double", "all about it"),
+    KEYS("wheel", "move"),
+    KEYS("Shift+drag", "select text"),
+};
+
+#define PART(title, rows)                                                                          \
+    {                                                                                              \
+        title, rows, (int)GP_ARRAY_LEN(rows)                                                       \
+    }
+
+static const struct part left[] = {PART("keys", keys)};
+static const struct part right[] = {PART("colors", colors), PART("letters next to a GPU", letters),
+                                    PART("mouse", mouse)};
+
+/* The first key of an action. */
+static void add_label(const struct gp_ui *ui, const struct row *row, char ret[GP_UI_TEXT_SIZE])
+{
+    const char *names = row->action ? gp_action_keys(row->action) : row->label;
+    const char letter[2] = {gp_ui_is_vi(ui) ? gp_action_vi_letter(row->action) : '\0'};
+    const int n = row->action ? (int)strcspn(names, " ") : (int)strlen(names);
+    (void)snprintf(ret, GP_UI_TEXT_SIZE, "%.*s", *letter ? 1 : n, *letter ? letter : names);
+}
+
+static void draw_parts(const struct gp_ui *ui, const struct gp_box *box, const struct part *parts,
+                       size_t count)
+{
+    int y = 0;
+    for (size_t p = 0; p < count; p++) {
+        (void)gp_draw(box, 0, y++, GP_INK_TITLE, parts[p].title);
+        for (int i = 0; i < parts[p].count; i++, y++) {
+            const struct row *row = &parts[p].rows[i];
+            char label[GP_UI_TEXT_SIZE];
+            add_label(ui, row, label);
+            (void)gp_draw(box, 1, y, row->ink, label);
+            gp_draw_left(box, LABEL, y, box->w - LABEL, GP_INK_PLAIN, row->words);
+        }
+        y++;
+    }
+}
+
+static void draw_sheet(const struct gp_ui *ui, const struct gp_box *box)
+{
+    const int half = box->w / 2 < HALF_MAX ? box->w / 2 : HALF_MAX;
+    const struct gp_box first = gp_box_part(box, 0, 0, half - 1, box->h - 1);
+    const struct gp_box second = gp_box_part(box, half, 0, half, box->h - 1);
+    draw_parts(ui, &first, left, GP_ARRAY_LEN(left));
+    draw_parts(ui, &second, right, GP_ARRAY_LEN(right));
+    (void)gp_draw(box, 0, box->h - 1, GP_INK_DIM,
+                  "PgDn all keys and columns · / search · q back · ? explains menus, too");
+}
+
+/* ---- the list ---- */
+
+static void add_rows(struct gp_ui *ui, const struct part *part)
+{
+    gp_page_head(&ui->text, part->title);
+    for (int i = 0; i < part->count; i++)
+        gp_page_add(&ui->text, GP_INK_PLAIN, part->rows[i].label, part->rows[i].words);
+}
+
+static void fill_help(struct gp_ui *ui)
+{
+    struct gp_page *page = &ui->text;
+    gp_page_clear(page);
+    if (ui->outside.player) {
+        for (int a = 1; a < GP_PLAY__COUNT; a++)
+            gp_page_add(page, GP_INK_PLAIN, gp_play_keys((enum gp_play_action)a),
+                        gp_play_help((enum gp_play_action)a));
+        gp_page_head(page, "other keys");
+    }
+    for (int a = 1; a < GP_ACTION__COUNT; a++) {
+        char names[32];
+        char vi = gp_ui_is_vi(ui) ? gp_action_vi_letter((enum gp_action)a) : '\0';
+        (void)snprintf(names, sizeof(names), vi ? "%s %c" : "%s", gp_action_keys((enum gp_action)a),
+                       vi);
+        gp_page_add(page, GP_INK_PLAIN, names, gp_action_help((enum gp_action)a));
+    }
+    for (size_t p = 0; p < GP_ARRAY_LEN(right); p++)
+        add_rows(ui, &right[p]);
+    gp_page_head(page, "processes");
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
+        gp_page_add(page, GP_INK_PLAIN, gp_proc_column_table[c].title,
+                    gp_proc_column_table[c].help);
+}
+
+/* The list follows the first page, and precedes it in a recording, which has keys of its own. */
+static enum gp_ui_wish key_in_help(struct gp_ui *ui, int key)
+{
+    const enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
+    const bool was_sheet = ui->help.is_sheet;
+    const bool is_back = action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP;
+    if (was_sheet && (action == GP_ACTION_DOWN || action == GP_ACTION_PAGE_DOWN ||
+                      action == GP_ACTION_RIGHT || key == ' ')) {
+        ui->help.on_list = true;
+        return GP_UI_GO_ON;
+    }
+    if (!was_sheet && !ui->text.is_typing && ui->text.first == 0 && is_back) {
+        ui->help.on_list = false;
+        return GP_UI_GO_ON;
+    }
+    if (was_sheet && action == GP_ACTION_SEARCH)
+        ui->help.on_list = true;
+    return gp_page_screen_key(ui, key);
+}
+
+static void draw_help(struct gp_ui *ui, const struct gp_box *box)
+{
+    struct gp_box in = gp_draw_window(box, box->w, box->h, "help · q back");
+    ui->help.is_sheet =
+        !ui->outside.player && !ui->help.on_list && in.w >= SHEET_W && in.h >= SHEET_H;
+    if (ui->help.is_sheet)
+        draw_sheet(ui, &in);
+    else
+        gp_page_draw(&ui->text, &in);
+}
+
+static void leave_help(struct gp_ui *ui)
+{
+    ui->help.on_list = ui->help.is_sheet = false;
+}
+
+const struct gp_screen gp_screen_help = {
+    .key = key_in_help, .draw = draw_help, .fill = fill_help, .leave = leave_help};
+
+/* ---- what is in front ---- */
+
+#define MOVES "↑ ↓ PgUp PgDn\tmove\n"
+#define READS "↑ ↓ PgUp PgDn\tscroll\n← →\tscroll long lines\n/ n N\tsearch, next, previous match\n"
+
+/* Lines of keys and what they do. */
+static const char *const explanations[GP_UI__COUNT] = {
+    [GP_UI_SORT] = MOVES "a letter\tto the next column that begins with it\n"
+                         "Enter\tsort by this column; the columns before it break ties\n"
+                         "Esc q\tback, without a change\n"
+                         "\tIn the table, I reverses the order, and a click on a heading sorts.\n",
+    [GP_UI_USERS] = MOVES "a letter\tto the next user that begins with it\n"
+                          "Enter\tshow only this user's processes: user=NAME in the filter\n"
+                          "Esc q\tback, without a change\n",
+    [GP_UI_SIGNAL] =
+        MOVES "Enter\tchoose the signal; then y sends it\n"
+              "Esc q n\tback, without a signal\n"
+              "\tTERM asks a program to end, so that it can save its work. KILL ends it "
+              "at once. The signal reaches only the process that is named here, even if "
+              "its number is used again.\n",
+    [GP_UI_SETUP] = MOVES "← → Space\tprevious, next value; the screen above follows at once\n"
+                          "Enter\ttype a text; Esc drops it\n"
+                          "S\tsave all of it\n"
+                          "q Esc C\tback; what is not saved stays until gpulse top ends\n",
+    [GP_UI_ADJUST] = MOVES "Enter\tchange this setting: type or choose a value, then y\n"
+                           "Esc q\tback\n"
+                           "\tBelow the list stands what the GPU allows, and how to undo a change. "
+                           "Most settings need root.\n",
+    [GP_UI_ALERTS] =
+        MOVES "Enter\tgo to the GPU or the process of the alert\n"
+              "! q Esc\tback\n"
+              "\tThe worst come first. Below stands what the chosen one means and what "
+              "helps; at the right a command or a hint.\n",
+    [GP_UI_GPU] = READS "q Esc Enter\tback\n",
+    [GP_UI_PROCESS] = READS "q Esc Enter\tback\n",
+    [GP_UI_COST] = READS "q Esc Enter\tback\n",
+};
+
+bool gp_help_key(struct gp_ui *ui, int key)
+{
+    if (ui->help.explains) {
+        ui->help.explains = false;
+        return true;
+    }
+    if ((key != '?' && key != GP_KEY_F1) || !explanations[ui->mode] || ui->text.is_typing ||
+        ui->adjust.asks || ui->targets.asks)
+        return false;
+    ui->help.explains = true;
+    return true;
+}
+
+void gp_help_draw(const struct gp_ui *ui, const struct gp_box *box)
+{
+    enum { WIDTH = 72, KEYS_W = 15, MORE = 5 }; /* lines of the frame, and wrapped ones */
+    if (!ui->help.explains || !explanations[ui->mode])
+        return;
+    int lines = MORE;
+    for (const char *p = explanations[ui->mode]; *p; p++)
+        lines += *p == '\n';
+    struct gp_box in = gp_draw_window(box, WIDTH, lines, "help · any key: back");
+    int y = 0;
+    for (const char *line = explanations[ui->mode]; *line; line = strchr(line, '\n') + 1) {
+        const int label = (int)strcspn(line, "\t");
+        const char *words = line + label + 1;
+        const int from = label ? KEYS_W : 0;
+        char text[256];
+        (void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(words, "\n"), words);
+        const struct gp_box part = gp_box_part(&in, from, 0, in.w - from, in.h);
+        (void)gp_drawf(&in, 0, y, GP_INK_KEY, "%.*s", label, line);
+        y = gp_draw_wrapped(&part, y, GP_INK_PLAIN, text);
+    }
+}
