@@ -12,6 +12,7 @@ struct gp_proc_view {
     size_t column_count;
     size_t first, chosen;  /* rows; `chosen` is highlighted */
     int scroll;            /* columns scrolled off the commands */
+    bool may_add;          /* further columns, if there is much room */
     bool has_focus;        /* whether movement keys apply to this table */
     const int64_t *tagged; /* pids */
     size_t tagged_count;
@@ -20,6 +21,9 @@ struct gp_proc_view {
 
 /* Draws the title, the heading and rows from `first` on; returns the column after the title. */
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view);
+
+/* The number of rows that it has room for. */
+int gp_proc_table_rows(int w, int h);
 
 /* Only the heading and the rows. */
 void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view);
