@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/tree.h"
+#include "tui/children.h"
 #include "tui/columns.h"
 
 #include <stdio.h>
@@ -33,9 +34,27 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_right(box, place->x, y, place->w, ink, text);
 }
 
-static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
-                         const struct gp_proc_row *row, enum gp_ink ink, int scroll)
+enum { CHILDREN_FROM = 34 }; /* columns of a command beside which they have room */
+
+/* "▸ +3 children 41% CPU" at the right edge. Returns the columns that are left for the command. */
+static int draw_children(const struct gp_box *part, const struct gp_children *children,
+                         const struct gp_proc_row *row)
 {
+    const struct gp_children_sum *sum = gp_children_find(children, row->pid);
+    char text[48];
+    if (!sum || part->w < CHILDREN_FROM)
+        return part->w;
+    (void)snprintf(text, sizeof(text), "▸ +%u %s %.0f%% CPU", sum->count,
+                   sum->count == 1 ? "child" : "children", sum->cpu);
+    gp_draw_right(part, 0, 0, part->w, GP_INK_DIM, text);
+    return part->w - (int)gp_utf8_width(text) - 1;
+}
+
+static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
+                         const struct gp_proc_view *view, const struct gp_proc_row *row,
+                         enum gp_ink ink)
+{
+    int scroll = view->scroll;
     struct gp_box part = gp_box_part(box, place->x, y, place->w, 1);
     const char *command = row->command ? row->command : "?";
     char room[256] = "";
@@ -55,7 +74,8 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
             command++;
         while ((*command & 0xc0) == 0x80);
     }
-    gp_draw_left(&part, x, 0, part.w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
+    const int w = draw_children(&part, view->children, row);
+    gp_draw_left(&part, x, 0, w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
 }
 
 /* What only single processes have is blank in the row of a group. */
@@ -80,7 +100,7 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
             continue;
         enum gp_ink ink = gp_proc_amount(row, c).old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
-            draw_command(box, y, &places[i], row, ink, view->scroll);
+            draw_command(box, y, &places[i], view, row, ink);
             continue;
         }
         gp_strbuf_reset(sb);

@@ -5,6 +5,8 @@
 #include "out/procs.h"
 #include "tui/hits.h"
 
+struct gp_children;
+
 struct gp_proc_view {
     const struct gp_procs *procs;
     const struct gp_procs_options *options;
@@ -14,6 +16,7 @@ struct gp_proc_view {
     int scroll;            /* columns scrolled off the commands */
     bool may_add;          /* further columns, if there is much room */
     bool has_focus;        /* whether movement keys apply to this table */
+    const struct gp_children *children; /* NULL: not shown */
     const int64_t *tagged; /* pids */
     size_t tagged_count;
     struct gp_hits *hits; /* collects the clickable areas; NULL: there are none */

@@ -517,6 +517,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .scroll = ui->scroll,
         .may_add = !*ui->prefs.columns,
         .has_focus = !ui->gpus_have_focus,
+        .children = ui->prefs.tree == GP_TREE_YES ? ui->children : NULL,
         .tagged = ui->tags,
         .tagged_count = ui->tag_count,
         .hits = &ui->hits,
