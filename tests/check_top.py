@@ -622,6 +622,26 @@ def children_stand_below_parents():
 
 
 @test
+def the_tree_says_what_the_children_do():
+    """Of a process on a GPU: its child processes are on none."""
+    job = subprocess.Popen(["sh", "-c", "sleep 600 & sleep 600 & echo; wait"], stdout=subprocess.PIPE, start_new_session=True)
+    job.stdout.readline()
+    try:
+        with top("--gpus=no", sim=machine_with(job.pid), size=(160, 60)) as t:
+            t.see("processes 1")
+            t.not_see("children")
+            t.keys("t")
+            t.see("▸ +2 children 0% CPU")
+            t.keys("t")
+            t.not_see("children")
+            t.keys("q")
+            assert t.wait() == 0
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
+
+
+@test
 def k_ends_a_process_after_it_has_shown_it():
     child = subprocess.Popen(["sleep", "600"])
     try:

@@ -12,14 +12,16 @@ struct gp_column {
     bool left; /* text is left-aligned, numbers are right-aligned */
 };
 
-enum { GP_COLUMNS_MAX = 24 };
-
 struct gp_column_place {
     int x, w; /* w is 0 if the column was dropped */
 };
 
-/* Places count columns (at most GP_COLUMNS_MAX) within w, with one blank between them. */
+/* Places count columns within w, with one blank between them. */
 void gp_columns_place(const struct gp_column *columns, size_t count, int w,
                       struct gp_column_place *ret);
+
+/* The same with `gap` blanks. Returns the room that was left for those that grow. */
+int gp_columns_place_apart(const struct gp_column *columns, size_t count, int w, int gap,
+                           struct gp_column_place *ret);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/tree.h"
+#include "tui/children.h"
 #include "tui/columns.h"
 
 #include <stdio.h>
@@ -13,6 +14,13 @@ static const struct gp_column columns[GP_PROC_COLUMN__COUNT] = {
     [GP_PROC_##id##_COLUMN] = {title, width, rank, grows, left},
     GP_PROC_COLUMNS(X)
 #undef X
+};
+
+/* The columns that are shown, and where. */
+struct table {
+    enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
+    struct gp_column_place places[GP_PROC_COLUMN__COUNT];
+    size_t count;
 };
 
 /* ---- rows ---- */
@@ -26,9 +34,27 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_right(box, place->x, y, place->w, ink, text);
 }
 
-static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
-                         const struct gp_proc_row *row, enum gp_ink ink, int scroll)
+enum { CHILDREN_FROM = 34 }; /* columns of a command beside which they have room */
+
+/* "▸ +3 children 41% CPU" at the right edge. Returns the columns that are left for the command. */
+static int draw_children(const struct gp_box *part, const struct gp_children *children,
+                         const struct gp_proc_row *row)
 {
+    const struct gp_children_sum *sum = gp_children_find(children, row->pid);
+    char text[48];
+    if (!sum || part->w < CHILDREN_FROM)
+        return part->w;
+    (void)snprintf(text, sizeof(text), "▸ +%u %s %.0f%% CPU", sum->count,
+                   sum->count == 1 ? "child" : "children", sum->cpu);
+    gp_draw_right(part, 0, 0, part->w, GP_INK_DIM, text);
+    return part->w - (int)gp_utf8_width(text) - 1;
+}
+
+static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
+                         const struct gp_proc_view *view, const struct gp_proc_row *row,
+                         enum gp_ink ink)
+{
+    int scroll = view->scroll;
     struct gp_box part = gp_box_part(box, place->x, y, place->w, 1);
     const char *command = row->command ? row->command : "?";
     char room[256] = "";
@@ -48,27 +74,33 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
             command++;
         while ((*command & 0xc0) == 0x80);
     }
-    gp_draw_left(&part, x, 0, part.w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
+    const int w = draw_children(&part, view->children, row);
+    gp_draw_left(&part, x, 0, w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
 }
 
 /* What only single processes have is blank in the row of a group. */
 static bool has_group_value(enum gp_proc_column column)
 {
-    return gp_proc_column_table[column].kind != GP_PROC_KIND_PID && column != GP_PROC_TYPE_COLUMN &&
-           column != GP_PROC_STATE_COLUMN;
+    static const enum gp_proc_column blank[] = {GP_PROC_TYPE_COLUMN, GP_PROC_STATE_COLUMN,
+                                                GP_PROC_SHARE_COLUMN, GP_PROC_CONTAINER_COLUMN};
+    for (size_t i = 0; i < GP_ARRAY_LEN(blank); i++)
+        if (column == blank[i])
+            return false;
+    return gp_proc_column_table[column].kind != GP_PROC_KIND_PID;
 }
 
-static void draw_row(const struct gp_box *box, int y, const struct gp_column_place *places,
+static void draw_row(const struct gp_box *box, int y, const struct table *table,
                      const struct gp_proc_view *view, const struct gp_proc_row *row,
                      enum gp_ink own, struct gp_strbuf *sb)
 {
-    for (size_t i = 0; i < view->column_count; i++) {
-        enum gp_proc_column c = view->columns[i];
+    const struct gp_column_place *places = table->places;
+    for (size_t i = 0; i < table->count; i++) {
+        enum gp_proc_column c = table->columns[i];
         if (!places[i].w || (row->members && !has_group_value(c)))
             continue;
         enum gp_ink ink = gp_proc_amount(row, c).old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
-            draw_command(box, y, &places[i], row, ink, view->scroll);
+            draw_command(box, y, &places[i], view, row, ink);
             continue;
         }
         gp_strbuf_reset(sb);
@@ -84,7 +116,7 @@ static void draw_row(const struct gp_box *box, int y, const struct gp_column_pla
 
 /* ---- title and heading ---- */
 
-static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
+static int draw_title(const struct gp_box *box, int start, const struct gp_proc_view *view)
 {
     const struct gp_procs_options *options = view->options;
     const struct gp_proc_order *order = &options->order;
@@ -105,7 +137,7 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
         gp_strbuf_adds(&text, " of ");
         gp_strbuf_add_int(&text, (long)(count + view->procs->hidden));
     }
-    int x = gp_draw(box, 1, 0, GP_INK_TITLE, text.buf);
+    int x = gp_draw(box, start, 0, GP_INK_TITLE, text.buf);
     if (view->tagged_count)
         x = gp_drawf(box, x, 0, GP_INK_TAGGED, " · %zu tagged", view->tagged_count);
     gp_strbuf_reset(&text);
@@ -135,30 +167,91 @@ static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
         gp_hits_add(view->hits, part, kind, value);
 }
 
-static void draw_heading(const struct gp_box *box, const struct gp_column_place *places,
-                         const struct gp_proc_view *view)
+/* ---- the columns ---- */
+
+enum {
+    WIDE_FROM = 110,  /* columns that are only shown with much room */
+    FRAME_FROM = 120, /* a frame around the table, if there are this many lines: */
+    FRAME_LINES_FROM = 6,
+    WIDE_COMMAND = 24,  /* least width of a command with much room */
+    WIDE_USER_MAX = 16, /* a longer name is cut */
+    GAP_MAX = 2,        /* blanks between columns, if all have room */
+};
+
+/* The longest text in a column, within these limits; `least` if there is none at all. */
+static int width_of(const struct gp_procs *procs, enum gp_proc_column column, int least, int most)
+{
+    int w = least;
+    for (size_t i = 0; i < procs->count && w < most; i++) {
+        const char *text = gp_proc_text(&procs->rows[i], column);
+        int width = text && !procs->rows[i].members ? (int)gp_utf8_width(text) : 0;
+        w = width > w ? width : w;
+    }
+    return w < most ? w : most;
+}
+
+/* With the default columns and much room: what a process has of its GPUs, and where it runs, as
+ * soon as one is in a container or a job. */
+static void choose(struct table *table, const struct gp_proc_view *view, int container_w)
 {
     for (size_t i = 0; i < view->column_count; i++) {
-        enum gp_proc_column c = view->columns[i];
-        if (!places[i].w)
+        if (view->columns[i] == GP_PROC_COMMAND_COLUMN && container_w > 0)
+            table->columns[table->count++] = GP_PROC_CONTAINER_COLUMN;
+        table->columns[table->count++] = view->columns[i];
+        if (view->columns[i] == GP_PROC_MEMORY_COLUMN && container_w >= 0)
+            table->columns[table->count++] = GP_PROC_SHARE_COLUMN;
+    }
+}
+
+static void place(struct table *table, const struct gp_proc_view *view, int w)
+{
+    const bool is_wide = w >= WIDE_FROM - 2;
+    const int container_w = is_wide && view->may_add
+                                ? width_of(view->procs, GP_PROC_CONTAINER_COLUMN, 0,
+                                           columns[GP_PROC_CONTAINER_COLUMN].width)
+                                : -1;
+    const int least = (int)strlen(columns[GP_PROC_CONTAINER_COLUMN].title);
+    struct gp_column chosen[GP_PROC_COLUMN__COUNT];
+    choose(table, view, container_w);
+    for (size_t i = 0; i < table->count; i++) {
+        struct gp_column *c = &chosen[i];
+        *c = columns[table->columns[i]];
+        if (table->columns[i] == GP_PROC_CONTAINER_COLUMN && container_w > 0)
+            c->width = container_w > least ? container_w : least;
+        else if (table->columns[i] == GP_PROC_USER_COLUMN && is_wide)
+            c->width = width_of(view->procs, GP_PROC_USER_COLUMN, c->width, WIDE_USER_MAX);
+        else if (table->columns[i] == GP_PROC_COMMAND_COLUMN && is_wide)
+            c->width = WIDE_COMMAND;
+    }
+    const int spare = gp_columns_place_apart(chosen, table->count, w, 1, table->places);
+    if (is_wide && spare >= (GAP_MAX - 1) * (int)table->count)
+        (void)gp_columns_place_apart(chosen, table->count, w, GAP_MAX, table->places);
+}
+
+/* ---- the table ---- */
+
+static void draw_heading(const struct gp_box *box, const struct table *table,
+                         const struct gp_proc_view *view)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        enum gp_proc_column c = table->columns[i];
+        const struct gp_column_place *at = &table->places[i];
+        if (!at->w)
             continue;
-        draw_text(box, 0, &places[i], columns[c].left, GP_INK_TITLE, columns[c].title);
-        struct gp_box part = gp_box_part(box, places[i].x, 0, places[i].w, 1);
+        draw_text(box, 0, at, columns[c].left, GP_INK_TITLE, columns[c].title);
+        struct gp_box part = gp_box_part(box, at->x, 0, at->w, 1);
         add_hit(view, &part, GP_HIT_COLUMN, c);
     }
 }
 
 void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view)
 {
-    struct gp_column chosen[GP_PROC_COLUMN__COUNT];
-    struct gp_column_place places[GP_PROC_COLUMN__COUNT];
+    struct table table = {.count = 0};
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 2, box->h);
-    for (size_t i = 0; i < view->column_count; i++)
-        chosen[i] = columns[view->columns[i]];
-    gp_columns_place(chosen, view->column_count, inner.w, places);
+    place(&table, view, inner.w);
     char room[257] = "";
     struct gp_strbuf sb = GP_STRBUF_ON(room, 256);
-    draw_heading(&inner, places, view);
+    draw_heading(&inner, &table, view);
     for (int y = 1; y < box->h && view->first + (size_t)y - 1 < view->procs->count; y++) {
         size_t row = view->first + (size_t)y - 1;
         bool tagged =
@@ -166,7 +259,7 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
         enum gp_ink ink = tagged                           ? GP_INK_TAGGED
                           : view->procs->rows[row].members ? GP_INK_STRONG
                                                            : GP_INK_PLAIN;
-        draw_row(&inner, y, places, view, &view->procs->rows[row], ink, &sb);
+        draw_row(&inner, y, &table, view, &view->procs->rows[row], ink, &sb);
         if (tagged)
             (void)gp_draw(box, 0, y, ink, "*");
         if (row == view->chosen)
@@ -177,10 +270,38 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
     gp_strbuf_fini(&sb);
 }
 
+static bool has_frame(int w, int h)
+{
+    return w >= FRAME_FROM && h >= FRAME_LINES_FROM;
+}
+
+int gp_proc_table_rows(int w, int h)
+{
+    const int rows = h - 2 - has_frame(w, h);
+    return rows > 0 ? rows : 0;
+}
+
+static void draw_frame(const struct gp_box *box)
+{
+    const int last = box->h - 1;
+    for (int y = 0; y <= last; y++) {
+        if (y == last)
+            gp_draw_fill(box, 0, y, box->w, GP_INK_TITLE, 0x2500);
+        gp_draw_fill(box, 0, y, 1, GP_INK_TITLE, y == 0 ? 0x250c : y < last ? 0x2502 : 0x2514);
+        gp_draw_fill(box, box->w - 1, y, 1, GP_INK_TITLE,
+                     y == 0     ? 0x2510
+                     : y < last ? 0x2502
+                                : 0x2518);
+    }
+}
+
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
 {
-    const struct gp_box rows = gp_box_part(box, 0, 1, box->w, box->h - 1);
-    int end = draw_title(box, view);
+    const int edge = has_frame(box->w, box->h);
+    const struct gp_box rows = gp_box_part(box, edge, 1, box->w - 2 * edge, box->h - 1 - edge);
+    int end = draw_title(box, 1 + edge, view);
+    if (edge)
+        draw_frame(box);
     gp_draw_proc_rows(&rows, view);
     return end;
 }

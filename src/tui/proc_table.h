@@ -5,6 +5,8 @@
 #include "out/procs.h"
 #include "tui/hits.h"
 
+struct gp_children;
+
 struct gp_proc_view {
     const struct gp_procs *procs;
     const struct gp_procs_options *options;
@@ -12,7 +14,9 @@ struct gp_proc_view {
     size_t column_count;
     size_t first, chosen;  /* rows; `chosen` is highlighted */
     int scroll;            /* columns scrolled off the commands */
+    bool may_add;          /* further columns, if there is much room */
     bool has_focus;        /* whether movement keys apply to this table */
+    const struct gp_children *children; /* NULL: not shown */
     const int64_t *tagged; /* pids */
     size_t tagged_count;
     struct gp_hits *hits; /* collects the clickable areas; NULL: there are none */
@@ -20,6 +24,9 @@ struct gp_proc_view {
 
 /* Draws the title, the heading and rows from `first` on; returns the column after the title. */
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view);
+
+/* The number of rows that it has room for. */
+int gp_proc_table_rows(int w, int h);
 
 /* Only the heading and the rows. */
 void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view);

@@ -70,6 +70,11 @@ int gp_signal_fd(const struct gp_ui *ui);
 /* Saves the preferences and reports the result. */
 void gp_ui_save(struct gp_ui *ui);
 
+/* Tags or untags the process under the cursor, or tags all processes of its group. */
+void gp_tags_turn(struct gp_ui *ui);
+/* Tags the process and all of its descendants that have rows. */
+void gp_tags_add_children(struct gp_ui *ui);
+
 void gp_ui_choose(struct gp_ui *ui, size_t row);
 /* The rows and the order of the process list. */
 struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui);

@@ -112,62 +112,6 @@ static void on_filter(struct gp_ui *ui, enum gp_edit_step step)
     gp_ui_build_rows(ui);
 }
 
-/* ---- tags ---- */
-
-static bool is_tagged(const struct gp_ui *ui, int64_t pid)
-{
-    return gp_procs_has_pid(ui->tags, ui->tag_count, pid);
-}
-
-static void tag(struct gp_ui *ui, int64_t pid)
-{
-    if (pid && !is_tagged(ui, pid) && ui->tag_count < GP_UI_TAGS)
-        ui->tags[ui->tag_count++] = pid;
-}
-
-/* Tags the processes below the row of a group. */
-static void tag_group(struct gp_ui *ui)
-{
-    size_t i = ui->chosen + 1;
-    for (; i < ui->procs.count && ui->procs.rows[i].depth > 0; i++)
-        if (*ui->procs.rows[i].gpus)
-            tag(ui, ui->procs.rows[i].pid);
-    gp_ui_choose(ui, i);
-}
-
-static void turn_tag(struct gp_ui *ui)
-{
-    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
-    size_t kept = 0;
-    if (row && row->members)
-        tag_group(ui);
-    if (!row || row->members)
-        return;
-    bool was = is_tagged(ui, row->pid);
-    for (size_t i = 0; i < ui->tag_count; i++)
-        if (ui->tags[i] != row->pid)
-            ui->tags[kept++] = ui->tags[i];
-    ui->tag_count = kept;
-    if (!was)
-        tag(ui, row->pid);
-    gp_ui_choose(ui, ui->chosen + 1);
-}
-
-/* Tags the process and all of its descendants that have rows. */
-static void tag_children(struct gp_ui *ui)
-{
-    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
-    if (!row)
-        return;
-    tag(ui, row->pid);
-    for (size_t before = 0; before != ui->tag_count;) {
-        before = ui->tag_count;
-        for (size_t i = 0; i < ui->procs.count; i++)
-            if (ui->procs.rows[i].ppid && is_tagged(ui, ui->procs.rows[i].ppid))
-                tag(ui, ui->procs.rows[i].pid);
-    }
-}
-
 /* ---- keys ---- */
 
 static void hold(struct gp_ui *ui)
@@ -375,10 +319,10 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
         search(ui, ui->chosen + ui->procs.count - 1, false);
         break;
     case GP_ACTION_TAG:
-        turn_tag(ui);
+        gp_tags_turn(ui);
         break;
     case GP_ACTION_TAG_CHILDREN:
-        tag_children(ui);
+        gp_tags_add_children(ui);
         break;
     case GP_ACTION_UNTAG:
         ui->tag_count = 0;
@@ -478,9 +422,9 @@ static void draw_alert(struct gp_ui *ui, const struct gp_box *box)
 }
 
 /* Keeps the cursor within the visible rows. */
-static void scroll_rows(struct gp_ui *ui, int height)
+static void scroll_rows(struct gp_ui *ui, int rows)
 {
-    ui->page = height > 2 ? (size_t)height - 2 : 1;
+    ui->page = rows > 0 ? (size_t)rows : 1;
     if (ui->chosen < ui->first)
         ui->first = ui->chosen;
     if (ui->chosen >= ui->first + ui->page)
@@ -519,11 +463,23 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     part = gp_box_part(box, l.gpus.x, l.gpus.y, l.gpus.w, l.gpus.h);
     gp_draw_gpus(&part, &view);
     part = gp_box_part(box, l.processes.x, l.processes.y, l.processes.w, l.processes.h);
-    scroll_rows(ui, l.processes.h);
+    scroll_rows(ui, gp_proc_table_rows(part.w, part.h));
     const struct gp_procs_options options = gp_ui_procs_options(ui);
-    const struct gp_proc_view rows = {&ui->procs, &options,      ui->columns, ui->column_count,
-                                      ui->first,  ui->chosen,    ui->scroll,  !ui->gpus_have_focus,
-                                      ui->tags,   ui->tag_count, &ui->hits};
+    const struct gp_proc_view rows = {
+        .procs = &ui->procs,
+        .options = &options,
+        .columns = ui->columns,
+        .column_count = ui->column_count,
+        .first = ui->first,
+        .chosen = ui->chosen,
+        .scroll = ui->scroll,
+        .may_add = !*ui->prefs.columns,
+        .has_focus = !ui->gpus_have_focus,
+        .children = ui->prefs.tree == GP_TREE_YES ? ui->children : NULL,
+        .tagged = ui->tags,
+        .tagged_count = ui->tag_count,
+        .hits = &ui->hits,
+    };
     int end = gp_draw_procs(&part, &rows);
     part = gp_box_part(&part, end + 1, 0, part.w - end - 2, 1);
     draw_alert(ui, &part);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
+#include "tui/children.h"
 #include "tui/feed.h"
 #include "tui/header.h"
 #include "tui/playback.h"
@@ -43,6 +44,8 @@ bool gp_ui_fini(struct gp_ui *ui)
     gp_ui_show(ui, GP_UI_WATCH);
     if (!gp_verdict_watch_stop(ui->details.leaving, GP_TASK_PATIENCE_MS))
         ui->is_stuck = true;
+    if (!gp_children_free(ui->children))
+        ui->is_stuck = true;
     gp_procs_fini(&ui->procs);
     gp_history_fini(&ui->history);
     gp_gpu_order_fini(&ui->gpu_order);
@@ -74,6 +77,17 @@ static void drop_tags(struct gp_ui *ui)
     ui->tag_count = kept;
 }
 
+/* In the tree. /proc is that of this machine. */
+static void look_at_children(struct gp_ui *ui)
+{
+    if (ui->prefs.tree != GP_TREE_YES || ui->outside.player || !ui->outside.sees_processes)
+        return;
+    if (!ui->children)
+        ui->children = gp_children_new(ui->outside.root);
+    if (ui->children)
+        gp_children_look(ui->children, ui->snapshot);
+}
+
 void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns)
 {
     struct gp_ui_cost *cost = &ui->cost;
@@ -92,6 +106,7 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
     ui->shown = cost->ticks;
     drop_tags(ui);
     gp_ui_build_rows(ui);
+    look_at_children(ui);
     if (screens[ui->mode]->fill)
         screens[ui->mode]->fill(ui);
 }

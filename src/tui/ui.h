@@ -17,6 +17,7 @@
 #include "tui/verdict.h"
 
 struct gp_changer;
+struct gp_children;
 struct gp_feed;
 struct gp_player;
 struct gp_sampler;
@@ -86,6 +87,7 @@ struct gp_ui {
     struct gp_history history;
     struct gp_xids xids;
     struct gp_procs procs;
+    struct gp_children *children; /* of the tree; owned; NULL: it was never shown */
     const char *notice; /* shown instead of everything while there is no snapshot */
     /* The arrangement. */
     struct gp_proc_order order; /* parsed from the preferences, like the columns */

@@ -648,6 +648,37 @@ static void ancestors_that_rows_come_from(void **state)
     gp_procs_fini(&procs);
 }
 
+/* ---- shares ---- */
+
+/* Of the memory of all GPUs that it uses; unknown if that of one is. */
+static void shares_of_the_memory(void **state)
+{
+    (void)state;
+    struct gp_procs procs = {.rows = NULL};
+    const struct gp_procs_options options = by_pid;
+    *fixture_value(&machine, 0, GP_MEMORY_TOTAL) = fixture_int(INT64_C(80) << 30);
+    *fixture_value(&machine, 1, GP_MEMORY_TOTAL) = fixture_int(INT64_C(40) << 30);
+    machine.processes[0].device = 0;
+    machine.processes[1].device = 1;
+    for (size_t i = 0; i < 2; i++) {
+        *fixture_process(&machine, i, GP_PID) = fixture_int(7);
+        *fixture_process(&machine, i, GP_PROCESS_MEMORY) = fixture_int(INT64_C(15) << 30);
+    }
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_int_equal(procs.rows[0].pid, 7);
+    assert_string_equal(procs.rows[0].gpus, "0,1");
+    assert_true(procs.rows[0].share.known);
+    assert_int_equal(procs.rows[0].share.n, 25);
+    *fixture_value(&machine, 1, GP_MEMORY_TOTAL) = fixture_absent(GP_STATUS_UNSUPPORTED);
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_false(procs.rows[0].share.known);
+    *fixture_value(&machine, 0, GP_MEMORY_TOTAL) = fixture_absent(GP_STATUS_UNSUPPORTED);
+    *fixture_value(&machine, 1, GP_MEMORY_TOTAL) = fixture_int(INT64_C(40) << 30);
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &options), 0);
+    assert_false(procs.rows[0].share.known);
+    gp_procs_fini(&procs);
+}
+
 /* ---- groups ---- */
 
 /* The rows: pid, depth, and for a group what it is and its sums. */
@@ -787,6 +818,7 @@ int main(void)
         cmocka_unit_test(trees),
         cmocka_unit_test(a_tree_that_is_very_deep),
         MACHINE(ancestors_that_rows_come_from),
+        MACHINE(shares_of_the_memory),
         MACHINE(sums_of_users_and_of_jobs),
         MACHINE(a_tree_begins_at_the_job),
     };

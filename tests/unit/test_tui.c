@@ -390,6 +390,12 @@ static void columns_give_way_by_rank(void **state)
     assert_int_equal(places[2].w, 8);
     gp_columns_place(columns, 3, 5, places);
     assert_int_equal(places[2].w, 0);
+    assert_int_equal(gp_columns_place_apart(columns, 3, 30, 2, places), 14);
+    assert_int_equal(places[1].x, 6);
+    assert_int_equal(places[2].x, 12);
+    assert_int_equal(places[2].w, 18);
+    assert_int_equal(gp_columns_place_apart(columns, 3, 15, 2, places), 5);
+    assert_int_equal(places[1].w, 0);
     gp_columns_place(columns, 3, 0, places);
     assert_int_equal(places[0].w, 0);
 }

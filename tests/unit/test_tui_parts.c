@@ -450,6 +450,70 @@ static void children_stand_below_their_parents(void **state)
     gp_snapshot_free(s);
 }
 
+static const char *line_with(struct gp_ui *ui, int w, int h, const char *words)
+{
+    static char line[1024];
+    const char *text = picture(ui, w, h);
+    const char *at = strstr(text, words);
+    if (!at)
+        fail_msg("'%s' is not in\n%s", words, text);
+    while (at > text && at[-1] != '\n')
+        at--;
+    (void)snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+    return line;
+}
+
+static void room_is_used_for_columns(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    static const char name[] = "maximiliane.meier-schmidt";
+    struct gp_snapshot *s = machine(1, 0);
+    gp_ui_init(&ui);
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_USER), name, 1);
+    gp_value_set_int(process_value(&s->processes[0], GP_PROCESS_MEMORY), INT64_C(60) * GIB, 1);
+    gp_ui_take(&ui, s, 1);
+    assert_null(strstr(line_with(&ui, 109, 30, "COMMAND"), "SHARE"));
+    assert_non_null(strstr(line_with(&ui, 109, 30, "60.0G"), "maximili… "));
+    assert_non_null(strstr(line_with(&ui, 116, 30, "COMMAND"), "GPU-MEM SHARE"));
+    assert_non_null(strstr(line_with(&ui, 116, 30, "60.0G"), "60.0G    75 "));
+    assert_non_null(strstr(line_with(&ui, 116, 30, "60.0G"), " maximiliane.mei… "));
+    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "CONTAINER")); /* there is none */
+    s = machine(1, 1);
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_CONTAINER), "slurm:4711.0", 1);
+    gp_ui_take(&ui, s, 1);
+    assert_null(strstr(line_with(&ui, 100, 30, "COMMAND"), "CONTAINER"));
+    assert_non_null(strstr(line_with(&ui, 120, 30, "COMMAND"), " CONTAINER    COMMAND"));
+    assert_non_null(strstr(line_with(&ui, 120, 30, "slurm:"), " slurm:4711.0 "));
+    (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,memory,command");
+    gp_ui_apply(&ui); /* these and no others */
+    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "SHARE"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void a_frame_where_it_has_room(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    assert_ptr_equal(strstr(line_with(&ui, 119, 30, "processes 2"), "─ ▸ "),
+                     line_with(&ui, 119, 30, "processes 2"));
+    const char *line = line_with(&ui, 120, 30, "processes 2");
+    assert_ptr_equal(strstr(line, "┌─ ▸ processes 2 · sort GPU-MEM▼ ─"), line);
+    assert_string_equal(line + strlen(line) - strlen("─┐"), "─┐");
+    line = line_with(&ui, 120, 30, "vllm serve");
+    assert_ptr_equal(strstr(line, "│"), line);
+    assert_string_equal(line + strlen(line) - strlen(" │"), " │");
+    size_t page = ui.page;
+    (void)picture(&ui, 119, 30);
+    assert_int_equal(ui.page, page + 1);
+    const char *text = picture(&ui, 120, 30);
+    const char *bottom = strstr(text, "└──────────");
+    assert_non_null(bottom);
+    assert_non_null(strstr(bottom, "?:help"));
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void t_goes_through_the_groups(void **state)
 {
     (void)state;
@@ -1009,6 +1073,8 @@ int main(void)
         cmocka_unit_test(lists_of_gpus_are_short_and_complete),
         cmocka_unit_test(many_gpus_end_in_a_plus),
         cmocka_unit_test(children_stand_below_their_parents),
+        cmocka_unit_test(room_is_used_for_columns),
+        cmocka_unit_test(a_frame_where_it_has_room),
         cmocka_unit_test(t_goes_through_the_groups),
         cmocka_unit_test(loops_of_parents_lose_nobody),
         cmocka_unit_test(tags_are_kept_and_counted),
