@@ -12,12 +12,12 @@ struct gp_proc_view {
     const struct gp_procs_options *options;
     const enum gp_proc_column *columns;
     size_t column_count;
-    size_t first, chosen;  /* rows; `chosen` is highlighted */
-    int scroll;            /* columns scrolled off the commands */
-    bool may_add;          /* further columns, if there is much room */
-    bool has_focus;        /* whether movement keys apply to this table */
+    size_t first, chosen;               /* rows; `chosen` is highlighted */
+    int scroll;                         /* columns scrolled off the commands */
+    bool may_add;                       /* further columns, if there is much room */
+    bool has_focus;                     /* whether movement keys apply to this table */
     const struct gp_children *children; /* NULL: not shown */
-    const int64_t *tagged; /* pids */
+    const int64_t *tagged;              /* pids */
     size_t tagged_count;
     struct gp_hits *hits; /* collects the clickable areas; NULL: there are none */
 };

@@ -217,11 +217,12 @@ static const char *const explanations[GP_UI__COUNT] = {
                           "Enter\tshow only this user's processes: user=NAME in the filter\n"
                           "Esc q\tback, without a change\n",
     [GP_UI_SIGNAL] =
-        MOVES "Enter\tchoose the signal; then y sends it\n"
-              "Esc q n\tback, without a signal\n"
+        MOVES "Enter\tsend the chosen signal\n"
+              "K\tsend KILL\n"
+              "Esc q n\tback, without another signal\n"
               "\tTERM asks a program to end, so that it can save its work. KILL ends it "
-              "at once. The signal reaches only the process that is named here, even if "
-              "its number is used again.\n",
+              "at once. The signal reaches only the processes that are named here, even if "
+              "their numbers are used again.\n",
     [GP_UI_SETUP] = MOVES "← → Space\tprevious, next value; the screen above follows at once\n"
                           "Enter\ttype a text; Esc drops it\n"
                           "S\tsave all of it\n"
@@ -247,7 +248,7 @@ bool gp_help_key(struct gp_ui *ui, int key)
         return true;
     }
     if ((key != '?' && key != GP_KEY_F1) || !explanations[ui->mode] || ui->text.is_typing ||
-        ui->adjust.asks || ui->targets.asks)
+        ui->adjust.asks)
         return false;
     ui->help.explains = true;
     return true;

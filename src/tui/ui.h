@@ -88,7 +88,7 @@ struct gp_ui {
     struct gp_xids xids;
     struct gp_procs procs;
     struct gp_children *children; /* of the tree; owned; NULL: it was never shown */
-    const char *notice; /* shown instead of everything while there is no snapshot */
+    const char *notice;           /* shown instead of everything while there is no snapshot */
     /* The arrangement. */
     struct gp_proc_order order; /* parsed from the preferences, like the columns */
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
