@@ -121,8 +121,8 @@ def read_entry(entry, items, path, is_code):
         if key in ONE and texts[key]:
             raise Bad(f"{where}: a second {key}")
         texts[key].append((where, value))
-    if is_code and set(k for k in texts if texts[k]) - {"check", "look"}:
-        raise Bad(f"{entry.where}: {entry.id} is in data/tables: only check and look are added here")
+    if is_code and set(k for k in texts if texts[k]) - {"check", "look", "log"}:
+        raise Bad(f"{entry.where}: {entry.id} is in data/tables: only check, look and log are added here")
     for key in [] if is_code else NEEDED:
         if not texts[key]:
             raise Bad(f"{entry.where}: [{entry.id}] has no {key}")

@@ -49,7 +49,7 @@ CASES = [
                   example="nvidia-ctk: not found in any folder"),
      "is shadowed by 'nvidia-ctk: not found' of [docker.no-ctk]"),
     ("a code that is a table's", "\n[cuda.700]\ncause = something\n",
-     "cuda.700 is in data/tables: only check and look are added here"),
+     "cuda.700 is in data/tables: only check, look and log are added here"),
     ("no section", "\n[x y]\n", "[x y] is no section"),
     ("neither key nor section", "\nabc\n", "neither [id] nor key = value"),
     ("a control character", "\n# \x07\n", "a control character"),

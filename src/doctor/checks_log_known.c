@@ -38,8 +38,7 @@ static bool is_quoted(const struct gp_exam *exam, const struct gp_log_known *kno
  * driver or its hardware has failed, its messages are consequences. */
 static bool is_told(const struct gp_exam *exam, const struct gp_log_known *known)
 {
-    bool is_of_driver =
-        strcmp(known->family, "kernel") == 0 || strcmp(known->family, "modules") == 0;
+    bool is_of_driver = gp_exam_is_listed("kernel,modules,driver", known->family);
     return known->is_told || is_quoted(exam, known) ||
            has_found(exam, known->look, GP_VERDICT_WARN) ||
            (is_of_driver && has_found(exam, "driver,hardware", GP_VERDICT_FAIL));
