@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 enum {
-    ANCESTORS_MAX = 256,
     TREE_ROUNDS = 16, /* searches for children that were created during the search */
 };
 
@@ -30,18 +29,6 @@ static bool read_stat(uint32_t pid, struct gp_proc_stat *ret)
     char text[1024];
     (void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
     return gp_io_read(path, text, sizeof(text)) > 0 && gp_proc_parse_stat(text, ret);
-}
-
-static bool is_own_ancestor(int64_t pid)
-{
-    struct gp_proc_stat stat;
-    uint32_t at = (uint32_t)getpid();
-    for (int i = 0; i < ANCESTORS_MAX && at > 1 && read_stat(at, &stat); i++) {
-        if (stat.ppid == pid)
-            return true;
-        at = stat.ppid;
-    }
-    return false;
 }
 
 /* Identified by its program, which must belong to root, because a process can choose its own
@@ -75,7 +62,7 @@ static int check(int64_t pid, bool named, struct gp_ending_process *ret, struct 
     ret->uid = folder.st_uid;
     if (stat.is_kernel)
         return gp_err_set(err, GP_EPERM, "process %lld is a kernel thread", n);
-    if (is_own_ancestor(pid))
+    if (gp_proc_is_own_ancestor(pid))
         return gp_err_set(err, GP_EPERM, "process %lld is an ancestor of this gpulse", n);
     if (geteuid() != 0 && folder.st_uid != geteuid())
         return gp_err_set(err, GP_EPERM,

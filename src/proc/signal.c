@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "proc/files.h"
 #include "proc/proc.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 /* Start times are rounded to kernel ticks, and the wall clock may be adjusted. */
-enum { SLACK_NS = 1000 * 1000 * 1000 };
+enum { SLACK_NS = 1000 * 1000 * 1000, ANCESTORS_MAX = 256 };
 
 static const char *simulated; /* root; NULL: none */
 
@@ -29,6 +30,22 @@ bool gp_proc_is_simulated(int64_t pid)
     (void)snprintf(name, sizeof(name), "/proc/%lld", (long long)pid);
     return simulated && gp_io_path(path, simulated, name) && lstat(path, &st) == 0 &&
            S_ISDIR(st.st_mode);
+}
+
+bool gp_proc_is_own_ancestor(int64_t pid)
+{
+    char path[64], text[1024];
+    struct gp_proc_stat stat;
+    uint32_t at = (uint32_t)getpid();
+    for (int i = 0; i < ANCESTORS_MAX && at > 1; i++) {
+        (void)snprintf(path, sizeof(path), "/proc/%u/stat", at);
+        if (gp_io_read(path, text, sizeof(text)) <= 0 || !gp_proc_parse_stat(text, &stat))
+            return false;
+        if (stat.ppid == pid)
+            return true;
+        at = stat.ppid;
+    }
+    return false;
 }
 
 /* When the process started; 0: unknown. */

@@ -12,6 +12,9 @@ void gp_proc_set_simulated(const char *root);
 
 bool gp_proc_is_simulated(int64_t pid);
 
+/* Whether this process comes from that one: its end may be the end of both. */
+bool gp_proc_is_own_ancestor(int64_t pid);
+
 /* Opens a pidfd, which always refers to this process. A process that started after the time when
  * its pid was seen is another one. Refuses init and this process. Fails with GP_EFAIL or
  * GP_EPERM. */

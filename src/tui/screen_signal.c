@@ -56,7 +56,9 @@ static void hold(struct gp_ui *ui, int64_t pid)
     struct gp_ui_targets *t = &ui->targets;
     struct gp_err err = {0};
     int fd;
-    if (gp_proc_hold(pid, ui->snapshot->wall_ns, &fd, &err) < 0)
+    if (gp_proc_is_own_ancestor(pid))
+        gp_ui_say(ui, "process %lld is an ancestor of this gpulse", (long long)pid);
+    else if (gp_proc_hold(pid, ui->snapshot->wall_ns, &fd, &err) < 0)
         gp_ui_say(ui, "%s", err.text);
     else
         t->list[t->count++] = (struct gp_ui_target){.pid = pid, .fd = fd};

@@ -792,6 +792,25 @@ static void a_process_is_ended_and_its_memory_comes_back(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* In the tree the cursor may be on the shell, or the terminal, of the monitor. */
+static void ancestors_of_the_monitor_are_left_alone(void **state)
+{
+    (void)state;
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct gp_ui ui;
+        aim(&ui, getppid());
+        press(&ui, "k");
+        bool is_refused = strstr(ui.message, "is an ancestor of this gpulse") != NULL;
+        _exit(is_refused && ui.mode == GP_UI_WATCH ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void what_ignores_a_signal_is_killed(void **state)
 {
     (void)state;
@@ -921,6 +940,7 @@ int main(void)
         cmocka_unit_test(pausing_keeps_the_picture),
         cmocka_unit_test(the_interval_has_steps),
         cmocka_unit_test(a_process_is_ended_and_its_memory_comes_back),
+        cmocka_unit_test(ancestors_of_the_monitor_are_left_alone),
         cmocka_unit_test(what_ignores_a_signal_is_killed),
         cmocka_unit_test(what_is_ended_is_shown_of_all_gpus),
         cmocka_unit_test(another_signal_and_none),
