@@ -75,30 +75,6 @@ static void copy_status(struct gp_reading *to, const struct gp_reading *from)
     memcpy(to->status_text, from->status_text, sizeof(to->status_text));
 }
 
-/* Opens the GPU of this slot. The driver's order may change when it is reopened, so the UUID is
- * also searched at all other indices. A GPU that refuses to open has no UUID; its refusal only
- * counts for this slot if no other index has the slot's GPU. */
-static void attach(struct gp_sampler_task *t, struct gp_reading *reading)
-{
-    bool is_known = t->slot.uuid[0] != '\0';
-    if (attach_at(t, t->slot.index, reading) || (!is_known && reading->status != GP_STATUS_NONE))
-        return;
-    bool found = false;
-    for (unsigned i = 0; !found && i < t->sampler->gpu_count; i++) {
-        struct gp_reading other = {0};
-        found = i != t->slot.index && attach_at(t, i, &other);
-        if (found || (is_known && reading->status == GP_STATUS_NONE))
-            copy_status(reading, &other);
-        gp_arena_fini(&other.arena);
-    }
-    if (found || reading->status != GP_STATUS_NONE)
-        return;
-    reading->status = GP_STATUS_LOST;
-    reading->needs_reinit = true;
-    (void)snprintf(reading->status_text, sizeof(reading->status_text),
-                   "the driver no longer lists this GPU");
-}
-
 void gp_calls_publish(struct gp_sampler_task *t, struct gp_reading *reading)
 {
     if (!reading)
@@ -130,6 +106,46 @@ static struct gp_reading *new_reading(struct gp_sampler_task *t)
     struct gp_reading *reading = t->spare ? t->spare : gp_reading_new();
     t->spare = NULL;
     return reading;
+}
+
+/* The search for a lost GPU at other indices may hang in another GPU: publishes before it what is
+ * known by then. */
+static void publish_refusal(struct gp_sampler_task *t, const struct gp_reading *refusal)
+{
+    struct gp_reading *reading = new_reading(t);
+    if (!reading)
+        return;
+    reading->time_ns = refusal->time_ns;
+    copy_status(reading, refusal);
+    (void)pthread_mutex_lock(&t->sampler->lock);
+    gp_calls_publish(t, reading);
+    (void)pthread_mutex_unlock(&t->sampler->lock);
+}
+
+/* Opens the GPU of this slot. The driver's order may change when it is reopened, so the UUID is
+ * also searched at all other indices. A GPU that refuses to open has no UUID; its refusal only
+ * counts for this slot if no other index has the slot's GPU. */
+static void attach(struct gp_sampler_task *t, struct gp_reading *reading)
+{
+    bool is_known = t->slot.uuid[0] != '\0';
+    if (attach_at(t, t->slot.index, reading) || (!is_known && reading->status != GP_STATUS_NONE))
+        return;
+    bool found = false;
+    if (reading->status == GP_STATUS_LOST)
+        publish_refusal(t, reading);
+    for (unsigned i = 0; !found && i < t->sampler->gpu_count; i++) {
+        struct gp_reading other = {0};
+        found = i != t->slot.index && attach_at(t, i, &other);
+        if (found || (is_known && reading->status == GP_STATUS_NONE))
+            copy_status(reading, &other);
+        gp_arena_fini(&other.arena);
+    }
+    if (found || reading->status != GP_STATUS_NONE)
+        return;
+    reading->status = GP_STATUS_LOST;
+    reading->needs_reinit = true;
+    (void)snprintf(reading->status_text, sizeof(reading->status_text),
+                   "the driver no longer lists this GPU");
 }
 
 /* Publishes the permanent values as soon as the GPU is open, so that it has a name even if it hangs

@@ -412,5 +412,8 @@ void gp_alert_line(const struct gp_alert *alert, size_t more, int w, char ret[GP
         text[at] = '\0';
         end = "…";
     }
-    (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %s%s%s ", text, end, count);
+    if (text[0])
+        (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %s%s%s ", text, end, count);
+    else
+        (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %zu ", more + 1);
 }

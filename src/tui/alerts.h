@@ -43,7 +43,8 @@ bool gp_alert_is(const struct gp_alert *a, const struct gp_alert *b);
 enum { GP_ALERT_LINE_SIZE = 256 };
 
 /* Writes as much of an alert as fits into w columns: " ! text · next (+more) ". Whole parts are
- * left out first, the last ones before the others; then the first is cut between two words. */
+ * left out first, the last ones before the others; then the first is cut between two words. Where
+ * no word fits, it is how many there are. */
 void gp_alert_line(const struct gp_alert *alert, size_t more, int w, char ret[GP_ALERT_LINE_SIZE]);
 
 #endif

@@ -21,6 +21,7 @@ enum fake_mode {
     FAKE_HANGS,  /* inside read, until it is well again */
     FAKE_ASLEEP, /* refuses to be attached, gives its name */
     FAKE_DENIED, /* refuses to be attached */
+    FAKE_STUCK,  /* inside attach, until it is well again */
 };
 
 /* A GPU, wherever the driver lists it. */
@@ -175,6 +176,8 @@ static inline int fake_attach(struct gp_source *source, unsigned index, gp_call_
     fake->attaches++;
     atomic_store(call, "attach");
     struct fake_gpu *gpu = &fake->gpus[fake->order[index]];
+    while (gpu->mode == FAKE_STUCK)
+        (void)pthread_cond_wait(&fake->changed, &fake->lock);
     struct fake_device *device = calloc(1, sizeof(*device));
     int r = 0;
     if (!device)

@@ -670,6 +670,35 @@ static void no_new_session_beside_a_call_that_hangs(void **state)
     finish(&b);
 }
 
+/* GPU 1 is lost and GPU 0 hangs while another one demands a new session: there, GPU 1 is looked for
+ * at index 0, too, which hangs. */
+static void a_lost_gpu_is_lost_while_the_search_for_it_hangs(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b, 3);
+    b.config.timeout_ns = PATIENCE_NS;
+    start(&b);
+    for (unsigned i = 0; i < 3; i++)
+        tick_until(&b, i, GP_STATUS_OK);
+    fake_set_mode(&b.fake, 2, FAKE_LOST);
+    tick_until(&b, 2, GP_STATUS_LOST);
+    skip_ms(5000);
+    const unsigned opens = b.fake.opens;
+    fake_set_mode(&b.fake, 0, FAKE_STUCK);
+    fake_set_mode(&b.fake, 1, FAKE_LOST);
+    tick_until(&b, 1, GP_STATUS_LOST);
+    assert_int_equal(b.fake.opens, opens + 1);
+    for (int n = 0; n < 3; n++) {
+        pause_between_ticks();
+        tick(&b);
+        assert_int_equal(b.snapshot->devices[1].status, GP_STATUS_LOST);
+    }
+    assert_int_equal(b.snapshot->devices[0].status, GP_STATUS_TIMEOUT);
+    release(&b, 0);
+    finish(&b);
+}
+
 /* A wait for it would last an hour. */
 static void a_gpu_that_begins_to_hang_holds_nobody_up(void **state)
 {
@@ -925,6 +954,7 @@ int main(void)
         cmocka_unit_test(no_new_session_beside_a_call_that_hangs),
         cmocka_unit_test(a_gpu_that_begins_to_hang_holds_nobody_up),
         cmocka_unit_test(a_lost_gpu_that_hangs_is_lost),
+        cmocka_unit_test(a_lost_gpu_is_lost_while_the_search_for_it_hangs),
         cmocka_unit_test(an_answer_to_an_earlier_tick_is_not_one_of_this),
         cmocka_unit_test(a_sleeping_gpu_is_no_failure),
         cmocka_unit_test(a_gpu_that_is_forbidden),
