@@ -211,13 +211,172 @@ static void a_machine_full_of_trouble(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* ---- what raises one ---- */
+
+static const struct gp_xids no_xids;
+
+static struct gp_snapshot *growing(unsigned tick, double gib, int load)
+{
+    struct gp_snapshot *s = machine(1, tick);
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_USED), (int64_t)(gib * GIB), 1);
+    gp_value_set_int(device_value(&s->devices[0], GP_UTILIZATION_GPU), load, 1);
+    return s;
+}
+
+static void memory_that_grows_is_foretold(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_alert alert;
+    struct gp_snapshot *s = NULL;
+    for (unsigned tick = 0; tick < 60; tick++) {
+        gp_snapshot_free(s);
+        s = growing(tick, 10 + tick, 50); /* a GiB a second */
+        gp_history_add(&history, s, GP_NS_PER_S);
+        assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), tick >= 59);
+    }
+    assert_non_null(strstr(alert.text, "GPU 0: memory full in ~11 s"));
+    assert_non_null(strstr(alert.text, " +1024 MiB/s"));
+    assert_string_equal(alert.next, "for 1 min");
+    assert_int_equal(alert.ink, GP_INK_CRITICAL);
+    gp_snapshot_free(s);
+    gp_history_fini(&history);
+}
+
+/* How many lanes two GPUs have, before and now; of the same model, or not. */
+static void lanes_that_are_missing(void **state)
+{
+    (void)state;
+    static const struct {
+        int before, now, other;
+        bool alike;
+        const char *text;
+    } cases[] = {{8, 8, 8, true, ""},
+                 {16, 16, 16, true, ""},
+                 {16, 8, 8, true, "GPU 0: 8 of 16 PCIe lanes"},
+                 {8, 8, 16, true, "GPU 0: 8 of 16 PCIe lanes"},
+                 {8, 8, 16, false, ""}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_history history = {NULL, 0};
+        struct gp_alert alert = {.text = ""};
+        struct gp_snapshot *s = NULL;
+        for (unsigned tick = 0; tick < 2; tick++) {
+            gp_snapshot_free(s);
+            s = machine(2, tick);
+            gp_value_set_int(device_value(&s->devices[0], GP_PCIE_WIDTH),
+                             tick ? cases[i].now : cases[i].before, 1);
+            gp_value_set_int(device_value(&s->devices[1], GP_PCIE_WIDTH), cases[i].other, 1);
+            if (!cases[i].alike)
+                gp_value_set_text(device_value(&s->devices[1], GP_NAME), "another model", 1);
+            gp_history_add(&history, s, GP_NS_PER_S);
+        }
+        (void)gp_alerts_find(s, &history, &no_xids, &alert, 1);
+        assert_string_equal(alert.text, cases[i].text);
+        gp_snapshot_free(s);
+        gp_history_fini(&history);
+    }
+}
+
+/* A GPU, its first and its second instance. */
+static void instances_have_histories_of_their_own(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_snapshot *s = machine(3, 0);
+    for (unsigned i = 1; i < 3; i++) {
+        s->devices[i].is_mig = true;
+        s->devices[i].index = 0;
+        s->devices[i].mig_index = i - 1;
+    }
+    gp_history_add(&history, s, GP_NS_PER_S);
+    assert_int_equal(history.count, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        float value;
+        gp_track_read(gp_history_find(&history, &s->devices[i]), GP_SERIES_GPU, s->mono_ns,
+                      GP_NS_PER_S, &value, 1);
+        assert_int_equal((int)value, 13 * i);
+    }
+    gp_snapshot_free(s);
+    gp_history_fini(&history);
+}
+
+static void an_idle_gpu_that_holds_memory_is_told(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_alert alert;
+    struct gp_snapshot *s = NULL;
+    for (unsigned tick = 0; tick < 620; tick++) {
+        gp_snapshot_free(s);
+        s = growing(tick, 20, 0);
+        gp_history_add(&history, s, GP_NS_PER_S);
+        if (tick == 300)
+            assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 0);
+    }
+    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &alert, 1), 1);
+    assert_non_null(strstr(alert.text, "20.0 GiB held"));
+    gp_snapshot_free(s);
+    gp_history_fini(&history);
+}
+
+static void the_gravest_alert_comes_first(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_alert alerts[8];
+    struct gp_snapshot *s = machine(8, 0);
+    gp_value_set_int(device_value(&s->devices[0], GP_PCIE_WIDTH), 8, 1);
+    gp_value_set_text(device_value(&s->devices[1], GP_RECOVERY_ACTION), "Reset", 1);
+    gp_value_set_int(device_value(&s->devices[2], GP_ECC_UNCORRECTED_VOLATILE), 3, 1);
+    gp_value_set_int(device_value(&s->devices[3], GP_TEMPERATURE_GPU), 88, 1);
+    gp_value_set_text(device_value(&s->devices[4], GP_REMAPPED_PENDING), "Yes", 1);
+    size_t count = gp_alerts_find(s, &history, &no_xids, alerts, 8);
+    assert_true(count >= 7); /* the one that does not answer and the full one too */
+    for (size_t i = 1; i < count && i < 8; i++)
+        assert_false(alerts[i].ink == GP_INK_CRITICAL && alerts[i - 1].ink == GP_INK_HIGH);
+    assert_non_null(strstr(alerts[0].text, "Reset"));
+    struct gp_alert one;
+    assert_int_equal(gp_alerts_find(s, &history, &no_xids, &one, 1), count);
+    assert_string_equal(one.text, alerts[0].text);
+    gp_snapshot_free(s);
+}
+
+static void an_xid_is_told_for_an_hour(void **state)
+{
+    (void)state;
+    struct gp_history history = {NULL, 0};
+    struct gp_xids xids = {.count = 0};
+    struct gp_alert alerts[2];
+    struct gp_snapshot *s = machine(2, 0);
+    for (unsigned i = 0; i < 40; i++) /* long ago */
+        gp_xids_add(&xids, (struct gp_xid){0, 13, s->wall_ns - 7200 * GP_NS_PER_S});
+    assert_int_equal(gp_alerts_find(s, &history, &xids, alerts, 2), 0);
+    gp_xids_add(&xids, (struct gp_xid){0, 13, s->wall_ns - 200 * GP_NS_PER_S});
+    gp_xids_add(&xids, (struct gp_xid){1, 79, s->wall_ns - 130 * GP_NS_PER_S});
+    assert_int_equal(gp_alerts_find(s, &history, &xids, alerts, 2), 2);
+    assert_ptr_equal(strstr(alerts[0].text, "GPU 1: Xid 79, "), alerts[0].text);
+    assert_non_null(strstr(alerts[0].text, "2 min ago"));
+    assert_int_equal(alerts[0].ink, GP_INK_CRITICAL);
+    assert_int_equal(alerts[1].ink, GP_INK_HIGH); /* a program's own fault */
+    gp_snapshot_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_parts_go_before_words), cmocka_unit_test(it_fits_every_width),
-        cmocka_unit_test(each_says_what_to_do),        cmocka_unit_test(enter_goes_to_the_gpu),
-        cmocka_unit_test(enter_goes_to_the_process),   cmocka_unit_test(nothing_to_go_to),
+        cmocka_unit_test(whole_parts_go_before_words),
+        cmocka_unit_test(it_fits_every_width),
+        cmocka_unit_test(each_says_what_to_do),
+        cmocka_unit_test(enter_goes_to_the_gpu),
+        cmocka_unit_test(enter_goes_to_the_process),
+        cmocka_unit_test(nothing_to_go_to),
         cmocka_unit_test(a_machine_full_of_trouble),
+        cmocka_unit_test(memory_that_grows_is_foretold),
+        cmocka_unit_test(lanes_that_are_missing),
+        cmocka_unit_test(instances_have_histories_of_their_own),
+        cmocka_unit_test(an_idle_gpu_that_holds_memory_is_told),
+        cmocka_unit_test(the_gravest_alert_comes_first),
+        cmocka_unit_test(an_xid_is_told_for_an_hour),
     };
     return cmocka_run_group_tests_name("tui_alerts", tests, NULL, NULL);
 }
