@@ -146,10 +146,10 @@ static bool sxid_topic(struct gp_arena *arena, const char *what, uint64_t number
 static bool throttle_topic(struct gp_arena *arena, const char *what, uint64_t number,
                            bool is_number, struct gp_explanation *ret)
 {
-    char *end;
-    unsigned long mask = strtoul(what, &end, 0);
-    bool is_mask = is_number || (what[0] == '0' && what[1] == 'x' && !*end);
-    (void)number;
+    const bool is_hex = what[0] == '0' && (what[1] == 'x' || what[1] == 'X');
+    char *end = NULL;
+    const uint64_t mask = is_hex ? strtoul(what, &end, 16) : number;
+    const bool is_mask = is_hex ? !*end : is_number;
     for (size_t i = 0; i < gp_throttle_reason_count; i++) {
         const struct gp_throttle_reason *row = &gp_throttle_reasons[i];
         if (!(is_mask && mask == row->mask) && strcasecmp(row->word, what) != 0 &&

@@ -7,6 +7,7 @@
 #include "doctor/tables.h"
 #include "jobs/failure.h"
 
+#include <pthread.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,10 +141,10 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
 
 /* ---- other lines ---- */
 
-/* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)", "Cuda driver error 804",
- * "cudaGetDeviceCount returned 100"; 0: none. The numbers in "cuda runtime error (59)" are from
- * before CUDA 10.1; there the text counts. */
-static unsigned cuda_number(const char *line)
+static regex_t cuda_numbers; /* compiled once, as a log has many lines that mention CUDA */
+static bool has_cuda_numbers;
+
+static void compile_cuda_numbers(void)
 {
     static const char expression[] =
         "(CUDA|Cuda|cuda)( driver| API)? (error|failure|Error|Failure|ERROR)( code)?:? ?"
@@ -153,14 +154,21 @@ static unsigned cuda_number(const char *line)
         "(returned|failed|failed:|failed with|error)( error)?( code)?:? ?#?([0-9]+)|"
         "CUDA_CHECK.*error=([0-9]+)|"
         "(CUDA initialization failure with error:? )([0-9]+)";
-    regex_t regex;
+    has_cuda_numbers = regcomp(&cuda_numbers, expression, REG_EXTENDED) == 0;
+}
+
+/* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)", "Cuda driver error 804",
+ * "cudaGetDeviceCount returned 100"; 0: none. The numbers in "cuda runtime error (59)" are from
+ * before CUDA 10.1; there the text counts. */
+static unsigned cuda_number(const char *line)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     regmatch_t groups[16];
     unsigned number = 0;
     if (!strcasestr(line, "cuda") && !strstr(line, "cuInit"))
         return 0;
-    if (regcomp(&regex, expression, REG_EXTENDED) != 0)
-        return 0;
-    if (regexec(&regex, line, GP_ARRAY_LEN(groups), groups, 0) == 0) {
+    (void)pthread_once(&once, compile_cuda_numbers);
+    if (has_cuda_numbers && regexec(&cuda_numbers, line, GP_ARRAY_LEN(groups), groups, 0) == 0) {
         static const int numbers[] = {5, 6, 12, 13, 15};
         const regmatch_t *at = &groups[5];
         for (size_t i = 0; i < GP_ARRAY_LEN(numbers) && at->rm_so < 0; i++)
@@ -168,7 +176,6 @@ static unsigned cuda_number(const char *line)
         if (at->rm_eo - at->rm_so <= 4)
             number = (unsigned)strtoul(line + at->rm_so, NULL, 10);
     }
-    regfree(&regex);
     return number;
 }
 

@@ -61,15 +61,15 @@ static const struct gp_remedy_other others[] = {
     {"void", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
     {"gentoo", GP_REMEDY_INSTALL_DRIVER_OPEN,
      "install the driver with the open kernel modules (USE=kernel-open)",
-     "echo 'x11-drivers/nvidia-drivers kernel-open' | sudo tee /etc/portage/package.use/nvidia && "
+     "echo 'x11-drivers/nvidia-drivers kernel-open' | sudo tee -a /etc/portage/package.use/nvidia && "
      "sudo emerge x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_DRIVER_580,
      "install the last driver for this GPU, with the proprietary kernel modules",
-     "echo '>=x11-drivers/nvidia-drivers-581' | sudo tee /etc/portage/package.mask/nvidia && "
+     "echo '>=x11-drivers/nvidia-drivers-581' | sudo tee -a /etc/portage/package.mask/nvidia && "
      "sudo emerge x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_DRIVER_470,
      "install the last driver for this GPU, with the proprietary kernel modules",
-     "echo '>=x11-drivers/nvidia-drivers-471' | sudo tee /etc/portage/package.mask/nvidia && "
+     "echo '>=x11-drivers/nvidia-drivers-471' | sudo tee -a /etc/portage/package.mask/nvidia && "
      "sudo emerge x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_HEADERS,
      "/usr/src/linux must be the sources of this kernel: choose them with eselect kernel", NULL},

@@ -90,13 +90,14 @@ static void add_to_group(struct gp_procs *procs, size_t row_count, const struct 
     size_t at = row_count;
     while (at < procs->count && !gp_groups_has(&procs->rows[at], row, groups))
         at++;
-    if (at == procs->count)
+    if (at == procs->count) {
+        const bool by_user = groups == GP_PROC_GROUPS_USER;
         procs->rows[procs->count++] =
-            groups == GP_PROC_GROUPS_USER
-                ? (struct gp_proc_row){.user = row->user}
-                : (struct gp_proc_row){.container = row->container,
-                                       .container_name = row->container_name,
-                                       .job = row->job};
+            (struct gp_proc_row){.user = by_user ? row->user : NULL,
+                                 .container = by_user ? NULL : row->container,
+                                 .container_name = by_user ? NULL : row->container_name,
+                                 .job = by_user ? NULL : row->job};
+    }
     add_row(&procs->rows[at], row, groups);
 }
 

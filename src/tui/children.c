@@ -65,13 +65,17 @@ static bool list_pids(struct gp_children *c, const struct gp_snapshot *snapshot)
     const size_t count = snapshot->process_count;
     if (c->room < count) {
         uint32_t *pids = realloc(c->pids, count * sizeof(*pids));
-        c->pids = pids ? pids : c->pids;
-        struct gp_children_sum *found = realloc(c->found, count * sizeof(*found));
-        c->found = found ? found : c->found;
-        struct gp_children_sum *shown = realloc(c->shown, count * sizeof(*shown));
-        c->shown = shown ? shown : c->shown;
-        if (!pids || !found || !shown)
+        if (!pids)
             return false;
+        c->pids = pids;
+        struct gp_children_sum *found = realloc(c->found, count * sizeof(*found));
+        if (!found)
+            return false;
+        c->found = found;
+        struct gp_children_sum *shown = realloc(c->shown, count * sizeof(*shown));
+        if (!shown)
+            return false;
+        c->shown = shown;
         c->room = count;
     }
     c->pid_count = 0;
