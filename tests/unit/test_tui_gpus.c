@@ -212,7 +212,7 @@ static struct gp_snapshot *machine_like(enum kind kind, size_t gpus, unsigned ti
 static void screens_of_gpus(void **state)
 {
     (void)state;
-    static const int sizes[][2] = {{80, 24}, {120, 40}, {60, 18}, {40, 12}};
+    static const int sizes[][2] = {{80, 24}, {120, 40}, {160, 40}, {60, 18}, {40, 12}};
     static const struct {
         const char *name;
         enum kind kind;
