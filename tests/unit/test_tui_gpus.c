@@ -218,9 +218,13 @@ static void screens_of_gpus(void **state)
         enum kind kind;
         size_t gpus;
     } machines[] = {
-        {"8 GPUs", PLAIN, 8},      {"64 GPUs", PLAIN, 64},
-        {"MIG", MIG, 1},           {"MIG among others", MIG_AMONG_OTHERS, 4},
-        {"asleep", ASLEEP, 1},     {"one of two asleep", ASLEEP, 2},
+        {"8 GPUs", PLAIN, 8},
+        {"16 GPUs", PLAIN, 16},
+        {"64 GPUs", PLAIN, 64},
+        {"MIG", MIG, 1},
+        {"MIG among others", MIG_AMONG_OTHERS, 4},
+        {"asleep", ASLEEP, 1},
+        {"one of two asleep", ASLEEP, 2},
         {"reserved", RESERVED, 4},
     };
     struct gp_strbuf all = GP_STRBUF_INIT(4 << 20);
