@@ -490,10 +490,13 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
 {
     GP_GPU_TEXT(troubles);
     const enum gp_ink ink = add_troubles(&troubles, device, view);
-    const bool is_high = box->h >= GP_TEXT_LINES && box->w >= SENSORS_FROM;
-    draw_title(box, device, view, !is_high, words_of(&troubles), ink);
-    if (!is_high) {
+    const bool is_high = box->h >= GP_TEXT_LINES;
+    const bool is_wide = is_high && box->w >= SENSORS_FROM;
+    draw_title(box, device, view, !is_wide, is_high && !is_wide ? "" : words_of(&troubles), ink);
+    if (!is_wide) {
         draw_gauges(box, device, view, ~0U);
+        if (is_high)
+            draw_links(box, device, view);
         return;
     }
     const int w = box->w - SENSORS_WIDTH - 2;

@@ -71,11 +71,43 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
     return column == 0 ? y : y + l->gpu_height;
 }
 
+/* "all  UTIL  62% ▃▃▃▃▄▄▄  MEM  59% ▅▅▅▅▅▅▅": means over all GPUs, and their past. */
+static void draw_total(const struct gp_box *box, int y, const struct gp_gpus_view *view)
+{
+    static const struct {
+        const char *label;
+        enum gp_series series;
+    } parts[] = {{"UTIL", GP_SERIES_GPU}, {"MEM", GP_SERIES_MEMORY}};
+    enum { NAME = 5, LABEL = 5, NUMBER = 4 };
+    const int count = GP_ARRAY_LEN(parts);
+    (void)gp_draw(box, 1, y, GP_INK_STRONG, "all");
+    for (int i = 0; i < count; i++) {
+        const double value = gp_series_of_all(view->snapshot, parts[i].series);
+        const int permille = value < 0 ? -1 : (int)(10 * value + 0.5);
+        const int end = NAME + (box->w - NAME) * (i + 1) / count;
+        const struct gp_plot plot = {&view->history->all, (int)parts[i].series, 100,
+                                     parts[i].series};
+        GP_GPU_TEXT(text);
+        int x = NAME + (box->w - NAME) * i / count;
+        (void)gp_draw(box, x, y, GP_INK_DIM, parts[i].label);
+        x += LABEL;
+        if (value < 0)
+            gp_strbuf_adds(&text, "--");
+        else
+            gp_strbuf_addf(&text, "%d%%", (permille + 5) / 10);
+        gp_draw_right(box, x, y, NUMBER, gp_load_ink(parts[i].series, permille), text.buf);
+        x += NUMBER + 1;
+        gp_draw_spark(box, x, y, end - 2 - x, &plot, &view->span);
+    }
+}
+
 static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     const struct gp_layout *l = view->layout;
     const size_t places = gp_gpu_order_places(view->order);
     int used = draw_side_by_side(box, view);
+    if (l->has_total)
+        draw_total(box, used, view);
     if ((size_t)l->shown >= places || used >= box->h)
         return;
     if (l->shown == 1)

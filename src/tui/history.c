@@ -284,6 +284,37 @@ static void note_lanes(struct gp_track *track, const struct gp_device *device)
         track->lanes_most = lanes;
 }
 
+double gp_series_of_all(const struct gp_snapshot *snapshot, enum gp_series series)
+{
+    double sum = 0;
+    double whole = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        double max = gp_series_max(device, series);
+        double value;
+        if (device->is_mig || max <= 0 || !series_value(device, series, &value))
+            continue;
+        sum += value;
+        whole += max;
+    }
+    return whole > 0 ? 100 * sum / whole : -1;
+}
+
+static void add_all(struct gp_history *history, const struct gp_snapshot *snapshot,
+                    uint64_t interval_ns)
+{
+    static const enum gp_series of_all[] = {GP_SERIES_GPU, GP_SERIES_MEMORY};
+    struct gp_track_sample sample = {.mono_ns = snapshot->mono_ns};
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_all); i++) {
+        double value = gp_series_of_all(snapshot, of_all[i]);
+        if (value < 0)
+            continue;
+        sample.values[of_all[i]] = (float)value;
+        sample.present |= UINT32_C(1) << of_all[i];
+    }
+    gp_track_add(&history->all, sample, interval_ns);
+}
+
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,
                     uint64_t interval_ns)
 {
@@ -306,10 +337,13 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
         }
         gp_track_add(track, sample, interval_ns);
     }
+    if (snapshot->device_count > 1)
+        add_all(history, snapshot, interval_ns);
 }
 
 void gp_history_cut(struct gp_history *history, uint64_t from_ns)
 {
+    cut_track(&history->all, from_ns);
     for (size_t i = 0; i < history->count; i++) {
         cut_track(history->tracks[i], from_ns);
         history->tracks[i]->limited_since_ns = 0;
@@ -323,5 +357,6 @@ void gp_history_fini(struct gp_history *history)
         free(history->tracks[i]);
     }
     free(history->tracks);
-    *history = (struct gp_history){NULL, 0};
+    gp_track_fini(&history->all);
+    *history = (struct gp_history){.tracks = NULL};
 }

@@ -82,7 +82,12 @@ bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, u
 struct gp_history {
     struct gp_track **tracks;
     size_t count;
+    struct gp_track all; /* of all GPUs, if there are several: gp_series_of_all() in percent */
 };
+
+/* The mean utilization, or the share of all memory that is in use, in percent; −1: unknown. Other
+ * series have none. */
+double gp_series_of_all(const struct gp_snapshot *snapshot, enum gp_series series);
 
 /* Adds the values of a snapshot. Without memory a new GPU gets no history. */
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,

@@ -6,6 +6,7 @@ enum {
     GRAPH_LINES = 3,    /* minimum for a useful graph */
     GRAPH_LINES_MAX = 9,
     GRAPHS_MAX = 4,   /* of a card, stacked */
+    TOTAL_FROM = 17,  /* GPUs in a grid, for a line about all of them */
     GPUS_STACKED = 2, /* up to this many GPUs get the full width */
 };
 
@@ -81,6 +82,8 @@ static void show(struct gp_layout *l, const struct gp_layout_options *o, int wan
     int used = heading + (l->shown + l->columns - 1) / l->columns * l->gpu_height;
     if (l->shown < o->gpus && l->density < GP_DENSITY_LINE)
         l->gpus.h = least(used + 1, l->gpus.h); /* below them, a line that says how many */
+    l->has_total = l->density == GP_DENSITY_GRID && needed < wanted && o->gpus >= TOTAL_FROM;
+    l->gpus.h += l->has_total;
 }
 
 /* Places the area of the GPUs within `room` lines. */

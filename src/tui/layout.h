@@ -41,6 +41,7 @@ struct gp_layout {
     int columns;    /* GPUs side by side */
     int gpu_height; /* lines per GPU, unless it is flat */
     int shown;      /* GPUs that fit at the same time */
+    bool has_total; /* the last line of a grid is about all GPUs */
 };
 
 struct gp_layout gp_layout_of(const struct gp_layout_options *options);

@@ -412,7 +412,7 @@ static int value_at(const struct gp_track *track, uint64_t end_ns, uint64_t step
 static void a_gap_stays_a_gap(void **state)
 {
     (void)state;
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     struct gp_device key = {.index = 0};
     for (unsigned tick = 0; tick < 10; tick++) {
         struct gp_snapshot *s = machine(1, tick);
@@ -468,7 +468,7 @@ static void a_gap_stays_a_gap(void **state)
 static void an_old_history_is_forgotten(void **state)
 {
     (void)state;
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     struct gp_device key = {.index = 0};
     for (unsigned tick = 0; tick < GP_TRACK_SAMPLES + 10; tick++) {
         struct gp_snapshot *s = machine(1, tick);

@@ -69,7 +69,7 @@ static void each_says_what_to_do(void **state)
     (void)state;
     struct gp_snapshot *s = machine(8, 0);
     struct gp_device *d = s->devices;
-    const struct gp_history history = {NULL, 0};
+    const struct gp_history history = {.tracks = NULL};
     struct gp_xids xids = {.count = 0};
     struct gp_alert alerts[16];
     gp_xids_add(&xids, (struct gp_xid){0, 79, s->wall_ns});
@@ -226,7 +226,7 @@ static struct gp_snapshot *growing(unsigned tick, double gib, int load)
 static void memory_that_grows_is_foretold(void **state)
 {
     (void)state;
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     struct gp_alert alert;
     struct gp_snapshot *s = NULL;
     for (unsigned tick = 0; tick < 60; tick++) {
@@ -257,7 +257,7 @@ static void lanes_that_are_missing(void **state)
                  {8, 8, 16, true, "GPU 0: 8 of 16 PCIe lanes"},
                  {8, 8, 16, false, ""}};
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        struct gp_history history = {NULL, 0};
+        struct gp_history history = {.tracks = NULL};
         struct gp_alert alert = {.text = ""};
         struct gp_snapshot *s = NULL;
         for (unsigned tick = 0; tick < 2; tick++) {
@@ -281,7 +281,7 @@ static void lanes_that_are_missing(void **state)
 static void instances_have_histories_of_their_own(void **state)
 {
     (void)state;
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     struct gp_snapshot *s = machine(3, 0);
     for (unsigned i = 1; i < 3; i++) {
         s->devices[i].is_mig = true;
@@ -303,7 +303,7 @@ static void instances_have_histories_of_their_own(void **state)
 static void an_idle_gpu_that_holds_memory_is_told(void **state)
 {
     (void)state;
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     struct gp_alert alert;
     struct gp_snapshot *s = NULL;
     for (unsigned tick = 0; tick < 620; tick++) {
@@ -322,7 +322,7 @@ static void an_idle_gpu_that_holds_memory_is_told(void **state)
 static void the_gravest_alert_comes_first(void **state)
 {
     (void)state;
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     struct gp_alert alerts[8];
     struct gp_snapshot *s = machine(8, 0);
     gp_value_set_int(device_value(&s->devices[0], GP_PCIE_WIDTH), 8, 1);
@@ -344,7 +344,7 @@ static void the_gravest_alert_comes_first(void **state)
 static void an_xid_is_told_for_an_hour(void **state)
 {
     (void)state;
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     struct gp_xids xids = {.count = 0};
     struct gp_alert alerts[2];
     struct gp_snapshot *s = machine(2, 0);

@@ -190,7 +190,7 @@ static void put_to_sleep(struct gp_snapshot *s, size_t at)
     s->devices[at].status_text = "asleep to save power; gpulse does not wake it up";
 }
 
-enum kind { PLAIN, MIG, MIG_AMONG_OTHERS, ASLEEP, RESERVED };
+enum kind { PLAIN, MIG, MIG_AMONG_OTHERS, ASLEEP, RESERVED, LOST };
 
 static struct gp_snapshot *machine_like(enum kind kind, size_t gpus, unsigned tick)
 {
@@ -202,6 +202,10 @@ static struct gp_snapshot *machine_like(enum kind kind, size_t gpus, unsigned ti
         split(s, 1, gib, GP_ARRAY_LEN(gib));
     if (kind == ASLEEP)
         put_to_sleep(s, 0);
+    if (kind == LOST) {
+        s->devices[1].status = GP_STATUS_LOST;
+        s->devices[1].status_text = "lost: reset or reboot needed; see gpulse doctor";
+    }
     if (kind == RESERVED) {
         s->devices[2].process_count = 0;
         gp_value_set_text(device_value(&s->devices[2], GP_RESERVATION_USER), "dave", 1);
@@ -212,15 +216,21 @@ static struct gp_snapshot *machine_like(enum kind kind, size_t gpus, unsigned ti
 static void screens_of_gpus(void **state)
 {
     (void)state;
-    static const int sizes[][2] = {{80, 24}, {120, 40}, {60, 18}, {40, 12}};
+    static const int sizes[][2] = {{80, 24}, {120, 40}, {160, 40}, {200, 60}, {60, 18}, {40, 12}};
     static const struct {
         const char *name;
         enum kind kind;
         size_t gpus;
     } machines[] = {
-        {"8 GPUs", PLAIN, 8},      {"64 GPUs", PLAIN, 64},
-        {"MIG", MIG, 1},           {"MIG among others", MIG_AMONG_OTHERS, 4},
-        {"asleep", ASLEEP, 1},     {"one of two asleep", ASLEEP, 2},
+        {"1 GPU", PLAIN, 1},
+        {"8 GPUs, one hangs", PLAIN, 8},
+        {"8 GPUs, one hangs and one is lost", LOST, 8},
+        {"16 GPUs", PLAIN, 16},
+        {"64 GPUs", PLAIN, 64},
+        {"MIG", MIG, 1},
+        {"MIG among others", MIG_AMONG_OTHERS, 4},
+        {"asleep", ASLEEP, 1},
+        {"one of two asleep", ASLEEP, 2},
         {"reserved", RESERVED, 4},
     };
     struct gp_strbuf all = GP_STRBUF_INIT(4 << 20);
@@ -262,6 +272,53 @@ static void strips_of_every_width(void **state)
     }
     gp_cells_fini(&cells);
     gp_snapshot_free(s);
+}
+
+/* ---- all of them ---- */
+
+static void check_all(const struct gp_snapshot *s, enum gp_series series, double expected)
+{
+    double value = gp_series_of_all(s, series);
+    if (value < expected - 0.01 || value > expected + 0.01)
+        fail_msg("%g, not %g", value, expected);
+}
+
+static void all_gpus_have_a_mean(void **state)
+{
+    (void)state;
+    static const int gib[] = {20, 20};
+    struct gp_snapshot *s = machine(3, 1);
+    for (size_t i = 0; i < 3; i++)
+        gp_value_set_int(device_value(&s->devices[i], GP_UTILIZATION_GPU), 10 + 20 * (int64_t)i, 1);
+    gp_value_set_int(device_value(&s->devices[2], GP_MEMORY_TOTAL), INT64_C(40) * GIB, 1);
+    check_all(s, GP_SERIES_GPU, 30);
+    check_all(s, GP_SERIES_MEMORY, 100.0 * (0 + 11 + 22) / 200);
+    gp_value_set_absent(device_value(&s->devices[0], GP_UTILIZATION_GPU), GP_STATUS_TIMEOUT, NULL,
+                        1);
+    check_all(s, GP_SERIES_GPU, 40);
+    split(s, 1, gib, GP_ARRAY_LEN(gib)); /* instances are not counted twice */
+    check_all(s, GP_SERIES_GPU, 50);
+    check_all(s, GP_SERIES_MEMORY, 100.0 * (0 + 11 + 22) / 200);
+    check_all(s, GP_SERIES_PCIE, -1);
+    gp_snapshot_free(s);
+}
+
+static void its_past_is_cut_as_well(void **state)
+{
+    (void)state;
+    struct gp_history history = {.tracks = NULL};
+    struct gp_track_facts facts;
+    for (unsigned tick = 0; tick < 10; tick++) {
+        struct gp_snapshot *s = machine(2, tick);
+        gp_history_add(&history, s, GP_NS_PER_S);
+        gp_snapshot_free(s);
+    }
+    assert_int_equal(history.all.count, 10);
+    assert_true(gp_track_look(&history.all, GP_SERIES_GPU, UINT64_MAX, UINT64_MAX, &facts));
+    gp_history_cut(&history, (NOW_S + 4) * GP_NS_PER_S);
+    assert_int_equal(history.all.count, 4);
+    gp_history_fini(&history);
+    assert_null(history.all.values);
 }
 
 /* ---- order ---- */
@@ -410,6 +467,8 @@ int main(void)
         cmocka_unit_test(many_owners_are_counted),
         cmocka_unit_test(names_are_cut_at_words),
         cmocka_unit_test(screens_of_gpus),
+        cmocka_unit_test(all_gpus_have_a_mean),
+        cmocka_unit_test(its_past_is_cut_as_well),
         cmocka_unit_test(reasons_are_cut_where_they_may_end),
         cmocka_unit_test(strips_of_every_width),
         cmocka_unit_test(gpus_are_ordered),

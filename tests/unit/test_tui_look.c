@@ -357,7 +357,7 @@ static void alerts_have_their_bounds(void **state)
 {
     (void)state;
     for (size_t i = 0; i < GP_ARRAY_LEN(alert_cases); i++) {
-        const struct gp_history history = {NULL, 0};
+        const struct gp_history history = {.tracks = NULL};
         const struct gp_xids xids = {.count = 0};
         struct gp_alert alert = {.text = ""};
         struct gp_snapshot *s = odd_machine(&alert_cases[i].variant, 0);
@@ -385,7 +385,7 @@ static void xids_are_told_for_less_than_an_hour(void **state)
                  {13, 60, GP_INK_HIGH, " · 1 min ago"},
                  {4711, 60, GP_INK_CRITICAL, "GPU 3: Xid 4711, unknown error · 1 min ago"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        const struct gp_history history = {NULL, 0};
+        const struct gp_history history = {.tracks = NULL};
         struct gp_xids xids = {.count = 0};
         struct gp_alert alert = {.text = ""};
         struct gp_snapshot *s = machine(1, 0);
@@ -405,7 +405,7 @@ static void as_many_xids_as_are_kept(void **state)
 {
     (void)state;
     enum { MORE = GP_XIDS_MAX + 3 };
-    const struct gp_history history = {NULL, 0};
+    const struct gp_history history = {.tracks = NULL};
     struct gp_xids xids = {.count = 0};
     struct gp_alert alerts[MORE];
     struct gp_snapshot *s = machine(1, 0);
@@ -498,7 +498,7 @@ static void memory_that_is_held_stands_out(void **state)
         {0, 40, true, GP_INK_MEMORY},  {60, 40, false, GP_INK_MEMORY},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
-        struct gp_history history = {NULL, 0};
+        struct gp_history history = {.tracks = NULL};
         struct gp_snapshot *s = NULL;
         for (unsigned at = 0; at <= 60; at++) {
             gp_snapshot_free(s);

@@ -378,7 +378,7 @@ static void what_was_cut_off_is_gone(void **state)
 {
     (void)state;
     enum { MORE = 300, CUT = 500 };
-    struct gp_history history = {NULL, 0};
+    struct gp_history history = {.tracks = NULL};
     float values[GP_TRACK_SAMPLES];
     struct gp_snapshot *last = NULL;
     for (unsigned tick = 0; tick < GP_TRACK_SAMPLES + MORE; tick++) {
