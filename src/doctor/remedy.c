@@ -61,8 +61,8 @@ static const struct gp_remedy_other others[] = {
     {"void", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
     {"gentoo", GP_REMEDY_INSTALL_DRIVER_OPEN,
      "install the driver with the open kernel modules (USE=kernel-open)",
-     "echo 'x11-drivers/nvidia-drivers kernel-open' | sudo tee -a /etc/portage/package.use/nvidia && "
-     "sudo emerge x11-drivers/nvidia-drivers"},
+     "echo 'x11-drivers/nvidia-drivers kernel-open' | sudo tee -a /etc/portage/package.use/nvidia "
+     "&& sudo emerge x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_INSTALL_DRIVER_580,
      "install the last driver for this GPU, with the proprietary kernel modules",
      "echo '>=x11-drivers/nvidia-drivers-581' | sudo tee -a /etc/portage/package.mask/nvidia && "
