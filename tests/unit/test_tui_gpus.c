@@ -460,6 +460,29 @@ static void clicks_follow_the_order(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* ---- cost ---- */
+
+/* What a frame needs was allocated for the first ones. */
+static void a_frame_allocates_nothing(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{80, 24}, {120, 40}, {200, 60}, {40, 12}};
+    for (size_t gpus = 1; gpus <= 64; gpus *= 8)
+        for (size_t i = 0; i < GP_ARRAY_LEN(sizes); i++) {
+            struct gp_ui ui;
+            struct gp_cells cells = {0, 0, NULL};
+            watch(&ui, gpus);
+            assert_int_equal(gp_cells_resize(&cells, sizes[i][0], sizes[i][1]), 0);
+            gp_ui_draw(&ui, &cells, "14:02");
+            gp_ui_take(&ui, machine(gpus, 40), GP_NS_PER_MS);
+            alloc_fail_at(-1);
+            gp_ui_draw(&ui, &cells, "14:02");
+            assert_int_equal(alloc_count(), 0);
+            gp_cells_fini(&cells);
+            assert_true(gp_ui_fini(&ui));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +499,7 @@ int main(void)
         cmocka_unit_test(the_cursor_follows_the_order),
         cmocka_unit_test(a_number_jumps_to_a_gpu),
         cmocka_unit_test(clicks_follow_the_order),
+        cmocka_unit_test(a_frame_allocates_nothing),
     };
     return cmocka_run_group_tests_name("tui_gpus", tests, NULL, NULL);
 }
