@@ -14,6 +14,7 @@ static const char program[] = "/usr/bin/nv-fabricmanager";
 static const char log_path[] = "/var/log/fabricmanager.log";
 static const char unit[] =
     "/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service";
+static const char mask[] = "/etc/systemd/system/nvidia-fabricmanager.service";
 
 bool gp_health_has_manager(struct gp_exam *exam)
 {
@@ -88,15 +89,22 @@ static const char why[] =
 static void report_stopped(struct gp_exam *exam)
 {
     const char *words = last_words(exam);
+    char target[GP_PATH_SIZE];
+    const bool is_masked =
+        gp_files_link(&exam->files, mask, target) && strcmp(target, "/dev/null") == 0;
     if (words && strstr(words, "NV_WARN_NOTHING_TO_DO"))
         return; /* it found no NVSwitch of its own */
     gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is installed but not running");
     gp_exam_evidence(exam, "/proc", "no process nv-fabricmanager");
-    if (!gp_files_exist(&exam->files, unit))
+    if (is_masked)
+        gp_exam_evidence(exam, mask, "masked: nothing can start it");
+    else if (!gp_files_exist(&exam->files, unit))
         gp_exam_evidence(exam, unit, "missing: it is not started at boot");
     if (words)
         gp_exam_evidence(exam, log_path, "%s", words);
     gp_exam_why(exam, "%s", why);
+    if (is_masked)
+        gp_exam_command(exam, "", "sudo systemctl unmask nvidia-fabricmanager");
     gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-fabricmanager");
 }
 
