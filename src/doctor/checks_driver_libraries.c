@@ -172,6 +172,19 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         else
             gp_driver_fix_update(exam);
     }
+    const char *names = package_names(exam, in);
+    const bool has_apt =
+        exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
+    const bool is_unknown = in->packages_error < 0 && (in->packages_error != -ENOENT || !has_apt);
+    const bool is_packaged = names[0] || is_unknown;
+    if (!is_stale && is_newer && !in->module_version[0] && !is_packaged) {
+        gp_exam_advice(exam,
+                       "no package has these libraries, so NVIDIA's .run installer put them there: "
+                       "install those of %s with it (--no-kernel-module), or remove them "
+                       "(sudo nvidia-uninstall) and install the driver from packages",
+                       exam->machine.driver);
+        return;
+    }
     if (!is_stale && is_newer && !in->module_version[0])
         gp_driver_fix_update(exam);
     gp_driver_fix_reboot(exam, "load the module that matches the libraries");
@@ -180,10 +193,7 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     gp_exam_command(exam, "instead of a reboot, once nothing uses the GPUs (including displays)",
                     "sudo systemctl stop nvidia-persistenced; sudo rmmod nvidia_uvm nvidia_drm "
                     "nvidia_modeset nvidia && sudo modprobe nvidia");
-    const char *names = package_names(exam, in);
-    bool has_apt =
-        exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
-    if (names[0] || (in->packages_error == -ENOENT && !has_apt)) /* not from the .run installer */
+    if (is_packaged)
         gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, names, NULL);
 }
 
