@@ -189,6 +189,14 @@ enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
 /* ---- tests ---- */
 
+/* A thread that was given up closes its files a moment later. */
+static bool is_back_at(size_t files)
+{
+    for (int i = 0; i < 1000 && open_file_count() != files; i++)
+        (void)usleep(5000);
+    return open_file_count() == files;
+}
+
 static void each_allocation_may_fail(void **state)
 {
     (void)state;
@@ -209,7 +217,7 @@ static void each_allocation_may_fail(void **state)
                 fail_msg("%s, allocation %ld: %d, %s", steps[i].name, n, r, error.text);
             assert_true(r == 0 || strlen(error.text) > 0);
             refused += r != 0;
-            if (open_file_count() != files)
+            if (!is_back_at(files))
                 fail_msg("%s, allocation %ld: %zu files are open instead of %zu", steps[i].name, n,
                          open_file_count(), files);
         }
