@@ -72,7 +72,7 @@ static bool has_log(struct gp_exam *exam)
            (log->path || log->known_count > 0);
 }
 
-/* The last check: what is left of the logs when all others have looked. */
+/* The last check: known errors in the logs that no other check has reported. */
 static void check_known(struct gp_exam *exam)
 {
     enum { SHOWN = 8, MANY = 10 };

@@ -140,7 +140,7 @@ static void GP_PRINTF(2, 3) word(struct gp_alert *alert, const char *fmt, ...)
     va_end(args);
 }
 
-/* What is told of a GPU, after "GPU 3". */
+/* What an alert says of a GPU, after "GPU 3". */
 #define TELL(f, rule, device, ...)                                                                 \
     do {                                                                                           \
         struct gp_alert told = alert_of(rule, (device)->index);                                    \
