@@ -202,7 +202,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     names = options.programs or list(PROGRAMS)
     root, why = debian_root()

@@ -101,6 +101,8 @@ static bool read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     info->start_ticks = stat.start_ticks;
     info->start_ns = boot_of(reader, info->pid) + gp_proc_ticks_to_ns(stat.start_ticks);
     info->rss_bytes = stat.rss_pages * (uint64_t)reader->page_bytes;
+    const struct gp_proc_info *past = gp_proc_same_past(reader, info);
+    info->busy_ns = past && past->cpu_ticks == info->cpu_ticks ? past->busy_ns : now_ns;
     compute_cpu(reader, info, now_ns);
     return true;
 }

@@ -48,7 +48,7 @@ struct gp_proc_info {
     uint32_t ppid;    /* 0: not visible from here */
     uint32_t session; /* the pid that identifies its session */
     bool exists;      /* false: gone, hidden, or in another pid namespace */
-    bool is_old;      /* as_of_ns is before this tick: see gp_proc_watch() */
+    bool is_old;      /* not read in this tick, as nobody watches it: see gp_proc_watch() */
     bool is_ancestor; /* it was not requested */
     char state; /* the kernel's letter: R S D Z T …; 0: this, ppid and the following are unknown */
     uint32_t threads;
@@ -60,6 +60,7 @@ struct gp_proc_info {
     double cpu_pct; /* percent of one core since the last tick, or since the start */
     uint64_t rss_bytes;
     uint64_t as_of_ns; /* monotonic time of cpu_pct and rss_bytes */
+    uint64_t busy_ns;  /* when cpu_ticks was last seen to have grown, or first seen (monotonic) */
     int stat_fd;       /* private to the reader: its file stat, kept open; −1: not open */
 };
 
@@ -75,7 +76,8 @@ struct gp_proc_reader *gp_proc_reader_new(const char *root) GP_MUST_CHECK;
 void gp_proc_reader_free(struct gp_proc_reader *reader);
 
 /* Limits the processes that are read in every tick to these (sorted pids, which must stay valid
- * until the next call). If the others matter too (for example because rows are sorted by their
+ * until the next call); of them, one that sleeps and has used no CPU time for 10 seconds is read
+ * every 3 seconds. If the others matter too (for example because rows are sorted by their
  * values), they are read in turns, 2048 of them per tick. Otherwise, their numbers are stale for
  * some time (32 to 64 s; longer if there are more than 2048 of them) until they are read again, and
  * their container and origin are not read. NULL: read all, the default. */

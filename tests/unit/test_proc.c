@@ -5,6 +5,7 @@
 #include "proc_tree.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -682,6 +683,19 @@ static void who_is_not_watched_has_its_turn(void **state)
     free_subject(&s);
 }
 
+/* A child of this process that does nothing. */
+static uint32_t new_idle_child(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            (void)pause();
+    }
+    assert_true(pid > 0);
+    return (uint32_t)pid;
+}
+
 /* Real ones, for as long as they live: what is kept open of one that has ended is not taken for
  * another one. */
 static void files_are_kept_open(void **state)
@@ -691,16 +705,8 @@ static void files_are_kept_open(void **state)
     uint32_t pids[COUNT];
     struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
     assert_non_null(reader);
-    for (size_t i = 0; i < COUNT; i++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (;;)
-                (void)pause();
-        }
-        assert_true(pid > 0);
-        pids[i] = (uint32_t)pid;
-    }
+    for (size_t i = 0; i < COUNT; i++)
+        pids[i] = new_idle_child();
     size_t before = open_file_count();
     const struct gp_proc_infos *infos = gp_proc_read(reader, GP_PROC_STAT, pids, COUNT);
     uint64_t start = infos->infos[0].start_ticks;
@@ -729,6 +735,49 @@ static void files_are_kept_open(void **state)
         (void)kill((pid_t)pids[i], SIGKILL);
         (void)waitpid((pid_t)pids[i], NULL, 0);
     }
+}
+
+/* Seconds, rounded, since the numbers of a process were read; the clock is at `at_s`. */
+static uint64_t age_s(struct gp_proc_reader *reader, const uint32_t *pids, size_t i, uint64_t at_s)
+{
+    ahead_ns = at_s * GP_NS_PER_S;
+    const struct gp_proc_infos *all = gp_proc_read(reader, GP_PROC_STAT, pids, 2);
+    const struct gp_proc_info *info = gp_proc_find(all, pids[i]);
+    assert_true(info && info->exists && !info->is_old);
+    const uint64_t now_ns = __wrap_gp_clock_mono_ns();
+    return (now_ns - info->as_of_ns + GP_NS_PER_S / 2) / GP_NS_PER_S;
+}
+
+/* One that sleeps, and has for a while. */
+static void who_rests_is_read_every_third_second(void **state)
+{
+    (void)state;
+    struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
+    assert_non_null(reader);
+    uint32_t pids[] = {(uint32_t)getpid(), new_idle_child()};
+    const pid_t child = (pid_t)pids[1];
+    if (pids[0] > pids[1])
+        qsort(pids, 2, sizeof(*pids), gp_compare_u32);
+    const size_t idle = pids[1] == (uint32_t)child;
+    gp_proc_watch(reader, pids, 2, false);
+    while (gp_proc_read(reader, GP_PROC_STAT, pids, 2)->infos[idle].state != 'S')
+        (void)sched_yield();
+    for (uint64_t at_s = 1; at_s < 10; at_s++)
+        assert_int_equal(age_s(reader, pids, idle, at_s), 0);
+    assert_int_equal(age_s(reader, pids, idle, 20), 0);
+    assert_int_equal(age_s(reader, pids, idle, 21), 1);
+    assert_int_equal(age_s(reader, pids, !idle, 22), 0); /* this one works */
+    assert_int_equal(age_s(reader, pids, idle, 22), 2);
+    assert_int_equal(age_s(reader, pids, idle, 23), 0);
+    /* one that is stopped may go on at any time, and a user waits for that */
+    assert_int_equal(kill(child, SIGSTOP), 0);
+    assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+    assert_int_equal(age_s(reader, pids, idle, 26), 0);
+    assert_int_equal(age_s(reader, pids, idle, 27), 0);
+    gp_proc_reader_free(reader);
+    ahead_ns = 0;
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
 }
 
 /* ---- where they come from ---- */
@@ -870,6 +919,7 @@ int main(void)
         TEST(only_what_is_watched_is_read_at_every_tick),
         TEST(who_is_not_watched_has_its_turn),
         TEST(files_are_kept_open),
+        TEST(who_rests_is_read_every_third_second),
         TEST(names_come_from_the_arguments),
         TEST(kernel_threads_and_zombies_have_only_a_short_name),
         TEST(hostile_names_are_made_safe),
