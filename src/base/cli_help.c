@@ -185,7 +185,9 @@ void gp_cli_help(struct gp_strbuf *sb, const struct gp_program *program)
     add_pairs(sb, "Environment", program->environment, OPTION_COLUMN_MAX);
     add_pairs(sb, "Signals", program->signals, OPTION_COLUMN_MAX);
     add_pairs(sb, "Exit codes", program->exit_codes, OPTION_COLUMN_MAX);
-    gp_strbuf_addf(sb, "%s COMMAND --help lists the options of a command, with examples.\n",
+    gp_strbuf_addf(sb,
+                   "%s COMMAND --help lists the options of a command, its exit codes\n"
+                   "where they differ, and examples.\n",
                    program->name);
 }
 
