@@ -842,6 +842,35 @@ def themes_that_do_not_follow_it_ask_nothing():
             assert (LIGHT_LOAD in t.output) == (theme == "light"), theme
 
 
+@test
+def a_file_is_a_theme():
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH))
+    themes = folder / "gpulse/themes"
+    themes.mkdir(parents=True)
+    (themes / "mine.theme").write_text("load = #ff8800\n")
+    for more, load in (({}, b"38;5;208m"), ({"COLORTERM": "truecolor"}, b"38;2;255;136;0m")):
+        with top("--theme", "mine", XDG_CONFIG_HOME=str(folder), **more) as t:
+            t.see("processes 6")
+            t.keys("q")
+            assert t.wait() == 0
+            assert load in t.output and DARK_LOAD not in t.output, more
+    (themes / "mine.theme").write_text("load = orange\n")
+    with top("--theme", "mine", XDG_CONFIG_HOME=str(folder)) as t:
+        t.see("mine.theme:1: bad color 'orange' for load; write")
+        t.see("processes 6")
+        t.keys("q")
+        assert t.wait() == 0
+        assert DARK_LOAD in t.output
+    (themes / "mine.theme").unlink()
+    os.mkfifo(themes / "mine.theme")
+    with top("--theme", "mine", XDG_CONFIG_HOME=str(folder)) as t:
+        t.see("mine.theme: is not a regular file; remove it")
+        t.keys("q")
+        assert t.wait() == 0
+    r = gpulse("--sim", "h100x2", "top", "--plain", "-c", "1", "--theme", "yours")
+    assert r.returncode == 2 and "no theme 'yours'; use one of: default dark" in r.stderr, r.stderr
+
+
 # ---- without a terminal ----
 
 @test

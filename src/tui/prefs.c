@@ -33,6 +33,7 @@ void gp_prefs_init(struct gp_prefs *prefs)
         .interval_ns = GP_NS_PER_S,
         .view = GP_DENSITY_AUTO,
         .sort = "memory",
+        .theme = "default",
         .gpus = true,
         .processes = true,
         .alerts = true,
@@ -95,7 +96,7 @@ int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text, str
     void *field = field_of(prefs, pref);
     int place = info->choices ? find_word(info->choices, text) : 0;
     uint64_t ns;
-    if (place < 0)
+    if (place < 0 && !(info->type == GP_PREF_NAME && gp_theme_is_name(text)))
         return bad_value(pref, text, err);
     switch (info->type) {
     case GP_PREF_SWITCH:
@@ -110,6 +111,7 @@ int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text, str
             return bad_value(pref, text, err);
         *(uint64_t *)field = ns;
         return 0;
+    case GP_PREF_NAME:
     case GP_PREF_TEXT:
         if (strlen(text) >= GP_PREF_TEXT_SIZE || strpbrk(text, "\r\n"))
             return bad_value(pref, text, err);
@@ -125,7 +127,7 @@ void gp_pref_format(struct gp_strbuf *sb, const struct gp_prefs *prefs, enum gp_
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
     const void *field = (const char *)prefs + info->offset;
-    if (info->type == GP_PREF_TEXT) {
+    if (info->type == GP_PREF_TEXT || info->type == GP_PREF_NAME) {
         gp_strbuf_adds(sb, field);
     } else if (info->type == GP_PREF_DURATION) {
         gp_strbuf_addf(sb, "%gs", (double)*(const uint64_t *)field / (double)GP_NS_PER_S);
@@ -164,6 +166,21 @@ void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward)
         *(int *)field = (*(int *)field + (forward ? 1 : count - 1)) % count;
     else if (info->type == GP_PREF_DURATION)
         *(uint64_t *)field = step_interval(*(uint64_t *)field, forward);
+}
+
+void gp_pref_step_name(struct gp_prefs *prefs, enum gp_pref pref, const char *words, bool forward)
+{
+    char *field = field_of(prefs, pref);
+    int place = find_word(words, field);
+    int count = 0;
+    size_t n;
+    while (word_at(words, count, &n), n > 0)
+        count++;
+    if (count == 0)
+        return;
+    place = place < 0 ? 0 : (place + (forward ? 1 : count - 1)) % count;
+    const char *word = word_at(words, place, &n);
+    (void)snprintf(field, GP_PREF_TEXT_SIZE, "%.*s", (int)n, word);
 }
 
 /* ---- the file ---- */

@@ -63,6 +63,7 @@ struct gp_ui_outside {
     const char *machine;      /* simulated machine; NULL: a real one */
     struct gp_player *player; /* of the recording that is shown; NULL: a machine is */
     const char *config_path;  /* configuration file for the preferences */
+    const char *themes;       /* folder of theme files */
     /* Opens a sampler of all metrics of the GPU whose index is ctx. */
     int (*open_details)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
     /* Opens a sampler of all GPUs, for a verdict. ctx is not used. */
@@ -77,6 +78,12 @@ enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128, GP_UI_UNDOS = 16 };
 struct gp_ui {
     const struct gp_screen *const *screens; /* GP_UI__COUNT */
     struct gp_prefs prefs;
+    struct gp_ui_theme {
+        struct gp_colors colors;           /* of the preference */
+        unsigned changes;                  /* how often they were set */
+        char problem[2 * GP_UI_TEXT_SIZE]; /* of its file; "": none */
+        char words[4 * GP_UI_TEXT_SIZE];   /* all themes, for the setup screen */
+    } theme;
     struct gp_ui_outside outside;
     struct gp_guide guide; /* for gpulse demo */
     /* The data. */
