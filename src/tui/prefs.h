@@ -30,7 +30,6 @@ enum gp_pref {
 
 enum { GP_PREF_TEXT_SIZE = 160 }; /* with its name it fits into a line that inih can read */
 
-enum gp_host_pref { GP_HOST_AUTO, GP_HOST_YES, GP_HOST_NO };
 enum gp_keys_pref { GP_KEYS_HTOP, GP_KEYS_VI };
 enum gp_tree_pref { GP_TREE_NO, GP_TREE_YES, GP_TREE_USER, GP_TREE_JOB, GP_TREE__COUNT };
 
@@ -46,7 +45,9 @@ struct gp_prefs {
     char sort[GP_PREF_TEXT_SIZE], columns[GP_PREF_TEXT_SIZE], filter[GP_PREF_TEXT_SIZE];
     char theme[GP_PREF_TEXT_SIZE];
     int tree; /* enum gp_tree_pref */
-    bool per_gpu, gpus, processes, alerts, mouse, ascii, sync, read_only;
+    char presets[GP_PREF_TEXT_SIZE];
+    int first; /* 1: the processes are above the GPUs */
+    bool per_gpu, gpus, graphs, processes, alerts, mouse, ascii, sync, read_only;
 };
 
 struct gp_pref_info {

@@ -9,6 +9,7 @@
 #include "tui/header.h"
 #include "tui/playback.h"
 #include "tui/proc_table.h"
+#include "tui/watch_arrange.h"
 #include "tui/watch_gpus.h"
 
 #include <stdio.h>
@@ -146,15 +147,6 @@ static void clear_choice(struct gp_ui *ui)
     ui->followed = 0;
 }
 
-/* Cycles through: both areas, only the GPUs, only the processes. */
-static void expand(struct gp_prefs *prefs)
-{
-    bool both = prefs->gpus && prefs->processes;
-    bool gpus_only = prefs->gpus && !prefs->processes;
-    prefs->gpus = both || !gpus_only;
-    prefs->processes = !both;
-}
-
 static bool has_gpu(const struct gp_ui *ui, int gpu)
 {
     for (size_t i = 0; ui->snapshot && i < ui->snapshot->device_count; i++)
@@ -251,12 +243,6 @@ static bool look(struct gp_ui *ui, enum gp_action action)
     case GP_ACTION_LATER:
         ui->earlier -= ui->earlier > 0 ? GP_TRACK_SAMPLES / 32 : 0;
         return true;
-    case GP_ACTION_EXPAND:
-        expand(&ui->prefs);
-        return true;
-    case GP_ACTION_HOST:
-        ui->prefs.host = ui->prefs.host == GP_HOST_YES ? GP_HOST_NO : GP_HOST_YES;
-        return true;
     default:
         return false;
     }
@@ -346,7 +332,7 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
 static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
 {
     enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
-    if (move(ui, action) || look(ui, action))
+    if (gp_watch_arrange_key(ui, action, key) || move(ui, action) || look(ui, action))
         return GP_UI_GO_ON;
     if (arrange(ui, action, key)) {
         gp_ui_build_rows(ui);
@@ -456,6 +442,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .has_focus = ui->gpus_have_focus,
         .blocks = ui->prefs.graph,
         .frames = box->w >= GP_FRAMES_FROM,
+        .no_graphs = !ui->prefs.graphs,
         .hits = &ui->hits,
     };
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);

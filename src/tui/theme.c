@@ -1,5 +1,7 @@
 #include "tui/theme.h"
 
+#include "tui/words.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -156,17 +158,10 @@ bool gp_theme_asks(enum gp_theme theme)
 
 bool gp_theme_find(const char *word, enum gp_theme *ret)
 {
-    const char *const words = GP_THEME_WORDS;
-    int i = 0;
-    for (const char *p = words; *p; i++) {
-        const size_t n = strcspn(p, " ");
-        if (strlen(word) == n && strncmp(p, word, n) == 0) {
-            *ret = (enum gp_theme)i;
-            return true;
-        }
-        p += n + (p[n] == ' ');
-    }
-    return false;
+    const int at = gp_words_find(GP_THEME_WORDS, word, strlen(word));
+    if (at >= 0)
+        *ret = (enum gp_theme)at;
+    return at >= 0;
 }
 
 /* ---- colors ---- */

@@ -31,7 +31,8 @@ static const struct gp_screen *const screens[GP_UI__COUNT] = {
 
 void gp_ui_init(struct gp_ui *ui)
 {
-    *ui = (struct gp_ui){.screens = screens, .gpu = -1, .cost.since_ns = gp_clock_mono_ns()};
+    *ui = (struct gp_ui){
+        .screens = screens, .gpu = -1, .preset = -1, .cost.since_ns = gp_clock_mono_ns()};
     gp_prefs_init(&ui->prefs);
     gp_page_init(&ui->text);
     gp_ui_apply(ui);
@@ -162,13 +163,17 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
     if (gp_help_key(ui, key))
         return GP_UI_GO_ON;
     if (is_of_sample(ui) && !ui->text.is_typing && gp_playback_key(ui, key)) {
-        ui->digit_typed = false;
+        ui->digit_typed = ui->preset_typed = false;
         return GP_UI_GO_ON;
     }
     bool digit = ui->mode == GP_UI_WATCH && action == GP_ACTION_DIGIT;
+    bool is_preset = ui->mode == GP_UI_WATCH && action == GP_ACTION_PRESET;
+    if (ui->preset_typed)
+        digit = false; /* it is that of a preset */
     bool is_main = ui->mode == GP_UI_WATCH;
     enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
     ui->digit_typed = digit;
+    ui->preset_typed = is_preset;
     gp_guide_key(&ui->guide, is_main ? action : GP_ACTION_NONE, ui->mode);
     return wish;
 }
@@ -177,7 +182,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
 {
     const struct gp_hit hit = gp_hits_find(&ui->hits, x, y);
     ui->message[0] = '\0';
-    ui->digit_typed = false;
+    ui->digit_typed = ui->preset_typed = false;
     ui->help.explains = false;
     if (gp_playback_click(ui, &hit, x))
         return GP_UI_GO_ON;

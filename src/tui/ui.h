@@ -100,10 +100,12 @@ struct gp_ui {
     struct gp_proc_order order; /* parsed from the preferences, like the columns */
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     size_t column_count;
-    int gpu;          /* selected GPU, whose processes are shown; −1: all */
-    bool digit_typed; /* just now: the next digit extends the number */
-    int zoom;         /* a step of a graph is 2^zoom samples */
-    int earlier;      /* steps between the right edge of a graph and now */
+    int gpu;           /* selected GPU, whose processes are shown; −1: all */
+    bool digit_typed;  /* just now: the next digit extends the number */
+    int preset;        /* the last one taken; −1: none */
+    bool preset_typed; /* just now: the next digit is that of a preset */
+    int zoom;          /* a step of a graph is 2^zoom samples */
+    int earlier;       /* steps between the right edge of a graph and now */
     bool gpus_have_focus;
     /* The current place. */
     enum gp_ui_mode mode;
