@@ -451,6 +451,8 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     gp_draw_gpus(&part, &view);
     part = gp_box_part(box, l.processes.x, l.processes.y, l.processes.w, l.processes.h);
     scroll_rows(ui, gp_proc_table_rows(part.w, part.h));
+    ui->shows_cpu_past =
+        part.w >= GP_CPU_PAST_FROM && part.h > 0 && ui->prefs.graphs && !*ui->prefs.columns;
     const struct gp_procs_options options = gp_ui_procs_options(ui);
     const struct gp_proc_view rows = {
         .procs = &ui->procs,
@@ -462,6 +464,8 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .scroll = ui->scroll,
         .may_add = !*ui->prefs.columns,
         .has_focus = !ui->gpus_have_focus,
+        .cpu_past = ui->cpu_past,
+        .has_cpu_past = ui->shows_cpu_past,
         .children = ui->prefs.tree == GP_TREE_YES ? ui->children : NULL,
         .tagged = ui->tags,
         .tagged_count = ui->tag_count,

@@ -4,6 +4,7 @@
 #include "model/snapshot.h"
 #include "out/digits.h"
 #include "tui/children.h"
+#include "tui/cpu_past.h"
 #include "tui/feed.h"
 #include "tui/header.h"
 #include "tui/playback.h"
@@ -47,6 +48,7 @@ bool gp_ui_fini(struct gp_ui *ui)
         ui->is_stuck = true;
     if (!gp_children_free(ui->children))
         ui->is_stuck = true;
+    gp_cpu_past_free(ui->cpu_past);
     gp_procs_fini(&ui->procs);
     gp_history_fini(&ui->history);
     gp_gpu_order_fini(&ui->gpu_order);
@@ -89,6 +91,16 @@ static void look_at_children(struct gp_ui *ui)
         gp_children_look(ui->children, ui->snapshot);
 }
 
+/* Of the rows on the screen, whose values are new in each sample. */
+static void add_cpu_past(struct gp_ui *ui)
+{
+    const size_t first = ui->first < ui->procs.count ? ui->first : ui->procs.count;
+    const size_t left = ui->procs.count - first;
+    if (ui->shows_cpu_past)
+        gp_cpu_past_add(&ui->cpu_past, &ui->procs.rows[first], left < ui->page ? left : ui->page,
+                        ui->snapshot->mono_ns, ui->prefs.interval_ns);
+}
+
 void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns)
 {
     struct gp_ui_cost *cost = &ui->cost;
@@ -107,6 +119,7 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
     ui->shown = cost->ticks;
     drop_tags(ui);
     gp_ui_build_rows(ui);
+    add_cpu_past(ui);
     look_at_children(ui);
     if (screens[ui->mode]->fill)
         screens[ui->mode]->fill(ui);

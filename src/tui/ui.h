@@ -18,6 +18,7 @@
 
 struct gp_changer;
 struct gp_children;
+struct gp_cpu_past;
 struct gp_feed;
 struct gp_player;
 struct gp_sampler;
@@ -95,6 +96,7 @@ struct gp_ui {
     struct gp_xids xids;
     struct gp_procs procs;
     struct gp_children *children; /* of the tree; owned; NULL: it was never shown */
+    struct gp_cpu_past *cpu_past; /* owned; NULL: it was never shown */
     const char *notice;           /* shown instead of everything while there is no snapshot */
     /* The arrangement. */
     struct gp_proc_order order; /* parsed from the preferences, like the columns */
@@ -115,7 +117,8 @@ struct gp_ui {
     struct gp_gpu_order gpu_order; /* of the last frame */
     size_t page;                   /* number of process rows on the screen */
     bool shows_rates;              /* cards or bars are visible */
-    int scroll;                    /* columns scrolled off the commands */
+    bool shows_cpu_past;
+    int scroll; /* columns scrolled off the commands */
     int64_t followed;
     int64_t tags[GP_UI_TAGS];
     size_t tag_count;
