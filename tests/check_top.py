@@ -541,6 +541,28 @@ def what_was_set_up_is_there_the_next_time():
 
 
 @test
+def presets_and_regions_are_kept():
+    file = Path(tempfile.mkdtemp(dir=SCRATCH)) / "config.ini"
+    with top("--config", str(file), "--presets", "gpus:grid,processes processes") as t:
+        t.see("processes 6")
+        t.see("USED BY")
+        t.keys("p2")
+        t.see("preset 2 of 2")
+        t.until(lambda: "USED BY" not in t.text(), "no GPUs")
+        t.keys("D")
+        t.see("USED BY")
+        t.keys("RS")
+        t.see("saved to")
+        t.keys("q")
+        assert t.wait() == 0
+    saved = file.read_text()
+    for line in ("presets = gpus:grid,processes processes", "graphs = yes", "gpus = yes", "processes = yes"):
+        assert line in saved, saved
+    r = gpulse("--sim", "h100x2", "top", "--plain", "-c", "1", "--presets", "gpus gpu")
+    assert r.returncode == 2 and "bad preset 2, 'gpu': expected a list of gpus" in r.stderr, r.stderr
+
+
+@test
 def options_that_cannot_be_are_refused():
     for words, message in ((["--sort", "size"], "unknown column 'size'"),
                            (["--view", "round"], "bad value 'round'"),

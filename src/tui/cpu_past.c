@@ -10,6 +10,7 @@ enum {
 };
 
 #define GAP (-1.0F)
+#define ONE_CPU 100.0F /* percent */
 
 /* Of a process. Without a free slot, the one that was used the longest ago is taken. */
 struct slot {
@@ -120,19 +121,20 @@ void gp_draw_cpu_past(const struct gp_box *box, int x, int y, enum gp_ink ink,
                       const struct gp_cpu_past *past, int64_t pid)
 {
     const struct slot *slot = past && pid > 0 ? find(past, pid) : NULL;
-    float highest = 100;
+    float top = ONE_CPU;
     if (!slot || slot->column > past->now_column)
         return;
     const uint64_t ago = past->now_column - slot->column;
     float values[GP_CPU_PAST_COLUMNS];
     for (uint64_t i = 0; i < GP_CPU_PAST_COLUMNS; i++) {
         values[i] = i < ago ? GAP : i == ago ? mean_of(slot) : slot->older[i - ago - 1];
-        highest = values[i] > highest ? values[i] : highest;
+        while (top < values[i]) /* whole CPUs, so that the scale is steady */
+            top += ONE_CPU;
     }
     for (int i = 0; i < GP_CPU_PAST_COLUMNS; i++)
         if (values[i] >= 0)
             gp_draw_fill(box, x + GP_CPU_PAST_COLUMNS - 1 - i, y, 1, ink,
-                         (uint32_t)(BLOCK + (int)(values[i] / highest * HIGHEST + 0.5F)));
+                         (uint32_t)(BLOCK + (int)(values[i] / top * HIGHEST + 0.5F)));
 }
 
 void gp_cpu_past_free(struct gp_cpu_past *past)

@@ -16,8 +16,8 @@ struct gp_cpu_past;
 void gp_cpu_past_add(struct gp_cpu_past **past, const struct gp_proc_row *rows, size_t count,
                      uint64_t mono_ns, uint64_t interval_ns);
 
-/* Draws GP_CPU_PAST_COLUMNS columns, the newest at the right. The top is 100 %, which is one CPU,
- * or the highest value of the row. `past` may be NULL. */
+/* Draws GP_CPU_PAST_COLUMNS columns, the newest at the right. The top is as many whole CPUs as the
+ * highest value needs. `past` may be NULL. */
 void gp_draw_cpu_past(const struct gp_box *box, int x, int y, enum gp_ink ink,
                       const struct gp_cpu_past *past, int64_t pid);
 

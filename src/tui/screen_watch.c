@@ -367,7 +367,8 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
         {GP_ACTION_DENSITY, "view"},  {GP_ACTION_SETUP, "setup"},   {GP_ACTION_QUIT, "quit"},
         {GP_ACTION_PANE, "pane"},     {GP_ACTION_SERIES, "metric"}, {GP_ACTION_ADJUST, "adjust"},
         {GP_ACTION_SEARCH, "search"}, {GP_ACTION_USER, "user"},     {GP_ACTION_PAUSE, "pause"},
-        {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},       {GP_ACTION_COST, "cost"},
+        {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},       {GP_ACTION_PRESET, "preset"},
+        {GP_ACTION_COST, "cost"},
     };
     int x = 1;
     if (ui->message[0]) {

@@ -44,8 +44,8 @@ static void take_preset(struct gp_ui *ui, int at)
         ui->gpus_have_focus = preset.gpus;
     ui->preset = at;
     const char *word = gp_word_at(prefs->presets, at, &n);
-    gp_ui_say(ui, "preset %d of %d: %.*s · p: next, 1-%d: that one", at + 1, count,
-              n < 50 ? (int)n : 50, word, count);
+    gp_ui_say(ui, "preset %d of %d · p: next, 1-%d: that one · %.*s", at + 1, count, count,
+              n < 50 ? (int)n : 50, word);
 }
 
 /* The one after that on the screen, or after the last one that was taken. */

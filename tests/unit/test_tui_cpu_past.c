@@ -49,7 +49,9 @@ static void columns_are_means_and_move_on(void **state)
     add_at(&past, 8001, 7, 100); /* the row of another GPU */
     shows(past, 7, ".......▅.");
     add_at(&past, 8000 + COLUMN_S, 7, 200);
-    shows(past, 7, "......▃█."); /* more than one CPU: the highest is the top */
+    shows(past, 7, "......▃█."); /* of two CPUs */
+    add_at(&past, 8000 + COLUMN_S, 9, 150);
+    shows(past, 9, ".......▆."); /* likewise: the scale does not follow each value */
     add_at(&past, 8000 + 3 * COLUMN_S, 8, 1);
     shows(past, 7, "....▃█..."); /* no sample is a gap, no zero */
     add_at(&past, 8000 + 3 * COLUMN_S, 7, 100);
