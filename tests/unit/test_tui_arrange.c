@@ -100,6 +100,29 @@ static void p_takes_the_next_one_and_a_number_that_one(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* Of a text that is longer than the screen, the end is visible, where it is changed. */
+static void a_long_text_is_edited_at_its_end(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "C");
+    ui.menu.chosen = GP_PREF_PRESETS;
+    press(&ui, "\n");
+    check_has(&ui, "graphs,processes");
+    const char *text = picture(&ui, 60, 20);
+    assert_non_null(strstr(text, "presets:…"));
+    assert_non_null(strstr(text, "gpus:grid:trouble,graphs,processes\n"));
+    press(&ui, ",");
+    assert_non_null(strstr(picture(&ui, 60, 20), ":grid:trouble,graphs,processes,\n"));
+    press(&ui, "x\n");
+    assert_string_equal(ui.prefs.presets, GP_PRESETS_USUAL); /* no such region */
+    assert_non_null(strstr(ui.message, "bad preset 5, "));
+    for (int w = 1; w < 40; w++)
+        (void)picture(&ui, w, 10);
+    assert_true(gp_ui_fini(&ui));
+}
+
 static bool shows(struct gp_ui *ui, const char *words)
 {
     return strstr(picture(ui, 100, 30), words) != NULL;
@@ -186,6 +209,7 @@ int main(void)
         cmocka_unit_test(presets_are_lists_of_regions),
         cmocka_unit_test(a_bad_preset_says_which_and_what_is_right),
         cmocka_unit_test(p_takes_the_next_one_and_a_number_that_one),
+        cmocka_unit_test(a_long_text_is_edited_at_its_end),
         cmocka_unit_test(each_region_has_a_key),
         cmocka_unit_test(without_graphs_there_are_only_present_values),
         cmocka_unit_test(the_processes_may_be_above),
