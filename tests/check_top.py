@@ -889,6 +889,7 @@ def a_file_is_a_theme():
         t.see("mine.theme: is not a regular file; remove it")
         t.keys("q")
         assert t.wait() == 0
+    assert good(gpulse("__complete", "--", "top", "--theme", "m")).split() == ["mono"]
     r = gpulse("--sim", "h100x2", "top", "--plain", "-c", "1", "--theme", "yours")
     assert r.returncode == 2 and "no theme 'yours'; use one of: default dark" in r.stderr, r.stderr
 

@@ -6,8 +6,8 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "out/procs.h"
+#include "tui/choices.h"
 #include "tui/presets.h"
-#include "tui/words.h"
 
 #include <errno.h>
 #include <ini.h>
@@ -79,7 +79,7 @@ int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text, str
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
     void *field = field_of(prefs, pref);
-    int place = info->choices ? gp_words_find(info->choices, text, strlen(text)) : 0;
+    int place = info->choices ? gp_choices_find(info->choices, text, strlen(text)) : 0;
     uint64_t ns;
     if (place < 0 && !(info->type == GP_PREF_NAME && gp_theme_is_name(text)))
         return bad_value(pref, text, err);
@@ -119,7 +119,7 @@ void gp_pref_format(struct gp_strbuf *sb, const struct gp_prefs *prefs, enum gp_
     } else {
         int place = info->type == GP_PREF_SWITCH ? *(const bool *)field : *(const int *)field;
         size_t n;
-        const char *word = gp_word_at(info->choices, place, &n);
+        const char *word = gp_choice_at(info->choices, place, &n);
         gp_strbuf_add(sb, word, n);
     }
 }
@@ -141,7 +141,7 @@ void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward)
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
     void *field = field_of(prefs, pref);
-    const int count = info->choices ? gp_words_count(info->choices) : 0;
+    const int count = info->choices ? gp_choices_count(info->choices) : 0;
     if (info->type == GP_PREF_SWITCH)
         *(bool *)field = !*(bool *)field;
     else if ((info->type == GP_PREF_CHOICE || info->type == GP_PREF_MODE) && count > 0)
@@ -153,13 +153,13 @@ void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward)
 void gp_pref_step_name(struct gp_prefs *prefs, enum gp_pref pref, const char *words, bool forward)
 {
     char *field = field_of(prefs, pref);
-    int place = gp_words_find(words, field, strlen(field));
-    const int count = gp_words_count(words);
+    int place = gp_choices_find(words, field, strlen(field));
+    const int count = gp_choices_count(words);
     size_t n;
     if (count == 0)
         return;
     place = place < 0 ? 0 : (place + (forward ? 1 : count - 1)) % count;
-    const char *word = gp_word_at(words, place, &n);
+    const char *word = gp_choice_at(words, place, &n);
     (void)snprintf(field, GP_PREF_TEXT_SIZE, "%.*s", (int)n, word);
 }
 

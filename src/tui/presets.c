@@ -1,7 +1,7 @@
 #include "tui/presets.h"
 
 #include "base/err.h"
-#include "tui/words.h"
+#include "tui/choices.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ static bool take_value(const char **values, const char *end, const char *words, 
         return true;
     const char *value = *values + 1;
     size_t n = strcspn(value, ": ,");
-    *ret = gp_words_find(words, value, n);
+    *ret = gp_choices_find(words, value, n);
     *values = value + n;
     return *ret >= 0;
 }
@@ -26,7 +26,7 @@ static const char *read_region(const char *text, size_t n, struct gp_preset *pre
 {
     const char *end = text + n;
     const char *values = text + strcspn(text, ": ,");
-    switch (gp_words_find(REGIONS, text, (size_t)(values - text))) {
+    switch (gp_choices_find(REGIONS, text, (size_t)(values - text))) {
     case GPUS:
         preset->gpus = true;
         if (!take_value(&values, end, GP_DENSITY_WORDS, &preset->view))
@@ -57,7 +57,7 @@ static const char *read_region(const char *text, size_t n, struct gp_preset *pre
 static const char *read_preset(const char *text, int at, struct gp_preset *ret, size_t *ret_n)
 {
     const char *wrong = NULL;
-    const char *word = gp_word_at(text, at, ret_n);
+    const char *word = gp_choice_at(text, at, ret_n);
     const char *end = word + *ret_n;
     *ret =
         (struct gp_preset){.view = GP_DENSITY_AUTO, .gpu_order = GP_ORDER_AUTO, .host = GP_HOST_NO};
@@ -79,7 +79,7 @@ int gp_presets_check(const char *text, struct gp_err *err)
     size_t n;
     for (int i = 0;; i++) {
         const char *wrong = read_preset(text, i, &preset, &n);
-        const char *word = gp_word_at(text, i, &n);
+        const char *word = gp_choice_at(text, i, &n);
         if (n == 0)
             return 0;
         if (!wrong && i >= GP_PRESETS_MAX)

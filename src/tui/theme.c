@@ -1,6 +1,6 @@
 #include "tui/theme.h"
 
-#include "tui/words.h"
+#include "tui/choices.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -158,7 +158,7 @@ bool gp_theme_asks(enum gp_theme theme)
 
 bool gp_theme_find(const char *word, enum gp_theme *ret)
 {
-    const int at = gp_words_find(GP_THEME_WORDS, word, strlen(word));
+    const int at = gp_choices_find(GP_THEME_WORDS, word, strlen(word));
     if (at >= 0)
         *ret = (enum gp_theme)at;
     return at >= 0;

@@ -1,8 +1,8 @@
 #include "tui/watch_arrange.h"
 
+#include "tui/choices.h"
 #include "tui/presets.h"
 #include "tui/screen.h"
-#include "tui/words.h"
 
 /* ---- presets ---- */
 
@@ -22,7 +22,7 @@ static struct gp_preset now_of(const struct gp_prefs *prefs)
 static void take_preset(struct gp_ui *ui, int at)
 {
     struct gp_prefs *prefs = &ui->prefs;
-    const int count = gp_words_count(prefs->presets);
+    const int count = gp_choices_count(prefs->presets);
     struct gp_preset preset;
     size_t n;
     if (count == 0) {
@@ -43,7 +43,7 @@ static void take_preset(struct gp_ui *ui, int at)
     if (preset.gpus != preset.processes)
         ui->gpus_have_focus = preset.gpus;
     ui->preset = at;
-    const char *word = gp_word_at(prefs->presets, at, &n);
+    const char *word = gp_choice_at(prefs->presets, at, &n);
     gp_ui_say(ui, "preset %d of %d · p: next, 1-%d: that one · %.*s", at + 1, count, count,
               n < 50 ? (int)n : 50, word);
 }
@@ -52,7 +52,7 @@ static void take_preset(struct gp_ui *ui, int at)
 static void next_preset(struct gp_ui *ui)
 {
     const struct gp_preset now = now_of(&ui->prefs);
-    const int count = gp_words_count(ui->prefs.presets);
+    const int count = gp_choices_count(ui->prefs.presets);
     const int at = gp_preset_find(ui->prefs.presets, &now);
     const int next = (at >= 0 ? at : ui->preset) + 1;
     take_preset(ui, count > 0 ? next % count : 0);

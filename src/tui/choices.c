@@ -1,8 +1,8 @@
-#include "tui/words.h"
+#include "tui/choices.h"
 
 #include <string.h>
 
-const char *gp_word_at(const char *words, int at, size_t *ret_n)
+const char *gp_choice_at(const char *words, int at, size_t *ret_n)
 {
     words += strspn(words, " ");
     for (; at > 0 && *words; at--) {
@@ -13,20 +13,20 @@ const char *gp_word_at(const char *words, int at, size_t *ret_n)
     return words;
 }
 
-int gp_words_count(const char *words)
+int gp_choices_count(const char *words)
 {
     int count = 0;
     size_t n;
-    while (gp_word_at(words, count, &n), n > 0)
+    while (gp_choice_at(words, count, &n), n > 0)
         count++;
     return count;
 }
 
-int gp_words_find(const char *words, const char *word, size_t n)
+int gp_choices_find(const char *words, const char *word, size_t n)
 {
     const char *at;
     size_t length;
-    for (int i = 0; at = gp_word_at(words, i, &length), length > 0; i++)
+    for (int i = 0; at = gp_choice_at(words, i, &length), length > 0; i++)
         if (length == n && strncmp(at, word, n) == 0)
             return i;
     return -1;
