@@ -100,6 +100,23 @@ static void many_processes_take_turns(void **state)
     gp_cpu_past_free(past);
 }
 
+/* One for all samples; without memory there is no past. */
+static void only_the_first_sample_allocates(void **state)
+{
+    (void)state;
+    struct gp_cpu_past *past = NULL;
+    alloc_fail_at(0);
+    add_at(&past, 8000, 7, 100);
+    assert_null(past);
+    shows(past, 7, ".........");
+    alloc_fail_at(-1);
+    for (uint64_t s = 8001; s < 8100; s++)
+        for (int64_t pid = 1; pid < 60; pid++)
+            add_at(&past, s, pid, 100);
+    assert_int_equal(alloc_count(), 1);
+    gp_cpu_past_free(past);
+}
+
 static void wide_screens_show_it(void **state)
 {
     (void)state;
@@ -123,6 +140,7 @@ int main(void)
         cmocka_unit_test(columns_are_means_and_move_on),
         cmocka_unit_test(another_time_or_process_begins_anew),
         cmocka_unit_test(many_processes_take_turns),
+        cmocka_unit_test(only_the_first_sample_allocates),
         cmocka_unit_test(wide_screens_show_it),
     };
     return cmocka_run_group_tests_name("tui_cpu_past", tests, NULL, NULL);
