@@ -541,6 +541,28 @@ def what_was_set_up_is_there_the_next_time():
 
 
 @test
+def presets_and_regions_are_kept():
+    file = Path(tempfile.mkdtemp(dir=SCRATCH)) / "config.ini"
+    with top("--config", str(file), "--presets", "gpus:grid,processes processes") as t:
+        t.see("processes 6")
+        t.see("USED BY")
+        t.keys("p2")
+        t.see("preset 2 of 2")
+        t.until(lambda: "USED BY" not in t.text(), "no GPUs")
+        t.keys("D")
+        t.see("USED BY")
+        t.keys("RS")
+        t.see("saved to")
+        t.keys("q")
+        assert t.wait() == 0
+    saved = file.read_text()
+    for line in ("presets = gpus:grid,processes processes", "graphs = yes", "gpus = yes", "processes = yes"):
+        assert line in saved, saved
+    r = gpulse("--sim", "h100x2", "top", "--plain", "-c", "1", "--presets", "gpus gpu")
+    assert r.returncode == 2 and "bad preset 2, 'gpu': expected a list of gpus" in r.stderr, r.stderr
+
+
+@test
 def options_that_cannot_be_are_refused():
     for words, message in ((["--sort", "size"], "unknown column 'size'"),
                            (["--view", "round"], "bad value 'round'"),
@@ -840,6 +862,36 @@ def themes_that_do_not_follow_it_ask_nothing():
             assert t.wait() == 0
             assert (BACKGROUND in t.output) == asks, theme
             assert (LIGHT_LOAD in t.output) == (theme == "light"), theme
+
+
+@test
+def a_file_is_a_theme():
+    folder = Path(tempfile.mkdtemp(dir=SCRATCH))
+    themes = folder / "gpulse/themes"
+    themes.mkdir(parents=True)
+    (themes / "mine.theme").write_text("load = #ff8800\n")
+    for more, load in (({}, b"38;5;208m"), ({"COLORTERM": "truecolor"}, b"38;2;255;136;0m")):
+        with top("--theme", "mine", XDG_CONFIG_HOME=str(folder), **more) as t:
+            t.see("processes 6")
+            t.keys("q")
+            assert t.wait() == 0
+            assert load in t.output and DARK_LOAD not in t.output, more
+    (themes / "mine.theme").write_text("load = orange\n")
+    with top("--theme", "mine", XDG_CONFIG_HOME=str(folder)) as t:
+        t.see("mine.theme:1: bad color 'orange' for load; write")
+        t.see("processes 6")
+        t.keys("q")
+        assert t.wait() == 0
+        assert DARK_LOAD in t.output
+    (themes / "mine.theme").unlink()
+    os.mkfifo(themes / "mine.theme")
+    with top("--theme", "mine", XDG_CONFIG_HOME=str(folder)) as t:
+        t.see("mine.theme: is not a regular file; remove it")
+        t.keys("q")
+        assert t.wait() == 0
+    assert good(gpulse("__complete", "--", "top", "--theme", "m")).split() == ["mono"]
+    r = gpulse("--sim", "h100x2", "top", "--plain", "-c", "1", "--theme", "yours")
+    assert r.returncode == 2 and "no theme 'yours'; use one of: default dark" in r.stderr, r.stderr
 
 
 # ---- without a terminal ----

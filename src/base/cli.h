@@ -35,7 +35,7 @@ struct gp_opt {
     enum gp_opt_type type;
     const char *arg;      /* name of the value in the help; NULL for flags */
     const char *fallback; /* value if given without one ("--watch"); NULL: a value is required */
-    const char *choices;  /* space separated, for GP_OPT_CHOICE */
+    const char *choices;  /* space separated, for GP_OPT_CHOICE; for others, to complete */
     enum gp_complete complete;
     size_t offset;     /* of the field in the options struct */
     const char *help;  /* NULL: accepted, but not listed */

@@ -142,7 +142,7 @@ static void complete_kind(struct gp_strbuf *sb, enum gp_complete kind, const cha
 static void complete_value(struct gp_strbuf *sb, const struct gp_opt *opt, const char *whole,
                            const char *value, expand_fn expand)
 {
-    if (opt->type != GP_OPT_CHOICE) {
+    if (!opt->choices) {
         complete_kind(sb, opt->complete, whole, value, expand);
         return;
     }

@@ -39,7 +39,14 @@ const struct gp_cmd gp_cmd_top = {
         "\n"
         "Options with a value can be saved: C shows them, S writes them to "
         "~/.config/gpulse/config.ini (or below $XDG_CONFIG_HOME) as NAME = VALUE in section [top]. "
-        "The command line takes precedence over the file.",
+        "The command line takes precedence over the file.\n"
+        "\n"
+        "The file ~/.config/gpulse/themes/NAME.theme is the theme NAME. A line is NAME = COLOR, "
+        "for example load = #5fd7af or trouble = bold red on black. The names are plain, strong, "
+        "dim, title, load, held, trouble, critical, stale, selected, tagged, key and memory. A "
+        "color is #rrggbb, 0 to 255, black, red, green, yellow, blue, magenta, cyan, white or "
+        "default; bold, underline or reverse may precede it. What the file does not name is as in "
+        "the default theme. Without 24-bit colors (COLORTERM=truecolor), the nearest one is shown.",
     .examples = "gpulse top\tall GPUs\n"
                 "gpulse top -i 0,1 --user alice --sort sm,user\tsome GPUs, one user\n"
                 "gpulse top --tree\tprocesses with their parents\n"

@@ -126,6 +126,7 @@ struct run {
     bool is_over; /* nobody draws any more */
     struct gp_ui ui;
     struct gp_prefs seen; /* as last passed to the terminal and the feed */
+    unsigned seen_theme;  /* likewise: ui.theme.changes */
     struct gp_cells cells;
     struct gp_term *term;
     struct gp_feed *feed;
@@ -206,10 +207,11 @@ static void follow_prefs(struct run *run)
 {
     const struct gp_prefs *now = &run->ui.prefs;
     follow_player(run);
-    if (now->theme != run->seen.theme || now->mouse != run->seen.mouse ||
+    if (run->ui.theme.changes != run->seen_theme || now->mouse != run->seen.mouse ||
         now->ascii != run->seen.ascii || now->sync != run->seen.sync)
-        gp_term_set(run->term, now);
+        gp_term_set(run->term, now, &run->ui.theme.colors);
     run->seen = *now;
+    run->seen_theme = run->ui.theme.changes;
 }
 
 static enum gp_ui_wish take_key(struct run *run, int key)
@@ -352,6 +354,7 @@ static int loop(struct run *run, struct gp_err *err)
 static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_err *err)
 {
     static char path[GP_PATH_SIZE];
+    static char themes[GP_PATH_SIZE];
     struct gp_err in_file = {0};
     gp_ui_init(ui);
     ui->notice = "starting…";
@@ -365,6 +368,8 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
         ui->outside.config_path = o->config;
     else if (!o->config && gp_prefs_path(path))
         ui->outside.config_path = path;
+    if (gp_themes_path(themes))
+        ui->outside.themes = themes;
     if (ui->outside.config_path && gp_prefs_load(&ui->prefs, ui->outside.config_path, &in_file) < 0)
         (void)snprintf(ui->message, sizeof(ui->message), "%.120s", in_file.text);
     for (int pref = 0; pref < GP_PREF__COUNT; pref++) {
@@ -377,7 +382,11 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     if (r < 0)
         return r;
     gp_ui_apply(ui);
-    return 0;
+    struct gp_colors colors;
+    const bool is_theme =
+        !o->prefs[GP_PREF_THEME] ||
+        gp_theme_load(ui->outside.themes, ui->prefs.theme, &colors, err) != GP_EUSAGE;
+    return is_theme ? 0 : GP_EUSAGE; /* a file with errors is reported on the screen */
 }
 
 /* ---- plain output ---- */
@@ -510,7 +519,8 @@ static int run_screen(struct run *run, const struct gp_top_options *o, struct op
                                         run};
     (void)gp_app_observed();
     catch_signals(&run->signals); /* before curses installs handlers */
-    int r = gp_term_open(&run->ui.prefs, gp_app_wants_color(), &run->term, err);
+    int r =
+        gp_term_open(&run->ui.prefs, &run->ui.theme.colors, gp_app_wants_color(), &run->term, err);
     if (r == GP_EFAIL && !o->guide) {
         let_signals_go(&run->signals);
         return run_plain(o, err);
@@ -540,6 +550,7 @@ static int run_top(const struct gp_top_options *o, bool *ret_stuck, struct gp_er
         run.ui.guide.is_on = o->guide;
         connect(&run.ui);
         run.seen = run.ui.prefs;
+        run.seen_theme = run.ui.theme.changes;
         opening.interval_ns = run.tick_ns = run.ui.prefs.interval_ns;
         r = run_screen(&run, o, &opening, ret_stuck, err);
     }

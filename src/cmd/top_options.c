@@ -10,15 +10,18 @@
 #define GP_OPT_OF_MODE GP_OPT_CHOICE
 #define GP_OPT_OF_DURATION GP_OPT_STRING
 #define GP_OPT_OF_TEXT GP_OPT_STRING
+#define GP_OPT_OF_NAME GP_OPT_STRING
 #define FALLBACK_SWITCH "yes"
 #define FALLBACK_CHOICE NULL
 #define FALLBACK_MODE "yes"
 #define FALLBACK_DURATION NULL
 #define FALLBACK_TEXT NULL
+#define FALLBACK_NAME NULL
 #define TAKES_DASH_SWITCH false
 #define TAKES_DASH_CHOICE false
 #define TAKES_DASH_MODE false
 #define TAKES_DASH_DURATION false
+#define TAKES_DASH_NAME false
 #define TAKES_DASH_TEXT true /* --sort -memory */
 
 const struct gp_opt gp_top_table[] = {

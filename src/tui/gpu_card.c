@@ -494,7 +494,7 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
     const bool is_wide = is_high && box->w >= SENSORS_FROM;
     draw_title(box, device, view, !is_wide, is_high && !is_wide ? "" : words_of(&troubles), ink);
     if (!is_wide) {
-        draw_gauges(box, device, view, ~0U);
+        draw_gauges(box, device, view, view->no_graphs ? 0 : ~0U);
         if (is_high)
             draw_links(box, device, view);
         return;
@@ -506,8 +506,8 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
     for (size_t i = 0; i < GP_ARRAY_LEN(gauges); i++) {
         bool is_strip =
             gauges[i].series == GP_SERIES_MEMORY && gp_mig_is_split(view->snapshot, device);
-        draw_gauge(&left, (int)i + 1, &gauges[i], is_strip ? most : w / 3, gauges[1].words, device,
-                   view);
+        draw_gauge(&left, (int)i + 1, &gauges[i], is_strip || view->no_graphs ? most : w / 3,
+                   gauges[1].words, device, view);
     }
     draw_sensors(&right, device);
 }

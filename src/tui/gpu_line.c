@@ -84,6 +84,8 @@ static void set_table(struct line_table *t, const struct gp_gpus_view *view, int
     for (int i = 0; i < LINE__COUNT; i++)
         t->columns[i] = line_columns[i];
     t->columns[LINE_NAME].width = width_of_names(view->snapshot, w);
+    if (view->no_graphs)
+        t->columns[LINE_SPARK].width = 0;
     if (w >= LIMITS_FROM) {
         t->columns[LINE_POWER].title = "W/LIM";
         t->columns[LINE_POWER].width = 9;
@@ -274,6 +276,8 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     const struct gp_snapshot *s = view->snapshot;
     for (int i = 0; i < CELL__COUNT; i++)
         columns[i] = cell_columns[i];
+    if (view->no_graphs)
+        columns[CELL_SPARK].width = 0;
     const struct gp_box inner = gp_box_part(box, 0, 0, box->w - (box->w > GP_GRID_COLUMNS), 1);
     gp_columns_place(columns, CELL__COUNT, inner.w, places);
     const int load_x = places[CELL_LOAD].x;

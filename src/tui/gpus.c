@@ -97,7 +97,8 @@ static void draw_total(const struct gp_box *box, int y, const struct gp_gpus_vie
             gp_strbuf_addf(&text, "%d%%", (permille + 5) / 10);
         gp_draw_right(box, x, y, NUMBER, gp_load_ink(parts[i].series, permille), text.buf);
         x += NUMBER + 1;
-        gp_draw_spark(box, x, y, end - 2 - x, &plot, &view->span);
+        if (!view->no_graphs)
+            gp_draw_spark(box, x, y, end - 2 - x, &plot, &view->span);
     }
 }
 

@@ -90,6 +90,8 @@ static void show(struct gp_layout *l, const struct gp_layout_options *o, int wan
 static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, int room)
 {
     enum gp_density first = o->density == GP_DENSITY_AUTO ? GP_DENSITY_CARD : o->density;
+    if (o->no_graphs && first == GP_DENSITY_CARD)
+        first = GP_DENSITY_BAR;
     set_density(l, first, o, room);
     while (o->density == GP_DENSITY_AUTO && l->density < GP_DENSITY_GRID &&
            lines_of(l, o) > lines_for(o, l->density, room)) {
@@ -123,5 +125,9 @@ struct gp_layout gp_layout_of(const struct gp_layout_options *o)
     l.processes = (struct gp_rect){0, top + l.gpus.h, o->w, 0};
     if (!o->no_processes && room - l.gpus.h >= 2)
         l.processes.h = room - l.gpus.h;
+    if (o->processes_first) {
+        l.processes.y = top;
+        l.gpus.y = top + l.processes.h;
+    }
     return l;
 }

@@ -14,6 +14,13 @@ enum gp_density {
     GP_DENSITY_AUTO = GP_DENSITY__COUNT,
 };
 
+#define GP_DENSITY_WORDS "card bar line grid auto"
+
+/* When to show the line of the machine. */
+enum gp_host_pref { GP_HOST_AUTO, GP_HOST_YES, GP_HOST_NO };
+
+#define GP_HOST_WORDS "auto yes no"
+
 enum {
     GP_CARD_COLUMNS = 80, /* minimum width of cards and bars, if the screen is that wide */
     GP_GRID_COLUMNS = 10, /* minimum width of a cell of a grid, with an index below 100 */
@@ -32,7 +39,8 @@ struct gp_layout_options {
     int flat;                /* those of them that have one line among cards */
     enum gp_density density; /* GP_DENSITY_AUTO: the most detailed that fits */
     bool host;               /* whether to show the line of the machine */
-    bool no_gpus, no_processes;
+    bool no_gpus, no_processes, no_graphs;
+    bool processes_first; /* they are above the GPUs */
 };
 
 struct gp_layout {

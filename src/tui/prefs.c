@@ -6,6 +6,8 @@
 #include "base/parse.h"
 #include "base/strbuf.h"
 #include "out/procs.h"
+#include "tui/choices.h"
+#include "tui/presets.h"
 
 #include <errno.h>
 #include <ini.h>
@@ -33,7 +35,10 @@ void gp_prefs_init(struct gp_prefs *prefs)
         .interval_ns = GP_NS_PER_S,
         .view = GP_DENSITY_AUTO,
         .sort = "memory",
+        .theme = "default",
         .gpus = true,
+        .graphs = true,
+        .presets = GP_PRESETS_USUAL,
         .processes = true,
         .alerts = true,
         .mouse = true,
@@ -51,33 +56,14 @@ static int check_text(enum gp_pref pref, const char *text, struct gp_err *err)
     size_t count;
     if (pref == GP_PREF_SORT)
         return gp_proc_order_parse(text, &order, err);
+    if (pref == GP_PREF_PRESETS)
+        return gp_presets_check(text, err);
     return pref == GP_PREF_COLUMNS ? gp_proc_columns_parse(text, columns, &count, err) : 0;
 }
 
 static void *field_of(struct gp_prefs *prefs, enum gp_pref pref)
 {
     return (char *)prefs + gp_pref_table[pref].offset;
-}
-
-/* The word at this index of a blank-separated list; its length is 0 after the last word. */
-static const char *word_at(const char *words, int at, size_t *ret_n)
-{
-    for (; at > 0 && *words; at--) {
-        words += strcspn(words, " ");
-        words += *words == ' ';
-    }
-    *ret_n = strcspn(words, " ");
-    return words;
-}
-
-static int find_word(const char *words, const char *word)
-{
-    size_t n;
-    const char *at;
-    for (int i = 0; at = word_at(words, i, &n), n > 0; i++)
-        if (strlen(word) == n && strncmp(at, word, n) == 0)
-            return i;
-    return -1;
 }
 
 static int bad_value(enum gp_pref pref, const char *text, struct gp_err *err)
@@ -93,9 +79,9 @@ int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text, str
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
     void *field = field_of(prefs, pref);
-    int place = info->choices ? find_word(info->choices, text) : 0;
+    int place = info->choices ? gp_choices_find(info->choices, text, strlen(text)) : 0;
     uint64_t ns;
-    if (place < 0)
+    if (place < 0 && !(info->type == GP_PREF_NAME && gp_theme_is_name(text)))
         return bad_value(pref, text, err);
     switch (info->type) {
     case GP_PREF_SWITCH:
@@ -110,6 +96,7 @@ int gp_pref_set(struct gp_prefs *prefs, enum gp_pref pref, const char *text, str
             return bad_value(pref, text, err);
         *(uint64_t *)field = ns;
         return 0;
+    case GP_PREF_NAME:
     case GP_PREF_TEXT:
         if (strlen(text) >= GP_PREF_TEXT_SIZE || strpbrk(text, "\r\n"))
             return bad_value(pref, text, err);
@@ -125,14 +112,14 @@ void gp_pref_format(struct gp_strbuf *sb, const struct gp_prefs *prefs, enum gp_
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
     const void *field = (const char *)prefs + info->offset;
-    if (info->type == GP_PREF_TEXT) {
+    if (info->type == GP_PREF_TEXT || info->type == GP_PREF_NAME) {
         gp_strbuf_adds(sb, field);
     } else if (info->type == GP_PREF_DURATION) {
         gp_strbuf_addf(sb, "%gs", (double)*(const uint64_t *)field / (double)GP_NS_PER_S);
     } else {
         int place = info->type == GP_PREF_SWITCH ? *(const bool *)field : *(const int *)field;
         size_t n;
-        const char *word = word_at(info->choices, place, &n);
+        const char *word = gp_choice_at(info->choices, place, &n);
         gp_strbuf_add(sb, word, n);
     }
 }
@@ -154,16 +141,26 @@ void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward)
 {
     const struct gp_pref_info *info = &gp_pref_table[pref];
     void *field = field_of(prefs, pref);
-    int count = 0;
-    size_t n;
-    while (info->choices && (word_at(info->choices, count, &n), n > 0))
-        count++;
+    const int count = info->choices ? gp_choices_count(info->choices) : 0;
     if (info->type == GP_PREF_SWITCH)
         *(bool *)field = !*(bool *)field;
     else if ((info->type == GP_PREF_CHOICE || info->type == GP_PREF_MODE) && count > 0)
         *(int *)field = (*(int *)field + (forward ? 1 : count - 1)) % count;
     else if (info->type == GP_PREF_DURATION)
         *(uint64_t *)field = step_interval(*(uint64_t *)field, forward);
+}
+
+void gp_pref_step_name(struct gp_prefs *prefs, enum gp_pref pref, const char *words, bool forward)
+{
+    char *field = field_of(prefs, pref);
+    int place = gp_choices_find(words, field, strlen(field));
+    const int count = gp_choices_count(words);
+    size_t n;
+    if (count == 0)
+        return;
+    place = place < 0 ? 0 : (place + (forward ? 1 : count - 1)) % count;
+    const char *word = gp_choice_at(words, place, &n);
+    (void)snprintf(field, GP_PREF_TEXT_SIZE, "%.*s", (int)n, word);
 }
 
 /* ---- the file ---- */

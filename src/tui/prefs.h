@@ -7,7 +7,7 @@
 #include "tui/gpu_order.h"
 #include "tui/graph.h"
 #include "tui/layout.h"
-#include "tui/theme.h"
+#include "tui/theme_file.h"
 
 struct gp_err;
 struct gp_strbuf;
@@ -18,6 +18,7 @@ enum gp_pref_type {
     GP_PREF_DURATION, /* uint64_t: nanoseconds */
     GP_PREF_TEXT,     /* char[GP_PREF_TEXT_SIZE] */
     GP_PREF_MODE,     /* int: index into the choices; the option alone means yes */
+    GP_PREF_NAME,     /* char[GP_PREF_TEXT_SIZE]: one of the choices, or the name of a file */
 };
 
 enum gp_pref {
@@ -29,7 +30,6 @@ enum gp_pref {
 
 enum { GP_PREF_TEXT_SIZE = 160 }; /* with its name it fits into a line that inih can read */
 
-enum gp_host_pref { GP_HOST_AUTO, GP_HOST_YES, GP_HOST_NO };
 enum gp_keys_pref { GP_KEYS_HTOP, GP_KEYS_VI };
 enum gp_tree_pref { GP_TREE_NO, GP_TREE_YES, GP_TREE_USER, GP_TREE_JOB, GP_TREE__COUNT };
 
@@ -39,13 +39,15 @@ struct gp_prefs {
     int series; /* enum gp_series */
     int graph;  /* 1: blocks */
     int host;   /* enum gp_host_pref */
-    int theme;  /* enum gp_theme */
     int keys;   /* enum gp_keys_pref */
     /* enum gp_gpu_order_by */
     int gpu_order;
     char sort[GP_PREF_TEXT_SIZE], columns[GP_PREF_TEXT_SIZE], filter[GP_PREF_TEXT_SIZE];
+    char theme[GP_PREF_TEXT_SIZE];
     int tree; /* enum gp_tree_pref */
-    bool per_gpu, gpus, processes, alerts, mouse, ascii, sync, read_only;
+    char presets[GP_PREF_TEXT_SIZE];
+    int first; /* 1: the processes are above the GPUs */
+    bool per_gpu, gpus, graphs, processes, alerts, mouse, ascii, sync, read_only;
 };
 
 struct gp_pref_info {
@@ -67,6 +69,8 @@ void gp_pref_format(struct gp_strbuf *sb, const struct gp_prefs *prefs, enum gp_
 
 /* Steps a switch, a choice or a duration to its next or previous value. Texts do not change. */
 void gp_pref_step(struct gp_prefs *prefs, enum gp_pref pref, bool forward);
+/* Steps a name to the next or previous one of these words; to the first if it is none of them. */
+void gp_pref_step_name(struct gp_prefs *prefs, enum gp_pref pref, const char *words, bool forward);
 
 /* The file: $XDG_CONFIG_HOME/gpulse/config.ini, or ~/.config/gpulse/config.ini. False without such
  * a directory. */

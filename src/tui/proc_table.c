@@ -5,21 +5,26 @@
 #include "out/tree.h"
 #include "tui/children.h"
 #include "tui/columns.h"
+#include "tui/cpu_past.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct gp_column columns[GP_PROC_COLUMN__COUNT] = {
+/* A column that only the screen has follows those that have words. */
+enum { PAST = GP_PROC_COLUMN__COUNT, COLUMNS };
+
+static const struct gp_column columns[COLUMNS] = {
 #define X(id, word, title, width, rank, grows, left, kind, field, shown, help)                     \
     [GP_PROC_##id##_COLUMN] = {title, width, rank, grows, left},
     GP_PROC_COLUMNS(X)
 #undef X
+    [PAST] = {"CPU-PAST", GP_CPU_PAST_COLUMNS, 15, 0, true},
 };
 
 /* The columns that are shown, and where. */
 struct table {
-    enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
-    struct gp_column_place places[GP_PROC_COLUMN__COUNT];
+    enum gp_proc_column columns[COLUMNS];
+    struct gp_column_place places[COLUMNS];
     size_t count;
 };
 
@@ -81,6 +86,8 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
 /* What only single processes have is blank in the row of a group. */
 static bool has_group_value(enum gp_proc_column column)
 {
+    if ((int)column == PAST)
+        return false;
     static const enum gp_proc_column blank[] = {GP_PROC_TYPE_COLUMN, GP_PROC_STATE_COLUMN,
                                                 GP_PROC_SHARE_COLUMN, GP_PROC_CONTAINER_COLUMN};
     for (size_t i = 0; i < GP_ARRAY_LEN(blank); i++)
@@ -98,6 +105,10 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
         enum gp_proc_column c = table->columns[i];
         if (!places[i].w || (row->members && !has_group_value(c)))
             continue;
+        if ((int)c == PAST) {
+            gp_draw_cpu_past(box, places[i].x, y, GP_INK_LOW, view->cpu_past, row->pid);
+            continue;
+        }
         enum gp_ink ink = gp_proc_amount(row, c).old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
             draw_command(box, y, &places[i], view, row, ink);
@@ -200,6 +211,8 @@ static void choose(struct table *table, const struct gp_proc_view *view, int con
         table->columns[table->count++] = view->columns[i];
         if (view->columns[i] == GP_PROC_MEMORY_COLUMN && container_w >= 0)
             table->columns[table->count++] = GP_PROC_SHARE_COLUMN;
+        if (view->columns[i] == GP_PROC_CPU_COLUMN && container_w >= 0 && view->has_cpu_past)
+            table->columns[table->count++] = (enum gp_proc_column)PAST;
     }
 }
 
@@ -211,7 +224,7 @@ static void place(struct table *table, const struct gp_proc_view *view, int w)
                                            columns[GP_PROC_CONTAINER_COLUMN].width)
                                 : -1;
     const int least = (int)strlen(columns[GP_PROC_CONTAINER_COLUMN].title);
-    struct gp_column chosen[GP_PROC_COLUMN__COUNT];
+    struct gp_column chosen[COLUMNS];
     choose(table, view, container_w);
     for (size_t i = 0; i < table->count; i++) {
         struct gp_column *c = &chosen[i];
@@ -240,7 +253,8 @@ static void draw_heading(const struct gp_box *box, const struct table *table,
             continue;
         draw_text(box, 0, at, columns[c].left, GP_INK_TITLE, columns[c].title);
         struct gp_box part = gp_box_part(box, at->x, 0, at->w, 1);
-        add_hit(view, &part, GP_HIT_COLUMN, c);
+        if ((int)c != PAST)
+            add_hit(view, &part, GP_HIT_COLUMN, c);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "tui/hits.h"
 
 struct gp_children;
+struct gp_cpu_past;
 
 struct gp_proc_view {
     const struct gp_procs *procs;
@@ -17,10 +18,14 @@ struct gp_proc_view {
     bool may_add;                       /* further columns, if there is much room */
     bool has_focus;                     /* whether movement keys apply to this table */
     const struct gp_children *children; /* NULL: not shown */
+    const struct gp_cpu_past *cpu_past; /* if has_cpu_past */
+    bool has_cpu_past;                  /* on a screen of at least GP_CPU_PAST_FROM columns */
     const int64_t *tagged;              /* pids */
     size_t tagged_count;
     struct gp_hits *hits; /* collects the clickable areas; NULL: there are none */
 };
+
+enum { GP_CPU_PAST_FROM = 160 };
 
 /* Draws the title, the heading and rows from `first` on; returns the column after the title. */
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view);

@@ -24,9 +24,27 @@ bool gp_ui_is_vi(const struct gp_ui *ui)
     return ui->prefs.keys == GP_KEYS_VI;
 }
 
+void gp_ui_set_theme(struct gp_ui *ui)
+{
+    struct gp_err err = {0};
+    struct gp_ui_theme *theme = &ui->theme;
+    const char *folder = ui->outside.themes;
+    const size_t n = folder ? strlen(folder) : 0;
+    theme->changes++;
+    theme->problem[0] = '\0';
+    if (gp_theme_load(folder, ui->prefs.theme, &theme->colors, &err) == 0)
+        return;
+    (void)snprintf(theme->problem, sizeof(theme->problem), "%.*s", (int)sizeof(theme->problem) - 1,
+                   err.text);
+    /* there is little room for a message: the name of the file says enough */
+    const bool is_below = n > 0 && strncmp(err.text, folder, n) == 0 && err.text[n] == '/';
+    gp_ui_say(ui, "%s", err.text + (is_below ? n + 1 : 0));
+}
+
 void gp_ui_apply(struct gp_ui *ui)
 {
     struct gp_err err = {0};
+    gp_ui_set_theme(ui);
     /* Invalid texts were rejected by gp_pref_set(). */
     if (gp_proc_order_parse(*ui->prefs.sort ? ui->prefs.sort : "memory", &ui->order, &err) < 0 ||
         gp_proc_columns_parse(ui->prefs.columns, ui->columns, &ui->column_count, &err) < 0)

@@ -67,6 +67,10 @@ void gp_signal_collect(struct gp_ui *ui);
 /* The pidfd of a process that was sent a signal and has not ended yet; −1: none. */
 int gp_signal_fd(const struct gp_ui *ui);
 
+/* Sets the colors of the chosen theme. A file that cannot be used is reported, and the default
+ * theme is shown. */
+void gp_ui_set_theme(struct gp_ui *ui);
+
 /* Saves the preferences and reports the result. */
 void gp_ui_save(struct gp_ui *ui);
 

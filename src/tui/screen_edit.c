@@ -1,6 +1,8 @@
 /* A line editor at the bottom of the screen, in front of another screen. */
 #include "tui/screen.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -64,12 +66,28 @@ static enum gp_ui_wish key_in_edit(struct gp_ui *ui, int key)
     return GP_UI_GO_ON;
 }
 
+/* The end of a text that is longer than w columns. */
+static const char *end_of(const char *text, int w)
+{
+    while (*text && (int)gp_utf8_width(text) > w) {
+        do
+            text++;
+        while ((*text & 0xc0) == 0x80);
+    }
+    return text;
+}
+
 static void draw_edit(struct gp_ui *ui, const struct gp_box *box)
 {
     struct gp_box line = gp_box_part(box, 0, box->h - 1, box->w, 1);
     gp_draw_fill(&line, 0, 0, line.w, GP_INK_PLAIN, ' ');
     int x = gp_drawf(&line, 1, 0, GP_INK_KEY, "%s:", ui->edit.label);
-    x = gp_draw(&line, x + 1, 0, GP_INK_PLAIN, ui->edit.text);
+    const char *text = end_of(ui->edit.text, line.w - x - 2);
+    if (text != ui->edit.text) {
+        text = end_of(text, line.w - x - 3);
+        x = gp_draw(&line, x, 0, GP_INK_DIM, "…") - 1;
+    }
+    x = gp_draw(&line, x + 1, 0, GP_INK_PLAIN, text);
     x = gp_draw(&line, x, 0, GP_INK_SELECTED, " ");
     if (ui->message[0])
         (void)gp_drawf(&line, x + 2, 0, GP_INK_HIGH, "%s", ui->message);

@@ -53,7 +53,7 @@ static const struct row keys[] = {
     DOES(KILL, "end it; asks first"),
     DOES(DENSITY, "cards, bars, lines, grid"),
     DOES(SERIES, "graph another metric"),
-    DOES(EXPAND, "only GPUs, only processes"),
+    KEYS("p D L R H", "presets; show, hide"),
     DOES(ALERTS, "what needs attention"),
     DOES(ADJUST, "power, clocks of the GPU"),
     DOES(PAUSE, "freeze"),

@@ -10,8 +10,14 @@
 
 static void fill_setup(struct gp_ui *ui)
 {
-    if (ui->menu.count != GP_PREF__COUNT)
-        gp_menu_open(&ui->menu, GP_PREF__COUNT);
+    struct gp_strbuf words = GP_STRBUF_ON(ui->theme.words, sizeof(ui->theme.words) - 1);
+    if (ui->menu.count == GP_PREF__COUNT)
+        return;
+    gp_menu_open(&ui->menu, GP_PREF__COUNT);
+    gp_strbuf_adds(&words, GP_THEME_WORDS);
+    if (ui->outside.themes)
+        gp_themes_add_names(&words, ui->outside.themes);
+    gp_strbuf_fini(&words);
 }
 
 static void leave_setup(struct gp_ui *ui)
@@ -45,6 +51,11 @@ static void change(struct gp_ui *ui, bool forward)
         gp_ui_say(ui, "read-only stays on until the program exits");
         return;
     }
+    if (pref == GP_PREF_THEME) {
+        gp_pref_step_name(&ui->prefs, pref, ui->theme.words, forward);
+        gp_ui_set_theme(ui);
+        return;
+    }
     gp_pref_step(&ui->prefs, pref, forward);
     gp_ui_build_rows(ui);
 }
@@ -63,10 +74,27 @@ static enum gp_ui_wish key_in_setup(struct gp_ui *ui, int key)
     return GP_UI_GO_ON;
 }
 
-/* "card bar [line] grid auto": all values, the present one in brackets. */
-static void add_choices(struct gp_strbuf *sb, const char *choices, const char *value)
+/* The columns that the choices up to this one take; 0: it is none of them. */
+static int width_until(const char *choices, const char *value)
 {
     const size_t wanted = strlen(value);
+    int width = 0;
+    for (size_t n; *choices; choices += n + (choices[n] == ' ')) {
+        n = strcspn(choices, " ");
+        width += (int)n + 2;
+        if (n == wanted && strncmp(choices, value, n) == 0)
+            return width;
+    }
+    return 0;
+}
+
+/* "card bar [line] grid auto": all values, the present one in brackets. If they do not fit into w
+ * columns, the first ones are left out until that one does. */
+static void add_choices(struct gp_strbuf *sb, const char *choices, const char *value, int w)
+{
+    const size_t wanted = strlen(value);
+    while (width_until(choices, value) > w && strchr(choices, ' '))
+        choices += strcspn(choices, " ") + 1;
     for (size_t n; *choices; choices += n + (choices[n] == ' ')) {
         n = strcspn(choices, " ");
         const bool is_it = n == wanted && strncmp(choices, value, n) == 0;
@@ -93,7 +121,8 @@ static void draw_pref(const struct gp_box *line, size_t i, const void *ctx)
     gp_pref_format(&old, &usual, (enum gp_pref)i);
     const bool is_usual = strcmp(value.buf, old.buf) == 0;
     if (info->choices)
-        add_choices(&text, info->choices, value.buf);
+        add_choices(&text, i == GP_PREF_THEME ? ui->theme.words : info->choices, value.buf,
+                    line->w - 13 < GP_PREF_TEXT_SIZE - 2 ? line->w - 13 : GP_PREF_TEXT_SIZE - 2);
     else
         gp_strbuf_addf(&text, " %s", *value.buf ? value.buf : "-");
     (void)gp_draw(line, 0, 0, GP_INK_TAGGED, is_usual ? " " : "*");
@@ -127,7 +156,9 @@ static void draw_about(const struct gp_ui *ui, const struct gp_box *box)
         draw_sample(&part);
         part = gp_box_part(box, 0, 0, box->w, box->h - 1);
     }
-    (void)gp_draw_wrapped(&part, 0, GP_INK_DIM, gp_pref_table[pref].help);
+    const bool is_wrong = pref == GP_PREF_THEME && ui->theme.problem[0];
+    (void)gp_draw_wrapped(&part, 0, is_wrong ? GP_INK_HIGH : GP_INK_DIM,
+                          is_wrong ? ui->theme.problem : gp_pref_table[pref].help);
 }
 
 static void draw_setup(struct gp_ui *ui, const struct gp_box *box)

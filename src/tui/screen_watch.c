@@ -9,6 +9,7 @@
 #include "tui/header.h"
 #include "tui/playback.h"
 #include "tui/proc_table.h"
+#include "tui/watch_arrange.h"
 #include "tui/watch_gpus.h"
 
 #include <stdio.h>
@@ -146,15 +147,6 @@ static void clear_choice(struct gp_ui *ui)
     ui->followed = 0;
 }
 
-/* Cycles through: both areas, only the GPUs, only the processes. */
-static void expand(struct gp_prefs *prefs)
-{
-    bool both = prefs->gpus && prefs->processes;
-    bool gpus_only = prefs->gpus && !prefs->processes;
-    prefs->gpus = both || !gpus_only;
-    prefs->processes = !both;
-}
-
 static bool has_gpu(const struct gp_ui *ui, int gpu)
 {
     for (size_t i = 0; ui->snapshot && i < ui->snapshot->device_count; i++)
@@ -251,12 +243,6 @@ static bool look(struct gp_ui *ui, enum gp_action action)
     case GP_ACTION_LATER:
         ui->earlier -= ui->earlier > 0 ? GP_TRACK_SAMPLES / 32 : 0;
         return true;
-    case GP_ACTION_EXPAND:
-        expand(&ui->prefs);
-        return true;
-    case GP_ACTION_HOST:
-        ui->prefs.host = ui->prefs.host == GP_HOST_YES ? GP_HOST_NO : GP_HOST_YES;
-        return true;
     default:
         return false;
     }
@@ -346,7 +332,7 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
 static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
 {
     enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
-    if (move(ui, action) || look(ui, action))
+    if (gp_watch_arrange_key(ui, action, key) || move(ui, action) || look(ui, action))
         return GP_UI_GO_ON;
     if (arrange(ui, action, key)) {
         gp_ui_build_rows(ui);
@@ -381,7 +367,8 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
         {GP_ACTION_DENSITY, "view"},  {GP_ACTION_SETUP, "setup"},   {GP_ACTION_QUIT, "quit"},
         {GP_ACTION_PANE, "pane"},     {GP_ACTION_SERIES, "metric"}, {GP_ACTION_ADJUST, "adjust"},
         {GP_ACTION_SEARCH, "search"}, {GP_ACTION_USER, "user"},     {GP_ACTION_PAUSE, "pause"},
-        {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},       {GP_ACTION_COST, "cost"},
+        {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},       {GP_ACTION_PRESET, "preset"},
+        {GP_ACTION_COST, "cost"},
     };
     int x = 1;
     if (ui->message[0]) {
@@ -456,6 +443,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .has_focus = ui->gpus_have_focus,
         .blocks = ui->prefs.graph,
         .frames = box->w >= GP_FRAMES_FROM,
+        .no_graphs = !ui->prefs.graphs,
         .hits = &ui->hits,
     };
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);
@@ -464,6 +452,8 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     gp_draw_gpus(&part, &view);
     part = gp_box_part(box, l.processes.x, l.processes.y, l.processes.w, l.processes.h);
     scroll_rows(ui, gp_proc_table_rows(part.w, part.h));
+    ui->shows_cpu_past =
+        part.w >= GP_CPU_PAST_FROM && part.h > 0 && ui->prefs.graphs && !*ui->prefs.columns;
     const struct gp_procs_options options = gp_ui_procs_options(ui);
     const struct gp_proc_view rows = {
         .procs = &ui->procs,
@@ -475,6 +465,8 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .scroll = ui->scroll,
         .may_add = !*ui->prefs.columns,
         .has_focus = !ui->gpus_have_focus,
+        .cpu_past = ui->cpu_past,
+        .has_cpu_past = ui->shows_cpu_past,
         .children = ui->prefs.tree == GP_TREE_YES ? ui->children : NULL,
         .tagged = ui->tags,
         .tagged_count = ui->tag_count,

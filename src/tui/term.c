@@ -7,7 +7,7 @@
 #include "tui/keys.h"
 #include "tui/paint.h"
 #include "tui/prefs.h"
-#include "tui/theme.h"
+#include "tui/theme_file.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -43,8 +43,9 @@ struct gp_term {
     bool color, synchronized, mouse;
     struct gp_term_click click; /* the last click and its time */
     uint64_t click_ns;
-    enum gp_theme theme;
-    uint64_t asked_ns; /* for the background; 0: it was not asked */
+    struct gp_colors colors;
+    bool is_true_color; /* it shows 24-bit colors */
+    uint64_t asked_ns;  /* for the background; 0: it was not asked */
     bool is_answered, is_answering, is_light;
     char answer[ANSWER_SIZE]; /* as far as it has come */
     size_t answer_n;
@@ -91,11 +92,24 @@ static void add_string(struct gp_strbuf *sb, const char *text)
     }
 }
 
-static void add_color(struct gp_strbuf *sb, const char *name, short color)
+/* Terminals that show 24-bit colors say so here; most descriptions of terminals do not. */
+static bool has_true_color(void)
 {
-    const char *set = capability(name);
+    const char *value = getenv("COLORTERM");
+    return value && (strcmp(value, "truecolor") == 0 || strcmp(value, "24bit") == 0);
+}
+
+static void add_color(struct gp_strbuf *sb, bool is_behind, int color, bool is_true)
+{
+    const char *set = capability(is_behind ? "setab" : "setaf");
+    if (color >= 0 && color & GP_COLOR_RGB && is_true) {
+        gp_strbuf_addf(sb, "\033[%d;2;%d;%d;%dm", is_behind ? 48 : 38, color >> 16 & 0xff,
+                       color >> 8 & 0xff, color & 0xff);
+        return;
+    }
+    color = gp_color_of_256(color);
     if (color >= 0 && set)
-        add_string(sb, tiparm(set, (int)color));
+        add_string(sb, tiparm(set, color));
 }
 
 static void place(struct gp_strbuf *sb, int x, int y)
@@ -103,18 +117,18 @@ static void place(struct gp_strbuf *sb, int x, int y)
     add_string(sb, tiparm(capability("cup"), y, x));
 }
 
-static void set_looks(struct gp_palette *palette, bool colored, enum gp_theme theme, bool on_light)
+static void set_looks(struct gp_term *term)
 {
     static const struct {
         enum gp_attr attr;
         const char *name;
     } attrs[] = {{GP_ATTR_BOLD, "bold"}, {GP_ATTR_REVERSE, "rev"}, {GP_ATTR_UNDERLINE, "smul"}};
-    const struct gp_look *looks = gp_theme_looks(theme, on_light);
+    enum { MANY = 256 };
     const int colors = tigetnum("colors");
-    colored = colored && colors >= 8;
+    const bool colored = term->color && colors >= 8;
     for (int i = 0; i < GP_INK__COUNT; i++) {
-        const struct gp_look *look = &looks[i];
-        struct gp_ink_look *ret = &palette->inks[i];
+        const struct gp_look *look = gp_colors_look(&term->colors, (enum gp_ink)i, term->is_light);
+        struct gp_ink_look *ret = &term->palette.inks[i];
         struct gp_strbuf sb = GP_STRBUF_ON(ret->start, sizeof(ret->start) - 1);
         ret->start[0] = '\0';
         unsigned wanted = colored ? look->attrs : look->no_color;
@@ -122,8 +136,10 @@ static void set_looks(struct gp_palette *palette, bool colored, enum gp_theme th
             if (wanted & attrs[a].attr)
                 add_string(&sb, capability(attrs[a].name));
         if (colored) {
-            add_color(&sb, "setaf", look->fg < colors ? look->fg : look->fg_of_8);
-            add_color(&sb, "setab", look->bg < colors ? look->bg : (short)(look->bg % 8));
+            const bool has_fg = colors >= MANY || look->fg < colors;
+            const bool has_bg = colors >= MANY || look->bg < colors;
+            add_color(&sb, false, has_fg ? look->fg : look->fg_of_8, term->is_true_color);
+            add_color(&sb, true, has_bg ? look->bg : gp_color_of_8(look->bg), term->is_true_color);
         }
         ret->replaces = colored && !wanted && look->fg >= 0 && look->bg < 0;
     }
@@ -155,13 +171,13 @@ static void tell(const char *text)
 /* Consoles and old terminals would show the question. */
 static void ask_background(struct gp_term *term, bool is_old)
 {
-    if (!term->color || is_old || term->asked_ns || !gp_theme_asks(term->theme))
+    if (!term->color || is_old || term->asked_ns || !gp_theme_asks(term->colors.theme))
         return;
     term->asked_ns = gp_clock_mono_ns();
     tell(ASK_BACKGROUND);
 }
 
-void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
+void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs, const struct gp_colors *colors)
 {
     const char *name = getenv("TERM");
     bool is_console = name && strcmp(name, "linux") == 0;
@@ -170,8 +186,8 @@ void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs)
     term->palette.ascii = prefs->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     const bool is_old = !name || strncmp(name, "vt", 2) == 0 || is_console;
     term->synchronized = prefs->sync && !is_old;
-    term->theme = (enum gp_theme)prefs->theme;
-    set_looks(&term->palette, term->color, term->theme, term->is_light);
+    term->colors = *colors;
+    set_looks(term);
     ask_background(term, is_old);
     if (term->mouse != mouse)
         set_mouse(mouse);
@@ -191,7 +207,7 @@ static void take_answer(struct gp_term *term)
     if (!gp_theme_read_background(term->answer, &is_light) || is_light == term->is_light)
         return;
     term->is_light = is_light;
-    set_looks(&term->palette, term->color, term->theme, is_light);
+    set_looks(term);
     gp_term_forget(term);
 }
 
@@ -283,13 +299,15 @@ static void define_keys(void)
     (void)define_key(ANSWER_BEGIN, KEY_ANSWER);
 }
 
-int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret, struct gp_err *err)
+int gp_term_open(const struct gp_prefs *prefs, const struct gp_colors *colors, bool color,
+                 struct gp_term **ret, struct gp_err *err)
 {
     struct gp_term *term = calloc(1, sizeof(*term));
     if (!term)
         return gp_err_set(err, GP_ENOMEM, "out of memory");
     bool has_termios = tcgetattr(STDIN_FILENO, &before) == 0;
     term->color = color;
+    term->is_true_color = has_true_color();
     term->screen = has_termios ? new_screen() : NULL;
     if (!term->screen || !capability("clear") || !capability("cup")) {
         if (term->screen) {
@@ -311,7 +329,7 @@ int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
     (void)curs_set(0);
     gp_strbuf_init(&term->output, OUTPUT_MAX);
     set_palette(&term->palette);
-    gp_term_set(term, prefs);
+    gp_term_set(term, prefs, colors);
     /* Until its first endwin(), ncurses flushes at every cursor movement. The first frame opens the
      * terminal again. */
     (void)endwin();

@@ -4,6 +4,7 @@
 
 #include "tui/cells.h"
 
+struct gp_colors;
 struct gp_err;
 struct gp_prefs;
 struct gp_term;
@@ -12,11 +13,12 @@ struct gp_term;
  * cursor; the caller then has to use another output. The caller must have set the locale and caught
  * SIGTSTP: otherwise ncurses handles SIGTSTP itself, redraws at any point of the program, and
  * ignores the signal while it draws. */
-int gp_term_open(const struct gp_prefs *prefs, bool color, struct gp_term **ret,
-                 struct gp_err *err) GP_MUST_CHECK;
+int gp_term_open(const struct gp_prefs *prefs, const struct gp_colors *colors, bool color,
+                 struct gp_term **ret, struct gp_err *err) GP_MUST_CHECK;
 
 /* Applies changed preferences: colors, mouse, characters. */
-void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs);
+void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs,
+                 const struct gp_colors *colors);
 
 /* Restores the terminal. */
 void gp_term_close(struct gp_term *term);

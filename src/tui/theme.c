@@ -1,5 +1,7 @@
 #include "tui/theme.h"
 
+#include "tui/choices.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -152,6 +154,93 @@ const struct gp_look *gp_theme_looks(enum gp_theme theme, bool on_light)
 bool gp_theme_asks(enum gp_theme theme)
 {
     return tables[theme][false] != tables[theme][true];
+}
+
+bool gp_theme_find(const char *word, enum gp_theme *ret)
+{
+    const int at = gp_choices_find(GP_THEME_WORDS, word, strlen(word));
+    if (at >= 0)
+        *ret = (enum gp_theme)at;
+    return at >= 0;
+}
+
+/* ---- colors ---- */
+
+/* Of the 256 colors, those from 16 on are a cube with these steps, and greys. */
+enum { CUBE = 16, STEPS = 6, GREYS = 232, GREY_COUNT = 24, CHANNELS = 3 };
+static const int steps[STEPS] = {0, 95, 135, 175, 215, 255};
+
+static int grey_of(int i)
+{
+    return 8 + 10 * i;
+}
+
+static void split(int rgb, int ret[CHANNELS])
+{
+    for (int i = 0; i < CHANNELS; i++)
+        ret[i] = rgb >> 8 * (CHANNELS - 1 - i) & 0xff;
+}
+
+static int rgb_of(int color)
+{
+    if (color & GP_COLOR_RGB)
+        return color & (GP_COLOR_RGB - 1);
+    if (color >= GREYS)
+        return grey_of(color - GREYS) * 0x010101;
+    const int n = color - CUBE;
+    return steps[n / (STEPS * STEPS)] << 16 | steps[n / STEPS % STEPS] << 8 | steps[n % STEPS];
+}
+
+static int square(int n)
+{
+    return n * n;
+}
+
+int gp_color_of_256(int color)
+{
+    int parts[CHANNELS];
+    int found = CUBE;
+    int cube_far = 0;
+    int far = 3 * 256 * 256; /* of the nearest grey */
+    int grey = 0;
+    if (color < 0 || !(color & GP_COLOR_RGB))
+        return color;
+    split(rgb_of(color), parts);
+    for (int c = 0, weight = STEPS * STEPS; c < CHANNELS; c++, weight /= STEPS) {
+        int best = 0;
+        for (int i = 1; i < STEPS; i++)
+            if (square(steps[i] - parts[c]) < square(steps[best] - parts[c]))
+                best = i;
+        found += weight * best;
+        cube_far += square(steps[best] - parts[c]);
+    }
+    for (int i = 0; i < GREY_COUNT; i++) {
+        int sum = 0;
+        for (int c = 0; c < CHANNELS; c++)
+            sum += square(grey_of(i) - parts[c]);
+        if (sum < far) {
+            far = sum;
+            grey = GREYS + i;
+        }
+    }
+    return far < cube_far ? grey : found;
+}
+
+/* Keeps the channels that have at least half of the strongest one. */
+short gp_color_of_8(int color)
+{
+    enum { DARK_BELOW = 64 };
+    int parts[CHANNELS];
+    int most = 0;
+    if (color < CUBE)
+        return (short)(color < 0 ? OWN : color % 8);
+    split(rgb_of(color), parts);
+    for (int c = 0; c < CHANNELS; c++)
+        most = parts[c] > most ? parts[c] : most;
+    if (most < DARK_BELOW)
+        return BLACK;
+    return (short)((2 * parts[0] >= most ? RED : 0) | (2 * parts[1] >= most ? GREEN : 0) |
+                   (2 * parts[2] >= most ? BLUE : 0));
 }
 
 /* Reads "ffff", one to four digits, as a number from 0 to 1. */

@@ -4,6 +4,7 @@
 #include "model/snapshot.h"
 #include "out/digits.h"
 #include "tui/children.h"
+#include "tui/cpu_past.h"
 #include "tui/feed.h"
 #include "tui/header.h"
 #include "tui/playback.h"
@@ -31,7 +32,8 @@ static const struct gp_screen *const screens[GP_UI__COUNT] = {
 
 void gp_ui_init(struct gp_ui *ui)
 {
-    *ui = (struct gp_ui){.screens = screens, .gpu = -1, .cost.since_ns = gp_clock_mono_ns()};
+    *ui = (struct gp_ui){
+        .screens = screens, .gpu = -1, .preset = -1, .cost.since_ns = gp_clock_mono_ns()};
     gp_prefs_init(&ui->prefs);
     gp_page_init(&ui->text);
     gp_ui_apply(ui);
@@ -46,6 +48,7 @@ bool gp_ui_fini(struct gp_ui *ui)
         ui->is_stuck = true;
     if (!gp_children_free(ui->children))
         ui->is_stuck = true;
+    gp_cpu_past_free(ui->cpu_past);
     gp_procs_fini(&ui->procs);
     gp_history_fini(&ui->history);
     gp_gpu_order_fini(&ui->gpu_order);
@@ -88,6 +91,16 @@ static void look_at_children(struct gp_ui *ui)
         gp_children_look(ui->children, ui->snapshot);
 }
 
+/* Of the rows on the screen, whose values are new in each sample. */
+static void add_cpu_past(struct gp_ui *ui)
+{
+    const size_t first = ui->first < ui->procs.count ? ui->first : ui->procs.count;
+    const size_t left = ui->procs.count - first;
+    if (ui->shows_cpu_past)
+        gp_cpu_past_add(&ui->cpu_past, &ui->procs.rows[first], left < ui->page ? left : ui->page,
+                        ui->snapshot->mono_ns, ui->prefs.interval_ns);
+}
+
 void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns)
 {
     struct gp_ui_cost *cost = &ui->cost;
@@ -106,6 +119,7 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
     ui->shown = cost->ticks;
     drop_tags(ui);
     gp_ui_build_rows(ui);
+    add_cpu_past(ui);
     look_at_children(ui);
     if (screens[ui->mode]->fill)
         screens[ui->mode]->fill(ui);
@@ -162,13 +176,17 @@ enum gp_ui_wish gp_ui_key(struct gp_ui *ui, int key)
     if (gp_help_key(ui, key))
         return GP_UI_GO_ON;
     if (is_of_sample(ui) && !ui->text.is_typing && gp_playback_key(ui, key)) {
-        ui->digit_typed = false;
+        ui->digit_typed = ui->preset_typed = false;
         return GP_UI_GO_ON;
     }
     bool digit = ui->mode == GP_UI_WATCH && action == GP_ACTION_DIGIT;
+    bool is_preset = ui->mode == GP_UI_WATCH && action == GP_ACTION_PRESET;
+    if (ui->preset_typed)
+        digit = false; /* it is that of a preset */
     bool is_main = ui->mode == GP_UI_WATCH;
     enum gp_ui_wish wish = screens[ui->mode]->key(ui, key);
     ui->digit_typed = digit;
+    ui->preset_typed = is_preset;
     gp_guide_key(&ui->guide, is_main ? action : GP_ACTION_NONE, ui->mode);
     return wish;
 }
@@ -177,7 +195,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
 {
     const struct gp_hit hit = gp_hits_find(&ui->hits, x, y);
     ui->message[0] = '\0';
-    ui->digit_typed = false;
+    ui->digit_typed = ui->preset_typed = false;
     ui->help.explains = false;
     if (gp_playback_click(ui, &hit, x))
         return GP_UI_GO_ON;

@@ -18,6 +18,7 @@
 
 struct gp_changer;
 struct gp_children;
+struct gp_cpu_past;
 struct gp_feed;
 struct gp_player;
 struct gp_sampler;
@@ -63,6 +64,7 @@ struct gp_ui_outside {
     const char *machine;      /* simulated machine; NULL: a real one */
     struct gp_player *player; /* of the recording that is shown; NULL: a machine is */
     const char *config_path;  /* configuration file for the preferences */
+    const char *themes;       /* folder of theme files */
     /* Opens a sampler of all metrics of the GPU whose index is ctx. */
     int (*open_details)(void *ctx, struct gp_sampler **ret, struct gp_err *err);
     /* Opens a sampler of all GPUs, for a verdict. ctx is not used. */
@@ -77,6 +79,12 @@ enum { GP_UI_TAGS = 256, GP_UI_TEXT_SIZE = 128, GP_UI_UNDOS = 16 };
 struct gp_ui {
     const struct gp_screen *const *screens; /* GP_UI__COUNT */
     struct gp_prefs prefs;
+    struct gp_ui_theme {
+        struct gp_colors colors;           /* of the preference */
+        unsigned changes;                  /* how often they were set */
+        char problem[2 * GP_UI_TEXT_SIZE]; /* of its file; "": none */
+        char words[4 * GP_UI_TEXT_SIZE];   /* all themes, for the setup screen */
+    } theme;
     struct gp_ui_outside outside;
     struct gp_guide guide; /* for gpulse demo */
     /* The data. */
@@ -88,15 +96,18 @@ struct gp_ui {
     struct gp_xids xids;
     struct gp_procs procs;
     struct gp_children *children; /* of the tree; owned; NULL: it was never shown */
+    struct gp_cpu_past *cpu_past; /* owned; NULL: it was never shown */
     const char *notice;           /* shown instead of everything while there is no snapshot */
     /* The arrangement. */
     struct gp_proc_order order; /* parsed from the preferences, like the columns */
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     size_t column_count;
-    int gpu;          /* selected GPU, whose processes are shown; −1: all */
-    bool digit_typed; /* just now: the next digit extends the number */
-    int zoom;         /* a step of a graph is 2^zoom samples */
-    int earlier;      /* steps between the right edge of a graph and now */
+    int gpu;           /* selected GPU, whose processes are shown; −1: all */
+    bool digit_typed;  /* just now: the next digit extends the number */
+    int preset;        /* the last one taken; −1: none */
+    bool preset_typed; /* just now: the next digit is that of a preset */
+    int zoom;          /* a step of a graph is 2^zoom samples */
+    int earlier;       /* steps between the right edge of a graph and now */
     bool gpus_have_focus;
     /* The current place. */
     enum gp_ui_mode mode;
@@ -106,7 +117,8 @@ struct gp_ui {
     struct gp_gpu_order gpu_order; /* of the last frame */
     size_t page;                   /* number of process rows on the screen */
     bool shows_rates;              /* cards or bars are visible */
-    int scroll;                    /* columns scrolled off the commands */
+    bool shows_cpu_past;
+    int scroll; /* columns scrolled off the commands */
     int64_t followed;
     int64_t tags[GP_UI_TAGS];
     size_t tag_count;

@@ -59,9 +59,17 @@ struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bo
     const size_t chosen = gp_watch_gpu_row(ui);
     gp_gpu_order_set(&ui->gpu_order, ui->snapshot, by, chosen);
     struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
-        box->w, box->h, (int)gp_gpu_order_places(&ui->gpu_order),
-        gp_gpus_flat(ui->snapshot, &ui->gpu_order), (enum gp_density)ui->prefs.view, host,
-        !ui->prefs.gpus, !ui->prefs.processes});
+        .w = box->w,
+        .h = box->h,
+        .gpus = (int)gp_gpu_order_places(&ui->gpu_order),
+        .flat = gp_gpus_flat(ui->snapshot, &ui->gpu_order),
+        .density = (enum gp_density)ui->prefs.view,
+        .host = host,
+        .no_gpus = !ui->prefs.gpus,
+        .no_processes = !ui->prefs.processes,
+        .no_graphs = !ui->prefs.graphs,
+        .processes_first = ui->prefs.first,
+    });
     if (by == GP_ORDER_AUTO && l.density == GP_DENSITY_GRID)
         gp_gpu_order_set(&ui->gpu_order, ui->snapshot, GP_ORDER_GRID, chosen);
     scroll(ui, &l, chosen);

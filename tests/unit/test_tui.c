@@ -7,6 +7,7 @@
 #include "proc/signal.h"
 #include "tui/columns.h"
 #include "tui/gpus.h"
+#include "tui/proc_table.h"
 #include "tui/theme.h"
 #include "tui_machine.h"
 
@@ -135,6 +136,17 @@ static void add_colored(struct gp_strbuf *sb, const struct gp_cells *cells, bool
     }
 }
 
+/* The CPUs of each process are busy for a while, and then less so. */
+static void use_cpus(struct gp_snapshot *s, unsigned tick)
+{
+    for (size_t i = 0; i < s->process_count; i++) {
+        const int64_t pid = process_value(&s->processes[i], GP_PID)->i;
+        const double part = (double)((tick / 8 + (unsigned)pid * 5) % 9) / 8;
+        gp_value_set_real(process_value(&s->processes[i], GP_PROCESS_CPU),
+                          20 + (double)(pid % 170) * part, s->mono_ns);
+    }
+}
+
 /* scripts/pictures.py draws them for the README. */
 static void pictures_for_the_documents(void **state)
 {
@@ -151,13 +163,16 @@ static void pictures_for_the_documents(void **state)
         struct gp_cells cells = {0, 0, NULL};
         struct gp_ui ui;
         gp_ui_init(&ui);
+        assert_int_equal(gp_cells_resize(&cells, pictures[i].w, pictures[i].h), 0);
         for (unsigned tick = 0; tick < 180; tick++) {
             struct gp_snapshot *s = machine(pictures[i].gpus, tick);
             work(s, tick);
+            if (pictures[i].w >= GP_CPU_PAST_FROM)
+                use_cpus(s, tick);
             gp_ui_take(&ui, s, GP_NS_PER_MS);
+            gp_ui_draw(&ui, &cells, "14:02");
         }
         press(&ui, pictures[i].keys);
-        assert_int_equal(gp_cells_resize(&cells, pictures[i].w, pictures[i].h), 0);
         gp_ui_draw(&ui, &cells, "14:02");
         add_colored(&sb, &cells, true);
         golden_check(pictures[i].name, sb.buf, sb.len);

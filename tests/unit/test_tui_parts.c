@@ -73,7 +73,10 @@ static void bad_values_are_refused(void **state)
     set(&prefs, "tree", "job", 0);
     assert_int_equal(prefs.tree, GP_TREE_JOB);
     set(&prefs, "theme", "contrast", 0);
-    assert_int_equal(prefs.theme, GP_THEME_CONTRAST);
+    assert_string_equal(prefs.theme, "contrast");
+    set(&prefs, "theme", "night", 0); /* of a file */
+    set(&prefs, "theme", "../night", GP_EUSAGE);
+    set(&prefs, "theme", "", GP_EUSAGE);
 }
 
 static void write_file(const char *path, const char *text)
@@ -107,7 +110,7 @@ static void the_file_keeps_what_is_not_ours(void **state)
     gp_prefs_init(&prefs);
     assert_int_equal(gp_prefs_load(&prefs, path, &err), 0); /* there is none: no error */
     prefs.tree = GP_TREE_USER;
-    prefs.theme = GP_THEME_SAFE;
+    (void)snprintf(prefs.theme, sizeof(prefs.theme), "safe");
     (void)snprintf(prefs.filter, sizeof(prefs.filter), "user=alice gpu:1,2");
     assert_int_equal(gp_prefs_save(&prefs, path, &err), 0);
     gp_prefs_init(&loaded);

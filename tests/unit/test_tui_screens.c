@@ -825,11 +825,12 @@ static void setup_steps_both_ways(void **state)
     press(&ui, "C");
     key_times(&ui, GP_KEY_DOWN, GP_PREF_THEME);
     (void)gp_ui_key(&ui, GP_KEY_LEFT);
-    assert_int_equal(ui.prefs.theme, GP_THEME__COUNT - 1);
+    assert_string_equal(ui.prefs.theme, "mono");
     (void)gp_ui_key(&ui, GP_KEY_RIGHT);
-    assert_int_equal(ui.prefs.theme, 0);
+    assert_string_equal(ui.prefs.theme, "default");
     press(&ui, "\n ");
-    assert_int_equal(ui.prefs.theme, 2);
+    assert_string_equal(ui.prefs.theme, "light");
+    assert_int_equal(ui.theme.colors.theme, GP_THEME_LIGHT);
     key_times(&ui, GP_KEY_DOWN, GP_PREF_READ_ONLY - GP_PREF_THEME);
     (void)gp_ui_key(&ui, GP_KEY_RIGHT);
     assert_true(ui.prefs.read_only);
