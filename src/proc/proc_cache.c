@@ -8,7 +8,7 @@
 
 enum {
     KEPT_MS = 8000, /* command lines are read again after this time, or after twice this; */
-    UNSEEN = 4,     /* after this many times as long if nobody sees them; */
+    UNSEEN = 4,     /* after this many times as long if nobody sees them, or they sleep; */
     UNCHANGED = 4,  /* likewise for what belongs to an unchanged command line; */
     CROWD = 2048,   /* longer per this many processes, which limits the work per tick */
     KEPT_GROUPS = 64,
@@ -60,11 +60,22 @@ bool gp_proc_is_due(const struct gp_proc_reader *reader, uint32_t pid)
            bsearch(&pid, reader->watched, reader->watched_count, sizeof(pid), gp_compare_u32);
 }
 
-/* How long texts are kept. Those of different processes should not expire in the same tick. */
-static uint64_t life_ns(const struct gp_proc_reader *reader, uint32_t pid)
+/* Most processes on a GPU that are on the screen sleep. To read them in every tick was a fifth of
+ * the cost of one with 8 GPUs and 10 processes. */
+static bool is_quiet(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
+                     uint64_t now_ns)
 {
-    uint64_t ns = reader->kept_ns + pid % KEPT_GROUPS * (reader->kept_ns / KEPT_GROUPS);
-    return (gp_proc_is_due(reader, pid) ? 1 : UNSEEN) * ns;
+    return reader->watched && reader->keeps_files && past->state == 'S' &&
+           now_ns >= past->busy_ns + QUIET_MS * GP_NS_PER_MS;
+}
+
+/* How long texts are kept. Those of different processes should not expire in the same tick. */
+static uint64_t life_ns(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
+                        uint64_t now_ns)
+{
+    uint64_t ns = reader->kept_ns + past->pid % KEPT_GROUPS * (reader->kept_ns / KEPT_GROUPS);
+    bool is_brief = gp_proc_is_due(reader, past->pid) && !is_quiet(reader, past, now_ns);
+    return (is_brief ? 1 : UNSEEN) * ns;
 }
 
 bool gp_proc_is_kept(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
@@ -72,25 +83,15 @@ bool gp_proc_is_kept(const struct gp_proc_reader *reader, const struct gp_proc_i
 {
     if (!past || !past->start_ticks || (want & ~past->texts->want))
         return false;
-    return now_ns < past->texts->checked_ns + life_ns(reader, past->pid);
+    return now_ns < past->texts->checked_ns + life_ns(reader, past, now_ns);
 }
 
 bool gp_proc_is_unchanged(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
                           unsigned want, const char *command, uint64_t now_ns)
 {
     return past && command && past->texts->command && !(want & ~past->texts->want) &&
-           now_ns < past->texts->read_ns + UNCHANGED * life_ns(reader, past->pid) &&
+           now_ns < past->texts->read_ns + UNCHANGED * life_ns(reader, past, now_ns) &&
            strcmp(command, past->texts->command) == 0;
-}
-
-/* Most processes on a GPU that are on the screen sleep. To read their numbers was a fifth of a tick
- * with 8 GPUs and 10 processes. */
-static bool is_at_rest(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
-                       uint64_t now_ns)
-{
-    return reader->watched && reader->keeps_files && past && past->state == 'S' &&
-           now_ns >= past->busy_ns + QUIET_MS * GP_NS_PER_MS &&
-           now_ns < past->as_of_ns + RESTED_MS * GP_NS_PER_MS;
 }
 
 bool gp_proc_recall(const struct gp_proc_reader *reader, unsigned want, struct gp_proc_info *info,
@@ -98,8 +99,10 @@ bool gp_proc_recall(const struct gp_proc_reader *reader, unsigned want, struct g
 {
     struct gp_proc_info *past = gp_proc_find(&reader->past, info->pid);
     const bool is_due = gp_proc_is_due(reader, info->pid);
-    if ((is_due && !is_at_rest(reader, past, now_ns)) ||
-        !gp_proc_is_kept(reader, past, want, now_ns))
+    if (!gp_proc_is_kept(reader, past, want, now_ns))
+        return false;
+    if (is_due &&
+        (!is_quiet(reader, past, now_ns) || now_ns >= past->as_of_ns + RESTED_MS * GP_NS_PER_MS))
         return false;
     bool is_ancestor = info->is_ancestor;
     *info = *past;
