@@ -1,4 +1,4 @@
-/* The checks of containers, in two files; checks_container.c has their table. */
+/* The checks of containers, in three files; checks_container.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_CONTAINER_H
 #define GP_DOCTOR_CHECKS_CONTAINER_H
 
@@ -12,5 +12,11 @@ void gp_container_check_selinux(struct gp_exam *exam);
 bool gp_container_has_config(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);
+
+/* container_version.c: whether driver, toolkit and images fit */
+bool gp_container_has_version(struct gp_exam *exam);
+void gp_container_check_version(struct gp_exam *exam);
+bool gp_container_has_refused(struct gp_exam *exam);
+void gp_container_check_refused(struct gp_exam *exam);
 
 #endif

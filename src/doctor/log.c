@@ -13,6 +13,7 @@
 enum {
     LINE_SIZE = 8192,      /* the maximum length of a /dev/kmsg record */
     TEXT_SIZE = 512,       /* stored per line */
+    KNOWN_SIZE = 800,      /* of programs, whose reason may come last */
     MOST_BYTES = 16 << 20, /* at the end of a file */
     LOOK_BACK = 16,
 };
@@ -164,7 +165,7 @@ static void keep_known(struct reader *r, const char *text)
                               .cause = entry->cause,
                               .fix = entry->fix,
                               .verdict = (enum gp_verdict)entry->log,
-                              .text = gp_exam_text(r->exam, "%.*s", TEXT_SIZE, text),
+                              .text = gp_exam_text(r->exam, "%.*s", KNOWN_SIZE, text),
                               .path = r->path,
                               .where = where,
                               .times = 1,
