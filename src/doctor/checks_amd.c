@@ -123,9 +123,9 @@ static void check_version(struct gp_exam *exam)
     }
     gp_exam_report(exam, GP_VERDICT_OK, "ROCm %s", line);
     gp_exam_evidence(exam, path, "%s", line);
-    gp_amd_targets(exam, &targets);
+    const char *place = gp_amd_targets(exam, &targets);
     for (size_t i = 0; i < targets.count; i++)
-        gp_exam_evidence(exam, "/sys/class/kfd/kfd/topology/nodes", "%s", targets.names[i]);
+        gp_exam_evidence(exam, place, "%s", targets.names[i]);
 }
 
 /* ---- PyTorch ---- */
@@ -256,6 +256,11 @@ const struct gp_check gp_checks_amd[] = {
      {NULL},
      wants_rocm_alone,
      gp_amd_check_masks},
+    {"amd.override",
+     "the AMD GPUs are not taken for others",
+     {NULL},
+     gp_amd_has_override,
+     gp_amd_check_override},
     {"amd.errors", "no uncorrectable errors", {"amd.driver"}, has_amd, check_errors},
     {0},
 };

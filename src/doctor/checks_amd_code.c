@@ -1,6 +1,7 @@
 /* Whether ROCm's libraries, or those of PyTorch, have code for the AMD GPUs. */
 #include "doctor/checks_amd.h"
 #include "doctor/framework.h"
+#include "doctor/gfxchip.h"
 #include "doctor/gfxlist.h"
 #include "doctor/searchpath.h"
 #include "doctor/tables.h"
@@ -21,8 +22,7 @@ static void name_of(unsigned long major, unsigned long minor, unsigned long step
     (void)snprintf(ret, GP_GFX_NAME, "gfx%lu%lx%lx", major % 1000, minor & 0xf, step & 0xf);
 }
 
-/* What the runtime takes every GPU for; false: the variable is not set. */
-static bool read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME])
+bool gp_amd_read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME])
 {
     const char *value = gp_machine_variable(&exam->machine, override_name);
     char *end = NULL;
@@ -37,13 +37,28 @@ static bool read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME])
     return true;
 }
 
-void gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
+/* By the PCI devices, where the kernel's list is missing. */
+static void read_chips(const struct gp_exam *exam, struct gp_gfxlist *ret)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count && ret->count < GP_GFX_NAMES; i++) {
+        const char *name = gp_gfx_of_chip(m->gpus[i].device);
+        if (m->gpus[i].vendor == GP_PCI_AMD && name[0] && strcmp(m->gpus[i].driver, "amdgpu") == 0)
+            (void)snprintf(ret->names[ret->count++], GP_GFX_NAME, "%s", name);
+    }
+}
+
+const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
 {
     static const char folder[] = "/sys/class/kfd/kfd/topology/nodes";
     static const char mark[] = "gfx_target_version ";
     char **names, path[300], text[8192];
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     *ret = (struct gp_gfxlist){.count = 0};
+    if (n < 0) {
+        read_chips(exam, ret);
+        return "/sys/bus/pci/devices";
+    }
     for (long i = 0; i < n && ret->count < GP_GFX_NAMES; i++) {
         (void)snprintf(path, sizeof(path), "%s/%.40s/properties", folder, names[i]);
         if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
@@ -53,6 +68,7 @@ void gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
         if (version > 0) /* 0: a CPU */
             name_of(version / 10000, version / 100 % 100, version % 100, ret->names[ret->count++]);
     }
+    return folder;
 }
 
 /* A GPU with the same instructions, whose code this one runs if it is taken for it. */
@@ -109,6 +125,7 @@ struct library {
     const struct gp_pyenv *env; /* NULL: the system's ROCm */
     const char *words;          /* "PyTorch 2.5.0 in /home/ada/venv" */
     const char *where;
+    const char *place; /* which says what the GPUs are */
     const char *rocm;
     struct gp_gfxlist list; /* empty: unknown */
 };
@@ -133,8 +150,7 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
     const struct relative *like = relative_of(name, &assumed);
     gp_exam_report(exam, library->env ? gp_pyenv_verdict(library->env, true) : GP_VERDICT_WARN,
                    "%s has no code for this AMD GPU (%s)", library->words, name);
-    gp_exam_evidence(exam, is_overridden ? override_name : "/sys/class/kfd/kfd/topology/nodes",
-                     "%s", name);
+    gp_exam_evidence(exam, is_overridden ? override_name : library->place, "%s", name);
     gp_exam_evidence(exam, library->where, "%s",
                      library->list.count > 0
                          ? gp_exam_text(exam, "built for %s", words_of(exam, &library->list))
@@ -177,7 +193,7 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
                          const struct library *library)
 {
     struct gp_gfxlist taken = {.count = 1};
-    bool is_overridden = read_override(exam, taken.names[0]);
+    bool is_overridden = gp_amd_read_override(exam, taken.names[0]);
     const char *name = find_missing(is_overridden ? &taken : targets, library);
     if (name)
         report(exam, library, name, is_overridden);
@@ -186,7 +202,7 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
 
 /* Of the environments with a PyTorch for ROCm, the first with a problem is reported; false: there
  * is no such environment. */
-static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets,
+static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets, const char *place,
                           enum answer *answer)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -200,6 +216,7 @@ static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets
             continue;
         struct library library = {
             .env = env,
+            .place = place,
             .words = gp_exam_text(exam, "PyTorch %s in %s", torch.version, env->prefix),
             .rocm = gp_exam_text(exam, "%s", torch.hip)};
         is_any = true;
@@ -213,7 +230,7 @@ static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets
     return is_any;
 }
 
-static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets,
+static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets, const char *place,
                          enum answer *answer)
 {
     static const char version_path[] = "/opt/rocm/.info/version";
@@ -222,7 +239,7 @@ static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets,
                                           "/usr/lib64/rocblas/library", "/usr/lib/rocblas/library",
                                           "/usr/lib/x86_64-linux-gnu/rocblas/library"};
     char version[64] = "";
-    struct library library = {.words = "ROCm", .where = version_path};
+    struct library library = {.words = "ROCm", .where = version_path, .place = place};
     for (size_t i = 0; i < GP_ARRAY_LEN(folders) && library.list.count == 0; i++) {
         gp_gfxlist_of_folder(&library.list, &exam->files, &exam->arena, folders[i]);
         if (library.list.count > 0)
@@ -244,7 +261,7 @@ void gp_amd_check_masks(struct gp_exam *exam)
     static const char *const names[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                         "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"};
     struct gp_gfxlist targets;
-    gp_amd_targets(exam, &targets);
+    (void)gp_amd_targets(exam, &targets);
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         const char *value = gp_machine_variable(&exam->machine, names[i]);
         char *end;
@@ -271,9 +288,9 @@ void gp_amd_check_code(struct gp_exam *exam)
 {
     struct gp_gfxlist targets;
     enum answer answer = UNKNOWN;
-    gp_amd_targets(exam, &targets);
-    if (!judge_torches(exam, &targets, &answer))
-        judge_system(exam, &targets, &answer);
+    const char *place = gp_amd_targets(exam, &targets);
+    if (!judge_torches(exam, &targets, place, &answer))
+        judge_system(exam, &targets, place, &answer);
     if (targets.count == 0 || answer == UNKNOWN)
         gp_exam_report(exam, GP_VERDICT_SKIP,
                        targets.count == 0 ? "the kernel names no AMD GPU for computing"

@@ -2,6 +2,7 @@
 #include "doctor/access.h"
 #include "doctor/exam.h"
 #include "doctor/unbound.h"
+#include "doctor/version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +13,101 @@ static bool is_intel_alone(struct gp_exam *exam)
     return m->intel_count > 0 && m->nvidia_count == 0 && m->amd_count == 0;
 }
 
+/* The first kernel that drives a model without being forced to (Linux, i915_pci.c and xe_pci.c). */
+static const struct {
+    unsigned first, last; /* PCI devices */
+    const char *name, *kernel;
+} models[] = {
+    {0x4c80, 0x4c9f, "Rocket Lake", "5.12"},    {0x4680, 0x46df, "Alder Lake", "5.17"},
+    {0x5690, 0x56c2, "Arc Alchemist", "6.2"},   {0xa720, 0xa7af, "Raptor Lake", "6.0"},
+    {0x7d40, 0x7ddf, "Meteor Lake", "6.7"},     {0x6420, 0x64bf, "Lunar Lake", "6.12"},
+    {0xe200, 0xe2ff, "Arc Battlemage", "6.12"}, {0xb080, 0xb0bf, "Panther Lake", "6.17"},
+};
+
+/* Whether this distribution's kernels have newer drivers than their number says, or a module of
+ * Intel's own replaces the kernel's. */
+static bool has_backport(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *const folders[] = {gp_exam_text(exam, "/lib/modules/%s/updates/dkms", m->kernel),
+                                   gp_exam_text(exam, "/lib/modules/%s/extra", m->kernel),
+                                   gp_exam_text(exam, "/lib/modules/%s/updates", m->kernel)};
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++)
+            if (strstr(names[k], "i915") || strncmp(names[k], "xe.", 3) == 0)
+                return true;
+    }
+    return m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE || strstr(m->kernel, "-oem");
+}
+
+/* Whether the kernel was told to drive GPUs that it does not support. */
+static bool is_forced(const struct gp_exam *exam)
+{
+    char line[4096];
+    return gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) &&
+           strstr(line, "force_probe=");
+}
+
+/* The newest kernels that older releases offer. */
+static const struct {
+    enum gp_distro distro;
+    const char *version, *kernel, *next;
+} offers[] = {
+    {GP_DISTRO_UBUNTU, "20.04", "5.15", "Ubuntu 24.04"},
+    {GP_DISTRO_UBUNTU, "22.04", "6.8", "Ubuntu 24.04"},
+    {GP_DISTRO_DEBIAN, "11", "6.1", "Debian 13"},
+    {GP_DISTRO_DEBIAN, "12", "6.12", "Debian 13"},
+};
+
+static void mend_age(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < GP_ARRAY_LEN(offers); i++)
+        if (m->distro == offers[i].distro &&
+            gp_version_compare(m->distro_version, offers[i].version) == 0 &&
+            gp_version_compare(offers[i].kernel, kernel) < 0) {
+            gp_exam_advice(exam,
+                           "upgrade to %s or newer: it has kernel %s or newer, which this release "
+                           "does not offer",
+                           offers[i].next, kernel);
+            return;
+        }
+    gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL, NULL, NULL);
+    gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
+                   kernel);
+}
+
+/* The kernel is older than the one that drives this GPU; false: it is not, or unknown. */
+static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const char *kernel = exam->machine.kernel;
+    size_t i = 0;
+    while (i < GP_ARRAY_LEN(models) &&
+           (gpu->device < models[i].first || gpu->device > models[i].last))
+        i++;
+    if (i == GP_ARRAY_LEN(models) || !kernel[0] ||
+        (gpu->driver[0] && (!is_forced(exam) || has_backport(exam))) ||
+        gp_version_compare(kernel, models[i].kernel) >= 0)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "kernel %s is too old for Intel GPU %s (%s)", kernel,
+                   gpu->bus_id, models[i].name);
+    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id), "%s",
+                     gpu->driver[0] ? gpu->driver : "missing: no driver is bound");
+    gp_exam_why(exam,
+                "Linux %s is the first to drive it. Older ones do not, or only if they are "
+                "forced to (force_probe), and programs then cannot compute on it.",
+                models[i].kernel);
+    mend_age(exam, models[i].kernel);
+    return true;
+}
+
 static void check_driver(struct gp_exam *exam)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (gpu->vendor != GP_PCI_INTEL || gpu->driver[0])
+        if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) || gpu->driver[0])
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),

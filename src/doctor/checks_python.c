@@ -355,6 +355,15 @@ static void check_torch(struct gp_exam *exam)
     gp_cases_report_well(exam, GP_FRAMEWORK_TORCH, all->cases, all->count);
 }
 
+static bool has_triton(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        if (gp_pyenv_package(&envs->list[i], "triton"))
+            return gp_nvidia_is_there(exam);
+    return false;
+}
+
 const struct gp_check gp_checks_python[] = {
     {.id = "python.find", .title = "Python environments can be read", .run = run_find},
     {.id = "python.torch",
@@ -377,5 +386,10 @@ const struct gp_check gp_checks_python[] = {
      .needs = {"driver.loaded"},
      .applies = gp_nvidia_is_there,
      .run = gp_check_python_others},
+    {.id = "python.triton",
+     .title = "Triton can link with the driver's library",
+     .needs = {"driver.loaded", "driver.libraries"},
+     .applies = has_triton,
+     .run = gp_check_triton},
     {0},
 };
