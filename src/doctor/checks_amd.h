@@ -9,8 +9,9 @@
  * their PCI devices. Returns the folder that says so. */
 const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret);
 
-/* What HSA_OVERRIDE_GFX_VERSION has every GPU taken for, "gfx1030"; false: nothing. */
-bool gp_amd_read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME]);
+/* What a value of HSA_OVERRIDE_GFX_VERSION has every GPU taken for: "gfx1030" for "10.3.0". False:
+ * it is no version. */
+bool gp_amd_read_override(const char *value, char ret[GP_GFX_NAME]);
 void gp_amd_check_code(struct gp_exam *exam);
 
 /* Environment variables that hide the GPUs. */

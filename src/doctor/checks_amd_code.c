@@ -22,9 +22,8 @@ static void name_of(unsigned long major, unsigned long minor, unsigned long step
     (void)snprintf(ret, GP_GFX_NAME, "gfx%lu%lx%lx", major % 1000, minor & 0xf, step & 0xf);
 }
 
-bool gp_amd_read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME])
+bool gp_amd_read_override(const char *value, char ret[GP_GFX_NAME])
 {
-    const char *value = gp_machine_variable(&exam->machine, override_name);
     char *end = NULL;
     unsigned long numbers[3] = {0};
     for (size_t i = 0; value && i < GP_ARRAY_LEN(numbers); i++) {
@@ -97,19 +96,25 @@ static const struct relative *relative_of(const char *name, const struct gp_gfxl
 /* ---- what is installed ---- */
 
 /* What rocBLAS is built for (its CMakeLists.txt, TARGET_LIST_ROCM_…), where its files are missing:
- * GPUs that no version before this one is built for. */
+ * GPUs that no version before the first, or from the end on, is built for. */
 static const struct {
     const char *name;
-    unsigned first; /* major version of ROCm; 0: none */
-} unserved[] = {{"gfx902", 0},  {"gfx909", 0},  {"gfx90c", 0},  {"gfx1011", 0}, {"gfx1013", 0},
-                {"gfx1031", 0}, {"gfx1032", 0}, {"gfx1033", 0}, {"gfx1034", 0}, {"gfx1035", 0},
-                {"gfx1036", 0}, {"gfx1103", 7}, {"gfx1150", 7}, {"gfx1152", 7}, {"gfx1153", 7}};
+    const char *first, *end; /* versions of ROCm; first "": none */
+} unserved[] = {
+    {"gfx902", "", ""},     {"gfx909", "", ""},    {"gfx90c", "", ""},     {"gfx1011", "", ""},
+    {"gfx1013", "", ""},    {"gfx1031", "", ""},   {"gfx1032", "", ""},    {"gfx1033", "", ""},
+    {"gfx1034", "", ""},    {"gfx1035", "", ""},   {"gfx1036", "", ""},    {"gfx803", "3.0", "6.0"},
+    {"gfx942", "5.7", ""},  {"gfx950", "7.0", ""}, {"gfx1100", "5.4", ""}, {"gfx1101", "5.5", ""},
+    {"gfx1102", "5.4", ""}, {"gfx1103", "7", ""},  {"gfx1150", "7", ""},   {"gfx1151", "6.3", ""},
+    {"gfx1152", "7", ""},   {"gfx1153", "7", ""},  {"gfx1200", "6.3", ""}, {"gfx1201", "6.3", ""},
+};
 
-static bool is_unserved(const char *name, unsigned rocm)
+static bool is_unserved(const char *name, const char *rocm)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(unserved); i++)
+    for (size_t i = 0; rocm[0] && i < GP_ARRAY_LEN(unserved); i++)
         if (strcmp(unserved[i].name, name) == 0)
-            return unserved[i].first == 0 || rocm < unserved[i].first;
+            return !unserved[i].first[0] || gp_version_compare(rocm, unserved[i].first) < 0 ||
+                   (unserved[i].end[0] && gp_version_compare(rocm, unserved[i].end) >= 0);
     return false;
 }
 
@@ -134,9 +139,8 @@ struct library {
 static const char *find_missing(const struct gp_gfxlist *targets, const struct library *library)
 {
     for (size_t i = 0; i < targets->count; i++)
-        if (library->list.count > 0
-                ? gp_gfxlist_has(&library->list, targets->names[i])
-                : !is_unserved(targets->names[i], gp_version_major(library->rocm)))
+        if (library->list.count > 0 ? gp_gfxlist_has(&library->list, targets->names[i])
+                                    : !is_unserved(targets->names[i], library->rocm))
             return NULL;
     return targets->count > 0 ? targets->names[0] : NULL;
 }
@@ -193,7 +197,8 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
                          const struct library *library)
 {
     struct gp_gfxlist taken = {.count = 1};
-    bool is_overridden = gp_amd_read_override(exam, taken.names[0]);
+    bool is_overridden =
+        gp_amd_read_override(gp_machine_variable(&exam->machine, override_name), taken.names[0]);
     const char *name = find_missing(is_overridden ? &taken : targets, library);
     if (name)
         report(exam, library, name, is_overridden);

@@ -331,9 +331,12 @@ static void check_toolkit(struct gp_exam *exam)
     }
     if (gp_container_has_toolkit(exam))
         return;
-    gp_exam_report(exam, is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    const char *config = gp_container_runtime_config(exam);
+    gp_exam_report(exam, config || is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine ? engine->program : "", "present, but nvidia-ctk is missing");
+    if (config)
+        gp_exam_evidence(exam, config, "names nvidia-container-runtime, which it does not find");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
 }
 
@@ -409,7 +412,10 @@ static void check_podman(struct gp_exam *exam)
 
 static bool has_kubelet(struct gp_exam *exam)
 {
-    return is_engine(exam, "containerd") && gp_files_exist(&exam->files, "/usr/bin/kubelet");
+    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) &&
+           gp_files_exist(&exam->files, "/usr/bin/containerd") &&
+           gp_files_exist(&exam->files, "/usr/bin/kubelet") &&
+           !gp_files_exist(&exam->files, "/usr/bin/cri-dockerd");
 }
 
 static void check_containerd(struct gp_exam *exam)
@@ -562,6 +568,11 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_config,
      gp_container_check_cgroups},
+    {"container.mode",
+     "the runtime has what its mode needs",
+     {NULL},
+     gp_container_has_mode,
+     gp_container_check_mode},
     {"container.version",
      "the toolkit is new enough for the driver and the system",
      {NULL},

@@ -10,6 +10,12 @@ void gp_container_check_desktop(struct gp_exam *exam);
 bool gp_container_has_selinux(struct gp_exam *exam);
 void gp_container_check_selinux(struct gp_exam *exam);
 bool gp_container_has_config(struct gp_exam *exam);
+
+/* The settings by which the docker or containerd of root passes GPUs; NULL: there are none.
+ * Rootless ones have theirs in the user's home. */
+const char *gp_container_runtime_config(struct gp_exam *exam);
+bool gp_container_has_mode(struct gp_exam *exam);
+void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);
 

@@ -24,19 +24,6 @@ static const char *words_of(struct gp_exam *exam, const struct gp_toolkit_found 
                                : gp_exam_text(exam, "CUDA of unknown version (%s)", toolkit->path);
 }
 
-/* The toolkit that programs are built with: the one in PATH, else /usr/local/cuda, else the only
- * one. */
-static const struct gp_toolkit_found *used_toolkit(const struct gp_toolkits *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].is_on_path)
-            return &all->list[i];
-    for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].is_default)
-            return &all->list[i];
-    return all->count == 1 ? &all->list[0] : NULL;
-}
-
 static void report_damage(struct gp_exam *exam, const struct gp_toolkits *all)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -190,7 +177,7 @@ static void report_torch(struct gp_exam *exam, const struct gp_toolkits *all)
 static void run_toolkits(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    const struct gp_toolkit_found *used = used_toolkit(all);
+    const struct gp_toolkit_found *used = gp_toolkit_used(all);
     const struct gp_finding *before = exam->last;
     report_damage(exam, all);
     report_disagreement(exam, all);
@@ -198,6 +185,8 @@ static void run_toolkits(struct gp_exam *exam)
         report_compiler(exam, used);
     if (exam->last == before)
         report_torch(exam, all);
+    if (exam->last == before)
+        gp_check_cuda_host(exam);
     if (exam->last != before)
         return;
     if (all->count == 0) {
@@ -277,7 +266,7 @@ static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
 static void run_driver_floor(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    const struct gp_toolkit_found *used = used_toolkit(all);
+    const struct gp_toolkit_found *used = gp_toolkit_used(all);
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
     if (!nv.driver[0]) {
@@ -523,7 +512,7 @@ static void run_cudnn(struct gp_exam *exam)
 {
     struct cudnn header, libraries[LIBRARIES_MAX];
     struct gp_ldcache cache = {.count = 0};
-    const struct gp_toolkit_found *used = used_toolkit(gp_toolkits_of(exam));
+    const struct gp_toolkit_found *used = gp_toolkit_used(gp_toolkits_of(exam));
     int error = gp_ldcache_read(&cache, &exam->files, &exam->arena);
     size_t count = error == 0 ? find_libraries(exam, &cache, libraries) : 0;
     const struct gp_finding *before = exam->last;

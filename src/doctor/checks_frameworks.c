@@ -110,8 +110,19 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
                          cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*");
     gp_exam_why(exam, "It reports \"Could not find cuda drivers\" or \"Cannot dlopen some GPU "
                       "libraries\", and continues without the GPU.");
-    gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them",
-                gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
+    if (gp_version_compare(c->version, "2.14") >= 0) {
+        gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them",
+                    gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
+        return;
+    }
+    if (c->env->kind == GP_PYENV_CONDA)
+        gp_exam_command(exam, "install them", "conda install -p %s cudatoolkit=%s cudnn=%s",
+                        gp_exam_quoted(exam, c->env->prefix), c->cuda, cudnn);
+    else
+        gp_exam_advice(exam,
+                       "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
+                       "version has no package with them",
+                       c->cuda, cudnn);
 }
 
 void gp_check_tensorflow(struct gp_exam *exam)

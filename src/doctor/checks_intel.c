@@ -1,6 +1,7 @@
 /* Intel GPUs: checked only if the machine has no other vendor's GPU to compute on. */
 #include "doctor/access.h"
 #include "doctor/exam.h"
+#include "doctor/framework.h"
 #include "doctor/unbound.h"
 #include "doctor/version.h"
 
@@ -147,15 +148,35 @@ static bool has_library(const struct gp_exam *exam, const char *name)
     return false;
 }
 
+/* A package that computes on Intel GPUs; NULL: none is installed. */
+static const char *user_of(struct gp_exam *exam)
+{
+    static const char *const names[] = {"openvino", "intel-extension-for-pytorch"};
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++) {
+        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.xpu[0])
+            return gp_exam_text(exam, "PyTorch %s in %s", torch.version, envs->list[i].prefix);
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+            if (gp_pyenv_package(&envs->list[i], names[k]))
+                return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
+    }
+    return NULL;
+}
+
 static void check_compute(struct gp_exam *exam)
 {
     bool has_zero = has_library(exam, "libze_intel_gpu.so.1");
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
     if (has_zero && has_cl)
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO, "programs cannot compute on the Intel GPU yet: %s%s%s",
+    const char *user = user_of(exam);
+    gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "programs cannot compute on the Intel GPU yet: %s%s%s",
                    has_zero ? "" : "Level Zero", has_zero || has_cl ? "" : " and ",
                    has_cl ? "" : "OpenCL");
+    if (user)
+        gp_exam_evidence(exam, "", "%s needs it", user);
     if (!has_zero)
         gp_exam_evidence(exam, "libze_intel_gpu.so.1", "not in any of the usual directories");
     if (!has_cl)

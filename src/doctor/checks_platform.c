@@ -15,6 +15,30 @@ static bool is_wsl(struct gp_exam *exam)
 
 #define WSL_LIBRARY "/usr/lib/wsl/lib/libcuda.so.1"
 
+/* Whether /etc/wsl.conf turns GPUs off: "[gpu]", "enabled = false". */
+static bool report_switch(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/wsl.conf";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *part = text ? strstr(text, "[gpu]") : NULL;
+    const char *end = part ? strstr(part + 1, "\n[") : NULL;
+    size_t n = !part ? 0 : end ? (size_t)(end - part) : strlen(part);
+    const char *key = part ? memmem(part, n, "enabled", 7) : NULL;
+    if (!key)
+        return false;
+    key += 7;
+    key += strspn(key, " \t=");
+    if (strncmp(key, "false", 5) != 0)
+        return false;
+    gp_exam_evidence(exam, path, "[gpu] enabled = false");
+    gp_exam_why(exam, "This setting keeps Windows from passing its GPU to this distribution.");
+    gp_exam_command(exam, "let it in again; the original file is kept next to it",
+                    "sudo sed -i.before '/^\\[gpu\\]/,/^\\[/s/^ *enabled *=.*/enabled = true/' %s",
+                    path);
+    gp_exam_advice(exam, "then in PowerShell: wsl --shutdown");
+    return true;
+}
+
 /* The driver is the Windows one: its libraries are mounted, and the device is /dev/dxg. */
 static void check_wsl_driver(struct gp_exam *exam)
 {
@@ -31,6 +55,8 @@ static void check_wsl_driver(struct gp_exam *exam)
                        parts[i].path);
         gp_exam_evidence(exam, parts[i].path, "%s from the Windows driver is missing",
                          parts[i].what);
+        if (report_switch(exam))
+            return;
         gp_exam_why(exam,
                     "WSL 2 uses the driver installed in Windows; no driver is installed in Linux.");
         if (is_first)

@@ -1,4 +1,5 @@
 /* The environment of GPU jobs: shared memory, limits, control groups, stale MPS files. */
+#include "doctor/checks_services.h"
 #include "doctor/exam.h"
 
 #include "proc/files.h"
@@ -218,5 +219,10 @@ const struct gp_check gp_checks_system[] = {
      check_killed},
     {"system.cpu", "there are enough CPUs to feed the GPUs", {NULL}, has_gpu, check_quota},
     {"system.mps", "no stale MPS pipes", {NULL}, has_mps_folder, check_mps},
+    {"system.services",
+     "no service is kept from the GPUs",
+     {NULL},
+     gp_services_has_hidden,
+     gp_services_check_hidden},
     {0},
 };

@@ -114,11 +114,17 @@ static void install_driver(struct gp_exam *exam, const char *driver)
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)
 {
     const struct gp_machine *m = &exam->machine;
+    unsigned last = m->container || m->is_wsl ? 0 : gp_driver_wish(m).last;
     if (m->container) {
         gp_exam_advice(exam, "on the host: update the driver to %s or newer", driver);
     } else if (m->is_wsl) {
         gp_exam_advice(exam, "in Windows: update NVIDIA's driver to one for CUDA %s or newer",
                        gp_cuda_ceiling(driver));
+    } else if (last > 0 && gp_version_major(driver) > last) {
+        gp_exam_advice(exam,
+                       "the driver cannot be updated to %s or newer: branch %u is the last for "
+                       "this GPU",
+                       driver, last);
     } else {
         gp_exam_advice(exam, "update the driver to %s or newer:", driver);
         install_driver(exam, driver);

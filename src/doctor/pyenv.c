@@ -31,7 +31,8 @@ static const char *const wanted[] = {
     "bitsandbytes", "flash-attn*",      "xformers",
     "cudatoolkit",  "cuda-version",     "cuda-nvcc",
     "cudnn",        "triton",           "paddlepaddle*",
-    "faiss-*",      "llama-cpp-python",
+    "faiss-*",      "llama-cpp-python", "openvino",
+    "ctranslate2",  "intel-extension*",
 };
 
 static bool is_wanted(const char *name)
