@@ -1,5 +1,6 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
 #include "doctor/exam.h"
+#include "doctor/ldcache.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -98,12 +99,36 @@ static bool find_linux_library(const struct gp_exam *exam, char path[GP_PATH_SIZ
     return false;
 }
 
+/* Windows' libraries are there, but the loader does not know their directory. */
+static void report_unlisted(struct gp_exam *exam)
+{
+    static const char folder[] = "/usr/lib/wsl/lib", line[] = "/etc/ld.so.conf.d/ld.wsl.conf";
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0;
+    if (has_folder(gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"), folder) ||
+        gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
+        gp_ldcache_find(&cache, "libcuda.so.1", NULL, &from, &library))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the loader does not find Windows' libcuda");
+    gp_exam_evidence(exam, WSL_LIBRARY, "present");
+    gp_exam_evidence(exam, "/etc/ld.so.cache", "has no libcuda.so.1");
+    gp_exam_evidence(exam, line, "%s", gp_files_exist(&exam->files, line) ? "present" : "missing");
+    gp_exam_why(exam, "WSL adds its directory at each start, unless /etc/wsl.conf turns that off "
+                      "(ldconfig = false): CUDA's programs find no GPU.");
+    if (!gp_files_exist(&exam->files, line))
+        gp_exam_command(exam, "add it", "echo %s | sudo tee %s", folder, line);
+    gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
+}
+
 /* Linux driver packages install libraries that need a kernel module, which WSL does not have. */
 static void check_wsl_shadow(struct gp_exam *exam)
 {
     char path[GP_PATH_SIZE], real[GP_PATH_SIZE];
-    if (!find_linux_library(exam, path, real))
+    if (!find_linux_library(exam, path, real)) {
+        report_unlisted(exam);
         return;
+    }
     const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     gp_exam_report(exam, GP_VERDICT_FAIL,

@@ -1,4 +1,4 @@
-/* The check of services; checks_system.c has its row. */
+/* The checks of services; checks_system.c has their rows. */
 #ifndef GP_DOCTOR_CHECKS_SERVICES_H
 #define GP_DOCTOR_CHECKS_SERVICES_H
 
@@ -8,5 +8,9 @@ struct gp_exam;
 
 bool gp_services_has_hidden(struct gp_exam *exam);
 void gp_services_check_hidden(struct gp_exam *exam);
+
+/* Slurm's list of GPUs, gres.conf. */
+bool gp_services_has_gres(struct gp_exam *exam);
+void gp_services_check_gres(struct gp_exam *exam);
 
 #endif

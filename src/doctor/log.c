@@ -280,7 +280,10 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
 static void read_programs(struct gp_exam *exam, struct gp_log *log)
 {
     enum { MOST = 1 << 20 };
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    static const char *const paths[] = {"/var/log/syslog",           "/var/log/messages",
+                                        "/var/log/daemon.log",       "/var/log/docker.log",
+                                        "/var/log/slurm/slurmd.log", "/var/log/slurmd.log",
+                                        "/var/log/ollama.log"};
     char text[LINE_SIZE];
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         size_t length = 0, n, before = log->known_count;
