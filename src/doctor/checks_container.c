@@ -310,8 +310,8 @@ static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
 {
     const struct gp_machine *m = &exam->machine;
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    bool is_used = !m->is_driver_loaded || gp_toolkits_of(exam)->count > 0 || envs->is_cut ||
-                   !gp_pyenvs_readable(envs);
+    bool is_used = (!m->is_driver_loaded && !m->is_wsl) || gp_toolkits_of(exam)->count > 0 ||
+                   envs->is_cut || !gp_pyenvs_readable(envs);
     for (size_t i = 0; i < m->gpu_count; i++)
         is_used = is_used || m->gpus[i].shows_screen;
     for (size_t i = 0; i < envs->count; i++)
@@ -357,7 +357,8 @@ static void check_docker(struct gp_exam *exam)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, error.line), "%s", error.text);
         gp_exam_why(exam, "docker does not start with it.");
         gp_exam_advice(exam, "fix that line, then restart docker");
-    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") && !find_cdi(exam)) {
+    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") && !find_cdi(exam) &&
+               !gp_container_rootless_config(exam)) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "NVIDIA Container Toolkit is installed, but docker does not know its "
                        "runtime");
@@ -578,6 +579,11 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_version,
      gp_container_check_version},
+    {"container.engine",
+     "the container engine knows how to pass GPUs",
+     {NULL},
+     gp_container_has_old_engine,
+     gp_container_check_engine},
     {"container.refused",
      "no container was refused for its image or for an old toolkit",
      {"driver.loaded"},

@@ -14,6 +14,8 @@ bool gp_container_has_config(struct gp_exam *exam);
 /* The settings by which the docker or containerd of root passes GPUs; NULL: there are none.
  * Rootless ones have theirs in the user's home. */
 const char *gp_container_runtime_config(struct gp_exam *exam);
+/* Likewise for the user's rootless docker. */
+const char *gp_container_rootless_config(struct gp_exam *exam);
 bool gp_container_has_mode(struct gp_exam *exam);
 void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
@@ -22,6 +24,8 @@ void gp_container_check_ldconfig(struct gp_exam *exam);
 /* container_version.c: whether driver, toolkit and images fit */
 bool gp_container_has_version(struct gp_exam *exam);
 void gp_container_check_version(struct gp_exam *exam);
+bool gp_container_has_old_engine(struct gp_exam *exam);
+void gp_container_check_engine(struct gp_exam *exam);
 bool gp_container_has_refused(struct gp_exam *exam);
 void gp_container_check_refused(struct gp_exam *exam);
 

@@ -263,6 +263,24 @@ static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
                    gp_cuda_own_driver(toolkit->version));
 }
 
+/* NVIDIA's images say for which CUDA they are, and some have no toolkit. */
+static void check_image(struct gp_exam *exam, const struct gp_nvidia *nv)
+{
+    const char *cuda = gp_machine_variable(&exam->machine, "CUDA_VERSION");
+    const char *floor = cuda && exam->machine.container ? gp_cuda_floor(cuda) : "";
+    if (!floor[0] || gp_driver_reaches(nv->driver, floor) ||
+        gp_files_exist(&exam->files, "/usr/local/cuda/compat"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "this image is for CUDA %s, which needs driver %s or newer; the host has %s",
+                   cuda, floor, nv->driver);
+    gp_exam_evidence(exam, "CUDA_VERSION", "%s", cuda);
+    gp_exam_why(exam, "CUDA's programs in it fail with \"CUDA driver version is insufficient for "
+                      "CUDA runtime version\" (error 35).");
+    gp_nvidia_update_driver(exam, floor);
+    gp_exam_advice(exam, "or use an image for CUDA %s or older", gp_cuda_ceiling(nv->driver));
+}
+
 static void run_driver_floor(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
@@ -273,6 +291,7 @@ static void run_driver_floor(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_SKIP, "the driver version is unknown");
         return;
     }
+    const struct gp_finding *before = exam->last;
     for (size_t i = 0; i < all->count; i++) {
         const struct gp_toolkit_found *toolkit = &all->list[i];
         const char *floor = toolkit->version[0] ? gp_cuda_floor(toolkit->version) : "";
@@ -283,6 +302,8 @@ static void run_driver_floor(struct gp_exam *exam)
                  !gp_driver_reaches(nv.driver, own))
             report_ptx(exam, &nv, toolkit);
     }
+    if (exam->last == before)
+        check_image(exam, &nv);
 }
 
 /* ---- forward compatibility ---- */

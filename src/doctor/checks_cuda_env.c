@@ -104,7 +104,11 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
     if (!is_all)
         gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; a "
                           "duplicate entry hides all GPUs.");
-    gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
+    if (strcmp(mask, "NoDevFiles") == 0) /* Slurm's word */
+        gp_exam_advice(exam,
+                       "Slurm gave this job no GPU: request one, with --gres=gpu:1 or --gpus=1");
+    else
+        gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
 }
 
 static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)

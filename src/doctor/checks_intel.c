@@ -121,10 +121,34 @@ static void check_driver(struct gp_exam *exam)
     }
 }
 
+/* A package that computes on Intel GPUs; NULL: none is installed. */
+static const char *user_of(struct gp_exam *exam)
+{
+    static const char *const names[] = {"openvino", "intel-extension-for-pytorch"};
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++) {
+        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.xpu[0])
+            return gp_exam_text(exam, "PyTorch %s in %s", torch.version, envs->list[i].prefix);
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+            if (gp_pyenv_package(&envs->list[i], names[k]))
+                return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
+    }
+    return NULL;
+}
+
 static void check_permission(struct gp_exam *exam)
 {
     struct gp_access access;
-    const char *path;
+    const char *path, *user = exam->machine.container ? user_of(exam) : NULL;
+    if (user && !gp_files_exist(&exam->files, "/dev/dri")) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "this container has no Intel GPU");
+        gp_exam_evidence(exam, "/dev/dri", "missing");
+        gp_exam_evidence(exam, "", "%s needs it", user);
+        gp_exam_advice(exam, "start the container with --device=/dev/dri and --group-add with the "
+                             "number of the host's group render");
+        return;
+    }
     if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -146,22 +170,6 @@ static bool has_library(const struct gp_exam *exam, const char *name)
             return true;
     }
     return false;
-}
-
-/* A package that computes on Intel GPUs; NULL: none is installed. */
-static const char *user_of(struct gp_exam *exam)
-{
-    static const char *const names[] = {"openvino", "intel-extension-for-pytorch"};
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    struct gp_torch torch;
-    for (size_t i = 0; i < envs->count; i++) {
-        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.xpu[0])
-            return gp_exam_text(exam, "PyTorch %s in %s", torch.version, envs->list[i].prefix);
-        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
-            if (gp_pyenv_package(&envs->list[i], names[k]))
-                return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
-    }
-    return NULL;
 }
 
 static void check_compute(struct gp_exam *exam)

@@ -98,12 +98,65 @@ const char *gp_container_runtime_config(struct gp_exam *exam)
     return NULL;
 }
 
+/* Paths in the configuration that do not exist, such as those of another installation. */
+static void check_paths(struct gp_exam *exam)
+{
+    static const char *const keys[] = {"root", "path"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
+        unsigned number = 0;
+        const char *value = value_of(exam, keys[i], &number);
+        if (!value || value[0] != '/' || gp_files_exist(&exam->files, value))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "containers with a GPU do not start: the toolkit's settings name %s, which "
+                       "does not exist",
+                       value);
+        gp_exam_evidence(exam, place_of(exam, number), "%s = %s", keys[i], value);
+        gp_exam_why(exam,
+                    "The GPU Operator sets such paths for a driver in a container. With a driver "
+                    "that is installed on the host they must not be set.");
+        gp_exam_command(exam, "comment the line out; the original file is kept next to it",
+                        "sudo sed -i.before '%us/^/#/' %s", number, config_path);
+    }
+}
+
+const char *gp_container_rootless_config(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *path = gp_exam_text(exam, "%s/.config/docker/daemon.json", home ? home : "/root");
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, NULL);
+    return text && strstr(text, "nvidia-container-runtime") ? path : NULL;
+}
+
+static void check_rootless(struct gp_exam *exam)
+{
+    const char *path = gp_container_rootless_config(exam);
+    if (!path || gp_container_runtime_config(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "rootless containers with a GPU do not start: no-cgroups is not set");
+    gp_exam_evidence(exam, path, "names nvidia-container-runtime");
+    gp_exam_evidence(exam, config_path, "no-cgroups is false");
+    gp_exam_why(exam, "Without root the toolkit may not change control groups: \"operation not "
+                      "permitted\".");
+    gp_exam_command(exam, "",
+                    "sudo nvidia-ctk config --in-place --set "
+                    "nvidia-container-cli.no-cgroups=true");
+    gp_exam_command(exam, "", "systemctl --user restart docker");
+}
+
 void gp_container_check_cgroups(struct gp_exam *exam)
 {
     unsigned number = 0;
+    const struct gp_finding *before = exam->last;
     const char *value = value_of(exam, "no-cgroups", &number);
-    if (!value || strcmp(value, "true") != 0)
+    if (exam->last != before)
+        return; /* it cannot be read */
+    check_paths(exam);
+    if (!value || strcmp(value, "true") != 0) {
+        check_rootless(exam);
         return;
+    }
     gp_exam_report(exam, gp_container_runtime_config(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "rootful containers cannot use their GPUs: no-cgroups is set");
     gp_exam_evidence(exam, place_of(exam, number), "no-cgroups = true");

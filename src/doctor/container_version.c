@@ -124,6 +124,78 @@ void gp_container_check_version(struct gp_exam *exam)
     update_toolkit(exam);
 }
 
+/* ---- engines ---- */
+
+/* The version of an installed package without its epoch, "18.09.1" of "5:18.09.1~3-0"; "". */
+static const char *engine_version(struct gp_exam *exam, const char *name)
+{
+    const char *const words[] = {name, NULL};
+    struct gp_package *packages;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0) {
+            const char *epoch = strchr(packages[i].version, ':');
+            return epoch ? epoch + 1 : packages[i].version;
+        }
+    return "";
+}
+
+/* Engines, and the version from which on they know how to ask for GPUs. */
+static const struct {
+    const char *package, *title, *first, *option;
+} engines[] = {
+    {"docker-ce", "docker", "19.03", "--gpus"},
+    {"docker.io", "docker", "19.03", "--gpus"},
+    {"podman", "podman", "4.1", "--device nvidia.com/gpu=all"},
+};
+
+static bool is_old(struct gp_exam *exam, size_t i, const char **ret_version)
+{
+    *ret_version = engine_version(exam, engines[i].package);
+    return (*ret_version)[0] && gp_version_compare(*ret_version, engines[i].first) < 0;
+}
+
+/* Older ways to ask for them: docker's runtime, podman's hook. */
+static bool has_old_way(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/bin/nvidia-docker",
+                                        "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
+                                        "/etc/containers/oci/hooks.d/oci-nvidia-hook.json"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return gp_container_runtime_config(exam) != NULL;
+}
+
+bool gp_container_has_old_engine(struct gp_exam *exam)
+{
+    const char *version;
+    bool is_any = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
+        is_any = is_any || is_old(exam, i, &version);
+    return is_any && gp_container_is_host(exam) && gp_container_has_toolkit(exam);
+}
+
+void gp_container_check_engine(struct gp_exam *exam)
+{
+    const char *version;
+    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++) {
+        if (!is_old(exam, i, &version))
+            continue;
+        gp_exam_report(exam, has_old_way(exam) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                       "%s %s is older than its option for GPUs, %s", engines[i].title, version,
+                       engines[i].option);
+        gp_exam_evidence(exam, "package", "%s %s; %s or newer knows it", engines[i].package,
+                         version, engines[i].first);
+        gp_exam_why(exam,
+                    "It reports an unknown flag, or takes the name for the path of a device.");
+        gp_exam_advice(exam,
+                       "update %s to %s or newer, from its makers' repository if this release "
+                       "has none",
+                       engines[i].title, engines[i].first);
+    }
+}
+
 /* ---- what the log says was refused ---- */
 
 static void add_log(struct gp_exam *exam, const struct gp_log_known *known)
