@@ -411,36 +411,6 @@ static void check_podman(struct gp_exam *exam)
                     "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
 }
 
-static bool has_kubelet(struct gp_exam *exam)
-{
-    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) &&
-           gp_files_exist(&exam->files, "/usr/bin/containerd") &&
-           gp_files_exist(&exam->files, "/usr/bin/kubelet") &&
-           !gp_files_exist(&exam->files, "/usr/bin/cri-dockerd");
-}
-
-static void check_containerd(struct gp_exam *exam)
-{
-    static const char path[] = "/etc/containerd/config.toml", folder[] = "/etc/containerd/conf.d";
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, NULL);
-    char **names;
-    bool is_known = text && strstr(text, "nvidia");
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++)
-        is_known = is_known || strstr(names[i], "nvidia");
-    if (is_known)
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "NVIDIA Container Toolkit is installed, but containerd does not know its "
-                   "runtime");
-    gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
-    gp_exam_why(exam, "Kubernetes' pods get no GPU: the device plugin finds none, or no runtime "
-                      "for \"nvidia\" is configured.");
-    gp_exam_command(exam, "add it to containerd's configuration",
-                    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
-    gp_exam_command(exam, "", "sudo systemctl restart containerd");
-}
-
 static bool has_cdi(struct gp_exam *exam)
 {
     return !exam->machine.container && find_cdi(exam);
@@ -549,10 +519,10 @@ const struct gp_check gp_checks_container[] = {
      has_docker,
      check_docker},
     {"container.containerd",
-     "containerd knows NVIDIA's runtime",
+     "Kubernetes' containers get NVIDIA's runtime",
      {NULL},
-     has_kubelet,
-     check_containerd},
+     gp_container_has_kubelet,
+     gp_container_check_kubelet},
     {"container.cdi",
      "containers get the libraries of this driver",
      {"driver.loaded"},

@@ -1,4 +1,4 @@
-/* The checks of containers, in three files; checks_container.c has their table. */
+/* The checks of containers, in four files; checks_container.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_CONTAINER_H
 #define GP_DOCTOR_CHECKS_CONTAINER_H
 
@@ -20,6 +20,10 @@ bool gp_container_has_mode(struct gp_exam *exam);
 void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);
+
+/* container_kubernetes.c: a node's container engine */
+bool gp_container_has_kubelet(struct gp_exam *exam);
+void gp_container_check_kubelet(struct gp_exam *exam);
 
 /* container_version.c: whether driver, toolkit and images fit */
 bool gp_container_has_version(struct gp_exam *exam);
