@@ -193,6 +193,38 @@ static void check_compute(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
 }
 
+/* An Arc card; integrated graphics is mostly not meant for computing. */
+static bool has_card(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; is_intel_alone(exam) && i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_INTEL &&
+            ((m->gpus[i].device >= 0x5690 && m->gpus[i].device <= 0x56c2) ||
+             (m->gpus[i].device >= 0xe200 && m->gpus[i].device <= 0xe2ff)))
+            return true;
+    return false;
+}
+
+/* PyTorch in the user's own environment, built for something else. */
+static void check_torch(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        if (!env->is_active || !gp_pyenv_torch(exam, env, &torch) || !torch.version[0] ||
+            torch.xpu[0] || gp_pyenv_package(env, "intel-extension-for-pytorch"))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "PyTorch %s in %s is not built for Intel's GPUs: it computes on the CPU",
+                       torch.version, env->prefix);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", env->site), "PyTorch %s",
+                         torch.version);
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for them; it needs PyTorch 2.5 or newer",
+                    "torch --index-url https://download.pytorch.org/whl/xpu");
+    }
+}
+
 const struct gp_check gp_checks_intel[] = {
     {"intel.driver", "the kernel drives the Intel GPUs", {NULL}, is_intel_alone, check_driver},
     {"intel.permission",
@@ -205,5 +237,6 @@ const struct gp_check gp_checks_intel[] = {
      {"intel.driver"},
      is_intel_alone,
      check_compute},
+    {"intel.torch", "PyTorch is built for the Intel GPUs", {"intel.driver"}, has_card, check_torch},
     {0},
 };
