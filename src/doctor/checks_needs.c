@@ -147,19 +147,21 @@ static void check_toolkit(struct gp_exam *exam, const struct gp_pyenv *env,
                           const struct gp_nvidia *nv)
 {
     const struct gp_pypackage *package = gp_pyenv_package(env, "cudatoolkit");
+    if (!package)
+        package = gp_pyenv_package(env, "cuda-version");
     const char *floor = package && package->is_conda ? gp_cuda_floor(package->version) : "";
     struct gp_torch torch;
     if (!floor[0] || !nv->driver[0] || gp_driver_reaches(nv->driver, floor) ||
         gp_pyenv_torch(exam, env, &torch)) /* which another check judges */
         return;
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+    gp_exam_report(exam, GP_VERDICT_WARN,
                    "CUDA %s in %s needs driver %s or newer; this machine has %s", package->version,
                    env->prefix, floor, nv->driver);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", env->prefix), "%s", package->entry);
     gp_exam_why(exam, "Programs that use it fail with \"CUDA driver version is insufficient for "
                       "CUDA runtime version\".");
-    gp_exam_command(exam, "the newest that this driver has", "conda install -p %s cudatoolkit=%s",
-                    gp_exam_quoted(exam, env->prefix), gp_cuda_ceiling(nv->driver));
+    gp_exam_command(exam, "the newest that this driver has", "conda install -p %s %s=%s",
+                    gp_exam_quoted(exam, env->prefix), package->name, gp_cuda_ceiling(nv->driver));
     gp_exam_advice(exam, "or keep it, and:");
     gp_nvidia_update_driver(exam, floor);
 }
