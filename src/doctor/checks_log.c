@@ -438,6 +438,17 @@ static void check_server(struct gp_exam *exam)
     gp_exam_command(exam, "it says whether there is a licence", "nvidia-smi -q | grep -i licen");
 }
 
+/* Whether the service says that there is no licence. */
+static bool is_refusal(const char *line, size_t n)
+{
+    static const char *const words[] = {"Failed to", "not found", "expired", "nlicensed",
+                                        "request failed"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (memmem(line, n, words[i], strlen(words[i])))
+            return memmem(line, n, "icen", 4) || memmem(line, n, "token", 5);
+    return false;
+}
+
 /* Virtual GPUs are slowed down without a licence; the service that acquires it logs to syslog. */
 static void check_licence(struct gp_exam *exam)
 {
@@ -452,7 +463,7 @@ static void check_licence(struct gp_exam *exam)
             if (memmem(line, n, program, strlen(program))) {
                 if (memmem(line, n, "acquired successfully", 21))
                     failed = NULL;
-                else if (memmem(line, n, "Failed to", 9) && memmem(line, n, "licen", 5))
+                else if (is_refusal(line, n))
                     failed = line;
             }
             line += n;
