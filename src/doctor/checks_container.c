@@ -294,16 +294,6 @@ static void check_parts(struct gp_exam *exam)
 
 /* ---- on a host ---- */
 
-static const char *find_cdi(const struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
-                                        "/var/run/cdi/nvidia.yaml"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return NULL;
-}
-
 /* Whether only containers can be what this driver is for: docker is there, and no screen, toolkit
  * or Python package that uses a GPU. */
 static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
@@ -357,8 +347,8 @@ static void check_docker(struct gp_exam *exam)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, error.line), "%s", error.text);
         gp_exam_why(exam, "docker does not start with it.");
         gp_exam_advice(exam, "fix that line, then restart docker");
-    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") && !find_cdi(exam) &&
-               !gp_container_rootless_config(exam)) {
+    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") &&
+               !gp_container_find_cdi(exam) && !gp_container_rootless_config(exam)) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "NVIDIA Container Toolkit is installed, but docker does not know its "
                        "runtime");
@@ -399,7 +389,7 @@ static void check_podman(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(hooks); i++)
         if (gp_files_exist(&exam->files, hooks[i]))
             return;
-    if (find_cdi(exam))
+    if (gp_container_find_cdi(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "podman does not know the GPUs: there is no CDI "
@@ -409,85 +399,6 @@ static void check_podman(struct gp_exam *exam)
                       "devices\".");
     gp_exam_command(exam, "generate it, and again after each update of the driver",
                     "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
-}
-
-static bool has_cdi(struct gp_exam *exam)
-{
-    return !exam->machine.container && find_cdi(exam);
-}
-
-static void fix_cdi(struct gp_exam *exam, const char *path)
-{
-    gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
-                    gp_exam_quoted(exam, path));
-}
-
-/* A versioned library that the file mounts into containers, and that is missing while the folder
- * has another version of it: an update replaced it. NULL: none. */
-static const char *find_replaced(struct gp_exam *exam, const char *text, const char **ret_other)
-{
-    static const char mark[] = "hostPath:";
-    for (const char *p = strstr(text, mark); p; p = strstr(p, mark)) {
-        p += sizeof(mark) - 1;
-        p += strspn(p, " \"'");
-        const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(p, " \"'\r\n"), p);
-        const char *suffix = strstr(path, ".so."), *name = strrchr(path, '/');
-        struct stat st;
-        char **names;
-        if (path[0] != '/' || !suffix || !name || suffix < name ||
-            gp_files_stat(&exam->files, path, &st) != -ENOENT)
-            continue;
-        const char *folder = gp_exam_text(exam, "%.*s", (int)(name - path), path);
-        size_t length = (size_t)(suffix + 4 - (name + 1));
-        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-        for (long i = 0; i < n; i++)
-            if (strncmp(names[i], name + 1, length) == 0 && strchr(names[i] + length, '.')) {
-                *ret_other = gp_exam_text(exam, "%s/%s", folder, names[i]);
-                return path;
-            }
-    }
-    return NULL;
-}
-
-static void check_replaced(struct gp_exam *exam, const char *spec, const char *text)
-{
-    const char *other = "", *path = find_replaced(exam, text, &other);
-    if (!path)
-        return;
-    gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "the CDI specification mounts a library that does not exist");
-    gp_exam_evidence(exam, spec, "names %s", path);
-    gp_exam_evidence(exam, other, "present");
-    gp_exam_why(exam, "An update replaced the library after the specification was generated: "
-                      "containers that ask for a GPU do not start.");
-    fix_cdi(exam, spec);
-}
-
-/* The file names the driver libraries it was generated for. */
-static void check_cdi(struct gp_exam *exam)
-{
-    static const char mark[] = "libcuda.so.";
-    const char *path = find_cdi(exam);
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4 << 20, NULL);
-    if (!text) {
-        gp_exam_unreadable(exam, path, -errno);
-        return;
-    }
-    for (const char *p = strstr(text, mark); p && exam->machine.driver[0]; p = strstr(p, mark)) {
-        p += sizeof(mark) - 1;
-        size_t n = strspn(p, "0123456789.");
-        if (n < 5 ||
-            (n == strlen(exam->machine.driver) && strncmp(p, exam->machine.driver, n) == 0))
-            continue;
-        gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "containers get the libraries of a different driver than the loaded one");
-        gp_exam_evidence(exam, path, "names libcuda.so.%.*s", (int)n, p);
-        gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", exam->machine.driver);
-        gp_exam_why(exam, "The device specification was generated before the driver was updated.");
-        fix_cdi(exam, path);
-        return;
-    }
-    check_replaced(exam, path, text);
 }
 
 const struct gp_check gp_checks_container[] = {
@@ -526,8 +437,8 @@ const struct gp_check gp_checks_container[] = {
     {"container.cdi",
      "containers get the libraries of this driver",
      {"driver.loaded"},
-     has_cdi,
-     check_cdi},
+     gp_container_has_cdi,
+     gp_container_check_cdi},
     {"container.selinux",
      "SELinux lets containers use GPUs",
      {NULL},

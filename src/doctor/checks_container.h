@@ -1,4 +1,4 @@
-/* The checks of containers, in four files; checks_container.c has their table. */
+/* The checks of containers, in five files; checks_container.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_CONTAINER_H
 #define GP_DOCTOR_CHECKS_CONTAINER_H
 
@@ -20,6 +20,11 @@ bool gp_container_has_mode(struct gp_exam *exam);
 void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);
+
+/* container_cdi.c: the specification of the GPUs for containers; NULL: there is none */
+const char *gp_container_find_cdi(const struct gp_exam *exam);
+bool gp_container_has_cdi(struct gp_exam *exam);
+void gp_container_check_cdi(struct gp_exam *exam);
 
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);
