@@ -168,6 +168,10 @@ static const struct {
     {"COMPUTE_PROFILE", NULL, GP_VERDICT_WARN, "CUDA programs run under the old profiler", ""},
     {"PYTORCH_NO_CUDA_MEMORY_CACHING", NULL, GP_VERDICT_WARN,
      "PyTorch asks the driver for every allocation, which is slow", ""},
+    {"JAX_PLATFORMS", "cpu", GP_VERDICT_WARN, "JAX computes on the CPU", ""},
+    {"JAX_PLATFORM_NAME", "cpu", GP_VERDICT_WARN, "JAX computes on the CPU", ""},
+    {"ACCELERATE_USE_CPU", "true", GP_VERDICT_WARN, "Hugging Face's programs compute on the CPU",
+     ""},
     {"NCCL_P2P_DISABLE", NULL, GP_VERDICT_INFO, "NCCL copies between GPUs through host memory", ""},
 };
 

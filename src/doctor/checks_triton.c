@@ -64,7 +64,7 @@ static const char *bare_folder(struct gp_exam *exam)
 void gp_check_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    const char *folder = is_found(exam) ? NULL : bare_folder(exam);
+    const char *folder = exam->machine.is_wsl || is_found(exam) ? NULL : bare_folder(exam);
     for (size_t i = 0; folder && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
