@@ -2,6 +2,7 @@
 #include "doctor/access.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
+#include "doctor/packages.h"
 #include "doctor/unbound.h"
 #include "doctor/version.h"
 
@@ -121,10 +122,24 @@ static void check_driver(struct gp_exam *exam)
     }
 }
 
-/* A package that computes on Intel GPUs; NULL: none is installed. */
+static bool has_library(const struct gp_exam *exam, const char *name)
+{
+    static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
+                                          "/usr/local/lib"};
+    char path[GP_PATH_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folders[i], name);
+        if (gp_files_exist(&exam->files, path))
+            return true;
+    }
+    return false;
+}
+
+/* A package or program that computes on Intel GPUs; NULL: none is installed. */
 static const char *user_of(struct gp_exam *exam)
 {
     static const char *const names[] = {"openvino", "intel-extension-for-pytorch"};
+    static const char *const paths[] = {"/opt/intel/oneapi", "/usr/bin/clinfo", "/usr/bin/sycl-ls"};
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     struct gp_torch torch;
     for (size_t i = 0; i < envs->count; i++) {
@@ -134,7 +149,10 @@ static const char *user_of(struct gp_exam *exam)
             if (gp_pyenv_package(&envs->list[i], names[k]))
                 return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
     }
-    return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return has_library(exam, "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
 }
 
 static void check_permission(struct gp_exam *exam)
@@ -159,25 +177,42 @@ static void check_permission(struct gp_exam *exam)
     gp_access_propose(exam, &access, path);
 }
 
-static bool has_library(const struct gp_exam *exam, const char *name)
+/* Before this version the runtime finds no GPU on newer kernels (intel/compute-runtime#710); Ubuntu
+ * has mended its own. */
+static void report_runtime(struct gp_exam *exam)
 {
-    static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
-                                          "/usr/local/lib"};
-    char path[GP_PATH_SIZE];
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", folders[i], name);
-        if (gp_files_exist(&exam->files, path))
-            return true;
+    static const char *const words[] = {"intel-compute-runtime", "intel-opencl-icd", NULL};
+    static const char first[] = "24.09", kernel[] = "6.8";
+    struct gp_package *packages;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++) {
+        const struct gp_package *p = &packages[i];
+        if (strcmp(p->state, "installed") != 0 || strstr(p->version, "ubuntu") ||
+            gp_version_compare(p->version, first) >= 0 ||
+            gp_version_compare(exam->machine.kernel, kernel) < 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Intel's compute runtime %s finds no GPU on kernel %s and newer", p->version,
+                       kernel);
+        gp_exam_evidence(exam, "package", "%s %s; %s or newer finds it", p->name, p->version,
+                         first);
+        gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+        gp_exam_advice(exam, "or, until it is updated: export NEOReadDebugKeys=1 "
+                             "OverrideGpuAddressSpace=48");
+        gp_exam_link(exam, "https://github.com/intel/compute-runtime/issues/710");
+        return;
     }
-    return false;
 }
 
 static void check_compute(struct gp_exam *exam)
 {
     bool has_zero = has_library(exam, "libze_intel_gpu.so.1");
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
-    if (has_zero && has_cl)
+    if (has_zero && has_cl) {
+        report_runtime(exam);
         return;
+    }
     const char *user = user_of(exam);
     gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "programs cannot compute on the Intel GPU yet: %s%s%s",
