@@ -191,6 +191,40 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
                        name, name);
 }
 
+/* One of the GPUs, mostly an integrated one, has no code: PyTorch sees it, too, and may stumble
+ * over it (pytorch/pytorch#119637). The place of a GPU that has code, in the kernel's order. */
+static void report_partial(struct gp_exam *exam, const struct gp_gfxlist *targets,
+                           const struct library *library)
+{
+    static const char *const masks[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                        "CUDA_VISIBLE_DEVICES"};
+    const char *bare = NULL;
+    size_t place = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++)
+        if (gp_machine_variable(&exam->machine, masks[i]))
+            return;
+    for (size_t i = targets->count; i > 0; i--) {
+        struct gp_gfxlist one = {.count = 1};
+        memcpy(one.names[0], targets->names[i - 1], sizeof(one.names[0]));
+        if (find_missing(&one, library))
+            bare = targets->names[i - 1];
+        else
+            place = i - 1;
+    }
+    if (!bare || !library->env->is_active)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has code for one AMD GPU, but not for the other (%s), which it sees, too",
+                   library->words, bare);
+    gp_exam_evidence(exam, library->place, "%s", words_of(exam, targets));
+    gp_exam_why(exam, "Programs crash or hang when the runtime starts on both: \"shared object "
+                      "initialization failed\", \"device kernel image is invalid\".");
+    gp_exam_command(exam, "let it see only the other one", "export HIP_VISIBLE_DEVICES=%zu", place);
+    gp_exam_advice(exam,
+                   "if that is the wrong one, use another number (rocminfo lists them); or turn "
+                   "the integrated GPU off in the firmware settings");
+}
+
 enum answer { UNKNOWN, HAS_CODE, REPORTED };
 
 static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
@@ -202,6 +236,8 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
     const char *name = find_missing(is_overridden ? &taken : targets, library);
     if (name)
         report(exam, library, name, is_overridden);
+    else if (library->env && !is_overridden)
+        report_partial(exam, targets, library);
     return name ? REPORTED : library->list.count > 0 ? HAS_CODE : UNKNOWN;
 }
 
