@@ -195,19 +195,12 @@ static const char *purpose_words(struct gp_exam *exam, const struct gp_torch *to
                            : "the CPU";
 }
 
-/* Whether one is a graphics card, or made for computing: integrated ones mostly only show pictures.
- */
 static bool has_card(const struct gp_exam *exam)
 {
-    static const char *const names[] = {"gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx94",
-                                        "gfx95",   "gfx101",  "gfx1030", "gfx1031", "gfx1032",
-                                        "gfx1100", "gfx1101", "gfx1102", "gfx120"};
     const struct gp_machine *m = &exam->machine;
     for (size_t i = 0; i < m->gpu_count; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
-            if (m->gpus[i].vendor == GP_PCI_AMD &&
-                strncmp(gp_gfx_of_chip(m->gpus[i].device), names[k], strlen(names[k])) == 0)
-                return true;
+        if (m->gpus[i].vendor == GP_PCI_AMD && gp_gfx_is_card(gp_gfx_of_chip(m->gpus[i].device)))
+            return true;
     return false;
 }
 

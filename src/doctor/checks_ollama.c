@@ -20,16 +20,12 @@ bool gp_ollama_is_there(struct gp_exam *exam)
     return false;
 }
 
-/* AMD's GPU that Ollama's ROCm could use: on integrated ones it computes on the CPU anyway. */
 static bool has_amd_card(const struct gp_exam *exam)
 {
-    static const char *const names[] = {"gfx90", "gfx94", "gfx103", "gfx110", "gfx120"};
     const struct gp_machine *m = &exam->machine;
     for (size_t i = 0; i < m->gpu_count; i++)
-        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
-            if (m->gpus[i].vendor == GP_PCI_AMD && m->gpus[i].class >> 8 != 0x0380 &&
-                strncmp(gp_gfx_of_chip(m->gpus[i].device), names[k], strlen(names[k])) == 0)
-                return true;
+        if (m->gpus[i].vendor == GP_PCI_AMD && gp_gfx_is_card(gp_gfx_of_chip(m->gpus[i].device)))
+            return true;
     return false;
 }
 

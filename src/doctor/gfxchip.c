@@ -1,6 +1,6 @@
 #include "doctor/gfxchip.h"
 
-#include "base/util.h"
+#include <string.h>
 
 struct range {
     unsigned first, last;
@@ -57,4 +57,15 @@ const char *gp_gfx_of_chip(unsigned device)
         if (device >= ranges[i].first && device <= ranges[i].last)
             return ranges[i].name;
     return "";
+}
+
+bool gp_gfx_is_card(const char *name)
+{
+    static const char *const names[] = {"gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx94",
+                                        "gfx95",   "gfx101",  "gfx1030", "gfx1031", "gfx1032",
+                                        "gfx1100", "gfx1101", "gfx1102", "gfx120"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
 }
