@@ -1,4 +1,4 @@
-/* The checks of AMD GPUs, in three files; checks_amd.c has their table. */
+/* The checks of AMD GPUs, in four files; checks_amd.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_AMD_H
 #define GP_DOCTOR_CHECKS_AMD_H
 
@@ -16,6 +16,10 @@ void gp_amd_check_code(struct gp_exam *exam);
 
 /* Environment variables that hide the GPUs. */
 void gp_amd_check_masks(struct gp_exam *exam);
+
+/* checks_amd_ldpath.c: another ROCm before PyTorch's own. */
+bool gp_amd_has_ldpath(struct gp_exam *exam);
+void gp_amd_check_ldpath(struct gp_exam *exam);
 
 /* checks_amd_override.c: the variable that has GPUs taken for others. */
 bool gp_amd_has_override(struct gp_exam *exam);
