@@ -3,6 +3,7 @@
 
 #include "doctor/access.h"
 #include "doctor/framework.h"
+#include "doctor/gfxchip.h"
 #include "doctor/gfxlist.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
@@ -16,30 +17,6 @@
 static bool has_amd(struct gp_exam *exam)
 {
     return exam->machine.amd_count > 0;
-}
-
-static void check_driver(struct gp_exam *exam)
-{
-    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
-        const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (gpu->vendor != GP_PCI_AMD || strcmp(gpu->driver, "amdgpu") == 0)
-            continue;
-        bool is_passed = strcmp(gpu->driver, "vfio-pci") == 0;
-        gp_exam_report(exam, is_passed ? GP_VERDICT_INFO : GP_VERDICT_WARN,
-                       is_passed ? "AMD GPU %s is reserved for a virtual machine"
-                                 : "AMD GPU %s is not bound to amdgpu",
-                       gpu->bus_id);
-        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
-                         "%s", gpu->driver[0] ? gpu->driver : "no driver is bound");
-        if (strcmp(gpu->driver, "radeon") == 0)
-            gp_exam_advice(exam, "it can show a screen, but not compute; amdgpu takes over with "
-                                 "radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 "
-                                 "amdgpu.cik_support=1 on the kernel command line");
-        else if (!is_passed && !gp_unbound_explain(exam, gpu, "amdgpu", "amd") && !gpu->driver[0])
-            gp_exam_command(exam,
-                            "load it; the kernel log says why it was not loaded automatically",
-                            "sudo modprobe amdgpu");
-    }
 }
 
 static bool has_rocm(struct gp_exam *exam)
@@ -64,6 +41,47 @@ static bool wants_rocm(struct gp_exam *exam)
     return has_amd(exam) && (has_rocm(exam) || has_rocm_torch(exam));
 }
 
+/* Whether none of the AMD GPUs has its driver, although they are meant for computing: without it
+ * there is nothing to compute on. */
+static bool is_needed(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_AMD && strcmp(m->gpus[i].driver, "amdgpu") == 0)
+            return false;
+    return wants_rocm(exam);
+}
+
+static void check_driver(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
+        if (gpu->vendor != GP_PCI_AMD || strcmp(gpu->driver, "amdgpu") == 0)
+            continue;
+        bool is_passed = strcmp(gpu->driver, "vfio-pci") == 0;
+        gp_exam_report(exam,
+                       is_passed         ? GP_VERDICT_INFO
+                       : is_needed(exam) ? GP_VERDICT_FAIL
+                                         : GP_VERDICT_WARN,
+                       is_passed ? "AMD GPU %s is reserved for a virtual machine"
+                                 : "AMD GPU %s is not bound to amdgpu",
+                       gpu->bus_id);
+        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                         "%s", gpu->driver[0] ? gpu->driver : "no driver is bound");
+        if (strcmp(gpu->driver, "radeon") == 0)
+            gp_exam_advice(exam, "it can show a screen, but not compute; amdgpu takes over with "
+                                 "radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 "
+                                 "amdgpu.cik_support=1 on the kernel command line");
+        else if (!is_passed &&
+                 !gp_unbound_explain(exam, gpu, "amdgpu",
+                                     exam->machine.nvidia_count ? "amd" : "amd,modules") &&
+                 !gpu->driver[0])
+            gp_exam_command(exam,
+                            "load it; the kernel log says why it was not loaded automatically",
+                            "sudo modprobe amdgpu");
+    }
+}
+
 /* The only AMD GPU is too old for computing, as the kernel says; with more, it may mean another. */
 static bool report_unsupported(struct gp_exam *exam)
 {
@@ -77,9 +95,33 @@ static bool report_unsupported(struct gp_exam *exam)
     return true;
 }
 
+/* The kernel left the only AMD GPU out, mostly because its slot has no PCIe atomics. */
+static bool report_skipped(struct gp_exam *exam)
+{
+    const struct gp_log_known *known =
+        exam->machine.amd_count == 1 ? gp_log_known_of(exam, "amd.kfd-skip") : NULL;
+    if (!known)
+        return false;
+    bool is_atomics = strstr(known->text, "atomics");
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   is_atomics
+                       ? "the kernel does not use this AMD GPU for computing: its slot has no "
+                         "PCIe atomics"
+                       : "the kernel does not use this AMD GPU for computing");
+    gp_exam_evidence(exam, known->where, "%s", known->text);
+    gp_exam_why(exam,
+                "ROCm finds no GPU. Older GPUs need atomic operations on PCIe, which must pass "
+                "every bridge up to the CPU.");
+    gp_exam_advice(exam, is_atomics
+                             ? "move it to a slot that is connected to the CPU itself, without "
+                               "a riser; some CPUs and boards have none with them"
+                             : "the text of the line has the reason");
+    return true;
+}
+
 static void check_kfd(struct gp_exam *exam)
 {
-    if (report_unsupported(exam))
+    if (report_unsupported(exam) || report_skipped(exam))
         return;
     if (gp_files_exist(&exam->files, "/dev/kfd"))
         return;
@@ -123,9 +165,9 @@ static void check_version(struct gp_exam *exam)
     }
     gp_exam_report(exam, GP_VERDICT_OK, "ROCm %s", line);
     gp_exam_evidence(exam, path, "%s", line);
-    gp_amd_targets(exam, &targets);
+    const char *place = gp_amd_targets(exam, &targets);
     for (size_t i = 0; i < targets.count; i++)
-        gp_exam_evidence(exam, "/sys/class/kfd/kfd/topology/nodes", "%s", targets.names[i]);
+        gp_exam_evidence(exam, place, "%s", targets.names[i]);
 }
 
 /* ---- PyTorch ---- */
@@ -153,6 +195,15 @@ static const char *purpose_words(struct gp_exam *exam, const struct gp_torch *to
                            : "the CPU";
 }
 
+static bool has_card(const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_AMD && gp_gfx_is_card(gp_gfx_of_chip(m->gpus[i].device)))
+            return true;
+    return false;
+}
+
 /* One finding, however many environments have such a build. It is no problem if the GPU is not used
  * for computing. */
 static void check_torch(struct gp_exam *exam)
@@ -171,6 +222,7 @@ static void check_torch(struct gp_exam *exam)
             continue;
         if (others == 0) {
             first = torch;
+            is_wanted = is_wanted || (env->is_active && has_card(exam));
             gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                            "PyTorch %s in %s is not built for AMD GPUs: it computes on the CPU",
                            torch.version, env->prefix);
@@ -256,6 +308,16 @@ const struct gp_check gp_checks_amd[] = {
      {NULL},
      wants_rocm_alone,
      gp_amd_check_masks},
+    {"amd.ldpath",
+     "LD_LIBRARY_PATH does not lead to another ROCm than PyTorch's",
+     {NULL},
+     gp_amd_has_ldpath,
+     gp_amd_check_ldpath},
+    {"amd.override",
+     "the AMD GPUs are not taken for others",
+     {NULL},
+     gp_amd_has_override,
+     gp_amd_check_override},
     {"amd.errors", "no uncorrectable errors", {"amd.driver"}, has_amd, check_errors},
     {0},
 };

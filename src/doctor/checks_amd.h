@@ -1,16 +1,28 @@
-/* The checks of AMD GPUs, in two files; checks_amd.c has their table. */
+/* The checks of AMD GPUs, in four files; checks_amd.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_AMD_H
 #define GP_DOCTOR_CHECKS_AMD_H
 
 #include "doctor/exam.h"
+#include "doctor/gfxlist.h"
 
-struct gp_gfxlist;
+/* checks_amd_code.c: the GPUs' names for the compiler, in the kernel's order; without its list, by
+ * their PCI devices. Returns the folder that says so. */
+const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret);
 
-/* checks_amd_code.c: the GPUs' names for the compiler, in the kernel's order. */
-void gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret);
+/* What a value of HSA_OVERRIDE_GFX_VERSION has every GPU taken for: "gfx1030" for "10.3.0". False:
+ * it is no version. */
+bool gp_amd_read_override(const char *value, char ret[GP_GFX_NAME]);
 void gp_amd_check_code(struct gp_exam *exam);
 
 /* Environment variables that hide the GPUs. */
 void gp_amd_check_masks(struct gp_exam *exam);
+
+/* checks_amd_ldpath.c: another ROCm before PyTorch's own. */
+bool gp_amd_has_ldpath(struct gp_exam *exam);
+void gp_amd_check_ldpath(struct gp_exam *exam);
+
+/* checks_amd_override.c: the variable that has GPUs taken for others. */
+bool gp_amd_has_override(struct gp_exam *exam);
+void gp_amd_check_override(struct gp_exam *exam);
 
 #endif

@@ -1,6 +1,7 @@
 /* Whether ROCm's libraries, or those of PyTorch, have code for the AMD GPUs. */
 #include "doctor/checks_amd.h"
 #include "doctor/framework.h"
+#include "doctor/gfxchip.h"
 #include "doctor/gfxlist.h"
 #include "doctor/searchpath.h"
 #include "doctor/tables.h"
@@ -21,10 +22,8 @@ static void name_of(unsigned long major, unsigned long minor, unsigned long step
     (void)snprintf(ret, GP_GFX_NAME, "gfx%lu%lx%lx", major % 1000, minor & 0xf, step & 0xf);
 }
 
-/* What the runtime takes every GPU for; false: the variable is not set. */
-static bool read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME])
+bool gp_amd_read_override(const char *value, char ret[GP_GFX_NAME])
 {
-    const char *value = gp_machine_variable(&exam->machine, override_name);
     char *end = NULL;
     unsigned long numbers[3] = {0};
     for (size_t i = 0; value && i < GP_ARRAY_LEN(numbers); i++) {
@@ -37,13 +36,28 @@ static bool read_override(const struct gp_exam *exam, char ret[GP_GFX_NAME])
     return true;
 }
 
-void gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
+/* By the PCI devices, where the kernel's list is missing. */
+static void read_chips(const struct gp_exam *exam, struct gp_gfxlist *ret)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count && ret->count < GP_GFX_NAMES; i++) {
+        const char *name = gp_gfx_of_chip(m->gpus[i].device);
+        if (m->gpus[i].vendor == GP_PCI_AMD && name[0] && strcmp(m->gpus[i].driver, "amdgpu") == 0)
+            (void)snprintf(ret->names[ret->count++], GP_GFX_NAME, "%s", name);
+    }
+}
+
+const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
 {
     static const char folder[] = "/sys/class/kfd/kfd/topology/nodes";
     static const char mark[] = "gfx_target_version ";
     char **names, path[300], text[8192];
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     *ret = (struct gp_gfxlist){.count = 0};
+    if (n < 0) {
+        read_chips(exam, ret);
+        return "/sys/bus/pci/devices";
+    }
     for (long i = 0; i < n && ret->count < GP_GFX_NAMES; i++) {
         (void)snprintf(path, sizeof(path), "%s/%.40s/properties", folder, names[i]);
         if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
@@ -53,6 +67,7 @@ void gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
         if (version > 0) /* 0: a CPU */
             name_of(version / 10000, version / 100 % 100, version % 100, ret->names[ret->count++]);
     }
+    return folder;
 }
 
 /* A GPU with the same instructions, whose code this one runs if it is taken for it. */
@@ -81,19 +96,25 @@ static const struct relative *relative_of(const char *name, const struct gp_gfxl
 /* ---- what is installed ---- */
 
 /* What rocBLAS is built for (its CMakeLists.txt, TARGET_LIST_ROCM_…), where its files are missing:
- * GPUs that no version before this one is built for. */
+ * GPUs that no version before the first, or from the end on, is built for. */
 static const struct {
     const char *name;
-    unsigned first; /* major version of ROCm; 0: none */
-} unserved[] = {{"gfx902", 0},  {"gfx909", 0},  {"gfx90c", 0},  {"gfx1011", 0}, {"gfx1013", 0},
-                {"gfx1031", 0}, {"gfx1032", 0}, {"gfx1033", 0}, {"gfx1034", 0}, {"gfx1035", 0},
-                {"gfx1036", 0}, {"gfx1103", 7}, {"gfx1150", 7}, {"gfx1152", 7}, {"gfx1153", 7}};
+    const char *first, *end; /* versions of ROCm; first "": none */
+} unserved[] = {
+    {"gfx902", "", ""},     {"gfx909", "", ""},    {"gfx90c", "", ""},     {"gfx1011", "", ""},
+    {"gfx1013", "", ""},    {"gfx1031", "", ""},   {"gfx1032", "", ""},    {"gfx1033", "", ""},
+    {"gfx1034", "", ""},    {"gfx1035", "", ""},   {"gfx1036", "", ""},    {"gfx803", "3.0", "6.0"},
+    {"gfx942", "5.7", ""},  {"gfx950", "7.0", ""}, {"gfx1100", "5.4", ""}, {"gfx1101", "5.5", ""},
+    {"gfx1102", "5.4", ""}, {"gfx1103", "7", ""},  {"gfx1150", "7", ""},   {"gfx1151", "6.3", ""},
+    {"gfx1152", "7", ""},   {"gfx1153", "7", ""},  {"gfx1200", "6.3", ""}, {"gfx1201", "6.3", ""},
+};
 
-static bool is_unserved(const char *name, unsigned rocm)
+static bool is_unserved(const char *name, const char *rocm)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(unserved); i++)
+    for (size_t i = 0; rocm[0] && i < GP_ARRAY_LEN(unserved); i++)
         if (strcmp(unserved[i].name, name) == 0)
-            return unserved[i].first == 0 || rocm < unserved[i].first;
+            return !unserved[i].first[0] || gp_version_compare(rocm, unserved[i].first) < 0 ||
+                   (unserved[i].end[0] && gp_version_compare(rocm, unserved[i].end) >= 0);
     return false;
 }
 
@@ -109,6 +130,7 @@ struct library {
     const struct gp_pyenv *env; /* NULL: the system's ROCm */
     const char *words;          /* "PyTorch 2.5.0 in /home/ada/venv" */
     const char *where;
+    const char *place; /* which says what the GPUs are */
     const char *rocm;
     struct gp_gfxlist list; /* empty: unknown */
 };
@@ -117,9 +139,8 @@ struct library {
 static const char *find_missing(const struct gp_gfxlist *targets, const struct library *library)
 {
     for (size_t i = 0; i < targets->count; i++)
-        if (library->list.count > 0
-                ? gp_gfxlist_has(&library->list, targets->names[i])
-                : !is_unserved(targets->names[i], gp_version_major(library->rocm)))
+        if (library->list.count > 0 ? gp_gfxlist_has(&library->list, targets->names[i])
+                                    : !is_unserved(targets->names[i], library->rocm))
             return NULL;
     return targets->count > 0 ? targets->names[0] : NULL;
 }
@@ -133,8 +154,7 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
     const struct relative *like = relative_of(name, &assumed);
     gp_exam_report(exam, library->env ? gp_pyenv_verdict(library->env, true) : GP_VERDICT_WARN,
                    "%s has no code for this AMD GPU (%s)", library->words, name);
-    gp_exam_evidence(exam, is_overridden ? override_name : "/sys/class/kfd/kfd/topology/nodes",
-                     "%s", name);
+    gp_exam_evidence(exam, is_overridden ? override_name : library->place, "%s", name);
     gp_exam_evidence(exam, library->where, "%s",
                      library->list.count > 0
                          ? gp_exam_text(exam, "built for %s", words_of(exam, &library->list))
@@ -171,22 +191,59 @@ static void report(struct gp_exam *exam, const struct library *library, const ch
                        name, name);
 }
 
+/* One of the GPUs, mostly an integrated one, has no code: PyTorch sees it, too, and may stumble
+ * over it (pytorch/pytorch#119637). The place of a GPU that has code, in the kernel's order. */
+static void report_partial(struct gp_exam *exam, const struct gp_gfxlist *targets,
+                           const struct library *library)
+{
+    static const char *const masks[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                        "CUDA_VISIBLE_DEVICES"};
+    const char *bare = NULL;
+    size_t place = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(masks); i++)
+        if (gp_machine_variable(&exam->machine, masks[i]))
+            return;
+    for (size_t i = targets->count; i > 0; i--) {
+        struct gp_gfxlist one = {.count = 1};
+        memcpy(one.names[0], targets->names[i - 1], sizeof(one.names[0]));
+        if (find_missing(&one, library))
+            bare = targets->names[i - 1];
+        else
+            place = i - 1;
+    }
+    if (!bare || !library->env->is_active)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has code for one AMD GPU, but not for the other (%s), which it sees, too",
+                   library->words, bare);
+    gp_exam_evidence(exam, library->place, "%s", words_of(exam, targets));
+    gp_exam_why(exam, "Programs crash or hang when the runtime starts on both: \"shared object "
+                      "initialization failed\", \"device kernel image is invalid\".");
+    gp_exam_command(exam, "let it see only the other one", "export HIP_VISIBLE_DEVICES=%zu", place);
+    gp_exam_advice(exam,
+                   "if that is the wrong one, use another number (rocminfo lists them); or turn "
+                   "the integrated GPU off in the firmware settings");
+}
+
 enum answer { UNKNOWN, HAS_CODE, REPORTED };
 
 static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
                          const struct library *library)
 {
     struct gp_gfxlist taken = {.count = 1};
-    bool is_overridden = read_override(exam, taken.names[0]);
+    bool is_overridden =
+        gp_amd_read_override(gp_machine_variable(&exam->machine, override_name), taken.names[0]);
     const char *name = find_missing(is_overridden ? &taken : targets, library);
     if (name)
         report(exam, library, name, is_overridden);
+    else if (library->env && !is_overridden)
+        report_partial(exam, targets, library);
     return name ? REPORTED : library->list.count > 0 ? HAS_CODE : UNKNOWN;
 }
 
 /* Of the environments with a PyTorch for ROCm, the first with a problem is reported; false: there
  * is no such environment. */
-static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets,
+static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets, const char *place,
                           enum answer *answer)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -200,6 +257,7 @@ static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets
             continue;
         struct library library = {
             .env = env,
+            .place = place,
             .words = gp_exam_text(exam, "PyTorch %s in %s", torch.version, env->prefix),
             .rocm = gp_exam_text(exam, "%s", torch.hip)};
         is_any = true;
@@ -213,7 +271,7 @@ static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets
     return is_any;
 }
 
-static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets,
+static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets, const char *place,
                          enum answer *answer)
 {
     static const char version_path[] = "/opt/rocm/.info/version";
@@ -222,7 +280,7 @@ static void judge_system(struct gp_exam *exam, const struct gp_gfxlist *targets,
                                           "/usr/lib64/rocblas/library", "/usr/lib/rocblas/library",
                                           "/usr/lib/x86_64-linux-gnu/rocblas/library"};
     char version[64] = "";
-    struct library library = {.words = "ROCm", .where = version_path};
+    struct library library = {.words = "ROCm", .where = version_path, .place = place};
     for (size_t i = 0; i < GP_ARRAY_LEN(folders) && library.list.count == 0; i++) {
         gp_gfxlist_of_folder(&library.list, &exam->files, &exam->arena, folders[i]);
         if (library.list.count > 0)
@@ -244,7 +302,7 @@ void gp_amd_check_masks(struct gp_exam *exam)
     static const char *const names[] = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                         "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"};
     struct gp_gfxlist targets;
-    gp_amd_targets(exam, &targets);
+    (void)gp_amd_targets(exam, &targets);
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         const char *value = gp_machine_variable(&exam->machine, names[i]);
         char *end;
@@ -271,9 +329,9 @@ void gp_amd_check_code(struct gp_exam *exam)
 {
     struct gp_gfxlist targets;
     enum answer answer = UNKNOWN;
-    gp_amd_targets(exam, &targets);
-    if (!judge_torches(exam, &targets, &answer))
-        judge_system(exam, &targets, &answer);
+    const char *place = gp_amd_targets(exam, &targets);
+    if (!judge_torches(exam, &targets, place, &answer))
+        judge_system(exam, &targets, place, &answer);
     if (targets.count == 0 || answer == UNKNOWN)
         gp_exam_report(exam, GP_VERDICT_SKIP,
                        targets.count == 0 ? "the kernel names no AMD GPU for computing"

@@ -294,24 +294,14 @@ static void check_parts(struct gp_exam *exam)
 
 /* ---- on a host ---- */
 
-static const char *find_cdi(const struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
-                                        "/var/run/cdi/nvidia.yaml"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return NULL;
-}
-
 /* Whether only containers can be what this driver is for: docker is there, and no screen, toolkit
  * or Python package that uses a GPU. */
 static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
 {
     const struct gp_machine *m = &exam->machine;
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    bool is_used = !m->is_driver_loaded || gp_toolkits_of(exam)->count > 0 || envs->is_cut ||
-                   !gp_pyenvs_readable(envs);
+    bool is_used = (!m->is_driver_loaded && !m->is_wsl) || gp_toolkits_of(exam)->count > 0 ||
+                   envs->is_cut || !gp_pyenvs_readable(envs);
     for (size_t i = 0; i < m->gpu_count; i++)
         is_used = is_used || m->gpus[i].shows_screen;
     for (size_t i = 0; i < envs->count; i++)
@@ -331,9 +321,12 @@ static void check_toolkit(struct gp_exam *exam)
     }
     if (gp_container_has_toolkit(exam))
         return;
-    gp_exam_report(exam, is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    const char *config = gp_container_runtime_config(exam);
+    gp_exam_report(exam, config || is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine ? engine->program : "", "present, but nvidia-ctk is missing");
+    if (config)
+        gp_exam_evidence(exam, config, "names nvidia-container-runtime, which it does not find");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
 }
 
@@ -354,7 +347,8 @@ static void check_docker(struct gp_exam *exam)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, error.line), "%s", error.text);
         gp_exam_why(exam, "docker does not start with it.");
         gp_exam_advice(exam, "fix that line, then restart docker");
-    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") && !find_cdi(exam)) {
+    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") &&
+               !gp_container_find_cdi(exam) && !gp_container_rootless_config(exam)) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "NVIDIA Container Toolkit is installed, but docker does not know its "
                        "runtime");
@@ -395,7 +389,7 @@ static void check_podman(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(hooks); i++)
         if (gp_files_exist(&exam->files, hooks[i]))
             return;
-    if (find_cdi(exam))
+    if (gp_container_find_cdi(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "podman does not know the GPUs: there is no CDI "
@@ -405,112 +399,6 @@ static void check_podman(struct gp_exam *exam)
                       "devices\".");
     gp_exam_command(exam, "generate it, and again after each update of the driver",
                     "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
-}
-
-static bool has_kubelet(struct gp_exam *exam)
-{
-    return is_engine(exam, "containerd") && gp_files_exist(&exam->files, "/usr/bin/kubelet");
-}
-
-static void check_containerd(struct gp_exam *exam)
-{
-    static const char path[] = "/etc/containerd/config.toml", folder[] = "/etc/containerd/conf.d";
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, NULL);
-    char **names;
-    bool is_known = text && strstr(text, "nvidia");
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++)
-        is_known = is_known || strstr(names[i], "nvidia");
-    if (is_known)
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "NVIDIA Container Toolkit is installed, but containerd does not know its "
-                   "runtime");
-    gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
-    gp_exam_why(exam, "Kubernetes' pods get no GPU: the device plugin finds none, or no runtime "
-                      "for \"nvidia\" is configured.");
-    gp_exam_command(exam, "add it to containerd's configuration",
-                    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
-    gp_exam_command(exam, "", "sudo systemctl restart containerd");
-}
-
-static bool has_cdi(struct gp_exam *exam)
-{
-    return !exam->machine.container && find_cdi(exam);
-}
-
-static void fix_cdi(struct gp_exam *exam, const char *path)
-{
-    gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
-                    gp_exam_quoted(exam, path));
-}
-
-/* A versioned library that the file mounts into containers, and that is missing while the folder
- * has another version of it: an update replaced it. NULL: none. */
-static const char *find_replaced(struct gp_exam *exam, const char *text, const char **ret_other)
-{
-    static const char mark[] = "hostPath:";
-    for (const char *p = strstr(text, mark); p; p = strstr(p, mark)) {
-        p += sizeof(mark) - 1;
-        p += strspn(p, " \"'");
-        const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(p, " \"'\r\n"), p);
-        const char *suffix = strstr(path, ".so."), *name = strrchr(path, '/');
-        struct stat st;
-        char **names;
-        if (path[0] != '/' || !suffix || !name || suffix < name ||
-            gp_files_stat(&exam->files, path, &st) != -ENOENT)
-            continue;
-        const char *folder = gp_exam_text(exam, "%.*s", (int)(name - path), path);
-        size_t length = (size_t)(suffix + 4 - (name + 1));
-        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-        for (long i = 0; i < n; i++)
-            if (strncmp(names[i], name + 1, length) == 0 && strchr(names[i] + length, '.')) {
-                *ret_other = gp_exam_text(exam, "%s/%s", folder, names[i]);
-                return path;
-            }
-    }
-    return NULL;
-}
-
-static void check_replaced(struct gp_exam *exam, const char *spec, const char *text)
-{
-    const char *other = "", *path = find_replaced(exam, text, &other);
-    if (!path)
-        return;
-    gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "the CDI specification mounts a library that does not exist");
-    gp_exam_evidence(exam, spec, "names %s", path);
-    gp_exam_evidence(exam, other, "present");
-    gp_exam_why(exam, "An update replaced the library after the specification was generated: "
-                      "containers that ask for a GPU do not start.");
-    fix_cdi(exam, spec);
-}
-
-/* The file names the driver libraries it was generated for. */
-static void check_cdi(struct gp_exam *exam)
-{
-    static const char mark[] = "libcuda.so.";
-    const char *path = find_cdi(exam);
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4 << 20, NULL);
-    if (!text) {
-        gp_exam_unreadable(exam, path, -errno);
-        return;
-    }
-    for (const char *p = strstr(text, mark); p && exam->machine.driver[0]; p = strstr(p, mark)) {
-        p += sizeof(mark) - 1;
-        size_t n = strspn(p, "0123456789.");
-        if (n < 5 ||
-            (n == strlen(exam->machine.driver) && strncmp(p, exam->machine.driver, n) == 0))
-            continue;
-        gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "containers get the libraries of a different driver than the loaded one");
-        gp_exam_evidence(exam, path, "names libcuda.so.%.*s", (int)n, p);
-        gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", exam->machine.driver);
-        gp_exam_why(exam, "The device specification was generated before the driver was updated.");
-        fix_cdi(exam, path);
-        return;
-    }
-    check_replaced(exam, path, text);
 }
 
 const struct gp_check gp_checks_container[] = {
@@ -542,15 +430,15 @@ const struct gp_check gp_checks_container[] = {
      has_docker,
      check_docker},
     {"container.containerd",
-     "containerd knows NVIDIA's runtime",
+     "Kubernetes' containers get NVIDIA's runtime",
      {NULL},
-     has_kubelet,
-     check_containerd},
+     gp_container_has_kubelet,
+     gp_container_check_kubelet},
     {"container.cdi",
      "containers get the libraries of this driver",
      {"driver.loaded"},
-     has_cdi,
-     check_cdi},
+     gp_container_has_cdi,
+     gp_container_check_cdi},
     {"container.selinux",
      "SELinux lets containers use GPUs",
      {NULL},
@@ -562,6 +450,26 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_config,
      gp_container_check_cgroups},
+    {"container.mode",
+     "the runtime has what its mode needs",
+     {NULL},
+     gp_container_has_mode,
+     gp_container_check_mode},
+    {"container.version",
+     "the toolkit is new enough for the driver and the system",
+     {NULL},
+     gp_container_has_version,
+     gp_container_check_version},
+    {"container.engine",
+     "the container engine knows how to pass GPUs",
+     {NULL},
+     gp_container_has_old_engine,
+     gp_container_check_engine},
+    {"container.refused",
+     "no container was refused for its image or for an old toolkit",
+     {"driver.loaded"},
+     gp_container_has_refused,
+     gp_container_check_refused},
     {"container.ldconfig",
      "the toolkit can update a container's library cache",
      {NULL},

@@ -1,4 +1,4 @@
-/* The checks of containers, in two files; checks_container.c has their table. */
+/* The checks of containers, in five files; checks_container.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_CONTAINER_H
 #define GP_DOCTOR_CHECKS_CONTAINER_H
 
@@ -10,7 +10,32 @@ void gp_container_check_desktop(struct gp_exam *exam);
 bool gp_container_has_selinux(struct gp_exam *exam);
 void gp_container_check_selinux(struct gp_exam *exam);
 bool gp_container_has_config(struct gp_exam *exam);
+
+/* The settings by which the docker or containerd of root passes GPUs; NULL: there are none.
+ * Rootless ones have theirs in the user's home. */
+const char *gp_container_runtime_config(struct gp_exam *exam);
+/* Likewise for the user's rootless docker. */
+const char *gp_container_rootless_config(struct gp_exam *exam);
+bool gp_container_has_mode(struct gp_exam *exam);
+void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);
+
+/* container_cdi.c: the specification of the GPUs for containers; NULL: there is none */
+const char *gp_container_find_cdi(const struct gp_exam *exam);
+bool gp_container_has_cdi(struct gp_exam *exam);
+void gp_container_check_cdi(struct gp_exam *exam);
+
+/* container_kubernetes.c: a node's container engine */
+bool gp_container_has_kubelet(struct gp_exam *exam);
+void gp_container_check_kubelet(struct gp_exam *exam);
+
+/* container_version.c: whether driver, toolkit and images fit */
+bool gp_container_has_version(struct gp_exam *exam);
+void gp_container_check_version(struct gp_exam *exam);
+bool gp_container_has_old_engine(struct gp_exam *exam);
+void gp_container_check_engine(struct gp_exam *exam);
+bool gp_container_has_refused(struct gp_exam *exam);
+void gp_container_check_refused(struct gp_exam *exam);
 
 #endif

@@ -24,19 +24,6 @@ static const char *words_of(struct gp_exam *exam, const struct gp_toolkit_found 
                                : gp_exam_text(exam, "CUDA of unknown version (%s)", toolkit->path);
 }
 
-/* The toolkit that programs are built with: the one in PATH, else /usr/local/cuda, else the only
- * one. */
-static const struct gp_toolkit_found *used_toolkit(const struct gp_toolkits *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].is_on_path)
-            return &all->list[i];
-    for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].is_default)
-            return &all->list[i];
-    return all->count == 1 ? &all->list[0] : NULL;
-}
-
 static void report_damage(struct gp_exam *exam, const struct gp_toolkits *all)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -190,7 +177,7 @@ static void report_torch(struct gp_exam *exam, const struct gp_toolkits *all)
 static void run_toolkits(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    const struct gp_toolkit_found *used = used_toolkit(all);
+    const struct gp_toolkit_found *used = gp_toolkit_used(all);
     const struct gp_finding *before = exam->last;
     report_damage(exam, all);
     report_disagreement(exam, all);
@@ -198,6 +185,8 @@ static void run_toolkits(struct gp_exam *exam)
         report_compiler(exam, used);
     if (exam->last == before)
         report_torch(exam, all);
+    if (exam->last == before)
+        gp_check_cuda_host(exam);
     if (exam->last != before)
         return;
     if (all->count == 0) {
@@ -274,16 +263,35 @@ static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
                    gp_cuda_own_driver(toolkit->version));
 }
 
+/* NVIDIA's images say for which CUDA they are, and some have no toolkit. */
+static void check_image(struct gp_exam *exam, const struct gp_nvidia *nv)
+{
+    const char *cuda = gp_machine_variable(&exam->machine, "CUDA_VERSION");
+    const char *floor = cuda && exam->machine.container ? gp_cuda_floor(cuda) : "";
+    if (!floor[0] || gp_driver_reaches(nv->driver, floor) ||
+        gp_files_exist(&exam->files, "/usr/local/cuda/compat"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "this image is for CUDA %s, which needs driver %s or newer; the host has %s",
+                   cuda, floor, nv->driver);
+    gp_exam_evidence(exam, "CUDA_VERSION", "%s", cuda);
+    gp_exam_why(exam, "CUDA's programs in it fail with \"CUDA driver version is insufficient for "
+                      "CUDA runtime version\" (error 35).");
+    gp_nvidia_update_driver(exam, floor);
+    gp_exam_advice(exam, "or use an image for CUDA %s or older", gp_cuda_ceiling(nv->driver));
+}
+
 static void run_driver_floor(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    const struct gp_toolkit_found *used = used_toolkit(all);
+    const struct gp_toolkit_found *used = gp_toolkit_used(all);
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
     if (!nv.driver[0]) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "the driver version is unknown");
         return;
     }
+    const struct gp_finding *before = exam->last;
     for (size_t i = 0; i < all->count; i++) {
         const struct gp_toolkit_found *toolkit = &all->list[i];
         const char *floor = toolkit->version[0] ? gp_cuda_floor(toolkit->version) : "";
@@ -294,6 +302,8 @@ static void run_driver_floor(struct gp_exam *exam)
                  !gp_driver_reaches(nv.driver, own))
             report_ptx(exam, &nv, toolkit);
     }
+    if (exam->last == before)
+        check_image(exam, &nv);
 }
 
 /* ---- forward compatibility ---- */
@@ -523,7 +533,7 @@ static void run_cudnn(struct gp_exam *exam)
 {
     struct cudnn header, libraries[LIBRARIES_MAX];
     struct gp_ldcache cache = {.count = 0};
-    const struct gp_toolkit_found *used = used_toolkit(gp_toolkits_of(exam));
+    const struct gp_toolkit_found *used = gp_toolkit_used(gp_toolkits_of(exam));
     int error = gp_ldcache_read(&cache, &exam->files, &exam->arena);
     size_t count = error == 0 ? find_libraries(exam, &cache, libraries) : 0;
     const struct gp_finding *before = exam->last;

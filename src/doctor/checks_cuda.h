@@ -4,6 +4,7 @@
 
 struct gp_exam;
 
+void gp_check_cuda_host(struct gp_exam *exam); /* part of cuda.toolkits */
 void gp_check_cuda_env(struct gp_exam *exam);
 void gp_check_cuda_ldpath(struct gp_exam *exam);
 

@@ -104,7 +104,11 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
     if (!is_all)
         gp_exam_why(exam, "CUDA reads the list up to the first entry that names no GPU; a "
                           "duplicate entry hides all GPUs.");
-    gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
+    if (strcmp(mask, "NoDevFiles") == 0) /* Slurm's word */
+        gp_exam_advice(exam,
+                       "Slurm gave this job no GPU: request one, with --gres=gpu:1 or --gpus=1");
+    else
+        gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
 }
 
 static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
@@ -164,6 +168,10 @@ static const struct {
     {"COMPUTE_PROFILE", NULL, GP_VERDICT_WARN, "CUDA programs run under the old profiler", ""},
     {"PYTORCH_NO_CUDA_MEMORY_CACHING", NULL, GP_VERDICT_WARN,
      "PyTorch asks the driver for every allocation, which is slow", ""},
+    {"JAX_PLATFORMS", "cpu", GP_VERDICT_WARN, "JAX computes on the CPU", ""},
+    {"JAX_PLATFORM_NAME", "cpu", GP_VERDICT_WARN, "JAX computes on the CPU", ""},
+    {"ACCELERATE_USE_CPU", "true", GP_VERDICT_WARN, "Hugging Face's programs compute on the CPU",
+     ""},
     {"NCCL_P2P_DISABLE", NULL, GP_VERDICT_INFO, "NCCL copies between GPUs through host memory", ""},
 };
 
@@ -232,200 +240,4 @@ void gp_check_cuda_env(struct gp_exam *exam)
     check_variables(exam);
     check_paths(exam);
     check_arch_list(exam, &nv);
-}
-
-/* ---- LD_LIBRARY_PATH ---- */
-
-/* CUDA libraries, and the wheel that provides each; "-cu12" may follow. */
-static const struct {
-    const char *library; /* the prefix of "libcublas.so." */
-    const char *wheel;
-} libraries[] = {
-    {"libnvJitLink.so.", "nvidia-nvjitlink"}, {"libcusparse.so.", "nvidia-cusparse"},
-    {"libcublas.so.", "nvidia-cublas"},       {"libcublasLt.so.", "nvidia-cublas"},
-    {"libcudnn.so.", "nvidia-cudnn"},         {"libcudart.so.", "nvidia-cuda-runtime"},
-    {"libcufft.so.", "nvidia-cufft"},         {"libcusolver.so.", "nvidia-cusolver"},
-    {"libcurand.so.", "nvidia-curand"},       {"libnvrtc.so.", "nvidia-cuda-nvrtc"},
-    {"libnccl.so.", "nvidia-nccl"},           {"libcupti.so.", "nvidia-cuda-cupti"},
-};
-
-/* A library in a directory of LD_LIBRARY_PATH. */
-struct stray {
-    const char *path;
-    size_t kind;      /* in the table above */
-    unsigned number;  /* from the name that programs load: 12 of libnvJitLink.so.12 */
-    char version[32]; /* of the file: "12.1.105" */
-};
-
-enum { STRAYS_MAX = 64, FOLDER_MAX = 2000 };
-
-struct strays {
-    struct stray list[STRAYS_MAX];
-    size_t count;
-    const char *stub; /* a stub libcuda.so.1, only for linking; NULL */
-    bool has_empty;   /* an empty element */
-    size_t folders;   /* number present */
-};
-
-static void add_stray(struct gp_exam *exam, struct strays *s, const char *folder, const char *name)
-{
-    for (size_t k = 0; k < GP_ARRAY_LEN(libraries); k++) {
-        size_t n = strlen(libraries[k].library);
-        /* libX.so.12, and not the longer names next to it */
-        if (strncmp(name, libraries[k].library, n) != 0 || strchr(name + n, '.') ||
-            s->count == STRAYS_MAX)
-            continue;
-        char real[GP_PATH_SIZE];
-        struct stray stray = {.path = gp_exam_text(exam, "%s/%s", folder, name),
-                              .kind = k,
-                              .number = gp_version_major(name + n)};
-        if (!gp_files_real(&exam->files, stray.path, real))
-            return;
-        (void)snprintf(stray.version, sizeof(stray.version), "%s", gp_library_version(real));
-        s->list[s->count++] = stray;
-        return;
-    }
-}
-
-static void look_into(struct gp_exam *exam, struct strays *s, const char *folder)
-{
-    struct gp_arena scratch = {0};
-    char **names;
-    long n = gp_files_list(&exam->files, &scratch, folder, &names);
-    s->folders += n >= 0;
-    for (long i = 0; i < n && i < FOLDER_MAX; i++) {
-        add_stray(exam, s, folder, names[i]);
-        if (strcmp(names[i], "libcuda.so.1") == 0 && strstr(folder, "/stubs"))
-            s->stub = gp_exam_text(exam, "%s/%s", folder, names[i]);
-    }
-    gp_arena_fini(&scratch);
-}
-
-/* Compares the versions of a library file and a wheel by their first two numbers: the rest does not
- * change the symbols. */
-static int compare(const char *library, const char *wheel)
-{
-    char a[32], b[32];
-    const char *dot_a = strchr(library, '.'), *dot_b = strchr(wheel, '.');
-    size_t n = dot_a ? (size_t)(dot_a - library) + 1 + strcspn(dot_a + 1, ".") : strlen(library);
-    size_t m = dot_b ? (size_t)(dot_b - wheel) + 1 + strcspn(dot_b + 1, ".") : strlen(wheel);
-    (void)snprintf(a, sizeof(a), "%.*s", (int)n, library);
-    (void)snprintf(b, sizeof(b), "%.*s", (int)m, wheel);
-    return gp_version_compare(a, b);
-}
-
-/* The wheel in an environment whose library the stray one replaces; NULL: none, or the stray one is
- * as new. */
-static const struct gp_pypackage *replaced(const struct stray *stray, const struct gp_pyenv *env)
-{
-    for (size_t i = 0; i < env->count; i++) {
-        const struct gp_pypackage *wheel = &env->packages[i];
-        size_t n = strlen(libraries[stray->kind].wheel);
-        if (strncmp(wheel->name, libraries[stray->kind].wheel, n) != 0 ||
-            (wheel->name[n] && strncmp(wheel->name + n, "-cu1", 4) != 0) ||
-            gp_version_major(wheel->version) != gp_version_major(stray->version) ||
-            compare(stray->version, wheel->version) >= 0)
-            continue;
-        return wheel;
-    }
-    return NULL;
-}
-
-static void show_setting(struct gp_exam *exam)
-{
-    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s",
-                     gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"));
-    gp_exam_assignments(exam, "LD_LIBRARY_PATH");
-}
-
-static void show_replaced(struct gp_exam *exam, const struct strays *s, const struct gp_pyenv *env)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        const struct gp_pypackage *wheel = replaced(&s->list[i], env);
-        if (wheel)
-            gp_exam_evidence(exam, s->list[i].path, "%s, before %s %s in %s", s->list[i].version,
-                             wheel->name, wheel->version, env->prefix);
-    }
-}
-
-/* One finding for all environments: the cause is the same. */
-static void report_clash(struct gp_exam *exam, const struct strays *s)
-{
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    const struct gp_pyenv *hit[GP_PYENVS];
-    size_t count = 0;
-    bool is_active = false;
-    for (size_t e = 0; e < envs->count; e++)
-        for (size_t i = 0; i < s->count; i++)
-            if (replaced(&s->list[i], &envs->list[e])) {
-                hit[count++] = &envs->list[e];
-                is_active = is_active || envs->list[e].is_active;
-                break;
-            }
-    if (count == 0)
-        return;
-    if (count == 1)
-        gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "LD_LIBRARY_PATH puts older CUDA libraries before those of %s",
-                       hit[0]->prefix);
-    else
-        gp_exam_report(
-            exam, is_active ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
-            "LD_LIBRARY_PATH puts older CUDA libraries before those of %zu Python environments",
-            count);
-    show_setting(exam);
-    for (size_t e = 0; e < count; e++)
-        show_replaced(exam, s, hit[e]);
-    gp_exam_why(exam, "The loader uses them instead of the framework's own: the import fails with "
-                      "\"undefined symbol\", for example __nvJitLinkComplete_12_4.");
-    gp_exam_command(exam,
-                    "and remove the line that sets it; wheels find their libraries without it",
-                    "unset LD_LIBRARY_PATH");
-}
-
-static void report_empty(struct gp_exam *exam)
-{
-    const char *value = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    const char *kept = "";
-    char folder[GP_PATH_SIZE];
-    while (gp_search_path_next(&value, ":;", folder))
-        if (folder[0])
-            kept = gp_exam_text(exam, "%s%s%s", kept, *kept ? ":" : "", folder);
-    gp_exam_report(exam, GP_VERDICT_INFO, "LD_LIBRARY_PATH has an empty element");
-    show_setting(exam);
-    gp_exam_why(exam, "The loader treats it as the working directory, and loads libraries from "
-                      "wherever a program is started.");
-    if (*kept)
-        gp_exam_command(exam, "", "export LD_LIBRARY_PATH=%s", gp_exam_quoted(exam, kept));
-    else
-        gp_exam_command(exam, "", "unset LD_LIBRARY_PATH");
-}
-
-void gp_check_cuda_ldpath(struct gp_exam *exam)
-{
-    const char *value = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    char folder[GP_PATH_SIZE];
-    if (!value || !*value)
-        return;
-    struct strays *s = gp_arena_alloc(&exam->arena, 1, sizeof(*s));
-    while (s && gp_search_path_next(&value, ":;", folder)) {
-        s->has_empty = s->has_empty || !folder[0];
-        if (folder[0] == '/')
-            look_into(exam, s, folder);
-    }
-    if (!s)
-        return;
-    const struct gp_finding *before = exam->last;
-    report_clash(exam, s);
-    if (s->stub) {
-        gp_exam_report(exam, GP_VERDICT_FAIL,
-                       "LD_LIBRARY_PATH leads to a stub libcuda that is only for linking");
-        gp_exam_evidence(exam, s->stub, "precedes the driver's own");
-        show_setting(exam);
-        gp_exam_why(exam,
-                    "Every CUDA call fails with error 34, \"CUDA driver is a stub library\".");
-        gp_exam_command(exam, "and remove the directory where it is set", "unset LD_LIBRARY_PATH");
-    }
-    if (s->has_empty && exam->last == before)
-        report_empty(exam);
 }

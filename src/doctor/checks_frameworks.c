@@ -3,6 +3,7 @@
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/pypackage.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -34,9 +35,11 @@ static const struct gp_pypackage *cudnn_wheel(const struct gp_pyenv *env)
     return gp_pyenv_package_like(env, "nvidia-cudnn-cu");
 }
 
-/* Whether the loader knows a cuDNN with this major version ("8"; "": any). */
-static bool has_system_cudnn(struct gp_exam *exam, const char *cudnn)
+/* Whether the loader knows a cuDNN with this major version ("8"; "": any), and the version of its
+ * file, "8.4.1"; "": unknown. */
+static bool has_system_cudnn(struct gp_exam *exam, const char *cudnn, const char **ret_version)
 {
+    char real[GP_PATH_SIZE];
     struct gp_arena scratch = {0};
     struct gp_ldcache cache = {.count = 0};
     bool is_found = false;
@@ -46,6 +49,9 @@ static bool has_system_cudnn(struct gp_exam *exam, const char *cudnn)
         struct gp_library library = gp_ldcache_at(&cache, i);
         is_found = strncmp(library.name, "libcudnn.so.", 12) == 0 &&
                    (!cudnn[0] || gp_version_major(library.name + 12) == gp_version_major(cudnn));
+        if (is_found && gp_files_real(&exam->files, library.path, real) &&
+            strchr(gp_library_version(real), '.'))
+            *ret_version = gp_exam_text(exam, "%s", gp_library_version(real));
     }
     gp_arena_fini(&scratch);
     return is_found;
@@ -85,13 +91,39 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
     }
 }
 
+/* It refuses a cuDNN with an older minor version than it was built with. */
+static void check_minor(struct gp_exam *exam, const struct gp_case *c, const char *version)
+{
+    struct gp_build build;
+    if (!version[0] || !known_build(GP_FRAMEWORK_TENSORFLOW, c->version, "", &build) ||
+        !strchr(build.cudnn, '.') || gp_version_major(build.cudnn) != gp_version_major(version) ||
+        gp_version_compare(version, build.cudnn) >= 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "TensorFlow %s in %s was built with cuDNN %s, but the system has %s", c->version,
+                   c->env->prefix, build.cudnn, version);
+    gp_exam_evidence(exam, "libcudnn.so", "%s", version);
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_why(exam, "\"Loaded runtime CuDNN library … but source was compiled with\": operations "
+                      "on the GPU fail.");
+    gp_exam_advice(exam, "install cuDNN %s or a newer %u", build.cudnn,
+                   gp_version_major(build.cudnn));
+}
+
 /* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
 static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
 {
     const struct gp_pypackage *wheel = cudnn_wheel(c->env);
     bool is_other =
         wheel && cudnn[0] && gp_version_major(wheel->version) != gp_version_major(cudnn);
-    if ((wheel && !is_other) || has_system_cudnn(exam, cudnn) || gp_pyenv_package(c->env, "cudnn"))
+    const char *version = "";
+    if (wheel && !is_other)
+        return;
+    if (has_system_cudnn(exam, cudnn, &version)) {
+        check_minor(exam, c, version);
+        return;
+    }
+    if (gp_pyenv_package(c->env, "cudnn"))
         return;
     if (is_other)
         gp_exam_report(exam, GP_VERDICT_WARN,
@@ -110,8 +142,19 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
                          cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*");
     gp_exam_why(exam, "It reports \"Could not find cuda drivers\" or \"Cannot dlopen some GPU "
                       "libraries\", and continues without the GPU.");
-    gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them",
-                gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
+    if (gp_version_compare(c->version, "2.14") >= 0) {
+        gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them",
+                    gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
+        return;
+    }
+    if (c->env->kind == GP_PYENV_CONDA)
+        gp_exam_command(exam, "install them", "conda install -p %s cudatoolkit=%s cudnn=%s",
+                        gp_exam_quoted(exam, c->env->prefix), c->cuda, cudnn);
+    else
+        gp_exam_advice(exam,
+                       "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
+                       "version has no package with them",
+                       c->cuda, cudnn);
 }
 
 void gp_check_tensorflow(struct gp_exam *exam)

@@ -1,7 +1,10 @@
 /* Intel GPUs: checked only if the machine has no other vendor's GPU to compute on. */
 #include "doctor/access.h"
 #include "doctor/exam.h"
+#include "doctor/framework.h"
+#include "doctor/packages.h"
 #include "doctor/unbound.h"
+#include "doctor/version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +15,101 @@ static bool is_intel_alone(struct gp_exam *exam)
     return m->intel_count > 0 && m->nvidia_count == 0 && m->amd_count == 0;
 }
 
+/* The first kernel that drives a model without being forced to (Linux, i915_pci.c and xe_pci.c). */
+static const struct {
+    unsigned first, last; /* PCI devices */
+    const char *name, *kernel;
+} models[] = {
+    {0x4c80, 0x4c9f, "Rocket Lake", "5.12"},    {0x4680, 0x46df, "Alder Lake", "5.17"},
+    {0x5690, 0x56c2, "Arc Alchemist", "6.2"},   {0xa720, 0xa7af, "Raptor Lake", "6.0"},
+    {0x7d40, 0x7ddf, "Meteor Lake", "6.7"},     {0x6420, 0x64bf, "Lunar Lake", "6.12"},
+    {0xe200, 0xe2ff, "Arc Battlemage", "6.12"}, {0xb080, 0xb0bf, "Panther Lake", "6.17"},
+};
+
+/* Whether this distribution's kernels have newer drivers than their number says, or a module of
+ * Intel's own replaces the kernel's. */
+static bool has_backport(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *const folders[] = {gp_exam_text(exam, "/lib/modules/%s/updates/dkms", m->kernel),
+                                   gp_exam_text(exam, "/lib/modules/%s/extra", m->kernel),
+                                   gp_exam_text(exam, "/lib/modules/%s/updates", m->kernel)};
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++)
+            if (strstr(names[k], "i915") || strncmp(names[k], "xe.", 3) == 0)
+                return true;
+    }
+    return m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE || strstr(m->kernel, "-oem");
+}
+
+/* Whether the kernel was told to drive GPUs that it does not support. */
+static bool is_forced(const struct gp_exam *exam)
+{
+    char line[4096];
+    return gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) &&
+           strstr(line, "force_probe=");
+}
+
+/* The newest kernels that older releases offer. */
+static const struct {
+    enum gp_distro distro;
+    const char *version, *kernel, *next;
+} offers[] = {
+    {GP_DISTRO_UBUNTU, "20.04", "5.15", "Ubuntu 24.04"},
+    {GP_DISTRO_UBUNTU, "22.04", "6.8", "Ubuntu 24.04"},
+    {GP_DISTRO_DEBIAN, "11", "6.1", "Debian 13"},
+    {GP_DISTRO_DEBIAN, "12", "6.12", "Debian 13"},
+};
+
+static void mend_age(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < GP_ARRAY_LEN(offers); i++)
+        if (m->distro == offers[i].distro &&
+            gp_version_compare(m->distro_version, offers[i].version) == 0 &&
+            gp_version_compare(offers[i].kernel, kernel) < 0) {
+            gp_exam_advice(exam,
+                           "upgrade to %s or newer: it has kernel %s or newer, which this release "
+                           "does not offer",
+                           offers[i].next, kernel);
+            return;
+        }
+    gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL, NULL, NULL);
+    gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
+                   kernel);
+}
+
+/* The kernel is older than the one that drives this GPU; false: it is not, or unknown. */
+static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const char *kernel = exam->machine.kernel;
+    size_t i = 0;
+    while (i < GP_ARRAY_LEN(models) &&
+           (gpu->device < models[i].first || gpu->device > models[i].last))
+        i++;
+    if (i == GP_ARRAY_LEN(models) || !kernel[0] ||
+        (gpu->driver[0] && (!is_forced(exam) || has_backport(exam))) ||
+        gp_version_compare(kernel, models[i].kernel) >= 0)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "kernel %s is too old for Intel GPU %s (%s)", kernel,
+                   gpu->bus_id, models[i].name);
+    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id), "%s",
+                     gpu->driver[0] ? gpu->driver : "missing: no driver is bound");
+    gp_exam_why(exam,
+                "Linux %s is the first to drive it. Older ones do not, or only if they are "
+                "forced to (force_probe), and programs then cannot compute on it.",
+                models[i].kernel);
+    mend_age(exam, models[i].kernel);
+    return true;
+}
+
 static void check_driver(struct gp_exam *exam)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (gpu->vendor != GP_PCI_INTEL || gpu->driver[0])
+        if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) || gpu->driver[0])
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
@@ -27,20 +120,6 @@ static void check_driver(struct gp_exam *exam)
         gp_exam_advice(
             exam, "a newer kernel may support it: i915 drives older GPUs, xe those from 2023 on");
     }
-}
-
-static void check_permission(struct gp_exam *exam)
-{
-    struct gp_access access;
-    const char *path;
-    if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "you have no permission to compute on the Intel GPU: you are not in group %s",
-                   access.group_name);
-    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
-                     access.group);
-    gp_access_propose(exam, &access, path);
 }
 
 static bool has_library(const struct gp_exam *exam, const char *name)
@@ -56,21 +135,129 @@ static bool has_library(const struct gp_exam *exam, const char *name)
     return false;
 }
 
+/* A package or program that computes on Intel GPUs; NULL: none is installed. */
+static const char *user_of(struct gp_exam *exam)
+{
+    static const char *const names[] = {"openvino", "intel-extension-for-pytorch"};
+    static const char *const paths[] = {"/opt/intel/oneapi", "/usr/bin/clinfo", "/usr/bin/sycl-ls"};
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++) {
+        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.xpu[0])
+            return gp_exam_text(exam, "PyTorch %s in %s", torch.version, envs->list[i].prefix);
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+            if (gp_pyenv_package(&envs->list[i], names[k]))
+                return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return has_library(exam, "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
+}
+
+static void check_permission(struct gp_exam *exam)
+{
+    struct gp_access access;
+    const char *path, *user = exam->machine.container ? user_of(exam) : NULL;
+    if (user && !gp_files_exist(&exam->files, "/dev/dri")) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "this container has no Intel GPU");
+        gp_exam_evidence(exam, "/dev/dri", "missing");
+        gp_exam_evidence(exam, "", "%s needs it", user);
+        gp_exam_advice(exam, "start the container with --device=/dev/dri and --group-add with the "
+                             "number of the host's group render");
+        return;
+    }
+    if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "you have no permission to compute on the Intel GPU: you are not in group %s",
+                   access.group_name);
+    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
+                     access.group);
+    gp_access_propose(exam, &access, path);
+}
+
+/* Before this version the runtime finds no GPU on newer kernels (intel/compute-runtime#710); Ubuntu
+ * has mended its own. */
+static void report_runtime(struct gp_exam *exam)
+{
+    static const char *const words[] = {"intel-compute-runtime", "intel-opencl-icd", NULL};
+    static const char first[] = "24.09", kernel[] = "6.8";
+    struct gp_package *packages;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++) {
+        const struct gp_package *p = &packages[i];
+        if (strcmp(p->state, "installed") != 0 || strstr(p->version, "ubuntu") ||
+            gp_version_compare(p->version, first) >= 0 ||
+            gp_version_compare(exam->machine.kernel, kernel) < 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Intel's compute runtime %s finds no GPU on kernel %s and newer", p->version,
+                       kernel);
+        gp_exam_evidence(exam, "package", "%s %s; %s or newer finds it", p->name, p->version,
+                         first);
+        gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+        gp_exam_advice(exam, "or, until it is updated: export NEOReadDebugKeys=1 "
+                             "OverrideGpuAddressSpace=48");
+        gp_exam_link(exam, "https://github.com/intel/compute-runtime/issues/710");
+        return;
+    }
+}
+
 static void check_compute(struct gp_exam *exam)
 {
     bool has_zero = has_library(exam, "libze_intel_gpu.so.1");
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
-    if (has_zero && has_cl)
+    if (has_zero && has_cl) {
+        report_runtime(exam);
         return;
-    gp_exam_report(exam, GP_VERDICT_INFO, "programs cannot compute on the Intel GPU yet: %s%s%s",
+    }
+    const char *user = user_of(exam);
+    gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "programs cannot compute on the Intel GPU yet: %s%s%s",
                    has_zero ? "" : "Level Zero", has_zero || has_cl ? "" : " and ",
                    has_cl ? "" : "OpenCL");
+    if (user)
+        gp_exam_evidence(exam, "", "%s needs it", user);
     if (!has_zero)
         gp_exam_evidence(exam, "libze_intel_gpu.so.1", "not in any of the usual directories");
     if (!has_cl)
         gp_exam_evidence(exam, "/etc/OpenCL/vendors/intel.icd", "missing");
     gp_exam_why(exam, "PyTorch's xpu needs Level Zero; OpenVINO sees only the CPU without OpenCL.");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+}
+
+/* An Arc card; integrated graphics is mostly not meant for computing. */
+static bool has_card(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; is_intel_alone(exam) && i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_INTEL &&
+            ((m->gpus[i].device >= 0x5690 && m->gpus[i].device <= 0x56c2) ||
+             (m->gpus[i].device >= 0xe200 && m->gpus[i].device <= 0xe2ff)))
+            return true;
+    return false;
+}
+
+/* PyTorch in the user's own environment, built for something else. */
+static void check_torch(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        if (!env->is_active || !gp_pyenv_torch(exam, env, &torch) || !torch.version[0] ||
+            torch.xpu[0] || gp_pyenv_package(env, "intel-extension-for-pytorch"))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "PyTorch %s in %s is not built for Intel's GPUs: it computes on the CPU",
+                       torch.version, env->prefix);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", env->site), "PyTorch %s",
+                         torch.version);
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for them; it needs PyTorch 2.5 or newer",
+                    "torch --index-url https://download.pytorch.org/whl/xpu");
+    }
 }
 
 const struct gp_check gp_checks_intel[] = {
@@ -85,5 +272,6 @@ const struct gp_check gp_checks_intel[] = {
      {"intel.driver"},
      is_intel_alone,
      check_compute},
+    {"intel.torch", "PyTorch is built for the Intel GPUs", {"intel.driver"}, has_card, check_torch},
     {0},
 };

@@ -68,7 +68,8 @@ static bool is_well(const struct gp_exam *exam)
 static bool has_log(struct gp_exam *exam)
 {
     const struct gp_log *log = gp_log_of(exam);
-    return (exam->machine.gpu_count > 0 || exam->machine.is_driver_loaded) &&
+    return (exam->machine.gpu_count > 0 || exam->machine.is_driver_loaded ||
+            exam->machine.is_wsl) &&
            (log->path || log->known_count > 0);
 }
 

@@ -492,6 +492,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cupy(exam, env, &nv);
         check_pairs(exam, env);
         check_cudnn(exam, env);
+        gp_check_python_needs(exam, env, &nv);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
         check_pins(exam, env, &torch);

@@ -1,5 +1,6 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
 #include "doctor/exam.h"
+#include "doctor/ldcache.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -14,6 +15,30 @@ static bool is_wsl(struct gp_exam *exam)
 }
 
 #define WSL_LIBRARY "/usr/lib/wsl/lib/libcuda.so.1"
+
+/* Whether /etc/wsl.conf turns GPUs off: "[gpu]", "enabled = false". */
+static bool report_switch(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/wsl.conf";
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *part = text ? strstr(text, "[gpu]") : NULL;
+    const char *end = part ? strstr(part + 1, "\n[") : NULL;
+    size_t n = !part ? 0 : end ? (size_t)(end - part) : strlen(part);
+    const char *key = part ? memmem(part, n, "enabled", 7) : NULL;
+    if (!key)
+        return false;
+    key += 7;
+    key += strspn(key, " \t=");
+    if (strncmp(key, "false", 5) != 0)
+        return false;
+    gp_exam_evidence(exam, path, "[gpu] enabled = false");
+    gp_exam_why(exam, "This setting keeps Windows from passing its GPU to this distribution.");
+    gp_exam_command(exam, "let it in again; the original file is kept next to it",
+                    "sudo sed -i.before '/^\\[gpu\\]/,/^\\[/s/^ *enabled *=.*/enabled = true/' %s",
+                    path);
+    gp_exam_advice(exam, "then in PowerShell: wsl --shutdown");
+    return true;
+}
 
 /* The driver is the Windows one: its libraries are mounted, and the device is /dev/dxg. */
 static void check_wsl_driver(struct gp_exam *exam)
@@ -31,6 +56,8 @@ static void check_wsl_driver(struct gp_exam *exam)
                        parts[i].path);
         gp_exam_evidence(exam, parts[i].path, "%s from the Windows driver is missing",
                          parts[i].what);
+        if (report_switch(exam))
+            return;
         gp_exam_why(exam,
                     "WSL 2 uses the driver installed in Windows; no driver is installed in Linux.");
         if (is_first)
@@ -72,12 +99,36 @@ static bool find_linux_library(const struct gp_exam *exam, char path[GP_PATH_SIZ
     return false;
 }
 
+/* Windows' libraries are there, but the loader does not know their directory. */
+static void report_unlisted(struct gp_exam *exam)
+{
+    static const char folder[] = "/usr/lib/wsl/lib", line[] = "/etc/ld.so.conf.d/ld.wsl.conf";
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0;
+    if (has_folder(gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"), folder) ||
+        gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
+        gp_ldcache_find(&cache, "libcuda.so.1", NULL, &from, &library))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the loader does not find Windows' libcuda");
+    gp_exam_evidence(exam, WSL_LIBRARY, "present");
+    gp_exam_evidence(exam, "/etc/ld.so.cache", "has no libcuda.so.1");
+    gp_exam_evidence(exam, line, "%s", gp_files_exist(&exam->files, line) ? "present" : "missing");
+    gp_exam_why(exam, "WSL adds its directory at each start, unless /etc/wsl.conf turns that off "
+                      "(ldconfig = false): CUDA's programs find no GPU.");
+    if (!gp_files_exist(&exam->files, line))
+        gp_exam_command(exam, "add it", "echo %s | sudo tee %s", folder, line);
+    gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
+}
+
 /* Linux driver packages install libraries that need a kernel module, which WSL does not have. */
 static void check_wsl_shadow(struct gp_exam *exam)
 {
     char path[GP_PATH_SIZE], real[GP_PATH_SIZE];
-    if (!find_linux_library(exam, path, real))
+    if (!find_linux_library(exam, path, real)) {
+        report_unlisted(exam);
         return;
+    }
     const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     gp_exam_report(exam, GP_VERDICT_FAIL,

@@ -71,6 +71,20 @@ static bool is_cuda(const char *version, const char *known)
     return strncmp(version, known, n) == 0 && (!version[n] || version[n] == '.');
 }
 
+/* A nightly build, "2.6.0.dev20241112+cu121", has code for the GPUs of the release before it for
+ * the same CUDA. NULL: there is none. */
+static const struct gp_torch_build *release_before(const struct gp_torch *t)
+{
+    const struct gp_torch_build *found = NULL;
+    if (!strstr(t->version, ".dev") || !strstr(t->version, "+cu"))
+        return NULL;
+    for (size_t i = 0; i < gp_torch_build_count; i++)
+        if (gp_version_compare(gp_torch_builds[i].torch, t->version) < 0 &&
+            is_cuda(t->cuda, gp_torch_builds[i].cuda))
+            found = &gp_torch_builds[i];
+    return found;
+}
+
 /* The table row of a build; NULL: an unknown build. */
 static const struct gp_torch_build *known_build(const struct gp_torch *t)
 {
@@ -80,7 +94,7 @@ static const struct gp_torch_build *known_build(const struct gp_torch *t)
             strncmp(gp_torch_builds[i].torch, t->version, n) == 0 &&
             is_cuda(t->cuda, gp_torch_builds[i].cuda))
             return &gp_torch_builds[i];
-    return NULL;
+    return release_before(t);
 }
 
 /* Results are reused: the same version is the same build, and the libraries are large. */
@@ -108,8 +122,18 @@ static bool read_library(struct gp_exam *exam, struct torches *all, const struct
     return true;
 }
 
+/* What no release before 1.0 goes below: its builds have code for Kepler and newer, at most. */
+static bool read_age(const struct gp_torch *t, struct known_archs *ret)
+{
+    if (gp_version_compare(t->version, "1.0") >= 0)
+        return false;
+    ret->archs = "sm_30 compute_30";
+    ret->where = "builds before 1.0 (at most)";
+    return true;
+}
+
 /* The GPUs that a build has code for: from its library, else from the table, else from the other
- * library that can contain the list. */
+ * library that can contain the list, else from its age. */
 static struct known_archs archs_of(struct gp_exam *exam, struct torches *all,
                                    const struct gp_torch *t)
 {
@@ -122,8 +146,8 @@ static struct known_archs archs_of(struct gp_exam *exam, struct torches *all,
         if (row) {
             archs.archs = row->archs;
             archs.where = "table of builds";
-        } else {
-            (void)read_library(exam, all, t, "torch/lib/libtorch_cuda.so", &archs);
+        } else if (!read_library(exam, all, t, "torch/lib/libtorch_cuda.so", &archs)) {
+            (void)read_age(t, &archs);
         }
     }
     all->known[all->known_count++] = archs;
@@ -331,6 +355,15 @@ static void check_torch(struct gp_exam *exam)
     gp_cases_report_well(exam, GP_FRAMEWORK_TORCH, all->cases, all->count);
 }
 
+static bool has_triton(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        if (gp_pyenv_package(&envs->list[i], "triton"))
+            return gp_nvidia_is_there(exam);
+    return false;
+}
+
 const struct gp_check gp_checks_python[] = {
     {.id = "python.find", .title = "Python environments can be read", .run = run_find},
     {.id = "python.torch",
@@ -353,5 +386,10 @@ const struct gp_check gp_checks_python[] = {
      .needs = {"driver.loaded"},
      .applies = gp_nvidia_is_there,
      .run = gp_check_python_others},
+    {.id = "python.triton",
+     .title = "Triton can link with the driver's library",
+     .needs = {"driver.loaded", "driver.libraries"},
+     .applies = has_triton,
+     .run = gp_check_triton},
     {0},
 };

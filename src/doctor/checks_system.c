@@ -1,4 +1,5 @@
 /* The environment of GPU jobs: shared memory, limits, control groups, stale MPS files. */
+#include "doctor/checks_services.h"
 #include "doctor/exam.h"
 
 #include "proc/files.h"
@@ -218,5 +219,20 @@ const struct gp_check gp_checks_system[] = {
      check_killed},
     {"system.cpu", "there are enough CPUs to feed the GPUs", {NULL}, has_gpu, check_quota},
     {"system.mps", "no stale MPS pipes", {NULL}, has_mps_folder, check_mps},
+    {"system.gres",
+     "Slurm's list names GPUs that exist",
+     {NULL},
+     gp_services_has_gres,
+     gp_services_check_gres},
+    {"system.ollama",
+     "Ollama has its part for the GPUs",
+     {NULL},
+     gp_ollama_is_there,
+     gp_ollama_check},
+    {"system.services",
+     "no service is kept from the GPUs",
+     {NULL},
+     gp_services_has_hidden,
+     gp_services_check_hidden},
     {0},
 };

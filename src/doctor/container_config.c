@@ -87,26 +87,77 @@ static const char *place_of(struct gp_exam *exam, unsigned number)
     return gp_exam_text(exam, "%s:%u", config_path, number);
 }
 
-/* Whether the docker or containerd of root is set up to pass GPUs; rootless ones have their
- * configuration in the user's home. */
-static bool is_for_root(struct gp_exam *exam)
+const char *gp_container_runtime_config(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/etc/docker/daemon.json", "/etc/containerd/config.toml"};
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 20, NULL);
         if (text && strstr(text, "nvidia-container-runtime"))
-            return true;
+            return paths[i];
     }
-    return false;
+    return NULL;
+}
+
+/* Paths in the configuration that do not exist, such as those of another installation. */
+static void check_paths(struct gp_exam *exam)
+{
+    static const char *const keys[] = {"root", "path"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
+        unsigned number = 0;
+        const char *value = value_of(exam, keys[i], &number);
+        if (!value || value[0] != '/' || gp_files_exist(&exam->files, value))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "containers with a GPU do not start: the toolkit's settings name %s, which "
+                       "does not exist",
+                       value);
+        gp_exam_evidence(exam, place_of(exam, number), "%s = %s", keys[i], value);
+        gp_exam_why(exam,
+                    "The GPU Operator sets such paths for a driver in a container. With a driver "
+                    "that is installed on the host they must not be set.");
+        gp_exam_command(exam, "comment the line out; the original file is kept next to it",
+                        "sudo sed -i.before '%us/^/#/' %s", number, config_path);
+    }
+}
+
+const char *gp_container_rootless_config(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *path = gp_exam_text(exam, "%s/.config/docker/daemon.json", home ? home : "/root");
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, NULL);
+    return text && strstr(text, "nvidia-container-runtime") ? path : NULL;
+}
+
+static void check_rootless(struct gp_exam *exam)
+{
+    const char *path = gp_container_rootless_config(exam);
+    if (!path || gp_container_runtime_config(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "rootless containers with a GPU do not start: no-cgroups is not set");
+    gp_exam_evidence(exam, path, "names nvidia-container-runtime");
+    gp_exam_evidence(exam, config_path, "no-cgroups is false");
+    gp_exam_why(exam, "Without root the toolkit may not change control groups: \"operation not "
+                      "permitted\".");
+    gp_exam_command(exam, "",
+                    "sudo nvidia-ctk config --in-place --set "
+                    "nvidia-container-cli.no-cgroups=true");
+    gp_exam_command(exam, "", "systemctl --user restart docker");
 }
 
 void gp_container_check_cgroups(struct gp_exam *exam)
 {
     unsigned number = 0;
+    const struct gp_finding *before = exam->last;
     const char *value = value_of(exam, "no-cgroups", &number);
-    if (!value || strcmp(value, "true") != 0)
+    if (exam->last != before)
+        return; /* it cannot be read */
+    check_paths(exam);
+    if (!value || strcmp(value, "true") != 0) {
+        check_rootless(exam);
         return;
-    gp_exam_report(exam, is_for_root(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    }
+    gp_exam_report(exam, gp_container_runtime_config(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "rootful containers cannot use their GPUs: no-cgroups is set");
     gp_exam_evidence(exam, place_of(exam, number), "no-cgroups = true");
     gp_exam_why(exam, "This setting is only for rootless containers. With it, no other container "
@@ -116,6 +167,40 @@ void gp_container_check_cgroups(struct gp_exam *exam)
                     "nvidia-container-cli.no-cgroups=false");
     if (gp_files_exist(&exam->files, "/usr/bin/docker"))
         gp_exam_command(exam, "", "sudo systemctl restart docker");
+}
+
+bool gp_container_has_mode(struct gp_exam *exam)
+{
+    const char *text = gp_container_is_host(exam)
+                           ? gp_files_text(&exam->files, &exam->arena, config_path, 1 << 14, NULL)
+                           : NULL;
+    return text && strstr(text, "\"cdi\"");
+}
+
+/* In this mode the runtime needs a specification of the devices, which nothing else generates;
+ * newer versions do it themselves for "auto". */
+void gp_container_check_mode(struct gp_exam *exam)
+{
+    static const char *const specs[] = {"/etc/cdi", "/var/run/cdi", "/run/cdi"};
+    unsigned number = 0;
+    const char *value = value_of(exam, "mode", &number);
+    char **names;
+    if (!value || strcmp(value, "cdi") != 0)
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(specs); i++)
+        if (gp_files_list(&exam->files, &exam->arena, specs[i], &names) > 0)
+            return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "containers with a GPU do not start: the runtime's mode is cdi, but there is no "
+                   "CDI specification");
+    gp_exam_evidence(exam, place_of(exam, number), "mode = cdi");
+    gp_exam_evidence(exam, "/etc/cdi, /var/run/cdi", "empty or missing");
+    gp_exam_why(exam, "The runtime looks the devices up there: \"unresolvable CDI devices\".");
+    gp_exam_command(exam, "generate it, and again after each update of the driver",
+                    "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
+    gp_exam_command(exam, "or let the runtime choose",
+                    "sudo nvidia-ctk config --in-place --set "
+                    "nvidia-container-runtime.mode=auto");
 }
 
 static bool is_script(const struct gp_exam *exam, const char *path)

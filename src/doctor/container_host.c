@@ -2,22 +2,34 @@
 
 #include "doctor/exam.h"
 
+#include <string.h>
+
 static const struct gp_engine engines[] = {{"docker", "/usr/bin/docker"},
                                            {"docker", "/snap/bin/docker"},
                                            {"podman", "/usr/bin/podman"},
                                            {"containerd", "/usr/bin/containerd"}};
 
+/* In WSL, a docker without its daemon belongs to Docker Desktop, which needs no toolkit here. */
+static bool is_foreign(const struct gp_exam *exam, const struct gp_engine *engine)
+{
+    return exam->machine.is_wsl && strcmp(engine->program, "/usr/bin/docker") == 0 &&
+           !gp_files_exist(&exam->files, "/usr/bin/dockerd");
+}
+
 const struct gp_engine *gp_container_engine(const struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
-        if (gp_files_exist(&exam->files, engines[i].program))
+        if (gp_files_exist(&exam->files, engines[i].program) && !is_foreign(exam, &engines[i]))
             return &engines[i];
     return NULL;
 }
 
 bool gp_container_is_host(struct gp_exam *exam)
 {
-    return !exam->machine.container && exam->machine.nvidia_count > 0 && gp_container_engine(exam);
+    const struct gp_machine *m = &exam->machine;
+    bool has_gpu = m->nvidia_count > 0 ||
+                   (m->is_wsl && gp_files_exist(&exam->files, "/usr/lib/wsl/lib/libcuda.so.1"));
+    return !m->container && has_gpu && gp_container_engine(exam);
 }
 
 bool gp_container_has_toolkit(const struct gp_exam *exam)

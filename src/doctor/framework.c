@@ -336,7 +336,10 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
         gp_exam_advice(exam, "hide this GPU from it: list the others in CUDA_VISIBLE_DEVICES, as "
                              "named by nvidia-smi -L");
     } else if (!has_build) {
-        gp_exam_advice(exam, "no known build of it runs on this GPU with this driver");
+        gp_exam_advice(exam, c->trouble == GP_TROUBLE_NO_CODE
+                                 ? "no known build of it runs on this GPU with this driver: "
+                                   "compute on the CPU, or on a newer GPU"
+                                 : "no known build of it runs on this GPU with this driver");
     }
 }
 

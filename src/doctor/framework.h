@@ -89,5 +89,10 @@ bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_
 void gp_check_tensorflow(struct gp_exam *exam);
 void gp_check_jax(struct gp_exam *exam);
 void gp_check_python_others(struct gp_exam *exam);
+void gp_check_triton(struct gp_exam *exam);
+
+/* Part of gp_check_python_others(): libraries and GPUs that packages need. */
+void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct gp_nvidia *nv);
 
 #endif

@@ -13,6 +13,7 @@
 enum {
     LINE_SIZE = 8192,      /* the maximum length of a /dev/kmsg record */
     TEXT_SIZE = 512,       /* stored per line */
+    KNOWN_SIZE = 800,      /* of programs, whose reason may come last */
     MOST_BYTES = 16 << 20, /* at the end of a file */
     LOOK_BACK = 16,
 };
@@ -164,7 +165,7 @@ static void keep_known(struct reader *r, const char *text)
                               .cause = entry->cause,
                               .fix = entry->fix,
                               .verdict = (enum gp_verdict)entry->log,
-                              .text = gp_exam_text(r->exam, "%.*s", TEXT_SIZE, text),
+                              .text = gp_exam_text(r->exam, "%.*s", KNOWN_SIZE, text),
                               .path = r->path,
                               .where = where,
                               .times = 1,
@@ -279,7 +280,10 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
 static void read_programs(struct gp_exam *exam, struct gp_log *log)
 {
     enum { MOST = 1 << 20 };
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
+    static const char *const paths[] = {"/var/log/syslog",           "/var/log/messages",
+                                        "/var/log/daemon.log",       "/var/log/docker.log",
+                                        "/var/log/slurm/slurmd.log", "/var/log/slurmd.log",
+                                        "/var/log/ollama.log"};
     char text[LINE_SIZE];
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         size_t length = 0, n, before = log->known_count;

@@ -302,9 +302,22 @@ void gp_machine_read(struct gp_machine *m, const struct gp_files *files, struct 
     read_driver(m, files);
 }
 
+/* Makers of virtual machines; not those whose real machines have the same name. */
+static bool is_virtual_vendor(const char *vendor)
+{
+    static const char *const vendors[] = {"QEMU",    "VMware",    "Xen",     "OpenStack",
+                                          "innotek", "Parallels", "Nutanix", "oVirt"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(vendors); i++)
+        if (strncmp(vendor, vendors[i], strlen(vendors[i])) == 0)
+            return true;
+    return false;
+}
+
 bool gp_machine_is_virtual(const struct gp_files *files)
 {
-    char text[8192];
-    return gp_files_read(files, "/proc/cpuinfo", text, sizeof(text)) > 0 &&
-           strstr(text, " hypervisor");
+    char text[8192], vendor[64];
+    return (gp_files_read(files, "/proc/cpuinfo", text, sizeof(text)) > 0 &&
+            strstr(text, " hypervisor")) ||
+           (gp_files_line(files, "/sys/class/dmi/id/sys_vendor", vendor, sizeof(vendor)) &&
+            is_virtual_vendor(vendor));
 }

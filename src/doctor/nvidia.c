@@ -100,9 +100,32 @@ const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu
                            : gp_exam_text(exam, "%s", gpu->name);
 }
 
+/* Ubuntu's releases before 18.04, and what was built on them, call the packages differently, and
+ * stop at branch 384. */
+static bool install_old(struct gp_exam *exam, const char *driver)
+{
+    enum { NEWEST = 384 };
+    static const struct {
+        const char *id, *end;
+    } releases[] = {{"ubuntu", "18.04"}, {"linuxmint", "19"}, {"elementary", "5"}};
+    const struct gp_machine *m = &exam->machine;
+    bool is_old = false;
+    for (size_t i = 0; m->distro_version[0] && i < GP_ARRAY_LEN(releases); i++)
+        is_old = is_old || (strcmp(m->distro_id, releases[i].id) == 0 &&
+                            gp_version_compare(m->distro_version, releases[i].end) < 0);
+    if (!is_old || gp_version_major(driver) > NEWEST)
+        return false;
+    gp_exam_command(exam, "the newest driver of this release", "sudo apt install nvidia-%d",
+                    NEWEST);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* One that fits the GPUs and is not older. */
 static void install_driver(struct gp_exam *exam, const char *driver)
 {
+    if (install_old(exam, driver))
+        return;
     struct gp_wish wish = gp_driver_wish(&exam->machine);
     if (gp_version_major(driver) > wish.first)
         wish.first = gp_version_major(driver);
@@ -114,11 +137,17 @@ static void install_driver(struct gp_exam *exam, const char *driver)
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)
 {
     const struct gp_machine *m = &exam->machine;
+    unsigned last = m->container || m->is_wsl ? 0 : gp_driver_wish(m).last;
     if (m->container) {
         gp_exam_advice(exam, "on the host: update the driver to %s or newer", driver);
     } else if (m->is_wsl) {
         gp_exam_advice(exam, "in Windows: update NVIDIA's driver to one for CUDA %s or newer",
                        gp_cuda_ceiling(driver));
+    } else if (last > 0 && gp_version_major(driver) > last) {
+        gp_exam_advice(exam,
+                       "the driver cannot be updated to %s or newer: branch %u is the last for "
+                       "this GPU",
+                       driver, last);
     } else {
         gp_exam_advice(exam, "update the driver to %s or newer:", driver);
         install_driver(exam, driver);

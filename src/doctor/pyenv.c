@@ -31,7 +31,8 @@ static const char *const wanted[] = {
     "bitsandbytes", "flash-attn*",      "xformers",
     "cudatoolkit",  "cuda-version",     "cuda-nvcc",
     "cudnn",        "triton",           "paddlepaddle*",
-    "faiss-*",      "llama-cpp-python",
+    "faiss-*",      "llama-cpp-python", "openvino",
+    "ctranslate2",  "intel-extension*",
 };
 
 static bool is_wanted(const char *name)
@@ -205,8 +206,9 @@ static bool add_library(struct search *s, const char *prefix, const char *lib, s
         is_found = true;
     }
     for (long i = 0; i < n; i++) {
-        if (strncmp(names[i], "python3", 7) != 0 ||
-            names[i][6 + strspn(names[i] + 6, version_signs)])
+        bool is_python =
+            strncmp(names[i], "python3", 7) == 0 || strncmp(names[i], "python2.", 8) == 0;
+        if (!is_python || names[i][6 + strspn(names[i] + 6, version_signs)])
             continue;
         char python[16];
         (void)snprintf(python, sizeof(python), "%s", names[i] + 6);

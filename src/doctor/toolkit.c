@@ -250,6 +250,17 @@ const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam)
     return exam->toolkits;
 }
 
+const struct gp_toolkit_found *gp_toolkit_used(const struct gp_toolkits *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].is_on_path)
+            return &all->list[i];
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].is_default)
+            return &all->list[i];
+    return all->count == 1 ? &all->list[0] : NULL;
+}
+
 /* The name of this release in NVIDIA's repository: "ubuntu2404"; "": unknown. */
 static const char *repository(struct gp_exam *exam)
 {

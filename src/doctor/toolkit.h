@@ -28,6 +28,10 @@ struct gp_toolkits {
 /* Searched on first use; never NULL. */
 const struct gp_toolkits *gp_toolkits_of(struct gp_exam *exam);
 
+/* The toolkit that programs are built with: the one in PATH, else /usr/local/cuda, else the only
+ * one; NULL: none of them. */
+const struct gp_toolkit_found *gp_toolkit_used(const struct gp_toolkits *all);
+
 /* The commands that install the toolkit of this version, "12.4.1". */
 void gp_toolkit_remedy(struct gp_exam *exam, const char *version);
 

@@ -44,6 +44,13 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
         gp_exam_evidence(exam, reason->where, "%s", reason->text);
         gp_exam_why(exam, "The log says why: %s.", reason->cause);
         gp_exam_advice(exam, "%s", reason->fix);
+    } else if (exam->machine.nvidia_count == 0 && gp_log_find(exam, GP_KMSG_REFUSED)) {
+        const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_REFUSED);
+        gp_exam_evidence(exam, line->where, "%s", line->text);
+        gp_exam_why(exam, "The kernel loads only modules with a known signature (Secure Boot), and "
+                          "refused one: the driver was built on this machine, or replaced.");
+        gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
+        gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings");
     } else if (has_argument(exam, "nomodeset")) {
         gp_exam_evidence(exam, "/proc/cmdline", "nomodeset");
         gp_exam_why(exam, "With it the kernel's drivers leave GPUs alone.");

@@ -1,0 +1,109 @@
+/* Ollama: whether its installation has the part for the machine's GPUs. */
+#include "doctor/checks_services.h"
+
+#include "doctor/exam.h"
+#include "doctor/gfxchip.h"
+#include "doctor/nvidia.h"
+#include "doctor/packages.h"
+
+#include <string.h>
+
+static const char *const programs[] = {"/usr/local/bin/ollama", "/usr/bin/ollama"};
+static const char *const folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama"};
+
+bool gp_ollama_is_there(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
+        if (gp_files_exist(&exam->files, programs[i]))
+            return !m->container && (m->nvidia_count > 0 || m->amd_count > 0);
+    return false;
+}
+
+static bool has_amd_card(const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_AMD && gp_gfx_is_card(gp_gfx_of_chip(m->gpus[i].device)))
+            return true;
+    return false;
+}
+
+/* Arch Linux has a package for each kind of GPU, and one for the CPU. */
+static bool report_package(struct gp_exam *exam, const char *wanted)
+{
+    static const char *const words[] = {"ollama", NULL};
+    struct gp_package *packages;
+    long count = exam->machine.distro == GP_DISTRO_ARCH
+                     ? gp_packages_read(&exam->files, &exam->arena, words, &packages)
+                     : 0;
+    const char *plain = NULL;
+    for (long i = 0; i < count; i++) {
+        if (strcmp(packages[i].name, wanted) == 0 || strcmp(packages[i].name, "ollama-vulkan") == 0)
+            return false;
+        if (strcmp(packages[i].name, "ollama") == 0)
+            plain = packages[i].version;
+    }
+    if (!plain)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "Ollama is installed for the CPU only: %s is missing",
+                   wanted);
+    gp_exam_evidence(exam, "package", "ollama %s", plain);
+    gp_exam_command(exam, "its part for this GPU", "sudo pacman -Syu %s", wanted);
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    return true;
+}
+
+/* The archive of its makers has a folder for each; versions before 0.4 had them in the program. */
+static bool report_folder(struct gp_exam *exam, const char *prefix)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        bool is_found = false, is_split = false;
+        for (long k = 0; k < n; k++) {
+            is_found = is_found || strncmp(names[k], prefix, strlen(prefix)) == 0 ||
+                       strstr(names[k], gp_exam_text(exam, "libggml-%.4s", prefix));
+            is_split = is_split || strncmp(names[k], "libggml-cpu", 11) == 0;
+        }
+        if (n <= 0 || is_found || !is_split)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Ollama has no part for this GPU: it computes on the "
+                       "CPU");
+        gp_exam_evidence(exam, folders[i], "nothing there begins with %s", prefix);
+        gp_exam_advice(exam, "install it again, as its page for Linux says, while the GPU's driver "
+                             "works: the installer takes the parts for the GPUs that it finds");
+        gp_exam_link(exam, "https://ollama.com/download/linux");
+        return true;
+    }
+    return false;
+}
+
+static void check_age(struct gp_exam *exam)
+{
+    enum { OLDEST = 50 };
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; i < nv.count; i++)
+        if (nv.gpus[i].capability == 0 || nv.gpus[i].capability >= OLDEST)
+            return;
+    if (nv.count == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "Ollama does not support %s",
+                   gp_nvidia_gpu_words(exam, &nv.gpus[0]));
+    gp_exam_why(exam,
+                "It needs compute capability 5.0 or newer, and otherwise computes on the CPU.");
+    gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
+    gp_exam_advice(exam, "use a newer GPU, or llama.cpp built for this one");
+}
+
+void gp_ollama_check(struct gp_exam *exam)
+{
+    bool is_nvidia = exam->machine.nvidia_count > 0;
+    if (!is_nvidia && !has_amd_card(exam))
+        return;
+    if (!report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
+        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && is_nvidia)
+        check_age(exam);
+}

@@ -1,0 +1,20 @@
+/* The checks of services; checks_system.c has their rows. */
+#ifndef GP_DOCTOR_CHECKS_SERVICES_H
+#define GP_DOCTOR_CHECKS_SERVICES_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+bool gp_services_has_hidden(struct gp_exam *exam);
+void gp_services_check_hidden(struct gp_exam *exam);
+
+/* checks_ollama.c: whether Ollama has its part for the GPUs. */
+bool gp_ollama_is_there(struct gp_exam *exam);
+void gp_ollama_check(struct gp_exam *exam);
+
+/* Slurm's list of GPUs, gres.conf. */
+bool gp_services_has_gres(struct gp_exam *exam);
+void gp_services_check_gres(struct gp_exam *exam);
+
+#endif

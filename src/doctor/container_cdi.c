@@ -1,0 +1,136 @@
+/* The specification of the GPUs for containers (CDI), which names files that updates replace. */
+#include "doctor/checks_container.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *gp_container_find_cdi(const struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
+                                        "/var/run/cdi/nvidia.yaml"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return NULL;
+}
+
+bool gp_container_has_cdi(struct gp_exam *exam)
+{
+    return !exam->machine.container && gp_container_find_cdi(exam);
+}
+
+static void fix_cdi(struct gp_exam *exam, const char *path)
+{
+    gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
+                    gp_exam_quoted(exam, path));
+}
+
+/* A versioned library that the file mounts into containers, and that is missing while the folder
+ * has another version of it: an update replaced it. NULL: none. */
+static const char *find_replaced(struct gp_exam *exam, const char *text, const char **ret_other)
+{
+    static const char mark[] = "hostPath:";
+    for (const char *p = strstr(text, mark); p; p = strstr(p, mark)) {
+        p += sizeof(mark) - 1;
+        p += strspn(p, " \"'");
+        const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(p, " \"'\r\n"), p);
+        const char *suffix = strstr(path, ".so."), *name = strrchr(path, '/');
+        struct stat st;
+        char **names;
+        if (path[0] != '/' || !suffix || !name || suffix < name ||
+            gp_files_stat(&exam->files, path, &st) != -ENOENT)
+            continue;
+        const char *folder = gp_exam_text(exam, "%.*s", (int)(name - path), path);
+        size_t length = (size_t)(suffix + 4 - (name + 1));
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        for (long i = 0; i < n; i++)
+            if (strncmp(names[i], name + 1, length) == 0 && strchr(names[i] + length, '.')) {
+                *ret_other = gp_exam_text(exam, "%s/%s", folder, names[i]);
+                return path;
+            }
+    }
+    return NULL;
+}
+
+static void check_replaced(struct gp_exam *exam, const char *spec, const char *text)
+{
+    const char *other = "", *path = find_replaced(exam, text, &other);
+    if (!path)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the CDI specification mounts a library that does not exist");
+    gp_exam_evidence(exam, spec, "names %s", path);
+    gp_exam_evidence(exam, other, "present");
+    gp_exam_why(exam, "An update replaced the library after the specification was generated: "
+                      "containers that ask for a GPU do not start.");
+    fix_cdi(exam, spec);
+}
+
+/* A device or program that the file names and that is missing, while others of its kind are there:
+ * "path: /dev/dri/card2", "path: /usr/bin/nvidia-cdi-hook". NULL: none. */
+static const char *find_gone(struct gp_exam *exam, const char *text)
+{
+    static const char mark[] = "path: ";
+    static const struct {
+        const char *begin, *other; /* `other` shows that such files are known here */
+    } kinds[] = {{"/dev/nvidia", "/dev/nvidia0"},
+                 {"/dev/dri/card", "/dev/dri"},
+                 {"/dev/dri/renderD", "/dev/dri"},
+                 {"/usr/bin/nvidia-", "/usr/bin/nvidia-ctk"}};
+    for (const char *p = strstr(text, mark); p; p = strstr(p, mark)) {
+        p += sizeof(mark) - 1;
+        p += strspn(p, " \"'");
+        const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(p, " \"'\r\n"), p);
+        struct stat st;
+        for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++)
+            if (strncmp(path, kinds[i].begin, strlen(kinds[i].begin)) == 0 &&
+                gp_files_exist(&exam->files, kinds[i].other) &&
+                gp_files_stat(&exam->files, path, &st) == -ENOENT)
+                return path;
+    }
+    return NULL;
+}
+
+static void check_gone(struct gp_exam *exam, const char *spec, const char *text)
+{
+    const char *path = find_gone(exam, text);
+    if (!path)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the CDI specification names %s, which does not exist",
+                   path);
+    gp_exam_evidence(exam, spec, "path: %s", path);
+    gp_exam_why(exam, "GPUs were added or removed, their device files have other numbers since the "
+                      "last boot, or the toolkit was updated: containers that ask for a GPU do not "
+                      "start.");
+    fix_cdi(exam, spec);
+}
+
+/* The file names the driver libraries it was generated for. */
+void gp_container_check_cdi(struct gp_exam *exam)
+{
+    static const char mark[] = "libcuda.so.";
+    const char *path = gp_container_find_cdi(exam);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4 << 20, NULL);
+    if (!text) {
+        gp_exam_unreadable(exam, path, -errno);
+        return;
+    }
+    for (const char *p = strstr(text, mark); p && exam->machine.driver[0]; p = strstr(p, mark)) {
+        p += sizeof(mark) - 1;
+        size_t n = strspn(p, "0123456789.");
+        if (n < 5 ||
+            (n == strlen(exam->machine.driver) && strncmp(p, exam->machine.driver, n) == 0))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "containers get the libraries of a different driver than the loaded one");
+        gp_exam_evidence(exam, path, "names libcuda.so.%.*s", (int)n, p);
+        gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", exam->machine.driver);
+        gp_exam_why(exam, "The device specification was generated before the driver was updated.");
+        fix_cdi(exam, path);
+        return;
+    }
+    const struct gp_finding *before = exam->last;
+    check_replaced(exam, path, text);
+    if (exam->last == before)
+        check_gone(exam, path, text);
+}

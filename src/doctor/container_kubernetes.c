@@ -1,0 +1,118 @@
+/* A node of Kubernetes: whether its container engine uses NVIDIA's runtime. */
+#include "doctor/checks_container.h"
+
+#include "doctor/container_host.h"
+
+#include <string.h>
+
+static const char containerd_path[] = "/etc/containerd/config.toml";
+
+/* The engines that k3s and RKE2 bring, and their settings, which they generate at their start. */
+static const struct {
+    const char *program, *config, *service;
+} bundled[] = {
+    {"/usr/local/bin/k3s", "/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "k3s"},
+    {"/usr/local/bin/rke2", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
+     "rke2-server"},
+};
+
+static const char *text_of(struct gp_exam *exam, const char *path)
+{
+    return gp_files_text(&exam->files, &exam->arena, path, 1 << 20, NULL);
+}
+
+/* The one of these that is installed; NULL: none. */
+static const char *bundled_config(struct gp_exam *exam, const char **ret_service)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(bundled); i++)
+        if (gp_files_exist(&exam->files, bundled[i].program) &&
+            gp_files_exist(&exam->files, bundled[i].config)) {
+            *ret_service = bundled[i].service;
+            return bundled[i].config;
+        }
+    return NULL;
+}
+
+/* Docker's package turns containerd's interface for Kubernetes off, so the kubelet uses docker. */
+static bool uses_docker(struct gp_exam *exam)
+{
+    const char *text = text_of(exam, containerd_path);
+    const char *off = text ? strstr(text, "disabled_plugins") : NULL;
+    bool is_off =
+        off && (off == text || off[-1] == '\n') && memmem(off, strcspn(off, "\n"), "cri", 3);
+    return gp_files_exist(&exam->files, "/usr/bin/docker") &&
+           (is_off || gp_files_exist(&exam->files, "/usr/bin/cri-dockerd") ||
+            !gp_files_exist(&exam->files, "/usr/bin/containerd"));
+}
+
+bool gp_container_has_kubelet(struct gp_exam *exam)
+{
+    const char *service;
+    return exam->machine.nvidia_count > 0 && !exam->machine.container &&
+           gp_container_has_toolkit(exam) &&
+           ((gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/kubelet")) ||
+            bundled_config(exam, &service));
+}
+
+static void report(struct gp_exam *exam, const char *engine, const char *path, const char *seen)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN, "NVIDIA Container Toolkit is installed, but %s", engine);
+    gp_exam_evidence(exam, path, "%s", seen);
+    gp_exam_why(exam, "Kubernetes' pods get no GPU: the device plugin finds none, or no runtime "
+                      "for \"nvidia\" is configured.");
+}
+
+/* Docker has no runtime classes: pods get its default runtime. */
+static void check_docker(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/docker/daemon.json", key[] = "\"default-runtime\"";
+    const char *text = text_of(exam, path);
+    const char *value = text ? strstr(text, key) : NULL;
+    size_t n = value ? strspn(value + sizeof(key) - 1, " \t\r\n:\"") : 0;
+    if (value && strncmp(value + sizeof(key) - 1 + n, "nvidia", 6) == 0)
+        return;
+    report(exam, "Kubernetes' containers do not get its runtime from docker", path,
+           text ? "default-runtime is not nvidia" : "missing");
+    gp_exam_command(exam, "make it docker's default",
+                    "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default");
+    gp_exam_command(exam, "", "sudo systemctl restart docker");
+}
+
+static void check_bundled(struct gp_exam *exam, const char *config, const char *service)
+{
+    const char *text = text_of(exam, config);
+    if (!text || strstr(text, "nvidia"))
+        return;
+    report(exam, "k3s or RKE2 has not found it", config, "no runtime is called nvidia");
+    gp_exam_command(exam, "it looks for the toolkit when it starts", "sudo systemctl restart %s",
+                    service);
+}
+
+static void check_containerd(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/containerd/conf.d";
+    const char *text = text_of(exam, containerd_path);
+    char **names;
+    bool is_known = text && strstr(text, "nvidia");
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        is_known = is_known || strstr(names[i], "nvidia");
+    if (is_known)
+        return;
+    report(exam, "containerd does not know its runtime", containerd_path,
+           text ? "no runtime is called nvidia" : "missing");
+    gp_exam_command(exam, "add it to containerd's configuration",
+                    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
+    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+}
+
+void gp_container_check_kubelet(struct gp_exam *exam)
+{
+    const char *service, *config = bundled_config(exam, &service);
+    if (config)
+        check_bundled(exam, config, service);
+    else if (uses_docker(exam))
+        check_docker(exam);
+    else
+        check_containerd(exam);
+}

@@ -1,0 +1,291 @@
+/* Whether the host's driver and container toolkit are new enough for each other, for the system and
+ * for the images that are started. */
+#include "doctor/checks_container.h"
+
+#include "doctor/compat.h"
+#include "doctor/container_host.h"
+#include "doctor/log.h"
+#include "doctor/nvidia.h"
+#include "doctor/packages.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+/* The installed toolkit: the older of the library and the programs; "": unknown. */
+static const char *toolkit_version(struct gp_exam *exam, const char *word, const char **ret_name)
+{
+    const char *const words[] = {word, NULL};
+    struct gp_package *packages;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    const char *oldest = "";
+    for (long i = 0; i < count; i++) {
+        if (strcmp(packages[i].state, "installed") != 0 ||
+            (oldest[0] && gp_version_compare(packages[i].version, oldest) >= 0))
+            continue;
+        oldest = packages[i].version;
+        *ret_name = packages[i].name;
+    }
+    return oldest;
+}
+
+/* What an update takes: those of the packages that are installed. */
+static void update_toolkit(struct gp_exam *exam)
+{
+    static const char *const words[] = {"nvidia-container-", "libnvidia-container", "nvidia-docker",
+                                        NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].state, "installed") == 0)
+            names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", packages[i].name);
+    gp_exam_remedy(exam, GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
+                   *names ? names : "nvidia-container-toolkit", NULL);
+    if (gp_files_exist(&exam->files, "/usr/bin/docker"))
+        gp_exam_command(exam, "", "sudo systemctl restart docker");
+}
+
+/* ---- versions ---- */
+
+static bool has_second_cgroups(struct gp_exam *exam)
+{
+    return gp_files_exist(&exam->files, "/sys/fs/cgroup/cgroup.controllers");
+}
+
+/* Whether a rule lets the toolkit create the links of the device files, which only help if it finds
+ * the driver's device. */
+static const char *link_rule(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/etc/udev/rules.d", "/lib/udev/rules.d",
+                                          "/usr/lib/udev/rules.d"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++)
+            if (strstr(names[k], "nvidia-dev-char"))
+                return gp_exam_text(exam, "%s/%s", folders[i], names[k]);
+    }
+    return NULL;
+}
+
+/* Since driver 550 its device is called "nvidia", before "nvidia-frontend" (/proc/devices). */
+static bool check_links(struct gp_exam *exam)
+{
+    enum { RENAMED = 550 };
+    static const char needed[] = "1.14.6";
+    const char *name = "", *rule = link_rule(exam);
+    const char *version = toolkit_version(exam, "nvidia-container-toolkit", &name);
+    if (!version[0] || gp_version_compare(version, needed) >= 0 ||
+        gp_version_major(exam->machine.driver) < RENAMED)
+        return false;
+    gp_exam_report(exam, rule ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "the container toolkit %s is too old for driver %s: it creates no links in "
+                   "/dev/char",
+                   version, exam->machine.driver);
+    gp_exam_evidence(exam, "package", "%s %s; %s or newer knows this driver", name, version,
+                     needed);
+    if (rule)
+        gp_exam_evidence(exam, rule, "meant to create the links");
+    gp_exam_why(exam,
+                "The driver's device was renamed in branch 550 (from nvidia-frontend to nvidia). "
+                "Without the links, containers lose their GPUs when systemd reloads its units: "
+                "NVML reports Unknown Error.");
+    update_toolkit(exam);
+    gp_exam_command(exam, "then create the links",
+                    "sudo nvidia-ctk system "
+                    "create-dev-char-symlinks --create-all");
+    gp_exam_link(exam, "https://github.com/NVIDIA/nvidia-container-toolkit/issues/381");
+    return true;
+}
+
+bool gp_container_has_version(struct gp_exam *exam)
+{
+    const char *name;
+    return gp_container_is_host(exam) && toolkit_version(exam, "libnvidia-container", &name)[0];
+}
+
+void gp_container_check_version(struct gp_exam *exam)
+{
+    static const char needed[] = "1.8.0";
+    const char *name = "", *version = toolkit_version(exam, "libnvidia-container", &name);
+    if (!has_second_cgroups(exam) || gp_version_compare(version, needed) >= 0) {
+        if (!check_links(exam))
+            gp_exam_report(exam, GP_VERDICT_OK, "the container toolkit is %s", version);
+        return;
+    }
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the container toolkit %s is too old for this system: it does not support "
+                   "control groups v2",
+                   version);
+    gp_exam_evidence(exam, "package", "%s %s; %s or newer supports them", name, version, needed);
+    gp_exam_evidence(exam, "/sys/fs/cgroup/cgroup.controllers", "present: control groups v2");
+    gp_exam_why(exam,
+                "Containers with a GPU do not start: \"cgroup subsystem devices not found\".");
+    update_toolkit(exam);
+}
+
+/* ---- engines ---- */
+
+/* The version of an installed package without its epoch, "18.09.1" of "5:18.09.1~3-0"; "". */
+static const char *engine_version(struct gp_exam *exam, const char *name)
+{
+    const char *const words[] = {name, NULL};
+    struct gp_package *packages;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0) {
+            const char *epoch = strchr(packages[i].version, ':');
+            return epoch ? epoch + 1 : packages[i].version;
+        }
+    return "";
+}
+
+/* Engines, and the version from which on they know how to ask for GPUs. */
+static const struct {
+    const char *package, *title, *first, *option;
+} engines[] = {
+    {"docker-ce", "docker", "19.03", "--gpus"},
+    {"docker.io", "docker", "19.03", "--gpus"},
+    {"podman", "podman", "4.1", "--device nvidia.com/gpu=all"},
+};
+
+static bool is_old(struct gp_exam *exam, size_t i, const char **ret_version)
+{
+    *ret_version = engine_version(exam, engines[i].package);
+    return (*ret_version)[0] && gp_version_compare(*ret_version, engines[i].first) < 0;
+}
+
+/* Older ways to ask for them: docker's runtime, podman's hook. */
+static bool has_old_way(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/bin/nvidia-docker",
+                                        "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
+                                        "/etc/containers/oci/hooks.d/oci-nvidia-hook.json"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return gp_container_runtime_config(exam) != NULL;
+}
+
+bool gp_container_has_old_engine(struct gp_exam *exam)
+{
+    const char *version;
+    bool is_any = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++)
+        is_any = is_any || is_old(exam, i, &version);
+    return is_any && gp_container_is_host(exam) && gp_container_has_toolkit(exam);
+}
+
+void gp_container_check_engine(struct gp_exam *exam)
+{
+    const char *version;
+    for (size_t i = 0; i < GP_ARRAY_LEN(engines); i++) {
+        if (!is_old(exam, i, &version))
+            continue;
+        gp_exam_report(exam, has_old_way(exam) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                       "%s %s is older than its option for GPUs, %s", engines[i].title, version,
+                       engines[i].option);
+        gp_exam_evidence(exam, "package", "%s %s; %s or newer knows it", engines[i].package,
+                         version, engines[i].first);
+        gp_exam_why(exam,
+                    "It reports an unknown flag, or takes the name for the path of a device.");
+        gp_exam_advice(exam,
+                       "update %s to %s or newer, from its makers' repository if this release "
+                       "has none",
+                       engines[i].title, engines[i].first);
+    }
+}
+
+/* ---- what the log says was refused ---- */
+
+static void add_log(struct gp_exam *exam, const struct gp_log_known *known)
+{
+    gp_exam_evidence(exam, known->where, "%s", known->text);
+    if (known->is_shared)
+        gp_exam_advice(exam,
+                       "first see whether journalctl has this line, too, and from whom: users can "
+                       "write to %s",
+                       known->path);
+}
+
+/* The version behind "cuda>=" in "unsatisfied condition: cuda>=12.8, please …"; "": none. */
+static const char *condition_of(struct gp_exam *exam, const char *line, const char *word)
+{
+    static const char mark[] = "unsatisfied condition:";
+    const char *found = strstr(line, mark);
+    found = found ? strstr(found, word) : NULL;
+    if (!found)
+        return "";
+    found += strlen(word);
+    found += strspn(found, " >=");
+    return gp_exam_text(exam, "%.*s", (int)strspn(found, "0123456789."), found);
+}
+
+/* An image that needs a newer CUDA than this driver has; false: it is another condition, or no
+ * longer so. */
+static bool report_image(struct gp_exam *exam, const struct gp_log_known *known)
+{
+    const char *cuda = condition_of(exam, known->text, "cuda");
+    const char *driver = condition_of(exam, known->text, "driver");
+    const char *have = exam->machine.driver, *ceiling = have[0] ? gp_cuda_ceiling(have) : "";
+    const char *needed = cuda[0] ? gp_cuda_own_driver(cuda) : driver;
+    bool is_past = have[0] && (cuda[0] ? ceiling[0] && gp_version_compare(ceiling, cuda) >= 0
+                                       : driver[0] && gp_driver_reaches(have, driver));
+    if (is_past || (!cuda[0] && !driver[0]))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "a container was refused: its image needs %s %s or newer%s",
+                   cuda[0] ? "a driver for CUDA" : "driver", cuda[0] ? cuda : driver,
+                   !have[0]  ? ""
+                   : cuda[0] ? gp_exam_text(exam, "; driver %s has CUDA %s", have, ceiling)
+                             : gp_exam_text(exam, "; this machine has %s", have));
+    add_log(exam, known);
+    gp_exam_why(exam,
+                "The toolkit compares what the image asks for with the host's driver before it "
+                "starts the container.");
+    if (needed[0])
+        gp_nvidia_update_driver(exam, needed);
+    else
+        gp_exam_advice(exam, "update the driver to one for CUDA %s or newer", cuda);
+    if (ceiling[0])
+        gp_exam_advice(exam, "or use an older image: this driver runs those for CUDA %s and older",
+                       ceiling);
+    return true;
+}
+
+/* The toolkit took a part of the GPU's name for a path: "stat failed: /GeForce". */
+static void report_path(struct gp_exam *exam, const struct gp_log_known *known)
+{
+    const char *name = "", *version = toolkit_version(exam, "libnvidia-container", &name);
+    gp_exam_report(
+        exam, GP_VERDICT_WARN,
+        "containers with a GPU do not start: libnvidia-container%s%s is too old for this "
+        "driver",
+        version[0] ? " " : "", version);
+    if (version[0])
+        gp_exam_evidence(exam, "package", "%s %s", name, version);
+    add_log(exam, known);
+    gp_exam_why(exam,
+                "It takes a part of the driver's answer for a path, which versions from 1.0.2 on "
+                "do not.");
+    update_toolkit(exam);
+}
+
+static const char of_image[] = "container.cuda-required,container.driver-required";
+static const char of_path[] = "container.stat-model";
+
+bool gp_container_has_refused(struct gp_exam *exam)
+{
+    return gp_container_is_host(exam) &&
+           (gp_log_known_of(exam, of_image) || gp_log_known_of(exam, of_path));
+}
+
+void gp_container_check_refused(struct gp_exam *exam)
+{
+    const struct gp_log_known *image = gp_log_known_of(exam, of_image);
+    const struct gp_log_known *path = gp_log_known_of(exam, of_path);
+    if (image)
+        (void)report_image(exam, image);
+    if (path)
+        report_path(exam, path);
+}

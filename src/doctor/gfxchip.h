@@ -1,0 +1,15 @@
+/* Which name the compiler has for an AMD GPU, by its PCI device number. */
+#ifndef GP_DOCTOR_GFXCHIP_H
+#define GP_DOCTOR_GFXCHIP_H
+
+#include "base/util.h"
+
+/* "gfx1030" for 0x73bf; "": unknown. The device numbers are those of Linux' amdgpu_drv.c and of
+ * pci.ids, the names those of LLVM's AMDGPUUsage. */
+const char *gp_gfx_of_chip(unsigned device);
+
+/* Whether a GPU of this name is a card, for graphics or computing: integrated ones mostly only show
+ * pictures. */
+bool gp_gfx_is_card(const char *name);
+
+#endif

@@ -1,0 +1,72 @@
+#include "doctor/services.h"
+
+#include "doctor/exam.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char folder[] = "/etc/systemd/system";
+
+enum { UNIT_MAX = 64 << 10, UNITS_MAX = 512 };
+
+struct search {
+    struct gp_exam *exam;
+    const char *variable;
+    struct gp_service_setting *found;
+    size_t count, most;
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* The value of the variable in "Environment="A=1" B=2"; NULL: it is not set there. */
+static const char *value_in(struct search *s, const char *line, size_t length)
+{
+    size_t n = strlen(s->variable);
+    const char *end = line + length;
+    for (const char *p = line; (p = memmem(p, (size_t)(end - p), s->variable, n)); p += n)
+        if (strchr("= \t\"'", p[-1]) && p + n < end && p[n] == '=') {
+            const char *value = p + n + 1;
+            return gp_exam_text(s->exam, "%.*s", (int)strcspn(value, " \t\"'\r\n"), value);
+        }
+    return NULL;
+}
+
+static void look_into(struct search *s, const char *path, const char *service)
+{
+    static const char key[] = "Environment=";
+    const char *text = gp_files_text(&s->exam->files, &s->exam->arena, path, UNIT_MAX, NULL);
+    unsigned number = 1;
+    for (const char *line = text; line && *line; number++) {
+        size_t n = strcspn(line, "\n");
+        const char *value = strncmp(line, key, sizeof(key) - 1) == 0 ? value_in(s, line, n) : NULL;
+        if (value && s->count < s->most)
+            s->found[s->count++] = (struct gp_service_setting){
+                service, gp_exam_text(s->exam, "%s:%u", path, number), value};
+        line += n + (line[n] == '\n');
+    }
+}
+
+size_t gp_service_settings(struct gp_exam *exam, const char *variable,
+                           struct gp_service_setting *ret, size_t most)
+{
+    struct search s = {.exam = exam, .variable = variable, .found = ret, .most = most};
+    char **names, **parts;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < UNITS_MAX; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (ends_with(names[i], ".service"))
+            look_into(&s, path, names[i]);
+        if (!ends_with(names[i], ".service.d"))
+            continue;
+        long k = gp_files_list(&exam->files, &exam->arena, path, &parts);
+        for (long j = 0; j < k && j < UNITS_MAX; j++)
+            if (ends_with(parts[j], ".conf"))
+                look_into(&s, gp_exam_text(exam, "%s/%s", path, parts[j]),
+                          gp_exam_text(exam, "%.*s", (int)strlen(names[i]) - 2, names[i]));
+    }
+    return s.count;
+}

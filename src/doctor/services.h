@@ -1,0 +1,20 @@
+/* The variables that an administrator has set for services: "Environment=" in the units and
+ * drop-ins below /etc/systemd/system. */
+#ifndef GP_DOCTOR_SERVICES_H
+#define GP_DOCTOR_SERVICES_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+struct gp_service_setting {
+    const char *service; /* "ollama.service" */
+    const char *where;   /* "/etc/systemd/system/ollama.service.d/override.conf:3" */
+    const char *value;   /* "" if it is empty */
+};
+
+/* The settings of a variable, at most `most`; returns their number. */
+size_t gp_service_settings(struct gp_exam *exam, const char *variable,
+                           struct gp_service_setting *ret, size_t most);
+
+#endif
