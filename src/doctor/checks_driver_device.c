@@ -135,33 +135,6 @@ static const char *param(struct gp_exam *exam, const char *text, const char *key
 
 static const char params_path[] = "/proc/driver/nvidia/params";
 
-static const char *read_params(struct gp_exam *exam)
-{
-    const char *text = gp_files_text(&exam->files, &exam->arena, params_path, 1 << 16, NULL);
-    return text ? text : "";
-}
-
-/* Suspending loses CUDA's memory unless the module is set to keep it. */
-static void check_suspend(struct gp_exam *exam)
-{
-    char times[32];
-    const char *params = read_params(exam);
-    if (!gp_files_line(&exam->files, "/sys/power/suspend_stats/success", times, sizeof(times)) ||
-        strtoul(times, NULL, 10) == 0 ||
-        strcmp(param(exam, params, "PreserveVideoMemoryAllocations"), "0") != 0 ||
-        strcmp(param(exam, params, "UseKernelSuspendNotifiers"), "1") == 0)
-        return;
-    gp_exam_report(
-        exam, GP_VERDICT_INFO,
-        "this machine was suspended, and the driver does not preserve GPU memory across suspend");
-    gp_exam_evidence(exam, "/sys/power/suspend_stats/success", "%s", times);
-    gp_exam_evidence(exam, params_path, "PreserveVideoMemoryAllocations: 0");
-    gp_exam_why(exam, "After a suspend every CUDA program may fail with \"unknown error\" until "
-                      "nvidia_uvm is reloaded.");
-    gp_exam_command(exam, "when no program uses the GPU",
-                    "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
-}
-
 void gp_driver_check_nodes(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
@@ -175,7 +148,7 @@ void gp_driver_check_nodes(struct gp_exam *exam)
         if (is_there && report_access(exam, paths[i]))
             return;
     }
-    check_suspend(exam);
+    gp_driver_check_suspend(exam);
 }
 
 /* ---- settings ---- */
@@ -266,6 +239,8 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
                        "to an output of its own of the power supply");
         return;
     }
+    if (reason && exam->machine.is_driver_open && strcmp(reason->id, "nv.gsp-engine") == 0)
+        gp_driver_fix_proprietary(exam);
     if (reason) {
         gp_exam_advice(exam, "%s", reason->fix);
         return;

@@ -216,6 +216,7 @@ static void check_link(struct gp_exam *exam)
         if (!gp_hardware_is_asleep(exam, m->gpus[i].bus_id) &&
             !is_lost(exam, m->gpus[i].bus_id, &where))
             check_way(exam, &m->gpus[i]);
+    gp_hardware_check_speed(exam);
 }
 
 /* ---- link errors ---- */
