@@ -103,19 +103,31 @@ static bool has_helper(const struct gp_exam *exam)
            (st.st_mode & S_ISUID);
 }
 
+/* A program failed in a way that a missing /dev/nvidia-uvm explains. */
+static const struct gp_log_known *cuda_failure(struct gp_exam *exam)
+{
+    return gp_log_known_of(exam, "torch.unknown-error,ollama.init-999,ollama.init-3,cuda.999");
+}
+
 static void report_missing(struct gp_exam *exam, const char *missing, bool is_uvm_loaded)
 {
+    const struct gp_log_known *failure = has_helper(exam) ? cuda_failure(exam) : NULL;
     gp_exam_report(exam, GP_VERDICT_FAIL, "%s is missing", missing);
     gp_exam_evidence(exam, missing, "missing");
     gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "%s", is_uvm_loaded ? "loaded" : "not loaded");
-    gp_exam_evidence(exam, "/usr/bin/nvidia-modprobe",
-                     "missing, or not setuid root (mode 4755); it creates these files for users");
+    if (failure)
+        gp_exam_evidence(exam, failure->where, "%s", failure->text);
+    else
+        gp_exam_evidence(
+            exam, "/usr/bin/nvidia-modprobe",
+            "missing, or not setuid root (mode 4755); it creates these files for users");
     gp_exam_why(exam, strstr(missing, "uvm") ? "nvidia-smi works without it, but CUDA does not: "
                                                "\"CUDA unknown error\", or no device at all."
                                              : "Without it no program can use the driver.");
     if (!is_uvm_loaded)
         gp_exam_command(exam, "", "sudo modprobe nvidia_uvm");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
+    if (!failure)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
     gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
 }
 
@@ -141,7 +153,9 @@ void gp_driver_check_nodes(struct gp_exam *exam)
     bool is_uvm_loaded = gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         bool is_there = gp_files_exist(&exam->files, paths[i]);
-        if (!is_there && !has_helper(exam)) {
+        bool is_failed =
+            !is_there && !is_uvm_loaded && strstr(paths[i], "uvm") && cuda_failure(exam);
+        if (!is_there && (!has_helper(exam) || is_failed)) {
             report_missing(exam, paths[i], is_uvm_loaded);
             return;
         }

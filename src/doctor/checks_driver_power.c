@@ -35,8 +35,8 @@ void gp_driver_check_suspend(struct gp_exam *exam)
                               strstr(params, "UseKernelSuspendNotifiers: 1"));
     if (!was_suspended(exam, &where, &text))
         return;
-    const struct gp_log_known *failed =
-        gp_log_known_of(exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,cuda.999");
+    const struct gp_log_known *failed = gp_log_known_of(
+        exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999");
     if (!failed && (!params || is_kept))
         return;
     if (failed)

@@ -86,6 +86,8 @@ static const struct {
 } switches[] = {
     {"/etc/supergfxd.conf", "\"mode\": \"Integrated\"", "supergfxctl -m Hybrid",
      "then log out, or reboot"},
+    {"/sys/devices/platform/asus-nb-wmi/dgpu_disable", "1",
+     "echo 0 | sudo tee /sys/devices/platform/asus-nb-wmi/dgpu_disable", "then reboot"},
     {"/proc/acpi/bbswitch", "OFF", "echo ON | sudo tee /proc/acpi/bbswitch",
      "until the next boot; current drivers do without bbswitch"},
 };
@@ -109,7 +111,8 @@ static bool report_switch(struct gp_exam *exam)
 static bool report_driver(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    if (!in->module[0] || !gp_install_library(in) || exam->machine.container)
+    if (!in->module[0] || !gp_install_library(in) || exam->machine.container ||
+        !exam->machine.is_pci_readable)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "NVIDIA's driver is installed, but the bus has no NVIDIA GPU");
