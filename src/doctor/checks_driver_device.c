@@ -253,7 +253,8 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
                        "to an output of its own of the power supply");
         return;
     }
-    if (reason && exam->machine.is_driver_open && strcmp(reason->id, "nv.gsp-engine") == 0)
+    if (reason && exam->machine.is_driver_open &&
+        gp_exam_is_listed("nv.gsp-engine,nv.open-old", reason->id))
         gp_driver_fix_proprietary(exam);
     if (reason) {
         gp_exam_advice(exam, "%s", reason->fix);

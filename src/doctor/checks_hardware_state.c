@@ -107,7 +107,13 @@ static void check_wake(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     read_word(exam, gpu->bus_id, "power/runtime_status", status);
     bool is_off = strcmp(state, "D3cold") == 0;
     bool has_failed = strcmp(status, "error") == 0 || (is_off && strcmp(status, "active") == 0);
-    const struct gp_log_line *line = is_off || has_failed ? find_failure(exam, gpu->bus_id) : NULL;
+    bool is_unknown = !state[0] && !status[0]; /* of a copy of the machine's files */
+    const struct gp_log_line *line = is_off || has_failed ? find_failure(exam, gpu->bus_id)
+                                     : is_unknown
+                                         ? gp_log_find_for(exam, GP_KMSG_WAKE_FAILED, gpu->bus_id)
+                                         : NULL;
+    if (is_unknown && line && strcmp(line->kmsg.bus_id, gpu->bus_id) != 0)
+        line = NULL;
     if ((!has_failed && !line) || (listed && listed->status == GP_STATUS_OK))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "%s does not wake from its power-saving state",

@@ -288,6 +288,9 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
     if (fix_run(exam, choice))
         return;
     if (choice->branch > 0 && choice->branch < OLDEST_BUILT && builds_here(exam, choice->branch)) {
+        gp_exam_advice(exam,
+                       "the last driver for this GPU is branch %u, which builds on this kernel:",
+                       choice->branch);
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_LEGACY,
                        gp_exam_text(exam, "%u", choice->branch), NULL);
         return;

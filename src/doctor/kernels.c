@@ -62,10 +62,11 @@ bool gp_kernels_fix_package(struct gp_exam *exam)
                     {"nvidia-open-lts", "linux-lts", true}};
     const struct gp_install *in = gp_install_of(exam);
     enum { FIRST_WITHOUT_PROPRIETARY = 590 };
-    if (exam->machine.distro != GP_DISTRO_ARCH || in->source[0])
+    bool is_manjaro = strcmp(exam->machine.distro_id, "manjaro") == 0;
+    if ((exam->machine.distro != GP_DISTRO_ARCH && !is_manjaro) || in->source[0])
         return false;
     const char *kernel = gp_kernels_package(exam, exam->machine.kernel);
-    if (strcmp(exam->machine.distro_id, "manjaro") == 0 && strcmp(kernel, "linux") != 0) {
+    if (is_manjaro && strcmp(kernel, "linux") != 0) {
         gp_exam_command(exam, "install the modules for this kernel", "sudo pacman -Syu %s-nvidia",
                         gp_exam_quoted(exam, kernel));
         gp_exam_command(exam, "", "sudo reboot");
