@@ -33,6 +33,9 @@ static bool fix_by_tool(struct gp_exam *exam, const char *file)
         if (strstr(file, tools[i].mark) || strstr(text, tools[i].mark)) {
             gp_exam_command(exam, "with the tool that wrote the file: turn the NVIDIA GPU on again",
                             "%s", tools[i].command);
+            if (strstr(text, tools[i].mark))
+                gp_exam_command(exam, "if that tool is no longer installed: remove its file",
+                                "sudo rm %s", gp_exam_quoted(exam, file));
             return true;
         }
     return false;

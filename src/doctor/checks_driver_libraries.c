@@ -15,9 +15,28 @@ bool gp_driver_is_mismatched(struct gp_exam *exam)
            !gp_install_same(exam->machine.driver, library->version);
 }
 
+/* nvidia-smi needs only the other library. */
+static void check_cuda(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->library_count; i++)
+        if (strcmp(in->libraries[i].name, "libcuda.so.1") == 0)
+            return;
+    if (in->stub[0])
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "the driver's libcuda.so.1 is not installed");
+    gp_exam_evidence(exam, "libcuda.so.1", "not in any library directory");
+    gp_exam_evidence(exam, in->libraries[0].path, "present");
+    gp_exam_why(exam, "nvidia-smi works without it, but no CUDA program does.");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
+                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+}
+
 void gp_driver_check_libraries(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
+    if (in->library_count > 0 && exam->machine.is_driver_loaded)
+        check_cuda(exam);
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,

@@ -110,7 +110,10 @@ static void report_stopped(struct gp_exam *exam)
         gp_files_link(&exam->files, mask, target) && strcmp(target, "/dev/null") == 0;
     if (words && strstr(words, "NV_WARN_NOTHING_TO_DO") && !has_fifth_nvlink(exam))
         return; /* it found no NVSwitch of its own */
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is installed but not running");
+    const bool is_other = words && strstr(words, "don't match with driver version");
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   is_other ? "the fabric manager and the driver have different versions"
+                            : "the fabric manager is installed but not running");
     gp_exam_evidence(exam, "/proc", "no process nv-fabricmanager");
     if (is_masked)
         gp_exam_evidence(exam, mask, "masked: nothing can start it");
@@ -119,6 +122,10 @@ static void report_stopped(struct gp_exam *exam)
     if (words)
         gp_exam_evidence(exam, log_path, "%s", words);
     gp_exam_why(exam, "%s", why);
+    if (is_other) {
+        propose_package(exam);
+        return;
+    }
     if (is_masked)
         gp_exam_command(exam, "", "sudo systemctl unmask nvidia-fabricmanager");
     gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-fabricmanager");
