@@ -291,8 +291,10 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
         gp_exam_advice(exam,
                        "the last driver for this GPU is branch %u, which builds on this kernel:",
                        choice->branch);
+        bool has_prefix = m->distro == GP_DISTRO_UBUNTU && choice->branch >= 390;
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_LEGACY,
-                       gp_exam_text(exam, "%u", choice->branch), NULL);
+                       gp_exam_text(exam, "%s%u", has_prefix ? "driver-" : "", choice->branch),
+                       NULL);
         return;
     }
     if (choice->branch > 0 && choice->branch < OLDEST_BUILT) {
