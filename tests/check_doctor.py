@@ -25,7 +25,7 @@ MANAGERS = {
     "Fedora": "dnf akmods dracut kmodgenca rpm", "RHEL": "dnf dracut rpm", "Arch": "pacman mkinitcpio",
     "openSUSE": "zypper dracut rpm", "Gentoo": "emerge", "Void": "xbps-install xbps-reconfigure dracut",
 }
-DERIVED = {"Ubuntu": "Pop!_OS|Linux Mint", "Debian": "Endless OS", "Fedora": "Nobara"}
+DERIVED = {"Arch": "CachyOS|Manjaro", "Ubuntu": "Pop!_OS|Linux Mint", "Debian": "Endless OS", "Fedora": "Nobara"}
 ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum"}
 
 
@@ -239,6 +239,8 @@ def foreign_words(text):
             own = set(MANAGERS[family].split())
     if re.search(r"Red Hat|Rocky|AlmaLinux|CentOS", first):
         own = set(MANAGERS["RHEL"].split())
+    if re.search(r"(CentOS|Red Hat).* 7\b", first):
+        own = set("yum dracut rpm".split())
     typed = re.findall(r"^ {6}(?:fix|run|) +(.*)", text, re.M)
     return sorted({word for line in typed for word in re.findall(r"(?<![/\w.-])[\w-]+", line.split("   #")[0])
                    if word in ALL_MANAGERS - own})

@@ -45,6 +45,11 @@ static bool is_bare(struct gp_exam *exam)
     return has_nvidia(exam) && !exam->machine.container;
 }
 
+static bool is_laptop(struct gp_exam *exam)
+{
+    return is_host(exam) && gp_driver_is_laptop(exam);
+}
+
 /* ---- loaded ---- */
 
 /* Why the kernel or the module itself gave up, the most specific reason first. */
@@ -117,6 +122,8 @@ static bool report_off(struct gp_exam *exam)
     char line[64];
     if (!gp_files_line(&exam->files, path, line, sizeof(line)) || !strstr(line, " OFF"))
         return false;
+    if (gp_driver_report_tlp(exam))
+        return true;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA GPU is turned off by bbswitch");
     gp_exam_evidence(exam, path, "%s", line);
     gp_exam_why(exam, "The module finds no GPU while it is off, and is not loaded.");
@@ -258,5 +265,10 @@ const struct gp_check gp_checks_driver[] = {
      {"driver.gpus"},
      is_host,
      gp_driver_check_persistence},
+    {"driver.boost",
+     "a laptop's service for Dynamic Boost is installed",
+     {"driver.loaded"},
+     is_laptop,
+     gp_driver_check_boost},
     {0},
 };

@@ -33,6 +33,15 @@ void gp_driver_check_nodes(struct gp_exam *exam);
 void gp_driver_check_params(struct gp_exam *exam);
 void gp_driver_check_persistence(struct gp_exam *exam);
 
+/* checks_driver_power.c */
+void gp_driver_check_suspend(struct gp_exam *exam);
+void gp_driver_check_boost(struct gp_exam *exam);
+bool gp_driver_is_laptop(struct gp_exam *exam);
+
+/* Reports TLP, if it manages the power of a GPU that bbswitch has turned off; false: it does not.
+ */
+bool gp_driver_report_tlp(struct gp_exam *exam);
+
 /* Why a driver of this version and kind cannot drive a GPU; NULL if it can, or if it is unknown. If
  * `is_open` and `is_proprietary` are both false, the kind is unknown. */
 const char *gp_driver_misfit(struct gp_exam *exam, const struct gp_pci_gpu *gpu,

@@ -33,6 +33,9 @@ static bool fix_by_tool(struct gp_exam *exam, const char *file)
         if (strstr(file, tools[i].mark) || strstr(text, tools[i].mark)) {
             gp_exam_command(exam, "with the tool that wrote the file: turn the NVIDIA GPU on again",
                             "%s", tools[i].command);
+            if (strstr(text, tools[i].mark))
+                gp_exam_command(exam, "if that tool is no longer installed: remove its file",
+                                "sudo rm %s", gp_exam_quoted(exam, file));
             return true;
         }
     return false;
@@ -180,6 +183,14 @@ bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const 
     return line || known;
 }
 
+static bool is_nouveau_bound(const struct gp_machine *m)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (strcmp(m->gpus[i].driver, "nouveau") == 0)
+            return true;
+    return false;
+}
+
 void gp_driver_check_secureboot(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -188,7 +199,12 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
     int flag = read_flag(exam, secure_boot);
     if (flag < 0 && flag != -ENOENT)
         gp_exam_unreadable(exam, secure_boot, flag);
-    if (!gp_driver_is_secure_boot_on(exam))
+    bool is_on = gp_driver_is_secure_boot_on(exam);
+    const char *where, *text;
+    /* Without EFI's variables the log can tell, too; nouveau is then a consequence. */
+    bool is_likely = flag == -ENOENT && is_nouveau_bound(&exam->machine) &&
+                     gp_driver_find_refusal(exam, &where, &text);
+    if (!is_on && !is_likely)
         return;
     const char *module =
         gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
@@ -196,13 +212,13 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
     bool has_no_signature = signature == SIGNATURE_MISSING;
     const char *key = in->source[0] ? unknown_key(exam) : NULL;
     /* The log line does not name the module, so it proves nothing about one known to be signed. */
-    const char *where, *text;
     bool is_refused =
         gp_driver_find_refusal(exam, &where, &text) && (signature != SIGNATURE_PRESENT || key);
     if (!has_no_signature && !key && !is_refused)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "Secure Boot rejects the NVIDIA module");
-    gp_exam_evidence(exam, secure_boot, "is on");
+    if (is_on)
+        gp_exam_evidence(exam, secure_boot, "is on");
     if (has_no_signature)
         gp_exam_evidence(exam, module, "not signed");
     if (is_refused)

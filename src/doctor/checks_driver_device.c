@@ -103,19 +103,31 @@ static bool has_helper(const struct gp_exam *exam)
            (st.st_mode & S_ISUID);
 }
 
+/* A program failed in a way that a missing /dev/nvidia-uvm explains. */
+static const struct gp_log_known *cuda_failure(struct gp_exam *exam)
+{
+    return gp_log_known_of(exam, "torch.unknown-error,ollama.init-999,ollama.init-3,cuda.999");
+}
+
 static void report_missing(struct gp_exam *exam, const char *missing, bool is_uvm_loaded)
 {
+    const struct gp_log_known *failure = has_helper(exam) ? cuda_failure(exam) : NULL;
     gp_exam_report(exam, GP_VERDICT_FAIL, "%s is missing", missing);
     gp_exam_evidence(exam, missing, "missing");
     gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "%s", is_uvm_loaded ? "loaded" : "not loaded");
-    gp_exam_evidence(exam, "/usr/bin/nvidia-modprobe",
-                     "missing, or not setuid root (mode 4755); it creates these files for users");
+    if (failure)
+        gp_exam_evidence(exam, failure->where, "%s", failure->text);
+    else
+        gp_exam_evidence(
+            exam, "/usr/bin/nvidia-modprobe",
+            "missing, or not setuid root (mode 4755); it creates these files for users");
     gp_exam_why(exam, strstr(missing, "uvm") ? "nvidia-smi works without it, but CUDA does not: "
                                                "\"CUDA unknown error\", or no device at all."
                                              : "Without it no program can use the driver.");
     if (!is_uvm_loaded)
         gp_exam_command(exam, "", "sudo modprobe nvidia_uvm");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
+    if (!failure)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MODPROBE, NULL, NULL);
     gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
 }
 
@@ -135,47 +147,22 @@ static const char *param(struct gp_exam *exam, const char *text, const char *key
 
 static const char params_path[] = "/proc/driver/nvidia/params";
 
-static const char *read_params(struct gp_exam *exam)
-{
-    const char *text = gp_files_text(&exam->files, &exam->arena, params_path, 1 << 16, NULL);
-    return text ? text : "";
-}
-
-/* Suspending loses CUDA's memory unless the module is set to keep it. */
-static void check_suspend(struct gp_exam *exam)
-{
-    char times[32];
-    const char *params = read_params(exam);
-    if (!gp_files_line(&exam->files, "/sys/power/suspend_stats/success", times, sizeof(times)) ||
-        strtoul(times, NULL, 10) == 0 ||
-        strcmp(param(exam, params, "PreserveVideoMemoryAllocations"), "0") != 0 ||
-        strcmp(param(exam, params, "UseKernelSuspendNotifiers"), "1") == 0)
-        return;
-    gp_exam_report(
-        exam, GP_VERDICT_INFO,
-        "this machine was suspended, and the driver does not preserve GPU memory across suspend");
-    gp_exam_evidence(exam, "/sys/power/suspend_stats/success", "%s", times);
-    gp_exam_evidence(exam, params_path, "PreserveVideoMemoryAllocations: 0");
-    gp_exam_why(exam, "After a suspend every CUDA program may fail with \"unknown error\" until "
-                      "nvidia_uvm is reloaded.");
-    gp_exam_command(exam, "when no program uses the GPU",
-                    "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
-}
-
 void gp_driver_check_nodes(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
     bool is_uvm_loaded = gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         bool is_there = gp_files_exist(&exam->files, paths[i]);
-        if (!is_there && !has_helper(exam)) {
+        bool is_failed =
+            !is_there && !is_uvm_loaded && strstr(paths[i], "uvm") && cuda_failure(exam);
+        if (!is_there && (!has_helper(exam) || is_failed)) {
             report_missing(exam, paths[i], is_uvm_loaded);
             return;
         }
         if (is_there && report_access(exam, paths[i]))
             return;
     }
-    check_suspend(exam);
+    gp_driver_check_suspend(exam);
 }
 
 /* ---- settings ---- */
@@ -266,6 +253,9 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
                        "to an output of its own of the power supply");
         return;
     }
+    if (reason && exam->machine.is_driver_open &&
+        gp_exam_is_listed("nv.gsp-engine,nv.open-old", reason->id))
+        gp_driver_fix_proprietary(exam);
     if (reason) {
         gp_exam_advice(exam, "%s", reason->fix);
         return;

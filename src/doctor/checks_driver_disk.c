@@ -4,6 +4,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/explain_line.h"
 #include "doctor/install.h"
+#include "doctor/kernels.h"
 #include "doctor/lines.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
@@ -548,13 +549,16 @@ void gp_driver_check_module(struct gp_exam *exam)
         gp_driver_fix_install(exam);
         return;
     }
-    if (in->other_kernel[0] && strverscmp(in->other_kernel, m->kernel) > 0) {
+    if (in->other_kernel[0] && gp_kernels_are_alike(in->other_kernel, m->kernel) &&
+        strverscmp(in->other_kernel, m->kernel) > 0) {
         gp_driver_fix_reboot(exam, "into the newer kernel, which has the module");
         return;
     }
     if (in->stale_source[0])
         gp_exam_command(exam, "remove what is left of the old driver", "sudo rm -r %s",
                         gp_exam_quoted(exam, in->stale_source));
+    if (gp_kernels_fix_package(exam))
+        return;
     gp_driver_fix_build(exam);
     if (!in->source[0] && in->run_trace[0])
         return;

@@ -15,9 +15,28 @@ bool gp_driver_is_mismatched(struct gp_exam *exam)
            !gp_install_same(exam->machine.driver, library->version);
 }
 
+/* nvidia-smi needs only the other library. */
+static void check_cuda(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->library_count; i++)
+        if (strcmp(in->libraries[i].name, "libcuda.so.1") == 0)
+            return;
+    if (in->stub[0])
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "the driver's libcuda.so.1 is not installed");
+    gp_exam_evidence(exam, "libcuda.so.1", "not in any library directory");
+    gp_exam_evidence(exam, in->libraries[0].path, "present");
+    gp_exam_why(exam, "nvidia-smi works without it, but no CUDA program does.");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
+                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+}
+
 void gp_driver_check_libraries(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
+    if (in->library_count > 0 && exam->machine.is_driver_loaded)
+        check_cuda(exam);
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
@@ -143,6 +162,33 @@ static bool has_source_of(const struct gp_install *in, const char *version)
     return !slash || gp_version_major(slash + 1) == 0 || gp_install_same(slash + 1, version);
 }
 
+/* The folder also has libraries of the module's version: the others are left over from earlier
+ * drivers; true if this is so. */
+static bool fix_leftovers(struct gp_exam *exam)
+{
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    static const char start[] = "libnvidia-ml.so.";
+    const char *folder = gp_exam_text(
+        exam, "%.*s", (int)(strrchr(library->real, '/') - library->real), library->real);
+    const char *wanted = gp_exam_text(exam, "%s/%s%s", folder, start, exam->machine.driver);
+    char **names;
+    if (!gp_files_exist(&exam->files, wanted))
+        return false;
+    gp_exam_evidence(exam, wanted, "present: the libraries of other versions are left over");
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *version = names[i] + sizeof(start) - 1;
+        if (strncmp(names[i], start, sizeof(start) - 1) == 0 && gp_version_major(version) >= 100 &&
+            strcmp(version, exam->machine.driver) != 0)
+            gp_exam_command(exam, "remove the libraries of an earlier driver",
+                            "sudo find %s -maxdepth 1 -name %s -delete",
+                            gp_exam_quoted(exam, folder),
+                            gp_exam_quoted(exam, gp_exam_text(exam, "lib*.so.%s", version)));
+    }
+    gp_exam_command(exam, "let the links lead to the others", "sudo ldconfig");
+    return true;
+}
+
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -173,6 +219,8 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
             gp_driver_fix_update(exam);
     }
     const char *names = package_names(exam, in);
+    if (!is_stale && !names[0] && fix_leftovers(exam))
+        return;
     const bool has_apt =
         exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
     const bool is_unknown = in->packages_error < 0 && (in->packages_error != -ENOENT || !has_apt);

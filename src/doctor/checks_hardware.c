@@ -29,13 +29,13 @@ static void report_none(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     bool has_pci = gp_files_exist(&exam->files, pci_devices);
+    if (gp_hardware_report_gone(exam))
+        return;
     /* A kernel without PCI has no such directory, but has others in /sys. */
     if (!m->is_pci_readable && (has_pci || !gp_files_exist(&exam->files, "/sys/bus"))) {
         gp_exam_unreadable(exam, pci_devices, has_pci ? -EACCES : -ENOENT);
         return;
     }
-    if (gp_hardware_report_gone(exam))
-        return;
     gp_exam_report(exam, exam->is_simulated ? GP_VERDICT_OK : GP_VERDICT_INFO,
                    "Linux finds no NVIDIA, AMD or Intel GPU in this machine");
     gp_exam_evidence(exam, pci_devices, "%s",
@@ -216,6 +216,7 @@ static void check_link(struct gp_exam *exam)
         if (!gp_hardware_is_asleep(exam, m->gpus[i].bus_id) &&
             !is_lost(exam, m->gpus[i].bus_id, &where))
             check_way(exam, &m->gpus[i]);
+    gp_hardware_check_speed(exam);
 }
 
 /* ---- link errors ---- */

@@ -8,6 +8,9 @@
 void gp_hardware_check_wakes(struct gp_exam *exam);
 void gp_hardware_check_regions(struct gp_exam *exam);
 
+/* checks_hardware_speed.c */
+void gp_hardware_check_speed(struct gp_exam *exam);
+
 /* Whether a GPU is in a low-power state. It then reads like one that is lost; reading its
  * configuration would wake it. */
 bool gp_hardware_is_asleep(struct gp_exam *exam, const char *bus_id);

@@ -29,6 +29,32 @@ static const char *removing_rule(struct gp_exam *exam)
     return NULL;
 }
 
+/* prime-select keeps its choice here. */
+static bool is_prime_on(struct gp_exam *exam)
+{
+    char line[64];
+    return gp_files_line(&exam->files, "/etc/prime-discrete", line, sizeof(line)) && line[0] &&
+           strcmp(line, "off") != 0;
+}
+
+/* The tool that wrote the rule may also have kept the module from being loaded. */
+static void fix_block(struct gp_exam *exam)
+{
+    const struct gp_block *block = &gp_install_of(exam)->nvidia;
+    const char *colon = block->where ? strrchr(block->where, ':') : NULL;
+    if (block->kind == GP_BLOCK_NONE || !colon)
+        return;
+    const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
+    gp_exam_evidence(exam, block->where, "%s", block->text);
+    if (strstr(file, "blacklist-nvidia"))
+        gp_exam_command(exam, "it keeps the module from being loaded", "sudo rm %s",
+                        gp_exam_quoted(exam, file));
+    else
+        gp_exam_command(exam, "it keeps the module from being loaded; the original is kept",
+                        "sudo sed -i.before '/nvidia/s/^/#/' %s", gp_exam_quoted(exam, file));
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
 static bool report_rule(struct gp_exam *exam)
 {
     const char *rule = removing_rule(exam);
@@ -37,12 +63,19 @@ static bool report_rule(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN, "a rule removes NVIDIA's GPU from the bus");
     gp_exam_evidence(exam, rule, "ATTR{remove}=\"1\"");
     gp_exam_why(exam, "A tool that switches between a laptop's GPUs created it to save power.");
-    if (exam->machine.distro == GP_DISTRO_UBUNTU && strncmp(rule, "/etc/", 5) != 0)
+    bool is_of_prime = exam->machine.distro == GP_DISTRO_UBUNTU && strncmp(rule, "/etc/", 5) != 0 &&
+                       strstr(rule, "pm-nvidia");
+    if (is_of_prime && !is_prime_on(exam)) {
         gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
-    else if (gp_files_exist(&exam->files, "/usr/bin/envycontrol"))
+        gp_exam_command(exam, "if the file is still there: an older version left it", "sudo rm %s",
+                        gp_exam_quoted(exam, rule));
+    } else if (!is_of_prime && gp_files_exist(&exam->files, "/usr/bin/envycontrol")) {
         gp_exam_command(exam, "turn the GPU on again", "sudo envycontrol -s hybrid");
-    else
-        gp_exam_command(exam, "", "sudo rm %s", gp_exam_quoted(exam, rule));
+    } else {
+        gp_exam_command(exam, is_of_prime ? "left over: prime-select has the GPU on" : "",
+                        "sudo rm %s", gp_exam_quoted(exam, rule));
+        fix_block(exam);
+    }
     gp_driver_fix_reboot(exam, "");
     return true;
 }
@@ -53,6 +86,8 @@ static const struct {
 } switches[] = {
     {"/etc/supergfxd.conf", "\"mode\": \"Integrated\"", "supergfxctl -m Hybrid",
      "then log out, or reboot"},
+    {"/sys/devices/platform/asus-nb-wmi/dgpu_disable", "1",
+     "echo 0 | sudo tee /sys/devices/platform/asus-nb-wmi/dgpu_disable", "then reboot"},
     {"/proc/acpi/bbswitch", "OFF", "echo ON | sudo tee /proc/acpi/bbswitch",
      "until the next boot; current drivers do without bbswitch"},
 };
@@ -76,7 +111,8 @@ static bool report_switch(struct gp_exam *exam)
 static bool report_driver(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    if (!in->module[0] || !gp_install_library(in) || exam->machine.container)
+    if (!in->module[0] || !gp_install_library(in) || exam->machine.container ||
+        !exam->machine.is_pci_readable)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "NVIDIA's driver is installed, but the bus has no NVIDIA GPU");

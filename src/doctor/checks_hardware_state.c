@@ -62,10 +62,32 @@ static const char *awake_option(struct gp_exam *exam, const char *driver)
     return NULL;
 }
 
+/* The file that sets how the driver saves power; another file would not override it. */
+static const char *power_setting(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/modprobe.d";
+    char **names, text[8192];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 256; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (gp_files_read(&exam->files, path, text, sizeof(text)) > 0 &&
+            strstr(text, "NVreg_DynamicPowerManagement="))
+            return path;
+    }
+    return NULL;
+}
+
 static void fix_wake(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     const char *option = awake_option(exam, gpu->driver);
-    if (option) {
+    const char *setting = strcmp(gpu->driver, "nvidia") == 0 ? power_setting(exam) : NULL;
+    if (setting) {
+        gp_exam_command(exam, "keep the GPU from being suspended while it is idle",
+                        "sudo sed -i.before 's/NVreg_DynamicPowerManagement=[0-9a-fx]*/"
+                        "NVreg_DynamicPowerManagement=0x00/' %s",
+                        gp_exam_quoted(exam, setting));
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    } else if (option) {
         gp_exam_command(exam, "keep the GPU from being suspended while it is idle",
                         "echo 'options %s' | sudo tee /etc/modprobe.d/gpu-awake.conf", option);
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
@@ -85,7 +107,13 @@ static void check_wake(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     read_word(exam, gpu->bus_id, "power/runtime_status", status);
     bool is_off = strcmp(state, "D3cold") == 0;
     bool has_failed = strcmp(status, "error") == 0 || (is_off && strcmp(status, "active") == 0);
-    const struct gp_log_line *line = is_off || has_failed ? find_failure(exam, gpu->bus_id) : NULL;
+    bool is_unknown = !state[0] && !status[0]; /* of a copy of the machine's files */
+    const struct gp_log_line *line = is_off || has_failed ? find_failure(exam, gpu->bus_id)
+                                     : is_unknown
+                                         ? gp_log_find_for(exam, GP_KMSG_WAKE_FAILED, gpu->bus_id)
+                                         : NULL;
+    if (is_unknown && line && strcmp(line->kmsg.bus_id, gpu->bus_id) != 0)
+        line = NULL;
     if ((!has_failed && !line) || (listed && listed->status == GP_STATUS_OK))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "%s does not wake from its power-saving state",

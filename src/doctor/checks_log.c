@@ -228,6 +228,23 @@ static bool is_hardware_in_doubt(const struct gp_exam *exam, const struct gp_kms
     return is_several && name[0] && exam->machine.nvidia_count > 1;
 }
 
+/* A GPU that fell off the bus may not have come back from sleep. */
+static void add_awake(struct gp_exam *exam, const struct gp_kmsg *k)
+{
+    enum { OFF_THE_BUS = 79 };
+    char control[16];
+    const char *path = gp_exam_text(exam, "/sys/bus/pci/devices/%s/power/control", k->bus_id);
+    if (k->code != OFF_THE_BUS || exam->machine.container ||
+        !gp_files_line(&exam->files, path, control, sizeof(control)) ||
+        strcmp(control, "auto") != 0)
+        return;
+    gp_exam_evidence(exam, path, "auto: the GPU is suspended while it is idle");
+    gp_exam_command(exam, "if it happened while the GPU was idle: keep it awake",
+                    "echo 'options nvidia NVreg_DynamicPowerManagement=0x00' | sudo tee "
+                    "/etc/modprobe.d/zz-gpu-awake.conf");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
 static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct gp_explanation *e)
 {
     static const struct {
@@ -241,6 +258,7 @@ static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct 
     };
     if (e->advice[0])
         gp_exam_advice(exam, "%s", e->advice);
+    add_awake(exam, k);
     for (size_t i = 0; i < GP_ARRAY_LEN(commands) && !exam->machine.container; i++)
         if (strcmp(e->action, commands[i].action) == 0 && k->bus_id[0])
             gp_exam_command(exam, commands[i].note, commands[i].command, k->bus_id);

@@ -2,6 +2,7 @@
 
 #include "doctor/gpuset.h"
 #include "doctor/install.h"
+#include "doctor/kernels.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
@@ -60,26 +61,11 @@ const char *gp_driver_gpu_words(struct gp_exam *exam, const struct gp_pci_gpu *g
 
 /* ---- install ---- */
 
-/* Arch's kernel package: "linux-lts" for "6.12.60-1-lts". */
-static const char *arch_kernel(const char *kernel)
-{
-    static const struct {
-        const char *mark, *package;
-    } kinds[] = {{"-lts", "linux-lts"},
-                 {"-zen", "linux-zen"},
-                 {"-hardened", "linux-hardened"},
-                 {"-rt", "linux-rt"}};
-    for (size_t i = 0; i < GP_ARRAY_LEN(kinds); i++)
-        if (strstr(kernel, kinds[i].mark))
-            return kinds[i].package;
-    return "linux";
-}
-
 /* The arguments of the INSTALL_DRIVER_… remedies, by distribution. */
 static const char *install_argument(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *kernel = arch_kernel(m->kernel);
+    const char *kernel = gp_kernels_package(exam, m->kernel);
     switch (m->distro) {
     case GP_DISTRO_DEBIAN:
         return strcmp(m->arch, "aarch64") == 0 ? "arm64" : "amd64";
@@ -282,11 +268,35 @@ static bool fix_transitional(struct gp_exam *exam, unsigned branch)
     return false;
 }
 
+/* Whether a branch that is no longer maintained builds on the running kernel without patches. */
+static bool builds_here(struct gp_exam *exam, unsigned branch)
+{
+    static const struct {
+        unsigned branch;
+        const char *first_without;
+    } ends[] = {{390, "6.0"}, {340, "5.5"}, {304, "4.14"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
+        if (ends[i].branch == branch)
+            return exam->machine.kernel[0] &&
+                   gp_version_compare(exam->machine.kernel, ends[i].first_without) < 0;
+    return false;
+}
+
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
     if (fix_run(exam, choice))
         return;
+    if (choice->branch > 0 && choice->branch < OLDEST_BUILT && builds_here(exam, choice->branch)) {
+        gp_exam_advice(exam,
+                       "the last driver for this GPU is branch %u, which builds on this kernel:",
+                       choice->branch);
+        bool has_prefix = m->distro == GP_DISTRO_UBUNTU && choice->branch >= 390;
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_LEGACY,
+                       gp_exam_text(exam, "%s%u", has_prefix ? "driver-" : "", choice->branch),
+                       NULL);
+        return;
+    }
     if (choice->branch > 0 && choice->branch < OLDEST_BUILT) {
         gp_exam_advice(exam,
                        "the last driver for this GPU is branch %u, which does not build on current "
@@ -332,8 +342,23 @@ void gp_driver_fix_install(struct gp_exam *exam)
     }
     struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
     gp_driver_fix_choice(exam, &choice);
-    if (choice.from != GP_OFFER_NONE && (choice.branch == 0 || choice.branch >= OLDEST_BUILT))
+    if (choice.branch > 0 && choice.branch < OLDEST_BUILT ? builds_here(exam, choice.branch)
+                                                          : choice.from != GP_OFFER_NONE)
         gp_driver_fix_reboot(exam, "");
+}
+
+void gp_driver_fix_proprietary(struct gp_exam *exam)
+{
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    if (wish.needs_open)
+        return;
+    if (gp_install_of(exam)->run_trace[0] && gp_install_of(exam)->package_count == 0)
+        gp_exam_advice(exam, "run the .run installer again, and choose the proprietary modules");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_PROPRIETARY_MODULE,
+                       gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
 }
 
 bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
@@ -431,7 +456,8 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
                         "sudo apt install proxmox-headers-%s", gp_exam_quoted(exam, kernel));
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
-                       is_arch ? gp_exam_text(exam, "%s-headers", arch_kernel(kernel)) : kernel,
+                       is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))
+                               : kernel,
                        debian_headers(exam, kernel));
 }
 

@@ -13,6 +13,10 @@ struct gp_wish gp_driver_wish(const struct gp_machine *machine);
  * the reboot. */
 void gp_driver_fix_install(struct gp_exam *exam);
 
+/* How to exchange the open kernel modules for the proprietary ones of the same driver; nothing, if
+ * the GPUs need the open ones. */
+void gp_driver_fix_proprietary(struct gp_exam *exam);
+
 /* How to install the chosen driver, or why there is none. */
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A slow server responds within seconds; a dead one never. */
@@ -208,6 +209,17 @@ static bool is_list(const char *words)
     return true;
 }
 
+/* RHEL 7 has yum, and no dnf. */
+static const char *for_release(struct gp_exam *exam, const char *command)
+{
+    static const char dnf[] = "sudo dnf ";
+    const struct gp_machine *m = &exam->machine;
+    bool is_old = m->distro == GP_DISTRO_RHEL && strtoul(m->distro_version, NULL, 10) == 7;
+    return is_old && strncmp(command, dnf, sizeof(dnf) - 1) == 0
+               ? gp_exam_text(exam, "sudo yum %s", command + sizeof(dnf) - 1)
+               : command;
+}
+
 void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *first,
                     const char *second)
 {
@@ -228,7 +240,7 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
     const char *note = row->note; /* only once, next to the first command */
     while (*commands) {
         size_t length = strcspn(commands, "\n");
-        add_fix(exam, fill(exam, commands, length, first, second), note);
+        add_fix(exam, for_release(exam, fill(exam, commands, length, first, second)), note);
         note = "";
         commands += length + (commands[length] == '\n');
     }

@@ -3,6 +3,7 @@
 
 #include "doctor/lines.h"
 #include "doctor/packages.h"
+#include "doctor/tables.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -16,11 +17,26 @@ static const char unit[] =
     "/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service";
 static const char mask[] = "/etc/systemd/system/nvidia-fabricmanager.service";
 
+/* Boards of the fifth generation, HGX B200 and B300: their NVSwitches are behind InfiniBand
+ * adapters. In a rack (GB200) and in a virtual machine the manager runs elsewhere. */
+static bool has_fifth_nvlink(struct gp_exam *exam)
+{
+    static const char *const names[] = {"[B200", "[HGX B200", "[B300"};
+    enum { LEAST = 4 };
+    const struct gp_machine *m = &exam->machine;
+    size_t count = 0;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        for (size_t n = 0; n < GP_ARRAY_LEN(names); n++)
+            count += m->gpus[i].chip && strstr(m->gpus[i].chip->name, names[n]);
+    return count >= LEAST && !gp_machine_is_virtual(&exam->files);
+}
+
 bool gp_health_has_manager(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     return !m->container &&
-           (m->nvswitch_count > 0 || gp_files_exist(&exam->files, "/dev/nvidia-nvswitchctl"));
+           (m->nvswitch_count > 0 || gp_files_exist(&exam->files, "/dev/nvidia-nvswitchctl") ||
+            has_fifth_nvlink(exam));
 }
 
 /* By its process; if other users' processes are hidden, by its PID file. */
@@ -92,9 +108,12 @@ static void report_stopped(struct gp_exam *exam)
     char target[GP_PATH_SIZE];
     const bool is_masked =
         gp_files_link(&exam->files, mask, target) && strcmp(target, "/dev/null") == 0;
-    if (words && strstr(words, "NV_WARN_NOTHING_TO_DO"))
+    if (words && strstr(words, "NV_WARN_NOTHING_TO_DO") && !has_fifth_nvlink(exam))
         return; /* it found no NVSwitch of its own */
-    gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is installed but not running");
+    const bool is_other = words && strstr(words, "don't match with driver version");
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   is_other ? "the fabric manager and the driver have different versions"
+                            : "the fabric manager is installed but not running");
     gp_exam_evidence(exam, "/proc", "no process nv-fabricmanager");
     if (is_masked)
         gp_exam_evidence(exam, mask, "masked: nothing can start it");
@@ -103,9 +122,49 @@ static void report_stopped(struct gp_exam *exam)
     if (words)
         gp_exam_evidence(exam, log_path, "%s", words);
     gp_exam_why(exam, "%s", why);
+    if (is_other) {
+        propose_package(exam);
+        return;
+    }
     if (is_masked)
         gp_exam_command(exam, "", "sudo systemctl unmask nvidia-fabricmanager");
     gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-fabricmanager");
+}
+
+/* The subnet manager of NVLink 5, without which the fabric manager finds no switch. */
+static bool report_subnet_manager(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/opt/nvidia/nvlsm/sbin/nvlsm", "/usr/sbin/nvlsm",
+                                        "/usr/bin/nvlsm"};
+    static const char *const names[] = {"nvlsm", NULL};
+    struct gp_package *packages;
+    const enum gp_distro distro = exam->machine.distro;
+    const char *words = last_words(exam);
+    if (!has_fifth_nvlink(exam) || gp_machine_runs(&exam->files, "nvlsm"))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return false;
+    long n = gp_packages_read(&exam->files, &exam->arena, names, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].state, "installed") == 0)
+            return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the NVLink subnet manager (NVLSM) is not installed");
+    gp_exam_evidence(exam, paths[0], "missing");
+    if (words)
+        gp_exam_evidence(exam, log_path, "%s", words);
+    gp_exam_why(exam,
+                "On boards with NVLink 5 the fabric manager reaches the NVSwitches through it; "
+                "without it the GPUs do not form a fabric, and CUDA fails with error 802.");
+    if (distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU)
+        gp_exam_command(exam, "from NVIDIA's repository", "sudo apt install nvlsm");
+    else if (distro == GP_DISTRO_RHEL || distro == GP_DISTRO_FEDORA)
+        gp_exam_command(exam, "from NVIDIA's repository", "sudo dnf install nvlsm");
+    else
+        gp_exam_advice(exam, "install nvlsm, from NVIDIA's repository");
+    gp_exam_command(exam, "which it needs; also at each boot", "sudo modprobe ib_umad");
+    gp_exam_command(exam, "", "sudo systemctl restart nvidia-fabricmanager");
+    return true;
 }
 
 void gp_health_run_manager(struct gp_exam *exam)
@@ -116,9 +175,10 @@ void gp_health_run_manager(struct gp_exam *exam)
     if (!gp_files_exist(&exam->files, program)) {
         gp_exam_report(exam, GP_VERDICT_FAIL, "the fabric manager is not installed");
         gp_exam_evidence(exam, program, "missing");
-        gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitch%s",
-                         exam->machine.nvswitch_count,
-                         exam->machine.nvswitch_count == 1 ? "" : "es");
+        if (exam->machine.nvswitch_count > 0)
+            gp_exam_evidence(exam, "/sys/bus/pci/devices", "%zu NVSwitch%s",
+                             exam->machine.nvswitch_count,
+                             exam->machine.nvswitch_count == 1 ? "" : "es");
         gp_exam_why(exam, "%s", why);
         propose_package(exam);
     } else if (version[0] && n > 0 &&
@@ -130,6 +190,8 @@ void gp_health_run_manager(struct gp_exam *exam)
         gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", driver);
         gp_exam_why(exam, "It refuses to run with any other version, even from the same branch.");
         propose_package(exam);
+    } else if (report_subnet_manager(exam)) {
+        return;
     } else if (!is_running(exam)) {
         report_stopped(exam);
     }

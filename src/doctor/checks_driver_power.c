@@ -1,0 +1,163 @@
+/* Checks of power management on laptops and across suspend: driver.suspend, driver.boost, and what
+ * turns a GPU off. */
+#include "doctor/checks_driver.h"
+#include "doctor/driver_fix.h"
+#include "doctor/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- suspend ---- */
+
+/* Whether the machine was suspended since boot, and where this is seen. */
+static bool was_suspended(struct gp_exam *exam, const char **ret_where, const char **ret_text)
+{
+    static const char count[] = "/sys/power/suspend_stats/success";
+    char times[32];
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_RESUMED);
+    *ret_where = line ? line->where : count;
+    *ret_text = line ? line->kmsg.body : "";
+    if (line)
+        return true;
+    if (!gp_files_line(&exam->files, count, times, sizeof(times)) || strtoul(times, NULL, 10) == 0)
+        return false;
+    *ret_text = gp_exam_text(exam, "%s", times);
+    return true;
+}
+
+/* Suspending loses CUDA's memory unless the module is set to keep it. */
+void gp_driver_check_suspend(struct gp_exam *exam)
+{
+    static const char path[] = "/proc/driver/nvidia/params";
+    const char *params = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *where, *text;
+    bool is_kept = params && (!strstr(params, "PreserveVideoMemoryAllocations: 0") ||
+                              strstr(params, "UseKernelSuspendNotifiers: 1"));
+    if (!was_suspended(exam, &where, &text))
+        return;
+    const struct gp_log_known *failed = gp_log_known_of(
+        exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999");
+    if (!failed && (!params || is_kept))
+        return;
+    if (failed)
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "CUDA fails since this machine was suspended: nvidia_uvm is in a bad state");
+    else
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "this machine was suspended, and the driver does not preserve GPU memory "
+                       "across suspend");
+    if (failed)
+        gp_exam_evidence(exam, failed->where, "%s", failed->text);
+    gp_exam_evidence(exam, where, "%s", text);
+    if (params && !is_kept)
+        gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
+    gp_exam_why(exam, "After a suspend every CUDA program may fail with \"unknown error\" until "
+                      "nvidia_uvm is reloaded.");
+    gp_exam_command(exam, "when no program uses the GPU",
+                    "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
+    if (!failed || is_kept)
+        return;
+    gp_exam_command(exam, "keep GPU memory across suspend",
+                    "echo 'options %s NVreg_PreserveVideoMemoryAllocations=1' | sudo tee "
+                    "/etc/modprobe.d/nvidia-suspend.conf",
+                    gp_exam_quoted(exam, gp_driver_module_name(exam)));
+    gp_exam_command(exam, "",
+                    "sudo systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
+/* ---- Dynamic Boost ---- */
+
+bool gp_driver_is_laptop(struct gp_exam *exam)
+{
+    static const unsigned types[] = {8, 9, 10, 14, 31, 32}; /* SMBIOS: portable, laptop, … */
+    char line[16];
+    if (!gp_files_line(&exam->files, "/sys/class/dmi/id/chassis_type", line, sizeof(line)))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(types); i++)
+        if (strtoul(line, NULL, 10) == types[i])
+            return true;
+    return false;
+}
+
+void gp_driver_check_boost(struct gp_exam *exam)
+{
+    static const char program[] = "/usr/bin/nvidia-powerd", unit[] = "nvidia-powerd.service";
+    static const char *const folders[] = {"/etc/systemd/system", "/usr/lib/systemd/system",
+                                          "/lib/systemd/system", "/run/systemd/system"};
+    if (!exam->machine.is_driver_loaded || !gp_files_exist(&exam->files, program) ||
+        gp_machine_runs(&exam->files, "nvidia-powerd"))
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], unit)))
+            return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nvidia-powerd has no service: the GPU stays at its lower power limit");
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folders[1], unit), "missing");
+    gp_exam_why(exam, "It moves power from the CPU to the GPU (Dynamic Boost); without it a laptop "
+                      "gives the GPU only its base power.");
+    gp_exam_command(exam, "the driver's documentation has the unit",
+                    "sudo cp /usr/share/doc/*nvidia*/nvidia-powerd.service /etc/systemd/system/");
+    gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
+}
+
+/* ---- turned off ---- */
+
+/* The configuration of TLP, if it manages the GPU's power, too; NULL: it does not. */
+static const char *tlp_settings(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/etc/tlp.conf", "/etc/default/tlp"};
+    char *text = NULL;
+    const char *found = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && !text; i++) {
+        text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 17, NULL);
+        found = paths[i];
+    }
+    for (const char *line = text; line && *line; line += *line == '\n') {
+        size_t n = strcspn(line, "\n");
+        bool is_list = strncmp(line, "RUNTIME_PM_", 11) == 0 &&
+                       (memmem(line, n, "BLACKLIST", 9) || memmem(line, n, "DENYLIST", 8) ||
+                        memmem(line, n, "DISABLE", 7));
+        if (is_list && (memmem(line, n, "nvidia", 6) || memmem(line, n, "01:00.0", 7)))
+            return NULL;
+        line += n;
+    }
+    bool is_here = gp_files_exist(&exam->files, "/usr/sbin/tlp") ||
+                   gp_files_exist(&exam->files, "/usr/bin/tlp");
+    return text && is_here ? found : NULL;
+}
+
+bool gp_driver_report_tlp(struct gp_exam *exam)
+{
+    const char *settings = tlp_settings(exam);
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; settings && i < m->gpu_count; i++) {
+        char control[16];
+        const char *bus_id = m->gpus[i].bus_id;
+        const char *path = gp_exam_text(exam, "/sys/bus/pci/devices/%s/power/control", bus_id);
+        if (!gp_driver_is_ours(&m->gpus[i]) ||
+            !gp_files_line(&exam->files, path, control, sizeof(control)) ||
+            strcmp(control, "auto") != 0)
+            continue;
+        bool is_old = strcmp(settings, "/etc/default/tlp") == 0;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "TLP manages the NVIDIA GPU's power, which conflicts with bbswitch");
+        gp_exam_evidence(exam, path, "auto");
+        gp_exam_evidence(exam, settings, "does not exclude the GPU from runtime power management");
+        gp_exam_evidence(exam, "/proc/acpi/bbswitch", "the GPU is off");
+        const struct gp_log_known *reason = gp_log_reason(exam, "driver,graphics,kernel", "");
+        if (reason)
+            gp_exam_evidence(exam, reason->where, "%s", reason->text);
+        gp_exam_why(exam, "TLP turns on runtime power management for all PCI devices; bbswitch "
+                          "then cannot switch the GPU on again.");
+        gp_exam_command(exam, "exclude the GPU", "echo 'RUNTIME_PM_%s=\"%s\"' | sudo tee -a %s",
+                        is_old ? "BLACKLIST" : "DENYLIST", bus_id + 5, settings);
+        gp_exam_command(exam, "and its drivers",
+                        "echo 'RUNTIME_PM_DRIVER_%s=\"nouveau nvidia\"' | sudo tee -a %s",
+                        is_old ? "BLACKLIST" : "DENYLIST", settings);
+        gp_driver_fix_reboot(exam, "");
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,20 @@
+/* Kernel releases: their flavour, and Arch's packages of them. */
+#ifndef GP_DOCTOR_KERNELS_H
+#define GP_DOCTOR_KERNELS_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+/* Whether two releases are of one flavour: "6.17.8-arch1-1" and "6.17.9-arch1-2", but not
+ * "6.17.9-1-cachyos". Only such an update replaces the other. */
+bool gp_kernels_are_alike(const char *a, const char *b);
+
+/* Arch's package of a kernel, which the folder of its modules names: "linux-zen". */
+const char *gp_kernels_package(struct gp_exam *exam, const char *kernel);
+
+/* Arch's packages have modules for only one of its kernels, Manjaro's for one each: adds how to get
+ * the module of the running kernel, if it is another one; false: it is not, or they are built. */
+bool gp_kernels_fix_package(struct gp_exam *exam);
+
+#endif
