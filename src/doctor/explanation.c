@@ -51,7 +51,8 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
     gp_doctor_add_pair(sb, e->title, e->words, 0);
     add_part(sb, "name", e->name);
     add_part(sb, "detail", e->details);
-    add_part(sb, "fault", e->fault);
+    /* no number proves it: drivers and GPUs cause the same ones */
+    add_part(sb, "fault", strcmp(e->fault, "application") ? e->fault : "mostly the application");
     add_part(sb, "note", e->note);
     add_part(sb, "check", e->check);
     add_part(sb, "advice", e->advice);
