@@ -521,8 +521,11 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
 {
     const char *trouble = gp_gpu_trouble(device);
     const bool is_card = !view->layout || view->layout->density == GP_DENSITY_CARD;
-    if (box->h == 1) {
+    if (box->h == 1 || device->is_mig) {
+        struct gp_box below = gp_box_part(box, 0, 1, box->w - 1, box->h - 1);
         draw_flat(box, device, view);
+        if (below.h > 1 && !trouble)
+            draw_graphs(&below, device, view);
         return;
     }
     if (trouble) {
