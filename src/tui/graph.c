@@ -119,8 +119,15 @@ static void draw_dots(const struct gp_box *box, const struct dots *columns, int 
 static void draw_line(const struct gp_box *box, const struct dots *line, const struct dots *columns,
                       int w)
 {
-    for (int i = 0; i < w; i++)
-        for (int y = 0; y < box->h && !is_gap(&line[i]); y++) {
+    for (int i = 0; i < w; i++) {
+        const int *high = line[i].heights;
+        const int *low = line[i].lows;
+        const int top = high[0] > high[1] ? high[0] : high[1];
+        const int bottom = high[0] == 0      ? low[1]
+                           : high[1] == 0    ? low[0]
+                           : low[0] < low[1] ? low[0]
+                                             : low[1];
+        for (int y = box->h - (top + 3) / 4; y < box->h - bottom / 4; y++) {
             const int below = (box->h - 1 - y) * 4;
             const uint32_t over = dots_above(&line[i], below);
             const uint32_t under = dots_above(&columns[i], below);
@@ -128,6 +135,7 @@ static void draw_line(const struct gp_box *box, const struct dots *line, const s
                 gp_draw_fill(box, box->w - 1 - i, y, 1, line[i].ink,
                              under == (DOTS | 0xff) ? over : over | under);
         }
+    }
 }
 
 /* Makes a line of columns: as high as the samples, and connected to the older ones. */
@@ -173,25 +181,40 @@ static struct facts look_at(const struct gp_plot *plot, const struct gp_span *sp
     return facts;
 }
 
+/* In the i-th column from the right. */
+static struct gp_cell spark_cell(const struct gp_plot *plot, int permille, int i)
+{
+    if (permille < 0)
+        return (struct gp_cell){i > 0 ? DOT : ' ', GP_INK_DIM};
+    const uint32_t block = (uint32_t)(permille * (EIGHTHS - 1) + 500) / 1000;
+    return (struct gp_cell){(BLOCK + block) & 0xffffff, gp_load_ink(plot->like, permille)};
+}
+
+static bool is_same(struct gp_cell a, struct gp_cell b)
+{
+    return a.cp == b.cp && a.ink == b.ink;
+}
+
 void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
                    const struct gp_span *span)
 {
     float values[STEPS_MAX];
-    w = w > STEPS_MAX / 2 ? STEPS_MAX / 2 : w;
-    const int steps = w > 0 ? 2 * w - span->half : 0;
-    gp_track_read(plot->track, plot->channel, span->end_ns, span->step_ns, values, (size_t)steps);
-    double max = plot->max > 0 ? plot->max : look_at(plot, span, steps, values).max;
-    for (int i = 0; i < w; i++) {
-        const int older = 2 * i - span->half + 1;
-        const int newer = older > 0 ? older - 1 : 0;
-        const float value = values[older] > values[newer] ? values[older] : values[newer];
-        int permille = permille_of(value, max);
-        if (permille < 0) {
-            draw_gap(box, x + w - 1 - i, y, i);
-            continue;
-        }
-        uint32_t cp = (uint32_t)(BLOCK + (permille * (EIGHTHS - 1) + 500) / 1000);
-        gp_draw_fill(box, x + w - 1 - i, y, 1, gp_load_ink(plot->like, permille), cp);
+    const uint64_t step_ns = 2 * span->step_ns;
+    /* Half of the last column may be still to come. */
+    const uint64_t end_ns = span->end_ns + (span->half ? span->step_ns : 0);
+    w = w > STEPS_MAX ? STEPS_MAX : w;
+    if (w <= 0)
+        return;
+    gp_track_read(plot->track, plot->channel, end_ns, step_ns, values, (size_t)w);
+    const struct gp_span all = {end_ns, step_ns, false};
+    const double max = plot->max > 0 ? plot->max : look_at(plot, &all, w, values).max;
+    for (int from = 0, to; from < w; from = to) {
+        const struct gp_cell cell = spark_cell(plot, permille_of(values[from], max), from);
+        to = from + 1;
+        while (to < w && is_same(cell, spark_cell(plot, permille_of(values[to], max), to)))
+            to++;
+        if (cell.cp != ' ')
+            gp_draw_fill(box, x + w - to, y, to - from, (enum gp_ink)cell.ink, cell.cp);
     }
 }
 
