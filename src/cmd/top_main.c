@@ -446,7 +446,7 @@ static int open_details(void *ctx, struct gp_sampler **ret, struct gp_err *err)
 {
     struct gp_source *source;
     struct gp_selection *selection;
-    struct gp_want want = {.fresh = true};
+    struct gp_want want = {.fresh = true, .mig = true};
     const struct gp_loop loop = {.interval_ns = GP_NS_PER_S,
                                  .first_look_ns = FIRST_LOOK_MS * GP_NS_PER_MS};
     for (int m = GP_DEVICE__FIRST; m < GP_DEVICE__FIRST + GP_DEVICE__COUNT; m++)

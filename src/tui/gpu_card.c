@@ -417,30 +417,34 @@ static int count_graphs(int lines)
 }
 
 /* The past of memory, unless a graph shows it. */
-static unsigned past_without_graph(const struct gp_box *box, const struct gp_gpus_view *view)
+static unsigned past_without_graph(const struct gp_gpus_view *view)
 {
-    bool has_graph = view->series == GP_SERIES_MEMORY ||
-                     (view->series == GP_SERIES_GPU && count_graphs(box->h - GP_TEXT_LINES) > 1);
+    bool has_graph = view->series == GP_SERIES_MEMORY || view->series == GP_SERIES_GPU;
     return has_graph ? 0 : 1U << GP_SERIES_MEMORY;
 }
 
-/* The graphs below a card: the selected series, followed by as many others as fit. The driver
- * reports no utilization for a GPU in MIG instances. */
+/* The graphs below a card: the selected series, followed by as many others as fit. If only one
+ * does, memory is a line over utilization. The driver reports no utilization for a GPU in MIG
+ * instances, nor for the instances. */
 static void draw_graphs(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view)
 {
     const int count = count_graphs(box->h);
     int from = (int)view->series;
-    from += from == GP_SERIES_GPU && gp_mig_is_split(view->snapshot, device);
+    from += from == GP_SERIES_GPU && (device->is_mig || gp_mig_is_split(view->snapshot, device));
+    const struct gp_track *track = gp_history_find(view->history, device);
     for (int i = 0; i < count; i++) {
         enum gp_series series = (enum gp_series)((from + i) % GP_SERIES__COUNT);
         int y = box->h * i / count;
         struct gp_box part = gp_box_part(box, 0, y, box->w, box->h * (i + 1) / count - y);
         const struct gp_panel panel = {
-            .plot = {gp_history_find(view->history, device), (int)series,
-                     gp_series_max(device, series), series},
+            .plot = {track, (int)series, gp_series_max(device, series), series},
+            .line = {count == 1 && series == GP_SERIES_GPU ? track : NULL, GP_SERIES_MEMORY,
+                     gp_series_max(device, GP_SERIES_MEMORY), GP_SERIES_MEMORY},
             .title = gp_series_titles[series],
             .unit = gp_series_units[series],
+            .line_title = gp_series_titles[GP_SERIES_MEMORY],
+            .line_unit = gp_series_units[GP_SERIES_MEMORY],
             .now_ns = view->snapshot->mono_ns,
             .blocks = view->blocks,
         };
@@ -517,8 +521,11 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
 {
     const char *trouble = gp_gpu_trouble(device);
     const bool is_card = !view->layout || view->layout->density == GP_DENSITY_CARD;
-    if (box->h == 1) {
+    if (box->h == 1 || device->is_mig) {
+        struct gp_box below = gp_box_part(box, 0, 1, box->w - 1, box->h - 1);
         draw_flat(box, device, view);
+        if (below.h > 1 && !trouble)
+            draw_graphs(&below, device, view);
         return;
     }
     if (trouble) {
@@ -527,7 +534,7 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
         gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, trouble);
     } else if (is_card) {
         draw_title(box, device, view, true, "", GP_INK_PLAIN);
-        draw_gauges(box, device, view, past_without_graph(box, view));
+        draw_gauges(box, device, view, past_without_graph(view));
         draw_links(box, device, view);
     } else {
         draw_compact(box, device, view);

@@ -23,21 +23,23 @@ struct gp_span {
 
 /* What to draw of a track. */
 struct gp_plot {
-    const struct gp_track *track; /* NULL: draw nothing */
+    const struct gp_track *track; /* NULL: nothing was seen */
     int channel;
     double max;          /* top of the axis; 0: a round number above the highest value shown */
     enum gp_series like; /* series whose inks to use */
 };
 
-/* One line with a block per sample, the newest at the right. */
+/* One line with a block per two steps, the newest at the right. What was not seen is dotted. */
 void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
                    const struct gp_span *span);
 
 /* A graph with axes and, if there is room, the current, mean and highest value of the visible
- * range. A column shows two samples as dots, or one as a block. */
+ * range. A column shows two samples as dots, or one as a block. What was not seen is dotted. */
 struct gp_panel {
     struct gp_plot plot;
+    struct gp_plot line; /* drawn over it as a line, with its own axis; track NULL: none */
     const char *title, *unit;
+    const char *line_title, *line_unit;
     uint64_t now_ns; /* for the time axis; the span may end earlier */
     bool blocks;
 };

@@ -43,6 +43,7 @@ static const struct gp_alert *chosen_alert(const struct gp_ui *ui)
 static void go_there(struct gp_ui *ui, const struct gp_alert *alert)
 {
     ui->gpu = (int)alert->gpu;
+    ui->mig = -1;
     ui->gpus_have_focus = true;
     gp_ui_build_rows(ui);
     for (size_t i = 0; alert->pid && i < ui->procs.count; i++)

@@ -7,21 +7,29 @@
 #include "out/field.h"
 #include "tui/feed.h"
 #include "tui/gpu_card.h"
+#include "tui/gpu_text.h"
 #include "tui/gpus.h"
+#include "tui/mig.h"
 #include "tui/playback.h"
+#include "tui/watch_gpus.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { INTERVAL_S = 2, PATIENCE_MS = 40, CARD_LINES = 12, PAGE_LINES = 8 };
+enum { INTERVAL_S = 2, PATIENCE_MS = 40, CARD_LINES = 12, INSTANCE_LINES = 8, PAGE_LINES = 8 };
 
 /* The device row of the page: the one with all metrics, once it has been read. */
-static const struct gp_device *find_device(const struct gp_ui *ui, const struct gp_snapshot *s)
+static const struct gp_device *find_row(const struct gp_snapshot *s, unsigned gpu, int mig)
 {
     for (size_t i = 0; s && i < s->device_count; i++)
-        if (s->devices[i].index == ui->details.gpu && !s->devices[i].is_mig)
+        if (gp_device_is(&s->devices[i], (int)gpu, mig))
             return &s->devices[i];
     return NULL;
+}
+
+static const struct gp_device *find_device(const struct gp_ui *ui, const struct gp_snapshot *s)
+{
+    return find_row(s, ui->details.gpu, ui->details.mig);
 }
 
 /* ---- lines ---- */
@@ -49,6 +57,11 @@ static void add_metric(struct gp_page *page, enum gp_metric m, const struct gp_v
     gp_page_add(page, v->status == GP_STATUS_STALE ? GP_INK_STALE : GP_INK_PLAIN,
                 gp_metric_table[m].name, sb.buf);
     gp_strbuf_fini(&sb);
+}
+
+static const char *text_of(const struct gp_value *v)
+{
+    return gp_value_is_present(v) ? v->s : "?";
 }
 
 /* Adds a heading for each group, and an empty line before metrics without a group. */
@@ -87,6 +100,77 @@ static void add_absent(struct gp_page *page, const struct gp_device *device)
     }
 }
 
+/* "1.0G of 32.0G (3%)" */
+static void add_share(struct gp_page *page, const char *label, const struct gp_device *device,
+                      enum gp_metric used, enum gp_metric total)
+{
+    GP_GPU_TEXT(text);
+    double n;
+    double of;
+    if (!gp_device_number(device, used, &n) || !gp_device_number(device, total, &of) || of <= 0) {
+        gp_page_add(page, GP_INK_DIM, label, "not reported");
+        return;
+    }
+    gp_gpu_add_gib(&text, n);
+    gp_strbuf_adds(&text, " of ");
+    gp_gpu_add_gib(&text, of);
+    gp_strbuf_addf(&text, " (%.0f%%)", 100 * n / of);
+    gp_page_add(page, GP_INK_PLAIN, label, text.buf);
+}
+
+static void add_percent(struct gp_page *page, const char *label, const struct gp_device *device,
+                        enum gp_metric m)
+{
+    double n;
+    if (gp_device_number(device, m, &n))
+        gp_page_addf(page, GP_INK_PLAIN, label, "%.0f%%", n);
+    else
+        gp_page_add(page, GP_INK_DIM, label, "not reported");
+}
+
+static void add_processes(struct gp_page *page, const struct gp_snapshot *s,
+                          const struct gp_device *device)
+{
+    gp_page_head(page, "processes");
+    for (size_t i = 0; i < device->process_count; i++) {
+        const struct gp_process *p = &s->processes[device->first_process + i];
+        const struct gp_value *pid = gp_process_value(p, GP_PID);
+        const struct gp_value *memory = gp_process_value(p, GP_PROCESS_MEMORY);
+        GP_GPU_TEXT(label);
+        GP_GPU_TEXT(bytes);
+        if (gp_value_is_present(pid))
+            gp_strbuf_add_int(&label, (long)pid->i);
+        if (gp_value_is_present(memory))
+            gp_gpu_add_gib(&bytes, gp_metric_number(GP_PROCESS_MEMORY, memory));
+        gp_page_addf(page, GP_INK_PLAIN, label.buf, "%-12s %6s  %s",
+                     text_of(gp_process_value(p, GP_PROCESS_USER)), bytes.buf,
+                     text_of(gp_process_value(p, GP_PROCESS_COMMAND)));
+    }
+    if (device->process_count == 0)
+        gp_page_add(page, GP_INK_DIM, "",
+                    device->processes_status == GP_STATUS_OK ? "none" : "unknown");
+}
+
+/* What matters most about an instance, from both samplers. */
+static void add_instance(struct gp_ui *ui, const struct gp_device *device)
+{
+    struct gp_page *page = &ui->text;
+    const struct gp_device *parent = find_row(ui->snapshot, ui->details.gpu, -1);
+    const struct gp_device *shown = find_device(ui, ui->snapshot);
+    GP_GPU_TEXT(ids);
+    gp_mig_add_ids(&ids, device);
+    gp_page_head(page, "MIG instance");
+    gp_page_addf(page, GP_INK_PLAIN, "GPU", "%u %s", ui->details.gpu,
+                 parent ? gp_device_text(parent, GP_NAME, "?") : "?");
+    gp_page_add(page, GP_INK_PLAIN, "profile", gp_device_text(device, GP_MIG_PROFILE, "?"));
+    gp_page_add(page, GP_INK_PLAIN, "ids", ids.buf);
+    add_share(page, "memory", device, GP_MEMORY_USED, GP_MEMORY_TOTAL);
+    add_share(page, "BAR1", device, GP_BAR1_USED, GP_BAR1_TOTAL);
+    add_percent(page, "SM utilization", device, GP_GPM_SM);
+    if (shown)
+        add_processes(page, ui->snapshot, shown);
+}
+
 static void open_feed(struct gp_ui *ui)
 {
     struct gp_err err = {0};
@@ -99,27 +183,42 @@ static void open_feed(struct gp_ui *ui)
 static void fill_gpu(struct gp_ui *ui)
 {
     struct gp_ui_details *d = &ui->details;
+    double bar1;
     if (!ui->text.count) { /* the page has just been opened */
-        const struct gp_device *chosen = gp_ui_chosen_gpu(ui);
+        const struct gp_device *chosen =
+            ui->mig >= 0 ? find_row(ui->snapshot, (unsigned)ui->gpu, ui->mig) : NULL;
+        chosen = chosen ? chosen : gp_ui_chosen_gpu(ui);
         if (!chosen) {
             gp_ui_say(ui, "no GPU here");
             ui->mode = GP_UI_WATCH;
             return;
         }
         d->gpu = chosen->index;
-        gp_ui_observe(ui, (struct gp_verdict_topic){.gpu = d->gpu});
+        d->mig = chosen->is_mig ? (int)chosen->mig_index : -1;
+        if (!chosen->is_mig) /* a verdict is about all of a GPU */
+            gp_ui_observe(ui, (struct gp_verdict_topic){.gpu = d->gpu});
         if (ui->outside.open_details && !d->feed)
             open_feed(ui);
     }
     const struct gp_device *device = find_device(ui, d->snapshot ? d->snapshot : ui->snapshot);
     gp_page_clear(&ui->text);
     if (!device) {
-        gp_page_add(&ui->text, GP_INK_CRITICAL, "", "this GPU no longer exists");
+        gp_page_add(&ui->text, GP_INK_CRITICAL, "",
+                    d->mig >= 0 ? "this MIG instance no longer exists"
+                                : "this GPU no longer exists");
         return;
     }
     if (device->status != GP_STATUS_OK)
         gp_page_add(&ui->text, GP_INK_CRITICAL, "", device->status_text);
-    gp_ui_write_verdict(ui);
+    if (device->is_mig) {
+        add_instance(ui, device);
+    } else {
+        gp_ui_write_verdict(ui);
+        if (gp_device_number(device, GP_BAR1_TOTAL, &bar1)) {
+            gp_page_head(&ui->text, "BAR1");
+            add_share(&ui->text, "in use", device, GP_BAR1_USED, GP_BAR1_TOTAL);
+        }
+    }
     add_present(&ui->text, device);
     add_absent(&ui->text, device);
 }
@@ -165,6 +264,7 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
     if (!ui->text.is_typing && action == GP_ACTION_ADJUST) {
         ui->gpu =
             (int)ui->details.gpu; /* the GPU of this page, not of the process under the cursor */
+        ui->mig = -1;
         gp_ui_show(ui, GP_UI_ADJUST);
         return GP_UI_GO_ON;
     }
@@ -173,9 +273,15 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
 
 static void draw_gpu(struct gp_ui *ui, const struct gp_box *box)
 {
-    struct gp_box in = gp_draw_window(box, box->w, box->h,
-                                      ui->outside.player ? "GPU · m: next graph"
-                                                         : "GPU · m: next graph, a: adjust");
+    GP_GPU_TEXT(title);
+    if (ui->details.mig >= 0)
+        gp_strbuf_addf(&title, "MIG %u:%d", ui->details.gpu, ui->details.mig);
+    else
+        gp_strbuf_adds(&title, "GPU");
+    gp_strbuf_adds(&title, " · m: next graph");
+    if (!ui->outside.player)
+        gp_strbuf_adds(&title, ui->details.mig >= 0 ? ", a: adjust its GPU" : ", a: adjust");
+    struct gp_box in = gp_draw_window(box, box->w, box->h, title.buf);
     const struct gp_device *device = find_device(ui, ui->snapshot);
     const struct gp_gpus_view view = {
         .snapshot = ui->snapshot,
@@ -185,7 +291,8 @@ static void draw_gpu(struct gp_ui *ui, const struct gp_box *box)
         .blocks = ui->prefs.graph,
         .hits = &ui->hits,
     };
-    int card = device && in.h > CARD_LINES + PAGE_LINES ? CARD_LINES : 0;
+    const int lines = ui->details.mig >= 0 ? INSTANCE_LINES : CARD_LINES;
+    int card = device && in.h > lines + PAGE_LINES ? lines : 0;
     struct gp_box part = gp_box_part(&in, 0, 0, in.w, card);
     if (card > 0)
         gp_draw_gpu(&part, device, &view);

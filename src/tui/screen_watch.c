@@ -44,7 +44,7 @@ static void move_row(struct gp_ui *ui, enum gp_action action)
 static void move_gpus(struct gp_ui *ui, enum gp_action action)
 {
     if (action == GP_ACTION_FIRST || action == GP_ACTION_LAST)
-        ui->gpu = -1;
+        gp_watch_choose(ui, NULL);
     gp_watch_move_gpu(
         ui,
         action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP || action == GP_ACTION_LAST ? -1 : 1);
@@ -142,7 +142,7 @@ static void sort_beside(struct gp_ui *ui, size_t step)
 
 static void clear_choice(struct gp_ui *ui)
 {
-    ui->gpu = -1;
+    gp_watch_choose(ui, NULL);
     ui->tag_count = 0;
     ui->followed = 0;
 }
@@ -159,6 +159,7 @@ static bool has_gpu(const struct gp_ui *ui, int gpu)
  * shows all GPUs. */
 static void choose_by_digit(struct gp_ui *ui, int digit)
 {
+    ui->mig = -1;
     int longer = ui->digit_typed && ui->gpu > 0 ? ui->gpu * 10 + digit : -1;
     if (has_gpu(ui, longer))
         ui->gpu = longer;

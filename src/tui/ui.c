@@ -10,6 +10,7 @@
 #include "tui/playback.h"
 #include "tui/screen.h"
 #include "tui/task.h"
+#include "tui/watch_gpus.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,11 @@ static const struct gp_screen *const screens[GP_UI__COUNT] = {
 
 void gp_ui_init(struct gp_ui *ui)
 {
-    *ui = (struct gp_ui){
-        .screens = screens, .gpu = -1, .preset = -1, .cost.since_ns = gp_clock_mono_ns()};
+    *ui = (struct gp_ui){.screens = screens,
+                         .gpu = -1,
+                         .mig = -1,
+                         .preset = -1,
+                         .cost.since_ns = gp_clock_mono_ns()};
     gp_prefs_init(&ui->prefs);
     gp_page_init(&ui->text);
     gp_ui_apply(ui);
@@ -202,7 +206,7 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
     switch (hit.kind) {
     case GP_HIT_GPU:
         ui->gpus_have_focus = true;
-        ui->gpu = ui->snapshot ? (int)ui->snapshot->devices[hit.value].index : -1;
+        gp_watch_choose(ui, ui->snapshot ? &ui->snapshot->devices[hit.value] : NULL);
         gp_ui_build_rows(ui);
         break;
     case GP_HIT_ROW:

@@ -103,6 +103,7 @@ struct gp_ui {
     enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
     size_t column_count;
     int gpu;           /* selected GPU, whose processes are shown; −1: all */
+    int mig;           /* selected MIG instance of it; −1: none */
     bool digit_typed;  /* just now: the next digit extends the number */
     int preset;        /* the last one taken; −1: none */
     bool preset_typed; /* just now: the next digit is that of a preset */
@@ -158,6 +159,7 @@ struct gp_ui {
     } targets;
     struct gp_ui_details { /* page of a GPU or a process */
         unsigned gpu;
+        int mig; /* instance of it; −1: none */
         int64_t pid;
         struct gp_feed *feed;             /* sampler of the GPU page */
         struct gp_snapshot *snapshot;     /* owned; NULL: none yet */

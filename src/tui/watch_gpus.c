@@ -4,12 +4,24 @@
 #include "tui/gpus.h"
 #include "tui/screen.h"
 
+bool gp_device_is(const struct gp_device *device, int gpu, int mig)
+{
+    return (int)device->index == gpu && (device->is_mig ? (int)device->mig_index : -1) == mig;
+}
+
 size_t gp_watch_gpu_row(const struct gp_ui *ui)
 {
     size_t i = 0;
-    while (i < ui->snapshot->device_count && (int)ui->snapshot->devices[i].index != ui->gpu)
+    while (i < ui->snapshot->device_count &&
+           !gp_device_is(&ui->snapshot->devices[i], ui->gpu, ui->mig))
         i++;
     return i;
+}
+
+void gp_watch_choose(struct gp_ui *ui, const struct gp_device *device)
+{
+    ui->gpu = device ? (int)device->index : -1;
+    ui->mig = device && device->is_mig ? (int)device->mig_index : -1;
 }
 
 void gp_watch_move_gpu(struct gp_ui *ui, int step)
@@ -29,9 +41,7 @@ void gp_watch_move_gpu(struct gp_ui *ui, int step)
         bool is_end = step > 0 ? place == 0 : place == count - 1;
         if (chosen < s->device_count && is_end)
             return;
-        if (device->is_mig)
-            continue;
-        ui->gpu = (int)device->index;
+        gp_watch_choose(ui, device);
         gp_ui_build_rows(ui);
         return;
     }

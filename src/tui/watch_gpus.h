@@ -5,12 +5,20 @@
 #include "tui/layout.h"
 
 struct gp_box;
+struct gp_device;
 struct gp_ui;
 
-/* Row of the selected GPU; the number of rows if none is selected. There must be a snapshot. */
+/* Whether it is this MIG instance of a GPU; −1: the GPU itself. */
+bool gp_device_is(const struct gp_device *device, int gpu, int mig);
+
+/* Selects a GPU or a MIG instance; NULL: none. */
+void gp_watch_choose(struct gp_ui *ui, const struct gp_device *device);
+
+/* Row of the selected GPU or instance; the number of rows if none is selected. There must be a
+ * snapshot. */
 size_t gp_watch_gpu_row(const struct gp_ui *ui);
 
-/* Selects the next or previous GPU on the screen, skipping MIG instances. */
+/* Selects the next or previous GPU or instance on the screen. */
 void gp_watch_move_gpu(struct gp_ui *ui, int step);
 
 /* Sets the order of the GPUs, the layout, and which of them are visible. In a grid, problems come

@@ -403,7 +403,7 @@ static void reserved_gpus_are_not_idle(void **state)
 static void the_cursor_follows_the_order(void **state)
 {
     (void)state;
-    static const int expected[] = {5, 1, 4, 3, 6, 0, 0};
+    static const int expected[] = {5, 1, 4, 4, 4, 3, 6, 0, 0};
     struct gp_ui ui;
     gp_ui_init(&ui);
     gp_ui_take(&ui, mixed_machine(20), 1);
@@ -421,6 +421,53 @@ static void the_cursor_follows_the_order(void **state)
     press(&ui, "o");
     check_has(&ui, "GPUs by free memory");
     assert_null(strstr(picture(&ui, 80, 24), "idle\n"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Enter and a double click on the line of an instance open its page, and not that of its GPU. */
+static void the_page_of_an_instance(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_strbuf all = GP_STRBUF_INIT(1 << 16);
+    gp_ui_init(&ui);
+    for (unsigned tick = 0; tick < 3; tick++) {
+        struct gp_snapshot *s = machine_like(MIG, 1, tick);
+        gp_value_set_int(device_value(&s->devices[0], GP_BAR1_TOTAL), INT64_C(128) * GIB, 1);
+        gp_value_set_int(device_value(&s->devices[0], GP_BAR1_USED), INT64_C(79) * GIB, 1);
+        gp_value_set_int(device_value(&s->devices[1], GP_BAR1_TOTAL), INT64_C(32) * GIB, 1);
+        gp_value_set_int(device_value(&s->devices[1], GP_BAR1_USED), INT64_C(8) * GIB, 1);
+        gp_value_set_real(device_value(&s->devices[1], GP_GPM_SM), 45, 1);
+        gp_ui_take(&ui, s, 1);
+    }
+    press(&ui, "\t");
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    press(&ui, "\n");
+    check_has(&ui, "79.0G of 128G (62%)");
+    press(&ui, "q");
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    press(&ui, "\n");
+    assert_int_equal(ui.mode, GP_UI_GPU);
+    gp_strbuf_adds(&all, picture(&ui, 80, 24));
+    press(&ui, "q");
+    (void)gp_ui_key(&ui, GP_KEY_DOWN); /* nobody uses it, and its BAR1 is not known */
+    press(&ui, "\n");
+    gp_strbuf_adds(&all, picture(&ui, 60, 18));
+    gp_ui_take(&ui, machine(1, 3), 1); /* it is taken away */
+    gp_strbuf_adds(&all, picture(&ui, 40, 12));
+    golden_check("top-instance.txt", all.buf, all.len);
+    gp_strbuf_fini(&all);
+    press(&ui, "q");
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    gp_ui_take(&ui, machine_like(MIG, 1, 4), 1);
+    const char *seen = picture(&ui, 80, 24);
+    int y = 0;
+    for (const char *at = seen; at < strstr(seen, "└1 1g.20gb"); at++)
+        y += *at == '\n';
+    (void)gp_ui_click(&ui, 4, y, false);
+    (void)gp_ui_click(&ui, 4, y, true);
+    assert_int_equal(ui.mode, GP_UI_GPU);
+    check_has(&ui, "MIG 0:1");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -497,6 +544,7 @@ int main(void)
         cmocka_unit_test(gpus_are_ordered),
         cmocka_unit_test(reserved_gpus_are_not_idle),
         cmocka_unit_test(the_cursor_follows_the_order),
+        cmocka_unit_test(the_page_of_an_instance),
         cmocka_unit_test(a_number_jumps_to_a_gpu),
         cmocka_unit_test(clicks_follow_the_order),
         cmocka_unit_test(a_frame_allocates_nothing),

@@ -348,9 +348,7 @@ static const struct {
     {{"", {{GP_MEMORY_TOTAL, INT, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{0}}, GP_STATUS_ASLEEP, "asleep"}, 0, ""},
     {{"", {{0}}, GP_STATUS_RELEASED, "released"}, 0, ""},
-    {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"},
-     GP_INK_CRITICAL,
-     "GPU 0 lost"},
+    {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"}, GP_INK_CRITICAL, "GPU 0 lost"},
 };
 
 static void alerts_have_their_bounds(void **state)
@@ -576,6 +574,38 @@ static void add_panel(struct gp_strbuf *sb, const struct gp_panel *panel,
     gp_cells_fini(&cells);
 }
 
+/* A line over an area, which is seen within it and above it. It has a gap: three samples that were
+ * not taken are no zeros. */
+static void add_two_curves(struct gp_strbuf *sb, const struct gp_track *area)
+{
+    static const struct {
+        int w, h;
+        bool blocks;
+    } sizes[] = {{30, 3, false}, {64, 5, false}, {64, 9, false}, {64, 5, true}};
+    const float values[] = {4, 4, -1, -1, -1, 4, 6, 7, 2};
+    struct gp_track line = {.id = 0};
+    for (size_t i = 0; i < GP_ARRAY_LEN(values); i++) {
+        struct gp_track_sample sample = {.mono_ns = (NOW_S - 8 + i) * GP_NS_PER_S,
+                                         .present = values[i] >= 0 ? 1 : 0,
+                                         .values = {values[i]}};
+        gp_track_add(&line, sample, GP_NS_PER_S);
+    }
+    const struct gp_span span = {NOW_S * GP_NS_PER_S + GP_NS_PER_S / 2, GP_NS_PER_S, true};
+    for (size_t i = 0; i < GP_ARRAY_LEN(sizes); i++) {
+        const struct gp_panel panel = {.plot = {area, 0, 100, GP_SERIES_GPU},
+                                       .line = {&line, 0, 8, GP_SERIES_MEMORY},
+                                       .title = "load",
+                                       .unit = "%",
+                                       .line_title = "held",
+                                       .line_unit = "GiB",
+                                       .now_ns = NOW_S * GP_NS_PER_S,
+                                       .blocks = sizes[i].blocks};
+        gp_strbuf_addf(sb, "==== two curves, %d x %d\n", sizes[i].w, sizes[i].h);
+        add_panel(sb, &panel, &span, sizes[i].w, sizes[i].h);
+    }
+    gp_track_fini(&line);
+}
+
 /* Words, an axis of time and the graph come and go with the size. */
 static void graphs_of_every_size(void **state)
 {
@@ -595,6 +625,7 @@ static void graphs_of_every_size(void **state)
             gp_strbuf_addf(&all, "==== %d x %d\n", widths[i], h);
             add_panel(&all, &panel, &span, widths[i], h);
         }
+    add_two_curves(&all, &track);
     gp_track_fini(&track);
     golden_check("top-graph-sizes.txt", all.buf, all.len);
     gp_strbuf_fini(&all);

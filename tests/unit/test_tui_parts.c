@@ -827,7 +827,9 @@ static const char *lowest_line(struct gp_ui *ui)
     static char line[1024];
     const char *text = strstr(picture(ui, 80, 24), "   0%│");
     assert_non_null(text);
-    (void)snprintf(line, sizeof(line), "%.*s", (int)strcspn(text, "\n"), text);
+    const char *words = strstr(text, " max");
+    assert_non_null(words);
+    (void)snprintf(line, sizeof(line), "%.*s", (int)(words - text), text);
     return line;
 }
 

@@ -109,10 +109,24 @@ static void wide_commands_are_scrolled_by_character(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
-/* GPU 1 has two instances: they are passed over. */
+/* GPU 1 has two instances, which are stops too. */
 static void gpus_are_moved_over(void **state)
 {
     (void)state;
+    static const struct {
+        int key, gpu, mig;
+    } steps[] = {
+        {GP_KEY_UP, 2, -1}, /* none is chosen: the last */
+        {GP_KEY_UP, 1, 1},    {GP_KEY_UP, 1, 0},
+        {GP_KEY_UP, 1, -1},   {GP_KEY_PAGE_UP, 0, -1},
+        {GP_KEY_UP, 0, -1},   {GP_KEY_PAGE_DOWN, 1, -1},
+        {GP_KEY_DOWN, 1, 0},  {GP_KEY_DOWN, 1, 1},
+        {'1', -1, -1}, /* again the same GPU: all of them */
+        {'1', 1, -1},         {GP_KEY_DOWN, 1, 0},
+        {GP_KEY_END, 2, -1},  {GP_KEY_DOWN, 2, -1},
+        {GP_KEY_HOME, 0, -1}, {GP_KEY_ESCAPE, -1, -1},
+        {GP_KEY_DOWN, 0, -1}, /* none is chosen: the first */
+    };
     struct gp_ui ui;
     struct gp_snapshot *s = machine(5, 0);
     gp_ui_init(&ui);
@@ -125,28 +139,11 @@ static void gpus_are_moved_over(void **state)
     gp_ui_take(&ui, s, 1);
     press(&ui, "\t");
     assert_true(ui.gpus_have_focus);
-    (void)gp_ui_key(&ui, GP_KEY_UP); /* none is chosen: the last */
-    assert_int_equal(ui.gpu, 2);
-    (void)gp_ui_key(&ui, GP_KEY_UP);
-    assert_int_equal(ui.gpu, 1);
-    (void)gp_ui_key(&ui, GP_KEY_PAGE_UP);
-    assert_int_equal(ui.gpu, 0);
-    (void)gp_ui_key(&ui, GP_KEY_UP);
-    assert_int_equal(ui.gpu, 0);
-    (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
-    assert_int_equal(ui.gpu, 1);
-    (void)gp_ui_key(&ui, GP_KEY_DOWN);
-    assert_int_equal(ui.gpu, 2);
-    (void)gp_ui_key(&ui, GP_KEY_DOWN);
-    assert_int_equal(ui.gpu, 2);
-    (void)gp_ui_key(&ui, GP_KEY_HOME);
-    assert_int_equal(ui.gpu, 0);
-    (void)gp_ui_key(&ui, GP_KEY_END);
-    assert_int_equal(ui.gpu, 2);
-    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
-    assert_int_equal(ui.gpu, -1);
-    (void)gp_ui_key(&ui, GP_KEY_DOWN); /* none is chosen: the first */
-    assert_int_equal(ui.gpu, 0);
+    for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++) {
+        (void)gp_ui_key(&ui, steps[i].key);
+        assert_int_equal(ui.gpu, steps[i].gpu);
+        assert_int_equal(ui.mig, steps[i].mig);
+    }
     press(&ui, "\t");
     assert_false(ui.gpus_have_focus);
     assert_true(gp_ui_fini(&ui));
