@@ -45,11 +45,6 @@ static bool is_bare(struct gp_exam *exam)
     return has_nvidia(exam) && !exam->machine.container;
 }
 
-static bool is_laptop(struct gp_exam *exam)
-{
-    return is_host(exam) && gp_driver_is_laptop(exam);
-}
-
 /* ---- loaded ---- */
 
 /* Why the kernel or the module itself gave up, the most specific reason first. */
@@ -265,10 +260,10 @@ const struct gp_check gp_checks_driver[] = {
      {"driver.gpus"},
      is_host,
      gp_driver_check_persistence},
-    {"driver.boost",
-     "a laptop's service for Dynamic Boost is installed",
-     {"driver.loaded"},
-     is_laptop,
-     gp_driver_check_boost},
+    {"driver.power",
+     "the driver's services for suspend and Dynamic Boost are installed",
+     {"driver.loaded", "driver.nodes"},
+     is_host,
+     gp_driver_check_power},
     {0},
 };

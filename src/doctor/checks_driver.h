@@ -34,9 +34,7 @@ void gp_driver_check_params(struct gp_exam *exam);
 void gp_driver_check_persistence(struct gp_exam *exam);
 
 /* checks_driver_power.c */
-void gp_driver_check_suspend(struct gp_exam *exam);
-void gp_driver_check_boost(struct gp_exam *exam);
-bool gp_driver_is_laptop(struct gp_exam *exam);
+void gp_driver_check_power(struct gp_exam *exam);
 
 /* Reports TLP, if it manages the power of a GPU that bbswitch has turned off; false: it does not.
  */

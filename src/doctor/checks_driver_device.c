@@ -162,7 +162,6 @@ void gp_driver_check_nodes(struct gp_exam *exam)
         if (is_there && report_access(exam, paths[i]))
             return;
     }
-    gp_driver_check_suspend(exam);
 }
 
 /* ---- settings ---- */
@@ -228,10 +227,39 @@ void gp_driver_check_params(struct gp_exam *exam)
 
 /* ---- initialization ---- */
 
+/* Xid 78: the driver of a virtual GPU and that of its host do not fit each other. */
+static bool report_guest(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    enum { VGPU_START_ERROR = 78 };
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->count; i++) {
+        const struct gp_log_line *line = &log->lines[i];
+        if (line->kmsg.kind != GP_KMSG_XID || line->kmsg.code != VGPU_START_ERROR ||
+            strcmp(line->kmsg.bus_id, gpu->bus_id) != 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "the driver %s does not fit the vGPU software of this machine's host",
+                       exam->machine.driver);
+        gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+        gp_exam_why(exam,
+                    "%s is a virtual GPU: a guest's driver must be of the host's vGPU "
+                    "release, or of one that it still supports.",
+                    gp_driver_gpu_words(exam, gpu));
+        gp_exam_advice(exam,
+                       "install the guest driver (GRID) of the host's vGPU release, which the "
+                       "cloud provider or the host's administrator has");
+        gp_driver_fix_reboot(exam, "");
+        return true;
+    }
+    return false;
+}
+
 /* The driver has the GPU, but gave up on it. */
 static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
                           const char *seen, const struct gp_log_line *line)
 {
+    if (report_guest(exam, gpu))
+        return;
     const struct gp_log_line *power = gp_log_find_for(exam, GP_KMSG_NO_POWER, gpu->bus_id);
     gp_exam_report(exam, GP_VERDICT_FAIL, "the driver could not initialize %s%s",
                    gp_driver_gpu_words(exam, gpu),

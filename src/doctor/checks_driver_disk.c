@@ -348,6 +348,12 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_module(exam, kernel, false);
         return;
     }
+    if (build->missing[0]) {
+        gp_exam_command(exam, "install what the build needs", "sudo dnf install %s",
+                        gp_exam_quoted(exam, build->missing));
+        gp_driver_fix_module(exam, kernel, false);
+        return;
+    }
     if (!wants_compiler && !wants_headers && is_unmaintained(exam, in->version)) {
         fix_unmaintained(exam, in->version, kernel);
         return;
@@ -395,6 +401,8 @@ void gp_driver_check_build(struct gp_exam *exam)
                          build->error);
     else
         gp_exam_evidence(exam, build->log, "left over from a build that did not finish");
+    if (build->missing[0])
+        gp_exam_evidence(exam, build->log, "%s is needed, and not installed", build->missing);
     gp_exam_why(exam, is_running ? "Packages install the source of the module and build it for "
                                    "each kernel; this kernel has none."
                                  : "After a boot into this kernel there is no driver.");

@@ -235,6 +235,11 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     }
     if (!is_stale && is_newer && !in->module_version[0])
         gp_driver_fix_update(exam);
+    if (!is_stale && !is_newer && !in->module_version[0])
+        gp_exam_command(
+            exam,
+            gp_exam_text(exam, "this must say %s; otherwise update the module's package", library),
+            "modinfo -F version %s", gp_driver_module_name(exam));
     gp_driver_fix_reboot(exam, "load the module that matches the libraries");
     if (is_stale)
         return;

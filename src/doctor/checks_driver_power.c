@@ -1,5 +1,5 @@
-/* Checks of power management on laptops and across suspend: driver.suspend, driver.boost, and what
- * turns a GPU off. */
+/* Checks of power management on laptops and across suspend: driver.power, and what turns a GPU off.
+ */
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
@@ -25,15 +25,48 @@ static bool was_suspended(struct gp_exam *exam, const char **ret_where, const ch
     return true;
 }
 
+static bool has_unit(struct gp_exam *exam, const char *unit)
+{
+    static const char *const folders[] = {"/etc/systemd/system", "/usr/lib/systemd/system",
+                                          "/lib/systemd/system", "/run/systemd/system"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], unit)))
+            return true;
+    return false;
+}
+
+/* A module that is to keep GPU memory refuses a suspend that nobody has announced to it. */
+static bool report_no_units(struct gp_exam *exam, const char *path, const char *params)
+{
+    static const char kept[] = "PreserveVideoMemoryAllocations: 1",
+                      unit[] = "nvidia-suspend.service";
+    if (!params || !strstr(params, kept) || strstr(params, "UseKernelSuspendNotifiers: 1") ||
+        !has_unit(exam, "systemd-suspend.service") || has_unit(exam, unit))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the machine cannot be suspended: the driver's services for it are missing");
+    gp_exam_evidence(exam, path, "%s", kept);
+    gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", unit), "missing");
+    gp_exam_why(exam, "A module that preserves GPU memory lets the machine sleep only after "
+                      "nvidia-suspend.service has saved it, and needs nvidia-resume afterwards.");
+    gp_exam_advice(exam, "install the package of the driver that has nvidia-suspend.service, "
+                         "nvidia-resume.service and nvidia-hibernate.service, then:");
+    gp_exam_command(exam, "",
+                    "sudo systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume");
+    gp_exam_advice(exam, "if there is none: remove NVreg_PreserveVideoMemoryAllocations=1 from the "
+                         "files in /etc/modprobe.d and /usr/lib/modprobe.d");
+    return true;
+}
+
 /* Suspending loses CUDA's memory unless the module is set to keep it. */
-void gp_driver_check_suspend(struct gp_exam *exam)
+static void check_suspend(struct gp_exam *exam)
 {
     static const char path[] = "/proc/driver/nvidia/params";
     const char *params = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
     const char *where, *text;
     bool is_kept = params && (!strstr(params, "PreserveVideoMemoryAllocations: 0") ||
                               strstr(params, "UseKernelSuspendNotifiers: 1"));
-    if (!was_suspended(exam, &where, &text))
+    if (report_no_units(exam, path, params) || !was_suspended(exam, &where, &text))
         return;
     const struct gp_log_known *failed = gp_log_known_of(
         exam, "ollama.init-999,ollama.init-3,ollama.context-unknown,torch.unknown-error,cuda.999");
@@ -68,7 +101,7 @@ void gp_driver_check_suspend(struct gp_exam *exam)
 
 /* ---- Dynamic Boost ---- */
 
-bool gp_driver_is_laptop(struct gp_exam *exam)
+static bool is_laptop(struct gp_exam *exam)
 {
     static const unsigned types[] = {8, 9, 10, 14, 31, 32}; /* SMBIOS: portable, laptop, … */
     char line[16];
@@ -80,26 +113,28 @@ bool gp_driver_is_laptop(struct gp_exam *exam)
     return false;
 }
 
-void gp_driver_check_boost(struct gp_exam *exam)
+static void check_boost(struct gp_exam *exam)
 {
     static const char program[] = "/usr/bin/nvidia-powerd", unit[] = "nvidia-powerd.service";
-    static const char *const folders[] = {"/etc/systemd/system", "/usr/lib/systemd/system",
-                                          "/lib/systemd/system", "/run/systemd/system"};
-    if (!exam->machine.is_driver_loaded || !gp_files_exist(&exam->files, program) ||
-        gp_machine_runs(&exam->files, "nvidia-powerd"))
+    if (!is_laptop(exam) || !exam->machine.is_driver_loaded ||
+        !gp_files_exist(&exam->files, program) || gp_machine_runs(&exam->files, "nvidia-powerd") ||
+        has_unit(exam, unit))
         return;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], unit)))
-            return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "nvidia-powerd has no service: the GPU stays at its lower power limit");
     gp_exam_evidence(exam, program, "present");
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folders[1], unit), "missing");
+    gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", unit), "missing");
     gp_exam_why(exam, "It moves power from the CPU to the GPU (Dynamic Boost); without it a laptop "
                       "gives the GPU only its base power.");
     gp_exam_command(exam, "the driver's documentation has the unit",
                     "sudo cp /usr/share/doc/*nvidia*/nvidia-powerd.service /etc/systemd/system/");
     gp_exam_command(exam, "", "sudo systemctl enable --now nvidia-powerd");
+}
+
+void gp_driver_check_power(struct gp_exam *exam)
+{
+    check_suspend(exam);
+    check_boost(exam);
 }
 
 /* ---- turned off ---- */

@@ -65,6 +65,17 @@ static void read_modules(struct gp_exam *exam, struct gp_install *in)
 
 /* ---- builds ---- */
 
+/* rpmbuild: "<tab>gcc-c++ is needed by nvidia-kmod-3:590.48.01-1.fc43.x86_64" */
+static const char *missing_package(struct gp_exam *exam, const char *text)
+{
+    static const char words[] = " is needed by ";
+    const char *at = strstr(text, words);
+    const char *start = at;
+    while (start && start > text && !strchr(" \t\n", start[-1]))
+        start--;
+    return at && start < at ? gp_exam_text(exam, "%.*s", (int)(at - start), start) : "";
+}
+
 static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const char *log)
 {
     char kernel[96];
@@ -76,6 +87,7 @@ static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const 
         return;
     gp_modules_log_kernel(text, size, kernel, sizeof(kernel));
     *build = (struct gp_failed_build){.log = log, .error = ""};
+    build->missing = missing_package(exam, text);
     build->kernel = gp_exam_text(exam, "%s", kernel);
     build->line = gp_modules_first_error(text, size, &line, &length);
     if (build->line > 0)

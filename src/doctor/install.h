@@ -28,7 +28,8 @@ struct gp_failed_build {
     const char *log; /* the file; NULL: no build failed */
     size_t line;     /* of the first error; 0: none found */
     const char *error;
-    const char *kernel; /* the kernel it was for; "": not stated */
+    const char *kernel;  /* the kernel it was for; "": not stated */
+    const char *missing; /* a package that rpmbuild needed for it; "" */
 };
 
 /* Which variant of the module the packages of NVIDIA and negativo17 for Fedora and RHEL build. */
