@@ -289,7 +289,10 @@ static size_t take_ipv4(struct gp_redactor *r, struct gp_strbuf *to, const struc
     int before = c->at > 0 ? char_at(c, c->at - 1) : ' ';
     bool goes_on = is_word_char(next) || next == '+' ||
                    (strchr(".-", next) && isdigit(char_at(c, c->at + n + 1)));
-    if (goes_on || before == '.' || isalnum(before) || is_version(c))
+    /* a file of settings may be called by an address, but not by a version of four parts */
+    const char *after = c->text + c->at + n;
+    bool is_file = c->length - c->at - n >= 5 && memcmp(after, ".conf", 5) == 0;
+    if (goes_on || before == '.' || isalnum(before) || (!is_file && is_version(c)))
         return 0;
     gp_strbuf_adds(to, "ADDRESS");
     return n;

@@ -66,6 +66,8 @@ static void test_addresses(void **state)
     check("NCCL_COMM_ID=10.66.77.88:1234 nfsroot=192.168.7.9",
           "NCCL_COMM_ID=ADDRESS:1234 nfsroot=ADDRESS");
     check("http://10.9.8.7/x ::ffff:10.1.2.3 ", "http://HOST/x ADDRESS ");
+    check("/etc/modprobe.d/nvidia-10.9.8.7.conf libcudnn8-8.9.7.29",
+          "/etc/modprobe.d/nvidia-ADDRESS.conf libcudnn8-8.9.7.29");
     check("https://ada:pw@example.org/simple", "https://LOGIN@example.org/simple");
     check("x 1111:2222:3333:4444:5555:6666:7777:8888:9999:", "x ADDRESS");
     /* longer than an address can be: hidden as far as one can be in it */
