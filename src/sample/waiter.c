@@ -47,6 +47,7 @@ struct gp_waiter {
     bool has_thread;
     bool quit;
     bool allowed;  /* driver calls are allowed */
+    bool pausing;  /* no new call begins, as the waiter is about to rest */
     bool draining; /* collect the remaining events before calls are forbidden */
     bool ended;    /* the driver reported the end of the session */
     bool calling;
@@ -260,6 +261,8 @@ static void *thread_main(void *ctx)
         size_t offer = next_offer(w);
         if (w->draining) {
             drain(w);
+        } else if (w->pausing) {
+            (void)pthread_cond_wait(&w->wake, &w->lock);
         } else if (w->allowed && !w->ended && offer < w->offer_count) {
             watch(w, offer);
         } else if (!w->allowed || !reported(w)) {
@@ -339,6 +342,17 @@ void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device
     (void)pthread_mutex_unlock(&w->lock);
 }
 
+bool gp_waiter_pause(struct gp_waiter *w, bool on)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->pausing = on;
+    if (!on)
+        (void)pthread_cond_signal(&w->wake);
+    bool rests = !w->calling;
+    (void)pthread_mutex_unlock(&w->lock);
+    return rests;
+}
+
 bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns, const char *why)
 {
     struct timespec until = gp_clock_timespec(until_ns);
@@ -350,7 +364,7 @@ bool gp_waiter_rest(struct gp_waiter *w, uint64_t until_ns, const char *why)
     while ((w->calling || w->draining) && gp_clock_mono_ns() < until_ns)
         (void)pthread_cond_timedwait(&w->rested, &w->lock, &until);
     bool rests = !w->calling;
-    w->draining = false;
+    w->draining = w->pausing = false;
     if (rests) {
         begin_gaps(w, why);
         for (size_t i = 0; i < w->offer_count; i++) {

@@ -30,6 +30,11 @@ void gp_waiter_begin(struct gp_waiter *w);
 /* Registers a device: its events are delivered under this name until the waiter rests. */
 void gp_waiter_offer(struct gp_waiter *w, unsigned name, struct gp_source_device *device);
 
+/* Whether no call is in progress; with `on`, none begins until gp_waiter_rest(), or the same
+ * without `on`. So a sampler need not wait for the end of a call in order to rest, which can take
+ * long. */
+bool gp_waiter_pause(struct gp_waiter *w, bool on);
+
 /* Collects the driver's events, forbids calls, and forgets the devices. Returns false if the
  * current call does not return until this time: then nothing changes. `why` is the reason, for
  * people; it must be permanent. */

@@ -411,6 +411,33 @@ static void the_end_of_the_session_is_told_and_others_are_heard(void **state)
     await_waits(before + 1);
 }
 
+/* Who wants it to rest need not wait for the end of a call that takes long. */
+static void a_pause_begins_when_the_call_has_ended(void **state)
+{
+    (void)state;
+    change(0, FOREVER);
+    begin();
+    await_waits(1);
+    assert_false(gp_waiter_pause(w, true));
+    assert_false(gp_waiter_pause(w, true));
+    change(0, 1);
+    while (!gp_waiter_pause(w, true))
+        (void)usleep(1000);
+    set_forbidden(true);
+    skip_ms(60000);
+    let_it_act();
+    assert_true(gp_waiter_pause(w, true));
+    set_forbidden(false);
+    assert_int_equal(waits(), 1);
+    assert_true(gp_waiter_pause(w, false)); /* it need not rest after all */
+    await_waits(2);
+    (void)gp_waiter_pause(w, true);
+    assert_true(gp_waiter_rest(w, after_s(LONG_S), "rest")); /* which ends the pause */
+    unsigned before = waits();
+    begin();
+    await_waits(before + 1);
+}
+
 /* The driver has events until it is asked no more. */
 static void what_is_left_is_taken_before_the_rest(void **state)
 {
@@ -645,6 +672,7 @@ int main(void)
         TEST(the_descriptor_is_its_own),
         TEST(no_more_is_taken_than_there_is_room_for),
         TEST(at_rest_nothing_is_called_and_devices_are_forgotten),
+        TEST(a_pause_begins_when_the_call_has_ended),
         TEST(the_end_of_the_session_is_told_and_others_are_heard),
         TEST(what_is_left_is_taken_before_the_rest),
         TEST(events_without_an_end_do_not_keep_it_from_resting),
