@@ -290,6 +290,24 @@ def a_gpu_that_is_lost_says_so():
         assert t.wait() == 0
 
 
+def gib_in_use(t):
+    found = re.search(r"(\d+)/637 GiB", t.text())
+    return int(found[1]) if found else 0
+
+
+@test
+def the_memory_of_a_gpu_that_is_lost_while_watched_still_counts():
+    state = new_state()
+    with top("-n", "0.5", sim="h100x8", size=(100, 24), GPULSE_SIM_STATE=state) as t:
+        t.see("/637 GiB")
+        before = gib_in_use(t)
+        fault(state, "h100x8", "--gpu", "3", "lost")  # a job holds 71 GiB of it
+        t.see("7 of 8 GPUs")
+        assert abs(gib_in_use(t) - before) < 10, (before, t.text())
+        t.keys("q")
+        assert t.wait() == 0
+
+
 @test
 def a_gpu_that_is_denied_says_so():
     state = new_state()

@@ -39,6 +39,21 @@ static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
     return total;
 }
 
+/* Bytes. Of a GPU that does not say it, as it is lost: what its processes held when it was. */
+static double sum_used(const struct gp_snapshot *snapshot)
+{
+    double total = sum(snapshot, GP_MEMORY_USED);
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct gp_process *p = &snapshot->processes[i];
+        const struct gp_value *held = gp_process_value(p, GP_PROCESS_MEMORY);
+        double n;
+        if (gp_value_is_present(held) &&
+            !gp_device_number(&snapshot->devices[p->device], GP_MEMORY_USED, &n))
+            total += gp_metric_number(GP_PROCESS_MEMORY, held);
+    }
+    return total;
+}
+
 enum { TOTAL_GPUS, TOTAL_POWER, TOTAL_MEMORY, TOTAL__COUNT };
 
 struct total {
@@ -71,7 +86,7 @@ static bool set_totals(struct total totals[TOTAL__COUNT], const struct gp_snapsh
                   limit < 1000 ? "W" : "kW");
     double memory = sum(snapshot, GP_MEMORY_TOTAL) / GIB;
     if (memory > 0)
-        add_share(&totals[TOTAL_MEMORY].text, sum(snapshot, GP_MEMORY_USED) / GIB, memory, "GiB");
+        add_share(&totals[TOTAL_MEMORY].text, sum_used(snapshot) / GIB, memory, "GiB");
     return well == gpus;
 }
 
