@@ -132,15 +132,23 @@ struct library {
     const char *where;
     const char *place; /* which says what the GPUs are */
     const char *rocm;
+    bool is_wheel;          /* PyTorch's own */
     struct gp_gfxlist list; /* empty: unknown */
 };
+
+/* PyTorch's own builds, since the first in 1.8, have no code for this one:
+ * ROCm/legacy-rocm-build#1471. */
+static bool is_without(const char *name, const struct library *library)
+{
+    return (library->is_wheel && strcmp(name, "gfx803") == 0) || is_unserved(name, library->rocm);
+}
 
 /* The first GPU for which there is no code; NULL: one of them has, or it is unknown. */
 static const char *find_missing(const struct gp_gfxlist *targets, const struct library *library)
 {
     for (size_t i = 0; i < targets->count; i++)
         if (library->list.count > 0 ? gp_gfxlist_has(&library->list, targets->names[i])
-                                    : !is_unserved(targets->names[i], library->rocm))
+                                    : !is_without(targets->names[i], library))
             return NULL;
     return targets->count > 0 ? targets->names[0] : NULL;
 }
@@ -259,12 +267,15 @@ static bool judge_torches(struct gp_exam *exam, const struct gp_gfxlist *targets
             .env = env,
             .place = place,
             .words = gp_exam_text(exam, "PyTorch %s in %s", torch.version, env->prefix),
-            .rocm = gp_exam_text(exam, "%s", torch.hip)};
+            .rocm = gp_exam_text(exam, "%s", torch.hip),
+            .is_wheel = strstr(torch.version, "+rocm") != NULL};
         is_any = true;
         if (gp_pyenv_path(env, "torch/lib/libtorch_hip.so", path))
             gp_gfxlist_of_library(&library.list, &exam->files, path, &budget);
         if (library.list.count == 0 && gp_pyenv_path(env, "torch/lib/rocblas/library", path))
             gp_gfxlist_of_folder(&library.list, &exam->files, &exam->arena, path);
+        if (library.list.count == 0)
+            (void)gp_pyenv_path(env, "torch/version.py", path);
         library.where = gp_exam_text(exam, "%s", path);
         *answer = judge(exam, targets, &library);
     }

@@ -234,16 +234,19 @@ static void check_capabilities(struct gp_exam *exam)
 /* Programs that use a part of the driver which the toolkit passes in only on request. */
 static const struct {
     const char *capability, *library, *words;
+    size_t devoted;          /* so many programs, the first, have little other use */
     const char *programs[8]; /* up to NULL */
 } parts[] = {
     {"video",
      "libnvidia-encode.so.1",
      "the libraries that encode and decode video",
-     {"/usr/bin/ffmpeg", "/usr/local/bin/ffmpeg", "/usr/lib/jellyfin-ffmpeg/ffmpeg",
-      "/usr/lib/plexmediaserver/Plex Transcoder", "/usr/bin/HandBrakeCLI", "/usr/bin/obs"}},
+     4,
+     {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/usr/lib/plexmediaserver/Plex Transcoder",
+      "/usr/bin/HandBrakeCLI", "/usr/bin/obs", "/usr/bin/ffmpeg", "/usr/local/bin/ffmpeg"}},
     {"graphics",
      "libGLX_nvidia.so.0",
      "the libraries for OpenGL and Vulkan",
+     0,
      {"/usr/bin/vulkaninfo", "/usr/bin/vkcube", "/usr/bin/glxinfo", "/usr/bin/eglinfo",
       "/usr/bin/blender"}},
 };
@@ -268,9 +271,57 @@ static bool has_part(struct gp_exam *exam, const char *library)
     return has_library(exam, library);
 }
 
+/* Programs that do little without OpenCL. Its loader alone says nothing: FFmpeg's packages need it.
+ */
+static const char *const opencl_programs[] = {"/usr/bin/clinfo", "/usr/bin/hashcat",
+                                              "/usr/bin/darktable", "/usr/bin/clpeak"};
+
+/* OpenCL's loader reads the names of the drivers' libraries from files that images have or lack. */
+static void check_opencl(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/OpenCL/vendors";
+    char **names, text[256];
+    size_t program = 0;
+    if (!has_part(exam, "libOpenCL.so.1") || !has_part(exam, "libnvidia-opencl.so.1") ||
+        variable(exam, "OCL_ICD_VENDORS")[0] || variable(exam, "OCL_ICD_FILENAMES")[0] ||
+        variable(exam, "OPENCL_VENDOR_PATH")[0])
+        return;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    if (n < 0 && n != -ENOENT && n != -ENOTDIR) {
+        gp_exam_unreadable(exam, folder, (int)n);
+        return;
+    }
+    for (long i = 0; i < n; i++)
+        if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), text,
+                           sizeof(text)) ||
+            strstr(text, "nvidia"))
+            return;
+    while (program < GP_ARRAY_LEN(opencl_programs) &&
+           !gp_files_exist(&exam->files, opencl_programs[program]))
+        program++;
+    bool is_used = program < GP_ARRAY_LEN(opencl_programs);
+    gp_exam_report(exam, is_used ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "OpenCL programs in this container find no NVIDIA GPU");
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/nvidia.icd", folder), "missing");
+    gp_exam_evidence(exam, "libnvidia-opencl.so.1", "present");
+    if (is_used)
+        gp_exam_evidence(exam, opencl_programs[program], "present: it uses OpenCL");
+    gp_exam_why(exam,
+                "OpenCL's loader reads from the files there which libraries to load; NVIDIA's "
+                "container toolkit passes in the library, but not always the file.");
+    gp_exam_command(exam, "in the image, as root",
+                    "mkdir -p /etc/OpenCL/vendors && echo libnvidia-opencl.so.1 > "
+                    "/etc/OpenCL/vendors/nvidia.icd");
+}
+
+/* What the toolkit passes in if the image and the user request nothing. */
+static const char default_parts[] = "compute,utility";
+
 static void check_parts(struct gp_exam *exam)
 {
-    const char *given = variable(exam, "NVIDIA_DRIVER_CAPABILITIES");
+    const char *set = variable(exam, "NVIDIA_DRIVER_CAPABILITIES");
+    const char *gpus = variable(exam, "NVIDIA_VISIBLE_DEVICES"); /* the toolkit has read it */
+    const char *given = set[0] ? set : gpus[0] ? default_parts : "";
     for (size_t i = 0; given[0] && i < GP_ARRAY_LEN(parts); i++) {
         const char *const *program = parts[i].programs;
         while (*program && !gp_files_exist(&exam->files, *program))
@@ -278,8 +329,11 @@ static void check_parts(struct gp_exam *exam)
         if (!*program || is_requested(given, parts[i].capability) ||
             has_part(exam, parts[i].library))
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "this container lacks %s", parts[i].words);
-        gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "%s: without %s", given,
+        bool is_devoted = (size_t)(program - parts[i].programs) < parts[i].devoted;
+        gp_exam_report(exam, set[0] || is_devoted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       "this container lacks %s", parts[i].words);
+        gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "%s: without %s",
+                         set[0] ? set : gp_exam_text(exam, "not set, like %s", default_parts),
                          parts[i].capability);
         gp_exam_evidence(exam, parts[i].library, "not in any library directory");
         gp_exam_evidence(exam, *program, "present: it can use them");
@@ -290,6 +344,7 @@ static void check_parts(struct gp_exam *exam)
                        "all",
                        given, parts[i].capability);
     }
+    check_opencl(exam);
 }
 
 /* ---- on a host ---- */

@@ -233,6 +233,40 @@ static void report_cudnn(struct gp_exam *exam, const struct stray *stray,
     }
 }
 
+/* Whether a library of version "8.9.7" comes from the release of a wheel "8.9.2.26". */
+static bool is_release(const char *library, const char *wheel)
+{
+    size_t n = strlen(library);
+    return strncmp(library, wheel, n) == 0 && (!wheel[n] || wheel[n] == '.');
+}
+
+/* cuDNN 8 loads its parts by name only, so those of a wheel meet parts of the stray one. */
+static bool report_mixed(struct gp_exam *exam, const struct stray *stray,
+                         const struct gp_pyenv *env)
+{
+    static const char part[] = "libcudnn_cnn_train.so.8";
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
+    const char *version = cudnn_version(exam, stray), *slash = strrchr(stray->path, '/');
+    const char *path = gp_exam_text(exam, "%.*s/%s", (int)(slash - stray->path), stray->path, part);
+    if (!wheel || stray->number != 8 || gp_version_major(wheel->version) != 8 || !version[0] ||
+        is_release(version, wheel->version) || !gp_files_exist(&exam->files, path))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "LD_LIBRARY_PATH mixes parts of cuDNN %s into the cuDNN %s of %s", version,
+                   wheel->version, env->prefix);
+    gp_exam_evidence(exam, path, "cuDNN %s", version);
+    gp_exam_evidence(exam, env->site, "%s", wheel->entry);
+    show_setting(exam);
+    gp_exam_why(exam,
+                "cuDNN 8 loads its parts by name, and all must come from one release: "
+                "\"Could not load library %s … undefined symbol\".",
+                part);
+    gp_exam_command(exam, "and remove the line that sets it; wheels find their cuDNN without it",
+                    "unset LD_LIBRARY_PATH");
+    gp_exam_link(exam, "https://github.com/pytorch/pytorch/issues/119989");
+    return true;
+}
+
 /* One finding for each library: the first environment that it hits. */
 static void report_cudnns(struct gp_exam *exam, const struct strays *s)
 {
@@ -242,8 +276,9 @@ static void report_cudnns(struct gp_exam *exam, const struct strays *s)
         bool is_told = strcmp(libraries[stray->kind].library, "libcudnn.so.") != 0;
         for (size_t e = 0; !is_told && e < envs->count; e++) {
             struct cudnn_clash clash;
-            if (!clashes_with_torch(exam, stray, &envs->list[e], &clash) &&
-                !clashes_with_tensorflow(exam, stray, &envs->list[e], &clash))
+            is_told = report_mixed(exam, stray, &envs->list[e]);
+            if (is_told || (!clashes_with_torch(exam, stray, &envs->list[e], &clash) &&
+                            !clashes_with_tensorflow(exam, stray, &envs->list[e], &clash)))
                 continue;
             report_cudnn(exam, stray, &envs->list[e], &clash);
             is_told = true;

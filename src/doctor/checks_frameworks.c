@@ -3,6 +3,7 @@
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/pypackage.h"
+#include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -110,6 +111,66 @@ static void check_minor(struct gp_exam *exam, const struct gp_case *c, const cha
                    gp_version_major(build.cudnn));
 }
 
+/* Whether the loader finds a library for a program of the environment; true also if unknown. */
+static bool is_loadable(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0;
+    while (gp_search_path_next(&list, ":;", folder))
+        if (folder[0] != '/' ||
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+            return true;
+    return gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
+           gp_ldcache_find(&cache, name, exam->machine.arch, &from, &library) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/%s", env->prefix, name));
+}
+
+/* The toolkit whose CUDA runtime has this name; NULL: none. */
+static const struct gp_toolkit_found *toolkit_with(struct gp_exam *exam, const char *name)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    for (size_t i = 0; i < all->count; i++)
+        if (gp_files_exist(&exam->files,
+                           gp_exam_text(exam, "%s/lib64/%s", all->list[i].path, name)))
+            return &all->list[i];
+    return NULL;
+}
+
+/* Versions without packages of CUDA need a toolkit's, where the loader must look for it. */
+static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
+{
+    unsigned major = gp_version_major(c->cuda);
+    const char *name = major == 11 ? "libcudart.so.11.0" /* of all 11.x */
+                                   : gp_exam_text(exam, "libcudart.so.%s", c->cuda);
+    if (major > 11 || !strchr(c->cuda, '.') || gp_version_compare(c->version, "2.14") >= 0 ||
+        gp_pyenv_package(c->env, "cudatoolkit") ||
+        gp_pyenv_package_like(c->env, "nvidia-cuda-runtime") || is_loadable(exam, c->env, name))
+        return;
+    const struct gp_toolkit_found *toolkit = toolkit_with(exam, name);
+    if (!toolkit)
+        return;
+    const char *set = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    bool is_own = c->env->is_active && !gp_machine_variable(&exam->machine, "SUDO_USER");
+    gp_exam_report(exam, is_own ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "TensorFlow %s in %s does not find CUDA %s and computes on the CPU", c->version,
+                   c->env->prefix, c->cuda);
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/lib64/%s", toolkit->path, name),
+                     "present, but the loader does not look there");
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", set ? set : "not set");
+    gp_exam_assignments(exam, "LD_LIBRARY_PATH");
+    gp_exam_why(exam,
+                "It reports \"Could not load dynamic library '%s'\", and continues without "
+                "the GPU.",
+                name);
+    gp_exam_command(exam, "also in the shell's startup file",
+                    "export LD_LIBRARY_PATH=%s/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+                    gp_exam_quoted(exam, toolkit->path));
+}
+
 /* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
 static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
 {
@@ -121,6 +182,7 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
         return;
     if (has_system_cudnn(exam, cudnn, &version)) {
         check_minor(exam, c, version);
+        check_runtime(exam, c);
         return;
     }
     if (gp_pyenv_package(c->env, "cudnn"))

@@ -121,12 +121,44 @@ static void report_unlisted(struct gp_exam *exam)
     gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
 }
 
+/* Windows' files are copies, not links, so ldconfig lists one name of them; the plain one, which
+ * some programs load, is found only by a path. So it is with every WSL: told, not a problem. */
+static void report_unnamed(struct gp_exam *exam)
+{
+    static const char folder[] = "/usr/lib/wsl/lib", plain[] = "/usr/lib/wsl/lib/libcuda.so";
+    static const char *const others[] = {"/usr/lib/x86_64-linux-gnu/libcuda.so",
+                                         "/usr/lib64/libcuda.so", "/usr/lib/libcuda.so"};
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0, from_plain = 0;
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    if (!gp_files_exist(&exam->files, plain) || has_folder(list, folder) ||
+        has_folder(list, gp_exam_text(exam, "%s/", folder)) ||
+        gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
+        !gp_ldcache_find(&cache, "libcuda.so.1", NULL, &from, &library) ||
+        gp_ldcache_find(&cache, "libcuda.so", NULL, &from_plain, &library))
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        if (gp_files_exist(&exam->files, others[i]))
+            return;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "programs that load libcuda.so, without a number, do not find it");
+    gp_exam_evidence(exam, plain, "present");
+    gp_exam_evidence(exam, "/etc/ld.so.cache", "has only libcuda.so.1");
+    gp_exam_why(exam, "Most programs load libcuda.so.1. Others report \"libcuda.so: cannot open "
+                      "shared object file\".");
+    gp_exam_command(exam, "for such a program",
+                    "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", folder);
+    gp_exam_link(exam, "https://github.com/microsoft/WSL/issues/8587");
+}
+
 /* Linux driver packages install libraries that need a kernel module, which WSL does not have. */
 static void check_wsl_shadow(struct gp_exam *exam)
 {
     char path[GP_PATH_SIZE], real[GP_PATH_SIZE];
     if (!find_linux_library(exam, path, real)) {
         report_unlisted(exam);
+        report_unnamed(exam);
         return;
     }
     const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);

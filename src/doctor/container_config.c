@@ -254,8 +254,10 @@ static int policy_of(const struct gp_exam *exam, const char *name)
     return gp_files_line(&exam->files, path, value, sizeof(value)) ? value[0] == '1' : -1;
 }
 
-/* The last denial of a GPU's device file to a container; NULL: none is logged. */
-static const char *last_denial(struct gp_exam *exam, const char *path, size_t *ret_length)
+/* The last denial of a GPU's device file to a container, for this permission ("": any); NULL: none
+ * is logged. */
+static const char *last_denial(struct gp_exam *exam, const char *path, const char *permission,
+                               size_t *ret_length)
 {
     enum { MOST = 1 << 20 };
     const char *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, NULL);
@@ -266,7 +268,8 @@ static const char *last_denial(struct gp_exam *exam, const char *path, size_t *r
         size_t n = strcspn(line, "\n");
         bool is_gpu = memmem(line, n, "xserver_misc_device_t", 21) || memmem(line, n, "nvidia", 6);
         if (is_gpu && memmem(line, n, "denied", 6) && memmem(line, n, "container", 9) &&
-            memmem(line, n, "tclass=chr_file", 15)) {
+            memmem(line, n, "tclass=chr_file", 15) &&
+            memmem(line, n, permission, strlen(permission))) {
             denied = line;
             *ret_length = n;
         }
@@ -276,24 +279,34 @@ static const char *last_denial(struct gp_exam *exam, const char *path, size_t *r
 }
 
 /* A denial, unless the policy has been changed since; or a policy that will deny, where containers
- * are meant to use GPUs. */
+ * are meant to use GPUs. In older policies container_use_devices does not include mapping:
+ * containers/container-selinux#243. */
 void gp_container_check_selinux(struct gp_exam *exam)
 {
-    static const char path[] = "/var/log/audit/audit.log", device[] = "container_use_devices";
+    static const char path[] = "/var/log/audit/audit.log", device[] = "container_use_devices",
+                      xserver[] = "container_use_xserver_devices";
     size_t n = 0;
-    const char *denied = last_denial(exam, path, &n);
-    bool is_closed =
-        policy_of(exam, device) == 0 && policy_of(exam, "container_use_xserver_devices") != 1;
-    if (policy_of(exam, device) == 1 || (!denied && !(is_closed && gp_container_has_toolkit(exam))))
+    bool is_open = policy_of(exam, device) == 1;
+    const char *denied = last_denial(exam, path, is_open ? " map " : "", &n);
+    bool is_closed = policy_of(exam, device) == 0 && policy_of(exam, xserver) != 1;
+    if (is_open ? !denied || policy_of(exam, xserver) == 1
+                : !denied && !(is_closed && gp_container_has_toolkit(exam)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "SELinux denies containers the GPU's device files");
     if (denied)
         gp_exam_evidence(exam, path, "%.*s", n < 400 ? (int)n : 400, denied);
-    else
-        gp_exam_evidence(exam, "/sys/fs/selinux/booleans/container_use_devices", "off");
+    if (!denied || is_open)
+        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/fs/selinux/booleans/%s", device),
+                         is_open ? "on, but mapping them is denied" : "off");
     gp_exam_why(exam, "In the container nvidia-smi then reports \"Insufficient Permissions\", and "
                       "CUDA finds no GPU.");
-    gp_exam_command(exam, "let containers use devices that are passed to them",
-                    "sudo setsebool -P container_use_devices=true");
-    gp_exam_advice(exam, "or start the container with --security-opt label=disable");
+    const char *setting = !is_open ? device : policy_of(exam, xserver) == 0 ? xserver : NULL;
+    if (setting)
+        gp_exam_command(exam, "let containers use devices that are passed to them",
+                        "sudo setsebool -P %s=true", setting);
+    if (is_open)
+        gp_exam_advice(exam, "%supdate the package container-selinux: newer ones allow it",
+                       setting ? "or " : "");
+    gp_exam_advice(exam, "%sstart the container with --security-opt label=disable",
+                   setting || is_open ? "or " : "");
 }
