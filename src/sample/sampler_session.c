@@ -36,11 +36,16 @@ int gp_session_request(struct gp_sampler *s)
     return gp_pool_await_session(s) ? 0 : GP_ETIMEOUT;
 }
 
-/* Whether no thread is inside the driver; the one that waits for events begins no new wait, and
- * meanwhile the GPUs are read as before. */
-static bool may_change(struct gp_sampler *s)
+/* Whether no thread is inside the driver. If a wait for events takes long, none begins after it,
+ * and meanwhile the GPUs are read as before; the end of a short one is awaited in
+ * gp_session_request().
+ */
+static bool may_reopen(struct gp_sampler *s)
 {
-    return (!s->waiter || gp_waiter_pause(s->waiter, true)) && !gp_pool_is_busy(s);
+    if (gp_pool_is_busy(s))
+        return false;
+    return !s->waiter || gp_waiter_rest_ns(s->waiter) <= GP_NS_PER_S ||
+           gp_waiter_pause(s->waiter, true);
 }
 
 /* A lost GPU or a reloaded driver only recovers through a new session. This is retried with growing
@@ -61,7 +66,7 @@ static void reopen_if_needed(struct gp_sampler *s)
             (void)gp_waiter_pause(s->waiter, false);
         return;
     }
-    if (now < s->reinit_at_ns || !may_change(s))
+    if (now < s->reinit_at_ns || !may_reopen(s))
         return;
     (void)gp_session_request(s); /* open_result and open_err have the result */
     s->reinit_at_ns = gp_clock_mono_ns() + s->reinit_delay_ns;
@@ -76,9 +81,9 @@ void gp_session_update(struct gp_sampler *s)
     if (s->config.release_when_idle)
         (void)gp_release_update(&s->release, s->config.source->ops->power(s->config.source),
                                 s->busy, gp_clock_mono_ns());
-    bool changes = gp_session_is_released(s) == s->held && gp_assembler_needs_source(&s->assembler);
-    if (changes && may_change(s))
+    if (gp_session_is_released(s) == s->held && !gp_pool_is_busy(s) &&
+        gp_assembler_needs_source(&s->assembler))
         (void)gp_session_request(s);
-    else if (!changes && !gp_session_is_released(s))
+    else if (!gp_session_is_released(s))
         reopen_if_needed(s);
 }
