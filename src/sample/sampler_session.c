@@ -42,8 +42,11 @@ int gp_session_request(struct gp_sampler *s)
  */
 static bool may_reopen(struct gp_sampler *s)
 {
-    if (gp_pool_is_busy(s))
+    if (gp_pool_is_busy(s)) {
+        if (s->waiter) /* a call that hangs must not end the listening to the other GPUs */
+            (void)gp_waiter_pause(s->waiter, false);
         return false;
+    }
     return !s->waiter || gp_waiter_rest_ns(s->waiter) <= GP_NS_PER_S ||
            gp_waiter_pause(s->waiter, true);
 }

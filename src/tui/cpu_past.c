@@ -11,6 +11,7 @@ enum {
 
 #define GAP (-1.0F)
 #define ONE_CPU 100.0F /* percent */
+#define MOST (4096 * ONE_CPU)
 
 /* Of a process. Without a free slot, the one that was used the longest ago is taken. */
 struct slot {
@@ -128,6 +129,8 @@ void gp_draw_cpu_past(const struct gp_box *box, int x, int y, enum gp_ink ink,
     float values[GP_CPU_PAST_COLUMNS];
     for (uint64_t i = 0; i < GP_CPU_PAST_COLUMNS; i++) {
         values[i] = i < ago ? GAP : i == ago ? mean_of(slot) : slot->older[i - ago - 1];
+        if (values[i] > MOST) /* no machine: a strange recording */
+            values[i] = MOST;
         while (top < values[i]) /* whole CPUs, so that the scale is steady */
             top += ONE_CPU;
     }

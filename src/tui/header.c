@@ -45,10 +45,12 @@ static double sum_used(const struct gp_snapshot *snapshot)
     double total = sum(snapshot, GP_MEMORY_USED);
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct gp_process *p = &snapshot->processes[i];
+        const struct gp_device *device = &snapshot->devices[p->device];
         const struct gp_value *held = gp_process_value(p, GP_PROCESS_MEMORY);
         double n;
-        if (gp_value_is_present(held) &&
-            !gp_device_number(&snapshot->devices[p->device], GP_MEMORY_USED, &n))
+        if (gp_value_is_present(held) && device->status == GP_STATUS_LOST && !device->is_mig &&
+            gp_device_number(device, GP_MEMORY_TOTAL, &n) &&
+            !gp_device_number(device, GP_MEMORY_USED, &n))
             total += gp_metric_number(GP_PROCESS_MEMORY, held);
     }
     return total;

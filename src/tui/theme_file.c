@@ -248,8 +248,11 @@ static int read_file(int folder, const char *path, char *ret, struct gp_err *err
         n = read(fd, ret + size, GP_THEME_FILE_MAX - size);
         size += n > 0 ? (size_t)n : 0;
     }
+    const int e = errno;
     (void)close(fd);
     ret[size] = '\0';
+    if (n < 0)
+        return gp_err_set(err, GP_EIO, "cannot read '%s': %s", path, strerror(e));
     if (!reason && strlen(ret) < size)
         reason = "is not a text; write NAME = COLOR lines";
     return reason ? refuse(path, reason, err) : 0;
