@@ -195,15 +195,6 @@ static const char *purpose_words(struct gp_exam *exam, const struct gp_torch *to
                            : "the CPU";
 }
 
-static bool has_card(const struct gp_exam *exam)
-{
-    const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; i < m->gpu_count; i++)
-        if (m->gpus[i].vendor == GP_PCI_AMD && gp_gfx_is_card(gp_gfx_of_chip(m->gpus[i].device)))
-            return true;
-    return false;
-}
-
 /* One finding, however many environments have such a build. It is no problem if the GPU is not used
  * for computing. */
 static void check_torch(struct gp_exam *exam)
@@ -222,7 +213,7 @@ static void check_torch(struct gp_exam *exam)
             continue;
         if (others == 0) {
             first = torch;
-            is_wanted = is_wanted || (env->is_active && has_card(exam));
+            is_wanted = is_wanted || (env->is_active && gp_gfx_has_card(&exam->machine));
             gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                            "PyTorch %s in %s is not built for AMD GPUs: it computes on the CPU",
                            torch.version, env->prefix);

@@ -234,7 +234,7 @@ static void check_capabilities(struct gp_exam *exam)
 /* Programs that use a part of the driver which the toolkit passes in only on request. */
 static const struct {
     const char *capability, *library, *words;
-    size_t devoted;          /* so many programs, the first, have little other use */
+    size_t devoted;          /* number of programs at the start that have little other use */
     const char *programs[8]; /* up to NULL */
 } parts[] = {
     {"video",

@@ -13,7 +13,7 @@
 static const struct {
     const char *cuda;
     unsigned gcc;
-} limits[] = {{"8.0", 5},   {"9.0", 6},   {"9.2", 7},   {"10.1", 8},  {"11.0", 9}, {"11.1", 10},
+} limits[] = {{"8.0", 5},     {"9.0", 6},   {"9.2", 7},   {"10.1", 8},  {"11.0", 9}, {"11.1", 10},
               {"11.4.1", 11}, {"12.0", 12}, {"12.4", 13}, {"12.8", 14}, {"13.0", 15}};
 
 static unsigned limit_of(const char *cuda)
@@ -68,7 +68,7 @@ static unsigned gcc_version(struct gp_exam *exam, const char **ret_where)
     return count == 1 ? found : 0;
 }
 
-/* Whether nvcc is told to use another one: by a variable, or by the packages of a distribution. */
+/* Whether a variable, or the packages of a distribution, make nvcc use another one. */
 static bool is_told(const struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
 {
     static const char *const variables[] = {"NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",

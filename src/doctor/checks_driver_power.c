@@ -3,6 +3,7 @@
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
+#include "doctor/services.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,23 +26,14 @@ static bool was_suspended(struct gp_exam *exam, const char **ret_where, const ch
     return true;
 }
 
-static bool has_unit(struct gp_exam *exam, const char *unit)
-{
-    static const char *const folders[] = {"/etc/systemd/system", "/usr/lib/systemd/system",
-                                          "/lib/systemd/system", "/run/systemd/system"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], unit)))
-            return true;
-    return false;
-}
-
 /* A module that is to keep GPU memory refuses a suspend that nobody has announced to it. */
 static bool report_no_units(struct gp_exam *exam, const char *path, const char *params)
 {
     static const char kept[] = "PreserveVideoMemoryAllocations: 1",
                       unit[] = "nvidia-suspend.service";
     if (!params || !strstr(params, kept) || strstr(params, "UseKernelSuspendNotifiers: 1") ||
-        !has_unit(exam, "systemd-suspend.service") || has_unit(exam, unit))
+        !gp_service_is_installed(exam, "systemd-suspend.service") ||
+        gp_service_is_installed(exam, unit))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the machine cannot be suspended: the driver's services for it are missing");
@@ -118,7 +110,7 @@ static void check_boost(struct gp_exam *exam)
     static const char program[] = "/usr/bin/nvidia-powerd", unit[] = "nvidia-powerd.service";
     if (!is_laptop(exam) || !exam->machine.is_driver_loaded ||
         !gp_files_exist(&exam->files, program) || gp_machine_runs(&exam->files, "nvidia-powerd") ||
-        has_unit(exam, unit))
+        gp_service_is_installed(exam, unit))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "nvidia-powerd has no service: the GPU stays at its lower power limit");

@@ -1,6 +1,7 @@
 /* The GPUs' health, as the driver reports it. */
 #include "doctor/health.h"
 #include "doctor/health_rules.h"
+#include "doctor/services.h"
 #include "source/nvml/nvml.h"
 
 #include <stdio.h>
@@ -172,11 +173,8 @@ static bool has_persistence(struct gp_exam *exam)
 
 static void run_persistence(struct gp_exam *exam)
 {
-    static const char *const folders[] = {"/usr/lib/systemd/system", "/lib/systemd/system",
-                                          "/etc/systemd/system"};
     static const enum gp_metric metrics[] = {GP_PERSISTENCE_MODE};
     struct gp_gpuset set;
-    char path[128];
     find_impersistent(&set, exam);
     if (set.count == 0)
         return;
@@ -185,10 +183,7 @@ static void run_persistence(struct gp_exam *exam)
     gp_gpuset_evidence(exam, &set, metrics, 1);
     gp_exam_why(exam, "When the last program exits, the driver shuts the GPU down: the next "
                       "program waits seconds for it, and settings such as a power limit are lost.");
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        (void)snprintf(path, sizeof(path), "%s/nvidia-persistenced.service", folders[i]);
-        if (!gp_files_exist(&exam->files, path))
-            continue;
+    if (gp_service_is_installed(exam, "nvidia-persistenced.service")) {
         gp_exam_command(exam, "keep the GPUs initialized from boot",
                         "sudo systemctl enable --now nvidia-persistenced");
         return;

@@ -16,15 +16,29 @@ static bool is_intel_alone(struct gp_exam *exam)
 }
 
 /* The first kernel that drives a model without being forced to (Linux, i915_pci.c and xe_pci.c). */
-static const struct {
+static const struct model {
     unsigned first, last; /* PCI devices */
     const char *name, *kernel;
+    bool is_card;
 } models[] = {
-    {0x4c80, 0x4c9f, "Rocket Lake", "5.12"},    {0x4680, 0x46df, "Alder Lake", "5.17"},
-    {0x5690, 0x56c2, "Arc Alchemist", "6.2"},   {0xa720, 0xa7af, "Raptor Lake", "6.0"},
-    {0x7d40, 0x7ddf, "Meteor Lake", "6.7"},     {0x6420, 0x64bf, "Lunar Lake", "6.12"},
-    {0xe200, 0xe2ff, "Arc Battlemage", "6.12"}, {0xb080, 0xb0bf, "Panther Lake", "6.17"},
+    {0x4c80, 0x4c9f, "Rocket Lake", "5.12", false},
+    {0x4680, 0x46df, "Alder Lake", "5.17", false},
+    {0x5690, 0x56c2, "Arc Alchemist", "6.2", true},
+    {0xa720, 0xa7af, "Raptor Lake", "6.0", false},
+    {0x7d40, 0x7ddf, "Meteor Lake", "6.7", false},
+    {0x6420, 0x64bf, "Lunar Lake", "6.12", false},
+    {0xe200, 0xe2ff, "Arc Battlemage", "6.12", true},
+    {0xb080, 0xb0bf, "Panther Lake", "6.17", false},
 };
+
+/* NULL: unknown. */
+static const struct model *model_of(const struct gp_pci_gpu *gpu)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(models); i++)
+        if (gpu->device >= models[i].first && gpu->device <= models[i].last)
+            return &models[i];
+    return NULL;
+}
 
 /* Whether this distribution's kernels have newer drivers than their number says, or a module of
  * Intel's own replaces the kernel's. */
@@ -85,23 +99,19 @@ static void mend_age(struct gp_exam *exam, const char *kernel)
 static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     const char *kernel = exam->machine.kernel;
-    size_t i = 0;
-    while (i < GP_ARRAY_LEN(models) &&
-           (gpu->device < models[i].first || gpu->device > models[i].last))
-        i++;
-    if (i == GP_ARRAY_LEN(models) || !kernel[0] ||
-        (gpu->driver[0] && (!is_forced(exam) || has_backport(exam))) ||
-        gp_version_compare(kernel, models[i].kernel) >= 0)
+    const struct model *model = model_of(gpu);
+    if (!model || !kernel[0] || (gpu->driver[0] && (!is_forced(exam) || has_backport(exam))) ||
+        gp_version_compare(kernel, model->kernel) >= 0)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "kernel %s is too old for Intel GPU %s (%s)", kernel,
-                   gpu->bus_id, models[i].name);
+                   gpu->bus_id, model->name);
     gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id), "%s",
                      gpu->driver[0] ? gpu->driver : "missing: no driver is bound");
     gp_exam_why(exam,
                 "Linux %s is the first to drive it. Older ones do not, or only if they are "
                 "forced to (force_probe), and programs then cannot compute on it.",
-                models[i].kernel);
-    mend_age(exam, models[i].kernel);
+                model->kernel);
+    mend_age(exam, model->kernel);
     return true;
 }
 
@@ -232,11 +242,12 @@ static void check_compute(struct gp_exam *exam)
 static bool has_card(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; is_intel_alone(exam) && i < m->gpu_count; i++)
-        if (m->gpus[i].vendor == GP_PCI_INTEL &&
-            ((m->gpus[i].device >= 0x5690 && m->gpus[i].device <= 0x56c2) ||
-             (m->gpus[i].device >= 0xe200 && m->gpus[i].device <= 0xe2ff)))
+    for (size_t i = 0; is_intel_alone(exam) && i < m->gpu_count; i++) {
+        const struct model *model =
+            m->gpus[i].vendor == GP_PCI_INTEL ? model_of(&m->gpus[i]) : NULL;
+        if (model && model->is_card)
             return true;
+    }
     return false;
 }
 

@@ -92,12 +92,7 @@ static void check_known(struct gp_exam *exam)
         gp_exam_report(exam, verdict, "%s%s", e.words,
                        known->times > 1 ? gp_exam_text(exam, " (logged %llu times)", known->times)
                                         : "");
-        gp_exam_evidence(exam, known->where, "%s", known->text);
-        if (known->is_shared && verdict >= GP_VERDICT_WARN)
-            gp_exam_advice(exam,
-                           "first see whether journalctl has this line, too, and from whom: "
-                           "users can write to %s",
-                           known->path);
+        gp_log_show_known(exam, known);
         if (e.check[0])
             gp_exam_advice(exam, "to tell: %s", e.check);
         gp_exam_advice(exam, "%s", e.advice);

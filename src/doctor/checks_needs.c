@@ -24,17 +24,23 @@ static const struct {
     {"ctranslate2", "CTranslate2", "4.5", 12, 9},
 };
 
+/* 9 of "libcudnn.so.9"; 0: another name. */
+static unsigned cudnn_of(const char *name)
+{
+    static const char start[] = "libcudnn.so.";
+    return strncmp(name, start, sizeof(start) - 1) == 0
+               ? (unsigned)strtoul(name + sizeof(start) - 1, NULL, 10)
+               : 0;
+}
+
 /* Whether a directory has the library; of the others it notes the major version. */
 static bool is_in(struct gp_exam *exam, const char *folder, unsigned wanted, unsigned *ret_other)
 {
-    static const char name[] = "libcudnn.so.";
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     bool is_found = false;
     for (long i = 0; i < n; i++) {
-        unsigned have = strncmp(names[i], name, sizeof(name) - 1) == 0
-                            ? (unsigned)strtoul(names[i] + sizeof(name) - 1, NULL, 10)
-                            : 0;
+        unsigned have = cudnn_of(names[i]);
         is_found = is_found || have == wanted;
         *ret_other = have && have != wanted ? have : *ret_other;
     }
@@ -59,10 +65,7 @@ static bool has_cudnn(struct gp_exam *exam, const struct gp_pyenv *env, unsigned
     while (gp_search_path_next(&list, ":;", folder))
         is_found = (folder[0] == '/' && is_in(exam, folder, wanted, ret_other)) || is_found;
     for (size_t i = 0; *ret_is_known && i < cache.count; i++) {
-        struct gp_library library = gp_ldcache_at(&cache, i);
-        unsigned have = strncmp(library.name, "libcudnn.so.", 12) == 0
-                            ? (unsigned)strtoul(library.name + 12, NULL, 10)
-                            : 0;
+        unsigned have = cudnn_of(gp_ldcache_at(&cache, i).name);
         is_found = is_found || have == wanted;
         *ret_other = have && have != wanted ? have : *ret_other;
     }

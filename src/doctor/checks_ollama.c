@@ -20,15 +20,6 @@ bool gp_ollama_is_there(struct gp_exam *exam)
     return false;
 }
 
-static bool has_amd_card(const struct gp_exam *exam)
-{
-    const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; i < m->gpu_count; i++)
-        if (m->gpus[i].vendor == GP_PCI_AMD && gp_gfx_is_card(gp_gfx_of_chip(m->gpus[i].device)))
-            return true;
-    return false;
-}
-
 /* Arch Linux has a package for each kind of GPU, and one for the CPU. */
 static bool report_package(struct gp_exam *exam, const char *wanted)
 {
@@ -101,7 +92,7 @@ static void check_age(struct gp_exam *exam)
 void gp_ollama_check(struct gp_exam *exam)
 {
     bool is_nvidia = exam->machine.nvidia_count > 0;
-    if (!is_nvidia && !has_amd_card(exam))
+    if (!is_nvidia && !gp_gfx_has_card(&exam->machine))
         return;
     if (!report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
         !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && is_nvidia)

@@ -198,16 +198,6 @@ void gp_container_check_engine(struct gp_exam *exam)
 
 /* ---- what the log says was refused ---- */
 
-static void add_log(struct gp_exam *exam, const struct gp_log_known *known)
-{
-    gp_exam_evidence(exam, known->where, "%s", known->text);
-    if (known->is_shared)
-        gp_exam_advice(exam,
-                       "first see whether journalctl has this line, too, and from whom: users can "
-                       "write to %s",
-                       known->path);
-}
-
 /* The version behind "cuda>=" in "unsatisfied condition: cuda>=12.8, please …"; "": none. */
 static const char *condition_of(struct gp_exam *exam, const char *line, const char *word)
 {
@@ -239,7 +229,7 @@ static bool report_image(struct gp_exam *exam, const struct gp_log_known *known)
                    !have[0]  ? ""
                    : cuda[0] ? gp_exam_text(exam, "; driver %s has CUDA %s", have, ceiling)
                              : gp_exam_text(exam, "; this machine has %s", have));
-    add_log(exam, known);
+    gp_log_show_known(exam, known);
     gp_exam_why(exam,
                 "The toolkit compares what the image asks for with the host's driver before it "
                 "starts the container.");
@@ -264,7 +254,7 @@ static void report_path(struct gp_exam *exam, const struct gp_log_known *known)
         version[0] ? " " : "", version);
     if (version[0])
         gp_exam_evidence(exam, "package", "%s %s", name, version);
-    add_log(exam, known);
+    gp_log_show_known(exam, known);
     gp_exam_why(exam,
                 "It takes a part of the driver's answer for a path, which versions from 1.0.2 on "
                 "do not.");

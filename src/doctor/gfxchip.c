@@ -1,5 +1,7 @@
 #include "doctor/gfxchip.h"
 
+#include "doctor/machine.h"
+
 #include <string.h>
 
 struct range {
@@ -66,6 +68,15 @@ bool gp_gfx_is_card(const char *name)
                                         "gfx1100", "gfx1101", "gfx1102", "gfx120"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
         if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+bool gp_gfx_has_card(const struct gp_machine *machine)
+{
+    for (size_t i = 0; i < machine->gpu_count; i++)
+        if (machine->gpus[i].vendor == GP_PCI_AMD &&
+            gp_gfx_is_card(gp_gfx_of_chip(machine->gpus[i].device)))
             return true;
     return false;
 }

@@ -12,4 +12,8 @@ const char *gp_gfx_of_chip(unsigned device);
  * pictures. */
 bool gp_gfx_is_card(const char *name);
 
+/* Whether the machine has such a card. */
+struct gp_machine;
+bool gp_gfx_has_card(const struct gp_machine *machine);
+
 #endif

@@ -385,12 +385,20 @@ const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids
 {
     const struct gp_log *log = gp_log_of(exam);
     for (size_t i = 0; i < log->known_count; i++) {
-        const char *id = log->known[i].id;
-        for (const char *p = ids; p && *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
-            if (strcspn(p, ",") == strlen(id) && strncmp(p, id, strlen(id)) == 0) {
-                log->known[i].is_told = true;
-                return &log->known[i];
-            }
+        if (!gp_exam_is_listed(ids, log->known[i].id))
+            continue;
+        log->known[i].is_told = true;
+        return &log->known[i];
     }
     return NULL;
+}
+
+void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known)
+{
+    gp_exam_evidence(exam, known->where, "%s", known->text);
+    if (known->is_shared && exam->last->verdict >= GP_VERDICT_WARN)
+        gp_exam_advice(exam,
+                       "first see whether journalctl has this line, too, and from whom: users can "
+                       "write to %s",
+                       known->path);
 }

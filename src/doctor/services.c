@@ -9,6 +9,16 @@ static const char folder[] = "/etc/systemd/system";
 
 enum { UNIT_MAX = 64 << 10, UNITS_MAX = 512 };
 
+bool gp_service_is_installed(struct gp_exam *exam, const char *unit)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system",
+                                          "/run/systemd/system"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], unit)))
+            return true;
+    return false;
+}
+
 struct search {
     struct gp_exam *exam;
     const char *variable;

@@ -1,5 +1,5 @@
-/* The variables that an administrator has set for services: "Environment=" in the units and
- * drop-ins below /etc/systemd/system. */
+/* Services of systemd: which are installed, and the variables that an administrator has set for
+ * them, "Environment=" in the units and drop-ins below /etc/systemd/system. */
 #ifndef GP_DOCTOR_SERVICES_H
 #define GP_DOCTOR_SERVICES_H
 
@@ -12,6 +12,9 @@ struct gp_service_setting {
     const char *where;   /* "/etc/systemd/system/ollama.service.d/override.conf:3" */
     const char *value;   /* "" if it is empty */
 };
+
+/* Whether systemd knows a unit, "nvidia-suspend.service", enabled or not. */
+bool gp_service_is_installed(struct gp_exam *exam, const char *unit);
 
 /* The settings of a variable, at most `most`; returns their number. */
 size_t gp_service_settings(struct gp_exam *exam, const char *variable,

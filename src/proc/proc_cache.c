@@ -12,8 +12,8 @@ enum {
     UNCHANGED = 4,  /* likewise for what belongs to an unchanged command line; */
     CROWD = 2048,   /* longer per this many processes, which limits the work per tick */
     KEPT_GROUPS = 64,
-    QUIET_MS = 10000, /* a process that has used no CPU time for so long … */
-    RESTED_MS = 2900, /* … is read again after this: every third second */
+    QUIET_MS = 10000, /* a process at rest: it has used no CPU time for this long. It is … */
+    RESTED_MS = 2900, /* … read again after this: every third second */
 };
 
 struct gp_proc_info *gp_proc_find(const struct gp_proc_infos *infos, uint32_t pid)
