@@ -61,7 +61,7 @@ const char *gp_gfx_of_chip(unsigned device)
     return "";
 }
 
-bool gp_gfx_is_card(const char *name)
+static bool is_card(const char *name)
 {
     static const char *const names[] = {"gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx94",
                                         "gfx95",   "gfx101",  "gfx1030", "gfx1031", "gfx1032",
@@ -76,7 +76,7 @@ bool gp_gfx_has_card(const struct gp_machine *machine)
 {
     for (size_t i = 0; i < machine->gpu_count; i++)
         if (machine->gpus[i].vendor == GP_PCI_AMD &&
-            gp_gfx_is_card(gp_gfx_of_chip(machine->gpus[i].device)))
+            is_card(gp_gfx_of_chip(machine->gpus[i].device)))
             return true;
     return false;
 }

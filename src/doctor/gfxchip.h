@@ -8,11 +8,8 @@
  * pci.ids, the names those of LLVM's AMDGPUUsage. */
 const char *gp_gfx_of_chip(unsigned device);
 
-/* Whether a GPU of this name is a card, for graphics or computing: integrated ones mostly only show
+/* Whether the machine has an AMD card, for graphics or computing: integrated GPUs mostly only show
  * pictures. */
-bool gp_gfx_is_card(const char *name);
-
-/* Whether the machine has such a card. */
 struct gp_machine;
 bool gp_gfx_has_card(const struct gp_machine *machine);
 
