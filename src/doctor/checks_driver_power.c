@@ -131,8 +131,9 @@ void gp_driver_check_power(struct gp_exam *exam)
 
 /* ---- turned off ---- */
 
-/* The configuration of TLP, if it manages the GPU's power, too; NULL: it does not. */
-static const char *tlp_settings(struct gp_exam *exam)
+/* The configuration of TLP, if it manages the power of this GPU, "01:00.0", too; NULL: it does not.
+ */
+static const char *tlp_settings(struct gp_exam *exam, const char *address)
 {
     static const char *const paths[] = {"/etc/tlp.conf", "/etc/default/tlp"};
     char *text = NULL;
@@ -146,7 +147,7 @@ static const char *tlp_settings(struct gp_exam *exam)
         bool is_list = strncmp(line, "RUNTIME_PM_", 11) == 0 &&
                        (memmem(line, n, "BLACKLIST", 9) || memmem(line, n, "DENYLIST", 8) ||
                         memmem(line, n, "DISABLE", 7));
-        if (is_list && (memmem(line, n, "nvidia", 6) || memmem(line, n, "01:00.0", 7)))
+        if (is_list && (memmem(line, n, "nvidia", 6) || memmem(line, n, address, strlen(address))))
             return NULL;
         line += n;
     }
@@ -157,15 +158,18 @@ static const char *tlp_settings(struct gp_exam *exam)
 
 bool gp_driver_report_tlp(struct gp_exam *exam)
 {
-    const char *settings = tlp_settings(exam);
     const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; settings && i < m->gpu_count; i++) {
+    for (size_t i = 0; i < m->gpu_count; i++) {
         char control[16];
         const char *bus_id = m->gpus[i].bus_id;
+        const char *address = strchr(bus_id, ':') + 1; /* without the domain */
         const char *path = gp_exam_text(exam, "/sys/bus/pci/devices/%s/power/control", bus_id);
         if (!gp_driver_is_ours(&m->gpus[i]) ||
             !gp_files_line(&exam->files, path, control, sizeof(control)) ||
             strcmp(control, "auto") != 0)
+            continue;
+        const char *settings = tlp_settings(exam, address);
+        if (!settings)
             continue;
         bool is_old = strcmp(settings, "/etc/default/tlp") == 0;
         gp_exam_report(exam, GP_VERDICT_FAIL,
@@ -179,7 +183,7 @@ bool gp_driver_report_tlp(struct gp_exam *exam)
         gp_exam_why(exam, "TLP turns on runtime power management for all PCI devices; bbswitch "
                           "then cannot switch the GPU on again.");
         gp_exam_command(exam, "exclude the GPU", "echo 'RUNTIME_PM_%s=\"%s\"' | sudo tee -a %s",
-                        is_old ? "BLACKLIST" : "DENYLIST", bus_id + 5, settings);
+                        is_old ? "BLACKLIST" : "DENYLIST", address, settings);
         gp_exam_command(exam, "and its drivers",
                         "echo 'RUNTIME_PM_DRIVER_%s=\"nouveau nvidia\"' | sudo tee -a %s",
                         is_old ? "BLACKLIST" : "DENYLIST", settings);

@@ -65,15 +65,17 @@ static void read_modules(struct gp_exam *exam, struct gp_install *in)
 
 /* ---- builds ---- */
 
-/* rpmbuild: "<tab>gcc-c++ is needed by nvidia-kmod-3:590.48.01-1.fc43.x86_64" */
+/* rpmbuild: "<tab>gcc-c++ is needed by nvidia-kmod-3:590.48.01-1.fc43.x86_64". A version may follow
+ * the package: "elfutils-libelf-devel >= 0.180 is needed by …". */
 static const char *missing_package(struct gp_exam *exam, const char *text)
 {
-    static const char words[] = " is needed by ";
-    const char *at = strstr(text, words);
-    const char *start = at;
-    while (start && start > text && !strchr(" \t\n", start[-1]))
+    const char *start = strstr(text, " is needed by ");
+    if (!start)
+        return "";
+    while (start > text && start[-1] != '\n')
         start--;
-    return at && start < at ? gp_exam_text(exam, "%.*s", (int)(at - start), start) : "";
+    start += strspn(start, " \t");
+    return gp_exam_text(exam, "%.*s", (int)strcspn(start, " \t"), start);
 }
 
 static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const char *log)
