@@ -7,6 +7,8 @@
 
 struct gp_strbuf;
 
+enum { GP_UTF8_MAX = 4 }; /* bytes of a code point */
+
 /* Decodes one code point at s (n bytes left, n > 0). Returns its length in bytes and stores it in
  * *ret_cp; an invalid sequence gives length 1 and U+FFFD. */
 size_t gp_utf8_decode(const char *s, size_t n, uint32_t *ret_cp);

@@ -127,8 +127,9 @@ struct gp_proc_host {
     uint64_t uptime_s;
 };
 
-/* The name of the host; "unknown" if there is none. Not sanitized. */
-void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t size);
+/* The name of the host; "unknown" if there is none. Not sanitized. The text belongs to the reader,
+ * and is valid until the next call. */
+const char *gp_proc_host_name(struct gp_proc_reader *reader);
 
 /* Reads the parts of the host in `want` (enum gp_proc_host_part). Those read less than every_ns ago
  * are returned as they were; load and number of CPUs are kept for at least 5 seconds. */

@@ -13,7 +13,9 @@ enum {
     CROWD = 2048,   /* longer per this many processes, which limits the work per tick */
     KEPT_GROUPS = 64,
     QUIET_MS = 10000, /* a process at rest: it has used no CPU time for this long. It is … */
-    RESTED_MS = 2900, /* … read again after this: every third second */
+    RESTED_MS = 2900, /* … read again after this: every third second; */
+    STILL_MS = 60000, /* after this long without any … */
+    STAYED_MS = 4900, /* … every fifth second */
 };
 
 struct gp_proc_info *gp_proc_find(const struct gp_proc_infos *infos, uint32_t pid)
@@ -69,6 +71,14 @@ static bool is_quiet(const struct gp_proc_reader *reader, const struct gp_proc_i
            now_ns >= past->busy_ns + QUIET_MS * GP_NS_PER_MS;
 }
 
+static bool is_resting(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
+                       uint64_t now_ns)
+{
+    const bool is_still = now_ns >= past->busy_ns + STILL_MS * GP_NS_PER_MS;
+    const uint64_t rest_ns = (is_still ? STAYED_MS : RESTED_MS) * GP_NS_PER_MS;
+    return is_quiet(reader, past, now_ns) && now_ns < past->as_of_ns + rest_ns;
+}
+
 /* How long texts are kept. Those of different processes should not expire in the same tick. */
 static uint64_t life_ns(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
                         uint64_t now_ns)
@@ -101,8 +111,7 @@ bool gp_proc_recall(const struct gp_proc_reader *reader, unsigned want, struct g
     const bool is_due = gp_proc_is_due(reader, info->pid);
     if (!gp_proc_is_kept(reader, past, want, now_ns))
         return false;
-    if (is_due &&
-        (!is_quiet(reader, past, now_ns) || now_ns >= past->as_of_ns + RESTED_MS * GP_NS_PER_MS))
+    if (is_due && !is_resting(reader, past, now_ns))
         return false;
     bool is_ancestor = info->is_ancestor;
     *info = *past;

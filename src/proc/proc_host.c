@@ -11,9 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernel computes the load every 5 seconds (LOAD_FREQ in include/linux/sched/loadavg.h), and
- * the number of CPUs hardly ever changes. */
-enum { SLOW_MS = 5000 };
+enum {
+    LOAD_MS = 5000,   /* the kernel computes it as often (LOAD_FREQ, linux/sched/loadavg.h) */
+    RARELY_MS = 60000 /* the number of CPUs and the name of the host hardly ever change */
+};
 
 void gp_proc_host_init(struct gp_proc_reader *reader)
 {
@@ -136,13 +137,20 @@ static unsigned read_uptime(struct gp_proc_reader *reader, struct gp_proc_host *
     return known ? GP_PROC_HOST_UPTIME : 0;
 }
 
-void gp_proc_host_name(const struct gp_proc_reader *reader, char *ret, size_t size)
+const char *gp_proc_host_name(struct gp_proc_reader *reader)
 {
-    long n = reader->root ? gp_io_read_at(reader->dir, "sys/kernel/hostname", ret, size) : 0;
-    if (n <= 0 && gethostname(ret, size) != 0)
-        (void)snprintf(ret, size, "unknown");
-    ret[size - 1] = '\0';
-    ret[strcspn(ret, "\n")] = '\0';
+    char *name = reader->host_name;
+    const size_t size = sizeof(reader->host_name);
+    const uint64_t now_ns = gp_clock_mono_ns();
+    if (!reader->root && name[0] && now_ns < reader->name_ns + RARELY_MS * GP_NS_PER_MS)
+        return name;
+    long n = reader->root ? gp_io_read_at(reader->dir, "sys/kernel/hostname", name, size) : 0;
+    if (n <= 0 && gethostname(name, size) != 0)
+        (void)snprintf(name, size, "unknown");
+    name[size - 1] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    reader->name_ns = now_ns;
+    return name;
 }
 
 /* Each returns the parts that it knows. */
@@ -152,8 +160,8 @@ static const struct {
     unsigned (*read)(struct gp_proc_reader *reader, struct gp_proc_host *host);
 } host_readers[] = {
     {GP_PROC_HOST_CPU, 0, read_cpu},
-    {GP_PROC_HOST_CPU_COUNT, SLOW_MS, count_cpus},
-    {GP_PROC_HOST_LOAD, SLOW_MS, read_load},
+    {GP_PROC_HOST_CPU_COUNT, RARELY_MS, count_cpus},
+    {GP_PROC_HOST_LOAD, LOAD_MS, read_load},
     {GP_PROC_HOST_MEMORY | GP_PROC_HOST_SWAP, 0, read_memory},
     {GP_PROC_HOST_UPTIME, 0, read_uptime},
 };

@@ -46,6 +46,8 @@ struct gp_proc_reader {
 
     /* Of the host. */
     int host_fds[HOST_FILES];     /* −1: not open */
+    char host_name[256];
+    uint64_t name_ns; /* when it was read */
     uint64_t cpu_busy, cpu_total; /* of the host in the last call */
     struct gp_proc_host host;     /* as last read */
 };

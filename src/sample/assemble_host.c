@@ -91,14 +91,13 @@ int gp_assemble_host(struct gp_assembler *a)
     struct gp_snapshot *snapshot = a->snapshot;
     uint64_t now = snapshot->mono_ns;
     struct gp_value *host = snapshot->host;
-    char name[256];
+    const char *name = gp_proc_host_name(a->proc);
     char time[GP_RFC3339_SIZE];
-    gp_proc_host_name(a->proc, name, sizeof(name));
     gp_clock_rfc3339(snapshot->wall_ns, time);
     gp_value_set_text(&host[GP_TIMESTAMP], gp_arena_strdup(&snapshot->arena, time), now);
     char room[256] = "";
     struct gp_strbuf safe = GP_STRBUF_ON(room, 4096);
-    gp_utf8_add_safe(&safe, name, strlen(name), sizeof(name));
+    gp_utf8_add_safe(&safe, name, strlen(name), sizeof(room));
     gp_value_set_text(&host[GP_HOST_NAME],
                       safe.error ? NULL : gp_arena_strdup(&snapshot->arena, safe.buf), now);
     gp_strbuf_fini(&safe);

@@ -8,7 +8,10 @@
 
 /* Not every change causes a notification: a directory may be impossible to watch, and a place can
  * be made after the others. Reading the places takes as long as reading several GPUs. */
-enum { KEPT_S = 8, KEPT_EMPTY_S = 32 };
+enum { KEPT_S = 8, KEPT_EMPTY_S = 64 };
+
+/* How often notifications are looked for: in every second sample of a second each. */
+enum { LOOK_MS = 1900 };
 
 void gp_shared_state_init(struct gp_shared_state *state, const char *root)
 {
@@ -23,11 +26,16 @@ static void forget(struct gp_shared_state *state)
 
 /* Whether what was read may be out of date. The directories below a root are written by a
  * simulation or a test, and are not watched. No directory changes when a suspended process ends. */
-static bool is_due(const struct gp_shared_state *state, uint64_t now_ns)
+static bool is_due(struct gp_shared_state *state, uint64_t now_ns)
 {
     uint64_t kept_s = state->leases.count > 0 ? KEPT_S : KEPT_EMPTY_S;
-    return state->root || state->suspended.count > 0 || state->watch < 0 ||
-           gp_statedirs_changed(state->watch) || now_ns - state->read_ns >= kept_s * GP_NS_PER_S;
+    if (state->root || state->suspended.count > 0 || state->watch < 0 ||
+        now_ns - state->read_ns >= kept_s * GP_NS_PER_S)
+        return true;
+    if (now_ns - state->looked_ns < LOOK_MS * GP_NS_PER_MS)
+        return false;
+    state->looked_ns = now_ns;
+    return gp_statedirs_changed(state->watch);
 }
 
 int gp_shared_state_update(struct gp_shared_state *state)

@@ -137,8 +137,7 @@ static bool is_plain(char c)
 
 int gp_draw(const struct gp_box *box, int x, int y, enum gp_ink ink, const char *text)
 {
-    size_t n = strlen(text);
-    for (size_t i = 0; i < n && x < box->w;) {
+    for (size_t i = 0; text[i] && x < box->w;) {
         uint32_t cp;
         int plain = 0;
         while (is_plain(text[i + (size_t)plain]))
@@ -149,7 +148,7 @@ int gp_draw(const struct gp_box *box, int x, int y, enum gp_ink ink, const char 
             i += (size_t)plain;
             continue;
         }
-        i += gp_utf8_decode(text + i, n - i, &cp);
+        i += gp_utf8_decode(text + i, strnlen(text + i, GP_UTF8_MAX), &cp);
         int width = gp_utf8_columns(cp);
         if (width == 1)
             put_narrow(box, x, y, 1, ink, cp, NULL);

@@ -8,6 +8,7 @@
 #include "sample/waiter.h"
 #include "tui/alerts.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -25,7 +26,8 @@ struct gp_feed {
     int fd;
     int late_fd; /* a timer */
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* signaled when the interval changes or on stop */
+    sem_t wake; /* posted when the interval changes or on stop. Unlike a condition, it does not
+                   leave the lock contended, which costs a system call in every sample */
     pthread_cond_t done;
     uint64_t interval_ns;
     uint64_t due_ns; /* when the sample that is taken or waited for was or is to begin */
@@ -89,7 +91,9 @@ static bool rest(struct gp_feed *feed)
         if (feed->quit || feed->due_ns <= now_ns)
             break;
         struct timespec until = gp_clock_timespec(feed->due_ns);
-        (void)pthread_cond_timedwait(&feed->wake, &feed->lock, &until);
+        (void)pthread_mutex_unlock(&feed->lock);
+        (void)sem_clockwait(&feed->wake, CLOCK_MONOTONIC, &until);
+        (void)pthread_mutex_lock(&feed->lock);
         now_ns = gp_clock_mono_ns();
     }
     if (now_ns > feed->due_ns + feed->interval_ns)
@@ -228,7 +232,7 @@ static void free_feed(struct gp_feed *feed)
         (void)close(feed->fd);
     if (feed->late_fd >= 0)
         (void)close(feed->late_fd);
-    (void)pthread_cond_destroy(&feed->wake);
+    (void)sem_destroy(&feed->wake);
     (void)pthread_cond_destroy(&feed->done);
     (void)pthread_mutex_destroy(&feed->lock);
     free(feed);
@@ -246,7 +250,7 @@ int gp_feed_start(const struct gp_feed_config *config, struct gp_feed **ret, str
     feed->late_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     set_late(feed);
     (void)pthread_mutex_init(&feed->lock, NULL);
-    gp_thread_cond_init(&feed->wake);
+    (void)sem_init(&feed->wake, 0, 0);
     gp_thread_cond_init(&feed->done);
     if (feed->fd < 0 || feed->late_fd < 0 ||
         gp_thread_start(&feed->thread, thread_main, feed) < 0) {
@@ -294,7 +298,7 @@ void gp_feed_hurry(struct gp_feed *feed)
 {
     (void)pthread_mutex_lock(&feed->lock);
     feed->hurries = true;
-    (void)pthread_cond_signal(&feed->wake);
+    (void)sem_post(&feed->wake);
     (void)pthread_mutex_unlock(&feed->lock);
 }
 
@@ -302,7 +306,7 @@ void gp_feed_set_interval(struct gp_feed *feed, uint64_t interval_ns)
 {
     (void)pthread_mutex_lock(&feed->lock);
     feed->interval_ns = interval_ns;
-    (void)pthread_cond_signal(&feed->wake);
+    (void)sem_post(&feed->wake);
     (void)pthread_mutex_unlock(&feed->lock);
 }
 
@@ -343,7 +347,7 @@ bool gp_feed_stop(struct gp_feed *feed, uint64_t patience_ns)
     struct timespec until = gp_clock_timespec(gp_clock_mono_ns() + patience_ns);
     (void)pthread_mutex_lock(&feed->lock);
     feed->quit = true;
-    (void)pthread_cond_signal(&feed->wake);
+    (void)sem_post(&feed->wake);
     while (!feed->ended && pthread_cond_timedwait(&feed->done, &feed->lock, &until) == 0)
         continue;
     bool ended = feed->ended && feed->let_go;

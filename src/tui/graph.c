@@ -2,6 +2,8 @@
 
 #include "out/digits.h"
 
+#include <string.h>
+
 enum {
     BLOCK = 0x2581, /* ▁, the first of eight lower blocks */
     LEFT = 0x258f, /* ▏, the last of eight left blocks, which get wider towards lower code points */
@@ -218,23 +220,36 @@ void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct g
     }
 }
 
-/* Returns the height of the highest column. */
+static struct dots dots_of(const float pair[2], int h, double max, enum gp_series like)
+{
+    const int permille[2] = {permille_of(pair[0], max), permille_of(pair[1], max)};
+    struct dots dots = {
+        .ink = gp_load_ink(like, permille[0] > permille[1] ? permille[0] : permille[1])};
+    for (int i = 0; i < 2; i++) {
+        const int height = (permille[i] * h * 4 + 500) / 1000;
+        dots.heights[i] = permille[i] < 0 ? 0 : height < 1 ? 1 : height;
+    }
+    return dots;
+}
+
+/* Returns the height of the highest column. Columns with the same values are computed once. */
 static int find_dots(const float *values, int half, int h, double max, enum gp_series like,
                      struct dots *ret, int w)
 {
     int highest = 0;
+    float last[2];
     for (int column = 0; column < w; column++) {
         int older = 2 * column - half + 1;
         int newer = older > 0 ? older - 1 : 0; /* no newer sample yet: the older value continues */
-        const int pair[2] = {permille_of(values[older], max), permille_of(values[newer], max)};
-        int high = pair[0] > pair[1] ? pair[0] : pair[1];
-        ret[column].ink = gp_load_ink(like, high);
-        for (int i = 0; i < 2; i++) {
-            int dots = (pair[i] * h * 4 + 500) / 1000;
-            ret[column].lows[i] = 0;
-            ret[column].heights[i] = pair[i] < 0 ? 0 : dots < 1 ? 1 : dots;
-            highest = ret[column].heights[i] > highest ? ret[column].heights[i] : highest;
+        const float pair[2] = {values[older], values[newer]};
+        if (column > 0 && memcmp(pair, last, sizeof(pair)) == 0) {
+            ret[column] = ret[column - 1];
+            continue;
         }
+        memcpy(last, pair, sizeof(last));
+        ret[column] = dots_of(pair, h, max, like);
+        for (int i = 0; i < 2; i++)
+            highest = ret[column].heights[i] > highest ? ret[column].heights[i] : highest;
     }
     return highest;
 }

@@ -9,6 +9,7 @@
 #include "tui/feed.h"
 
 #include <poll.h>
+#include <semaphore.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -19,20 +20,17 @@ static int open_result;
 static uint64_t later_ns; /* the patience of a sample that may be relieved; 0: it may not */
 
 /* How often somebody has begun to wait for more than ten minutes: only the feed between two samples
- * does, and then it holds the lock until it sleeps. */
+ * does. */
 static atomic_uint long_waits;
 
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
-                                  const struct timespec *until);
+int __real_sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until);
+int __wrap_sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until);
 
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
-                                  const struct timespec *until)
+int __wrap_sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
 {
     if ((uint64_t)until->tv_sec > gp_clock_mono_ns() / GP_NS_PER_S + 600)
         atomic_fetch_add(&long_waits, 1);
-    return __real_pthread_cond_timedwait(cond, lock, until);
+    return __real_sem_clockwait(sem, clock, until);
 }
 
 static void pause_ms(long ms)
