@@ -506,12 +506,13 @@ static void this_process(void **state)
 }
 
 /* The parts by bit: CPU, number of CPUs, load, memory, swap, uptime. */
-static void check_read_again(struct subject *s, uint64_t every_ns, const bool expected[6])
+static void check_read_again(struct subject *s, uint64_t after_s, uint64_t every_s,
+                             const bool expected[6])
 {
     struct gp_proc_host before = read_host(s, ALL_OF_THE_HOST);
     struct gp_proc_host after;
-    ahead_ns += 3 * GP_NS_PER_S;
-    gp_proc_read_host(s->reader, ALL_OF_THE_HOST, every_ns, &after);
+    ahead_ns += after_s * GP_NS_PER_S;
+    gp_proc_read_host(s->reader, ALL_OF_THE_HOST, every_s * GP_NS_PER_S, &after);
     assert_int_equal(after.known, ALL_OF_THE_HOST);
     for (int i = 0; i < GP_PROC_HOST_PARTS; i++)
         assert_int_equal(after.read_ns[i] > before.read_ns[i], expected[i]);
@@ -522,12 +523,14 @@ static void values_of_the_host_are_kept(void **state)
     (void)state;
     struct subject s = {.reader = gp_proc_reader_new(NULL)};
     static const bool all_but_the_slow[] = {true, false, false, true, true, true};
+    static const bool all_but_the_number[] = {true, false, true, true, true, true};
     static const bool all[] = {true, true, true, true, true, true};
-    static const bool the_slow[] = {false, true, true, false, false, false};
-    check_read_again(&s, 0, all_but_the_slow); /* after 3 seconds */
-    check_read_again(&s, 0, all);              /* after 6 */
-    check_read_again(&s, 2 * GP_NS_PER_S, all_but_the_slow);
-    check_read_again(&s, 4 * GP_NS_PER_S, the_slow);
+    static const bool the_load[] = {false, false, true, false, false, false};
+    check_read_again(&s, 3, 0, all_but_the_slow);
+    check_read_again(&s, 3, 0, all_but_the_number); /* after 6 seconds in all */
+    check_read_again(&s, 3, 2, all_but_the_slow);
+    check_read_again(&s, 3, 4, the_load);
+    check_read_again(&s, 60, 0, all);
     struct gp_proc_host host = read_host(&s, GP_PROC_HOST_MEMORY);
     assert_int_equal(host.known, GP_PROC_HOST_MEMORY);
     ahead_ns = 0;
@@ -749,7 +752,7 @@ static uint64_t age_s(struct gp_proc_reader *reader, const uint32_t *pids, size_
 }
 
 /* One that sleeps, and has for a while. */
-static void who_rests_is_read_every_third_second(void **state)
+static void who_rests_is_read_less_often(void **state)
 {
     (void)state;
     struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
@@ -769,11 +772,15 @@ static void who_rests_is_read_every_third_second(void **state)
     assert_int_equal(age_s(reader, pids, !idle, 22), 0); /* this one works */
     assert_int_equal(age_s(reader, pids, idle, 22), 2);
     assert_int_equal(age_s(reader, pids, idle, 23), 0);
+    /* after a minute in every fifth second */
+    assert_int_equal(age_s(reader, pids, idle, 70), 0);
+    assert_int_equal(age_s(reader, pids, idle, 74), 4);
+    assert_int_equal(age_s(reader, pids, idle, 75), 0);
     /* one that is stopped may go on at any time, and a user waits for that */
     assert_int_equal(kill(child, SIGSTOP), 0);
     assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
-    assert_int_equal(age_s(reader, pids, idle, 26), 0);
-    assert_int_equal(age_s(reader, pids, idle, 27), 0);
+    assert_int_equal(age_s(reader, pids, idle, 80), 0);
+    assert_int_equal(age_s(reader, pids, idle, 81), 0);
     gp_proc_reader_free(reader);
     ahead_ns = 0;
     (void)kill(child, SIGKILL);
@@ -919,7 +926,7 @@ int main(void)
         TEST(only_what_is_watched_is_read_at_every_tick),
         TEST(who_is_not_watched_has_its_turn),
         TEST(files_are_kept_open),
-        TEST(who_rests_is_read_every_third_second),
+        TEST(who_rests_is_read_less_often),
         TEST(names_come_from_the_arguments),
         TEST(kernel_threads_and_zombies_have_only_a_short_name),
         TEST(hostile_names_are_made_safe),
