@@ -208,9 +208,10 @@ struct nvml_device {
     struct nvml_text *texts;
     /* For each reader; in arrays, because a page of memory costs a short command more than a driver
      * call. */
-    struct gp_metric_set wanted;        /* by the last run of readers, and: */
-    uint16_t readers[NVML_READERS_MAX]; /* those that read these metrics */
+    struct gp_metric_set wanted;        /* by the last run of readers, and, if is_listed: */
+    uint16_t readers[NVML_READERS_MAX]; /* those left that read these metrics */
     size_t reader_count;
+    bool is_listed;
     uint64_t not_before_ns[NVML_READERS_MAX];
     bool answered[NVML_READERS_MAX];         /* a static reader then never runs again */
     struct gp_value cache[GP_DEVICE__COUNT]; /* the last values */

@@ -112,6 +112,13 @@ static nvmlReturn_t call_reader(struct nvml_device *device, const struct reader 
     return rc;
 }
 
+/* What cannot change is read once. */
+static bool is_done(const struct nvml_device *device, size_t index)
+{
+    return device->answered[index] &&
+           gp_metric_table[nvml_readers[index].first].tier == GP_TIER_STATIC;
+}
+
 /* Stores the result of a call in the cache. */
 static void settle(struct nvml_device *device, const struct reader *reader, nvmlReturn_t rc,
                    const struct gp_value *out, uint64_t now_ns)
@@ -133,6 +140,8 @@ static void settle(struct nvml_device *device, const struct reader *reader, nvml
     }
     size_t index = (size_t)(reader - nvml_readers);
     device->answered[index] = rc == NVML_SUCCESS;
+    if (is_done(device, index))
+        device->is_listed = false;
     device->not_before_ns[index] =
         nvml_ask_again_ns(nvml_return_status(rc), gp_metric_table[reader->first].tier, now_ns);
 }
@@ -145,16 +154,17 @@ static bool reads_any(const struct reader *reader, const struct gp_metric_set *w
     return false;
 }
 
-/* Lists the readers of these metrics: usually the same as last time. */
+/* Lists the readers that are left for these metrics: usually the same as last time. */
 static void list_readers(struct nvml_device *device, const struct gp_metric_set *want)
 {
-    if (memcmp(&device->wanted, want, sizeof(*want)) == 0)
+    if (device->is_listed && memcmp(&device->wanted, want, sizeof(*want)) == 0)
         return;
+    device->is_listed = true;
     device->wanted = *want;
     device->reader_count = 0;
     for (size_t i = 0; i < nvml_reader_count; i++)
         if ((nvml_readers[i].where & (device->is_mig ? ON_MIG : ON_GPU)) &&
-            reads_any(&nvml_readers[i], want))
+            reads_any(&nvml_readers[i], want) && !is_done(device, i))
             device->readers[device->reader_count++] = (uint16_t)i;
 }
 
@@ -172,9 +182,7 @@ static bool is_idle_unit(const struct nvml_device *device, enum gp_metric m, uin
 static bool is_due(const struct nvml_device *device, size_t index, uint64_t now_ns)
 {
     return now_ns >= device->not_before_ns[index] &&
-           !is_idle_unit(device, nvml_readers[index].first, now_ns) &&
-           !(device->answered[index] &&
-             gp_metric_table[nvml_readers[index].first].tier == GP_TIER_STATIC);
+           !is_idle_unit(device, nvml_readers[index].first, now_ns);
 }
 
 static nvmlReturn_t settle_field(struct nvml_device *device, const struct reader *reader,
