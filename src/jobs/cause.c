@@ -218,12 +218,14 @@ static const char *knobs_of(const char *framework)
     static const struct {
         const char *framework, *knobs;
     } table[] = {
-        {"PyTorch", "a smaller batch (gpulse fit-batch finds the largest), gradient accumulation "
-                    "or checkpointing, bf16, an 8-bit optimizer; no_grad() outside training"},
+        {"PyTorch", "a smaller batch (gpulse fit-batch finds the largest), input or context; half "
+                    "precision or a quantized model; in training gradient checkpointing or an "
+                    "8-bit optimizer, outside of it no_grad()"},
         {"llama.cpp",
          "fewer layers on the GPU (-ngl), a shorter context (-c), a smaller batch (-ub)"},
         {"JAX", "a smaller batch; XLA_PYTHON_CLIENT_PREALLOCATE=false shows the actual use"},
         {"TensorFlow", "a smaller batch; TF_FORCE_GPU_ALLOW_GROWTH=true shows the actual use"},
+        {"RAPIDS", "smaller parts of the data (dask_cudf), spilling, or managed memory (rmm)"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(table); i++)
         if (strcmp(table[i].framework, framework) == 0)

@@ -293,6 +293,7 @@ static void what_makes_a_program_smaller(void **state)
         {"llama.cpp", "fewer layers on the GPU (-ngl)"},
         {"JAX", "a smaller batch; XLA_PYTHON_CLIENT_PREALLOCATE=false"},
         {"TensorFlow", "a smaller batch; TF_FORCE_GPU_ALLOW_GROWTH=true"},
+        {"RAPIDS", "smaller parts of the data"},
         {"", "a smaller batch or model, or a larger GPU"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
