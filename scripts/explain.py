@@ -280,7 +280,8 @@ def write(out, entries, families, patterns):
             out.append(f"    {{{joined(p)}, {quote(window)}, "
                        f"{index[p.entry.id]}, {p.weight}, {flags}}},\n")
         out.append("};\n")
-    out.append(f"const size_t gp_pattern_count = {len(patterns)};\n\n")
+    out.append(f"const size_t gp_pattern_count = {len(patterns)};\n")
+    out.append(f'_Static_assert({len(patterns)} <= GP_PATTERNS_MAX, "too many patterns");\n\n')
     out.append("const struct gp_entry_example gp_entry_examples[] = {\n")
     examples = [(e, line) for e in order for _, line in e.examples]
     out.extend(f"    {{{index[e.id]}, {quote(line)}}},\n" for e, line in examples)

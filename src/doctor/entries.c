@@ -22,9 +22,9 @@ const struct gp_entry *gp_entry_find(const char *id)
 
 /* ---- windows: a hash table of the patterns, by one of their windows ---- */
 
-enum { BUCKETS = 1 << 12, PATTERNS_MAX = 8192, FILTER_BITS = 1 << 16 };
+enum { BUCKETS = 1 << 12, FILTER_BITS = 1 << 16 };
 
-static uint16_t heads[BUCKETS], links[PATTERNS_MAX]; /* index of a pattern plus 1; 0: the end */
+static uint16_t heads[BUCKETS], links[GP_PATTERNS_MAX]; /* index of a pattern plus 1; 0: the end */
 static uint64_t filter[FILTER_BITS / 64];            /* of all windows: it fits in the L1 cache */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -51,7 +51,7 @@ static uint64_t push(uint64_t last, char lower)
 
 static void add_windows(void)
 {
-    for (size_t i = 0; i < gp_pattern_count && i < PATTERNS_MAX; i++) {
+    for (size_t i = 0; i < gp_pattern_count; i++) {
         uint64_t last = 0;
         for (size_t n = 0; n < GP_WINDOW; n++)
             last = push(last, gp_patterns[i].window[n]);
@@ -122,7 +122,7 @@ static void take_text(struct text *text, const char *line)
 
 struct search {
     struct text text;
-    uint64_t tried[PATTERNS_MAX / 64];
+    uint64_t tried[GP_PATTERNS_MAX / 64];
     const struct gp_entry *best;
     unsigned weight;
 };

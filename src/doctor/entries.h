@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GP_WINDOW = 6 }; /* characters by which lines are searched for patterns */
+enum {
+    GP_WINDOW = 6,          /* characters by which lines are searched for patterns */
+    GP_PATTERNS_MAX = 32768 /* less than 65536: see entries.c */
+};
 
 /* Texts are "" if there is nothing to say. */
 struct gp_entry {
