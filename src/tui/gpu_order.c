@@ -1,5 +1,6 @@
 #include "tui/gpu_order.h"
 
+#include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "tui/gpu_text.h"
 #include "tui/history.h"
@@ -129,6 +130,14 @@ void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snap
         else
             insert(order, (uint64_t)(uint32_t)(FIRST - key) << 32 | row);
     }
+}
+
+void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, const char *words)
+{
+    if (order->by < GP_ORDER_LOAD || order->by == GP_ORDER_GRID)
+        return;
+    gp_strbuf_adds(sb, words);
+    gp_strbuf_adds(sb, gp_gpu_order_words[order->by]);
 }
 
 size_t gp_gpu_order_row(const struct gp_gpu_order *order, size_t place)

@@ -6,6 +6,7 @@
 
 struct gp_device;
 struct gp_snapshot;
+struct gp_strbuf;
 
 /* In the order of GP_GPU_ORDER_WORDS. */
 enum gp_gpu_order_by {
@@ -42,6 +43,9 @@ struct gp_gpu_order {
  * that is always shown. Without memory none is. */
 void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snapshot,
                       enum gp_gpu_order_by by, size_t chosen);
+
+/* Appends the words and what the GPUs are sorted by, if that was asked for. */
+void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, const char *words);
 
 /* The row at a place; the number of devices if there is none. */
 size_t gp_gpu_order_row(const struct gp_gpu_order *order, size_t place);

@@ -305,7 +305,7 @@ static void columns_can_be_chosen(void **state)
     watch(&ui, 2);
     (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "user,pid,memory");
     gp_ui_apply(&ui);
-    check_has(&ui, "USER          PID  GPU-MEM");
+    check_has(&ui, "USER      PID  GPU-MEM");
     ui.prefs.columns[0] = '\0';
     gp_ui_apply(&ui);
     check_has(&ui, "COMMAND");
@@ -453,19 +453,6 @@ static void children_stand_below_their_parents(void **state)
     gp_snapshot_free(s);
 }
 
-static const char *line_with(struct gp_ui *ui, int w, int h, const char *words)
-{
-    static char line[1024];
-    const char *text = picture(ui, w, h);
-    const char *at = strstr(text, words);
-    if (!at)
-        fail_msg("'%s' is not in\n%s", words, text);
-    while (at > text && at[-1] != '\n')
-        at--;
-    (void)snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
-    return line;
-}
-
 static void room_is_used_for_columns(void **state)
 {
     (void)state;
@@ -494,26 +481,27 @@ static void room_is_used_for_columns(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
-static void a_frame_where_it_has_room(void **state)
+static void columns_of_codecs_once_one_is_used(void **state)
 {
     (void)state;
     struct gp_ui ui;
-    watch(&ui, 1);
-    assert_ptr_equal(strstr(line_with(&ui, 119, 30, "processes 2"), "─ ▸ "),
-                     line_with(&ui, 119, 30, "processes 2"));
-    const char *line = line_with(&ui, 120, 30, "processes 2");
-    assert_ptr_equal(strstr(line, "┌─ ▸ processes 2 · sort GPU-MEM▼ ─"), line);
-    assert_string_equal(line + strlen(line) - strlen("─┐"), "─┐");
-    line = line_with(&ui, 120, 30, "vllm serve");
-    assert_ptr_equal(strstr(line, "│"), line);
-    assert_string_equal(line + strlen(line) - strlen(" │"), " │");
-    size_t page = ui.page;
-    (void)picture(&ui, 119, 30);
-    assert_int_equal(ui.page, page + 1);
-    const char *text = picture(&ui, 120, 30);
-    const char *bottom = strstr(text, "└──────────");
-    assert_non_null(bottom);
-    assert_non_null(strstr(bottom, "?:help"));
+    gp_ui_init(&ui);
+    for (int i = 0; i < 3; i++) {
+        struct gp_snapshot *s = machine(1, (unsigned)i);
+        for (size_t p = 0; p < s->process_count; p++) {
+            gp_value_set_int(process_value(&s->processes[p], GP_PROCESS_ENC), i == 1 ? 3 : 0, 1);
+            gp_value_set_int(process_value(&s->processes[p], GP_PROCESS_DEC), 0, 1);
+        }
+        gp_ui_take(&ui, s, 1);
+        assert_true(!strstr(line_with(&ui, 200, 30, "COMMAND"), "ENC  DEC") == (i == 0));
+    }
+    ui.shows_codecs = false;
+    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "DEC"));
+    gp_proc_order_put(&ui.order, GP_PROC_DEC_COLUMN); /* one that rows are sorted by is shown */
+    assert_non_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "DEC"));
+    (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,enc,command");
+    gp_ui_apply(&ui); /* and one that was chosen */
+    assert_non_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "ENC"));
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -534,7 +522,7 @@ static void t_goes_through_the_groups(void **state)
     assert_true(gp_ui_others_matter(&ui)); /* also those that are not on the screen have a job */
     press(&ui, "t");
     check_has(&ui, "processes 4 · by user · sort");
-    check_has(&ui, "         bob         0,1      3    -     6.0G");
+    check_has(&ui, "         bob     0,1      3    -     6.0G");
     check_has(&ui, "2 processes");
     (void)gp_ui_key(&ui, GP_KEY_HOME);
     press(&ui, "k"); /* a group has no pid */
@@ -745,10 +733,10 @@ static void clicks_do_what_stands_there(void **state)
     watch(&ui, 8);
     click(&ui, "1004 carol", false);
     assert_int_equal(ui.chosen_pid, 1004);
-    click(&ui, "USER        GPU", false);
+    click(&ui, "USER    GPU", false);
     assert_int_equal(ui.order.by[0].column, GP_PROC_USER_COLUMN);
     assert_false(ui.order.by[0].reversed);
-    click(&ui, "USER        GPU", false);
+    click(&ui, "USER    GPU", false);
     assert_true(ui.order.by[0].reversed);
     click(&ui, " 6 H100", false);
     assert_int_equal(ui.gpu, 6);
@@ -929,7 +917,7 @@ int main(void)
         cmocka_unit_test(many_gpus_end_in_a_plus),
         cmocka_unit_test(children_stand_below_their_parents),
         cmocka_unit_test(room_is_used_for_columns),
-        cmocka_unit_test(a_frame_where_it_has_room),
+        cmocka_unit_test(columns_of_codecs_once_one_is_used),
         cmocka_unit_test(t_goes_through_the_groups),
         cmocka_unit_test(loops_of_parents_lose_nobody),
         cmocka_unit_test(tags_are_kept_and_counted),
