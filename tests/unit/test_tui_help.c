@@ -37,6 +37,31 @@ static void the_first_page_fits_the_smallest_usual_screen(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* A higher screen has more on the first page, a very high one everything. */
+static void the_first_page_uses_the_height(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "?");
+    assert_null(strstr(picture(&ui, 120, 28), "more keys"));
+    has(&ui, 120, 29, "more keys");
+    has(&ui, 120, 40, "show the environment of the process");
+    has(&ui, 120, 40, "Ctrl-Z     suspend"); /* the last one */
+    assert_null(strstr(picture(&ui, 120, 40), "columns of processes"));
+    size_t told = 0;
+    for (int a = 1; a < GP_ACTION__COUNT; a++)
+        told += strstr(picture(&ui, 120, 40), gp_action_help((enum gp_action)a)) != NULL;
+    assert_true(told >= 28); /* the rest have a row above, in fewer words */
+    for (const char *cut = picture(&ui, 120, 40); (cut = strstr(cut, "…")); cut++)
+        assert_int_equal(strncmp(cut - 4, "PgUp…", strlen("PgUp…")), 0); /* ours */
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
+        has(&ui, 200, 60, gp_proc_column_table[c].help);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
+    has(&ui, 200, 60, "1–");
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void pages_follow_each_other(void **state)
 {
     (void)state;
@@ -182,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_page_fits_the_smallest_usual_screen),
+        cmocka_unit_test(the_first_page_uses_the_height),
         cmocka_unit_test(pages_follow_each_other),
         cmocka_unit_test(vi_has_its_own_letters),
         cmocka_unit_test(menus_and_pages_explain_themselves),
