@@ -158,7 +158,7 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
         struct part *part = &parts[by_rank[i]];
         int w = room - 2 < OWNERS_MOST ? room - 2 : OWNERS_MOST;
         if (by_rank[i] == PART_OWNERS && w >= OWNERS_LEAST)
-            gp_add_owners(&part->text, view->snapshot, device, w);
+            gp_add_owners(&part->text, view->snapshot, device, view->owner, w);
         admit(part, &room);
     }
     draw_parts(box, parts, end);
@@ -476,7 +476,7 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     int x = draw_name(box, device->is_mig ? 3 : 1, device) + 2;
     if (trouble) {
         enum gp_ink ink = device->status == GP_STATUS_ASLEEP ? GP_INK_DIM : GP_INK_CRITICAL;
-        gp_gpu_draw_trouble(box, x, 0, box->w - 1 - x, ink, trouble);
+        gp_gpu_draw_trouble(box, x, 0, box->w - 1 - x, ink, device, false);
         return;
     }
     x = NAME;
@@ -495,7 +495,7 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     gp_draw_right(box, x + w, 0, NUMBER, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
     x += w + NUMBER + 2;
-    gp_add_owners(&text, view->snapshot, device, box->w - 1 - x);
+    gp_add_owners(&text, view->snapshot, device, view->owner, box->w - 1 - x);
     gp_draw_left(box, x, 0, box->w - 1 - x, GP_INK_PLAIN, text.buf);
 }
 
@@ -542,7 +542,7 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     if (trouble) {
         draw_title(box, device, view, false, "", GP_INK_PLAIN);
         int x = gp_draw(box, 1, 1, GP_INK_CRITICAL, "! ");
-        gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, trouble);
+        gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, device, !view->layout);
     } else if (is_card) {
         draw_title(box, device, view, true, "", GP_INK_PLAIN);
         draw_gauges(box, device, view, !has_graph_of_gauge(view));

@@ -21,6 +21,7 @@ struct gp_gpus_view {
     bool has_focus;       /* whether movement keys apply to the GPUs */
     bool blocks;          /* draw graphs with blocks instead of dots */
     bool no_graphs;       /* only present values */
+    const char *owner;    /* the user of all processes, whose programs are named; NULL: several */
     struct gp_hits *hits; /* collects the clickable areas */
 };
 

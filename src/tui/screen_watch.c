@@ -8,6 +8,7 @@
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/header.h"
+#include "tui/owners.h"
 #include "tui/playback.h"
 #include "tui/proc_table.h"
 #include "tui/watch_arrange.h"
@@ -445,6 +446,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .has_focus = ui->gpus_have_focus,
         .blocks = ui->prefs.graph,
         .no_graphs = !ui->prefs.graphs,
+        .owner = gp_owners_one(snapshot),
         .hits = &ui->hits,
     };
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);

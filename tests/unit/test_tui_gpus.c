@@ -73,10 +73,59 @@ static void owners_are_listed_by_memory(void **state)
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         GP_GPU_TEXT(text);
         struct gp_snapshot *s = machine_of(&cases[i]);
-        gp_add_owners(&text, s, &s->devices[0], cases[i].w);
+        gp_add_owners(&text, s, &s->devices[0], false, cases[i].w);
         assert_string_equal(text.buf, cases[i].expected);
         gp_snapshot_free(s);
     }
+}
+
+/* Where all users are the same. */
+static void programs_are_named_instead_of_one_user(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command, *expected;
+    } cases[] = {
+        {"vllm serve Qwen", "vllm 5.0G"},
+        {"/usr/bin/python3.11 -u /home/carol/train.py --batch 8", "train.py 5.0G"},
+        {"python -m torch.distributed.run train.py", "torch.distributed.run 5.0G"},
+        {"python -c print", "python 5.0G"},
+        {"python", "python 5.0G"},
+        {"bash ./run.sh", "run.sh 5.0G"},
+        {"./python_tool x", "x 5.0G"},
+        {"/opt/trtllm-serve", "trtllm-serve 5.0G"},
+    };
+    static const struct uses one = {{{"carol", 5}}, NULL, 40, ""};
+    static const struct uses two = {{{"carol", 5}, {"carol", 2}}, "carol", 40, ""};
+    static const struct uses others = {{{"carol", 5}, {"bob", 2}}, NULL, 40, ""};
+    static const struct uses nobody = {{{NULL, 5}}, NULL, 40, ""};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        GP_GPU_TEXT(text);
+        struct gp_snapshot *s = machine_of(&one);
+        gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_COMMAND), cases[i].command, 1);
+        gp_add_owners(&text, s, &s->devices[0], true, one.w);
+        assert_string_equal(text.buf, cases[i].expected);
+        gp_snapshot_free(s);
+    }
+    GP_GPU_TEXT(text);
+    struct gp_snapshot *s = machine_of(&two);
+    s->process_count = 2;
+    assert_string_equal(gp_owners_one(s), "carol");
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_COMMAND), "train", 1);
+    gp_value_set_text(process_value(&s->processes[1], GP_PROCESS_COMMAND), "trainer", 1);
+    gp_add_owners(&text, s, &s->devices[0], true, two.w);
+    assert_string_equal(text.buf, "train 5.0G · trainer 2.0G"); /* whose user has reserved it */
+    gp_snapshot_free(s);
+    s = machine_of(&others);
+    s->process_count = 2;
+    assert_null(gp_owners_one(s));
+    s->process_count = 0;
+    assert_null(gp_owners_one(s));
+    gp_snapshot_free(s);
+    s = machine_of(&nobody);
+    s->process_count = 1;
+    assert_string_equal(gp_owners_one(s), "?");
+    gp_snapshot_free(s);
 }
 
 /* More users than are told apart. */
@@ -91,7 +140,7 @@ static void many_owners_are_counted(void **state)
     }
     GP_GPU_TEXT(text);
     struct gp_snapshot *s = machine_of(&uses);
-    gp_add_owners(&text, s, &s->devices[0], uses.w);
+    gp_add_owners(&text, s, &s->devices[0], false, uses.w);
     assert_string_equal(text.buf, "u0 20.0G +15");
     gp_snapshot_free(s);
 }
@@ -121,16 +170,20 @@ static void reasons_are_cut_where_they_may_end(void **state)
     (void)state;
     static const struct {
         const char *reason;
+        bool whole;
         int w;
         const char *expected;
     } cases[] = {
-        {"no answer for 12 s (nvmlX)", 26, "no answer for 12 s (nvmlX)"},
-        {"no answer for 12 s (nvmlX)", 25, "no answer for 12 s"},
-        {"no answer for 12 s (nvmlX)", 17, "no answer for 12…"},
-        {"lost: reset needed; see doctor", 30, "lost: reset needed; see doctor"},
-        {"lost: reset needed; see doctor", 29, "lost: reset needed"},
-        {"lost; see (x)", 8, "lost"},
-        {"driver error", 5, "driv…"},
+        {"no answer for 12 s (nvmlX)", true, 26, "no answer for 12 s (nvmlX)"},
+        {"no answer for 12 s (nvmlX)", true, 25, "no answer for 12 s"},
+        {"no answer for 12 s (nvmlX)", true, 17, "no answer for 12…"},
+        {"lost: reset needed; see doctor", true, 30, "lost: reset needed; see doctor"},
+        {"lost: reset needed; see doctor", true, 29, "lost: reset needed"},
+        {"lost; see (x)", true, 8, "lost"},
+        {"driver error", true, 5, "driv…"},
+        {"no answer for 12 s (nvmlX)", false, 34, "no answer for 12 s · gpulse doctor"},
+        {"no answer for 12 s (nvmlX)", false, 33, "no answer for 12 s"},
+        {"lost; see gpulse doctor", false, 40, "lost; see gpulse doctor"},
     };
     struct gp_cells cells = {0, 0, NULL};
     assert_int_equal(gp_cells_resize(&cells, 40, 1), 0);
@@ -138,7 +191,9 @@ static void reasons_are_cut_where_they_may_end(void **state)
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(256);
         gp_cells_clear(&cells);
-        gp_gpu_draw_trouble(&box, 0, 0, cases[i].w, GP_INK_PLAIN, cases[i].reason);
+        const struct gp_device device = {.status = GP_STATUS_TIMEOUT,
+                                         .status_text = cases[i].reason};
+        gp_gpu_draw_trouble(&box, 0, 0, cases[i].w, GP_INK_PLAIN, &device, cases[i].whole);
         gp_cells_text(&sb, &cells);
         assert_int_equal(sb.len, strlen(cases[i].expected) + 1);
         assert_memory_equal(sb.buf, cases[i].expected, strlen(cases[i].expected));
@@ -535,6 +590,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(owners_are_listed_by_memory),
         cmocka_unit_test(many_owners_are_counted),
+        cmocka_unit_test(programs_are_named_instead_of_one_user),
         cmocka_unit_test(names_are_cut_at_words),
         cmocka_unit_test(screens_of_gpus),
         cmocka_unit_test(all_gpus_have_a_mean),
