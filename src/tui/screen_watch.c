@@ -227,6 +227,9 @@ static bool look(struct gp_ui *ui, enum gp_action action)
     for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++)
         if (steps[i].action == action) {
             gp_pref_step(&ui->prefs, steps[i].pref, steps[i].forward);
+            if (action == GP_ACTION_GPU_ORDER && ui->prefs.gpu_order == GP_ORDER_INDEX &&
+                gp_gpu_order_is_index(&ui->gpu_order))
+                gp_pref_step(&ui->prefs, steps[i].pref, true); /* nothing would change */
             if (action == GP_ACTION_SERIES)
                 gp_ui_say(ui, "graphs: %s", gp_series_titles[ui->prefs.series]);
             if (action == GP_ACTION_GPU_ORDER)

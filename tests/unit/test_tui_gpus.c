@@ -417,7 +417,7 @@ static void gpus_are_ordered(void **state)
         {GP_ORDER_LOAD, 20, NO_ROW, "7 1 4 5 6 3 8 0 ", 14},
         {GP_ORDER_LOAD, 20, 12, "7 1 4 5 6 3 8 0 12 ", 13},
         {GP_ORDER_FREE, 9, NO_ROW, "2 9 10 3 4 5 6 0 1 8 7 ", 0},
-        {GP_ORDER_TEMPERATURE, 9, NO_ROW, "7 3 1 4 5 6 8 0 2 9 10 ", 0},
+        {GP_ORDER_TEMPERATURE, 9, NO_ROW, "7 3 8 4 5 6 1 0 2 9 10 ", 0},
         {GP_ORDER_TROUBLE, 9, NO_ROW, "7 3 0 1 2 4 5 6 8 9 10 ", 0},
         {GP_ORDER_TROUBLE, 20, NO_ROW, "7 3 0 1 4 5 6 8 ", 14},
         {GP_ORDER_GRID, 15, NO_ROW, "7 3 0 1 2 4 5 6 8 9 10 11 12 13 14 15 16 ", 0},
@@ -442,6 +442,71 @@ static void gpus_are_ordered(void **state)
     gp_gpu_order_fini(&order);
 }
 
+static void check_order(struct gp_gpu_order *order, struct gp_snapshot *s, const int loads[4],
+                        const char *expected)
+{
+    GP_GPU_TEXT(text);
+    for (size_t i = 0; i < 4; i++)
+        gp_value_set_int(device_value(&s->devices[i], GP_UTILIZATION_GPU), loads[i], 1);
+    gp_gpu_order_set(order, s, GP_ORDER_LOAD, s->device_count);
+    for (size_t place = 0; place < order->count; place++)
+        gp_strbuf_addf(&text, "%zu", gp_gpu_order_row(order, place));
+    assert_string_equal(text.buf, expected);
+}
+
+/* By the value that is shown; then they stay until they differ by more than a bit. */
+static void gpus_do_not_dance(void **state)
+{
+    (void)state;
+    struct gp_gpu_order order = {.entries = NULL};
+    struct gp_snapshot *s = machine(4, 1);
+    check_order(&order, s, (const int[]){61, 69, 63, 62}, "1230");
+    check_order(&order, s, (const int[]){64, 66, 63, 64}, "1230");
+    check_order(&order, s, (const int[]){66, 63, 63, 66}, "1230");
+    check_order(&order, s, (const int[]){67, 63, 63, 66}, "0123");
+    check_order(&order, s, (const int[]){67, 63, 90, 66}, "2013");
+    gp_gpu_order_set(&order, s, GP_ORDER_INDEX, 4);
+    check_order(&order, s, (const int[]){67, 63, 90, 66}, "2031"); /* anew */
+    assert_false(gp_gpu_order_is_index(&order));
+    for (int round = 0; round < 1000; round++) { /* nobody is far above one that has more */
+        int loads[4];
+        for (int i = 0; i < 4; i++)
+            loads[i] = (round * (7 + i) + i * 31) % 101;
+        for (int i = 0; i < 4; i++)
+            gp_value_set_int(device_value(&s->devices[i], GP_UTILIZATION_GPU), loads[i], 1);
+        gp_gpu_order_set(&order, s, GP_ORDER_LOAD, 4);
+        assert_int_equal(order.count, 4);
+        for (size_t i = 0; i < 4; i++)
+            for (size_t j = i; j < 4; j++)
+                assert_true(loads[gp_gpu_order_row(&order, i)] + 3 >=
+                            loads[gp_gpu_order_row(&order, j)]);
+    }
+    gp_gpu_order_fini(&order);
+    gp_snapshot_free(s);
+}
+
+/* The first press changes something, and the title says what. */
+static void o_skips_what_is_so_already(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, mixed_machine(9), 1);
+    (void)picture(&ui, 80, 24);
+    press(&ui, "o");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_LOAD);
+    assert_non_null(strstr(picture(&ui, 80, 24), " · sort GPU-MEM▼ · GPUs by load ─"));
+    press(&ui, "oooo");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_AUTO);
+    ui.prefs.view = GP_DENSITY_GRID; /* problems are first */
+    assert_null(strstr(picture(&ui, 80, 24), " · GPUs by"));
+    press(&ui, "o");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_INDEX);
+    press(&ui, "o");
+    assert_non_null(strstr(picture(&ui, 120, 40), "┌─ GPUs 11 · by load ─"));
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void reserved_gpus_are_not_idle(void **state)
 {
     (void)state;
@@ -462,7 +527,7 @@ static void the_cursor_follows_the_order(void **state)
     struct gp_ui ui;
     gp_ui_init(&ui);
     gp_ui_take(&ui, mixed_machine(20), 1);
-    press(&ui, "oo\t");
+    press(&ui, "o\t");
     (void)picture(&ui, 80, 24);
     for (size_t i = 0; i < GP_ARRAY_LEN(expected); i++) {
         (void)gp_ui_key(&ui, GP_KEY_DOWN);
@@ -552,7 +617,7 @@ static void clicks_follow_the_order(void **state)
     struct gp_ui ui;
     gp_ui_init(&ui);
     gp_ui_take(&ui, mixed_machine(20), 1);
-    press(&ui, "oo");
+    press(&ui, "o");
     (void)picture(&ui, 80, 24);
     (void)gp_ui_click(&ui, 1, 2, false);
     assert_int_equal(ui.gpu, 5);
@@ -598,6 +663,8 @@ int main(void)
         cmocka_unit_test(reasons_are_cut_where_they_may_end),
         cmocka_unit_test(strips_of_every_width),
         cmocka_unit_test(gpus_are_ordered),
+        cmocka_unit_test(gpus_do_not_dance),
+        cmocka_unit_test(o_skips_what_is_so_already),
         cmocka_unit_test(reserved_gpus_are_not_idle),
         cmocka_unit_test(the_cursor_follows_the_order),
         cmocka_unit_test(the_page_of_an_instance),
