@@ -168,16 +168,26 @@ static unsigned rgb_of(int color)
                         : steps[n / 36] << 16 | steps[n / 6 % 6] << 8 | steps[n % 6];
 }
 
+/* Red, green and blue as parts of light. */
+static void lights_of(unsigned rgb, double ret[3])
+{
+    for (int i = 0; i < 3; i++) {
+        const double part = (double)(rgb >> 8 * (2 - i) & 0xff) / 255;
+        ret[i] = part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4);
+    }
+}
+
 /* Relative luminance and contrast, as WCAG 2 defines them. */
+static double luminance_of(const double lights[3])
+{
+    return 0.2126 * lights[0] + 0.7152 * lights[1] + 0.0722 * lights[2];
+}
+
 static double luminance(unsigned rgb)
 {
-    static const double weights[] = {0.0722, 0.7152, 0.2126}; /* blue first */
-    double sum = 0;
-    for (int i = 0; i < 3; i++) {
-        const double part = (double)(rgb >> 8 * i & 0xff) / 255;
-        sum += weights[i] * (part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4));
-    }
-    return sum;
+    double lights[3];
+    lights_of(rgb, lights);
+    return luminance_of(lights);
 }
 
 static double contrast(unsigned a, unsigned b)
@@ -211,6 +221,44 @@ static void colours_stand_out_from_the_background(void **state)
                     4.5)
                     fail_msg("case %zu, ink %d, background %zu", c, i, b);
         }
+}
+
+/* How light it seems, from 0 to 100 (L* of CIELAB), to those who see red or green badly: the
+ * matrices for all of it in Machado, Oliveira and Fernandes 2009. */
+static double lightness(unsigned rgb, int kind)
+{
+    static const double matrices[2][3][3] = {
+        {{0.152286, 1.052583, -0.204868},
+         {0.114503, 0.786281, 0.099216},
+         {-0.003882, -0.048116, 1.051998}},
+        {{0.367322, 0.860646, -0.227968},
+         {0.280085, 0.672501, 0.047413},
+         {-0.011820, 0.042940, 0.968881}},
+    };
+    double lights[3];
+    double seen[3];
+    lights_of(rgb, lights);
+    for (int i = 0; i < 3; i++) {
+        const double *row = matrices[kind][i];
+        seen[i] = fmax(0, row[0] * lights[0] + row[1] * lights[1] + row[2] * lights[2]);
+    }
+    const double y = luminance_of(seen);
+    return y > 0.008856 ? 116 * cbrt(y) - 16 : 903.3 * y;
+}
+
+/* Red and yellow may be one hue: their lightness differs. */
+static void trouble_differs_for_the_colour_blind(void **state)
+{
+    (void)state;
+    assert_true(lightness(0xffffff, 1) > 99.9 && lightness(0x000000, 1) < 0.1);
+    for (int t = 0; t < 2 * GP_THEME_MONO; t++) {
+        const struct gp_look *looks = gp_theme_looks((enum gp_theme)(t / 2), t % 2);
+        const int look = looks[GP_INK_MEDIUM].fg;
+        const int trouble = looks[GP_INK_HIGH].fg;
+        for (int kind = 0; look >= 16 && kind < 2; kind++)
+            if (fabs(lightness(rgb_of(look), kind) - lightness(rgb_of(trouble), kind)) < 10)
+                fail_msg("theme %d, kind %d", t, kind);
+    }
 }
 
 /* What differs in meaning differs in colour. */
@@ -907,6 +955,7 @@ int main(void)
         cmocka_unit_test(the_file_keeps_what_is_not_ours),
         cmocka_unit_test(no_meaning_is_colour_alone),
         cmocka_unit_test(colours_stand_out_from_the_background),
+        cmocka_unit_test(trouble_differs_for_the_colour_blind),
         cmocka_unit_test(loads_memory_and_trouble_have_their_own_colours),
         cmocka_unit_test(a_light_background_is_found),
         cmocka_unit_test(several_columns_decide),
