@@ -96,7 +96,7 @@ static int make_room(struct gp_procs *procs, size_t rows, size_t processes)
         procs->room = rows;
         procs->sorted_room = processes;
     }
-    procs->count = procs->hidden = procs->ancestors = procs->reserved = procs->groups = 0;
+    procs->count = procs->hidden = procs->ancestors = procs->folded = procs->reserved = procs->groups = 0;
     return 0;
 }
 

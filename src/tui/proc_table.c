@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/tree.h"
+#include "proc/proc.h"
 #include "tui/children.h"
 #include "tui/columns.h"
 #include "tui/cpu_past.h"
@@ -57,6 +58,41 @@ static int draw_children(const struct gp_box *part, const struct gp_children *ch
     return part->w - (int)gp_utf8_width(text) - 1;
 }
 
+/* The program of a parent; a login shell is "-bash". Returns its length. */
+static int name_of(const struct gp_proc_row *parent, const char **ret)
+{
+    const int n = (int)gp_proc_program_name(parent->command ? parent->command : "?", ret);
+    const int dash = n > 1 && **ret == '-';
+    *ret += dash;
+    return n - dash;
+}
+
+/* "systemd ▸ sshd ▸ bash ▸ " before the command, in a third of the room, or more if the command
+ * leaves it: of parents without room, the nearest ones are named. Returns the column after it. */
+static int draw_folded(const struct gp_box *part, int x, int w, const struct gp_procs *procs,
+                       const struct gp_proc_row *row)
+{
+    enum { STEP = 3, MORE = 4 }; /* columns of " ▸ " and of "… ▸ " */
+    const int rest = w - x - (row->command ? (int)gp_utf8_width(row->command) : 1);
+    const int room = rest > (w - x) / 3 ? rest : (w - x) / 3;
+    const struct gp_proc_row *parents = &procs->rows[row->folded_at];
+    const char *name;
+    int used = 0;
+    int named = 0;
+    for (; named < row->folded; named++) {
+        used += name_of(&parents[named], &name) + STEP; /* bytes: programs have ASCII names */
+        if (used + (named + 1 < row->folded ? MORE : 0) > room)
+            break;
+    }
+    if (named < row->folded)
+        x = gp_draw(part, x, 0, GP_INK_DIM, named ? "… ▸ " : "▸ ");
+    while (named > 0) {
+        const int n = name_of(&parents[--named], &name);
+        x = gp_drawf(part, x, 0, GP_INK_DIM, "%.*s ▸ ", n, name);
+    }
+    return x;
+}
+
 static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
                          const struct gp_proc_view *view, const struct gp_proc_row *row,
                          enum gp_ink ink)
@@ -82,6 +118,7 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
         while ((*command & 0xc0) == 0x80);
     }
     const int w = draw_children(&part, view->children, row);
+    x = draw_folded(&part, x, w, view->procs, row);
     gp_draw_left(&part, x, 0, w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
 }
 
@@ -242,10 +279,11 @@ static void choose(struct table *table, const struct gp_proc_view *view, int con
 static void place(struct table *table, const struct gp_proc_view *view, int w)
 {
     const bool is_wide = w >= WIDE_FROM - 2;
-    const int container_w = is_wide && view->may_add
-                                ? width_of(view->procs, GP_PROC_CONTAINER_COLUMN, 0,
-                                           columns[GP_PROC_CONTAINER_COLUMN].width)
-                                : -1;
+    const bool has_groups = view->may_add && view->options->groups; /* which name the container */
+    const int container_w = !is_wide || !view->may_add ? -1
+                            : has_groups               ? 0
+                                         : width_of(view->procs, GP_PROC_CONTAINER_COLUMN, 0,
+                                                    columns[GP_PROC_CONTAINER_COLUMN].width);
     const int least = (int)strlen(columns[GP_PROC_CONTAINER_COLUMN].title);
     struct gp_column chosen[COLUMNS];
     choose(table, view, container_w);

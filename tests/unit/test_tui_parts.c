@@ -501,58 +501,6 @@ static void children_stand_below_their_parents(void **state)
     gp_snapshot_free(s);
 }
 
-static void room_is_used_for_columns(void **state)
-{
-    (void)state;
-    struct gp_ui ui;
-    static const char name[] = "maximiliane.meier-schmidt";
-    struct gp_snapshot *s = machine(1, 0);
-    gp_ui_init(&ui);
-    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_USER), name, 1);
-    gp_value_set_int(process_value(&s->processes[0], GP_PROCESS_MEMORY), INT64_C(60) * GIB, 1);
-    gp_ui_take(&ui, s, 1);
-    assert_null(strstr(line_with(&ui, 109, 30, "COMMAND"), "SHARE"));
-    assert_non_null(strstr(line_with(&ui, 109, 30, "60.0G"), "maximili… "));
-    assert_non_null(strstr(line_with(&ui, 116, 30, "COMMAND"), "GPU-MEM SHARE"));
-    assert_non_null(strstr(line_with(&ui, 116, 30, "60.0G"), "60.0G    75 "));
-    assert_non_null(strstr(line_with(&ui, 116, 30, "60.0G"), " maximiliane.mei… "));
-    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "CONTAINER")); /* there is none */
-    s = machine(1, 1);
-    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_CONTAINER), "slurm:4711.0", 1);
-    gp_ui_take(&ui, s, 1);
-    assert_null(strstr(line_with(&ui, 100, 30, "COMMAND"), "CONTAINER"));
-    assert_non_null(strstr(line_with(&ui, 120, 30, "COMMAND"), " CONTAINER    COMMAND"));
-    assert_non_null(strstr(line_with(&ui, 120, 30, "slurm:"), " slurm:4711.0 "));
-    (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,memory,command");
-    gp_ui_apply(&ui); /* these and no others */
-    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "SHARE"));
-    assert_true(gp_ui_fini(&ui));
-}
-
-static void columns_of_codecs_once_one_is_used(void **state)
-{
-    (void)state;
-    struct gp_ui ui;
-    gp_ui_init(&ui);
-    for (int i = 0; i < 3; i++) {
-        struct gp_snapshot *s = machine(1, (unsigned)i);
-        for (size_t p = 0; p < s->process_count; p++) {
-            gp_value_set_int(process_value(&s->processes[p], GP_PROCESS_ENC), i == 1 ? 3 : 0, 1);
-            gp_value_set_int(process_value(&s->processes[p], GP_PROCESS_DEC), 0, 1);
-        }
-        gp_ui_take(&ui, s, 1);
-        assert_true(!strstr(line_with(&ui, 200, 30, "COMMAND"), "ENC  DEC") == (i == 0));
-    }
-    ui.shows_codecs = false;
-    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "DEC"));
-    gp_proc_order_put(&ui.order, GP_PROC_DEC_COLUMN); /* one that rows are sorted by is shown */
-    assert_non_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "DEC"));
-    (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,enc,command");
-    gp_ui_apply(&ui); /* and one that was chosen */
-    assert_non_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "ENC"));
-    assert_true(gp_ui_fini(&ui));
-}
-
 static void t_goes_through_the_groups(void **state)
 {
     (void)state;
@@ -965,8 +913,6 @@ int main(void)
         cmocka_unit_test(lists_of_gpus_are_short_and_complete),
         cmocka_unit_test(many_gpus_end_in_a_plus),
         cmocka_unit_test(children_stand_below_their_parents),
-        cmocka_unit_test(room_is_used_for_columns),
-        cmocka_unit_test(columns_of_codecs_once_one_is_used),
         cmocka_unit_test(t_goes_through_the_groups),
         cmocka_unit_test(loops_of_parents_lose_nobody),
         cmocka_unit_test(tags_are_kept_and_counted),
