@@ -205,6 +205,8 @@ struct gp_procs_options {
     bool tree, per_gpu;
     bool reserved; /* also a row for each reserved GPU without processes */
     enum gp_proc_groups groups;
+    bool only_mig; /* of that GPU only this instance: */
+    unsigned mig;
 };
 
 /* Builds the rows, which point into the snapshot. On GP_ENOMEM there are none. */

@@ -460,11 +460,12 @@ static void draw_graphs(const struct gp_box *box, const struct gp_device *device
 
 /* ---- the whole ---- */
 
-/* "└0 1g.20gb  GI 3 CI 0  ███···  9.5/19.5G  www 9.5G", or why a GPU says nothing. */
+/* "└0 1g.20gb  GI  3 CI 0  25% of GPU 0  ███···  9.5/19.5G  www 9.5G", or why a GPU says nothing.
+ */
 static void draw_flat(const struct gp_box *box, const struct gp_device *device,
                       const struct gp_gpus_view *view)
 {
-    enum { NAME = 18, IDS = 12, IDS_FROM = 72, NUMBER = 11 };
+    enum { NAME = 18, IDS = 12, IDS_FROM = 72, SHARE = 14, SHARE_FROM = 100, NUMBER = 11 };
     GP_GPU_TEXT(text);
     const char *trouble = gp_gpu_trouble(device);
     const int memory = gp_series_permille(device, GP_SERIES_MEMORY);
@@ -484,6 +485,12 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
         gp_mig_add_ids(&text, device);
         (void)gp_draw(box, x, 0, GP_INK_DIM, text.buf);
         x += IDS;
+    }
+    if (box->w >= SHARE_FROM) {
+        gp_strbuf_reset(&text);
+        gp_mig_add_share(&text, view->snapshot, device);
+        (void)gp_draw(box, x, 0, GP_INK_DIM, text.buf);
+        x += SHARE;
     }
     const int w = (box->w - x - NUMBER) / 2;
     gp_draw_bar(

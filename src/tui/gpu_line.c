@@ -14,6 +14,7 @@ enum {
     NAMES_FROM = 72, /* columns from which names may have two words, and from which all of them */
     NAMES_WHOLE_FROM = 110,
     LIMITS_FROM = 96, /* columns from which the power limit is shown */
+    SHARE_FROM = 26,  /* columns for the ids of an instance and its share of the GPU */
 };
 
 /* Values that are not current are drawn as stale, whatever their level. */
@@ -132,8 +133,13 @@ static void draw_load(const struct gp_box *box, int y, const struct line_table *
     int memory = gp_series_permille(device, GP_SERIES_MEMORY);
     GP_GPU_TEXT(text);
     if (device->is_mig && load < 0 && spark->w) {
+        const int room = end_of(spark) - util->x;
         gp_mig_add_ids(&text, device);
-        gp_draw_left(box, util->x, y, end_of(spark) - util->x, GP_INK_DIM, text.buf);
+        if (room >= SHARE_FROM) {
+            gp_strbuf_adds(&text, "  ");
+            gp_mig_add_share(&text, view->snapshot, device);
+        }
+        gp_draw_left(box, util->x, y, room, GP_INK_DIM, text.buf);
     } else {
         gp_gpu_add_number(&text, device, GP_UTILIZATION_GPU, "%");
         draw_text(box, y, util, &t->columns[LINE_UTIL], gp_load_ink(GP_SERIES_GPU, load), text.buf);

@@ -192,8 +192,12 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
         x = gp_drawf(box, x, 0, GP_INK_TAGGED, " · %zu tagged", view->tagged_count);
     gp_strbuf_reset(&text);
     if (options->gpu >= 0) {
-        gp_strbuf_adds(&text, " · GPU ");
+        gp_strbuf_adds(&text, options->only_mig ? " · MIG " : " · GPU ");
         gp_strbuf_add_int(&text, options->gpu);
+    }
+    if (options->gpu >= 0 && options->only_mig) {
+        gp_strbuf_addc(&text, ':');
+        gp_strbuf_add_int(&text, (long)options->mig);
     }
     gp_strbuf_adds(&text, groups[options->groups]);
     gp_strbuf_adds(&text, " · sort");

@@ -376,6 +376,69 @@ static void its_past_is_cut_as_well(void **state)
     assert_null(history.all.values);
 }
 
+/* ---- an instance ---- */
+
+/* The list is that of the instance that is selected, or of its GPU. */
+static void an_instance_has_its_own_processes(void **state)
+{
+    (void)state;
+    static const int gib[] = {20, 20};
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(2, 0);
+    gp_ui_init(&ui);
+    split(s, 0, gib, GP_ARRAY_LEN(gib));
+    s->devices[0].process_count = 0;
+    s->devices[1].first_process = 0;
+    s->devices[1].process_count = 2;
+    s->devices[2].process_count = 0;
+    s->processes[0].device = 1;
+    s->processes[1].device = 2;
+    for (size_t i = 2; i < s->process_count; i++)
+        s->processes[i].device = 3;
+    gp_ui_take(&ui, s, 1);
+    static const struct {
+        const char *title;
+        int64_t pid;
+        size_t count;
+    } steps[] = {{" processes 2 · GPU 0 ·", 1000, 2},
+                 {" processes 1 · MIG 0:0 ·", 1000, 1},
+                 {" processes 1 · MIG 0:1 ·", 1001, 1}};
+    press(&ui, "\t");
+    for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++) {
+        (void)gp_ui_key(&ui, GP_KEY_DOWN);
+        check_has(&ui, steps[i].title);
+        assert_int_equal(ui.procs.count, steps[i].count);
+        assert_int_equal(ui.procs.rows[ui.procs.rows[0].pid != steps[i].pid].pid, steps[i].pid);
+    }
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void instances_say_their_share(void **state)
+{
+    (void)state;
+    static const int gib[] = {20, 10};
+    struct gp_snapshot *s = machine(2, 0);
+    GP_GPU_TEXT(text);
+    split(s, 0, gib, GP_ARRAY_LEN(gib));
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_TOTAL), 80 * (int64_t)GIB, 1);
+    for (size_t i = 1; i < 3; i++) {
+        gp_value_set_int(device_value(&s->devices[i], GP_MEMORY_TOTAL), gib[i - 1] * (int64_t)GIB,
+                         1);
+        gp_value_set_int(device_value(&s->devices[i], GP_MIG_GPU_INSTANCE), i == 1 ? 3 : 10, 1);
+        gp_value_set_int(device_value(&s->devices[i], GP_MIG_COMPUTE_INSTANCE), 0, 1);
+        gp_mig_add_ids(&text, &s->devices[i]);
+        gp_strbuf_addc(&text, '|');
+        gp_mig_add_share(&text, s, &s->devices[i]);
+        gp_strbuf_addc(&text, '|');
+    }
+    assert_string_equal(text.buf, "GI  3 CI 0|25% of GPU 0|GI 10 CI 0|13% of GPU 0|");
+    gp_value_set_absent(device_value(&s->devices[0], GP_MEMORY_TOTAL), GP_STATUS_LOST, NULL, 1);
+    gp_strbuf_reset(&text);
+    gp_mig_add_share(&text, s, &s->devices[1]);
+    assert_string_equal(text.buf, "");
+    gp_snapshot_free(s);
+}
+
 /* ---- order ---- */
 
 /* GPU 2 is idle, 3 hot, 5 hangs; 4 has two instances. */
@@ -663,6 +726,8 @@ int main(void)
         cmocka_unit_test(reasons_are_cut_where_they_may_end),
         cmocka_unit_test(strips_of_every_width),
         cmocka_unit_test(gpus_are_ordered),
+        cmocka_unit_test(an_instance_has_its_own_processes),
+        cmocka_unit_test(instances_say_their_share),
         cmocka_unit_test(gpus_do_not_dance),
         cmocka_unit_test(o_skips_what_is_so_already),
         cmocka_unit_test(reserved_gpus_are_not_idle),

@@ -189,6 +189,26 @@ static void setup_shows_what_it_changes(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* Arrows say that a list goes on, and nothing stands below them. */
+static void lists_say_that_there_is_more(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "C");
+    const char *line = line_with(&ui, 80, 24, "  interval  ");
+    assert_null(strstr(line, "↑"));
+    assert_non_null(strstr(picture(&ui, 80, 24), " ↓ │"));
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    assert_null(strstr(picture(&ui, 80, 24), "↓ │"));
+    assert_non_null(strstr(picture(&ui, 80, 24), " ↑ │"));
+    press(&ui, "q");
+    (void)picture(&ui, 80, 60);
+    press(&ui, "s");
+    assert_null(strstr(picture(&ui, 80, 60), "↓ │")); /* all of it is there */
+    assert_true(gp_ui_fini(&ui));
+}
+
 /* What a column means is not cut. */
 static void lists_say_all_of_it(void **state)
 {
@@ -213,6 +233,7 @@ int main(void)
         cmocka_unit_test(menus_and_pages_explain_themselves),
         cmocka_unit_test(a_question_mark_that_is_typed_is_text),
         cmocka_unit_test(setup_shows_what_it_changes),
+        cmocka_unit_test(lists_say_that_there_is_more),
         cmocka_unit_test(lists_say_all_of_it),
     };
     return cmocka_run_group_tests_name("tui_help", tests, NULL, NULL);
