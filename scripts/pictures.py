@@ -19,7 +19,7 @@ PROMPT = 32
 COLORS = {PROMPT: "#5fd38d", 79: "#5fd7af", 110: "#87afd7", 117: "#87d7ff", 141: "#af87ff", 180: "#d7af87",
           203: "#ff5f5f", 221: "#ffd75f", 246: "#949494"}  # the dark theme of src/tui/theme.c
 LIGHT = {BACKGROUND: "#f6f8fa", FOREGROUND: "#24292f", "#5fd38d": "#1a7f37", "#5fd7af": "#005f5f", "#87afd7": "#005f87",
-         "#87d7ff": "#005faf", "#af87ff": "#5f5faf", "#d7af87": "#5f5f00", "#ff5f5f": "#d70000", "#ffd75f": "#875f00",
+         "#87d7ff": "#005faf", "#af87ff": "#5f5faf", "#d7af87": "#626262", "#ff5f5f": "#870000", "#ffd75f": "#875f00",
          "#949494": "#626262"}  # on a light page: the light theme
 EIGHTHS_LOW = "▁▂▃▄▅▆▇█"
 EIGHTHS_LEFT = "▏▎▍▌▋▊▉█"

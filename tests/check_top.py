@@ -907,7 +907,10 @@ def a_file_is_a_theme():
         t.see("mine.theme: is not a regular file; remove it")
         t.keys("q")
         assert t.wait() == 0
-    assert good(gpulse("__complete", "--", "top", "--theme", "m")).split() == ["mono"]
+    complete = lambda word: good(gpulse("__complete", "--", "top", "--theme", word, XDG_CONFIG_HOME=str(folder))).split()
+    assert sorted(complete("m")) == ["mine", "mono"] and complete("mi") == ["mine"] and complete("x") == []
+    (themes / "mine.theme").unlink()
+    assert complete("m") == ["mono"]
     r = gpulse("--sim", "h100x2", "top", "--plain", "-c", "1", "--theme", "yours")
     assert r.returncode == 2 and "no theme 'yours'; use one of: default dark" in r.stderr, r.stderr
 

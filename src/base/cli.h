@@ -25,6 +25,7 @@ enum gp_complete {
     GP_COMPLETE_EVENTS,   /* comma list of event kinds */
     GP_COMPLETE_MACHINE,  /* names of simulated machines */
     GP_COMPLETE_CONTROLS, /* NAME= of a control */
+    GP_COMPLETE_THEMES,   /* files of the user, besides the choices */
     GP_COMPLETE_COMMAND,  /* a program and its arguments */
 };
 

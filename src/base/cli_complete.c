@@ -129,6 +129,9 @@ static void complete_kind(struct gp_strbuf *sb, enum gp_complete kind, const cha
         add_expanded(sb, kind, whole, (size_t)(value - whole), value, expand);
         gp_strbuf_adds(sb, "FILES\n");
         break;
+    case GP_COMPLETE_THEMES:
+        add_expanded(sb, kind, whole, (size_t)(value - whole), value, expand);
+        break;
     case GP_COMPLETE_CONTROLS:
         add_expanded(sb, kind, whole, 0, whole, expand);
         break;
@@ -142,10 +145,7 @@ static void complete_kind(struct gp_strbuf *sb, enum gp_complete kind, const cha
 static void complete_value(struct gp_strbuf *sb, const struct gp_opt *opt, const char *whole,
                            const char *value, expand_fn expand)
 {
-    if (!opt->choices) {
-        complete_kind(sb, opt->complete, whole, value, expand);
-        return;
-    }
+    complete_kind(sb, opt->complete, whole, value, expand);
     const char *item = last_item(value);
     for (const char *p = opt->choices; p && *p;) {
         size_t n = strcspn(p, " ");

@@ -78,6 +78,9 @@ static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
         gp_strbuf_addf(sb, "%s\t%s\n", gp_event_table[k].name, gp_event_table[k].help);
     for (int g = 0; kind == GP_COMPLETE_EVENTS && g < GP_EVENT_GROUP__COUNT; g++)
         gp_strbuf_addf(sb, "%s\n", gp_event_group_names[g]);
+    if (kind == GP_COMPLETE_THEMES &&
+        gp_io_user_folder(dir, "XDG_CONFIG_HOME", ".config", "themes"))
+        gp_io_list_names(dir, ".theme", sb);
     if (kind == GP_COMPLETE_MACHINE && gp_io_find_companion("sim", "machines", dir, NULL) == 0)
         gp_io_list_names(dir, ".json", sb);
 }

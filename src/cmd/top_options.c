@@ -17,6 +17,12 @@
 #define FALLBACK_DURATION NULL
 #define FALLBACK_TEXT NULL
 #define FALLBACK_NAME NULL
+#define COMPLETE_SWITCH GP_COMPLETE_NONE
+#define COMPLETE_CHOICE GP_COMPLETE_NONE
+#define COMPLETE_MODE GP_COMPLETE_NONE
+#define COMPLETE_DURATION GP_COMPLETE_NONE
+#define COMPLETE_TEXT GP_COMPLETE_NONE
+#define COMPLETE_NAME GP_COMPLETE_THEMES
 #define TAKES_DASH_SWITCH false
 #define TAKES_DASH_CHOICE false
 #define TAKES_DASH_MODE false
@@ -33,7 +39,7 @@ const struct gp_opt gp_top_table[] = {
      argument,                                                                                     \
      FALLBACK_##type,                                                                              \
      choices,                                                                                      \
-     GP_COMPLETE_NONE,                                                                             \
+     COMPLETE_##type,                                                                              \
      offsetof(struct gp_top_options, prefs) + GP_PREF_##id * sizeof(const char *),                 \
      help,                                                                                         \
      .takes_dash = TAKES_DASH_##type},

@@ -38,6 +38,13 @@ static int compare_processes(const void *a, const void *b)
     return ((*x)->device > (*y)->device) - ((*x)->device < (*y)->device);
 }
 
+static bool is_meant(const struct gp_procs_options *options, const struct gp_device *device)
+{
+    if (options->gpu >= 0 && device->index != (unsigned)options->gpu)
+        return false;
+    return !options->only_mig || (device->is_mig && device->mig_index == options->mig);
+}
+
 static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snapshot,
                           const struct gp_procs_options *options)
 {
@@ -45,7 +52,7 @@ static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snap
         const struct gp_process *p = procs->sorted[i];
         const struct gp_device *device = &snapshot->devices[p->device];
         struct gp_proc_row *row = procs->count ? &procs->rows[procs->count - 1] : NULL;
-        if (options->gpu >= 0 && device->index != (unsigned)options->gpu)
+        if (!is_meant(options, device))
             continue;
         if (!row || row->pid != gp_process_value(p, GP_PID)->i || options->per_gpu) {
             row = &procs->rows[procs->count++];
@@ -55,13 +62,14 @@ static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snap
     }
 }
 
-static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *snapshot, int gpu)
+static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                             const struct gp_procs_options *options)
 {
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
         const struct gp_value *v = &device->values[GP_MEMORY_UNATTRIBUTED - GP_DEVICE__FIRST];
         if (!gp_value_is_present(v) || v->i < GP_PROC_UNATTRIBUTED_LEAST ||
-            (gpu >= 0 && device->index != (unsigned)gpu))
+            !is_meant(options, device))
             continue;
         struct gp_proc_row *row = &procs->rows[procs->count++];
         *row = (struct gp_proc_row){.command = "(not attributed to any listed process)",
@@ -71,12 +79,12 @@ static void add_unattributed(struct gp_procs *procs, const struct gp_snapshot *s
 }
 
 /* Reserved GPUs, and instances, on which nothing runs yet. */
-static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snapshot, int gpu)
+static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snapshot,
+                         const struct gp_procs_options *options)
 {
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        if (!gp_is_reserved(device) || device->process_count > 0 ||
-            (gpu >= 0 && device->index != (unsigned)gpu))
+        if (!gp_is_reserved(device) || device->process_count > 0 || !is_meant(options, device))
             continue;
         gp_proc_row_init_reserved(&procs->rows[procs->count++], device, snapshot->wall_ns);
     }
@@ -96,7 +104,8 @@ static int make_room(struct gp_procs *procs, size_t rows, size_t processes)
         procs->room = rows;
         procs->sorted_room = processes;
     }
-    procs->count = procs->hidden = procs->ancestors = procs->reserved = procs->groups = 0;
+    procs->count = procs->hidden = procs->ancestors = procs->folded = 0;
+    procs->reserved = procs->groups = 0;
     return 0;
 }
 
@@ -110,9 +119,9 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
         procs->sorted[i] = &snapshot->processes[i];
     qsort(procs->sorted, snapshot->process_count, sizeof(*procs->sorted), compare_processes);
     add_processes(procs, snapshot, options);
-    add_unattributed(procs, snapshot, options->gpu);
+    add_unattributed(procs, snapshot, options);
     if (options->reserved)
-        add_reserved(procs, snapshot, options->gpu);
+        add_reserved(procs, snapshot, options);
     gp_procs_filter(procs, options->filter);
     const bool is_tree = options->tree || options->groups == GP_PROC_GROUPS_TREE;
     int r = is_tree ? gp_tree_add_ancestors(procs, snapshot, options->groups) : 0;

@@ -49,6 +49,8 @@ struct gp_proc_row {
     uint64_t branches;       /* of a tree: bit n is set if a line continues below at depth n */
     uint16_t depth;
     bool is_last;         /* the last child of its parent */
+    uint16_t folded;      /* parents that have no rows of their own: */
+    uint32_t folded_at;   /* rows behind the last one, from the next parent on */
     uint32_t reserved_by; /* pid of the supervisor, if is_reserved; 0: unknown */
     bool is_reserved;     /* a GPU without processes: user, command and age are the reservation's */
     unsigned members;     /* of a group, whose sums this row has: processes; 0: it is none */
@@ -173,6 +175,7 @@ struct gp_procs {
     size_t sorted_room;               /* this many */
     size_t hidden;                    /* rows removed by the filter */
     size_t ancestors;                 /* rows that are only included as parents */
+    size_t folded;                    /* rows behind the last one, see gp_tree_arrange() */
     size_t reserved;                  /* rows of reserved GPUs */
     size_t groups;                    /* rows of groups */
 };
@@ -202,6 +205,8 @@ struct gp_procs_options {
     bool tree, per_gpu;
     bool reserved; /* also a row for each reserved GPU without processes */
     enum gp_proc_groups groups;
+    bool only_mig; /* of that GPU only this instance: */
+    unsigned mig;
 };
 
 /* Builds the rows, which point into the snapshot. On GP_ENOMEM there are none. */

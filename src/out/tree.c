@@ -152,12 +152,18 @@ static void link_rows(struct tree *t, const struct gp_procs *procs, enum gp_proc
     }
 }
 
+static bool is_foldable(const struct tree *t, const struct gp_proc_row *row, long at)
+{
+    return row->pid && !*row->gpus && t->first[at] != NONE && t->next[t->first[at]] == NONE;
+}
+
 /* Walks the tree without recursion. Does not reach cycles of parents; the caller adds their
- * rows. */
-static size_t walk(struct tree *t, const struct gp_procs *procs, struct gp_proc_row *out,
-                   bool *visited)
+ * rows. Puts those that are folded at the end. */
+static size_t walk(struct tree *t, const struct gp_procs *procs, bool folds,
+                   struct gp_proc_row *out, bool *visited)
 {
     size_t count = 0;
+    size_t end = procs->count;
     size_t depth = 0;
     uint64_t branches = 0;
     t->stack[0] = t->first[procs->count];
@@ -172,7 +178,14 @@ static size_t walk(struct tree *t, const struct gp_procs *procs, struct gp_proc_
         }
         bool is_last = t->next[row] == NONE;
         uint64_t bit = depth < DEPTH_MAX ? UINT64_C(1) << depth : 0;
+        uint16_t folded = 0;
+        for (; folds && is_foldable(t, &procs->rows[row], row); row = t->first[row], folded++) {
+            out[--end] = procs->rows[row];
+            visited[row] = true;
+        }
         out[count] = procs->rows[row];
+        out[count].folded = folded;
+        out[count].folded_at = (uint32_t)end;
         out[count].depth = (uint16_t)(depth < DEPTH_MAX ? depth : DEPTH_MAX);
         out[count].is_last = is_last;
         out[count++].branches = branches & (bit ? bit - 1 : ~UINT64_C(0));
@@ -187,13 +200,18 @@ static int arrange(struct tree *t, struct gp_procs *procs, enum gp_proc_groups g
 {
     fill_places(t, procs);
     link_rows(t, procs, groups);
-    size_t count = walk(t, procs, out, visited);
-    for (size_t i = 0; i < procs->count; i++)
+    const bool folds = groups == GP_PROC_GROUPS_TREE;
+    const size_t all = procs->count;
+    size_t count = walk(t, procs, folds, out, visited);
+    for (size_t i = 0; i < all; i++)
         if (!visited[i])
             out[count++] = procs->rows[i];
     free(procs->rows);
     procs->rows = out;
-    procs->room = procs->count;
+    procs->room = all;
+    procs->count = count;
+    procs->folded = all - count;
+    procs->ancestors -= procs->folded;
     return 0;
 }
 

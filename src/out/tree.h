@@ -10,7 +10,8 @@ int gp_tree_add_ancestors(struct gp_procs *procs, const struct gp_snapshot *snap
                           enum gp_proc_groups groups) GP_MUST_CHECK;
 
 /* Moves children after their parents, and members after their groups, keeps the order of siblings,
- * and sets the depth of each row. GP_ENOMEM. */
+ * and sets the depth of each row. With groups, an ancestor with a single child is folded into it:
+ * its row is then behind the last one. GP_ENOMEM. */
 int gp_tree_arrange(struct gp_procs *procs, enum gp_proc_groups groups) GP_MUST_CHECK;
 
 /* Appends the branches that precede a row. */

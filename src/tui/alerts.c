@@ -160,8 +160,7 @@ static void look_at_state(struct finder *f, const struct gp_device *device)
         TELL(f, LOST, device, " lost");
         return;
     }
-    const char *call = strstr(trouble, " (");
-    TELL(f, ILL, device, ": %.*s", call ? (int)(call - trouble) : (int)strlen(trouble), trouble);
+    TELL(f, ILL, device, ": %.*s", (int)gp_gpu_trouble_words(trouble), trouble);
 }
 
 static void look_at_health(struct finder *f, const struct gp_device *device)

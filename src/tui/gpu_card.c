@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
+#include "tui/frame.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/mig.h"
@@ -113,6 +114,11 @@ static void draw_parts(const struct gp_box *box, const struct part parts[], int 
     }
 }
 
+static bool has_frame(const struct gp_gpus_view *view)
+{
+    return view->layout && view->layout->frame.h > 0;
+}
+
 /* The name, and at the right as much as fits. Cards that show the sensors below have no need of
  * them here, and those that show the troubles below none of those. */
 static void draw_title(const struct gp_box *box, const struct gp_device *device,
@@ -128,14 +134,15 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
         parts[i].w = 0;
         parts[i].ink = GP_INK_PLAIN;
     }
-    if (view->frames)
-        gp_draw_fill(box, 0, 0, box->w, GP_INK_DIM, 0x2500);
-    int x = draw_name(box, view->frames ? 2 : 1, device);
-    if (view->frames) {
+    const bool in_frame = has_frame(view);
+    if (in_frame)
+        gp_draw_rule(box, 0);
+    int x = draw_name(box, in_frame ? 2 : 1, device);
+    if (in_frame) {
         (void)gp_draw(box, 1, 0, GP_INK_PLAIN, " ");
         x = gp_draw(box, x, 0, GP_INK_PLAIN, " ");
     }
-    const int end = box->w - 1 - view->frames;
+    const int end = box->w - 1 - in_frame;
     int room = end - x - 1;
     if (has_sensors) {
         gp_strbuf_adds(&parts[PART_PSTATE].text, gp_device_text(device, GP_PSTATE, ""));
@@ -151,7 +158,7 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
         struct part *part = &parts[by_rank[i]];
         int w = room - 2 < OWNERS_MOST ? room - 2 : OWNERS_MOST;
         if (by_rank[i] == PART_OWNERS && w >= OWNERS_LEAST)
-            gp_add_owners(&part->text, view->snapshot, device, w);
+            gp_add_owners(&part->text, view->snapshot, device, view->owner, w);
         admit(part, &room);
     }
     draw_parts(box, parts, end);
@@ -212,10 +219,10 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
     gp_draw_spark(box, x, y, box->w - 1 - x, &plot, &view->span);
 }
 
-/* Utilization and memory side by side. Those whose bit 1 << series is set in `pasts` have a bar in
- * half of the room, and their past. */
+/* Utilization and memory side by side, with bars of the same length; if has_past, in half of the
+ * room, next to their past. */
 static void draw_gauges(const struct gp_box *box, const struct gp_device *device,
-                        const struct gp_gpus_view *view, unsigned pasts)
+                        const struct gp_gpus_view *view, bool has_past)
 {
     const bool is_split =
         gp_mig_is_split(view->snapshot, device) && gp_series_permille(device, GP_SERIES_GPU) < 0;
@@ -224,11 +231,11 @@ static void draw_gauges(const struct gp_box *box, const struct gp_device *device
         const bool is_last = i + 1 == GP_ARRAY_LEN(gauges);
         const int width = is_last ? box->w - x : is_split ? 0 : box->w / 2 - 3;
         const int room = width - 6 - 1 - gauges[i].words - 1; /* for the bar */
-        const bool has_past = pasts >> gauges[i].series & 1 && room >= PAST_FROM && !is_split;
         struct gp_box part = gp_box_part(box, x, 0, width, box->h);
         if (width > 0)
-            draw_gauge(&part, 1, &gauges[i], has_past ? room / 2 : room, gauges[i].words, device,
-                       view);
+            draw_gauge(&part, 1, &gauges[i],
+                       has_past && room >= PAST_FROM && !is_split ? room / 2 : room,
+                       gauges[i].words, device, view);
         x += width;
     }
 }
@@ -416,11 +423,10 @@ static int count_graphs(int lines)
     return lines / LINES < 1 ? 1 : lines / LINES;
 }
 
-/* The past of memory, unless a graph shows it. */
-static unsigned past_without_graph(const struct gp_gpus_view *view)
+/* Whether the past of utilization or memory is in a graph below. */
+static bool has_graph_of_gauge(const struct gp_gpus_view *view)
 {
-    bool has_graph = view->series == GP_SERIES_MEMORY || view->series == GP_SERIES_GPU;
-    return has_graph ? 0 : 1U << GP_SERIES_MEMORY;
+    return view->series == GP_SERIES_MEMORY || view->series == GP_SERIES_GPU;
 }
 
 /* The graphs below a card: the selected series, followed by as many others as fit. If only one
@@ -454,18 +460,24 @@ static void draw_graphs(const struct gp_box *box, const struct gp_device *device
 
 /* ---- the whole ---- */
 
-/* "└0 1g.20gb  GI 3 CI 0  ███···  9.5/19.5G  www 9.5G", or why a GPU says nothing. */
+/* "└0 1g.20gb  GI  3 CI 0  25% of GPU 0  ███···  9.5/19.5G  www 9.5G", or why a GPU says nothing.
+ */
 static void draw_flat(const struct gp_box *box, const struct gp_device *device,
                       const struct gp_gpus_view *view)
 {
-    enum { NAME = 18, IDS = 12, IDS_FROM = 72, NUMBER = 11 };
+    enum { NAME = 18, IDS = 12, IDS_FROM = 72, SHARE = 14, SHARE_FROM = 100, NUMBER = 11 };
     GP_GPU_TEXT(text);
     const char *trouble = gp_gpu_trouble(device);
     const int memory = gp_series_permille(device, GP_SERIES_MEMORY);
+    if (!device->is_mig && has_frame(view)) {
+        enum gp_ink ink = gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM;
+        draw_title(box, device, view, false, trouble ? trouble : "", ink);
+        return;
+    }
     int x = draw_name(box, device->is_mig ? 3 : 1, device) + 2;
     if (trouble) {
         enum gp_ink ink = device->status == GP_STATUS_ASLEEP ? GP_INK_DIM : GP_INK_CRITICAL;
-        gp_gpu_draw_trouble(box, x, 0, box->w - 1 - x, ink, trouble);
+        gp_gpu_draw_trouble(box, x, 0, box->w - 1 - x, ink, device, false);
         return;
     }
     x = NAME;
@@ -473,6 +485,12 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
         gp_mig_add_ids(&text, device);
         (void)gp_draw(box, x, 0, GP_INK_DIM, text.buf);
         x += IDS;
+    }
+    if (box->w >= SHARE_FROM) {
+        gp_strbuf_reset(&text);
+        gp_mig_add_share(&text, view->snapshot, device);
+        (void)gp_draw(box, x, 0, GP_INK_DIM, text.buf);
+        x += SHARE;
     }
     const int w = (box->w - x - NUMBER) / 2;
     gp_draw_bar(
@@ -484,7 +502,7 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     gp_draw_right(box, x + w, 0, NUMBER, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
     x += w + NUMBER + 2;
-    gp_add_owners(&text, view->snapshot, device, box->w - 1 - x);
+    gp_add_owners(&text, view->snapshot, device, view->owner, box->w - 1 - x);
     gp_draw_left(box, x, 0, box->w - 1 - x, GP_INK_PLAIN, text.buf);
 }
 
@@ -498,7 +516,7 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
     const bool is_wide = is_high && box->w >= SENSORS_FROM;
     draw_title(box, device, view, !is_wide, is_high && !is_wide ? "" : words_of(&troubles), ink);
     if (!is_wide) {
-        draw_gauges(box, device, view, view->no_graphs ? 0 : ~0U);
+        draw_gauges(box, device, view, !view->no_graphs);
         if (is_high)
             draw_links(box, device, view);
         return;
@@ -531,10 +549,10 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     if (trouble) {
         draw_title(box, device, view, false, "", GP_INK_PLAIN);
         int x = gp_draw(box, 1, 1, GP_INK_CRITICAL, "! ");
-        gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, trouble);
+        gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, device, !view->layout);
     } else if (is_card) {
         draw_title(box, device, view, true, "", GP_INK_PLAIN);
-        draw_gauges(box, device, view, past_without_graph(view));
+        draw_gauges(box, device, view, !has_graph_of_gauge(view));
         draw_links(box, device, view);
     } else {
         draw_compact(box, device, view);

@@ -8,10 +8,13 @@
 #include "tui/mig.h"
 #include "tui/owners.h"
 
+#include <stdio.h>
+
 enum {
     NAMES_FROM = 72, /* columns from which names may have two words, and from which all of them */
     NAMES_WHOLE_FROM = 110,
     LIMITS_FROM = 96, /* columns from which the power limit is shown */
+    SHARE_FROM = 26,  /* columns for the ids of an instance and its share of the GPU */
 };
 
 /* Values that are not current are drawn as stale, whatever their level. */
@@ -63,6 +66,7 @@ static const struct gp_column line_columns[LINE__COUNT] = {
 struct line_table {
     struct gp_column columns[LINE__COUNT];
     struct gp_column_place places[LINE__COUNT];
+    char used_by[64];
 };
 
 /* The widest name, cut at a word. */
@@ -89,6 +93,10 @@ static void set_table(struct line_table *t, const struct gp_gpus_view *view, int
     if (w >= LIMITS_FROM) {
         t->columns[LINE_POWER].title = "W/LIM";
         t->columns[LINE_POWER].width = 9;
+    }
+    if (view->owner && *view->owner != '?') {
+        (void)snprintf(t->used_by, sizeof(t->used_by), "USED BY %.48s", view->owner);
+        t->columns[LINE_OWNERS].title = t->used_by;
     }
     if (view->series != GP_SERIES_GPU)
         t->columns[LINE_SPARK].title = gp_series_titles[view->series];
@@ -125,8 +133,13 @@ static void draw_load(const struct gp_box *box, int y, const struct line_table *
     int memory = gp_series_permille(device, GP_SERIES_MEMORY);
     GP_GPU_TEXT(text);
     if (device->is_mig && load < 0 && spark->w) {
+        const int room = end_of(spark) - util->x;
         gp_mig_add_ids(&text, device);
-        gp_draw_left(box, util->x, y, end_of(spark) - util->x, GP_INK_DIM, text.buf);
+        if (room >= SHARE_FROM) {
+            gp_strbuf_adds(&text, "  ");
+            gp_mig_add_share(&text, view->snapshot, device);
+        }
+        gp_draw_left(box, util->x, y, room, GP_INK_DIM, text.buf);
     } else {
         gp_gpu_add_number(&text, device, GP_UTILIZATION_GPU, "%");
         draw_text(box, y, util, &t->columns[LINE_UTIL], gp_load_ink(GP_SERIES_GPU, load), text.buf);
@@ -181,7 +194,7 @@ static void draw_line(const struct gp_box *box, int y, const struct line_table *
         const enum gp_ink ink = gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM;
         if (gp_gpu_is_ill(device))
             x = gp_draw(box, x, y, ink, "! ");
-        gp_gpu_draw_trouble(box, x, y, end - x, ink, trouble);
+        gp_gpu_draw_trouble(box, x, y, end - x, ink, device, false);
         if (!device->process_count)
             return;
     } else {
@@ -190,7 +203,7 @@ static void draw_line(const struct gp_box *box, int y, const struct line_table *
     if (!owners->w)
         return;
     gp_strbuf_reset(&text);
-    gp_add_owners(&text, view->snapshot, device, owners->w);
+    gp_add_owners(&text, view->snapshot, device, view->owner, owners->w);
     gp_draw_left(box, owners->x, y, owners->w, device->process_count ? GP_INK_PLAIN : GP_INK_DIM,
                  text.buf);
 }
@@ -258,12 +271,12 @@ static void draw_block(const struct gp_box *box, int x, enum gp_ink ink, int per
 }
 
 static void draw_cell_owners(const struct gp_box *box, const struct gp_column_place *place,
-                             const struct gp_snapshot *snapshot, const struct gp_device *device)
+                             const struct gp_gpus_view *view, const struct gp_device *device)
 {
     GP_GPU_TEXT(text);
     if (!place->w)
         return;
-    gp_add_owners(&text, snapshot, device, place->w);
+    gp_add_owners(&text, view->snapshot, device, view->owner, place->w);
     gp_draw_left(box, place->x, 0, place->w, device->process_count ? GP_INK_PLAIN : GP_INK_DIM,
                  text.buf);
 }
@@ -292,7 +305,7 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     if (gp_gpu_trouble(device)) {
         gp_draw_left(&inner, load_x, 0, inner.w - load_x,
                      gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM, trouble_word(device));
-        draw_cell_owners(&inner, &places[CELL_OWNERS], s, device);
+        draw_cell_owners(&inner, &places[CELL_OWNERS], view, device);
         return;
     }
     draw_block(&inner, load_x, gp_load_ink(GP_SERIES_GPU, load), load);
@@ -314,6 +327,6 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     CELL(CELL_FLAGS, gp_gpu_flags_ink(device), gp_gpu_add_flags, device);
     CELL(CELL_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
          GP_POWER_DRAW, "W");
-    draw_cell_owners(&inner, &places[CELL_OWNERS], s, device);
+    draw_cell_owners(&inner, &places[CELL_OWNERS], view, device);
 #undef CELL
 }

@@ -1,5 +1,6 @@
 #include "tui/gpu_order.h"
 
+#include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "tui/gpu_text.h"
 #include "tui/history.h"
@@ -31,7 +32,8 @@ static int key_of_trouble(const struct gp_device *device)
 
 static int key_of_load(const struct gp_device *device)
 {
-    return gp_gpu_is_ill(device) ? FIRST : gp_series_permille(device, GP_SERIES_GPU) / 100;
+    const int permille = gp_series_permille(device, GP_SERIES_GPU);
+    return gp_gpu_is_ill(device) ? FIRST : permille < 0 ? -1 : (permille + 5) / 10;
 }
 
 static int key_of_free(const struct gp_device *device)
@@ -41,7 +43,7 @@ static int key_of_free(const struct gp_device *device)
     if (gp_gpu_is_ill(device) || !gp_device_number(device, GP_MEMORY_USED, &used) ||
         !gp_device_number(device, GP_MEMORY_TOTAL, &total))
         return -1;
-    return (int)((total - used) / GIB);
+    return (int)(10 * (total - used) / GIB);
 }
 
 static int key_of_temperature(const struct gp_device *device)
@@ -49,20 +51,21 @@ static int key_of_temperature(const struct gp_device *device)
     double celsius;
     if (gp_gpu_is_ill(device))
         return FIRST;
-    return gp_device_number(device, GP_TEMPERATURE_GPU, &celsius) ? (int)celsius / 5 : -1;
+    return gp_device_number(device, GP_TEMPERATURE_GPU, &celsius) ? (int)celsius : -1;
 }
 
 static const struct {
     int (*key)(const struct gp_device *device);
+    int slack;  /* GPUs keep their places while their keys differ by no more */
     bool folds; /* idle GPUs are last */
 } orders[GP_ORDER__COUNT] = {
-    [GP_ORDER_AUTO] = {key_of_index, false},
-    [GP_ORDER_INDEX] = {key_of_index, false},
-    [GP_ORDER_LOAD] = {key_of_load, true},
-    [GP_ORDER_FREE] = {key_of_free, false},
-    [GP_ORDER_TEMPERATURE] = {key_of_temperature, true},
-    [GP_ORDER_TROUBLE] = {key_of_trouble, true},
-    [GP_ORDER_GRID] = {key_of_trouble, false},
+    [GP_ORDER_AUTO] = {key_of_index, 0, false},
+    [GP_ORDER_INDEX] = {key_of_index, 0, false},
+    [GP_ORDER_LOAD] = {key_of_load, 3, true},               /* percent */
+    [GP_ORDER_FREE] = {key_of_free, 5, false},              /* tenths of GiB */
+    [GP_ORDER_TEMPERATURE] = {key_of_temperature, 1, true}, /* °C */
+    [GP_ORDER_TROUBLE] = {key_of_trouble, 0, true},
+    [GP_ORDER_GRID] = {key_of_trouble, 0, false},
 };
 
 const char *const gp_gpu_order_words[GP_ORDER__COUNT] = {
@@ -86,54 +89,96 @@ static bool is_idle(const struct gp_device *device)
 
 /* ---- sorting ---- */
 
-static bool make_room(struct gp_gpu_order *order, size_t count)
+/* Forgets the places if it is another order or another number of devices. */
+static bool begin(struct gp_gpu_order *order, enum gp_gpu_order_by by, size_t count)
 {
-    if (count <= order->room)
-        return true;
-    uint64_t *grown = realloc(order->entries, count * sizeof(*grown));
-    if (!grown)
-        return false;
-    order->entries = grown;
-    order->room = count;
+    const bool is_other = order->by != by || order->of != count;
+    order->before = is_other ? 0 : order->count;
+    order->by = by;
+    order->count = order->idle = order->of = 0;
+    if (count > order->room) {
+        struct gp_gpu_order_entry *grown = realloc(order->entries, count * sizeof(*grown));
+        if (!grown)
+            return false;
+        order->entries = grown;
+        order->room = count;
+    }
+    order->of = count;
+    for (size_t i = 0; i < count; i++) {
+        order->entries[i].before = order->entries[i].row;
+        order->entries[i].is_placed = false;
+    }
     return true;
 }
 
-/* By insertion: they are few, mostly in order already, and qsort() may allocate. */
-static void insert(struct gp_gpu_order *order, uint64_t entry)
+/* Puts a GPU and its instances before the first one that has less, by more than the slack. */
+static void insert(struct gp_gpu_order *order, size_t row, size_t rows)
 {
-    size_t at = order->count++;
-    for (; at > 0 && order->entries[at - 1] > entry; at--)
-        order->entries[at] = order->entries[at - 1];
-    order->entries[at] = entry;
+    struct gp_gpu_order_entry *e = order->entries;
+    const int slack = order->before ? orders[order->by].slack : 0;
+    size_t at = 0;
+    while (at < order->count && e[e[at].row].key + slack >= e[row].key)
+        at++;
+    for (size_t i = order->count; i > at; i--)
+        e[i - 1 + rows].row = e[i - 1].row;
+    for (size_t i = 0; i < rows; i++)
+        e[at + i].row = (uint32_t)(row + i);
+    order->count += rows;
+    e[row].is_placed = true;
+}
+
+/* A row, if it is that of a GPU that has no place yet. */
+static void place(struct gp_gpu_order *order, const struct gp_snapshot *snapshot, size_t row,
+                  size_t chosen)
+{
+    const struct gp_device *device = &snapshot->devices[row];
+    size_t rows = 1;
+    if (device->is_mig || order->entries[row].is_placed)
+        return;
+    if (orders[order->by].folds && order->of >= GP_ORDER_FOLDS_FROM && row != chosen &&
+        is_idle(device))
+        return;
+    while (row + rows < order->of && snapshot->devices[row + rows].is_mig)
+        rows++;
+    insert(order, row, rows);
 }
 
 void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snapshot,
                       enum gp_gpu_order_by by, size_t chosen)
 {
     const size_t count = snapshot->device_count;
-    const bool folds = orders[by].folds && count >= GP_ORDER_FOLDS_FROM;
-    int key = 0;
-    order->by = by;
-    order->count = 0;
-    order->idle = 0;
-    order->of = 0;
-    if (!make_room(order, count))
+    if (!begin(order, by, count))
         return;
-    order->of = count;
-    for (size_t row = 0; row < count; row++) {
-        const struct gp_device *device = &snapshot->devices[row];
-        if (!device->is_mig) /* instances have the key of their GPU */
-            key = orders[by].key(device);
-        if (folds && row != chosen && is_idle(device))
-            order->idle++;
-        else
-            insert(order, (uint64_t)(uint32_t)(FIRST - key) << 32 | row);
-    }
+    for (size_t row = 0; row < count; row++) /* instances have the key of their GPU */
+        order->entries[row].key = snapshot->devices[row].is_mig && row > 0
+                                      ? order->entries[row - 1].key
+                                      : orders[by].key(&snapshot->devices[row]);
+    for (size_t i = 0; i < order->before; i++)
+        place(order, snapshot, order->entries[i].before, chosen);
+    for (size_t row = 0; row < count; row++)
+        place(order, snapshot, row, chosen);
+    order->idle = count - order->count;
+}
+
+bool gp_gpu_order_is_index(const struct gp_gpu_order *order)
+{
+    size_t i = 0;
+    while (i < order->count && order->entries[i].row == i)
+        i++;
+    return i == order->of;
+}
+
+void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, const char *words)
+{
+    if (order->by < GP_ORDER_LOAD || order->by == GP_ORDER_GRID)
+        return;
+    gp_strbuf_adds(sb, words);
+    gp_strbuf_adds(sb, gp_gpu_order_words[order->by]);
 }
 
 size_t gp_gpu_order_row(const struct gp_gpu_order *order, size_t place)
 {
-    return place < order->count ? (size_t)(order->entries[place] & UINT32_MAX) : order->of;
+    return place < order->count ? order->entries[place].row : order->of;
 }
 
 size_t gp_gpu_order_place(const struct gp_gpu_order *order, size_t row)

@@ -6,6 +6,7 @@
 
 struct gp_device;
 struct gp_snapshot;
+struct gp_strbuf;
 
 /* In the order of GP_GPU_ORDER_WORDS. */
 enum gp_gpu_order_by {
@@ -30,18 +31,30 @@ enum { GP_ORDER_FOLDS_FROM = 17 };
 
 struct gp_gpu_order {
     enum gp_gpu_order_by by;
-    uint64_t *entries; /* owned; the row of a device in the lower half */
-    size_t count;      /* those that are shown */
-    size_t idle;       /* GPUs that are not */
-    size_t of;         /* devices of that snapshot */
+    struct gp_gpu_order_entry {
+        uint32_t row, before; /* of the device at this place, now and the last time */
+        int key;              /* of the device in this row */
+        bool is_placed;       /* as well */
+    } * entries;              /* owned */
+    size_t count;             /* those that are shown */
+    size_t before;            /* the last time; 0: the order is a new one */
+    size_t idle;              /* GPUs that are not */
+    size_t of;                /* devices of that snapshot */
     size_t room;
 };
 
-/* Sorts by steps, so that GPUs do not change places all the time: load by 10 %, memory by 1 GiB,
- * temperature by 5 °C. GPUs with problems come first, but last by free memory. `chosen` is a row
+/* Sorts by the values that are shown. After that, so that GPUs do not change places all the time,
+ * one is not above another that has more by more than a few: load 3 %, memory 0.5 GiB,
+ * temperature 1 °C. GPUs with problems come first, but last by free memory. `chosen` is a row
  * that is always shown. Without memory none is. */
 void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snapshot,
                       enum gp_gpu_order_by by, size_t chosen);
+
+/* Appends the words and what the GPUs are sorted by, if that was asked for. */
+void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, const char *words);
+
+/* Whether this is how the driver orders all of them. */
+bool gp_gpu_order_is_index(const struct gp_gpu_order *order);
 
 /* The row at a place; the number of devices if there is none. */
 size_t gp_gpu_order_row(const struct gp_gpu_order *order, size_t place);

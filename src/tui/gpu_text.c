@@ -166,6 +166,12 @@ const char *gp_gpu_trouble(const struct gp_device *device)
     return why == GP_STATUS_NONE ? NULL : gp_device_state(why);
 }
 
+size_t gp_gpu_trouble_words(const char *trouble)
+{
+    const char *call = strstr(trouble, " (");
+    return call ? (size_t)(call - trouble) : strlen(trouble);
+}
+
 bool gp_gpu_is_ill(const struct gp_device *device)
 {
     return gp_gpu_trouble(device) && device->status != GP_STATUS_ASLEEP &&
@@ -173,11 +179,17 @@ bool gp_gpu_is_ill(const struct gp_device *device)
 }
 
 void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
-                         const char *reason)
+                         const struct gp_device *device, bool whole)
 {
     static const char *const ends[] = {" (", ";"};
+    static const char next[] = " · gpulse doctor";
+    const char *reason = gp_gpu_trouble(device);
+    const size_t words = gp_gpu_trouble_words(reason);
     GP_GPU_TEXT(text);
-    gp_strbuf_adds(&text, reason);
+    gp_strbuf_add(&text, reason, whole ? strlen(reason) : words);
+    if (!whole && gp_gpu_is_ill(device) && !strstr(reason, "gpulse") &&
+        (int)(gp_utf8_width(text.buf) + gp_utf8_width(next)) <= w)
+        gp_strbuf_adds(&text, next);
     for (size_t i = 0; i < GP_ARRAY_LEN(ends) && (int)gp_utf8_width(text.buf) > w; i++) {
         const char *end = strstr(text.buf, ends[i]);
         if (end)
@@ -223,7 +235,7 @@ void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device)
     const char *trouble = gp_gpu_trouble(device);
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     if (trouble)
-        gp_strbuf_addf(sb, "!: %s", trouble);
+        gp_strbuf_addf(sb, "!: %.*s", (int)gp_gpu_trouble_words(trouble), trouble);
     if (strcmp(action, "None") != 0)
         gp_strbuf_addf(sb, "%sR: needs recovery: %s", sb->len ? "; " : "", action);
     if (limit < GP_ARRAY_LEN(limits))

@@ -40,13 +40,16 @@ enum gp_ink gp_gpu_memory_ink(const struct gp_device *device, const struct gp_tr
 
 /* Why a GPU reports no values; NULL if it does. */
 const char *gp_gpu_trouble(const struct gp_device *device);
+/* Bytes of it without that function. */
+size_t gp_gpu_trouble_words(const char *trouble);
 /* Same as gp_gpu_trouble(), but a sleeping GPU is not a problem. */
 bool gp_gpu_is_ill(const struct gp_device *device);
 
-/* Draws the reason in w columns. If all of it does not fit, what is in brackets or after a
- * semicolon is left out. */
+/* Draws gp_gpu_trouble() in w columns. If all of it does not fit, what is in brackets or after a
+ * semicolon is left out. Unless `whole`, what is in brackets, which is the function of the driver
+ * that hangs, gives way to what to do next. */
 void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
-                         const char *reason);
+                         const struct gp_device *device, bool whole);
 
 /* Whether cards show it in one line: a MIG instance, or a GPU that sleeps. */
 bool gp_gpu_is_flat(const struct gp_device *device);

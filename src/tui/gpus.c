@@ -1,6 +1,7 @@
 #include "tui/gpus.h"
 
 #include "model/snapshot.h"
+#include "tui/frame.h"
 #include "tui/gpu_card.h"
 #include "tui/gpu_line.h"
 #include "tui/gpu_text.h"
@@ -46,8 +47,6 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
 {
     const struct gp_layout *l = view->layout;
     const struct gp_snapshot *s = view->snapshot;
-    int gutter = view->frames && l->density < GP_DENSITY_LINE ? GP_FRAMES_GUTTER : 0;
-    int width = (box->w - gutter * (l->columns - 1)) / l->columns;
     int column = 0;
     int y = 0;
     for (size_t i = 0; i < (size_t)l->shown && view->first + i < gp_gpu_order_places(view->order);
@@ -55,7 +54,8 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
         const size_t row = gp_gpu_order_row(view->order, view->first + i);
         bool flat = l->density < GP_DENSITY_LINE && is_flat(view, view->first + i);
         int height = flat ? 1 : l->gpu_height;
-        struct gp_box part = gp_box_part(box, column * (width + gutter), y, width, height);
+        const struct gp_rect at = gp_layout_column(l, column);
+        struct gp_box part = gp_box_part(box, at.x, y, at.w, height);
         column = (column + 1) % l->columns;
         y += column == 0 ? height : 0;
         if (row >= s->device_count) {
@@ -118,10 +118,25 @@ static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_v
                        view->first + (size_t)l->shown, places);
 }
 
+/* "─ GPUs 64 · by load ───" */
+static void draw_rule(const struct gp_box *box, const struct gp_gpus_view *view)
+{
+    GP_GPU_TEXT(text);
+    gp_strbuf_adds(&text, " GPUs ");
+    gp_strbuf_add_int(&text, (long)(view->order->count + view->order->idle));
+    gp_gpu_order_add(&text, view->order, " · by ");
+    gp_draw_rule(box, 0);
+    (void)gp_draw(box, gp_draw(box, 1, 0, GP_INK_TITLE, text.buf), 0, GP_INK_TITLE, " ");
+}
+
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
 {
-    if (view->layout->density == GP_DENSITY_LINE)
-        draw_lines(box, view);
+    const struct gp_layout *l = view->layout;
+    const struct gp_box below = gp_box_part(box, 0, l->has_rule, box->w, box->h - l->has_rule);
+    if (l->has_rule && box->h > 0)
+        draw_rule(box, view);
+    if (l->density == GP_DENSITY_LINE)
+        draw_lines(&below, view);
     else
-        draw_blocks_of_gpus(box, view);
+        draw_blocks_of_gpus(&below, view);
 }

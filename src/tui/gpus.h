@@ -20,8 +20,8 @@ struct gp_gpus_view {
     size_t chosen;        /* selected row; the number of rows if there is none */
     bool has_focus;       /* whether movement keys apply to the GPUs */
     bool blocks;          /* draw graphs with blocks instead of dots */
-    bool frames;          /* the titles of cards are in a frame */
     bool no_graphs;       /* only present values */
+    const char *owner;    /* the user of all processes, whose programs are named; NULL: several */
     struct gp_hits *hits; /* collects the clickable areas */
 };
 

@@ -20,21 +20,31 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
+static bool has_frame(const struct gp_layout_options *o)
+{
+    return o->w >= GP_FRAME_FROM && o->h >= GP_FRAME_LINES && !(o->no_gpus && o->no_processes);
+}
+
+/* Lines above the GPUs: a title in the frame, names of columns. */
+static int headings_of(const struct gp_layout *l)
+{
+    return l->has_rule + (l->density == GP_DENSITY_LINE);
+}
+
 /* Lines that the GPUs need in this density, without optional lines for graphs. */
 static int lines_of(const struct gp_layout *l, const struct gp_layout_options *o)
 {
     bool has_flat = l->density < GP_DENSITY_LINE;
     int high = has_flat ? o->gpus - o->flat : o->gpus;
     int rows = (high + l->columns - 1) / l->columns;
-    return rows * l->gpu_height + (has_flat ? o->flat : 0) +
-           (l->density == GP_DENSITY_LINE); /* plus the heading */
+    return rows * l->gpu_height + (has_flat ? o->flat : 0) + headings_of(l);
 }
 
 /* The lines that the GPUs may have. */
 static int lines_for(const struct gp_layout_options *o, enum gp_density density, int room)
 {
     int others = density == GP_DENSITY_LINE ? PROCESS_LEAST : PROCESS_LINES;
-    return o->no_processes ? room : most(room - others, room / 2);
+    return o->no_processes ? room - has_frame(o) : most(room - others, room / 2);
 }
 
 static void set_density(struct gp_layout *l, enum gp_density density,
@@ -49,8 +59,9 @@ static void set_density(struct gp_layout *l, enum gp_density density,
     l->density = density;
     l->gpu_height = heights[density];
     l->columns = 1;
+    l->has_rule = density >= GP_DENSITY_LINE && has_frame(o);
     if (density == GP_DENSITY_GRID) { /* as few columns as possible, for wide cells */
-        int lines = most(lines_for(o, density, room), 1);
+        int lines = most(lines_for(o, density, room) - headings_of(l), 1);
         l->columns =
             least((o->gpus + lines - 1) / lines, o->w / (GP_GRID_COLUMNS + (o->gpus > 100)));
     } else if (density < GP_DENSITY_LINE && o->gpus > GPUS_STACKED && !o->flat) {
@@ -67,14 +78,14 @@ static void grow(struct gp_layout *l, const struct gp_layout_options *o, int wan
     if (l->density == GP_DENSITY_CARD)
         l->gpu_height =
             most(l->gpu_height, least(GP_TEXT_LINES + GRAPHS_MAX * GRAPH_LINES_MAX, each));
-    if (l->density == GP_DENSITY_BAR && o->w >= GP_FRAMES_FROM)
+    if (l->density == GP_DENSITY_BAR && o->w >= GP_FRAME_FROM)
         l->gpu_height = most(l->gpu_height, least(GP_TEXT_LINES, each));
 }
 
 /* Sets how many GPUs are shown, and the lines for that. */
 static void show(struct gp_layout *l, const struct gp_layout_options *o, int wanted)
 {
-    int heading = l->density == GP_DENSITY_LINE;
+    int heading = headings_of(l);
     int needed = lines_of(l, o);
     l->gpus.h = least(needed, wanted);
     l->shown = needed <= wanted ? o->gpus : (l->gpus.h - heading) / l->gpu_height * l->columns;
@@ -113,21 +124,32 @@ static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, i
 struct gp_layout gp_layout_of(const struct gp_layout_options *o)
 {
     struct gp_layout l = {.columns = 1, .gpu_height = 1};
+    const int edge = has_frame(o);
     int room = o->h;
     l.header = (struct gp_rect){0, 0, o->w, room >= 2};
     l.keys = (struct gp_rect){0, o->h - 1, o->w, room >= 8};
     l.host = (struct gp_rect){0, l.header.h, o->w, o->host && room >= 8};
     int top = l.header.h + l.host.h;
     room -= top + l.keys.h;
-    l.gpus = (struct gp_rect){0, top, o->w, 0};
+    l.gpus = (struct gp_rect){edge, top, o->w - 2 * edge, 0};
     if (!o->no_gpus)
         place_gpus(&l, o, room);
-    l.processes = (struct gp_rect){0, top + l.gpus.h, o->w, 0};
-    if (!o->no_processes && room - l.gpus.h >= 2)
-        l.processes.h = room - l.gpus.h;
+    l.processes = (struct gp_rect){edge, top + l.gpus.h, o->w - 2 * edge, 0};
+    if (!o->no_processes && room - edge - l.gpus.h >= 2)
+        l.processes.h = room - edge - l.gpus.h;
+    if (edge)
+        l.frame = (struct gp_rect){0, top, o->w, l.gpus.h + l.processes.h + 1};
     if (o->processes_first) {
         l.processes.y = top;
         l.gpus.y = top + l.processes.h;
     }
     return l;
+}
+
+struct gp_rect gp_layout_column(const struct gp_layout *l, int column)
+{
+    const int gutter = l->frame.h > 0 && l->density < GP_DENSITY_LINE; /* for a wall */
+    const int w = (l->gpus.w - gutter * (l->columns - 1)) / l->columns;
+    const int x = column * (w + gutter);
+    return (struct gp_rect){x, 0, gutter && column == l->columns - 1 ? l->gpus.w - x : w, 0};
 }

@@ -25,8 +25,8 @@ enum {
     GP_CARD_COLUMNS = 80, /* minimum width of cards and bars, if the screen is that wide */
     GP_GRID_COLUMNS = 10, /* minimum width of a cell of a grid, with an index below 100 */
     GP_TEXT_LINES = 3,    /* of a card */
-    GP_FRAMES_FROM = 120, /* columns of a screen whose cards have their titles in a frame */
-    GP_FRAMES_GUTTER = 2, /* blank columns between them */
+    GP_FRAME_FROM = 120,  /* columns of a screen with a frame around GPUs and processes, if it */
+    GP_FRAME_LINES = 12,  /* has this many lines */
 };
 
 struct gp_rect {
@@ -45,13 +45,18 @@ struct gp_layout_options {
 
 struct gp_layout {
     struct gp_rect header, host, gpus, processes, keys; /* h is 0: not shown */
+    struct gp_rect frame; /* around GPUs and processes, whose first lines are part of it */
     enum gp_density density;
     int columns;    /* GPUs side by side */
     int gpu_height; /* lines per GPU, unless it is flat */
     int shown;      /* GPUs that fit at the same time */
     bool has_total; /* the last line of a grid is about all GPUs */
+    bool has_rule;  /* the first line of the GPUs is a title, as their lines have none */
 };
 
 struct gp_layout gp_layout_of(const struct gp_layout_options *options);
+
+/* The x and w of a column of GPUs in their area. */
+struct gp_rect gp_layout_column(const struct gp_layout *layout, int column);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "tui/keys.h"
 
+enum { MARGIN = 2 }; /* columns at the right of a list that scrolls, for arrows */
+
 void gp_menu_open(struct gp_menu *menu, size_t count)
 {
     *menu = (struct gp_menu){.count = count};
@@ -49,14 +51,19 @@ void gp_menu_draw(struct gp_menu *menu, const struct gp_box *box, struct gp_hits
         menu->first = menu->chosen;
     if (menu->chosen >= menu->first + menu->height)
         menu->first = menu->chosen - menu->height + 1;
+    const int margin = menu->count > menu->height ? MARGIN : 0;
     for (int y = 0; y < box->h && menu->first + (size_t)y < menu->count; y++) {
         size_t i = menu->first + (size_t)y;
-        struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
+        struct gp_box line = gp_box_part(box, 0, y, box->w - margin, 1);
         draw(&line, i, ctx);
         if (i == menu->chosen)
             gp_draw_ink(&line, 0, GP_INK_SELECTED);
         gp_hits_add(hits, &line, GP_HIT_ITEM, i);
     }
+    if (menu->first > 0)
+        (void)gp_draw(box, box->w - 1, 0, GP_INK_KEY, "↑");
+    if (menu->first + menu->height < menu->count)
+        (void)gp_draw(box, box->w - 1, box->h - 1, GP_INK_KEY, "↓");
 }
 
 struct gp_box gp_draw_window(const struct gp_box *box, int w, int h, const char *title)

@@ -31,10 +31,27 @@ bool gp_mig_is_split(const struct gp_snapshot *snapshot, const struct gp_device 
 
 void gp_mig_add_ids(struct gp_strbuf *sb, const struct gp_device *device)
 {
-    gp_strbuf_adds(sb, "GI ");
+    double id;
+    gp_strbuf_adds(sb,
+                   gp_device_number(device, GP_MIG_GPU_INSTANCE, &id) && id < 10 ? "GI  " : "GI ");
     gp_gpu_add_number(sb, device, GP_MIG_GPU_INSTANCE, "");
     gp_strbuf_adds(sb, " CI ");
     gp_gpu_add_number(sb, device, GP_MIG_COMPUTE_INSTANCE, "");
+}
+
+void gp_mig_add_share(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                      const struct gp_device *device)
+{
+    double part;
+    double whole;
+    const struct gp_device *gpu = device;
+    while (gpu->is_mig && gpu > snapshot->devices)
+        gpu--;
+    if (!gp_device_number(device, GP_MEMORY_TOTAL, &part) ||
+        !gp_device_number(gpu, GP_MEMORY_TOTAL, &whole) || whole <= 0)
+        return;
+    const int percent = (int)(100 * part / whole + 0.5);
+    gp_strbuf_addf(sb, "%2d%% of GPU %u", percent, gpu->index);
 }
 
 static double total_of(const struct gp_device *device)

@@ -3,9 +3,12 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "out/tree.h"
+#include "proc/proc.h"
 #include "tui/children.h"
 #include "tui/columns.h"
 #include "tui/cpu_past.h"
+#include "tui/frame.h"
+#include "tui/gpu_order.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +21,7 @@ static const struct gp_column columns[COLUMNS] = {
     [GP_PROC_##id##_COLUMN] = {title, width, rank, grows, left},
     GP_PROC_COLUMNS(X)
 #undef X
-    [PAST] = {"CPU-PAST", GP_CPU_PAST_COLUMNS, 15, 0, true},
+        [PAST] = {"CPU-PAST", GP_CPU_PAST_COLUMNS, 15, 0, true},
 };
 
 /* The columns that are shown, and where. */
@@ -55,6 +58,41 @@ static int draw_children(const struct gp_box *part, const struct gp_children *ch
     return part->w - (int)gp_utf8_width(text) - 1;
 }
 
+/* The program of a parent; a login shell is "-bash". Returns its length. */
+static int name_of(const struct gp_proc_row *parent, const char **ret)
+{
+    const int n = (int)gp_proc_program_name(parent->command ? parent->command : "?", ret);
+    const int dash = n > 1 && **ret == '-';
+    *ret += dash;
+    return n - dash;
+}
+
+/* "systemd ▸ sshd ▸ bash ▸ " before the command, in a third of the room, or more if the command
+ * leaves it: of parents without room, the nearest ones are named. Returns the column after it. */
+static int draw_folded(const struct gp_box *part, int x, int w, const struct gp_procs *procs,
+                       const struct gp_proc_row *row)
+{
+    enum { STEP = 3, MORE = 4 }; /* columns of " ▸ " and of "… ▸ " */
+    const int rest = w - x - (row->command ? (int)gp_utf8_width(row->command) : 1);
+    const int room = rest > (w - x) / 3 ? rest : (w - x) / 3;
+    const struct gp_proc_row *parents = &procs->rows[row->folded_at];
+    const char *name;
+    int used = 0;
+    int named = 0;
+    for (; named < row->folded; named++) {
+        used += name_of(&parents[named], &name) + STEP; /* bytes: programs have ASCII names */
+        if (used + (named + 1 < row->folded ? MORE : 0) > room)
+            break;
+    }
+    if (named < row->folded)
+        x = gp_draw(part, x, 0, GP_INK_DIM, named ? "… ▸ " : "▸ ");
+    while (named > 0) {
+        const int n = name_of(&parents[--named], &name);
+        x = gp_drawf(part, x, 0, GP_INK_DIM, "%.*s ▸ ", n, name);
+    }
+    return x;
+}
+
 static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
                          const struct gp_proc_view *view, const struct gp_proc_row *row,
                          enum gp_ink ink)
@@ -80,6 +118,7 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
         while ((*command & 0xc0) == 0x80);
     }
     const int w = draw_children(&part, view->children, row);
+    x = draw_folded(&part, x, w, view->procs, row);
     gp_draw_left(&part, x, 0, w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
 }
 
@@ -127,7 +166,7 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
 
 /* ---- title and heading ---- */
 
-static int draw_title(const struct gp_box *box, int start, const struct gp_proc_view *view)
+static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
 {
     const struct gp_procs_options *options = view->options;
     const struct gp_proc_order *order = &options->order;
@@ -139,7 +178,7 @@ static int draw_title(const struct gp_box *box, int start, const struct gp_proc_
     };
     const struct gp_procs *procs = view->procs;
     size_t count = procs->count - procs->ancestors - procs->reserved - procs->groups;
-    gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
+    gp_draw_rule(box, 0);
     char room[512] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
     gp_strbuf_adds(&text, view->has_focus ? " ▸ processes " : " processes ");
@@ -148,13 +187,17 @@ static int draw_title(const struct gp_box *box, int start, const struct gp_proc_
         gp_strbuf_adds(&text, " of ");
         gp_strbuf_add_int(&text, (long)(count + view->procs->hidden));
     }
-    int x = gp_draw(box, start, 0, GP_INK_TITLE, text.buf);
+    int x = gp_draw(box, 1, 0, GP_INK_TITLE, text.buf);
     if (view->tagged_count)
         x = gp_drawf(box, x, 0, GP_INK_TAGGED, " · %zu tagged", view->tagged_count);
     gp_strbuf_reset(&text);
     if (options->gpu >= 0) {
-        gp_strbuf_adds(&text, " · GPU ");
+        gp_strbuf_adds(&text, options->only_mig ? " · MIG " : " · GPU ");
         gp_strbuf_add_int(&text, options->gpu);
+    }
+    if (options->gpu >= 0 && options->only_mig) {
+        gp_strbuf_addc(&text, ':');
+        gp_strbuf_add_int(&text, (long)options->mig);
     }
     gp_strbuf_adds(&text, groups[options->groups]);
     gp_strbuf_adds(&text, " · sort");
@@ -167,6 +210,11 @@ static int draw_title(const struct gp_box *box, int start, const struct gp_proc_
         gp_strbuf_adds(&text, " · filter ");
         gp_strbuf_adds(&text, options->filter);
     }
+    const size_t before = text.len;
+    if (view->gpu_order)
+        gp_gpu_order_add(&text, view->gpu_order, " · GPUs by ");
+    if (x + (int)gp_utf8_width(text.buf) >= box->w)
+        gp_strbuf_truncate(&text, before);
     x = gp_draw(box, x, 0, GP_INK_TITLE, text.buf);
     return gp_draw(box, x, 0, GP_INK_TITLE, " ");
 }
@@ -181,12 +229,12 @@ static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
 /* ---- the columns ---- */
 
 enum {
-    WIDE_FROM = 110,  /* columns that are only shown with much room */
-    FRAME_FROM = 120, /* a frame around the table, if there are this many lines: */
-    FRAME_LINES_FROM = 6,
-    WIDE_COMMAND = 24,  /* least width of a command with much room */
-    WIDE_USER_MAX = 16, /* a longer name is cut */
-    GAP_MAX = 2,        /* blanks between columns, if all have room */
+    WIDE_FROM = 110,   /* columns that are only shown with much room */
+    WIDE_COMMAND = 24, /* least width of a command with much room, */
+    MIDDLE_FROM = 80,
+    MIDDLE_COMMAND = 17, /* and on a usual screen */
+    WIDE_USER_MAX = 16,  /* a longer name is cut */
+    GAP_MAX = 2,         /* blanks between columns, if all have room */
 };
 
 /* The longest text in a column, within these limits; `least` if there is none at all. */
@@ -195,10 +243,25 @@ static int width_of(const struct gp_procs *procs, enum gp_proc_column column, in
     int w = least;
     for (size_t i = 0; i < procs->count && w < most; i++) {
         const char *text = gp_proc_text(&procs->rows[i], column);
-        int width = text && !procs->rows[i].members ? (int)gp_utf8_width(text) : 0;
+        if (!text || procs->rows[i].members || strlen(text) <= (size_t)w)
+            continue; /* no character has more columns than bytes */
+        int width = (int)gp_utf8_width(text);
         w = width > w ? width : w;
     }
     return w < most ? w : most;
+}
+
+/* Encoder and decoder are left out of the default columns as long as nothing uses them. */
+static bool is_needless(const struct gp_proc_view *view, enum gp_proc_column column)
+{
+    if (!view->may_add || view->has_codecs ||
+        (column != GP_PROC_ENC_COLUMN && column != GP_PROC_DEC_COLUMN))
+        return false;
+    const struct gp_proc_order *order = &view->options->order;
+    for (size_t i = 0; i < order->count; i++)
+        if (order->by[i].column == column)
+            return false;
+    return true;
 }
 
 /* With the default columns and much room: what a process has of its GPUs, and where it runs, as
@@ -208,7 +271,8 @@ static void choose(struct table *table, const struct gp_proc_view *view, int con
     for (size_t i = 0; i < view->column_count; i++) {
         if (view->columns[i] == GP_PROC_COMMAND_COLUMN && container_w > 0)
             table->columns[table->count++] = GP_PROC_CONTAINER_COLUMN;
-        table->columns[table->count++] = view->columns[i];
+        if (!is_needless(view, view->columns[i]))
+            table->columns[table->count++] = view->columns[i];
         if (view->columns[i] == GP_PROC_MEMORY_COLUMN && container_w >= 0)
             table->columns[table->count++] = GP_PROC_SHARE_COLUMN;
         if (view->columns[i] == GP_PROC_CPU_COLUMN && container_w >= 0 && view->has_cpu_past)
@@ -219,10 +283,11 @@ static void choose(struct table *table, const struct gp_proc_view *view, int con
 static void place(struct table *table, const struct gp_proc_view *view, int w)
 {
     const bool is_wide = w >= WIDE_FROM - 2;
-    const int container_w = is_wide && view->may_add
-                                ? width_of(view->procs, GP_PROC_CONTAINER_COLUMN, 0,
-                                           columns[GP_PROC_CONTAINER_COLUMN].width)
-                                : -1;
+    const bool has_groups = view->may_add && view->options->groups; /* which name the container */
+    const int container_w = !is_wide || !view->may_add ? -1
+                            : has_groups               ? 0
+                                         : width_of(view->procs, GP_PROC_CONTAINER_COLUMN, 0,
+                                                    columns[GP_PROC_CONTAINER_COLUMN].width);
     const int least = (int)strlen(columns[GP_PROC_CONTAINER_COLUMN].title);
     struct gp_column chosen[COLUMNS];
     choose(table, view, container_w);
@@ -231,10 +296,13 @@ static void place(struct table *table, const struct gp_proc_view *view, int w)
         *c = columns[table->columns[i]];
         if (table->columns[i] == GP_PROC_CONTAINER_COLUMN && container_w > 0)
             c->width = container_w > least ? container_w : least;
-        else if (table->columns[i] == GP_PROC_USER_COLUMN && is_wide)
-            c->width = width_of(view->procs, GP_PROC_USER_COLUMN, c->width, WIDE_USER_MAX);
+        else if (table->columns[i] == GP_PROC_USER_COLUMN)
+            c->width = width_of(view->procs, GP_PROC_USER_COLUMN, (int)strlen(c->title),
+                                is_wide ? WIDE_USER_MAX : c->width);
         else if (table->columns[i] == GP_PROC_COMMAND_COLUMN && is_wide)
             c->width = WIDE_COMMAND;
+        else if (table->columns[i] == GP_PROC_COMMAND_COLUMN && w >= MIDDLE_FROM - 2)
+            c->width = MIDDLE_COMMAND;
     }
     const int spare = gp_columns_place_apart(chosen, table->count, w, 1, table->places);
     if (is_wide && spare >= (GAP_MAX - 1) * (int)table->count)
@@ -284,38 +352,10 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
     gp_strbuf_fini(&sb);
 }
 
-static bool has_frame(int w, int h)
-{
-    return w >= FRAME_FROM && h >= FRAME_LINES_FROM;
-}
-
-int gp_proc_table_rows(int w, int h)
-{
-    const int rows = h - 2 - has_frame(w, h);
-    return rows > 0 ? rows : 0;
-}
-
-static void draw_frame(const struct gp_box *box)
-{
-    const int last = box->h - 1;
-    for (int y = 0; y <= last; y++) {
-        if (y == last)
-            gp_draw_fill(box, 0, y, box->w, GP_INK_TITLE, 0x2500);
-        gp_draw_fill(box, 0, y, 1, GP_INK_TITLE, y == 0 ? 0x250c : y < last ? 0x2502 : 0x2514);
-        gp_draw_fill(box, box->w - 1, y, 1, GP_INK_TITLE,
-                     y == 0     ? 0x2510
-                     : y < last ? 0x2502
-                                : 0x2518);
-    }
-}
-
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
 {
-    const int edge = has_frame(box->w, box->h);
-    const struct gp_box rows = gp_box_part(box, edge, 1, box->w - 2 * edge, box->h - 1 - edge);
-    int end = draw_title(box, 1 + edge, view);
-    if (edge)
-        draw_frame(box);
+    const struct gp_box rows = gp_box_part(box, 0, 1, box->w, box->h - 1);
+    int end = draw_title(box, view);
     gp_draw_proc_rows(&rows, view);
     return end;
 }

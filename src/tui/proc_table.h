@@ -7,20 +7,23 @@
 
 struct gp_children;
 struct gp_cpu_past;
+struct gp_gpu_order;
 
 struct gp_proc_view {
     const struct gp_procs *procs;
     const struct gp_procs_options *options;
     const enum gp_proc_column *columns;
     size_t column_count;
-    size_t first, chosen;               /* rows; `chosen` is highlighted */
-    int scroll;                         /* columns scrolled off the commands */
-    bool may_add;                       /* further columns, if there is much room */
-    bool has_focus;                     /* whether movement keys apply to this table */
-    const struct gp_children *children; /* NULL: not shown */
-    const struct gp_cpu_past *cpu_past; /* if has_cpu_past */
-    bool has_cpu_past;                  /* on a screen of at least GP_CPU_PAST_FROM columns */
-    const int64_t *tagged;              /* pids */
+    size_t first, chosen;                 /* rows; `chosen` is highlighted */
+    int scroll;                           /* columns scrolled off the commands */
+    bool may_add;                         /* further columns, if there is much room */
+    bool has_focus;                       /* whether movement keys apply to this table */
+    const struct gp_gpu_order *gpu_order; /* to tell in the title; NULL: not there */
+    const struct gp_children *children;   /* NULL: not shown */
+    const struct gp_cpu_past *cpu_past;   /* if has_cpu_past */
+    bool has_cpu_past;                    /* on a screen of at least GP_CPU_PAST_FROM columns */
+    bool has_codecs;                      /* a process uses an encoder or decoder, or has done so */
+    const int64_t *tagged;                /* pids */
     size_t tagged_count;
     struct gp_hits *hits; /* collects the clickable areas; NULL: there are none */
 };
@@ -29,9 +32,6 @@ enum { GP_CPU_PAST_FROM = 160 };
 
 /* Draws the title, the heading and rows from `first` on; returns the column after the title. */
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view);
-
-/* The number of rows that it has room for. */
-int gp_proc_table_rows(int w, int h);
 
 /* Only the heading and the rows. */
 void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view);

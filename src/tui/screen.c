@@ -107,8 +107,15 @@ struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui)
         [GP_TREE_JOB] = GP_PROC_GROUPS_JOB,
     };
     return (struct gp_procs_options){
-        ui->order, ui->prefs.filter,      ui->gpu, false, ui->prefs.per_gpu,
-        true,      groups[ui->prefs.tree]};
+        .order = ui->order,
+        .filter = ui->prefs.filter,
+        .gpu = ui->gpu,
+        .only_mig = ui->mig >= 0,
+        .mig = ui->mig >= 0 ? (unsigned)ui->mig : 0,
+        .per_gpu = ui->prefs.per_gpu,
+        .reserved = true,
+        .groups = groups[ui->prefs.tree],
+    };
 }
 
 void gp_ui_build_rows(struct gp_ui *ui)

@@ -22,7 +22,14 @@ struct part {
     int count;
 };
 
-enum { LABEL = 12, SHEET_W = 76, SHEET_H = 22, HALF_MAX = 44 };
+enum {
+    LABEL = 12,
+    SHEET_W = 76,
+    SHEET_H = 22,
+    HALF_MAX = 44,
+    TWO_COLUMNS_FROM = 110, /* whose words are long */
+    MORE_LEAST = 3,         /* lines of a part below the first ones */
+};
 
 #define DOES(action, words)                                                                        \
     {                                                                                              \
@@ -92,6 +99,25 @@ static const struct part left[] = {PART("keys", keys)};
 static const struct part right[] = {PART("colors", colors), PART("letters next to a GPU", letters),
                                     PART("mouse", mouse)};
 
+/* Actions that a row above is about, though it does not name them. */
+static const enum gp_action covered[] = {
+    GP_ACTION_UP,          GP_ACTION_DOWN,        GP_ACTION_PAGE_UP,        GP_ACTION_PAGE_DOWN,
+    GP_ACTION_NEXT,        GP_ACTION_CLEAR,       GP_ACTION_REVERSE,        GP_ACTION_SORT_SM,
+    GP_ACTION_SORT_TIME,   GP_ACTION_SORT_MEMORY, GP_ACTION_SHOW_GPUS,      GP_ACTION_HELP,
+    GP_ACTION_SHOW_GRAPHS, GP_ACTION_HOST,        GP_ACTION_SHOW_PROCESSES, GP_ACTION_PRESET,
+};
+
+static bool is_above(enum gp_action action)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(covered); i++)
+        if (covered[i] == action)
+            return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
+        if (keys[i].action == action)
+            return true;
+    return false;
+}
+
 /* The first key of an action. */
 static void add_label(const struct gp_ui *ui, const struct row *row, char ret[GP_UI_TEXT_SIZE])
 {
@@ -118,13 +144,65 @@ static void draw_parts(const struct gp_ui *ui, const struct gp_box *box, const s
     }
 }
 
+/* A part that has room below the first ones. */
+struct more {
+    const char *title;
+    struct row rows[(int)GP_ACTION__COUNT > (int)GP_PROC_COLUMN__COUNT
+                        ? (int)GP_ACTION__COUNT
+                        : (int)GP_PROC_COLUMN__COUNT];
+    int count;
+};
+
+static void add_more(struct more *more, enum gp_ink ink, const char *label, const char *words)
+{
+    more->rows[more->count++] = (struct row){GP_ACTION_NONE, label, words, ink};
+}
+
+/* In two columns, if words have room there. Returns the line after it. */
+static int draw_more(const struct gp_ui *ui, const struct gp_box *box, int y,
+                     const struct more *more)
+{
+    const int columns = box->w >= TWO_COLUMNS_FROM ? 2 : 1;
+    const int room = box->h - y - 1; /* below the title */
+    const int each = (more->count + columns - 1) / columns;
+    const int lines = each < room ? each : room;
+    if (lines < MORE_LEAST)
+        return y;
+    for (int i = 0; i < columns; i++) {
+        const int rest = more->count - i * lines;
+        const struct part part = {i == 0 ? more->title : "", &more->rows[i * lines],
+                                  rest < lines ? rest : lines};
+        const struct gp_box half =
+            gp_box_part(box, i * box->w / columns, y, box->w / columns - 1, lines + 1);
+        draw_parts(ui, &half, &part, 1);
+    }
+    return y + lines + 2;
+}
+
+/* The other keys, and the columns. */
+static void draw_others(const struct gp_ui *ui, const struct gp_box *box, int y)
+{
+    struct more others = {.title = "more keys"};
+    struct more shown = {.title = "columns of processes"};
+    for (int a = 1; a < GP_ACTION__COUNT; a++)
+        if (!is_above((enum gp_action)a))
+            add_more(&others, GP_INK_KEY, gp_action_keys((enum gp_action)a),
+                     gp_action_help((enum gp_action)a));
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
+        add_more(&shown, GP_INK_TITLE, gp_proc_column_table[c].title, gp_proc_column_table[c].help);
+    y = draw_more(ui, box, y, &others);
+    (void)draw_more(ui, box, y, &shown);
+}
+
 static void draw_sheet(const struct gp_ui *ui, const struct gp_box *box)
 {
+    const struct gp_box above = gp_box_part(box, 0, 0, box->w, box->h - 1);
     const int half = box->w / 2 < HALF_MAX ? box->w / 2 : HALF_MAX;
     const struct gp_box first = gp_box_part(box, 0, 0, half - 1, box->h - 1);
     const struct gp_box second = gp_box_part(box, half, 0, half, box->h - 1);
     draw_parts(ui, &first, left, GP_ARRAY_LEN(left));
     draw_parts(ui, &second, right, GP_ARRAY_LEN(right));
+    draw_others(ui, &above, SHEET_H);
     (void)gp_draw(box, 0, box->h - 1, GP_INK_DIM,
                   "PgDn all keys and columns · / search · q back · ? explains menus, too");
 }

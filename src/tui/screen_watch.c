@@ -4,9 +4,11 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "tui/alerts.h"
+#include "tui/frame.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/header.h"
+#include "tui/owners.h"
 #include "tui/playback.h"
 #include "tui/proc_table.h"
 #include "tui/watch_arrange.h"
@@ -225,6 +227,9 @@ static bool look(struct gp_ui *ui, enum gp_action action)
     for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++)
         if (steps[i].action == action) {
             gp_pref_step(&ui->prefs, steps[i].pref, steps[i].forward);
+            if (action == GP_ACTION_GPU_ORDER && ui->prefs.gpu_order == GP_ORDER_INDEX &&
+                gp_gpu_order_is_index(&ui->gpu_order))
+                gp_pref_step(&ui->prefs, steps[i].pref, true); /* nothing would change */
             if (action == GP_ACTION_SERIES)
                 gp_ui_say(ui, "graphs: %s", gp_series_titles[ui->prefs.series]);
             if (action == GP_ACTION_GPU_ORDER)
@@ -443,8 +448,8 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .chosen = chosen,
         .has_focus = ui->gpus_have_focus,
         .blocks = ui->prefs.graph,
-        .frames = box->w >= GP_FRAMES_FROM,
         .no_graphs = !ui->prefs.graphs,
+        .owner = gp_owners_one(snapshot),
         .hits = &ui->hits,
     };
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);
@@ -452,9 +457,9 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     part = gp_box_part(box, l.gpus.x, l.gpus.y, l.gpus.w, l.gpus.h);
     gp_draw_gpus(&part, &view);
     part = gp_box_part(box, l.processes.x, l.processes.y, l.processes.w, l.processes.h);
-    scroll_rows(ui, gp_proc_table_rows(part.w, part.h));
+    scroll_rows(ui, part.h > 2 ? part.h - 2 : 0);
     ui->shows_cpu_past =
-        part.w >= GP_CPU_PAST_FROM && part.h > 0 && ui->prefs.graphs && !*ui->prefs.columns;
+        box->w >= GP_CPU_PAST_FROM && part.h > 0 && ui->prefs.graphs && !*ui->prefs.columns;
     const struct gp_procs_options options = gp_ui_procs_options(ui);
     const struct gp_proc_view rows = {
         .procs = &ui->procs,
@@ -466,8 +471,10 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .scroll = ui->scroll,
         .may_add = !*ui->prefs.columns,
         .has_focus = !ui->gpus_have_focus,
+        .gpu_order = l.has_rule || l.gpus.h == 0 ? NULL : &ui->gpu_order,
         .cpu_past = ui->cpu_past,
         .has_cpu_past = ui->shows_cpu_past,
+        .has_codecs = ui->shows_codecs,
         .children = ui->prefs.tree == GP_TREE_YES ? ui->children : NULL,
         .tagged = ui->tags,
         .tagged_count = ui->tag_count,
@@ -476,6 +483,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     int end = gp_draw_procs(&part, &rows);
     part = gp_box_part(&part, end + 1, 0, part.w - end - 2, 1);
     draw_alert(ui, &part);
+    gp_draw_frame(box, &l);
 }
 
 static void draw_watch(struct gp_ui *ui, const struct gp_box *box)

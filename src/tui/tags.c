@@ -48,7 +48,7 @@ void gp_tags_add_children(struct gp_ui *ui)
     tag(ui, row->pid);
     for (size_t before = 0; before != ui->tag_count;) {
         before = ui->tag_count;
-        for (size_t i = 0; i < ui->procs.count; i++)
+        for (size_t i = 0; i < ui->procs.count + ui->procs.folded; i++)
             if (ui->procs.rows[i].ppid && is_tagged(ui, ui->procs.rows[i].ppid))
                 tag(ui, ui->procs.rows[i].pid);
     }

@@ -24,7 +24,8 @@ enum table { DARK, LIGHT, TERMINAL, SAFE_DARK, SAFE_LIGHT, CONTRAST, MONO, TABLE
 
 /* The fourth number is the color on a terminal with fewer colors, the fifth the attribute without
  * any. Color never carries a meaning alone. Those above 15 look the same on every terminal: they
- * have a contrast of 4.5 to 1 or more to the backgrounds that the table is for. */
+ * have a contrast of 4.5 to 1 or more to the backgrounds that the table is for. Trouble and what is
+ * worth a look differ in lightness, too, for those who see red and yellow alike. */
 /* clang-format off */
 static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
     [DARK] = {
@@ -49,11 +50,11 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TITLE] = {24, OWN, BOLD, BLUE, BOLD},
         [GP_INK_LOW] = {23, OWN, 0, BLUE, 0},
         [GP_INK_MEDIUM] = {94, OWN, BOLD, OWN, 0},
-        [GP_INK_HIGH] = {160, OWN, BOLD, RED, BOLD},
-        [GP_INK_CRITICAL] = {160, OWN, REVERSE, RED, REVERSE},
-        [GP_INK_STALE] = {58, OWN, 0, OWN, UNDERLINE},
+        [GP_INK_HIGH] = {88, OWN, BOLD, RED, BOLD},
+        [GP_INK_CRITICAL] = {88, OWN, REVERSE, RED, REVERSE},
+        [GP_INK_STALE] = {241, OWN, UNDERLINE, OWN, UNDERLINE},
         [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
-        [GP_INK_TAGGED] = {94, OWN, BOLD, MAGENTA, BOLD},
+        [GP_INK_TAGGED] = {90, OWN, BOLD, MAGENTA, BOLD},
         [GP_INK_KEY] = {25, OWN, BOLD, BLUE, BOLD},
         [GP_INK_MEMORY] = {61, OWN, 0, MAGENTA, 0},
     },

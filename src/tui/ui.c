@@ -105,6 +105,14 @@ static void add_cpu_past(struct gp_ui *ui)
                         ui->snapshot->mono_ns, ui->prefs.interval_ns);
 }
 
+static void look_at_codecs(struct gp_ui *ui)
+{
+    for (size_t i = 0; !ui->shows_codecs && i < ui->procs.count; i++) {
+        const struct gp_proc_row *row = &ui->procs.rows[i];
+        ui->shows_codecs = (row->enc.known && row->enc.n > 0) || (row->dec.known && row->dec.n > 0);
+    }
+}
+
 void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns)
 {
     struct gp_ui_cost *cost = &ui->cost;
@@ -124,6 +132,7 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
     drop_tags(ui);
     gp_ui_build_rows(ui);
     add_cpu_past(ui);
+    look_at_codecs(ui);
     look_at_children(ui);
     if (screens[ui->mode]->fill)
         screens[ui->mode]->fill(ui);

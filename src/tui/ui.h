@@ -119,7 +119,8 @@ struct gp_ui {
     size_t page;                   /* number of process rows on the screen */
     bool shows_rates;              /* cards or bars are visible */
     bool shows_cpu_past;
-    int scroll; /* columns scrolled off the commands */
+    bool shows_codecs; /* a process has used one */
+    int scroll;        /* columns scrolled off the commands */
     int64_t followed;
     int64_t tags[GP_UI_TAGS];
     size_t tag_count;

@@ -691,6 +691,8 @@ static void rows_are(const struct gp_procs_options *options, const char *expecte
         const struct gp_proc_row *row = &procs.rows[i];
         gp_tree_add_branch(&sb, row);
         if (!row->members) {
+            for (size_t f = row->folded; f > 0; f--)
+                gp_strbuf_addf(&sb, "%d>", (int)procs.rows[row->folded_at + f - 1].pid);
             gp_strbuf_addf(&sb, "%d\n", (int)row->pid);
             continue;
         }
@@ -790,8 +792,17 @@ static void a_tree_begins_at_the_job(void **state)
     *fixture_process(&machine, 2, GP_PROCESS_PPID) = fixture_int(40);
     options.groups = GP_PROC_GROUPS_TREE;
     rows_are(&options,
-             "slurm 4711, 2 processes user mia gpus 0 11.0G 42 ≥3s\n├─30\n│ └─48448\n└─153223\n"
-             "40\n└─4190001\n");
+             "slurm 4711, 2 processes user mia gpus 0 11.0G 42 ≥3s\n├─30>48448\n└─153223\n"
+             "40>4190001\n");
+    /* a shell whose parent is folded into it, as it has two children itself */
+    cells[0][GP_PROCESS_PPID - GP_PROCESS__FIRST] = fixture_int(0);
+    cells[1][GP_PROCESS_PPID - GP_PROCESS__FIRST] = fixture_int(40);
+    cells[1][GP_PROCESS_CONTAINER - GP_PROCESS__FIRST] = fixture_absent(GP_STATUS_UNSUPPORTED);
+    for (int p = 0; p < 3; p++) {
+        *fixture_process(&machine, p, GP_PROCESS_PPID) = fixture_int(p == 2 ? 48448 : 20);
+        *fixture_process(&machine, p, GP_PROCESS_CONTAINER) = fixture_absent(GP_STATUS_UNSUPPORTED);
+    }
+    rows_are(&options, "40>20\n├─48448\n│ └─4190001\n└─153223\n");
 }
 
 #define MACHINE(name) cmocka_unit_test_setup(name, make_machine)

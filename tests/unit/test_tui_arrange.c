@@ -203,6 +203,69 @@ static void presets_look_like_that(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+/* One around the GPUs and the processes, whatever is shown and in which order. */
+static void a_frame_where_it_has_room(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    const char *line = line_with(&ui, 119, 30, "processes 2");
+    assert_ptr_equal(strstr(line, "─ ▸ "), line);
+    line = line_with(&ui, 120, 30, "processes 2");
+    assert_ptr_equal(strstr(line, "├─ ▸ processes 2 · sort GPU-MEM▼ ─"), line);
+    assert_true(ends_with(line, "─┤"));
+    line = line_with(&ui, 120, 30, "0 H100");
+    assert_ptr_equal(strstr(line, "┌─ 0 H100"), line);
+    assert_true(ends_with(line, "─┐"));
+    static const char *const inside[] = {"UTIL", "PCIe", "100%", "vllm serve"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(inside); i++) {
+        line = line_with(&ui, 120, 30, inside[i]);
+        assert_ptr_equal(strstr(line, "│"), line);
+        assert_true(ends_with(line, " │"));
+    }
+    size_t page = ui.page;
+    (void)picture(&ui, 119, 30);
+    assert_int_equal(ui.page, page + 1);
+    const char *bottom = strstr(picture(&ui, 120, 30), "└──────────");
+    assert_non_null(bottom);
+    assert_non_null(strstr(bottom, "?:help"));
+    assert_null(strstr(picture(&ui, 120, 11), "┌"));
+    press(&ui, "L");
+    assert_non_null(strstr(picture(&ui, 120, 30), "└──────────"));
+    ui.prefs.gpus = false; /* nothing is left to be framed */
+    assert_null(strstr(picture(&ui, 120, 30), "└──────────"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void walls_between_cards(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 5);
+    const char *line = line_with(&ui, 200, 60, "1 H100");
+    assert_non_null(strstr(line, "─┬─ 1 H100"));
+    assert_non_null(strstr(line_with(&ui, 200, 60, "3 H100"), "─┼─ 3 H100"));
+    line = line_with(&ui, 200, 60, "4 H100"); /* beside nothing */
+    assert_non_null(strstr(line, "─┤ "));
+    assert_true(ends_with(line, " │"));
+    line = line_with(&ui, 200, 60, "processes");
+    assert_non_null(strstr(line, "─┴─"));
+    ui.prefs.first = 1;
+    line = line_with(&ui, 200, 60, "processes");
+    assert_ptr_equal(strstr(line, "┌─ ▸ "), line);
+    assert_non_null(strstr(line_with(&ui, 200, 60, "1 H100"), "─┬─ 1 H100"));
+    assert_true(gp_ui_fini(&ui));
+    watch(&ui, 64); /* lines have no titles of their own */
+    line = line_with(&ui, 200, 60, "GPUs 64");
+    assert_ptr_equal(strstr(line, "┌─ GPUs 64 ──"), line);
+    assert_true(gp_ui_fini(&ui));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +277,8 @@ int main(void)
         cmocka_unit_test(without_graphs_there_are_only_present_values),
         cmocka_unit_test(the_processes_may_be_above),
         cmocka_unit_test(presets_look_like_that),
+        cmocka_unit_test(a_frame_where_it_has_room),
+        cmocka_unit_test(walls_between_cards),
     };
     return cmocka_run_group_tests_name("tui_arrange", tests, NULL, NULL);
 }

@@ -73,10 +73,59 @@ static void owners_are_listed_by_memory(void **state)
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         GP_GPU_TEXT(text);
         struct gp_snapshot *s = machine_of(&cases[i]);
-        gp_add_owners(&text, s, &s->devices[0], cases[i].w);
+        gp_add_owners(&text, s, &s->devices[0], false, cases[i].w);
         assert_string_equal(text.buf, cases[i].expected);
         gp_snapshot_free(s);
     }
+}
+
+/* Where all users are the same. */
+static void programs_are_named_instead_of_one_user(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command, *expected;
+    } cases[] = {
+        {"vllm serve Qwen", "vllm 5.0G"},
+        {"/usr/bin/python3.11 -u /home/carol/train.py --batch 8", "train.py 5.0G"},
+        {"python -m torch.distributed.run train.py", "torch.distributed.run 5.0G"},
+        {"python -c print", "python 5.0G"},
+        {"python", "python 5.0G"},
+        {"bash ./run.sh", "run.sh 5.0G"},
+        {"./python_tool x", "x 5.0G"},
+        {"/opt/trtllm-serve", "trtllm-serve 5.0G"},
+    };
+    static const struct uses one = {{{"carol", 5}}, NULL, 40, ""};
+    static const struct uses two = {{{"carol", 5}, {"carol", 2}}, "carol", 40, ""};
+    static const struct uses others = {{{"carol", 5}, {"bob", 2}}, NULL, 40, ""};
+    static const struct uses nobody = {{{NULL, 5}}, NULL, 40, ""};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        GP_GPU_TEXT(text);
+        struct gp_snapshot *s = machine_of(&one);
+        gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_COMMAND), cases[i].command, 1);
+        gp_add_owners(&text, s, &s->devices[0], true, one.w);
+        assert_string_equal(text.buf, cases[i].expected);
+        gp_snapshot_free(s);
+    }
+    GP_GPU_TEXT(text);
+    struct gp_snapshot *s = machine_of(&two);
+    s->process_count = 2;
+    assert_string_equal(gp_owners_one(s), "carol");
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_COMMAND), "train", 1);
+    gp_value_set_text(process_value(&s->processes[1], GP_PROCESS_COMMAND), "trainer", 1);
+    gp_add_owners(&text, s, &s->devices[0], true, two.w);
+    assert_string_equal(text.buf, "train 5.0G · trainer 2.0G"); /* whose user has reserved it */
+    gp_snapshot_free(s);
+    s = machine_of(&others);
+    s->process_count = 2;
+    assert_null(gp_owners_one(s));
+    s->process_count = 0;
+    assert_null(gp_owners_one(s));
+    gp_snapshot_free(s);
+    s = machine_of(&nobody);
+    s->process_count = 1;
+    assert_string_equal(gp_owners_one(s), "?");
+    gp_snapshot_free(s);
 }
 
 /* More users than are told apart. */
@@ -91,7 +140,7 @@ static void many_owners_are_counted(void **state)
     }
     GP_GPU_TEXT(text);
     struct gp_snapshot *s = machine_of(&uses);
-    gp_add_owners(&text, s, &s->devices[0], uses.w);
+    gp_add_owners(&text, s, &s->devices[0], false, uses.w);
     assert_string_equal(text.buf, "u0 20.0G +15");
     gp_snapshot_free(s);
 }
@@ -121,16 +170,20 @@ static void reasons_are_cut_where_they_may_end(void **state)
     (void)state;
     static const struct {
         const char *reason;
+        bool whole;
         int w;
         const char *expected;
     } cases[] = {
-        {"no answer for 12 s (nvmlX)", 26, "no answer for 12 s (nvmlX)"},
-        {"no answer for 12 s (nvmlX)", 25, "no answer for 12 s"},
-        {"no answer for 12 s (nvmlX)", 17, "no answer for 12…"},
-        {"lost: reset needed; see doctor", 30, "lost: reset needed; see doctor"},
-        {"lost: reset needed; see doctor", 29, "lost: reset needed"},
-        {"lost; see (x)", 8, "lost"},
-        {"driver error", 5, "driv…"},
+        {"no answer for 12 s (nvmlX)", true, 26, "no answer for 12 s (nvmlX)"},
+        {"no answer for 12 s (nvmlX)", true, 25, "no answer for 12 s"},
+        {"no answer for 12 s (nvmlX)", true, 17, "no answer for 12…"},
+        {"lost: reset needed; see doctor", true, 30, "lost: reset needed; see doctor"},
+        {"lost: reset needed; see doctor", true, 29, "lost: reset needed"},
+        {"lost; see (x)", true, 8, "lost"},
+        {"driver error", true, 5, "driv…"},
+        {"no answer for 12 s (nvmlX)", false, 34, "no answer for 12 s · gpulse doctor"},
+        {"no answer for 12 s (nvmlX)", false, 33, "no answer for 12 s"},
+        {"lost; see gpulse doctor", false, 40, "lost; see gpulse doctor"},
     };
     struct gp_cells cells = {0, 0, NULL};
     assert_int_equal(gp_cells_resize(&cells, 40, 1), 0);
@@ -138,7 +191,9 @@ static void reasons_are_cut_where_they_may_end(void **state)
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(256);
         gp_cells_clear(&cells);
-        gp_gpu_draw_trouble(&box, 0, 0, cases[i].w, GP_INK_PLAIN, cases[i].reason);
+        const struct gp_device device = {.status = GP_STATUS_TIMEOUT,
+                                         .status_text = cases[i].reason};
+        gp_gpu_draw_trouble(&box, 0, 0, cases[i].w, GP_INK_PLAIN, &device, cases[i].whole);
         gp_cells_text(&sb, &cells);
         assert_int_equal(sb.len, strlen(cases[i].expected) + 1);
         assert_memory_equal(sb.buf, cases[i].expected, strlen(cases[i].expected));
@@ -321,6 +376,69 @@ static void its_past_is_cut_as_well(void **state)
     assert_null(history.all.values);
 }
 
+/* ---- an instance ---- */
+
+/* The list is that of the instance that is selected, or of its GPU. */
+static void an_instance_has_its_own_processes(void **state)
+{
+    (void)state;
+    static const int gib[] = {20, 20};
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(2, 0);
+    gp_ui_init(&ui);
+    split(s, 0, gib, GP_ARRAY_LEN(gib));
+    s->devices[0].process_count = 0;
+    s->devices[1].first_process = 0;
+    s->devices[1].process_count = 2;
+    s->devices[2].process_count = 0;
+    s->processes[0].device = 1;
+    s->processes[1].device = 2;
+    for (size_t i = 2; i < s->process_count; i++)
+        s->processes[i].device = 3;
+    gp_ui_take(&ui, s, 1);
+    static const struct {
+        const char *title;
+        int64_t pid;
+        size_t count;
+    } steps[] = {{" processes 2 · GPU 0 ·", 1000, 2},
+                 {" processes 1 · MIG 0:0 ·", 1000, 1},
+                 {" processes 1 · MIG 0:1 ·", 1001, 1}};
+    press(&ui, "\t");
+    for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++) {
+        (void)gp_ui_key(&ui, GP_KEY_DOWN);
+        check_has(&ui, steps[i].title);
+        assert_int_equal(ui.procs.count, steps[i].count);
+        assert_int_equal(ui.procs.rows[ui.procs.rows[0].pid != steps[i].pid].pid, steps[i].pid);
+    }
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void instances_say_their_share(void **state)
+{
+    (void)state;
+    static const int gib[] = {20, 10};
+    struct gp_snapshot *s = machine(2, 0);
+    GP_GPU_TEXT(text);
+    split(s, 0, gib, GP_ARRAY_LEN(gib));
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_TOTAL), 80 * (int64_t)GIB, 1);
+    for (size_t i = 1; i < 3; i++) {
+        gp_value_set_int(device_value(&s->devices[i], GP_MEMORY_TOTAL), gib[i - 1] * (int64_t)GIB,
+                         1);
+        gp_value_set_int(device_value(&s->devices[i], GP_MIG_GPU_INSTANCE), i == 1 ? 3 : 10, 1);
+        gp_value_set_int(device_value(&s->devices[i], GP_MIG_COMPUTE_INSTANCE), 0, 1);
+        gp_mig_add_ids(&text, &s->devices[i]);
+        gp_strbuf_addc(&text, '|');
+        gp_mig_add_share(&text, s, &s->devices[i]);
+        gp_strbuf_addc(&text, '|');
+    }
+    assert_string_equal(text.buf, "GI  3 CI 0|25% of GPU 0|GI 10 CI 0|13% of GPU 0|");
+    gp_value_set_absent(device_value(&s->devices[0], GP_MEMORY_TOTAL), GP_STATUS_LOST, NULL, 1);
+    gp_strbuf_reset(&text);
+    gp_mig_add_share(&text, s, &s->devices[1]);
+    assert_string_equal(text.buf, "");
+    gp_snapshot_free(s);
+}
+
 /* ---- order ---- */
 
 /* GPU 2 is idle, 3 hot, 5 hangs; 4 has two instances. */
@@ -362,7 +480,7 @@ static void gpus_are_ordered(void **state)
         {GP_ORDER_LOAD, 20, NO_ROW, "7 1 4 5 6 3 8 0 ", 14},
         {GP_ORDER_LOAD, 20, 12, "7 1 4 5 6 3 8 0 12 ", 13},
         {GP_ORDER_FREE, 9, NO_ROW, "2 9 10 3 4 5 6 0 1 8 7 ", 0},
-        {GP_ORDER_TEMPERATURE, 9, NO_ROW, "7 3 1 4 5 6 8 0 2 9 10 ", 0},
+        {GP_ORDER_TEMPERATURE, 9, NO_ROW, "7 3 8 4 5 6 1 0 2 9 10 ", 0},
         {GP_ORDER_TROUBLE, 9, NO_ROW, "7 3 0 1 2 4 5 6 8 9 10 ", 0},
         {GP_ORDER_TROUBLE, 20, NO_ROW, "7 3 0 1 4 5 6 8 ", 14},
         {GP_ORDER_GRID, 15, NO_ROW, "7 3 0 1 2 4 5 6 8 9 10 11 12 13 14 15 16 ", 0},
@@ -387,6 +505,71 @@ static void gpus_are_ordered(void **state)
     gp_gpu_order_fini(&order);
 }
 
+static void check_order(struct gp_gpu_order *order, struct gp_snapshot *s, const int loads[4],
+                        const char *expected)
+{
+    GP_GPU_TEXT(text);
+    for (size_t i = 0; i < 4; i++)
+        gp_value_set_int(device_value(&s->devices[i], GP_UTILIZATION_GPU), loads[i], 1);
+    gp_gpu_order_set(order, s, GP_ORDER_LOAD, s->device_count);
+    for (size_t place = 0; place < order->count; place++)
+        gp_strbuf_addf(&text, "%zu", gp_gpu_order_row(order, place));
+    assert_string_equal(text.buf, expected);
+}
+
+/* By the value that is shown; then they stay until they differ by more than a bit. */
+static void gpus_do_not_dance(void **state)
+{
+    (void)state;
+    struct gp_gpu_order order = {.entries = NULL};
+    struct gp_snapshot *s = machine(4, 1);
+    check_order(&order, s, (const int[]){61, 69, 63, 62}, "1230");
+    check_order(&order, s, (const int[]){64, 66, 63, 64}, "1230");
+    check_order(&order, s, (const int[]){66, 63, 63, 66}, "1230");
+    check_order(&order, s, (const int[]){67, 63, 63, 66}, "0123");
+    check_order(&order, s, (const int[]){67, 63, 90, 66}, "2013");
+    gp_gpu_order_set(&order, s, GP_ORDER_INDEX, 4);
+    check_order(&order, s, (const int[]){67, 63, 90, 66}, "2031"); /* anew */
+    assert_false(gp_gpu_order_is_index(&order));
+    for (int round = 0; round < 1000; round++) { /* nobody is far above one that has more */
+        int loads[4];
+        for (int i = 0; i < 4; i++)
+            loads[i] = (round * (7 + i) + i * 31) % 101;
+        for (int i = 0; i < 4; i++)
+            gp_value_set_int(device_value(&s->devices[i], GP_UTILIZATION_GPU), loads[i], 1);
+        gp_gpu_order_set(&order, s, GP_ORDER_LOAD, 4);
+        assert_int_equal(order.count, 4);
+        for (size_t i = 0; i < 4; i++)
+            for (size_t j = i; j < 4; j++)
+                assert_true(loads[gp_gpu_order_row(&order, i)] + 3 >=
+                            loads[gp_gpu_order_row(&order, j)]);
+    }
+    gp_gpu_order_fini(&order);
+    gp_snapshot_free(s);
+}
+
+/* The first press changes something, and the title says what. */
+static void o_skips_what_is_so_already(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, mixed_machine(9), 1);
+    (void)picture(&ui, 80, 24);
+    press(&ui, "o");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_LOAD);
+    assert_non_null(strstr(picture(&ui, 80, 24), " · sort GPU-MEM▼ · GPUs by load ─"));
+    press(&ui, "oooo");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_AUTO);
+    ui.prefs.view = GP_DENSITY_GRID; /* problems are first */
+    assert_null(strstr(picture(&ui, 80, 24), " · GPUs by"));
+    press(&ui, "o");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_INDEX);
+    press(&ui, "o");
+    assert_non_null(strstr(picture(&ui, 120, 40), "┌─ GPUs 11 · by load ─"));
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void reserved_gpus_are_not_idle(void **state)
 {
     (void)state;
@@ -407,7 +590,7 @@ static void the_cursor_follows_the_order(void **state)
     struct gp_ui ui;
     gp_ui_init(&ui);
     gp_ui_take(&ui, mixed_machine(20), 1);
-    press(&ui, "oo\t");
+    press(&ui, "o\t");
     (void)picture(&ui, 80, 24);
     for (size_t i = 0; i < GP_ARRAY_LEN(expected); i++) {
         (void)gp_ui_key(&ui, GP_KEY_DOWN);
@@ -497,7 +680,7 @@ static void clicks_follow_the_order(void **state)
     struct gp_ui ui;
     gp_ui_init(&ui);
     gp_ui_take(&ui, mixed_machine(20), 1);
-    press(&ui, "oo");
+    press(&ui, "o");
     (void)picture(&ui, 80, 24);
     (void)gp_ui_click(&ui, 1, 2, false);
     assert_int_equal(ui.gpu, 5);
@@ -535,6 +718,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(owners_are_listed_by_memory),
         cmocka_unit_test(many_owners_are_counted),
+        cmocka_unit_test(programs_are_named_instead_of_one_user),
         cmocka_unit_test(names_are_cut_at_words),
         cmocka_unit_test(screens_of_gpus),
         cmocka_unit_test(all_gpus_have_a_mean),
@@ -542,6 +726,10 @@ int main(void)
         cmocka_unit_test(reasons_are_cut_where_they_may_end),
         cmocka_unit_test(strips_of_every_width),
         cmocka_unit_test(gpus_are_ordered),
+        cmocka_unit_test(an_instance_has_its_own_processes),
+        cmocka_unit_test(instances_say_their_share),
+        cmocka_unit_test(gpus_do_not_dance),
+        cmocka_unit_test(o_skips_what_is_so_already),
         cmocka_unit_test(reserved_gpus_are_not_idle),
         cmocka_unit_test(the_cursor_follows_the_order),
         cmocka_unit_test(the_page_of_an_instance),

@@ -37,6 +37,31 @@ static void the_first_page_fits_the_smallest_usual_screen(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* A higher screen has more on the first page, a very high one everything. */
+static void the_first_page_uses_the_height(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "?");
+    assert_null(strstr(picture(&ui, 120, 28), "more keys"));
+    has(&ui, 120, 29, "more keys");
+    has(&ui, 120, 40, "show the environment of the process");
+    has(&ui, 120, 40, "Ctrl-Z     suspend"); /* the last one */
+    assert_null(strstr(picture(&ui, 120, 40), "columns of processes"));
+    size_t told = 0;
+    for (int a = 1; a < GP_ACTION__COUNT; a++)
+        told += strstr(picture(&ui, 120, 40), gp_action_help((enum gp_action)a)) != NULL;
+    assert_true(told >= 28); /* the rest have a row above, in fewer words */
+    for (const char *cut = picture(&ui, 120, 40); (cut = strstr(cut, "…")); cut++)
+        assert_int_equal(strncmp(cut - 4, "PgUp…", strlen("PgUp…")), 0); /* ours */
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
+        has(&ui, 200, 60, gp_proc_column_table[c].help);
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
+    has(&ui, 200, 60, "1–");
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void pages_follow_each_other(void **state)
 {
     (void)state;
@@ -164,6 +189,26 @@ static void setup_shows_what_it_changes(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* Arrows say that a list goes on, and nothing stands below them. */
+static void lists_say_that_there_is_more(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 2);
+    press(&ui, "C");
+    const char *line = line_with(&ui, 80, 24, "  interval  ");
+    assert_null(strstr(line, "↑"));
+    assert_non_null(strstr(picture(&ui, 80, 24), " ↓ │"));
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    assert_null(strstr(picture(&ui, 80, 24), "↓ │"));
+    assert_non_null(strstr(picture(&ui, 80, 24), " ↑ │"));
+    press(&ui, "q");
+    (void)picture(&ui, 80, 60);
+    press(&ui, "s");
+    assert_null(strstr(picture(&ui, 80, 60), "↓ │")); /* all of it is there */
+    assert_true(gp_ui_fini(&ui));
+}
+
 /* What a column means is not cut. */
 static void lists_say_all_of_it(void **state)
 {
@@ -182,11 +227,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_page_fits_the_smallest_usual_screen),
+        cmocka_unit_test(the_first_page_uses_the_height),
         cmocka_unit_test(pages_follow_each_other),
         cmocka_unit_test(vi_has_its_own_letters),
         cmocka_unit_test(menus_and_pages_explain_themselves),
         cmocka_unit_test(a_question_mark_that_is_typed_is_text),
         cmocka_unit_test(setup_shows_what_it_changes),
+        cmocka_unit_test(lists_say_that_there_is_more),
         cmocka_unit_test(lists_say_all_of_it),
     };
     return cmocka_run_group_tests_name("tui_help", tests, NULL, NULL);

@@ -231,7 +231,7 @@ static void odd_gpus_as_lines(void **state)
 static void odd_gpus_as_bars(void **state)
 {
     (void)state;
-    draw_variants("top-odd-bars.txt", "xgg", 150, 5);
+    draw_variants("top-odd-bars.txt", "xgg", 150, 12);
 }
 
 static void odd_gpus_as_narrow_bars(void **state)

@@ -170,4 +170,18 @@ static inline void check_has(struct gp_ui *ui, const char *words)
         fail_msg("'%s' is not in\n%s", words, text);
 }
 
+/* The line of the picture in which the words are. */
+static inline const char *line_with(struct gp_ui *ui, int w, int h, const char *words)
+{
+    static char line[1024];
+    const char *text = picture(ui, w, h);
+    const char *at = strstr(text, words);
+    if (!at)
+        fail_msg("'%s' is not in\n%s", words, text);
+    while (at > text && at[-1] != '\n')
+        at--;
+    (void)snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+    return line;
+}
+
 #endif
