@@ -234,5 +234,10 @@ const struct gp_check gp_checks_system[] = {
      {NULL},
      gp_services_has_hidden,
      gp_services_check_hidden},
+    {"system.xorg",
+     "Xorg finds the GPUs that it is configured for",
+     {"driver.loaded", "driver.mismatch", "driver.gpus"},
+     gp_xorg_is_there,
+     gp_xorg_check},
     {0},
 };

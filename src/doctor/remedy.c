@@ -22,8 +22,9 @@ static const struct gp_remedy_other others[] = {
      "hardware.nvidia.open = true;",
      REBUILD},
     {"nixos", GP_REMEDY_INSTALL_DRIVER_580,
-     "after setting, in configuration.nix: hardware.nvidia.package = "
-     "config.boot.kernelPackages.nvidiaPackages.legacy_580; hardware.nvidia.open = false;",
+     "after setting, in configuration.nix: hardware.nvidia.open = false; and, where the driver is "
+     "newer than branch 580, hardware.nvidia.package = "
+     "config.boot.kernelPackages.nvidiaPackages.legacy_580;",
      REBUILD},
     {"nixos", GP_REMEDY_INSTALL_DRIVER_470,
      "after setting, in configuration.nix: hardware.nvidia.package = "
