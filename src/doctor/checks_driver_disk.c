@@ -106,6 +106,16 @@ void gp_driver_check_installed(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     }
     gp_driver_fix_install(exam);
+    if (!gpu->driver[0] && in->nouveau.kind != GP_BLOCK_NONE) {
+        const char *colon = strrchr(in->nouveau.where, ':');
+        gp_exam_evidence(exam, in->nouveau.where, "%s: left by a driver that was removed",
+                         in->nouveau.text);
+        gp_exam_advice(exam,
+                       "or, to have the kernel's driver nouveau back, without CUDA: take the lines "
+                       "with nouveau out of %.*s, and rebuild the initramfs",
+                       colon ? (int)(colon - in->nouveau.where) : (int)strlen(in->nouveau.where),
+                       in->nouveau.where);
+    }
 }
 
 /* ---- branch and kind ---- */

@@ -250,6 +250,43 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, names, NULL);
 }
 
+/* The driver's modules are not all of one version: one was not replaced. */
+static void check_modules(struct gp_exam *exam)
+{
+    static const char *const names[] = {"nvidia_modeset", "nvidia_drm", "nvidia_uvm"};
+    const struct gp_log_known *said = gp_log_known_of(exam, "nv.modeset-version");
+    const char *driver = exam->machine.driver, *path = NULL;
+    char version[64] = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && !path; i++) {
+        path = gp_exam_text(exam, "/sys/module/%s/version", names[i]);
+        if (!gp_files_line(&exam->files, path, version, sizeof(version)) ||
+            strcmp(version, driver) == 0)
+            path = NULL;
+    }
+    if (!driver[0] || (!path && !said))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the driver's modules have different versions: nvidia has %s", driver);
+    if (path)
+        gp_exam_evidence(exam, path, "%s", version);
+    if (said)
+        gp_exam_evidence(exam, said->where, "%s", said->text);
+    gp_exam_why(exam, "One of the modules was not replaced when the driver was updated, on disk or "
+                      "in the initramfs; the others refuse to work with it.");
+    static const char dkms[] = "/var/lib/dkms/";
+    const char *source = gp_install_of(exam)->source, *name = source + sizeof(dkms) - 1;
+    if (strncmp(source, dkms, sizeof(dkms) - 1) == 0)
+        gp_exam_command(
+            exam, "build and install all of them again",
+            "sudo dkms install --force -m %s -v %s -k %s",
+            gp_exam_quoted(exam, gp_exam_text(exam, "%.*s", (int)strcspn(name, "/"), name)), driver,
+            gp_exam_quoted(exam, exam->machine.kernel));
+    else
+        gp_driver_fix_update(exam);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+}
+
 void gp_driver_check_mismatch(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -257,8 +294,11 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
     static const enum gp_kmsg_kind said = GP_KMSG_MISMATCH;
     if (m->is_driver_loaded && !m->driver[0])
         gp_exam_report(exam, GP_VERDICT_SKIP, "the version of the loaded module cannot be read");
-    if (!gp_driver_is_mismatched(exam))
+    if (!gp_driver_is_mismatched(exam)) {
+        if (m->is_driver_loaded && !m->container)
+            check_modules(exam);
         return;
+    }
     bool is_older = gp_version_compare(m->driver, library->version) < 0;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the loaded module has version %s, the libraries have version %s", m->driver,

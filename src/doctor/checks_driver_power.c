@@ -131,26 +131,42 @@ void gp_driver_check_power(struct gp_exam *exam)
 
 /* ---- turned off ---- */
 
-/* The configuration of TLP, if it manages the power of this GPU, "01:00.0", too; NULL: it does not.
- */
-static const char *tlp_settings(struct gp_exam *exam, const char *address)
+/* Whether a file of TLP's configuration excludes NVIDIA's driver or this GPU. */
+static bool excludes(const char *text, const char *address)
 {
-    static const char *const paths[] = {"/etc/tlp.conf", "/etc/default/tlp"};
-    char *text = NULL;
-    const char *found = NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && !text; i++) {
-        text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 17, NULL);
-        found = paths[i];
-    }
     for (const char *line = text; line && *line; line += *line == '\n') {
         size_t n = strcspn(line, "\n");
         bool is_list = strncmp(line, "RUNTIME_PM_", 11) == 0 &&
                        (memmem(line, n, "BLACKLIST", 9) || memmem(line, n, "DENYLIST", 8) ||
                         memmem(line, n, "DISABLE", 7));
         if (is_list && (memmem(line, n, "nvidia", 6) || memmem(line, n, address, strlen(address))))
-            return NULL;
+            return true;
         line += n;
     }
+    return false;
+}
+
+/* The configuration of TLP, if it manages the power of this GPU, "01:00.0", too; NULL: it does not.
+ */
+static const char *tlp_settings(struct gp_exam *exam, const char *address)
+{
+    static const char *const paths[] = {"/etc/tlp.conf", "/etc/default/tlp"};
+    static const char folder[] = "/etc/tlp.d"; /* read before /etc/tlp.conf, by tlp 1.3 and later */
+    char *text = NULL, **names;
+    const char *found = NULL;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 64; i++)
+        if (strstr(names[i], ".conf") &&
+            excludes(gp_files_text(&exam->files, &exam->arena,
+                                   gp_exam_text(exam, "%s/%s", folder, names[i]), 1 << 16, NULL),
+                     address))
+            return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && !text; i++) {
+        text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 17, NULL);
+        found = paths[i];
+    }
+    if (excludes(text, address))
+        return NULL;
     bool is_here = gp_files_exist(&exam->files, "/usr/sbin/tlp") ||
                    gp_files_exist(&exam->files, "/usr/bin/tlp");
     return text && is_here ? found : NULL;

@@ -41,6 +41,19 @@ const struct gp_driver *gp_driver_long_term(void)
     return best;
 }
 
+/* Of Ubuntu's old releases, which have rows of their own; 0: another one. */
+static unsigned release_of(const char *codename)
+{
+    static const struct {
+        const char *codename;
+        unsigned release;
+    } names[] = {{"trusty", 14}, {"xenial", 16}, {"bionic", 18}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(names[i].codename, codename) == 0)
+            return names[i].release;
+    return 0;
+}
+
 /* Whether a row is for this machine: of its release, or of all without rows of their own; where
  * each has some, of the newest known one if its own is newer or unknown, as on Debian's testing. */
 static bool is_of(const struct gp_offer *row, const struct gp_machine *machine)
@@ -51,7 +64,7 @@ static bool is_of(const struct gp_offer *row, const struct gp_machine *machine)
     if (strcmp(row->distribution, family) != 0)
         return false;
     if (machine->distro == GP_DISTRO_UBUNTU && strcmp(machine->distro_id, "ubuntu") != 0)
-        release = 0; /* derivatives count their own releases */
+        release = release_of(machine->base_codename); /* derivatives count their own releases */
     for (size_t i = 0; i < gp_offer_count; i++) {
         if (strcmp(gp_offers[i].distribution, family) != 0)
             continue;
