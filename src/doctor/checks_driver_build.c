@@ -4,6 +4,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/install.h"
+#include "doctor/remedy.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -122,7 +123,9 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     /* A rolling distribution has only the newest driver, for the newest kernel. */
     bool is_rolling =
         (exam->machine.distro == GP_DISTRO_ARCH && in->package_count > 0 && wish.last == 0) ||
-        (exam->machine.distro == GP_DISTRO_FEDORA && in->source[0]);
+        (exam->machine.distro == GP_DISTRO_FEDORA && in->source[0]) ||
+        (exam->machine.distro == GP_DISTRO_OTHER &&
+         gp_remedy_other(exam->machine.distro_id, GP_REMEDY_UPDATE_PACKAGES));
     if (wants_compiler || wants_headers || is_rolling || gp_driver_is_newest(exam, in->version)) {
         if (!wants_compiler && !wants_headers)
             gp_driver_fix_update(exam);

@@ -42,6 +42,10 @@ static const struct gp_remedy_other others[] = {
     {"nixos", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
      "after setting, in configuration.nix: hardware.nvidia-container-toolkit.enable = true;",
      "sudo nixos-rebuild switch"},
+    {"nixos", GP_REMEDY_INSTALL_MODPROBE,
+     "have the module loaded at each boot, after setting, in configuration.nix: "
+     "boot.kernelModules = [ \"nvidia_uvm\" ];",
+     "sudo nixos-rebuild switch"},
     {"nixos", GP_REMEDY_START_PERSISTENCED,
      "after setting, in configuration.nix: hardware.nvidia.nvidiaPersistenced = true;",
      "sudo nixos-rebuild switch"},
