@@ -110,11 +110,16 @@ void gp_driver_check_installed(struct gp_exam *exam)
         const char *colon = strrchr(in->nouveau.where, ':');
         gp_exam_evidence(exam, in->nouveau.where, "%s: left by a driver that was removed",
                          in->nouveau.text);
-        gp_exam_advice(exam,
-                       "or, to have the kernel's driver nouveau back, without CUDA: take the lines "
-                       "with nouveau out of %.*s, and rebuild the initramfs",
-                       colon ? (int)(colon - in->nouveau.where) : (int)strlen(in->nouveau.where),
-                       in->nouveau.where);
+        if (colon) {
+            gp_exam_advice(exam,
+                           "or, to have the kernel's driver nouveau back, without CUDA: take the "
+                           "lines with nouveau out of %.*s, and rebuild the initramfs",
+                           (int)(colon - in->nouveau.where), in->nouveau.where);
+            return;
+        }
+        gp_exam_advice(exam, "or, to have the kernel's driver nouveau back, without CUDA:");
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, in->nouveau.text, NULL);
+        gp_driver_fix_reboot(exam, "");
     }
 }
 

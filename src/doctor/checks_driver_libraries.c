@@ -32,9 +32,39 @@ static void check_cuda(struct gp_exam *exam)
                    gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
 }
 
+static bool has_file(struct gp_exam *exam, const char *const *paths)
+{
+    for (; *paths; paths++)
+        if (gp_files_exist(&exam->files, *paths))
+            return true;
+    return false;
+}
+
+/* Steam and many games are 32-bit programs, which need a driver's libraries of their own. */
+static void check_games(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
+    static const char *const wide[] = {"/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.0",
+                                       "/usr/lib64/libGLX_nvidia.so.0", NULL};
+    static const char *const narrow[] = {
+        "/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0", "/usr/lib/libGLX_nvidia.so.0",
+        "/usr/lib32/libGLX_nvidia.so.0", "/usr/lib/i386-linux-gnu/nvidia", NULL};
+    if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the driver's 32-bit libraries, which Steam needs, are not installed");
+    gp_exam_evidence(exam, narrow[exam->machine.distro == GP_DISTRO_FEDORA], "missing");
+    gp_exam_why(exam, "Steam and 32-bit games then find only software rendering (swrast), or end "
+                      "with GLXBadFBConfig.");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32,
+                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+}
+
 void gp_driver_check_libraries(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
+    if (in->library_count > 0 && exam->machine.is_driver_loaded && !exam->machine.container)
+        check_games(exam);
     if (in->library_count > 0 && exam->machine.is_driver_loaded)
         check_cuda(exam);
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
@@ -189,8 +219,21 @@ static bool fix_leftovers(struct gp_exam *exam)
     return true;
 }
 
+/* Module and libraries come with one image: what is loaded is of the image that was booted. */
+static void fix_image(struct gp_exam *exam)
+{
+    gp_exam_command(exam, "a newer image may have both of one version", "sudo rpm-ostree upgrade");
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_command(exam, "or go back to the image before it, if it worked",
+                    "sudo rpm-ostree rollback && sudo reboot");
+}
+
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
 {
+    if (strcmp(exam->machine.distro_id, "ostree") == 0) {
+        fix_image(exam);
+        return;
+    }
     const struct gp_install *in = gp_install_of(exam);
     bool is_stale = in->module_version[0] && !gp_install_same(in->module_version, library);
     const struct gp_log_line *firmware = gp_log_find(exam, GP_KMSG_OTHER_FIRMWARE);
