@@ -71,9 +71,16 @@ void gp_driver_check_libraries(struct gp_exam *exam)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the module is loaded, but its libraries are not installed");
+    static const char narrow[] = "/usr/lib/i386-linux-gnu/libcuda.so.1";
+    bool is_narrow =
+        strcmp(exam->machine.arch, "x86_64") == 0 && gp_files_exist(&exam->files, narrow);
     gp_exam_evidence(exam, "libnvidia-ml.so.1, libcuda.so.1", "not in any library directory");
+    if (is_narrow)
+        gp_exam_evidence(exam, narrow, "only the 32-bit ones are installed");
     gp_exam_why(exam,
                 "Programs need them to use the driver; the module is of no use without them.");
+    if (is_narrow)
+        gp_exam_advice(exam, "name the 64-bit packages, with :amd64 behind each name:");
     if (exam->machine.driver[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
                        gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
