@@ -25,7 +25,7 @@ MANAGERS = {
     "Fedora": "dnf akmods dracut kmodgenca rpm", "RHEL": "dnf dracut rpm", "Arch": "pacman mkinitcpio",
     "openSUSE": "zypper dracut rpm", "Gentoo": "emerge", "Void": "xbps-install xbps-reconfigure dracut",
 }
-DERIVED = {"Arch": "CachyOS|Manjaro", "Ubuntu": "Pop!_OS|Linux Mint", "Debian": "Endless OS", "Fedora": "Nobara"}
+DERIVED = {"Arch": "CachyOS|Manjaro", "Ubuntu": "Pop!_OS|Linux Mint|Peppermint", "Debian": "Endless OS", "Fedora": "Nobara"}
 ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum"}
 
 

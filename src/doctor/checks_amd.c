@@ -52,6 +52,31 @@ static bool is_needed(struct gp_exam *exam)
     return wants_rocm(exam);
 }
 
+/* Cards that radeon drives: up to GCN 2, by the ranges of its table of ids. */
+static bool is_of_radeon(unsigned device)
+{
+    static const unsigned ranges[][2] = {{0x3150, 0x65ff}, {0x6600, 0x669f}, {0x6700, 0x67bf},
+                                         {0x6800, 0x685f}, {0x6880, 0x68ff}, {0x7100, 0x7300},
+                                         {0x9400, 0x986f}, {0x9900, 0x9aff}, {0x1304, 0x131d}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(ranges); i++)
+        if (device >= ranges[i][0] && device <= ranges[i][1])
+            return true;
+    return false;
+}
+
+/* The card's own driver was turned off, but amdgpu leaves such old cards to it. */
+static bool explain_radeon(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    if (gpu->driver[0] || !is_of_radeon(gpu->device) ||
+        !gp_unbound_explain(exam, gpu, "radeon", "amd,modules"))
+        return false;
+    gp_exam_why(exam, "The driver radeon is blocked, and amdgpu takes cards of this age only with "
+                      "the arguments below.");
+    gp_exam_advice(exam, "or have amdgpu drive it: amdgpu.si_support=1 amdgpu.cik_support=1 on the "
+                         "kernel command line, with a kernel that was built for it");
+    return true;
+}
+
 static void check_driver(struct gp_exam *exam)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
@@ -72,7 +97,7 @@ static void check_driver(struct gp_exam *exam)
             gp_exam_advice(exam, "it can show a screen, but not compute; amdgpu takes over with "
                                  "radeon.si_support=0 radeon.cik_support=0 amdgpu.si_support=1 "
                                  "amdgpu.cik_support=1 on the kernel command line");
-        else if (!is_passed &&
+        else if (!is_passed && !explain_radeon(exam, gpu) &&
                  !gp_unbound_explain(exam, gpu, "amdgpu",
                                      exam->machine.nvidia_count ? "amd" : "amd,modules") &&
                  !gpu->driver[0])
@@ -102,17 +127,29 @@ static bool report_skipped(struct gp_exam *exam)
         exam->machine.amd_count == 1 ? gp_log_known_of(exam, "amd.kfd-skip") : NULL;
     if (!known)
         return false;
+    /* "PCI rejects atomics 494<509": this firmware, and the first that does without atomics. */
+    const char *numbers = strstr(known->text, "rejects atomics "), *less;
     bool is_atomics = strstr(known->text, "atomics");
-    gp_exam_report(exam, GP_VERDICT_FAIL,
-                   is_atomics
-                       ? "the kernel does not use this AMD GPU for computing: its slot has no "
-                         "PCIe atomics"
-                       : "the kernel does not use this AMD GPU for computing");
+    bool is_firmware = numbers && (less = strchr(numbers, '<')) && strtol(less + 1, NULL, 10) > 0;
+    gp_exam_report(
+        exam, GP_VERDICT_FAIL,
+        is_firmware  ? "the kernel does not use this AMD GPU for computing: its firmware is too "
+                       "old to do without PCIe atomics"
+        : is_atomics ? "the kernel does not use this AMD GPU for computing: its slot has no "
+                       "PCIe atomics"
+                     : "the kernel does not use this AMD GPU for computing");
     gp_exam_evidence(exam, known->where, "%s", known->text);
     gp_exam_why(exam,
                 "ROCm finds no GPU. Older GPUs need atomic operations on PCIe, which must pass "
                 "every bridge up to the CPU.");
-    gp_exam_advice(exam, is_atomics
+    if (is_firmware) {
+        gp_exam_advice(exam, "update the package linux-firmware (Debian: firmware-amd-graphics), "
+                             "or install AMD's amdgpu-dkms, which has newer firmware:");
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+        gp_exam_command(exam, "", "sudo reboot");
+    }
+    gp_exam_advice(exam, is_firmware ? "or a slot with PCIe atomics, which is connected to the CPU"
+                         : is_atomics
                              ? "move it to a slot that is connected to the CPU itself, without "
                                "a riser; some CPUs and boards have none with them"
                              : "the text of the line has the reason");

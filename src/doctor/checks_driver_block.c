@@ -268,6 +268,24 @@ static bool is_all_handed_over(struct gp_exam *exam)
     return in->module[0] && gp_install_library(in);
 }
 
+/* Whether this system runs virtual machines, and shows its own screen with another GPU: then they
+ * are meant to have this one. */
+static bool is_host(struct gp_exam *exam)
+{
+    static const char *const words[] = {"qemu", "libvirt", NULL};
+    static const char *const programs[] = {"/usr/bin/qemu-system-x86_64", "/usr/libexec/qemu-kvm",
+                                           "/usr/bin/virsh", "/usr/bin/pvesh"};
+    const struct gp_machine *m = &exam->machine;
+    struct gp_package *packages;
+    bool has_screen = false;
+    bool runs = gp_packages_read(&exam->files, &exam->arena, words, &packages) > 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
+        runs = runs || gp_files_exist(&exam->files, programs[i]);
+    for (size_t i = 0; i < m->gpu_count; i++)
+        has_screen = has_screen || (m->gpus[i].driver[0] && m->gpus[i].vendor != GP_PCI_NVIDIA);
+    return runs && has_screen;
+}
+
 static void report_handed_over(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -277,7 +295,7 @@ static void report_handed_over(struct gp_exam *exam)
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         if (gpu->vendor != GP_PCI_NVIDIA || gp_driver_is_ours(gpu))
             continue;
-        if (!is_begun && is_all_handed_over(exam))
+        if (!is_begun && is_all_handed_over(exam) && !is_host(exam))
             setting = find_handing_over(exam, gpu);
         if (!is_begun)
             gp_exam_report(exam, setting ? GP_VERDICT_WARN : GP_VERDICT_INFO,

@@ -5,6 +5,8 @@
 #include "doctor/gpuset.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
+#include "doctor/tables.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -254,6 +256,15 @@ static bool report_guest(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     return false;
 }
 
+/* GeForce GPUs were only for real machines. */
+static bool refuses_guest(const struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    enum { FIRST_FOR_GUESTS = 465 };
+    unsigned branch = gp_version_major(exam->machine.driver);
+    return branch > 0 && branch < FIRST_FOR_GUESTS && gpu->chip &&
+           strstr(gpu->chip->name, "GeForce");
+}
+
 /* The driver has the GPU, but gave up on it. */
 static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
                           const char *seen, const struct gp_log_line *line)
@@ -289,6 +300,13 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
         return;
     }
     if (gp_machine_is_virtual(&exam->files)) {
+        if (refuses_guest(exam, gpu)) {
+            gp_exam_why(exam, "Drivers before branch 465 refuse GeForce GPUs in a virtual machine "
+                              "that they recognize as one.");
+            gp_exam_advice(exam, "update the driver to branch 465 or newer; or have the host hide "
+                                 "that it is virtual (libvirt: <kvm><hidden state='on'/></kvm>; "
+                                 "VMware: hypervisor.cpuid.v0 = FALSE)");
+        }
         gp_exam_advice(exam, "power the virtual machine off and on; its host must pass on the "
                              "whole GPU: a 64-bit window for its memory (VMware: "
                              "pciPassthru.use64bitMMIO = TRUE; QEMU: q35 with OVMF), and a GPU "

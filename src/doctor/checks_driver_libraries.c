@@ -32,18 +32,55 @@ static void check_cuda(struct gp_exam *exam)
                    gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
 }
 
+static bool has_file(struct gp_exam *exam, const char *const *paths)
+{
+    for (; *paths; paths++)
+        if (gp_files_exist(&exam->files, *paths))
+            return true;
+    return false;
+}
+
+/* Steam and many games are 32-bit programs, which need a driver's libraries of their own. */
+static void check_games(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
+    static const char *const wide[] = {"/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.0",
+                                       "/usr/lib64/libGLX_nvidia.so.0", NULL};
+    static const char *const narrow[] = {
+        "/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0", "/usr/lib/libGLX_nvidia.so.0",
+        "/usr/lib32/libGLX_nvidia.so.0", "/usr/lib/i386-linux-gnu/nvidia", NULL};
+    if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the driver's 32-bit libraries, which Steam needs, are not installed");
+    gp_exam_evidence(exam, narrow[exam->machine.distro == GP_DISTRO_FEDORA], "missing");
+    gp_exam_why(exam, "Steam and 32-bit games then find only software rendering (swrast), or end "
+                      "with GLXBadFBConfig.");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32,
+                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+}
+
 void gp_driver_check_libraries(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
+    if (in->library_count > 0 && exam->machine.is_driver_loaded && !exam->machine.container)
+        check_games(exam);
     if (in->library_count > 0 && exam->machine.is_driver_loaded)
         check_cuda(exam);
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the module is loaded, but its libraries are not installed");
+    static const char narrow[] = "/usr/lib/i386-linux-gnu/libcuda.so.1";
+    bool is_narrow =
+        strcmp(exam->machine.arch, "x86_64") == 0 && gp_files_exist(&exam->files, narrow);
     gp_exam_evidence(exam, "libnvidia-ml.so.1, libcuda.so.1", "not in any library directory");
+    if (is_narrow)
+        gp_exam_evidence(exam, narrow, "only the 32-bit ones are installed");
     gp_exam_why(exam,
                 "Programs need them to use the driver; the module is of no use without them.");
+    if (is_narrow)
+        gp_exam_advice(exam, "name the 64-bit packages, with :amd64 behind each name:");
     if (exam->machine.driver[0])
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES,
                        gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
@@ -189,8 +226,21 @@ static bool fix_leftovers(struct gp_exam *exam)
     return true;
 }
 
+/* Module and libraries come with one image: what is loaded is of the image that was booted. */
+static void fix_image(struct gp_exam *exam)
+{
+    gp_exam_command(exam, "a newer image may have both of one version", "sudo rpm-ostree upgrade");
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_command(exam, "or go back to the image before it, if it worked",
+                    "sudo rpm-ostree rollback && sudo reboot");
+}
+
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
 {
+    if (strcmp(exam->machine.distro_id, "ostree") == 0) {
+        fix_image(exam);
+        return;
+    }
     const struct gp_install *in = gp_install_of(exam);
     bool is_stale = in->module_version[0] && !gp_install_same(in->module_version, library);
     const struct gp_log_line *firmware = gp_log_find(exam, GP_KMSG_OTHER_FIRMWARE);
@@ -250,6 +300,43 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, names, NULL);
 }
 
+/* The driver's modules are not all of one version: one was not replaced. */
+static void check_modules(struct gp_exam *exam)
+{
+    static const char *const names[] = {"nvidia_modeset", "nvidia_drm", "nvidia_uvm"};
+    const struct gp_log_known *said = gp_log_known_of(exam, "nv.modeset-version");
+    const char *driver = exam->machine.driver, *path = NULL;
+    char version[64] = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && !path; i++) {
+        path = gp_exam_text(exam, "/sys/module/%s/version", names[i]);
+        if (!gp_files_line(&exam->files, path, version, sizeof(version)) ||
+            strcmp(version, driver) == 0)
+            path = NULL;
+    }
+    if (!driver[0] || (!path && !said))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the driver's modules have different versions: nvidia has %s", driver);
+    if (path)
+        gp_exam_evidence(exam, path, "%s", version);
+    if (said)
+        gp_exam_evidence(exam, said->where, "%s", said->text);
+    gp_exam_why(exam, "One of the modules was not replaced when the driver was updated, on disk or "
+                      "in the initramfs; the others refuse to work with it.");
+    static const char dkms[] = "/var/lib/dkms/";
+    const char *source = gp_install_of(exam)->source, *name = source + sizeof(dkms) - 1;
+    if (strncmp(source, dkms, sizeof(dkms) - 1) == 0)
+        gp_exam_command(
+            exam, "build and install all of them again",
+            "sudo dkms install --force -m %s -v %s -k %s",
+            gp_exam_quoted(exam, gp_exam_text(exam, "%.*s", (int)strcspn(name, "/"), name)), driver,
+            gp_exam_quoted(exam, exam->machine.kernel));
+    else
+        gp_driver_fix_update(exam);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+}
+
 void gp_driver_check_mismatch(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -257,8 +344,11 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
     static const enum gp_kmsg_kind said = GP_KMSG_MISMATCH;
     if (m->is_driver_loaded && !m->driver[0])
         gp_exam_report(exam, GP_VERDICT_SKIP, "the version of the loaded module cannot be read");
-    if (!gp_driver_is_mismatched(exam))
+    if (!gp_driver_is_mismatched(exam)) {
+        if (m->is_driver_loaded && !m->container)
+            check_modules(exam);
         return;
+    }
     bool is_older = gp_version_compare(m->driver, library->version) < 0;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the loaded module has version %s, the libraries have version %s", m->driver,

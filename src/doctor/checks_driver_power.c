@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- suspend ---- */
 
@@ -26,27 +27,62 @@ static bool was_suspended(struct gp_exam *exam, const char **ret_where, const ch
     return true;
 }
 
+/* Whether an administrator, or a tool, has masked a unit: linked it to /dev/null. */
+static bool is_masked(struct gp_exam *exam, const char *unit)
+{
+    struct stat st;
+    char target[GP_PATH_SIZE];
+    const char *path = gp_exam_text(exam, "/etc/systemd/system/%s", unit);
+    if (gp_files_stat_link(&exam->files, path, &st) < 0 || !S_ISLNK(st.st_mode))
+        return false;
+    /* A copy of a machine often lacks /dev/null. */
+    return !gp_files_link(&exam->files, path, target) || strcmp(target, "/dev/null") == 0;
+}
+
 /* A module that is to keep GPU memory refuses a suspend that nobody has announced to it. */
 static bool report_no_units(struct gp_exam *exam, const char *path, const char *params)
 {
     static const char kept[] = "PreserveVideoMemoryAllocations: 1",
                       unit[] = "nvidia-suspend.service";
-    if (!params || !strstr(params, kept) || strstr(params, "UseKernelSuspendNotifiers: 1") ||
-        !gp_service_is_installed(exam, "systemd-suspend.service") ||
-        gp_service_is_installed(exam, unit))
+    static const char names[] = "nvidia-suspend nvidia-hibernate nvidia-resume";
+    const char *masked = gp_exam_text(exam, "/etc/systemd/system/%s", unit);
+    if (!params || !strstr(params, kept) || strstr(params, "UseKernelSuspendNotifiers: 1"))
+        return false;
+    bool is_off = is_masked(exam, unit);
+    bool is_missing = !is_off && !gp_service_is_installed(exam, unit);
+    if (is_missing && !gp_service_is_installed(exam, "systemd-suspend.service") &&
+        !gp_log_known_of(exam, "nv.pm"))
+        return false; /* a copy of a machine without its units */
+    if (!is_off && !is_missing)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "the machine cannot be suspended: the driver's services for it are missing");
+                   "the machine cannot be suspended: the driver's services for it are %s",
+                   is_off ? "masked" : "missing");
     gp_exam_evidence(exam, path, "%s", kept);
-    gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", unit), "missing");
+    if (is_off)
+        gp_exam_evidence(exam, masked, "links to /dev/null");
+    else
+        gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", unit), "missing");
+    const struct gp_log_known *said = gp_log_known_of(exam, "nv.pm");
+    if (said)
+        gp_exam_evidence(exam, said->where, "%s", said->text);
     gp_exam_why(exam, "A module that preserves GPU memory lets the machine sleep only after "
                       "nvidia-suspend.service has saved it, and needs nvidia-resume afterwards.");
-    gp_exam_advice(exam, "install the package of the driver that has nvidia-suspend.service, "
-                         "nvidia-resume.service and nvidia-hibernate.service, then:");
-    gp_exam_command(exam, "",
-                    "sudo systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume");
-    gp_exam_advice(exam, "if there is none: remove NVreg_PreserveVideoMemoryAllocations=1 from the "
-                         "files in /etc/modprobe.d and /usr/lib/modprobe.d");
+    if (is_off)
+        gp_exam_command(exam, "", "sudo systemctl unmask %s", names);
+    else
+        gp_exam_advice(
+            exam,
+            exam->machine.distro == GP_DISTRO_FEDORA
+                ? "install the driver's package that has them (xorg-x11-drv-nvidia-power in RPM "
+                  "Fusion), then:"
+                : "install the package of the driver that has nvidia-suspend.service, "
+                  "nvidia-resume.service and nvidia-hibernate.service, then:");
+    gp_exam_command(exam, "", "sudo systemctl enable %s", names);
+    if (!is_off)
+        gp_exam_advice(exam,
+                       "if there is none: remove NVreg_PreserveVideoMemoryAllocations=1 from the "
+                       "files in /etc/modprobe.d and /usr/lib/modprobe.d");
     return true;
 }
 
@@ -131,26 +167,42 @@ void gp_driver_check_power(struct gp_exam *exam)
 
 /* ---- turned off ---- */
 
-/* The configuration of TLP, if it manages the power of this GPU, "01:00.0", too; NULL: it does not.
- */
-static const char *tlp_settings(struct gp_exam *exam, const char *address)
+/* Whether a file of TLP's configuration excludes NVIDIA's driver or this GPU. */
+static bool excludes(const char *text, const char *address)
 {
-    static const char *const paths[] = {"/etc/tlp.conf", "/etc/default/tlp"};
-    char *text = NULL;
-    const char *found = NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && !text; i++) {
-        text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 17, NULL);
-        found = paths[i];
-    }
     for (const char *line = text; line && *line; line += *line == '\n') {
         size_t n = strcspn(line, "\n");
         bool is_list = strncmp(line, "RUNTIME_PM_", 11) == 0 &&
                        (memmem(line, n, "BLACKLIST", 9) || memmem(line, n, "DENYLIST", 8) ||
                         memmem(line, n, "DISABLE", 7));
         if (is_list && (memmem(line, n, "nvidia", 6) || memmem(line, n, address, strlen(address))))
-            return NULL;
+            return true;
         line += n;
     }
+    return false;
+}
+
+/* The configuration of TLP, if it manages the power of this GPU, "01:00.0", too; NULL: it does not.
+ */
+static const char *tlp_settings(struct gp_exam *exam, const char *address)
+{
+    static const char *const paths[] = {"/etc/tlp.conf", "/etc/default/tlp"};
+    static const char folder[] = "/etc/tlp.d"; /* read before /etc/tlp.conf, by tlp 1.3 and later */
+    char *text = NULL, **names;
+    const char *found = NULL;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 64; i++)
+        if (strstr(names[i], ".conf") &&
+            excludes(gp_files_text(&exam->files, &exam->arena,
+                                   gp_exam_text(exam, "%s/%s", folder, names[i]), 1 << 16, NULL),
+                     address))
+            return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && !text; i++) {
+        text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 17, NULL);
+        found = paths[i];
+    }
+    if (excludes(text, address))
+        return NULL;
     bool is_here = gp_files_exist(&exam->files, "/usr/sbin/tlp") ||
                    gp_files_exist(&exam->files, "/usr/bin/tlp");
     return text && is_here ? found : NULL;

@@ -264,6 +264,16 @@ static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct 
             gp_exam_command(exam, commands[i].note, commands[i].command, k->bus_id);
 }
 
+/* Whether the driver could not set a faulty piece of memory aside. */
+static bool is_beyond_repair(const struct burst *burst)
+{
+    enum { NOT_RETIRED = 64 };
+    for (size_t i = 0; i < burst->count; i++)
+        if (burst->lines[i].kmsg.kind == GP_KMSG_XID && burst->lines[i].kmsg.code == NOT_RETIRED)
+            return true;
+    return false;
+}
+
 static void tell(struct gp_exam *exam, const struct story *story)
 {
     const struct gp_log_line *worst = story->last.worst;
@@ -295,8 +305,12 @@ static void tell(struct gp_exam *exam, const struct story *story)
     if (is_doubtful)
         gp_exam_advice(exam, "run the programs on another GPU; if they fail only on this one, have "
                              "it tested (dcgmi diag -r 3)");
-    else if (!is_past)
+    else if (!is_past) {
+        if (is_beyond_repair(&story->last))
+            gp_exam_advice(exam, "have the GPU replaced: it could not set the faulty memory aside "
+                                 "(Xid 64); take it out of use until then");
         add_fix(exam, k, &e);
+    }
 }
 
 /* Whether the GPU does not respond on the bus, which explains everything else. */

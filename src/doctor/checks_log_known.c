@@ -34,6 +34,16 @@ static bool is_quoted(const struct gp_exam *exam, const struct gp_log_known *kno
     return false;
 }
 
+/* Whether all NVIDIA GPUs are meant for virtual machines: then the driver has none. */
+static bool is_handed_over(const struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA && strcmp(m->gpus[i].driver, "vfio-pci") != 0)
+            return false;
+    return m->nvidia_count > 0;
+}
+
 /* Whether another check has told what the line is about, or what it follows from: when NVIDIA's
  * driver or its hardware has failed, its messages are consequences. */
 static bool is_told(const struct gp_exam *exam, const struct gp_log_known *known)
@@ -41,7 +51,8 @@ static bool is_told(const struct gp_exam *exam, const struct gp_log_known *known
     bool is_of_driver = gp_exam_is_listed("kernel,modules,driver", known->family);
     return known->is_told || is_quoted(exam, known) ||
            has_found(exam, known->look, GP_VERDICT_WARN) ||
-           (is_of_driver && has_found(exam, "driver,hardware", GP_VERDICT_FAIL));
+           (is_of_driver && has_found(exam, "driver,hardware", GP_VERDICT_FAIL)) ||
+           (is_of_driver && is_handed_over(exam));
 }
 
 /* A module was refused, but is loaded now; or the module that a line names has been replaced. */

@@ -17,4 +17,12 @@ void gp_ollama_check(struct gp_exam *exam);
 bool gp_services_has_gres(struct gp_exam *exam);
 void gp_services_check_gres(struct gp_exam *exam);
 
+/* checks_dkms.c: AMD's and Intel's drivers that DKMS builds. */
+bool gp_dkms_is_there(struct gp_exam *exam);
+void gp_dkms_check(struct gp_exam *exam);
+
+/* checks_xorg.c: what Xorg's configuration and log say of the GPUs. */
+bool gp_xorg_is_there(struct gp_exam *exam);
+void gp_xorg_check(struct gp_exam *exam);
+
 #endif

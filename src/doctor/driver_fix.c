@@ -11,6 +11,9 @@
 
 enum { OLDEST_BUILT = 470 };
 
+/* From this kernel on, the packages of Proxmox are called so; before, pve-…. */
+#define FIRST_OF_PROXMOX "6.5"
+
 struct gp_wish gp_driver_wish(const struct gp_machine *machine)
 {
     struct gp_wish wish = {0};
@@ -282,11 +285,22 @@ static bool builds_here(struct gp_exam *exam, unsigned branch)
     return false;
 }
 
+/* Old releases of Ubuntu have older drivers, some under other names. */
+static bool is_of_release(const struct gp_machine *m, const struct gp_choice *choice)
+{
+    return m->distro == GP_DISTRO_UBUNTU && choice->row && choice->row->release > 0;
+}
+
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
     if (fix_run(exam, choice))
         return;
+    if (is_of_release(m, choice)) {
+        gp_exam_command(exam, "install the newest driver of this release", "sudo apt install %s",
+                        choice->row->package);
+        return;
+    }
     if (choice->branch > 0 && choice->branch < OLDEST_BUILT && builds_here(exam, choice->branch)) {
         gp_exam_advice(exam,
                        "the last driver for this GPU is branch %u, which builds on this kernel:",
@@ -342,8 +356,9 @@ void gp_driver_fix_install(struct gp_exam *exam)
     }
     struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
     gp_driver_fix_choice(exam, &choice);
-    if (choice.branch > 0 && choice.branch < OLDEST_BUILT ? builds_here(exam, choice.branch)
-                                                          : choice.from != GP_OFFER_NONE)
+    if (choice.branch > 0 && choice.branch < OLDEST_BUILT && !is_of_release(&exam->machine, &choice)
+            ? builds_here(exam, choice.branch)
+            : choice.from != GP_OFFER_NONE)
         gp_driver_fix_reboot(exam, "");
 }
 
@@ -453,7 +468,9 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
     if (is_of_proxmox(kernel))
         gp_exam_command(exam, "install the kernel headers, which the module is built against",
-                        "sudo apt install proxmox-headers-%s", gp_exam_quoted(exam, kernel));
+                        "sudo apt install %s-headers-%s",
+                        gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox",
+                        gp_exam_quoted(exam, kernel));
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
                        is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))

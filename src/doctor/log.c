@@ -169,7 +169,8 @@ static void keep_known(struct reader *r, const char *text)
                               .path = r->path,
                               .where = where,
                               .times = 1,
-                              .is_shared = is_shared(r->path)};
+                              .is_shared = is_shared(r->path),
+                              .is_general = gp_entry_is_generic(weight)};
     memcpy(log->known[log->known_count - 1].address, address, sizeof(address));
 }
 
@@ -373,7 +374,7 @@ const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *famil
         if (gp_exam_is_listed(families, known->family) && known->verdict >= GP_VERDICT_WARN &&
             (!known->address[0] || !bus_id[0] ||
              strncmp(known->address, bus_id, SAME_DEVICE) == 0) &&
-            (!best || known->verdict > best->verdict))
+            (!best || best->is_general || (known->verdict > best->verdict && !known->is_general)))
             best = known;
     }
     if (best)

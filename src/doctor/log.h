@@ -31,8 +31,9 @@ struct gp_log_known {
     const char *text, *path, *where;
     char address[GP_KMSG_BUS_ID]; /* of the device in the text; "" */
     unsigned long long times;
-    bool is_shared; /* users could have written it */
-    bool is_told;   /* a check has reported it */
+    bool is_shared;  /* users could have written it */
+    bool is_told;    /* a check has reported it */
+    bool is_general; /* it says that something failed, others why */
 };
 
 struct gp_log {

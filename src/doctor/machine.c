@@ -66,6 +66,7 @@ static void read_distro(struct gp_machine *m, const struct gp_files *files)
     release_value(text, "PRETTY_NAME", m->distro_name, sizeof(m->distro_name));
     release_value(text, "ID", m->distro_id, sizeof(m->distro_id));
     release_value(text, "VERSION_ID", m->distro_version, sizeof(m->distro_version));
+    release_value(text, "UBUNTU_CODENAME", m->base_codename, sizeof(m->base_codename));
     release_value(text, "VERSION_CODENAME", m->codename, sizeof(m->codename));
     release_value(text, "ID_LIKE", like, sizeof(like));
     bool is_found = false;

@@ -43,6 +43,7 @@ struct gp_machine {
     char distro_name[96];             /* "Ubuntu 22.04.4 LTS"; "" */
     char distro_id[32];               /* "ubuntu" */
     char distro_version[32];          /* "22.04"; "" */
+    char base_codename[32];           /* of Ubuntu, for what is derived from it: "bionic"; "" */
     char codename[32];                /* "jammy"; "" */
     char kernel[96];                  /* "6.8.0-45-generic"; "" */
     char arch[16];                    /* "x86_64", "aarch64": of its programs */

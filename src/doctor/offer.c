@@ -41,20 +41,42 @@ const struct gp_driver *gp_driver_long_term(void)
     return best;
 }
 
-/* Whether a row is for this machine: of its release, or of the newest known one if its own is newer
- * or unknown, as on Debian's testing. */
+/* Of Ubuntu's old releases, which have rows of their own; 0: another one. */
+static unsigned release_of(const char *codename)
+{
+    static const struct {
+        const char *codename;
+        unsigned release;
+    } names[] = {{"trusty", 14}, {"xenial", 16}, {"bionic", 18}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(names[i].codename, codename) == 0)
+            return names[i].release;
+    return 0;
+}
+
+/* Whether a row is for this machine: of its release, or of all without rows of their own; where
+ * each has some, of the newest known one if its own is newer or unknown, as on Debian's testing. */
 static bool is_of(const struct gp_offer *row, const struct gp_machine *machine)
 {
     unsigned release = gp_version_major(machine->distro_version), newest = 0;
+    bool has_own = false, has_common = false;
     const char *family = gp_distro_word(machine->distro);
     if (strcmp(row->distribution, family) != 0)
         return false;
-    for (size_t i = 0; i < gp_offer_count; i++)
-        if (strcmp(gp_offers[i].distribution, family) == 0 && gp_offers[i].release > newest)
-            newest = gp_offers[i].release;
+    if (machine->distro == GP_DISTRO_UBUNTU && strcmp(machine->distro_id, "ubuntu") != 0)
+        release = release_of(machine->base_codename); /* derivatives count their own releases */
+    for (size_t i = 0; i < gp_offer_count; i++) {
+        if (strcmp(gp_offers[i].distribution, family) != 0)
+            continue;
+        newest = gp_offers[i].release > newest ? gp_offers[i].release : newest;
+        has_own = has_own || (release > 0 && gp_offers[i].release == release);
+        has_common = has_common || gp_offers[i].release == 0;
+    }
+    if (has_common)
+        return row->release == (has_own ? release : 0);
     if (release == 0 || release > newest)
         release = newest;
-    return row->release == 0 || row->release == release;
+    return row->release == release;
 }
 
 static bool is_wanted(const struct gp_offer *row, const struct gp_wish *wish)

@@ -22,8 +22,9 @@ static const struct gp_remedy_other others[] = {
      "hardware.nvidia.open = true;",
      REBUILD},
     {"nixos", GP_REMEDY_INSTALL_DRIVER_580,
-     "after setting, in configuration.nix: hardware.nvidia.package = "
-     "config.boot.kernelPackages.nvidiaPackages.legacy_580; hardware.nvidia.open = false;",
+     "after setting, in configuration.nix: hardware.nvidia.open = false; and, where the driver is "
+     "newer than branch 580, hardware.nvidia.package = "
+     "config.boot.kernelPackages.nvidiaPackages.legacy_580;",
      REBUILD},
     {"nixos", GP_REMEDY_INSTALL_DRIVER_470,
      "after setting, in configuration.nix: hardware.nvidia.package = "
@@ -40,6 +41,10 @@ static const struct gp_remedy_other others[] = {
      "sudo nixos-rebuild boot --upgrade"},
     {"nixos", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
      "after setting, in configuration.nix: hardware.nvidia-container-toolkit.enable = true;",
+     "sudo nixos-rebuild switch"},
+    {"nixos", GP_REMEDY_INSTALL_MODPROBE,
+     "have the module loaded at each boot, after setting, in configuration.nix: "
+     "boot.kernelModules = [ \"nvidia_uvm\" ];",
      "sudo nixos-rebuild switch"},
     {"nixos", GP_REMEDY_START_PERSISTENCED,
      "after setting, in configuration.nix: hardware.nvidia.nvidiaPersistenced = true;",
@@ -80,6 +85,9 @@ static const struct gp_remedy_other others[] = {
     {"gentoo", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
     {"ostree", GP_REMEDY_INSTALL_DRIVER_OPEN, LAYER,
      "sudo rpm-ostree install akmod-nvidia xorg-x11-drv-nvidia-cuda"},
+    {"ostree", GP_REMEDY_REMOVE_KERNEL_ARGUMENT,
+     "remove the kernel arguments that the line shows, in the editor",
+     "sudo rpm-ostree kargs --editor"},
     {"ostree", GP_REMEDY_INSTALL_DRIVER_580, LAYER,
      "sudo rpm-ostree install akmod-nvidia-580xx xorg-x11-drv-nvidia-580xx-cuda"},
     {"ostree", GP_REMEDY_INSTALL_DRIVER_470, LAYER,

@@ -40,6 +40,10 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
 {
     const struct gp_block block = gp_install_block(exam, module);
     const struct gp_log_known *reason = gp_log_reason(exam, family, gpu->bus_id);
+    /* Firmware may be missing without harm, but not where the driver has then failed. */
+    const struct gp_log_known *firmware =
+        reason && reason->is_general ? gp_log_known_of(exam, "amd.firmware") : NULL;
+    reason = firmware ? firmware : reason;
     if (reason) {
         gp_exam_evidence(exam, reason->where, "%s", reason->text);
         gp_exam_why(exam, "The log says why: %s.", reason->cause);

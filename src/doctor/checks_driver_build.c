@@ -1,0 +1,173 @@
+/* Builds of the module that failed, by their logs. */
+#include "doctor/checks_driver.h"
+
+#include "doctor/driver_fix.h"
+#include "doctor/exam.h"
+#include "doctor/install.h"
+#include "doctor/remedy.h"
+#include "doctor/version.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The compiler that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …) …". */
+static void fix_compiler(struct gp_exam *exam)
+{
+    char line[1024];
+    enum gp_distro distro = exam->machine.distro;
+    bool is_known = gp_files_line(&exam->files, "/proc/version", line, sizeof(line));
+    const char *at = is_known ? strstr(line, "gcc-") : NULL;
+    unsigned version = at ? gp_version_major(at + 4) : 0;
+    if (version > 0 && (distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU))
+        gp_exam_command(exam, "install the compiler that the kernel was built with",
+                        "sudo apt install gcc-%u", version);
+    else
+        gp_exam_advice(exam, "install the compiler that the kernel was built with: /proc/version "
+                             "and the line name it");
+}
+
+/* The driver's build refuses another compiler than the kernel's, as do the kernel's own plugins for
+ * it; a distribution's newer kernel is built with the installed one. */
+static bool is_mismatched(const struct gp_failed_build *build)
+{
+    return strstr(build->error, "CC version check") || strstr(build->error, "gcc-version-check") ||
+           strstr(build->error, "incompatible gcc/plugin");
+}
+
+static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *build,
+                           const char *kernel)
+{
+    gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
+    if (exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU)
+        fix_compiler(exam);
+    else
+        gp_exam_advice(exam, "update the system, with kernel and headers that are built with this "
+                             "compiler, and reboot");
+    if (!strstr(build->error, "plugin"))
+        gp_exam_command(exam, "or build it with this compiler all the same",
+                        "sudo IGNORE_CC_MISMATCH=1 dkms autoinstall -k %s",
+                        gp_exam_quoted(exam, kernel));
+    else
+        gp_driver_fix_module(exam, kernel, false);
+}
+
+/* NVIDIA no longer adapts the last branch of old GPUs to new kernels. */
+static bool is_unmaintained(struct gp_exam *exam, const char *version)
+{
+    enum { OLDEST_MAINTAINED = 535 };
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    return wish.last > 0 && wish.last < OLDEST_MAINTAINED && gp_version_major(version) == wish.last;
+}
+
+static void fix_unmaintained(struct gp_exam *exam, const char *version, const char *kernel)
+{
+    unsigned branch = gp_version_major(version);
+    gp_exam_why(exam,
+                "Branch %u is the last for this GPU, and NVIDIA does not adapt it to new "
+                "kernels any more; distributions patch it for a while.",
+                branch);
+    if (exam->machine.distro == GP_DISTRO_ARCH) {
+        gp_exam_command(exam, "then boot the kernel linux-lts, for which it can be built",
+                        "sudo pacman -S linux-lts linux-lts-headers");
+        gp_exam_advice(exam, "or update the AUR packages of branch %u, which patch it", branch);
+        return;
+    }
+    gp_driver_fix_update(exam);
+    gp_driver_fix_module(exam, kernel, false);
+    gp_exam_advice(exam,
+                   "if no package of branch %u builds: boot an older kernel, of a long-term "
+                   "branch, and keep it",
+                   branch);
+}
+
+/* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
+ * one builds. */
+static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *kernel = build->kernel[0] ? build->kernel : exam->machine.kernel;
+    const char *error = build->error;
+    bool wants_compiler =
+        strstr(error, "unrecognized command") ||
+        (strstr(error, "not found") && (strstr(error, "gcc") || strstr(error, "clang") ||
+                                        strstr(error, "cc:") || strstr(error, "make:")));
+    bool wants_headers = strstr(error, "No such file") &&
+                         (strstr(error, "linux/") || strstr(error, "/lib/modules/"));
+    if (strstr(error, "No space left on device")) {
+        gp_exam_command(exam, "free some space where it is full", "df -h / /tmp /var");
+        gp_driver_fix_module(exam, kernel, false);
+        return;
+    }
+    if (is_mismatched(build)) {
+        fix_mismatched(exam, build, kernel);
+        return;
+    }
+    if (build->missing[0]) {
+        gp_exam_command(exam, "install what the build needs", "sudo dnf install %s",
+                        gp_exam_quoted(exam, build->missing));
+        gp_driver_fix_module(exam, kernel, false);
+        return;
+    }
+    if (!wants_compiler && !wants_headers && is_unmaintained(exam, in->version)) {
+        fix_unmaintained(exam, in->version, kernel);
+        return;
+    }
+    if (wants_compiler)
+        fix_compiler(exam);
+    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
+        gp_driver_has_open_package(exam) && !wish.needs_open) {
+        gp_driver_fix_install(exam);
+        return;
+    }
+    /* A rolling distribution has only the newest driver, for the newest kernel. */
+    bool is_rolling =
+        (exam->machine.distro == GP_DISTRO_ARCH && in->package_count > 0 && wish.last == 0) ||
+        (exam->machine.distro == GP_DISTRO_FEDORA && in->source[0]) ||
+        (exam->machine.distro == GP_DISTRO_OTHER &&
+         gp_remedy_other(exam->machine.distro_id, GP_REMEDY_UPDATE_PACKAGES));
+    if (wants_compiler || wants_headers || is_rolling || gp_driver_is_newest(exam, in->version)) {
+        if (!wants_compiler && !wants_headers)
+            gp_driver_fix_update(exam);
+        gp_driver_fix_module(exam, kernel, wants_headers);
+    } else {
+        gp_driver_fix_install(exam);
+    }
+    if (in->other_kernel[0] && !exam->machine.is_driver_loaded)
+        gp_exam_advice(exam, "until then: boot kernel %s, which has the module, from the boot menu",
+                       in->other_kernel);
+}
+
+void gp_driver_check_build(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_failed_build *build = &in->failed;
+    const char *running = exam->machine.kernel;
+    const char *kernel = build->log && build->kernel[0] ? build->kernel : running;
+    bool is_running = strcmp(kernel, running) == 0;
+    if (in->closed_build[0])
+        gp_exam_unreadable(exam, in->closed_build, -EACCES);
+    if (!build->log || (is_running && !in->is_list_readable) ||
+        (is_running ? in->module[0] != '\0' : strcmp(kernel, in->other_kernel) == 0))
+        return;
+    if (!is_running &&
+        !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", in->modules, kernel)))
+        return; /* of a removed kernel */
+    bool is_loaded = exam->machine.is_driver_loaded;
+    gp_exam_report(exam, is_running && !is_loaded ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   is_mismatched(build)
+                       ? "the module could not be built for kernel %s: wrong compiler"
+                       : "the module could not be built for kernel %s",
+                   kernel);
+    if (build->line > 0)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%zu", build->log, build->line), "%s",
+                         build->error);
+    else
+        gp_exam_evidence(exam, build->log, "left over from a build that did not finish");
+    if (build->missing[0])
+        gp_exam_evidence(exam, build->log, "%s is needed, and not installed", build->missing);
+    gp_exam_why(exam, is_running ? "Packages install the source of the module and build it for "
+                                   "each kernel; this kernel has none."
+                                 : "After a boot into this kernel there is no driver.");
+    fix_failed_build(exam, build);
+}
