@@ -71,22 +71,48 @@ static bool report_folder(struct gp_exam *exam, const char *prefix)
     return false;
 }
 
-static void check_age(struct gp_exam *exam)
+/* Versions before 0.4 contained the parts, and were several hundred megabytes. */
+static void report_alone(struct gp_exam *exam)
+{
+    enum { LEAST = 1 << 20, MOST = 100 << 20 };
+    struct stat st;
+    if (gp_files_stat(&exam->files, programs[0], &st) < 0 || st.st_size < LEAST ||
+        st.st_size > MOST)
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, folders[i]))
+            return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama is not installed completely: it has no libraries, and computes on the "
+                   "CPU");
+    gp_exam_evidence(exam, folders[0], "missing");
+    gp_exam_evidence(exam, programs[0], "present, %lld MiB", (long long)st.st_size >> 20);
+    gp_exam_why(exam, "Its archive has the program and a directory of libraries for each kind of "
+                      "GPU; the program alone finds the GPU but cannot use it.");
+    gp_exam_command(exam, "install it again, with its libraries",
+                    "curl -fsSL https://ollama.com/install.sh | sh");
+    gp_exam_advice(exam, "or, without a network, unpack the whole archive in /usr/local (before: "
+                         "/usr), not the program alone");
+    gp_exam_link(exam, "https://ollama.com/download/linux");
+}
+
+static bool report_age(struct gp_exam *exam)
 {
     enum { OLDEST = 50 };
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
     for (size_t i = 0; i < nv.count; i++)
         if (nv.gpus[i].capability == 0 || nv.gpus[i].capability >= OLDEST)
-            return;
+            return false;
     if (nv.count == 0)
-        return;
+        return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "Ollama does not support %s",
                    gp_nvidia_gpu_words(exam, &nv.gpus[0]));
     gp_exam_why(exam,
                 "It needs compute capability 5.0 or newer, and otherwise computes on the CPU.");
     gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
     gp_exam_advice(exam, "use a newer GPU, or llama.cpp built for this one");
+    return true;
 }
 
 void gp_ollama_check(struct gp_exam *exam)
@@ -95,6 +121,6 @@ void gp_ollama_check(struct gp_exam *exam)
     if (!is_nvidia && !gp_gfx_has_card(&exam->machine))
         return;
     if (!report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
-        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && is_nvidia)
-        check_age(exam);
+        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && !(is_nvidia && report_age(exam)))
+        report_alone(exam);
 }
