@@ -19,6 +19,8 @@ const char *gp_container_rootless_config(struct gp_exam *exam);
 bool gp_container_has_mode(struct gp_exam *exam);
 void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
+bool gp_container_is_rootless(struct gp_exam *exam);
+void gp_container_check_rootless(struct gp_exam *exam);
 bool gp_container_is_nested(struct gp_exam *exam);
 void gp_container_check_nested(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);

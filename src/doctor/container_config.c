@@ -128,6 +128,44 @@ const char *gp_container_rootless_config(struct gp_exam *exam)
     return text && strstr(text, "nvidia-container-runtime") ? path : NULL;
 }
 
+/* Whether the docker command of this user talks to a docker without root. */
+static bool uses_rootless(struct gp_exam *exam)
+{
+    const char *host = gp_machine_variable(&exam->machine, "DOCKER_HOST"), *path;
+    return host && host[0] ? strstr(host, "/run/user/") != NULL
+                           : strcmp(context_of(exam, &path), "rootless") == 0;
+}
+
+bool gp_container_is_rootless(struct gp_exam *exam)
+{
+    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) && uses_rootless(exam) &&
+           !gp_container_rootless_config(exam) && !gp_container_find_cdi(exam);
+}
+
+void gp_container_check_rootless(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *path = gp_exam_text(exam, "%s/.config/docker/daemon.json", home ? home : "/root");
+    const char *host = gp_machine_variable(&exam->machine, "DOCKER_HOST");
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "docker runs without root, and does not know NVIDIA's runtime");
+    gp_exam_evidence(exam, host && host[0] ? "DOCKER_HOST" : "docker's context", "%s",
+                     host && host[0] ? host : "rootless");
+    gp_exam_evidence(exam, path, "%s",
+                     gp_files_exist(&exam->files, path) ? "no runtime is called nvidia"
+                                                        : "missing");
+    gp_exam_why(exam,
+                "It reads its own settings, not /etc/docker/daemon.json: \"unknown or invalid "
+                "runtime name: nvidia\".");
+    gp_exam_command(exam, "as this user",
+                    "nvidia-ctk runtime configure --runtime=docker "
+                    "--config=$HOME/.config/docker/daemon.json");
+    gp_exam_command(exam, "", "systemctl --user restart docker");
+    gp_exam_command(exam, "which containers without root need",
+                    "sudo nvidia-ctk config --in-place --set "
+                    "nvidia-container-cli.no-cgroups=true");
+}
+
 static void check_rootless(struct gp_exam *exam)
 {
     const char *path = gp_container_rootless_config(exam);
