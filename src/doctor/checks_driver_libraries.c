@@ -250,6 +250,14 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         gp_exam_remedy(exam, GP_REMEDY_HOLD_PACKAGES, names, NULL);
 }
 
+/* A container that is used like a system, with packages of its own. */
+static bool is_own_system(const struct gp_exam *exam)
+{
+    return gp_machine_variable(&exam->machine, "DISTROBOX_ENTER_PATH") ||
+           gp_files_exist(&exam->files, "/run/.toolboxenv") ||
+           gp_files_exist(&exam->files, "/usr/bin/distrobox-export");
+}
+
 void gp_driver_check_mismatch(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -274,6 +282,18 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
             "install the libraries of %s in the container, without a module: NVIDIA's .run "
             "installer with --no-kernel-module; repeat after each driver update on the host",
             m->driver);
+        return;
+    }
+    if (m->container && is_own_system(exam)) {
+        gp_exam_why(exam, "The module is the host's, the libraries are the container's own: they "
+                          "must have the same version.");
+        gp_exam_advice(exam,
+                       "install exactly the host's driver, %s, in this container, without a module "
+                       "(NVIDIA's .run installer with --no-kernel-module), and again after each "
+                       "update of the host",
+                       m->driver);
+        gp_exam_advice(exam, "or remove the driver from it and create it again with the host's: "
+                             "distrobox create --nvidia; toolbox does so by itself");
         return;
     }
     if (m->container) {

@@ -1,10 +1,13 @@
 /* Ollama: whether its installation has the part for the machine's GPUs. */
 #include "doctor/checks_services.h"
 
+#include "doctor/checks_amd.h"
 #include "doctor/exam.h"
 #include "doctor/gfxchip.h"
+#include "doctor/gfxlist.h"
 #include "doctor/nvidia.h"
 #include "doctor/packages.h"
+#include "doctor/services.h"
 
 #include <string.h>
 
@@ -115,6 +118,62 @@ static bool report_age(struct gp_exam *exam)
     return true;
 }
 
+/* Models for which Ollama's ROCm has code, and a value of the variable for their relatives. */
+static const char *const supported[] = {
+    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx940",  "gfx941",  "gfx942",  "gfx1010",
+    "gfx1012", "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"};
+static const struct {
+    const char *start, *value;
+} relatives[] = {{"gfx103", "10.3.0"}, {"gfx110", "11.0.0"}, {"gfx90", "9.0.0"}};
+
+static bool is_supported(struct gp_exam *exam, const char *name)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(supported); i++)
+        if (strcmp(name, supported[i]) == 0)
+            return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *path = gp_exam_text(exam, "%s/rocm/rocblas/library", folders[i]);
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, path, &names);
+        for (long k = 0; k < n; k++)
+            if (strstr(names[k], gp_exam_text(exam, "%s.", name)))
+                return true;
+    }
+    return false;
+}
+
+/* The only AMD GPU is of a model that Ollama must be told to take for another one. */
+static void report_amd(struct gp_exam *exam)
+{
+    static const char variable[] = "HSA_OVERRIDE_GFX_VERSION";
+    struct gp_service_setting set[1];
+    struct gp_gfxlist targets;
+    const char *place = gp_amd_targets(exam, &targets), *value = NULL;
+    if (targets.count != 1 || is_supported(exam, targets.names[0]) ||
+        gp_service_settings(exam, variable, set, 1) > 0 ||
+        !gp_service_is_installed(exam, "ollama.service"))
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(relatives) && !value; i++)
+        if (strncmp(targets.names[0], relatives[i].start, strlen(relatives[i].start)) == 0)
+            value = relatives[i].value;
+    if (!value)
+        return;
+    const char *shell = gp_machine_variable(&exam->machine, variable);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama's service computes on the CPU: it has no code for %s, and is not told "
+                   "to take the GPU for another one",
+                   targets.names[0]);
+    gp_exam_evidence(exam, place, "%s", targets.names[0]);
+    gp_exam_evidence(exam, "ollama.service", "%s is not set", variable);
+    if (shell)
+        gp_exam_evidence(exam, "this shell", "%s=%s, which the service does not get", variable,
+                         shell);
+    gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit ollama");
+    gp_exam_advice(exam, "Environment=\"%s=%s\"", variable, value);
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
+}
+
 void gp_ollama_check(struct gp_exam *exam)
 {
     bool is_nvidia = exam->machine.nvidia_count > 0;
@@ -123,4 +182,6 @@ void gp_ollama_check(struct gp_exam *exam)
     if (!report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
         !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && !(is_nvidia && report_age(exam)))
         report_alone(exam);
+    if (!is_nvidia)
+        report_amd(exam);
 }

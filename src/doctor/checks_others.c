@@ -1,5 +1,4 @@
-/* Packages that must match PyTorch or the driver: torchvision, flash-attn, onnxruntime and others.
- */
+/* Packages that must match PyTorch or the driver: torchvision, onnxruntime and others. */
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
@@ -130,84 +129,6 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
                 gp_exam_text(exam, "--no-deps torchvision==%.*s --index-url %s",
                              (int)strcspn(package->version, "+"), package->version,
                              gp_torch_index(exam, torch->cuda)));
-}
-
-/* Whether PyTorch's own wheels use the newer C++ ABI: all since 2.7, and of 2.6 those for
- * CUDA 12.6.
- */
-static bool has_new_abi(const struct gp_torch *torch)
-{
-    return gp_version_compare(torch->version, "2.7") >= 0 ||
-           (gp_version_compare(torch->version, "2.6") >= 0 && strcmp(torch->cuda, "12.6") == 0);
-}
-
-/* A flash-attn with the other C++ ABI: by the name of its wheel, or one of those that were built
- * for the newer one although PyTorch 2.6 has the older. */
-static void check_flash_abi(struct gp_exam *exam, const struct gp_pyenv *env,
-                            const struct gp_torch *torch)
-{
-    static const char first[] = "2.8";
-    const struct gp_pypackage *package = gp_pyenv_package(env, "flash-attn");
-    if (!package || !torch->cuda[0] || package->is_conda)
-        return;
-    const char *release =
-        gp_exam_text(exam, "%.*s", (int)strcspn(package->version, "+"), package->version);
-    const char *origin = gp_pyenv_text(
-        exam, env, gp_exam_text(exam, "flash_attn-%s.dist-info/direct_url.json", release));
-    bool says_new = strstr(origin, "cxx11abiTRUE") || strstr(package->version, "cxx11abiTRUE");
-    bool says_old = strstr(origin, "cxx11abiFALSE") || strstr(package->version, "cxx11abiFALSE");
-    bool is_misbuilt = !says_new && !says_old && gp_version_compare(release, first) >= 0 &&
-                       gp_version_compare(torch->version, "2.6") >= 0 && !has_new_abi(torch);
-    if (has_new_abi(torch) ? !says_old : !says_new && !is_misbuilt)
-        return;
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "flash-attn %s in %s is built for another C++ ABI than PyTorch %s", release,
-                   env->prefix, torch->version);
-    gp_exam_evidence(exam, env->site, "%s%s", package->entry,
-                     says_new   ? ": cxx11abiTRUE"
-                     : says_old ? ": cxx11abiFALSE"
-                                : "");
-    gp_exam_why(exam, "The import fails with \"undefined symbol: _ZN3c10…\".");
-    if (is_misbuilt)
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the last one that fits PyTorch 2.6",
-                    "--no-deps --no-build-isolation flash-attn==2.7.4.post1");
-    else
-        gp_exam_advice(exam,
-                       "install the wheel of its release page with cxx11abi%s in its name, for "
-                       "this PyTorch and CUDA, or build it: pip install --no-build-isolation "
-                       "flash-attn==%s",
-                       says_new ? "FALSE" : "TRUE", release);
-    gp_exam_link(exam, "https://github.com/Dao-AILab/flash-attention/releases");
-}
-
-/* "2.7.4.post1+cu12torch2.6cxx11abiFALSE": the PyTorch build that a flash-attn wheel was made for.
- */
-static bool check_flash(struct gp_exam *exam, const struct gp_pyenv *env,
-                        const struct gp_torch *torch)
-{
-    const struct gp_pypackage *package = gp_pyenv_package(env, "flash-attn");
-    const char *at = package ? strstr(package->version, "torch") : NULL;
-    const char *cuda = package ? strstr(package->version, "+cu") : NULL;
-    unsigned major = cuda ? (unsigned)strtoul(cuda + 3, NULL, 10) : 0;
-    if (!at)
-        return false;
-    at += strlen("torch");
-    size_t n = strspn(at, "0123456789.");
-    bool is_other_cuda =
-        major > 0 && major < 100 && torch->cuda[0] && major != gp_version_major(torch->cuda);
-    bool is_other_torch = strncmp(at, torch->version, n) != 0 || torch->version[n] != '.';
-    if (!is_other_cuda && !is_other_torch)
-        return false;
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "flash-attn in %s is for PyTorch %.*s with CUDA %u, but PyTorch %s with CUDA %s "
-                   "is installed",
-                   env->prefix, (int)n, at, major, torch->version,
-                   torch->cuda[0] ? torch->cuda : "none");
-    gp_exam_evidence(exam, env->site, "%s", package->entry);
-    gp_exam_why(exam, "The import fails with an undefined symbol.");
-    gp_exam_pip(exam, env, GP_PIP_AGAIN, "build it for this PyTorch",
-                "--no-deps --no-build-isolation flash-attn");
-    return true;
 }
 
 /* It has a library for each CUDA version, and loads the one that matches PyTorch. */
@@ -546,8 +467,7 @@ void gp_check_python_others(struct gp_exam *exam)
             continue;
         check_pins(exam, env, &torch);
         check_vision(exam, env, &torch);
-        if (!check_flash(exam, env, &torch))
-            check_flash_abi(exam, env, &torch);
+        gp_check_torch_extensions(exam, env, &torch);
         check_bitsandbytes(exam, env, &torch);
     }
 }
