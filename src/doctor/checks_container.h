@@ -33,6 +33,8 @@ void gp_container_check_cdi(struct gp_exam *exam);
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);
 void gp_container_check_kubelet(struct gp_exam *exam);
+bool gp_container_has_crio(struct gp_exam *exam);
+void gp_container_check_crio(struct gp_exam *exam);
 
 /* container_version.c: whether driver, toolkit and images fit */
 bool gp_container_has_version(struct gp_exam *exam);

@@ -32,11 +32,58 @@ static void check_cuda(struct gp_exam *exam)
                    gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
 }
 
+/* With the GPU Operator the driver is in a container, and its libraries are not on the host. */
+static bool is_in_container(const struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/run/nvidia/driver/usr/bin/nvidia-smi",
+                                        "/run/nvidia/driver/usr/lib64/libcuda.so.1",
+                                        "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
+                                        "/home/kubernetes/bin/nvidia/bin/nvidia-smi"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return false;
+}
+
+/* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */
+static void check_vulkan(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"};
+    static const char old[] = "\"libGL.so.1\"", right[] = "libGLX_nvidia.so.0";
+    enum { GLVND = 396 }; /* before, libGL could be NVIDIA's own */
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        long n = gp_version_major(exam->machine.driver) < GLVND
+                     ? 0
+                     : gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folders[i], names[k]);
+            const char *text = strstr(names[k], "nvidia_icd")
+                                   ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL)
+                                   : NULL;
+            if (!text || !strstr(text, old))
+                continue;
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "Vulkan does not find NVIDIA's driver: its file names another library");
+            gp_exam_evidence(exam, path, "library_path libGL.so.1, not %s", right);
+            gp_exam_why(exam, "libGL.so.1 belongs to libglvnd and has no Vulkan: programs report "
+                              "VK_ERROR_INCOMPATIBLE_DRIVER.");
+            gp_exam_command(exam, "the original file is kept next to it",
+                            "sudo sed -i.before 's/libGL\\.so\\.1/%s/' %s", right,
+                            gp_exam_quoted(exam, path));
+        }
+    }
+}
+
 void gp_driver_check_libraries(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    if (in->library_count > 0 && exam->machine.is_driver_loaded)
+    if (in->library_count == 0 && is_in_container(exam))
+        return;
+    if (in->library_count > 0 && exam->machine.is_driver_loaded) {
         check_cuda(exam);
+        check_vulkan(exam);
+    }
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,

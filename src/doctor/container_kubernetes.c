@@ -194,3 +194,42 @@ void gp_container_check_kubelet(struct gp_exam *exam)
     else
         check_containerd(exam);
 }
+
+/* ---- CRI-O ---- */
+
+static const char hook_folder[] = "/run/containers/oci/hooks.d";
+
+bool gp_container_has_crio(struct gp_exam *exam)
+{
+    return exam->machine.nvidia_count > 0 && !exam->machine.container &&
+           (gp_files_exist(&exam->files, "/usr/bin/crio") ||
+            gp_files_exist(&exam->files, "/usr/local/bin/crio")) &&
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/oci-nvidia-hook.json", hook_folder));
+}
+
+/* The GPU Operator puts its hook into a directory that CRI-O does not search by itself. */
+void gp_container_check_crio(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/crio/crio.conf", folder[] = "/etc/crio/crio.conf.d";
+    static const char file[] = "/etc/crio/crio.conf.d/99-nvidia.conf";
+    const char *text = text_of(exam, path);
+    char **names;
+    bool is_known = text && (strstr(text, hook_folder) || strstr(text, "nvidia"));
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        text = text_of(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+        is_known = is_known || (text && (strstr(text, hook_folder) || strstr(text, "nvidia")));
+    }
+    if (is_known)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "CRI-O does not use NVIDIA's hook: it does not search the hook's directory");
+    gp_exam_evidence(exam, hook_folder, "oci-nvidia-hook.json");
+    gp_exam_evidence(exam, path, "hooks_dir is without %s", hook_folder);
+    gp_exam_why(exam, "Pods get no GPU: the device plugin does not find NVML and does not start.");
+    gp_exam_command(exam, "add the directory",
+                    "printf '[crio.runtime]\\nhooks_dir = [\"/usr/share/containers/oci/hooks.d\", "
+                    "\"%s\"]\\n' | sudo tee %s",
+                    hook_folder, file);
+    gp_exam_command(exam, "", "sudo systemctl restart crio");
+}
