@@ -136,10 +136,68 @@ static void check_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
                                               : gp_exam_text(exam, "%.2s.%s", cu + 3, cu + 5))));
 }
 
+/* The major version of CUDA that a release of vLLM is built for, by its release notes; 0: unknown.
+ */
+static unsigned vllm_cuda(const char *version)
+{
+    static const struct {
+        const char *first;
+        unsigned cuda;
+    } rows[] = {{"0.21", 13}, {"0.2.2", 12}};
+    const char *own = strstr(version, "+cu");
+    if (own)
+        return (unsigned)strtoul(own + 3, NULL, 10) / 10;
+    if (strchr(version, '+') || strstr(version, "dev"))
+        return 0; /* built by somebody */
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        if (gp_version_compare(version, rows[i].first) >= 0)
+            return rows[i].cuda;
+    return 11;
+}
+
+/* vLLM with a PyTorch for another CUDA; or, with PyTorch 2.6, for a CUDA with the other C++ ABI. */
+static void check_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_torch *torch)
+{
+    static const char six[] = "2.6.", first[] = "0.8", next[] = "0.9";
+    const struct gp_pypackage *package = gp_pyenv_package(env, "vllm");
+    unsigned cuda = package && torch->cuda[0] ? vllm_cuda(package->version) : 0;
+    if (cuda == 0)
+        return;
+    bool is_other = cuda != gp_version_major(torch->cuda);
+    bool is_abi = strncmp(torch->version, six, sizeof(six) - 1) == 0 && has_new_abi(torch) &&
+                  gp_version_compare(package->version, first) >= 0 &&
+                  gp_version_compare(package->version, next) < 0;
+    if (!is_other && !is_abi)
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "vLLM %s in %s is built for PyTorch with CUDA %s, but PyTorch %s for CUDA %s is "
+                   "installed",
+                   package->version, env->prefix,
+                   is_other ? gp_exam_text(exam, "%u", cuda) : "12.4", torch->version, torch->cuda);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    if (is_other)
+        gp_exam_why(exam, "The import fails: \"libcudart.so.%u: cannot open shared object file\".",
+                    cuda);
+    else
+        gp_exam_why(exam, "That PyTorch has another C++ ABI: the import of vllm._C fails with an "
+                          "undefined symbol.");
+    const char *right = !is_other ? "12.4" : cuda == 11 ? "11.8" : cuda == 12 ? "12.8" : "13.0";
+    if (is_other && cuda == 12 && gp_version_compare(package->version, "0.8") < 0)
+        right = gp_version_compare(package->version, "0.6.4") < 0 ? "12.1" : "12.4";
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the PyTorch that it was built for",
+                gp_exam_text(exam, "torch==%.*s --index-url %s", (int)strcspn(torch->version, "+"),
+                             torch->version, gp_torch_index(exam, right)));
+    if (is_other)
+        gp_exam_advice(exam, "or install the build of vLLM for CUDA %u, as its page says",
+                       gp_version_major(torch->cuda));
+}
+
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch)
 {
     if (!check_flash(exam, env, torch))
         check_flash_abi(exam, env, torch);
     check_xformers(exam, env, torch);
+    check_vllm(exam, env, torch);
 }
