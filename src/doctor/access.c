@@ -11,10 +11,62 @@ struct identity {
     const char *groups; /* "\t4 24 27 \n…" */
 };
 
+/* The line of a name in /etc/passwd or /etc/group, after its password; NULL: there is none. */
+static const char *line_of(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *rest =
+            strncmp(line, name, n) == 0 && line[n] == ':' ? strpbrk(line + n + 1, ":\n") : NULL;
+        if (rest && *rest == ':')
+            return rest + 1;
+    }
+    return NULL;
+}
+
+/* The groups that list a user, as in /proc/self/status. */
+static const char *groups_of(struct gp_exam *exam, const char *text, const char *name)
+{
+    const char *found = "";
+    size_t n = strlen(name);
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t length = strcspn(line, "\n");
+        const char *one = gp_exam_text(exam, "%.*s", (int)length, line);
+        const char *number = strchr(one, ':') ? strchr(strchr(one, ':') + 1, ':') : NULL;
+        const char *members = number ? strchr(number + 1, ':') : NULL;
+        for (const char *p = members; p && (p = strstr(p + 1, name));)
+            if ((p[-1] == ':' || p[-1] == ',') && (!p[n] || p[n] == ',')) {
+                found = gp_exam_text(exam, "%s %lu", found, strtoul(number + 1, NULL, 10));
+                break;
+            }
+    }
+    return found;
+}
+
+/* In a copy of a machine, which has no processes: the user that its environment names. */
+static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
+{
+    const char *name = gp_machine_variable(&exam->machine, "USER");
+    const char *users = gp_files_text(&exam->files, scratch, "/etc/passwd", 1 << 20, NULL);
+    const char *groups = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
+    const char *line = name && name[0] && users && groups ? line_of(users, name) : NULL;
+    char *end;
+    if (!line)
+        return false;
+    ret->user = (unsigned)strtoul(line, &end, 10);
+    ret->group = *end == ':' ? (unsigned)strtoul(end + 1, NULL, 10) : ret->user;
+    ret->groups = groups_of(exam, groups, name);
+    return true;
+}
+
 /* Of /proc/self/status: "Uid:\t1000\t1000\t1000\t1000". */
 static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
 {
     const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
+    if (!text)
+        return read_named(exam, scratch, ret);
     const char *user = text ? strstr(text, "\nUid:") : NULL;
     const char *group = text ? strstr(text, "\nGid:") : NULL;
     const char *groups = text ? strstr(text, "\nGroups:") : NULL;

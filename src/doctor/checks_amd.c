@@ -172,10 +172,26 @@ static void check_kfd(struct gp_exam *exam)
                              "kernel log names unsupported ones (not supported in kfd)");
 }
 
+/* No udev rule has given it to a group. */
+static bool report_root_only(struct gp_exam *exam, const struct gp_access *access)
+{
+    bool is_shared = (access->mode & 06) || ((access->mode & 060) && access->group != 0);
+    if (is_shared || (access->mode & 044) || exam->machine.container)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "only root may compute on the AMD GPU");
+    gp_exam_evidence(exam, "/dev/kfd", "mode %04o, group %s", access->mode, access->group_name);
+    gp_exam_why(exam, "No udev rule gives it to a group: other users' programs report Permission "
+                      "denied, or find no agent.");
+    gp_access_propose(exam, access, "/dev/kfd");
+    return true;
+}
+
 static void check_permission(struct gp_exam *exam)
 {
     struct gp_access access = gp_access_of(exam, "/dev/kfd");
     const char *path = "/dev/kfd";
+    if ((access.is_root || !access.is_known) && access.is_there && report_root_only(exam, &access))
+        return;
     if (!access.is_known) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "/proc/self/status does not identify the user");
         return;

@@ -417,6 +417,28 @@ static void check_docker(struct gp_exam *exam)
     json_decref(config);
 }
 
+/* Device files for the members of a group: a container without root leaves the user's groups. */
+static void check_groups(struct gp_exam *exam)
+{
+    static const char path[] = "/dev/nvidia0";
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    struct gp_access access = gp_access_of(exam, path);
+    if (!home || !access.is_there || !access.is_known || access.is_root || !access.may_use ||
+        access.group == 0 || (access.mode & 06) ||
+        !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/.local/share/containers", home)))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "rootless containers may not use the GPUs: they are for group %s",
+                   access.group_name);
+    gp_exam_evidence(exam, path, "mode %04o, group %s", access.mode, access.group_name);
+    gp_exam_why(exam, "You are a member, but a container without root leaves the groups of its "
+                      "user: nvidia-smi reports \"Insufficient Permissions\" in it.");
+    gp_exam_command(exam, "keep them; this needs the runtime crun",
+                    "podman run --group-add keep-groups …");
+    gp_exam_advice(exam, "or let all users use the GPUs: NVreg_DeviceFileMode=0666 in "
+                         "/etc/modprobe.d");
+}
+
 static bool has_docker(struct gp_exam *exam)
 {
     return gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
@@ -441,11 +463,13 @@ static void check_podman(struct gp_exam *exam)
 {
     static const char *const hooks[] = {"/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
                                         "/etc/containers/oci/hooks.d/oci-nvidia-hook.json"};
+    bool is_known = gp_container_find_cdi(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(hooks); i++)
-        if (gp_files_exist(&exam->files, hooks[i]))
-            return;
-    if (gp_container_find_cdi(exam))
+        is_known = is_known || gp_files_exist(&exam->files, hooks[i]);
+    if (is_known) {
+        check_groups(exam);
         return;
+    }
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "podman does not know the GPUs: there is no CDI "
                    "specification of them");
@@ -489,6 +513,11 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_kubelet,
      gp_container_check_kubelet},
+    {"container.crio",
+     "CRI-O uses NVIDIA's hook",
+     {NULL},
+     gp_container_has_crio,
+     gp_container_check_crio},
     {"container.cdi",
      "containers get the libraries of this driver",
      {"driver.loaded"},
@@ -505,6 +534,16 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_config,
      gp_container_check_cgroups},
+    {"container.rootless",
+     "docker without root knows NVIDIA's runtime",
+     {NULL},
+     gp_container_is_rootless,
+     gp_container_check_rootless},
+    {"container.nested",
+     "docker in this LXC container can pass GPUs on",
+     {"container.devices"},
+     gp_container_is_nested,
+     gp_container_check_nested},
     {"container.mode",
      "the runtime has what its mode needs",
      {NULL},

@@ -19,6 +19,10 @@ const char *gp_container_rootless_config(struct gp_exam *exam);
 bool gp_container_has_mode(struct gp_exam *exam);
 void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
+bool gp_container_is_rootless(struct gp_exam *exam);
+void gp_container_check_rootless(struct gp_exam *exam);
+bool gp_container_is_nested(struct gp_exam *exam);
+void gp_container_check_nested(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);
 
 /* container_cdi.c: the specification of the GPUs for containers; NULL: there is none */
@@ -29,6 +33,8 @@ void gp_container_check_cdi(struct gp_exam *exam);
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);
 void gp_container_check_kubelet(struct gp_exam *exam);
+bool gp_container_has_crio(struct gp_exam *exam);
+void gp_container_check_crio(struct gp_exam *exam);
 
 /* container_version.c: whether driver, toolkit and images fit */
 bool gp_container_has_version(struct gp_exam *exam);

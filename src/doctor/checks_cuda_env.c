@@ -191,6 +191,24 @@ static void check_variables(struct gp_exam *exam)
     }
 }
 
+/* "/usr/local/cuda:/usr/local/cuda-11.8", or ":/usr/local/cuda", as for PATH. */
+static void report_list(struct gp_exam *exam, const char *name, const char *value)
+{
+    char folder[GP_PATH_SIZE] = "";
+    const char *list = value, *right = "";
+    while (gp_search_path_next(&list, ":", folder))
+        if (folder[0] == '/' && gp_files_exist(&exam->files, folder))
+            right = gp_exam_text(exam, "%s", folder);
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s is a list of directories; it must be one", name);
+    gp_exam_evidence(exam, name, "\"%s\"", value);
+    gp_exam_assignments(exam, name);
+    gp_exam_why(exam, "Numba, CuPy and builds take it for a single path, and do not find CUDA.");
+    if (right[0])
+        gp_exam_command(exam, "", "export %s=%s", name, gp_exam_quoted(exam, right));
+    else
+        gp_exam_command(exam, "", "unset %s", name);
+}
+
 /* Variables that name a file or directory that should exist. */
 static void check_paths(struct gp_exam *exam)
 {
@@ -198,9 +216,15 @@ static void check_paths(struct gp_exam *exam)
         const char *name, *use;
     } paths[] = {{"CUDA_INJECTION64_PATH", "CUDA loads it into every program"},
                  {"CUDA_HOME", "builds look for the toolkit there"},
-                 {"CUDA_PATH", "builds look for the toolkit there"}};
+                 {"CUDA_PATH", "builds look for the toolkit there"},
+                 {"NUMBAPRO_NVVM", "Numba loads its compiler from there"},
+                 {"NUMBAPRO_LIBDEVICE", "Numba looks for its compiler's library there"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         const char *value = gp_machine_variable(&exam->machine, paths[i].name);
+        if (value && strchr(value, ':')) {
+            report_list(exam, paths[i].name, value);
+            continue;
+        }
         if (!value || *value != '/' || gp_files_exist(&exam->files, value))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "%s names something that does not exist: %s",

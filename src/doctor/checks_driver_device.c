@@ -153,6 +153,8 @@ void gp_driver_check_nodes(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
     bool is_uvm_loaded = gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
+    if (gp_files_exist(&exam->files, "/run/nvidia/driver/dev/nvidiactl"))
+        return; /* the driver is in a container, and its device files, too */
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         bool is_there = gp_files_exist(&exam->files, paths[i]);
         bool is_failed =

@@ -40,6 +40,16 @@ static bool has_file(struct gp_exam *exam, const char *const *paths)
     return false;
 }
 
+/* With the GPU Operator the driver is in a container, and its libraries are not on the host. */
+static bool is_in_container(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/run/nvidia/driver/usr/bin/nvidia-smi",
+                                        "/run/nvidia/driver/usr/lib64/libcuda.so.1",
+                                        "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
+                                        "/home/kubernetes/bin/nvidia/bin/nvidia-smi", NULL};
+    return has_file(exam, paths);
+}
+
 /* Steam and many games are 32-bit programs, which need a driver's libraries of their own. */
 static void check_games(struct gp_exam *exam)
 {
@@ -60,13 +70,47 @@ static void check_games(struct gp_exam *exam)
                    gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
 }
 
+/* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */
+static void check_vulkan(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"};
+    static const char old[] = "\"libGL.so.1\"", right[] = "libGLX_nvidia.so.0";
+    enum { GLVND = 396 }; /* before, libGL could be NVIDIA's own */
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        long n = gp_version_major(exam->machine.driver) < GLVND
+                     ? 0
+                     : gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folders[i], names[k]);
+            const char *text = strstr(names[k], "nvidia_icd")
+                                   ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL)
+                                   : NULL;
+            if (!text || !strstr(text, old))
+                continue;
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "Vulkan does not find NVIDIA's driver: its file names another library");
+            gp_exam_evidence(exam, path, "library_path libGL.so.1, not %s", right);
+            gp_exam_why(exam, "libGL.so.1 belongs to libglvnd and has no Vulkan: programs report "
+                              "VK_ERROR_INCOMPATIBLE_DRIVER.");
+            gp_exam_command(exam, "the original file is kept next to it",
+                            "sudo sed -i.before 's/libGL\\.so\\.1/%s/' %s", right,
+                            gp_exam_quoted(exam, path));
+        }
+    }
+}
+
 void gp_driver_check_libraries(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
+    if (in->library_count == 0 && is_in_container(exam))
+        return;
     if (in->library_count > 0 && exam->machine.is_driver_loaded && !exam->machine.container)
         check_games(exam);
-    if (in->library_count > 0 && exam->machine.is_driver_loaded)
+    if (in->library_count > 0 && exam->machine.is_driver_loaded) {
         check_cuda(exam);
+        check_vulkan(exam);
+    }
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
@@ -337,6 +381,14 @@ static void check_modules(struct gp_exam *exam)
     gp_driver_fix_reboot(exam, "");
 }
 
+/* A container that is used like a system, with packages of its own. */
+static bool is_own_system(const struct gp_exam *exam)
+{
+    return gp_machine_variable(&exam->machine, "DISTROBOX_ENTER_PATH") ||
+           gp_files_exist(&exam->files, "/run/.toolboxenv") ||
+           gp_files_exist(&exam->files, "/usr/bin/distrobox-export");
+}
+
 void gp_driver_check_mismatch(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -364,6 +416,18 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
             "install the libraries of %s in the container, without a module: NVIDIA's .run "
             "installer with --no-kernel-module; repeat after each driver update on the host",
             m->driver);
+        return;
+    }
+    if (m->container && is_own_system(exam)) {
+        gp_exam_why(exam, "The module is the host's, the libraries are the container's own: they "
+                          "must have the same version.");
+        gp_exam_advice(exam,
+                       "install exactly the host's driver, %s, in this container, without a module "
+                       "(NVIDIA's .run installer with --no-kernel-module), and again after each "
+                       "update of the host",
+                       m->driver);
+        gp_exam_advice(exam, "or remove the driver from it and create it again with the host's: "
+                             "distrobox create --nvidia; toolbox does so by itself");
         return;
     }
     if (m->container) {

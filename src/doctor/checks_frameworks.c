@@ -171,6 +171,74 @@ static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
                     gp_exam_quoted(exam, toolkit->path));
 }
 
+/* Whether LD_LIBRARY_PATH has a directory that ends like this. */
+static bool is_on_path(struct gp_exam *exam, const char *end)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":;", folder)) {
+        size_t n = strlen(folder), m = strlen(end);
+        n -= n > 0 && folder[n - 1] == '/';
+        if (n >= m && memcmp(folder + n - m, end, m) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* 2.16 does not find the libraries in its packages (tensorflow#63362). */
+static void report_lost(struct gp_exam *exam, const struct gp_case *c)
+{
+    if (strncmp(c->version, "2.16.", 5) != 0 || is_on_path(exam, "/nvidia/cudnn/lib"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "TensorFlow %s in %s does not find the CUDA libraries of its own packages",
+                   c->version, c->env->prefix);
+    gp_exam_evidence(exam, c->env->site, "%s", cudnn_wheel(c->env)->entry);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/cudnn/lib", c->env->site);
+    gp_exam_why(exam,
+                "A fault of 2.16: \"Cannot dlopen some GPU libraries\", and it computes on the "
+                "CPU. Other versions find them.");
+    gp_exam_command(exam, "before it starts",
+                    "export LD_LIBRARY_PATH=$(echo %s/nvidia/*/lib | tr ' ' ':')",
+                    gp_exam_quoted(exam, c->env->site));
+    gp_exam_pip(exam, c->env, GP_PIP_ADD, "or a version that finds them",
+                "'tensorflow[and-cuda]>=2.17'");
+    gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/63362");
+}
+
+/* conda's CUDA for a TensorFlow from PyPI, which since 2.7 does not look there (tensorflow#52988).
+ */
+static void report_conda(struct gp_exam *exam, const struct gp_case *c)
+{
+    const struct gp_pypackage *package = tensorflow_of(c->env);
+    const char *folder = gp_exam_text(exam, "%s/lib", c->env->prefix);
+    const char *scripts = gp_exam_text(exam, "%s/etc/conda/activate.d", c->env->prefix);
+    char **names;
+    if (!package || package->is_conda || !c->env->is_active ||
+        gp_version_compare(c->version, "2.7") < 0 || is_on_path(exam, folder))
+        return;
+    long n = gp_files_list(&exam->files, &exam->arena, scripts, &names);
+    for (long i = 0; i < n; i++) {
+        const char *text =
+            gp_files_text(&exam->files, &exam->arena,
+                          gp_exam_text(exam, "%s/%s", scripts, names[i]), 65536, NULL);
+        if (text && strstr(text, "LD_LIBRARY_PATH"))
+            return;
+    }
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "TensorFlow %s in %s does not find the CUDA libraries of its conda environment",
+                   c->version, c->env->prefix);
+    gp_exam_evidence(exam, c->env->site, "%s", package->entry);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s", folder);
+    gp_exam_why(exam,
+                "TensorFlow is from PyPI, CUDA and cuDNN are from conda. Since 2.7 the former "
+                "does not look into the environment: it computes on the CPU.");
+    gp_exam_command(exam, "then activate the environment again",
+                    "conda env config vars set -p %s LD_LIBRARY_PATH=%s",
+                    gp_exam_quoted(exam, c->env->prefix), gp_exam_quoted(exam, folder));
+    gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/52988");
+}
+
 /* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
 static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
 {
@@ -178,15 +246,19 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
     bool is_other =
         wheel && cudnn[0] && gp_version_major(wheel->version) != gp_version_major(cudnn);
     const char *version = "";
-    if (wheel && !is_other)
+    if (wheel && !is_other) {
+        report_lost(exam, c);
         return;
+    }
     if (has_system_cudnn(exam, cudnn, &version)) {
         check_minor(exam, c, version);
         check_runtime(exam, c);
         return;
     }
-    if (gp_pyenv_package(c->env, "cudnn"))
+    if (gp_pyenv_package(c->env, "cudnn")) {
+        report_conda(exam, c);
         return;
+    }
     if (is_other)
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "TensorFlow %s in %s needs cuDNN %u, but cuDNN %s is installed", c->version,

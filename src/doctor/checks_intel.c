@@ -15,20 +15,21 @@ static bool is_intel_alone(struct gp_exam *exam)
     return m->intel_count > 0 && m->nvidia_count == 0 && m->amd_count == 0;
 }
 
-/* The first kernel that drives a model without being forced to (Linux, i915_pci.c and xe_pci.c). */
+/* The first kernel that drives a model without being forced to (Linux, i915_pci.c and xe_pci.c),
+ * and a version of the compute runtime that the first one for it is not older than. */
 static const struct model {
     unsigned first, last; /* PCI devices */
-    const char *name, *kernel;
+    const char *name, *kernel, *runtime;
     bool is_card;
 } models[] = {
-    {0x4c80, 0x4c9f, "Rocket Lake", "5.12", false},
-    {0x4680, 0x46df, "Alder Lake", "5.17", false},
-    {0x5690, 0x56c2, "Arc Alchemist", "6.2", true},
-    {0xa720, 0xa7af, "Raptor Lake", "6.0", false},
-    {0x7d40, 0x7ddf, "Meteor Lake", "6.7", false},
-    {0x6420, 0x64bf, "Lunar Lake", "6.12", false},
-    {0xe200, 0xe2ff, "Arc Battlemage", "6.12", true},
-    {0xb080, 0xb0bf, "Panther Lake", "6.17", false},
+    {0x4c80, 0x4c9f, "Rocket Lake", "5.12", "20.44", false},
+    {0x4680, 0x46df, "Alder Lake", "5.17", "21.20", false},
+    {0x5690, 0x56c2, "Arc Alchemist", "6.2", "22.10", true},
+    {0xa720, 0xa7af, "Raptor Lake", "6.0", "22.10", false},
+    {0x7d40, 0x7ddf, "Meteor Lake", "6.7", "23.10", false},
+    {0x6420, 0x64bf, "Lunar Lake", "6.12", "24.01", false},
+    {0xe200, 0xe2ff, "Arc Battlemage", "6.12", "24.20", true},
+    {0xb080, 0xb0bf, "Panther Lake", "6.17", "24.40", false},
 };
 
 /* NULL: unknown. */
@@ -215,8 +216,58 @@ static void report_runtime(struct gp_exam *exam)
     }
 }
 
+/* Releases before 2024 have OpenCL's package, but not Level Zero's. */
+static void propose_packages(struct gp_exam *exam, bool has_zero, bool has_cl)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool is_old =
+        m->distro_version[0] &&
+        ((m->distro == GP_DISTRO_UBUNTU && gp_version_compare(m->distro_version, "24.04") < 0) ||
+         (m->distro == GP_DISTRO_DEBIAN && gp_version_major(m->distro_version) < 13));
+    if (!is_old) {
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+        return;
+    }
+    if (!has_cl)
+        gp_exam_command(exam, "", "sudo apt install intel-opencl-icd");
+    if (!has_zero)
+        gp_exam_advice(exam, "Level Zero is not in this release: install intel-level-zero-gpu and "
+                             "level-zero from Intel's own repository");
+}
+
+/* The runtime is older than this GPU. */
+static bool report_old_runtime(struct gp_exam *exam)
+{
+    static const char *const words[] = {"intel-compute-runtime", "intel-opencl", NULL};
+    struct gp_package *packages;
+    const struct model *model = NULL;
+    for (size_t i = 0; i < exam->machine.gpu_count && !model; i++)
+        model =
+            exam->machine.gpus[i].vendor == GP_PCI_INTEL ? model_of(&exam->machine.gpus[i]) : NULL;
+    long count = model ? gp_packages_read(&exam->files, &exam->arena, words, &packages) : 0;
+    for (long i = 0; i < count; i++) {
+        const struct gp_package *p = &packages[i];
+        if (strcmp(p->state, "installed") != 0 || !strchr("012", p->version[0]) ||
+            gp_version_major(p->version) < 18 ||
+            gp_version_compare(p->version, model->runtime) >= 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Intel's compute runtime %s is older than this GPU (%s), and does not "
+                       "find it",
+                       p->version, model->name);
+        gp_exam_evidence(exam, "package", "%s %s", p->name, p->version);
+        gp_exam_advice(exam, "install a newer one: from a newer release of the distribution, from "
+                             "Intel's own repository, or from the page below");
+        gp_exam_link(exam, "https://github.com/intel/compute-runtime/releases");
+        return true;
+    }
+    return false;
+}
+
 static void check_compute(struct gp_exam *exam)
 {
+    if (report_old_runtime(exam))
+        return;
     bool has_zero = has_library(exam, "libze_intel_gpu.so.1");
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
     if (has_zero && has_cl) {
@@ -235,7 +286,7 @@ static void check_compute(struct gp_exam *exam)
     if (!has_cl)
         gp_exam_evidence(exam, "/etc/OpenCL/vendors/intel.icd", "missing");
     gp_exam_why(exam, "PyTorch's xpu needs Level Zero; OpenVINO sees only the CPU without OpenCL.");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_COMPUTE, NULL, NULL);
+    propose_packages(exam, has_zero, has_cl);
 }
 
 /* An Arc card; integrated graphics is mostly not meant for computing. */

@@ -4,6 +4,7 @@
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>
@@ -109,6 +110,290 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* ctranslate2 and its cuDNN do not look into wheels; PyTorch in the same process loads them. */
+static void check_path(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char first[] = "3.24", file[] = "nvidia/cudnn/lib";
+    const struct gp_pypackage *package = gp_pyenv_package(env, "ctranslate2");
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
+    char path[GP_PATH_SIZE], folder[GP_PATH_SIZE];
+    unsigned other = 0;
+    bool is_known, is_listed = false;
+    if (!package || package->is_conda || !wheel || gp_pyenv_package(env, "torch") ||
+        gp_version_compare(package->version, first) < 0 || !gp_pyenv_path(env, file, path))
+        return;
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    while (gp_search_path_next(&list, ":;", folder))
+        is_listed = is_listed || strstr(folder, "cudnn") ||
+                    is_in(exam, folder, gp_version_major(wheel->version), &other);
+    struct gp_ldcache cache = {.count = 0};
+    is_known = gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0;
+    for (size_t i = 0; is_known && i < cache.count; i++)
+        is_listed = is_listed ||
+                    cudnn_of(gp_ldcache_at(&cache, i).name) == gp_version_major(wheel->version);
+    if (is_listed)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "CTranslate2 %s in %s does not find cuDNN, although it is installed as a "
+                   "package",
+                   package->version, env->prefix);
+    gp_exam_evidence(exam, env->site, "%s, %s", package->entry, wheel->entry);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s", path);
+    gp_exam_why(exam, "It searches only the loader's directories: \"Unable to load any of "
+                      "{libcudnn_cnn.so.9.1.0, …}\", or libcudnn_ops_infer.so.8 cannot be opened.");
+    gp_exam_command(exam, "before it starts",
+                    "export LD_LIBRARY_PATH=%s/nvidia/cudnn/lib:%s/nvidia/cublas/lib",
+                    gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site));
+}
+
+/* ---- cuBLAS ---- */
+
+static bool is_cublas(const char *name, unsigned major)
+{
+    static const char start[] = "libcublas.so.";
+    return strncmp(name, start, sizeof(start) - 1) == 0 &&
+           strtoul(name + sizeof(start) - 1, NULL, 10) == major;
+}
+
+static bool has_cublas_in(struct gp_exam *exam, const char *folder, unsigned major)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        if (is_cublas(names[i], major))
+            return true;
+    return false;
+}
+
+/* CUDA of this major version, wherever a program could find it; *ret_other: another one, or "". */
+static bool has_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
+                     const char **ret_other)
+{
+    const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    const struct gp_pypackage *conda = gp_pyenv_package(env, "cudatoolkit");
+    char folder[GP_PATH_SIZE];
+    struct gp_ldcache cache = {.count = 0};
+    bool is_found = gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cublas-cu%u", major)) ||
+                    gp_pyenv_package(env, "nvidia-cublas") || gp_pyenv_package(env, "libcublas") ||
+                    (conda && gp_version_major(conda->version) == major) ||
+                    has_cublas_in(exam, gp_exam_text(exam, "%s/lib", env->prefix), major);
+    *ret_other = "";
+    for (size_t i = 0; i < toolkits->count; i++) {
+        is_found = is_found || gp_version_major(toolkits->list[i].version) == major;
+        *ret_other = toolkits->list[i].version;
+    }
+    while (gp_search_path_next(&list, ":;", folder))
+        is_found = is_found || (folder[0] == '/' && has_cublas_in(exam, folder, major));
+    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0)
+        for (size_t i = 0; i < cache.count; i++)
+            is_found = is_found || is_cublas(gp_ldcache_at(&cache, i).name, major);
+    return is_found;
+}
+
+/* ONNX Runtime from PyPI is for CUDA 11 before 1.19; builds for CUDA 12 were in another index. */
+static void check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "onnxruntime-gpu");
+    bool is_new = package && gp_version_compare(package->version, "1.19") >= 0;
+    const char *other;
+    if (!package || package->is_conda || gp_version_compare(package->version, "1.8") < 0 ||
+        has_cuda(exam, env, is_new ? 12 : 11, &other) || gp_version_major(other) < 11)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "ONNX Runtime %s in %s is for CUDA %u, but only CUDA %s is installed",
+                   package->version, env->prefix, is_new ? 12U : 11U, other);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_evidence(exam, gp_exam_text(exam, "libcublasLt.so.%u", is_new ? 12U : 11U),
+                     "not in any library directory");
+    gp_exam_why(exam, "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
+    if (!is_new && gp_version_major(other) == 12) {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12; it needs cuDNN 9",
+                    "'onnxruntime-gpu>=1.19'");
+        gp_exam_advice(exam, "or 1.17 or 1.18 for CUDA 12 and cuDNN 8, from the index that its "
+                             "page for installation names");
+        gp_exam_link(exam, "https://onnxruntime.ai/docs/install/");
+    } else {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages",
+                    is_new ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
+                             "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
+                           : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
+                             "nvidia-curand-cu11 'nvidia-cudnn-cu11==8.*'");
+    }
+}
+
+/* CuPy's wheels contain no CUDA: it must be installed in the version that they were built for. */
+static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package_like(env, "cupy-cuda");
+    const char *number = package ? package->name + strlen("cupy-cuda") : "";
+    unsigned major = number[0] && number[1]
+                         ? (unsigned)strtoul(gp_exam_text(exam, "%.2s", number), NULL, 10)
+                         : 0;
+    const char *other;
+    struct gp_ldcache cache = {.count = 0};
+    bool is_wheel = gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cuda-nvrtc-cu%u", major)) ||
+                    gp_pyenv_package(env, "nvidia-cuda-nvrtc") ||
+                    gp_pyenv_package(env, "cuda-nvrtc") || gp_pyenv_package(env, "cuda-cudart");
+    if (major < 10 || !package || package->is_conda || is_wheel ||
+        has_cuda(exam, env, major, &other) ||
+        (!other[0] && gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false), "CuPy in %s is for CUDA %u, but %s",
+                   env->prefix, major,
+                   other[0] ? gp_exam_text(exam, "only CUDA %s is installed", other)
+                            : "no CUDA toolkit is installed");
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_evidence(exam, gp_exam_text(exam, "CUDA %u", major),
+                     "in no library directory (nvidia-smi shows what the driver can run, not what "
+                     "is installed)");
+    gp_exam_why(exam,
+                "The import fails with \"libcudart.so.%u: cannot open shared object file\", or "
+                "CuPy cannot load libnvrtc.",
+                major);
+    unsigned have = gp_version_major(other);
+    if (have >= 11) {
+        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+        gp_exam_pip(exam, env, GP_PIP_ADD, "for the CUDA that is installed",
+                    gp_exam_text(exam, "cupy-cuda%ux", have));
+        gp_exam_advice(exam, "or install CUDA %u as well", major);
+    } else {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages",
+                    gp_exam_text(exam, "'%s[ctk]'", package->name));
+        gp_exam_advice(exam,
+                       "CuPy before 14 has no packages for them: install the toolkit of CUDA "
+                       "%u",
+                       major);
+    }
+}
+
+/* ---- Paddle ---- */
+
+/* "2.3.1.post112" is for CUDA 11.2; PyPI's builds before 2.5 are for 10.2, and those from 3.0 on
+ * bring their CUDA. 0: unknown. */
+static unsigned paddle_cuda(const char *version)
+{
+    const char *post = strstr(version, ".post");
+    if (post)
+        return (unsigned)strtoul(post + 5, NULL, 10) / 10;
+    return gp_version_compare(version, "2.5") < 0   ? 10
+           : gp_version_compare(version, "3.0") < 0 ? 11
+                                                    : 0;
+}
+
+static void check_paddle(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "paddlepaddle-gpu");
+    unsigned cuda = package && !package->is_conda ? paddle_cuda(package->version) : 0;
+    unsigned cudnn = cuda == 10 ? 7 : 8, another = 0;
+    const char *other = "";
+    bool is_known = false;
+    if (cuda < 10 || cuda > 12)
+        return;
+    bool is_found = has_cuda(exam, env, cuda, &other);
+    if (!is_found && other[0]) {
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Paddle %s in %s is for CUDA %u, but only CUDA %s is installed",
+                       package->version, env->prefix, cuda, other);
+        gp_exam_evidence(exam, env->site, "%s", package->entry);
+        gp_exam_why(exam,
+                    "The import fails with \"libcudart.so.%s: cannot open shared object "
+                    "file\".",
+                    cuda == 10   ? "10.2"
+                    : cuda == 11 ? "11.0"
+                                 : "12");
+        gp_exam_advice(exam,
+                       "install the build for CUDA %u (such as paddlepaddle-gpu==2.6.2.post%u) "
+                       "from Paddle's own index, which its page names",
+                       gp_version_major(other), gp_version_major(other) == 12 ? 120U : 117U);
+        gp_exam_link(exam, "https://www.paddlepaddle.org.cn/install/quick");
+    } else if (is_found && !has_cudnn(exam, env, cudnn, &another, &is_known) &&
+               (cuda != 10 || another != 8) && (is_known || another)) {
+        gp_exam_report(exam, GP_VERDICT_WARN, "Paddle %s in %s needs cuDNN %u, but %s",
+                       package->version, env->prefix, cudnn,
+                       another ? gp_exam_text(exam, "only cuDNN %u is installed", another)
+                               : "none is installed");
+        gp_exam_evidence(exam, env->site, "%s: for CUDA %u", package->entry, cuda);
+        gp_exam_evidence(exam, gp_exam_text(exam, "libcudnn.so.%u", cudnn),
+                         "not in any library directory");
+        gp_exam_why(exam,
+                    "\"The third-party dynamic library (libcudnn.so) that Paddle depends on is "
+                    "not configured correctly\".");
+        gp_exam_advice(exam,
+                       "install cuDNN %u for CUDA %u, next to the toolkit, and have "
+                       "LD_LIBRARY_PATH lead to it",
+                       cudnn, cuda);
+    }
+}
+
+/* ---- JAX ---- */
+
+/* The oldest cuDNN for jaxlib: in its version ("0.4.7+cuda11.cudnn86"), or that of its plugin. */
+static const char *cudnn_for_jax(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const struct {
+        const char *version, *cudnn;
+    } plugins[] = {{"0.7.0", "9.8"}, {"0.4.31", "9.1"}};
+    const struct gp_pypackage *jaxlib = gp_pyenv_package(env, "jaxlib");
+    const struct gp_pypackage *plugin = gp_pyenv_package(env, "jax-cuda12-plugin");
+    const char *at = jaxlib ? strstr(jaxlib->version, ".cudnn") : NULL;
+    if (at && strspn(at + 6, "0123456789") >= 2)
+        return gp_exam_text(exam, "%c.%c", at[6], at[7]);
+    for (size_t i = 0; plugin && i < GP_ARRAY_LEN(plugins); i++)
+        if (gp_version_compare(plugin->version, plugins[i].version) >= 0)
+            return plugins[i].cudnn;
+    return "";
+}
+
+/* "8.6.0" of the first libcudnn.so.8 in LD_LIBRARY_PATH, and its place; "": none, or unknown. */
+static const char *cudnn_on_path(struct gp_exam *exam, const char **ret_place)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE], target[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":;", folder)) {
+        char **names;
+        long n = folder[0] == '/' ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
+        for (long i = 0; i < n; i++) {
+            *ret_place = gp_exam_text(exam, "%s/%s", folder, names[i]);
+            if (!cudnn_of(names[i]) || !gp_files_link(&exam->files, *ret_place, target))
+                continue;
+            const char *slash = strrchr(target, '/');
+            const char *version = gp_library_version(slash ? slash + 1 : target);
+            if (strchr(version, '.'))
+                return gp_exam_text(exam, "%s", version);
+        }
+    }
+    return "";
+}
+
+static void check_jax(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *jaxlib = gp_pyenv_package(env, "jaxlib");
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
+    const char *wanted = jaxlib && !jaxlib->is_conda ? cudnn_for_jax(exam, env) : "";
+    const char *place = "", *version = wanted[0] ? cudnn_on_path(exam, &place) : "";
+    bool is_on_path = version[0];
+    if (!is_on_path && wheel)
+        version = wheel->version;
+    if (!wanted[0] || !version[0] ||
+        (gp_version_major(version) == gp_version_major(wanted) &&
+         gp_version_minor(version) >= gp_version_minor(wanted)))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, true),
+                   "JAX %s in %s needs cuDNN %s or newer, but finds cuDNN %s", jaxlib->version,
+                   env->prefix, wanted, version);
+    gp_exam_evidence(exam, is_on_path ? place : env->site, "cuDNN %s", version);
+    gp_exam_evidence(exam, env->site, "%s", jaxlib->entry);
+    gp_exam_why(exam, "It reports \"Loaded runtime CuDNN library … but source was compiled with\", "
+                      "or falls back to the CPU.");
+    if (is_on_path)
+        gp_exam_advice(exam, "update that cuDNN, or take its directory out of LD_LIBRARY_PATH");
+    const char *cuda = strstr(jaxlib->version, "cuda11") ? "11" : "12";
+    gp_exam_pip(exam, env, GP_PIP_ADD, "a cuDNN that is new enough",
+                gp_exam_text(exam, "'nvidia-cudnn-cu%s>=%s,<%u'", cuda, wanted,
+                             gp_version_major(wanted) + 1));
+}
+
 /* ---- GPUs ---- */
 
 /* The oldest GPUs that packages have kernels for, from their documentation. */
@@ -174,5 +459,10 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     check_toolkit(exam, env, nv);
     check_cudnn(exam, env);
+    check_path(exam, env);
+    check_onnx_cuda(exam, env);
+    check_cupy(exam, env);
+    check_paddle(exam, env);
+    check_jax(exam, env);
     check_gpu(exam, env, nv);
 }

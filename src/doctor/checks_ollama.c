@@ -1,10 +1,13 @@
 /* Ollama: whether its installation has the part for the machine's GPUs. */
 #include "doctor/checks_services.h"
 
+#include "doctor/checks_amd.h"
 #include "doctor/exam.h"
 #include "doctor/gfxchip.h"
+#include "doctor/gfxlist.h"
 #include "doctor/nvidia.h"
 #include "doctor/packages.h"
+#include "doctor/services.h"
 
 #include <string.h>
 
@@ -71,22 +74,104 @@ static bool report_folder(struct gp_exam *exam, const char *prefix)
     return false;
 }
 
-static void check_age(struct gp_exam *exam)
+/* Versions before 0.4 contained the parts, and were several hundred megabytes. */
+static void report_alone(struct gp_exam *exam)
+{
+    enum { LEAST = 1 << 20, MOST = 100 << 20 };
+    struct stat st;
+    if (gp_files_stat(&exam->files, programs[0], &st) < 0 || st.st_size < LEAST ||
+        st.st_size > MOST)
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, folders[i]))
+            return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama is not installed completely: it has no libraries, and computes on the "
+                   "CPU");
+    gp_exam_evidence(exam, folders[0], "missing");
+    gp_exam_evidence(exam, programs[0], "present, %lld MiB", (long long)st.st_size >> 20);
+    gp_exam_why(exam, "Its archive has the program and a directory of libraries for each kind of "
+                      "GPU; the program alone finds the GPU but cannot use it.");
+    gp_exam_command(exam, "install it again, with its libraries",
+                    "curl -fsSL https://ollama.com/install.sh | sh");
+    gp_exam_advice(exam, "or, without a network, unpack the whole archive in /usr/local (before: "
+                         "/usr), not the program alone");
+    gp_exam_link(exam, "https://ollama.com/download/linux");
+}
+
+static bool report_age(struct gp_exam *exam)
 {
     enum { OLDEST = 50 };
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
     for (size_t i = 0; i < nv.count; i++)
         if (nv.gpus[i].capability == 0 || nv.gpus[i].capability >= OLDEST)
-            return;
+            return false;
     if (nv.count == 0)
-        return;
+        return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "Ollama does not support %s",
                    gp_nvidia_gpu_words(exam, &nv.gpus[0]));
     gp_exam_why(exam,
                 "It needs compute capability 5.0 or newer, and otherwise computes on the CPU.");
     gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
     gp_exam_advice(exam, "use a newer GPU, or llama.cpp built for this one");
+    return true;
+}
+
+/* Models for which Ollama's ROCm has code, and a value of the variable for their relatives. */
+static const char *const supported[] = {
+    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx940",  "gfx941",  "gfx942",  "gfx1010",
+    "gfx1012", "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"};
+static const struct {
+    const char *start, *value;
+} relatives[] = {{"gfx103", "10.3.0"}, {"gfx110", "11.0.0"}, {"gfx90", "9.0.0"}};
+
+static bool is_supported(struct gp_exam *exam, const char *name)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(supported); i++)
+        if (strcmp(name, supported[i]) == 0)
+            return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *path = gp_exam_text(exam, "%s/rocm/rocblas/library", folders[i]);
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, path, &names);
+        for (long k = 0; k < n; k++)
+            if (strstr(names[k], gp_exam_text(exam, "%s.", name)))
+                return true;
+    }
+    return false;
+}
+
+/* The only AMD GPU is of a model that Ollama must be told to take for another one. */
+static void report_amd(struct gp_exam *exam)
+{
+    static const char variable[] = "HSA_OVERRIDE_GFX_VERSION";
+    struct gp_service_setting set[1];
+    struct gp_gfxlist targets;
+    const char *place = gp_amd_targets(exam, &targets), *value = NULL;
+    if (targets.count != 1 || is_supported(exam, targets.names[0]) ||
+        gp_service_settings(exam, variable, set, 1) > 0 ||
+        !gp_service_is_installed(exam, "ollama.service"))
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(relatives) && !value; i++)
+        if (strncmp(targets.names[0], relatives[i].start, strlen(relatives[i].start)) == 0)
+            value = relatives[i].value;
+    if (!value)
+        return;
+    const char *shell = gp_machine_variable(&exam->machine, variable);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama's service computes on the CPU: it has no code for %s, and is not told "
+                   "to take the GPU for another one",
+                   targets.names[0]);
+    gp_exam_evidence(exam, place, "%s", targets.names[0]);
+    gp_exam_evidence(exam, "ollama.service", "%s is not set", variable);
+    if (shell)
+        gp_exam_evidence(exam, "this shell", "%s=%s, which the service does not get", variable,
+                         shell);
+    gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit ollama");
+    gp_exam_advice(exam, "Environment=\"%s=%s\"", variable, value);
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
 }
 
 void gp_ollama_check(struct gp_exam *exam)
@@ -95,6 +180,8 @@ void gp_ollama_check(struct gp_exam *exam)
     if (!is_nvidia && !gp_gfx_has_card(&exam->machine))
         return;
     if (!report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
-        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && is_nvidia)
-        check_age(exam);
+        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && !(is_nvidia && report_age(exam)))
+        report_alone(exam);
+    if (!is_nvidia)
+        report_amd(exam);
 }

@@ -1,5 +1,4 @@
-/* Packages that must match PyTorch or the driver: torchvision, flash-attn, onnxruntime and others.
- */
+/* Packages that must match PyTorch or the driver: torchvision, onnxruntime and others. */
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
@@ -130,35 +129,6 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
                 gp_exam_text(exam, "--no-deps torchvision==%.*s --index-url %s",
                              (int)strcspn(package->version, "+"), package->version,
                              gp_torch_index(exam, torch->cuda)));
-}
-
-/* "2.7.4.post1+cu12torch2.6cxx11abiFALSE": the PyTorch build that a flash-attn wheel was made for.
- */
-static void check_flash(struct gp_exam *exam, const struct gp_pyenv *env,
-                        const struct gp_torch *torch)
-{
-    const struct gp_pypackage *package = gp_pyenv_package(env, "flash-attn");
-    const char *at = package ? strstr(package->version, "torch") : NULL;
-    const char *cuda = package ? strstr(package->version, "+cu") : NULL;
-    unsigned major = cuda ? (unsigned)strtoul(cuda + 3, NULL, 10) : 0;
-    if (!at)
-        return;
-    at += strlen("torch");
-    size_t n = strspn(at, "0123456789.");
-    bool is_other_cuda =
-        major > 0 && major < 100 && torch->cuda[0] && major != gp_version_major(torch->cuda);
-    bool is_other_torch = strncmp(at, torch->version, n) != 0 || torch->version[n] != '.';
-    if (!is_other_cuda && !is_other_torch)
-        return;
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "flash-attn in %s is for PyTorch %.*s with CUDA %u, but PyTorch %s with CUDA %s "
-                   "is installed",
-                   env->prefix, (int)n, at, major, torch->version,
-                   torch->cuda[0] ? torch->cuda : "none");
-    gp_exam_evidence(exam, env->site, "%s", package->entry);
-    gp_exam_why(exam, "The import fails with an undefined symbol.");
-    gp_exam_pip(exam, env, GP_PIP_AGAIN, "build it for this PyTorch",
-                "--no-deps --no-build-isolation flash-attn");
 }
 
 /* It has a library for each CUDA version, and loads the one that matches PyTorch. */
@@ -487,17 +457,17 @@ void gp_check_python_others(struct gp_exam *exam)
     for (size_t i = 0; i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         struct gp_torch torch;
+        gp_check_python_needs(exam, env, &nv);
         check_onnx(exam, env);
         check_cpu_only(exam, env);
         check_cupy(exam, env, &nv);
         check_pairs(exam, env);
         check_cudnn(exam, env);
-        gp_check_python_needs(exam, env, &nv);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
         check_pins(exam, env, &torch);
         check_vision(exam, env, &torch);
-        check_flash(exam, env, &torch);
+        gp_check_torch_extensions(exam, env, &torch);
         check_bitsandbytes(exam, env, &torch);
     }
 }

@@ -1,5 +1,6 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
 #include "doctor/exam.h"
+#include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/version.h"
 
@@ -40,6 +41,45 @@ static bool report_switch(struct gp_exam *exam)
     return true;
 }
 
+/* ROCm for WSL, where AMD's driver in Windows has no library here. */
+static bool has_rocm(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/opt/rocm/lib/librocdxg.so",
+                                        "/opt/rocm/lib/libhsa-runtime64.so.1"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return false;
+}
+
+/* PyTorch's wheels bring a runtime that needs the kernel's driver, which WSL does not have. */
+static void check_rocm(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        char path[GP_PATH_SIZE];
+        if (!gp_pyenv_torch(exam, env, &torch) || !torch.hip[0] ||
+            !gp_pyenv_path(env, "torch/lib/libhsa-runtime64.so", path) ||
+            !gp_files_exist(&exam->files, path))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "PyTorch %s in %s finds no GPU in WSL: it uses its own ROCm runtime",
+                       torch.version, env->prefix);
+        gp_exam_evidence(exam, path, "present");
+        gp_exam_why(exam, "That runtime needs /dev/kfd, which WSL does not have; only the one of "
+                          "ROCm for WSL reaches the GPU.");
+        gp_exam_advice(exam, "install AMD's wheels of PyTorch for WSL from repo.radeon.com, as its "
+                             "page says");
+        gp_exam_command(exam, "then let it use the runtime of ROCm",
+                        "rm %s/torch/lib/libhsa-runtime64.so*", gp_exam_quoted(exam, env->site));
+        gp_exam_link(exam, "https://rocm.docs.amd.com/projects/radeon/en/latest/docs/install/wsl/"
+                           "install-pytorch.html");
+        return;
+    }
+}
+
 /* The driver is the Windows one: its libraries are mounted, and the device is /dev/dxg. */
 static void check_wsl_driver(struct gp_exam *exam)
 {
@@ -49,6 +89,10 @@ static void check_wsl_driver(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
         if (gp_files_exist(&exam->files, parts[i].path))
             continue;
+        if (i > 0 && has_rocm(exam)) {
+            check_rocm(exam);
+            return;
+        }
         bool is_first = strncmp(exam->machine.kernel, "4.4.", 4) == 0; /* it has no other kernel */
         gp_exam_report(exam, GP_VERDICT_FAIL,
                        is_first ? "this is WSL 1, which has no GPUs: %s is missing"

@@ -2,6 +2,7 @@
 #include "doctor/checks_container.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *gp_container_find_cdi(const struct gp_exam *exam)
@@ -105,6 +106,45 @@ static void check_gone(struct gp_exam *exam, const char *spec, const char *text)
     fix_cdi(exam, spec);
 }
 
+/* The major number of nvidia-uvm, which the kernel chooses when the module is loaded; 0: unknown.
+ */
+static unsigned long uvm_major(struct gp_exam *exam)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/devices", 1 << 16, NULL);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        char *end;
+        unsigned long number = strtoul(line, &end, 10);
+        if (end != line && strncmp(end, " nvidia-uvm\n", 12) == 0)
+            return number;
+    }
+    return 0;
+}
+
+/* "path: /dev/nvidia-uvm", "major: 510". */
+static void check_major(struct gp_exam *exam, const char *spec, const char *text)
+{
+    static const char path[] = "path: /dev/nvidia-uvm\n", key[] = "major: ";
+    const char *entry = strstr(text, path);
+    const char *next = entry ? strstr(entry + 1, "path: ") : NULL;
+    const char *major = entry ? strstr(entry, key) : NULL;
+    unsigned long have = uvm_major(exam);
+    if (!major || (next && major > next) || have == 0)
+        return;
+    unsigned long number = strtoul(major + sizeof(key) - 1, NULL, 10);
+    if (number == have || number == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the CDI specification has another number for /dev/nvidia-uvm than the kernel");
+    gp_exam_evidence(exam, spec, "major: %lu", number);
+    gp_exam_evidence(exam, "/proc/devices", "%lu nvidia-uvm", have);
+    gp_exam_why(exam, "The kernel chooses the number when the module is loaded. With another one "
+                      "nvidia-smi works in containers, but CUDA fails with error 999.");
+    fix_cdi(exam, spec);
+    gp_exam_advice(exam, "if it has the same number again, correct the lines \"major\" below "
+                         "/dev/nvidia-uvm and /dev/nvidia-uvm-tools there");
+}
+
 /* The file names the driver libraries it was generated for. */
 void gp_container_check_cdi(struct gp_exam *exam)
 {
@@ -133,4 +173,6 @@ void gp_container_check_cdi(struct gp_exam *exam)
     check_replaced(exam, path, text);
     if (exam->last == before)
         check_gone(exam, path, text);
+    if (exam->last == before)
+        check_major(exam, path, text);
 }

@@ -128,6 +128,44 @@ const char *gp_container_rootless_config(struct gp_exam *exam)
     return text && strstr(text, "nvidia-container-runtime") ? path : NULL;
 }
 
+/* Whether the docker command of this user talks to a docker without root. */
+static bool uses_rootless(struct gp_exam *exam)
+{
+    const char *host = gp_machine_variable(&exam->machine, "DOCKER_HOST"), *path;
+    return host && host[0] ? strstr(host, "/run/user/") != NULL
+                           : strcmp(context_of(exam, &path), "rootless") == 0;
+}
+
+bool gp_container_is_rootless(struct gp_exam *exam)
+{
+    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) && uses_rootless(exam) &&
+           !gp_container_rootless_config(exam) && !gp_container_find_cdi(exam);
+}
+
+void gp_container_check_rootless(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *path = gp_exam_text(exam, "%s/.config/docker/daemon.json", home ? home : "/root");
+    const char *host = gp_machine_variable(&exam->machine, "DOCKER_HOST");
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "docker runs without root, and does not know NVIDIA's runtime");
+    gp_exam_evidence(exam, host && host[0] ? "DOCKER_HOST" : "docker's context", "%s",
+                     host && host[0] ? host : "rootless");
+    gp_exam_evidence(exam, path, "%s",
+                     gp_files_exist(&exam->files, path) ? "no runtime is called nvidia"
+                                                        : "missing");
+    gp_exam_why(exam,
+                "It reads its own settings, not /etc/docker/daemon.json: \"unknown or invalid "
+                "runtime name: nvidia\".");
+    gp_exam_command(exam, "as this user",
+                    "nvidia-ctk runtime configure --runtime=docker "
+                    "--config=$HOME/.config/docker/daemon.json");
+    gp_exam_command(exam, "", "systemctl --user restart docker");
+    gp_exam_command(exam, "which containers without root need",
+                    "sudo nvidia-ctk config --in-place --set "
+                    "nvidia-container-cli.no-cgroups=true");
+}
+
 static void check_rootless(struct gp_exam *exam)
 {
     const char *path = gp_container_rootless_config(exam);
@@ -167,6 +205,50 @@ void gp_container_check_cgroups(struct gp_exam *exam)
                     "nvidia-container-cli.no-cgroups=false");
     if (gp_files_exist(&exam->files, "/usr/bin/docker"))
         gp_exam_command(exam, "", "sudo systemctl restart docker");
+}
+
+/* ---- docker in an LXC container ---- */
+
+/* Without the host's root (a user namespace) nothing may change the rules of its devices. */
+static bool is_privileged(const struct gp_exam *exam)
+{
+    char line[64];
+    return gp_files_line(&exam->files, "/proc/self/uid_map", line, sizeof(line)) &&
+           strstr(line, "4294967295");
+}
+
+bool gp_container_is_nested(struct gp_exam *exam)
+{
+    const char *container = exam->machine.container;
+    return container && strcmp(container, "lxc") == 0 &&
+           gp_files_exist(&exam->files, "/usr/bin/dockerd") &&
+           gp_files_exist(&exam->files, config_path) && !is_privileged(exam);
+}
+
+void gp_container_check_nested(struct gp_exam *exam)
+{
+    unsigned number = 0;
+    const char *value = value_of(exam, "no-cgroups", &number);
+    if (value && strcmp(value, "true") == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "docker's containers with a GPU do not start in this LXC container: no-cgroups "
+                   "is not set");
+    gp_exam_evidence(exam, value ? place_of(exam, number) : config_path, "no-cgroups is %s",
+                     value ? value : "not set");
+    gp_exam_why(exam,
+                "In an unprivileged container the toolkit may not change the rules for devices: "
+                "\"bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not permitted\". LXC has "
+                "already allowed them.");
+    if (gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
+        gp_exam_command(exam, "",
+                        "sudo nvidia-ctk config --in-place --set "
+                        "nvidia-container-cli.no-cgroups=true");
+    else
+        gp_exam_command(exam, "the original file is kept next to it",
+                        "sudo sed -i.before 's/^[ #]*no-cgroups *=.*/no-cgroups = true/' %s",
+                        config_path);
+    gp_exam_command(exam, "", "sudo systemctl restart docker");
 }
 
 bool gp_container_has_mode(struct gp_exam *exam)

@@ -35,9 +35,12 @@ bool gp_container_is_host(struct gp_exam *exam)
 bool gp_container_has_toolkit(const struct gp_exam *exam)
 {
     /* The last two are from before nvidia-ctk. */
-    static const char *const programs[] = {
-        "/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk", "/usr/local/nvidia/toolkit/nvidia-ctk",
-        "/usr/bin/nvidia-container-cli", "/usr/bin/nvidia-container-runtime"};
+    static const char *const programs[] = {"/usr/bin/nvidia-ctk",
+                                           "/usr/local/bin/nvidia-ctk",
+                                           "/usr/local/nvidia/toolkit/nvidia-ctk",
+                                           "/usr/local/nvidia/toolkit/nvidia-container-runtime",
+                                           "/usr/bin/nvidia-container-cli",
+                                           "/usr/bin/nvidia-container-runtime"};
     for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
         if (gp_files_exist(&exam->files, programs[i]))
             return true;

@@ -62,6 +62,72 @@ static void report(struct gp_exam *exam, const char *engine, const char *path, c
                       "for \"nvidia\" is configured.");
 }
 
+/* The device plugin's socket: it has found GPUs, and has told the kubelet. */
+static bool has_plugin(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/var/lib/kubelet/device-plugins", &names);
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], "nvidia", 6) == 0)
+            return true;
+    return false;
+}
+
+/* The value of a key, after its first occurrence; NULL: there is none. */
+static const char *default_of(struct gp_exam *exam, const char *text)
+{
+    static const char key[] = "default_runtime_name";
+    const char *found = text ? strstr(text, key) : NULL;
+    if (!found)
+        return NULL;
+    found += sizeof(key) - 1;
+    found += strspn(found, " \t=\"'");
+    return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\"' \t\r\n"), found);
+}
+
+/* Whether this runtime of containerd's configuration runs NVIDIA's. */
+static bool is_nvidia(struct gp_exam *exam, const char *text, const char *name)
+{
+    const char *key = gp_exam_text(exam, ".runtimes.%s.options]", name);
+    const char *found = strstr(text, key);
+    if (strstr(name, "nvidia"))
+        return true;
+    if (!found)
+        return false;
+    found += strlen(key);
+    return memmem(found, strcspn(found, "["), "nvidia", 6);
+}
+
+/* Pods without runtimeClassName get the default runtime, the device plugin's own among them. The
+ * GPU Operator gives its pods a class. */
+static void check_default(struct gp_exam *exam, const char *path, const char *text,
+                          const char *service)
+{
+    const char *value = default_of(exam, text);
+    const char *name = value ? value : "runc";
+    if (is_nvidia(exam, text, name) || has_plugin(exam) ||
+        gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit"))
+        return;
+    report(exam, "Kubernetes' containers do not get its runtime by default", path,
+           gp_exam_text(exam, "a runtime is called nvidia; the default is %s%s", name,
+                        value ? "" : ", because default_runtime_name is not set"));
+    gp_exam_evidence(exam, "/var/lib/kubelet/device-plugins", "no socket of NVIDIA's plugin");
+    if (service) {
+        gp_exam_advice(exam, "give the device plugin and the pods that use GPUs runtimeClassName: "
+                             "nvidia, with a RuntimeClass whose handler is nvidia");
+        gp_exam_advice(exam,
+                       "or make it the default: default-runtime: nvidia in "
+                       "/etc/rancher/%.*s/config.yaml, then restart the service",
+                       (int)strcspn(service, "-"), service);
+        return;
+    }
+    gp_exam_command(exam, "make it containerd's default",
+                    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
+    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+    gp_exam_advice(exam, "or give the device plugin and the pods that use GPUs runtimeClassName: "
+                         "nvidia; install the plugin if it is missing");
+}
+
 /* Docker has no runtime classes: pods get its default runtime. */
 static void check_docker(struct gp_exam *exam)
 {
@@ -73,16 +139,26 @@ static void check_docker(struct gp_exam *exam)
         return;
     report(exam, "Kubernetes' containers do not get its runtime from docker", path,
            text ? "default-runtime is not nvidia" : "missing");
-    gp_exam_command(exam, "make it docker's default",
-                    "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default");
+    if (gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
+        gp_exam_command(exam, "make it docker's default",
+                        "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default");
+    else
+        gp_exam_advice(exam,
+                       "make it docker's default: \"default-runtime\": \"nvidia\" in %s, "
+                       "next to \"runtimes\"",
+                       path);
     gp_exam_command(exam, "", "sudo systemctl restart docker");
 }
 
 static void check_bundled(struct gp_exam *exam, const char *config, const char *service)
 {
     const char *text = text_of(exam, config);
-    if (!text || strstr(text, "nvidia"))
+    if (!text)
         return;
+    if (strstr(text, "nvidia")) {
+        check_default(exam, config, text, service);
+        return;
+    }
     report(exam, "k3s or RKE2 has not found it", config, "no runtime is called nvidia");
     gp_exam_command(exam, "it looks for the toolkit when it starts", "sudo systemctl restart %s",
                     service);
@@ -93,10 +169,12 @@ static void check_containerd(struct gp_exam *exam)
     static const char folder[] = "/etc/containerd/conf.d";
     const char *text = text_of(exam, containerd_path);
     char **names;
-    bool is_known = text && strstr(text, "nvidia");
+    bool is_main = text && strstr(text, "nvidia"), is_known = is_main;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++)
         is_known = is_known || strstr(names[i], "nvidia");
+    if (is_main && n <= 0)
+        check_default(exam, containerd_path, text, NULL);
     if (is_known)
         return;
     report(exam, "containerd does not know its runtime", containerd_path,
@@ -115,4 +193,43 @@ void gp_container_check_kubelet(struct gp_exam *exam)
         check_docker(exam);
     else
         check_containerd(exam);
+}
+
+/* ---- CRI-O ---- */
+
+static const char hook_folder[] = "/run/containers/oci/hooks.d";
+
+bool gp_container_has_crio(struct gp_exam *exam)
+{
+    return exam->machine.nvidia_count > 0 && !exam->machine.container &&
+           (gp_files_exist(&exam->files, "/usr/bin/crio") ||
+            gp_files_exist(&exam->files, "/usr/local/bin/crio")) &&
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/oci-nvidia-hook.json", hook_folder));
+}
+
+/* The GPU Operator puts its hook into a directory that CRI-O does not search by itself. */
+void gp_container_check_crio(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/crio/crio.conf", folder[] = "/etc/crio/crio.conf.d";
+    static const char file[] = "/etc/crio/crio.conf.d/99-nvidia.conf";
+    const char *text = text_of(exam, path);
+    char **names;
+    bool is_known = text && (strstr(text, hook_folder) || strstr(text, "nvidia"));
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        text = text_of(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+        is_known = is_known || (text && (strstr(text, hook_folder) || strstr(text, "nvidia")));
+    }
+    if (is_known)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "CRI-O does not use NVIDIA's hook: it does not search the hook's directory");
+    gp_exam_evidence(exam, hook_folder, "oci-nvidia-hook.json");
+    gp_exam_evidence(exam, path, "hooks_dir is without %s", hook_folder);
+    gp_exam_why(exam, "Pods get no GPU: the device plugin does not find NVML and does not start.");
+    gp_exam_command(exam, "add the directory",
+                    "printf '[crio.runtime]\\nhooks_dir = [\"/usr/share/containers/oci/hooks.d\", "
+                    "\"%s\"]\\n' | sudo tee %s",
+                    hook_folder, file);
+    gp_exam_command(exam, "", "sudo systemctl restart crio");
 }

@@ -11,6 +11,26 @@
 
 #include <string.h>
 
+/* Of the library's file, where the packages are in a database that is not read; "": there is none.
+ */
+static const char *library_version(struct gp_exam *exam, const char **ret_name)
+{
+    static const char *const folders[] = {"/usr/lib64", "/usr/lib", "/usr/lib/x86_64-linux-gnu",
+                                          "/usr/local/lib"};
+    static const char start[] = "libnvidia-container.so.";
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++)
+            if (strncmp(names[k], start, sizeof(start) - 1) == 0 &&
+                strchr(names[k] + sizeof(start) - 1, '.')) {
+                *ret_name = gp_exam_text(exam, "%s/%s", folders[i], names[k]);
+                return names[k] + sizeof(start) - 1;
+            }
+    }
+    return "";
+}
+
 /* The installed toolkit: the older of the library and the programs; "": unknown. */
 static const char *toolkit_version(struct gp_exam *exam, const char *word, const char **ret_name)
 {
@@ -25,7 +45,7 @@ static const char *toolkit_version(struct gp_exam *exam, const char *word, const
         oldest = packages[i].version;
         *ret_name = packages[i].name;
     }
-    return oldest;
+    return oldest[0] ? oldest : library_version(exam, ret_name);
 }
 
 /* What an update takes: those of the packages that are installed. */

@@ -276,32 +276,90 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
     return error;
 }
 
-/* The programs' messages since the last boot, in the logs of a syslog daemon; the kernel's own are
- * there, too. */
+/* The lines of one log since the last boot that it tells. */
+static void read_program(struct gp_exam *exam, struct gp_log *log, const char *path,
+                         const char *all, size_t length)
+{
+    char text[LINE_SIZE];
+    size_t n, before = log->known_count;
+    struct reader r = {.exam = exam, .log = log, .path = path};
+    const char *line;
+    struct gp_lines lines = gp_lines_of(all, all ? length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        struct gp_kmsg k;
+        (void)snprintf(text, sizeof(text), "%.*s", (int)(n < LINE_SIZE ? n : LINE_SIZE - 1), line);
+        if (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT)
+            log->known_count = before;
+        keep_known(&r, text);
+    }
+}
+
+enum { MOST_TEXT = 1 << 20, MOST_FILES = 64 };
+
+/* The programs' messages in the logs of a syslog daemon, where the kernel's own are, too, and in
+ * logs of their own. */
 static void read_programs(struct gp_exam *exam, struct gp_log *log)
 {
-    enum { MOST = 1 << 20 };
-    static const char *const paths[] = {"/var/log/syslog",           "/var/log/messages",
-                                        "/var/log/daemon.log",       "/var/log/docker.log",
-                                        "/var/log/slurm/slurmd.log", "/var/log/slurmd.log",
-                                        "/var/log/ollama.log"};
-    char text[LINE_SIZE];
+    static const char *const paths[] = {"/var/log/syslog",
+                                        "/var/log/messages",
+                                        "/var/log/daemon.log",
+                                        "/var/log/docker.log",
+                                        "/var/log/slurm/slurmd.log",
+                                        "/var/log/slurm-llnl/slurmd.log",
+                                        "/var/log/slurmd.log",
+                                        "/var/log/ollama.log",
+                                        "/var/log/nvidia-container-toolkit.log",
+                                        "/var/log/nvidia-container-runtime.log",
+                                        "/var/log/nvidia-mps/control.log",
+                                        "/var/log/nvidia-mps/server.log",
+                                        "/var/log/nv-hostengine.log"};
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        size_t length = 0, n, before = log->known_count;
-        struct reader r = {.exam = exam, .log = log, .path = paths[i]};
-        const char *line,
-            *all = log->path && strcmp(log->path, paths[i]) == 0
-                       ? NULL
-                       : gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, &length);
-        struct gp_lines lines = gp_lines_of(all, all ? length : 0);
-        while (gp_lines_next(&lines, &line, &n)) {
-            struct gp_kmsg k;
-            (void)snprintf(text, sizeof(text), "%.*s", (int)(n < LINE_SIZE ? n : LINE_SIZE - 1),
-                           line);
-            if (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT)
-                log->known_count = before;
-            keep_known(&r, text);
+        size_t length = 0;
+        if (log->path && strcmp(log->path, paths[i]) == 0)
+            continue;
+        const char *all = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_TEXT, &length);
+        read_program(exam, log, paths[i], all, length);
+    }
+}
+
+/* What NVIDIA's containers on a node of Kubernetes have printed. */
+static void read_pods(struct gp_exam *exam, struct gp_log *log)
+{
+    static const char folder[] = "/var/log/containers";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names), count = 0;
+    for (long i = 0; i < n && count < MOST_FILES; i++) {
+        size_t length = 0;
+        if (!strstr(names[i], "nvidia") && !strstr(names[i], "gpu") && !strstr(names[i], "dcgm"))
+            continue;
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 4, &length);
+        read_program(exam, log, path, all, length);
+        count++;
+    }
+}
+
+/* Why docker did not start its containers the last time: "Error":"failed to
+ * …\nnvidia-container-cli: …" in their settings. */
+static void read_refusals(struct gp_exam *exam, struct gp_log *log)
+{
+    static const char folder[] = "/var/lib/docker/containers", key[] = "\"Error\":\"";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < MOST_FILES; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s/config.v2.json", folder, names[i]);
+        char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL);
+        char *from = text ? strstr(text, key) : NULL;
+        if (!from || strstr(text, "\"Running\":true"))
+            continue;
+        from += sizeof(key) - 1;
+        char *to = from, *start = from;
+        for (; *from && *from != '"'; from++) {
+            bool is_line = from[0] == '\\' && from[1] == 'n';
+            from += from[0] == '\\' && from[1];
+            *to++ = is_line ? '\n' : *from;
         }
+        read_program(exam, log, path, start, (size_t)(to - start));
     }
 }
 
@@ -324,6 +382,8 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
         log->count = log->known_count = 0;
     }
     read_programs(exam, log);
+    read_pods(exam, log);
+    read_refusals(exam, log);
 }
 
 const struct gp_log *gp_log_of(struct gp_exam *exam)
