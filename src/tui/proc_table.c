@@ -230,7 +230,7 @@ static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
 
 enum {
     WIDE_FROM = 110,   /* columns that are only shown with much room */
-    WIDE_COMMAND = 24, /* least width of a command with much room, */
+    WIDE_COMMAND = 28, /* least width of a command with much room, */
     MIDDLE_FROM = 80,
     MIDDLE_COMMAND = 17, /* and on a usual screen */
     WIDE_USER_MAX = 16,  /* a longer name is cut */
