@@ -27,8 +27,8 @@ static void room_is_used_for_columns(void **state)
     assert_null(strstr(line_with(&ui, 100, 30, "COMMAND"), "CONTAINER"));
     assert_non_null(strstr(line_with(&ui, 120, 30, "COMMAND"), " CONTAINER    COMMAND"));
     assert_non_null(strstr(line_with(&ui, 120, 30, "slurm:"), " slurm:4711.0 "));
-    assert_null(strstr(line_with(&ui, 117, 30, "COMMAND"), "MEM%")); /* the command has its room */
-    assert_non_null(strstr(line_with(&ui, 135, 30, "COMMAND"), "MEM%"));
+    assert_null(strstr(line_with(&ui, 115, 30, "COMMAND"), "MEM%")); /* the command has its room */
+    assert_non_null(strstr(line_with(&ui, 116, 30, "COMMAND"), "MEM%"));
     (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,memory,command");
     gp_ui_apply(&ui); /* these and no others */
     assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "SHARE"));
