@@ -227,7 +227,7 @@ at() {
     says '^cpu_past +past of the CPU utilization, as a graph$'
     [ "$(grep -v '^cpu_past' <<<"$output")" = "$of_ps" ]
     ps --columns cpu_past
-    fails 2 "unknown column 'cpu_past'"
+    fails 2 "unknown column 'cpu_past'; --columns help lists all"
     ps --columns pid,nonsense
     fails 2 "unknown column 'nonsense'; --columns help lists all"
 }
