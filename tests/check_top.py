@@ -645,15 +645,14 @@ def the_mouse_chooses_sorts_and_opens():
 
 
 @test
-def children_stand_below_parents():
+def parents_stand_before_their_only_child():
     child = subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE)
     sleep = int(child.stdout.readline())
     try:
         with top("--tree", "--gpus=no", sim=machine_with(sleep), size=(160, 60)) as t:
-            t.see("└─sh -c sleep 600")
-            t.see("└─sleep 600")
+            t.see(" ▸ sh ▸ sleep 600")
             t.keys("t")
-            t.not_see("└─sh -c")
+            t.not_see(" ▸ sh ▸")
             t.keys("q")
             assert t.wait() == 0
     finally:
@@ -907,7 +906,10 @@ def a_file_is_a_theme():
         t.see("mine.theme: is not a regular file; remove it")
         t.keys("q")
         assert t.wait() == 0
-    complete = lambda word: good(gpulse("__complete", "--", "top", "--theme", word, XDG_CONFIG_HOME=str(folder))).split()
+    def complete(word):
+        env = {**os.environ, "XDG_CONFIG_HOME": str(folder)}
+        return good(gpulse("__complete", "--", "top", "--theme", word, env=env)).split()
+
     assert sorted(complete("m")) == ["mine", "mono"] and complete("mi") == ["mine"] and complete("x") == []
     (themes / "mine.theme").unlink()
     assert complete("m") == ["mono"]

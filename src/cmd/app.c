@@ -121,10 +121,10 @@ bool gp_app_wants_columns(const char *columns)
     return columns && strcmp(columns, "help") == 0;
 }
 
-int gp_app_print_columns(struct gp_err *err)
+int gp_app_print_columns(void (*add)(struct gp_strbuf *sb), struct gp_err *err)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
-    gp_proc_columns_add_help(&sb);
+    add(&sb);
     int r = gp_app_write(STDOUT_FILENO, &sb, err);
     gp_strbuf_fini(&sb);
     return r;

@@ -74,7 +74,7 @@ bool gp_app_is_stuck(void);
 
 /* Whether --columns has the value "help", which prints the columns. */
 bool gp_app_wants_columns(const char *columns);
-int gp_app_print_columns(struct gp_err *err) GP_MUST_CHECK;
+int gp_app_print_columns(void (*add)(struct gp_strbuf *sb), struct gp_err *err) GP_MUST_CHECK;
 
 /* For a command that takes options only: GP_EUSAGE names the first of its positional arguments. */
 int gp_app_refuse_words(const struct gp_cmd *cmd, int count, char **argv,

@@ -369,7 +369,7 @@ static int ps_main(int argc, char **argv, struct gp_err *err)
     if (r < 0 || done)
         return r;
     if (gp_app_wants_columns(o.columns) || gp_app_wants_columns(o.sort))
-        return gp_app_print_columns(err);
+        return gp_app_print_columns(gp_proc_columns_add_help, err);
     struct ps_run run = {.options = &o, .sb = GP_STRBUF_INIT(256 << 20)};
     struct gp_sampler *sampler;
     const struct gp_loop loop = {o.idle_ns ? GP_NS_PER_S : o.interval_ns, o.count, 0, 0};

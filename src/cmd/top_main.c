@@ -580,7 +580,7 @@ int main(int argc, char **argv)
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
     bool plain = o.plain || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO);
     if (r == 0 && !done && gp_app_wants_columns(o.prefs[GP_PREF_COLUMNS]))
-        r = gp_app_print_columns(&err);
+        r = gp_app_print_columns(gp_top_columns_add_help, &err);
     else if (r == 0 && !done)
         r = plain ? run_plain(&o, &err) : run_top(&o, &stuck, &err);
     if (r < 0 && err.code)

@@ -5,9 +5,9 @@
 #include "base/outfile.h"
 #include "base/parse.h"
 #include "base/strbuf.h"
-#include "out/procs.h"
 #include "tui/choices.h"
 #include "tui/presets.h"
+#include "tui/top_columns.h"
 
 #include <errno.h>
 #include <ini.h>
@@ -52,13 +52,13 @@ void gp_prefs_init(struct gp_prefs *prefs)
 static int check_text(enum gp_pref pref, const char *text, struct gp_err *err)
 {
     struct gp_proc_order order;
-    enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
+    enum gp_proc_column columns[GP_TOP_COLUMNS];
     size_t count;
     if (pref == GP_PREF_SORT)
         return gp_proc_order_parse(text, &order, err);
     if (pref == GP_PREF_PRESETS)
         return gp_presets_check(text, err);
-    return pref == GP_PREF_COLUMNS ? gp_proc_columns_parse(text, columns, &count, err) : 0;
+    return pref == GP_PREF_COLUMNS ? gp_top_columns_parse(text, columns, &count, err) : 0;
 }
 
 static void *field_of(struct gp_prefs *prefs, enum gp_pref pref)

@@ -9,12 +9,12 @@
 #include "tui/cpu_past.h"
 #include "tui/frame.h"
 #include "tui/gpu_order.h"
+#include "tui/top_columns.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A column that only the screen has follows those that have words. */
-enum { PAST = GP_PROC_COLUMN__COUNT, COLUMNS };
+enum { PAST = GP_TOP_PAST_COLUMN, COLUMNS = GP_TOP_COLUMNS };
 
 static const struct gp_column columns[COLUMNS] = {
 #define X(id, word, title, width, rank, grows, left, kind, field, shown, help)                     \
@@ -230,7 +230,7 @@ static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
 
 enum {
     WIDE_FROM = 110,   /* columns that are only shown with much room */
-    WIDE_COMMAND = 24, /* least width of a command with much room, */
+    WIDE_COMMAND = 28, /* least width of a command with much room, */
     MIDDLE_FROM = 80,
     MIDDLE_COMMAND = 17, /* and on a usual screen */
     WIDE_USER_MAX = 16,  /* a longer name is cut */
@@ -271,7 +271,8 @@ static void choose(struct table *table, const struct gp_proc_view *view, int con
     for (size_t i = 0; i < view->column_count; i++) {
         if (view->columns[i] == GP_PROC_COMMAND_COLUMN && container_w > 0)
             table->columns[table->count++] = GP_PROC_CONTAINER_COLUMN;
-        if (!is_needless(view, view->columns[i]))
+        if (!is_needless(view, view->columns[i]) &&
+            ((int)view->columns[i] != PAST || view->has_cpu_past))
             table->columns[table->count++] = view->columns[i];
         if (view->columns[i] == GP_PROC_MEMORY_COLUMN && container_w >= 0)
             table->columns[table->count++] = GP_PROC_SHARE_COLUMN;

@@ -47,7 +47,7 @@ void gp_ui_apply(struct gp_ui *ui)
     gp_ui_set_theme(ui);
     /* Invalid texts were rejected by gp_pref_set(). */
     if (gp_proc_order_parse(*ui->prefs.sort ? ui->prefs.sort : "memory", &ui->order, &err) < 0 ||
-        gp_proc_columns_parse(ui->prefs.columns, ui->columns, &ui->column_count, &err) < 0)
+        gp_top_columns_parse(ui->prefs.columns, ui->columns, &ui->column_count, &err) < 0)
         gp_ui_say(ui, "%s", err.text);
     gp_ui_build_rows(ui);
 }

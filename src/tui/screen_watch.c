@@ -139,6 +139,10 @@ static void sort_beside(struct gp_ui *ui, size_t step)
     while (at + 1 < ui->column_count && ui->columns[at] != ui->order.by[0].column)
         at++;
     at = (at + step) % ui->column_count;
+    if ((int)ui->columns[at] == GP_TOP_PAST_COLUMN) /* which has no order */
+        at = (at + step) % ui->column_count;
+    if ((int)ui->columns[at] == GP_TOP_PAST_COLUMN)
+        return;
     ui->order = (struct gp_proc_order){.by = {{.column = ui->columns[at]}}, .count = 1};
 }
 
@@ -426,6 +430,14 @@ static void scroll_rows(struct gp_ui *ui, int rows)
     ui->first = ui->first > most ? most : ui->first;
 }
 
+static bool has_column(const struct gp_ui *ui, enum gp_proc_column column)
+{
+    for (size_t i = 0; i < ui->column_count; i++)
+        if (ui->columns[i] == column)
+            return true;
+    return false;
+}
+
 static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_snapshot *snapshot = ui->snapshot;
@@ -459,7 +471,9 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     part = gp_box_part(box, l.processes.x, l.processes.y, l.processes.w, l.processes.h);
     scroll_rows(ui, part.h > 2 ? part.h - 2 : 0);
     ui->shows_cpu_past =
-        box->w >= GP_CPU_PAST_FROM && part.h > 0 && ui->prefs.graphs && !*ui->prefs.columns;
+        part.h > 0 && ui->prefs.graphs &&
+        (*ui->prefs.columns ? has_column(ui, (enum gp_proc_column)GP_TOP_PAST_COLUMN)
+                            : box->w >= GP_CPU_PAST_FROM);
     const struct gp_procs_options options = gp_ui_procs_options(ui);
     const struct gp_proc_view rows = {
         .procs = &ui->procs,

@@ -14,6 +14,7 @@
 #include "tui/menu.h"
 #include "tui/page.h"
 #include "tui/prefs.h"
+#include "tui/top_columns.h"
 #include "tui/verdict.h"
 
 struct gp_changer;
@@ -100,7 +101,7 @@ struct gp_ui {
     const char *notice;           /* shown instead of everything while there is no snapshot */
     /* The arrangement. */
     struct gp_proc_order order; /* parsed from the preferences, like the columns */
-    enum gp_proc_column columns[GP_PROC_COLUMN__COUNT];
+    enum gp_proc_column columns[GP_TOP_COLUMNS];
     size_t column_count;
     int gpu;           /* selected GPU, whose processes are shown; −1: all */
     int mig;           /* selected MIG instance of it; −1: none */

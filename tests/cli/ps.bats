@@ -224,7 +224,10 @@ at() {
     local of_ps=$output
     gpulse --sim t4 top --columns help
     status_is 0
-    [ "$output" = "$of_ps" ]
+    says '^cpu_past +past of the CPU utilization, as a graph$'
+    [ "$(grep -v '^cpu_past' <<<"$output")" = "$of_ps" ]
+    ps --columns cpu_past
+    fails 2 "unknown column 'cpu_past'; --columns help lists all"
     ps --columns pid,nonsense
     fails 2 "unknown column 'nonsense'; --columns help lists all"
 }

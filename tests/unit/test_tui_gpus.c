@@ -128,6 +128,30 @@ static void programs_are_named_instead_of_one_user(void **state)
     gp_snapshot_free(s);
 }
 
+/* Then the heading says whose they are, if there is one. */
+static void one_user_is_in_the_heading(void **state)
+{
+    (void)state;
+    static const char *const users[] = {"root", NULL};
+    for (size_t u = 0; u < GP_ARRAY_LEN(users); u++) {
+        struct gp_ui ui;
+        struct gp_snapshot *s = machine(8, 0);
+        gp_ui_init(&ui);
+        for (size_t i = 0; i < s->process_count; i++) {
+            struct gp_value *user = process_value(&s->processes[i], GP_PROCESS_USER);
+            if (users[u])
+                gp_value_set_text(user, users[u], 1);
+            else
+                gp_value_set_absent(user, GP_STATUS_NO_PERMISSION, NULL, 1);
+        }
+        gp_ui_take(&ui, s, 1);
+        const char *text = picture(&ui, 80, 24);
+        assert_non_null(strstr(text, users[u] ? " USED BY root\n" : " USED BY\n"));
+        assert_non_null(strstr(text, " train.py "));
+        assert_true(gp_ui_fini(&ui));
+    }
+}
+
 /* More users than are told apart. */
 static void many_owners_are_counted(void **state)
 {
@@ -719,6 +743,7 @@ int main(void)
         cmocka_unit_test(owners_are_listed_by_memory),
         cmocka_unit_test(many_owners_are_counted),
         cmocka_unit_test(programs_are_named_instead_of_one_user),
+        cmocka_unit_test(one_user_is_in_the_heading),
         cmocka_unit_test(names_are_cut_at_words),
         cmocka_unit_test(screens_of_gpus),
         cmocka_unit_test(all_gpus_have_a_mean),

@@ -1,6 +1,7 @@
 /* The table of processes: which columns it has, and what stands before a command in the tree. */
 #include "tui_machine.h"
 
+#include "base/err.h"
 #include "tui/screen.h"
 
 #include <string.h>
@@ -27,6 +28,8 @@ static void room_is_used_for_columns(void **state)
     assert_null(strstr(line_with(&ui, 100, 30, "COMMAND"), "CONTAINER"));
     assert_non_null(strstr(line_with(&ui, 120, 30, "COMMAND"), " CONTAINER    COMMAND"));
     assert_non_null(strstr(line_with(&ui, 120, 30, "slurm:"), " slurm:4711.0 "));
+    assert_null(strstr(line_with(&ui, 115, 30, "COMMAND"), "MEM%")); /* the command has its room */
+    assert_non_null(strstr(line_with(&ui, 116, 30, "COMMAND"), "MEM%"));
     (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,memory,command");
     gp_ui_apply(&ui); /* these and no others */
     assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "SHARE"));
@@ -54,6 +57,43 @@ static void columns_of_codecs_once_one_is_used(void **state)
     (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,enc,command");
     gp_ui_apply(&ui); /* and one that was chosen */
     assert_non_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "ENC"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void the_past_of_the_cpu_can_be_chosen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *heading;
+    } cases[] = {{"pid,cpu_past,command", " PID CPU-PAST COMMAND"},
+                 {"cpu_past", "CPU-PAST"},
+                 {"cpu_past,pid", "CPU-PAST     PID"},
+                 {"pid,user,cpu_past,cpu_past", "PID USER  CPU-PAST"}};
+    struct gp_err err = {0};
+    struct gp_ui ui;
+    watch(&ui, 1);
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        assert_int_equal(gp_pref_set(&ui.prefs, GP_PREF_COLUMNS, cases[i].text, &err), 0);
+        gp_ui_apply(&ui);
+        check_has(&ui, cases[i].heading);
+        for (int tick = 0; tick < 3; tick++)
+            press(&ui, ">"); /* it has no order */
+        assert_int_not_equal(ui.order.by[0].column, GP_TOP_PAST_COLUMN);
+        assert_true(ui.shows_cpu_past);
+    }
+    ui.prefs.graphs = false;
+    assert_null(strstr(picture(&ui, 80, 24), "CPU-PAST"));
+    assert_int_equal(gp_pref_set(&ui.prefs, GP_PREF_COLUMNS, "pid,cpu_pas", &err), GP_EUSAGE);
+    enum gp_proc_column columns[GP_TOP_COLUMNS];
+    size_t count = 0;
+    char all[1024] = "cpu_past";
+    for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
+        (void)snprintf(all + strlen(all), sizeof(all) - strlen(all), ",%s",
+                       gp_proc_column_table[c].word);
+    assert_int_equal(gp_top_columns_parse(all, columns, &count, &err), 0);
+    assert_int_equal(count, GP_TOP_COLUMNS);
+    assert_int_equal(columns[0], GP_TOP_PAST_COLUMN);
+    assert_int_equal(columns[GP_TOP_COLUMNS - 1], GP_PROC_COLUMN__COUNT - 1);
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -113,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_is_used_for_columns),
         cmocka_unit_test(columns_of_codecs_once_one_is_used),
+        cmocka_unit_test(the_past_of_the_cpu_can_be_chosen),
         cmocka_unit_test(parents_without_other_children_have_no_rows),
     };
     return cmocka_run_group_tests_name("tui_table", tests, NULL, NULL);
