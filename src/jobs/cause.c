@@ -102,9 +102,10 @@ static bool is_limited(const struct sums *s)
     return s->own + or_0(s->tried) > s->allowed;
 }
 
+/* An allocator requests more than the program: it rounds up, and the driver keeps some, too. */
 static bool is_not_full(const struct sums *s)
 {
-    return s->free > 1.05 * s->tried;
+    return s->free - s->tried > larger(0.05 * s->tried, 0.01 * or_0(s->total));
 }
 
 static bool is_with_others(const struct sums *s)

@@ -91,6 +91,8 @@ static void what_the_gpu_and_the_program_have(void **state)
         /* it was not full */
         {{20, 100, 21, 75, NO, NO, NO, NO}, "too-big"},
         {{20, 100, 21.5, 75, NO, NO, NO, NO}, "not-full"},
+        {{1, 100, 1.9, 97, NO, NO, NO, NO}, "too-big"}, /* nearly */
+        {{1, 100, 2.1, 97, NO, NO, NO, NO}, "not-full"},
         /* the size is not known, and much or little was free */
         {{NO, 100, 10.5, 88, NO, NO, NO, NO}, "unsized"},
         {{NO, 100, 10, 88, NO, NO, NO, NO}, "too-big"},
