@@ -36,7 +36,8 @@ static const char *groups_of(struct gp_exam *exam, const char *text, const char 
         const char *one = gp_exam_text(exam, "%.*s", (int)length, line);
         const char *number = strchr(one, ':') ? strchr(strchr(one, ':') + 1, ':') : NULL;
         const char *members = number ? strchr(number + 1, ':') : NULL;
-        for (const char *p = members; p && (p = strstr(p + 1, name));)
+        const char *p = members ? members : "";
+        while (*p && (p = strstr(p + 1, name)))
             if ((p[-1] == ':' || p[-1] == ',') && (!p[n] || p[n] == ',')) {
                 found = gp_exam_text(exam, "%s %lu", found, strtoul(number + 1, NULL, 10));
                 break;

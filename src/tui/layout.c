@@ -87,10 +87,11 @@ static void show(struct gp_layout *l, const struct gp_layout_options *o, int wan
 {
     int heading = headings_of(l);
     int needed = lines_of(l, o);
+    int height = most(l->gpu_height, 1);
     l->gpus.h = least(needed, wanted);
-    l->shown = needed <= wanted ? o->gpus : (l->gpus.h - heading) / l->gpu_height * l->columns;
+    l->shown = needed <= wanted ? o->gpus : (l->gpus.h - heading) / height * l->columns;
     l->shown = least(most(l->shown, 0), o->gpus);
-    int used = heading + (l->shown + l->columns - 1) / l->columns * l->gpu_height;
+    int used = heading + (l->shown + l->columns - 1) / l->columns * height;
     if (l->shown < o->gpus && l->density < GP_DENSITY_LINE)
         l->gpus.h = least(used + 1, l->gpus.h); /* below them, a line that says how many */
     l->has_total = l->density == GP_DENSITY_GRID && needed < wanted && o->gpus >= TOTAL_FROM;
