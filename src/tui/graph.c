@@ -2,8 +2,6 @@
 
 #include "out/digits.h"
 
-#include <string.h>
-
 enum {
     BLOCK = 0x2581, /* ▁, the first of eight lower blocks */
     LEFT = 0x258f, /* ▏, the last of eight left blocks, which get wider towards lower code points */
@@ -220,6 +218,11 @@ void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct g
     }
 }
 
+static bool are_equal(const float a[2], const float b[2])
+{
+    return a[0] >= b[0] && a[0] <= b[0] && a[1] >= b[1] && a[1] <= b[1];
+}
+
 static struct dots dots_of(const float pair[2], int h, double max, enum gp_series like)
 {
     const int permille[2] = {permille_of(pair[0], max), permille_of(pair[1], max)};
@@ -237,16 +240,17 @@ static int find_dots(const float *values, int half, int h, double max, enum gp_s
                      struct dots *ret, int w)
 {
     int highest = 0;
-    float last[2];
+    float last[2] = {0, 0};
     for (int column = 0; column < w; column++) {
         int older = 2 * column - half + 1;
         int newer = older > 0 ? older - 1 : 0; /* no newer sample yet: the older value continues */
         const float pair[2] = {values[older], values[newer]};
-        if (column > 0 && memcmp(pair, last, sizeof(pair)) == 0) {
+        if (column > 0 && are_equal(pair, last)) {
             ret[column] = ret[column - 1];
             continue;
         }
-        memcpy(last, pair, sizeof(last));
+        last[0] = pair[0];
+        last[1] = pair[1];
         ret[column] = dots_of(pair, h, max, like);
         for (int i = 0; i < 2; i++)
             highest = ret[column].heights[i] > highest ? ret[column].heights[i] : highest;
