@@ -416,6 +416,39 @@ static bool is_reboot_told(const struct gp_exam *exam)
     return last && last->command && strcmp(last->command, "sudo reboot") == 0;
 }
 
+/* The folders of packages that bring a built module; RHEL's precompiled ones have the longest. ""
+ * if none has it. */
+static const char *unlisted_module(struct gp_exam *exam, const char *modules)
+{
+    static const char *const folders[] = {
+        "extra/drivers/video/nvidia", "extra/nvidia",       "extra", "updates/dkms", "updates",
+        "kernel/drivers/video",       "weak-updates/nvidia"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        static const char *const ends[] = {"", ".xz", ".zst", ".gz"};
+        for (size_t j = 0; j < GP_ARRAY_LEN(ends); j++) {
+            const char *path = gp_exam_text(exam, "%s/%s/%s/nvidia.ko%s", modules,
+                                            exam->machine.kernel, folders[i], ends[j]);
+            if (gp_files_exist(&exam->files, path))
+                return path;
+        }
+    }
+    return "";
+}
+
+/* The file is there: nothing has to be installed or built. */
+static void report_unlisted(struct gp_exam *exam, const char *list, const char *file)
+{
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the NVIDIA module of kernel %s is on disk, but not in its modules.dep",
+                   exam->machine.kernel);
+    gp_exam_evidence(exam, file, "present");
+    gp_exam_evidence(exam, list, "no nvidia.ko");
+    gp_exam_why(exam, "modprobe finds only what modules.dep lists; depmod has not run for this "
+                      "kernel since the module was installed.");
+    gp_exam_command(exam, "list it", "sudo depmod -a");
+    gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+}
+
 void gp_driver_check_module(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -427,6 +460,11 @@ void gp_driver_check_module(struct gp_exam *exam)
     const char *list = gp_exam_text(exam, "%s/%s/modules.dep", in->modules, m->kernel);
     if (!in->is_list_readable) {
         gp_exam_unreadable(exam, list, -EINVAL);
+        return;
+    }
+    const char *file = unlisted_module(exam, in->modules);
+    if (file[0]) {
+        report_unlisted(exam, list, file);
         return;
     }
     bool has_any = in->other_kernel[0] || in->source[0] || in->run_trace[0];

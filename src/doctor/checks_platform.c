@@ -2,6 +2,7 @@
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
+#include "doctor/nvidia.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -87,7 +88,8 @@ static void check_wsl_driver(struct gp_exam *exam)
         const char *path, *what;
     } parts[] = {{"/dev/dxg", "the device"}, {WSL_LIBRARY, "the library"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
-        if (gp_files_exist(&exam->files, parts[i].path))
+        if (i > 0 ? gp_nvidia_wsl_library(exam) != NULL
+                  : gp_files_exist(&exam->files, parts[i].path))
             continue;
         if (i > 0 && has_rocm(exam)) {
             check_rocm(exam);
@@ -131,13 +133,14 @@ static bool find_linux_library(const struct gp_exam *exam, char path[GP_PATH_SIZ
     static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
                                           "/usr/local/lib"};
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    const char *windows = gp_nvidia_wsl_library(exam);
     for (size_t i = 0; i < 2 * GP_ARRAY_LEN(folders); i++) {
         const char *folder = folders[i % GP_ARRAY_LEN(folders)];
         bool is_cuda = i < GP_ARRAY_LEN(folders);
         (void)snprintf(path, GP_PATH_SIZE, "%s/%s", folder,
                        is_cuda ? "libcuda.so.1" : "libnvidia-ml.so.1");
         if ((is_cuda || has_folder(list, folder)) && gp_files_real(&exam->files, path, real) &&
-            !strstr(real, "/wsl/"))
+            !strstr(real, "/wsl/") && !(windows && strcmp(real, windows) == 0))
             return true;
     }
     return false;

@@ -84,13 +84,25 @@ struct gp_target gp_nvidia_target(const struct gp_nvidia *nv)
     return (struct gp_target){nv->driver, nv->capabilities, nv->count, NULL};
 }
 
+const char *gp_nvidia_wsl_library(const struct gp_exam *exam)
+{
+    static const char *const mounted[] = {"/usr/lib/x86_64-linux-gnu/libcuda.so.1.1",
+                                          "/usr/lib64/libcuda.so.1.1"};
+    static const char own[] = "/usr/lib/wsl/lib/libcuda.so.1";
+    if (gp_files_exist(&exam->files, own))
+        return own;
+    for (size_t i = 0; exam->machine.container && i < GP_ARRAY_LEN(mounted); i++)
+        if (gp_files_exist(&exam->files, mounted[i]))
+            return mounted[i];
+    return NULL;
+}
+
 bool gp_nvidia_is_there(struct gp_exam *exam)
 {
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
     /* WSL has no PCI device for it, but Windows' driver passes in its library. */
-    return nv.gpu_count > 0 ||
-           (exam->machine.is_wsl && gp_files_exist(&exam->files, "/usr/lib/wsl/lib/libcuda.so.1"));
+    return nv.gpu_count > 0 || (exam->machine.is_wsl && gp_nvidia_wsl_library(exam));
 }
 
 const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu *gpu)

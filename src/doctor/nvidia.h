@@ -30,6 +30,9 @@ struct gp_target gp_nvidia_target(const struct gp_nvidia *nv);
 /* For gp_check.applies: there is an NVIDIA GPU. */
 bool gp_nvidia_is_there(struct gp_exam *exam);
 
+/* The library of Windows' driver; containers get it among the system's libraries. NULL: none. */
+const char *gp_nvidia_wsl_library(const struct gp_exam *exam);
+
 /* "Tesla P100 PCIe 16GB (compute capability 6.0)" */
 const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu *gpu);
 
