@@ -192,10 +192,16 @@ def killed_while_it_is_written():
 
 @test
 def a_gpu_that_hangs_delays_no_sample():
-    recorder, tape = begin("hangs", "--timeout", "1s")
-    time.sleep(3)
-    fault("hangs", "--gpu", "1", "hang=4s:nvmlDeviceGetPowerUsage")
-    until(lambda: number(tape, "SELECT count(*) FROM event WHERE kind = 'silent'") > 0, recorder)
+    silent = "SELECT count(*) FROM event WHERE kind = 'silent'"
+    for attempt in range(5):  # on a busy machine a healthy GPU may be silent for a second, too
+        name = f"hangs{attempt}"
+        recorder, tape = begin(name, "--timeout", "1s")
+        time.sleep(3)
+        if number(tape, silent) == 0:
+            break
+        end(recorder)
+    fault(name, "--gpu", "1", "hang=4s:nvmlDeviceGetPowerUsage")
+    until(lambda: number(tape, silent) > 0, recorder)
     time.sleep(4)
     end(recorder)
     with contextlib.closing(sqlite3.connect(tape)) as db:

@@ -693,8 +693,8 @@ def outputs():
     assert full.returncode == 1 and "/dev/full" in full.stderr, full.stderr
 
 
-def wait_for_lines(path, count, child):
-    while not path.exists() or path.read_text().count("\n") < count:
+def wait_for_text(path, text, child):
+    while not path.exists() or text not in path.read_text():
         assert child.poll() is None
         time.sleep(0.05)
 
@@ -725,7 +725,7 @@ def the_log_says_which_gpu_measures():
     log = SCRATCH / "who.csv"
     with subprocess.Popen([GPULSE, "--sim", machine(2), "bench", "memory", "--size", "64k", "-g", "all", "--warm-up", "1h", "--log", log],
                           env=environment(2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-        wait_for_lines(log, 12, child)
+        wait_for_text(log, ",0,memory,read,", child)
         child.send_signal(signal.SIGINT)
     rows = [line.split(",")[1:4] for line in log.read_text().splitlines()[1:]]
     assert ["0", "memory", "read"] in rows and ["1", "", ""] in rows, rows

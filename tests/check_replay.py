@@ -132,8 +132,9 @@ def a_value_is_that_of_its_time():
     for i in (3, 11, 19):
         at = local(TAKEN[i] + 1000000)
         with Terminal("top", "--tape", TAPE, "--at", at, "-n", "1h", *CONFIG) as terminal:
-            terminal.until(lambda: place(terminal), "status")
-            assert shown_watts(terminal) == watts(TAPE, at)
+            wanted = watts(TAPE, at)
+            assert wanted
+            terminal.until(lambda: place(terminal) and shown_watts(terminal) == wanted, f"{wanted} W")
 
 
 @test
