@@ -76,7 +76,7 @@ static int queue_main(int argc, char **argv, struct gp_err *err)
         return r;
     r = gp_sampler_tick(sampler, &snapshot, err);
     if (r == 0)
-        r = gp_leases_read_settled(&leases, err);
+        r = gp_leases_read_settled(NULL, &leases, err);
     if (r == 0)
         r = gp_job_check_selection(selection, snapshot, err);
     if (r == 0)

@@ -118,7 +118,7 @@ static int find_job(const char *word, uint32_t *ret_pid, struct gp_err *err)
         return gp_err_set(err, GP_EUSAGE,
                           "'%.80s' is not a process id; the names of jobs are not in a recording",
                           word);
-    int r = gp_leases_read_settled(&leases, err);
+    int r = gp_leases_read_settled(NULL, &leases, err);
     if (r < 0)
         return r;
     r = gp_queue_find(&leases, word, ret_pid, err);

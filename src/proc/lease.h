@@ -17,6 +17,7 @@
 #include "base/statedir.h"
 
 struct gp_err;
+struct gp_statedirs;
 
 enum {
     GP_LEASE_GPUS = 64,
@@ -85,8 +86,10 @@ int gp_leases_read_kept(struct gp_leases *ret, struct gp_leases_kept *kept,
 void gp_leases_kept_fini(struct gp_leases_kept *kept);
 
 /* The same as gp_leases_read(), read again while it shows conflicts, and without claims: those
- * count as waiting until they are confirmed, and with the names of users. For views. */
-int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err) GP_MUST_CHECK;
+ * count as waiting until they are confirmed, and with the names of users. For views. dirs: those of
+ * gp_statedirs_open(NULL), if they are open; otherwise NULL. */
+int gp_leases_read_settled(struct gp_statedirs *dirs, struct gp_leases *ret,
+                           struct gp_err *err) GP_MUST_CHECK;
 
 /* The root of a simulated machine (must stay valid), whose leases are read too. To be called before
  * the first thread. */

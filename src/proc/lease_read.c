@@ -338,19 +338,18 @@ static void sort(struct gp_leases *leases)
             leases->items[i].ticket = leases->items[i - 1].ticket + 1;
 }
 
-int gp_leases_read_kept(struct gp_leases *ret, struct gp_leases_kept *kept, struct gp_err *err)
+static int read_from(struct gp_statedirs *dirs, struct gp_leases *ret, struct gp_leases_kept *kept,
+                     struct gp_err *err)
 {
-    struct gp_statedirs dirs;
     struct gp_leases_kept now = {.leases.items = NULL};
     struct reading reading = {.leases = ret, .kept = kept ? &now : NULL};
-    *ret = (struct gp_leases){.items = NULL};
-    int e = gp_statedirs_open(NULL, &dirs);
+    int e = 0;
     const struct gp_statedir *dir;
-    while (e == 0 && (dir = gp_statedirs_next(&dirs)))
+    *ret = (struct gp_leases){.items = NULL};
+    while (e == 0 && (dir = gp_statedirs_next(dirs)))
         e = scan(&reading, dir);
     if (e == 0)
-        e = dirs.error;
-    gp_statedirs_close(&dirs);
+        e = dirs->error;
     if (e == 0 && kept)
         e = add_removed(&reading, kept);
     if (e == 0)
@@ -368,6 +367,16 @@ int gp_leases_read_kept(struct gp_leases *ret, struct gp_leases_kept *kept, stru
     return 0;
 }
 
+int gp_leases_read_kept(struct gp_leases *ret, struct gp_leases_kept *kept, struct gp_err *err)
+{
+    struct gp_statedirs dirs;
+    *ret = (struct gp_leases){.items = NULL};
+    const int e = gp_statedirs_open(NULL, &dirs);
+    const int r = e == 0 ? read_from(&dirs, ret, kept, err) : gp_statedirs_fail(e, err);
+    gp_statedirs_close(&dirs);
+    return r;
+}
+
 int gp_leases_read(struct gp_leases *ret, struct gp_err *err)
 {
     return gp_leases_read_kept(ret, NULL, err);
@@ -382,9 +391,9 @@ static void leave_out_claims(struct gp_leases *leases)
     leases->count = kept;
 }
 
-int gp_leases_read_settled(struct gp_leases *ret, struct gp_err *err)
+int gp_leases_read_settled(struct gp_statedirs *dirs, struct gp_leases *ret, struct gp_err *err)
 {
-    int r = gp_leases_read(ret, err);
+    int r = dirs ? read_from(dirs, ret, NULL, err) : gp_leases_read(ret, err);
     for (int i = 0; r == 0 && i < SETTLE_TRIES && gp_leases_conflict(ret); i++) {
         gp_leases_fini(ret);
         r = gp_leases_read(ret, err);

@@ -202,30 +202,39 @@ static int scan(const struct gp_statedir *dir, int proc, struct stamped **all, s
     return e;
 }
 
-int gp_suspended_read(const char *root, struct gp_suspended_list *ret, struct gp_err *err)
+int gp_suspended_read_in(struct gp_statedirs *dirs, struct gp_suspended_list *ret,
+                         struct gp_err *err)
 {
-    struct gp_statedirs dirs;
     const struct gp_statedir *dir;
     struct stamped *all = NULL;
     size_t count = 0;
+    int e = 0;
     *ret = (struct gp_suspended_list){NULL, 0};
-    int e = gp_statedirs_open(root, &dirs);
-    int proc = e == 0 && dirs.count > 0 ? open_proc(root) : -1;
-    while (e == 0 && proc >= 0 && (dir = gp_statedirs_next(&dirs)))
+    int proc = dirs->count > 0 ? open_proc(dirs->root) : -1;
+    while (e == 0 && proc >= 0 && (dir = gp_statedirs_next(dirs)))
         e = scan(dir, proc, &all, &count);
     if (e == 0)
-        e = dirs.error;
+        e = dirs->error;
     for (size_t i = 0; e == 0 && i < count; i++)
         if (all[i].s.gpu_count > 0)
             e = add(ret, &all[i].s);
     if (proc >= 0)
         (void)close(proc);
-    gp_statedirs_close(&dirs);
     free(all);
     if (e == 0)
         return 0;
     gp_suspended_fini(ret);
     return gp_statedirs_fail(e, err);
+}
+
+int gp_suspended_read(const char *root, struct gp_suspended_list *ret, struct gp_err *err)
+{
+    struct gp_statedirs dirs;
+    *ret = (struct gp_suspended_list){NULL, 0};
+    const int e = gp_statedirs_open(root, &dirs);
+    const int r = e == 0 ? gp_suspended_read_in(&dirs, ret, err) : gp_statedirs_fail(e, err);
+    gp_statedirs_close(&dirs);
+    return r;
 }
 
 void gp_suspended_fini(struct gp_suspended_list *list)

@@ -6,6 +6,7 @@
 #include "base/util.h"
 
 struct gp_err;
+struct gp_statedirs;
 
 enum { GP_SUSPENDED_GPUS = 32, GP_SUSPENDED_MOST = 1024 };
 
@@ -30,6 +31,9 @@ struct gp_suspended_list {
  * GP_EIO. */
 int gp_suspended_read(const char *root, struct gp_suspended_list *ret,
                       struct gp_err *err) GP_MUST_CHECK;
+/* The same from directories that are open. */
+int gp_suspended_read_in(struct gp_statedirs *dirs, struct gp_suspended_list *ret,
+                         struct gp_err *err) GP_MUST_CHECK;
 void gp_suspended_fini(struct gp_suspended_list *list);
 const struct gp_suspended *gp_suspended_find(const struct gp_suspended_list *list, int64_t pid);
 

@@ -11,10 +11,11 @@ struct gp_shared_state {
     bool wants_leases, wants_suspended;
     struct gp_leases leases; /* without claims; empty unless wanted, like the list below */
     struct gp_suspended_list suspended;
-    bool is_unknown;    /* they could not be read, for example for lack of descriptors */
-    int watch;          /* inotify; −1: nothing is watched */
-    uint64_t read_ns;   /* 0: never, or in vain */
-    uint64_t looked_ns; /* when notifications were looked for */
+    bool is_unknown;        /* they could not be read, for example for lack of descriptors */
+    int watch;              /* inotify; −1: nothing is watched */
+    uint64_t read_ns;       /* 0: never, or in vain */
+    uint64_t looked_ns;     /* when notifications were looked for */
+    uint64_t look_every_ns; /* how often they are; may be set to 0: by every update */
 };
 
 /* root: prefix for /proc and the files of suspended processes, NULL for none; must stay valid. */
