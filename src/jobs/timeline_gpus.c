@@ -82,12 +82,6 @@ static void name_gpu(struct gp_trace *trace, uint32_t pid, const struct gp_devic
     gp_trace_name_process(trace, pid, name, (int)order);
 }
 
-/* Rounded, so that noise is not written. */
-static double rounded(double value, double grain)
-{
-    return round(value / grain) * grain;
-}
-
 /* Whether this is another value than the last one written, which it then is. */
 static bool is_news(double *last, double value)
 {
@@ -111,7 +105,7 @@ static void add_counters(struct gp_timeline_gpu *gpu, struct gp_trace *trace, ui
             double number = gpu->last[i] * rows[i].unit;
             if (device ? !gp_device_number_now(device, rows[i].metric, &number) : isnan(number))
                 continue;
-            number = rounded(number / rows[i].unit, rows[i].grain);
+            number = gp_trace_rounded(number / rows[i].unit, rows[i].grain);
             any = is_news(&gpu->last[i], number) || any;
             values[count++] = (struct gp_trace_value){rows[i].series, number};
         }
@@ -235,14 +229,14 @@ static void add_memory(struct gp_timeline_gpus *gpus, struct gp_timeline_gpu *gp
         if (!gp_value_is_present(bytes) || !gp_pick_comes_from(snapshot, pid, getpid()))
             continue;
         job += (double)bytes->i / 0x1p20;
-        note_use(gpus, trace, (uint32_t)pid, device->index, rounded((double)bytes->i / 0x1p20, 1),
+        note_use(gpus, trace, (uint32_t)pid, device->index, gp_trace_rounded((double)bytes->i / 0x1p20, 1),
                  snapshot->mono_ns);
     }
     if (!gp_device_number_now(device, GP_MEMORY_USED, &used))
         return;
     used /= 0x1p20;
-    job = rounded(job, 1);
-    used = rounded(used > job ? used - job : 0, 1);
+    job = gp_trace_rounded(job, 1);
+    used = gp_trace_rounded(used > job ? used - job : 0, 1);
     const bool is_new = is_news(&gpu->job_mib, job);
     if (is_news(&gpu->other_mib, used) || is_new)
         count_sums(gpu, trace, place, snapshot->mono_ns);

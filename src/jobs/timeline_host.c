@@ -86,7 +86,7 @@ static struct gp_timeline_process *find(const struct look *look, uint32_t pid,
 static void count_one(const struct look *look, uint64_t mono_ns, uint32_t pid, const char *name,
                       const char *unit, double *last, double value, double grain)
 {
-    const double rounded = round(value / grain) * grain;
+    const double rounded = gp_trace_rounded(value, grain);
     if (!isnan(*last) && fabs(*last - rounded) < grain / 2)
         return;
     *last = rounded;
@@ -98,8 +98,8 @@ static void count_disk(const struct look *look, uint32_t pid, double *read, doub
                        double now_read, double now_written)
 {
     const struct gp_trace_value values[] = {
-        {"read MB/s", round(now_read / 1e5) / 10},
-        {"written MB/s", round(now_written / 1e5) / 10},
+        {"read MB/s", gp_trace_rounded(now_read / 1e5, 1) / 10},
+        {"written MB/s", gp_trace_rounded(now_written / 1e5, 1) / 10},
     };
     if (!isnan(*read) && fabs(*read - values[0].number) < 0.05 &&
         fabs(*written - values[1].number) < 0.05)

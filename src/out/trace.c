@@ -235,6 +235,16 @@ void gp_trace_name_thread(struct gp_trace *trace, struct gp_trace_place place, c
 
 /* ---- counters and slices ---- */
 
+/* Not with round(): gpulse needs nothing else of libm, and to load it takes as long as to read a
+ * GPU. */
+double gp_trace_rounded(double value, double grain)
+{
+    const double steps = value / grain;
+    return steps > -0x1p62 && steps < 0x1p62
+               ? (double)(int64_t)(steps + (steps < 0 ? -0.5 : 0.5)) * grain
+               : value;
+}
+
 void gp_trace_count(struct gp_trace *trace, uint32_t pid, const char *name, uint64_t mono_ns,
                     const struct gp_trace_value *values, size_t count)
 {

@@ -45,6 +45,8 @@ struct gp_trace_value {
     double number;
 };
 
+/* The nearest multiple of the grain, so that noise is not written; NAN stays. */
+double gp_trace_rounded(double value, double grain);
 /* The values of a counter from now on. */
 void gp_trace_count(struct gp_trace *trace, uint32_t pid, const char *name, uint64_t mono_ns,
                     const struct gp_trace_value *values, size_t count);
