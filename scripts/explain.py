@@ -13,10 +13,11 @@ import sys
 from pathlib import Path
 
 ONE = ["title", "cause", "check", "look", "fix", "source", "case", "generic", "log"]
-MANY = ["match", "unless", "example"]
+MANY = ["match", "unless", "example", "maybe"]
 NEEDED = ["title", "match", "cause", "fix", "source", "example"]
 SHORTEST = 6  # characters of the longest piece of a pattern: the window by which lines are searched
 TELLING = 30  # a code's text of this length says by itself whose error it is
+HEDGE = re.compile(r"\b(usually|mostly|often|probably|typically|commonly|most likely)\b")
 VERDICTS = {"": "OK", "info": "INFO", "warn": "WARN", "fail": "FAIL"}
 ORDINARY = 1000  # is added to the weight of patterns that are not generic
 
@@ -107,7 +108,7 @@ class Entry:
     def __init__(self, identity, family, where):
         self.id, self.family, self.where = identity, family, where
         self.values = dict.fromkeys(ONE, "")
-        self.name, self.patterns, self.unless, self.examples = "", [], [], []
+        self.name, self.maybe, self.patterns, self.unless, self.examples = "", "", [], [], []
 
 
 def read_entry(entry, items, path, is_code):
@@ -121,8 +122,8 @@ def read_entry(entry, items, path, is_code):
         if key in ONE and texts[key]:
             raise Bad(f"{where}: a second {key}")
         texts[key].append((where, value))
-    if is_code and set(k for k in texts if texts[k]) - {"check", "look", "log"}:
-        raise Bad(f"{entry.where}: {entry.id} is in data/tables: only check, look and log are added here")
+    if is_code and set(k for k in texts if texts[k]) - {"maybe", "check", "look", "log"}:
+        raise Bad(f"{entry.where}: {entry.id} is in data/tables: only maybe, check, look and log are added here")
     for key in [] if is_code else NEEDED:
         if not texts[key]:
             raise Bad(f"{entry.where}: [{entry.id}] has no {key}")
@@ -131,6 +132,9 @@ def read_entry(entry, items, path, is_code):
             raise Bad(f"{texts[key][0][0]}: {key} can only be '{allowed}'")
     if texts["log"] and texts["log"][0][1] not in VERDICTS:
         raise Bad(f"{texts['log'][0][0]}: log can only be info, warn or fail")
+    for where, cause in texts["cause"]:
+        if found := HEDGE.search(cause):
+            raise Bad(f"{where}: the cause has '{found[0]}': what the line does not prove is a maybe")
     for key in ONE:
         if texts[key]:
             entry.values[key] = texts[key][0][1]
@@ -138,6 +142,7 @@ def read_entry(entry, items, path, is_code):
     entry.patterns += [Pattern(entry, pieces_of(v, where), **flags) for where, v in texts["match"]]
     entry.unless += [Pattern(entry, pieces_of(v, where), any_case=flags["any_case"])
                      for where, v in texts["unless"]]
+    entry.maybe = "; or ".join(value for _, value in texts["maybe"])
     entry.examples += texts["example"]
 
 
@@ -267,7 +272,8 @@ def write(out, entries, families, patterns):
     for e in order:
         v = e.values
         texts = ", ".join(quote(t) for t in (e.id, e.family, v["title"], e.name, v["cause"],
-                                            v["check"], v["look"], v["fix"], v["source"]))
+                                            e.maybe, v["check"], v["look"], v["fix"],
+                                            v["source"]))
         out.append(f"    {{{texts}, {first}, {len(e.unless)}, GP_VERDICT_{VERDICTS[v['log']]}}},\n")
         first += len(e.unless)
     out.append(f"}};\nconst size_t gp_entry_count = {len(order)};\n\n")

@@ -104,6 +104,8 @@ static void check_known(struct gp_exam *exam)
                        known->times > 1 ? gp_exam_text(exam, " (logged %llu times)", known->times)
                                         : "");
         gp_log_show_known(exam, known);
+        if (e.maybe[0])
+            gp_exam_advice(exam, "maybe: %s", e.maybe);
         if (e.check[0])
             gp_exam_advice(exam, "to tell: %s", e.check);
         gp_exam_advice(exam, "%s", e.advice);

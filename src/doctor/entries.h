@@ -19,7 +19,8 @@ struct gp_entry {
     const char *family; /* the name of its file, or "codes" */
     const char *title;  /* the program or library that reports it */
     const char *name;   /* of a code: as its makers call it */
-    const char *cause;
+    const char *cause; /* what the line proves */
+    const char *maybe; /* what else usually is behind it, though the line does not prove it */
     const char *check; /* how to tell apart what it can be */
     const char *look; /* comma list of checks and groups of the doctor that can tell on a machine */
     const char *fix;

@@ -16,8 +16,9 @@
 
 enum { TEXT_SIZE = 2048 };
 
-const struct gp_explanation gp_explain_nothing = {"", "", "", "", "", "", "",
-                                                  "", "", "", "", "", ""};
+const struct gp_explanation gp_explain_nothing = {
+    "", "", "", "", "", "", "", "", "", "", "", "", "", "",
+};
 
 const char *gp_explain_text(struct gp_arena *arena, const char *format, ...)
 {
@@ -74,6 +75,7 @@ bool gp_explain_entry(const struct gp_entry *entry, struct gp_explanation *ret)
         .id = entry->id,
         .title = entry->title,
         .words = entry->cause,
+        .maybe = entry->maybe,
         .name = entry->name,
         .details = "",
         .note = "",

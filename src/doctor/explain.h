@@ -13,6 +13,7 @@ struct gp_explanation {
     const char *id;      /* "xid.79", "cuda.802", "torch.fork" */
     const char *title;   /* "Xid 79": its label, without the meaning */
     const char *words;   /* its meaning */
+    const char *maybe;   /* usual causes, of which none is proved */
     const char *name;    /* the name that the driver's makers use */
     const char *details; /* other facts in the line */
     const char *note;

@@ -49,6 +49,7 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
                                bool has_source)
 {
     gp_doctor_add_pair(sb, e->title, e->words, 0);
+    add_part(sb, "maybe", e->maybe);
     add_part(sb, "name", e->name);
     add_part(sb, "detail", e->details);
     /* no number proves it: drivers and GPUs cause the same ones */
@@ -71,10 +72,11 @@ void gp_doctor_add_explanation(struct gp_strbuf *sb, const struct gp_explanation
 json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *line)
 {
     return json_pack(
-        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "line",
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "line",
         gp_doctor_json_text_or_null(line), "id", e->id, "family",
         gp_doctor_json_text_or_null(e->family), "title", gp_doctor_json_text(e->title), "words",
-        gp_doctor_json_text(e->words), "name", gp_doctor_json_text_or_null(e->name), "details",
+        gp_doctor_json_text(e->words), "maybe",
+        gp_doctor_json_text_or_null(e->maybe), "name", gp_doctor_json_text_or_null(e->name), "details",
         gp_doctor_json_text_or_null(e->details), "note", gp_doctor_json_text_or_null(e->note),
         "fault", gp_doctor_json_text_or_null(e->fault), "check",
         gp_doctor_json_text_or_null(e->check), "advice", gp_doctor_json_text_or_null(e->advice),

@@ -83,7 +83,9 @@ static void tell_error(const struct gp_watch *watch, const json_t *known)
     gp_utf8_add_safe(&sb, line, strlen(line), SHOWN);
     gp_watch_warn(watch, "it failed after this message: %s", sb.buf);
     gp_strbuf_reset(&sb);
-    gp_strbuf_addf(&sb, "    %s: %s\n      -> %s", text_of(known, "title"), text_of(known, "words"),
+    const char *maybe = text_of(known, "maybe");
+    gp_strbuf_addf(&sb, "    %s: %s%s%s\n      -> %s", text_of(known, "title"),
+                   text_of(known, "words"), maybe[0] ? "; maybe: " : "", maybe,
                    text_of(known, "advice"));
     add_command(&sb, known);
     gp_strbuf_addc(&sb, '\n');

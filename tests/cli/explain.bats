@@ -195,7 +195,8 @@ END
 @test "a line as it was pasted, and what is said of one that is not known" {
     gpulse explain '-bash: nvidia-ctk: command not found'
     status_is 0
-    says '^shell: NVIDIA Container Toolkit is not installed'
+    says '^shell: the shell finds no such command of NVIDIA Container Toolkit'
+    says '^      maybe  NVIDIA Container Toolkit is not installed on this machine; or '
     gpulse explain '-- Some line of CMake that nobody knows'
     status_is 1
     says '^unknown error; it may be about compiling CUDA programs$'
