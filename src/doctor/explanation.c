@@ -75,13 +75,12 @@ json_t *gp_doctor_explanation_json(const struct gp_explanation *e, const char *l
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "line",
         gp_doctor_json_text_or_null(line), "id", e->id, "family",
         gp_doctor_json_text_or_null(e->family), "title", gp_doctor_json_text(e->title), "words",
-        gp_doctor_json_text(e->words), "maybe",
-        gp_doctor_json_text_or_null(e->maybe), "name", gp_doctor_json_text_or_null(e->name), "details",
-        gp_doctor_json_text_or_null(e->details), "note", gp_doctor_json_text_or_null(e->note),
-        "fault", gp_doctor_json_text_or_null(e->fault), "check",
-        gp_doctor_json_text_or_null(e->check), "advice", gp_doctor_json_text_or_null(e->advice),
-        "action", gp_doctor_json_text_or_null(e->action), "source",
-        gp_doctor_json_text_or_null(e->source));
+        gp_doctor_json_text(e->words), "maybe", gp_doctor_json_text_or_null(e->maybe), "name",
+        gp_doctor_json_text_or_null(e->name), "details", gp_doctor_json_text_or_null(e->details),
+        "note", gp_doctor_json_text_or_null(e->note), "fault",
+        gp_doctor_json_text_or_null(e->fault), "check", gp_doctor_json_text_or_null(e->check),
+        "advice", gp_doctor_json_text_or_null(e->advice), "action",
+        gp_doctor_json_text_or_null(e->action), "source", gp_doctor_json_text_or_null(e->source));
 }
 
 /* ---- several ---- */
