@@ -181,6 +181,7 @@ static void free_sampler(struct gp_sampler *s)
         gp_reading_unref(t->spare);
         free(t);
     }
+    gp_reading_unref(s->handed_on);
     free(s->tasks);
     free(s->threads);
     gp_waiter_free(s->waiter);

@@ -54,7 +54,8 @@ void gp_pool_queue_reads(struct gp_sampler *s)
     uint64_t now = gp_clock_mono_ns();
     for (unsigned i = 0; i < s->task_count; i++) {
         struct gp_sampler_task *t = s->tasks[i];
-        /* one that hangs is waited for by one tick; is_due: it hangs in a glance, and that was it */
+        /* one that hangs is waited for by one tick; is_due: it hangs in a glance, and that was it
+         */
         if (!t->slot.chosen || (t->state == TASK_RUNNING && (!t->is_glance || t->is_due)))
             continue;
         if (t->state == TASK_IDLE) {
@@ -130,6 +131,10 @@ bool gp_pool_is_busy(const struct gp_sampler *s)
 
 static void run_task(struct gp_sampler *s, struct gp_sampler_task *t)
 {
+    if (!t->spare) {
+        t->spare = s->handed_on;
+        s->handed_on = NULL;
+    }
     (void)pthread_mutex_unlock(&s->lock);
     struct gp_reading *reading = gp_calls_read(t);
     (void)pthread_mutex_lock(&s->lock);
@@ -140,6 +145,10 @@ static void run_task(struct gp_sampler *s, struct gp_sampler_task *t)
         gp_calls_publish(t, reading);
         t->no_memory = !reading;
         t->answer_tick = t->begun_tick;
+    }
+    if (s->config.once && !s->handed_on) {
+        s->handed_on = t->spare;
+        t->spare = NULL;
     }
     t->state = TASK_IDLE;
     if (t->is_due) {
