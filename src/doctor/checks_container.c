@@ -364,6 +364,23 @@ static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
     return !is_used && strcmp(engine->name, "docker") == 0;
 }
 
+static void check_hook(struct gp_exam *exam)
+{
+    char hook[GP_PATH_SIZE];
+    const char *link = gp_container_lost_hook(exam, hook);
+    if (!link)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "containers cannot use GPUs: the hook of NVIDIA Container Toolkit is missing");
+    gp_exam_evidence(exam, link, "leads to %s, which is missing", hook);
+    gp_exam_why(exam, "docker run --gpus fails with \"could not select device driver\". The update "
+                      "of the RPM from 1.10 to 1.11 deletes this file.");
+    const char *packages = gp_files_exist(&exam->files, "/usr/bin/nvidia-docker")
+                               ? "nvidia-container-toolkit nvidia-docker2"
+                               : "nvidia-container-toolkit";
+    gp_exam_remedy(exam, GP_REMEDY_REINSTALL_CONTAINER_TOOLKIT, packages, packages);
+}
+
 static void check_toolkit(struct gp_exam *exam)
 {
     const struct gp_engine *engine = gp_container_engine(exam);
@@ -374,8 +391,10 @@ static void check_toolkit(struct gp_exam *exam)
         gp_exam_advice(exam, "install docker from the distribution or from docker.com instead");
         return;
     }
-    if (gp_container_has_toolkit(exam))
+    if (gp_container_has_toolkit(exam)) {
+        check_hook(exam);
         return;
+    }
     const char *config = gp_container_runtime_config(exam);
     gp_exam_report(exam, config || is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");

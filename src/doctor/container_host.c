@@ -2,7 +2,9 @@
 
 #include "doctor/exam.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct gp_engine engines[] = {{"docker", "/usr/bin/docker"},
                                            {"docker", "/snap/bin/docker"},
@@ -45,4 +47,17 @@ bool gp_container_has_toolkit(const struct gp_exam *exam)
         if (gp_files_exist(&exam->files, programs[i]))
             return true;
     return false;
+}
+
+const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE])
+{
+    static const char *const links[] = {"/usr/bin/nvidia-container-toolkit",
+                                        "/usr/bin/nvidia-container-runtime-hook"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(links); i++) {
+        struct stat st;
+        if (gp_files_link(&exam->files, links[i], ret) &&
+            gp_files_stat(&exam->files, links[i], &st) == -ENOENT)
+            return links[i];
+    }
+    return NULL;
 }

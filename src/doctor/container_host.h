@@ -2,7 +2,7 @@
 #ifndef GP_DOCTOR_CONTAINER_HOST_H
 #define GP_DOCTOR_CONTAINER_HOST_H
 
-#include "base/util.h"
+#include "base/io.h"
 
 struct gp_exam;
 
@@ -18,5 +18,9 @@ bool gp_container_is_host(struct gp_exam *exam);
 
 /* Whether NVIDIA's toolkit for containers is installed, in any of its forms. */
 bool gp_container_has_toolkit(const struct gp_exam *exam);
+
+/* The toolkit's link to its hook, if the hook is missing, and the hook in `ret`; NULL: it is there,
+ * or there is no link. */
+const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/services.h"
 
 #include <string.h>
 
@@ -33,16 +34,37 @@ static const char *bundled_config(struct gp_exam *exam, const char **ret_service
     return NULL;
 }
 
-/* Docker's package turns containerd's interface for Kubernetes off, so the kubelet uses docker. */
+/* Whether a configuration of containerd turns its interface for Kubernetes off, as that of Docker's
+ * package does. */
+static bool is_cri_off(const char *text)
+{
+    const char *off = text ? strstr(text, "disabled_plugins") : NULL;
+    return off && (off == text || off[-1] == '\n') && memmem(off, strcspn(off, "]"), "cri\"", 4);
+}
+
+/* Without containerd's interface the kubelet uses docker. */
 static bool uses_docker(struct gp_exam *exam)
 {
-    const char *text = text_of(exam, containerd_path);
-    const char *off = text ? strstr(text, "disabled_plugins") : NULL;
-    bool is_off =
-        off && (off == text || off[-1] == '\n') && memmem(off, strcspn(off, "\n"), "cri", 3);
     return gp_files_exist(&exam->files, "/usr/bin/docker") &&
-           (is_off || gp_files_exist(&exam->files, "/usr/bin/cri-dockerd") ||
+           (is_cri_off(text_of(exam, containerd_path)) ||
+            gp_files_exist(&exam->files, "/usr/bin/cri-dockerd") ||
             !gp_files_exist(&exam->files, "/usr/bin/containerd"));
+}
+
+/* A file of /etc/k0s/containerd.d, which k0s' containerd imports, that sets NVIDIA's runtime and
+ * turns the interface off; NULL: none. */
+static const char *closed_import(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/k0s/containerd.d";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *end = strrchr(path, '.'), *text = text_of(exam, path);
+        if (strcmp(end, ".toml") == 0 && is_cri_off(text) && strstr(text, "nvidia"))
+            return path;
+    }
+    return NULL;
 }
 
 bool gp_container_has_kubelet(struct gp_exam *exam)
@@ -51,7 +73,7 @@ bool gp_container_has_kubelet(struct gp_exam *exam)
     return exam->machine.nvidia_count > 0 && !exam->machine.container &&
            gp_container_has_toolkit(exam) &&
            ((gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/kubelet")) ||
-            bundled_config(exam, &service));
+            bundled_config(exam, &service) || closed_import(exam));
 }
 
 static void report(struct gp_exam *exam, const char *engine, const char *path, const char *seen)
@@ -164,12 +186,47 @@ static void check_bundled(struct gp_exam *exam, const char *config, const char *
                     service);
 }
 
+static void mend_cri(struct gp_exam *exam, const char *path, const char *note)
+{
+    gp_exam_command(exam, note,
+                    "sudo sed -Ei.before "
+                    "'/^disabled_plugins/s/\"(io\\.containerd\\.grpc\\.v1\\.)?cri\",? *//' %s",
+                    gp_exam_quoted(exam, path));
+}
+
+/* The file of k0s is written by the GPU Operator, which begins with containerd's own. */
+static void report_cri_off(struct gp_exam *exam, const char *path)
+{
+    bool is_own = strcmp(path, containerd_path) == 0;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has its interface for Kubernetes turned off: no pod can start",
+                   is_own ? "containerd" : "k0s' containerd");
+    gp_exam_evidence(exam, path, "disabled_plugins has \"cri\"");
+    gp_exam_why(exam, "Docker's package installs this setting, as docker does not need the "
+                      "interface. The kubelet stops with \"unknown service "
+                      "runtime.v1.RuntimeService\", and no runtime for GPUs is configured.");
+    mend_cri(exam, path, "turn it on; the original file is kept next to it");
+    if (is_own) {
+        gp_exam_command(exam, "", "sudo systemctl restart containerd");
+        return;
+    }
+    if (is_cri_off(text_of(exam, containerd_path)))
+        mend_cri(exam, containerd_path, "which the GPU Operator has copied it from");
+    gp_exam_command(exam, "", "sudo systemctl restart %s",
+                    gp_service_is_installed(exam, "k0scontroller.service") ? "k0scontroller"
+                                                                           : "k0sworker");
+}
+
 static void check_containerd(struct gp_exam *exam)
 {
     static const char folder[] = "/etc/containerd/conf.d";
     const char *text = text_of(exam, containerd_path);
     char **names;
     bool is_main = text && strstr(text, "nvidia"), is_known = is_main;
+    if (is_cri_off(text)) {
+        report_cri_off(exam, containerd_path);
+        return;
+    }
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++)
         is_known = is_known || strstr(names[i], "nvidia");
@@ -186,8 +243,10 @@ static void check_containerd(struct gp_exam *exam)
 
 void gp_container_check_kubelet(struct gp_exam *exam)
 {
-    const char *service, *config = bundled_config(exam, &service);
-    if (config)
+    const char *service, *config = bundled_config(exam, &service), *closed = closed_import(exam);
+    if (closed)
+        report_cri_off(exam, closed);
+    else if (config)
         check_bundled(exam, config, service);
     else if (uses_docker(exam))
         check_docker(exam);
