@@ -197,6 +197,47 @@ static void check_profiling(struct gp_exam *exam, const char *params)
     gp_driver_fix_reboot(exam, "");
 }
 
+/* NVIDIA's driver for VA-API, and not the one for VDPAU, which has a link of this name; NULL: it is
+ * not installed. */
+static const char *video_driver(struct gp_exam *exam)
+{
+    static const char name[] = "nvidia_drv_video.so";
+    const char *const folders[] = {
+        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/dri", exam->machine.arch), "/usr/lib64/dri",
+        "/usr/lib/dri"};
+    char real[GP_PATH_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folders[i], name);
+        if (gp_files_real(&exam->files, path, real) && strstr(real, name))
+            return path;
+    }
+    return NULL;
+}
+
+static void check_video(struct gp_exam *exam)
+{
+    static const char path[] = "/sys/module/nvidia_drm/parameters/modeset";
+    const char *driver = video_driver(exam);
+    char value[8];
+    long n = driver ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
+    if (n < 0 && n != -ENOENT && n != -ENOTDIR)
+        gp_exam_unreadable(exam, path, (int)n);
+    if (n < 1 || value[0] != 'N')
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "VA-API cannot use the GPU: the kernel mode setting of nvidia_drm is off");
+    gp_exam_evidence(exam, path, "N");
+    gp_exam_evidence(exam, driver, "present");
+    gp_exam_why(exam, "nvidia-vaapi-driver needs it. Browsers and players decode video on the CPU, "
+                      "and libva reports \"nvidia_drv_video.so init failed\".");
+    gp_exam_command(exam, "turn it on",
+                    "echo 'options nvidia-drm modeset=1' | sudo tee "
+                    "/etc/modprobe.d/nvidia-modeset.conf");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_link(exam, "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters");
+}
+
 /* Settings that someone changed, and their effects. */
 static const struct {
     const char *key, *usual, *words;
@@ -227,6 +268,7 @@ void gp_driver_check_params(struct gp_exam *exam)
                        settings[i].key);
     }
     check_profiling(exam, params);
+    check_video(exam);
 }
 
 /* ---- initialization ---- */
