@@ -1,4 +1,5 @@
 /* Packages with compiled extensions of PyTorch that must be made for the installed one. */
+#include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/version.h"
@@ -155,6 +156,30 @@ static unsigned vllm_cuda(const char *version)
     return 11;
 }
 
+/* Suggests what makes both one CUDA: PyTorch's, for which vLLM since CUDA 13 has builds, too, or
+ * vLLM's, if the driver runs it. */
+static void mend_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
+                      const struct gp_torch *torch, const char *version, const char *cuda)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    bool has_builds = gp_version_major(cuda) == 13 && gp_version_major(torch->cuda) == 12;
+    if (has_builds)
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "its build for CUDA 12",
+                    gp_exam_text(exam,
+                                 "--no-deps vllm==%s --index-url https://wheels.vllm.ai/%s/cu129",
+                                 version, version));
+    if (has_builds && nv.driver[0] && !gp_driver_reaches(nv.driver, gp_cuda_floor(cuda)))
+        return;
+    gp_exam_pip(exam, env, GP_PIP_AGAIN,
+                has_builds ? "or the PyTorch that it was built for"
+                           : "the PyTorch that it was built for",
+                gp_torch_packages(exam, env, torch->version, gp_torch_index(exam, cuda)));
+    if (!has_builds && gp_version_major(cuda) != gp_version_major(torch->cuda))
+        gp_exam_advice(exam, "or install the build of vLLM for CUDA %u, as its page says",
+                       gp_version_major(torch->cuda));
+}
+
 /* vLLM with a PyTorch for another CUDA; or, with PyTorch 2.6, for a CUDA with the other C++ ABI. */
 static void check_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch)
@@ -185,12 +210,7 @@ static void check_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
     const char *right = !is_other ? "12.4" : cuda == 11 ? "11.8" : cuda == 12 ? "12.8" : "13.0";
     if (is_other && cuda == 12 && gp_version_compare(package->version, "0.8") < 0)
         right = gp_version_compare(package->version, "0.6.4") < 0 ? "12.1" : "12.4";
-    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the PyTorch that it was built for",
-                gp_exam_text(exam, "torch==%.*s --index-url %s", (int)strcspn(torch->version, "+"),
-                             torch->version, gp_torch_index(exam, right)));
-    if (is_other)
-        gp_exam_advice(exam, "or install the build of vLLM for CUDA %u, as its page says",
-                       gp_version_major(torch->cuda));
+    mend_vllm(exam, env, torch, package->version, right);
 }
 
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,

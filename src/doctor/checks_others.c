@@ -171,7 +171,47 @@ static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "onnxruntime-gpu==%s", gpu->version));
 }
 
-/* "cupy-cuda12x" is for CUDA 12; two of them install the same module. */
+/* 12 of "nvidia-nccl-cu12", "cupy-cuda12x" and "cupy-cuda120". */
+static unsigned cuda_of(const struct gp_pypackage *package)
+{
+    const char *number = strstr(package->name, "-cu") + 3;
+    unsigned cuda = (unsigned)strtoul(number + strspn(number, "da"), NULL, 10);
+    return cuda < 100 ? cuda : cuda / 10;
+}
+
+/* Of two packages for different CUDAs, the one for the newer CUDA if the driver implements it. */
+static const struct gp_pypackage *newest_usable(const struct gp_exam *exam,
+                                                const struct gp_pypackage *a,
+                                                const struct gp_pypackage *b)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    const char *ceiling = nv.driver[0] ? gp_cuda_ceiling(nv.driver) : NULL;
+    const struct gp_pypackage *newer = cuda_of(a) > cuda_of(b) ? a : b;
+    bool is_usable = !ceiling || gp_version_major(ceiling) >= cuda_of(newer);
+    return is_usable ? newer : newer == a ? b : a;
+}
+
+/* Two of CuPy's wheels install the same module. That of PyTorch's CUDA is kept, or of the newest
+ * that the driver runs. */
+static void report_two_cupys(struct gp_exam *exam, const struct gp_pyenv *env,
+                             const struct gp_pypackage *a, const struct gp_pypackage *b)
+{
+    const struct gp_pypackage *kept = newest_usable(exam, a, b);
+    struct gp_torch torch;
+    const char *cuda = gp_pyenv_torch(exam, env, &torch) ? torch.cuda : "";
+    if (cuda_of(a) == gp_version_major(cuda) || cuda_of(b) == gp_version_major(cuda))
+        kept = cuda_of(a) == gp_version_major(cuda) ? a : b;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s has both %s and %s", env->prefix, a->name, b->name);
+    gp_exam_evidence(exam, env->site, "%s, %s", a->entry, b->entry);
+    gp_exam_why(exam, "Both install the same module, and break each other.");
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "both: each deletes files of the other",
+                gp_exam_text(exam, "%s %s", a->name, b->name));
+    gp_exam_pip(exam, env, GP_PIP_ADD, gp_exam_text(exam, "the one for CUDA %u", cuda_of(kept)),
+                gp_exam_text(exam, "%s==%s", kept->name, kept->version));
+}
+
+/* "cupy-cuda12x" is for CUDA 12. */
 static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv)
 {
     const struct gp_pypackage *first = gp_pyenv_package_like(env, "cupy-cuda");
@@ -180,12 +220,7 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const s
     const struct gp_pypackage *end = env->packages + env->count;
     for (const struct gp_pypackage *p = first + 1; p < end; p++)
         if (strncmp(p->name, "cupy-cuda", 9) == 0 && strcmp(p->name, first->name) != 0) {
-            gp_exam_report(exam, GP_VERDICT_WARN, "%s has both %s and %s", env->prefix, first->name,
-                           p->name);
-            gp_exam_evidence(exam, env->site, "%s, %s", first->entry, p->entry);
-            gp_exam_why(exam, "Both install the same module, and break each other.");
-            gp_exam_pip(exam, env, GP_PIP_REMOVE, "then install the one for the driver's CUDA",
-                        gp_exam_text(exam, "%s %s", first->name, p->name));
+            report_two_cupys(exam, env, first, p);
             return;
         }
     const char *cuda = gp_exam_text(exam, "%.2s", first->name + 9);
@@ -260,22 +295,6 @@ static const char *wanted_version(struct gp_exam *exam, const struct gp_pyenv *e
                 return gp_exam_text(exam, "%s", wanted.version);
     }
     return NULL;
-}
-
-/* Of two packages for different CUDAs, the one for the newer CUDA if the driver implements it. */
-static const struct gp_pypackage *newest_usable(const struct gp_exam *exam,
-                                                const struct gp_pypackage *a,
-                                                const struct gp_pypackage *b)
-{
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    const char *ceiling = nv.driver[0] ? gp_cuda_ceiling(nv.driver) : NULL;
-    unsigned of_a = (unsigned)strtoul(strstr(a->name, "-cu") + 3, NULL, 10);
-    unsigned of_b = (unsigned)strtoul(strstr(b->name, "-cu") + 3, NULL, 10);
-    const struct gp_pypackage *newer = of_a > of_b ? a : b;
-    unsigned needed = of_a > of_b ? of_a : of_b;
-    bool is_usable = !ceiling || gp_version_major(ceiling) >= needed;
-    return is_usable ? newer : newer == a ? b : a;
 }
 
 static void mend_pair(struct gp_exam *exam, const struct gp_pyenv *env,

@@ -154,12 +154,20 @@ static struct known_archs archs_of(struct gp_exam *exam, struct torches *all,
     return archs;
 }
 
+/* Releases before 0.4 do not name their CUDA, and need not bring it. */
+static bool is_unstated(const struct gp_torch *t)
+{
+    return !t->cuda[0] && gp_version_compare(t->version, "0.4") < 0;
+}
+
 static enum gp_trouble trouble_of(const struct gp_torch *t)
 {
     if (!t->version[0])
         return GP_TROUBLE_BROKEN;
     if (t->cuda[0])
         return GP_TROUBLE_NONE;
+    if (is_unstated(t))
+        return GP_TROUBLE_UNKNOWN;
     return t->hip[0] || t->xpu[0] ? GP_TROUBLE_OTHER_VENDOR : GP_TROUBLE_CPU_ONLY;
 }
 
@@ -171,6 +179,8 @@ static const char *seen_words(struct gp_exam *exam, const struct gp_torch *t)
         return gp_exam_text(exam, "PyTorch %s for CUDA %s", t->version, t->cuda);
     if (t->hip[0])
         return gp_exam_text(exam, "PyTorch %s for ROCm %s", t->version, t->hip);
+    if (is_unstated(t))
+        return gp_exam_text(exam, "PyTorch %s", t->version);
     return gp_exam_text(exam, "PyTorch %s for %s", t->version,
                         t->xpu[0] ? "Intel's GPUs" : "the CPU");
 }

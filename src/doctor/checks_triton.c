@@ -61,10 +61,23 @@ static const char *bare_folder(struct gp_exam *exam)
     return bare;
 }
 
+/* Whether Triton may compile for one of the GPUs: since version 2 for Volta and newer. */
+static bool has_usable_gpu(struct gp_exam *exam)
+{
+    enum { VOLTA = 70 };
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; i < nv.count; i++)
+        if (nv.gpus[i].capability == 0 || nv.gpus[i].capability >= VOLTA)
+            return true;
+    return nv.count == 0;
+}
+
 void gp_check_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    const char *folder = exam->machine.is_wsl || is_found(exam) ? NULL : bare_folder(exam);
+    const char *folder =
+        exam->machine.is_wsl || !has_usable_gpu(exam) || is_found(exam) ? NULL : bare_folder(exam);
     for (size_t i = 0; folder && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");

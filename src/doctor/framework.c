@@ -2,6 +2,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/pypackage.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -79,6 +80,20 @@ const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, cons
     return text ? text : "";
 }
 
+/* The version of the CUDA runtime that a wheel brings: releases before 0.4 do not name their CUDA.
+ */
+static void read_runtime(struct gp_exam *exam, struct gp_torch *torch)
+{
+    static const char start[] = "libcudart";
+    char path[GP_PATH_SIZE], **names;
+    long n = gp_pyenv_path(torch->env, "torch/lib", path)
+                 ? gp_files_list(&exam->files, &exam->arena, path, &names)
+                 : 0;
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], start, sizeof(start) - 1) == 0 && gp_library_version(names[i])[0])
+            (void)snprintf(torch->cuda, sizeof(torch->cuda), "%s", gp_library_version(names[i]));
+}
+
 bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_torch *ret)
 {
     char path[GP_PATH_SIZE], text[4096];
@@ -92,7 +107,8 @@ bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_
     if (n < 0)
         return ret->error || package; /* the directory alone may be anything */
     (void)gp_python_version(text, "__version__", ret->version, sizeof(ret->version));
-    (void)gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda));
+    if (!gp_python_version(text, "cuda", ret->cuda, sizeof(ret->cuda)))
+        read_runtime(exam, ret);
     (void)gp_python_version(text, "hip", ret->hip, sizeof(ret->hip));
     (void)gp_python_version(text, "xpu", ret->xpu, sizeof(ret->xpu));
     if (!ret->xpu[0] && strstr(ret->version, "+xpu"))
@@ -108,12 +124,28 @@ static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
            gp_files_read(&exam->files, path, text, sizeof(text)) > 0 && strstr(text, "\nuv = ");
 }
 
+/* A container's packages below /usr/local: those of its image, which pip has installed. */
+static bool is_of_image(const struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    return exam->machine.container && env->python[0] && strcmp(env->prefix, "/usr/local") == 0;
+}
+
+/* The option by which pip changes them, where the distribution has marked its Python. */
+static const char *despite_mark(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *mark = gp_exam_text(exam, "/usr/lib/python%s/EXTERNALLY-MANAGED", env->python);
+    return gp_files_exist(&exam->files, mark) ? " --break-system-packages" : "";
+}
+
 void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip how,
                  const char *note, const char *packages)
 {
     static const char *const of_pip[] = {"install", "install --force-reinstall", "uninstall -y"};
     static const char *const of_uv[] = {"install", "install --reinstall", "uninstall"};
-    if (env->kind == GP_PYENV_SYSTEM) {
+    if (env->kind == GP_PYENV_SYSTEM && is_of_image(exam, env)) {
+        gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python, of_pip[how],
+                        despite_mark(exam, env), packages);
+    } else if (env->kind == GP_PYENV_SYSTEM) {
         if (how == GP_PIP_REMOVE)
             return; /* the new environment does not have it */
         bool is_apart =
@@ -145,13 +177,12 @@ const char *gp_torch_index(struct gp_exam *exam, const char *cuda)
                         dot ? (int)strcspn(dot + 1, ".") : 1, dot ? dot + 1 : "0");
 }
 
-/* The installed packages that belong to PyTorch: they must come from the same build. */
-static const char *torch_packages(struct gp_exam *exam, const struct gp_pyenv *env,
-                                  const struct gp_build *build)
+const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
+                              const char *index)
 {
-    return gp_exam_text(exam, "torch==%s%s%s --index-url https://download.pytorch.org/whl/%s",
-                        build->version, gp_pyenv_package(env, "torchvision") ? " torchvision" : "",
-                        gp_pyenv_package(env, "torchaudio") ? " torchaudio" : "", build->variant);
+    return gp_exam_text(exam, "torch==%.*s%s%s --index-url %s", (int)strcspn(version, "+"), version,
+                        gp_pyenv_package(env, "torchvision") ? " torchvision" : "",
+                        gp_pyenv_package(env, "torchaudio") ? " torchaudio" : "", index);
 }
 
 static const char *packages_of(struct gp_exam *exam, const struct gp_pyenv *env,
@@ -159,7 +190,9 @@ static const char *packages_of(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     switch (build->framework) {
     case GP_FRAMEWORK_TORCH:
-        return torch_packages(exam, env, build);
+        return gp_torch_packages(
+            exam, env, build->version,
+            gp_exam_text(exam, "https://download.pytorch.org/whl/%s", build->variant));
     case GP_FRAMEWORK_TENSORFLOW:
         return gp_exam_text(exam, "'%s==%s'", build->variant, build->version);
     default:
@@ -285,7 +318,7 @@ static const char *why_of(const struct gp_case *c)
         [GP_TROUBLE_NO_CODE] = "It sees the GPU, but the first kernel fails with \"no kernel image "
                                "is available for execution on the device\".",
         [GP_TROUBLE_NO_DRIVER] = "No driver supports both.",
-        [GP_TROUBLE_UNKNOWN] = "It is newer than gpulse's tables, or the library that lists its "
+        [GP_TROUBLE_UNKNOWN] = "It is not in gpulse's tables, or the library that lists its "
                                "GPU architectures is missing.",
         [GP_TROUBLE_NEEDS_DRIVER] = "It fails with \"the NVIDIA driver on your system is too "
                                     "old\", or does not see the GPU.",

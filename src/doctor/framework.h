@@ -70,6 +70,11 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
  * CPU builds. */
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda);
 
+/* PyTorch in this version, with the installed packages that belong to it: they must come from the
+ * same index. */
+const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
+                              const char *index);
+
 /* A text file among an environment's packages, "" if there is none. In the exam's arena. */
 const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file);
 
