@@ -3,7 +3,6 @@
 
 #include "doctor/compat.h"
 #include "doctor/exam.h"
-#include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/nvidia.h"
 #include "doctor/pyenv.h"
@@ -67,29 +66,12 @@ static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *
                     gp_exam_quoted(exam, on_path->path));
 }
 
-/* The CUDA of the PyTorch that the user's shell would start, or of the only one; "": none. */
-static const char *torch_cuda(struct gp_exam *exam)
-{
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    const char *cuda = "";
-    struct gp_torch torch;
-    for (size_t i = 0; i < envs->count; i++) {
-        const struct gp_pyenv *env = &envs->list[i];
-        if (!gp_pyenv_torch(exam, env, &torch) || !torch.cuda[0])
-            continue;
-        if (env->is_active)
-            return gp_exam_text(exam, "%s", torch.cuda);
-        cuda = cuda[0] ? "" : gp_exam_text(exam, "%s", torch.cuda);
-    }
-    return cuda;
-}
-
 /* A toolkit for the GPU: one that is installed, that of PyTorch, whose extensions need it, or the
  * first or last whose compiler supports the GPU. */
 static void propose_toolkit(struct gp_exam *exam, const struct gp_arch *arch, const char *fitting)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    const char *wanted = torch_cuda(exam);
+    const char *wanted = gp_cuda_of_torch(exam);
     bool is_wanted =
         wanted[0] && gp_version_compare(wanted, arch->first_cuda) >= 0 &&
         (!arch->last_cuda[0] || gp_version_major(wanted) <= gp_version_major(arch->last_cuda));
@@ -140,40 +122,6 @@ static void report_compiler(struct gp_exam *exam, const struct gp_toolkit_found 
     }
 }
 
-/* The variable for builds leads to another CUDA than PyTorch's: its extensions are not built. */
-static void report_torch(struct gp_exam *exam, const struct gp_toolkits *all)
-{
-    const char *home = gp_machine_variable(&exam->machine, "CUDA_HOME"), *wanted = torch_cuda(exam);
-    const struct gp_toolkit_found *used = NULL, *fitting = NULL;
-    char real[GP_PATH_SIZE];
-    if (!home || !wanted[0] || !gp_files_real(&exam->files, home, real))
-        return;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct gp_toolkit_found *toolkit = &all->list[i];
-        if (strcmp(toolkit->path, home) == 0 || strcmp(toolkit->path, real) == 0)
-            used = toolkit;
-        if (toolkit->has_compiler && toolkit->version[0] &&
-            gp_version_major(toolkit->version) == gp_version_major(wanted))
-            fitting = toolkit;
-    }
-    if (!used || !used->version[0] || gp_version_major(used->version) == gp_version_major(wanted))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "CUDA_HOME is CUDA %s, but PyTorch was built for CUDA %s",
-                   used->version, wanted);
-    gp_exam_evidence(exam, "CUDA_HOME", "%s", home);
-    gp_exam_evidence(exam, used->source, "CUDA %s", used->version);
-    gp_exam_assignments(exam, "CUDA_HOME");
-    gp_exam_why(exam, "PyTorch refuses to build extensions with it: \"The detected CUDA version "
-                      "mismatches the version that was used to compile PyTorch\".");
-    if (fitting)
-        gp_exam_command(exam, gp_exam_text(exam, "build with CUDA %s", fitting->version),
-                        "export CUDA_HOME=%s", gp_exam_quoted(exam, fitting->path));
-    else
-        gp_exam_advice(exam, "install CUDA %s, and point CUDA_HOME at it:", wanted);
-    if (!fitting)
-        gp_toolkit_remedy(exam, wanted);
-}
-
 static void run_toolkits(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
@@ -184,7 +132,7 @@ static void run_toolkits(struct gp_exam *exam)
     if (used && used->has_compiler)
         report_compiler(exam, used);
     if (exam->last == before)
-        report_torch(exam, all);
+        gp_check_cuda_torch(exam);
     if (exam->last == before)
         gp_check_cuda_host(exam);
     if (exam->last != before)
