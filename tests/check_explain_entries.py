@@ -48,7 +48,7 @@ CASES = [
      ENTRY.format(id="x.y", match="nvidia-ctk: not found in any folder\ngeneric = yes",
                   example="nvidia-ctk: not found in any folder"),
      "is shadowed by 'nvidia-ctk: not found' of [docker.no-ctk]"),
-    ("a cause that is not proved", 
+    ("a cause that is not proved",
      ENTRY.replace("cause = ", "cause = usually ").format(id="x.y", match="quite unheard of",
                                                           example="quite unheard of"),
      "the cause has 'usually': what the line does not prove is a maybe"),

@@ -229,8 +229,8 @@ static void add_memory(struct gp_timeline_gpus *gpus, struct gp_timeline_gpu *gp
         if (!gp_value_is_present(bytes) || !gp_pick_comes_from(snapshot, pid, getpid()))
             continue;
         job += (double)bytes->i / 0x1p20;
-        note_use(gpus, trace, (uint32_t)pid, device->index, gp_trace_rounded((double)bytes->i / 0x1p20, 1),
-                 snapshot->mono_ns);
+        note_use(gpus, trace, (uint32_t)pid, device->index,
+                 gp_trace_rounded((double)bytes->i / 0x1p20, 1), snapshot->mono_ns);
     }
     if (!gp_device_number_now(device, GP_MEMORY_USED, &used))
         return;
