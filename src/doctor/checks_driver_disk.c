@@ -340,6 +340,14 @@ static void report_broken(struct gp_exam *exam, const struct gp_install *in)
     gp_driver_fix_reboot(exam, "");
 }
 
+/* The branch whose files an installed package has; 0: none, or it has none. */
+static unsigned branch_of(const struct gp_package *package)
+{
+    return strcmp(package->state, "installed") == 0 && !gp_packages_is_transitional(package)
+               ? gp_packages_branch(package->name)
+               : 0;
+}
+
 /* Libraries and programs come from one branch; modules of other branches may remain for older
  * kernels. */
 static bool is_user_side(const char *name)
@@ -358,8 +366,8 @@ static void report_branches(struct gp_exam *exam, const struct gp_install *in)
     const char *old = "";
     for (size_t i = 0; i < in->package_count; i++) {
         const struct gp_package *package = &in->packages[i];
-        unsigned branch = gp_packages_branch(package->name);
-        if (branch == 0 || strcmp(package->state, "installed") != 0 || !is_user_side(package->name))
+        unsigned branch = branch_of(package);
+        if (branch == 0 || !is_user_side(package->name))
             continue;
         lowest = lowest == 0 || branch < lowest ? branch : lowest;
         highest = branch > highest ? branch : highest;
@@ -372,8 +380,8 @@ static void report_branches(struct gp_exam *exam, const struct gp_install *in)
                    lowest, highest);
     for (size_t i = 0; i < in->package_count; i++) {
         const struct gp_package *package = &in->packages[i];
-        unsigned branch = gp_packages_branch(package->name);
-        if (branch == 0 || strcmp(package->state, "installed") != 0)
+        unsigned branch = branch_of(package);
+        if (branch == 0)
             continue;
         gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s", package->name, package->version);
         if (branch == wrong)

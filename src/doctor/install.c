@@ -301,13 +301,6 @@ static const char *upstream_version(struct gp_exam *exam, const char *version)
     return gp_exam_text(exam, "%.*s", (int)strspn(version, "0123456789."), version);
 }
 
-/* The part of a name between hyphens: not that of "nvidia-opencl-icd-390". */
-static bool is_open_package(const char *name)
-{
-    const char *found = strstr(name, "-open");
-    return found && (found[5] == '-' || found[5] == '\0');
-}
-
 static void read_packages(struct gp_exam *exam, struct gp_install *in)
 {
     struct gp_package *packages;
@@ -318,10 +311,10 @@ static void read_packages(struct gp_exam *exam, struct gp_install *in)
     for (long i = 0; i < n; i++) {
         if (strcmp(packages[i].state, "installed") != 0)
             continue;
-        bool is_open = is_open_package(packages[i].name);
         bool has_module = strstr(packages[i].name, "dkms") || strstr(packages[i].name, "kernel") ||
                           strstr(packages[i].name, "modules") ||
                           strncmp(packages[i].name, "nvidia-open", 11) == 0;
+        bool is_open = gp_packages_is_open(packages[i].name);
         in->is_open = in->is_open || (has_module && is_open);
         in->is_proprietary = in->is_proprietary || (strstr(packages[i].name, "dkms") && !is_open);
         if (!in->version[0] && gp_version_major(upstream_version(exam, packages[i].version)) > 100)

@@ -11,7 +11,10 @@ static bool is_nvidia(const char *name, size_t length)
 {
     static const char *const others[] = {"nvidia-current", "nvidia-current-open"};
     static const char *const kinds[] = {"nvidia-tesla", "nvidia-legacy-"};
-    if (gp_lines_is(name, length, "nvidia"))
+    static const char branch[] = "nvidia_"; /* "nvidia_361" of Ubuntu until 16.04 */
+    if (gp_lines_is(name, length, "nvidia") ||
+        (length == sizeof(branch) + 2 && memcmp(name, branch, sizeof(branch) - 1) == 0 &&
+         strspn(name + sizeof(branch) - 1, "0123456789") == 3))
         return true;
     for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
         if (gp_lines_is(name, length, others[i]))

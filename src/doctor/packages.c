@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "doctor/files.h"
 #include "doctor/lines.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,6 +72,23 @@ unsigned gp_packages_branch(const char *name)
             return (unsigned)strtoul(p + 1, NULL, 10);
     }
     return 0;
+}
+
+bool gp_packages_is_open(const char *name)
+{
+    static const char word[] = "-open";
+    for (const char *p = strstr(name, word); p; p = strstr(p + 1, word))
+        if (p[sizeof(word) - 1] == '\0' || p[sizeof(word) - 1] == '-')
+            return true;
+    return false;
+}
+
+bool gp_packages_is_transitional(const struct gp_package *package)
+{
+    const char *colon = strchr(package->version, ':');
+    unsigned branch = gp_packages_branch(package->name);
+    unsigned version = gp_version_major(colon ? colon + 1 : package->version);
+    return branch > 0 && version > branch;
 }
 
 /* ---- both ---- */

@@ -27,6 +27,13 @@ bool gp_packages_of_folder(const char *folder, struct gp_package *ret);
  * "libnvidia-compute-580-server"; 0: none. */
 unsigned gp_packages_branch(const char *name);
 
+/* Whether the name has the word "open": "nvidia-dkms-580-open", but not "nvidia-opencl-icd". */
+bool gp_packages_is_open(const char *name);
+
+/* The package that only leads to the one of a newer branch: its version is not that of its name, as
+ * of "nvidia-utils-460 470.103.01-0ubuntu0.20.04.1". */
+bool gp_packages_is_transitional(const struct gp_package *package);
+
 /* Packages whose name begins with one of the words (up to NULL): their number, at most GP_PACKAGES,
  * in the arena. −errno if neither database exists or can be read. */
 enum { GP_PACKAGES = 256 };

@@ -24,6 +24,8 @@ static void finds_the_module(void **state)
                         "updates/dkms/nvidia-tesla-470.ko");
     assert_string_equal(found_in("updates/dkms/nvidia-legacy-390xx.ko:"),
                         "updates/dkms/nvidia-legacy-390xx.ko");
+    assert_string_equal(found_in("updates/dkms/nvidia_361_uvm.ko: x\nupdates/dkms/nvidia_361.ko:"),
+                        "updates/dkms/nvidia_361.ko");
 }
 
 static void takes_no_other_module(void **state)
@@ -222,6 +224,14 @@ static void reads_branches(void **state)
     assert_int_equal(gp_packages_branch("nvidia-580xx-dkms"), 0);
     assert_int_equal(gp_packages_branch("libcuda1"), 0);
     assert_int_equal(gp_packages_branch("cuda-drivers-5800"), 0);
+    assert_true(gp_packages_is_open("nvidia-dkms-580-server-open"));
+    assert_true(gp_packages_is_open("nvidia-kernel-open-dkms"));
+    assert_false(gp_packages_is_open("nvidia-opencl-icd-361"));
+    struct gp_package package = {"nvidia-utils-460", "470.103.01-0ubuntu0.20.04.1", "", false};
+    assert_true(gp_packages_is_transitional(&package));
+    package = (struct gp_package){"linux-modules-nvidia-535-5.15.0-86-generic", "5.15.0-86.96", "",
+                                  false};
+    assert_false(gp_packages_is_transitional(&package));
 }
 
 int main(void)
