@@ -3,6 +3,7 @@
 
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/nvidia.h"
 #include "doctor/pyenv.h"
@@ -71,7 +72,8 @@ static void report_disagreement(struct gp_exam *exam, const struct gp_toolkits *
 static void propose_toolkit(struct gp_exam *exam, const struct gp_arch *arch, const char *fitting)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    const char *wanted = gp_cuda_of_torch(exam);
+    struct gp_torch torch;
+    const char *wanted = gp_cuda_torch(exam, &torch) ? torch.cuda : "";
     bool is_wanted =
         wanted[0] && gp_version_compare(wanted, arch->first_cuda) >= 0 &&
         (!arch->last_cuda[0] || gp_version_major(wanted) <= gp_version_major(arch->last_cuda));

@@ -2,15 +2,16 @@
 #ifndef GP_DOCTOR_CHECKS_CUDA_H
 #define GP_DOCTOR_CHECKS_CUDA_H
 
+#include "base/util.h"
+
 struct gp_exam;
+struct gp_torch;
 
-/* parts of cuda.toolkits */
-void gp_check_cuda_host(struct gp_exam *exam);
-void gp_check_cuda_torch(struct gp_exam *exam);
-
-/* The CUDA of the PyTorch that the user's shell would start, or of the only one; "": none. */
-const char *gp_cuda_of_torch(struct gp_exam *exam);
-
+void gp_check_cuda_host(struct gp_exam *exam);  /* part of cuda.toolkits */
+void gp_check_cuda_torch(struct gp_exam *exam); /* likewise */
+/* The PyTorch with CUDA that the user's shell would start, or the only one; false: there is none.
+ */
+bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret);
 void gp_check_cuda_env(struct gp_exam *exam);
 void gp_check_cuda_ldpath(struct gp_exam *exam);
 

@@ -13,8 +13,8 @@
 static const struct {
     const char *cuda;
     unsigned gcc;
-} limits[] = {{"8.0", 5},     {"9.0", 6},   {"9.2", 7},   {"10.1", 8},  {"11.0", 9}, {"11.1", 10},
-              {"11.4.1", 11}, {"12.0", 12}, {"12.4", 13}, {"12.8", 14}, {"13.0", 15}};
+} limits[] = {{"7.0", 4},   {"8.0", 5},     {"9.0", 6},   {"9.2", 7},   {"10.1", 8},  {"11.0", 9},
+              {"11.1", 10}, {"11.4.1", 11}, {"12.0", 12}, {"12.4", 13}, {"12.8", 14}, {"13.0", 15}};
 
 static unsigned limit_of(const char *cuda)
 {
@@ -23,6 +23,12 @@ static unsigned limit_of(const char *cuda)
         if (gp_version_compare(limits[i].cuda, cuda) <= 0)
             limit = limits[i].gcc;
     return limit;
+}
+
+/* As in the names of packages: all that know a gcc 4 know 4.9. */
+static const char *gcc_word(struct gp_exam *exam, unsigned gcc)
+{
+    return gcc == 4 ? "4.9" : gp_exam_text(exam, "%u", gcc);
 }
 
 /* The first CUDA that knows this gcc; NULL: none. */
@@ -68,32 +74,51 @@ static unsigned gcc_version(struct gp_exam *exam, const char **ret_where)
     return count == 1 ? found : 0;
 }
 
-/* Whether a variable, or the packages of a distribution, make nvcc use another one. */
-static bool is_told(const struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
+/* Whether a variable, a link next to nvcc, or the packages of a distribution make it use another
+ * one. */
+static bool is_told(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
 {
     static const char *const variables[] = {"NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",
                                             "CUDAHOSTCXX"};
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
         if (gp_machine_variable(&exam->machine, variables[i]))
             return true;
-    return strncmp(toolkit->path, "/usr/local/", 11) != 0;
+    return strncmp(toolkit->path, "/usr/local/", 11) != 0 ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/gcc", toolkit->path));
+}
+
+/* Releases before 11 do not read the variables; they prefer a compiler that is next to nvcc. */
+static void use_compiler(struct gp_exam *exam, const struct gp_toolkit_found *toolkit,
+                         const char *word)
+{
+    const char *const names[] = {"gcc", "g++"};
+    if (gp_version_compare(toolkit->version, "11.0") >= 0) {
+        gp_exam_command(exam, "have nvcc use it",
+                        "export NVCC_CCBIN=/usr/bin/g++-%s CUDAHOSTCXX=/usr/bin/g++-%s", word,
+                        word);
+        return;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        gp_exam_command(exam, i == 0 ? "have nvcc use it" : "",
+                        "sudo ln -s /usr/bin/%s-%s %s/bin/%s", names[i], word,
+                        gp_exam_quoted(exam, toolkit->path), names[i]);
 }
 
 /* Debian's family and openSUSE have packages of older ones under this name, RHEL has sets of tools.
  */
-static void mend(struct gp_exam *exam, unsigned limit, unsigned gcc)
+static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, unsigned limit,
+                 unsigned gcc)
 {
     enum gp_distro distro = exam->machine.distro;
     const char *cuda = cuda_for(gcc);
-    const char *older = gp_exam_text(exam, "/usr/bin/g++-%u", limit);
-    bool is_there = gp_files_exist(&exam->files, older);
+    const char *word = gcc_word(exam, limit);
+    bool is_there = gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/g++-%s", word));
     bool is_named =
         distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU || distro == GP_DISTRO_SUSE;
     if (!is_there && (is_named || distro == GP_DISTRO_RHEL))
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_GCC, gp_exam_text(exam, "%u", limit), NULL);
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_GCC, word, NULL);
     if (is_there || is_named)
-        gp_exam_command(exam, "have nvcc use it", "export NVCC_CCBIN=%s CUDAHOSTCXX=%s", older,
-                        older);
+        use_compiler(exam, toolkit, word);
     else if (distro == GP_DISTRO_RHEL)
         gp_exam_command(exam, "a shell with it", "scl enable gcc-toolset-%u bash", limit);
     if (cuda)
@@ -118,10 +143,11 @@ void gp_check_cuda_host(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN, "the compiler of CUDA %s refuses this system's gcc %u",
                    toolkit->version, gcc);
     gp_exam_evidence(exam, where, "gcc %u", gcc);
-    gp_exam_evidence(exam, toolkit->source, "CUDA %s: up to gcc %u", toolkit->version, limit);
+    gp_exam_evidence(exam, toolkit->source, "CUDA %s: up to gcc %s", toolkit->version,
+                     gcc_word(exam, limit));
     gp_exam_why(exam,
-                "nvcc stops with \"unsupported GNU version! gcc versions later than %u are not "
+                "nvcc stops with \"unsupported GNU version! gcc versions later than %s are not "
                 "supported\". Programs that are built already, and wheels, are not affected.",
-                limit);
-    mend(exam, limit, gcc);
+                gcc_word(exam, limit));
+    mend(exam, toolkit, limit, gcc);
 }

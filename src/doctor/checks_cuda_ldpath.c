@@ -90,11 +90,17 @@ static int compare(const char *library, const char *wheel)
     return gp_version_compare(a, b);
 }
 
+static bool is_below(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && path[n] == '/';
+}
+
 /* The wheel in an environment whose library the stray one replaces; NULL: none, or the stray one is
- * as new. */
+ * its own or as new. */
 static const struct gp_pypackage *replaced(const struct stray *stray, const struct gp_pyenv *env)
 {
-    for (size_t i = 0; i < env->count; i++) {
+    for (size_t i = 0; i < env->count && !is_below(stray->path, env->site); i++) {
         const struct gp_pypackage *wheel = &env->packages[i];
         size_t n = strlen(libraries[stray->kind].wheel);
         if (strncmp(wheel->name, libraries[stray->kind].wheel, n) != 0 ||
@@ -300,6 +306,36 @@ static void show_replaced(struct gp_exam *exam, const struct strays *s, const st
     }
 }
 
+/* LD_LIBRARY_PATH with the environment's directories first; NULL: it has none of them. */
+static const char *reordered(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *value = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    bool is_apart = env->kind == GP_PYENV_VENV || env->kind == GP_PYENV_CONDA; /* not /usr */
+    const char *wheels = "", *own = "", *others = "";
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&value, ":;", folder)) {
+        const char **list = is_below(folder, env->site)                 ? &wheels
+                            : is_apart && is_below(folder, env->prefix) ? &own
+                                                                        : &others;
+        if (folder[0])
+            *list = gp_exam_text(exam, "%s%s:", *list, folder);
+    }
+    const char *all = gp_exam_text(exam, "%s%s%s", wheels, own, others);
+    return *wheels || *own ? gp_exam_text(exam, "%.*s", (int)strlen(all) - 1, all) : NULL;
+}
+
+static void mend_clash(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *list = env ? reordered(exam, env) : NULL;
+    if (list)
+        gp_exam_command(exam, "and put its directories first where they are added to the variable",
+                        "export LD_LIBRARY_PATH=%s", gp_exam_quoted(exam, list));
+    else
+        gp_exam_command(exam,
+                        "and remove the line that sets it; wheels find their libraries without it",
+                        "unset LD_LIBRARY_PATH");
+}
+
 /* One finding for all environments: the cause is the same. */
 static void report_clash(struct gp_exam *exam, const struct strays *s)
 {
@@ -329,10 +365,9 @@ static void report_clash(struct gp_exam *exam, const struct strays *s)
     for (size_t e = 0; e < count; e++)
         show_replaced(exam, s, hit[e]);
     gp_exam_why(exam, "The loader uses them instead of the framework's own: the import fails with "
-                      "\"undefined symbol\", for example __nvJitLinkComplete_12_4.");
-    gp_exam_command(exam,
-                    "and remove the line that sets it; wheels find their libraries without it",
-                    "unset LD_LIBRARY_PATH");
+                      "\"undefined symbol\", for example __nvJitLinkComplete_12_4, or cuDNN is "
+                      "refused: \"Loaded runtime CuDNN library\".");
+    mend_clash(exam, count == 1 ? hit[0] : NULL);
 }
 
 static void report_empty(struct gp_exam *exam)

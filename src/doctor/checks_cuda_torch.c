@@ -1,88 +1,139 @@
-/* CUDA toolkits and PyTorch, whose extensions are built with them. */
+/* The toolkit that builds extensions of PyTorch: it must be found, and be of PyTorch's CUDA. */
 #include "doctor/checks_cuda.h"
 
 #include "doctor/exam.h"
 #include "doctor/framework.h"
+#include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <string.h>
 
-const char *gp_cuda_of_torch(struct gp_exam *exam)
+bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    const char *cuda = "";
     struct gp_torch torch;
+    size_t count = 0;
     for (size_t i = 0; i < envs->count; i++) {
-        const struct gp_pyenv *env = &envs->list[i];
-        if (!gp_pyenv_torch(exam, env, &torch) || !torch.cuda[0])
+        if (!gp_pyenv_torch(exam, &envs->list[i], &torch) || !torch.cuda[0])
             continue;
-        if (env->is_active)
-            return gp_exam_text(exam, "%s", torch.cuda);
-        cuda = cuda[0] ? "" : gp_exam_text(exam, "%s", torch.cuda);
+        *ret = torch;
+        if (envs->list[i].is_active)
+            return true;
+        count++;
     }
-    return cuda;
+    return count == 1;
 }
 
-/* The last toolkit with a compiler for PyTorch's CUDA; NULL: none. */
+/* The directory that the user is in, if it has the source of a PyTorch extension; NULL. */
+static const char *source_tree(struct gp_exam *exam)
+{
+    static const char part[] = "[build-system]";
+    const char *folder = gp_machine_variable(&exam->machine, "PWD");
+    if (!folder || folder[0] != '/')
+        return NULL;
+    const char *path = gp_exam_text(exam, "%s/pyproject.toml", folder);
+    const char *project = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *needs = project ? strstr(project, part) : NULL;
+    const char *end = needs ? strstr(needs, "\n[") : NULL;
+    const char *setup = gp_files_text(&exam->files, &exam->arena,
+                                      gp_exam_text(exam, "%s/setup.py", folder), 1 << 18, NULL);
+    const char *torch = needs ? strstr(needs, "\"torch") : NULL;
+    bool is_built_with = torch && (!end || torch < end);
+    return setup && (is_built_with || strstr(setup, "CUDAExtension")) ? folder : NULL;
+}
+
+/* The toolkit that PyTorch builds extensions with, and what makes it so; NULL: there is none, or
+ * nothing says that extensions are built. */
+static const struct gp_toolkit_found *builder(struct gp_exam *exam, const struct gp_toolkits *all,
+                                              const char **ret_where, const char **ret_words)
+{
+    const char *home = gp_machine_variable(&exam->machine, "CUDA_HOME");
+    const struct gp_toolkit_found *used = gp_toolkit_used(all);
+    char real[GP_PATH_SIZE];
+    *ret_where = home ? "CUDA_HOME" : source_tree(exam);
+    *ret_words = home ? home : "the source of a PyTorch extension";
+    if (!home)
+        return used && used->has_compiler && *ret_where ? used : NULL;
+    for (size_t i = 0; i < all->count && gp_files_real(&exam->files, home, real); i++)
+        if (strcmp(all->list[i].path, home) == 0 || strcmp(all->list[i].path, real) == 0)
+            return &all->list[i];
+    return NULL;
+}
+
+/* The release of this PyTorch for the CUDA that is there. */
+static void propose_release(struct gp_exam *exam, const struct gp_torch *torch,
+                            const struct gp_toolkit_found *toolkit)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(torch->env, "torch");
+    size_t n = strcspn(torch->version, "+");
+    struct gp_build build;
+    for (size_t i = 0; package && !package->is_conda && gp_build_at(GP_FRAMEWORK_TORCH, i, &build);
+         i++)
+        if (strlen(build.version) == n && strncmp(build.version, torch->version, n) == 0 &&
+            gp_version_major(build.cuda) == gp_version_major(toolkit->version) &&
+            gp_version_minor(build.cuda) == gp_version_minor(toolkit->version))
+            gp_exam_pip(
+                exam, torch->env, GP_PIP_AGAIN,
+                gp_exam_text(exam, "or keep that toolkit: the PyTorch for CUDA %s", build.cuda),
+                gp_exam_text(exam, "torch==%s%s%s --index-url %s", build.version,
+                             gp_pyenv_package(torch->env, "torchvision") ? " torchvision" : "",
+                             gp_pyenv_package(torch->env, "torchaudio") ? " torchaudio" : "",
+                             gp_torch_index(exam, build.cuda)));
+}
+
+/* The last toolkit with a compiler for this CUDA; NULL: none. */
 static const struct gp_toolkit_found *fitting_toolkit(const struct gp_toolkits *all,
-                                                      const char *wanted)
+                                                      const char *cuda)
 {
     const struct gp_toolkit_found *fitting = NULL;
     for (size_t i = 0; i < all->count; i++)
         if (all->list[i].has_compiler && all->list[i].version[0] &&
-            gp_version_major(all->list[i].version) == gp_version_major(wanted))
+            gp_version_major(all->list[i].version) == gp_version_major(cuda))
             fitting = &all->list[i];
     return fitting;
 }
 
-/* The variable for builds leads to another CUDA than PyTorch's: its extensions are not built. */
-static void report_other(struct gp_exam *exam, const struct gp_toolkits *all)
+/* PyTorch compares the major versions, and refuses another one. */
+static void report_other(struct gp_exam *exam, const struct gp_toolkits *all,
+                         const struct gp_torch *torch)
 {
-    const char *home = gp_machine_variable(&exam->machine, "CUDA_HOME"),
-               *wanted = gp_cuda_of_torch(exam);
-    const struct gp_toolkit_found *used = NULL;
-    char real[GP_PATH_SIZE];
-    if (!home || !wanted[0] || !gp_files_real(&exam->files, home, real))
+    const char *where, *words;
+    const struct gp_toolkit_found *used = builder(exam, all, &where, &words);
+    const struct gp_toolkit_found *fitting = fitting_toolkit(all, torch->cuda);
+    if (!used || !used->version[0] ||
+        gp_version_major(used->version) == gp_version_major(torch->cuda))
         return;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct gp_toolkit_found *toolkit = &all->list[i];
-        if (strcmp(toolkit->path, home) == 0 || strcmp(toolkit->path, real) == 0)
-            used = toolkit;
-    }
-    if (!used || !used->version[0] || gp_version_major(used->version) == gp_version_major(wanted))
-        return;
-    const struct gp_toolkit_found *fitting = fitting_toolkit(all, wanted);
-    gp_exam_report(exam, GP_VERDICT_WARN, "CUDA_HOME is CUDA %s, but PyTorch was built for CUDA %s",
-                   used->version, wanted);
-    gp_exam_evidence(exam, "CUDA_HOME", "%s", home);
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s CUDA %s, but PyTorch was built for CUDA %s",
+                   where[0] == '/' ? "nvcc is of" : "CUDA_HOME is", used->version, torch->cuda);
+    gp_exam_evidence(exam, where, "%s", words);
     gp_exam_evidence(exam, used->source, "CUDA %s", used->version);
     gp_exam_assignments(exam, "CUDA_HOME");
     gp_exam_why(exam, "PyTorch refuses to build extensions with it: \"The detected CUDA version "
                       "mismatches the version that was used to compile PyTorch\".");
-    if (fitting)
+    if (fitting) {
         gp_exam_command(exam, gp_exam_text(exam, "build with CUDA %s", fitting->version),
                         "export CUDA_HOME=%s", gp_exam_quoted(exam, fitting->path));
-    else
-        gp_exam_advice(exam, "install CUDA %s, and point CUDA_HOME at it:", wanted);
-    if (!fitting)
-        gp_toolkit_remedy(exam, wanted);
+        return;
+    }
+    gp_exam_advice(exam, "install CUDA %s, and point CUDA_HOME at it:", torch->cuda);
+    gp_toolkit_remedy(exam, torch->cuda);
+    propose_release(exam, torch, used);
 }
 
 /* A toolkit that builds do not find, because nothing leads to its directory. */
-static void report_hidden(struct gp_exam *exam, const struct gp_toolkits *all)
+static void report_hidden(struct gp_exam *exam, const struct gp_toolkits *all, const char *cuda)
 {
     static const char top[] = "/usr/local/cuda";
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH", "SUDO_USER"};
-    const char *wanted = gp_cuda_of_torch(exam);
-    const struct gp_toolkit_found *toolkit = fitting_toolkit(all, wanted);
+    const struct gp_toolkit_found *toolkit = fitting_toolkit(all, cuda);
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
         if (gp_machine_variable(&exam->machine, variables[i]))
             return;
-    bool is_known = gp_machine_variable(&exam->machine, "PATH");
-    if (!is_known || !wanted[0] || !toolkit || strncmp(toolkit->path, top, sizeof(top) - 1) != 0 ||
-        all->nvcc[0] || gp_files_exist(&exam->files, top))
+    if (!gp_machine_variable(&exam->machine, "PATH") || !toolkit ||
+        strncmp(toolkit->path, top, sizeof(top) - 1) != 0 || all->nvcc[0] ||
+        gp_files_exist(&exam->files, top))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "PyTorch's extensions cannot be built: nothing leads to CUDA %s in %s",
@@ -101,6 +152,9 @@ static void report_hidden(struct gp_exam *exam, const struct gp_toolkits *all)
 void gp_check_cuda_torch(struct gp_exam *exam)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    report_other(exam, all);
-    report_hidden(exam, all);
+    struct gp_torch torch;
+    if (!gp_cuda_torch(exam, &torch))
+        return;
+    report_other(exam, all, &torch);
+    report_hidden(exam, all, torch.cuda);
 }

@@ -74,17 +74,32 @@ struct tensorflow {
     char cuda[16], cudnn[16], archs[512];
 };
 
+/* TensorFlow means by compute_80 code and PTX, by sm_80 only code: adds the former's sm_80. */
+static void name_code(struct gp_exam *exam, char *archs, size_t size)
+{
+    static const char mark[] = "compute_";
+    const char *list = gp_exam_text(exam, "%s", archs);
+    for (const char *p = strstr(list, mark); p; p = strstr(p + 1, mark)) {
+        const char *number = p + sizeof(mark) - 1;
+        size_t n = strlen(archs);
+        (void)snprintf(archs + n, size - n, ", 'sm_%.*s'", (int)strspn(number, "0123456789"),
+                       number);
+    }
+}
+
 /* What the build says about itself, else what the table says about the version. */
 static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
                             const struct gp_pypackage *package, struct tensorflow *ret)
 {
     const char *text = gp_pyenv_text(exam, env, build_info);
+    bool is_silent = !*text || strstr(text, "is_cuda_build = True"); /* before 2.3: which CUDA */
     struct gp_build build;
     *ret = (struct tensorflow){0};
     if (gp_python_version(text, "cuda_version", ret->cuda, sizeof(ret->cuda))) {
         (void)gp_python_version(text, "cudnn_version", ret->cudnn, sizeof(ret->cudnn));
         (void)gp_python_value(text, "cuda_compute_capabilities", ret->archs, sizeof(ret->archs));
-    } else if (!*text && strcmp(package->name, "tensorflow-cpu") != 0 &&
+        name_code(exam, ret->archs, sizeof(ret->archs));
+    } else if (is_silent && strcmp(package->name, "tensorflow-cpu") != 0 &&
                known_build(GP_FRAMEWORK_TENSORFLOW, package->version, "", &build)) {
         (void)snprintf(ret->cuda, sizeof(ret->cuda), "%s", build.cuda);
         (void)snprintf(ret->cudnn, sizeof(ret->cudnn), "%s", build.cudnn);
@@ -313,9 +328,9 @@ void gp_check_tensorflow(struct gp_exam *exam)
                               .cuda = gp_exam_text(exam, "%s", tf.cuda),
                               .archs = gp_exam_text(exam, "%s", tf.archs),
                               .archs_where = "table of builds"};
-        bool has_file = gp_pyenv_text(exam, env, build_info)[0];
-        c->where = has_file ? gp_exam_text(exam, "%s", path) : env->site;
-        if (has_file)
+        const char *text = gp_pyenv_text(exam, env, build_info);
+        c->where = *text ? gp_exam_text(exam, "%s", path) : env->site;
+        if (strstr(text, "cuda_compute_capabilities"))
             c->archs_where = c->where;
         c->seen = tf.cuda[0] ? gp_exam_text(exam, "TensorFlow %s for CUDA %s, cuDNN %s", c->version,
                                             tf.cuda, tf.cudnn)

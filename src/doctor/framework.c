@@ -230,6 +230,42 @@ static void remove_plugin(struct gp_exam *exam, const struct gp_pyenv *env,
 /* The oldest CUDA for which conda-forge has builds of PyTorch for GPUs (believed). */
 enum { CONDA_FORGE_CUDA = 11 };
 
+/* conda's package that keeps PyTorch on builds for the CPU; NULL: it is not installed. */
+static const struct gp_pypackage *cpu_only(const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "cpuonly");
+    return package && package->is_conda ? package : NULL;
+}
+
+/* The build of PyTorch's own channel, which has packages for each CUDA. */
+static void propose_own_channel(struct gp_exam *exam, const struct gp_case *c,
+                                const struct gp_build *build)
+{
+    const char *prefix = gp_exam_quoted(exam, c->env->prefix);
+    const struct gp_pypackage *toolkit = gp_pyenv_package(c->env, "cudatoolkit");
+    bool is_kept = toolkit && toolkit->is_conda && c->trouble == GP_TROUBLE_CPU_ONLY;
+    const char *cuda = is_kept ? toolkit->version : build->cuda;
+    if (cpu_only(c->env))
+        gp_exam_command(exam, "and what depends on it", "conda remove -p %s cpuonly", prefix);
+    gp_exam_command(exam, "the build of PyTorch's own channel for these GPUs",
+                    "conda install -p %s -c pytorch %s'pytorch=%s=*cuda*'%s%s %s=%u.%u", prefix,
+                    gp_version_compare(build->version, "1.13") < 0 ? "" : "-c nvidia ",
+                    build->version, gp_pyenv_package(c->env, "torchvision") ? " torchvision" : "",
+                    gp_pyenv_package(c->env, "torchaudio") ? " torchaudio" : "",
+                    gp_version_compare(build->version, "1.13") < 0 ? "cudatoolkit" : "pytorch-cuda",
+                    gp_version_major(cuda), gp_version_minor(cuda));
+}
+
+/* Whether the environment's PyTorch is from its own channel, which ended with 2.5, or the build is
+ * older than conda-forge's. */
+static bool is_of_own_channel(const struct gp_case *c, const struct gp_build *build)
+{
+    return c->framework == GP_FRAMEWORK_TORCH &&
+           (gp_version_major(build->cuda) < CONDA_FORGE_CUDA ||
+            (gp_pyenv_package(c->env, "pytorch-mutex") &&
+             gp_version_compare(build->version, "2.6") < 0));
+}
+
 /* Suggests a build that runs here; false: there is none. */
 static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c)
 {
@@ -245,11 +281,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     if (!choose(c->env, nv, c->framework, c->version, &build) &&
         !choose(c->env, nv, c->framework, "", &build))
         return false;
-    if (conda_package(c) && c->framework == GP_FRAMEWORK_TORCH &&
-        gp_version_major(build.cuda) < CONDA_FORGE_CUDA) {
-        gp_exam_command(exam, "the build of PyTorch's own channel for these GPUs",
-                        "conda install -p %s -c pytorch pytorch=%s cudatoolkit=%s",
-                        gp_exam_quoted(exam, c->env->prefix), build.version, build.cuda);
+    if (conda_package(c) && is_of_own_channel(c, &build)) {
+        propose_own_channel(exam, c, &build);
         return true;
     }
     if (conda_package(c)) {
@@ -332,7 +365,11 @@ enum { SHOWN_MAX = 12 };
 
 static void show_case(struct gp_exam *exam, const struct gp_case *c)
 {
+    const struct gp_pypackage *cpu = c->trouble == GP_TROUBLE_CPU_ONLY ? cpu_only(c->env) : NULL;
     gp_exam_evidence(exam, c->where, "%s", c->seen);
+    if (cpu)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", c->env->prefix),
+                         "%s: keeps PyTorch on builds for the CPU", cpu->entry);
     if (c->archs[0] && (c->trouble == GP_TROUBLE_NO_CODE || c->judgement.code == GP_CODE_PTX))
         gp_exam_evidence(exam, c->archs_where, "built for %s", c->archs);
 }

@@ -32,7 +32,7 @@ static const char *const wanted[] = {
     "cudatoolkit",  "cuda-version",     "cuda-nvcc",
     "cudnn",        "triton",           "paddlepaddle*",
     "faiss-*",      "llama-cpp-python", "openvino",
-    "ctranslate2",  "intel-extension*",
+    "ctranslate2",  "intel-extension*", "cpuonly",
 };
 
 static bool is_wanted(const char *name)
