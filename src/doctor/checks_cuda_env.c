@@ -111,10 +111,59 @@ static void report_mask(struct gp_exam *exam, const char *mask, size_t entries, 
         gp_exam_command(exam, "show all GPUs", "unset CUDA_VISIBLE_DEVICES");
 }
 
+/* ---- Slurm ---- */
+
+/* The settings by which Slurm gives a job only its own devices; NULL: it does not. */
+static const char *constraint_of(struct gp_exam *exam)
+{
+    static const char *const paths[] = {
+        "/etc/slurm/cgroup.conf", "/etc/slurm-llnl/cgroup.conf", "/usr/local/etc/slurm/cgroup.conf",
+        "/run/slurm/conf/cgroup.conf", "/var/spool/slurmd/conf-cache/cgroup.conf"};
+    static const char key[] = "\nconstraindevices=yes";
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 16, NULL);
+        if (text && strcasestr(gp_exam_text(exam, "\n%s", text), key))
+            return paths[i];
+    }
+    return NULL;
+}
+
+/* Whether Slurm started this process, in a job or a step with GPUs. */
+static bool has_granted(const struct gp_exam *exam)
+{
+    static const char *const variables[] = {
+        "SLURM_JOB_GPUS",        "SLURM_STEP_GPUS",     "SLURM_GPUS",
+        "SLURM_GPUS_ON_NODE",    "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK",
+        "SLURM_GPUS_PER_SOCKET", "GPU_DEVICE_ORDINAL"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
+        if (gp_machine_variable(&exam->machine, variables[i]))
+            return true;
+    return false;
+}
+
+/* A job without GPUs on a node that has some: opening them is refused. */
+static void check_slurm(struct gp_exam *exam)
+{
+    const char *job = gp_machine_variable(&exam->machine, "SLURM_JOB_ID");
+    bool is_on_node = job && gp_machine_variable(&exam->machine, "SLURMD_NODENAME");
+    const char *constraint = is_on_node && !has_granted(exam) ? constraint_of(exam) : NULL;
+    if (!constraint || (exam->snapshot && exam->snapshot->device_count > 0))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "Slurm gave this job no GPU: it did not request any");
+    gp_exam_evidence(exam, "SLURM_JOB_ID", "%s, without SLURM_JOB_GPUS or SLURM_GPUS_ON_NODE", job);
+    gp_exam_evidence(exam, constraint, "ConstrainDevices=yes");
+    gp_exam_why(exam, "Slurm lets a job open only the devices that it has requested: CUDA finds "
+                      "no GPU, although the node has some.");
+    gp_exam_command(exam, "request one", "srun --gpus=1 …");
+    gp_exam_advice(exam, "in a batch script: #SBATCH --gpus=1; with an older Slurm --gres=gpu:1");
+}
+
 static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
     const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
     size_t seen = 0, entries = mask ? count_entries(mask) : 0;
+    if (!mask)
+        check_slurm(exam);
     if (!mask || (!is_hiding(mask, entries) && !count_visible(exam, nv, mask, &seen)))
         return;
     if (seen == 0 || seen < entries)
