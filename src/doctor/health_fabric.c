@@ -2,6 +2,7 @@
 #include "doctor/health.h"
 
 #include "doctor/lines.h"
+#include "doctor/log.h"
 #include "doctor/packages.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
@@ -17,26 +18,47 @@ static const char unit[] =
     "/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service";
 static const char mask[] = "/etc/systemd/system/nvidia-fabricmanager.service";
 
-/* Boards of the fifth generation, HGX B200 and B300: their NVSwitches are behind InfiniBand
- * adapters. In a rack (GB200) and in a virtual machine the manager runs elsewhere. */
-static bool has_fifth_nvlink(struct gp_exam *exam)
+/* GPUs of boards of the fifth generation, HGX B200 and B300. */
+static size_t count_fifth(const struct gp_machine *m)
 {
     static const char *const names[] = {"[B200", "[HGX B200", "[B300"};
-    enum { LEAST = 4 };
-    const struct gp_machine *m = &exam->machine;
     size_t count = 0;
     for (size_t i = 0; i < m->gpu_count; i++)
         for (size_t n = 0; n < GP_ARRAY_LEN(names); n++)
             count += m->gpus[i].chip && strstr(m->gpus[i].chip->name, names[n]);
-    return count >= LEAST && !gp_machine_is_virtual(&exam->files);
+    return count;
+}
+
+/* Their NVSwitches are behind InfiniBand adapters. In a rack (GB200) and in a virtual machine the
+ * manager runs elsewhere. */
+static bool has_fifth_nvlink(struct gp_exam *exam)
+{
+    enum { LEAST = 4 };
+    return count_fifth(&exam->machine) >= LEAST && !gp_machine_is_virtual(&exam->files);
+}
+
+static bool has_switches(struct gp_exam *exam)
+{
+    return exam->machine.nvswitch_count > 0 ||
+           gp_files_exist(&exam->files, "/dev/nvidia-nvswitchctl") || has_fifth_nvlink(exam);
+}
+
+/* What the manager logs on a machine without NVSwitch, where it ends. */
+static const char no_switch[] = "fm.nothing";
+
+/* Whether it has failed, or fails at each boot, because there is no NVSwitch. */
+static bool is_needless(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return m->is_pci_readable && m->nvidia_count > 0 && m->nvswitch_count == 0 &&
+           count_fifth(m) == 0 && !gp_machine_is_virtual(&exam->files) &&
+           gp_files_exist(&exam->files, program) &&
+           (gp_log_known_of(exam, no_switch) || gp_files_exist(&exam->files, unit));
 }
 
 bool gp_health_has_manager(struct gp_exam *exam)
 {
-    const struct gp_machine *m = &exam->machine;
-    return !m->container &&
-           (m->nvswitch_count > 0 || gp_files_exist(&exam->files, "/dev/nvidia-nvswitchctl") ||
-            has_fifth_nvlink(exam));
+    return !exam->machine.container && (has_switches(exam) || is_needless(exam));
 }
 
 /* By its process; if other users' processes are hidden, by its PID file. */
@@ -167,8 +189,29 @@ static bool report_subnet_manager(struct gp_exam *exam)
     return true;
 }
 
+/* The log has it only if somebody or something has started the service. */
+static void report_needless(struct gp_exam *exam)
+{
+    const struct gp_log_known *line = gp_log_known_of(exam, no_switch);
+    gp_exam_report(exam, line ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "the fabric manager cannot run on this machine, and is not needed: it has no "
+                   "NVSwitch");
+    gp_exam_evidence(exam, "/sys/bus/pci/devices", "no NVSwitch");
+    if (line)
+        gp_log_show_known(exam, line);
+    else
+        gp_exam_evidence(exam, unit, "present: it is started at boot");
+    gp_exam_why(exam, "It manages NVSwitches only: CUDA works without it, also over NVLink bridges "
+                      "between two GPUs.");
+    gp_exam_command(exam, "", "sudo systemctl disable --now nvidia-fabricmanager");
+}
+
 void gp_health_run_manager(struct gp_exam *exam)
 {
+    if (!has_switches(exam)) {
+        report_needless(exam);
+        return;
+    }
     const char *driver = exam->machine.driver;
     const char *version = package_version(exam);
     size_t n = strlen(driver);
