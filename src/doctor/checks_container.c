@@ -248,8 +248,19 @@ static const struct {
      "the libraries for OpenGL and Vulkan",
      0,
      {"/usr/bin/vulkaninfo", "/usr/bin/vkcube", "/usr/bin/glxinfo", "/usr/bin/eglinfo",
-      "/usr/bin/blender"}},
+      "/usr/bin/blender", "/usr/bin/glxgears"}},
 };
+
+enum { GRAPHICS = 1 }; /* the row */
+
+/* The first of its programs that the image has, in the row; NULL there: none. */
+static const char *const *program_of(struct gp_exam *exam, size_t part)
+{
+    const char *const *program = parts[part].programs;
+    while (*program && !gp_files_exist(&exam->files, *program))
+        program++;
+    return program;
+}
 
 /* The variable is a list of words; "all" is everything. */
 static bool is_requested(const char *list, const char *word)
@@ -323,9 +334,7 @@ static void check_parts(struct gp_exam *exam)
     const char *gpus = variable(exam, "NVIDIA_VISIBLE_DEVICES"); /* the toolkit has read it */
     const char *given = set[0] ? set : gpus[0] ? default_parts : "";
     for (size_t i = 0; given[0] && i < GP_ARRAY_LEN(parts); i++) {
-        const char *const *program = parts[i].programs;
-        while (*program && !gp_files_exist(&exam->files, *program))
-            program++;
+        const char *const *program = program_of(exam, i);
         if (!*program || is_requested(given, parts[i].capability) ||
             has_part(exam, parts[i].library))
             continue;
@@ -345,6 +354,7 @@ static void check_parts(struct gp_exam *exam)
                        given, parts[i].capability);
     }
     check_opencl(exam);
+    gp_container_check_glibc(exam, *program_of(exam, GRAPHICS));
 }
 
 /* ---- on a host ---- */
@@ -384,11 +394,8 @@ static void check_hook(struct gp_exam *exam)
 static void check_toolkit(struct gp_exam *exam)
 {
     const struct gp_engine *engine = gp_container_engine(exam);
-    if (engine && strncmp(engine->program, "/snap/", 6) == 0) {
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "docker is the snap package, whose containers cannot use GPUs");
-        gp_exam_evidence(exam, engine->program, "present");
-        gp_exam_advice(exam, "install docker from the distribution or from docker.com instead");
+    if (strncmp(engine->program, "/snap/", 6) == 0) {
+        gp_container_check_snap(exam, engine->program);
         return;
     }
     if (gp_container_has_toolkit(exam)) {
@@ -398,10 +405,16 @@ static void check_toolkit(struct gp_exam *exam)
     const char *config = gp_container_runtime_config(exam);
     gp_exam_report(exam, config || is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
-    gp_exam_evidence(exam, engine ? engine->program : "", "present, but nvidia-ctk is missing");
+    gp_exam_evidence(exam, engine->program, "present, but nvidia-ctk is missing");
     if (config)
         gp_exam_evidence(exam, config, "names nvidia-container-runtime, which it does not find");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    if (exam->machine.is_jetson)
+        gp_exam_command(exam, "from JetPack's repository",
+                        "sudo apt update && sudo apt install nvidia-container-toolkit");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    if (strcmp(engine->name, "docker") == 0)
+        gp_container_configure_docker(exam);
 }
 
 /* What docker's configuration says about NVIDIA's runtime. */
@@ -429,9 +442,7 @@ static void check_docker(struct gp_exam *exam)
         gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
         gp_exam_why(exam, "docker run --runtime=nvidia fails with \"unknown or invalid runtime "
                           "name: nvidia\", and other ways to pass a GPU may fail, too.");
-        gp_exam_command(exam, "add it to docker's configuration",
-                        "sudo nvidia-ctk runtime configure --runtime=docker");
-        gp_exam_command(exam, "", "sudo systemctl restart docker");
+        gp_container_configure_docker(exam);
     }
     json_decref(config);
 }

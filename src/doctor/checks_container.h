@@ -7,6 +7,7 @@
 /* container_config.c: what the host's settings do to containers */
 bool gp_container_has_desktop(struct gp_exam *exam);
 void gp_container_check_desktop(struct gp_exam *exam);
+void gp_container_check_snap(struct gp_exam *exam, const char *docker);
 bool gp_container_has_selinux(struct gp_exam *exam);
 void gp_container_check_selinux(struct gp_exam *exam);
 bool gp_container_has_config(struct gp_exam *exam);
@@ -43,5 +44,7 @@ bool gp_container_has_old_engine(struct gp_exam *exam);
 void gp_container_check_engine(struct gp_exam *exam);
 bool gp_container_has_refused(struct gp_exam *exam);
 void gp_container_check_refused(struct gp_exam *exam);
+/* The host's libraries in apptainer; `program` uses them (NULL: none is known to). */
+void gp_container_check_glibc(struct gp_exam *exam, const char *program);
 
 #endif

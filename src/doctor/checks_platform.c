@@ -1,4 +1,5 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
+#include "doctor/access.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
@@ -229,6 +230,25 @@ static bool is_jetson(struct gp_exam *exam)
     return exam->machine.is_jetson;
 }
 
+/* The device files of its GPU are for the members of a group. */
+static void report_access(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/dev/nvmap", "/dev/nvhost-ctrl-gpu", "/dev/nvhost-gpu",
+                                        "/dev/nvgpu/igpu0/ctrl"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        struct gp_access access = gp_access_of(exam, paths[i]);
+        if (!access.is_there || !access.is_known || access.may_use)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "this user has no permission to use the Jetson's GPU");
+        gp_exam_evidence(exam, paths[i], "mode %04o, group %s", access.mode, access.group_name);
+        gp_exam_why(exam, "CUDA finds no device, and video programs report \"Can't initialize nvrm "
+                          "channel\".");
+        gp_access_propose(exam, &access, paths[i]);
+        return;
+    }
+}
+
 /* "# R36 (release), REVISION: 4.3, …" and the JetPack it belongs to. */
 static void check_jetson(struct gp_exam *exam)
 {
@@ -255,6 +275,7 @@ static void check_jetson(struct gp_exam *exam)
                       "with JetPack.");
     gp_exam_advice(exam, "use the wheels that NVIDIA builds for Jetson: those of PyPI and "
                          "pytorch.org have no code for its GPU");
+    report_access(exam);
 }
 
 /* ---- Apple ---- */

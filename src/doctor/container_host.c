@@ -29,7 +29,7 @@ const struct gp_engine *gp_container_engine(const struct gp_exam *exam)
 bool gp_container_is_host(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    bool has_gpu = m->nvidia_count > 0 ||
+    bool has_gpu = m->nvidia_count > 0 || m->is_jetson ||
                    (m->is_wsl && gp_files_exist(&exam->files, "/usr/lib/wsl/lib/libcuda.so.1"));
     return !m->container && has_gpu && gp_container_engine(exam);
 }
@@ -60,4 +60,11 @@ const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_
             return links[i];
     }
     return NULL;
+}
+
+void gp_container_configure_docker(struct gp_exam *exam)
+{
+    gp_exam_command(exam, "add it to docker's configuration",
+                    "sudo nvidia-ctk runtime configure --runtime=docker");
+    gp_exam_command(exam, "", "sudo systemctl restart docker");
 }

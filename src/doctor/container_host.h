@@ -23,4 +23,7 @@ bool gp_container_has_toolkit(const struct gp_exam *exam);
  * or there is no link. */
 const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE]);
 
+/* The commands that add NVIDIA's runtime to docker's configuration. */
+void gp_container_configure_docker(struct gp_exam *exam);
+
 #endif

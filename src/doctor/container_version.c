@@ -9,6 +9,7 @@
 #include "doctor/packages.h"
 #include "doctor/version.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Of the library's file, where the packages are in a database that is not read; "": there is none.
@@ -298,4 +299,76 @@ void gp_container_check_refused(struct gp_exam *exam)
         (void)report_image(exam, image);
     if (path)
         report_path(exam, path);
+}
+
+/* ---- the host's libraries in an image ---- */
+
+#define APPTAINER_LIBS "/.singularity.d/libs"
+
+/* The highest number after a text, "GLIBC_2.": 34 of "GLIBC_2.34"; 0: none. */
+static unsigned highest(const char *text, size_t length, const char *mark)
+{
+    unsigned found = 0;
+    size_t n = strlen(mark);
+    for (const char *p = text; p && (p = memmem(p, length - (size_t)(p - text), mark, n)); p += n) {
+        unsigned number = (unsigned)strtoul(p + n, NULL, 10);
+        found = number > found ? number : found;
+    }
+    return found;
+}
+
+static unsigned highest_in(struct gp_exam *exam, const char *path, const char *mark)
+{
+    enum { MOST = 8 << 20 };
+    size_t length = 0;
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, &length);
+    return text ? highest(text, length, mark) : 0;
+}
+
+/* The 31 of the image's glibc 2.31: until 2.33 from the name of the file. */
+static unsigned glibc_of(struct gp_exam *exam)
+{
+    const char *const paths[] = {
+        gp_exam_text(exam, "/lib/%s-linux-gnu/libc.so.6", exam->machine.arch), "/lib64/libc.so.6",
+        "/usr/lib/libc.so.6"};
+    char real[GP_PATH_SIZE];
+    unsigned version = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths) && version == 0; i++) {
+        if (!gp_files_real(&exam->files, paths[i], real))
+            continue;
+        version = highest(real, strlen(real), "/libc-2.");
+        version = version > 0 ? version : highest_in(exam, real, "release version 2.");
+    }
+    return version;
+}
+
+void gp_container_check_glibc(struct gp_exam *exam, const char *program)
+{
+    static const char *const names[] = {"libGLX.so.0", "libGLdispatch.so.0", "libEGL.so.1",
+                                        "libGL.so.1", "libOpenGL.so.0"};
+    unsigned have = gp_files_exist(&exam->files, APPTAINER_LIBS) ? glibc_of(exam) : 0;
+    for (size_t i = 0; have > 0 && i < GP_ARRAY_LEN(names); i++) {
+        const char *path = gp_exam_text(exam, APPTAINER_LIBS "/%s", names[i]);
+        unsigned needed = highest_in(exam, path, "GLIBC_2.");
+        if (needed <= have)
+            continue;
+        gp_exam_report(exam, program ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       "OpenGL fails in this container: the host's libraries need glibc 2.%u, the "
+                       "image has 2.%u",
+                       needed, have);
+        gp_exam_evidence(exam, path, "needs GLIBC_2.%u", needed);
+        if (program)
+            gp_exam_evidence(exam, program, "present: it uses OpenGL");
+        gp_exam_why(exam,
+                    "With --nv the host's libraries for OpenGL hide those of the image: "
+                    "\"version `GLIBC_2.%u' not found\". CUDA's need no new glibc.",
+                    needed);
+        gp_exam_advice(exam,
+                       "use an image with glibc 2.%u or newer, such as one of the host's own "
+                       "release",
+                       needed);
+        gp_exam_advice(exam, "or, as the host's administrator, remove libGLX.so, libGLdispatch.so, "
+                             "libGL.so, libEGL.so and libOpenGL.so from nvliblist.conf");
+        return;
+    }
 }
