@@ -246,12 +246,24 @@ static double slot_or_0(const struct sim_call *call, enum sim_slot slot)
     return v.code == NVML_SUCCESS ? (double)v.number : 0;
 }
 
+/* From 0 to 1. For a GPU in MIG instances the driver reports no utilization, but these metrics: its
+ * power tells. An instance has no utilization of its own. */
+static double busy_of(const struct sim_call *call)
+{
+    const double idle_share = 0.1; /* of the power limit */
+    if (call->device->parent)
+        return sim_live_load(&call->live, call->device) / 100;
+    if (sim_live_value(&call->live, call->device, SIM_UTIL_GPU).code == NVML_SUCCESS)
+        return slot_or_0(call, SIM_UTIL_GPU) / 100;
+    const double limit = slot_or_0(call, SIM_LIMIT_ENFORCED);
+    const double share = limit > 0 ? slot_or_0(call, SIM_POWER) / limit : 0;
+    return share < idle_share ? 0 : share > 1 ? 1 : (share - idle_share) / (1 - idle_share);
+}
+
 static void take(const struct sim_call *call, int gpu_instance, nvmlGpmSample_t sample)
 {
     static const double nvlink_mib = 190000; /* of a busy GPU in a multi-GPU training */
-    double busy = slot_or_0(call, SIM_UTIL_GPU) / 100;
-    if (call->device->parent) /* an instance has no utilization of its own */
-        busy = sim_live_load(&call->live, call->device) / 100;
+    const double busy = busy_of(call);
     *sample = (struct nvmlGpmSample_st){
         .taken = true,
         .generation = call->generation,

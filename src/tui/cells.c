@@ -81,6 +81,21 @@ uint32_t gp_cell_ascii(uint32_t cp)
     return '?';
 }
 
+uint32_t gp_cell_console(uint32_t cp)
+{
+    enum { LOWER = 0x2584, FULL = 0x2588, LEFT = 0x258c };
+    static const uint32_t levels[] = {'_', '_', LOWER, LOWER, LOWER, FULL, FULL, FULL};
+    if (cp < 0x2000)
+        return cp;
+    if (cp >= 0x2581 && cp <= FULL)
+        return levels[cp - 0x2581];
+    if (cp > FULL && cp < 0x2590)
+        return cp < LEFT - 1 ? FULL : LEFT;
+    if (cp > 0x2800 && cp < 0x2900)
+        return levels[__builtin_popcount(cp & 0xff) - 1];
+    return cp == 0x2026 || cp == 0x25b8 || cp == 0x2595 || cp == 0x2013 ? gp_cell_ascii(cp) : cp;
+}
+
 static int smaller(int a, int b)
 {
     return a < b ? a : b;

@@ -47,6 +47,10 @@ void gp_cells_text(struct gp_strbuf *sb, const struct gp_cells *cells);
 /* The replacement for a character where only ASCII can be shown. */
 uint32_t gp_cell_ascii(uint32_t cp);
 
+/* The replacement for one that the fonts of the Linux console lack: dots and eighths of blocks
+ * become halves and whole ones. */
+uint32_t gp_cell_console(uint32_t cp);
+
 /* A rectangle of the frame. Drawing is clipped to it. */
 struct gp_box {
     struct gp_cells *cells;

@@ -19,6 +19,7 @@ enum {
     OWNERS_LEAST = 8,   /* columns for who uses the GPU */
     OWNERS_MOST = 32,
     PAST_FROM = 12, /* columns for a bar and its past */
+    PAIR_FROM = 40, /* for two graphs side by side */
 };
 
 /* ---- the title ---- */
@@ -214,9 +215,24 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
     x += w + 1 + words + 1;
     if (x >= box->w - 1)
         return;
-    const struct gp_plot plot = {track, (int)gauge->series, gp_series_max(device, gauge->series),
-                                 gauge->series};
+    const struct gp_plot plot = {track, (int)gauge->series,
+                                 gp_track_max(track, device, gauge->series), gauge->series};
     gp_draw_spark(box, x, y, box->w - 1 - x, &plot, &view->span);
+}
+
+/* The driver reports no utilization for MIG instances, nor for a GPU that is split into them. */
+static bool has_load(const struct gp_device *device, const struct gp_gpus_view *view)
+{
+    return !device->is_mig && (!gp_mig_is_split(view->snapshot, device) ||
+                               gp_series_permille(device, GP_SERIES_GPU) >= 0);
+}
+
+/* The part of a card for utilization, at the left, or for memory, at the right: their bars and
+ * their graphs are in the same columns. */
+static struct gp_box half_of(const struct gp_box *box, bool is_right)
+{
+    const int x = box->w / 2 - 3;
+    return gp_box_part(box, is_right ? x : 0, 0, is_right ? box->w - x : x, box->h);
 }
 
 /* Utilization and memory side by side, with bars of the same length; if has_past, in half of the
@@ -224,19 +240,12 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
 static void draw_gauges(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view, bool has_past)
 {
-    const bool is_split =
-        gp_mig_is_split(view->snapshot, device) && gp_series_permille(device, GP_SERIES_GPU) < 0;
-    int x = 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(gauges); i++) {
-        const bool is_last = i + 1 == GP_ARRAY_LEN(gauges);
-        const int width = is_last ? box->w - x : is_split ? 0 : box->w / 2 - 3;
-        const int room = width - 6 - 1 - gauges[i].words - 1; /* for the bar */
-        struct gp_box part = gp_box_part(box, x, 0, width, box->h);
-        if (width > 0)
-            draw_gauge(&part, 1, &gauges[i],
-                       has_past && room >= PAST_FROM && !is_split ? room / 2 : room,
-                       gauges[i].words, device, view);
-        x += width;
+    const bool is_pair = has_load(device, view);
+    for (size_t i = !is_pair; i < GP_ARRAY_LEN(gauges); i++) {
+        const struct gp_box part = is_pair ? half_of(box, i > 0) : *box;
+        const int room = part.w - 6 - 1 - gauges[i].words - 1; /* for the bar */
+        draw_gauge(&part, 1, &gauges[i], has_past && room >= PAST_FROM && is_pair ? room / 2 : room,
+                   gauges[i].words, device, view);
     }
 }
 
@@ -429,32 +438,46 @@ static bool has_graph_of_gauge(const struct gp_gpus_view *view)
     return view->series == GP_SERIES_MEMORY || view->series == GP_SERIES_GPU;
 }
 
-/* The graphs below a card: the selected series, followed by as many others as fit. If only one
- * does, memory is a line over utilization. The driver reports no utilization for a GPU in MIG
- * instances, nor for the instances. */
+static void draw_graph(const struct gp_box *box, const struct gp_device *device,
+                       const struct gp_gpus_view *view, enum gp_series series)
+{
+    const struct gp_track *track = gp_history_find(view->history, device);
+    const struct gp_panel panel = {
+        .plot = {track, (int)series, gp_track_max(track, device, series), series},
+        .title = gp_series_titles[series],
+        .unit = gp_series_units[series],
+        .label = gp_series_labels[series],
+        .now_ns = view->snapshot->mono_ns,
+        .blocks = view->blocks,
+        .is_absent = gp_series_is_absent(device, series),
+    };
+    gp_draw_panel(box, &panel, &view->span);
+}
+
+/* The graphs below a card: the selected series, followed by as many others as fit, of those that
+ * the driver reports. If only one fits, utilization and memory are side by side, below their bars.
+ */
 static void draw_graphs(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view)
 {
     const int count = count_graphs(box->h);
-    int from = (int)view->series;
-    from += from == GP_SERIES_GPU && (device->is_mig || gp_mig_is_split(view->snapshot, device));
-    const struct gp_track *track = gp_history_find(view->history, device);
-    for (int i = 0; i < count; i++) {
-        enum gp_series series = (enum gp_series)((from + i) % GP_SERIES__COUNT);
-        int y = box->h * i / count;
-        struct gp_box part = gp_box_part(box, 0, y, box->w, box->h * (i + 1) / count - y);
-        const struct gp_panel panel = {
-            .plot = {track, (int)series, gp_series_max(device, series), series},
-            .line = {count == 1 && series == GP_SERIES_GPU ? track : NULL, GP_SERIES_MEMORY,
-                     gp_series_max(device, GP_SERIES_MEMORY), GP_SERIES_MEMORY},
-            .title = gp_series_titles[series],
-            .unit = gp_series_units[series],
-            .line_title = gp_series_titles[GP_SERIES_MEMORY],
-            .line_unit = gp_series_units[GP_SERIES_MEMORY],
-            .now_ns = view->snapshot->mono_ns,
-            .blocks = view->blocks,
-        };
-        gp_draw_panel(&part, &panel, &view->span);
+    int series = (int)view->series;
+    series += series == GP_SERIES_GPU && !has_load(device, view);
+    if (count == 1 && series == GP_SERIES_GPU && box->w >= PAIR_FROM) {
+        for (size_t i = 0; i < GP_ARRAY_LEN(gauges); i++) {
+            const struct gp_box half = half_of(box, i > 0);
+            const struct gp_box part = gp_box_part(&half, 0, 0, half.w - 1, half.h);
+            draw_graph(&part, device, view, gauges[i].series);
+        }
+        return;
+    }
+    for (int i = 0, left = GP_SERIES__COUNT; i < count && left > 0; left--, series++) {
+        const enum gp_series at = (enum gp_series)(series % GP_SERIES__COUNT);
+        if (i > 0 && gp_series_is_absent(device, at))
+            continue;
+        const int y = box->h * i / count;
+        const struct gp_box part = gp_box_part(box, 0, y, box->w - 1, box->h * ++i / count - y);
+        draw_graph(&part, device, view, at);
     }
 }
 
@@ -540,7 +563,7 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     const char *trouble = gp_gpu_trouble(device);
     const bool is_card = !view->layout || view->layout->density == GP_DENSITY_CARD;
     if (box->h == 1 || device->is_mig) {
-        struct gp_box below = gp_box_part(box, 0, 1, box->w - 1, box->h - 1);
+        struct gp_box below = gp_box_part(box, 0, 1, box->w, box->h - 1);
         draw_flat(box, device, view);
         if (below.h > 1 && !trouble)
             draw_graphs(&below, device, view);
@@ -559,6 +582,6 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     }
     if (!is_card || box->h <= GP_TEXT_LINES)
         return;
-    struct gp_box rest = gp_box_part(box, 0, GP_TEXT_LINES, box->w - 1, box->h - GP_TEXT_LINES);
+    struct gp_box rest = gp_box_part(box, 0, GP_TEXT_LINES, box->w, box->h - GP_TEXT_LINES);
     draw_graphs(&rest, device, view);
 }

@@ -127,8 +127,9 @@ static void draw_load(const struct gp_box *box, int y, const struct line_table *
     const struct gp_column_place *util = &t->places[LINE_UTIL];
     const struct gp_column_place *spark = &t->places[LINE_SPARK];
     const struct gp_column_place *bar = &t->places[LINE_BAR];
-    const struct gp_plot plot = {gp_history_find(view->history, device), (int)view->series,
-                                 gp_series_max(device, view->series), view->series};
+    const struct gp_track *track = gp_history_find(view->history, device);
+    const struct gp_plot plot = {track, (int)view->series,
+                                 gp_track_max(track, device, view->series), view->series};
     int load = gp_series_permille(device, GP_SERIES_GPU);
     int memory = gp_series_permille(device, GP_SERIES_MEMORY);
     GP_GPU_TEXT(text);
@@ -151,7 +152,7 @@ static void draw_load(const struct gp_box *box, int y, const struct line_table *
         gp_draw_spark(box, spark->x, y, spark->w, &plot, &view->span);
     if (bar->w)
         gp_draw_bar(box, bar->x, y, bar->w,
-                    gp_gpu_memory_ink(device, plot.track, view->snapshot->mono_ns), memory);
+                    gp_gpu_memory_ink(device, track, view->snapshot->mono_ns), memory);
 }
 
 static void draw_values(const struct gp_box *box, int y, const struct line_table *t,
@@ -315,8 +316,9 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     CELL(CELL_LOAD, gp_load_ink(GP_SERIES_GPU, load), gp_gpu_add_number, device, GP_UTILIZATION_GPU,
          "%");
     if (places[CELL_SPARK].w) {
-        const struct gp_plot plot = {gp_history_find(view->history, device), (int)view->series,
-                                     gp_series_max(device, view->series), view->series};
+        const struct gp_track *track = gp_history_find(view->history, device);
+        const struct gp_plot plot = {track, (int)view->series,
+                                     gp_track_max(track, device, view->series), view->series};
         gp_draw_spark(&inner, places[CELL_SPARK].x, 0, places[CELL_SPARK].w, &plot, &view->span);
     }
     if (gp_device_number(device, GP_MEMORY_USED, &used)) {

@@ -2,26 +2,33 @@
 
 #include "out/digits.h"
 
+#include <string.h>
+
 enum {
     BLOCK = 0x2581, /* ▁, the first of eight lower blocks */
     LEFT = 0x258f, /* ▏, the last of eight left blocks, which get wider towards lower code points */
-    FULL = 0x2588, /* █ */
-    DOT = 0x00b7,  /* · */
-    DOTS = 0x2800, /* braille */
-    AXIS = 0x2502, /* │ */
-    DASH = 0x2500, /* ─ */
+    FULL = 0x2588,   /* █ */
+    DOT = 0x00b7,    /* · */
+    DOTS = 0x2800,   /* braille */
+    AXIS = 0x2502,   /* │ */
+    DASH = 0x2500,   /* ─ */
+    CORNER = 0x2514, /* └ */
     EIGHTHS = 8,
     STEPS_MAX = 1024, /* maximum columns of a graph */
     AXIS_WIDTH = 6,
     WORDS_WIDTH = 14,
     WORDS_FROM = 60, /* minimum columns for text */
-    TIME_FROM = 6,   /* minimum lines for a time axis */
+    TIME_FROM = 4,   /* minimum lines for a time axis */
+    LABEL_FROM = 3,  /* for what is graphed, next to the axis */
+    HALF_FROM = 5,   /* for the middle of the scale, too */
 };
 
 enum gp_ink gp_load_ink(enum gp_series series, int permille)
 {
     if (permille < 0)
         return GP_INK_STALE;
+    if (series == GP_SERIES_POWER || series == GP_SERIES_TEMPERATURE)
+        return GP_INK_PLAIN;
     if (series != GP_SERIES_MEMORY)
         return GP_INK_LOW;
     return permille < GP_FULL_PERMILLE ? GP_INK_MEMORY : GP_INK_HIGH;
@@ -68,7 +75,6 @@ static void draw_blocks(const struct gp_box *box, int x, int permille, enum gp_i
 /* A column of cells shows two samples, each 4 × h dots high. */
 struct dots {
     int heights[2]; /* 0: a gap */
-    int lows[2];    /* of a line: dots that are not drawn below it */
     enum gp_ink ink;
 };
 
@@ -83,13 +89,7 @@ static uint32_t dots_above(const struct dots *column, int below)
     uint32_t cp = DOTS;
     for (int i = 0; i < 2; i++) {
         int dots = column->heights[i] - below;
-        int under = column->lows[i] - below;
-        cp |= masks[i][dots <= 0   ? 0
-                       : dots >= 4 ? 4
-                                   : dots] &
-              ~masks[i][under <= 0   ? 0
-                        : under >= 4 ? 4
-                                     : under];
+        cp |= masks[i][dots <= 0 ? 0 : dots >= 4 ? 4 : dots];
     }
     return cp;
 }
@@ -112,42 +112,6 @@ static void draw_dots(const struct gp_box *box, const struct dots *columns, int 
     for (int i = 0; i < w; i++)
         if (is_gap(&columns[i]))
             draw_gap(box, box->w - 1 - i, box->h - 1, i);
-}
-
-/* Draws a line over columns that draw_dots() has drawn. In a cell that is full, only the line is
- * left, so that it is seen without colors too. */
-static void draw_line(const struct gp_box *box, const struct dots *line, const struct dots *columns,
-                      int w)
-{
-    for (int i = 0; i < w; i++) {
-        const int *high = line[i].heights;
-        const int *low = line[i].lows;
-        const int top = high[0] > high[1] ? high[0] : high[1];
-        const int bottom = high[0] == 0      ? low[1]
-                           : high[1] == 0    ? low[0]
-                           : low[0] < low[1] ? low[0]
-                                             : low[1];
-        for (int y = box->h - (top + 3) / 4; y < box->h - bottom / 4; y++) {
-            const int below = (box->h - 1 - y) * 4;
-            const uint32_t over = dots_above(&line[i], below);
-            const uint32_t under = dots_above(&columns[i], below);
-            if (over != DOTS)
-                gp_draw_fill(box, box->w - 1 - i, y, 1, line[i].ink,
-                             under == (DOTS | 0xff) ? over : over | under);
-        }
-    }
-}
-
-/* Makes a line of columns: as high as the samples, and connected to the older ones. */
-static void make_line(struct dots *columns, int w)
-{
-    for (int i = 0; i < 2 * w; i++) {
-        struct dots *at = &columns[i / 2]; /* the newer sample of a column is its second one */
-        const int height = at->heights[1 - i % 2];
-        const int older = i % 2 == 0 ? at->heights[0] : i / 2 + 1 < w ? at[1].heights[1] : 0;
-        const int low = older > 0 && older < height ? older : height - 1;
-        at->lows[1 - i % 2] = low > 0 ? low : 0;
-    }
 }
 
 /* Rounds up to 1, 2 or 5 times a power of ten. */
@@ -181,13 +145,19 @@ static struct facts look_at(const struct gp_plot *plot, const struct gp_span *sp
     return facts;
 }
 
+/* What reaches the top of an axis that ends in some round number is not full. */
+static enum gp_ink ink_of(const struct gp_plot *plot, int permille)
+{
+    return gp_load_ink(plot->like, permille > 0 && plot->max <= 0 ? 0 : permille);
+}
+
 /* In the i-th column from the right. */
 static struct gp_cell spark_cell(const struct gp_plot *plot, int permille, int i)
 {
     if (permille < 0)
         return (struct gp_cell){i > 0 ? DOT : ' ', GP_INK_DIM};
     const uint32_t block = (uint32_t)(permille * (EIGHTHS - 1) + 500) / 1000;
-    return (struct gp_cell){(BLOCK + block) & 0xffffff, gp_load_ink(plot->like, permille)};
+    return (struct gp_cell){(BLOCK + block) & 0xffffff, ink_of(plot, permille)};
 }
 
 static bool is_same(struct gp_cell a, struct gp_cell b)
@@ -223,11 +193,10 @@ static bool are_equal(const float a[2], const float b[2])
     return a[0] >= b[0] && a[0] <= b[0] && a[1] >= b[1] && a[1] <= b[1];
 }
 
-static struct dots dots_of(const float pair[2], int h, double max, enum gp_series like)
+static struct dots dots_of(const float pair[2], int h, double max, const struct gp_plot *plot)
 {
     const int permille[2] = {permille_of(pair[0], max), permille_of(pair[1], max)};
-    struct dots dots = {
-        .ink = gp_load_ink(like, permille[0] > permille[1] ? permille[0] : permille[1])};
+    struct dots dots = {.ink = ink_of(plot, permille[0] > permille[1] ? permille[0] : permille[1])};
     for (int i = 0; i < 2; i++) {
         const int height = (permille[i] * h * 4 + 500) / 1000;
         dots.heights[i] = permille[i] < 0 ? 0 : height < 1 ? 1 : height;
@@ -236,7 +205,7 @@ static struct dots dots_of(const float pair[2], int h, double max, enum gp_serie
 }
 
 /* Returns the height of the highest column. Columns with the same values are computed once. */
-static int find_dots(const float *values, int half, int h, double max, enum gp_series like,
+static int find_dots(const float *values, int half, int h, double max, const struct gp_plot *plot,
                      struct dots *ret, int w)
 {
     int highest = 0;
@@ -251,7 +220,7 @@ static int find_dots(const float *values, int half, int h, double max, enum gp_s
         }
         last[0] = pair[0];
         last[1] = pair[1];
-        ret[column] = dots_of(pair, h, max, like);
+        ret[column] = dots_of(pair, h, max, plot);
         for (int i = 0; i < 2; i++)
             highest = ret[column].heights[i] > highest ? ret[column].heights[i] : highest;
     }
@@ -280,7 +249,7 @@ static void read_curve(struct curve *ret, const struct gp_box *box, const struct
         ret->facts = look_at(plot, span, steps, ret->values);
     if (!blocks)
         ret->highest =
-            find_dots(ret->values, half, box->h, ret->facts.max, plot->like, ret->columns, ret->w);
+            find_dots(ret->values, half, box->h, ret->facts.max, plot, ret->columns, ret->w);
 }
 
 static void draw_blocks_of(const struct gp_box *box, const struct curve *curve,
@@ -289,45 +258,22 @@ static void draw_blocks_of(const struct gp_box *box, const struct curve *curve,
     for (int i = 0; i < curve->w; i++) {
         int permille = permille_of(curve->values[i], curve->facts.max);
         if (permille >= 0)
-            draw_blocks(box, box->w - 1 - i, permille, gp_load_ink(plot->like, permille));
+            draw_blocks(box, box->w - 1 - i, permille, ink_of(plot, permille));
         else
             draw_gap(box, box->w - 1 - i, box->h - 1, i);
     }
 }
 
-static void draw_line_of(const struct gp_box *box, const struct curve *curve,
-                         const struct gp_plot *plot)
-{
-    for (int i = 0; i < curve->w; i++) {
-        int permille = permille_of(curve->values[i], curve->facts.max);
-        int y = box->h - 1 - permille * box->h / 1000;
-        if (permille >= 0)
-            gp_draw_fill(box, box->w - 1 - i, y < 0 ? 0 : y, 1, gp_load_ink(plot->like, permille),
-                         DASH);
-    }
-}
-
 static void draw_graph(const struct gp_box *box, const struct gp_panel *panel,
-                       const struct gp_span *span, bool has_words, struct facts ret[2])
+                       const struct gp_span *span, bool has_words, struct facts *ret)
 {
-    struct curve area;
-    struct curve line;
-    read_curve(&area, box, &panel->plot, span, panel->blocks, has_words);
+    struct curve curve;
+    read_curve(&curve, box, &panel->plot, span, panel->blocks, has_words);
     if (panel->blocks)
-        draw_blocks_of(box, &area, &panel->plot);
+        draw_blocks_of(box, &curve, &panel->plot);
     else
-        draw_dots(box, area.columns, area.w, area.highest);
-    ret[0] = area.facts;
-    if (!panel->line.track)
-        return;
-    read_curve(&line, box, &panel->line, span, panel->blocks, has_words);
-    ret[1] = line.facts;
-    if (panel->blocks) {
-        draw_line_of(box, &line, &panel->line);
-        return;
-    }
-    make_line(line.columns, line.w);
-    draw_line(box, line.columns, area.columns, line.w);
+        draw_dots(box, curve.columns, curve.w, curve.highest);
+    *ret = curve.facts;
 }
 
 /* ---- axes and text ---- */
@@ -344,37 +290,28 @@ static void add_value(struct gp_strbuf *sb, double value, const char *unit)
     gp_strbuf_adds(sb, unit);
 }
 
-/* What a curve is called, and what it looks like. */
-struct legend {
-    enum gp_ink ink;
-    uint32_t mark; /* 0: none */
-    const char *title, *unit;
-};
-
-/* Returns where the next text starts. */
-static int draw_title(const struct gp_box *box, int x, const struct legend *legend)
+/* At the axis: "79.6G", "700W", "50%"; rates have no room for a unit. */
+static void add_scale(struct gp_strbuf *sb, double value, const char *unit)
 {
-    if (legend->mark)
-        gp_draw_fill(box, x, 0, 1, legend->ink, legend->mark);
-    return gp_draw(box, x + 2 * (legend->mark != 0), 0, legend->ink, legend->title);
+    static const char *const signs[][2] = {{"GiB", "G"}, {"W", "W"}, {"°C", "°"}};
+    const long whole = gp_whole(value);
+    const double rest = value - (double)whole;
+    if (strcmp(unit, "GiB") == 0 && value < 100 && (rest > 0.05 || rest < -0.05))
+        gp_add_tenths(sb, value);
+    else
+        add_value(sb, value, *unit == '%' ? unit : "");
+    for (size_t i = 0; i < GP_ARRAY_LEN(signs); i++)
+        if (strcmp(unit, signs[i][0]) == 0)
+            gp_strbuf_adds(sb, signs[i][1]);
 }
 
-/* The area, and the line over it. */
-static void set_legends(struct legend ret[2], const struct gp_panel *panel)
-{
-    const bool has_line = panel->line.track != NULL;
-    ret[0] = (struct legend){has_line ? gp_load_ink(panel->plot.like, 0) : GP_INK_STRONG,
-                             has_line ? FULL : 0, panel->title, panel->unit};
-    ret[1] = (struct legend){gp_load_ink(panel->line.like, 0), DASH, panel->line_title,
-                             panel->line_unit};
-}
-
-/* A title and as many of its numbers as there are lines. A graph of the past has no "now". */
-static void draw_facts(const struct gp_box *box, const struct legend *legend,
-                       const struct facts *facts, bool is_past)
+/* The title and as many numbers as there are lines. A graph of the past has no "now". */
+static void draw_side(const struct gp_box *box, const struct gp_panel *panel,
+                      const struct gp_span *span, const struct facts *facts)
 {
     char room[24] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
+    const bool is_past = panel->now_ns >= span->end_ns + span->step_ns;
     const struct {
         const char *word;
         double value;
@@ -382,99 +319,140 @@ static void draw_facts(const struct gp_box *box, const struct legend *legend,
     } lines[] = {{is_past ? "end" : "now", facts->of.last, facts->has_now},
                  {"avg", facts->of.mean, facts->has_any},
                  {"max", facts->of.highest, facts->has_any}};
-    (void)draw_title(box, 1, legend);
+    (void)gp_draw(box, 1, 0, gp_load_ink(panel->plot.like, 0), panel->title);
     for (int i = 0; i < (int)GP_ARRAY_LEN(lines); i++) {
         (void)gp_draw(box, 1, i + 1, GP_INK_DIM, lines[i].word);
         gp_strbuf_reset(&text);
         if (lines[i].known)
-            add_value(&text, lines[i].value, legend->unit);
+            add_value(&text, lines[i].value, panel->unit);
         else
             gp_strbuf_adds(&text, "--");
         gp_draw_right(box, 5, i + 1, box->w - 5, GP_INK_PLAIN, text.buf);
     }
 }
 
-/* At the right of a graph. Two curves share the lines. */
-static void draw_side(const struct gp_box *box, const struct gp_panel *panel,
-                      const struct gp_span *span, const struct facts facts[2])
+/* ---- time ---- */
+
+/* "45s", "1m30s", "2h": the two largest units. */
+static void add_back(struct gp_strbuf *sb, uint64_t s)
 {
-    enum { LINES = 4 };
-    struct legend legends[2];
-    const bool is_past = panel->now_ns >= span->end_ns + span->step_ns;
-    const int count = panel->line.track ? 2 : 1;
-    const int each = box->h / count < LINES ? box->h / count : LINES;
-    set_legends(legends, panel);
-    for (int i = 0; i < count; i++) {
-        const struct gp_box part = gp_box_part(box, 0, i * each, box->w, each);
-        draw_facts(&part, &legends[i], &facts[i], is_past);
+    static const struct {
+        uint64_t s;
+        char name;
+    } units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+    int parts = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(units) && parts < 2; i++) {
+        const uint64_t n = s / units[i].s;
+        s %= units[i].s;
+        parts += n > 0 || parts > 0;
+        if (n == 0)
+            continue;
+        gp_strbuf_add_int(sb, (long)n);
+        gp_strbuf_addc(sb, units[i].name);
     }
 }
 
-/* Writes "now", "-45s" or "-2m05s". */
-static void set_back(struct gp_strbuf *sb, uint64_t ns)
+/* The round time between two marks that are at least so many columns apart. */
+static uint64_t tick_of(uint64_t column_ns, uint64_t columns)
 {
-    long s = (long)((ns + GP_NS_PER_S / 2) / GP_NS_PER_S);
-    gp_strbuf_reset(sb);
-    if (s == 0) {
-        gp_strbuf_adds(sb, "now");
-        return;
+    static const unsigned seconds[] = {1,   2,   5,    10,   15,   30,    60,    120,  300,
+                                       600, 900, 1800, 3600, 7200, 21600, 43200, 86400};
+    uint64_t tick_ns = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(seconds); i++) {
+        tick_ns = seconds[i] * GP_NS_PER_S;
+        if (tick_ns >= columns * column_ns)
+            return tick_ns;
     }
-    gp_strbuf_addc(sb, '-');
-    if (s >= 60) {
-        gp_strbuf_add_int(sb, s / 60);
-        gp_strbuf_adds(sb, s % 60 < 10 ? "m0" : "m");
-    }
-    gp_strbuf_add_int(sb, s % 60);
-    gp_strbuf_addc(sb, 's');
+    while (tick_ns < columns * column_ns)
+        tick_ns *= 2;
+    return tick_ns;
 }
 
+/* "└────1m────30s────now": round times before now, each below its column. The same for graphs whose
+ * widths differ a little. */
 static void draw_time(const struct gp_box *box, const struct gp_panel *panel,
                       const struct gp_span *span)
 {
+    enum { APART = 12, WIDE_FROM = 150 };
     char room[32] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
-    uint64_t back_ns = panel->now_ns > span->end_ns ? panel->now_ns - span->end_ns : 0;
-    uint64_t wide_ns = span->step_ns * (uint64_t)box->w * (panel->blocks ? 1 : 2);
-    set_back(&text, back_ns + wide_ns);
-    (void)gp_draw(box, 0, 0, GP_INK_DIM, text.buf);
-    set_back(&text, back_ns + wide_ns / 2);
-    gp_draw_right(box, box->w / 2 - 10, 0, 10, GP_INK_DIM, text.buf);
-    set_back(&text, back_ns);
-    gp_draw_right(box, box->w - 10, 0, 10, GP_INK_DIM, text.buf);
+    const uint64_t column_ns = span->step_ns * (panel->blocks ? 1 : 2);
+    const uint64_t back_ns = panel->now_ns > span->end_ns ? panel->now_ns - span->end_ns : 0;
+    const uint64_t tick_ns = tick_of(column_ns, box->w < WIDE_FROM ? APART : 2 * APART);
+    const uint64_t back_s = (back_ns + GP_NS_PER_S / 2) / GP_NS_PER_S;
+    gp_draw_fill(box, 0, 0, box->w, GP_INK_DIM, DASH);
+    if (back_s)
+        add_back(&text, back_s);
+    else
+        gp_strbuf_adds(&text, "now");
+    gp_draw_right(box, 0, 0, box->w, GP_INK_DIM, text.buf);
+    int end = box->w - (int)text.len;
+    for (uint64_t at = tick_ns; column_ns > 0; at += tick_ns) {
+        if (at <= back_ns)
+            continue;
+        const uint64_t columns = (at - back_ns + column_ns / 2) / column_ns;
+        gp_strbuf_reset(&text);
+        add_back(&text, at / GP_NS_PER_S);
+        if (columns + text.len / 2 > (uint64_t)box->w)
+            return;
+        const int x = box->w - (int)columns - (int)(text.len / 2);
+        if (x + (int)text.len < end)
+            (void)gp_draw(box, x, 0, GP_INK_DIM, text.buf);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* The scale at the left, and without words also what is graphed. */
+static void draw_axis(const struct gp_box *box, int h, const struct gp_panel *panel, double max,
+                      bool has_words)
+{
+    char room[24] = "";
+    struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
+    for (int y = 0; y < h; y++)
+        gp_draw_fill(box, AXIS_WIDTH - 1, y, 1, GP_INK_DIM, AXIS);
+    add_scale(&text, max, panel->unit);
+    gp_draw_right(box, 0, 0, AXIS_WIDTH - 1, GP_INK_DIM, text.buf);
+    if (!has_words && h >= LABEL_FROM)
+        gp_draw_right(box, 0, 1, AXIS_WIDTH - 1, gp_load_ink(panel->plot.like, 0), panel->label);
+    if (h >= HALF_FROM && max >= 1) {
+        gp_strbuf_reset(&text);
+        add_scale(&text, max / 2, panel->unit);
+        gp_draw_right(box, 0, h / 2, AXIS_WIDTH - 1, GP_INK_DIM, text.buf);
+    }
+    gp_draw_right(box, 0, h - 1, AXIS_WIDTH - 1, GP_INK_DIM, *panel->unit == '%' ? "0%" : "0");
+}
+
+static void draw_absence(const struct gp_box *box)
+{
+    static const char *const words[] = {"not reported by the driver", "not reported", "--"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++) {
+        const int w = (int)strlen(words[i]);
+        if (w > box->w)
+            continue;
+        (void)gp_draw(box, (box->w - w) / 2, box->h / 2, GP_INK_DIM, words[i]);
+        return;
+    }
 }
 
 void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
                    const struct gp_span *span)
 {
-    char room[24] = "";
-    struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
-    int words = box->w >= WORDS_FROM && box->h >= 4 ? WORDS_WIDTH : 0;
-    int h = box->h >= TIME_FROM ? box->h - 1 : box->h;
-    struct gp_box graph = gp_box_part(box, AXIS_WIDTH, 0, box->w - AXIS_WIDTH - words, h);
-    struct facts facts[2] = {{.max = 0}};
-    draw_graph(&graph, panel, span, words > 0, facts);
-    add_value(&text, facts[0].max, *panel->unit == '%' ? "%" : "");
-    for (int y = 0; y < h; y++)
-        gp_draw_fill(box, AXIS_WIDTH - 1, y, 1, GP_INK_DIM, AXIS);
-    gp_draw_right(box, 0, 0, AXIS_WIDTH - 1, GP_INK_DIM, text.buf);
-    gp_draw_right(box, 0, h - 1, AXIS_WIDTH - 1, GP_INK_DIM, *panel->unit == '%' ? "0%" : "0");
+    const int words = box->w >= WORDS_FROM && box->h >= 4 ? WORDS_WIDTH : 0;
+    const int h = box->h >= TIME_FROM ? box->h - 1 : box->h;
+    const struct gp_box graph = gp_box_part(box, AXIS_WIDTH, 0, box->w - AXIS_WIDTH - words, h);
+    struct facts facts = {.max = panel->plot.max};
+    if (panel->is_absent)
+        draw_absence(&graph);
+    else
+        draw_graph(&graph, panel, span, words > 0, &facts);
+    draw_axis(box, h, panel, facts.max, words > 0);
     if (h < box->h) {
-        struct gp_box time = gp_box_part(box, AXIS_WIDTH, h, graph.w, 1);
-        (void)gp_draw(box, AXIS_WIDTH - 1, h, GP_INK_DIM, "└");
+        const struct gp_box time = gp_box_part(box, AXIS_WIDTH, h, graph.w, 1);
+        gp_draw_fill(box, AXIS_WIDTH - 1, h, 1, GP_INK_DIM, CORNER);
         draw_time(&time, panel, span);
     }
-    struct gp_box side = gp_box_part(box, box->w - words, 0, words, h);
-    if (words > 0) {
-        draw_side(&side, panel, span, facts);
-        return;
-    }
-    struct legend legends[2];
-    set_legends(legends, panel);
-    int x = draw_title(&graph, 1, &legends[0]);
-    if (panel->line.track) {
-        (void)draw_title(&graph, x + 2, &legends[1]);
-    } else if (*panel->unit != '%') {
-        x = gp_draw(&graph, x, 0, GP_INK_STRONG, ", ");
-        (void)gp_draw(&graph, x, 0, GP_INK_STRONG, panel->unit);
-    }
+    const struct gp_box side = gp_box_part(box, box->w - words, 0, words, h);
+    if (words > 0)
+        draw_side(&side, panel, span, &facts);
 }

@@ -34,14 +34,15 @@ void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct g
                    const struct gp_span *span);
 
 /* A graph with axes and, if there is room, the current, mean and highest value of the visible
- * range. A column shows two samples as dots, or one as a block. What was not seen is dotted. */
+ * range. A column shows two samples as dots, or one as a block. What was not seen is dotted. It has
+ * one curve: two in one graph would share cells, and a cell has one color. */
 struct gp_panel {
     struct gp_plot plot;
-    struct gp_plot line; /* drawn over it as a line, with its own axis; track NULL: none */
     const char *title, *unit;
-    const char *line_title, *line_unit;
-    uint64_t now_ns; /* for the time axis; the span may end earlier */
+    const char *label; /* the title in at most five columns, where there is no room for it */
+    uint64_t now_ns;   /* for the time axis; the span may end earlier */
     bool blocks;
+    bool is_absent; /* the driver does not report it: that is said instead */
 };
 
 void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,

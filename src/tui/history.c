@@ -8,13 +8,19 @@
 #define GIB (1024.0 * 1024 * 1024)
 
 const char *const gp_series_titles[GP_SERIES__COUNT] = {
-#define X(id, word, title, unit) title,
+#define X(id, word, title, unit, label) title,
     GP_SERIES(X)
 #undef X
 };
 
 const char *const gp_series_units[GP_SERIES__COUNT] = {
-#define X(id, word, title, unit) unit,
+#define X(id, word, title, unit, label) unit,
+    GP_SERIES(X)
+#undef X
+};
+
+const char *const gp_series_labels[GP_SERIES__COUNT] = {
+#define X(id, word, title, unit, label) label,
     GP_SERIES(X)
 #undef X
 };
@@ -61,6 +67,24 @@ double gp_series_max(const struct gp_device *device, enum gp_series series)
     if (sources[series].full && gp_device_number_now(device, sources[series].full, &full))
         return full / sources[series].per;
     return sources[series].fixed;
+}
+
+double gp_track_max(const struct gp_track *track, const struct gp_device *device,
+                    enum gp_series series)
+{
+    const double max = gp_series_max(device, series);
+    return max > 0 || !track ? max : track->tops[series];
+}
+
+static bool is_unsupported(const struct gp_device *device, enum gp_metric m)
+{
+    return device->values[m - GP_DEVICE__FIRST].status == GP_STATUS_UNSUPPORTED;
+}
+
+bool gp_series_is_absent(const struct gp_device *device, enum gp_series series)
+{
+    return is_unsupported(device, sources[series].metric) ||
+           (sources[series].more && is_unsupported(device, sources[series].more));
 }
 
 int gp_series_permille(const struct gp_device *device, enum gp_series series)
@@ -330,6 +354,7 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
         note_lanes(track, device);
         for (int s = 0; s < GP_SERIES__COUNT; s++) {
             double value;
+            track->tops[s] = gp_track_max(track, device, (enum gp_series)s);
             if (!series_value(device, (enum gp_series)s, &value))
                 continue;
             sample.values[s] = (float)value;

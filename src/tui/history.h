@@ -7,21 +7,21 @@
 struct gp_device;
 struct gp_snapshot;
 
-/* The series that can be graphed. X(id, word, title, unit) */
+/* The series that can be graphed. X(id, word, title, unit, label) */
 #define GP_SERIES(X)                                                                               \
-    X(GPU, "gpu", "utilization", "%")                                                              \
-    X(MEMORY, "memory", "memory", "GiB")                                                           \
-    X(POWER, "power", "power", "W")                                                                \
-    X(TEMPERATURE, "temperature", "temperature", "°C")                                             \
-    X(SM, "sm", "SM", "%")                                                                         \
-    X(BANDWIDTH, "bandwidth", "memory bus", "%")                                                   \
-    X(PCIE, "pcie", "PCIe", "GB/s")                                                                \
-    X(NVLINK, "nvlink", "NVLink", "GB/s")
+    X(GPU, "gpu", "utilization", "%", "UTIL")                                                      \
+    X(MEMORY, "memory", "memory", "GiB", "MEM")                                                    \
+    X(POWER, "power", "power", "W", "POWER")                                                       \
+    X(TEMPERATURE, "temperature", "temperature", "°C", "TEMP")                                     \
+    X(SM, "sm", "SM", "%", "SM")                                                                   \
+    X(BANDWIDTH, "bandwidth", "memory bus", "%", "BUS")                                            \
+    X(PCIE, "pcie", "PCIe", "GB/s", "PCIe")                                                        \
+    X(NVLINK, "nvlink", "NVLink", "GB/s", "NVL")
 
 #define GP_SERIES_WORDS "gpu memory power temperature sm bandwidth pcie nvlink"
 
 enum gp_series {
-#define X(id, word, title, unit) GP_SERIES_##id,
+#define X(id, word, title, unit, label) GP_SERIES_##id,
     GP_SERIES(X)
 #undef X
         GP_SERIES__COUNT,
@@ -29,6 +29,7 @@ enum gp_series {
 
 extern const char *const gp_series_titles[GP_SERIES__COUNT];
 extern const char *const gp_series_units[GP_SERIES__COUNT];
+extern const char *const gp_series_labels[GP_SERIES__COUNT]; /* at most five columns */
 /* Series read only while they are visible: gp_want.more. */
 extern const bool gp_series_is_rate[GP_SERIES__COUNT];
 
@@ -55,10 +56,11 @@ struct gp_track {
     uint64_t id;
     size_t count; /* samples taken so far; the last GP_TRACK_SAMPLES are stored */
     size_t room;
-    uint64_t limited_since_ns;   /* since when the clocks have been limited; 0: they are not */
-    double lanes_most;           /* of PCIe, that it ever had */
-    struct gp_track_time *times; /* owned, like values */
-    float *values;               /* `room` of the first channel, then of the next one; or a gap */
+    uint64_t limited_since_ns;      /* since when the clocks have been limited; 0: they are not */
+    double lanes_most;              /* of PCIe, that it ever had */
+    double tops[GP_TRACK_CHANNELS]; /* of the axes, when they were last known */
+    struct gp_track_time *times;    /* owned, like values */
+    float *values; /* `room` of the first channel, then of the next one; or a gap */
 };
 
 /* Adds a sample; the next one is due in about interval_ns. Without memory it is dropped. */
@@ -102,6 +104,14 @@ const struct gp_track *gp_history_find(const struct gp_history *history,
 
 /* The top of the axis for a series; 0 if it is unknown. */
 double gp_series_max(const struct gp_device *device, enum gp_series series);
+
+/* The same, or what it last was: the history of a lost GPU keeps its scale. `track` may be NULL. */
+double gp_track_max(const struct gp_track *track, const struct gp_device *device,
+                    enum gp_series series);
+
+/* Whether the driver does not have it for this GPU. A GPU that says nothing at present, or a value
+ * that was not asked for, is something else. */
+bool gp_series_is_absent(const struct gp_device *device, enum gp_series series);
 
 /* The value in thousandths of gp_series_max(); −1 if unknown. */
 int gp_series_permille(const struct gp_device *device, enum gp_series series);

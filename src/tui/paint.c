@@ -56,7 +56,10 @@ static void put(struct brush *brush, const struct gp_cell *cell)
         brush->x = -1; /* the wide character before it has drawn it */
         return;
     }
-    cp = is_control(cp) ? '?' : p->ascii ? gp_cell_ascii(cp) : cp;
+    cp = is_control(cp)  ? '?'
+         : p->ascii      ? gp_cell_ascii(cp)
+         : p->is_console ? gp_cell_console(cp)
+                         : cp;
     take(brush, &p->inks[cell->ink]);
     gp_utf8_add(brush->sb, cp);
     brush->x += gp_utf8_columns(cp) < 2 ? 1 : 2;

@@ -22,6 +22,7 @@ struct gp_palette {
     /* Appends what moves the cursor. NULL: as ECMA-48 has it. */
     void (*place)(struct gp_strbuf *sb, int x, int y);
     bool ascii;         /* it shows nothing else */
+    bool is_console;    /* its font has no dots, and few blocks */
     bool spares_corner; /* a character in the last cell would scroll the screen */
 };
 

@@ -19,15 +19,15 @@
 
 /* The graphs, one for each channel of the track. */
 static const struct {
-    const char *title, *unit;
+    const char *title, *unit, *label;
     enum gp_proc_column column;
     double per, max; /* max 0: scale to the highest value */
     enum gp_series like;
 } graphs[] = {
-    {"GPU memory", "GiB", GP_PROC_MEMORY_COLUMN, GIB, 0, GP_SERIES_MEMORY},
-    {"SMs", "%", GP_PROC_SM_COLUMN, 1, 100, GP_SERIES_GPU},
-    {"CPU", "%", GP_PROC_CPU_COLUMN, 1, 0, GP_SERIES_GPU},
-    {"host memory", "GiB", GP_PROC_RSS_COLUMN, GIB, 0, GP_SERIES_MEMORY},
+    {"GPU memory", "GiB", "VRAM", GP_PROC_MEMORY_COLUMN, GIB, 0, GP_SERIES_MEMORY},
+    {"SMs", "%", "SM", GP_PROC_SM_COLUMN, 1, 100, GP_SERIES_GPU},
+    {"CPU", "%", "CPU", GP_PROC_CPU_COLUMN, 1, 0, GP_SERIES_GPU},
+    {"host memory", "GiB", "RSS", GP_PROC_RSS_COLUMN, GIB, 0, GP_SERIES_MEMORY},
 };
 
 enum { GRAPHS = GP_ARRAY_LEN(graphs), GRAPH_LINES = 6, PAGE_LINES = 8 };
@@ -290,6 +290,7 @@ static void draw_graphs(struct gp_ui *ui, const struct gp_box *box)
             .plot = {&ui->details.track, i, graphs[i].max, graphs[i].like},
             .title = graphs[i].title,
             .unit = graphs[i].unit,
+            .label = graphs[i].label,
             .now_ns = now_ns,
             .blocks = ui->prefs.graph,
         };

@@ -184,6 +184,7 @@ void gp_term_set(struct gp_term *term, const struct gp_prefs *prefs, const struc
     /* On the console, ncurses would load libgpm and never unload it. */
     bool mouse = prefs->mouse && !is_console;
     term->palette.ascii = prefs->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    term->palette.is_console = is_console;
     const bool is_old = !name || strncmp(name, "vt", 2) == 0 || is_console;
     term->synchronized = prefs->sync && !is_old;
     term->colors = *colors;

@@ -473,7 +473,8 @@ static void loads_have_their_inks(void **state)
         {GP_SERIES_GPU, 500, GP_INK_LOW},       {GP_SERIES_GPU, 1000, GP_INK_LOW},
         {GP_SERIES_MEMORY, -1, GP_INK_STALE},   {GP_SERIES_MEMORY, 0, GP_INK_MEMORY},
         {GP_SERIES_MEMORY, 949, GP_INK_MEMORY}, {GP_SERIES_MEMORY, 950, GP_INK_HIGH},
-        {GP_SERIES_POWER, 1000, GP_INK_LOW},    {GP_SERIES_TEMPERATURE, 990, GP_INK_LOW},
+        {GP_SERIES_POWER, 1000, GP_INK_PLAIN},  {GP_SERIES_TEMPERATURE, 990, GP_INK_PLAIN},
+        {GP_SERIES_SM, 1000, GP_INK_LOW},       {GP_SERIES_NVLINK, 10, GP_INK_LOW},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         if (gp_load_ink(cases[i].series, cases[i].permille) != cases[i].ink)
@@ -574,36 +575,62 @@ static void add_panel(struct gp_strbuf *sb, const struct gp_panel *panel,
     gp_cells_fini(&cells);
 }
 
-/* A line over an area, which is seen within it and above it. It has a gap: three samples that were
- * not taken are no zeros. */
-static void add_two_curves(struct gp_strbuf *sb, const struct gp_track *area)
+/* Three samples that were not taken are no zeros, and neither is what the driver does not have. */
+static void add_gaps(struct gp_strbuf *sb)
 {
     static const struct {
         int w, h;
-        bool blocks;
-    } sizes[] = {{30, 3, false}, {64, 5, false}, {64, 9, false}, {64, 5, true}};
-    const float values[] = {4, 4, -1, -1, -1, 4, 6, 7, 2};
-    struct gp_track line = {.id = 0};
+        bool blocks, is_absent;
+    } sizes[] = {{30, 3, false, false}, {64, 5, false, false}, {64, 5, true, false},
+                 {64, 5, false, true},  {30, 3, false, true},  {12, 2, false, true}};
+    const float values[] = {4, 4, -1, -1, -1, 4, 6, 7, 0};
+    struct gp_track track = {.id = 0};
     for (size_t i = 0; i < GP_ARRAY_LEN(values); i++) {
         struct gp_track_sample sample = {.mono_ns = (NOW_S - 8 + i) * GP_NS_PER_S,
                                          .present = values[i] >= 0 ? 1 : 0,
                                          .values = {values[i]}};
-        gp_track_add(&line, sample, GP_NS_PER_S);
+        gp_track_add(&track, sample, GP_NS_PER_S);
     }
     const struct gp_span span = {NOW_S * GP_NS_PER_S + GP_NS_PER_S / 2, GP_NS_PER_S, true};
     for (size_t i = 0; i < GP_ARRAY_LEN(sizes); i++) {
-        const struct gp_panel panel = {.plot = {area, 0, 100, GP_SERIES_GPU},
-                                       .line = {&line, 0, 8, GP_SERIES_MEMORY},
-                                       .title = "load",
-                                       .unit = "%",
-                                       .line_title = "held",
-                                       .line_unit = "GiB",
+        const struct gp_panel panel = {.plot = {&track, 0, 8.4, GP_SERIES_MEMORY},
+                                       .title = "held",
+                                       .unit = "GiB",
+                                       .label = "HELD",
                                        .now_ns = NOW_S * GP_NS_PER_S,
-                                       .blocks = sizes[i].blocks};
-        gp_strbuf_addf(sb, "==== two curves, %d x %d\n", sizes[i].w, sizes[i].h);
+                                       .blocks = sizes[i].blocks,
+                                       .is_absent = sizes[i].is_absent};
+        gp_strbuf_addf(sb, "==== %s, %d x %d\n", sizes[i].is_absent ? "absent" : "gaps", sizes[i].w,
+                       sizes[i].h);
         add_panel(sb, &panel, &span, sizes[i].w, sizes[i].h);
     }
-    gp_track_fini(&line);
+    gp_track_fini(&track);
+}
+
+/* Of a lost GPU the total is unknown, too; its past keeps its place. */
+static void the_past_keeps_its_scale(void **state)
+{
+    (void)state;
+    struct gp_history history = {.tracks = NULL};
+    struct gp_snapshot *s = machine(1, 0);
+    struct gp_device *d = &s->devices[0];
+    const double max = gp_series_max(d, GP_SERIES_MEMORY);
+    assert_true(max > 0);
+    assert_true(gp_track_max(NULL, d, GP_SERIES_MEMORY) >= max);
+    gp_history_add(&history, s, GP_NS_PER_S);
+    for (int lost = 0; lost < 2; lost++) {
+        device_value(d, GP_MEMORY_TOTAL)->status = GP_STATUS_LOST;
+        device_value(d, GP_MEMORY_USED)->status = GP_STATUS_LOST;
+        assert_true(gp_series_max(d, GP_SERIES_MEMORY) <= 0);
+        const double kept = gp_track_max(gp_history_find(&history, d), d, GP_SERIES_MEMORY);
+        assert_true(kept >= max && kept <= max);
+        assert_false(gp_series_is_absent(d, GP_SERIES_MEMORY));
+        gp_history_add(&history, s, GP_NS_PER_S);
+    }
+    device_value(d, GP_NVLINK_RATE_RX)->status = GP_STATUS_UNSUPPORTED;
+    assert_true(gp_series_is_absent(d, GP_SERIES_NVLINK));
+    gp_snapshot_free(s);
+    gp_history_fini(&history);
 }
 
 /* Words, an axis of time and the graph come and go with the size. */
@@ -621,12 +648,13 @@ static void graphs_of_every_size(void **state)
             const struct gp_panel panel = {.plot = {&track, 0, 100, GP_SERIES_GPU},
                                            .title = "load",
                                            .unit = "%",
+                                           .label = "LOAD",
                                            .now_ns = NOW_S * GP_NS_PER_S};
             gp_strbuf_addf(&all, "==== %d x %d\n", widths[i], h);
             add_panel(&all, &panel, &span, widths[i], h);
         }
-    add_two_curves(&all, &track);
     gp_track_fini(&track);
+    add_gaps(&all);
     golden_check("top-graph-sizes.txt", all.buf, all.len);
     gp_strbuf_fini(&all);
 }
@@ -682,7 +710,16 @@ static void axes_end_in_round_numbers(void **state)
     }
 }
 
-/* The three times below a graph: where it begins, its middle, its end. */
+/* The text from there to the next blank. */
+static const char *word_from(const char *text, const char *what, char ret[], size_t size)
+{
+    const char *at = strstr(text, what);
+    assert_non_null(at);
+    (void)snprintf(ret, size, "%.*s", (int)strcspn(at, "\n "), at);
+    return ret;
+}
+
+/* Round times before now, each below its column: 30 columns, of one or two steps. */
 static void times_at_the_axis(void **state)
 {
     (void)state;
@@ -691,16 +728,17 @@ static void times_at_the_axis(void **state)
         bool blocks;
         const char *times, *word;
     } cases[] = {
-        {1000, 0, true, "-30s -15s now", "now"},
-        {1000, 0, false, "-1m00s -30s now", "now"},
-        {1983, 0, true, "-59s -30s now", "now"},
-        {1984, 0, true, "-1m00s -30s now", "now"},
-        {4000, 0, true, "-2m00s -1m00s now", "now"},
-        {1000, 499, true, "-30s -15s now", "now"},
-        {1000, 500, true, "-31s -16s -1s", "now"},
-        {1000, 999, true, "-31s -16s -1s", "now"},
-        {1000, 1000, true, "-31s -16s -1s", "end"},
-        {1000, 125000, true, "-2m35s -2m20s -2m05s", "end"},
+        {1000, 0, true, "└──────────────15s──────────now", "now"},
+        {1000, 0, false, "└──────────────30s──────────now", "now"},
+        {4000, 0, true, "└──────────────1m───────────now", "now"},
+        {500, 0, false, "└──────────────15s──────────now", "now"},
+        {100, 0, true, "└─────────2s────────────────now", "now"},
+        {1000, 499, true, "└──────────────15s──────────now", "now"},
+        {1000, 500, true, "└──────────────15s───────────1s", "now"},
+        {1000, 1000, true, "└30s────────────15s──────────1s", "end"},
+        {1000, 125000, true, "└───2m30s──────────2m15s───2m5s", "end"},
+        {3600000, 0, true, "└─────1d──────────12h───────now", "now"},
+        {100000000, 0, true, "└─32d───────────16d─────────now", "now"},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 16);
@@ -709,24 +747,35 @@ static void times_at_the_axis(void **state)
                                      cases[i].step_ms * GP_NS_PER_MS, false};
         const struct gp_panel panel = {.title = "rate",
                                        .unit = "%",
+                                       .label = "RATE",
                                        .plot.max = 100,
                                        .now_ns = now_ns,
                                        .blocks = cases[i].blocks};
+        char times[256];
         add_panel(&sb, &panel, &span, 36, 6);
-        char times[3][16];
-        char words[64];
-        const char *corner = strstr(sb.buf, "└");
-        assert_non_null(corner);
-        assert_int_equal(sscanf(corner + strlen("└"), "%15s%15s%15s", times[0], times[1], times[2]),
-                         3);
-        (void)snprintf(words, sizeof(words), "%s %s %s", times[0], times[1], times[2]);
-        assert_string_equal(words, cases[i].times);
+        if (strcmp(word_from(sb.buf, "└", times, sizeof(times)), cases[i].times) != 0)
+            fail_msg("case %zu: %s", i, times);
         gp_strbuf_reset(&sb);
         add_panel(&sb, &panel, &span, 60, 6);
         if (!strstr(sb.buf, cases[i].word))
             fail_msg("case %zu:\n%s", i, sb.buf);
         gp_strbuf_fini(&sb);
     }
+}
+
+/* The fonts of the Linux console have halves of blocks, and no dots. */
+static void characters_of_the_console(void **state)
+{
+    (void)state;
+    static const uint32_t cases[][2] = {
+        {'a', 'a'},       {0xe9, 0xe9},     {0x2500, 0x2500}, {0x2581, '_'},    {0x2582, '_'},
+        {0x2583, 0x2584}, {0x2585, 0x2584}, {0x2586, 0x2588}, {0x2588, 0x2588}, {0x2589, 0x2588},
+        {0x258a, 0x2588}, {0x258b, 0x258c}, {0x258f, 0x258c}, {0x2591, 0x2591}, {0x28c0, '_'},
+        {0x2840, '_'},    {0x28e0, 0x2584}, {0x28ff, 0x2588}, {0x2026, '~'},    {0x25b8, '>'},
+        {0x4e2d, 0x4e2d}, {0x2193, 0x2193},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
+        assert_int_equal(gp_cell_console(cases[i][0]), cases[i][1]);
 }
 
 /* ---- tables ---- */
@@ -873,6 +922,8 @@ int main(void)
         cmocka_unit_test(graphs_of_every_size),
         cmocka_unit_test(axes_end_in_round_numbers),
         cmocka_unit_test(times_at_the_axis),
+        cmocka_unit_test(the_past_keeps_its_scale),
+        cmocka_unit_test(characters_of_the_console),
         cmocka_unit_test(every_key),
         cmocka_unit_test(every_theme),
         cmocka_unit_test(every_preference),

@@ -805,13 +805,13 @@ static void setup_changes_and_checks(void **state)
 
 /* ---- time ---- */
 
-/* Of the graph, up to its right edge. */
+/* Of the graph at the left, up to its right edge. */
 static const char *lowest_line(struct gp_ui *ui)
 {
     static char line[1024];
     const char *text = strstr(picture(ui, 80, 24), "   0%│");
     assert_non_null(text);
-    const char *words = strstr(text, " max");
+    const char *words = strstr(text, "  0│");
     assert_non_null(words);
     (void)snprintf(line, sizeof(line), "%.*s", (int)(words - text), text);
     return line;
@@ -830,7 +830,7 @@ static void older_columns_stay_where_they_are(void **state)
     assert_memory_equal(after, before, strlen(before) - 2 * strlen("⣿"));
     free(before);
     press(&ui, "(");
-    check_has(&ui, "-1m0"); /* the right edge */
+    check_has(&ui, "─1m3s"); /* the right edge */
     assert_int_equal(ui.earlier, GP_TRACK_SAMPLES / 32);
     press(&ui, "))");
     assert_int_equal(ui.earlier, 0);
