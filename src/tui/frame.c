@@ -16,6 +16,14 @@ static bool is_rule(const struct gp_box *box, int x, int y)
            cells->cells[(size_t)(box->y + y) * (size_t)cells->w + (size_t)(box->x + x)].cp == RULE;
 }
 
+bool gp_rule_is_free(const struct gp_box *box, int y)
+{
+    int x = 0;
+    while (x < box->w && is_rule(box, x, y))
+        x++;
+    return x > 0 && x == box->w;
+}
+
 /* The character that joins what is next to it. */
 static uint32_t joint(bool up, bool down, bool left, bool right)
 {

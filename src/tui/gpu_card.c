@@ -4,6 +4,7 @@
 #include "model/snapshot.h"
 #include "out/digits.h"
 #include "tui/frame.h"
+#include "tui/gpu_graphs.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/mig.h"
@@ -19,7 +20,6 @@ enum {
     OWNERS_LEAST = 8,   /* columns for who uses the GPU */
     OWNERS_MOST = 32,
     PAST_FROM = 12, /* columns for a bar and its past */
-    PAIR_FROM = 40, /* for two graphs side by side */
 };
 
 /* ---- the title ---- */
@@ -190,6 +190,13 @@ static const struct gauge {
     int words; /* columns of its number */
 } gauges[] = {{"UTIL", GP_SERIES_GPU, 4}, {"MEM", GP_SERIES_MEMORY, 10}};
 
+/* The columns after a bar of w columns and its number. */
+static struct gp_box past_of(const struct gp_box *box, int w, int words)
+{
+    const int x = 6 + w + 1 + words + 1;
+    return gp_box_part(box, x, 0, box->w - 1 - x, box->h);
+}
+
 /* A label, a bar of w columns, the number in as many columns as `words`, and the past in the
  * remaining columns of the box. */
 static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gauge, int w, int words,
@@ -201,7 +208,7 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
                                 ? gp_gpu_memory_ink(device, track, view->snapshot->mono_ns)
                                 : gp_load_ink(gauge->series, permille);
     GP_GPU_TEXT(text);
-    int x = 6;
+    const int x = 6;
     (void)gp_draw(box, 1, y, GP_INK_DIM, gauge->label);
     if (gauge->series == GP_SERIES_MEMORY) {
         gp_gpu_add_memory(&text, device);
@@ -212,27 +219,12 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
         gp_draw_bar(box, x, y, w, ink, permille);
     }
     gp_draw_right(box, x + w + 1, y, words, ink, text.buf);
-    x += w + 1 + words + 1;
-    if (x >= box->w - 1)
+    const struct gp_box past = past_of(box, w, words);
+    if (past.w <= 0)
         return;
     const struct gp_plot plot = {track, (int)gauge->series,
                                  gp_track_max(track, device, gauge->series), gauge->series};
-    gp_draw_spark(box, x, y, box->w - 1 - x, &plot, &view->span);
-}
-
-/* The driver reports no utilization for MIG instances, nor for a GPU that is split into them. */
-static bool has_load(const struct gp_device *device, const struct gp_gpus_view *view)
-{
-    return !device->is_mig && (!gp_mig_is_split(view->snapshot, device) ||
-                               gp_series_permille(device, GP_SERIES_GPU) >= 0);
-}
-
-/* The part of a card for utilization, at the left, or for memory, at the right: their bars and
- * their graphs are in the same columns. */
-static struct gp_box half_of(const struct gp_box *box, bool is_right)
-{
-    const int x = box->w / 2 - 3;
-    return gp_box_part(box, is_right ? x : 0, 0, is_right ? box->w - x : x, box->h);
+    gp_draw_spark(&past, 0, y, past.w, &plot, &view->span);
 }
 
 /* Utilization and memory side by side, with bars of the same length; if has_past, in half of the
@@ -240,9 +232,9 @@ static struct gp_box half_of(const struct gp_box *box, bool is_right)
 static void draw_gauges(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view, bool has_past)
 {
-    const bool is_pair = has_load(device, view);
+    const bool is_pair = gp_gpu_has_load(device, view);
     for (size_t i = !is_pair; i < GP_ARRAY_LEN(gauges); i++) {
-        const struct gp_box part = is_pair ? half_of(box, i > 0) : *box;
+        const struct gp_box part = is_pair ? gp_gpu_half(box, i > 0) : *box;
         const int room = part.w - 6 - 1 - gauges[i].words - 1; /* for the bar */
         draw_gauge(&part, 1, &gauges[i], has_past && room >= PAST_FROM && is_pair ? room / 2 : room,
                    gauges[i].words, device, view);
@@ -424,63 +416,6 @@ static void draw_sensors(const struct gp_box *box, const struct gp_device *devic
     (void)gp_draw(box, 0, 2, GP_INK_PLAIN, text.buf);
 }
 
-/* ---- graphs ---- */
-
-static int count_graphs(int lines)
-{
-    enum { LINES = 8 };
-    return lines / LINES < 1 ? 1 : lines / LINES;
-}
-
-/* Whether the past of utilization or memory is in a graph below. */
-static bool has_graph_of_gauge(const struct gp_gpus_view *view)
-{
-    return view->series == GP_SERIES_MEMORY || view->series == GP_SERIES_GPU;
-}
-
-static void draw_graph(const struct gp_box *box, const struct gp_device *device,
-                       const struct gp_gpus_view *view, enum gp_series series)
-{
-    const struct gp_track *track = gp_history_find(view->history, device);
-    const struct gp_panel panel = {
-        .plot = {track, (int)series, gp_track_max(track, device, series), series},
-        .title = gp_series_titles[series],
-        .unit = gp_series_units[series],
-        .label = gp_series_labels[series],
-        .now_ns = view->snapshot->mono_ns,
-        .blocks = view->blocks,
-        .is_absent = gp_series_is_absent(device, series),
-    };
-    gp_draw_panel(box, &panel, &view->span);
-}
-
-/* The graphs below a card: the selected series, followed by as many others as fit, of those that
- * the driver reports. If only one fits, utilization and memory are side by side, below their bars.
- */
-static void draw_graphs(const struct gp_box *box, const struct gp_device *device,
-                        const struct gp_gpus_view *view)
-{
-    const int count = count_graphs(box->h);
-    int series = (int)view->series;
-    series += series == GP_SERIES_GPU && !has_load(device, view);
-    if (count == 1 && series == GP_SERIES_GPU && box->w >= PAIR_FROM) {
-        for (size_t i = 0; i < GP_ARRAY_LEN(gauges); i++) {
-            const struct gp_box half = half_of(box, i > 0);
-            const struct gp_box part = gp_box_part(&half, 0, 0, half.w - 1, half.h);
-            draw_graph(&part, device, view, gauges[i].series);
-        }
-        return;
-    }
-    for (int i = 0, left = GP_SERIES__COUNT; i < count && left > 0; left--, series++) {
-        const enum gp_series at = (enum gp_series)(series % GP_SERIES__COUNT);
-        if (i > 0 && gp_series_is_absent(device, at))
-            continue;
-        const int y = box->h * i / count;
-        const struct gp_box part = gp_box_part(box, 0, y, box->w - 1, box->h * ++i / count - y);
-        draw_graph(&part, device, view, at);
-    }
-}
-
 /* ---- the whole ---- */
 
 /* "└0 1g.20gb  GI  3 CI 0  25% of GPU 0  ███···  9.5/19.5G  www 9.5G", or why a GPU says nothing.
@@ -555,6 +490,10 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
                    gauges[1].words, device, view);
     }
     draw_sensors(&right, device);
+    const struct gp_box past = past_of(&left, w / 3, gauges[1].words);
+    const bool is_on_top = has_frame(view) && box->y == view->layout->gpus.y;
+    if (is_on_top && !view->no_graphs && gp_rule_is_free(&past, 0))
+        gp_draw_times(&past, &view->span, view->snapshot->mono_ns, 2 * view->span.step_ns);
 }
 
 void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
@@ -566,7 +505,7 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
         struct gp_box below = gp_box_part(box, 0, 1, box->w, box->h - 1);
         draw_flat(box, device, view);
         if (below.h > 1 && !trouble)
-            draw_graphs(&below, device, view);
+            gp_draw_gpu_graphs(&below, device, view);
         return;
     }
     if (trouble) {
@@ -575,7 +514,7 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
         gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, device, !view->layout);
     } else if (is_card) {
         draw_title(box, device, view, true, "", GP_INK_PLAIN);
-        draw_gauges(box, device, view, !has_graph_of_gauge(view));
+        draw_gauges(box, device, view, !gp_gpu_graphs_gauge(view));
         draw_links(box, device, view);
     } else {
         draw_compact(box, device, view);
@@ -583,5 +522,5 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     if (!is_card || box->h <= GP_TEXT_LINES)
         return;
     struct gp_box rest = gp_box_part(box, 0, GP_TEXT_LINES, box->w, box->h - GP_TEXT_LINES);
-    draw_graphs(&rest, device, view);
+    gp_draw_gpu_graphs(&rest, device, view);
 }

@@ -67,6 +67,7 @@ struct line_table {
     struct gp_column columns[LINE__COUNT];
     struct gp_column_place places[LINE__COUNT];
     char used_by[64];
+    char past[32]; /* how long the sparkline is */
 };
 
 /* The widest name, cut at a word. */
@@ -81,6 +82,18 @@ static int width_of_names(const struct gp_snapshot *snapshot, int w)
         width = fit > width ? fit : width;
     }
     return width;
+}
+
+/* "last 40s", or what else is graphed. */
+static void set_past(struct line_table *t, const struct gp_gpus_view *view)
+{
+    const uint64_t ns = 2 * view->span.step_ns * (uint64_t)t->places[LINE_SPARK].w;
+    t->past[0] = '\0';
+    struct gp_strbuf text = GP_STRBUF_ON(t->past, sizeof(t->past) - 1);
+    gp_strbuf_adds(&text, "last ");
+    gp_add_back(&text, (ns + GP_NS_PER_S / 2) / GP_NS_PER_S);
+    t->columns[LINE_SPARK].title =
+        view->series == GP_SERIES_GPU ? t->past : gp_series_titles[view->series];
 }
 
 static void set_table(struct line_table *t, const struct gp_gpus_view *view, int w)
@@ -98,9 +111,9 @@ static void set_table(struct line_table *t, const struct gp_gpus_view *view, int
         (void)snprintf(t->used_by, sizeof(t->used_by), "USED BY %.48s", view->owner);
         t->columns[LINE_OWNERS].title = t->used_by;
     }
-    if (view->series != GP_SERIES_GPU)
-        t->columns[LINE_SPARK].title = gp_series_titles[view->series];
     gp_columns_place(t->columns, LINE__COUNT, w - 1, t->places);
+    if (t->places[LINE_SPARK].w)
+        set_past(t, view);
 }
 
 static void draw_name(const struct gp_box *box, int y, const struct gp_column_place *place,

@@ -333,8 +333,7 @@ static void draw_side(const struct gp_box *box, const struct gp_panel *panel,
 
 /* ---- time ---- */
 
-/* "45s", "1m30s", "2h": the two largest units. */
-static void add_back(struct gp_strbuf *sb, uint64_t s)
+void gp_add_back(struct gp_strbuf *sb, uint64_t s)
 {
     static const struct {
         uint64_t s;
@@ -368,31 +367,30 @@ static uint64_t tick_of(uint64_t column_ns, uint64_t columns)
     return tick_ns;
 }
 
-/* "└────1m────30s────now": round times before now, each below its column. The same for graphs whose
- * widths differ a little. */
-static void draw_time(const struct gp_box *box, const struct gp_panel *panel,
-                      const struct gp_span *span)
+/* Each time is below or above its column. They are the same for graphs whose widths differ a
+ * little. */
+void gp_draw_times(const struct gp_box *box, const struct gp_span *span, uint64_t now_ns,
+                   uint64_t column_ns)
 {
     enum { APART = 12, WIDE_FROM = 150 };
     char room[32] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
-    const uint64_t column_ns = span->step_ns * (panel->blocks ? 1 : 2);
-    const uint64_t back_ns = panel->now_ns > span->end_ns ? panel->now_ns - span->end_ns : 0;
-    const uint64_t tick_ns = tick_of(column_ns, box->w < WIDE_FROM ? APART : 2 * APART);
+    const uint64_t back_ns = now_ns > span->end_ns ? now_ns - span->end_ns : 0;
     const uint64_t back_s = (back_ns + GP_NS_PER_S / 2) / GP_NS_PER_S;
+    const uint64_t tick_ns = tick_of(column_ns, box->w < WIDE_FROM ? APART : 2 * APART);
     gp_draw_fill(box, 0, 0, box->w, GP_INK_DIM, DASH);
     if (back_s)
-        add_back(&text, back_s);
+        gp_add_back(&text, back_s);
     else
         gp_strbuf_adds(&text, "now");
     gp_draw_right(box, 0, 0, box->w, GP_INK_DIM, text.buf);
-    int end = box->w - (int)text.len;
+    const int end = box->w - (int)text.len;
     for (uint64_t at = tick_ns; column_ns > 0; at += tick_ns) {
         if (at <= back_ns)
             continue;
         const uint64_t columns = (at - back_ns + column_ns / 2) / column_ns;
         gp_strbuf_reset(&text);
-        add_back(&text, at / GP_NS_PER_S);
+        gp_add_back(&text, at / GP_NS_PER_S);
         if (columns + text.len / 2 > (uint64_t)box->w)
             return;
         const int x = box->w - (int)columns - (int)(text.len / 2);
@@ -450,7 +448,7 @@ void gp_draw_panel(const struct gp_box *box, const struct gp_panel *panel,
     if (h < box->h) {
         const struct gp_box time = gp_box_part(box, AXIS_WIDTH, h, graph.w, 1);
         gp_draw_fill(box, AXIS_WIDTH - 1, h, 1, GP_INK_DIM, CORNER);
-        draw_time(&time, panel, span);
+        gp_draw_times(&time, span, panel->now_ns, span->step_ns * (panel->blocks ? 1 : 2));
     }
     const struct gp_box side = gp_box_part(box, box->w - words, 0, words, h);
     if (words > 0)

@@ -33,6 +33,13 @@ struct gp_plot {
 void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
                    const struct gp_span *span);
 
+/* Appends so many seconds as "45s", "1m30s", "2h": the two largest units. */
+void gp_add_back(struct gp_strbuf *sb, uint64_t s);
+
+/* The time axis of a graph or a sparkline, "────1m────30s────now": round times before now. */
+void gp_draw_times(const struct gp_box *box, const struct gp_span *span, uint64_t now_ns,
+                   uint64_t column_ns);
+
 /* A graph with axes and, if there is room, the current, mean and highest value of the visible
  * range. A column shows two samples as dots, or one as a block. What was not seen is dotted. It has
  * one curve: two in one graph would share cells, and a cell has one color. */
