@@ -785,6 +785,17 @@ def another_locale_gets_ascii():
 
 
 @test
+def the_console_gets_what_its_fonts_have():
+    for words in ((), ("--view", "card")):
+        with top(*words, term="linux") as t:
+            t.see("processes 6")
+            t.keys("q")
+            assert t.wait() == 0
+            lacking = {c for c in t.output.decode() if "\u2800" <= c <= "\u28ff" or c in "▁▂▃▅▆▇▉▊▋▍▎▏…▸"}
+            assert not lacking, lacking
+
+
+@test
 def no_color_gets_none():
     with top(NO_COLOR="1") as t:
         t.see("processes 6")

@@ -487,3 +487,9 @@ m["devices"][1]["answers"]["WorkloadPowerProfileCurrentProfiles"] = profiles("ff
     gpulse --sim h100x8 query name -i 0 -f csv --no-header
     [ "$output" = "NVIDIA H100 80GB HBM3" ]
 }
+
+@test "the SMs of a partitioned GPU are measured, although its utilization is not" {
+    gpulse --sim h100-mig query gpm.sm.active,utilization.gpu -n 0.1 -c 2 -f csv --no-header
+    status_is 0
+    [[ "${lines[1]}" =~ ^[4-6][0-9] ]]
+}
