@@ -55,7 +55,7 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
 static bool is_unmaintained(struct gp_exam *exam, const char *version)
 {
     enum { OLDEST_MAINTAINED = 535 };
-    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_wish wish = gp_driver_wish(exam);
     return wish.last > 0 && wish.last < OLDEST_MAINTAINED && gp_version_major(version) == wish.last;
 }
 
@@ -114,7 +114,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     }
     if (wants_compiler)
         fix_compiler(exam);
-    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_wish wish = gp_driver_wish(exam);
     if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
         gp_driver_has_open_package(exam) && !wish.needs_open) {
         gp_driver_fix_install(exam);

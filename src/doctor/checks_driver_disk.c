@@ -233,7 +233,7 @@ static bool fix_variant(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const struct gp_machine *m = &exam->machine;
-    struct gp_wish wish = gp_driver_wish(m);
+    struct gp_wish wish = gp_driver_wish(exam);
     char line[256];
     if (!gp_files_line(&exam->files, gp_install_variant, line, sizeof(line)) ||
         strncmp(line, "MODULE_VARIANT=", 15) != 0 || !gp_wish_is_possible(&wish) ||

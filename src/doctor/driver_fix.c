@@ -14,17 +14,33 @@ enum { OLDEST_BUILT = 470 };
 /* From this kernel on, the packages of Proxmox are called so; before, pve-…. */
 #define FIRST_OF_PROXMOX "6.5"
 
-struct gp_wish gp_driver_wish(const struct gp_machine *machine)
+/* The branch that the module names for a GPU that it ignores: "supported through the NVIDIA 340.xx
+ * Legacy drivers"; 0: none. */
+static unsigned legacy_branch(struct gp_exam *exam)
+{
+    static const char mark[] = "through the NVIDIA ";
+    const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_LEGACY);
+    const char *at = line ? strstr(line->kmsg.body, mark) : NULL;
+    return at ? gp_version_major(at + sizeof(mark) - 1) : 0;
+}
+
+static void limit(struct gp_wish *wish, unsigned last_branch)
+{
+    if (last_branch > 0 && (wish->last == 0 || last_branch < wish->last))
+        wish->last = last_branch;
+}
+
+struct gp_wish gp_driver_wish(struct gp_exam *exam)
 {
     struct gp_wish wish = {0};
-    for (size_t i = 0; i < machine->gpu_count; i++) {
-        const struct gp_chip *chip = machine->gpus[i].chip;
+    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+        const struct gp_chip *chip = exam->machine.gpus[i].chip;
         if (!chip)
             continue;
         gp_wish_add(&wish, chip->compute_capability);
-        if (chip->last_branch > 0 && (wish.last == 0 || chip->last_branch < wish.last))
-            wish.last = chip->last_branch;
+        limit(&wish, chip->last_branch);
     }
+    limit(&wish, legacy_branch(exam));
     return wish;
 }
 
@@ -166,8 +182,7 @@ static const char *package_of_debian(struct gp_exam *exam, const struct gp_choic
         return package;
     if (gp_driver_has_open_package(exam))
         return "nvidia-driver nvidia-kernel-dkms nvidia-open-kernel-dkms-";
-    return gp_driver_wish(&exam->machine).needs_proprietary ? "nvidia-driver nvidia-kernel-dkms"
-                                                            : package;
+    return gp_driver_wish(exam).needs_proprietary ? "nvidia-driver nvidia-kernel-dkms" : package;
 }
 
 /* Debian's packages of two branches can be installed together; it uses the newer one. */
@@ -189,7 +204,7 @@ static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choi
         gp_exam_text(exam, "debian%u", gp_version_major(exam->machine.distro_version));
     if (choice->from == GP_OFFER_DISTRO) {
         enable_non_free(exam);
-        if (gp_driver_wish(&exam->machine).needs_proprietary && exam->machine.is_driver_open)
+        if (gp_driver_wish(exam).needs_proprietary && exam->machine.is_driver_open)
             gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
                                  "of the open ones:");
         if (is_of_proxmox(exam->machine.kernel))
@@ -223,7 +238,7 @@ static bool is_vgpu_host(struct gp_exam *exam)
 static bool fix_run(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_install *in = gp_install_of(exam);
-    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_wish wish = gp_driver_wish(exam);
     bool is_vgpu = is_vgpu_host(exam);
     if (choice->branch == 0 || (!is_vgpu && !in->run_trace[0]) ||
         (!is_vgpu && (in->package_count > 0 || !in->version[0])))
@@ -347,7 +362,7 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
 
 void gp_driver_fix_install(struct gp_exam *exam)
 {
-    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_wish wish = gp_driver_wish(exam);
     if (!gp_wish_is_possible(&wish)) {
         gp_exam_advice(exam, "no driver supports all GPUs of this machine: remove the oldest or "
                              "the newest, or assign one to a virtual machine; gpulse doctor advise "
@@ -364,7 +379,7 @@ void gp_driver_fix_install(struct gp_exam *exam)
 
 void gp_driver_fix_proprietary(struct gp_exam *exam)
 {
-    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_wish wish = gp_driver_wish(exam);
     if (wish.needs_open)
         return;
     if (gp_install_of(exam)->run_trace[0] && gp_install_of(exam)->package_count == 0)
@@ -376,9 +391,9 @@ void gp_driver_fix_proprietary(struct gp_exam *exam)
     gp_driver_fix_reboot(exam, "");
 }
 
-bool gp_driver_is_newest(const struct gp_exam *exam, const char *version)
+bool gp_driver_is_newest(struct gp_exam *exam, const char *version)
 {
-    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_wish wish = gp_driver_wish(exam);
     struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
     unsigned usual = gp_driver_long_term()->branch;
     return gp_version_major(version) >= (choice.branch > 0 ? choice.branch : usual);

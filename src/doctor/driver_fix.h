@@ -7,7 +7,7 @@
 #include "doctor/offer.h"
 
 /* What a driver for this machine's NVIDIA GPUs must be. */
-struct gp_wish gp_driver_wish(const struct gp_machine *machine);
+struct gp_wish gp_driver_wish(struct gp_exam *exam);
 
 /* How to install a driver that fits this machine's GPUs, in the distribution's own way, including
  * the reboot. */
@@ -26,7 +26,7 @@ bool gp_driver_has_open_package(struct gp_exam *exam);
 
 /* Whether the driver that gp_driver_fix_install() suggests is not from a newer branch than this
  * version. */
-bool gp_driver_is_newest(const struct gp_exam *exam, const char *version);
+bool gp_driver_is_newest(struct gp_exam *exam, const char *version);
 
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);

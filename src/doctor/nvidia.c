@@ -138,7 +138,7 @@ static void install_driver(struct gp_exam *exam, const char *driver)
 {
     if (install_old(exam, driver))
         return;
-    struct gp_wish wish = gp_driver_wish(&exam->machine);
+    struct gp_wish wish = gp_driver_wish(exam);
     if (gp_version_major(driver) > wish.first)
         wish.first = gp_version_major(driver);
     struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
@@ -149,7 +149,7 @@ static void install_driver(struct gp_exam *exam, const char *driver)
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)
 {
     const struct gp_machine *m = &exam->machine;
-    unsigned last = m->container || m->is_wsl ? 0 : gp_driver_wish(m).last;
+    unsigned last = m->container || m->is_wsl ? 0 : gp_driver_wish(exam).last;
     if (m->container) {
         gp_exam_advice(exam, "on the host: update the driver to %s or newer", driver);
     } else if (m->is_wsl) {
