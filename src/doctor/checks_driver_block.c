@@ -3,12 +3,11 @@
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
+#include "doctor/module_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 /* ---- blacklist ---- */
 
@@ -135,22 +134,12 @@ bool gp_driver_is_secure_boot_on(struct gp_exam *exam)
 
 enum signature { SIGNATURE_UNKNOWN, SIGNATURE_MISSING, SIGNATURE_PRESENT };
 
-/* Appended to a module; unknown for a compressed one. */
 static enum signature signature_of(struct gp_exam *exam, const char *module)
 {
-    static const char mark[] = "~Module signature appended~\n";
-    char tail[sizeof(mark) - 1];
-    const char *end = strrchr(module, '.');
-    int fd = end && strcmp(end, ".ko") == 0 ? gp_files_open_file(&exam->files, module) : -1;
-    if (fd < 0)
-        return SIGNATURE_UNKNOWN;
-    off_t size = lseek(fd, 0, SEEK_END);
-    bool is_read = size >= (off_t)sizeof(tail) &&
-                   pread(fd, tail, sizeof(tail), size - (off_t)sizeof(tail)) == sizeof(tail);
-    (void)close(fd);
-    return !is_read                                ? SIGNATURE_UNKNOWN
-           : memcmp(tail, mark, sizeof(tail)) == 0 ? SIGNATURE_PRESENT
-                                                   : SIGNATURE_MISSING;
+    struct gp_module_file file;
+    return !gp_module_file_read(&exam->files, module, &file) ? SIGNATURE_UNKNOWN
+           : file.is_signed                                  ? SIGNATURE_PRESENT
+                                                             : SIGNATURE_MISSING;
 }
 
 /* The key that locally built modules are signed with; NULL if the firmware trusts it, or if either
@@ -330,9 +319,29 @@ void gp_driver_fix_other(struct gp_exam *exam, const char *driver)
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
 
+/* RPM Fusion's packages load nouveau, which the command line keeps out, where NVIDIA's module could
+ * not be loaded; true if this is so. */
+static bool explain_fallback(struct gp_exam *exam)
+{
+    static const char service[] = "/usr/lib/systemd/system/nvidia-fallback.service";
+    char line[4096], word[512];
+    if (!gp_files_exist(&exam->files, service) ||
+        !gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) ||
+        gp_modules_command_line(line, "nouveau", word, sizeof(word)) == GP_BLOCK_NONE)
+        return false;
+    gp_exam_evidence(exam, "/proc/cmdline", "%s", word);
+    gp_exam_evidence(exam, service, "loads nouveau if NVIDIA's module is not loaded");
+    gp_exam_why(exam, "NVIDIA's module could not be loaded at boot; nouveau is only the fallback.");
+    gp_exam_command(exam, "the kernel's messages say why",
+                    "sudo dmesg | grep -i -e nvrm -e nvidia -e lockdown -e 'Loading of'");
+    return true;
+}
+
 static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, const char *driver)
 {
     bool is_nouveau = strcmp(driver, "nouveau") == 0;
+    if (is_nouveau && in->module[0] && explain_fallback(exam))
+        return;
     bool is_blacklisted = is_nouveau && in->nouveau.kind != GP_BLOCK_NONE;
     if (is_blacklisted)
         gp_exam_evidence(exam, in->nouveau.where,

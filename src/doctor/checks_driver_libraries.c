@@ -3,6 +3,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
+#include "doctor/module_file.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -235,12 +236,85 @@ static void show_apt_history(struct gp_exam *exam)
                      change ? (int)strcspn(change, "\n") : 0, change ? change : "");
 }
 
-/* Whether the installed source of the module has this version: "/var/lib/dkms/nvidia/570.124.06".
- * The source that akmods builds does not say which. */
-static bool has_source_of(const struct gp_install *in, const char *version)
+/* The version of the installed source of the module: "/var/lib/dkms/nvidia/570.124.06". The source
+ * that akmods builds does not say which: "". */
+static const char *source_version(const struct gp_install *in)
 {
     const char *slash = strrchr(in->source, '/');
-    return !slash || gp_version_major(slash + 1) == 0 || gp_install_same(slash + 1, version);
+    return slash && gp_version_major(slash + 1) > 0 ? slash + 1 : "";
+}
+
+/* The package's sources are of another version than the package: each build gives the wrong module.
+ * True if this is so. */
+static bool fix_wrong_source(struct gp_exam *exam)
+{
+    static const char key[] = "NVIDIA_VERSION = ";
+    const struct gp_install *in = gp_install_of(exam);
+    const char *path = gp_exam_text(exam, "%s/source/version.mk", in->source);
+    char line[128];
+    const char *version = line + sizeof(key) - 1;
+    if (!source_version(in)[0] || !gp_files_line(&exam->files, path, line, sizeof(line)) ||
+        strncmp(line, key, sizeof(key) - 1) != 0 || gp_install_same(version, source_version(in)))
+        return false;
+    gp_exam_evidence(exam, path, "%s: not the version of its package", line);
+    gp_exam_why(exam, "The package with the module's source has that of another version: whatever "
+                      "is built of it does not match the libraries.");
+    gp_driver_fix_update(exam);
+    gp_driver_fix_reboot(exam, "load the module that matches the libraries");
+    gp_exam_advice(exam,
+                   "if there is no corrected package yet: report it to the distribution, and go "
+                   "back to %s with all packages of the driver, libraries included",
+                   version);
+    return true;
+}
+
+/* The module that the next boot loads. */
+struct next_module {
+    const char *where, *version; /* "": unknown */
+};
+
+static struct next_module next_module(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    struct gp_module_file file;
+    const char *path =
+        gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
+    if (in->module[0] && gp_module_file_read(&exam->files, path, &file) && file.version[0])
+        return (struct next_module){path, gp_exam_text(exam, "%s", file.version)};
+    return (struct next_module){in->module_package[0] ? in->module_package : path,
+                                in->module_version};
+}
+
+/* The log has the mismatch when the machine had just been started: the module was loaded from an
+ * old copy. */
+static bool is_at_boot(struct gp_exam *exam)
+{
+    static const uint64_t settled_ns = 120 * GP_NS_PER_S;
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->count; i++) {
+        const struct gp_kmsg *k = &log->lines[i].kmsg;
+        if (k->kind == GP_KMSG_MISMATCH)
+            return k->clock == GP_KMSG_SINCE_BOOT && k->time_ns < settled_ns;
+    }
+    return false;
+}
+
+/* The module on disk matches, but not the copy of it that is loaded at boot; true if this is so. */
+static bool fix_initramfs(struct gp_exam *exam, const struct next_module *next)
+{
+    if (!strchr(next->version, '.') || !is_at_boot(exam))
+        return false;
+    gp_exam_evidence(exam, next->where, "version %s: it matches, but was not the one loaded",
+                     next->version);
+    gp_exam_why(exam, "The log has the mismatch from the start: the module on disk was replaced, "
+                      "but the old one in the initramfs is loaded, also at the next boot.");
+    if (gp_files_exist(&exam->files, "/usr/bin/sdbootutil"))
+        gp_exam_command(exam, "rebuild the initramfs in the boot partition",
+                        "sudo sdbootutil add-all-kernels --no-reuse-initrd");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "load the module that matches the libraries");
+    return true;
 }
 
 /* The folder also has libraries of the module's version: the others are left over from earlier
@@ -286,7 +360,9 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         return;
     }
     const struct gp_install *in = gp_install_of(exam);
-    bool is_stale = in->module_version[0] && !gp_install_same(in->module_version, library);
+    const struct next_module next = next_module(exam);
+    bool is_known = next.version[0];
+    bool is_stale = is_known && !gp_install_same(next.version, library);
     const struct gp_log_line *firmware = gp_log_find(exam, GP_KMSG_OTHER_FIRMWARE);
     if (!is_stale && firmware && !is_newer) {
         gp_exam_evidence(exam, firmware->where, "%s", firmware->kmsg.body);
@@ -298,16 +374,20 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         gp_driver_fix_reboot(exam, "load the module that matches the libraries");
         return;
     }
-    if (is_stale && in->module_package[0]) {
-        gp_exam_evidence(exam, in->module_package,
+    if (!is_stale && fix_initramfs(exam, &next))
+        return;
+    if (is_stale) {
+        gp_exam_evidence(exam, next.where,
                          "version %s: the next boot loads it, and it does not match either",
-                         in->module_version);
-        gp_driver_fix_update(exam);
-    } else if (is_stale) {
-        gp_exam_evidence(
-            exam, gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
-            "version %s: the next boot loads it, and it does not match either", in->module_version);
-        if (has_source_of(in, library))
+                         next.version);
+        if (fix_wrong_source(exam))
+            return;
+        if (!is_newer)
+            gp_exam_why(exam, "The libraries were updated, the module was not; nvidia-smi reports "
+                              "\"Driver/library version mismatch\" and no program can use the "
+                              "GPUs.");
+        if (next.where != in->module_package &&
+            (!source_version(in)[0] || gp_install_same(source_version(in), library)))
             gp_driver_fix_build(exam);
         else
             gp_driver_fix_update(exam);
@@ -319,7 +399,7 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
     const bool is_unknown = in->packages_error < 0 && (in->packages_error != -ENOENT || !has_apt);
     const bool is_packaged = names[0] || is_unknown;
-    if (!is_stale && is_newer && !in->module_version[0] && !is_packaged) {
+    if (!is_stale && is_newer && !is_known && !is_packaged) {
         gp_exam_advice(exam,
                        "no package has these libraries, so NVIDIA's .run installer put them there: "
                        "install those of %s with it (--no-kernel-module), or remove them "
@@ -327,9 +407,9 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
                        exam->machine.driver);
         return;
     }
-    if (!is_stale && is_newer && !in->module_version[0])
+    if (!is_stale && is_newer && !is_known)
         gp_driver_fix_update(exam);
-    if (!is_stale && !is_newer && !in->module_version[0])
+    if (!is_stale && !is_newer && !is_known)
         gp_exam_command(
             exam,
             gp_exam_text(exam, "this must say %s; otherwise update the module's package", library),
