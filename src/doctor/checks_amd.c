@@ -77,6 +77,16 @@ static bool explain_radeon(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     return true;
 }
 
+static void propose_loading(struct gp_exam *exam)
+{
+    if (gp_files_exist(&exam->files, "/sys/module/amdgpu"))
+        gp_exam_command(exam, "amdgpu is loaded; the kernel log says why it left this GPU out",
+                        "sudo dmesg | grep -i amdgpu");
+    else
+        gp_exam_command(exam, "load it; the kernel log says why it was not loaded automatically",
+                        "sudo modprobe amdgpu");
+}
+
 static void check_driver(struct gp_exam *exam)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
@@ -101,9 +111,7 @@ static void check_driver(struct gp_exam *exam)
                  !gp_unbound_explain(exam, gpu, "amdgpu",
                                      exam->machine.nvidia_count ? "amd" : "amd,modules") &&
                  !gpu->driver[0])
-            gp_exam_command(exam,
-                            "load it; the kernel log says why it was not loaded automatically",
-                            "sudo modprobe amdgpu");
+            propose_loading(exam);
     }
 }
 

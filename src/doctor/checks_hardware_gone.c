@@ -114,12 +114,21 @@ static bool report_driver(struct gp_exam *exam)
     if (!in->module[0] || !gp_install_library(in) || exam->machine.container ||
         !exam->machine.is_pci_readable)
         return false;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    const struct gp_machine *m = &exam->machine;
+    bool is_of_image = strcmp(m->distro_id, "ostree") == 0 && m->amd_count + m->intel_count > 0;
+    gp_exam_report(exam, is_of_image ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "NVIDIA's driver is installed, but the bus has no NVIDIA GPU");
     gp_exam_evidence(exam,
                      gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module),
                      "present");
     gp_exam_evidence(exam, "/sys/bus/pci/devices", "no device of NVIDIA");
+    if (is_of_image) {
+        gp_exam_why(exam, "The system's image has the driver, whether or not the machine has a GPU "
+                          "for it.");
+        gp_exam_advice(exam, "if it never had one: rebase to the variant of the image without "
+                             "NVIDIA's driver (rpm-ostree rebase)");
+        return true;
+    }
     gp_exam_why(exam, "The GPU is turned off or not assigned to this machine, its slot or power "
                       "has failed, or it was removed.");
     gp_exam_advice(exam,

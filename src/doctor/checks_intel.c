@@ -101,8 +101,8 @@ static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     const char *kernel = exam->machine.kernel;
     const struct model *model = model_of(gpu);
-    if (!model || !kernel[0] || (gpu->driver[0] && (!is_forced(exam) || has_backport(exam))) ||
-        gp_version_compare(kernel, model->kernel) >= 0)
+    if (!model || !kernel[0] || gp_version_compare(kernel, model->kernel) >= 0 ||
+        (gpu->driver[0] && !is_forced(exam)) || has_backport(exam))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "kernel %s is too old for Intel GPU %s (%s)", kernel,
                    gpu->bus_id, model->name);
@@ -193,7 +193,7 @@ static void check_permission(struct gp_exam *exam)
 static void report_runtime(struct gp_exam *exam)
 {
     static const char *const words[] = {"intel-compute-runtime", "intel-opencl-icd", NULL};
-    static const char first[] = "24.09", kernel[] = "6.8";
+    static const char first[] = "24.13", kernel[] = "6.8";
     struct gp_package *packages;
     long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < count; i++) {

@@ -423,17 +423,22 @@ const struct gp_log_line *gp_log_find(struct gp_exam *exam, enum gp_kmsg_kind ki
 
 /* ---- known errors, for checks ---- */
 
+/* Whether the line is about this GPU ("": any), or names no device. */
+static bool may_concern(const struct gp_log_known *known, const char *bus_id)
+{
+    enum { SAME_DEVICE = 10 }; /* "0000:01:00": its functions differ only in the last digit */
+    return !known->address[0] || !bus_id[0] || strncmp(known->address, bus_id, SAME_DEVICE) == 0;
+}
+
 const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *families,
                                          const char *bus_id)
 {
-    enum { SAME_DEVICE = 10 }; /* "0000:01:00": its functions differ only in the last digit */
     const struct gp_log *log = gp_log_of(exam);
     struct gp_log_known *best = NULL;
     for (size_t i = 0; i < log->known_count; i++) {
         struct gp_log_known *known = &log->known[i];
         if (gp_exam_is_listed(families, known->family) && known->verdict >= GP_VERDICT_WARN &&
-            (!known->address[0] || !bus_id[0] ||
-             strncmp(known->address, bus_id, SAME_DEVICE) == 0) &&
+            may_concern(known, bus_id) &&
             (!best || best->is_general || (known->verdict > best->verdict && !known->is_general)))
             best = known;
     }
@@ -444,9 +449,15 @@ const struct gp_log_known *gp_log_reason(struct gp_exam *exam, const char *famil
 
 const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids)
 {
+    return gp_log_known_for(exam, ids, "");
+}
+
+const struct gp_log_known *gp_log_known_for(struct gp_exam *exam, const char *ids,
+                                            const char *bus_id)
+{
     const struct gp_log *log = gp_log_of(exam);
     for (size_t i = 0; i < log->known_count; i++) {
-        if (!gp_exam_is_listed(ids, log->known[i].id))
+        if (!gp_exam_is_listed(ids, log->known[i].id) || !may_concern(&log->known[i], bus_id))
             continue;
         log->known[i].is_told = true;
         return &log->known[i];

@@ -74,4 +74,8 @@ void gp_log_show_known(struct gp_exam *exam, const struct gp_log_known *known);
 /* One of these errors (ids, a comma list) in the logs; it counts as told. NULL: there is none. */
 const struct gp_log_known *gp_log_known_of(struct gp_exam *exam, const char *ids);
 
+/* Likewise for one GPU; a line that names another device is none. */
+const struct gp_log_known *gp_log_known_for(struct gp_exam *exam, const char *ids,
+                                            const char *bus_id);
+
 #endif

@@ -22,7 +22,7 @@ static const struct {
     {"amzn", GP_DISTRO_OTHER},    {"ol", GP_DISTRO_RHEL},       {"fedora", GP_DISTRO_FEDORA},
     {"manjaro", GP_DISTRO_OTHER}, {"steamos", GP_DISTRO_OTHER}, {"arch", GP_DISTRO_ARCH},
     {"sles", GP_DISTRO_OTHER},    {"sled", GP_DISTRO_OTHER},    {"sle", GP_DISTRO_OTHER},
-    {"opensuse", GP_DISTRO_SUSE}, {"suse", GP_DISTRO_SUSE},
+    {"opensuse", GP_DISTRO_SUSE}, {"suse", GP_DISTRO_SUSE},     {"incus-os", GP_DISTRO_OTHER},
 };
 
 /* The value of KEY= in os-release, without quotes. */

@@ -35,6 +35,17 @@ static void fix_block(struct gp_exam *exam, const struct gp_block *block, const 
     gp_exam_command(exam, "", "sudo reboot");
 }
 
+static void fix_firmware(struct gp_exam *exam, const struct gp_log_known *line)
+{
+    gp_exam_evidence(exam, line->where, "%s", line->text);
+    gp_exam_why(exam, "The log says why: the driver did not find the firmware of this GPU.");
+    gp_exam_advice(exam,
+                   "if /lib/firmware does not have the file in the line: update "
+                   "linux-firmware (Debian: firmware-amd-graphics; Void: linux-firmware-amd)");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "", "sudo reboot");
+}
+
 bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *module,
                         const char *family)
 {
@@ -42,9 +53,10 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
     const struct gp_log_known *reason = gp_log_reason(exam, family, gpu->bus_id);
     /* Firmware may be missing without harm, but not where the driver has then failed. */
     const struct gp_log_known *firmware =
-        reason && reason->is_general ? gp_log_known_of(exam, "amd.firmware") : NULL;
-    reason = firmware ? firmware : reason;
-    if (reason) {
+        !reason || reason->is_general ? gp_log_known_for(exam, "amd.firmware", gpu->bus_id) : NULL;
+    if (firmware) {
+        fix_firmware(exam, firmware);
+    } else if (reason) {
         gp_exam_evidence(exam, reason->where, "%s", reason->text);
         gp_exam_why(exam, "The log says why: %s.", reason->cause);
         gp_exam_advice(exam, "%s", reason->fix);
