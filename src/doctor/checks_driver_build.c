@@ -30,7 +30,9 @@ static void fix_compiler(struct gp_exam *exam)
  * it; a distribution's newer kernel is built with the installed one. */
 static bool is_mismatched(const struct gp_failed_build *build)
 {
-    return strstr(build->error, "CC version check") || strstr(build->error, "gcc-version-check") ||
+    return strstr(build->error, "CC version check") ||
+           strstr(build->error, "Compiler version check failed") ||
+           strstr(build->error, "gcc-version-check") ||
            strstr(build->error, "incompatible gcc/plugin");
 }
 

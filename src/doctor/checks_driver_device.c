@@ -360,8 +360,9 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
     }
     gp_exam_advice(
         exam,
-        "power the machine off and on; if the error returns, check the card's seating and power, "
-        "check \"Above 4G Decoding\" in the firmware settings, and try a newer driver");
+        "power the machine off and on; if the error returns, turn on \"Above 4G Decoding\" and "
+        "Resizable BAR in the firmware settings, check the card's seating and power, and try a "
+        "newer driver");
 }
 
 /* What the driver's file about a GPU says. */

@@ -56,6 +56,13 @@ static void show_installer(struct gp_exam *exam)
         return;
     gp_exam_evidence(exam, path, "%s", best.details);
     gp_exam_why(exam, "NVIDIA's installer failed: %s.", best.words);
+    const struct gp_log_known *refused = gp_log_known_of(exam, "nvidia-drm.helper");
+    if (refused) {
+        gp_exam_evidence(exam, refused->where, "%s", refused->text);
+        gp_exam_why(exam, "NVIDIA's installer failed to load the modules: %s.", refused->cause);
+        gp_exam_command(exam, "load what it needs",
+                        "sudo modprobe -a drm_client_lib drm_ttm_helper");
+    }
     bool wants_headers = strcmp(best.id, "runfile.headers") == 0;
     bool is_nouveau = strcmp(best.id, "runfile.nouveau") == 0;
     if (wants_headers)
@@ -64,7 +71,7 @@ static void show_installer(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     }
-    if (wants_headers || is_nouveau)
+    if (wants_headers || is_nouveau || refused)
         gp_exam_advice(exam, "then run the installer again; or, better, install the driver from "
                              "packages:");
 }
@@ -457,6 +464,27 @@ static void report_unlisted(struct gp_exam *exam, const char *list, const char *
     gp_exam_command(exam, "load it", "sudo modprobe nvidia");
 }
 
+/* The repositories of RHEL's family may have only the headers of their newest kernel, as an update
+ * that was not followed by a reboot has installed them. */
+static void propose_newer_kernel(struct gp_exam *exam)
+{
+    static const char folder[] = "/usr/src/kernels";
+    const struct gp_machine *m = &exam->machine;
+    const char *newer = NULL;
+    char **names;
+    long n =
+        m->distro == GP_DISTRO_RHEL ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
+    for (long i = 0; i < n; i++) {
+        const char *end = strrchr(names[i], '.');
+        if (end && strcmp(end + 1, m->arch) == 0 && strverscmp(names[i], m->kernel) > 0)
+            newer = names[i];
+    }
+    if (!newer)
+        return;
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, newer), "of a newer kernel");
+    gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL_AND_HEADERS, NULL, NULL);
+}
+
 void gp_driver_check_module(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -481,10 +509,10 @@ void gp_driver_check_module(struct gp_exam *exam)
     gp_exam_evidence(exam, list, "no nvidia.ko");
     if (in->source[0])
         gp_exam_evidence(exam, in->source, "the source of the module is installed");
-    if (in->source[0] &&
-        !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel)))
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel),
-                         "missing: the headers of this kernel are not installed");
+    const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel);
+    bool wants_headers = in->source[0] && !gp_files_exist(&exam->files, headers);
+    if (wants_headers)
+        gp_exam_evidence(exam, headers, "missing: the headers of this kernel are not installed");
     if (in->stale_source[0])
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/source", in->stale_source),
                          "leads nowhere: left over from a removed driver; dkms stops at it");
@@ -520,4 +548,6 @@ void gp_driver_check_module(struct gp_exam *exam)
         gp_driver_fix_reboot(exam, "until then another driver is bound to the GPU");
     else
         gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+    if (wants_headers)
+        propose_newer_kernel(exam);
 }

@@ -274,6 +274,14 @@ static bool is_beyond_repair(const struct burst *burst)
     return false;
 }
 
+/* Whether memory keeps failing, in several incidents since the machine was started: remapping one
+ * row after the other does not keep up. */
+static bool is_memory_failing(const struct story *story)
+{
+    enum { DOUBLE_BIT = 48, TOO_MANY = 3 };
+    return story->first->kmsg.code == DOUBLE_BIT && story->bursts > 1 && story->times >= TOO_MANY;
+}
+
 static void tell(struct gp_exam *exam, const struct story *story)
 {
     const struct gp_log_line *worst = story->last.worst;
@@ -309,6 +317,9 @@ static void tell(struct gp_exam *exam, const struct story *story)
         if (is_beyond_repair(&story->last))
             gp_exam_advice(exam, "have the GPU replaced: it could not set the faulty memory aside "
                                  "(Xid 64); take it out of use until then");
+        else if (is_memory_failing(story))
+            gp_exam_advice(exam, "the errors return: take the GPU out of use, and have the "
+                                 "vendor test and replace it");
         add_fix(exam, k, &e);
     }
 }

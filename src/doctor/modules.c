@@ -165,22 +165,38 @@ static bool says_error(const char *line, size_t length)
     return false;
 }
 
+/* How sure it is that a line is the error: make's remark and the older heading of NVIDIA's check of
+ * the compiler count only if there is nothing better. The newer heading, "Warning: Compiler version
+ * check failed", does not stop a build. */
+enum weight { NO_ERROR, HEADING, REMARK, ERROR };
+
+static enum weight weight_of(const char *line, size_t length)
+{
+    static const char heading[] = "Compiler version check failed";
+    bool is_heading =
+        length >= sizeof(heading) - 1 && memcmp(line, heading, sizeof(heading) - 1) == 0;
+    return says_error(line, length)         ? ERROR
+           : memmem(line, length, "***", 3) ? REMARK
+           : is_heading                     ? HEADING
+                                            : NO_ERROR;
+}
+
 size_t gp_modules_first_error(const char *log, size_t length, const char **ret, size_t *ret_length)
 {
     struct gp_lines lines = gp_lines_of(log, length);
+    enum weight best = NO_ERROR;
     const char *line;
-    size_t n, fallback = 0;
-    while (gp_lines_next(&lines, &line, &n)) {
-        bool is_error = says_error(line, n);
-        if (!is_error && (fallback > 0 || !memmem(line, n, "***", 3)))
+    size_t n, number = 0;
+    while (best < ERROR && gp_lines_next(&lines, &line, &n)) {
+        enum weight weight = weight_of(line, n);
+        if (weight <= best)
             continue;
         *ret = line;
         *ret_length = n;
-        fallback = lines.number;
-        if (is_error)
-            break;
+        best = weight;
+        number = lines.number;
     }
-    return fallback;
+    return number;
 }
 
 /* "DKMS make.log for nvidia-570.124.06 for kernel 6.8.0-60-generic (x86_64)" */

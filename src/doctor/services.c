@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char folder[] = "/etc/systemd/system";
 
@@ -15,6 +16,18 @@ bool gp_service_is_installed(struct gp_exam *exam, const char *unit)
                                           "/run/systemd/system"};
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
         if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], unit)))
+            return true;
+    return false;
+}
+
+bool gp_service_is_enabled(struct gp_exam *exam, const char *unit)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system"};
+    struct stat st;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_stat_link(
+                &exam->files, gp_exam_text(exam, "%s/multi-user.target.wants/%s", folders[i], unit),
+                &st) == 0)
             return true;
     return false;
 }

@@ -16,6 +16,9 @@ struct gp_service_setting {
 /* Whether systemd knows a unit, "nvidia-suspend.service", enabled or not. */
 bool gp_service_is_installed(struct gp_exam *exam, const char *unit);
 
+/* Whether it is started at boot, for units that multi-user.target wants. */
+bool gp_service_is_enabled(struct gp_exam *exam, const char *unit);
+
 /* The settings of a variable, at most `most`; returns their number. */
 size_t gp_service_settings(struct gp_exam *exam, const char *variable,
                            struct gp_service_setting *ret, size_t most);
