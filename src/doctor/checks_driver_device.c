@@ -309,6 +309,37 @@ static bool refuses_guest(const struct gp_exam *exam, const struct gp_pci_gpu *g
            strstr(gpu->chip->name, "GeForce");
 }
 
+/* Whether the window into the GPU's memory is below 4 GiB, where firmware puts it only if it does
+ * not use the space above. It is the second region, "0x… start 0x… end 0x… flags". */
+static bool is_window_low(struct gp_exam *exam, const char *path)
+{
+    static const unsigned long long is_wide = 0x100000, space_32 = 1ULL << 32;
+    char text[1024];
+    char *line =
+        gp_files_read(&exam->files, path, text, sizeof(text)) > 0 ? strchr(text, '\n') : NULL;
+    unsigned long long start = line ? strtoull(line, &line, 16) : 0;
+    unsigned long long end = line ? strtoull(line, &line, 16) : 0;
+    return start > 0 && end < space_32 && (strtoull(line, NULL, 16) & is_wide);
+}
+
+static void fix_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const char *path = gp_exam_text(exam, "/sys/bus/pci/devices/%s/resource", gpu->bus_id);
+    if (is_window_low(exam, path)) {
+        gp_exam_evidence(exam, path, "the window into the GPU's memory is below 4 GiB");
+        gp_exam_advice(exam, "turn on \"Above 4G Decoding\" and Resizable BAR in the firmware "
+                             "settings: without them the driver may not start large GPUs");
+        gp_exam_advice(exam, "if the error returns: power the machine off and on, check the card's "
+                             "seating and power, and try a newer driver");
+        return;
+    }
+    gp_exam_advice(
+        exam,
+        "power the machine off and on; if the error returns, turn on \"Above 4G Decoding\" and "
+        "Resizable BAR in the firmware settings, check the card's seating and power, and try a "
+        "newer driver");
+}
+
 /* The driver has the GPU, but gave up on it. */
 static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
                           const char *seen, const struct gp_log_line *line)
@@ -358,11 +389,7 @@ static void report_failed(struct gp_exam *exam, const struct gp_pci_gpu *gpu, co
         gp_exam_advice(exam, "a virtual GPU needs the guest driver of the host's vGPU release");
         return;
     }
-    gp_exam_advice(
-        exam,
-        "power the machine off and on; if the error returns, turn on \"Above 4G Decoding\" and "
-        "Resizable BAR in the firmware settings, check the card's seating and power, and try a "
-        "newer driver");
+    fix_failed(exam, gpu);
 }
 
 /* What the driver's file about a GPU says. */

@@ -258,6 +258,20 @@ static bool fix_variant(struct gp_exam *exam)
     return true;
 }
 
+/* Only the kind of the modules is wrong: Ubuntu has either kind of each version, from whichever
+ * repository the driver came. True if changing it suffices. */
+static bool fix_kind(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    struct gp_wish wish = gp_driver_wish(exam);
+    if (exam->machine.distro != GP_DISTRO_UBUNTU || in->package_count == 0 || !in->is_open ||
+        !exam->machine.driver[0] || !wish.needs_proprietary || wish.needs_open ||
+        !gp_wish_fits(&wish, gp_version_major(exam->machine.driver)))
+        return false;
+    gp_driver_fix_proprietary(exam);
+    return true;
+}
+
 void gp_driver_check_flavour(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -284,7 +298,7 @@ void gp_driver_check_flavour(struct gp_exam *exam)
                        "the version and kind of the loaded module cannot be read");
     if (is_found)
         (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
-    if ((is_found || report_refusal(exam)) && !fix_variant(exam))
+    if ((is_found || report_refusal(exam)) && !fix_variant(exam) && !fix_kind(exam))
         gp_driver_fix_install(exam);
 }
 
