@@ -20,6 +20,22 @@ const struct gp_proc_column_info gp_proc_column_table[GP_PROC_COLUMN__COUNT] = {
 #undef X
 };
 
+/* How many GPUs it uses; 1 if none. */
+static int count_gpus(const struct gp_proc_row *row)
+{
+    int count = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(row->gpu_bits); i++)
+        count += __builtin_popcountll(row->gpu_bits[i]);
+    return count > 0 ? count : 1;
+}
+
+/* Whether it is a percentage of one GPU, of which a row has the sum over its GPUs. */
+static bool is_of_gpu(enum gp_proc_column column)
+{
+    return column == GP_PROC_SM_COLUMN || column == GP_PROC_MEM_COLUMN ||
+           column == GP_PROC_ENC_COLUMN || column == GP_PROC_DEC_COLUMN;
+}
+
 struct gp_amount gp_proc_amount(const struct gp_proc_row *row, enum gp_proc_column column)
 {
     const struct gp_proc_column_info *info = &gp_proc_column_table[column];
@@ -30,7 +46,10 @@ struct gp_amount gp_proc_amount(const struct gp_proc_row *row, enum gp_proc_colu
     }
     if (info->kind == GP_PROC_KIND_TEXT || info->kind == GP_PROC_KIND_GPU)
         return (struct gp_amount){0};
-    return *(const struct gp_amount *)field;
+    struct gp_amount amount = *(const struct gp_amount *)field;
+    if (is_of_gpu(column))
+        amount.n /= count_gpus(row);
+    return amount;
 }
 
 const char *gp_proc_text(const struct gp_proc_row *row, enum gp_proc_column column)

@@ -39,9 +39,9 @@ struct gp_proc_row {
         *job;
     uint32_t denied;                         /* a bit for each text column that may not be read */
     struct gp_amount memory, suspended, rss; /* bytes */
-    struct gp_amount sm, mem, enc, dec, cpu; /* percent */
-    struct gp_amount share; /* percent of the memory of its GPUs */
-    double total;           /* that memory in bytes; 0: unknown */
+    struct gp_amount sm, mem, enc, dec, cpu; /* percent; sums over its GPUs */
+    struct gp_amount share;                  /* percent of the memory of its GPUs */
+    double total;                            /* that memory in bytes; 0: unknown */
     struct gp_amount age_s;
     struct gp_amount idle_s; /* since the process last used any of its GPUs */
     bool idle_is_least;      /* it has been idle at least that long */
@@ -70,12 +70,12 @@ const char *gp_proc_row_prefix(const struct gp_proc_row *row);
       "C compute, G graphics, C+G (X) both, M MPS, S suspended")                                   \
     X(STATE, "state", "S", 1, 9, 0, true, TEXT, state, false,                                      \
       "R running, S sleeping, D uninterruptible, T stopped, Z zombie")                             \
-    X(SM, "sm", "SM%", 4, 4, 0, false, NUMBER, sm, true, "SM utilization")                         \
-    X(MEM, "bandwidth", "MEM%", 4, 11, 0, false, NUMBER, mem, true,                                \
-      "memory bandwidth utilization")                                                              \
+    X(SM, "sm", "SM%", 4, 4, 0, false, NUMBER, sm, true, "SM utilization, mean of its GPUs")       \
+    X(MEM, "bandwidth", "BW%", 3, 11, 0, false, NUMBER, mem, true,                                 \
+      "memory bandwidth utilization, mean of its GPUs")                                            \
     X(MEMORY, "memory", "GPU-MEM", 8, 1, 0, false, BYTES, memory, true, "GPU memory")              \
-    X(SHARE, "share", "SHARE", 5, 10, 0, false, NUMBER, share, false,                             \
-      "percentage of its GPUs' memory")                                           \
+    X(SHARE, "share", "VRAM%", 5, 10, 0, false, NUMBER, share, false,                              \
+      "percentage of its GPUs' memory")                                                            \
     X(SUSPENDED, "suspended", "SUSPENDED", 9, 12, 0, false, BYTES, suspended, false,               \
       "GPU memory suspended to host memory (gpulse suspend)")                                      \
     X(ENC, "enc", "ENC", 3, 12, 0, false, NUMBER, enc, true, "video encoder utilization")          \

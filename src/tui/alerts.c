@@ -45,63 +45,63 @@ enum rule {
     XID,
 };
 
-/* Each with what to do next. */
+/* Each in two or three words, and with what to do next. */
 static const struct {
     enum gp_ink ink;
-    const char *next, *about;
+    const char *brief, *next, *about;
     int flags;
 } rules[] = {
-    [ILL] = {GP_INK_CRITICAL, "gpulse doctor",
+    [ILL] = {GP_INK_CRITICAL, "no answer", "gpulse doctor",
              "The driver gives no values of this GPU. Programs that use it may hang or fail. The "
              "kernel log says more: gpulse doctor reads it.",
              0},
-    [LOST] = {GP_INK_CRITICAL, "gpulse doctor",
+    [LOST] = {GP_INK_CRITICAL, "lost", "gpulse doctor",
               "The driver cannot reach this GPU any more. Programs on it have failed or will. It "
               "comes back by a reset or a reboot; gpulse doctor says what the kernel log knows.",
               0},
-    [RECOVERY] = {GP_INK_CRITICAL, "gpulse doctor",
+    [RECOVERY] = {GP_INK_CRITICAL, "needs recovery", "gpulse doctor",
                   "The driver asks for this after an error. Until then the GPU may give wrong "
                   "results or none. End what runs on it, then do what it asks for.",
                   0},
-    [ECC] = {GP_INK_CRITICAL, "gpulse doctor",
+    [ECC] = {GP_INK_CRITICAL, "memory errors", "gpulse doctor",
              "Memory has lost data, and a program has been stopped or has computed with wrong "
              "values. Reset the GPU; if it happens again, have it replaced.",
              0},
-    [REMAP_FAILED] = {GP_INK_CRITICAL, "have it replaced",
+    [REMAP_FAILED] = {GP_INK_CRITICAL, "broken memory", "have it replaced",
                       "Memory rows are broken and there are no spare ones left for them.", 0},
     [REPAIR_WAITS] =
-        {GP_INK_HIGH, "reset it when idle",
+        {GP_INK_HIGH, "repair waits", "reset it when idle",
          "Broken memory will be replaced by spare memory at the next reset of the GPU.", 0},
-    [HOT] = {GP_INK_CRITICAL, "check its cooling",
+    [HOT] = {GP_INK_CRITICAL, "too hot", "check its cooling",
              "At this temperature it slows down, and somewhat above it turns off." HEAT_HELPS, 0},
-    [SLOWED_BY_HEAT] = {GP_INK_HIGH, "check its cooling",
+    [SLOWED_BY_HEAT] = {GP_INK_HIGH, "slowed by heat", "check its cooling",
                         "Its clocks are low because it is too hot." HEAT_HELPS, 0},
     [SLOWED_BY_SUPPLY] =
-        {GP_INK_HIGH, "check its power cables",
+        {GP_INK_HIGH, "power supply", "check its power cables",
          "Its clocks are low because the power supply demands it: it is overloaded, "
          "or a cable is loose.",
          0},
     [LANES] =
-        {GP_INK_HIGH, "reseat it",
+        {GP_INK_HIGH, "PCIe lanes", "reseat it",
          "Copies between host and GPU are slower than on others like it. The card or its riser "
          "may be loose, or the slot shared with another device.",
          0},
-    [FULL_SOON] = {GP_INK_HIGH, "",
+    [FULL_SOON] = {GP_INK_HIGH, "full soon", "",
                    "Used memory has been growing steadily. When it is full, the next program that "
                    "asks for memory fails, which need not be the one that grows.",
                    0},
-    [FULL_NOW] = {GP_INK_HIGH, "gpulse mem", "The next program that asks for memory may fail.",
-                  ADDS_GPU},
+    [FULL_NOW] = {GP_INK_HIGH, "memory full", "gpulse mem",
+                  "The next program that asks for memory may fail.", ADDS_GPU},
     [NOBODYS] =
-        {GP_INK_HIGH, "gpulse reclaim",
+        {GP_INK_HIGH, "orphaned memory", "gpulse reclaim",
          "No process that can be seen holds this memory: it may be one in another container "
          "or one that has ended without giving it back. gpulse reclaim finds and frees it.",
          0},
-    [IDLE] = {GP_INK_HIGH, "",
+    [IDLE] = {GP_INK_HIGH, "idle, memory held", "",
               "Nothing has run on this GPU, and others cannot use what is held. Ask its owner, or "
               "end the process with k.",
               0},
-    [XID] = {GP_INK_CRITICAL, "gpulse explain xid", "", 0},
+    [XID] = {GP_INK_CRITICAL, "Xid", "gpulse explain xid", "", 0},
 };
 
 struct finder {
@@ -125,7 +125,8 @@ static void add(struct finder *f, const struct gp_alert *alert)
 
 static struct gp_alert alert_of(enum rule rule, unsigned gpu)
 {
-    struct gp_alert alert = {rules[rule].ink, rule, gpu, 0, 0, rules[rule].about, "", ""};
+    struct gp_alert alert = {rules[rule].ink, rule, gpu, 0, 0, rules[rule].about, "", "", ""};
+    (void)snprintf(alert.brief, sizeof(alert.brief), "%s", rules[rule].brief);
     (void)snprintf(alert.next, sizeof(alert.next), rules[rule].flags & ADDS_GPU ? "%s -i %u" : "%s",
                    rules[rule].next, gpu);
     return alert;
@@ -353,6 +354,8 @@ static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t 
         const char *words = info ? info->words : "unknown error";
         word(&alert, ": Xid %llu, %.*s · %llu min ago", (unsigned long long)xid->number,
              (int)strcspn(words, ":;"), words, (unsigned long long)(age_s / 60));
+        (void)snprintf(alert.brief, sizeof(alert.brief), "%s %llu", rules[XID].brief,
+                       (unsigned long long)xid->number);
         (void)snprintf(alert.next, sizeof(alert.next), "%s %llu", rules[XID].next,
                        (unsigned long long)xid->number);
         add(f, &alert);
@@ -379,40 +382,4 @@ size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_histor
 bool gp_alert_is(const struct gp_alert *a, const struct gp_alert *b)
 {
     return a->rule == b->rule && a->gpu == b->gpu && a->number == b->number && a->pid == b->pid;
-}
-
-/* ---- a line ---- */
-
-/* Bytes of the text up to the last of these separators at or before `to`; 0 without one. */
-static size_t before_last(const char *text, size_t to, const char *separator)
-{
-    const size_t n = strlen(separator);
-    while (to > 0 && strncmp(text + to, separator, n) != 0)
-        to--;
-    return to;
-}
-
-void gp_alert_line(const struct gp_alert *alert, size_t more, int w, char ret[GP_ALERT_LINE_SIZE])
-{
-    char count[32] = "";
-    char text[sizeof(alert->text) + sizeof(alert->next) + 8];
-    const bool has_next = alert->next[0];
-    (void)snprintf(text, sizeof(text), "%s%s%s", alert->text, has_next ? " · " : "", alert->next);
-    if (more > 0)
-        (void)snprintf(count, sizeof(count), " (+%zu)", more);
-    const int room = w - 4 - (int)strlen(count); /* 4: blanks and the mark */
-    const char *end = "";
-    for (size_t at = strlen(text); (int)gp_utf8_width(text) > room && at > 0;) {
-        at = before_last(text, at - 1, " · ");
-        text[at ? at : strlen(text)] = '\0';
-    }
-    for (size_t at = strlen(text); (int)gp_utf8_width(text) + (*end != '\0') > room && at > 0;) {
-        at = before_last(text, at - 1, " ");
-        text[at] = '\0';
-        end = "…";
-    }
-    if (text[0])
-        (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %s%s%s ", text, end, count);
-    else
-        (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %zu ", more + 1);
 }

@@ -31,6 +31,7 @@ struct gp_alert {
     const char *about; /* what it means and what helps, in whole sentences */
     char text[128];    /* parts with " · " between them, the first one tells what it is */
     char next[40];     /* what to do now, as short as a command */
+    char brief[24];    /* what it is in two or three words, after the GPU */
 };
 
 /* The most severe first. Returns the number found, of which `max` are stored. */
@@ -39,12 +40,5 @@ size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_histor
 
 /* Whether both are about the same. */
 bool gp_alert_is(const struct gp_alert *a, const struct gp_alert *b);
-
-enum { GP_ALERT_LINE_SIZE = 256 };
-
-/* Writes as much of an alert as fits into w columns: " ! text · next (+more) ". Whole parts are
- * left out first, the last ones before the others; then the first is cut between two words. Where
- * no word fits, it is how many there are. */
-void gp_alert_line(const struct gp_alert *alert, size_t more, int w, char ret[GP_ALERT_LINE_SIZE]);
 
 #endif

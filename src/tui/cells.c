@@ -250,8 +250,19 @@ void gp_draw_fill(const struct gp_box *box, int x, int y, int w, enum gp_ink ink
     put_narrow(box, x, y, w, ink, cp, NULL);
 }
 
+/* Blocks, braille, or a dot where a bar or a graph has nothing. */
+static bool is_chart(const struct gp_cell *cell)
+{
+    return (cell->cp >= 0x2580 && cell->cp <= 0x259f) ||
+           (cell->cp >= 0x2800 && cell->cp <= 0x28ff) ||
+           (cell->cp == 0xb7 && cell->ink == GP_INK_DIM);
+}
+
 void gp_draw_ink(const struct gp_box *box, int y, enum gp_ink ink)
 {
-    for (int x = 0; x < box->w && y >= 0 && y < box->h; x++)
-        cell_at(box->cells, box->x + x, box->y + y)->ink = ink;
+    for (int x = 0; x < box->w && y >= 0 && y < box->h; x++) {
+        struct gp_cell *cell = cell_at(box->cells, box->x + x, box->y + y);
+        if (!is_chart(cell))
+            cell->ink = ink;
+    }
 }

@@ -4,6 +4,7 @@
 #include "model/snapshot.h"
 #include "out/digits.h"
 #include "tui/frame.h"
+#include "tui/gpu_flags.h"
 #include "tui/gpu_graphs.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
@@ -18,8 +19,10 @@ enum {
     SENSORS_FROM = 98,  /* and to show the sensors next to the bars */
     SENSORS_WIDTH = 42, /* temperatures, power and clocks */
     OWNERS_LEAST = 8,   /* columns for who uses the GPU */
-    OWNERS_MOST = 32,
-    PAST_FROM = 12, /* columns for a bar and its past */
+    OWNERS_NARROW = 18, /* next to the sensors */
+    OWNERS_WIDE = 32,
+    WIDE_FROM = 110, /* columns of a card for both */
+    PAST_FROM = 12,  /* columns for a bar and its past */
 };
 
 /* ---- the title ---- */
@@ -34,55 +37,15 @@ static int draw_name(const struct gp_box *box, int x, const struct gp_device *de
     return gp_draw(box, x, 0, GP_INK_STRONG, gp_gpu_short_name(device));
 }
 
-/* "SM 1980 MEM 2619 MHz" */
-static void add_clocks(struct gp_strbuf *sb, const struct gp_device *device, bool has_labels)
-{
-    double sm;
-    double memory;
-    if (!gp_device_number(device, GP_CLOCK_SM, &sm) ||
-        !gp_device_number(device, GP_CLOCK_MEMORY, &memory))
-        return;
-    gp_strbuf_adds(sb, has_labels ? "SM " : "");
-    gp_add_whole(sb, sm);
-    gp_strbuf_adds(sb, has_labels ? " MEM " : "/");
-    gp_add_whole(sb, memory);
-    gp_strbuf_adds(sb, " MHz");
-}
-
-static void add_power(struct gp_strbuf *sb, const struct gp_device *device)
-{
-    gp_gpu_add_power(sb, device);
-    gp_strbuf_adds(sb, " W");
-}
-
-/* "54°C mem 62°C fan 30%", as far as it fits into w columns. */
-static void add_temperatures(struct gp_strbuf *sb, const struct gp_device *device, int w)
-{
-    static const struct {
-        const char *label;
-        enum gp_metric metric;
-        const char *unit;
-    } more[] = {{" mem ", GP_TEMPERATURE_MEMORY, "°C"}, {" fan ", GP_FAN_SPEED, "%"}};
-    double n;
-    gp_gpu_add_number(sb, device, GP_TEMPERATURE_GPU, "°C");
-    for (size_t i = 0; i < GP_ARRAY_LEN(more); i++) {
-        GP_GPU_TEXT(part);
-        if (!gp_device_number(device, more[i].metric, &n))
-            continue;
-        gp_strbuf_adds(&part, more[i].label);
-        gp_gpu_add_number(&part, device, more[i].metric, more[i].unit);
-        if ((int)(gp_utf8_width(sb->buf) + gp_utf8_width(part.buf)) <= w)
-            gp_strbuf_adds(sb, part.buf);
-    }
-}
-
-/* What a title may say at its right, in the order of the screen. */
+/* What a title may say at its right, in the order of the screen. It is also that of importance, the
+ * least first, but for the trouble: what gives way is at the left, and the others stay in their
+ * columns. */
 enum {
+    PART_TROUBLE,
     PART_PSTATE,
+    PART_CLOCKS,
     PART_TEMPERATURES,
     PART_POWER,
-    PART_CLOCKS,
-    PART_TROUBLE,
     PART_OWNERS,
     PART__COUNT
 };
@@ -94,10 +57,11 @@ struct part {
     enum gp_ink ink;
 };
 
-/* Shows it if there is room for it and the gap before it. */
-static void admit(struct part *part, int *room)
+/* Shows it in as many columns, or as it needs, if there is room for that and the gap before it. */
+static void admit(struct part *part, int columns, int *room)
 {
-    int w = (int)gp_utf8_width(part->text.buf);
+    const int needed = (int)gp_utf8_width(part->text.buf);
+    const int w = needed > columns ? needed : columns;
     if (w == 0 || w + 2 > *room)
         return;
     part->w = w;
@@ -106,12 +70,13 @@ static void admit(struct part *part, int *room)
 
 static void draw_parts(const struct gp_box *box, const struct part parts[], int end)
 {
-    for (int i = PART__COUNT - 1; i >= 0; i--) {
-        if (!parts[i].w)
+    for (int i = PART__COUNT - 1; i >= 0; end -= parts[i].w ? parts[i].w + 2 : 0, i--) {
+        const int w = (int)gp_utf8_width(parts[i].text.buf);
+        const int x = end - parts[i].w;
+        if (!parts[i].w || !w)
             continue;
-        gp_draw_fill(box, end - parts[i].w - 1, 0, parts[i].w + 2, GP_INK_PLAIN, ' ');
-        (void)gp_draw(box, end - parts[i].w, 0, parts[i].ink, parts[i].text.buf);
-        end -= parts[i].w + 2;
+        gp_draw_fill(box, x - 1, 0, w + 2, GP_INK_PLAIN, ' ');
+        (void)gp_draw(box, x, 0, parts[i].ink, parts[i].text.buf);
     }
 }
 
@@ -120,14 +85,26 @@ static bool has_frame(const struct gp_gpus_view *view)
     return view->layout && view->layout->frame.h > 0;
 }
 
+/* The sensors: each in as many columns on every card. */
+static void set_sensors(struct part parts[PART__COUNT], const struct gp_device *device, int w,
+                        int room)
+{
+    gp_strbuf_adds(&parts[PART_PSTATE].text, gp_device_text(device, GP_PSTATE, ""));
+    parts[PART_PSTATE].ink = GP_INK_DIM;
+    gp_gpu_add_temperatures(&parts[PART_TEMPERATURES].text, device, room);
+    parts[PART_TEMPERATURES].ink = gp_gpu_temperature_ink(device);
+    gp_gpu_add_watts(&parts[PART_POWER].text, device);
+    gp_gpu_add_clocks(&parts[PART_CLOCKS].text, device, w >= LABELS_FROM);
+}
+
 /* The name, and at the right as much as fits. Cards that show the sensors below have no need of
  * them here, and those that show the troubles below none of those. */
 static void draw_title(const struct gp_box *box, const struct gp_device *device,
                        const struct gp_gpus_view *view, bool has_sensors, const char *trouble,
                        enum gp_ink ink)
 {
-    static const int by_rank[] = {PART_TROUBLE, PART_POWER,  PART_TEMPERATURES,
-                                  PART_OWNERS,  PART_CLOCKS, PART_PSTATE};
+    static const int by_rank[] = {PART_TROUBLE,      PART_OWNERS, PART_POWER,
+                                  PART_TEMPERATURES, PART_CLOCKS, PART_PSTATE};
     struct part parts[PART__COUNT];
     for (int i = 0; i < PART__COUNT; i++) {
         parts[i].room[0] = '\0';
@@ -144,23 +121,20 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
         x = gp_draw(box, x, 0, GP_INK_PLAIN, " ");
     }
     const int end = box->w - 1 - in_frame;
+    const int owners = has_sensors && box->w < WIDE_FROM ? OWNERS_NARROW : OWNERS_WIDE;
     int room = end - x - 1;
-    if (has_sensors) {
-        gp_strbuf_adds(&parts[PART_PSTATE].text, gp_device_text(device, GP_PSTATE, ""));
-        parts[PART_PSTATE].ink = GP_INK_DIM;
-        add_temperatures(&parts[PART_TEMPERATURES].text, device, room);
-        parts[PART_TEMPERATURES].ink = gp_gpu_temperature_ink(device);
-        add_power(&parts[PART_POWER].text, device);
-        add_clocks(&parts[PART_CLOCKS].text, device, box->w >= LABELS_FROM);
-    }
+    if (has_sensors)
+        set_sensors(parts, device, box->w, room);
     gp_strbuf_adds(&parts[PART_TROUBLE].text, trouble);
     parts[PART_TROUBLE].ink = ink;
+    parts[PART_OWNERS].ink = gp_gpu_is_ill(device) ? GP_INK_STALE : GP_INK_PLAIN;
     for (size_t i = 0; i < GP_ARRAY_LEN(by_rank); i++) {
         struct part *part = &parts[by_rank[i]];
-        int w = room - 2 < OWNERS_MOST ? room - 2 : OWNERS_MOST;
-        if (by_rank[i] == PART_OWNERS && w >= OWNERS_LEAST)
+        const bool is_owners = by_rank[i] == PART_OWNERS;
+        const int w = room - 2 < owners ? room - 2 : owners;
+        if (is_owners && w >= OWNERS_LEAST)
             gp_add_owners(&part->text, view->snapshot, device, view->owner, w);
-        admit(part, &room);
+        admit(part, is_owners ? owners : 0, &room);
     }
     draw_parts(box, parts, end);
 }
@@ -372,6 +346,10 @@ static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *de
         gp_strbuf_addf(sb, "  ECC errors: %ld", gp_whole(errors));
         ink = GP_INK_CRITICAL;
     }
+    if (gp_gpu_waits_for_repair(device)) {
+        gp_strbuf_adds(sb, "  repair waits for a reset");
+        ink = ink == GP_INK_CRITICAL ? ink : GP_INK_HIGH;
+    }
     if (limit)
         gp_strbuf_addf(sb, "  limited: %s", limit);
     if (limit && track && track->limited_since_ns)
@@ -403,13 +381,13 @@ static void draw_links(const struct gp_box *box, const struct gp_device *device,
 static void draw_sensors(const struct gp_box *box, const struct gp_device *device)
 {
     GP_GPU_TEXT(text);
-    add_temperatures(&text, device, 16);
+    gp_gpu_add_temperatures(&text, device, 16);
     gp_draw_left(box, 0, 1, 16, gp_gpu_temperature_ink(device), text.buf);
     gp_strbuf_reset(&text);
-    add_power(&text, device);
+    gp_gpu_add_watts(&text, device);
     gp_draw_right(box, 16, 1, 11, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
-    add_clocks(&text, device, false);
+    gp_gpu_add_clocks(&text, device, false);
     gp_draw_right(box, 28, 1, box->w - 28, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
     add_links(&text, device, false, box->w);
@@ -418,12 +396,20 @@ static void draw_sensors(const struct gp_box *box, const struct gp_device *devic
 
 /* ---- the whole ---- */
 
-/* "└0 1g.20gb  GI  3 CI 0  25% of GPU 0  ███···  9.5/19.5G  www 9.5G", or why a GPU says nothing.
- */
+/* "└0 1g.20gb  GI  3 CI 0  25% of memory  ███···  9.5/19.5G  49%  www 9.5G", or why a GPU says
+ * nothing. */
 static void draw_flat(const struct gp_box *box, const struct gp_device *device,
                       const struct gp_gpus_view *view)
 {
-    enum { NAME = 18, IDS = 12, IDS_FROM = 72, SHARE = 14, SHARE_FROM = 100, NUMBER = 11 };
+    enum {
+        NAME = 18,
+        IDS = 12,
+        IDS_FROM = 72,
+        SHARE = 15,
+        SHARE_FROM = 100,
+        NUMBER = 11,
+        PERCENT = 5
+    };
     GP_GPU_TEXT(text);
     const char *trouble = gp_gpu_trouble(device);
     const int memory = gp_series_permille(device, GP_SERIES_MEMORY);
@@ -451,15 +437,18 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
         x += SHARE;
     }
     const int w = (box->w - x - NUMBER) / 2;
-    gp_draw_bar(
-        box, x, 0, w,
-        gp_gpu_memory_ink(device, gp_history_find(view->history, device), view->snapshot->mono_ns),
-        memory);
+    const enum gp_ink ink =
+        gp_gpu_memory_ink(device, gp_history_find(view->history, device), view->snapshot->mono_ns);
+    gp_draw_bar(box, x, 0, w, ink, memory);
     gp_strbuf_reset(&text);
     gp_gpu_add_memory(&text, device);
     gp_draw_right(box, x + w, 0, NUMBER, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
     x += w + NUMBER + 2;
+    if (box->w >= SHARE_FROM && memory >= 0) {
+        (void)gp_drawf(box, x - 1, 0, ink, "%3d%%", (memory + 5) / 10);
+        x += PERCENT;
+    }
     gp_add_owners(&text, view->snapshot, device, view->owner, box->w - 1 - x);
     gp_draw_left(box, x, 0, box->w - 1 - x, GP_INK_PLAIN, text.buf);
 }

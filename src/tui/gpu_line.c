@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "tui/columns.h"
+#include "tui/gpu_flags.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/mig.h"
@@ -23,6 +24,12 @@ static enum gp_ink ink_of(const struct gp_device *device, enum gp_metric m, enum
     return device->values[m - GP_DEVICE__FIRST].status == GP_STATUS_OK ? ink : GP_INK_STALE;
 }
 
+/* Of who uses it: those of a GPU that does not answer are the last known ones. */
+static enum gp_ink owners_ink(const struct gp_device *device)
+{
+    return gp_gpu_is_ill(device) ? GP_INK_STALE : device->process_count ? GP_INK_PLAIN : GP_INK_DIM;
+}
+
 static void draw_text(const struct gp_box *box, int y, const struct gp_column_place *place,
                       const struct gp_column *column, enum gp_ink ink, const char *text)
 {
@@ -37,6 +44,11 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
 void gp_draw_idle_gpus(const struct gp_box *box, int y, const struct gp_gpu_order *order)
 {
     (void)gp_drawf(box, 1, y, GP_INK_DIM, "+%zu idle", order->idle);
+}
+
+void gp_draw_more_gpus(const struct gp_box *box, int y, size_t count)
+{
+    (void)gp_drawf(box, 1, y, GP_INK_DIM, "+%zu more", count);
 }
 
 /* ---- lines ---- */
@@ -60,7 +72,7 @@ static const struct gp_column line_columns[LINE__COUNT] = {
     [LINE_UTIL] = {"UTIL", 4, 1, 0, false},      [LINE_SPARK] = {"", 11, 9, 2, true},
     [LINE_BAR] = {"MEMORY", 6, 8, 1, true},      [LINE_MEMORY] = {"USED/TOTAL", 10, 2, 0, false},
     [LINE_TEMPERATURE] = {"°C", 3, 3, 0, false}, [LINE_POWER] = {"W", 4, 5, 0, false},
-    [LINE_FLAGS] = {"", 2, 4, 0, true},          [LINE_OWNERS] = {"USED BY", 9, 7, 3, true},
+    [LINE_FLAGS] = {"!", 2, 4, 0, true},         [LINE_OWNERS] = {"USED BY", 9, 7, 3, true},
 };
 
 struct line_table {
@@ -161,8 +173,8 @@ static void draw_load(const struct gp_box *box, int y, const struct line_table *
     int x = spark->w ? spark->x : bar->x;
     if (bar->w && gp_draw_mig_strip(box, x, y, end_of(bar) - x, view->snapshot, device))
         return;
-    if (spark->w && !device->is_mig)
-        gp_draw_spark(box, spark->x, y, spark->w, &plot, &view->span);
+    if (spark->w && !device->is_mig) /* not next to the bar */
+        gp_draw_spark(box, spark->x, y, spark->w - (bar->w > 0), &plot, &view->span);
     if (bar->w)
         gp_draw_bar(box, bar->x, y, bar->w,
                     gp_gpu_memory_ink(device, track, view->snapshot->mono_ns), memory);
@@ -182,7 +194,7 @@ static void draw_values(const struct gp_box *box, int y, const struct line_table
         return; /* it has no sensors of its own */
     CELL(LINE_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
          GP_TEMPERATURE_GPU, "");
-    CELL(LINE_FLAGS, gp_gpu_flags_ink(device), gp_gpu_add_flags, device);
+    gp_gpu_draw_flags(box, t->places[LINE_FLAGS].x, y, t->places[LINE_FLAGS].w, device);
     if (t->places[LINE_POWER].w < line_columns[LINE_POWER].width + 1) {
         CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
              GP_POWER_DRAW, "");
@@ -218,8 +230,7 @@ static void draw_line(const struct gp_box *box, int y, const struct line_table *
         return;
     gp_strbuf_reset(&text);
     gp_add_owners(&text, view->snapshot, device, view->owner, owners->w);
-    gp_draw_left(box, owners->x, y, owners->w, device->process_count ? GP_INK_PLAIN : GP_INK_DIM,
-                 text.buf);
+    gp_draw_left(box, owners->x, y, owners->w, owners_ink(device), text.buf);
 }
 
 void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view, size_t first,
@@ -231,11 +242,17 @@ void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
         draw_text(&inner, 0, &t.places[c], &t.columns[c], GP_INK_TITLE, t.columns[c].title);
-    for (int y = 1; y < box->h && first < gp_gpu_order_places(view->order); y++, first++) {
+    const size_t places = gp_gpu_order_places(view->order);
+    const size_t end = view->first + (size_t)view->layout->shown;
+    for (int y = 1; y < box->h && first < places; y++, first++) {
         const size_t row = gp_gpu_order_row(view->order, first);
         if (row >= view->snapshot->device_count) {
             gp_draw_idle_gpus(&inner, y, view->order);
             continue;
+        }
+        if (view->layout->has_more && first >= end) {
+            gp_draw_more_gpus(&inner, y, places - (size_t)view->layout->shown);
+            return;
         }
         draw_line(&inner, y, &t, &view->snapshot->devices[row], view);
         mark(box, y, row, view);
@@ -291,8 +308,7 @@ static void draw_cell_owners(const struct gp_box *box, const struct gp_column_pl
     if (!place->w)
         return;
     gp_add_owners(&text, view->snapshot, device, view->owner, place->w);
-    gp_draw_left(box, place->x, 0, place->w, device->process_count ? GP_INK_PLAIN : GP_INK_DIM,
-                 text.buf);
+    gp_draw_left(box, place->x, 0, place->w, owners_ink(device), text.buf);
 }
 
 void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
@@ -339,7 +355,7 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     }
     CELL(CELL_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
          GP_TEMPERATURE_GPU, "°");
-    CELL(CELL_FLAGS, gp_gpu_flags_ink(device), gp_gpu_add_flags, device);
+    gp_gpu_draw_flags(&inner, places[CELL_FLAGS].x, 0, places[CELL_FLAGS].w, device);
     CELL(CELL_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
          GP_POWER_DRAW, "W");
     draw_cell_owners(&inner, &places[CELL_OWNERS], view, device);

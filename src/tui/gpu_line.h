@@ -9,6 +9,9 @@ struct gp_device;
 struct gp_gpu_order;
 struct gp_gpus_view;
 
+/* "+16 more": those for which there is no room. */
+void gp_draw_more_gpus(const struct gp_box *box, int y, size_t count);
+
 /* Draws as many GPUs as fit, from this place in the order on; `mark` is called for each. */
 void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view, size_t first,
                        void (*mark)(const struct gp_box *box, int y, size_t row,

@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "tui/gpu_flags.h"
 #include "tui/gpu_text.h"
 #include "tui/history.h"
 
@@ -69,7 +70,7 @@ static const struct {
 };
 
 const char *const gp_gpu_order_words[GP_ORDER__COUNT] = {
-    [GP_ORDER_AUTO] = "index, in a grid those with problems first",
+    [GP_ORDER_AUTO] = "index; problems first where not all fit",
     [GP_ORDER_INDEX] = "index",
     [GP_ORDER_LOAD] = "load",
     [GP_ORDER_FREE] = "free memory",

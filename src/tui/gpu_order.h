@@ -10,7 +10,7 @@ struct gp_strbuf;
 
 /* In the order of GP_GPU_ORDER_WORDS. */
 enum gp_gpu_order_by {
-    GP_ORDER_AUTO,  /* GP_ORDER_GRID in a grid, otherwise GP_ORDER_INDEX */
+    GP_ORDER_AUTO,  /* GP_ORDER_GRID in a grid without room for all, otherwise GP_ORDER_INDEX */
     GP_ORDER_INDEX, /* the driver's order */
     GP_ORDER_LOAD,
     GP_ORDER_FREE, /* most free memory first */

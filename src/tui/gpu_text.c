@@ -102,6 +102,66 @@ void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device)
     }
 }
 
+/* Appends a number with blanks before it, so that it takes as many columns. */
+static void add_padded(struct gp_strbuf *sb, double n, int columns)
+{
+    double least = 1; /* with one more digit */
+    for (int i = 1; i < columns; i++)
+        if (n < (least *= 10))
+            gp_strbuf_addc(sb, ' ');
+    gp_add_whole(sb, n);
+}
+
+void gp_gpu_add_clocks(struct gp_strbuf *sb, const struct gp_device *device, bool both)
+{
+    double mhz;
+    if (!gp_device_number(device, GP_CLOCK_SM, &mhz))
+        return;
+    gp_strbuf_adds(sb, "SM ");
+    add_padded(sb, mhz, 4);
+    if (both && gp_device_number(device, GP_CLOCK_MEMORY, &mhz)) {
+        gp_strbuf_adds(sb, " · MEM ");
+        add_padded(sb, mhz, 4);
+    }
+    gp_strbuf_adds(sb, " MHz");
+}
+
+void gp_gpu_add_watts(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    double limit;
+    GP_GPU_TEXT(text);
+    GP_GPU_TEXT(digits);
+    gp_gpu_add_power(&text, device);
+    if (gp_device_number(device, GP_POWER_LIMIT_ENFORCED, &limit))
+        gp_add_whole(&digits, limit);
+    for (size_t i = text.len; digits.len > 0 && i < 2 * digits.len + 1; i++)
+        gp_strbuf_addc(sb, ' ');
+    gp_strbuf_adds(sb, text.buf);
+    gp_strbuf_adds(sb, " W");
+}
+
+void gp_gpu_add_temperatures(struct gp_strbuf *sb, const struct gp_device *device, int w)
+{
+    static const struct {
+        const char *label;
+        enum gp_metric metric;
+        const char *unit;
+        int columns;
+    } more[] = {{" mem ", GP_TEMPERATURE_MEMORY, "°C", 2}, {" fan ", GP_FAN_SPEED, "%", 3}};
+    double n;
+    gp_gpu_add_number(sb, device, GP_TEMPERATURE_GPU, "°C");
+    for (size_t i = 0; i < GP_ARRAY_LEN(more); i++) {
+        GP_GPU_TEXT(part);
+        if (!gp_device_number(device, more[i].metric, &n))
+            continue;
+        gp_strbuf_adds(&part, more[i].label);
+        add_padded(&part, n, more[i].columns);
+        gp_strbuf_adds(&part, more[i].unit);
+        if ((int)(gp_utf8_width(sb->buf) + gp_utf8_width(part.buf)) <= w)
+            gp_strbuf_adds(sb, part.buf);
+    }
+}
+
 enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device)
 {
     double now;
@@ -126,27 +186,6 @@ enum gp_ink gp_gpu_memory_ink(const struct gp_device *device, const struct gp_tr
         !gp_track_look(track, GP_SERIES_GPU, now_ns, HELD_S * GP_NS_PER_S, &load))
         return ink;
     return load.highest > 0 ? ink : GP_INK_MEDIUM;
-}
-
-/* Reasons that limit the clocks: nvmlClocksEventReasons in nvml.h. */
-static const struct {
-    uint64_t bits;
-    char letter;
-    const char *word;
-} limits[] = {
-    {0x08 | 0x20 | 0x40, 'T', "temperature"},
-    {0x04 | 0x80, 'P', "power"},
-    {0x10, 'S', "sync boost"},
-};
-
-static size_t find_limit(const struct gp_device *device)
-{
-    const struct gp_value *v = value_of(device, GP_REASONS_ACTIVE);
-    size_t i = 0;
-    while (i < GP_ARRAY_LEN(limits) &&
-           !(v->status == GP_STATUS_OK && ((uint64_t)v->i & limits[i].bits)))
-        i++;
-    return i;
 }
 
 const char *gp_gpu_trouble(const struct gp_device *device)
@@ -201,50 +240,4 @@ void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_
 bool gp_gpu_is_flat(const struct gp_device *device)
 {
     return device->is_mig || device->status == GP_STATUS_ASLEEP;
-}
-
-void gp_gpu_add_flags(struct gp_strbuf *sb, const struct gp_device *device)
-{
-    size_t limit = find_limit(device);
-    if (gp_gpu_trouble(device))
-        gp_strbuf_addc(sb, '!');
-    if (strcmp(gp_device_text(device, GP_RECOVERY_ACTION, "None"), "None") != 0)
-        gp_strbuf_addc(sb, 'R');
-    if (limit < GP_ARRAY_LEN(limits))
-        gp_strbuf_addc(sb, limits[limit].letter);
-}
-
-enum gp_ink gp_gpu_limit_ink(const struct gp_device *device)
-{
-    const size_t limit = find_limit(device);
-    return limit < GP_ARRAY_LEN(limits) && limits[limit].letter == 'T' ? GP_INK_HIGH
-                                                                       : GP_INK_MEDIUM;
-}
-
-enum gp_ink gp_gpu_flags_ink(const struct gp_device *device)
-{
-    return gp_gpu_trouble(device) ||
-                   strcmp(gp_device_text(device, GP_RECOVERY_ACTION, "None"), "None") != 0
-               ? GP_INK_CRITICAL
-               : gp_gpu_limit_ink(device);
-}
-
-void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device)
-{
-    size_t limit = find_limit(device);
-    const char *trouble = gp_gpu_trouble(device);
-    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
-    if (trouble)
-        gp_strbuf_addf(sb, "!: %.*s", (int)gp_gpu_trouble_words(trouble), trouble);
-    if (strcmp(action, "None") != 0)
-        gp_strbuf_addf(sb, "%sR: needs recovery: %s", sb->len ? "; " : "", action);
-    if (limit < GP_ARRAY_LEN(limits))
-        gp_strbuf_addf(sb, "%s%c: %s limits the clocks", sb->len ? "; " : "", limits[limit].letter,
-                       limits[limit].word);
-}
-
-const char *gp_gpu_limit(const struct gp_device *device)
-{
-    size_t limit = find_limit(device);
-    return limit < GP_ARRAY_LEN(limits) ? limits[limit].word : NULL;
 }

@@ -30,6 +30,13 @@ void gp_gpu_add_gib(struct gp_strbuf *sb, double bytes); /* "4M", "60.1G", "143G
 void gp_gpu_add_memory(struct gp_strbuf *sb, const struct gp_device *device); /* "60.1/79.6G" */
 void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device);  /* "310/700" */
 
+/* "SM 1980 · MEM 2619 MHz", or only that of the SMs. */
+void gp_gpu_add_clocks(struct gp_strbuf *sb, const struct gp_device *device, bool both);
+/* " 54/700 W", as wide as it can become. */
+void gp_gpu_add_watts(struct gp_strbuf *sb, const struct gp_device *device);
+/* "54°C mem 62°C fan  30%", as far as it fits into w columns. */
+void gp_gpu_add_temperatures(struct gp_strbuf *sb, const struct gp_device *device, int w);
+
 /* The limits are the GPU's own thresholds. */
 enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device);
 
@@ -53,19 +60,5 @@ void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_
 
 /* Whether cards show it in one line: a MIG instance, or a GPU that sleeps. */
 bool gp_gpu_is_flat(const struct gp_device *device);
-
-/* What limits the clocks, "temperature"; NULL: nothing. */
-const char *gp_gpu_limit(const struct gp_device *device);
-/* Heat is trouble. Power is what a busy GPU runs into. */
-enum gp_ink gp_gpu_limit_ink(const struct gp_device *device);
-
-/* Appends one letter for each problem. */
-void gp_gpu_add_flags(struct gp_strbuf *sb, const struct gp_device *device);
-
-/* Of the letters: that of the worst one. */
-enum gp_ink gp_gpu_flags_ink(const struct gp_device *device);
-
-/* Appends what these letters mean: "P: power limits the clocks". Nothing if there are none. */
-void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device);
 
 #endif

@@ -42,6 +42,19 @@ static void draw_lines(const struct gp_box *box, const struct gp_gpus_view *view
     }
 }
 
+/* Whether cards have titles in the lines of a frame. */
+static bool has_titles(const struct gp_layout *l)
+{
+    return l->frame.h > 0 && l->density < GP_DENSITY_LINE;
+}
+
+/* What is left at the right of cards of equal width. */
+static void draw_rest_of_title(const struct gp_box *box, int x, int y)
+{
+    const struct gp_box rest = gp_box_part(box, x, y, box->w - x, 1);
+    gp_draw_rule(&rest, 0);
+}
+
 /* Returns the lines that are used. */
 static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view *view)
 {
@@ -56,6 +69,8 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
         int height = flat ? 1 : l->gpu_height;
         const struct gp_rect at = gp_layout_column(l, column);
         struct gp_box part = gp_box_part(box, at.x, y, at.w, height);
+        if (column == l->columns - 1 && column > 0 && has_titles(l))
+            draw_rest_of_title(box, at.x + at.w, y);
         column = (column + 1) % l->columns;
         y += column == 0 ? height : 0;
         if (row >= s->device_count) {
@@ -67,6 +82,11 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
         else
             gp_draw_gpu(&part, &s->devices[row], view);
         mark(&part, 0, row, view);
+    }
+    if (l->has_more) {
+        const struct gp_rect at = gp_layout_column(l, column);
+        const struct gp_box part = gp_box_part(box, at.x, y, at.w, 1);
+        gp_draw_more_gpus(&part, 0, gp_gpu_order_places(view->order) - (size_t)l->shown);
     }
     return column == 0 ? y : y + l->gpu_height;
 }
@@ -102,6 +122,24 @@ static void draw_total(const struct gp_box *box, int y, const struct gp_gpus_vie
     }
 }
 
+/* "1-48 of 64", or "64" if all are shown. */
+static void add_range(struct gp_strbuf *sb, const struct gp_gpus_view *view)
+{
+    const size_t places = gp_gpu_order_places(view->order);
+    const size_t shown = (size_t)view->layout->shown;
+    if (shown >= places) {
+        gp_strbuf_add_int(sb, (long)(view->order->count + view->order->idle));
+        return;
+    }
+    gp_strbuf_add_int(sb, (long)view->first + 1);
+    if (shown > 1) {
+        gp_strbuf_addc(sb, '-');
+        gp_strbuf_add_int(sb, (long)(view->first + shown));
+    }
+    gp_strbuf_adds(sb, " of ");
+    gp_strbuf_add_int(sb, (long)places);
+}
+
 static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     const struct gp_layout *l = view->layout;
@@ -111,19 +149,21 @@ static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_v
         draw_total(box, used, view);
     if ((size_t)l->shown >= places || used >= box->h)
         return;
-    if (l->shown == 1)
-        (void)gp_drawf(box, 0, used, GP_INK_DIM, "%zu of %zu GPUs", view->first + 1, places);
-    else
-        (void)gp_drawf(box, 0, used, GP_INK_DIM, "%zu-%zu of %zu GPUs", view->first + 1,
-                       view->first + (size_t)l->shown, places);
+    if (l->frame.h > 0)
+        gp_draw_rule(box, used);
+    GP_GPU_TEXT(text);
+    gp_strbuf_addc(&text, ' ');
+    add_range(&text, view);
+    gp_strbuf_adds(&text, " GPUs ");
+    (void)gp_draw(box, l->frame.h > 0, used, GP_INK_DIM, text.buf);
 }
 
 /* "─ GPUs 64 · by load ───" */
 static void draw_rule(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     GP_GPU_TEXT(text);
-    gp_strbuf_adds(&text, " GPUs ");
-    gp_strbuf_add_int(&text, (long)(view->order->count + view->order->idle));
+    gp_strbuf_adds(&text, view->has_focus ? " ▸ GPUs " : " GPUs ");
+    add_range(&text, view);
     gp_gpu_order_add(&text, view->order, " · by ");
     gp_draw_rule(box, 0);
     (void)gp_draw(box, gp_draw(box, 1, 0, GP_INK_TITLE, text.buf), 0, GP_INK_TITLE, " ");
@@ -139,4 +179,6 @@ void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
         draw_lines(&below, view);
     else
         draw_blocks_of_gpus(&below, view);
+    if (view->has_focus && !l->has_rule && box->h > 0) /* like the title of the processes */
+        (void)gp_draw(box, 0, 0, GP_INK_TITLE, "▸");
 }

@@ -28,32 +28,27 @@ static void add_share(struct gp_strbuf *sb, double part, double whole, const cha
     gp_strbuf_adds(sb, unit);
 }
 
-/* The sum over all GPUs, without MIG instances. Missing values are skipped. */
-static double sum(const struct gp_snapshot *snapshot, enum gp_metric m)
+/* Whether the totals are about it: a GPU that answers, and no MIG instance, whose memory is that of
+ * its GPU. */
+static bool counts(const struct gp_device *device)
 {
-    double total = 0;
-    double n;
-    for (size_t i = 0; i < snapshot->device_count; i++)
-        if (!snapshot->devices[i].is_mig && gp_device_number(&snapshot->devices[i], m, &n))
-            total += n;
-    return total;
+    return !device->is_mig && !gp_gpu_is_ill(device);
 }
 
-/* Bytes. Of a GPU that does not say it, as it is lost: what its processes held when it was. */
-static double sum_used(const struct gp_snapshot *snapshot)
+/* The sums over the GPUs that report both. */
+static void sum(const struct gp_snapshot *snapshot, enum gp_metric part, enum gp_metric whole,
+                double ret[2])
 {
-    double total = sum(snapshot, GP_MEMORY_USED);
-    for (size_t i = 0; i < snapshot->process_count; i++) {
-        const struct gp_process *p = &snapshot->processes[i];
-        const struct gp_device *device = &snapshot->devices[p->device];
-        const struct gp_value *held = gp_process_value(p, GP_PROCESS_MEMORY);
-        double n;
-        if (gp_value_is_present(held) && device->status == GP_STATUS_LOST && !device->is_mig &&
-            gp_device_number(device, GP_MEMORY_TOTAL, &n) &&
-            !gp_device_number(device, GP_MEMORY_USED, &n))
-            total += gp_metric_number(GP_PROCESS_MEMORY, held);
+    double n[2];
+    ret[0] = ret[1] = 0;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const struct gp_device *device = &snapshot->devices[i];
+        if (!counts(device) || !gp_device_number(device, part, &n[0]) ||
+            !gp_device_number(device, whole, &n[1]))
+            continue;
+        ret[0] += n[0];
+        ret[1] += n[1];
     }
-    return total;
 }
 
 enum { TOTAL_GPUS, TOTAL_POWER, TOTAL_MEMORY, TOTAL__COUNT };
@@ -63,7 +58,8 @@ struct total {
     struct gp_strbuf text;
 };
 
-/* "8 GPU", " · 3.1/5.6 kW", " · 376/637 GiB". Returns whether no GPU has a problem. */
+/* "8 GPU", " · 3.1/5.6 kW", " · 376/637 GiB", of those that answer. Returns whether no GPU has a
+ * problem. */
 static bool set_totals(struct total totals[TOTAL__COUNT], const struct gp_snapshot *snapshot)
 {
     size_t gpus = 0;
@@ -74,21 +70,23 @@ static bool set_totals(struct total totals[TOTAL__COUNT], const struct gp_snapsh
     }
     for (size_t i = 0; i < snapshot->device_count; i++) {
         gpus += !snapshot->devices[i].is_mig;
-        well += !snapshot->devices[i].is_mig && !gp_gpu_is_ill(&snapshot->devices[i]);
+        well += counts(&snapshot->devices[i]);
     }
-    double limit = sum(snapshot, GP_POWER_LIMIT_ENFORCED);
-    double scale = limit < 1000 ? 1 : 1000;
+    double power[2];
+    double memory[2];
+    sum(snapshot, GP_POWER_DRAW, GP_POWER_LIMIT_ENFORCED, power);
+    sum(snapshot, GP_MEMORY_USED, GP_MEMORY_TOTAL, memory);
+    const double scale = power[1] < 1000 ? 1 : 1000;
     struct gp_strbuf *sb = &totals[TOTAL_GPUS].text;
     if (well < gpus)
         gp_strbuf_addf(sb, "%zu of ", well);
     gp_strbuf_add_int(sb, (long)gpus);
     gp_strbuf_adds(sb, well < gpus ? " GPUs" : " GPU");
-    if (limit > 0)
-        add_share(&totals[TOTAL_POWER].text, sum(snapshot, GP_POWER_DRAW) / scale, limit / scale,
-                  limit < 1000 ? "W" : "kW");
-    double memory = sum(snapshot, GP_MEMORY_TOTAL) / GIB;
-    if (memory > 0)
-        add_share(&totals[TOTAL_MEMORY].text, sum_used(snapshot) / GIB, memory, "GiB");
+    if (power[1] > 0)
+        add_share(&totals[TOTAL_POWER].text, power[0] / scale, power[1] / scale,
+                  power[1] < 1000 ? "W" : "kW");
+    if (memory[1] > 0)
+        add_share(&totals[TOTAL_MEMORY].text, memory[0] / GIB, memory[1] / GIB, "GiB");
     return well == gpus;
 }
 

@@ -91,11 +91,14 @@ static void show(struct gp_layout *l, const struct gp_layout_options *o, int wan
     l->gpus.h = least(needed, wanted);
     l->shown = needed <= wanted ? o->gpus : (l->gpus.h - heading) / height * l->columns;
     l->shown = least(most(l->shown, 0), o->gpus);
+    l->has_more = l->shown < o->gpus && l->shown > 1 && l->density >= GP_DENSITY_LINE &&
+                  !l->has_rule; /* the rule says which ones are shown */
     int used = heading + (l->shown + l->columns - 1) / l->columns * height;
     if (l->shown < o->gpus && l->density < GP_DENSITY_LINE)
         l->gpus.h = least(used + 1, l->gpus.h); /* below them, a line that says how many */
     l->has_total = l->density == GP_DENSITY_GRID && needed < wanted && o->gpus >= TOTAL_FROM;
     l->gpus.h += l->has_total;
+    l->shown -= l->has_more;
 }
 
 /* Places the area of the GPUs within `room` lines. */
@@ -151,6 +154,5 @@ struct gp_rect gp_layout_column(const struct gp_layout *l, int column)
 {
     const int gutter = l->frame.h > 0 && l->density < GP_DENSITY_LINE; /* for a wall */
     const int w = (l->gpus.w - gutter * (l->columns - 1)) / l->columns;
-    const int x = column * (w + gutter);
-    return (struct gp_rect){x, 0, gutter && column == l->columns - 1 ? l->gpus.w - x : w, 0};
+    return (struct gp_rect){column * (w + gutter), 0, w, 0};
 }

@@ -50,6 +50,7 @@ struct gp_layout {
     int columns;    /* GPUs side by side */
     int gpu_height; /* lines per GPU, unless it is flat */
     int shown;      /* GPUs that fit at the same time */
+    bool has_more;  /* after them, a line or cell says how many others there are */
     bool has_total; /* the last line of a grid is about all GPUs */
     bool has_rule;  /* the first line of the GPUs is a title, as their lines have none */
 };

@@ -51,7 +51,7 @@ void gp_mig_add_share(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
         !gp_device_number(gpu, GP_MEMORY_TOTAL, &whole) || whole <= 0)
         return;
     const int percent = (int)(100 * part / whole + 0.5);
-    gp_strbuf_addf(sb, "%2d%% of GPU %u", percent, gpu->index);
+    gp_strbuf_addf(sb, "%2d%% of memory", percent);
 }
 
 static double total_of(const struct gp_device *device)

@@ -20,7 +20,8 @@ bool gp_draw_mig_strip(const struct gp_box *box, int x, int y, int w,
 /* Appends "GI  3 CI 0", the ids of an instance, one below the other with those of others. */
 void gp_mig_add_ids(struct gp_strbuf *sb, const struct gp_device *device);
 
-/* Appends "25% of GPU 0": how much of its memory the instance has. Nothing if that is unknown. */
+/* Appends "25% of memory": how much of that of its GPU the instance has. Nothing if that is
+ * unknown. */
 void gp_mig_add_share(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                       const struct gp_device *device);
 

@@ -10,6 +10,8 @@
 
 enum { OWNERS_MAX = 16 }; /* further users of one GPU are not told apart */
 
+#define LEAST_OF_NOBODY (double)(1 << 30) /* bytes; the driver itself holds some */
+
 struct owner {
     const char *name;
     size_t len;
@@ -118,6 +120,11 @@ static void collect(struct owners *owners, const struct gp_snapshot *snapshot,
         if (gp_value_is_present(memory))
             owner->bytes =
                 (owner->bytes < 0 ? 0 : owner->bytes) + gp_metric_number(GP_PROCESS_MEMORY, memory);
+    }
+    double rest;
+    if (gp_device_number(device, GP_MEMORY_UNATTRIBUTED, &rest) && rest >= LEAST_OF_NOBODY) {
+        struct owner *owner = find_owner(owners, "?", 1);
+        owner->bytes = (owner->bytes < 0 ? 0 : owner->bytes) + rest;
     }
     sort(owners);
 }

@@ -111,10 +111,10 @@ static void add_process(struct gp_strbuf *sb, const struct gp_proc_row *row)
         gp_strbuf_addf(sb, ", type %s", row->type);
     add_amount(sb, "GPU memory", row->memory, GP_PROCESS_MEMORY);
     add_amount(sb, "suspended in host memory", row->suspended, GP_PROCESS_SUSPENDED);
-    add_amount(sb, "SM", row->sm, GP_PROCESS_SM);
-    add_amount(sb, "memory", row->mem, GP_PROCESS_MEM);
-    add_amount(sb, "encoder", row->enc, GP_PROCESS_ENC);
-    add_amount(sb, "decoder", row->dec, GP_PROCESS_DEC);
+    add_amount(sb, "SM", gp_proc_amount(row, GP_PROC_SM_COLUMN), GP_PROCESS_SM);
+    add_amount(sb, "memory", gp_proc_amount(row, GP_PROC_MEM_COLUMN), GP_PROCESS_MEM);
+    add_amount(sb, "encoder", gp_proc_amount(row, GP_PROC_ENC_COLUMN), GP_PROCESS_ENC);
+    add_amount(sb, "decoder", gp_proc_amount(row, GP_PROC_DEC_COLUMN), GP_PROCESS_DEC);
     add_amount(sb, "CPU", row->cpu, GP_PROCESS_CPU);
     add_amount(sb, "host memory", row->rss, GP_PROCESS_RSS);
     if (row->age_s.known) {

@@ -166,6 +166,42 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
 
 /* ---- title and heading ---- */
 
+enum { ALERT_LEAST = 8 }; /* columns that are left for the number of alerts: "─ ! 12 ─" */
+
+/* "6", "1-5 of 6" if there is no room for all rows, "4 of 6" with a filter. */
+static void add_count(struct gp_strbuf *sb, const struct gp_proc_view *view, int rows)
+{
+    const struct gp_procs *procs = view->procs;
+    const size_t count = procs->count - procs->ancestors - procs->reserved - procs->groups;
+    const size_t shown = rows > 0 ? (size_t)rows : 0;
+    if (shown > 0 && shown < count && count == procs->count) {
+        const size_t last = view->first + shown;
+        gp_strbuf_add_int(sb, (long)view->first + 1);
+        gp_strbuf_addc(sb, '-');
+        gp_strbuf_add_int(sb, (long)(last < count ? last : count));
+        gp_strbuf_adds(sb, " of ");
+    }
+    gp_strbuf_add_int(sb, (long)count);
+    if (procs->hidden) {
+        gp_strbuf_adds(sb, " of ");
+        gp_strbuf_add_int(sb, (long)(count + procs->hidden));
+    }
+}
+
+/* " · sort GPU-MEM▼", if all of the text then fits into w columns. */
+static void add_order(struct gp_strbuf *sb, const struct gp_proc_order *order, int w)
+{
+    const size_t before = sb->len;
+    gp_strbuf_adds(sb, " · sort");
+    for (size_t i = 0; i < order->count; i++) {
+        gp_strbuf_addc(sb, ' ');
+        gp_strbuf_adds(sb, columns[order->by[i].column].title);
+        gp_strbuf_adds(sb, order->by[i].reversed ? "▲" : "▼");
+    }
+    if ((int)gp_utf8_width(sb->buf) > w)
+        gp_strbuf_truncate(sb, before);
+}
+
 static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
 {
     const struct gp_procs_options *options = view->options;
@@ -176,17 +212,11 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
         [GP_PROC_GROUPS_JOB] = " · by job",
         [GP_PROC_GROUPS_TREE] = " · tree",
     };
-    const struct gp_procs *procs = view->procs;
-    size_t count = procs->count - procs->ancestors - procs->reserved - procs->groups;
     gp_draw_rule(box, 0);
     char room[512] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
     gp_strbuf_adds(&text, view->has_focus ? " ▸ processes " : " processes ");
-    gp_strbuf_add_int(&text, (long)count);
-    if (view->procs->hidden) {
-        gp_strbuf_adds(&text, " of ");
-        gp_strbuf_add_int(&text, (long)(count + view->procs->hidden));
-    }
+    add_count(&text, view, box->h - 2);
     int x = gp_draw(box, 1, 0, GP_INK_TITLE, text.buf);
     if (view->tagged_count)
         x = gp_drawf(box, x, 0, GP_INK_TAGGED, " · %zu tagged", view->tagged_count);
@@ -200,15 +230,12 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
         gp_strbuf_add_int(&text, (long)options->mig);
     }
     gp_strbuf_adds(&text, groups[options->groups]);
-    gp_strbuf_adds(&text, " · sort");
-    for (size_t i = 0; i < order->count; i++) {
-        gp_strbuf_addc(&text, ' ');
-        gp_strbuf_adds(&text, columns[order->by[i].column].title);
-        gp_strbuf_adds(&text, order->by[i].reversed ? "▲" : "▼");
-    }
-    if (options->filter && *options->filter) {
+    const char *const filter = options->filter ? options->filter : "";
+    const int needed = *filter ? (int)gp_utf8_width(" · filter ") + (int)gp_utf8_width(filter) : 0;
+    add_order(&text, order, box->w - ALERT_LEAST - needed - x);
+    if (*filter) {
         gp_strbuf_adds(&text, " · filter ");
-        gp_strbuf_adds(&text, options->filter);
+        gp_strbuf_adds(&text, filter);
     }
     const size_t before = text.len;
     if (view->gpu_order)

@@ -68,18 +68,18 @@ static const struct row keys[] = {
 };
 
 static const struct row colors[] = {
-    SIGN(LOW, "load", "however high"),
+    SIGN(LOW, "load", "any utilization"),
     SIGN(MEMORY, "memory", "in use"),
-    SIGN(MEDIUM, "look", "held, idle; power limit"),
+    SIGN(MEDIUM, "idle", "memory held, nothing runs"),
     SIGN(HIGH, "trouble", "full, hot, slowed by heat"),
-    SIGN(CRITICAL, "now", "lost, errors"),
-    SIGN(STALE, "old", "not from this moment"),
+    SIGN(CRITICAL, "failed", "lost, errors"),
+    SIGN(STALE, "stale", "last known value"),
 };
 
 static const struct row letters[] = {
-    SIGN(CRITICAL, "!", "does not respond"),     SIGN(CRITICAL, "R", "needs a reset or reboot"),
-    SIGN(HIGH, "T", "heat limits the clocks"),   SIGN(MEDIUM, "P", "power limits the clocks"),
-    SIGN(MEDIUM, "S", "sync boost limits them"),
+    SIGN(CRITICAL, "!", "does not respond"),     SIGN(CRITICAL, "E", "uncorrected memory errors"),
+    SIGN(CRITICAL, "R", "needs a reset"),        SIGN(HIGH, "T", "heat limits the clocks"),
+    SIGN(DIM, "P S", "power limit, sync boost"),
 };
 
 static const struct row mouse[] = {
@@ -197,7 +197,9 @@ static void draw_others(const struct gp_ui *ui, const struct gp_box *box, int y)
 static void draw_sheet(const struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_box above = gp_box_part(box, 0, 0, box->w, box->h - 1);
-    const int half = box->w / 2 < HALF_MAX ? box->w / 2 : HALF_MAX;
+    /* in the columns of what is below, if that has two */
+    const int most = box->w >= TWO_COLUMNS_FROM ? box->w : HALF_MAX;
+    const int half = box->w / 2 < most ? box->w / 2 : most;
     const struct gp_box first = gp_box_part(box, 0, 0, half - 1, box->h - 1);
     const struct gp_box second = gp_box_part(box, half, 0, half, box->h - 1);
     draw_parts(ui, &first, left, GP_ARRAY_LEN(left));

@@ -4,8 +4,10 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "proc/inspect.h"
+#include "tui/gpu_text.h"
 #include "tui/graph.h"
 #include "tui/proc_table.h"
 #include "tui/task.h"
@@ -30,7 +32,7 @@ static const struct {
     {"host memory", "GiB", "RSS", GP_PROC_RSS_COLUMN, GIB, 0, GP_SERIES_MEMORY},
 };
 
-enum { GRAPHS = GP_ARRAY_LEN(graphs), GRAPH_LINES = 6, PAGE_LINES = 8 };
+enum { GRAPHS = GP_ARRAY_LEN(graphs), GRAPH_LINES = 6, PAGE_LINES = 8, TITLE_COLUMNS = 60 };
 
 /* A job for the thread and its result. */
 struct gp_process_job {
@@ -73,14 +75,36 @@ static void add_number(struct gp_page *page, const char *label,
         gp_page_addf(page, GP_INK_PLAIN, label, "%llu", (unsigned long long)number->value);
 }
 
-static void add_row(struct gp_page *page, const struct gp_proc_row *row)
+/* "C, compute" */
+static const char *type_in_words(const char *type)
 {
-    gp_page_head(page, "GPUs");
+    static const char *const words[] = {
+        "C, compute",    "G, graphics", "C+G, compute and graphics", "X, compute and graphics",
+        "M, MPS client", "S, suspended"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strcspn(words[i], ",") == strlen(type) && strncmp(words[i], type, strlen(type)) == 0)
+            return words[i];
+    return type;
+}
+
+/* Whether the page says it below, from /proc. */
+static bool is_below(enum gp_proc_column column)
+{
+    return column == GP_PROC_START_COLUMN || column == GP_PROC_CONTAINER_COLUMN ||
+           column == GP_PROC_STATE_COLUMN || column == GP_PROC_CWD_COLUMN;
+}
+
+/* What its row in the list of processes says, and columns of it that are not shown. */
+static void add_row(struct gp_page *page, const struct gp_proc_row *row, bool has_more)
+{
+    gp_page_head(page, "in the list");
     for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
         gp_proc_format(&sb, row, (enum gp_proc_column)c);
-        if (strcmp(sb.buf, "-") != 0)
-            gp_page_add(page, GP_INK_PLAIN, gp_proc_column_table[c].title, sb.buf);
+        if (strcmp(sb.buf, "-") != 0 && !(has_more && is_below((enum gp_proc_column)c)))
+            gp_page_add(page, GP_INK_PLAIN,
+                        c == GP_PROC_TYPE_COLUMN ? "TYPE" : gp_proc_column_table[c].title,
+                        c == GP_PROC_TYPE_COLUMN ? type_in_words(sb.buf) : sb.buf);
         gp_strbuf_fini(&sb);
     }
 }
@@ -212,7 +236,7 @@ static void write_page(struct gp_ui *ui)
     gp_page_clear(&ui->text);
     gp_ui_write_verdict(ui);
     if (row)
-        add_row(&ui->text, row);
+        add_row(&ui->text, row, !d->task && d->job && d->job->found && !d->job->found->error);
     else
         gp_page_add(&ui->text, GP_INK_HIGH, "", "no longer on a GPU");
     if (ui->outside.player) {
@@ -303,9 +327,16 @@ static void draw_graphs(struct gp_ui *ui, const struct gp_box *box)
 
 static void draw_process(struct gp_ui *ui, const struct gp_box *box)
 {
-    char title[64];
-    (void)snprintf(title, sizeof(title), "process %lld", (long long)ui->details.pid);
-    struct gp_box in = gp_draw_window(box, box->w, box->h, title);
+    const struct gp_proc_row *row = find_row(ui);
+    GP_GPU_TEXT(title);
+    gp_strbuf_adds(&title, "process ");
+    gp_strbuf_add_int(&title, (long)ui->details.pid);
+    for (size_t i = 0; row && i < 2; i++) {
+        const char *text = i == 0 ? row->user : row->command;
+        gp_strbuf_adds(&title, text ? " · " : "");
+        gp_utf8_add_safe(&title, text ? text : "", text ? strlen(text) : 0, TITLE_COLUMNS);
+    }
+    struct gp_box in = gp_draw_window(box, box->w, box->h, title.buf);
     int graphs_h = in.h > 2 * GRAPH_LINES + PAGE_LINES ? 2 * GRAPH_LINES : 0;
     struct gp_box part = gp_box_part(&in, 0, 0, in.w, graphs_h);
     if (graphs_h > 0)

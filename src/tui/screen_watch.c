@@ -3,8 +3,10 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "tui/alert_line.h"
 #include "tui/alerts.h"
 #include "tui/frame.h"
+#include "tui/gpu_flags.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/header.h"
@@ -404,17 +406,17 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
     }
 }
 
-/* Draws the most severe alert at the right of the separator line, so that nothing moves when it
- * appears. */
-static void draw_alert(struct gp_ui *ui, const struct gp_box *box)
+/* Draws the alerts at the right of the separator line, so that nothing moves when one appears. */
+static void draw_alerts(struct gp_ui *ui, const struct gp_box *box)
 {
-    struct gp_alert alert;
-    char text[GP_ALERT_LINE_SIZE];
-    size_t count = gp_alerts_find(ui->snapshot, &ui->history, &ui->xids, &alert, 1);
-    if (!ui->prefs.alerts || count == 0)
+    enum { MOST = 12 }; /* in one line */
+    struct gp_alert list[MOST];
+    if (!ui->prefs.alerts)
         return;
-    gp_alert_line(&alert, count - 1, box->w, text);
-    gp_draw_right(box, 0, 0, box->w, alert.ink, text);
+    const size_t found = gp_alerts_find(ui->snapshot, &ui->history, &ui->xids, list, MOST);
+    if (found == 0)
+        return;
+    gp_draw_alerts(box, list, found < MOST ? found : MOST, found);
     gp_hits_add(&ui->hits, box, GP_HIT_ACTION, GP_ACTION_ALERTS);
 }
 
@@ -496,7 +498,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     };
     int end = gp_draw_procs(&part, &rows);
     part = gp_box_part(&part, end + 1, 0, part.w - end - 2, 1);
-    draw_alert(ui, &part);
+    draw_alerts(ui, &part);
     gp_draw_frame(box, &l);
 }
 

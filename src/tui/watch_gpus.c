@@ -80,7 +80,8 @@ struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bo
         .no_graphs = !ui->prefs.graphs,
         .processes_first = ui->prefs.first,
     });
-    if (by == GP_ORDER_AUTO && l.density == GP_DENSITY_GRID)
+    if (by == GP_ORDER_AUTO && l.density == GP_DENSITY_GRID &&
+        (size_t)l.shown < gp_gpu_order_places(&ui->gpu_order))
         gp_gpu_order_set(&ui->gpu_order, ui->snapshot, GP_ORDER_GRID, chosen);
     scroll(ui, &l, chosen);
     return l;

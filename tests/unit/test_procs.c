@@ -215,7 +215,7 @@ static void columns_in_words(void **state)
     assert_string_equal(err.text, "unknown column 'sesion' (did you mean 'session'?); --columns "
                                   "help lists all");
     assert_int_equal(count, shown);
-    assert_int_equal(gp_proc_columns_parse("mem,Started,gpu-mem,mem%", columns, &count, &err), 0);
+    assert_int_equal(gp_proc_columns_parse("mem,Started,gpu-mem,bw%", columns, &count, &err), 0);
     assert_int_equal(columns[0], GP_PROC_MEMORY_COLUMN);
     assert_int_equal(columns[1], GP_PROC_START_COLUMN);
     assert_int_equal(columns[2], GP_PROC_MEMORY_COLUMN);
@@ -273,7 +273,8 @@ static void sizes_and_ages(void **state)
 static void texts_and_numbers(void **state)
 {
     (void)state;
-    struct gp_proc_row row = {.pid = 7, .gpus = "0-1", .user = "ann", .sm = {12.6, true, false}};
+    struct gp_proc_row row = {.pid = 7, .gpus = "0-1", .user = "ann", .sm = {25.2, true, false}};
+    row.gpu_bits[0] = 3; /* the percentage is a mean of both */
     says(&row, GP_PROC_PID_COLUMN, "7");
     says(&row, GP_PROC_PPID_COLUMN, "-"); /* 0 is none */
     says(&row, GP_PROC_GPU_COLUMN, "0-1");

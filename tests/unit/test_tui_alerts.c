@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "base/utf8.h"
+#include "tui/alert_line.h"
 #include "tui/alerts.h"
 #include "tui_machine.h"
 
@@ -61,6 +62,50 @@ static void it_fits_every_width(void **state)
         }
 }
 
+/* Further alerts follow in brief, as far as they fit; the rest is counted. */
+static void the_line_names_several(void **state)
+{
+    (void)state;
+    static const struct gp_alert list[] = {
+        {.gpu = 2, .ink = GP_INK_CRITICAL, .text = "GPU 2 lost", .next = "gpulse doctor"},
+        {.gpu = 3, .ink = GP_INK_CRITICAL, .brief = "memory errors"},
+        {.gpu = 3, .ink = GP_INK_HIGH, .brief = "repair waits"},
+        {.gpu = 15, .ink = GP_INK_HIGH, .brief = "too hot"},
+    };
+    static const struct {
+        size_t count, found;
+        int w;
+        const char *line;
+    } cases[] = {
+        {1, 1, 40, "! GPU 2 lost · gpulse doctor"},
+        {2, 2, 52, "! GPU 2 lost · gpulse doctor · GPU 3 memory errors"},
+        {4, 4, 84,
+         "! GPU 2 lost · gpulse doctor · GPU 3 memory errors · repair waits · GPU 15 too hot"},
+        {4, 4, 83, "! GPU 2 lost · GPU 3 memory errors · repair waits · GPU 15 too hot"},
+        {4, 5, 90,
+         "! GPU 2 lost · GPU 3 memory errors · repair waits · GPU 15 too hot "
+         "(+1)"},
+        {4, 4, 60, "! GPU 2 lost · GPU 3 memory errors · repair waits (+1)"},
+        {4, 4, 42, "! GPU 2 lost · GPU 3 memory errors (+2)"},
+        {4, 4, 38, "! GPU 2 lost · gpulse doctor (+3)"},
+        {4, 4, 12, "! 4"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_cells cells = {0, 0, NULL};
+        struct gp_strbuf sb = GP_STRBUF_INIT(1024);
+        assert_int_equal(gp_cells_resize(&cells, cases[i].w, 1), 0);
+        gp_draw_alerts(&(struct gp_box){&cells, 0, 0, cases[i].w, 1}, list, cases[i].count,
+                       cases[i].found);
+        gp_cells_text(&sb, &cells);
+        const char *line = sb.buf + strspn(sb.buf, " ");
+        if (strncmp(line, cases[i].line, strlen(cases[i].line)) != 0 ||
+            line[strlen(cases[i].line)] != '\n')
+            fail_msg("case %zu: '%s'", i, line);
+        gp_strbuf_fini(&sb);
+        gp_cells_fini(&cells);
+    }
+}
+
 /* ---- what to do ---- */
 
 /* Each is told of with what it means. */
@@ -85,7 +130,7 @@ static void each_says_what_to_do(void **state)
     const size_t count = gp_alerts_find(s, &history, &xids, alerts, 16);
     assert_int_equal(count, 14);
     for (size_t i = 0; i < count; i++) {
-        assert_true(*alerts[i].next && *alerts[i].about);
+        assert_true(*alerts[i].next && *alerts[i].about && *alerts[i].brief);
         assert_true(gp_utf8_width(alerts[i].text) <= 76); /* a window of 80 columns */
         assert_null(strstr(alerts[i].text, "nvml"));
         for (size_t j = 0; j < i; j++)
@@ -366,6 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_parts_go_before_words),
         cmocka_unit_test(it_fits_every_width),
+        cmocka_unit_test(the_line_names_several),
         cmocka_unit_test(each_says_what_to_do),
         cmocka_unit_test(enter_goes_to_the_gpu),
         cmocka_unit_test(enter_goes_to_the_process),

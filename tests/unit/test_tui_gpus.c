@@ -79,6 +79,29 @@ static void owners_are_listed_by_memory(void **state)
     }
 }
 
+/* Memory that no listed process holds has an owner that is unknown. */
+static void memory_of_nobody_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        struct uses uses;
+        int64_t bytes;
+    } cases[] = {
+        {{{{0}}, NULL, 20, "? 36.0G"}, INT64_C(36) << 30},
+        {{{{0}}, NULL, 20, ""}, (1 << 30) - 1},
+        {{{{"carol", 30}}, NULL, 24, "? 36.0G · carol 30.0G"}, INT64_C(36) << 30},
+        {{{{"carol", 50}}, NULL, 14, "carol 50.0G +1"}, INT64_C(2) << 30},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        GP_GPU_TEXT(text);
+        struct gp_snapshot *s = machine_of(&cases[i].uses);
+        gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_UNATTRIBUTED), cases[i].bytes, 1);
+        gp_add_owners(&text, s, &s->devices[0], false, cases[i].uses.w);
+        assert_string_equal(text.buf, cases[i].uses.expected);
+        gp_snapshot_free(s);
+    }
+}
+
 /* Where all users are the same. */
 static void programs_are_named_instead_of_one_user(void **state)
 {
@@ -455,7 +478,7 @@ static void instances_say_their_share(void **state)
         gp_mig_add_share(&text, s, &s->devices[i]);
         gp_strbuf_addc(&text, '|');
     }
-    assert_string_equal(text.buf, "GI  3 CI 0|25% of GPU 0|GI 10 CI 0|13% of GPU 0|");
+    assert_string_equal(text.buf, "GI  3 CI 0|25% of memory|GI 10 CI 0|13% of memory|");
     gp_value_set_absent(device_value(&s->devices[0], GP_MEMORY_TOTAL), GP_STATUS_LOST, NULL, 1);
     gp_strbuf_reset(&text);
     gp_mig_add_share(&text, s, &s->devices[1]);
@@ -585,12 +608,37 @@ static void o_skips_what_is_so_already(void **state)
     assert_non_null(strstr(picture(&ui, 80, 24), " · sort GPU-MEM▼ · GPUs by load ─"));
     press(&ui, "oooo");
     assert_int_equal(ui.prefs.gpu_order, GP_ORDER_AUTO);
-    ui.prefs.view = GP_DENSITY_GRID; /* problems are first */
-    assert_null(strstr(picture(&ui, 80, 24), " · GPUs by"));
+    ui.prefs.view = GP_DENSITY_GRID; /* without room for all, problems are first */
+    assert_null(strstr(picture(&ui, 20, 4), " · GPUs by"));
     press(&ui, "o");
     assert_int_equal(ui.prefs.gpu_order, GP_ORDER_INDEX);
     press(&ui, "o");
     assert_non_null(strstr(picture(&ui, 120, 40), "┌─ GPUs 11 · by load ─"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Places in a grid stay, even if a GPU is lost; those that are not shown are counted. */
+static void places_in_a_grid_stay(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(64, 0);
+    s->devices[21].status = GP_STATUS_LOST;
+    s->devices[21].status_text = "lost";
+    gp_ui_take(&ui, s, 1);
+    const char *text = picture(&ui, 80, 24);
+    assert_true(strstr(text, " 20 ") < strstr(text, " 21 lost"));
+    assert_true(strstr(text, " 21 lost") < strstr(text, " 22 "));
+    assert_null(strstr(text, "more"));
+    assert_non_null(strstr(picture(&ui, 40, 12), "more"));
+    assert_non_null(strstr(picture(&ui, 40, 12), "processes 1-"));
+    assert_non_null(strstr(picture(&ui, 40, 12), " ! "));
+    ui.prefs.view = GP_DENSITY_LINE;
+    (void)line_with(&ui, 140, 40, "┌─ GPUs 1-28 of 64 ─");
+    (void)line_with(&ui, 100, 24, " more");
+    ui.prefs.view = GP_DENSITY_CARD;
+    (void)line_with(&ui, 140, 40, "├─ 1-4 of 64 GPUs ─");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -742,6 +790,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(owners_are_listed_by_memory),
         cmocka_unit_test(many_owners_are_counted),
+        cmocka_unit_test(memory_of_nobody_is_named),
         cmocka_unit_test(programs_are_named_instead_of_one_user),
         cmocka_unit_test(one_user_is_in_the_heading),
         cmocka_unit_test(names_are_cut_at_words),
@@ -755,6 +804,7 @@ int main(void)
         cmocka_unit_test(instances_say_their_share),
         cmocka_unit_test(gpus_do_not_dance),
         cmocka_unit_test(o_skips_what_is_so_already),
+        cmocka_unit_test(places_in_a_grid_stay),
         cmocka_unit_test(reserved_gpus_are_not_idle),
         cmocka_unit_test(the_cursor_follows_the_order),
         cmocka_unit_test(the_page_of_an_instance),

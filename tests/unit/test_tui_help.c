@@ -21,14 +21,21 @@ static void the_first_page_fits_the_smallest_usual_screen(void **state)
     watch(&ui, 2);
     press(&ui, "?");
     static const char *const words[] = {
-        "q  ",        "Enter  ",
-        "f  ",        "k          end it; asks first",
-        "C  ",        "P M T",
-        "load",       "memory     in use",
-        "trouble",    "!          does",
-        "R  ",        "T          heat limits the clocks",
-        "P       ",   "S  ",
-        "Shift+drag", "PgDn all keys and columns",
+        "q  ",
+        "Enter  ",
+        "f  ",
+        "k          end it; asks first",
+        "C  ",
+        "P M T",
+        "load",
+        "memory     in use",
+        "trouble",
+        "!          does",
+        "R  ",
+        "T          heat limits the clocks",
+        "P S  ",
+        "Shift+drag",
+        "PgDn all keys and columns",
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
         has(&ui, 80, 24, words[i]);

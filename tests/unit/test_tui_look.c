@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "tui/alerts.h"
+#include "tui/gpu_flags.h"
 #include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/plain.h"
@@ -518,20 +519,51 @@ static void memory_that_is_held_stands_out(void **state)
     }
 }
 
-static void limits_have_their_inks(void **state)
+static void letters_have_their_inks(void **state)
 {
     (void)state;
     static const struct {
-        int64_t reasons;
-        enum gp_ink ink;
-    } cases[] = {{0x04, GP_INK_MEDIUM}, {0x80, GP_INK_MEDIUM}, {0x20, GP_INK_HIGH},
-                 {0x40, GP_INK_HIGH},   {0x44, GP_INK_HIGH},   {0x10, GP_INK_MEDIUM}};
+        int64_t reasons, errors;
+        bool is_pending, is_failed, needs_reset;
+        const char *letters;
+        enum gp_ink inks[2];
+    } cases[] = {
+        {0x04, 0, false, false, false, "P ", {GP_INK_DIM}},
+        {0x80, 0, false, false, false, "P ", {GP_INK_HIGH}},
+        {0x88, 0, false, false, false, "P ", {GP_INK_HIGH}},
+        {0x20, 0, false, false, false, "T ", {GP_INK_HIGH}},
+        {0x40, 0, false, false, false, "T ", {GP_INK_HIGH}},
+        {0x08, 0, false, false, false, "T ", {GP_INK_HIGH}},
+        {0x44, 0, false, false, false, "T ", {GP_INK_HIGH}},
+        {0x10, 0, false, false, false, "S ", {GP_INK_DIM}},
+        {0x00, 0, false, false, false, "  ", {0}},
+        {0x04, 3, false, false, false, "EP", {GP_INK_CRITICAL, GP_INK_DIM}},
+        {0x04, 0, true, false, false, "RP", {GP_INK_HIGH, GP_INK_DIM}},
+        {0x04, 1, true, false, false, "ER", {GP_INK_CRITICAL, GP_INK_HIGH}},
+        {0x20, 0, true, true, false, "RT", {GP_INK_CRITICAL, GP_INK_HIGH}},
+        {0x20, 2, true, false, true, "RE", {GP_INK_CRITICAL, GP_INK_CRITICAL}},
+    };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_snapshot *s = machine(1, 0);
-        gp_value_set_int(device_value(&s->devices[0], GP_REASONS_ACTIVE), cases[i].reasons,
-                         s->mono_ns);
-        if (gp_gpu_flags_ink(&s->devices[0]) != cases[i].ink)
-            fail_msg("case %zu", i);
+        struct gp_device *d = &s->devices[0];
+        struct gp_cells cells = {0, 0, NULL};
+        assert_int_equal(gp_cells_resize(&cells, 3, 1), 0);
+        gp_value_set_int(device_value(d, GP_REASONS_ACTIVE), cases[i].reasons, 1);
+        gp_value_set_int(device_value(d, GP_ECC_UNCORRECTED_VOLATILE), cases[i].errors, 1);
+        gp_value_set_text(device_value(d, GP_REMAPPED_PENDING), cases[i].is_pending ? "Yes" : "No",
+                          1);
+        gp_value_set_text(device_value(d, GP_REMAPPED_FAILURE), cases[i].is_failed ? "Yes" : "No",
+                          1);
+        gp_value_set_text(device_value(d, GP_RECOVERY_ACTION),
+                          cases[i].needs_reset ? "Reset" : "None", 1);
+        gp_gpu_draw_flags(&(struct gp_box){&cells, 0, 0, 3, 1}, 0, 0, 2, d);
+        for (int x = 0; x < 2; x++)
+            if (cells.cells[x].cp != (uint32_t)cases[i].letters[x] ||
+                cells.cells[x].ink != (uint32_t)cases[i].inks[x])
+                fail_msg("case %zu, letter %d: %c, ink %d", i, x, cells.cells[x].cp,
+                         cells.cells[x].ink);
+        assert_int_equal(cells.cells[2].cp, ' '); /* a third one does not fit */
+        gp_cells_fini(&cells);
         gp_snapshot_free(s);
     }
 }
@@ -917,7 +949,7 @@ int main(void)
         cmocka_unit_test(every_series_as_graph_of_both_kinds),
         cmocka_unit_test(loads_have_their_inks),
         cmocka_unit_test(memory_that_is_held_stands_out),
-        cmocka_unit_test(limits_have_their_inks),
+        cmocka_unit_test(letters_have_their_inks),
         cmocka_unit_test(bars_are_exact_to_an_eighth),
         cmocka_unit_test(graphs_of_every_size),
         cmocka_unit_test(axes_end_in_round_numbers),

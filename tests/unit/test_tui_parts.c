@@ -518,7 +518,7 @@ static void t_goes_through_the_groups(void **state)
     assert_true(gp_ui_others_matter(&ui)); /* also those that are not on the screen have a job */
     press(&ui, "t");
     check_has(&ui, "processes 4 · by user · sort");
-    check_has(&ui, "         bob     0,1      3    -     6.0G");
+    check_has(&ui, "         bob     0,1      2   -     6.0G");
     check_has(&ui, "2 processes");
     (void)gp_ui_key(&ui, GP_KEY_HOME);
     press(&ui, "k"); /* a group has no pid */

@@ -67,12 +67,15 @@ static void all_of_a_process(void **state)
     gp_ui_apply(&ui);
     press(&ui, "\n");
     assert_int_equal(ui.mode, GP_UI_PROCESS);
-    check_has(&ui, "process 1001");
+    check_has(&ui, "process 1001 · carol · ");
+
     settle(&ui);
     for (unsigned tick = 40; tick < 60; tick++)
         gp_ui_take(&ui, machine(1, tick), 1);
     settle(&ui);
     add_scene(&all, &ui, 100, 100, "all of it");
+    (void)line_with(&ui, 100, 100, " TYPE                         C, compute");
+    assert_null(strstr(picture(&ui, 100, 100), "STARTED")); /* "started", below */
     add_scene(&all, &ui, 100, 23, "with graphs");
     add_scene(&all, &ui, 100, 22, "without");
     struct gp_snapshot *s = machine(1, 61);

@@ -139,6 +139,12 @@ static void gpus_are_moved_over(void **state)
     gp_ui_take(&ui, s, 1);
     press(&ui, "\t");
     assert_true(ui.gpus_have_focus);
+    (void)line_with(&ui, 80, 24, "▸0 H100"); /* it shows where the keys go */
+    assert_null(strstr(picture(&ui, 80, 24), "▸ processes"));
+    ui.prefs.view = GP_DENSITY_LINE;
+    (void)line_with(&ui, 80, 24, "▸GPU NAME");
+    (void)line_with(&ui, 140, 24, "┌─ ▸ GPUs 5 ─");
+    ui.prefs.view = GP_DENSITY_AUTO;
     for (size_t i = 0; i < GP_ARRAY_LEN(steps); i++) {
         (void)gp_ui_key(&ui, steps[i].key);
         assert_int_equal(ui.gpu, steps[i].gpu);
@@ -375,7 +381,7 @@ static void alerts_are_counted(void **state)
     check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes · reseat it ");
     assert_null(strstr(picture(&ui, 100, 30), "(+"));
     gp_value_set_int(device_value(&s->devices[1], GP_PCIE_WIDTH), 4, 1);
-    check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes · reseat it (+1) ");
+    check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes · reseat it · GPU 1 PCIe lanes ");
     ui.prefs.alerts = false;
     assert_null(strstr(picture(&ui, 100, 30), "PCIe lanes"));
     assert_true(gp_ui_fini(&ui));

@@ -16,9 +16,9 @@ static void room_is_used_for_columns(void **state)
     gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_USER), name, 1);
     gp_value_set_int(process_value(&s->processes[0], GP_PROCESS_MEMORY), INT64_C(60) * GIB, 1);
     gp_ui_take(&ui, s, 1);
-    assert_null(strstr(line_with(&ui, 109, 30, "COMMAND"), "SHARE"));
+    assert_null(strstr(line_with(&ui, 109, 30, "COMMAND"), "VRAM%"));
     assert_non_null(strstr(line_with(&ui, 109, 30, "60.0G"), "maximili… "));
-    assert_non_null(strstr(line_with(&ui, 116, 30, "COMMAND"), "GPU-MEM SHARE"));
+    assert_non_null(strstr(line_with(&ui, 116, 30, "COMMAND"), "GPU-MEM VRAM%"));
     assert_non_null(strstr(line_with(&ui, 116, 30, "60.0G"), "60.0G    75 "));
     assert_non_null(strstr(line_with(&ui, 116, 30, "60.0G"), " maximiliane.mei… "));
     assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "CONTAINER")); /* there is none */
@@ -28,11 +28,11 @@ static void room_is_used_for_columns(void **state)
     assert_null(strstr(line_with(&ui, 100, 30, "COMMAND"), "CONTAINER"));
     assert_non_null(strstr(line_with(&ui, 120, 30, "COMMAND"), " CONTAINER    COMMAND"));
     assert_non_null(strstr(line_with(&ui, 120, 30, "slurm:"), " slurm:4711.0 "));
-    assert_null(strstr(line_with(&ui, 115, 30, "COMMAND"), "MEM%")); /* the command has its room */
-    assert_non_null(strstr(line_with(&ui, 116, 30, "COMMAND"), "MEM%"));
+    assert_null(strstr(line_with(&ui, 114, 30, "COMMAND"), "BW%")); /* the command has its room */
+    assert_non_null(strstr(line_with(&ui, 115, 30, "COMMAND"), "BW%"));
     (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,memory,command");
     gp_ui_apply(&ui); /* these and no others */
-    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "SHARE"));
+    assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "VRAM%"));
     assert_true(gp_ui_fini(&ui));
 }
 

@@ -1,0 +1,25 @@
+/* The letters next to a GPU, one for each problem, and what limits its clocks. */
+#ifndef GP_TUI_GPU_FLAGS_H
+#define GP_TUI_GPU_FLAGS_H
+
+#include "tui/cells.h"
+
+struct gp_device;
+struct gp_strbuf;
+
+/* Draws as many letters as fit into w columns, the worst problem first, each in its ink. */
+void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w,
+                       const struct gp_device *device);
+
+/* Appends what these letters mean: "P: power limits the clocks". Nothing if there are none. */
+void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device);
+
+/* What limits the clocks, "temperature"; NULL: nothing. */
+const char *gp_gpu_limit(const struct gp_device *device);
+/* Heat and the power supply are trouble. The power limit is what a busy GPU runs into. */
+enum gp_ink gp_gpu_limit_ink(const struct gp_device *device);
+
+/* Whether broken memory waits for a reset to be replaced. */
+bool gp_gpu_waits_for_repair(const struct gp_device *device);
+
+#endif
