@@ -447,67 +447,10 @@ static void check_docker(struct gp_exam *exam)
     json_decref(config);
 }
 
-/* Device files for the members of a group: a container without root leaves the user's groups. */
-static void check_groups(struct gp_exam *exam)
-{
-    static const char path[] = "/dev/nvidia0";
-    const char *home = gp_machine_variable(&exam->machine, "HOME");
-    struct gp_access access = gp_access_of(exam, path);
-    if (!home || !access.is_there || !access.is_known || access.is_root || !access.may_use ||
-        access.group == 0 || (access.mode & 06) ||
-        !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/.local/share/containers", home)))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "rootless containers may not use the GPUs: they are for group %s",
-                   access.group_name);
-    gp_exam_evidence(exam, path, "mode %04o, group %s", access.mode, access.group_name);
-    gp_exam_why(exam, "You are a member, but a container without root leaves the groups of its "
-                      "user: nvidia-smi reports \"Insufficient Permissions\" in it.");
-    gp_exam_command(exam, "keep them; this needs the runtime crun",
-                    "podman run --group-add keep-groups …");
-    gp_exam_advice(exam, "or let all users use the GPUs: NVreg_DeviceFileMode=0666 in "
-                         "/etc/modprobe.d");
-}
-
 static bool has_docker(struct gp_exam *exam)
 {
     return gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
            gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk");
-}
-
-/* ---- podman, containerd ---- */
-
-static bool is_engine(struct gp_exam *exam, const char *name)
-{
-    return gp_container_is_host(exam) && gp_container_has_toolkit(exam) &&
-           strcmp(gp_container_engine(exam)->name, name) == 0;
-}
-
-static bool has_podman(struct gp_exam *exam)
-{
-    return is_engine(exam, "podman");
-}
-
-/* Podman needs a CDI specification, or in old versions a hook. */
-static void check_podman(struct gp_exam *exam)
-{
-    static const char *const hooks[] = {"/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
-                                        "/etc/containers/oci/hooks.d/oci-nvidia-hook.json"};
-    bool is_known = gp_container_find_cdi(exam);
-    for (size_t i = 0; i < GP_ARRAY_LEN(hooks); i++)
-        is_known = is_known || gp_files_exist(&exam->files, hooks[i]);
-    if (is_known) {
-        check_groups(exam);
-        return;
-    }
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "podman does not know the GPUs: there is no CDI "
-                   "specification of them");
-    gp_exam_evidence(exam, "/etc/cdi/nvidia.yaml, /var/run/cdi/nvidia.yaml", "missing");
-    gp_exam_why(exam, "podman run --device nvidia.com/gpu=all fails with \"unresolvable CDI "
-                      "devices\".");
-    gp_exam_command(exam, "generate it, and again after each update of the driver",
-                    "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
 }
 
 const struct gp_check gp_checks_container[] = {
@@ -558,7 +501,11 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_selinux,
      gp_container_check_selinux},
-    {"container.podman", "podman knows the GPUs", {NULL}, has_podman, check_podman},
+    {"container.podman",
+     "podman knows the GPUs",
+     {NULL},
+     gp_container_has_podman,
+     gp_container_check_podman},
     {"container.cgroups-off",
      "containers may use their devices",
      {NULL},

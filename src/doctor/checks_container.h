@@ -37,6 +37,10 @@ void gp_container_check_kubelet(struct gp_exam *exam);
 bool gp_container_has_crio(struct gp_exam *exam);
 void gp_container_check_crio(struct gp_exam *exam);
 
+/* container_podman.c */
+bool gp_container_has_podman(struct gp_exam *exam);
+void gp_container_check_podman(struct gp_exam *exam);
+
 /* container_version.c: whether driver, toolkit and images fit */
 bool gp_container_has_version(struct gp_exam *exam);
 void gp_container_check_version(struct gp_exam *exam);
