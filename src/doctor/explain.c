@@ -211,7 +211,7 @@ static bool memory_topic(struct gp_arena *arena, const char *what, uint64_t numb
 /* Exit statuses of shells, timeout(1) and gpulse run, and what a shell prints for them. */
 static const struct exit_row {
     unsigned status;
-    const char *line, *words, *advice;
+    const char *line, *words, *advice, *maybe;
 } exits[] = {
     {69, "", "gpulse run: too few GPUs are free", "wait for them: gpulse run --wait"},
     {75, "", "gpulse run: --wait ran out before GPUs were free", "see gpulse queue"},
@@ -222,16 +222,19 @@ static const struct exit_row {
     {127, "", "the command does not exist", "check its name, PATH, and the environment"},
     {129, "Hangup", "killed by SIGHUP: its terminal was closed", "use nohup, tmux or systemd-run"},
     {130, "", "killed by SIGINT: Ctrl-C, or gpulse kill", "no action is needed"},
-    {132, "Illegal instruction", "killed by SIGILL: this CPU lacks an instruction that it uses",
-     "install a build for this CPU"},
+    {132, "Illegal instruction", "killed by SIGILL: the CPU refused an instruction",
+     "update that program; if the CPU lacks what it uses: a build for this CPU",
+     "the CPU lacks an instruction that the build uses (AVX, AVX2, AVX-512); or a check in the "
+     "program failed; or NumPy 1.19.5 runs on a Jetson (OPENBLAS_CORETYPE=ARMV8 helps)"},
     {134, "Aborted", "killed by SIGABRT: it aborted itself, after a failed assertion or an error",
      "the lines before it give the reason"},
-    {135, "Bus error", "killed by SIGBUS, often because /dev/shm is full",
-     "look at df /dev/shm; in a container, raise --shm-size"},
+    {135, "Bus error", "killed by SIGBUS: memory that it has mapped is not there",
+     "look at df /dev/shm; in a container, raise --shm-size",
+     "/dev/shm is full; or a mapped file became shorter, or lies on a full disk"},
     {136, "Floating point exception", "killed by SIGFPE: an integer division by zero",
      "run it in a debugger"},
-    {137, "Killed", "killed by SIGKILL, often by the kernel when host memory ran out",
-     "see journalctl -k for the OOM killer; otherwise a user or a scheduler killed it"},
+    {137, "Killed", "killed by SIGKILL", "see journalctl -k for the OOM killer",
+     "the kernel did it because host memory ran out; or a user or a scheduler did"},
     {139, "Segmentation fault", "killed by SIGSEGV: it accessed invalid memory",
      "a bug in the program or a library: look at the core dump (coredumpctl), or run it with "
      "python -X faulthandler"},
@@ -248,6 +251,7 @@ static void explain_exit(struct gp_arena *arena, const struct exit_row *row,
     ret->id = gp_explain_text(arena, "exit.%u", row->status);
     ret->title = gp_explain_text(arena, "exit status %u", row->status);
     ret->words = row->words;
+    ret->maybe = row->maybe ? row->maybe : "";
     ret->advice = row->advice;
     ret->source = row->status < 80 ? "gpulse" : "POSIX shells";
 }

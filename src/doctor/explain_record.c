@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/utf8.h"
+#include "doctor/entries.h"
 #include "doctor/explanation.h"
 #include "jobs/record.h"
 #include "jobs/recorded.h"
@@ -324,7 +325,9 @@ static bool is_last(const char *word)
 
 bool gp_explain_is_log(const char *word, bool only)
 {
-    bool looks = only && !strchr(word, ' ') && (strchr(word, '/') || strchr(word, '.'));
+    unsigned weight; /* "pynvml.NVMLError_LibraryNotFound" is an error */
+    bool looks = only && !strchr(word, ' ') &&
+                 (strchr(word, '/') || (strchr(word, '.') && !gp_entry_of_line(word, &weight)));
     return strcmp(word, "-") == 0 || is_last(word) || looks || access(word, F_OK) == 0;
 }
 

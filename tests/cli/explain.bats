@@ -58,6 +58,8 @@ END
     fails 2 '79 of what\? try xid 79, cuda 79, nvml 79, exit 79 or last 79'
     gpulse explain nowhere.log
     fails 1 'cannot open nowhere.log: No such file or directory'
+    gpulse explain pynvml.NVMLError_LibraryNotFound # not the name of a log
+    says '^NVML: the Python module pynvml '
     gpulse doctor explain nowhere.log
     fails 1 'cannot open nowhere.log: No such file or directory'
     gpulse explain .
@@ -125,7 +127,8 @@ END
     for words in 'exit 137' 'exit status 137' 137 Killed killed; do
         gpulse explain $words
         status_is 0
-        says '^exit status 137: killed by SIGKILL, often by the kernel when host memory ran out$'
+        says '^exit status 137: killed by SIGKILL$'
+        says '^      maybe  the kernel did it because host memory ran out; '
         says 'journalctl -k'
     done
     gpulse explain 139
