@@ -10,6 +10,7 @@ src/doctor/entries.h.
 import csv
 import re
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ONE = ["title", "cause", "check", "look", "fix", "source", "case", "generic", "log"]
@@ -199,10 +200,37 @@ def read_family(path, entries, families):
     families[path.stem] = family
 
 
-def winner(patterns, line):
+def windows(text):
+    """All that a line can be searched for."""
+    text = text.lower()
+    return [text[i:i + SHORTEST] for i in range(len(text) - SHORTEST + 1)]
+
+
+def window_of(pattern, counts):
+    """Where the rarest window of a pattern is, as piece and offset."""
+    places = [(counts[window], n, i) for n, piece in enumerate(pattern.pieces)
+              for i, window in enumerate(windows(piece))]
+    return min(places)[1:]
+
+
+class Index:
+    """Patterns by their rarest windows: most of them need not be tried."""
+    def __init__(self, patterns):
+        self.counts = Counter(w for p in patterns for piece in p.pieces for w in windows(piece))
+        self.by_window = defaultdict(list)
+        for p in patterns:
+            piece, offset = window_of(p, self.counts)
+            self.by_window[windows(p.pieces[piece])[offset]].append(p)
+
+    def candidates(self, texts):
+        for window in {w for text in texts for w in windows(text)}:
+            yield from self.by_window.get(window, ())
+
+
+def winner(index, line):
     """The patterns with the greatest weight, one of each entry."""
-    found = [p for p in patterns if p.matches(line) and not any(u.matches(line)
-                                                               for u in p.entry.unless)]
+    found = [p for p in index.candidates([line])
+             if p.matches(line) and not any(u.matches(line) for u in p.entry.unless)]
     best = max((p.weight for p in found), default=0)
     entries = {p.entry.id: p for p in found if p.weight == best}
     return list(entries.values())
@@ -211,21 +239,21 @@ def winner(patterns, line):
 def check_patterns(patterns):
     """No pattern may lose wherever it matches. As longer patterns win, only an equal one, or any
     that is not generic, can do that to it."""
-    equals, ordinary = {}, [p for p in patterns if p.weight >= ORDINARY]
+    equals, ordinary = {}, Index([p for p in patterns if p.weight >= ORDINARY])
     for p in patterns:
         is_generic = p.weight < ORDINARY
         key = (tuple(piece.lower() for piece in p.pieces), p.is_word, is_generic)
-        for q in equals.get(key, []) + (ordinary if is_generic else []):
+        for q in equals.get(key, []) + list(ordinary.candidates(p.pieces) if is_generic else []):
             if q.covers(p) or q.weight == p.weight and (p.covers(q) or q.pieces == p.pieces):
                 raise Bad(f"{p.entry.where}: a pattern of [{p.entry.id}], '{'*'.join(p.pieces)}', "
                           f"is shadowed by '{'*'.join(q.pieces)}' of [{q.entry.id}]")
         equals.setdefault(key, []).append(p)
 
 
-def check_examples(entries, patterns):
+def check_examples(entries, index):
     for entry in entries.values():
         for where, line in entry.examples:
-            found = winner(patterns, line)
+            found = winner(index, line)
             if [p.entry for p in found] != [entry]:
                 ids = " and ".join(p.entry.id for p in found) or "no entry"
                 raise Bad(f"{where}: the example of [{entry.id}] is explained by {ids}")
@@ -238,27 +266,14 @@ def quote(text):
     return f'"{body}"'
 
 
-def window_of(pattern, counts):
-    """Where the rarest window of a pattern is, as piece and offset."""
-    places = [(counts[piece.lower()[i:i + SHORTEST]], n, i) for n, piece in enumerate(pattern.pieces)
-              for i in range(len(piece) - SHORTEST + 1)]
-    return min(places)[1:]
-
-
 def joined(pattern):
     return quote("\n".join(pattern.pieces)).replace("\n", "\\n")
 
 
-def write(out, entries, families, patterns):
+def write(out, entries, families, patterns, counts):
     names = sorted(families)
     order = sorted(entries.values(), key=lambda e: e.id.encode())
     index = {entry.id: i for i, entry in enumerate(order)}
-    counts = {}
-    for p in patterns:
-        for piece in p.pieces:
-            for i in range(len(piece) - SHORTEST + 1):
-                w = piece.lower()[i:i + SHORTEST]
-                counts[w] = counts.get(w, 0) + 1
     out.append("const struct gp_family gp_families[] = {\n")
     for name in names:
         f = families[name]
@@ -306,8 +321,9 @@ def main():
             read_family(path, entries, families)
         patterns = [p for entry in entries.values() for p in entry.patterns]
         check_patterns(patterns)
-        check_examples(entries, patterns)
-        write(out, entries, families, patterns)
+        index = Index(patterns)
+        check_examples(entries, index)
+        write(out, entries, families, patterns, index.counts)
     except (Bad, OSError, csv.Error, UnicodeError) as bad:
         sys.exit(f"explain.py: {bad}")
     target.write_text("".join(out), encoding="utf-8")
