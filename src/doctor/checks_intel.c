@@ -322,6 +322,58 @@ static void check_torch(struct gp_exam *exam)
     }
 }
 
+/* ---- video ---- */
+
+/* Models without a kernel of their own above; Intel's old driver for VA-API ends before them. */
+static bool is_after_i965(const struct gp_pci_gpu *gpu)
+{
+    static const struct {
+        unsigned first, last;
+    } others[] = {
+        {0x4541, 0x4571}, {0x4905, 0x4909}, {0x4e51, 0x4e71}, {0x8a50, 0x8a7f}, {0x9a40, 0x9aff}};
+    bool is_after = model_of(gpu);
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        is_after = is_after || (gpu->device >= others[i].first && gpu->device <= others[i].last);
+    return is_after && gpu->vendor == GP_PCI_INTEL;
+}
+
+/* The place of a driver for VA-API; NULL: it is not there. */
+static const char *video_driver(struct gp_exam *exam, const char *name)
+{
+    static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu/dri", "/usr/lib64/dri",
+                                          "/usr/lib64/dri-nonfree", "/usr/lib/dri",
+                                          "/usr/local/lib/dri"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s_drv_video.so", folders[i], name);
+        if (gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return NULL;
+}
+
+static bool has_old_video(struct gp_exam *exam)
+{
+    return is_intel_alone(exam) && video_driver(exam, "i965");
+}
+
+static void check_video(struct gp_exam *exam)
+{
+    const char *old = video_driver(exam, "i965");
+    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
+        if (!is_after_i965(gpu) || video_driver(exam, "iHD"))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "VA-API has only a driver for older GPUs than Intel GPU %s", gpu->bus_id);
+        gp_exam_evidence(exam, old, "for GPUs before Ice Lake (2019)");
+        gp_exam_evidence(exam, "iHD_drv_video.so", "not in any of the usual directories");
+        gp_exam_why(exam, "Programs decode and encode video on the CPU.");
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_VIDEO, NULL, NULL);
+        gp_exam_command(exam, "it says whether the driver starts", "vainfo");
+        return;
+    }
+}
+
 const struct gp_check gp_checks_intel[] = {
     {"intel.driver", "the kernel drives the Intel GPUs", {NULL}, is_intel_alone, check_driver},
     {"intel.permission",
@@ -334,6 +386,11 @@ const struct gp_check gp_checks_intel[] = {
      {"intel.driver"},
      is_intel_alone,
      check_compute},
+    {"intel.video",
+     "VA-API's driver is for these Intel GPUs",
+     {"intel.driver"},
+     has_old_video,
+     check_video},
     {"intel.torch", "PyTorch is built for the Intel GPUs", {"intel.driver"}, has_card, check_torch},
     {0},
 };
