@@ -1,4 +1,5 @@
 /* What the kernel log says about the GPUs since boot. */
+#include "doctor/checks_services.h"
 #include "doctor/exam.h"
 #include "doctor/explain_line.h"
 #include "doctor/gpuset.h"
@@ -23,12 +24,6 @@ enum {
 static bool has_gpus(struct gp_exam *exam)
 {
     return exam->machine.gpu_count > 0 || exam->machine.is_driver_loaded;
-}
-
-static bool has_gridd(struct gp_exam *exam)
-{
-    return has_gpus(exam) && (gp_files_exist(&exam->files, "/usr/bin/nvidia-gridd") ||
-                              gp_files_exist(&exam->files, "/etc/nvidia/gridd.conf"));
 }
 
 static bool has_log(struct gp_exam *exam)
@@ -423,110 +418,6 @@ static void check_messages(struct gp_exam *exam)
     tell_pcie(exam, GP_KMSG_AER_CORRECTED, MANY);
 }
 
-/* ---- licences ---- */
-
-/* Clouds license their GPUs themselves. */
-static bool is_cloud(const struct gp_exam *exam)
-{
-    static const char *const vendors[] = {"Microsoft", "Amazon", "Google",     "Alibaba",
-                                          "Tencent",   "Oracle", "OracleCloud"};
-    char vendor[64];
-    if (!gp_files_line(&exam->files, "/sys/class/dmi/id/sys_vendor", vendor, sizeof(vendor)))
-        return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(vendors); i++)
-        if (strncmp(vendor, vendors[i], strlen(vendors[i])) == 0)
-            return true;
-    return false;
-}
-
-/* Whether the licence client has a token, which newer releases need, or the address of a server. */
-static bool has_server(struct gp_exam *exam, const char *path)
-{
-    static const char token_folder[] = "/etc/nvidia/ClientConfigToken", key[] = "ServerAddress";
-    char **names;
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    long n = gp_files_list(&exam->files, &exam->arena, token_folder, &names);
-    for (long i = 0; i < n; i++)
-        if (strstr(names[i], ".tok"))
-            return true;
-    for (const char *line = text; line && *line; line += *line == '\n') {
-        size_t length = strcspn(line, "\n");
-        const char *value = line + sizeof(key) - 1;
-        if (length > sizeof(key) && strncmp(line, key, sizeof(key) - 1) == 0 && *value == '=' &&
-            !strchr(" \t\r\n", value[1]))
-            return true;
-        line += length;
-    }
-    return !text || n == -EACCES;
-}
-
-/* A guest with the licence client, which has nobody to ask. A whole GPU that was passed to the
- * machine needs no licence for computing, but then this driver has no client running. */
-static void check_server(struct gp_exam *exam)
-{
-    static const char path[] = "/etc/nvidia/gridd.conf";
-    if (!gp_machine_is_virtual(&exam->files) || is_cloud(exam) ||
-        !gp_files_exist(&exam->files, "/usr/bin/nvidia-gridd") || has_server(exam, path))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "the virtual GPU cannot get a licence: no server is set");
-    gp_exam_evidence(exam, path, "no ServerAddress");
-    gp_exam_evidence(exam, "/etc/nvidia/ClientConfigToken", "no token");
-    gp_exam_why(exam, "Without a licence it works for a while and is then slowed down.");
-    gp_exam_advice(exam,
-                   "put the token of your licence server into /etc/nvidia/ClientConfigToken "
-                   "(before release 13: ServerAddress in %s), and set FeatureType to the kind "
-                   "of licence (1: vGPU)",
-                   path);
-    gp_exam_command(exam, "then", "sudo systemctl restart nvidia-gridd");
-    gp_exam_command(exam, "it says whether there is a licence", "nvidia-smi -q | grep -i licen");
-}
-
-/* Whether the service says that there is no licence. */
-static bool is_refusal(const char *line, size_t n)
-{
-    static const char *const words[] = {"Failed to", "not found", "expired", "nlicensed",
-                                        "request failed"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
-        if (memmem(line, n, words[i], strlen(words[i])))
-            return memmem(line, n, "icen", 4) || memmem(line, n, "token", 5);
-    return false;
-}
-
-/* Virtual GPUs are slowed down without a licence; the service that acquires it logs to syslog. */
-static void check_licence(struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
-    static const char program[] = "nvidia-gridd";
-    enum { MOST = 1 << 20 };
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, NULL);
-        const char *failed = NULL;
-        for (const char *line = text; line && *line; line += *line == '\n') {
-            size_t n = strcspn(line, "\n");
-            if (memmem(line, n, program, strlen(program))) {
-                if (memmem(line, n, "acquired successfully", 21))
-                    failed = NULL;
-                else if (is_refusal(line, n))
-                    failed = line;
-            }
-            line += n;
-        }
-        if (!failed)
-            continue;
-        size_t n = strcspn(failed, "\n");
-        gp_exam_report(exam, GP_VERDICT_WARN, "the virtual GPU has no licence");
-        gp_exam_evidence(exam, paths[i], "%.*s", n < 400 ? (int)n : 400, failed);
-        gp_exam_why(exam, "Without a licence it works for a while and is then slowed down; the "
-                          "licence server did not answer, or refused.");
-        gp_exam_advice(exam, "check that the server can be reached, that the clock is right, and "
-                             "that a valid token lies in /etc/nvidia/ClientConfigToken (or that "
-                             "ServerAddress in /etc/nvidia/gridd.conf is right)");
-        gp_exam_command(exam, "then try again", "sudo systemctl restart nvidia-gridd");
-        return;
-    }
-    check_server(exam);
-}
-
 /* ---- switches ---- */
 
 /* How often a switch has reported this number, up to this line; `ret_is_last`: no later line does.
@@ -580,8 +471,8 @@ const struct gp_check gp_checks_log[] = {
     {"log.licence",
      "nothing keeps a virtual GPU from its licence",
      {NULL},
-     has_gridd,
-     check_licence},
+     gp_licence_applies,
+     gp_licence_check},
     {"log.messages", "the kernel log has no other GPU problems", {NULL}, has_log, check_messages},
     {0},
 };

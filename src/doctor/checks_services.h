@@ -17,6 +17,10 @@ void gp_ollama_check(struct gp_exam *exam);
 bool gp_services_has_gres(struct gp_exam *exam);
 void gp_services_check_gres(struct gp_exam *exam);
 
+/* checks_licence.c: of virtual GPUs. */
+bool gp_licence_applies(struct gp_exam *exam);
+void gp_licence_check(struct gp_exam *exam);
+
 /* checks_dkms.c: AMD's and Intel's drivers that DKMS builds. */
 bool gp_dkms_is_there(struct gp_exam *exam);
 void gp_dkms_check(struct gp_exam *exam);
