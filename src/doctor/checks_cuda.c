@@ -264,13 +264,30 @@ struct compat {
     bool is_in_cache;    /* found in ld.so.cache, otherwise in LD_LIBRARY_PATH */
 };
 
+/* Whether a version of libcuda is that of the image's package: the container's start put it among
+ * the driver's libraries, since it is newer. */
+static bool is_of_image(struct gp_exam *exam, const char *version)
+{
+    static const char top[] = "/usr/local";
+    char **names;
+    long n = exam->machine.container ? gp_files_list(&exam->files, &exam->arena, top, &names) : 0;
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], "cuda", 4) == 0 && strcmp(version, exam->machine.driver) != 0 &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s/compat/libcuda.so.%s", top,
+                                                      names[i], version)))
+            return true;
+    return false;
+}
+
 static bool take_compat(struct gp_exam *exam, const char *path, bool is_in_cache,
                         struct compat *ret)
 {
     char real[GP_PATH_SIZE];
-    if (!strstr(path, "/compat") || !gp_files_real(&exam->files, path, real))
+    if (!gp_files_real(&exam->files, path, real))
         return false;
     const char *version = gp_library_version(real);
+    if (!strstr(path, "/compat") && !is_of_image(exam, version))
+        return false;
     *ret =
         (struct compat){gp_exam_text(exam, "%s", path),
                         gp_exam_text(exam, "%s", strchr(version, '.') ? version : ""), is_in_cache};
@@ -292,6 +309,12 @@ static bool find_compat(struct gp_exam *exam, struct compat *ret)
     return gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0 &&
            gp_ldcache_find(&cache, "libcuda.so.1", exam->machine.arch, &from, &library) &&
            take_compat(exam, library.path, true, ret);
+}
+
+bool gp_cuda_is_compat_mounted(struct gp_exam *exam)
+{
+    struct compat compat;
+    return find_compat(exam, &compat) && !strstr(compat.path, "/compat");
 }
 
 /* The configuration lines that make the loader search there. */
@@ -331,7 +354,11 @@ static void show_compat(struct gp_exam *exam, const struct compat *compat)
 
 static void mend_compat(struct gp_exam *exam, const struct compat *compat)
 {
-    if (compat->is_in_cache) {
+    if (!strstr(compat->path, "/compat")) {
+        gp_exam_advice(exam, "update the driver on the host to %s or newer", compat->version);
+        gp_exam_advice(exam, "or use an image for CUDA %s or older, which the host's driver has",
+                       gp_cuda_ceiling(exam->machine.driver));
+    } else if (compat->is_in_cache) {
         gp_exam_remedy(exam, GP_REMEDY_REMOVE_CUDA_COMPAT, NULL, NULL);
         gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
     } else {

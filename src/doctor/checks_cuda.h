@@ -12,6 +12,8 @@ void gp_check_cuda_torch(struct gp_exam *exam); /* likewise */
 /* The PyTorch with CUDA that the user's shell would start, or the only one; false: there is none.
  */
 bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret);
+/* Whether a container's libcuda is the one for forward compatibility of its image. */
+bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
 void gp_check_cuda_env(struct gp_exam *exam);
 void gp_check_cuda_ldpath(struct gp_exam *exam);
 

@@ -1,4 +1,5 @@
 /* Checks of the driver's libraries against its module: driver.libraries, duplicates, mismatch. */
+#include "doctor/checks_cuda.h"
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
@@ -186,7 +187,7 @@ void gp_driver_check_duplicates(struct gp_exam *exam)
     bool has_both = in->run_trace[0] && in->package_count > 0;
     enum gp_verdict verdict = gp_driver_is_mismatched(exam) ? GP_VERDICT_FAIL : GP_VERDICT_WARN;
     check_stub(exam, in);
-    if (!has_two && !has_both)
+    if ((!has_two && !has_both) || gp_cuda_is_compat_mounted(exam))
         return;
     gp_exam_report(exam, verdict, "%s",
                    has_both ? "the driver was installed by both NVIDIA's .run installer and the "
