@@ -4,6 +4,7 @@
 
 #include "doctor/compat.h"
 #include "doctor/exam.h"
+#include "doctor/framework.h"
 #include "doctor/nvidia.h"
 #include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
@@ -158,12 +159,35 @@ static void check_slurm(struct gp_exam *exam)
     gp_exam_advice(exam, "in a batch script: #SBATCH --gpus=1; with an older Slurm --gres=gpu:1");
 }
 
+/* PyTorch 1.13 counts the GPUs through NVML, and takes no part of one for a GPU. */
+static void check_parts(struct gp_exam *exam, const char *mask)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; mask && strncmp(mask, "MIG-", 4) == 0 && i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        if (!gp_pyenv_torch(exam, env, &torch) || !torch.cuda[0] ||
+            strncmp(torch.version, "1.13.", 5) != 0)
+            continue;
+        gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                       "PyTorch %s in %s does not understand a MIG device in CUDA_VISIBLE_DEVICES",
+                       torch.version, env->prefix);
+        gp_exam_evidence(exam, "CUDA_VISIBLE_DEVICES", "\"%s\"", mask);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", env->site), "PyTorch %s",
+                         torch.version);
+        gp_exam_why(exam, "torch.cuda.device_count() is 0, although CUDA works: only 1.13 is so.");
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the next version, for the same CUDA", "torch==2.0.1");
+        gp_exam_link(exam, "https://github.com/pytorch/pytorch/pull/92315");
+    }
+}
+
 static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
     const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
     size_t seen = 0, entries = mask ? count_entries(mask) : 0;
     if (!mask)
         check_slurm(exam);
+    check_parts(exam, mask);
     if (!mask || (!is_hiding(mask, entries) && !count_visible(exam, nv, mask, &seen)))
         return;
     if (seen == 0 || seen < entries)
