@@ -143,37 +143,65 @@ static bool is_loadable(struct gp_exam *exam, const struct gp_pyenv *env, const 
            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/%s", env->prefix, name));
 }
 
-/* The toolkit whose CUDA runtime has this name; NULL: none. */
-static const struct gp_toolkit_found *toolkit_with(struct gp_exam *exam, const char *name)
+/* The directory of a toolkit with this library; NULL: none. NVIDIA's packages put cuBLAS of 10.1
+ * into a directory of 10.2, which is no toolkit. */
+static const char *folder_with(struct gp_exam *exam, const char *name)
 {
+    static const char top[] = "/usr/local";
     const struct gp_toolkits *all = gp_toolkits_of(exam);
-    for (size_t i = 0; i < all->count; i++)
-        if (gp_files_exist(&exam->files,
-                           gp_exam_text(exam, "%s/lib64/%s", all->list[i].path, name)))
-            return &all->list[i];
+    const char *folder;
+    char **names;
+    for (size_t i = 0; i < all->count; i++) {
+        folder = gp_exam_text(exam, "%s/lib64", all->list[i].path);
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+            return folder;
+    }
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n; i++) {
+        folder = gp_exam_text(exam, "%s/%s/lib64", top, names[i]);
+        if (strncmp(names[i], "cuda-", 5) == 0 &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+            return folder;
+    }
     return NULL;
+}
+
+/* The first library of CUDA's that the loader does not find, and its directory; false: none. */
+static bool find_unreached(struct gp_exam *exam, const struct gp_case *c, const char **ret_name,
+                           const char **ret_folder)
+{
+    unsigned major = gp_version_major(c->cuda);
+    bool is_major = major == 11 || (major == 10 && gp_version_minor(c->cuda) > 0);
+    const char *const names[] = {major == 11 ? "libcudart.so.11.0" /* of all 11.x */
+                                             : gp_exam_text(exam, "libcudart.so.%s", c->cuda),
+                                 is_major ? gp_exam_text(exam, "libcublas.so.%u", major)
+                                          : gp_exam_text(exam, "libcublas.so.%s", c->cuda)};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        *ret_name = names[i];
+        *ret_folder = is_loadable(exam, c->env, names[i]) ? NULL : folder_with(exam, names[i]);
+        if (*ret_folder)
+            return true;
+    }
+    return false;
 }
 
 /* Versions without packages of CUDA need a toolkit's, where the loader must look for it. */
 static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
 {
-    unsigned major = gp_version_major(c->cuda);
-    const char *name = major == 11 ? "libcudart.so.11.0" /* of all 11.x */
-                                   : gp_exam_text(exam, "libcudart.so.%s", c->cuda);
-    if (major > 11 || !strchr(c->cuda, '.') || gp_version_compare(c->version, "2.14") >= 0 ||
-        gp_pyenv_package(c->env, "cudatoolkit") ||
-        gp_pyenv_package_like(c->env, "nvidia-cuda-runtime") || is_loadable(exam, c->env, name))
-        return;
-    const struct gp_toolkit_found *toolkit = toolkit_with(exam, name);
-    if (!toolkit)
+    const char *name, *folder;
+    if (gp_version_major(c->cuda) > 11 || !strchr(c->cuda, '.') ||
+        gp_version_compare(c->version, "2.14") >= 0 || gp_pyenv_package(c->env, "cudatoolkit") ||
+        gp_pyenv_package_like(c->env, "nvidia-cuda-runtime") ||
+        !find_unreached(exam, c, &name, &folder))
         return;
     const char *set = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    bool is_own = c->env->is_active && !gp_machine_variable(&exam->machine, "SUDO_USER");
+    bool is_own = (c->env->is_active || c->env->kind == GP_PYENV_USER) &&
+                  !gp_machine_variable(&exam->machine, "SUDO_USER");
     gp_exam_report(exam, is_own ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "TensorFlow %s in %s does not find CUDA %s and computes on the CPU", c->version,
                    c->env->prefix, c->cuda);
     gp_exam_evidence(exam, c->where, "%s", c->seen);
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/lib64/%s", toolkit->path, name),
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, name),
                      "present, but the loader does not look there");
     gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", set ? set : "not set");
     gp_exam_assignments(exam, "LD_LIBRARY_PATH");
@@ -182,8 +210,8 @@ static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
                 "the GPU.",
                 name);
     gp_exam_command(exam, "also in the shell's startup file",
-                    "export LD_LIBRARY_PATH=%s/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
-                    gp_exam_quoted(exam, toolkit->path));
+                    "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+                    gp_exam_quoted(exam, folder));
 }
 
 /* Whether LD_LIBRARY_PATH has a directory that ends like this. */
