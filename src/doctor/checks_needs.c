@@ -191,23 +191,41 @@ static bool has_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned 
     return is_found;
 }
 
-/* ONNX Runtime from PyPI is for CUDA 11 before 1.19; builds for CUDA 12 were in another index. */
+/* The major version of CUDA that ONNX Runtime is for, as its build says. From PyPI it is 11 before
+ * 1.19; builds for CUDA 12 were in another index. */
+static unsigned onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+{
+    static const char mark[] = "cuda_version = '";
+    const char *path =
+        gp_exam_text(exam, "%s/onnxruntime/capi/build_and_package_info.py", env->site);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
+    const char *found = text ? strstr(text, mark) : NULL;
+    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
+    return major ? major : gp_version_compare(version, "1.19") >= 0 ? 12 : 11;
+}
+
+/* Where nothing else of CUDA is installed, its packages for another framework count. */
 static void check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *package = gp_pyenv_package(env, "onnxruntime-gpu");
-    bool is_new = package && gp_version_compare(package->version, "1.19") >= 0;
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cublas-cu");
+    unsigned cuda = package ? onnx_cuda(exam, env, package->version) : 0;
     const char *other;
     if (!package || package->is_conda || gp_version_compare(package->version, "1.8") < 0 ||
-        has_cuda(exam, env, is_new ? 12 : 11, &other) || gp_version_major(other) < 11)
+        has_cuda(exam, env, cuda, &other))
+        return;
+    if (!other[0] && wheel)
+        other = wheel->version;
+    if (gp_version_major(other) < 11)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "ONNX Runtime %s in %s is for CUDA %u, but only CUDA %s is installed",
-                   package->version, env->prefix, is_new ? 12U : 11U, other);
+                   package->version, env->prefix, cuda, other);
     gp_exam_evidence(exam, env->site, "%s", package->entry);
-    gp_exam_evidence(exam, gp_exam_text(exam, "libcublasLt.so.%u", is_new ? 12U : 11U),
+    gp_exam_evidence(exam, gp_exam_text(exam, "libcublasLt.so.%u", cuda),
                      "not in any library directory");
     gp_exam_why(exam, "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
-    if (!is_new && gp_version_major(other) == 12) {
+    if (cuda < 12 && gp_version_major(other) == 12) {
         gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12; it needs cuDNN 9",
                     "'onnxruntime-gpu>=1.19'");
         gp_exam_advice(exam, "or 1.17 or 1.18 for CUDA 12 and cuDNN 8, from the index that its "
@@ -215,10 +233,10 @@ static void check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
         gp_exam_link(exam, "https://onnxruntime.ai/docs/install/");
     } else {
         gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages",
-                    is_new ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
-                             "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
-                           : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
-                             "nvidia-curand-cu11 'nvidia-cudnn-cu11==8.*'");
+                    cuda >= 12 ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
+                                 "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
+                               : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
+                                 "nvidia-curand-cu11 'nvidia-cudnn-cu11==8.*'");
     }
 }
 
