@@ -126,6 +126,21 @@ static const struct {
     const char *start, *value;
 } relatives[] = {{"gfx103", "10.3.0"}, {"gfx110", "11.0.0"}, {"gfx90", "9.0.0"}};
 
+/* Integrated GPUs that compute well enough as their relatives. */
+static const char *const integrated[] = {"gfx1035", "gfx1103"};
+
+/* Whether it is worth using: a card, or one of these where Ollama does not have Vulkan. */
+static bool is_meant(struct gp_exam *exam, const char *name)
+{
+    bool is_meant = gp_gfx_has_card(&exam->machine);
+    for (size_t i = 0; i < GP_ARRAY_LEN(integrated); i++)
+        is_meant = is_meant || strcmp(name, integrated[i]) == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/vulkan", folders[i])))
+            return is_meant && gp_gfx_has_card(&exam->machine);
+    return is_meant;
+}
+
 static bool is_supported(struct gp_exam *exam, const char *name)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(supported); i++)
@@ -150,7 +165,7 @@ static void report_amd(struct gp_exam *exam)
     struct gp_gfxlist targets;
     const char *place = gp_amd_targets(exam, &targets), *value = NULL;
     if (targets.count != 1 || is_supported(exam, targets.names[0]) ||
-        gp_service_settings(exam, variable, set, 1) > 0 ||
+        !is_meant(exam, targets.names[0]) || gp_service_settings(exam, variable, set, 1) > 0 ||
         !gp_service_is_installed(exam, "ollama.service"))
         return;
     for (size_t i = 0; i < GP_ARRAY_LEN(relatives) && !value; i++)
@@ -177,9 +192,8 @@ static void report_amd(struct gp_exam *exam)
 void gp_ollama_check(struct gp_exam *exam)
 {
     bool is_nvidia = exam->machine.nvidia_count > 0;
-    if (!is_nvidia && !gp_gfx_has_card(&exam->machine))
-        return;
-    if (!report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
+    bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
+    if (is_card && !report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
         !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && !(is_nvidia && report_age(exam)))
         report_alone(exam);
     if (!is_nvidia)
