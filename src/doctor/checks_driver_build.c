@@ -11,19 +11,26 @@
 #include <string.h>
 
 /* The compiler that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …) …". */
-static void fix_compiler(struct gp_exam *exam)
+static void fix_compiler(struct gp_exam *exam, bool is_default_older)
 {
     char line[1024];
     enum gp_distro distro = exam->machine.distro;
     bool is_known = gp_files_line(&exam->files, "/proc/version", line, sizeof(line));
     const char *at = is_known ? strstr(line, "gcc-") : NULL;
     unsigned version = at ? gp_version_major(at + 4) : 0;
-    if (version > 0 && (distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU))
-        gp_exam_command(exam, "install the compiler that the kernel was built with",
-                        "sudo apt install gcc-%u", version);
-    else
+    if (version == 0 || (distro != GP_DISTRO_DEBIAN && distro != GP_DISTRO_UBUNTU)) {
         gp_exam_advice(exam, "install the compiler that the kernel was built with: /proc/version "
                              "and the line name it");
+        return;
+    }
+    if (!is_default_older ||
+        !gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/gcc-%u", version)))
+        gp_exam_command(exam, "install the compiler that the kernel was built with",
+                        "sudo apt install gcc-%u", version);
+    if (is_default_older)
+        gp_exam_command(exam, "make the compiler of the kernel the default",
+                        "sudo update-alternatives --install /usr/bin/gcc gcc /usr/bin/gcc-%u %u",
+                        version, version);
 }
 
 /* The driver's build refuses another compiler than the kernel's, as do the kernel's own plugins for
@@ -41,7 +48,7 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
 {
     gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
     if (exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU)
-        fix_compiler(exam);
+        fix_compiler(exam, false);
     else
         gp_exam_advice(exam, "update the system, with kernel and headers that are built with this "
                              "compiler, and reboot");
@@ -115,7 +122,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         return;
     }
     if (wants_compiler)
-        fix_compiler(exam);
+        fix_compiler(exam, strstr(error, "unrecognized command"));
     struct gp_wish wish = gp_driver_wish(exam);
     if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
         gp_driver_has_open_package(exam) && !wish.needs_open) {
