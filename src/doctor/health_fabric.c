@@ -1,6 +1,7 @@
 /* NVSwitch: the fabric manager, by its files and process; NVLinks, by the driver. */
 #include "doctor/health.h"
 
+#include "doctor/install.h"
 #include "doctor/lines.h"
 #include "doctor/log.h"
 #include "doctor/packages.h"
@@ -98,15 +99,19 @@ static const char *last_words(struct gp_exam *exam)
     return found;
 }
 
-/* The packages in NVIDIA's own repositories: since R590 the names of those for apt contain no
+/* The package in NVIDIA's own repositories: since R590 the names of those for apt contain no
  * branch (believed). */
+static const char *package_for(struct gp_exam *exam)
+{
+    unsigned branch = gp_version_major(exam->machine.driver);
+    return branch == 0 || branch >= 590 ? "nvidia-fabricmanager"
+                                        : gp_exam_text(exam, "nvidia-fabricmanager-%u", branch);
+}
+
 static void propose_package(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    unsigned branch = gp_version_major(m->driver);
-    const char *package = branch == 0 || branch >= 590
-                              ? "nvidia-fabricmanager"
-                              : gp_exam_text(exam, "nvidia-fabricmanager-%u", branch);
+    const char *package = package_for(exam);
     if (m->distro == GP_DISTRO_OTHER || m->distro == GP_DISTRO_ARCH) {
         gp_exam_advice(exam,
                        "install the fabric manager, in exactly the driver's version%s%s: %s of "
@@ -233,6 +238,9 @@ void gp_health_run_manager(struct gp_exam *exam)
         gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", driver);
         gp_exam_why(exam, "It refuses to run with any other version, even from the same branch.");
         propose_package(exam);
+        if (gp_install_of(exam)->run_trace[0]) /* updates do not change the driver with it */
+            gp_exam_command(exam, "keep updates from changing it alone", "sudo apt-mark hold %s",
+                            package_for(exam));
     } else if (report_subnet_manager(exam)) {
         return;
     } else if (!is_running(exam)) {
