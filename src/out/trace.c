@@ -239,10 +239,10 @@ void gp_trace_name_thread(struct gp_trace *trace, struct gp_trace_place place, c
  * GPU. */
 double gp_trace_rounded(double value, double grain)
 {
-    const double steps = value / grain;
-    return steps > -0x1p62 && steps < 0x1p62
-               ? (double)(int64_t)(steps + (steps < 0 ? -0.5 : 0.5)) * grain
-               : value;
+    const double steps = value / grain, most = 9e18; /* what an int64_t can hold */
+    if (!(steps > -most && steps < most))
+        return value;
+    return (double)(int64_t)(steps + (steps < 0 ? -0.5 : 0.5)) * grain;
 }
 
 void gp_trace_count(struct gp_trace *trace, uint32_t pid, const char *name, uint64_t mono_ns,
