@@ -229,7 +229,7 @@ out" ]
     done <<'LINES'
 RuntimeError: CUDA error: an illegal memory access was encountered|; more: gpulse explain cuda 700$
 RuntimeError: CUDA error: no kernel image is available for execution on the device|; more: gpulse explain cuda 209$
-[rank1]:[E] Watchdog caught collective operation timeout: WorkNCCL| a longer timeout in init_process_group\(\); if it hangs from the start: NCCL_P2P_DISABLE=1 
+[rank1]:[E] Watchdog caught collective operation timeout: WorkNCCL| a longer timeout in init_process_group\(\); if it hangs from the start: NCCL_P2P_DISABLE=1 as a test$
 LINES
     rm -r home
     # the first of several, as the others are its consequences
