@@ -77,6 +77,7 @@ class Pattern:
         self.entry, self.any_case, self.is_word = entry, any_case, is_word
         self.pieces = [p.lower() for p in pieces] if any_case else pieces
         self.weight = sum(map(len, pieces)) + (0 if is_generic else ORDINARY)
+        self.window = ""  # set by the index
 
     def matches(self, line):
         if self.is_word:
@@ -206,21 +207,19 @@ def windows(text):
     return [text[i:i + SHORTEST] for i in range(len(text) - SHORTEST + 1)]
 
 
-def window_of(pattern, counts):
-    """Where the rarest window of a pattern is, as piece and offset."""
-    places = [(counts[window], n, i) for n, piece in enumerate(pattern.pieces)
-              for i, window in enumerate(windows(piece))]
-    return min(places)[1:]
+def rarest_window(pattern, counts):
+    """Of equally rare ones the first."""
+    return min((w for piece in pattern.pieces for w in windows(piece)), key=counts.get)
 
 
 class Index:
     """Patterns by their rarest windows: most of them need not be tried."""
     def __init__(self, patterns):
-        self.counts = Counter(w for p in patterns for piece in p.pieces for w in windows(piece))
+        counts = Counter(w for p in patterns for piece in p.pieces for w in windows(piece))
         self.by_window = defaultdict(list)
         for p in patterns:
-            piece, offset = window_of(p, self.counts)
-            self.by_window[windows(p.pieces[piece])[offset]].append(p)
+            p.window = rarest_window(p, counts)
+            self.by_window[p.window].append(p)
 
     def candidates(self, texts):
         for window in {w for text in texts for w in windows(text)}:
@@ -236,14 +235,15 @@ def winner(index, line):
     return list(entries.values())
 
 
-def check_patterns(patterns):
+def check_patterns(patterns, index):
     """No pattern may lose wherever it matches. As longer patterns win, only an equal one, or any
     that is not generic, can do that to it."""
-    equals, ordinary = {}, Index([p for p in patterns if p.weight >= ORDINARY])
+    equals = {}
     for p in patterns:
         is_generic = p.weight < ORDINARY
         key = (tuple(piece.lower() for piece in p.pieces), p.is_word, is_generic)
-        for q in equals.get(key, []) + list(ordinary.candidates(p.pieces) if is_generic else []):
+        ordinary = [q for q in index.candidates(p.pieces) if q.weight >= ORDINARY] if is_generic else []
+        for q in equals.get(key, []) + ordinary:
             if q.covers(p) or q.weight == p.weight and (p.covers(q) or q.pieces == p.pieces):
                 raise Bad(f"{p.entry.where}: a pattern of [{p.entry.id}], '{'*'.join(p.pieces)}', "
                           f"is shadowed by '{'*'.join(q.pieces)}' of [{q.entry.id}]")
@@ -270,7 +270,7 @@ def joined(pattern):
     return quote("\n".join(pattern.pieces)).replace("\n", "\\n")
 
 
-def write(out, entries, families, patterns, counts):
+def write(out, entries, families, patterns):
     names = sorted(families)
     order = sorted(entries.values(), key=lambda e: e.id.encode())
     index = {entry.id: i for i, entry in enumerate(order)}
@@ -295,8 +295,7 @@ def write(out, entries, families, patterns, counts):
     for name, rows in (("gp_patterns", patterns), ("gp_unless", unless or patterns[:1])):
         out.append(f"const struct gp_pattern {name}[] = {{\n")
         for p in rows:
-            piece, offset = window_of(p, counts) if name == "gp_patterns" else (0, 0)
-            window = p.pieces[piece].lower()[offset:offset + SHORTEST]
+            window = p.window or p.pieces[0].lower()[:SHORTEST]
             flags = f"{str(p.any_case).lower()}, {str(p.is_word).lower()}"
             out.append(f"    {{{joined(p)}, {quote(window)}, "
                        f"{index[p.entry.id]}, {p.weight}, {flags}}},\n")
@@ -320,10 +319,10 @@ def main():
         for path in paths:
             read_family(path, entries, families)
         patterns = [p for entry in entries.values() for p in entry.patterns]
-        check_patterns(patterns)
         index = Index(patterns)
+        check_patterns(patterns, index)
         check_examples(entries, index)
-        write(out, entries, families, patterns, index.counts)
+        write(out, entries, families, patterns)
     except (Bad, OSError, csv.Error, UnicodeError) as bad:
         sys.exit(f"explain.py: {bad}")
     target.write_text("".join(out), encoding="utf-8")

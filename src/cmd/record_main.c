@@ -216,7 +216,7 @@ static int record(const struct gp_record_options *o, char **words, int *ret_stat
     (void)signal(SIGPIPE, SIG_IGN); /* of the guard */
     gp_shared_state_init(&run.line, NULL);
     run.line.wants_leases = true;
-    run.line.look_every_ns = 0; /* how long somebody waits is recorded */
+    run.line.look_every_ns = 0; /* how long each request waits is recorded */
     r = open_sampler(&run, err);
     if (r == 0)
         r = open_recorder(&run, err); /* last: then it records, see gp_record_start() */

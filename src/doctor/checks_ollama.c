@@ -132,13 +132,15 @@ static const char *const integrated[] = {"gfx1035", "gfx1103"};
 /* Whether it is worth using: a card, or one of these where Ollama does not have Vulkan. */
 static bool is_meant(struct gp_exam *exam, const char *name)
 {
-    bool is_meant = gp_gfx_has_card(&exam->machine);
-    for (size_t i = 0; i < GP_ARRAY_LEN(integrated); i++)
-        is_meant = is_meant || strcmp(name, integrated[i]) == 0;
+    if (gp_gfx_has_card(&exam->machine))
+        return true;
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
         if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/vulkan", folders[i])))
-            return is_meant && gp_gfx_has_card(&exam->machine);
-    return is_meant;
+            return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(integrated); i++)
+        if (strcmp(name, integrated[i]) == 0)
+            return true;
+    return false;
 }
 
 static bool is_supported(struct gp_exam *exam, const char *name)

@@ -194,7 +194,7 @@ static bool report_subnet_manager(struct gp_exam *exam)
     return true;
 }
 
-/* The log has it only if somebody or something has started the service. */
+/* The log has it only if the service was started. */
 static void report_needless(struct gp_exam *exam)
 {
     const struct gp_log_known *line = gp_log_known_of(exam, no_switch);

@@ -17,7 +17,6 @@
 #include "base/statedir.h"
 
 struct gp_err;
-struct gp_statedirs;
 
 enum {
     GP_LEASE_GPUS = 64,

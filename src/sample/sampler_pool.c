@@ -54,7 +54,7 @@ void gp_pool_queue_reads(struct gp_sampler *s)
     uint64_t now = gp_clock_mono_ns();
     for (unsigned i = 0; i < s->task_count; i++) {
         struct gp_sampler_task *t = s->tasks[i];
-        /* one that hangs is waited for by one tick; is_due: it hangs in a glance, and that was it
+        /* one tick waits for a GPU that hangs: if it hangs in a glance, the tick that made it due
          */
         if (!t->slot.chosen || (t->state == TASK_RUNNING && (!t->is_glance || t->is_due)))
             continue;

@@ -351,7 +351,7 @@ void gp_add_back(struct gp_strbuf *sb, uint64_t s)
     }
 }
 
-/* The round time between two marks that are at least so many columns apart. */
+/* The round time between two marks that are at least this many columns apart. */
 static uint64_t tick_of(uint64_t column_ns, uint64_t columns)
 {
     static const unsigned seconds[] = {1,   2,   5,    10,   15,   30,    60,    120,  300,

@@ -33,7 +33,7 @@ struct gp_plot {
 void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
                    const struct gp_span *span);
 
-/* Appends so many seconds as "45s", "1m30s", "2h": the two largest units. */
+/* Appends a number of seconds as "45s", "1m30s", "2h": the two largest units. */
 void gp_add_back(struct gp_strbuf *sb, uint64_t s);
 
 /* The time axis of a graph or a sparkline, "────1m────30s────now": round times before now. */
