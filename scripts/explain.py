@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Generates C code from what is known of error lines: explain.py DATA OUT.c OUT.d
+"""Generates C code from what is known of error lines: explain.py DATA OUT.c EXAMPLES.c OUT.d
 
 DATA/explain/FAMILY.ini has the entries of a family, DATA/tables/{cuda,nvml}_errors.csv the codes,
 which become entries, too. data/explain/README.md describes the keys. An invalid entry fails the
 build with its file and line: an unknown key, a second entry with the same id, a pattern that can
 never win, an example that is not explained by its own entry. The structs are in
-src/doctor/entries.h.
+src/doctor/entries.h. The examples are for tests: they are a file of their own, which no program links.
 """
 import csv
 import re
@@ -266,11 +266,17 @@ def quote(text):
     return f'"{body}"'
 
 
+def quote_window(text):
+    """Its first bytes; a character of several may be cut."""
+    return '"' + "".join(chr(b) if chr(b).isalnum() and b < 128 else f"\\{b:03o}" for b in text.encode()[:SHORTEST]) + '"'
+
+
 def joined(pattern):
     return quote("\n".join(pattern.pieces)).replace("\n", "\\n")
 
 
 def write(out, entries, families, patterns):
+    """Returns the examples."""
     names = sorted(families)
     order = sorted(entries.values(), key=lambda e: e.id.encode())
     index = {entry.id: i for i, entry in enumerate(order)}
@@ -297,22 +303,23 @@ def write(out, entries, families, patterns):
         for p in rows:
             window = p.window or p.pieces[0].lower()[:SHORTEST]
             flags = f"{str(p.any_case).lower()}, {str(p.is_word).lower()}"
-            out.append(f"    {{{joined(p)}, {quote(window)}, "
+            out.append(f"    {{{joined(p)}, {quote_window(window)}, "
                        f"{index[p.entry.id]}, {p.weight}, {flags}}},\n")
         out.append("};\n")
     out.append(f"const size_t gp_pattern_count = {len(patterns)};\n")
     out.append(f'_Static_assert({len(patterns)} <= GP_PATTERNS_MAX, "too many patterns");\n\n')
-    out.append("const struct gp_entry_example gp_entry_examples[] = {\n")
     examples = [(e, line) for e in order for _, line in e.examples]
-    out.extend(f"    {{{index[e.id]}, {quote(line)}}},\n" for e, line in examples)
-    out.append(f"}};\nconst size_t gp_entry_example_count = {len(examples)};\n")
+    return (["const struct gp_entry_example gp_entry_examples[] = {\n"] +
+            [f"    {{{index[e.id]}, {quote(line)}}},\n" for e, line in examples] +
+            [f"}};\nconst size_t gp_entry_example_count = {len(examples)};\n"])
 
 
 def main():
-    folder, target = Path(sys.argv[1]), Path(sys.argv[2])
+    folder, target, tested, needs = map(Path, sys.argv[1:])
     entries, families = {}, {}
-    out = ["/* Made by scripts/explain.py of the files in data/explain. */\n",
-           '#include "doctor/check.h"\n#include "doctor/entries.h"\n\n']
+    head = ["/* Made by scripts/explain.py of the files in data/explain. */\n",
+            '#include "doctor/check.h"\n#include "doctor/entries.h"\n\n']
+    out = list(head)
     paths = sorted((folder / "explain").glob("*.ini"))
     try:
         add_codes(entries, folder / "tables")
@@ -322,13 +329,14 @@ def main():
         index = Index(patterns)
         check_patterns(patterns, index)
         check_examples(entries, index)
-        write(out, entries, families, patterns)
+        examples = write(out, entries, families, patterns)
     except (Bad, OSError, csv.Error, UnicodeError) as bad:
         sys.exit(f"explain.py: {bad}")
     target.write_text("".join(out), encoding="utf-8")
+    tested.write_text("".join(head + examples), encoding="utf-8")
     needed = [folder / "explain", *paths, *(folder / "tables").glob("*_errors.csv")]
-    Path(sys.argv[3]).write_text(
-        f"{target}: " + " ".join(str(p).replace(" ", "\\ ") for p in needed) + "\n",
+    needs.write_text(
+        f"{target} {tested}: " + " ".join(str(p).replace(" ", "\\ ") for p in needed) + "\n",
         encoding="utf-8")
 
 

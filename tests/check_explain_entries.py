@@ -67,7 +67,7 @@ def make(added):
         with open(f"{folder}/explain/container.ini", "a", encoding="utf-8") as file:
             file.write(added)
         done = subprocess.run([sys.executable, TREE / "scripts" / "explain.py", folder,
-                               f"{folder}/out.c", f"{folder}/out.d"],
+                               f"{folder}/out.c", f"{folder}/examples.c", f"{folder}/out.d"],
                               capture_output=True, text=True, check=False)
         return done.returncode, done.stderr
 

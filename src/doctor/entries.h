@@ -19,9 +19,9 @@ struct gp_entry {
     const char *family; /* the name of its file, or "codes" */
     const char *title;  /* the program or library that reports it */
     const char *name;   /* of a code: as its makers call it */
-    const char *cause; /* what the line proves */
-    const char *maybe; /* what else usually is behind it, though the line does not prove it */
-    const char *check; /* how to tell apart what it can be */
+    const char *cause;  /* what the line proves */
+    const char *maybe;  /* what else usually is behind it, though the line does not prove it */
+    const char *check;  /* how to tell apart what it can be */
     const char *look; /* comma list of checks and groups of the doctor that can tell on a machine */
     const char *fix;
     const char *source;
@@ -31,13 +31,13 @@ struct gp_entry {
 
 /* Texts that a line contains one after the other. */
 struct gp_pattern {
-    const char *pieces; /* separated by \n */
-    const char *window; /* GP_WINDOW characters of a piece, in lower case: the rarest ones */
-    uint16_t entry;     /* its index */
-    uint16_t weight;    /* the more characters, the greater; of several patterns, the greatest wins.
-                           Those of generic entries are below all others. */
-    bool any_case;      /* the pieces are in lower case */
-    bool is_word;       /* one piece, and no letter, digit or _ next to it */
+    const char *pieces;         /* separated by \n */
+    char window[GP_WINDOW + 1]; /* characters of a piece, in lower case: the rarest ones */
+    uint16_t entry;             /* its index */
+    uint16_t weight; /* the more characters, the greater; of several patterns, the greatest wins.
+                        Those of generic entries are below all others. */
+    bool any_case;   /* the pieces are in lower case */
+    bool is_word;    /* one piece, and no letter, digit or _ next to it */
 };
 
 /* Entries of one kind of program. */
@@ -60,7 +60,7 @@ extern const struct gp_pattern gp_patterns[], gp_unless[];
 extern const size_t gp_pattern_count;
 extern const struct gp_family gp_families[];
 extern const size_t gp_family_count;
-extern const struct gp_entry_example gp_entry_examples[]; /* for tests */
+extern const struct gp_entry_example gp_entry_examples[]; /* for tests, which alone link them */
 extern const size_t gp_entry_example_count;
 
 /* NULL: unknown. */
