@@ -66,13 +66,20 @@ def needed(path):
     return Path(found[1]).resolve()
 
 
+def copy_stripped(source, target):
+    """Without debug information, of which a library has more than of everything else."""
+    shutil.copyfile(source, target)
+    if shutil.which("strip"):
+        run("strip", "--strip-unneeded", target)
+
+
 class BuildWithLibrary(build_py):
     def run(self):
         super().run()
         folder = Path(self.build_lib) / "gpulse" / "lib"
         folder.mkdir(parents=True, exist_ok=True)
         source = library()
-        shutil.copyfile(source, folder / NAME)
+        copy_stripped(source, folder / NAME)
         shutil.copyfile(needed(source), folder / BUNDLED)
         notice = Path("/usr/share/doc/libjansson4/copyright")
         if notice.is_file():
@@ -80,7 +87,7 @@ class BuildWithLibrary(build_py):
         simulator = source.resolve().parent / "sim"
         if (simulator / SIMULATOR).is_file():
             shutil.copytree(simulator / "machines", folder / "sim/machines")
-            shutil.copyfile(simulator / SIMULATOR, folder / "sim" / SIMULATOR)
+            copy_stripped(simulator / SIMULATOR, folder / "sim" / SIMULATOR)
         if needed(folder / NAME).parent != folder.resolve():
             raise SystemExit(f"{source} does not search for libraries next to itself; use one from a "
                              "build directory, not an installed one")

@@ -82,7 +82,7 @@ def a_wheel_for_any_python_on_this_kind_of_machine():
                 for folder, _, files in os.walk(Path(BUILD, "sim/machines"), followlinks=True) for name in files}
     libraries = {f"gpulse/lib/{name}" for name in ("libgpulse.so.0", "libjansson.so.4", "sim/libnvidia-ml.so.1")}
     assert names - {"gpulse/lib/libjansson.so.4.copyright"} == ours | machines | libraries | {"gpulse/py.typed"}, names ^ ours
-    assert wheel.stat().st_size < 4 << 20, wheel.stat()
+    assert wheel.stat().st_size < 3 << 20, wheel.stat()
 
 
 @test
