@@ -274,12 +274,10 @@ static bool is_requested(const char *list, const char *word)
 
 static bool has_part(struct gp_exam *exam, const char *library)
 {
-    const char *const folders[] = {gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch),
-                                   "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], library)))
-            return true;
-    return has_library(exam, library);
+    return gp_system_library(exam, library) ||
+           gp_files_exist(&exam->files,
+                          gp_exam_text(exam, "/usr/local/nvidia/lib64/%s", library)) ||
+           has_library(exam, library);
 }
 
 /* Programs that do little without OpenCL. Its loader alone says nothing: FFmpeg's packages need it.

@@ -5,11 +5,11 @@
 #include "doctor/gpuset.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
+#include "doctor/searchpath.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -201,17 +201,11 @@ static void check_profiling(struct gp_exam *exam, const char *params)
  * not installed. */
 static const char *video_driver(struct gp_exam *exam)
 {
-    static const char name[] = "nvidia_drv_video.so";
-    const char *const folders[] = {
-        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/dri", exam->machine.arch), "/usr/lib64/dri",
-        "/usr/lib/dri"};
     char real[GP_PATH_SIZE];
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        const char *path = gp_exam_text(exam, "%s/%s", folders[i], name);
-        if (gp_files_real(&exam->files, path, real) && strstr(real, name))
-            return path;
-    }
-    return NULL;
+    const char *path = gp_system_library(exam, "dri/nvidia_drv_video.so");
+    return path && gp_files_real(&exam->files, path, real) && strstr(real, "nvidia_drv_video.so")
+               ? path
+               : NULL;
 }
 
 static void check_video(struct gp_exam *exam)

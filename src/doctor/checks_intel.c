@@ -3,10 +3,10 @@
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/packages.h"
+#include "doctor/searchpath.h"
 #include "doctor/unbound.h"
 #include "doctor/version.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static bool is_intel_alone(struct gp_exam *exam)
@@ -133,19 +133,6 @@ static void check_driver(struct gp_exam *exam)
     }
 }
 
-static bool has_library(const struct gp_exam *exam, const char *name)
-{
-    static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
-                                          "/usr/local/lib"};
-    char path[GP_PATH_SIZE];
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", folders[i], name);
-        if (gp_files_exist(&exam->files, path))
-            return true;
-    }
-    return false;
-}
-
 /* A package or program that computes on Intel GPUs; NULL: none is installed. */
 static const char *user_of(struct gp_exam *exam)
 {
@@ -163,7 +150,7 @@ static const char *user_of(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
         if (gp_files_exist(&exam->files, paths[i]))
             return paths[i];
-    return has_library(exam, "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
+    return gp_system_library(exam, "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
 }
 
 static void check_permission(struct gp_exam *exam)
@@ -268,7 +255,7 @@ static void check_compute(struct gp_exam *exam)
 {
     if (report_old_runtime(exam))
         return;
-    bool has_zero = has_library(exam, "libze_intel_gpu.so.1");
+    bool has_zero = gp_system_library(exam, "libze_intel_gpu.so.1");
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
     if (has_zero && has_cl) {
         report_runtime(exam);
@@ -337,31 +324,19 @@ static bool is_after_i965(const struct gp_pci_gpu *gpu)
     return is_after && gpu->vendor == GP_PCI_INTEL;
 }
 
-/* The place of a driver for VA-API; NULL: it is not there. */
-static const char *video_driver(struct gp_exam *exam, const char *name)
-{
-    static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu/dri", "/usr/lib64/dri",
-                                          "/usr/lib64/dri-nonfree", "/usr/lib/dri",
-                                          "/usr/local/lib/dri"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        const char *path = gp_exam_text(exam, "%s/%s_drv_video.so", folders[i], name);
-        if (gp_files_exist(&exam->files, path))
-            return path;
-    }
-    return NULL;
-}
-
 static bool has_old_video(struct gp_exam *exam)
 {
-    return is_intel_alone(exam) && video_driver(exam, "i965");
+    return is_intel_alone(exam) && gp_system_library(exam, "dri/i965_drv_video.so");
 }
 
 static void check_video(struct gp_exam *exam)
 {
-    const char *old = video_driver(exam, "i965");
+    const char *old = gp_system_library(exam, "dri/i965_drv_video.so");
+    bool has_new = gp_system_library(exam, "dri/iHD_drv_video.so") ||
+                   gp_system_library(exam, "dri-nonfree/iHD_drv_video.so");
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (!is_after_i965(gpu) || video_driver(exam, "iHD"))
+        if (!is_after_i965(gpu) || has_new)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "VA-API has only a driver for older GPUs than Intel GPU %s", gpu->bus_id);
