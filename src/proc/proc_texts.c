@@ -48,25 +48,33 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
     return user->name;
 }
 
-/* The owner of the directory is the user, which costs one system call. But the kernel gives
- * directories of undumpable processes (setuid programs, ssh-agent) to root, and those below a root
- * belong to whoever made them: there the file `status` decides. */
+/* Below a root, the files belong to whoever made them: there the file `status` decides. */
+static bool owner_of(const struct gp_proc_reader *reader, uint32_t pid, const char *path,
+                     uid_t *ret)
+{
+    char text[4096];
+    uint64_t uid;
+    struct stat st;
+    if (fstatat(reader->dir, path, &st, 0) != 0)
+        return false;
+    *ret = st.st_uid;
+    if (reader->root && gp_proc_read_pid_file(reader->dir, pid, "status", text, sizeof(text)) > 0 &&
+        gp_proc_find_number(text, "\nUid:\t", &uid))
+        *ret = (uid_t)uid;
+    return true;
+}
+
+/* The effective user, as in ps and top. */
 static void read_user(struct gp_proc_reader *reader, struct gp_proc_info *info,
                       struct gp_proc_texts *texts)
 {
-    char name[16];
-    char text[4096];
-    struct stat st;
-    (void)snprintf(name, sizeof(name), "%u", info->pid);
-    if (fstatat(reader->dir, name, &st, 0) != 0)
+    char path[32];
+    uid_t uid;
+    (void)snprintf(path, sizeof(path), "%u", info->pid);
+    if (!owner_of(reader, info->pid, path, &uid))
         return;
-    uint64_t uid = st.st_uid;
-    if ((uid == 0 || reader->root) &&
-        gp_proc_read_pid_file(reader->dir, info->pid, "status", text, sizeof(text)) > 0 &&
-        !gp_proc_find_number(text, "\nUid:\t", &uid))
-        uid = st.st_uid;
     info->exists = true;
-    texts->user = user_name(reader, (uid_t)uid);
+    texts->user = user_name(reader, uid);
 }
 
 /* Whether it is in the user namespace of this process: both see the same uids then. */
@@ -80,22 +88,16 @@ static bool shares_users(const struct gp_proc_reader *reader, const struct gp_pr
     return n > 0 && gp_io_read("/proc/self/uid_map", own, sizeof(own)) > 0 && strcmp(own, its) == 0;
 }
 
-/* The kernel gives the directory of an undumpable process to root: then only root owns it. */
+/* The kernel gives the private files of an undumpable process (a set-uid program, ssh-agent) to
+ * root, though not its directory. */
 static void read_owner(const struct gp_proc_reader *reader, const struct gp_proc_info *info,
                        struct gp_proc_texts *texts)
 {
-    char name[16];
-    char text[4096];
-    struct stat st;
-    (void)snprintf(name, sizeof(name), "%u", info->pid);
-    if (!shares_users(reader, info) || fstatat(reader->dir, name, &st, 0) != 0)
-        return;
-    uint64_t uid = st.st_uid;
-    if (reader->root &&
-        gp_proc_read_pid_file(reader->dir, info->pid, "status", text, sizeof(text)) > 0 &&
-        !gp_proc_find_number(text, "\nUid:\t", &uid))
-        uid = st.st_uid;
-    texts->owner = (uint32_t)uid + 1;
+    char path[32];
+    uid_t uid;
+    (void)snprintf(path, sizeof(path), reader->root ? "%u" : "%u/environ", info->pid);
+    if (shares_users(reader, info) && owner_of(reader, info->pid, path, &uid))
+        texts->owner = (uint32_t)uid + 1;
 }
 
 /* ---- the other texts ---- */

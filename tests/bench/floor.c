@@ -58,12 +58,6 @@ static const char *user_of(unsigned pid)
     snprintf(path, sizeof(path), "/proc/%u", pid);
     if (stat(path, &st) != 0)
         return NULL;
-    char text[4096];
-    if (st.st_uid == 0) { /* as gpulse: the folder of an undumpable process belongs to root */
-        read_file(pid, "status", text, sizeof(text));
-        const char *at = strstr(text, "\nUid:\t");
-        st.st_uid = at ? (uid_t)strtoul(at + 6, NULL, 10) : 0;
-    }
     if (st.st_uid != known_uid) {
         const struct passwd *entry = getpwuid(st.st_uid);
         snprintf(known_name, sizeof(known_name), "%s", entry ? entry->pw_name : "?");
@@ -97,7 +91,7 @@ static void list(nvmlDevice_t handle,
     }
 }
 
-/* A line with what the columns of ps come from: user, stat, command line. */
+/* A line with what the columns of ps come from: user, stat, command line, container. */
 static void list_processes(nvmlDevice_t handle,
                            nvmlReturn_t (*fetch)(nvmlDevice_t, unsigned int *, nvmlProcessInfo_t *))
 {
@@ -108,16 +102,18 @@ static void list_processes(nvmlDevice_t handle,
     for (unsigned i = 0; i < count; i++) {
         char stat[1024];
         char command[4096];
+        char cgroup[8192];
         char text[256];
         const char *user = user_of(infos[i].pid);
         read_file(infos[i].pid, "stat", stat, sizeof(stat));
         read_file(infos[i].pid, "cmdline", command, sizeof(command));
+        read_file(infos[i].pid, "cgroup", cgroup, sizeof(cgroup));
         const char *close = strrchr(stat, ')');
         snprintf(text, sizeof(text), "%u %s %lluMiB %.20s ", infos[i].pid, user ? user : "?",
                  infos[i].usedGpuMemory >> 20, close ? close : "");
         add(text);
         add(command);
-        add("\n");
+        add(strstr(cgroup, "docker") ? " docker\n" : "\n");
     }
 }
 

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "base/io.h"
+#include "proc/files.h"
 #include "proc/proc.h"
 #include "proc_tree.h"
 
@@ -235,31 +236,26 @@ static void nothing_is_read_that_is_not_wanted(void **state)
     free_subject(&s);
 }
 
-/* The owner of the folder /proc/PID is this process's user, who may be root. */
-static void write_owner(unsigned pid, unsigned uid_of_status, char expected_uid[16])
+static void write_owner(unsigned pid, unsigned uid)
 {
     char text[128];
     int n = snprintf(text, sizeof(text), "Name:\tx\nUmask:\t0022\nUid:\t%u\t%u\t%u\t%u\nGid:\t0\n",
-                     uid_of_status, uid_of_status, uid_of_status, uid_of_status);
+                     uid, uid, uid, uid);
     write_pid(pid, "status", text, (size_t)n);
-    (void)snprintf(expected_uid, 16, "%u", geteuid() == 0 ? uid_of_status : geteuid());
 }
 
 static void users_by_name_or_number(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    char uid[16];
-    char passwd[256];
-    write_owner(4711, 1234, uid);
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, uid); /* no passwd at all */
+    write_owner(4711, 1234);
+    assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user,
+                        "1234"); /* no passwd at all */
     free_subject(&s);
 
-    (void)snprintf(passwd, sizeof(passwd),
-                   "root:x:0:0:root:/root:/bin/sh\nbroken line\nshort:x\n:::\nfake:x:%s9:1::/:\n"
-                   "ali ce\033:x:%s:100:Alice:/home:/bin/sh\nother:x:%s:1::/:\n",
-                   uid, uid, uid);
-    write_text("/etc/passwd", passwd);
+    write_text("/etc/passwd",
+               "root:x:0:0:root:/root:/bin/sh\nbroken line\nshort:x\n:::\nfake:x:12349:1::/:\n"
+               "ali ce\033:x:1234:100:Alice:/home:/bin/sh\nother:x:1234:1::/:\n");
     s = new_subject();
     assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, "ali ce\\x1b");
     /* remembered, without another look */
@@ -268,22 +264,49 @@ static void users_by_name_or_number(void **state)
     free_subject(&s);
 }
 
-/* For root the folder's owner is no proof: the kernel gives it folders of undumpable processes. */
-static void undumpable_processes_belong_to_whom_status_says(void **state)
+static void below_a_root_status_says_whose_it_is(void **state)
 {
     (void)state;
-    if (geteuid() != 0)
-        skip_because("only root can give files away");
     struct subject s = new_subject();
-    char uid[16];
     write_text("/etc/passwd", "root:x:0:0::/:\nbob:x:77:7::/:\n");
-    write_owner(4711, 77, uid);
+    write_owner(4711, 77);
     assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, "bob");
-    write_owner(4712, 0, uid);
+    write_owner(4712, 0);
     assert_string_equal(read_one(&s, GP_PROC_USER, 4712).texts->user, "root");
-    write_pid(4713, "status", "nonsense", 8);
-    assert_string_equal(read_one(&s, GP_PROC_USER, 4713).texts->user, "root");
     free_subject(&s);
+}
+
+/* What only root may read of a process is not its user's. */
+static void an_undumpable_process_is_its_users_but_its_texts_are_roots(void **state)
+{
+    (void)state;
+    const uid_t user = geteuid() == 0 ? 4242 : geteuid();
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (setresuid(user, user, user) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0 ||
+            prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || write(ready[1], "", 1) != 1)
+            _exit(1);
+        (void)pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    const uint32_t pid = (uint32_t)child;
+    char expected[64];
+    (void)gp_proc_user_name(NULL, user, expected, sizeof(expected));
+    struct gp_proc_reader *reader = gp_proc_reader_new(NULL);
+    assert_non_null(reader);
+    const struct gp_proc_infos *infos = gp_proc_read(reader, GP_PROC_OWNER | GP_PROC_USER, &pid, 1);
+    assert_string_equal(infos->infos[0].texts->user, expected);
+    assert_int_equal(infos->infos[0].texts->owner, 0 + 1);
+    gp_proc_reader_free(reader);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
 }
 
 /* Private texts are for the owner: nobody, if the process is in another user namespace. */
@@ -291,13 +314,12 @@ static void owners_of_private_texts(void **state)
 {
     (void)state;
     struct subject s = new_subject();
-    char uid[16];
     char map[1024];
     long n = gp_io_read("/proc/self/uid_map", map, sizeof(map));
     assert_true(n > 0);
     for (unsigned pid = 4711; pid <= 4715; pid++)
-        write_owner(pid, 77, uid);
-    const uint32_t owner = (uint32_t)strtoul(uid, NULL, 10) + 1;
+        write_owner(pid, 77);
+    const uint32_t owner = 77 + 1;
     assert_int_equal(read_one(&s, GP_PROC_OWNER, 4711).texts->owner, owner); /* none are known */
     write_pid(4712, "uid_map", map, (size_t)n);
     assert_int_equal(read_one(&s, GP_PROC_OWNER, 4712).texts->owner, owner);
@@ -318,12 +340,11 @@ static void owners_of_private_texts(void **state)
 static void many_users(void **state)
 {
     (void)state;
-    if (geteuid() != 0)
-        skip_because("only root can give files away");
     struct subject s = new_subject();
     for (unsigned i = 0; i < 600; i++) {
         char uid[16];
-        write_owner(4711, 10000 + i, uid);
+        write_owner(4711, 10000 + i);
+        (void)snprintf(uid, sizeof(uid), "%u", 10000 + i);
         assert_string_equal(read_one(&s, GP_PROC_USER, 4711).texts->user, uid);
     }
     free_subject(&s);
@@ -939,7 +960,8 @@ int main(void)
         TEST(nothing_is_read_that_is_not_wanted),
         TEST(users_by_name_or_number),
         TEST(owners_of_private_texts),
-        TEST(undumpable_processes_belong_to_whom_status_says),
+        TEST(below_a_root_status_says_whose_it_is),
+        TEST(an_undumpable_process_is_its_users_but_its_texts_are_roots),
         TEST(many_users),
         TEST(cpu_since_the_start_then_since_the_last_look),
         TEST(the_host),
