@@ -22,6 +22,8 @@ void gp_container_check_mode(struct gp_exam *exam);
 void gp_container_check_cgroups(struct gp_exam *exam);
 bool gp_container_is_rootless(struct gp_exam *exam);
 void gp_container_check_rootless(struct gp_exam *exam);
+bool gp_container_has_operator(struct gp_exam *exam);
+void gp_container_check_operator(struct gp_exam *exam);
 bool gp_container_is_nested(struct gp_exam *exam);
 void gp_container_check_nested(struct gp_exam *exam);
 void gp_container_check_ldconfig(struct gp_exam *exam);

@@ -181,12 +181,36 @@ static void check_parts(struct gp_exam *exam, const char *mask)
     }
 }
 
+/* A container with several parts of GPUs, of which CUDA enumerates only the first. */
+static void check_instances(struct gp_exam *exam)
+{
+    static const char name[] = "NVIDIA_VISIBLE_DEVICES";
+    const char *given = gp_machine_variable(&exam->machine, name);
+    size_t count = 0;
+    for (const char *p = given; p && (p = strstr(p, "MIG-")); p++)
+        count++;
+    if (!exam->machine.container || count < 2)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "a CUDA program uses only one of this container's %zu MIG instances", count);
+    gp_exam_evidence(exam, name, "%s", given);
+    gp_exam_evidence(exam, "CUDA_VISIBLE_DEVICES", "not set");
+    gp_exam_why(exam,
+                "CUDA enumerates a single MIG instance for each process. Programs for several "
+                "GPUs, such as torchrun with two processes, fail on the second.");
+    gp_exam_command(exam, "choose one for each process; nvidia-smi -L lists them",
+                    "export CUDA_VISIBLE_DEVICES=MIG-…");
+    gp_exam_link(exam, "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/");
+}
+
 static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
     const char *mask = gp_machine_variable(&exam->machine, "CUDA_VISIBLE_DEVICES");
     size_t seen = 0, entries = mask ? count_entries(mask) : 0;
-    if (!mask)
+    if (!mask) {
         check_slurm(exam);
+        check_instances(exam);
+    }
     check_parts(exam, mask);
     if (!mask || (!is_hiding(mask, entries) && !count_visible(exam, nv, mask, &seen)))
         return;

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const names[] = {"libnvidia-ml.so.1", "libcuda.so.1"};
 
@@ -138,10 +139,44 @@ static void check_flatpak(struct gp_exam *exam)
     gp_exam_command(exam, "install the copy for this driver", "flatpak update");
 }
 
+/* A runtime hands libraries into a container with their version in the name, and links to them. An
+ * image made of a running container (docker commit) keeps files of no bytes where another runtime
+ * had mounted something, as on WSL, and these stay in the place of the links. */
+static void check_empty(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_finding *before = exam->last;
+    for (size_t i = 0; exam->machine.container && i < in->library_count; i++) {
+        const char *path = in->libraries[i].real;
+        const char *mark = strstr(path, ".so");
+        const char *full = gp_exam_text(exam, "%.*s.so.%s", mark ? (int)(mark - path) : 0, path,
+                                        exam->machine.driver);
+        struct stat empty, other;
+        if (!mark || gp_files_stat(&exam->files, path, &empty) < 0 || empty.st_size > 0 ||
+            gp_files_stat(&exam->files, full, &other) < 0 || other.st_size == 0)
+            continue;
+        if (exam->last == before) {
+            gp_exam_report(exam, GP_VERDICT_FAIL,
+                           "the image has empty files in the place of the driver's libraries");
+            gp_exam_why(exam, "The image was made of a running container, perhaps on WSL. The "
+                              "loader finds these files, and not the libraries that the runtime "
+                              "has added.");
+        }
+        gp_exam_evidence(exam, path, "0 bytes");
+        gp_exam_evidence(exam, full, "present");
+        gp_exam_command(exam, "in this container", "ln -sf %s %s",
+                        gp_exam_quoted(exam, strrchr(full, '/') + 1), gp_exam_quoted(exam, path));
+    }
+    if (exam->last != before)
+        gp_exam_advice(exam, "build the image again from a Dockerfile, or delete the empty files "
+                             "in it and run ldconfig");
+}
+
 void gp_driver_check_copies(struct gp_exam *exam)
 {
     if (!exam->machine.driver[0])
         return;
+    check_empty(exam);
     check_programs(exam);
     check_libraries(exam);
     check_conda(exam);

@@ -249,6 +249,46 @@ static void report_lost(struct gp_exam *exam, const struct gp_case *c)
     gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/63362");
 }
 
+/* Whether conda has installed TensorFlow itself, which then finds conda's libraries. */
+static bool is_of_conda(const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *base = gp_pyenv_package(env, "tensorflow-base");
+    return base && base->is_conda;
+}
+
+/* From 2.11 on, optimizers compile with XLA, which needs NVIDIA's libdevice in the layout of a
+ * toolkit; conda's cudatoolkit has it elsewhere. */
+static void report_libdevice(struct gp_exam *exam, const struct gp_case *c)
+{
+    static const char system[] = "/usr/local/cuda/nvvm/libdevice/libdevice.10.bc";
+    const char *prefix = c->env->prefix;
+    const char *file = gp_exam_text(exam, "%s/lib/libdevice.10.bc", prefix);
+    const char *wanted = gp_exam_text(exam, "%s/lib/nvvm/libdevice/libdevice.10.bc", prefix);
+    if (gp_version_compare(c->version, "2.11") < 0 || gp_version_compare(c->version, "2.14") >= 0 ||
+        gp_machine_variable(&exam->machine, "XLA_FLAGS") || !gp_files_exist(&exam->files, file) ||
+        gp_files_exist(&exam->files, wanted) || gp_files_exist(&exam->files, system))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "TensorFlow %s in %s does not find libdevice, which XLA needs", c->version,
+                   prefix);
+    gp_exam_evidence(exam, file, "present");
+    gp_exam_evidence(exam, wanted, "missing");
+    gp_exam_evidence(exam, "XLA_FLAGS", "not set");
+    gp_exam_why(exam, "Since 2.11, training with Keras compiles with XLA: \"libdevice not found at "
+                      "./libdevice.10.bc\".");
+    const char *quoted = gp_exam_quoted(exam, prefix);
+    gp_exam_command(exam, "put it where XLA looks",
+                    "mkdir -p %s/lib/nvvm/libdevice && cp %s/lib/libdevice.10.bc "
+                    "%s/lib/nvvm/libdevice/",
+                    quoted, quoted, quoted);
+    gp_exam_command(exam, "then activate the environment again",
+                    "conda env config vars set -p %s XLA_FLAGS=--xla_gpu_cuda_data_dir=%s/lib",
+                    quoted, quoted);
+    gp_exam_command(exam, "which has ptxas", "conda install -p %s -c nvidia cuda-nvcc=%s", quoted,
+                    gp_version_compare(c->cuda, "11.3") < 0 ? "11.3.58" : c->cuda);
+    gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/58681");
+}
+
 /* conda's CUDA for a TensorFlow from PyPI, which since 2.7 does not look there (tensorflow#52988).
  */
 static void report_conda(struct gp_exam *exam, const struct gp_case *c)
@@ -257,7 +297,7 @@ static void report_conda(struct gp_exam *exam, const struct gp_case *c)
     const char *folder = gp_exam_text(exam, "%s/lib", c->env->prefix);
     const char *scripts = gp_exam_text(exam, "%s/etc/conda/activate.d", c->env->prefix);
     char **names;
-    if (!package || package->is_conda || !c->env->is_active ||
+    if (!package || is_of_conda(c->env) || !c->env->is_active ||
         gp_version_compare(c->version, "2.7") < 0 || is_on_path(exam, folder))
         return;
     long n = gp_files_list(&exam->files, &exam->arena, scripts, &names);
@@ -367,8 +407,10 @@ void gp_check_tensorflow(struct gp_exam *exam)
             gp_case_judge(c, &nv);
         else
             c->trouble = GP_TROUBLE_CPU_ONLY;
-        if (tf.cuda[0] && c->trouble == GP_TROUBLE_NONE)
+        if (tf.cuda[0] && c->trouble == GP_TROUBLE_NONE) {
             check_libraries(exam, c, tf.cudnn);
+            report_libdevice(exam, c);
+        }
     }
     gp_cases_report(exam, &nv, cases, count);
     gp_cases_report_well(exam, GP_FRAMEWORK_TENSORFLOW, cases, count);

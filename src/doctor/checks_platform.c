@@ -4,6 +4,8 @@
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/nvidia.h"
+#include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -230,6 +232,17 @@ static bool is_jetson(struct gp_exam *exam)
     return exam->machine.is_jetson;
 }
 
+enum { JETPACK_4 = 32, JETPACK_7 = 38 }; /* releases of Jetson Linux; 7 takes PyPI's wheels */
+
+static unsigned jetson_release(struct gp_exam *exam)
+{
+    char line[256];
+    const char *number = gp_files_line(&exam->files, "/etc/nv_tegra_release", line, sizeof(line))
+                             ? strstr(line, "# R")
+                             : NULL;
+    return number ? gp_version_major(number + 3) : 0;
+}
+
 /* The device files of its GPU are for the members of a group. */
 static void report_access(struct gp_exam *exam)
 {
@@ -263,8 +276,7 @@ static void check_jetson(struct gp_exam *exam)
         return;
     }
     (void)gp_files_line(&exam->files, "/proc/device-tree/model", model, sizeof(model));
-    const char *number = strstr(line, "# R");
-    unsigned release = number ? gp_version_major(number + 3) : 0;
+    const unsigned release = jetson_release(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(packs); i++)
         if (packs[i].release == release)
             jetpack = packs[i].jetpack;
@@ -276,6 +288,65 @@ static void check_jetson(struct gp_exam *exam)
     gp_exam_advice(exam, "use the wheels that NVIDIA builds for Jetson: those of PyPI and "
                          "pytorch.org have no code for its GPU");
     report_access(exam);
+}
+
+/* The runtime that a build for this CUDA loads, unless it brings its own. */
+static const char *runtime_name(struct gp_exam *exam, const char *cuda)
+{
+    unsigned major = gp_version_major(cuda);
+    return major < 11    ? gp_exam_text(exam, "libcudart.so.%u.%u", major, gp_version_minor(cuda))
+           : major == 11 ? "libcudart.so.11.0"
+                         : gp_exam_text(exam, "libcudart.so.%u", major);
+}
+
+static bool has_runtime(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    for (size_t i = 0; i < all->count; i++)
+        if (gp_files_exist(&exam->files,
+                           gp_exam_text(exam, "%s/lib64/%s", all->list[i].path, name)))
+            return true;
+    return gp_system_library(exam, name) ||
+           gp_pyenv_package_like(env, "nvidia-cuda-runtime") != NULL;
+}
+
+/* Wheels for a Jetson take CUDA from JetPack; each JetPack has one CUDA. */
+static void check_jetson_torch(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
+    const unsigned release = jetson_release(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; release < JETPACK_7 && i < envs->count; i++) {
+        const struct gp_pyenv *env = &envs->list[i];
+        if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
+            continue;
+        const char *runtime = torch.cuda[0] ? runtime_name(exam, torch.cuda) : "";
+        if (runtime[0] && (!toolkit || has_runtime(exam, env, runtime)))
+            continue;
+        if (runtime[0])
+            gp_exam_report(exam, gp_pyenv_verdict(env, envs->count == 1),
+                           "PyTorch %s in %s is built for CUDA %s, but this JetPack has CUDA %s",
+                           torch.version, env->prefix, torch.cuda, toolkit->version);
+        else
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "PyTorch %s in %s has no CUDA: it computes on the CPU", torch.version,
+                           env->prefix);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/torch/version.py", env->site), "cuda: %s",
+                         runtime[0] ? torch.cuda : "None");
+        if (runtime[0])
+            gp_exam_evidence(exam, runtime, "not in %s", toolkit->path);
+        gp_exam_why(exam, "%s",
+                    runtime[0] ? "The wheel is for another JetPack: import torch ends with "
+                                 "\"cannot open shared object file\"."
+                               : "PyPI's and pytorch.org's wheels for aarch64 are not for Jetson.");
+        gp_exam_advice(exam, "remove torch and torchvision, and install the wheel that NVIDIA "
+                             "builds for this JetPack");
+        gp_exam_link(exam, release == JETPACK_4
+                               ? "https://forums.developer.nvidia.com/t/pytorch-for-jetson/72048"
+                               : "https://docs.nvidia.com/deeplearning/frameworks/"
+                                 "install-pytorch-jetson-platform/index.html");
+    }
 }
 
 /* ---- Apple ---- */
@@ -303,6 +374,11 @@ const struct gp_check gp_checks_platform[] = {
      is_wsl,
      check_wsl_shadow},
     {"platform.jetson", "the Jetson release", {NULL}, is_jetson, check_jetson},
+    {"platform.jetson-torch",
+     "PyTorch is built for this JetPack",
+     {NULL},
+     is_jetson,
+     check_jetson_torch},
     {"platform.apple", "what the GPU of Apple chips supports", {NULL}, is_apple, check_apple},
     {0},
 };

@@ -2,6 +2,7 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/install.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,13 +91,14 @@ bool gp_container_has_config(struct gp_exam *exam)
 
 /* The value of a key that is not in a comment, without quotes, and its line; NULL: none, or the
  * file cannot be read. */
-static const char *value_of(struct gp_exam *exam, const char *key, unsigned *ret_number)
+static const char *value_in(struct gp_exam *exam, const char *path, const char *key,
+                            unsigned *ret_number)
 {
     enum { MOST = 16384 };
-    const char *text = gp_files_text(&exam->files, &exam->arena, config_path, MOST, NULL);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, NULL);
     unsigned number = 1;
     if (!text)
-        gp_exam_unreadable(exam, config_path, -errno);
+        gp_exam_unreadable(exam, path, -errno);
     for (const char *line = text; line; line = strchr(line, '\n'), number++) {
         line += *line == '\n';
         const char *word = line + strspn(line, " \t");
@@ -109,6 +111,11 @@ static const char *value_of(struct gp_exam *exam, const char *key, unsigned *ret
         return gp_exam_text(exam, "%.*s", (int)strcspn(word, " \t\"'#\r\n"), word);
     }
     return NULL;
+}
+
+static const char *value_of(struct gp_exam *exam, const char *key, unsigned *ret_number)
+{
+    return value_in(exam, config_path, key, ret_number);
 }
 
 static const char *place_of(struct gp_exam *exam, unsigned number)
@@ -234,6 +241,51 @@ void gp_container_check_cgroups(struct gp_exam *exam)
                     "nvidia-container-cli.no-cgroups=false");
     if (gp_files_exist(&exam->files, "/usr/bin/docker"))
         gp_exam_command(exam, "", "sudo systemctl restart docker");
+}
+
+/* ---- the toolkit of the GPU Operator ---- */
+
+static const char operator_path[] =
+    "/usr/local/nvidia/toolkit/.config/nvidia-container-runtime/config.toml";
+
+bool gp_container_has_operator(struct gp_exam *exam)
+{
+    return exam->machine.nvidia_count > 0 && !exam->machine.container &&
+           gp_files_exist(&exam->files, operator_path);
+}
+
+/* Whether there is a driver below a root: the library in any of the usual directories. */
+static bool has_driver(struct gp_exam *exam, const char *root)
+{
+    const char *const folders[] = {gp_exam_text(exam, "usr/lib/%s-linux-gnu", exam->machine.arch),
+                                   "usr/lib64", "usr/lib"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files,
+                           gp_exam_text(exam, "%s/%s/libnvidia-ml.so.1", root, folders[i])))
+            return true;
+    return false;
+}
+
+void gp_container_check_operator(struct gp_exam *exam)
+{
+    unsigned number = 0;
+    const char *root = value_in(exam, operator_path, "root", &number);
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    const bool is_microk8s = gp_files_exist(&exam->files, "/snap/microk8s");
+    if (!root || !root[0] || strcmp(root, "/") == 0 || !library || has_driver(exam, root))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the GPU Operator looks for the driver in %s, but it is installed on the host",
+                   root);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", operator_path, number), "root = %s", root);
+    gp_exam_evidence(exam, library->path, "present");
+    gp_exam_why(exam,
+                "Its toolkit hands the driver to containers from there: \"libnvidia-ml.so.1: "
+                "cannot open shared object file\". It was told to install the driver itself.");
+    gp_exam_command(exam, "with the release's and the namespace's own names",
+                    "%s upgrade gpu-operator nvidia/gpu-operator -n gpu-operator%s --reuse-values "
+                    "--set driver.enabled=false",
+                    is_microk8s ? "microk8s helm3" : "helm", is_microk8s ? "-resources" : "");
 }
 
 /* ---- docker in an LXC container ---- */
