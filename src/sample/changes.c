@@ -162,7 +162,8 @@ static bool explain(struct gp_changes *c, struct gp_event_list *list, const stru
     return explained;
 }
 
-/* Passes a report on, merged with the differences that explain it, or on its own. */
+/* Passes a report on, merged with the differences that explain it, or on its own. One that comes
+ * right after its difference was passed on says nothing new. */
 static void settle_report(struct gp_changes *c, const struct gp_event *report)
 {
     bool held = explain(c, &c->held, report);
@@ -170,6 +171,10 @@ static void settle_report(struct gp_changes *c, const struct gp_event *report)
     struct gp_seen *seen = find_seen(c, report->index);
     if (held || found_now)
         return;
+    if (seen && seen->passed[report->kind] && seen->passed[report->kind] + 1 >= c->round) {
+        seen->passed[report->kind] = 0;
+        return;
+    }
     if (seen)
         seen->told[report->kind] = c->round;
     (void)gp_changes_append(c, &c->out, report);
@@ -196,8 +201,12 @@ void gp_changes_compare(struct gp_changes *c, const struct gp_snapshot *snapshot
         settle_report(c, &c->pending.items[i]);
     c->pending.count = 0;
     /* Differences that waited in vain are passed on without a report; new ones wait now. */
-    for (size_t i = 0; i < c->held.count; i++)
+    for (size_t i = 0; i < c->held.count; i++) {
+        struct gp_seen *seen = find_seen(c, c->held.items[i].index);
+        if (seen)
+            seen->passed[c->held.items[i].kind] = c->round;
         (void)gp_changes_append(c, &c->out, &c->held.items[i]);
+    }
     struct gp_event_list empty = c->held;
     empty.count = 0;
     c->held = c->found;

@@ -40,6 +40,7 @@ struct gp_seen {
     size_t process_count;
     uint64_t told[GP_EVENT__COUNT]; /* the round in which a report without an explaining difference
                                        was passed on */
+    uint64_t passed[GP_EVENT__COUNT]; /* and a difference without its report */
 };
 
 /* The comparison of a GPU with its state in the previous snapshot. */

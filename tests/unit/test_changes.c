@@ -232,10 +232,8 @@ static const struct kind_case {
      "3 corrected memory errors (7 since the driver was loaded)"},
     {GP_EVENT_ECC_UNCORRECTED, GP_ECC_UNCORRECTED_VOLATILE, true,
      "3 uncorrectable memory errors (7 since the driver was loaded)"},
-    {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, false,
-     "memory pages pending retirement: no → yes"},
-    {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, false,
-     "memory rows pending remapping: no → yes"},
+    {GP_EVENT_RETIREMENT, GP_RETIRED_PENDING, false, "memory pages pending retirement: no → yes"},
+    {GP_EVENT_RETIREMENT, GP_REMAPPED_PENDING, false, "memory rows pending remapping: no → yes"},
     {GP_EVENT_RETIREMENT, GP_REMAPPED_FAILURE, false,
      "memory rows that failed to be remapped: no → yes"},
     {GP_EVENT_PSTATE, GP_PSTATE, false, "performance state no → yes"},
@@ -403,10 +401,10 @@ static void a_report_that_no_reading_explains_is_told_alone(void **state)
     (void)state;
     compare();
     assert_false(report(1, GP_EVENT_XID, 79));
-    const struct gp_event *event = told(
-        1, GP_EVENT_XID, true,
-        "Xid 79: the GPU has fallen off the bus (hardware); reboot, preferably with a power "
-        "cycle; then check power, seating, temperature and PCIe errors");
+    const struct gp_event *event =
+        told(1, GP_EVENT_XID, true,
+             "Xid 79: the GPU has fallen off the bus (hardware); reboot, preferably with a power "
+             "cycle; then check power, seating, temperature and PCIe errors");
     assert_int_equal(event->number, 79);
     assert_false(report(7, GP_EVENT_XID, 13)); /* a GPU that nobody has chosen */
     assert_true(report(1, GP_EVENT_PSTATE, 0));
@@ -466,6 +464,34 @@ static void a_difference_waits_for_its_report_once(void **state)
     told(0, GP_EVENT_RECOVERY, false, "recovery action None → Reset");
     compare();
     nothing_more();
+}
+
+/* A report that comes when its difference has been passed on: nothing new, but only once. */
+static void a_report_right_behind_its_difference(void **state)
+{
+    (void)state;
+    b.delivered = gp_event_bit(GP_EVENT_PSTATE);
+    compare();
+    set_text(&b.gpus[0], GP_PSTATE, "P8");
+    compare();
+    compare();
+    told(0, GP_EVENT_PSTATE, false, "performance state P0 → P8");
+    assert_true(report(0, GP_EVENT_PSTATE, 0));
+    compare();
+    nothing_more();
+    assert_true(report(0, GP_EVENT_PSTATE, 0));
+    compare();
+    told(0, GP_EVENT_PSTATE, true, "the performance state changed");
+    compare();
+    /* and a later one is another event */
+    set_text(&b.gpus[0], GP_PSTATE, "P0");
+    compare();
+    compare();
+    compare();
+    told(0, GP_EVENT_PSTATE, false, "performance state P8 → P0");
+    assert_true(report(0, GP_EVENT_PSTATE, 0));
+    compare();
+    told(0, GP_EVENT_PSTATE, true, "the performance state changed");
 }
 
 /* A report that comes before the reading shows it: told alone, and not once more. */
@@ -659,6 +685,7 @@ int main(void)
         TEST(a_report_and_its_difference_are_one_event),
         TEST(a_report_of_another_gpu_explains_nothing),
         TEST(a_difference_waits_for_its_report_once),
+        TEST(a_report_right_behind_its_difference),
         TEST(a_difference_right_behind_its_report),
         TEST(reports_of_a_storm_are_all_told),
         TEST(instances_come_and_go),
