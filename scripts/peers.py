@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compares the cost of gpulse top with that of other live monitors, on one simulated driver.
 
-Usage: scripts/peers.py BUILD [--seconds N] [--rounds N] [PROGRAM...]
+Usage: scripts/peers.py BUILD [--seconds N] [--rounds N] [--lively] [PROGRAM...]
 
 Each monitor runs in a terminal of 200x60 and takes a sample a second; its CPU time is that of all its
 threads (/proc/PID/task/*/schedstat), its bytes those that reach the terminal. The machines have 8 or 64
-GPUs whose values stand still, and 10 or 2,000 real processes, which sleep. The rounds are interleaved,
-and the median counts. Prints a table in Markdown.
+GPUs whose values stand still, or move with --lively, and 10 or 2,000 real processes, which sleep. The
+rounds are interleaved, and the median counts. Prints a table in Markdown.
 
 The other monitors come from a Debian 13 root, made by debootstrap from this machine's own mirror and kept
 in $GPULSE_ROOTS (default ~/.cache/gpulse/roots). They run outside it, with its libraries and the simulated
@@ -38,7 +38,7 @@ PYTHON = "usr/bin/python3.13"
 
 # name: command; {root} is the Debian root
 PROGRAMS = {
-    "gpulse top": ["{gpulse}", "--sim-still", "top", "-n", "1"],
+    "gpulse top": ["{gpulse}", "top", "-n", "1"],
     "nvtop": ["{root}/usr/bin/nvtop"],
     "btop": ["{root}/usr/bin/btop", "--utf-force"],
     "nvitop": ["{root}/" + PYTHON, "{root}/usr/bin/nvitop", "--interval", "1"],
@@ -156,7 +156,7 @@ def measure(command, env, seconds):
         os.close(terminal)
 
 
-def run_shape(names, build, root, gpus, processes, seconds, rounds):
+def run_shape(names, build, root, gpus, processes, options):
     """{name: median of (CPU, bytes, MiB)}"""
     sleepers = [subprocess.Popen(["sleep", "infinity"]) for _ in range(processes)]
     results = {name: [] for name in names}
@@ -165,13 +165,15 @@ def run_shape(names, build, root, gpus, processes, seconds, rounds):
             file = Path(home) / "machine.json"
             file.write_text(json.dumps(machine(build, gpus, [s.pid for s in sleepers])))
             env = {"HOME": home, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"],
-                   "GPULSE_SIM": str(file), "GPULSE_SIM_STILL": "1", "GPULSE_SIM_STATE": home}
+                   "GPULSE_SIM": str(file), "GPULSE_SIM_STATE": home}
+            if not options.lively:
+                env["GPULSE_SIM_STILL"] = "1"
             if root:
                 env["PYTHONHOME"] = f"{root}/usr"
                 env["PYTHONPATH"] = f"{root}/usr/lib/python3/dist-packages"
-            for _ in range(rounds):
+            for _ in range(options.rounds):
                 for name in names:
-                    results[name].append(measure(command_of(name, build, root), env, seconds))
+                    results[name].append(measure(command_of(name, build, root), env, options.seconds))
     finally:
         for sleeper in sleepers:
             sleeper.kill()
@@ -201,6 +203,7 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--lively", action="store_true", help="the values of the GPUs move")
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM")
     options = parser.parse_intermixed_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -210,7 +213,7 @@ def main():
         print(f"peers: only gpulse: {why}", file=sys.stderr)
         names = ["gpulse top"]
     build = options.build.resolve()
-    results = {shape: run_shape(names, build, root, *shape, options.seconds, options.rounds)
+    results = {shape: run_shape(names, build, root, *shape, options)
                for shape in SHAPES}
     print(table(results, names))
     return 0
