@@ -59,8 +59,10 @@ static void only_what_changed_is_written(void **state)
     const struct gp_palette palette = palette_of_letters();
     check_bytes(&palette, "same", "same", "", "");
     check_bytes(&palette, "12:04:59", "12:05:00", "", "\033[1;5H5:00");
-    check_bytes(&palette, "a....b", "A....B", "", "\033[1;1HA....B");
-    check_bytes(&palette, "a.....b", "A.....B", "", "\033[1;1HA\033[1;7HB");
+    check_bytes(&palette, "a...b", "A...B", "", "\033[1;1HA...B");
+    check_bytes(&palette, "a....b", "A....B", "", "\033[1;1HA\033[4CB");
+    check_bytes(&palette, "a.........b", "A.........B", "20000000003",
+                "\033[1;1H\033[32mA\033[9C\033[m\033[33mB\033[m");
     check_bytes(&palette, "ab", "ab", "22", "\033[1;1H\033[32mab\033[m");
     check_bytes(&palette, "", "abc", "242", "\033[1;1H\033[32ma\033[34mb\033[32mc\033[m");
     check_bytes(&palette, "", "abc", "232",
@@ -114,6 +116,7 @@ static void only_ascii_reaches_a_terminal_that_shows_nothing_else(void **state)
     struct gp_palette palette = palette_of_letters();
     palette.ascii = true;
     check_bytes(&palette, "", "─\U0001f600é", "", "\033[1;1H-? ?");
+    check_bytes(&palette, "abc", "\U0001f600c", "", "\033[1;1H? ");
 }
 
 /* No name of a process can control the terminal, even if it got into the frame. */
@@ -157,6 +160,9 @@ static void obey(const char *s, size_t n)
         if (sscanf(s + i, "\033[%d;%dH%n", &a, &b, &used) == 2 && used) {
             screen.y = a - 1;
             screen.x = b - 1;
+        } else if (sscanf(s + i, "\033[%dC%n", &a, &used) == 1 && used) {
+            assert_true(screen.x >= 0 && a > 0 && screen.x + a < W);
+            screen.x += a;
         } else if (sscanf(s + i, "\033[3%dm%n", &a, &used) == 1 && used) {
             /* what needs a reset adds to what is on: that would be seen */
             bool adds = screen.ink && (a % 2 || screen.ink % 2);
