@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 #include "model/snapshot.h"
+#include "out/digits.h"
 #include "tui/columns.h"
 #include "tui/gpu_flags.h"
 #include "tui/gpu_text.h"
@@ -39,11 +40,6 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_left(box, place->x, y, place->w, ink, text);
     else
         gp_draw_right(box, place->x, y, place->w, ink, text);
-}
-
-void gp_draw_idle_gpus(const struct gp_box *box, int y, const struct gp_gpu_order *order)
-{
-    (void)gp_drawf(box, 1, y, GP_INK_DIM, "+%zu idle", order->idle);
 }
 
 void gp_draw_more_gpus(const struct gp_box *box, int y, size_t count)
@@ -108,6 +104,16 @@ static void set_past(struct line_table *t, const struct gp_gpus_view *view)
         view->series == GP_SERIES_GPU ? t->past : gp_series_titles[view->series];
 }
 
+/* The column of what the GPUs are ordered by: the last one to be dropped. */
+static void keep_ordered(const struct gp_gpus_view *view, struct gp_column *temperature,
+                         struct gp_column *memory)
+{
+    if (view->order->by == GP_ORDER_TEMPERATURE)
+        temperature->rank = 1;
+    if (view->order->by == GP_ORDER_FREE)
+        memory->rank = 1;
+}
+
 static void set_table(struct line_table *t, const struct gp_gpus_view *view, int w)
 {
     for (int i = 0; i < LINE__COUNT; i++)
@@ -115,6 +121,7 @@ static void set_table(struct line_table *t, const struct gp_gpus_view *view, int
     t->columns[LINE_NAME].width = width_of_names(view->snapshot, w);
     if (view->no_graphs)
         t->columns[LINE_SPARK].width = 0;
+    keep_ordered(view, &t->columns[LINE_TEMPERATURE], &t->columns[LINE_MEMORY]);
     if (w >= LIMITS_FROM) {
         t->columns[LINE_POWER].title = "W/LIM";
         t->columns[LINE_POWER].width = 9;
@@ -242,14 +249,10 @@ void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view
     struct gp_box inner = gp_box_part(box, 1, 0, box->w - 1, box->h);
     for (int c = 0; c < LINE__COUNT; c++)
         draw_text(&inner, 0, &t.places[c], &t.columns[c], GP_INK_TITLE, t.columns[c].title);
-    const size_t places = gp_gpu_order_places(view->order);
+    const size_t places = view->order->count;
     const size_t end = view->first + (size_t)view->layout->shown;
     for (int y = 1; y < box->h && first < places; y++, first++) {
         const size_t row = gp_gpu_order_row(view->order, first);
-        if (row >= view->snapshot->device_count) {
-            gp_draw_idle_gpus(&inner, y, view->order);
-            continue;
-        }
         if (view->layout->has_more && first >= end) {
             gp_draw_more_gpus(&inner, y, places - (size_t)view->layout->shown);
             return;
@@ -295,6 +298,20 @@ static const char *trouble_word(const struct gp_device *device)
     }
 }
 
+/* Free memory, in four columns. */
+static void add_free(struct gp_strbuf *sb, const struct gp_device *device)
+{
+    double used;
+    double total;
+    if (!gp_device_number(device, GP_MEMORY_USED, &used) ||
+        !gp_device_number(device, GP_MEMORY_TOTAL, &total)) {
+        gp_strbuf_adds(sb, "--");
+        return;
+    }
+    gp_add_whole(sb, (total - used) / (1 << 30));
+    gp_strbuf_addc(sb, 'G');
+}
+
 static void draw_block(const struct gp_box *box, int x, enum gp_ink ink, int permille)
 {
     if (permille >= 0)
@@ -321,6 +338,7 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
         columns[i] = cell_columns[i];
     if (view->no_graphs)
         columns[CELL_SPARK].width = 0;
+    keep_ordered(view, &columns[CELL_TEMPERATURE], &columns[CELL_MEMORY]);
     const struct gp_box inner = gp_box_part(box, 0, 0, box->w - (box->w > GP_GRID_COLUMNS), 1);
     gp_columns_place(columns, CELL__COUNT, inner.w, places);
     const int load_x = places[CELL_LOAD].x;
@@ -342,8 +360,15 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     draw_block(&inner, load_x + 1,
                gp_gpu_memory_ink(device, gp_history_find(view->history, device), s->mono_ns),
                gp_series_permille(device, GP_SERIES_MEMORY));
-    CELL(CELL_LOAD, gp_load_ink(GP_SERIES_GPU, load), gp_gpu_add_number, device, GP_UTILIZATION_GPU,
-         "%");
+    if (view->order->by == GP_ORDER_TEMPERATURE && !places[CELL_TEMPERATURE].w) {
+        CELL(CELL_LOAD, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
+             GP_TEMPERATURE_GPU, "°");
+    } else if (view->order->by == GP_ORDER_FREE && !places[CELL_MEMORY].w) {
+        CELL(CELL_LOAD, GP_INK_PLAIN, add_free, device);
+    } else {
+        CELL(CELL_LOAD, gp_load_ink(GP_SERIES_GPU, load), gp_gpu_add_number, device,
+             GP_UTILIZATION_GPU, "%");
+    }
     if (places[CELL_SPARK].w) {
         const struct gp_track *track = gp_history_find(view->history, device);
         const struct gp_plot plot = {track, (int)view->series,

@@ -6,7 +6,6 @@
 
 struct gp_box;
 struct gp_device;
-struct gp_gpu_order;
 struct gp_gpus_view;
 
 /* "+16 more": those for which there is no room. */
@@ -20,8 +19,5 @@ void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view
 /* Draws a cell: the wider, the more of "12 ▇▅ 98% 71.4G 67". */
 void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
                       const struct gp_gpus_view *view);
-
-/* Draws how many GPUs are not shown because they are idle. */
-void gp_draw_idle_gpus(const struct gp_box *box, int y, const struct gp_gpu_order *order);
 
 #endif

@@ -57,16 +57,15 @@ static int key_of_temperature(const struct gp_device *device)
 
 static const struct {
     int (*key)(const struct gp_device *device);
-    int slack;  /* GPUs keep their places while their keys differ by no more */
-    bool folds; /* idle GPUs are last */
+    int slack; /* GPUs keep their places while their keys differ by no more */
 } orders[GP_ORDER__COUNT] = {
-    [GP_ORDER_AUTO] = {key_of_index, 0, false},
-    [GP_ORDER_INDEX] = {key_of_index, 0, false},
-    [GP_ORDER_LOAD] = {key_of_load, 3, true},               /* percent */
-    [GP_ORDER_FREE] = {key_of_free, 5, false},              /* tenths of GiB */
-    [GP_ORDER_TEMPERATURE] = {key_of_temperature, 1, true}, /* °C */
-    [GP_ORDER_TROUBLE] = {key_of_trouble, 0, true},
-    [GP_ORDER_GRID] = {key_of_trouble, 0, false},
+    [GP_ORDER_AUTO] = {key_of_index, 0},
+    [GP_ORDER_INDEX] = {key_of_index, 0},
+    [GP_ORDER_LOAD] = {key_of_load, 3},               /* percent */
+    [GP_ORDER_FREE] = {key_of_free, 5},               /* tenths of GiB */
+    [GP_ORDER_TEMPERATURE] = {key_of_temperature, 1}, /* °C */
+    [GP_ORDER_TROUBLE] = {key_of_trouble, 0},
+    [GP_ORDER_GRID] = {key_of_trouble, 0},
 };
 
 const char *const gp_gpu_order_words[GP_ORDER__COUNT] = {
@@ -79,24 +78,15 @@ const char *const gp_gpu_order_words[GP_ORDER__COUNT] = {
     [GP_ORDER_GRID] = "trouble",
 };
 
-/* Nobody uses it, and it does nothing. A GPU with instances is not idle: nobody knows. */
-static bool is_idle(const struct gp_device *device)
-{
-    return !device->is_mig && device->status == GP_STATUS_OK && device->process_count == 0 &&
-           key_of_trouble(device) == 0 && !gp_device_text(device, GP_RESERVATION_USER, NULL) &&
-           gp_series_permille(device, GP_SERIES_GPU) == 0 &&
-           gp_series_permille(device, GP_SERIES_MEMORY) < 50;
-}
-
 /* ---- sorting ---- */
 
 /* Forgets the places if it is another order or another number of devices. */
 static bool begin(struct gp_gpu_order *order, enum gp_gpu_order_by by, size_t count)
 {
-    const bool is_other = order->by != by || order->of != count;
-    order->before = is_other ? 0 : order->count;
+    const bool is_other = order->by != by || order->count != count;
+    order->before = is_other ? 0 : count;
     order->by = by;
-    order->count = order->idle = order->of = 0;
+    order->count = 0;
     if (count > order->room) {
         struct gp_gpu_order_entry *grown = realloc(order->entries, count * sizeof(*grown));
         if (!grown)
@@ -104,7 +94,6 @@ static bool begin(struct gp_gpu_order *order, enum gp_gpu_order_by by, size_t co
         order->entries = grown;
         order->room = count;
     }
-    order->of = count;
     for (size_t i = 0; i < count; i++) {
         order->entries[i].before = order->entries[i].row;
         order->entries[i].is_placed = false;
@@ -129,23 +118,18 @@ static void insert(struct gp_gpu_order *order, size_t row, size_t rows)
 }
 
 /* A row, if it is that of a GPU that has no place yet. */
-static void place(struct gp_gpu_order *order, const struct gp_snapshot *snapshot, size_t row,
-                  size_t chosen)
+static void place(struct gp_gpu_order *order, const struct gp_snapshot *snapshot, size_t row)
 {
-    const struct gp_device *device = &snapshot->devices[row];
     size_t rows = 1;
-    if (device->is_mig || order->entries[row].is_placed)
+    if (snapshot->devices[row].is_mig || order->entries[row].is_placed)
         return;
-    if (orders[order->by].folds && order->of >= GP_ORDER_FOLDS_FROM && row != chosen &&
-        is_idle(device))
-        return;
-    while (row + rows < order->of && snapshot->devices[row + rows].is_mig)
+    while (row + rows < snapshot->device_count && snapshot->devices[row + rows].is_mig)
         rows++;
     insert(order, row, rows);
 }
 
 void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snapshot,
-                      enum gp_gpu_order_by by, size_t chosen)
+                      enum gp_gpu_order_by by)
 {
     const size_t count = snapshot->device_count;
     if (!begin(order, by, count))
@@ -155,10 +139,9 @@ void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snap
                                       ? order->entries[row - 1].key
                                       : orders[by].key(&snapshot->devices[row]);
     for (size_t i = 0; i < order->before; i++)
-        place(order, snapshot, order->entries[i].before, chosen);
+        place(order, snapshot, order->entries[i].before);
     for (size_t row = 0; row < count; row++)
-        place(order, snapshot, row, chosen);
-    order->idle = count - order->count;
+        place(order, snapshot, row);
 }
 
 bool gp_gpu_order_is_index(const struct gp_gpu_order *order)
@@ -166,7 +149,7 @@ bool gp_gpu_order_is_index(const struct gp_gpu_order *order)
     size_t i = 0;
     while (i < order->count && order->entries[i].row == i)
         i++;
-    return i == order->of;
+    return i == order->count;
 }
 
 void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, const char *words)
@@ -179,7 +162,7 @@ void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, co
 
 size_t gp_gpu_order_row(const struct gp_gpu_order *order, size_t place)
 {
-    return place < order->count ? order->entries[place].row : order->of;
+    return order->entries[place].row;
 }
 
 size_t gp_gpu_order_place(const struct gp_gpu_order *order, size_t row)
@@ -188,11 +171,6 @@ size_t gp_gpu_order_place(const struct gp_gpu_order *order, size_t row)
     while (place < order->count && gp_gpu_order_row(order, place) != row)
         place++;
     return place;
-}
-
-size_t gp_gpu_order_places(const struct gp_gpu_order *order)
-{
-    return order->count + (order->idle > 0);
 }
 
 void gp_gpu_order_fini(struct gp_gpu_order *order)

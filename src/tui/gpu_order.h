@@ -25,10 +25,6 @@ enum gp_gpu_order_by {
 /* By enum gp_gpu_order_by, for people. */
 extern const char *const gp_gpu_order_words[GP_ORDER__COUNT];
 
-/* From this number of devices on, GPUs that do nothing are counted instead of shown if the order
- * puts them last. */
-enum { GP_ORDER_FOLDS_FROM = 17 };
-
 struct gp_gpu_order {
     enum gp_gpu_order_by by;
     struct gp_gpu_order_entry {
@@ -36,19 +32,17 @@ struct gp_gpu_order {
         int key;              /* of the device in this row */
         bool is_placed;       /* as well */
     } * entries;              /* owned */
-    size_t count;             /* those that are shown */
+    size_t count;             /* of places, those of a snapshot's devices */
     size_t before;            /* the last time; 0: the order is a new one */
-    size_t idle;              /* GPUs that are not */
-    size_t of;                /* devices of that snapshot */
     size_t room;
 };
 
 /* Sorts by the values that are shown. After that, so that GPUs do not change places all the time,
  * one is not above another that has more by more than a few: load 3 %, memory 0.5 GiB,
- * temperature 1 °C. GPUs with problems come first, but last by free memory. `chosen` is a row
- * that is always shown. Without memory none is. */
+ * temperature 1 °C. GPUs with problems come first, but last by free memory. Without memory there
+ * are no places. */
 void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snapshot,
-                      enum gp_gpu_order_by by, size_t chosen);
+                      enum gp_gpu_order_by by);
 
 /* Appends the words and what the GPUs are sorted by, if that was asked for. */
 void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, const char *words);
@@ -56,14 +50,11 @@ void gp_gpu_order_add(struct gp_strbuf *sb, const struct gp_gpu_order *order, co
 /* Whether this is how the driver orders all of them. */
 bool gp_gpu_order_is_index(const struct gp_gpu_order *order);
 
-/* The row at a place; the number of devices if there is none. */
+/* The row at a place. */
 size_t gp_gpu_order_row(const struct gp_gpu_order *order, size_t place);
 
-/* The place of a row; the number of places if it is not shown. */
+/* The place of a row; the number of places if it has none. */
 size_t gp_gpu_order_place(const struct gp_gpu_order *order, size_t row);
-
-/* The number of places, including one for all idle GPUs if they are not shown. */
-size_t gp_gpu_order_places(const struct gp_gpu_order *order);
 
 void gp_gpu_order_fini(struct gp_gpu_order *order);
 

@@ -8,26 +8,22 @@
 
 int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *order)
 {
-    int count = order->idle > 0;
+    int count = 0;
     for (size_t i = 0; i < order->count; i++)
         count += gp_gpu_is_flat(&snapshot->devices[gp_gpu_order_row(order, i)]);
     return count;
 }
 
-/* A GPU, or the idle ones. */
-static bool is_flat(const struct gp_gpus_view *view, size_t place)
-{
-    const size_t row = gp_gpu_order_row(view->order, place);
-    return row >= view->snapshot->device_count || gp_gpu_is_flat(&view->snapshot->devices[row]);
-}
-
-/* Marks the selected GPU, and makes the rows clickable. */
+/* Marks the selected GPU, also with an arrow unless the title of the GPUs has it, and makes the
+ * rows clickable. */
 static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gpus_view *view)
 {
     struct gp_box line = gp_box_part(box, 0, y, box->w, box->h - y);
     if (view->layout->density == GP_DENSITY_LINE)
         line.h = 1;
     gp_hits_add(view->hits, &line, GP_HIT_GPU, row);
+    if (row == view->chosen && view->has_focus && !view->layout->has_rule)
+        (void)gp_draw(box, 0, y, GP_INK_TITLE, "▸");
     if (row == view->chosen)
         gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
 }
@@ -62,10 +58,9 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
     const struct gp_snapshot *s = view->snapshot;
     int column = 0;
     int y = 0;
-    for (size_t i = 0; i < (size_t)l->shown && view->first + i < gp_gpu_order_places(view->order);
-         i++) {
+    for (size_t i = 0; i < (size_t)l->shown && view->first + i < view->order->count; i++) {
         const size_t row = gp_gpu_order_row(view->order, view->first + i);
-        bool flat = l->density < GP_DENSITY_LINE && is_flat(view, view->first + i);
+        bool flat = l->density < GP_DENSITY_LINE && gp_gpu_is_flat(&s->devices[row]);
         int height = flat ? 1 : l->gpu_height;
         const struct gp_rect at = gp_layout_column(l, column);
         struct gp_box part = gp_box_part(box, at.x, y, at.w, height);
@@ -73,10 +68,6 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
             draw_rest_of_title(box, at.x + at.w, y);
         column = (column + 1) % l->columns;
         y += column == 0 ? height : 0;
-        if (row >= s->device_count) {
-            gp_draw_idle_gpus(&part, 0, view->order);
-            continue;
-        }
         if (l->density == GP_DENSITY_GRID)
             gp_draw_gpu_cell(&part, &s->devices[row], view);
         else
@@ -86,7 +77,7 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
     if (l->has_more) {
         const struct gp_rect at = gp_layout_column(l, column);
         const struct gp_box part = gp_box_part(box, at.x, y, at.w, 1);
-        gp_draw_more_gpus(&part, 0, gp_gpu_order_places(view->order) - (size_t)l->shown);
+        gp_draw_more_gpus(&part, 0, view->order->count - (size_t)l->shown);
     }
     return column == 0 ? y : y + l->gpu_height;
 }
@@ -125,10 +116,10 @@ static void draw_total(const struct gp_box *box, int y, const struct gp_gpus_vie
 /* "1-48 of 64", or "64" if all are shown. */
 static void add_range(struct gp_strbuf *sb, const struct gp_gpus_view *view)
 {
-    const size_t places = gp_gpu_order_places(view->order);
+    const size_t places = view->order->count;
     const size_t shown = (size_t)view->layout->shown;
     if (shown >= places) {
-        gp_strbuf_add_int(sb, (long)(view->order->count + view->order->idle));
+        gp_strbuf_add_int(sb, (long)places);
         return;
     }
     gp_strbuf_add_int(sb, (long)view->first + 1);
@@ -143,11 +134,10 @@ static void add_range(struct gp_strbuf *sb, const struct gp_gpus_view *view)
 static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     const struct gp_layout *l = view->layout;
-    const size_t places = gp_gpu_order_places(view->order);
     int used = draw_side_by_side(box, view);
     if (l->has_total)
         draw_total(box, used, view);
-    if ((size_t)l->shown >= places || used >= box->h)
+    if ((size_t)l->shown >= view->order->count || used >= box->h)
         return;
     if (l->frame.h > 0)
         gp_draw_rule(box, used);
@@ -179,6 +169,4 @@ void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
         draw_lines(&below, view);
     else
         draw_blocks_of_gpus(&below, view);
-    if (view->has_focus && !l->has_rule && box->h > 0) /* like the title of the processes */
-        (void)gp_draw(box, 0, 0, GP_INK_TITLE, "▸");
 }

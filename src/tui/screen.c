@@ -83,7 +83,8 @@ static bool is_chosen(const struct gp_ui *ui, const struct gp_proc_row *row)
     return row->pid == ui->chosen_pid && (!ui->prefs.per_gpu || row->gpu == ui->chosen_gpu);
 }
 
-/* The cursor follows its process. When that is gone, it stays on its row. */
+/* The cursor follows its process. When that is gone, it follows the one that is in its row now; but
+ * not while a filter is typed, which may be dropped. */
 static void find_chosen(struct gp_ui *ui)
 {
     for (size_t i = 0; ui->chosen_pid && i < ui->procs.count; i++)
@@ -95,7 +96,9 @@ static void find_chosen(struct gp_ui *ui)
         gp_ui_say(ui, "process %lld is no longer shown", (long long)ui->followed);
         ui->followed = 0;
     }
-    if (ui->chosen >= ui->procs.count)
+    if (ui->chosen_pid && ui->procs.count > 0 && ui->mode != GP_UI_EDIT)
+        gp_ui_choose(ui, ui->chosen);
+    else if (ui->chosen >= ui->procs.count)
         ui->chosen = ui->procs.count ? ui->procs.count - 1 : 0;
 }
 

@@ -16,9 +16,9 @@ struct gp_screen {
     const char *title; /* title of a page; NULL if it has none or draws it itself */
 };
 
-extern const struct gp_screen gp_screen_watch, gp_screen_edit, gp_screen_sort, gp_screen_users,
-    gp_screen_signal, gp_screen_setup, gp_screen_adjust, gp_screen_help, gp_screen_alerts,
-    gp_screen_cost, gp_screen_gpu, gp_screen_process;
+extern const struct gp_screen gp_screen_watch, gp_screen_edit, gp_screen_sort, gp_screen_gpu_order,
+    gp_screen_users, gp_screen_signal, gp_screen_setup, gp_screen_adjust, gp_screen_help,
+    gp_screen_alerts, gp_screen_cost, gp_screen_gpu, gp_screen_process;
 
 /* ---- shared by the screens ---- */
 

@@ -11,6 +11,7 @@ void gp_ui_edit(struct gp_ui *ui, char *text, const char *label,
 {
     ui->edit.text = text;
     ui->edit.label = label;
+    ui->edit.hint = NULL;
     ui->edit.behind = ui->mode;
     ui->edit.on_change = on_change;
     memcpy(ui->edit.before, text, GP_PREF_TEXT_SIZE);
@@ -89,6 +90,8 @@ static void draw_edit(struct gp_ui *ui, const struct gp_box *box)
     }
     x = gp_draw(&line, x + 1, 0, GP_INK_PLAIN, text);
     x = gp_draw(&line, x, 0, GP_INK_SELECTED, " ");
+    if (!*text && ui->edit.hint && !ui->message[0])
+        (void)gp_draw(&line, x + 1, 0, GP_INK_DIM, ui->edit.hint);
     if (ui->message[0])
         (void)gp_drawf(&line, x + 2, 0, GP_INK_HIGH, "%s", ui->message);
 }

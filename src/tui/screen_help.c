@@ -50,15 +50,15 @@ static const struct row keys[] = {
     DOES(PANE, "to GPUs or processes"),
     DOES(DETAILS, "all about it"),
     DOES(DIGIT, "only this GPU; again: all"),
-    DOES(FILTER, "filter"),
+    KEYS("f u", "filter; only one user"),
     DOES(SEARCH, "search; n: next"),
-    DOES(USER, "only one user"),
     DOES(SORT, "sort; I reverses"),
     KEYS("P M T", "by SMs, memory, time"),
     DOES(TREE, "tree"),
     DOES(TAG, "tag; Esc untags all"),
     DOES(KILL, "end it; asks first"),
     DOES(DENSITY, "cards, bars, lines, grid"),
+    DOES(GPU_ORDER, "order of the GPUs"),
     DOES(SERIES, "graph another metric"),
     KEYS("p D L R H", "presets; show, hide"),
     DOES(ALERTS, "what needs attention"),
@@ -105,6 +105,7 @@ static const enum gp_action covered[] = {
     GP_ACTION_NEXT,        GP_ACTION_CLEAR,       GP_ACTION_REVERSE,        GP_ACTION_SORT_SM,
     GP_ACTION_SORT_TIME,   GP_ACTION_SORT_MEMORY, GP_ACTION_SHOW_GPUS,      GP_ACTION_HELP,
     GP_ACTION_SHOW_GRAPHS, GP_ACTION_HOST,        GP_ACTION_SHOW_PROCESSES, GP_ACTION_PRESET,
+    GP_ACTION_FILTER,      GP_ACTION_USER,
 };
 
 static bool is_above(enum gp_action action)
@@ -291,8 +292,13 @@ const struct gp_screen gp_screen_help = {
 static const char *const explanations[GP_UI__COUNT] = {
     [GP_UI_SORT] = MOVES "a letter\tto the next column that begins with it\n"
                          "Enter\tsort by this column; the columns before it break ties\n"
+                         "I\tthe same in the opposite order\n"
                          "Esc q\tback, without a change\n"
                          "\tIn the table, I reverses the order, and a click on a heading sorts.\n",
+    [GP_UI_GPU_ORDER] = MOVES "a letter\tto the next order that begins with it\n"
+                              "Enter\torder the GPUs like that; the cursor goes to the first\n"
+                              "Esc q\tback, without a change\n"
+                              "\tOn the main screen, o goes to the next order.\n",
     [GP_UI_USERS] = MOVES "a letter\tto the next user that begins with it\n"
                           "Enter\tshow only this user's processes: user=NAME in the filter\n"
                           "Esc q\tback, without a change\n",

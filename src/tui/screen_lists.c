@@ -1,5 +1,8 @@
-/* Lists to select from: the sort column, and the user whose processes are shown. */
+/* Lists to select from: the sort column, the order of the GPUs, and the user whose processes are
+ * shown. */
 #include "tui/screen.h"
+
+#include "tui/watch_gpus.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -64,8 +67,18 @@ static const char *column_name(const struct gp_ui *ui, size_t i)
     return gp_proc_column_table[i].title;
 }
 
+/* I: in the opposite order, at once. */
 static enum gp_ui_wish key_in_sort(struct gp_ui *ui, int key)
 {
+    if (gp_key_action(key, gp_ui_is_vi(ui)) == GP_ACTION_REVERSE) {
+        const bool is_new = ui->menu.chosen != (size_t)ui->order.by[0].column;
+        const bool was = ui->order.by[0].reversed;
+        gp_proc_order_put(&ui->order, (enum gp_proc_column)ui->menu.chosen);
+        ui->order.by[0].reversed = is_new || !was;
+        gp_ui_build_rows(ui);
+        gp_ui_show(ui, GP_UI_WATCH);
+        return GP_UI_GO_ON;
+    }
     return key_in_list(ui, key, column_name, take_sort);
 }
 
@@ -78,7 +91,7 @@ static void draw_column(const struct gp_box *line, size_t i, const void *ctx)
 
 static void draw_sort(struct gp_ui *ui, const struct gp_box *box)
 {
-    draw_list(ui, box, 78, "sort by · Enter select, Esc cancel", draw_column);
+    draw_list(ui, box, 78, "sort by · Enter select, I reversed, Esc cancel", draw_column);
 }
 
 static void leave_list(struct gp_ui *ui)
@@ -88,6 +101,59 @@ static void leave_list(struct gp_ui *ui)
 
 const struct gp_screen gp_screen_sort = {
     .key = key_in_sort, .draw = draw_sort, .fill = fill_sort, .leave = leave_list};
+
+/* ---- the order of the GPUs ---- */
+
+static const struct {
+    const char *name, *help;
+} orders[] = {
+    [GP_ORDER_AUTO] = {"auto", "by index; problems first in a grid that does not show all"},
+    [GP_ORDER_INDEX] = {"index", "as the driver numbers them"},
+    [GP_ORDER_LOAD] = {"load", "the busiest first, the least used at the end"},
+    [GP_ORDER_FREE] = {"free memory", "the most free memory first"},
+    [GP_ORDER_TEMPERATURE] = {"temperature", "the hottest first"},
+    [GP_ORDER_TROUBLE] = {"trouble", "those with problems first"},
+};
+
+static void fill_gpu_order(struct gp_ui *ui)
+{
+    if (ui->menu.count > 0)
+        return;
+    gp_menu_open(&ui->menu, GP_ARRAY_LEN(orders));
+    ui->menu.chosen = (size_t)ui->prefs.gpu_order;
+}
+
+static void take_gpu_order(struct gp_ui *ui)
+{
+    ui->prefs.gpu_order = (int)ui->menu.chosen;
+    gp_watch_reorder(ui);
+}
+
+static const char *order_name(const struct gp_ui *ui, size_t i)
+{
+    (void)ui;
+    return orders[i].name;
+}
+
+static enum gp_ui_wish key_in_gpu_order(struct gp_ui *ui, int key)
+{
+    return key_in_list(ui, key, order_name, take_gpu_order);
+}
+
+static void draw_order(const struct gp_box *line, size_t i, const void *ctx)
+{
+    (void)ctx;
+    (void)gp_draw(line, 0, 0, GP_INK_KEY, orders[i].name);
+    gp_draw_left(line, 13, 0, line->w - 13, GP_INK_PLAIN, orders[i].help);
+}
+
+static void draw_gpu_order(struct gp_ui *ui, const struct gp_box *box)
+{
+    draw_list(ui, box, 76, "GPUs by · Enter select, Esc cancel", draw_order);
+}
+
+const struct gp_screen gp_screen_gpu_order = {
+    .key = key_in_gpu_order, .draw = draw_gpu_order, .fill = fill_gpu_order, .leave = leave_list};
 
 /* ---- users ---- */
 

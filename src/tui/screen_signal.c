@@ -194,11 +194,12 @@ static void fill_signal(struct gp_ui *ui)
     else
         for (size_t i = 0; i < ui->tag_count; i++)
             hold(ui, ui->tags[i]);
-    gp_menu_open(&ui->menu, GP_ARRAY_LEN(signals));
-    if (t->count == 0)
+    if (t->count == 0) {
         ui->mode = GP_UI_WATCH;
-    else
-        fill_rows(ui);
+        return;
+    }
+    gp_menu_open(&ui->menu, GP_ARRAY_LEN(signals));
+    fill_rows(ui);
 }
 
 /* Sends it to those that have not ended. Returns whether it waits for their end. */

@@ -2,6 +2,7 @@
 #include "tui/screen.h"
 
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "tui/alert_line.h"
 #include "tui/alerts.h"
@@ -47,11 +48,13 @@ static void move_row(struct gp_ui *ui, enum gp_action action)
 
 static void move_gpus(struct gp_ui *ui, enum gp_action action)
 {
+    const bool is_page = action == GP_ACTION_PAGE_UP || action == GP_ACTION_PAGE_DOWN;
+    const long step = is_page && ui->gpu_page > 1 ? (long)ui->gpu_page : 1;
     if (action == GP_ACTION_FIRST || action == GP_ACTION_LAST)
         gp_watch_choose(ui, NULL);
-    gp_watch_move_gpu(
-        ui,
-        action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP || action == GP_ACTION_LAST ? -1 : 1);
+    const bool is_back =
+        action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP || action == GP_ACTION_LAST;
+    gp_watch_move_gpu(ui, is_back ? -step : step);
 }
 
 /* Moves the cursor; returns false for any other action. */
@@ -76,7 +79,7 @@ static bool move(struct gp_ui *ui, enum gp_action action)
         ui->scroll += SCROLL_STEP;
         return true;
     case GP_ACTION_PANE:
-        ui->gpus_have_focus = !ui->gpus_have_focus;
+        gp_watch_turn_pane(ui);
         return true;
     case GP_ACTION_GPU_UP:
         ui->first_gpu -= ui->first_gpu > 0;
@@ -148,9 +151,13 @@ static void sort_beside(struct gp_ui *ui, size_t step)
     ui->order = (struct gp_proc_order){.by = {{.column = ui->columns[at]}}, .count = 1};
 }
 
+/* The GPU, the tags and what is followed; if there is none of these, the filter. */
 static void clear_choice(struct gp_ui *ui)
 {
+    if (ui->gpu < 0 && ui->tag_count == 0 && ui->followed == 0)
+        ui->prefs.filter[0] = '\0';
     gp_watch_choose(ui, NULL);
+    ui->gpus_have_focus = ui->gpus_have_focus && !ui->prefs.processes;
     ui->tag_count = 0;
     ui->followed = 0;
 }
@@ -237,9 +244,10 @@ static bool look(struct gp_ui *ui, enum gp_action action)
                 gp_gpu_order_is_index(&ui->gpu_order))
                 gp_pref_step(&ui->prefs, steps[i].pref, true); /* nothing would change */
             if (action == GP_ACTION_SERIES)
-                gp_ui_say(ui, "graphs: %s", gp_series_titles[ui->prefs.series]);
+                gp_ui_say(ui, "graphs: %s%s", gp_series_titles[ui->prefs.series],
+                          ui->gpu_density == GP_DENSITY_BAR ? " (in cards and lines: g)" : "");
             if (action == GP_ACTION_GPU_ORDER)
-                gp_ui_say(ui, "GPUs by %s", gp_gpu_order_words[ui->prefs.gpu_order]);
+                gp_watch_reorder(ui);
             return true;
         }
     switch (action) {
@@ -299,12 +307,14 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
         return GP_UI_GO_ON;
     for (size_t i = 0; i < GP_ARRAY_LEN(opens); i++)
         if (opens[i].action == action)
-            gp_ui_show(ui, opens[i].mode);
+            gp_ui_show(ui, opens[i].mode == GP_UI_SORT && ui->gpus_have_focus ? GP_UI_GPU_ORDER
+                                                                              : opens[i].mode);
     switch (action) {
     case GP_ACTION_QUIT:
         return GP_UI_QUIT;
     case GP_ACTION_FILTER:
         gp_ui_edit(ui, ui->prefs.filter, "filter", on_filter);
+        ui->edit.hint = "words, user: pid: gpu: cmd: type: container:";
         break;
     case GP_ACTION_SEARCH:
         ui->search[0] = '\0';
@@ -355,55 +365,80 @@ static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
 
 /* ---- drawing ---- */
 
-/* What the letters of the selected GPU mean. Returns where the next text starts. */
-static int draw_flags(const struct gp_ui *ui, const struct gp_box *box, int x)
+/* What the letters of the selected GPU mean, at the right. Returns the columns before it. */
+static int draw_flags(const struct gp_ui *ui, const struct gp_box *box)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1024);
-    size_t row = ui->snapshot ? gp_watch_gpu_row(ui) : 0;
+    const size_t row = ui->snapshot ? gp_watch_gpu_row(ui) : 0;
+    int x = box->w;
     if (ui->snapshot && row < ui->snapshot->device_count)
         gp_gpu_add_flag_words(&sb, &ui->snapshot->devices[row]);
-    if (sb.len > 0)
-        x = gp_drawf(box, x, 0, GP_INK_STRONG, "GPU %d %s", ui->gpu, sb.buf) + 2;
+    if (sb.len > 0) {
+        char gpu[16];
+        (void)snprintf(gpu, sizeof(gpu), "GPU %d ", ui->gpu);
+        x -= (int)gp_utf8_width(gpu) + (int)gp_utf8_width(sb.buf) + 1;
+        x = gp_draw(box, x > 1 ? x : 1, 0, GP_INK_STRONG, gpu);
+        (void)gp_draw(box, x, 0, GP_INK_STRONG, sb.buf);
+        x -= (int)gp_utf8_width(gpu) + 1;
+    }
     gp_strbuf_fini(&sb);
     return x;
 }
 
+struct key_word {
+    enum gp_action action;
+    const char *word;
+};
+
+/* A key and what it does. Returns the column after it; 0 if there is no room. */
+static int draw_key(struct gp_ui *ui, const struct gp_box *box, int x, const struct key_word *key)
+{
+    const char letter[2] = {gp_ui_is_vi(ui) ? gp_action_vi_letter(key->action) : '\0'};
+    const char *first = *letter ? letter : gp_action_keys(key->action);
+    const int width = (int)strcspn(first, " ");
+    const int end = x + width + (int)strlen(key->word) + 1;
+    if (end > box->w)
+        return 0;
+    const struct gp_box part = gp_box_part(box, x, 0, end - x, 1);
+    const struct gp_box name = gp_box_part(&part, 0, 0, width, 1);
+    x = gp_draw(box, x + gp_draw(&name, 0, 0, GP_INK_KEY, first), 0, GP_INK_PLAIN, ":");
+    x = gp_draw(box, x, 0, GP_INK_PLAIN, key->word) + 1;
+    gp_hits_add(&ui->hits, &part, GP_HIT_ACTION, (size_t)key->action);
+    return x;
+}
+
+/* A message and the keys, as many as fit: those of the processes, or of the GPUs. */
 static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
 {
-    static const struct {
-        enum gp_action action;
-        const char *word;
-    } shown[] = {
-        {GP_ACTION_HELP, "help"},     {GP_ACTION_FILTER, "filter"}, {GP_ACTION_SORT, "sort"},
-        {GP_ACTION_TREE, "tree"},     {GP_ACTION_KILL, "kill"},     {GP_ACTION_DETAILS, "detail"},
-        {GP_ACTION_DENSITY, "view"},  {GP_ACTION_SETUP, "setup"},   {GP_ACTION_QUIT, "quit"},
-        {GP_ACTION_PANE, "pane"},     {GP_ACTION_SERIES, "metric"}, {GP_ACTION_ADJUST, "adjust"},
-        {GP_ACTION_SEARCH, "search"}, {GP_ACTION_USER, "user"},     {GP_ACTION_PAUSE, "pause"},
+    static const struct key_word of_processes[] = {
+        {GP_ACTION_HELP, "help"},     {GP_ACTION_SEARCH, "search"}, {GP_ACTION_FILTER, "filter"},
+        {GP_ACTION_SORT, "sort"},     {GP_ACTION_KILL, "kill"},     {GP_ACTION_DETAILS, "detail"},
+        {GP_ACTION_DENSITY, "view"},  {GP_ACTION_PANE, "GPUs"},     {GP_ACTION_QUIT, "quit"},
+        {GP_ACTION_TREE, "tree"},     {GP_ACTION_SETUP, "setup"},   {GP_ACTION_SERIES, "metric"},
+        {GP_ACTION_ADJUST, "adjust"}, {GP_ACTION_USER, "user"},     {GP_ACTION_PAUSE, "pause"},
         {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},       {GP_ACTION_PRESET, "preset"},
         {GP_ACTION_COST, "cost"},
     };
+    static const struct key_word of_gpus[] = {
+        {GP_ACTION_HELP, "help"},      {GP_ACTION_SORT, "order"},    {GP_ACTION_DETAILS, "detail"},
+        {GP_ACTION_PANE, "processes"}, {GP_ACTION_QUIT, "quit"},     {GP_ACTION_DENSITY, "view"},
+        {GP_ACTION_SERIES, "metric"},  {GP_ACTION_ADJUST, "adjust"}, {GP_ACTION_ALERTS, "alerts"},
+        {GP_ACTION_CLEAR, "all GPUs"}, {GP_ACTION_SETUP, "setup"},   {GP_ACTION_PAUSE, "pause"},
+        {GP_ACTION_PRESET, "preset"},  {GP_ACTION_COST, "cost"},
+    };
+    const struct key_word *shown = ui->gpus_have_focus ? of_gpus : of_processes;
+    const size_t count = ui->gpus_have_focus ? GP_ARRAY_LEN(of_gpus) : GP_ARRAY_LEN(of_processes);
+    int w = box->w;
     int x = 1;
-    if (ui->message[0]) {
-        (void)gp_draw(box, 1, 0, GP_INK_STRONG, ui->message);
-        return;
-    }
-    x = gp_playback_draw_keys(ui, box, draw_flags(ui, box, x));
-    for (size_t i = 0; i < GP_ARRAY_LEN(shown); i++) {
-        const char *keys = gp_action_keys(shown[i].action);
-        const char letter[2] = {gp_ui_is_vi(ui) ? gp_action_vi_letter(shown[i].action) : '\0'};
-        const char *first = *letter ? letter : keys;
-        int width = (int)strcspn(first, " ");
-        int end = x + width + (int)strlen(shown[i].word) + 1;
-        if (gp_playback_hides(ui, shown[i].action))
-            continue;
-        if (end > box->w)
-            return;
-        struct gp_box part = gp_box_part(box, x, 0, end - x, 1);
-        struct gp_box key = gp_box_part(&part, 0, 0, width, 1);
-        x = gp_draw(box, x + gp_draw(&key, 0, 0, GP_INK_KEY, first), 0, GP_INK_PLAIN, ":");
-        x = gp_draw(box, x, 0, GP_INK_PLAIN, shown[i].word) + 1;
-        gp_hits_add(&ui->hits, &part, GP_HIT_ACTION, (size_t)shown[i].action);
-    }
+    if (ui->message[0])
+        x = gp_draw(box, 1, 0, GP_INK_STRONG, ui->message) + 2;
+    else
+        w = draw_flags(ui, box);
+    const struct gp_box left = gp_box_part(box, 0, 0, w, 1);
+    x = gp_playback_draw_keys(ui, &left, x);
+    for (size_t i = 0; i < count && x > 0; i++)
+        if (!gp_playback_hides(ui, shown[i].action))
+            x = draw_key(ui, &left, x, &shown[i]);
 }
 
 /* Draws the alerts at the right of the separator line, so that nothing moves when one appears. */

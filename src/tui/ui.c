@@ -21,12 +21,13 @@ enum {
 };
 
 static const struct gp_screen *const screens[GP_UI__COUNT] = {
-    [GP_UI_WATCH] = &gp_screen_watch,   [GP_UI_EDIT] = &gp_screen_edit,
-    [GP_UI_SORT] = &gp_screen_sort,     [GP_UI_USERS] = &gp_screen_users,
-    [GP_UI_SIGNAL] = &gp_screen_signal, [GP_UI_SETUP] = &gp_screen_setup,
-    [GP_UI_ADJUST] = &gp_screen_adjust, [GP_UI_HELP] = &gp_screen_help,
-    [GP_UI_ALERTS] = &gp_screen_alerts, [GP_UI_COST] = &gp_screen_cost,
-    [GP_UI_GPU] = &gp_screen_gpu,       [GP_UI_PROCESS] = &gp_screen_process,
+    [GP_UI_WATCH] = &gp_screen_watch,     [GP_UI_EDIT] = &gp_screen_edit,
+    [GP_UI_SORT] = &gp_screen_sort,       [GP_UI_GPU_ORDER] = &gp_screen_gpu_order,
+    [GP_UI_USERS] = &gp_screen_users,     [GP_UI_SIGNAL] = &gp_screen_signal,
+    [GP_UI_SETUP] = &gp_screen_setup,     [GP_UI_ADJUST] = &gp_screen_adjust,
+    [GP_UI_HELP] = &gp_screen_help,       [GP_UI_ALERTS] = &gp_screen_alerts,
+    [GP_UI_COST] = &gp_screen_cost,       [GP_UI_GPU] = &gp_screen_gpu,
+    [GP_UI_PROCESS] = &gp_screen_process,
 };
 
 /* ---- life ---- */
@@ -36,6 +37,7 @@ void gp_ui_init(struct gp_ui *ui)
     *ui = (struct gp_ui){.screens = screens,
                          .gpu = -1,
                          .mig = -1,
+                         .tab_gpu = -1,
                          .preset = -1,
                          .cost.since_ns = gp_clock_mono_ns()};
     gp_prefs_init(&ui->prefs);

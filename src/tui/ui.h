@@ -32,6 +32,7 @@ enum gp_ui_mode {
     GP_UI_WATCH,
     GP_UI_EDIT,
     GP_UI_SORT,
+    GP_UI_GPU_ORDER,
     GP_UI_USERS,
     GP_UI_SIGNAL,
     GP_UI_SETUP,
@@ -105,6 +106,7 @@ struct gp_ui {
     size_t column_count;
     int gpu;           /* selected GPU, whose processes are shown; −1: all */
     int mig;           /* selected MIG instance of it; −1: none */
+    int tab_gpu;       /* it was selected because the keys went to the GPUs; −1: by the user */
     bool digit_typed;  /* just now: the next digit extends the number */
     int preset;        /* the last one taken; −1: none */
     bool preset_typed; /* just now: the next digit is that of a preset */
@@ -117,8 +119,10 @@ struct gp_ui {
     unsigned chosen_gpu;
     size_t chosen, first, first_gpu;
     struct gp_gpu_order gpu_order; /* of the last frame */
-    size_t page;                   /* number of process rows on the screen */
-    bool shows_rates;              /* cards or bars are visible */
+    enum gp_density gpu_density;
+    size_t gpu_page;  /* number of GPUs on the screen */
+    size_t page;      /* of process rows */
+    bool shows_rates; /* cards or bars are visible */
     bool shows_cpu_past;
     bool shows_codecs; /* a process has used one */
     int scroll;        /* columns scrolled off the commands */
@@ -143,6 +147,7 @@ struct gp_ui {
     struct gp_ui_edit { /* the line editor at the bottom */
         char *text;     /* GP_PREF_TEXT_SIZE bytes */
         const char *label;
+        const char *hint; /* shown while there is no text; NULL: none */
         char before[GP_PREF_TEXT_SIZE];
         enum gp_ui_mode behind; /* the screen to return to */
         void (*on_change)(struct gp_ui *ui, enum gp_edit_step step);

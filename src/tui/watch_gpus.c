@@ -22,38 +22,69 @@ void gp_watch_choose(struct gp_ui *ui, const struct gp_device *device)
 {
     ui->gpu = device ? (int)device->index : -1;
     ui->mig = device && device->is_mig ? (int)device->mig_index : -1;
+    ui->tab_gpu = -1;
 }
 
-void gp_watch_move_gpu(struct gp_ui *ui, int step)
+/* Selects what is at this place of an order; there is one at least. */
+static void choose_place(struct gp_ui *ui, long place)
 {
-    const struct gp_snapshot *s = ui->snapshot;
-    if (!s || s->device_count == 0)
+    const long last = (long)ui->gpu_order.count - 1;
+    const size_t at = place < 0 ? 0 : (size_t)(place > last ? last : place);
+    gp_watch_choose(ui, &ui->snapshot->devices[gp_gpu_order_row(&ui->gpu_order, at)]);
+    gp_ui_build_rows(ui);
+}
+
+/* Orders the GPUs of the newest snapshot. Returns whether there are any. */
+static bool has_places(struct gp_ui *ui)
+{
+    const enum gp_gpu_order_by by = (enum gp_gpu_order_by)ui->prefs.gpu_order;
+    const bool is_grid = by == GP_ORDER_AUTO && ui->gpu_order.by == GP_ORDER_GRID;
+    if (ui->snapshot)
+        gp_gpu_order_set(&ui->gpu_order, ui->snapshot, is_grid ? GP_ORDER_GRID : by);
+    return ui->snapshot && ui->gpu_order.count > 0;
+}
+
+void gp_watch_move_gpu(struct gp_ui *ui, long step)
+{
+    if (!has_places(ui))
         return;
-    const size_t chosen = gp_watch_gpu_row(ui);
-    gp_gpu_order_set(&ui->gpu_order, s, ui->gpu_order.by, chosen);
-    const size_t count = ui->gpu_order.count;
-    size_t place = gp_gpu_order_place(&ui->gpu_order, chosen);
-    if (place >= count)
-        place = step > 0 ? count - 1 : 0; /* from the other end */
-    for (size_t i = 0; i < count; i++) {
-        place = (place + (step > 0 ? 1 : count - 1)) % count;
-        const struct gp_device *device = &s->devices[gp_gpu_order_row(&ui->gpu_order, place)];
-        bool is_end = step > 0 ? place == 0 : place == count - 1;
-        if (chosen < s->device_count && is_end)
-            return;
-        gp_watch_choose(ui, device);
+    const size_t place = gp_gpu_order_place(&ui->gpu_order, gp_watch_gpu_row(ui));
+    if (place < ui->gpu_order.count)
+        choose_place(ui, (long)place + step);
+    else
+        choose_place(ui, step > 0 ? 0 : (long)ui->gpu_order.count);
+}
+
+void gp_watch_turn_pane(struct gp_ui *ui)
+{
+    ui->gpus_have_focus = !ui->gpus_have_focus;
+    if (ui->gpus_have_focus && ui->gpu < 0 && has_places(ui)) {
+        choose_place(ui, (long)ui->first_gpu);
+        ui->tab_gpu = ui->gpu;
+    } else if (!ui->gpus_have_focus && ui->gpu >= 0 && ui->gpu == ui->tab_gpu) {
+        gp_watch_choose(ui, NULL);
         gp_ui_build_rows(ui);
-        return;
+    }
+}
+
+void gp_watch_reorder(struct gp_ui *ui)
+{
+    gp_ui_say(ui, "GPUs by %s", gp_gpu_order_words[ui->prefs.gpu_order]);
+    ui->first_gpu = 0;
+    if (ui->gpus_have_focus && has_places(ui)) {
+        const bool by_tab = ui->gpu == ui->tab_gpu;
+        choose_place(ui, 0);
+        ui->tab_gpu = by_tab ? ui->gpu : -1;
     }
 }
 
 /* Keeps a selected GPU within the visible ones, if keys move it. */
 static void scroll(struct gp_ui *ui, const struct gp_layout *l, size_t chosen)
 {
-    const size_t count = gp_gpu_order_places(&ui->gpu_order);
+    const size_t count = ui->gpu_order.count;
     const size_t place = gp_gpu_order_place(&ui->gpu_order, chosen);
     const size_t shown = (size_t)l->shown;
-    if ((ui->gpus_have_focus || ui->digit_typed) && place < ui->gpu_order.count && shown > 0) {
+    if ((ui->gpus_have_focus || ui->digit_typed) && place < count && shown > 0) {
         if (place < ui->first_gpu)
             ui->first_gpu = place;
         if (place >= ui->first_gpu + shown)
@@ -67,11 +98,11 @@ struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bo
 {
     const enum gp_gpu_order_by by = (enum gp_gpu_order_by)ui->prefs.gpu_order;
     const size_t chosen = gp_watch_gpu_row(ui);
-    gp_gpu_order_set(&ui->gpu_order, ui->snapshot, by, chosen);
+    gp_gpu_order_set(&ui->gpu_order, ui->snapshot, by);
     struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
         .w = box->w,
         .h = box->h,
-        .gpus = (int)gp_gpu_order_places(&ui->gpu_order),
+        .gpus = (int)ui->gpu_order.count,
         .flat = gp_gpus_flat(ui->snapshot, &ui->gpu_order),
         .density = (enum gp_density)ui->prefs.view,
         .host = host,
@@ -81,8 +112,10 @@ struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bo
         .processes_first = ui->prefs.first,
     });
     if (by == GP_ORDER_AUTO && l.density == GP_DENSITY_GRID &&
-        (size_t)l.shown < gp_gpu_order_places(&ui->gpu_order))
-        gp_gpu_order_set(&ui->gpu_order, ui->snapshot, GP_ORDER_GRID, chosen);
+        (size_t)l.shown < ui->gpu_order.count)
+        gp_gpu_order_set(&ui->gpu_order, ui->snapshot, GP_ORDER_GRID);
+    ui->gpu_page = (size_t)l.shown;
+    ui->gpu_density = l.density;
     scroll(ui, &l, chosen);
     return l;
 }

@@ -18,8 +18,15 @@ void gp_watch_choose(struct gp_ui *ui, const struct gp_device *device);
  * snapshot. */
 size_t gp_watch_gpu_row(const struct gp_ui *ui);
 
-/* Selects the next or previous GPU or instance on the screen. */
-void gp_watch_move_gpu(struct gp_ui *ui, int step);
+/* Selects the GPU or instance that is so many places further on, or at that end. */
+void gp_watch_move_gpu(struct gp_ui *ui, long step);
+
+/* Gives the movement keys to the GPUs or to the processes. GPUs need a selected one for that: it is
+ * the first on the screen, and selected no longer than until the keys go back to the processes. */
+void gp_watch_turn_pane(struct gp_ui *ui);
+
+/* After the user has chosen another order: shows its beginning. */
+void gp_watch_reorder(struct gp_ui *ui);
 
 /* Sets the order of the GPUs, the layout, and which of them are visible. In a grid, problems come
  * first unless another order is wanted. */

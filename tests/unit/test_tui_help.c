@@ -23,7 +23,8 @@ static void the_first_page_fits_the_smallest_usual_screen(void **state)
     static const char *const words[] = {
         "q  ",
         "Enter  ",
-        "f  ",
+        "f u  ",
+        "o          order of the GPUs",
         "k          end it; asks first",
         "C  ",
         "P M T",

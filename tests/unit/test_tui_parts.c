@@ -584,7 +584,6 @@ static void a_gpu_is_chosen_by_digit_and_by_cursor(void **state)
     press(&ui, "3");
     assert_int_equal(ui.gpu, -1);
     press(&ui, "\t");
-    (void)gp_ui_key(&ui, GP_KEY_DOWN);
     assert_int_equal(ui.gpu, 0);
     (void)gp_ui_key(&ui, GP_KEY_DOWN);
     assert_int_equal(ui.gpu, 1);
@@ -617,11 +616,11 @@ static void all_gpus_can_be_reached(void **state)
     press(&ui, "\t");
     for (int i = 0; i < 80; i++) {
         char words[16];
-        (void)gp_ui_key(&ui, GP_KEY_DOWN);
         const char *text = picture(&ui, 80, 24);
-        (void)snprintf(words, sizeof(words), "\n%4d H100", ui.gpu);
+        (void)snprintf(words, sizeof(words), "\n▸%3d H100", ui.gpu);
         assert_non_null(strstr(text, words));
         seen[ui.gpu] = true;
+        (void)gp_ui_key(&ui, GP_KEY_DOWN);
     }
     for (int i = 0; i < 72; i++)
         assert_true(seen[i]);
@@ -739,6 +738,11 @@ static void clicks_do_what_stands_there(void **state)
     click(&ui, "6 H100", true);
     assert_int_equal(ui.mode, GP_UI_GPU);
     press(&ui, "q");
+    click(&ui, "s:order", false); /* that of the GPUs, which have the keys */
+    assert_int_equal(ui.mode, GP_UI_GPU_ORDER);
+    click(&ui, "the most free", true);
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_FREE);
+    click(&ui, "Tab:processes", false);
     click(&ui, "s:sort", false);
     assert_int_equal(ui.mode, GP_UI_SORT);
     click(&ui, "GPU memory", true);

@@ -1,0 +1,301 @@
+/* What somebody finds who does not know the live monitor: the order of the GPUs, which of them is
+ * selected, that there are more of them, and how to undo what was chosen. */
+#include "tui_machine.h"
+
+#include "tui/screen.h"
+
+/* ---- the order of the GPUs ---- */
+
+static void s_orders_gpus_that_have_the_keys(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 64);
+    (void)picture(&ui, 80, 24);
+    press(&ui, "s");
+    assert_int_equal(ui.mode, GP_UI_SORT);
+    press(&ui, "q\t");
+    (void)line_with(&ui, 80, 24, "s:order");
+    press(&ui, "s");
+    assert_int_equal(ui.mode, GP_UI_GPU_ORDER);
+    (void)line_with(&ui, 80, 24, "temperature  the hottest first");
+    press(&ui, "?");
+    check_has(&ui, "o goes to the next order");
+    press(&ui, "xq");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_AUTO);
+    press(&ui, "st\n");
+    assert_int_equal(ui.prefs.gpu_order, GP_ORDER_TEMPERATURE);
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    (void)line_with(&ui, 80, 24, "GPUs by temperature");
+    assert_int_equal(ui.gpu, 5); /* it does not answer; then the hottest */
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    assert_int_equal(ui.gpu, 7);
+    press(&ui, "\t"); /* the user has moved to it: it stays selected */
+    assert_int_equal(ui.gpu, 7);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* The values that the order is by are on the screen, however narrow its cells are. */
+static void the_value_of_the_order_is_shown(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 64);
+    assert_null(strstr(picture(&ui, 80, 24), "89°"));
+    ui.prefs.gpu_order = GP_ORDER_TEMPERATURE;
+    (void)line_with(&ui, 80, 24, " 7 ▅▇ 89°");
+    assert_null(strstr(picture(&ui, 80, 24), "%P"));
+    (void)line_with(&ui, 120, 40, "89°");
+    ui.prefs.gpu_order = GP_ORDER_FREE;
+    (void)line_with(&ui, 80, 24, " 80G ");
+    ui.prefs.view = GP_DENSITY_LINE;
+    ui.prefs.gpu_order = GP_ORDER_TEMPERATURE;
+    for (int w = 40; w < 120; w++)
+        (void)line_with(&ui, w, 24, " °C");
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- all of them ---- */
+
+static void many_gpus_are_never_left_out(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{80, 24}, {120, 40}, {200, 60}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(sizes); i++)
+        for (int by = GP_ORDER_AUTO; by <= GP_ORDER_TROUBLE; by++) {
+            struct gp_ui ui;
+            watch(&ui, 64);
+            ui.prefs.gpu_order = by;
+            const char *text = picture(&ui, sizes[i][0], sizes[i][1]);
+            assert_null(strstr(text, "more"));
+            assert_int_equal(ui.gpu_page, 64);
+            assert_true(gp_ui_fini(&ui));
+        }
+}
+
+static void pages_of_gpus_end_at_the_last(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 64);
+    press(&ui, "ggg\t");
+    (void)line_with(&ui, 80, 24, "+51 more");
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
+    assert_int_equal(ui.gpu, 13);
+    for (int i = 0; i < 4; i++)
+        (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
+    assert_int_equal(ui.gpu, 63);
+    (void)line_with(&ui, 80, 24, "▸ 63 H100");
+    (void)gp_ui_key(&ui, GP_KEY_PAGE_UP);
+    assert_int_equal(ui.gpu, 50);
+    (void)gp_ui_key(&ui, GP_KEY_HOME);
+    assert_int_equal(ui.gpu, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void cards_and_bars_say_that_there_are_more(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8);
+    ui.prefs.view = GP_DENSITY_CARD;
+    (void)line_with(&ui, 80, 24, " 1-2 of 8 GPUs");
+    (void)line_with(&ui, 80, 24, "processes 1-");
+    ui.prefs.view = GP_DENSITY_BAR;
+    (void)line_with(&ui, 80, 24, " 1-6 of 8 GPUs");
+    press(&ui, "\t");
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    (void)line_with(&ui, 80, 24, " 3-8 of 8 GPUs");
+    ui.prefs.processes = false;
+    (void)line_with(&ui, 80, 14, " 4-8 of 8 GPUs");
+    for (int h = 6; h < 18; h++)
+        if (!strstr(picture(&ui, 80, h), "of 8 GPUs"))
+            assert_true(ui.gpu_page < 2 || ui.gpu_density >= GP_DENSITY_LINE);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- which is selected ---- */
+
+/* The arrow stands at the selected GPU, and nowhere else. */
+static void the_arrow_is_at_the_selected_gpu(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    ui.prefs.view = GP_DENSITY_BAR;
+    assert_null(strstr(picture(&ui, 80, 24), "▸0"));
+    press(&ui, "\t");
+    (void)line_with(&ui, 80, 24, "▸0 H100");
+    for (int i = 0; i < 3; i++)
+        (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    (void)line_with(&ui, 80, 24, "▸3 H100");
+    assert_null(strstr(picture(&ui, 80, 24), "▸0"));
+    (void)line_with(&ui, 160, 40, "▸ 3 H100");
+    press(&ui, "\n");
+    assert_int_equal(ui.details.gpu, 3);
+    press(&ui, "q2");
+    (void)line_with(&ui, 80, 24, "▸2 H100");
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE); /* none: the keys are those of the processes */
+    assert_int_equal(ui.gpu, -1);
+    (void)line_with(&ui, 80, 24, "▸ processes");
+    press(&ui, "\t\t"); /* there and back */
+    assert_int_equal(ui.gpu, -1);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void tab_needs_no_gpus(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    press(&ui, "\t");
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    assert_int_equal(ui.gpu, -1);
+    gp_ui_take(&ui, machine(0, 0), 1);
+    press(&ui, "\t\t");
+    (void)gp_ui_key(&ui, GP_KEY_END);
+    press(&ui, "sl\n");
+    assert_int_equal(ui.gpu, -1);
+    (void)picture(&ui, 80, 24);
+    gp_ui_take(&ui, machine(4, 1), 1);
+    ui.prefs.read_only = true;
+    press(&ui, "k"); /* a list that does not open leaves nothing behind */
+    assert_int_equal(ui.menu.count, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* A machine without this process. */
+static struct gp_snapshot *without(int64_t pid, unsigned tick)
+{
+    struct gp_snapshot *s = machine(4, tick);
+    size_t kept = 0;
+    for (size_t i = 0; i < s->process_count; i++)
+        if (process_value(&s->processes[i], GP_PID)->i != pid)
+            s->processes[kept++] = s->processes[i];
+    s->process_count = kept;
+    for (size_t i = 0; i < s->device_count; i++)
+        s->devices[i].process_count = 0;
+    find_first_processes(s);
+    return s;
+}
+
+/* The cursor stays on the next one, even if the order changes. */
+static void the_cursor_holds_on_to_the_next_process(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    (void)picture(&ui, 100, 30);
+    (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    const int64_t ended = ui.chosen_pid;
+    gp_ui_take(&ui, without(ended, 40), 1);
+    const int64_t next = ui.chosen_pid;
+    assert_true(next != ended && next > 0);
+    press(&ui, "I");
+    assert_int_equal(gp_ui_chosen_row(&ui)->pid, next);
+    gp_ui_take(&ui, machine(4, 41), 1); /* it is back */
+    assert_int_equal(ui.chosen_pid, next);
+    press(&ui, "fnobody\n");
+    assert_int_equal(ui.procs.count, 0);
+    assert_int_equal(ui.chosen_pid, next);
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_int_equal(gp_ui_chosen_row(&ui)->pid, next);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* ---- choices, and undoing them ---- */
+
+static void escape_drops_the_filter_last(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8);
+    press(&ui, "f");
+    (void)line_with(&ui, 80, 24, "filter:   words, user: pid: gpu: cmd:");
+    press(&ui, "bob");
+    assert_null(strstr(picture(&ui, 80, 24), "words, user:"));
+    press(&ui, "\n3 ");
+    check_has(&ui, "GPU 3");
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_int_equal(ui.gpu, -1);
+    assert_int_equal(ui.tag_count, 0);
+    check_has(&ui, "filter bob");
+    (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
+    assert_string_equal(ui.prefs.filter, "");
+    assert_null(strstr(picture(&ui, 80, 24), "filter bob"));
+    assert_int_equal(ui.procs.hidden, 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void the_list_of_columns_reverses(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    press(&ui, "s");
+    check_has(&ui, "I reversed");
+    press(&ui, "I"); /* the one that rows are sorted by */
+    assert_int_equal(ui.mode, GP_UI_WATCH);
+    assert_int_equal(ui.order.by[0].column, GP_PROC_MEMORY_COLUMN);
+    assert_true(ui.order.by[0].reversed);
+    press(&ui, "sI");
+    assert_false(ui.order.by[0].reversed);
+    press(&ui, "suI");
+    assert_int_equal(ui.order.by[0].column, GP_PROC_USER_COLUMN);
+    assert_true(ui.order.by[0].reversed);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void m_says_where_it_shows(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8);
+    ui.prefs.view = GP_DENSITY_BAR;
+    (void)picture(&ui, 120, 40);
+    press(&ui, "m");
+    (void)line_with(&ui, 120, 40, "graphs: memory (in cards and lines: g)");
+    ui.prefs.view = GP_DENSITY_LINE;
+    (void)picture(&ui, 120, 40);
+    press(&ui, "m");
+    assert_null(strstr(picture(&ui, 120, 40), "in cards and lines"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* A message leaves room for the keys, and so does what the letters of a GPU mean. */
+static void keys_stay_beside_a_message(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    (void)line_with(&ui, 80, 24,
+                    " ?:help /:search f:filter s:sort k:kill Enter:detail g:view Tab:");
+    gp_ui_say(&ui, "16144 ended, 20.0G free again");
+    (void)line_with(&ui, 80, 24, " 16144 ended, 20.0G free again  ?:help /:search");
+    ui.message[0] = '\0';
+    press(&ui, "3\t");
+    (void)line_with(&ui, 80, 24, " ?:help s:order Enter:detail ");
+    (void)line_with(&ui, 80, 24, " GPU 3 P: power limits the clocks");
+    (void)line_with(&ui, 40, 24, " GPU 3 P: power limits the clocks");
+    (void)picture(&ui, 20, 24);
+    assert_true(gp_ui_fini(&ui));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(s_orders_gpus_that_have_the_keys),
+        cmocka_unit_test(the_value_of_the_order_is_shown),
+        cmocka_unit_test(many_gpus_are_never_left_out),
+        cmocka_unit_test(pages_of_gpus_end_at_the_last),
+        cmocka_unit_test(cards_and_bars_say_that_there_are_more),
+        cmocka_unit_test(the_arrow_is_at_the_selected_gpu),
+        cmocka_unit_test(tab_needs_no_gpus),
+        cmocka_unit_test(the_cursor_holds_on_to_the_next_process),
+        cmocka_unit_test(escape_drops_the_filter_last),
+        cmocka_unit_test(the_list_of_columns_reverses),
+        cmocka_unit_test(m_says_where_it_shows),
+        cmocka_unit_test(keys_stay_beside_a_message),
+    };
+    return cmocka_run_group_tests_name("tui_panes", tests, NULL, NULL);
+}
