@@ -279,7 +279,7 @@ enum {
 static const struct gp_column cell_columns[CELL__COUNT] = {
     [CELL_INDEX] = {"", 3, 0, 0, false},       [CELL_LOAD] = {"", 6, 0, 0, false},
     [CELL_SPARK] = {"", 6, 7, 1, true},        [CELL_MEMORY] = {"", 5, 2, 0, false},
-    [CELL_TEMPERATURE] = {"", 3, 3, 0, false}, [CELL_FLAGS] = {"", 1, 1, 0, true},
+    [CELL_TEMPERATURE] = {"", 3, 3, 0, false}, [CELL_FLAGS] = {"", 1, 0, 0, true},
     [CELL_POWER] = {"", 4, 5, 0, false},       [CELL_OWNERS] = {"", 10, 6, 1, true},
 };
 

@@ -42,6 +42,7 @@ static struct gp_verdict_answer judge(const struct gp_verdict *v, const struct g
         memcpy(answer.gpu, c->gpu, sizeof(answer.gpu));
         answer.seconds = c->seconds;
         answer.stands_out = any;
+        answer.is_capped = gp_why_limited(c, GP_WHY_LIMIT_POWER_CAP) > 0;
         if (any)
             answer.verdict = found[0];
         else
@@ -87,7 +88,8 @@ void gp_verdict_write(const struct gp_verdict_answer *answer, struct gp_page *pa
         return;
     gp_page_head(page, "what limits it");
     if (!answer->is_ready) {
-        gp_page_addf(page, GP_INK_DIM, "", "observed for %.0f s; a verdict takes %d s",
+        gp_page_addf(page, GP_INK_DIM, "",
+                     "observed since this page was opened: for %.0f of the %d s that it takes",
                      answer->seconds, (int)LEAST_S);
         return;
     }
@@ -96,7 +98,9 @@ void gp_verdict_write(const struct gp_verdict_answer *answer, struct gp_page *pa
     if (answer->stands_out)
         gp_page_addf(page, GP_INK_HIGH, gp_why_sure_word(v->sure), "%s", gp_why_title(v->rule));
     else
-        gp_page_add(page, GP_INK_PLAIN, "", "nothing stands out");
+        gp_page_add(page, GP_INK_PLAIN, "",
+                    answer->is_capped ? "nothing but the power limit, as on any busy GPU"
+                                      : "nothing stands out");
     gp_page_add(page, GP_INK_PLAIN, "seen", v->seen);
     if (answer->stands_out)
         gp_page_add(page, GP_INK_PLAIN, "try", v->advice);

@@ -26,6 +26,7 @@ struct gp_verdict_answer {
     bool is_ready;                 /* it was observed for long enough */
     bool stands_out;               /* then there is a verdict, else: */
     struct gp_why_verdict verdict; /* its `seen` alone */
+    bool is_capped;                /* the power limit lowers the clocks, as on any busy GPU */
 };
 
 /* ---- from samples ---- */

@@ -43,7 +43,7 @@ static void it_takes_some_seconds(void **state)
     struct gp_verdict verdict = {.topic = {.pid = PID}};
     assert_string_equal(page_of(&verdict), "");
     look(&verdict, 0, 20);
-    assert_non_null(strstr(page_of(&verdict), "observed for 0 s; a verdict takes 10 s\n"));
+    assert_non_null(strstr(page_of(&verdict), "page was opened: for 0 of the 10 s"));
     for (unsigned second = 2; second <= 10; second += 2)
         look(&verdict, second, 20);
     assert_non_null(strstr(page_of(&verdict), "The GPU is idle for much of the time.\nGPU busy 20 "
@@ -84,6 +84,7 @@ static void one_of_several_gpus(void **state)
         for (int i = 0; i < 3; i++) {
             fixture_fill_device(&f, i, (unsigned)i, "NVIDIA H100");
             *fixture_value(&f, i, GP_UTILIZATION_GPU) = fixture_int(i == 1 ? 0 : 96);
+            *fixture_value(&f, i, GP_REASONS_ACTIVE) = fixture_int(0);
             fixture_fill_process(&f, i, i, PID);
         }
         gp_verdict_add(&of_process, &f.snapshot);
@@ -94,6 +95,26 @@ static void one_of_several_gpus(void **state)
     assert_non_null(strstr(page_of(&of_gpu), "nothing stands out\nGPU busy 96 %"));
     gp_verdict_fini(&of_process);
     gp_verdict_fini(&of_gpu);
+}
+
+/* Its page says so above: the verdict must not deny it. */
+static void the_usual_power_limit(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct gp_verdict verdict = {.topic = {.gpu = 0}};
+    for (unsigned second = 0; second <= 12; second++) {
+        fixture_init(&f);
+        f.snapshot.device_count = f.snapshot.process_count = 1;
+        f.snapshot.mono_ns = (100 + second) * GP_NS_PER_S;
+        fixture_fill_device(&f, 0, 0, "NVIDIA H100");
+        *fixture_value(&f, 0, GP_UTILIZATION_GPU) = fixture_int(96);
+        *fixture_value(&f, 0, GP_REASONS_ACTIVE) = fixture_int(4);
+        fixture_fill_process(&f, 0, 0, PID);
+        gp_verdict_add(&verdict, &f.snapshot);
+    }
+    assert_non_null(strstr(page_of(&verdict), "nothing but the power limit, as on any busy GPU\n"));
+    gp_verdict_fini(&verdict);
 }
 
 static void another_process(void **state)
@@ -125,7 +146,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_takes_some_seconds), cmocka_unit_test(it_is_about_the_last_half_minute),
         cmocka_unit_test(one_of_several_gpus),   cmocka_unit_test(another_process),
-        cmocka_unit_test(without_memory),
+        cmocka_unit_test(the_usual_power_limit), cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
