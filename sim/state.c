@@ -82,11 +82,13 @@ int sim_state_directory(char path[GP_PATH_SIZE], int *ret_fd, struct gp_err *err
     if (fd < 0)
         return gp_err_set(err, GP_EIO, "cannot open '%s': %s", path, strerror(errno));
     struct stat st;
-    if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+    const bool is_own = fstat(fd, &st) == 0 && st.st_uid == geteuid();
+    if (!is_own || (st.st_mode & 077) != 0)
         (void)close(fd);
-        return gp_err_set(err, GP_EPERM,
-                          "'%s' must be a directory that belongs to you, with mode 0700", path);
-    }
+    if (!is_own)
+        return gp_err_set(err, GP_EPERM, "'%s' must be a directory that belongs to you", path);
+    if ((st.st_mode & 077) != 0)
+        return gp_err_set(err, GP_EPERM, "run chmod 700 '%s': it is open to other users", path);
     *ret_fd = fd;
     return GP_OK;
 }

@@ -366,12 +366,22 @@ def sorting_filtering_searching():
         t.see("processes 1 of 6")
         t.keys("f\x15\r")  # Ctrl-U
         t.see("processes 6")
-        t.keys("\t\x1b[B")
+        t.keys("fmia\r")
+        t.see("filter mia")
+        t.keys("\x1b")
+        t.see("processes 6")
+        t.keys("\t")
         t.see("GPU 0")
         t.see("processes 1 ")
         t.keys("0")
         t.see("processes 6")
-        t.keys("\t")
+        t.keys("s")
+        t.see("the hottest first")
+        t.keys("f\r")
+        t.see("GPUs by free memory")
+        t.see("processes 0 · GPU 6")  # which nobody uses
+        t.keys("\x1b")
+        t.see("▸ processes 6")
         t.keys("\x1b[B\x1b[B")  # arrows
         t.keys("z")
         t.see("paused")
@@ -386,7 +396,7 @@ def everything_about_a_gpu():
         t.keys("3\t\r")
         t.see("of 4")  # hundreds of lines: another sampler has been asked
         t.see("what limits it")
-        t.see("a verdict takes 10 s")
+        t.see("of the 10 s that it takes")
         t.keys("/vbios\r")
         t.see("vbios_version")
         t.keys("/nosuchthing\r")
@@ -427,7 +437,7 @@ def a_verdict_sees_all_gpus_of_a_job():
             with top("-n", "0.5", "-i", "0", "--sim-still", sim=machine, size=(100, 40)) as t:
                 t.see("1 GPU")
                 t.keys("0\t\r")
-                t.see("a verdict takes 10 s")
+                t.see("of the 10 s that it takes")
                 t.see("The job does not use this GPU.")
                 t.see("the job used 1 of its 2 GPUs")
                 t.keys("q")

@@ -364,6 +364,9 @@ static int set_up(struct gp_ui *ui, const struct gp_top_options *o, struct gp_er
     ui->outside.root_is_simulated =
         root && root == gp_app_observed()->prefix && gp_observed_is_reachable(gp_app_observed());
     ui->outside.machine = gp_common()->tape ? NULL : gp_app_observed()->sim;
+    if (gp_app_observed()->problem[0]) /* its note is behind the screen */
+        (void)snprintf(ui->message, sizeof(ui->message), "no users: %.110s",
+                       gp_app_observed()->problem);
     if (o->config && strcmp(o->config, "none") != 0)
         ui->outside.config_path = o->config;
     else if (!o->config && gp_prefs_path(path))
