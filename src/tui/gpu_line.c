@@ -328,19 +328,36 @@ static void draw_cell_owners(const struct gp_box *box, const struct gp_column_pl
     gp_draw_left(box, place->x, 0, place->w, owners_ink(device), text.buf);
 }
 
+/* Places the columns. Returns the width without the gap to the next cell. */
+static int place_cell(const struct gp_gpus_view *view, int w, struct gp_column columns[CELL__COUNT],
+                      struct gp_column_place places[CELL__COUNT])
+{
+    const int inner = w - (w > GP_GRID_COLUMNS);
+    for (int i = 0; i < CELL__COUNT; i++)
+        columns[i] = cell_columns[i];
+    if (view->no_graphs)
+        columns[CELL_SPARK].width = 0;
+    keep_ordered(view, &columns[CELL_TEMPERATURE], &columns[CELL_MEMORY]);
+    gp_columns_place(columns, CELL__COUNT, inner, places);
+    return inner;
+}
+
+bool gp_gpu_cell_has_past(const struct gp_gpus_view *view, int w)
+{
+    struct gp_column_place places[CELL__COUNT];
+    struct gp_column columns[CELL__COUNT];
+    (void)place_cell(view, w, columns, places);
+    return places[CELL_SPARK].w > 0;
+}
+
 void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
                       const struct gp_gpus_view *view)
 {
     struct gp_column_place places[CELL__COUNT];
     struct gp_column columns[CELL__COUNT];
     const struct gp_snapshot *s = view->snapshot;
-    for (int i = 0; i < CELL__COUNT; i++)
-        columns[i] = cell_columns[i];
-    if (view->no_graphs)
-        columns[CELL_SPARK].width = 0;
-    keep_ordered(view, &columns[CELL_TEMPERATURE], &columns[CELL_MEMORY]);
-    const struct gp_box inner = gp_box_part(box, 0, 0, box->w - (box->w > GP_GRID_COLUMNS), 1);
-    gp_columns_place(columns, CELL__COUNT, inner.w, places);
+    const struct gp_box inner =
+        gp_box_part(box, 0, 0, place_cell(view, box->w, columns, places), 1);
     const int load_x = places[CELL_LOAD].x;
     const int load = gp_series_permille(device, GP_SERIES_GPU);
     double used;

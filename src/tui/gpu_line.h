@@ -16,6 +16,9 @@ void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view
                        void (*mark)(const struct gp_box *box, int y, size_t row,
                                     const struct gp_gpus_view *view));
 
+/* Whether a cell of this width has room for the past of the GPU. */
+bool gp_gpu_cell_has_past(const struct gp_gpus_view *view, int w);
+
 /* Draws a cell: the wider, the more of "12 ▇▅ 98% 71.4G 67". */
 void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
                       const struct gp_gpus_view *view);

@@ -14,6 +14,13 @@ int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *
     return count;
 }
 
+bool gp_gpus_show_series(const struct gp_gpus_view *view)
+{
+    const struct gp_layout *l = view->layout;
+    return l->density == GP_DENSITY_GRID ? gp_gpu_cell_has_past(view, gp_layout_column(l, 0).w)
+                                         : l->density != GP_DENSITY_BAR;
+}
+
 /* Marks the selected GPU, also with an arrow unless the title of the GPUs has it, and makes the
  * rows clickable. */
 static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gpus_view *view)

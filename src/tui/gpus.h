@@ -28,6 +28,9 @@ struct gp_gpus_view {
 /* How many of those that are shown have one line among cards. */
 int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *order);
 
+/* Whether the graphed series is on the screen. Bars have others, and narrow cells none. */
+bool gp_gpus_show_series(const struct gp_gpus_view *view);
+
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 
 #endif

@@ -245,7 +245,7 @@ static bool look(struct gp_ui *ui, enum gp_action action)
                 gp_pref_step(&ui->prefs, steps[i].pref, true); /* nothing would change */
             if (action == GP_ACTION_SERIES)
                 gp_ui_say(ui, "graphs: %s%s", gp_series_titles[ui->prefs.series],
-                          ui->gpu_density == GP_DENSITY_BAR ? " (in cards and lines: g)" : "");
+                          ui->hides_series && ui->prefs.graphs ? " (in cards and lines: g)" : "");
             if (action == GP_ACTION_GPU_ORDER)
                 gp_watch_reorder(ui);
             return true;
@@ -501,6 +501,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .owner = gp_owners_one(snapshot),
         .hits = &ui->hits,
     };
+    ui->hides_series = !gp_gpus_show_series(&view);
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);
     gp_draw_host(&part, snapshot);
     part = gp_box_part(box, l.gpus.x, l.gpus.y, l.gpus.w, l.gpus.h);

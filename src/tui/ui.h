@@ -119,10 +119,10 @@ struct gp_ui {
     unsigned chosen_gpu;
     size_t chosen, first, first_gpu;
     struct gp_gpu_order gpu_order; /* of the last frame */
-    enum gp_density gpu_density;
-    size_t gpu_page;  /* number of GPUs on the screen */
-    size_t page;      /* of process rows */
-    bool shows_rates; /* cards or bars are visible */
+    size_t gpu_page;               /* number of GPUs on the screen */
+    size_t page;                   /* of process rows */
+    bool shows_rates;              /* cards or bars are visible */
+    bool hides_series;             /* the chosen metric has no graphs on the main screen */
     bool shows_cpu_past;
     bool shows_codecs; /* a process has used one */
     int scroll;        /* columns scrolled off the commands */

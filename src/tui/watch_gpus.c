@@ -115,7 +115,6 @@ struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bo
         (size_t)l.shown < ui->gpu_order.count)
         gp_gpu_order_set(&ui->gpu_order, ui->snapshot, GP_ORDER_GRID);
     ui->gpu_page = (size_t)l.shown;
-    ui->gpu_density = l.density;
     scroll(ui, &l, chosen);
     return l;
 }

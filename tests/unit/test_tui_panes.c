@@ -110,7 +110,7 @@ static void cards_and_bars_say_that_there_are_more(void **state)
     (void)line_with(&ui, 80, 14, " 4-8 of 8 GPUs");
     for (int h = 6; h < 18; h++)
         if (!strstr(picture(&ui, 80, h), "of 8 GPUs"))
-            assert_true(ui.gpu_page < 2 || ui.gpu_density >= GP_DENSITY_LINE);
+            assert_true(ui.gpu_page < 2 || strstr(picture(&ui, 80, h), "USED/TOTAL"));
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -259,6 +259,15 @@ static void m_says_where_it_shows(void **state)
     (void)picture(&ui, 120, 40);
     press(&ui, "m");
     assert_null(strstr(picture(&ui, 120, 40), "in cards and lines"));
+    ui.prefs.view = GP_DENSITY_GRID;
+    (void)picture(&ui, 80, 24);
+    press(&ui, "m");
+    assert_null(strstr(picture(&ui, 80, 24), "in cards and lines"));
+    assert_true(gp_ui_fini(&ui));
+    watch(&ui, 64); /* narrow cells */
+    (void)picture(&ui, 80, 24);
+    press(&ui, "m");
+    (void)line_with(&ui, 80, 24, "graphs: memory (in cards and lines: g)");
     assert_true(gp_ui_fini(&ui));
 }
 
