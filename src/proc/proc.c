@@ -9,34 +9,28 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- numbers of a process ---- */
 
-/* Whether the last percentage still holds. Between two readings in quick succession, a busy process
- * gets a tick or none. The files below a root prefix may not have been written again yet. */
-static bool keeps_cpu(const struct gp_proc_reader *reader, const struct gp_proc_info *past,
-                      uint64_t ticks, uint64_t now_ns)
+/* The last percentage still holds between two readings in quick succession, when a busy process gets
+ * a tick or none, and if the file has not been written again. */
+static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info)
 {
-    uint64_t wait_ms = reader->root && ticks == past->cpu_ticks ? 2500 : 45;
-    return now_ns < past->as_of_ns + wait_ms * GP_NS_PER_MS;
-}
-
-static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info,
-                        uint64_t now_ns)
-{
+    enum { APART_MS = 45 };
     const struct gp_proc_info *past = gp_proc_same_past(reader, info);
     uint64_t ticks = info->cpu_ticks;
     double seconds;
-    if (past && keeps_cpu(reader, past, ticks, now_ns)) {
+    if (past && info->as_of_ns < past->as_of_ns + APART_MS * GP_NS_PER_MS) {
         info->cpu_pct = past->cpu_pct;
         info->cpu_ticks = past->cpu_ticks;
         info->as_of_ns = past->as_of_ns;
         return;
     }
-    if (past && ticks >= past->cpu_ticks && now_ns > past->as_of_ns) {
+    if (past && ticks >= past->cpu_ticks) {
         ticks -= past->cpu_ticks;
-        seconds = (double)(now_ns - past->as_of_ns) / 1e9;
+        seconds = (double)(info->as_of_ns - past->as_of_ns) / 1e9;
     } else {
         uint64_t wall = gp_clock_wall_ns();
         seconds = wall > info->start_ns ? (double)(wall - info->start_ns) / 1e9 : 0;
@@ -71,6 +65,36 @@ static long read_kept(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     return n;
 }
 
+/* Below a root prefix, a file may have been written some time ago, by a simulated machine for
+ * example: then its numbers are of that time. A file of the kernel is empty until it is read. */
+static uint64_t age_of(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || st.st_size == 0)
+        return 0;
+    const uint64_t wall_ns = gp_clock_wall_ns();
+    const uint64_t written_ns =
+        (uint64_t)st.st_mtim.tv_sec * GP_NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+    return wall_ns > written_ns ? wall_ns - written_ns : 0;
+}
+
+/* Sets the monotonic time of its numbers, too. */
+static long read_below_root(struct gp_proc_reader *reader, struct gp_proc_info *info, char *text,
+                            size_t size)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%u/stat", info->pid);
+    const int fd = openat(reader->dir, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    const uint64_t now_ns = gp_clock_mono_ns();
+    const uint64_t age_ns = age_of(fd);
+    info->as_of_ns = now_ns > age_ns ? now_ns - age_ns : 0;
+    const long n = gp_proc_read_again(fd, text, size);
+    (void)close(fd);
+    return n;
+}
+
 /* A real process below the root of a simulated machine counts from the boot of this one. */
 static uint64_t boot_of(const struct gp_proc_reader *reader, uint32_t pid)
 {
@@ -85,9 +109,14 @@ static bool read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
 {
     char text[1024];
     struct gp_proc_stat stat;
-    long n = reader->keeps_files && gp_proc_is_due(reader, info->pid)
-                 ? read_kept(reader, info, text, sizeof(text))
-                 : gp_proc_read_pid_file(reader->dir, info->pid, "stat", text, sizeof(text));
+    long n;
+    info->as_of_ns = gp_clock_mono_ns(); /* not that of the tick: the one before may take long */
+    if (reader->root)
+        n = read_below_root(reader, info, text, sizeof(text));
+    else if (reader->keeps_files && gp_proc_is_due(reader, info->pid))
+        n = read_kept(reader, info, text, sizeof(text));
+    else
+        n = gp_proc_read_pid_file(reader->dir, info->pid, "stat", text, sizeof(text));
     if (n <= 0)
         return n != -ENOENT;
     info->exists = true;
@@ -103,7 +132,7 @@ static bool read_stat(struct gp_proc_reader *reader, struct gp_proc_info *info, 
     info->rss_bytes = stat.rss_pages * (uint64_t)reader->page_bytes;
     const struct gp_proc_info *past = gp_proc_same_past(reader, info);
     info->busy_ns = past && past->cpu_ticks == info->cpu_ticks ? past->busy_ns : now_ns;
-    compute_cpu(reader, info, now_ns);
+    compute_cpu(reader, info);
     return true;
 }
 

@@ -350,33 +350,6 @@ static void many_users(void **state)
     free_subject(&s);
 }
 
-static void cpu_since_the_start_then_since_the_last_look(void **state)
-{
-    (void)state;
-    struct subject s = new_subject();
-    long hz = sysconf(_SC_CLK_TCK);
-    write_stat(4711, "x", 480, 1000, 3);
-    /* it started in November 2023: hardly any CPU since then */
-    struct gp_proc_info info = read_one(&s, GP_PROC_STAT, 4711);
-    assert_true(info.cpu_pct >= 0 && info.cpu_pct < 0.01);
-    (void)usleep(50000);
-    /* 10 s of CPU in at least 50 ms, and in less than a minute however slow this machine is */
-    write_stat(4711, "x", 480 + 10 * (unsigned long)hz, 1000, 3);
-    info = read_one(&s, GP_PROC_STAT, 4711);
-    assert_true(info.cpu_pct > 16 && info.cpu_pct <= 20000);
-    /* another process with the same pid: nothing is carried over */
-    (void)usleep(50000);
-    write_stat(4711, "x", 480 + 20 * (unsigned long)hz, 1001, 3);
-    info = read_one(&s, GP_PROC_STAT, 4711);
-    assert_true(info.cpu_pct < 0.01);
-    /* CPU time that runs backwards is no negative percentage */
-    (void)usleep(50000);
-    write_stat(4711, "x", 1, 1001, 3);
-    info = read_one(&s, GP_PROC_STAT, 4711);
-    assert_true(info.cpu_pct >= 0 && info.cpu_pct < 0.01);
-    free_subject(&s);
-}
-
 enum { ALL_OF_THE_HOST = 63 };
 
 static struct gp_proc_host read_host(struct subject *s, unsigned want)
@@ -963,7 +936,6 @@ int main(void)
         TEST(below_a_root_status_says_whose_it_is),
         TEST(an_undumpable_process_is_its_users_but_its_texts_are_roots),
         TEST(many_users),
-        TEST(cpu_since_the_start_then_since_the_last_look),
         TEST(the_host),
         TEST(of_the_host_only_what_is_wanted_is_read),
         TEST(thousands_of_cpus_are_counted),
