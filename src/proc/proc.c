@@ -14,8 +14,8 @@
 
 /* ---- numbers of a process ---- */
 
-/* The last percentage still holds between two readings in quick succession, when a busy process gets
- * a tick or none, and if the file has not been written again. */
+/* The last percentage still holds between two readings in quick succession, when a busy process
+ * gets a tick or none, and if the file has not been written again. */
 static void compute_cpu(const struct gp_proc_reader *reader, struct gp_proc_info *info)
 {
     enum { APART_MS = 45 };
