@@ -6,126 +6,135 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the text up to the last of these separators at or before `to`; 0 without one. */
-static size_t before_last(const char *text, size_t to, const char *separator)
+enum {
+    BRIEF_SIZE = 48,
+    EDGES = 4, /* columns of the mark and the blanks */
+};
+
+static const char dot[] = " · ";
+
+static int width_of(const char *text)
 {
-    const size_t n = strlen(separator);
-    while (to > 0 && strncmp(text + to, separator, n) != 0)
-        to--;
-    return to;
+    return (int)gp_utf8_width(text);
 }
-
-void gp_alert_line(const struct gp_alert *alert, size_t more, int w, char ret[GP_ALERT_LINE_SIZE])
-{
-    char count[32] = "";
-    char text[sizeof(alert->text) + sizeof(alert->next) + 8];
-    const bool has_next = alert->next[0];
-    (void)snprintf(text, sizeof(text), "%s%s%s", alert->text, has_next ? " · " : "", alert->next);
-    if (more > 0)
-        (void)snprintf(count, sizeof(count), " (+%zu)", more);
-    const int room = w - 4 - (int)strlen(count); /* 4: blanks and the mark */
-    const char *end = "";
-    for (size_t at = strlen(text); (int)gp_utf8_width(text) > room && at > 0;) {
-        at = before_last(text, at - 1, " · ");
-        text[at ? at : strlen(text)] = '\0';
-    }
-    for (size_t at = strlen(text); (int)gp_utf8_width(text) + (*end != '\0') > room && at > 0;) {
-        at = before_last(text, at - 1, " ");
-        text[at] = '\0';
-        end = "…";
-    }
-    if (*end && !strchr(text, ' ')) /* "GPU…" names none */
-        text[0] = '\0';
-    if (text[0])
-        (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %s%s%s ", text, end, count);
-    else
-        (void)snprintf(ret, GP_ALERT_LINE_SIZE, " ! %zu ", more + 1);
-}
-
-/* ---- several ---- */
-
-enum { BRIEF_SIZE = 48 };
 
 /* "GPU 3 memory errors", or only what it is if the one before is of the same GPU. */
 static void brief_of(const struct gp_alert *alert, const struct gp_alert *before,
                      char ret[BRIEF_SIZE])
 {
-    if (before->gpu == alert->gpu)
+    if (before && before->gpu == alert->gpu)
         (void)snprintf(ret, BRIEF_SIZE, "%s", alert->brief);
     else
         (void)snprintf(ret, BRIEF_SIZE, "GPU %u %s", alert->gpu, alert->brief);
 }
 
-/* What separates it from the one before: the first one ends in a blank. */
-static const char *gap_before(size_t i)
+/* " (+2)" */
+static void count_of(size_t more, char ret[32])
 {
-    return i > 1 ? " · " : "· ";
+    (void)snprintf(ret, 32, more > 0 ? " (+%zu)" : "", more);
 }
 
-/* " (+2)", and the blank at the end. */
-static void count_of(size_t more, char ret[24])
+/* ---- one ---- */
+
+void gp_alert_line(const struct gp_alert *alert, int w, char ret[GP_ALERT_LINE_SIZE])
 {
-    (void)snprintf(ret, 24, more > 0 ? " (+%zu) " : " ", more);
+    char text[sizeof(alert->text) + sizeof(alert->next) + 8];
+    (void)snprintf(text, sizeof(text), "%s%s%s", alert->text, alert->next[0] ? dot : "",
+                   alert->next);
+    while (width_of(text) > w - EDGES) {
+        char *end = NULL;
+        for (char *at = text; (at = strstr(at, dot)); at++)
+            end = at;
+        if (!end)
+            break;
+        *end = '\0';
+    }
+    if (width_of(text) > w - EDGES)
+        brief_of(alert, NULL, text);
+    (void)snprintf(ret, GP_ALERT_LINE_SIZE, width_of(text) > w - EDGES ? " ! 1 " : " ! %s ", text);
 }
 
-/* How many of the alerts after the first one fit into w columns, in brief. Sets the columns that
- * they take, with the count of the others. */
+/* ---- several ---- */
+
+/* What to do, if it helps with all of them. */
+static const char *common_next(const struct gp_alert *list, size_t count)
+{
+    static const char all[] = "gpulse doctor"; /* examines the whole machine */
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].next, list[0].next) != 0)
+            return strcmp(list[0].next, all) == 0 ? all : "";
+    return list[0].next;
+}
+
+/* How many of the alerts fit into w columns, in brief, with the count of the others. Sets the
+ * columns that the alerts take. */
 static size_t fitting(const struct gp_alert *list, size_t count, size_t found, int w, int *ret_w)
 {
     size_t fit = 0;
     int used = 0;
     *ret_w = 0;
-    for (size_t i = 1; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         char text[BRIEF_SIZE];
-        char rest[24];
-        brief_of(&list[i], &list[i - 1], text);
+        char rest[32];
+        brief_of(&list[i], i > 0 ? &list[i - 1] : NULL, text);
         count_of(found - i - 1, rest);
-        used += (int)(gp_utf8_width(gap_before(i)) + gp_utf8_width(text));
-        if (used + (int)strlen(rest) > w)
+        used += (i > 0 ? width_of(dot) : 0) + width_of(text);
+        if (used + width_of(rest) > w)
             continue;
-        *ret_w = used + (int)strlen(rest);
-        fit = i;
+        *ret_w = used;
+        fit = i + 1;
     }
     return fit;
 }
 
-/* Without what to do next, and all but the first part of the text. */
-static struct gp_alert first_part(const struct gp_alert *alert)
+/* Where not even the first one fits: what it is, or how many there are. */
+static void draw_word(const struct gp_box *box, const struct gp_alert *alert, size_t found)
 {
-    struct gp_alert part = *alert;
-    char *end = strstr(part.text, " · ");
-    part.next[0] = '\0';
-    if (end)
-        *end = '\0';
-    return part;
+    char text[BRIEF_SIZE + 32];
+    (void)snprintf(text, sizeof(text), " ! %s (+%zu) ", alert->brief, found - 1);
+    if (width_of(text) > box->w)
+        (void)snprintf(text, sizeof(text), " ! %zu ", found);
+    gp_draw_right(box, 0, 0, box->w, alert->ink, width_of(text) <= box->w ? text : "!");
+}
+
+static void draw_several(const struct gp_box *box, const struct gp_alert *list, size_t count,
+                         size_t found)
+{
+    char rest[32];
+    int w;
+    const size_t fit = fitting(list, count, found, box->w - EDGES, &w);
+    const char *next = fit == found ? common_next(list, count) : "";
+    if (fit == 0) {
+        draw_word(box, &list[0], found);
+        return;
+    }
+    count_of(found - fit, rest);
+    w += EDGES + width_of(rest);
+    if (!*next || w + width_of(dot) + width_of(next) > box->w)
+        next = "";
+    else
+        w += width_of(dot) + width_of(next);
+    int x = gp_draw(box, box->w - w, 0, list[0].ink, " ! ");
+    for (size_t i = 0; i < fit; i++) {
+        char text[BRIEF_SIZE];
+        brief_of(&list[i], i > 0 ? &list[i - 1] : NULL, text);
+        x = gp_draw(box, x, 0, GP_INK_DIM, i > 0 ? dot : "");
+        x = gp_draw(box, x, 0, list[i].ink, text);
+    }
+    x = gp_draw(box, x, 0, GP_INK_DIM, *next ? dot : "");
+    x = gp_draw(box, x, 0, GP_INK_KEY, next);
+    x = gp_draw(box, x, 0, GP_INK_HIGH, rest);
+    (void)gp_draw(box, x, 0, GP_INK_PLAIN, " ");
 }
 
 void gp_draw_alerts(const struct gp_box *box, const struct gp_alert *list, size_t count,
                     size_t found)
 {
-    char first[GP_ALERT_LINE_SIZE];
-    char rest[24];
-    int w;
-    gp_alert_line(&list[0], 0, box->w, first);
-    size_t fit = fitting(list, count, found, box->w - (int)gp_utf8_width(first), &w);
-    if (fit + 1 < found) { /* the others matter more than what else there is to say of it */
-        const struct gp_alert part = first_part(&list[0]);
-        gp_alert_line(&part, 0, box->w, first);
-        fit = fitting(list, count, found, box->w - (int)gp_utf8_width(first), &w);
-    }
-    if (fit == 0) {
-        gp_alert_line(&list[0], found - 1, box->w, first);
-        const bool fits = (int)gp_utf8_width(first) <= box->w;
-        gp_draw_right(box, 0, 0, box->w, list[0].ink, fits ? first : "!");
+    char line[GP_ALERT_LINE_SIZE];
+    if (found > 1) {
+        draw_several(box, list, count, found);
         return;
     }
-    int x = gp_draw(box, box->w - w - (int)gp_utf8_width(first), 0, list[0].ink, first);
-    for (size_t i = 1; i <= fit; i++) {
-        char text[BRIEF_SIZE];
-        brief_of(&list[i], &list[i - 1], text);
-        x = gp_draw(box, x, 0, GP_INK_DIM, gap_before(i));
-        x = gp_draw(box, x, 0, list[i].ink, text);
-    }
-    count_of(found - fit - 1, rest);
-    (void)gp_draw(box, x, 0, GP_INK_HIGH, rest);
+    gp_alert_line(&list[0], box->w, line);
+    gp_draw_right(box, 0, 0, box->w, list[0].ink, width_of(line) <= box->w ? line : "!");
 }

@@ -283,6 +283,9 @@ static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
                              : ": memory full in ~%.0f min%s +%.0f MiB/s",
          growth.full_s < 120 ? growth.full_s : growth.full_s / 60, *who ? who : " ·",
          growth.per_s * 1024);
+    (void)snprintf(alert.brief, sizeof(alert.brief),
+                   growth.full_s < 120 ? "full in ~%.0f s" : "full in ~%.0f min",
+                   growth.full_s < 120 ? growth.full_s : growth.full_s / 60);
     (void)snprintf(alert.next, sizeof(alert.next), "for %u min", growth.for_s / 60);
     add(f, &alert);
     return true;
@@ -321,7 +324,7 @@ static void look_at_memory(struct finder *f, const struct gp_snapshot *snapshot,
     if (!foretell(f, snapshot, device, track, total) && 100 * used >= FULL_PERCENT * total)
         TELL(f, FULL_NOW, device, ": memory %.0f%% full", 100 * used / total);
     double rest;
-    if (gp_device_number_now(device, GP_MEMORY_UNATTRIBUTED, &rest) && rest >= GIB)
+    if (gp_gpu_has_orphans(device, &rest))
         TELL(f, NOBODYS, device, ": %.1f GiB held by no listed process", rest / GIB);
     double load;
     if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
@@ -336,24 +339,59 @@ void gp_xids_add(struct gp_xids *xids, struct gp_xid xid)
     xids->list[xids->count++ % GP_XIDS_MAX] = xid;
 }
 
-/* The errors of the last hour, the newest first. Errors caused by a program are less severe. */
+static uint64_t age_s_of(const struct gp_xid *xid, uint64_t wall_ns)
+{
+    return wall_ns > xid->wall_ns ? (wall_ns - xid->wall_ns) / GP_NS_PER_S : 0;
+}
+
+/* The i-th of the last hour, the newest first; NULL: it is older, or was overwritten. */
+static const struct gp_xid *xid_at(const struct gp_xids *xids, size_t i, uint64_t wall_ns)
+{
+    const size_t kept = xids->count < GP_XIDS_MAX ? xids->count : GP_XIDS_MAX;
+    const struct gp_xid *xid = i < kept ? &xids->list[(xids->count - 1 - i) % GP_XIDS_MAX] : NULL;
+    return xid && age_s_of(xid, wall_ns) < XID_S ? xid : NULL;
+}
+
+enum gp_ink gp_xid_ink(const struct gp_xid *xid)
+{
+    const struct gp_xid_info *info = gp_xid_find(xid->number);
+    return info && strcmp(info->fault, "application") == 0 ? GP_INK_HIGH : GP_INK_CRITICAL;
+}
+
+const struct gp_xid *gp_xid_worst(const struct gp_xids *xids, unsigned gpu, uint64_t wall_ns)
+{
+    const struct gp_xid *worst = NULL;
+    const struct gp_xid *xid;
+    for (size_t i = 0; (xid = xid_at(xids, i, wall_ns)); i++) {
+        if (xid->gpu != gpu)
+            continue;
+        if (gp_xid_ink(xid) == GP_INK_CRITICAL)
+            return xid;
+        worst = worst ? worst : xid;
+    }
+    return worst;
+}
+
+const char *gp_xid_age(const struct gp_xid *xid, uint64_t wall_ns, char ret[GP_XID_AGE_SIZE])
+{
+    const unsigned min = (unsigned)(age_s_of(xid, wall_ns) / 60);
+    (void)snprintf(ret, GP_XID_AGE_SIZE, min ? "%u min ago" : "just now", min);
+    return ret;
+}
+
 static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t wall_ns)
 {
-    size_t kept = xids->count < GP_XIDS_MAX ? xids->count : GP_XIDS_MAX;
-    for (size_t i = 0; i < kept; i++) {
-        const struct gp_xid *xid = &xids->list[(xids->count - 1 - i) % GP_XIDS_MAX];
+    const struct gp_xid *xid;
+    for (size_t i = 0; (xid = xid_at(xids, i, wall_ns)); i++) {
         const struct gp_xid_info *info = gp_xid_find(xid->number);
-        uint64_t age_s = wall_ns > xid->wall_ns ? (wall_ns - xid->wall_ns) / GP_NS_PER_S : 0;
-        bool by_program = info && strcmp(info->fault, "application") == 0;
-        if (age_s >= XID_S)
-            continue;
         struct gp_alert alert = alert_of(XID, xid->gpu);
-        alert.ink = by_program ? GP_INK_HIGH : GP_INK_CRITICAL;
+        char age[GP_XID_AGE_SIZE];
+        alert.ink = gp_xid_ink(xid);
         alert.number = xid->number;
         alert.about = info ? info->advice : "This number is in none of our tables.";
         const char *words = info ? info->words : "unknown error";
-        word(&alert, ": Xid %llu, %.*s · %llu min ago", (unsigned long long)xid->number,
-             (int)strcspn(words, ":;"), words, (unsigned long long)(age_s / 60));
+        word(&alert, ": Xid %llu, %.*s · %s", (unsigned long long)xid->number,
+             (int)strcspn(words, ":;"), words, gp_xid_age(xid, wall_ns, age));
         (void)snprintf(alert.brief, sizeof(alert.brief), "%s %llu", rules[XID].brief,
                        (unsigned long long)xid->number);
         (void)snprintf(alert.next, sizeof(alert.next), "%s %llu", rules[XID].next,

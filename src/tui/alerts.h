@@ -22,6 +22,14 @@ struct gp_xids {
 
 void gp_xids_add(struct gp_xids *xids, struct gp_xid xid);
 
+/* The worst one of a GPU in the last hour, of several the newest; NULL: none. */
+const struct gp_xid *gp_xid_worst(const struct gp_xids *xids, unsigned gpu, uint64_t wall_ns);
+/* Errors caused by a program are less severe. */
+enum gp_ink gp_xid_ink(const struct gp_xid *xid);
+/* "2 min ago", "just now": written into ret, which is returned. */
+enum { GP_XID_AGE_SIZE = 32 };
+const char *gp_xid_age(const struct gp_xid *xid, uint64_t wall_ns, char ret[GP_XID_AGE_SIZE]);
+
 struct gp_alert {
     enum gp_ink ink; /* GP_INK_CRITICAL before GP_INK_HIGH */
     unsigned rule;   /* what was found; with the next three, the same alert in another snapshot */

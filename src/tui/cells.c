@@ -84,7 +84,7 @@ uint32_t gp_cell_ascii(uint32_t cp)
 uint32_t gp_cell_console(uint32_t cp)
 {
     enum { LOWER = 0x2584, FULL = 0x2588, LEFT = 0x258c };
-    static const uint32_t levels[] = {'_', '_', LOWER, LOWER, LOWER, FULL, FULL, FULL};
+    static const uint32_t levels[] = {'_', '_', LOWER, LOWER, LOWER, LOWER, FULL, FULL};
     if (cp < 0x2000)
         return cp;
     if (cp >= 0x2581 && cp <= FULL)

@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
+#include "tui/alerts.h"
 #include "tui/frame.h"
 #include "tui/gpu_flags.h"
 #include "tui/gpu_graphs.h"
@@ -22,6 +23,7 @@ enum {
     OWNERS_NARROW = 18, /* next to the sensors */
     OWNERS_WIDE = 32,
     WIDE_FROM = 110, /* columns of a card for both */
+    LETTERS = 2,     /* for troubles */
     PAST_FROM = 12,  /* columns for a bar and its past */
 };
 
@@ -38,8 +40,7 @@ static int draw_name(const struct gp_box *box, int x, const struct gp_device *de
 }
 
 /* What a title may say at its right, in the order of the screen. It is also that of importance, the
- * least first, but for the trouble: what gives way is at the left, and the others stay in their
- * columns. */
+ * least first, so what gives way is at the left, and the others stay in their columns. */
 enum {
     PART_TROUBLE,
     PART_PSTATE,
@@ -98,13 +99,12 @@ static void set_sensors(struct part parts[PART__COUNT], const struct gp_device *
 }
 
 /* The name, and at the right as much as fits. Cards that show the sensors below have no need of
- * them here, and those that show the troubles below none of those. */
+ * them here, and those that show the troubles below none of those: then `trouble` is NULL. Where
+ * the words may have no room next to the sensors, the letters stand after the name. */
 static void draw_title(const struct gp_box *box, const struct gp_device *device,
                        const struct gp_gpus_view *view, bool has_sensors, const char *trouble,
                        enum gp_ink ink)
 {
-    static const int by_rank[] = {PART_TROUBLE,      PART_OWNERS, PART_POWER,
-                                  PART_TEMPERATURES, PART_CLOCKS, PART_PSTATE};
     struct part parts[PART__COUNT];
     for (int i = 0; i < PART__COUNT; i++) {
         parts[i].room[0] = '\0';
@@ -120,17 +120,22 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
         (void)gp_draw(box, 1, 0, GP_INK_PLAIN, " ");
         x = gp_draw(box, x, 0, GP_INK_PLAIN, " ");
     }
+    if (has_sensors && trouble && *trouble) {
+        const struct gp_flags_of of = {device, view->xids, view->snapshot->wall_ns};
+        gp_gpu_draw_flags(box, x + !in_frame, 0, LETTERS, &of);
+        x += LETTERS - in_frame;
+    }
     const int end = box->w - 1 - in_frame;
     const int owners = has_sensors && box->w < WIDE_FROM ? OWNERS_NARROW : OWNERS_WIDE;
     int room = end - x - 1;
     if (has_sensors)
         set_sensors(parts, device, box->w, room);
-    gp_strbuf_adds(&parts[PART_TROUBLE].text, trouble);
+    gp_strbuf_adds(&parts[PART_TROUBLE].text, trouble ? trouble : "");
     parts[PART_TROUBLE].ink = ink;
     parts[PART_OWNERS].ink = gp_gpu_is_ill(device) ? GP_INK_STALE : GP_INK_PLAIN;
-    for (size_t i = 0; i < GP_ARRAY_LEN(by_rank); i++) {
-        struct part *part = &parts[by_rank[i]];
-        const bool is_owners = by_rank[i] == PART_OWNERS;
+    for (int i = PART__COUNT - 1; i >= 0; i--) {
+        struct part *part = &parts[i];
+        const bool is_owners = i == PART_OWNERS;
         const int w = room - 2 < owners ? room - 2 : owners;
         if (is_owners && w >= OWNERS_LEAST)
             gp_add_owners(&part->text, view->snapshot, device, view->owner, w);
@@ -148,7 +153,10 @@ static void draw_memory_bar(const struct gp_box *box, int x, int y, int w,
     double reserved;
     double total;
     int used = gp_series_permille(device, GP_SERIES_MEMORY);
-    gp_draw_bar(box, x, y, w, ink, used);
+    if (y > 1) /* below another bar */
+        gp_draw_low_bar(box, x, y, w, ink, used);
+    else
+        gp_draw_bar(box, x, y, w, ink, used);
     if (used < 0 || !gp_device_number(device, GP_MEMORY_RESERVED, &reserved) ||
         !gp_device_number(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
@@ -201,17 +209,18 @@ static void draw_gauge(const struct gp_box *box, int y, const struct gauge *gaug
     gp_draw_spark(&past, 0, y, past.w, &plot, &view->span);
 }
 
-/* Utilization and memory side by side, with bars of the same length; if has_past, in half of the
- * room, next to their past. */
+/* Utilization and memory side by side, each above its graph; if has_past, next to their pasts,
+ * which are as wide as each other. */
 static void draw_gauges(const struct gp_box *box, const struct gp_device *device,
                         const struct gp_gpus_view *view, bool has_past)
 {
     const bool is_pair = gp_gpu_has_load(device, view);
+    const int least = gp_gpu_half(box, true).w - 6 - 1 - gauges[1].words - 1;
+    const int past = has_past && is_pair && least >= PAST_FROM ? least - least / 2 : 0;
     for (size_t i = !is_pair; i < GP_ARRAY_LEN(gauges); i++) {
         const struct gp_box part = is_pair ? gp_gpu_half(box, i > 0) : *box;
         const int room = part.w - 6 - 1 - gauges[i].words - 1; /* for the bar */
-        draw_gauge(&part, 1, &gauges[i], has_past && room >= PAST_FROM && is_pair ? room / 2 : room,
-                   gauges[i].words, device, view);
+        draw_gauge(&part, 1, &gauges[i], room - past, gauges[i].words, device, view);
     }
 }
 
@@ -275,8 +284,8 @@ static bool has_lost_lanes(const struct gp_device *device, const struct gp_track
            width < track->lanes_most;
 }
 
-/* What the GPU does besides computing, as far as it does: links, encoder and decoder, memory bus.
- * The width of the link to the machine is always shown if has_pcie. */
+/* What the GPU does besides computing, as far as it does: links, encoder and decoder, memory
+ * bandwidth. The width of the link to the machine is always shown if has_pcie. */
 static void add_links(struct gp_strbuf *sb, const struct gp_device *device, bool has_pcie, int w)
 {
     static const struct {
@@ -285,7 +294,7 @@ static void add_links(struct gp_strbuf *sb, const struct gp_device *device, bool
     } loads[] = {
         {"ENC ", GP_UTILIZATION_ENCODER},
         {"DEC ", GP_UTILIZATION_DECODER},
-        {"BUS ", GP_UTILIZATION_MEMORY},
+        {"BW ", GP_UTILIZATION_MEMORY},
         {"SM ", GP_GPM_SM},
     };
     GP_GPU_TEXT(part);
@@ -314,24 +323,23 @@ static void add_links(struct gp_strbuf *sb, const struct gp_device *device, bool
     }
 }
 
-/* A duration, coarse enough to rarely change. */
+/* " 30s", "  1m": a duration, coarse enough to rarely change, in as many columns whatever it is. */
 static void add_time(struct gp_strbuf *sb, uint64_t ns)
 {
-    uint64_t s = ns / GP_NS_PER_S;
-    if (s >= 10)
-        gp_strbuf_addf(sb, " %" PRIu64 "%c",
-                       s < 60     ? s / 10 * 10
-                       : s < 3600 ? s / 60
-                                  : s / 3600,
-                       s < 60     ? 's'
-                       : s < 3600 ? 'm'
-                                  : 'h');
+    const uint64_t s = ns / GP_NS_PER_S;
+    const uint64_t n = s < 60 ? s / 10 * 10 : s < 3600 ? s / 60 : s < 360000 ? s / 3600 : 99;
+    if (s < 10)
+        gp_strbuf_adds(sb, "    ");
+    else
+        gp_strbuf_addf(sb, " %2" PRIu64 "%c", n, s < 60 ? 's' : s < 3600 ? 'm' : 'h');
 }
 
 /* Appends the problems in words. Returns the ink of the most severe one. */
 static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *device,
                                 const struct gp_gpus_view *view)
 {
+    const struct gp_xid *xid =
+        view->xids ? gp_xid_worst(view->xids, device->index, view->snapshot->wall_ns) : NULL;
     const struct gp_track *track = gp_history_find(view->history, device);
     const char *limit = gp_gpu_limit(device);
     double errors;
@@ -345,6 +353,10 @@ static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *de
     if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
         gp_strbuf_addf(sb, "  ECC errors: %ld", gp_whole(errors));
         ink = GP_INK_CRITICAL;
+    }
+    if (xid) {
+        gp_strbuf_addf(sb, "  Xid %" PRIu64, xid->number);
+        ink = ink == GP_INK_CRITICAL ? ink : gp_xid_ink(xid);
     }
     if (gp_gpu_waits_for_repair(device)) {
         gp_strbuf_adds(sb, "  repair waits for a reset");
@@ -415,7 +427,7 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     const int memory = gp_series_permille(device, GP_SERIES_MEMORY);
     if (!device->is_mig && has_frame(view)) {
         enum gp_ink ink = gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM;
-        draw_title(box, device, view, false, trouble ? trouble : "", ink);
+        draw_title(box, device, view, false, trouble, ink);
         return;
     }
     int x = draw_name(box, device->is_mig ? 3 : 1, device) + 2;
@@ -453,6 +465,24 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     gp_draw_left(box, x, 0, box->w - 1 - x, GP_INK_PLAIN, text.buf);
 }
 
+/* The times of the sparklines, in the frame above the first ones; or, if something else stands
+ * there, how long they are: " last 1m2s ". */
+static void draw_span(const struct gp_box *past, const struct gp_gpus_view *view)
+{
+    const uint64_t column_ns = 2 * view->span.step_ns;
+    if (gp_rule_is_free(past, 0)) {
+        gp_draw_times(past, &view->span, view->snapshot->mono_ns, column_ns);
+        return;
+    }
+    GP_GPU_TEXT(text);
+    gp_strbuf_adds(&text, " last ");
+    gp_add_back(&text, (column_ns * (uint64_t)past->w + GP_NS_PER_S / 2) / GP_NS_PER_S);
+    gp_strbuf_addc(&text, ' ');
+    const struct gp_box part = gp_box_part(past, 0, 0, (int)text.len + 1, 1);
+    if (part.w == (int)text.len + 1 && gp_rule_is_free(&part, 0))
+        (void)gp_draw(past, 0, 0, GP_INK_DIM, text.buf);
+}
+
 /* Two or three lines with bars and the recent past. */
 static void draw_compact(const struct gp_box *box, const struct gp_device *device,
                          const struct gp_gpus_view *view)
@@ -461,7 +491,7 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
     const enum gp_ink ink = add_troubles(&troubles, device, view);
     const bool is_high = box->h >= GP_TEXT_LINES;
     const bool is_wide = is_high && box->w >= SENSORS_FROM;
-    draw_title(box, device, view, !is_wide, is_high && !is_wide ? "" : words_of(&troubles), ink);
+    draw_title(box, device, view, !is_wide, is_high && !is_wide ? NULL : words_of(&troubles), ink);
     if (!is_wide) {
         draw_gauges(box, device, view, !view->no_graphs);
         if (is_high)
@@ -480,9 +510,8 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
     }
     draw_sensors(&right, device);
     const struct gp_box past = past_of(&left, w / 3, gauges[1].words);
-    const bool is_on_top = has_frame(view) && box->y == view->layout->gpus.y;
-    if (is_on_top && !view->no_graphs && gp_rule_is_free(&past, 0))
-        gp_draw_times(&past, &view->span, view->snapshot->mono_ns, 2 * view->span.step_ns);
+    if (has_frame(view) && box->y == view->layout->gpus.y && !view->no_graphs)
+        draw_span(&past, view);
 }
 
 void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
@@ -498,11 +527,11 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
         return;
     }
     if (trouble) {
-        draw_title(box, device, view, false, "", GP_INK_PLAIN);
+        draw_title(box, device, view, false, NULL, GP_INK_PLAIN);
         int x = gp_draw(box, 1, 1, GP_INK_CRITICAL, "! ");
         gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, device, !view->layout);
     } else if (is_card) {
-        draw_title(box, device, view, true, "", GP_INK_PLAIN);
+        draw_title(box, device, view, true, NULL, GP_INK_PLAIN);
         draw_gauges(box, device, view, !gp_gpu_graphs_gauge(view));
         draw_links(box, device, view);
     } else {

@@ -3,8 +3,10 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/digits.h"
+#include "tui/alerts.h"
 #include "tui/gpu_text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- what limits the clocks ---- */
@@ -44,36 +46,36 @@ enum gp_ink gp_gpu_limit_ink(const struct gp_device *device)
 
 /* ---- the problems: each appends its words, and returns whether there is one ---- */
 
-static bool add_trouble(struct gp_strbuf *sb, const struct gp_device *device)
+static bool add_trouble(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
-    const char *trouble = gp_gpu_trouble(device);
+    const char *trouble = gp_gpu_trouble(of->device);
     if (trouble)
         gp_strbuf_add(sb, trouble, gp_gpu_trouble_words(trouble));
     return trouble;
 }
 
-static bool add_recovery(struct gp_strbuf *sb, const struct gp_device *device)
+static bool add_recovery(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
-    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
+    const char *action = gp_device_text(of->device, GP_RECOVERY_ACTION, "None");
     gp_strbuf_adds(sb, "needs recovery: ");
     gp_strbuf_adds(sb, action);
     return strcmp(action, "None") != 0;
 }
 
-static bool add_errors(struct gp_strbuf *sb, const struct gp_device *device)
+static bool add_errors(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
     double n;
-    if (!gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &n) || n <= 0)
+    if (!gp_device_number(of->device, GP_ECC_UNCORRECTED_VOLATILE, &n) || n <= 0)
         return false;
     gp_add_whole(sb, n);
     gp_strbuf_adds(sb, n > 1 ? " uncorrected memory errors" : " uncorrected memory error");
     return true;
 }
 
-static bool add_failure(struct gp_strbuf *sb, const struct gp_device *device)
+static bool add_failure(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
     gp_strbuf_adds(sb, "broken memory cannot be replaced");
-    return strcmp(gp_device_text(device, GP_REMAPPED_FAILURE, ""), "Yes") == 0;
+    return strcmp(gp_device_text(of->device, GP_REMAPPED_FAILURE, ""), "Yes") == 0;
 }
 
 bool gp_gpu_waits_for_repair(const struct gp_device *device)
@@ -82,15 +84,40 @@ bool gp_gpu_waits_for_repair(const struct gp_device *device)
            strcmp(gp_device_text(device, GP_RETIRED_PENDING, ""), "Yes") == 0;
 }
 
-static bool add_repair(struct gp_strbuf *sb, const struct gp_device *device)
+static bool add_repair(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
     gp_strbuf_adds(sb, "memory repair waits for a reset");
-    return gp_gpu_waits_for_repair(device);
+    return gp_gpu_waits_for_repair(of->device);
 }
 
-static bool add_limit(struct gp_strbuf *sb, const struct gp_device *device)
+static const struct gp_xid *xid_of(const struct gp_flags_of *of)
 {
-    const char *word = gp_gpu_limit(device);
+    return of->xids ? gp_xid_worst(of->xids, of->device->index, of->wall_ns) : NULL;
+}
+
+/* "Xid 94 2 min ago" */
+static bool add_xid(struct gp_strbuf *sb, const struct gp_flags_of *of)
+{
+    const struct gp_xid *xid = xid_of(of);
+    char age[GP_XID_AGE_SIZE];
+    if (xid)
+        gp_strbuf_addf(sb, "Xid %" PRIu64 " %s", xid->number, gp_xid_age(xid, of->wall_ns, age));
+    return xid;
+}
+
+static bool add_orphans(struct gp_strbuf *sb, const struct gp_flags_of *of)
+{
+    double bytes;
+    if (!gp_gpu_has_orphans(of->device, &bytes))
+        return false;
+    gp_gpu_add_gib(sb, bytes);
+    gp_strbuf_adds(sb, " held by no listed process");
+    return true;
+}
+
+static bool add_limit(struct gp_strbuf *sb, const struct gp_flags_of *of)
+{
+    const char *word = gp_gpu_limit(of->device);
     gp_strbuf_adds(sb, word ? word : "");
     gp_strbuf_adds(sb, " limits the clocks");
     return word;
@@ -98,13 +125,14 @@ static bool add_limit(struct gp_strbuf *sb, const struct gp_device *device)
 
 /* The worst first. */
 static const struct flag {
-    bool (*add)(struct gp_strbuf *sb, const struct gp_device *device);
+    bool (*add)(struct gp_strbuf *sb, const struct gp_flags_of *of);
     char letter; /* 0: that of the limit, as is its ink */
     enum gp_ink ink;
 } flags[] = {
     {add_trouble, '!', GP_INK_CRITICAL}, {add_recovery, 'R', GP_INK_CRITICAL},
     {add_errors, 'E', GP_INK_CRITICAL},  {add_failure, 'R', GP_INK_CRITICAL},
-    {add_repair, 'R', GP_INK_HIGH},      {add_limit, '\0', GP_INK_DIM},
+    {add_xid, 'X', GP_INK_CRITICAL},     {add_repair, 'R', GP_INK_HIGH},
+    {add_orphans, 'O', GP_INK_HIGH},     {add_limit, '\0', GP_INK_DIM},
 };
 
 static char letter_of(const struct flag *flag, const struct gp_device *device)
@@ -113,28 +141,34 @@ static char letter_of(const struct flag *flag, const struct gp_device *device)
     return limit ? limit->letter : flag->letter;
 }
 
-void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w,
-                       const struct gp_device *device)
+/* An error that a program caused is less severe. */
+static enum gp_ink ink_of(const struct flag *flag, const struct gp_flags_of *of)
+{
+    return flag->add == add_xid ? gp_xid_ink(xid_of(of))
+           : flag->letter       ? flag->ink
+                                : gp_gpu_limit_ink(of->device);
+}
+
+void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w, const struct gp_flags_of *of)
 {
     char last = '\0';
     for (size_t i = 0; i < GP_ARRAY_LEN(flags) && w > 0; i++) {
         GP_GPU_TEXT(text);
-        const char letter = letter_of(&flags[i], device);
-        if (letter == last || !flags[i].add(&text, device))
+        const char letter = letter_of(&flags[i], of->device);
+        if (letter == last || !flags[i].add(&text, of))
             continue;
-        gp_draw_fill(box, x++, y, 1, flags[i].letter ? flags[i].ink : gp_gpu_limit_ink(device),
-                     (uint32_t)letter);
+        gp_draw_fill(box, x++, y, 1, ink_of(&flags[i], of), (uint32_t)letter);
         last = letter;
         w--;
     }
 }
 
-void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_device *device)
+void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(flags); i++) {
         GP_GPU_TEXT(text);
-        if (flags[i].add(&text, device))
-            gp_strbuf_addf(sb, "%s%c: %s", sb->len ? "; " : "", letter_of(&flags[i], device),
+        if (flags[i].add(&text, of))
+            gp_strbuf_addf(sb, "%s%c: %s", sb->len ? "; " : "", letter_of(&flags[i], of->device),
                            text.buf);
     }
 }

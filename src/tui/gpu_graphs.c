@@ -14,8 +14,8 @@ bool gp_gpu_has_load(const struct gp_device *device, const struct gp_gpus_view *
 
 struct gp_box gp_gpu_half(const struct gp_box *box, bool is_right)
 {
-    const int x = box->w / 2 - 3;
-    return gp_box_part(box, is_right ? x : 0, 0, is_right ? box->w - x : x, box->h);
+    const int w = box->w / 2;
+    return gp_box_part(box, is_right ? box->w - w : 0, 0, w, box->h);
 }
 
 static int count_graphs(int lines)

@@ -201,7 +201,8 @@ static void draw_values(const struct gp_box *box, int y, const struct line_table
         return; /* it has no sensors of its own */
     CELL(LINE_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
          GP_TEMPERATURE_GPU, "");
-    gp_gpu_draw_flags(box, t->places[LINE_FLAGS].x, y, t->places[LINE_FLAGS].w, device);
+    const struct gp_flags_of of = {device, view->xids, view->snapshot->wall_ns};
+    gp_gpu_draw_flags(box, t->places[LINE_FLAGS].x, y, t->places[LINE_FLAGS].w, &of);
     if (t->places[LINE_POWER].w < line_columns[LINE_POWER].width + 1) {
         CELL(LINE_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
              GP_POWER_DRAW, "");
@@ -397,7 +398,8 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     }
     CELL(CELL_TEMPERATURE, gp_gpu_temperature_ink(device), gp_gpu_add_number, device,
          GP_TEMPERATURE_GPU, "°");
-    gp_gpu_draw_flags(&inner, places[CELL_FLAGS].x, 0, places[CELL_FLAGS].w, device);
+    const struct gp_flags_of of = {device, view->xids, s->wall_ns};
+    gp_gpu_draw_flags(&inner, places[CELL_FLAGS].x, 0, places[CELL_FLAGS].w, &of);
     CELL(CELL_POWER, ink_of(device, GP_POWER_DRAW, GP_INK_PLAIN), gp_gpu_add_number, device,
          GP_POWER_DRAW, "W");
     draw_cell_owners(&inner, &places[CELL_OWNERS], view, device);

@@ -188,6 +188,12 @@ enum gp_ink gp_gpu_memory_ink(const struct gp_device *device, const struct gp_tr
     return load.highest > 0 ? ink : GP_INK_MEDIUM;
 }
 
+bool gp_gpu_has_orphans(const struct gp_device *device, double *ret_bytes)
+{
+    return gp_device_number_now(device, GP_MEMORY_UNATTRIBUTED, ret_bytes) &&
+           *ret_bytes >= (double)(1 << 30);
+}
+
 const char *gp_gpu_trouble(const struct gp_device *device)
 {
     static const enum gp_metric told[] = {GP_UTILIZATION_GPU, GP_MEMORY_USED, GP_TEMPERATURE_GPU,

@@ -45,6 +45,9 @@ enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device);
 enum gp_ink gp_gpu_memory_ink(const struct gp_device *device, const struct gp_track *track,
                               uint64_t now_ns);
 
+/* Whether a GiB or more is in use by no process that is listed. */
+bool gp_gpu_has_orphans(const struct gp_device *device, double *ret_bytes);
+
 /* Why a GPU reports no values; NULL if it does. */
 const char *gp_gpu_trouble(const struct gp_device *device);
 /* Bytes of it without that function. */

@@ -8,10 +8,12 @@
 #include "tui/layout.h"
 
 struct gp_snapshot;
+struct gp_xids;
 
 struct gp_gpus_view {
     const struct gp_snapshot *snapshot;
     const struct gp_history *history;
+    const struct gp_xids *xids; /* NULL: none */
     const struct gp_layout *layout;
     struct gp_span span;
     enum gp_series series; /* graphed series */

@@ -8,6 +8,7 @@ enum {
     BLOCK = 0x2581, /* ▁, the first of eight lower blocks */
     LEFT = 0x258f, /* ▏, the last of eight left blocks, which get wider towards lower code points */
     FULL = 0x2588,   /* █ */
+    LOW = 0x2586,    /* ▆ */
     DOT = 0x00b7,    /* · */
     DOTS = 0x2800,   /* braille */
     AXIS = 0x2502,   /* │ */
@@ -20,6 +21,7 @@ enum {
     WORDS_FROM = 60, /* minimum columns for text */
     TIME_FROM = 4,   /* minimum lines for a time axis */
     LABEL_FROM = 3,  /* for what is graphed, next to the axis */
+    UNIT_FROM = 4,   /* for a unit that has no room at the numbers */
     HALF_FROM = 5,   /* for the middle of the scale, too */
 };
 
@@ -43,6 +45,13 @@ void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
     if (rest > 0)
         gp_draw_fill(box, x + full, y, 1, ink, (uint32_t)(LEFT - rest + 1));
     full += rest > 0;
+    gp_draw_fill(box, x + full, y, w - full, GP_INK_DIM, DOT);
+}
+
+void gp_draw_low_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille)
+{
+    const int full = permille <= 0 ? 0 : (permille * w + 500) / 1000;
+    gp_draw_fill(box, x, y, full, ink, LOW);
     gp_draw_fill(box, x + full, y, w - full, GP_INK_DIM, DOT);
 }
 
@@ -140,7 +149,7 @@ static struct facts look_at(const struct gp_plot *plot, const struct gp_span *sp
     facts.has_any = gp_track_look(plot->track, plot->channel, span->end_ns,
                                   span->step_ns * (uint64_t)steps, &facts.of);
     facts.has_now = steps > 0 && values[0] >= 0;
-    if (facts.max <= 0)
+    if (facts.max <= 0 && facts.has_any)
         facts.max = round_up(facts.of.highest);
     return facts;
 }
@@ -401,6 +410,12 @@ void gp_draw_times(const struct gp_box *box, const struct gp_span *span, uint64_
 
 /* ---- the whole ---- */
 
+/* Whether it has no sign: see add_scale(). */
+static bool is_long(const char *unit)
+{
+    return strcmp(unit, "GB/s") == 0;
+}
+
 /* The scale at the left, and without words also what is graphed. */
 static void draw_axis(const struct gp_box *box, int h, const struct gp_panel *panel, double max,
                       bool has_words)
@@ -409,16 +424,20 @@ static void draw_axis(const struct gp_box *box, int h, const struct gp_panel *pa
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
     for (int y = 0; y < h; y++)
         gp_draw_fill(box, AXIS_WIDTH - 1, y, 1, GP_INK_DIM, AXIS);
-    add_scale(&text, max, panel->unit);
+    if (max > 0) /* otherwise nothing was seen, and how much there could be is unknown */
+        add_scale(&text, max, panel->unit);
     gp_draw_right(box, 0, 0, AXIS_WIDTH - 1, GP_INK_DIM, text.buf);
     if (!has_words && h >= LABEL_FROM)
         gp_draw_right(box, 0, 1, AXIS_WIDTH - 1, gp_load_ink(panel->plot.like, 0), panel->label);
-    if (h >= HALF_FROM && max >= 1) {
+    if (!has_words && h >= UNIT_FROM && is_long(panel->unit))
+        gp_draw_right(box, 0, 2, AXIS_WIDTH - 1, GP_INK_DIM, panel->unit);
+    else if (h >= HALF_FROM && max >= 1) {
         gp_strbuf_reset(&text);
         add_scale(&text, max / 2, panel->unit);
         gp_draw_right(box, 0, h / 2, AXIS_WIDTH - 1, GP_INK_DIM, text.buf);
     }
-    gp_draw_right(box, 0, h - 1, AXIS_WIDTH - 1, GP_INK_DIM, *panel->unit == '%' ? "0%" : "0");
+    if (max > 0)
+        gp_draw_right(box, 0, h - 1, AXIS_WIDTH - 1, GP_INK_DIM, *panel->unit == '%' ? "0%" : "0");
 }
 
 static void draw_absence(const struct gp_box *box)

@@ -14,6 +14,9 @@ enum gp_ink gp_load_ink(enum gp_series series, int permille);
 /* Draws a bar of w columns; the empty rest is dotted. */
 void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille);
 
+/* The same, not as high, so that it does not touch a bar above it: to a whole column. */
+void gp_draw_low_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille);
+
 /* The time range of a graph: its right edge and the length of one step. */
 struct gp_span {
     uint64_t end_ns, step_ns;

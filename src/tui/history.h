@@ -14,7 +14,7 @@ struct gp_snapshot;
     X(POWER, "power", "power", "W", "POWER")                                                       \
     X(TEMPERATURE, "temperature", "temperature", "°C", "TEMP")                                     \
     X(SM, "sm", "SM", "%", "SM")                                                                   \
-    X(BANDWIDTH, "bandwidth", "memory bus", "%", "BUS")                                            \
+    X(BANDWIDTH, "bandwidth", "memory bandwidth", "%", "BW")                                       \
     X(PCIE, "pcie", "PCIe", "GB/s", "PCIe")                                                        \
     X(NVLINK, "nvlink", "NVLink", "GB/s", "NVL")
 

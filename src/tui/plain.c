@@ -20,7 +20,7 @@ static const struct {
     {"memory used", GP_MEMORY_USED},
     {"of", GP_MEMORY_TOTAL},
     {"memory reserved", GP_MEMORY_RESERVED},
-    {"memory bus", GP_UTILIZATION_MEMORY},
+    {"memory bandwidth", GP_UTILIZATION_MEMORY},
     {"SMs", GP_GPM_SM},
     {"temperature", GP_TEMPERATURE_GPU},
     {"memory temperature", GP_TEMPERATURE_MEMORY},

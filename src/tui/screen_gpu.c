@@ -286,6 +286,7 @@ static void draw_gpu(struct gp_ui *ui, const struct gp_box *box)
     const struct gp_gpus_view view = {
         .snapshot = ui->snapshot,
         .history = &ui->history,
+        .xids = &ui->xids,
         .span = gp_ui_span(ui, ui->snapshot ? ui->snapshot->mono_ns : 0),
         .series = (enum gp_series)ui->prefs.series,
         .blocks = ui->prefs.graph,

@@ -78,15 +78,14 @@ static const struct row colors[] = {
 
 static const struct row letters[] = {
     SIGN(CRITICAL, "!", "does not respond"),     SIGN(CRITICAL, "E", "uncorrected memory errors"),
-    SIGN(CRITICAL, "R", "needs a reset"),        SIGN(HIGH, "T", "heat limits the clocks"),
+    SIGN(CRITICAL, "R", "needs a reset"),        SIGN(CRITICAL, "X", "Xid error in the last hour"),
+    SIGN(HIGH, "O", "orphaned memory"),          SIGN(HIGH, "T", "heat limits the clocks"),
     SIGN(DIM, "P S", "power limit, sync boost"),
 };
 
 static const struct row mouse[] = {
-    KEYS("click", "select; press a key below"),
+    KEYS("click", "select; twice: details"),
     KEYS("heading", "sort by it; again: reverse"),
-    KEYS("double", "all about it"),
-    KEYS("wheel", "move"),
     KEYS("Shift+drag", "select text"),
 };
 

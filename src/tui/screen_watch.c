@@ -371,8 +371,11 @@ static int draw_flags(const struct gp_ui *ui, const struct gp_box *box)
     struct gp_strbuf sb = GP_STRBUF_INIT(1024);
     const size_t row = ui->snapshot ? gp_watch_gpu_row(ui) : 0;
     int x = box->w;
-    if (ui->snapshot && row < ui->snapshot->device_count)
-        gp_gpu_add_flag_words(&sb, &ui->snapshot->devices[row]);
+    if (ui->snapshot && row < ui->snapshot->device_count) {
+        const struct gp_flags_of of = {&ui->snapshot->devices[row], &ui->xids,
+                                       ui->snapshot->wall_ns};
+        gp_gpu_add_flag_words(&sb, &of);
+    }
     if (sb.len > 0) {
         char gpu[16];
         (void)snprintf(gpu, sizeof(gpu), "GPU %d ", ui->gpu);
@@ -489,6 +492,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
     const struct gp_gpus_view view = {
         .snapshot = snapshot,
         .history = &ui->history,
+        .xids = &ui->xids,
         .layout = &l,
         .span = gp_ui_span(ui, snapshot->mono_ns),
         .series = (enum gp_series)ui->prefs.series,

@@ -379,7 +379,7 @@ static void xids_are_told_for_less_than_an_hour(void **state)
         const char *text;
     } cases[] = {{79, 3600, 0, NULL},
                  {79, 3599, GP_INK_CRITICAL, " · 59 min ago"},
-                 {79, 59, GP_INK_CRITICAL, " · 0 min ago"},
+                 {79, 59, GP_INK_CRITICAL, " · just now"},
                  {79, 60, GP_INK_CRITICAL, " · 1 min ago"},
                  {13, 60, GP_INK_HIGH, " · 1 min ago"},
                  {4711, 60, GP_INK_CRITICAL, "GPU 3: Xid 4711, unknown error · 1 min ago"}};
@@ -415,7 +415,7 @@ static void as_many_xids_as_are_kept(void **state)
         char words[32];
         (void)snprintf(words, sizeof(words), "GPU %u: Xid 79, ", MORE - 1 - i);
         assert_ptr_equal(strstr(alerts[i].text, words), alerts[i].text);
-        assert_non_null(strstr(alerts[i].text, " · 0 min ago"));
+        assert_non_null(strstr(alerts[i].text, " · just now"));
     }
     gp_snapshot_free(s);
 }
@@ -527,6 +527,8 @@ static void letters_have_their_inks(void **state)
         bool is_pending, is_failed, needs_reset;
         const char *letters;
         enum gp_ink inks[2];
+        uint64_t xid;
+        int64_t orphans;
     } cases[] = {
         {0x04, 0, false, false, false, "P ", {GP_INK_DIM}},
         {0x80, 0, false, false, false, "P ", {GP_INK_HIGH}},
@@ -542,6 +544,9 @@ static void letters_have_their_inks(void **state)
         {0x04, 1, true, false, false, "ER", {GP_INK_CRITICAL, GP_INK_HIGH}},
         {0x20, 0, true, true, false, "RT", {GP_INK_CRITICAL, GP_INK_HIGH}},
         {0x20, 2, true, false, true, "RE", {GP_INK_CRITICAL, GP_INK_CRITICAL}},
+        {0x04, 0, false, false, false, "XP", {GP_INK_CRITICAL, GP_INK_DIM}, 94, GIB - 1},
+        {0x20, 0, false, false, false, "XO", {GP_INK_HIGH, GP_INK_HIGH}, 13, GIB},
+        {0x04, 0, false, false, false, "OP", {GP_INK_HIGH, GP_INK_DIM}, 0, 36 * (int64_t)GIB},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_snapshot *s = machine(1, 0);
@@ -556,7 +561,12 @@ static void letters_have_their_inks(void **state)
                           1);
         gp_value_set_text(device_value(d, GP_RECOVERY_ACTION),
                           cases[i].needs_reset ? "Reset" : "None", 1);
-        gp_gpu_draw_flags(&(struct gp_box){&cells, 0, 0, 3, 1}, 0, 0, 2, d);
+        gp_value_set_int(device_value(d, GP_MEMORY_UNATTRIBUTED), cases[i].orphans, 1);
+        struct gp_xids xids = {.count = 0};
+        if (cases[i].xid)
+            gp_xids_add(&xids, (struct gp_xid){0, cases[i].xid, s->wall_ns});
+        const struct gp_flags_of of = {d, &xids, s->wall_ns};
+        gp_gpu_draw_flags(&(struct gp_box){&cells, 0, 0, 3, 1}, 0, 0, 2, &of);
         for (int x = 0; x < 2; x++)
             if (cells.cells[x].cp != (uint32_t)cases[i].letters[x] ||
                 cells.cells[x].ink != (uint32_t)cases[i].inks[x])
@@ -801,10 +811,10 @@ static void characters_of_the_console(void **state)
     (void)state;
     static const uint32_t cases[][2] = {
         {'a', 'a'},       {0xe9, 0xe9},     {0x2500, 0x2500}, {0x2581, '_'},    {0x2582, '_'},
-        {0x2583, 0x2584}, {0x2585, 0x2584}, {0x2586, 0x2588}, {0x2588, 0x2588}, {0x2589, 0x2588},
-        {0x258a, 0x2588}, {0x258b, 0x258c}, {0x258f, 0x258c}, {0x2591, 0x2591}, {0x28c0, '_'},
-        {0x2840, '_'},    {0x28e0, 0x2584}, {0x28ff, 0x2588}, {0x2026, '~'},    {0x25b8, '>'},
-        {0x4e2d, 0x4e2d}, {0x2193, 0x2193},
+        {0x2583, 0x2584}, {0x2585, 0x2584}, {0x2586, 0x2584}, {0x2587, 0x2588}, {0x2588, 0x2588},
+        {0x2589, 0x2588}, {0x258a, 0x2588}, {0x258b, 0x258c}, {0x258f, 0x258c}, {0x2591, 0x2591},
+        {0x28c0, '_'},    {0x2840, '_'},    {0x28e0, 0x2584}, {0x28ff, 0x2588}, {0x2026, '~'},
+        {0x25b8, '>'},    {0x4e2d, 0x4e2d}, {0x2193, 0x2193},
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++)
         assert_int_equal(gp_cell_console(cases[i][0]), cases[i][1]);
