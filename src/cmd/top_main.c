@@ -433,6 +433,7 @@ static int run_plain(const struct gp_top_options *o, struct gp_err *err)
     if (r == 0)
         r = gp_app_open(&want, &loop, &sampler, err);
     if (r == 0) {
+        gp_sampler_set_more(sampler, true);
         r = gp_app_loop(sampler, &loop, on_sample, &lines, err);
         gp_app_close(sampler);
     }

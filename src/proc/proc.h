@@ -59,8 +59,8 @@ struct gp_proc_info {
     uint64_t cpu_ticks;
     double cpu_pct; /* percent of one core since the last tick, or since the start */
     uint64_t rss_bytes;
-    uint64_t as_of_ns; /* monotonic time of cpu_pct and rss_bytes: when the file was read, or when it
-                          was written if it is not the kernel's */
+    uint64_t as_of_ns; /* monotonic time of cpu_pct and rss_bytes: when the file was read, or when
+                          it was written if it is not the kernel's */
     uint64_t busy_ns;  /* when cpu_ticks was last seen to have grown, or first seen (monotonic) */
     int stat_fd;       /* private to the reader: its file stat, kept open; −1: not open */
 };

@@ -128,7 +128,7 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
     const int end = box->w - 1 - in_frame;
     const int owners = has_sensors && box->w < WIDE_FROM ? OWNERS_NARROW : OWNERS_WIDE;
     int room = end - x - 1;
-    if (has_sensors)
+    if (has_sensors && !gp_gpu_trouble(device))
         set_sensors(parts, device, box->w, room);
     gp_strbuf_adds(&parts[PART_TROUBLE].text, trouble ? trouble : "");
     parts[PART_TROUBLE].ink = ink;
@@ -527,7 +527,8 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
         return;
     }
     if (trouble) {
-        draw_title(box, device, view, false, NULL, GP_INK_PLAIN);
+        const bool has_sensors = is_card || box->h < GP_TEXT_LINES || box->w < SENSORS_FROM;
+        draw_title(box, device, view, has_sensors, NULL, GP_INK_PLAIN); /* as the others */
         int x = gp_draw(box, 1, 1, GP_INK_CRITICAL, "! ");
         gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, device, !view->layout);
     } else if (is_card) {

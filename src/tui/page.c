@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 4 << 20, LABEL_MAX = 34, SCROLL_STEP = 8 };
+enum {
+    TEXT_MAX = 4 << 20,
+    LABEL_MAX = 34,
+    SCROLL_STEP = 8,
+    TWO_COLUMNS_FROM = 154, /* columns for what does not fit into one column of lines */
+    WRAP_AT = 64,           /* what has room at 120 columns, and in one of two columns at 160 */
+};
 
 void gp_page_init(struct gp_page *page)
 {
@@ -74,6 +80,27 @@ void gp_page_addf(struct gp_page *page, enum gp_ink ink, const char *label, cons
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     gp_page_add(page, ink, label, text);
+}
+
+void gp_page_add_wrapped(struct gp_page *page, enum gp_ink ink, const char *label, const char *text)
+{
+    char line[4 * WRAP_AT + 1];
+    do {
+        size_t end = 0;
+        size_t fit = 0; /* up to the last blank that still fits */
+        for (size_t columns = 0; text[end] && columns <= WRAP_AT && end < sizeof(line) - 8;) {
+            uint32_t cp;
+            fit = text[end] == ' ' ? end : fit;
+            end += gp_utf8_decode(text + end, strlen(text + end), &cp);
+            columns += (size_t)gp_utf8_columns(cp);
+        }
+        end = text[end] && fit > 0 ? fit : end;
+        (void)snprintf(line, sizeof(line), "%.*s", (int)end, text);
+        gp_page_add(page, ink, label, line);
+        label = " "; /* in the same column */
+        text += end;
+        text += *text == ' ';
+    } while (*text);
 }
 
 void gp_page_head(struct gp_page *page, const char *title)
@@ -213,12 +240,17 @@ static void draw_line(const struct gp_page *page, const struct gp_box *box, int 
 
 void gp_page_draw(struct gp_page *page, const struct gp_box *box)
 {
-    int h = box->h > 1 ? box->h - 1 : box->h;
-    page->height = h > 0 ? (size_t)h : 1;
+    const int h = box->h > 1 ? box->h - 1 : box->h;
+    const int columns = box->w >= TWO_COLUMNS_FROM && page->count > (size_t)h ? 2 : 1;
+    page->height = h > 0 ? (size_t)(h * columns) : 1;
     size_t most = page->count > page->height ? page->count - page->height : 0;
     page->first = page->first > most ? most : page->first;
-    for (int y = 0; y < h && page->first + (size_t)y < page->count; y++)
-        draw_line(page, box, y, page->first + (size_t)y);
+    for (int i = 0; i < h * columns && page->first + (size_t)i < page->count; i++) {
+        const int x = i / h * ((box->w + 2) / 2);
+        const int w = columns > 1 ? (box->w - 2) / 2 : box->w;
+        const struct gp_box part = gp_box_part(box, x, 0, w, box->h);
+        draw_line(page, &part, i % h, page->first + (size_t)i);
+    }
     if (box->h < 2)
         return;
     size_t last = page->first + page->height;

@@ -37,6 +37,9 @@ void gp_page_clear(struct gp_page *page);
 void gp_page_add(struct gp_page *page, enum gp_ink ink, const char *label, const char *value);
 void gp_page_addf(struct gp_page *page, enum gp_ink ink, const char *label, const char *fmt, ...)
     GP_PRINTF(4, 5);
+/* Adds as many lines as the text needs, broken at blanks. */
+void gp_page_add_wrapped(struct gp_page *page, enum gp_ink ink, const char *label,
+                         const char *text);
 /* Adds a heading, preceded by an empty line unless it is the first. */
 void gp_page_head(struct gp_page *page, const char *title);
 
@@ -46,7 +49,8 @@ const char *gp_page_value(const struct gp_page *page, size_t line);
 /* Returns false if the key leaves the page. */
 bool gp_page_key(struct gp_page *page, int key, bool vi) GP_MUST_CHECK;
 
-/* Draws the lines, and at the bottom the position or the search word. */
+/* Draws the lines, on a wide screen in two columns if one is not enough, and at the bottom the
+ * position or the search word. */
 void gp_page_draw(struct gp_page *page, const struct gp_box *box);
 
 #endif

@@ -308,14 +308,21 @@ static void choose(struct table *table, const struct gp_proc_view *view, int con
     }
 }
 
+/* The command has the room of a screen of 160 columns, the container what there is besides. */
+static int container_max(int w)
+{
+    enum { FROM = 158 };
+    return columns[GP_PROC_CONTAINER_COLUMN].width + (w > FROM ? w - FROM : 0);
+}
+
 static void place(struct table *table, const struct gp_proc_view *view, int w)
 {
     const bool is_wide = w >= WIDE_FROM - 2;
     const bool has_groups = view->may_add && view->options->groups; /* which name the container */
-    const int container_w = !is_wide || !view->may_add ? -1
-                            : has_groups               ? 0
-                                         : width_of(view->procs, GP_PROC_CONTAINER_COLUMN, 0,
-                                                    columns[GP_PROC_CONTAINER_COLUMN].width);
+    const int container_w =
+        !is_wide || !view->may_add ? -1
+        : has_groups               ? 0
+                     : width_of(view->procs, GP_PROC_CONTAINER_COLUMN, 0, container_max(w));
     const int least = (int)strlen(columns[GP_PROC_CONTAINER_COLUMN].title);
     struct gp_column chosen[COLUMNS];
     choose(table, view, container_w);

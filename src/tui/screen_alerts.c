@@ -68,15 +68,30 @@ static enum gp_ui_wish key_in_alerts(struct gp_ui *ui, int key)
     return GP_UI_GO_ON;
 }
 
-/* What it is, and at the right what to do, if both fit. */
+/* The columns of the widest of all texts. */
+static int width_of_texts(const struct gp_ui *ui)
+{
+    int w = 0;
+    for (size_t i = 0; i < ui->menu.count; i++) {
+        const int text = (int)gp_utf8_width(ui->alerts.list[i].text);
+        w = text > w ? text : w;
+    }
+    return w;
+}
+
+/* What it is, and next to it what to do, in one column for all if there is room for that. */
 static void draw_line(const struct gp_box *line, size_t i, const void *ctx)
 {
+    enum { GAP = 4 };
     const struct gp_ui *ui = ctx;
     const struct gp_alert *alert = &ui->alerts.list[i];
     const int text = (int)gp_utf8_width(alert->text);
     const int next = (int)gp_utf8_width(alert->next);
+    const int x = width_of_texts(ui) + GAP;
     gp_draw_left(line, 0, 0, line->w, alert->ink, alert->text);
-    if (text + 2 + next <= line->w)
+    if (x + (int)sizeof(alert->next) <= line->w)
+        (void)gp_draw(line, x, 0, GP_INK_KEY, alert->next);
+    else if (text + 2 + next <= line->w)
         gp_draw_right(line, text, 0, line->w - text, GP_INK_KEY, alert->next);
 }
 
@@ -94,7 +109,9 @@ static void draw_alerts(struct gp_ui *ui, const struct gp_box *box)
         return;
     }
     const int about = in.h > 2 * ABOUT_LINES ? ABOUT_LINES : 0;
-    const struct gp_box list = gp_box_part(&in, 0, 0, in.w, in.h - about);
+    const int most = in.h - about;
+    const int lines = (int)ui->menu.count + 1; /* and a gap */
+    const struct gp_box list = gp_box_part(&in, 0, 0, in.w, lines < most ? lines : most);
     gp_menu_draw(&ui->menu, &list, &ui->hits, draw_line, ui);
     if (about == 0)
         return;

@@ -16,7 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INTERVAL_S = 2, PATIENCE_MS = 40, CARD_LINES = 12, INSTANCE_LINES = 8, PAGE_LINES = 8 };
+enum {
+    INTERVAL_S = 2,
+    PATIENCE_MS = 40,
+    CARD_LINES = 12,
+    INSTANCE_LINES = 8,
+    PAGE_LINES = 8,
+    NAME_FROM = 72, /* columns for the name in the title */
+};
 
 /* The device row of the page: the one with all metrics, once it has been read. */
 static const struct gp_device *find_row(const struct gp_snapshot *s, unsigned gpu, int mig)
@@ -64,6 +71,29 @@ static const char *text_of(const struct gp_value *v)
     return gp_value_is_present(v) ? v->s : "?";
 }
 
+/* At the top of the page. */
+static const enum gp_metric identity[] = {GP_INDEX, GP_NAME, GP_UUID, GP_PCI_BUS_ID, GP_SERIAL};
+
+static bool is_above(const struct gp_device *device, enum gp_metric m)
+{
+    if (m == GP_STATUS_TEXT && device->status == GP_STATUS_OK)
+        return true; /* "ok", like the status */
+    for (size_t i = 0; i < GP_ARRAY_LEN(identity) && !device->is_mig; i++)
+        if (m == identity[i])
+            return true;
+    return false;
+}
+
+static void add_identity(struct gp_page *page, const struct gp_device *device)
+{
+    gp_page_head(page, "GPU");
+    for (size_t i = 0; i < GP_ARRAY_LEN(identity); i++) {
+        const struct gp_value *v = &device->values[identity[i] - GP_DEVICE__FIRST];
+        if (gp_value_is_present(v))
+            add_metric(page, identity[i], v);
+    }
+}
+
 /* Adds a heading for each group, and an empty line before metrics without a group. */
 static void add_present(struct gp_page *page, const struct gp_device *device)
 {
@@ -71,11 +101,11 @@ static void add_present(struct gp_page *page, const struct gp_device *device)
     for (int i = 0; i < GP_DEVICE__COUNT; i++) {
         enum gp_metric m = (enum gp_metric)(GP_DEVICE__FIRST + i);
         char title[64];
-        if (!gp_value_is_present(&device->values[i]))
+        if (!gp_value_is_present(&device->values[i]) || is_above(device, m))
             continue;
         (void)snprintf(title, sizeof(title), "%.*s", (int)group_of(m), gp_metric_table[m].name);
         if (last == GP_METRIC__COUNT || (!is_same_group(m, last) && *title))
-            gp_page_head(page, *title ? title : "GPU");
+            gp_page_head(page, *title ? title : device->is_mig ? "GPU" : "state");
         else if (!is_same_group(m, last) && group_of(last) > 0)
             gp_page_add(page, GP_INK_PLAIN, "", "");
         last = m;
@@ -213,6 +243,7 @@ static void fill_gpu(struct gp_ui *ui)
     if (device->is_mig) {
         add_instance(ui, device);
     } else {
+        add_identity(&ui->text, device);
         gp_ui_write_verdict(ui);
         if (gp_device_number(device, GP_BAR1_TOTAL, &bar1)) {
             gp_page_head(&ui->text, "BAR1");
@@ -274,15 +305,17 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
 static void draw_gpu(struct gp_ui *ui, const struct gp_box *box)
 {
     GP_GPU_TEXT(title);
+    const struct gp_device *device = find_device(ui, ui->snapshot);
     if (ui->details.mig >= 0)
         gp_strbuf_addf(&title, "MIG %u:%d", ui->details.gpu, ui->details.mig);
     else
-        gp_strbuf_adds(&title, "GPU");
+        gp_strbuf_addf(&title, "GPU %u", ui->details.gpu);
+    if (device && !device->is_mig && box->w >= NAME_FROM)
+        gp_strbuf_addf(&title, " · %.40s", gp_gpu_short_name(device));
     gp_strbuf_adds(&title, " · m: next graph");
     if (!ui->outside.player)
         gp_strbuf_adds(&title, ui->details.mig >= 0 ? ", a: adjust its GPU" : ", a: adjust");
     struct gp_box in = gp_draw_window(box, box->w, box->h, title.buf);
-    const struct gp_device *device = find_device(ui, ui->snapshot);
     const struct gp_gpus_view view = {
         .snapshot = ui->snapshot,
         .history = &ui->history,

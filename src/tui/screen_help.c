@@ -179,8 +179,14 @@ static int draw_more(const struct gp_ui *ui, const struct gp_box *box, int y,
     return y + lines + 2;
 }
 
-/* The other keys, and the columns. */
-static void draw_others(const struct gp_ui *ui, const struct gp_box *box, int y)
+static int line_count(const struct gp_box *box, const struct more *more)
+{
+    const int columns = box->w >= TWO_COLUMNS_FROM ? 2 : 1;
+    return (more->count + columns - 1) / columns + 2;
+}
+
+/* The other keys, and the columns. Returns whether there is room for all of them. */
+static bool draw_others(const struct gp_ui *ui, const struct gp_box *box, int y)
 {
     struct more others = {.title = "more keys"};
     struct more shown = {.title = "columns of processes"};
@@ -190,8 +196,10 @@ static void draw_others(const struct gp_ui *ui, const struct gp_box *box, int y)
                      gp_action_help((enum gp_action)a));
     for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
         add_more(&shown, GP_INK_TITLE, gp_proc_column_table[c].title, gp_proc_column_table[c].help);
-    y = draw_more(ui, box, y, &others);
-    (void)draw_more(ui, box, y, &shown);
+    const int after = draw_more(ui, box, y, &others);
+    const int end = draw_more(ui, box, after, &shown);
+    const int lines = line_count(box, &others) + line_count(box, &shown);
+    return end - y >= lines;
 }
 
 static void draw_sheet(const struct gp_ui *ui, const struct gp_box *box)
@@ -204,9 +212,10 @@ static void draw_sheet(const struct gp_ui *ui, const struct gp_box *box)
     const struct gp_box second = gp_box_part(box, half, 0, half, box->h - 1);
     draw_parts(ui, &first, left, GP_ARRAY_LEN(left));
     draw_parts(ui, &second, right, GP_ARRAY_LEN(right));
-    draw_others(ui, &above, SHEET_H);
-    (void)gp_draw(box, 0, box->h - 1, GP_INK_DIM,
-                  "PgDn all keys and columns · / search · q back · ? explains menus, too");
+    const bool is_all = draw_others(ui, &above, SHEET_H);
+    const int x =
+        is_all ? 0 : gp_draw(box, 0, box->h - 1, GP_INK_DIM, "PgDn all keys and columns · ");
+    (void)gp_draw(box, x, box->h - 1, GP_INK_DIM, "/ search · q back · ? explains menus, too");
 }
 
 /* ---- the list ---- */

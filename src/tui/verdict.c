@@ -101,9 +101,9 @@ void gp_verdict_write(const struct gp_verdict_answer *answer, struct gp_page *pa
         gp_page_add(page, GP_INK_PLAIN, "",
                     answer->is_capped ? "nothing but the power limit, as on any busy GPU"
                                       : "nothing stands out");
-    gp_page_add(page, GP_INK_PLAIN, "seen", v->seen);
+    gp_page_add_wrapped(page, GP_INK_PLAIN, "seen", v->seen);
     if (answer->stands_out)
-        gp_page_add(page, GP_INK_PLAIN, "try", v->advice);
+        gp_page_add_wrapped(page, GP_INK_PLAIN, "try", v->advice);
     if (answer->stands_out && v->gain > 1.01)
         gp_page_addf(page, GP_INK_PLAIN, "gain", "at most %.1f times as fast", v->gain);
 }

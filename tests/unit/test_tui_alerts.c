@@ -166,6 +166,7 @@ static void enter_goes_to_the_gpu(void **state)
     check_has(&ui, "alerts 1 · Enter go there, q back");
     check_has(&ui, "GPU 1: 4 of 16 PCIe lanes");
     check_has(&ui, "reseat it");
+    assert_non_null(strstr(line_with(&ui, 200, 60, "reseat it"), "lanes    reseat it"));
     check_has(&ui, "Copies between host and GPU are slower");
     /* one that is worse comes first; the chosen one stays */
     gp_ui_take(&ui, narrow(1, true), 1);

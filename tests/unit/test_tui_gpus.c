@@ -1,6 +1,7 @@
 /* The GPUs in the live monitor: who uses them, MIG instances, and what small screens show. */
 #include "tui_scene.h"
 
+#include "base/utf8.h"
 #include "tui/gpu_text.h"
 #include "tui/mig.h"
 #include "tui/owners.h"
@@ -660,6 +661,133 @@ static void the_cursor_follows_the_order(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* ---- cards ---- */
+
+/* Of a machine of 8 GPUs whose first one is limited since some seconds. */
+static const char *limited_line(unsigned since_s, int w, int h, const char *keys, const char *words)
+{
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    for (unsigned tick = 0; tick < 2; tick++) {
+        struct gp_snapshot *s = machine(8, tick * since_s);
+        gp_value_set_int(device_value(&s->devices[0], GP_REASONS_ACTIVE), 4, 1);
+        gp_ui_take(&ui, s, 1);
+    }
+    press(&ui, keys);
+    const char *line = line_with(&ui, w, h, words);
+    assert_true(gp_ui_fini(&ui));
+    return line;
+}
+
+static void the_age_of_a_limit_moves_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned s;
+        const char *words;
+    } cases[] = {{5, "limited: power     "},      {20, "limited: power 20s "},
+                 {60, "limited: power  1m "},     {3599, "limited: power 59m "},
+                 {7200, "limited: power  2h "},   {86400, "limited: power 24h "},
+                 {7777777, "limited: power 99h "}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        const char *line = limited_line(cases[i].s, 120, 40, "", "0 H100");
+        const char *at = strstr(line, cases[i].words);
+        assert_non_null(at);
+        assert_int_equal(gp_utf8_width(at), gp_utf8_width(strstr(line, "limited")));
+    }
+}
+
+/* Two lines have no room for words, but a letter. */
+static void a_limit_hides_no_value(void **state)
+{
+    (void)state;
+    const char *line = limited_line(20, 80, 24, "xgg", "0 H100");
+    assert_non_null(strstr(line, "HBM3 P   SM 1980 MHz  40°C mem 61°C  100/700 W"));
+}
+
+/* How long the sparklines are is told in any case. */
+static void the_first_bars_tell_the_time(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    assert_non_null(strstr(limited_line(20, 120, 40, "", "0 H100"), " last 1m2s ─"));
+    watch(&ui, 8);
+    assert_non_null(strstr(line_with(&ui, 120, 40, "0 H100"), "─30s─"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* The columns from the corner to the end of the first or the second time axis of a line. */
+static size_t axis_of(const char *line, int i)
+{
+    const char *corner = strstr(line, "└");
+    corner = i > 0 ? strstr(corner + 1, "└") : corner;
+    char text[512];
+    (void)snprintf(text, sizeof(text), "%.*s", (int)(strstr(corner, "now") - corner), corner);
+    return gp_utf8_width(text);
+}
+
+static void graphs_side_by_side_are_equal(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 1);
+    for (int w = 60; w < 200; w += 7) {
+        const char *line = line_with(&ui, w, 24, "─now");
+        assert_int_equal(axis_of(line, 0), axis_of(line, 1));
+    }
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* No scale is made up for a GPU that was lost from the beginning. */
+static void an_unknown_scale_is_not_shown(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(1, 0);
+    s->devices[0] =
+        (struct gp_device){.status = GP_STATUS_LOST, .status_text = "lost", .process_count = 0};
+    gp_ui_take(&ui, s, 1);
+    const char *seen = picture(&ui, 200, 60);
+    assert_non_null(strstr(seen, " 100%│"));
+    assert_null(strstr(seen, "0.1"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Bars below each other do not touch, with or without colors. */
+static void bars_below_each_other_do_not_touch(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8);
+    const char *line = line_with(&ui, 120, 40, "44.0/80.0G");
+    assert_non_null(strstr(line, "MEM  ▆▆▆"));
+    assert_null(strstr(line, "█"));
+    assert_non_null(strstr(picture(&ui, 120, 40), "UTIL ██"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Who it is comes first. */
+static void the_page_of_a_gpu_begins_with_it(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(2, 0);
+    gp_value_set_int(device_value(&s->devices[1], GP_INDEX), 1, 1);
+    gp_value_set_text(device_value(&s->devices[1], GP_STATUS_TEXT), "ok", 1);
+    gp_ui_take(&ui, s, 1);
+    press(&ui, "1\t\n");
+    check_has(&ui, "GPU 1 · H100 80GB HBM3 · m: next graph");
+    const char *seen = picture(&ui, 100, 60);
+    const char *index = strstr(seen, "index ");
+    assert_non_null(index);
+    assert_true(index < strstr(seen, "name "));
+    assert_null(strstr(seen, "status.text"));
+    assert_null(strstr(index + 1, "index "));
+    assert_true(gp_ui_fini(&ui));
+}
+
 /* Enter and a double click on the line of an instance open its page, and not that of its GPU. */
 static void the_page_of_an_instance(void **state)
 {
@@ -787,6 +915,13 @@ int main(void)
         cmocka_unit_test(o_skips_what_is_so_already),
         cmocka_unit_test(places_in_a_grid_stay),
         cmocka_unit_test(the_cursor_follows_the_order),
+        cmocka_unit_test(the_age_of_a_limit_moves_nothing),
+        cmocka_unit_test(a_limit_hides_no_value),
+        cmocka_unit_test(the_first_bars_tell_the_time),
+        cmocka_unit_test(graphs_side_by_side_are_equal),
+        cmocka_unit_test(an_unknown_scale_is_not_shown),
+        cmocka_unit_test(bars_below_each_other_do_not_touch),
+        cmocka_unit_test(the_page_of_a_gpu_begins_with_it),
         cmocka_unit_test(the_page_of_an_instance),
         cmocka_unit_test(a_number_jumps_to_a_gpu),
         cmocka_unit_test(clicks_follow_the_order),

@@ -65,6 +65,8 @@ static void the_first_page_uses_the_height(void **state)
         assert_int_equal(strncmp(cut - 4, "PgUp…", strlen("PgUp…")), 0); /* ours */
     for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++)
         has(&ui, 200, 60, gp_proc_column_table[c].help);
+    has(&ui, 120, 40, "PgDn all keys and columns");
+    assert_null(strstr(picture(&ui, 200, 60), "PgDn all")); /* they are all here */
     (void)gp_ui_key(&ui, GP_KEY_PAGE_DOWN);
     has(&ui, 200, 60, "1–");
     assert_true(gp_ui_fini(&ui));

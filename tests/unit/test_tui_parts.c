@@ -879,6 +879,47 @@ static void pages_are_scrolled_and_searched(void **state)
     gp_cells_fini(&cells);
 }
 
+/* Two columns if one is not enough, and the screen is wide. */
+static void pages_have_two_columns(void **state)
+{
+    (void)state;
+    static const char text[] = "GPU busy 97 % of the time, SMs 90 %, tensor cores 56 %, memory "
+                               "bandwidth 58 %, power 640 of 700 W";
+    struct gp_page page;
+    struct gp_cells cells = {0, 0, NULL};
+    struct gp_strbuf sb = GP_STRBUF_INIT(1 << 14);
+    gp_page_init(&page);
+    assert_int_equal(gp_cells_resize(&cells, 160, 11), 0);
+    const struct gp_box box = {&cells, 0, 0, 160, 11};
+    for (int i = 0; i < 10; i++)
+        gp_page_addf(&page, GP_INK_PLAIN, "n", "value %d", i);
+    gp_page_draw(&page, &box);
+    assert_int_equal(page.height, 10);
+    for (int i = 10; i < 40; i++)
+        gp_page_addf(&page, GP_INK_PLAIN, "n", "value %d", i);
+    gp_page_draw(&page, &box);
+    assert_int_equal(page.height, 20);
+    assert_true(gp_page_key(&page, GP_KEY_END, false));
+    assert_int_equal(page.first, 20);
+    gp_page_draw(&page, &box);
+    gp_cells_text(&sb, &cells);
+    const char *left = strstr(sb.buf, "n value 20");
+    assert_non_null(left);
+    assert_ptr_equal(strstr(left, "n value 30"), left + 81); /* in the same line */
+    assert_non_null(strstr(sb.buf, "21–40 of 40"));
+    /* a long text is broken, not cut */
+    gp_page_clear(&page);
+    gp_page_add_wrapped(&page, GP_INK_PLAIN, "seen", text);
+    assert_int_equal(page.count, 2);
+    assert_int_equal(strncmp(text, gp_page_value(&page, 0), strlen(gp_page_value(&page, 0))), 0);
+    assert_string_equal(gp_page_value(&page, 1), "bandwidth 58 %, power 640 of 700 W");
+    gp_page_add_wrapped(&page, GP_INK_PLAIN, "seen", "");
+    assert_int_equal(page.count, 3);
+    gp_page_fini(&page);
+    gp_strbuf_fini(&sb);
+    gp_cells_fini(&cells);
+}
+
 /* ---- in lines ---- */
 
 static void only_lines_that_are_new(void **state)
@@ -930,6 +971,7 @@ int main(void)
         cmocka_unit_test(setup_changes_and_checks),
         cmocka_unit_test(older_columns_stay_where_they_are),
         cmocka_unit_test(pages_are_scrolled_and_searched),
+        cmocka_unit_test(pages_have_two_columns),
         cmocka_unit_test(only_lines_that_are_new),
     };
     return cmocka_run_group_tests_name("tui_parts", tests, NULL, NULL);

@@ -30,6 +30,12 @@ static void room_is_used_for_columns(void **state)
     assert_non_null(strstr(line_with(&ui, 120, 30, "slurm:"), " slurm:4711.0 "));
     assert_null(strstr(line_with(&ui, 114, 30, "COMMAND"), "BW%")); /* the command has its room */
     assert_non_null(strstr(line_with(&ui, 115, 30, "COMMAND"), "BW%"));
+    s = machine(1, 2);
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_CONTAINER),
+                      "pod:2b7c1d04/6ad0c8e55f1a-trainer", 1);
+    gp_ui_take(&ui, s, 1);
+    assert_non_null(strstr(line_with(&ui, 160, 30, "pod:"), " pod:2b7c1d04/6ad0c… "));
+    assert_non_null(strstr(line_with(&ui, 200, 30, "pod:"), " pod:2b7c1d04/6ad0c8e55f1a-trainer "));
     (void)snprintf(ui.prefs.columns, sizeof(ui.prefs.columns), "pid,memory,command");
     gp_ui_apply(&ui); /* these and no others */
     assert_null(strstr(line_with(&ui, 200, 30, "COMMAND"), "VRAM%"));
