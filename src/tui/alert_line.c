@@ -114,7 +114,8 @@ static void draw_several(const struct gp_box *box, const struct gp_alert *list, 
         next = "";
     else
         w += width_of(dot) + width_of(next);
-    int x = gp_draw(box, box->w - w, 0, list[0].ink, " ! ");
+    int x = gp_draw(box, box->w - w, 0, GP_INK_PLAIN, " ");
+    x = gp_draw(box, x, 0, list[0].ink, "! ");
     for (size_t i = 0; i < fit; i++) {
         char text[BRIEF_SIZE];
         brief_of(&list[i], i > 0 ? &list[i - 1] : NULL, text);

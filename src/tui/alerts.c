@@ -379,12 +379,25 @@ const char *gp_xid_age(const struct gp_xid *xid, uint64_t wall_ns, char ret[GP_X
     return ret;
 }
 
+/* Whether the i-th one has come again since. */
+static bool is_repeated(const struct gp_xids *xids, size_t i, const struct gp_xid *xid)
+{
+    while (i-- > 0) {
+        const struct gp_xid *newer = &xids->list[(xids->count - 1 - i) % GP_XIDS_MAX];
+        if (newer->gpu == xid->gpu && newer->number == xid->number)
+            return true;
+    }
+    return false;
+}
+
 static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t wall_ns)
 {
     const struct gp_xid *xid;
     for (size_t i = 0; (xid = xid_at(xids, i, wall_ns)); i++) {
         const struct gp_xid_info *info = gp_xid_find(xid->number);
         struct gp_alert alert = alert_of(XID, xid->gpu);
+        if (is_repeated(xids, i, xid))
+            continue;
         char age[GP_XID_AGE_SIZE];
         alert.ink = gp_xid_ink(xid);
         alert.number = xid->number;
