@@ -272,7 +272,7 @@ def nothing_of_this_machine_is_shown():
         terminal.keys("\r")
         terminal.see("nothing else is recorded of it")
         terminal.keys("q\t\r")
-        terminal.see("GPU · m: next graph")
+        terminal.see(" · m: next graph")
         assert "adjust" not in terminal.text() and "what limits it" not in terminal.text()
         terminal.keys("q?")
         terminal.see("previous sample")
