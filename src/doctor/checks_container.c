@@ -274,7 +274,7 @@ static bool is_requested(const char *list, const char *word)
 
 static bool has_part(struct gp_exam *exam, const char *library)
 {
-    return gp_system_library(exam, library) ||
+    return gp_system_library(exam, "", library) ||
            gp_files_exist(&exam->files,
                           gp_exam_text(exam, "/usr/local/nvidia/lib64/%s", library)) ||
            has_library(exam, library);

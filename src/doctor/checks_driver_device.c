@@ -202,18 +202,20 @@ static void check_profiling(struct gp_exam *exam, const char *params)
 static const char *video_driver(struct gp_exam *exam)
 {
     char real[GP_PATH_SIZE];
-    const char *path = gp_system_library(exam, "dri/nvidia_drv_video.so");
+    const char *path = gp_system_library(exam, "", "dri/nvidia_drv_video.so");
     return path && gp_files_real(&exam->files, path, real) && strstr(real, "nvidia_drv_video.so")
                ? path
                : NULL;
 }
 
-/* A compositor that has no session for X11; NULL: none is installed, or another GPU can show it. */
+/* A compositor for Wayland on a machine without X11; NULL: there is none, or another GPU can show
+ * it. */
 static const char *compositor(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/usr/bin/Hyprland", "/usr/bin/niri",    "/usr/bin/sway",
                                         "/usr/bin/labwc",    "/usr/bin/wayfire", "/usr/bin/river"};
-    if (exam->machine.gpu_count > exam->machine.nvidia_count)
+    if (exam->machine.gpu_count > exam->machine.nvidia_count ||
+        gp_files_exist(&exam->files, "/usr/bin/Xorg"))
         return NULL;
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
         if (gp_files_exist(&exam->files, paths[i]))
@@ -222,42 +224,34 @@ static const char *compositor(struct gp_exam *exam)
 }
 
 /* Programs that need nvidia_drm to set modes. */
-static const struct {
-    const char *(*find)(struct gp_exam *exam);
-    const char *words, *why, *link;
-} needing_modes[] = {
-    {video_driver, "VA-API cannot use the GPU",
-     "nvidia-vaapi-driver needs it. Browsers and players decode video on the CPU, and libva "
-     "reports \"nvidia_drv_video.so init failed\".",
-     "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters"},
-    {compositor, "Wayland has only the firmware's screen",
-     "The compositor finds no monitor but Unknown-1, or does not start.",
-     "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting"},
-};
-
 static void check_modes(struct gp_exam *exam)
 {
     static const char path[] = "/sys/module/nvidia_drm/parameters/modeset";
-    for (size_t i = 0; i < GP_ARRAY_LEN(needing_modes); i++) {
-        const char *user = needing_modes[i].find(exam);
-        char value[8];
-        long n = user ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
-        if (n < 0 && n != -ENOENT && n != -ENOTDIR)
-            gp_exam_unreadable(exam, path, (int)n);
-        if (n < 1 || value[0] != 'N')
-            continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s: the kernel mode setting of nvidia_drm is off",
-                       needing_modes[i].words);
-        gp_exam_evidence(exam, path, "N");
-        gp_exam_evidence(exam, user, "present");
-        gp_exam_why(exam, "%s", needing_modes[i].why);
-        gp_exam_command(exam, "turn it on",
-                        "echo 'options nvidia-drm modeset=1' | sudo tee "
-                        "/etc/modprobe.d/nvidia-modeset.conf");
-        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-        gp_driver_fix_reboot(exam, "");
-        gp_exam_link(exam, needing_modes[i].link);
-    }
+    const char *video = video_driver(exam), *shell = compositor(exam);
+    char value[8];
+    long n = video || shell ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
+    if (n < 0 && n != -ENOENT && n != -ENOTDIR)
+        gp_exam_unreadable(exam, path, (int)n);
+    if (n < 1 || value[0] != 'N')
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s: the kernel mode setting of nvidia_drm is off",
+                   shell ? "Wayland has only the firmware's screen" : "VA-API cannot use the GPU");
+    gp_exam_evidence(exam, path, "N");
+    if (shell)
+        gp_exam_evidence(exam, shell, "present, without X11");
+    if (video)
+        gp_exam_evidence(exam, video, "present");
+    gp_exam_why(exam, "%s",
+                shell ? "The compositor finds no monitor but Unknown-1, or does not start."
+                      : "nvidia-vaapi-driver needs it. Browsers and players decode video on the "
+                        "CPU, and libva reports \"nvidia_drv_video.so init failed\".");
+    gp_exam_command(exam, "turn it on",
+                    "echo 'options nvidia-drm modeset=1' | sudo tee "
+                    "/etc/modprobe.d/nvidia-modeset.conf");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_link(exam, shell ? "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting"
+                             : "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters");
 }
 
 /* Settings that someone changed, and their effects. */

@@ -118,6 +118,7 @@ void gp_driver_check_installed(struct gp_exam *exam)
         gp_exam_advice(exam, "or, if NVIDIA's GPU Operator is to install it in a container, only "
                              "keep nouveau from this node first, which it cannot always unload:");
         gp_exam_remedy(exam, GP_REMEDY_BLACKLIST_NOUVEAU, NULL, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
         gp_driver_fix_reboot(exam, "");
     }
     if (!gpu->driver[0] && in->nouveau.kind != GP_BLOCK_NONE) {

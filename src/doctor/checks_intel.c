@@ -150,7 +150,7 @@ static const char *user_of(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
         if (gp_files_exist(&exam->files, paths[i]))
             return paths[i];
-    return gp_system_library(exam, "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
+    return gp_system_library(exam, "", "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
 }
 
 static void check_permission(struct gp_exam *exam)
@@ -255,7 +255,7 @@ static void check_compute(struct gp_exam *exam)
 {
     if (report_old_runtime(exam))
         return;
-    bool has_zero = gp_system_library(exam, "libze_intel_gpu.so.1");
+    bool has_zero = gp_system_library(exam, "", "libze_intel_gpu.so.1");
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
     if (has_zero && has_cl) {
         report_runtime(exam);
@@ -326,14 +326,14 @@ static bool is_after_i965(const struct gp_pci_gpu *gpu)
 
 static bool has_old_video(struct gp_exam *exam)
 {
-    return is_intel_alone(exam) && gp_system_library(exam, "dri/i965_drv_video.so");
+    return is_intel_alone(exam) && gp_system_library(exam, "", "dri/i965_drv_video.so");
 }
 
 static void check_video(struct gp_exam *exam)
 {
-    const char *old = gp_system_library(exam, "dri/i965_drv_video.so");
-    bool has_new = gp_system_library(exam, "dri/iHD_drv_video.so") ||
-                   gp_system_library(exam, "dri-nonfree/iHD_drv_video.so");
+    const char *old = gp_system_library(exam, "", "dri/i965_drv_video.so");
+    bool has_new = gp_system_library(exam, "", "dri/iHD_drv_video.so") ||
+                   gp_system_library(exam, "", "dri-nonfree/iHD_drv_video.so");
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
         if (!is_after_i965(gpu) || has_new)

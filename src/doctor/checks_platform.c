@@ -306,7 +306,9 @@ static bool has_runtime(struct gp_exam *exam, const struct gp_pyenv *env, const 
         if (gp_files_exist(&exam->files,
                            gp_exam_text(exam, "%s/lib64/%s", all->list[i].path, name)))
             return true;
-    return gp_system_library(exam, name) ||
+    return gp_system_library(exam, "", name) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/%s", env->prefix, name)) ||
+           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/torch/lib/%s", env->site, name)) ||
            gp_pyenv_package_like(env, "nvidia-cuda-runtime") != NULL;
 }
 
@@ -317,7 +319,7 @@ static void check_jetson_torch(struct gp_exam *exam)
     const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
     const unsigned release = jetson_release(exam);
     struct gp_torch torch;
-    for (size_t i = 0; release < JETPACK_7 && i < envs->count; i++) {
+    for (size_t i = 0; release > 0 && release < JETPACK_7 && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;

@@ -3,6 +3,7 @@
 
 #include "doctor/container_host.h"
 #include "doctor/install.h"
+#include "doctor/searchpath.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -251,19 +252,8 @@ static const char operator_path[] =
 bool gp_container_has_operator(struct gp_exam *exam)
 {
     return exam->machine.nvidia_count > 0 && !exam->machine.container &&
+           gp_files_exist(&exam->files, "/run/nvidia") && /* gone after a restart without it */
            gp_files_exist(&exam->files, operator_path);
-}
-
-/* Whether there is a driver below a root: the library in any of the usual directories. */
-static bool has_driver(struct gp_exam *exam, const char *root)
-{
-    const char *const folders[] = {gp_exam_text(exam, "usr/lib/%s-linux-gnu", exam->machine.arch),
-                                   "usr/lib64", "usr/lib"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_exist(&exam->files,
-                           gp_exam_text(exam, "%s/%s/libnvidia-ml.so.1", root, folders[i])))
-            return true;
-    return false;
 }
 
 void gp_container_check_operator(struct gp_exam *exam)
@@ -272,7 +262,8 @@ void gp_container_check_operator(struct gp_exam *exam)
     const char *root = value_in(exam, operator_path, "root", &number);
     const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
     const bool is_microk8s = gp_files_exist(&exam->files, "/snap/microk8s");
-    if (!root || !root[0] || strcmp(root, "/") == 0 || !library || has_driver(exam, root))
+    if (!root || !root[0] || strcmp(root, "/") == 0 || !library ||
+        gp_system_library(exam, root, "libnvidia-ml.so.1"))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "the GPU Operator looks for the driver in %s, but it is installed on the host",
@@ -282,10 +273,10 @@ void gp_container_check_operator(struct gp_exam *exam)
     gp_exam_why(exam,
                 "Its toolkit hands the driver to containers from there: \"libnvidia-ml.so.1: "
                 "cannot open shared object file\". It was told to install the driver itself.");
-    gp_exam_command(exam, "with the release's and the namespace's own names",
-                    "%s upgrade gpu-operator nvidia/gpu-operator -n gpu-operator%s --reuse-values "
-                    "--set driver.enabled=false",
-                    is_microk8s ? "microk8s helm3" : "helm", is_microk8s ? "-resources" : "");
+    gp_exam_command(exam, "it restarts the Operator's pods on all nodes",
+                    "%skubectl patch clusterpolicies.nvidia.com/cluster-policy --type merge "
+                    "-p '{\"spec\":{\"driver\":{\"enabled\":false}}}'",
+                    is_microk8s ? "microk8s " : "");
 }
 
 /* ---- docker in an LXC container ---- */

@@ -11,9 +11,9 @@ struct gp_exam;
  * False: no more. */
 bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE]);
 
-/* The place of a library, "libcuda.so.1" or "dri/iHD_drv_video.so", in the directories that the
- * loader searches without being told; NULL: it is in none. */
-const char *gp_system_library(struct gp_exam *exam, const char *name);
+/* The place of a library, "libcuda.so.1" or "dri/iHD_drv_video.so", in the usual directories below
+ * a root ("": the machine's own); NULL: it is in none. */
+const char *gp_system_library(struct gp_exam *exam, const char *root, const char *name);
 
 /* The next line of a shell file, or of /etc/environment, that sets a variable, after line *line (0
  * at first): only the assignment, of *ret_length bytes, as the rest of the line may be secret.

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* ---- numbers of a process ---- */
@@ -227,6 +229,9 @@ struct gp_proc_reader *gp_proc_reader_new(const char *root)
     gp_proc_host_init(reader);
     reader->dir =
         gp_io_path(path, root, "/proc") ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct statfs fs;
+    reader->is_kernels =
+        reader->dir >= 0 && fstatfs(reader->dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
     reader->ticks_per_s = sysconf(_SC_CLK_TCK);
     reader->page_bytes = sysconf(_SC_PAGESIZE);
     reader->files_most = (size_t)sysconf(_SC_OPEN_MAX);

@@ -21,7 +21,8 @@ enum gp_proc_host_file { HOST_STAT, HOST_LOADAVG, HOST_MEMINFO, HOST_UPTIME, HOS
 
 struct gp_proc_reader {
     const char *root;
-    int dir; /* /proc below the root: relative names are looked up faster than full paths */
+    int dir;         /* /proc below the root: relative names are looked up faster than full paths */
+    bool is_kernels; /* its files are the kernel's, and not a copy that somebody made */
     long ticks_per_s;
     long page_bytes;
     size_t files_most; /* that this process may have open */
@@ -45,9 +46,9 @@ struct gp_proc_reader {
     struct gp_proc_names names; /* container names, for this tick */
 
     /* Of the host. */
-    int host_fds[HOST_FILES];     /* −1: not open */
+    int host_fds[HOST_FILES]; /* −1: not open */
     char host_name[256];
-    uint64_t name_ns; /* when it was read */
+    uint64_t name_ns;             /* when it was read */
     uint64_t cpu_busy, cpu_total; /* of the host in the last call */
     struct gp_proc_host host;     /* as last read */
 };

@@ -48,18 +48,21 @@ static const char *user_name(struct gp_proc_reader *reader, uid_t uid)
     return user->name;
 }
 
-/* Below a root, the files belong to whoever made them: there the file `status` decides. */
+/* The files of a copy belong to whoever made it: there the file `status` has the effective user. */
 static bool owner_of(const struct gp_proc_reader *reader, uint32_t pid, const char *path,
                      uid_t *ret)
 {
     char text[4096];
-    uint64_t uid;
+    unsigned uid;
     struct stat st;
     if (fstatat(reader->dir, path, &st, 0) != 0)
         return false;
     *ret = st.st_uid;
-    if (reader->root && gp_proc_read_pid_file(reader->dir, pid, "status", text, sizeof(text)) > 0 &&
-        gp_proc_find_number(text, "\nUid:\t", &uid))
+    if (reader->is_kernels ||
+        gp_proc_read_pid_file(reader->dir, pid, "status", text, sizeof(text)) <= 0)
+        return true;
+    const char *line = strstr(text, "\nUid:");
+    if (line && sscanf(line, "\nUid: %*u %u", &uid) == 1)
         *ret = (uid_t)uid;
     return true;
 }
@@ -95,9 +98,19 @@ static void read_owner(const struct gp_proc_reader *reader, const struct gp_proc
 {
     char path[32];
     uid_t uid;
-    (void)snprintf(path, sizeof(path), reader->root ? "%u" : "%u/environ", info->pid);
+    (void)snprintf(path, sizeof(path), reader->is_kernels ? "%u/environ" : "%u", info->pid);
     if (shares_users(reader, info) && owner_of(reader, info->pid, path, &uid))
         texts->owner = (uint32_t)uid + 1;
+}
+
+/* Between two files, a process may start a set-uid program, or end and leave its pid to another. */
+static void confirm_owner(const struct gp_proc_reader *reader, const struct gp_proc_info *info,
+                          struct gp_proc_texts *texts)
+{
+    struct gp_proc_texts now = {.owner = 0};
+    read_owner(reader, info, &now);
+    if (now.owner != texts->owner)
+        texts->owner = 0;
 }
 
 /* ---- the other texts ---- */
@@ -260,6 +273,8 @@ struct gp_proc_texts *gp_proc_read_texts(struct gp_proc_reader *reader, unsigned
         read_cwd(reader, info, &scattered, &arena);
     if (want & GP_PROC_NS_PID)
         read_ns_pid(reader, info, &scattered);
+    if (want & GP_PROC_OWNER)
+        confirm_owner(reader, info, &scattered);
     if (info->state) {
         gp_clock_rfc3339(info->start_ns, start);
         scattered.start = start;

@@ -236,6 +236,8 @@ static void fill_from_proc(struct gp_snapshot *snapshot, struct draft *draft,
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(texts); i++) {
         struct gp_value *v = draft_value(draft, texts[i].metric);
+        if (!snapshot->columns.places[texts[i].metric - GP_PROCESS__FIRST])
+            continue;
         if (texts[i].text)
             gp_value_set_text(v, texts[i].text, snapshot->mono_ns);
         else if (of->denied & texts[i].part)

@@ -20,6 +20,7 @@ struct brush {
     const struct gp_palette *palette;
     const struct gp_ink_look *look; /* what is on; NULL: that of an erased screen */
     int x, y;                       /* of the cursor; x is −1: unknown */
+    bool is_sure; /* every terminal agrees on x: since it was placed, nothing of doubtful width */
 };
 
 static void place(struct brush *brush, int x, int y)
@@ -27,7 +28,7 @@ static void place(struct brush *brush, int x, int y)
     struct gp_strbuf *sb = brush->sb;
     if (brush->palette->place) {
         brush->palette->place(sb, x, y);
-    } else if (y == brush->y && brush->x >= 0 && brush->x < x) {
+    } else if (y == brush->y && brush->is_sure && brush->x >= 0 && brush->x < x) {
         gp_strbuf_adds(sb, "\033[");
         gp_strbuf_add_int(sb, x - brush->x);
         gp_strbuf_addc(sb, 'C');
@@ -37,6 +38,7 @@ static void place(struct brush *brush, int x, int y)
         gp_strbuf_addc(sb, ';');
         gp_strbuf_add_int(sb, x + 1);
         gp_strbuf_addc(sb, 'H');
+        brush->is_sure = true;
     }
     brush->x = x;
     brush->y = y;
@@ -51,6 +53,12 @@ static void take(struct brush *brush, const struct gp_ink_look *look)
         gp_strbuf_adds(brush->sb, brush->palette->reset);
     gp_strbuf_adds(brush->sb, look->start);
     brush->look = look;
+}
+
+/* ASCII and the dots of graphs; of other characters, such as "°", terminals may differ. */
+static bool has_sure_width(uint32_t cp)
+{
+    return cp < 0x80 || (cp >= 0x2800 && cp < 0x2900);
 }
 
 static bool is_control(uint32_t cp)
@@ -73,6 +81,7 @@ static void put(struct brush *brush, const struct gp_cell *cell)
                          : cp;
     take(brush, &p->inks[cell->ink]);
     gp_utf8_add(brush->sb, cp);
+    brush->is_sure = brush->is_sure && has_sure_width(cp);
     brush->x += gp_utf8_columns(cp) < 2 ? 1 : 2;
 }
 
@@ -151,7 +160,7 @@ size_t gp_paint(struct gp_strbuf *sb, const struct gp_palette *palette, struct g
                 const struct gp_cells *frame)
 {
     struct spot spots[FEW];
-    struct brush in_order = {sb, palette, NULL, -1, -1}, by_ink = in_order;
+    struct brush in_order = {sb, palette, NULL, -1, -1, false}, by_ink = in_order;
     const size_t start = sb->len;
     const size_t changed = paint_in_order(&in_order, shown, frame, spots);
     const size_t middle = sb->len;

@@ -61,6 +61,8 @@ static void only_what_changed_is_written(void **state)
     check_bytes(&palette, "12:04:59", "12:05:00", "", "\033[1;5H5:00");
     check_bytes(&palette, "a...b", "A...B", "", "\033[1;1HA...B");
     check_bytes(&palette, "a....b", "A....B", "", "\033[1;1HA\033[4CB");
+    check_bytes(&palette, "a....b", "°....B", "", "\033[1;1H°\033[1;6HB");
+    check_bytes(&palette, "a....b", "⣀....B", "", "\033[1;1H⣀\033[4CB");
     check_bytes(&palette, "a.........b", "A.........B", "20000000003",
                 "\033[1;1H\033[32mA\033[9C\033[m\033[33mB\033[m");
     check_bytes(&palette, "ab", "ab", "22", "\033[1;1H\033[32mab\033[m");

@@ -240,7 +240,7 @@ static void write_owner(unsigned pid, unsigned uid)
 {
     char text[128];
     int n = snprintf(text, sizeof(text), "Name:\tx\nUmask:\t0022\nUid:\t%u\t%u\t%u\t%u\nGid:\t0\n",
-                     uid, uid, uid, uid);
+                     uid + 1, uid, uid, uid); /* a set-uid program: the effective user counts */
     write_pid(pid, "status", text, (size_t)n);
 }
 
@@ -293,7 +293,13 @@ static void an_undumpable_process_is_its_users_but_its_texts_are_roots(void **st
         (void)pause();
         _exit(0);
     }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(ready[1]);
+    const bool is_ready = read(ready[0], &byte, 1) == 1;
+    (void)close(ready[0]);
+    if (!is_ready) {
+        (void)waitpid(child, NULL, 0);
+        skip_because("this user namespace has no other user");
+    }
     const uint32_t pid = (uint32_t)child;
     char expected[64];
     (void)gp_proc_user_name(NULL, user, expected, sizeof(expected));
@@ -305,8 +311,6 @@ static void an_undumpable_process_is_its_users_but_its_texts_are_roots(void **st
     gp_proc_reader_free(reader);
     (void)kill(child, SIGKILL);
     (void)waitpid(child, NULL, 0);
-    (void)close(ready[0]);
-    (void)close(ready[1]);
 }
 
 /* Private texts are for the owner: nobody, if the process is in another user namespace. */

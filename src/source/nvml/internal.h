@@ -86,6 +86,7 @@ struct nvml_source {
     struct gp_nvml_config config;
     struct nvml_api api;
     bool initialised;
+    bool hides_processes;           /* /proc shows only processes of this user */
     unsigned count;                 /* number of GPUs reported by the driver */
     char bound[NVML_BOUND_MAX][16]; /* PCI addresses of GPUs bound to the kernel module, sorted */
     unsigned bound_count;

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct nvml_source *to_nvml(struct gp_source *source)
 {
@@ -390,6 +391,7 @@ struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
         return NULL;
     source->base.ops = &ops;
     source->config = *config;
+    source->hides_processes = access("/proc/1", F_OK) != 0;
     (void)pthread_mutex_init(&source->topology, NULL);
     return &source->base;
 }

@@ -11,10 +11,10 @@
 #include "base/utf8.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -377,14 +377,18 @@ static void share_energy(struct nvml_device *device, struct collector *c)
 
 /* ---- names ---- */
 
-static bool pid_is_visible(const char *root, uint32_t pid)
+/* Without a root, the system call that only looks for the process is cheaper than /proc by far. A
+ * /proc that hides processes of others (hidepid) also hides the first one. */
+static bool pid_is_visible(const struct nvml_source *source, uint32_t pid)
 {
+    const char *root = source->config.root;
     char path[GP_PATH_SIZE];
     char proc[32];
-    if (!root && kill((pid_t)pid, 0) == 0)
-        return true; /* much cheaper than a look at /proc */
-    if (!root && errno == ESRCH)
+    errno = 0;
+    if (!root && getpriority(PRIO_PROCESS, pid) == -1 && errno == ESRCH)
         return false;
+    if (!root && !source->hides_processes)
+        return true;
     (void)snprintf(proc, sizeof(proc), "/proc/%u", pid);
     return gp_io_path(path, root, proc) && access(path, F_OK) == 0;
 }
@@ -397,7 +401,7 @@ static bool is_visible(const struct nvml_device *device, uint32_t pid)
     if (last->count > 0 && pid % VISIBLE_TURNS != last->turn &&
         bsearch(&pid, last->pids, last->count, sizeof(pid), gp_compare_u32))
         return true;
-    return pid_is_visible(device->source->config.root, pid);
+    return pid_is_visible(device->source, pid);
 }
 
 static bool reserve_pids(struct nvml_visible *visible, size_t count)
