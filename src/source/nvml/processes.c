@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum {
+    FIRST_PIDS = 8,    /* that tell of which pid namespace a list is */
     LIST_START = 32,   /* entries requested first, so that one call usually suffices */
     SAMPLES_MIN = 128, /* the driver's own buffer has 100 entries */
     SAMPLE_LASTS_S = 2,
@@ -417,7 +418,8 @@ static bool reserve_pids(struct nvml_visible *visible, size_t count)
 }
 
 /* If /proc does not show a name (another pid namespace, hidepid), the driver may report it. The
- * path always comes from the driver. */
+ * path always comes from the driver. A list whose first processes are all visible is of this
+ * namespace: the others are visible, too, or have ended. */
 static void ask_names(struct nvml_device *device, const struct gp_want *want, struct collector *c,
                       struct gp_arena *arena)
 {
@@ -427,9 +429,12 @@ static void ask_names(struct nvml_device *device, const struct gp_want *want, st
     bool has_room = !all && reserve_pids(&visible, c->count);
     visible.count = 0;
     visible.turn = (before.turn + 1) % VISIBLE_TURNS;
+    bool is_ours = !all && !device->source->config.root && !device->source->hides_processes;
     for (size_t i = 0; i < c->count; i++) {
         char name[1024] = "";
-        bool shown = !all && is_visible(device, c->room->rows[i].pid);
+        bool shown =
+            !all && ((is_ours && i >= FIRST_PIDS) || is_visible(device, c->room->rows[i].pid));
+        is_ours = is_ours && shown;
         if (shown && has_room)
             visible.pids[visible.count++] = c->room->rows[i].pid;
         if (shown || NVML_CALL(device, nvmlSystemGetProcessName, c->room->rows[i].pid, name,
