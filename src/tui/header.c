@@ -152,10 +152,13 @@ static bool host_number(const struct gp_snapshot *snapshot, enum gp_metric m, do
 static int draw_load(const struct gp_box *box, int x, const char *label, enum gp_series like,
                      double part, double whole, const char *words)
 {
-    enum { BAR = 10 };
+    enum {
+        BAR = 10,
+        STEP = 1000 / BAR / 2
+    }; /* half a cell: finer ones would change all the time */
     int permille = whole > 0 ? (int)(1000 * part / whole + 0.5) : 0;
     x = gp_draw(box, x, 0, GP_INK_DIM, label) + 1;
-    gp_draw_bar(box, x, 0, BAR, gp_load_ink(like, permille), permille);
+    gp_draw_bar(box, x, 0, BAR, gp_load_ink(like, permille), (permille + STEP / 2) / STEP * STEP);
     return gp_draw(box, x + BAR + 1, 0, GP_INK_PLAIN, words) + 2;
 }
 

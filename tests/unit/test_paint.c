@@ -162,9 +162,16 @@ static void obey(const char *s, size_t n)
         if (sscanf(s + i, "\033[%d;%dH%n", &a, &b, &used) == 2 && used) {
             screen.y = a - 1;
             screen.x = b - 1;
-        } else if (sscanf(s + i, "\033[%dC%n", &a, &used) == 1 && used) {
-            assert_true(screen.x >= 0 && a > 0 && screen.x + a < W);
-            screen.x += a;
+        } else if (strncmp(s + i, "\033[C", 3) == 0 || strncmp(s + i, "\033[B", 3) == 0 ||
+                   (sscanf(s + i, "\033[%d%*[BC]%n", &a, &used) == 1 && used)) {
+            used = used ? used : 3;
+            a = a ? a : 1;
+            *(s[i + (size_t)used - 1] == 'B' ? &screen.y : &screen.x) += a;
+            assert_true(screen.x > 0 && screen.x < W && screen.y < H);
+        } else if (s[i] == '\b') {
+            assert_true(screen.x > 0);
+            screen.x--;
+            used = 1;
         } else if (sscanf(s + i, "\033[3%dm%n", &a, &used) == 1 && used) {
             /* what needs a reset adds to what is on: that would be seen */
             bool adds = screen.ink && (a % 2 || screen.ink % 2);
