@@ -70,36 +70,71 @@ const struct gp_proc_row *gp_ui_chosen_row(const struct gp_ui *ui)
     return ui->chosen < ui->procs.count ? &ui->procs.rows[ui->chosen] : NULL;
 }
 
-void gp_ui_choose(struct gp_ui *ui, size_t row)
+static struct gp_ui_pin pin_of(const struct gp_proc_row *row)
+{
+    return row ? (struct gp_ui_pin){row->pid, row->gpu} : (struct gp_ui_pin){0, 0};
+}
+
+/* Moves the cursor to the row of a process; returns false if it has none. */
+static bool go_to(struct gp_ui *ui, const struct gp_ui_pin *pin)
+{
+    for (size_t i = 0; pin->pid && i < ui->procs.count; i++) {
+        const struct gp_proc_row *row = &ui->procs.rows[i];
+        if (row->pid == pin->pid && (!ui->prefs.per_gpu || row->gpu == pin->gpu)) {
+            ui->chosen = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Moves the cursor to a row, or to the last one. */
+static void go_to_row(struct gp_ui *ui, size_t row)
 {
     ui->chosen = ui->procs.count == 0 ? 0 : row >= ui->procs.count ? ui->procs.count - 1 : row;
-    const struct gp_proc_row *chosen = gp_ui_chosen_row(ui);
-    ui->chosen_pid = chosen ? chosen->pid : 0;
-    ui->chosen_gpu = chosen ? chosen->gpu : 0;
 }
 
-static bool is_chosen(const struct gp_ui *ui, const struct gp_proc_row *row)
+void gp_ui_choose(struct gp_ui *ui, size_t row)
 {
-    return row->pid == ui->chosen_pid && (!ui->prefs.per_gpu || row->gpu == ui->chosen_gpu);
+    go_to_row(ui, row);
+    ui->pin = pin_of(gp_ui_chosen_row(ui));
+    ui->stand_in = (struct gp_ui_pin){0, 0};
 }
 
-/* The cursor follows its process. When that is gone, it follows the one that is in its row now; but
- * not while a filter is typed, which may be dropped. */
+static bool has_pid(const struct gp_process *processes, size_t count, int64_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gp_process_value(&processes[i], GP_PID)->i == pid)
+            return true;
+    return false;
+}
+
+bool gp_ui_has_process(const struct gp_ui *ui, int64_t pid)
+{
+    const struct gp_snapshot *s = ui->snapshot;
+    return s && (has_pid(s->processes, s->process_count, pid) ||
+                 has_pid(s->ancestors, s->ancestor_count, pid));
+}
+
+/* The cursor follows its process. While a filter or the choice of a GPU hides that, it follows the
+ * one that was in its row then; when it is gone, for good. */
 static void find_chosen(struct gp_ui *ui)
 {
-    for (size_t i = 0; ui->chosen_pid && i < ui->procs.count; i++)
-        if (is_chosen(ui, &ui->procs.rows[i])) {
-            ui->chosen = i;
-            return;
-        }
-    if (ui->followed && ui->followed == ui->chosen_pid && ui->procs.count > 0) {
+    if (go_to(ui, &ui->pin)) {
+        ui->stand_in = (struct gp_ui_pin){0, 0};
+        return;
+    }
+    const bool is_gone = ui->pin.pid && !gp_ui_has_process(ui, ui->pin.pid);
+    if (is_gone && ui->followed == ui->pin.pid) {
         gp_ui_say(ui, "process %lld is no longer shown", (long long)ui->followed);
         ui->followed = 0;
     }
-    if (ui->chosen_pid && ui->procs.count > 0 && ui->mode != GP_UI_EDIT)
+    if (!go_to(ui, &ui->stand_in)) {
+        go_to_row(ui, ui->chosen);
+        ui->stand_in = ui->pin.pid ? pin_of(gp_ui_chosen_row(ui)) : ui->pin;
+    }
+    if (is_gone && ui->procs.count > 0)
         gp_ui_choose(ui, ui->chosen);
-    else if (ui->chosen >= ui->procs.count)
-        ui->chosen = ui->procs.count ? ui->procs.count - 1 : 0;
 }
 
 struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui)

@@ -80,6 +80,8 @@ void gp_tags_turn(struct gp_ui *ui);
 void gp_tags_add_children(struct gp_ui *ui);
 
 void gp_ui_choose(struct gp_ui *ui, size_t row);
+/* Whether the process is in the snapshot, shown or not. */
+bool gp_ui_has_process(const struct gp_ui *ui, int64_t pid);
 /* The rows and the order of the process list. */
 struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui);
 /* Rebuilds the rows after a change of order or filter. */

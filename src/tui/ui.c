@@ -66,22 +66,12 @@ bool gp_ui_fini(struct gp_ui *ui)
 
 /* ---- snapshots ---- */
 
-static bool has_pid(const struct gp_process *processes, size_t count, int64_t pid)
-{
-    for (size_t i = 0; i < count; i++)
-        if (gp_process_value(&processes[i], GP_PID)->i == pid)
-            return true;
-    return false;
-}
-
 /* Drops the tags of processes that are gone, because their pids may be recycled. */
 static void drop_tags(struct gp_ui *ui)
 {
-    const struct gp_snapshot *s = ui->snapshot;
     size_t kept = 0;
     for (size_t i = 0; i < ui->tag_count; i++)
-        if (has_pid(s->processes, s->process_count, ui->tags[i]) ||
-            has_pid(s->ancestors, s->ancestor_count, ui->tags[i]))
+        if (gp_ui_has_process(ui, ui->tags[i]))
             ui->tags[kept++] = ui->tags[i];
     ui->tag_count = kept;
 }

@@ -115,8 +115,10 @@ struct gp_ui {
     bool gpus_have_focus;
     /* The current place. */
     enum gp_ui_mode mode;
-    int64_t chosen_pid; /* the cursor follows this process */
-    unsigned chosen_gpu;
+    struct gp_ui_pin {
+        int64_t pid; /* 0: none */
+        unsigned gpu;
+    } pin, stand_in; /* the cursor follows this process, or the other one while it is hidden */
     size_t chosen, first, first_gpu;
     struct gp_gpu_order gpu_order; /* of the last frame */
     size_t gpu_page;               /* number of GPUs on the screen */

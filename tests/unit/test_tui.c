@@ -628,7 +628,7 @@ static void the_cursor_follows_its_process(void **state)
     (void)gp_ui_key(&ui, GP_KEY_DOWN);
     (void)gp_ui_key(&ui, GP_KEY_DOWN);
     int64_t pid = ui.procs.rows[ui.chosen].pid;
-    assert_int_equal(ui.chosen_pid, pid);
+    assert_int_equal(ui.pin.pid, pid);
     press(&ui, ">I<P");
     assert_int_equal(ui.procs.rows[ui.chosen].pid, pid);
     gp_ui_take(&ui, machine(8, 99), GP_NS_PER_MS);
@@ -754,7 +754,7 @@ static void aim(struct gp_ui *ui, pid_t pid)
     s->wall_ns = gp_clock_wall_ns();
     gp_value_set_int(process_value(&s->processes[0], GP_PID), pid, 1);
     gp_ui_take(ui, s, GP_NS_PER_MS);
-    ui->chosen_pid = pid;
+    ui->pin.pid = pid;
     press(ui, "M");
 }
 
@@ -894,7 +894,7 @@ static void what_is_ended_is_shown_of_all_gpus(void **state)
         gp_value_set_int(process_value(&s->processes[i], GP_PROCESS_MEMORY), INT64_C(7) * GIB, 1);
     }
     gp_ui_take(&ui, s, GP_NS_PER_MS);
-    ui.chosen_pid = pid;
+    ui.pin.pid = pid;
     press(&ui, "1");
     assert_int_equal(ui.procs.rows[ui.chosen].pid, pid);
     check_has(&ui, " 7.0G");

@@ -209,7 +209,7 @@ static void enter_goes_to_the_process(void **state)
     ui.gpus_have_focus = true;
     press(&ui, "!\n");
     assert_int_equal(ui.gpu, 0);
-    assert_int_equal(ui.chosen_pid, 1000);
+    assert_int_equal(ui.pin.pid, 1000);
     assert_false(ui.gpus_have_focus);
     /* one that is not shown: the GPU */
     (void)snprintf(ui.prefs.filter, sizeof(ui.prefs.filter), "user=nobody");

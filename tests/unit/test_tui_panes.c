@@ -187,19 +187,51 @@ static void the_cursor_holds_on_to_the_next_process(void **state)
     watch(&ui, 4);
     (void)picture(&ui, 100, 30);
     (void)gp_ui_key(&ui, GP_KEY_DOWN);
-    const int64_t ended = ui.chosen_pid;
+    const int64_t ended = ui.pin.pid;
     gp_ui_take(&ui, without(ended, 40), 1);
-    const int64_t next = ui.chosen_pid;
+    const int64_t next = ui.pin.pid;
     assert_true(next != ended && next > 0);
     press(&ui, "I");
     assert_int_equal(gp_ui_chosen_row(&ui)->pid, next);
     gp_ui_take(&ui, machine(4, 41), 1); /* it is back */
-    assert_int_equal(ui.chosen_pid, next);
+    assert_int_equal(ui.pin.pid, next);
     press(&ui, "fnobody\n");
     assert_int_equal(ui.procs.count, 0);
-    assert_int_equal(ui.chosen_pid, next);
+    assert_int_equal(ui.pin.pid, next);
     (void)gp_ui_key(&ui, GP_KEY_ESCAPE);
     assert_int_equal(gp_ui_chosen_row(&ui)->pid, next);
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Tab selects a GPU, whose rows need not include the process of the cursor. */
+static void the_cursor_comes_back_from_the_gpus(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    while (gp_ui_chosen_row(&ui)->pid != 1007) /* it is on GPU 3 only */
+        (void)gp_ui_key(&ui, GP_KEY_DOWN);
+    press(&ui, "F\t");
+    assert_int_equal(ui.gpu, 0);
+    assert_int_equal(ui.followed, 1007);
+    const int64_t other = gp_ui_chosen_row(&ui)->pid;
+    assert_int_not_equal(other, 1007);
+    press(&ui, "I"); /* the cursor stays where it is in the meantime */
+    assert_int_equal(gp_ui_chosen_row(&ui)->pid, other);
+    gp_ui_take(&ui, machine(4, 40), 1);
+    assert_int_equal(gp_ui_chosen_row(&ui)->pid, other);
+    press(&ui, "\t");
+    assert_int_equal(gp_ui_chosen_row(&ui)->pid, 1007);
+    press(&ui, "0");
+    assert_int_not_equal(gp_ui_chosen_row(&ui)->pid, 1007);
+    press(&ui, "0fpid:1000\n");
+    assert_int_equal(gp_ui_chosen_row(&ui)->pid, 1000);
+    assert_int_equal(ui.followed, 1007);
+    assert_null(strstr(picture(&ui, 100, 30), "no longer shown"));
+    gp_ui_take(&ui, without(1007, 41), 1); /* it ends while it is hidden */
+    check_has(&ui, "process 1007 is no longer shown");
+    assert_int_equal(ui.followed, 0);
+    assert_int_equal(ui.pin.pid, 1000);
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -301,6 +333,7 @@ int main(void)
         cmocka_unit_test(the_arrow_is_at_the_selected_gpu),
         cmocka_unit_test(tab_needs_no_gpus),
         cmocka_unit_test(the_cursor_holds_on_to_the_next_process),
+        cmocka_unit_test(the_cursor_comes_back_from_the_gpus),
         cmocka_unit_test(escape_drops_the_filter_last),
         cmocka_unit_test(the_list_of_columns_reverses),
         cmocka_unit_test(m_says_where_it_shows),

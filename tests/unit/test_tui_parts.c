@@ -727,7 +727,7 @@ static void clicks_do_what_stands_there(void **state)
     struct gp_ui ui;
     watch(&ui, 8);
     click(&ui, "1004 carol", false);
-    assert_int_equal(ui.chosen_pid, 1004);
+    assert_int_equal(ui.pin.pid, 1004);
     click(&ui, "USER    GPU", false);
     assert_int_equal(ui.order.by[0].column, GP_PROC_USER_COLUMN);
     assert_false(ui.order.by[0].reversed);
