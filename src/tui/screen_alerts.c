@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "model/snapshot.h"
 #include "tui/alerts.h"
+#include "tui/watch_gpus.h"
 
 #include <stdio.h>
 
@@ -42,16 +43,16 @@ static const struct gp_alert *chosen_alert(const struct gp_ui *ui)
 /* Selects the GPU of the alert and, if it has a row there, the process. */
 static void go_there(struct gp_ui *ui, const struct gp_alert *alert)
 {
-    ui->gpu = (int)alert->gpu;
-    ui->mig = -1;
-    ui->gpus_have_focus = true;
+    gp_watch_choose_gpu(ui, (int)alert->gpu);
+    gp_watch_focus(ui, true);
     gp_ui_build_rows(ui);
     for (size_t i = 0; alert->pid && i < ui->procs.count; i++)
         if (ui->procs.rows[i].pid == alert->pid) {
             gp_ui_choose(ui, i);
-            ui->gpus_have_focus = false;
-            return;
+            gp_watch_focus(ui, false);
+            break;
         }
+    gp_watch_focus_shown(ui);
 }
 
 static enum gp_ui_wish key_in_alerts(struct gp_ui *ui, int key)

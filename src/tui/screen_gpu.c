@@ -293,9 +293,8 @@ static enum gp_ui_wish key_in_gpu(struct gp_ui *ui, int key)
     if (!ui->text.is_typing && gp_playback_refuses(ui, action))
         return GP_UI_GO_ON;
     if (!ui->text.is_typing && action == GP_ACTION_ADJUST) {
-        ui->gpu =
-            (int)ui->details.gpu; /* the GPU of this page, not of the process under the cursor */
-        ui->mig = -1;
+        /* the GPU of this page, not of the process under the cursor */
+        gp_watch_choose_gpu(ui, (int)ui->details.gpu);
         gp_ui_show(ui, GP_UI_ADJUST);
         return GP_UI_GO_ON;
     }

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "tui/watch_gpus.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static void change(struct gp_ui *ui, bool forward)
         return;
     }
     gp_pref_step(&ui->prefs, pref, forward);
+    gp_watch_focus_shown(ui);
     gp_ui_build_rows(ui);
 }
 

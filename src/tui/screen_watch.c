@@ -51,7 +51,7 @@ static void move_gpus(struct gp_ui *ui, enum gp_action action)
     const bool is_page = action == GP_ACTION_PAGE_UP || action == GP_ACTION_PAGE_DOWN;
     const long step = is_page && ui->gpu_page > 1 ? (long)ui->gpu_page : 1;
     if (action == GP_ACTION_FIRST || action == GP_ACTION_LAST)
-        gp_watch_choose(ui, NULL);
+        gp_watch_choose_gpu(ui, -1);
     const bool is_back =
         action == GP_ACTION_UP || action == GP_ACTION_PAGE_UP || action == GP_ACTION_LAST;
     gp_watch_move_gpu(ui, is_back ? -step : step);
@@ -156,8 +156,8 @@ static void clear_choice(struct gp_ui *ui)
 {
     if (ui->gpu < 0 && ui->tag_count == 0 && ui->followed == 0)
         ui->prefs.filter[0] = '\0';
-    gp_watch_choose(ui, NULL);
-    ui->gpus_have_focus = ui->gpus_have_focus && !ui->prefs.processes;
+    gp_watch_choose_gpu(ui, -1);
+    gp_watch_focus(ui, ui->gpus_have_focus && !ui->prefs.processes);
     ui->tag_count = 0;
     ui->followed = 0;
 }
@@ -174,12 +174,8 @@ static bool has_gpu(const struct gp_ui *ui, int gpu)
  * shows all GPUs. */
 static void choose_by_digit(struct gp_ui *ui, int digit)
 {
-    ui->mig = -1;
-    int longer = ui->digit_typed && ui->gpu > 0 ? ui->gpu * 10 + digit : -1;
-    if (has_gpu(ui, longer))
-        ui->gpu = longer;
-    else
-        ui->gpu = ui->gpu == digit ? -1 : digit;
+    const int longer = ui->digit_typed && ui->gpu > 0 ? ui->gpu * 10 + digit : -1;
+    gp_watch_choose_gpu(ui, has_gpu(ui, longer) ? longer : ui->gpu == digit ? -1 : digit);
 }
 
 /* Changes which processes are shown and in which order; returns false for any other action. */
@@ -440,7 +436,8 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
     const struct gp_box left = gp_box_part(box, 0, 0, w, 1);
     x = gp_playback_draw_keys(ui, &left, x);
     for (size_t i = 0; i < count && x > 0; i++)
-        if (!gp_playback_hides(ui, shown[i].action))
+        if (!gp_playback_hides(ui, shown[i].action) &&
+            (shown[i].action != GP_ACTION_PANE || gp_watch_may_turn(ui)))
             x = draw_key(ui, &left, x, &shown[i]);
 }
 

@@ -206,12 +206,12 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
         return GP_UI_GO_ON;
     switch (hit.kind) {
     case GP_HIT_GPU:
-        ui->gpus_have_focus = true;
+        gp_watch_focus(ui, true);
         gp_watch_choose(ui, ui->snapshot ? &ui->snapshot->devices[hit.value] : NULL);
         gp_ui_build_rows(ui);
         break;
     case GP_HIT_ROW:
-        ui->gpus_have_focus = false;
+        ui->gpus_have_focus = false; /* rows stay where they are, for the second click */
         gp_ui_choose(ui, hit.value);
         break;
     case GP_HIT_COLUMN:

@@ -3,6 +3,7 @@
 #include "tui/choices.h"
 #include "tui/presets.h"
 #include "tui/screen.h"
+#include "tui/watch_gpus.h"
 
 /* ---- presets ---- */
 
@@ -40,8 +41,7 @@ static void take_preset(struct gp_ui *ui, int at)
     prefs->first = preset.first;
     prefs->view = preset.view;
     prefs->gpu_order = preset.gpu_order;
-    if (preset.gpus != preset.processes)
-        ui->gpus_have_focus = preset.gpus;
+    gp_watch_focus_shown(ui);
     ui->preset = at;
     const char *word = gp_choice_at(prefs->presets, at, &n);
     gp_ui_say(ui, "preset %d of %d · p: next, 1-%d: that one · %.*s", at + 1, count, count,
@@ -77,7 +77,7 @@ static void turn(struct gp_ui *ui, bool *region, bool *other)
         gp_ui_say(ui, "one of GPUs (D) and processes (L) stays");
     }
     *region = !*region;
-    ui->gpus_have_focus = ui->gpus_have_focus ? ui->prefs.gpus : !ui->prefs.processes;
+    gp_watch_focus_shown(ui);
 }
 
 bool gp_watch_arrange_key(struct gp_ui *ui, enum gp_action action, int key)
@@ -93,6 +93,7 @@ bool gp_watch_arrange_key(struct gp_ui *ui, enum gp_action action, int key)
         return true;
     case GP_ACTION_EXPAND:
         expand(prefs);
+        gp_watch_focus_shown(ui);
         return true;
     case GP_ACTION_SHOW_GPUS:
         turn(ui, &prefs->gpus, &prefs->processes);

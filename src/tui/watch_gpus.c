@@ -18,11 +18,18 @@ size_t gp_watch_gpu_row(const struct gp_ui *ui)
     return i;
 }
 
+void gp_watch_choose_gpu(struct gp_ui *ui, int gpu)
+{
+    ui->gpu = gpu;
+    ui->mig = -1;
+    ui->tab_gpu = -1;
+}
+
 void gp_watch_choose(struct gp_ui *ui, const struct gp_device *device)
 {
-    ui->gpu = device ? (int)device->index : -1;
-    ui->mig = device && device->is_mig ? (int)device->mig_index : -1;
-    ui->tab_gpu = -1;
+    gp_watch_choose_gpu(ui, device ? (int)device->index : -1);
+    if (device && device->is_mig)
+        ui->mig = (int)device->mig_index;
 }
 
 /* Selects what is at this place of an order; there is one at least. */
@@ -55,15 +62,34 @@ void gp_watch_move_gpu(struct gp_ui *ui, long step)
         choose_place(ui, step > 0 ? 0 : (long)ui->gpu_order.count);
 }
 
+void gp_watch_focus(struct gp_ui *ui, bool to_gpus)
+{
+    ui->gpus_have_focus = to_gpus;
+    if (!to_gpus && ui->gpu >= 0 && ui->gpu == ui->tab_gpu) {
+        gp_watch_choose_gpu(ui, -1);
+        gp_ui_build_rows(ui);
+    }
+}
+
+void gp_watch_focus_shown(struct gp_ui *ui)
+{
+    gp_watch_focus(ui, ui->gpus_have_focus ? ui->prefs.gpus : !ui->prefs.processes);
+}
+
+bool gp_watch_may_turn(const struct gp_ui *ui)
+{
+    return ui->gpus_have_focus ? ui->prefs.processes : ui->prefs.gpus;
+}
+
 void gp_watch_turn_pane(struct gp_ui *ui)
 {
-    ui->gpus_have_focus = !ui->gpus_have_focus;
-    if (ui->gpus_have_focus && ui->gpu < 0 && has_places(ui)) {
+    const bool to_gpus = !ui->gpus_have_focus;
+    if (!gp_watch_may_turn(ui))
+        return;
+    gp_watch_focus(ui, to_gpus);
+    if (to_gpus && ui->gpu < 0 && has_places(ui)) {
         choose_place(ui, (long)ui->first_gpu);
         ui->tab_gpu = ui->gpu;
-    } else if (!ui->gpus_have_focus && ui->gpu >= 0 && ui->gpu == ui->tab_gpu) {
-        gp_watch_choose(ui, NULL);
-        gp_ui_build_rows(ui);
     }
 }
 

@@ -11,8 +11,9 @@ struct gp_ui;
 /* Whether it is this MIG instance of a GPU; −1: the GPU itself. */
 bool gp_device_is(const struct gp_device *device, int gpu, int mig);
 
-/* Selects a GPU or a MIG instance; NULL: none. */
+/* Selects a GPU or a MIG instance; NULL, −1: none. */
 void gp_watch_choose(struct gp_ui *ui, const struct gp_device *device);
+void gp_watch_choose_gpu(struct gp_ui *ui, int gpu);
 
 /* Row of the selected GPU or instance; the number of rows if none is selected. There must be a
  * snapshot. */
@@ -21,8 +22,18 @@ size_t gp_watch_gpu_row(const struct gp_ui *ui);
 /* Selects the GPU or instance that is so many places further on, or at that end. */
 void gp_watch_move_gpu(struct gp_ui *ui, long step);
 
-/* Gives the movement keys to the GPUs or to the processes. GPUs need a selected one for that: it is
- * the first on the screen, and selected no longer than until the keys go back to the processes. */
+/* Gives the movement keys to the GPUs or to the processes. */
+void gp_watch_focus(struct gp_ui *ui, bool to_gpus);
+
+/* After the GPUs or the processes were hidden: gives the keys to those that are left. */
+void gp_watch_focus_shown(struct gp_ui *ui);
+
+/* Whether the other of the two is not hidden. */
+bool gp_watch_may_turn(const struct gp_ui *ui);
+
+/* Gives the movement keys to the other of the two, if it is not hidden. GPUs need a selected one
+ * for that: it is the first on the screen, and selected no longer than until the keys go back to
+ * the processes. */
 void gp_watch_turn_pane(struct gp_ui *ui);
 
 /* After the user has chosen another order: shows its beginning. */

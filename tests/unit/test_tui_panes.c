@@ -143,6 +143,56 @@ static void the_arrow_is_at_the_selected_gpu(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* A GPU that Tab has selected is selected no longer than the keys are those of the GPUs. */
+static void what_the_user_selects_stays(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        int gpu;
+        bool gpus_have_focus;
+    } cases[] = {
+        {"\t", 0, true},       {"\t\t", -1, false}, {"\t30\t", 0, false}, {"\t3\t", 3, false},
+        {"\tD", -1, false},    {"\tDD", -1, false}, {"D\t", -1, false},   {"L\t", -1, true},
+        {"\tx", 0, true},      {"\txx", -1, false}, {"\tL\t", 0, true},   {"3D\t", 3, false},
+        {"\tLL\t", -1, false}, {"3\tD", 3, false},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_ui ui;
+        watch(&ui, 4);
+        (void)picture(&ui, 80, 24);
+        press(&ui, cases[i].keys);
+        if (ui.gpu != cases[i].gpu || ui.gpus_have_focus != cases[i].gpus_have_focus)
+            fail_msg("case %zu: GPU %d, focus %d", i, ui.gpu, ui.gpus_have_focus);
+        if (ui.gpu < 0)
+            assert_null(strstr(picture(&ui, 80, 24), "· GPU"));
+        assert_true(gp_ui_fini(&ui));
+    }
+}
+
+/* A double click on a row is one, even if its first click takes the keys from the GPUs. */
+static void rows_stay_below_a_click(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    press(&ui, "\t");
+    (void)picture(&ui, 80, 24);
+    const struct gp_hit *last = &ui.hits.hits[0];
+    for (size_t i = 0; i < ui.hits.count; i++)
+        if (ui.hits.hits[i].kind == GP_HIT_ROW)
+            last = &ui.hits.hits[i];
+    const int x = last->x;
+    const int y = last->y;
+    (void)gp_ui_click(&ui, x, y, false);
+    const int64_t pid = gp_ui_chosen_row(&ui)->pid;
+    (void)picture(&ui, 80, 24);
+    (void)gp_ui_click(&ui, x, y, false);
+    assert_int_equal(gp_ui_chosen_row(&ui)->pid, pid);
+    assert_false(ui.gpus_have_focus);
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void tab_needs_no_gpus(void **state)
 {
     (void)state;
@@ -331,6 +381,8 @@ int main(void)
         cmocka_unit_test(pages_of_gpus_end_at_the_last),
         cmocka_unit_test(cards_and_bars_say_that_there_are_more),
         cmocka_unit_test(the_arrow_is_at_the_selected_gpu),
+        cmocka_unit_test(what_the_user_selects_stays),
+        cmocka_unit_test(rows_stay_below_a_click),
         cmocka_unit_test(tab_needs_no_gpus),
         cmocka_unit_test(the_cursor_holds_on_to_the_next_process),
         cmocka_unit_test(the_cursor_comes_back_from_the_gpus),

@@ -283,7 +283,7 @@ static void rates_are_shown_or_not(void **state)
                  {"ggg", GP_SERIES_MEMORY, false},    {"ggg", GP_SERIES_SM, true},
                  {"ggg", GP_SERIES_BANDWIDTH, false}, {"ggg", GP_SERIES_PCIE, true},
                  {"ggg", GP_SERIES_NVLINK, true},     {"gggg", GP_SERIES_PCIE, false},
-                 {"xx", GP_SERIES_GPU, false},        {"xx\t\n", GP_SERIES_GPU, true}};
+                 {"xx", GP_SERIES_GPU, false},        {"xx0\n", GP_SERIES_GPU, true}};
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         struct gp_ui ui;
         watch(&ui, 2);
