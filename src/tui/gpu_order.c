@@ -117,13 +117,21 @@ static void insert(struct gp_gpu_order *order, size_t row, size_t rows)
     e[row].is_placed = true;
 }
 
-/* A row, if it is that of a GPU that has no place yet. */
+/* Whether it is an instance below its GPU, or below another instance of that. The GPU itself need
+ * not be shown. */
+static bool is_below(const struct gp_snapshot *snapshot, size_t row)
+{
+    const struct gp_device *device = &snapshot->devices[row];
+    return row > 0 && device->is_mig && device[-1].index == device->index;
+}
+
+/* A GPU and its instances, if they have no places yet. */
 static void place(struct gp_gpu_order *order, const struct gp_snapshot *snapshot, size_t row)
 {
     size_t rows = 1;
-    if (snapshot->devices[row].is_mig || order->entries[row].is_placed)
+    if (is_below(snapshot, row) || order->entries[row].is_placed)
         return;
-    while (row + rows < snapshot->device_count && snapshot->devices[row + rows].is_mig)
+    while (row + rows < snapshot->device_count && is_below(snapshot, row + rows))
         rows++;
     insert(order, row, rows);
 }
@@ -135,9 +143,8 @@ void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snap
     if (!begin(order, by, count))
         return;
     for (size_t row = 0; row < count; row++) /* instances have the key of their GPU */
-        order->entries[row].key = snapshot->devices[row].is_mig && row > 0
-                                      ? order->entries[row - 1].key
-                                      : orders[by].key(&snapshot->devices[row]);
+        order->entries[row].key = is_below(snapshot, row) ? order->entries[row - 1].key
+                                                          : orders[by].key(&snapshot->devices[row]);
     for (size_t i = 0; i < order->before; i++)
         place(order, snapshot, order->entries[i].before);
     for (size_t row = 0; row < count; row++)

@@ -548,6 +548,60 @@ static void gpus_are_ordered(void **state)
     gp_gpu_order_fini(&order);
 }
 
+static void make_instance(struct gp_device *d, unsigned gpu, unsigned mig)
+{
+    d->index = gpu;
+    d->is_mig = true;
+    d->mig_index = mig;
+}
+
+/* An instance may be selected without its GPU: -i 0:2. */
+static void instances_need_no_gpu(void **state)
+{
+    (void)state;
+    struct gp_gpu_order order = {.entries = NULL};
+    struct gp_snapshot *s = machine(5, 1); /* 0:2, 1, 1:0, 2:1, 2:3 */
+    make_instance(&s->devices[0], 0, 2);
+    make_instance(&s->devices[2], 1, 0);
+    make_instance(&s->devices[3], 2, 1);
+    make_instance(&s->devices[4], 2, 3);
+    for (int by = GP_ORDER_AUTO; by < GP_ORDER__COUNT; by++) {
+        gp_gpu_order_set(&order, s, (enum gp_gpu_order_by)by);
+        assert_int_equal(order.count, 5);
+        const size_t gpu = gp_gpu_order_place(&order, 1);
+        assert_int_equal(gp_gpu_order_place(&order, 2), gpu + 1);
+        assert_int_equal(gp_gpu_order_place(&order, 4), gp_gpu_order_place(&order, 3) + 1);
+    }
+    gp_gpu_order_set(&order, s, GP_ORDER_FREE); /* of 80 GiB: 0:2 has all, 1 has 69 */
+    assert_int_equal(gp_gpu_order_row(&order, 0), 0);
+    assert_int_equal(gp_gpu_order_row(&order, 1), 1);
+    gp_gpu_order_set(&order, s, GP_ORDER_INDEX);
+    assert_true(gp_gpu_order_is_index(&order));
+    gp_snapshot_free(s);
+    gp_gpu_order_fini(&order);
+
+    struct gp_ui ui;
+    s = machine(1, 1);
+    make_instance(&s->devices[0], 0, 2);
+    gp_value_set_text(device_value(&s->devices[0], GP_MIG_PROFILE), "1g.10gb", 1);
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, s, 1);
+    for (int view = GP_DENSITY_CARD; view <= GP_DENSITY_AUTO; view++) {
+        ui.prefs.view = view;
+        assert_non_null(strstr(picture(&ui, 80, 24), "0:2"));
+    }
+    press(&ui, "\t");
+    assert_int_equal(ui.gpu, 0);
+    assert_int_equal(ui.mig, 2);
+    press(&ui, "\n");
+    check_has(&ui, "MIG 0:2");
+    press(&ui, "q0");
+    assert_int_equal(ui.gpu, -1);
+    press(&ui, "0a!q\n");
+    (void)picture(&ui, 80, 24);
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void check_order(struct gp_gpu_order *order, struct gp_snapshot *s, const int loads[4],
                         const char *expected)
 {
@@ -909,6 +963,7 @@ int main(void)
         cmocka_unit_test(reasons_are_cut_where_they_may_end),
         cmocka_unit_test(strips_of_every_width),
         cmocka_unit_test(gpus_are_ordered),
+        cmocka_unit_test(instances_need_no_gpu),
         cmocka_unit_test(an_instance_has_its_own_processes),
         cmocka_unit_test(instances_say_their_share),
         cmocka_unit_test(gpus_do_not_dance),
