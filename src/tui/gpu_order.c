@@ -80,10 +80,11 @@ const char *const gp_gpu_order_words[GP_ORDER__COUNT] = {
 
 /* ---- sorting ---- */
 
-/* Forgets the places if it is another order or another number of devices. */
+/* Forgets the places if it is another order or another number of devices. In a grid, GPUs without
+ * problems are always by index. */
 static bool begin(struct gp_gpu_order *order, enum gp_gpu_order_by by, size_t count)
 {
-    const bool is_other = order->by != by || order->count != count;
+    const bool is_other = order->by != by || order->count != count || by == GP_ORDER_GRID;
     order->before = is_other ? 0 : count;
     order->by = by;
     order->count = 0;

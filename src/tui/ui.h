@@ -122,6 +122,7 @@ struct gp_ui {
     size_t chosen, first, first_gpu;
     struct gp_gpu_order gpu_order; /* of the last frame */
     size_t gpu_page;               /* number of GPUs on the screen */
+    bool is_full_grid;             /* one without room for all GPUs */
     size_t page;                   /* of process rows */
     bool shows_rates;              /* cards or bars are visible */
     bool hides_series;             /* the chosen metric has no graphs on the main screen */

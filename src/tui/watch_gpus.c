@@ -41,13 +41,19 @@ static void choose_place(struct gp_ui *ui, long place)
     gp_ui_build_rows(ui);
 }
 
+/* Orders the GPUs as they are on the screen. */
+static void set_order(struct gp_ui *ui)
+{
+    const enum gp_gpu_order_by by = (enum gp_gpu_order_by)ui->prefs.gpu_order;
+    gp_gpu_order_set(&ui->gpu_order, ui->snapshot,
+                     by == GP_ORDER_AUTO && ui->is_full_grid ? GP_ORDER_GRID : by);
+}
+
 /* Orders the GPUs of the newest snapshot. Returns whether there are any. */
 static bool has_places(struct gp_ui *ui)
 {
-    const enum gp_gpu_order_by by = (enum gp_gpu_order_by)ui->prefs.gpu_order;
-    const bool is_grid = by == GP_ORDER_AUTO && ui->gpu_order.by == GP_ORDER_GRID;
     if (ui->snapshot)
-        gp_gpu_order_set(&ui->gpu_order, ui->snapshot, is_grid ? GP_ORDER_GRID : by);
+        set_order(ui);
     return ui->snapshot && ui->gpu_order.count > 0;
 }
 
@@ -122,9 +128,8 @@ static void scroll(struct gp_ui *ui, const struct gp_layout *l, size_t chosen)
 
 struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bool host)
 {
-    const enum gp_gpu_order_by by = (enum gp_gpu_order_by)ui->prefs.gpu_order;
     const size_t chosen = gp_watch_gpu_row(ui);
-    gp_gpu_order_set(&ui->gpu_order, ui->snapshot, by);
+    set_order(ui);
     struct gp_layout l = gp_layout_of(&(struct gp_layout_options){
         .w = box->w,
         .h = box->h,
@@ -137,9 +142,11 @@ struct gp_layout gp_watch_arrange(struct gp_ui *ui, const struct gp_box *box, bo
         .no_graphs = !ui->prefs.graphs,
         .processes_first = ui->prefs.first,
     });
-    if (by == GP_ORDER_AUTO && l.density == GP_DENSITY_GRID &&
-        (size_t)l.shown < ui->gpu_order.count)
-        gp_gpu_order_set(&ui->gpu_order, ui->snapshot, GP_ORDER_GRID);
+    const bool is_full_grid = l.density == GP_DENSITY_GRID && (size_t)l.shown < ui->gpu_order.count;
+    if (is_full_grid != ui->is_full_grid) { /* the layout does not depend on the order */
+        ui->is_full_grid = is_full_grid;
+        set_order(ui);
+    }
     ui->gpu_page = (size_t)l.shown;
     scroll(ui, &l, chosen);
     return l;

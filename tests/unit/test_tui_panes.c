@@ -55,6 +55,32 @@ static void the_value_of_the_order_is_shown(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+static void a_full_grid_begins_with_problems(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(64, 0);
+    s->devices[21].status = GP_STATUS_LOST;
+    s->devices[5].status = GP_STATUS_OK;
+    gp_ui_init(&ui);
+    gp_ui_take(&ui, s, 1);
+    press(&ui, "\tsi\n");
+    (void)picture(&ui, 40, 12);
+    assert_int_equal(ui.gpu, 0);
+    press(&ui, "sa\n"); /* problems come first, as there is no room for all */
+    assert_int_equal(ui.gpu, 21);
+    (void)picture(&ui, 40, 12);
+    assert_int_equal(gp_gpu_order_row(&ui.gpu_order, 0), 21);
+    assert_int_equal(ui.first_gpu, 0);
+    gp_ui_take(&ui, machine(64, 1), 1); /* it has recovered */
+    (void)picture(&ui, 40, 12);
+    assert_int_equal(gp_gpu_order_row(&ui.gpu_order, 0), 5);
+    assert_int_equal(gp_gpu_order_row(&ui.gpu_order, 1), 0);
+    (void)picture(&ui, 120, 40); /* now there is */
+    assert_int_equal(gp_gpu_order_row(&ui.gpu_order, 0), 0);
+    assert_true(gp_ui_fini(&ui));
+}
+
 /* ---- all of them ---- */
 
 static void many_gpus_are_never_left_out(void **state)
@@ -377,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s_orders_gpus_that_have_the_keys),
         cmocka_unit_test(the_value_of_the_order_is_shown),
+        cmocka_unit_test(a_full_grid_begins_with_problems),
         cmocka_unit_test(many_gpus_are_never_left_out),
         cmocka_unit_test(pages_of_gpus_end_at_the_last),
         cmocka_unit_test(cards_and_bars_say_that_there_are_more),
