@@ -241,6 +241,13 @@ static void draw_line(const struct gp_box *box, int y, const struct line_table *
     gp_draw_left(box, owners->x, y, owners->w, owners_ink(device), text.buf);
 }
 
+bool gp_gpu_lines_have_past(const struct gp_gpus_view *view, int w)
+{
+    struct line_table t;
+    set_table(&t, view, w - 1);
+    return t.places[LINE_SPARK].w > 0;
+}
+
 void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view, size_t first,
                        void (*mark)(const struct gp_box *box, int y, size_t row,
                                     const struct gp_gpus_view *view))

@@ -16,6 +16,9 @@ void gp_draw_gpu_lines(const struct gp_box *box, const struct gp_gpus_view *view
                        void (*mark)(const struct gp_box *box, int y, size_t row,
                                     const struct gp_gpus_view *view));
 
+/* Whether lines of this width have room for the past of the GPUs. */
+bool gp_gpu_lines_have_past(const struct gp_gpus_view *view, int w);
+
 /* Whether a cell of this width has room for the past of the GPU. */
 bool gp_gpu_cell_has_past(const struct gp_gpus_view *view, int w);
 

@@ -14,11 +14,19 @@ int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *
     return count;
 }
 
-bool gp_gpus_show_series(const struct gp_gpus_view *view)
+const char *gp_gpus_series_place(const struct gp_gpus_view *view)
 {
     const struct gp_layout *l = view->layout;
-    return l->density == GP_DENSITY_GRID ? gp_gpu_cell_has_past(view, gp_layout_column(l, 0).w)
-                                         : l->density != GP_DENSITY_BAR;
+    const int columns = l->density == GP_DENSITY_LINE ? l->columns : 1;
+    const bool lines_have = gp_gpu_lines_have_past(view, l->gpus.w / columns);
+    const bool shows[GP_DENSITY__COUNT] = {
+        [GP_DENSITY_CARD] = true,
+        [GP_DENSITY_LINE] = lines_have,
+        [GP_DENSITY_GRID] = gp_gpu_cell_has_past(view, gp_layout_column(l, 0).w),
+    };
+    if (shows[l->density] || view->order->count == 0)
+        return NULL;
+    return lines_have && l->density != GP_DENSITY_LINE ? "in cards and lines: g" : "in cards: g";
 }
 
 /* Marks the selected GPU, also with an arrow unless the title of the GPUs has it, and makes the

@@ -30,8 +30,9 @@ struct gp_gpus_view {
 /* How many of those that are shown have one line among cards. */
 int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *order);
 
-/* Whether the graphed series is on the screen. Bars have others, and narrow cells none. */
-bool gp_gpus_show_series(const struct gp_gpus_view *view);
+/* Where the graphed series would be on the screen, which does not show it; NULL: it does. Bars have
+ * others, and narrow lines and cells none. */
+const char *gp_gpus_series_place(const struct gp_gpus_view *view);
 
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 

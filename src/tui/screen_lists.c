@@ -104,15 +104,13 @@ const struct gp_screen gp_screen_sort = {
 
 /* ---- the order of the GPUs ---- */
 
-static const struct {
-    const char *name, *help;
-} orders[] = {
-    [GP_ORDER_AUTO] = {"auto", "by index; problems first in a grid that does not show all"},
-    [GP_ORDER_INDEX] = {"index", "as the driver numbers them"},
-    [GP_ORDER_LOAD] = {"load", "the busiest first, the least used at the end"},
-    [GP_ORDER_FREE] = {"free memory", "the most free memory first"},
-    [GP_ORDER_TEMPERATURE] = {"temperature", "the hottest first"},
-    [GP_ORDER_TROUBLE] = {"trouble", "those with problems first"},
+static const char *const orders[] = {
+    [GP_ORDER_AUTO] = "by index; problems first in a grid that does not show all",
+    [GP_ORDER_INDEX] = "as the driver numbers them",
+    [GP_ORDER_LOAD] = "the busiest first, the least used at the end",
+    [GP_ORDER_FREE] = "the most free memory first",
+    [GP_ORDER_TEMPERATURE] = "the hottest first",
+    [GP_ORDER_TROUBLE] = "those with problems first",
 };
 
 static void fill_gpu_order(struct gp_ui *ui)
@@ -132,7 +130,7 @@ static void take_gpu_order(struct gp_ui *ui)
 static const char *order_name(const struct gp_ui *ui, size_t i)
 {
     (void)ui;
-    return orders[i].name;
+    return i == GP_ORDER_AUTO ? "auto" : gp_gpu_order_words[i];
 }
 
 static enum gp_ui_wish key_in_gpu_order(struct gp_ui *ui, int key)
@@ -142,9 +140,8 @@ static enum gp_ui_wish key_in_gpu_order(struct gp_ui *ui, int key)
 
 static void draw_order(const struct gp_box *line, size_t i, const void *ctx)
 {
-    (void)ctx;
-    (void)gp_draw(line, 0, 0, GP_INK_KEY, orders[i].name);
-    gp_draw_left(line, 13, 0, line->w - 13, GP_INK_PLAIN, orders[i].help);
+    (void)gp_draw(line, 0, 0, GP_INK_KEY, order_name(ctx, i));
+    gp_draw_left(line, 13, 0, line->w - 13, GP_INK_PLAIN, orders[i]);
 }
 
 static void draw_gpu_order(struct gp_ui *ui, const struct gp_box *box)

@@ -220,6 +220,13 @@ static bool arrange(struct gp_ui *ui, enum gp_action action, int key)
     }
 }
 
+static void say_series(struct gp_ui *ui)
+{
+    const char *place = ui->prefs.graphs ? ui->series_place : NULL;
+    gp_ui_say(ui, place ? "graphs: %s (%s)" : "graphs: %s", gp_series_titles[ui->prefs.series],
+              place);
+}
+
 /* Changes how things look; returns false for any other action. */
 static bool look(struct gp_ui *ui, enum gp_action action)
 {
@@ -240,8 +247,7 @@ static bool look(struct gp_ui *ui, enum gp_action action)
                 gp_gpu_order_is_index(&ui->gpu_order))
                 gp_pref_step(&ui->prefs, steps[i].pref, true); /* nothing would change */
             if (action == GP_ACTION_SERIES)
-                gp_ui_say(ui, "graphs: %s%s", gp_series_titles[ui->prefs.series],
-                          ui->hides_series && ui->prefs.graphs ? " (in cards and lines: g)" : "");
+                say_series(ui);
             if (action == GP_ACTION_GPU_ORDER)
                 gp_watch_reorder(ui);
             return true;
@@ -502,7 +508,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .owner = gp_owners_one(snapshot),
         .hits = &ui->hits,
     };
-    ui->hides_series = !gp_gpus_show_series(&view);
+    ui->series_place = ui->prefs.gpus ? gp_gpus_series_place(&view) : "GPUs: D";
     struct gp_box part = gp_box_part(box, l.host.x, l.host.y, l.host.w, l.host.h);
     gp_draw_host(&part, snapshot);
     part = gp_box_part(box, l.gpus.x, l.gpus.y, l.gpus.w, l.gpus.h);

@@ -125,7 +125,7 @@ struct gp_ui {
     bool is_full_grid;             /* one without room for all GPUs */
     size_t page;                   /* of process rows */
     bool shows_rates;              /* cards or bars are visible */
-    bool hides_series;             /* the chosen metric has no graphs on the main screen */
+    const char *series_place;      /* of the graphs of the chosen metric; NULL: on the screen */
     bool shows_cpu_past;
     bool shows_codecs; /* a process has used one */
     int scroll;        /* columns scrolled off the commands */

@@ -376,6 +376,14 @@ static void m_says_where_it_shows(void **state)
     (void)picture(&ui, 80, 24);
     press(&ui, "m");
     (void)line_with(&ui, 80, 24, "graphs: memory (in cards and lines: g)");
+    ui.prefs.view = GP_DENSITY_LINE; /* of this width, they have no graphs */
+    (void)picture(&ui, 40, 24);
+    press(&ui, "m");
+    (void)line_with(&ui, 40, 24, "(in cards: g)");
+    press(&ui, "D");
+    (void)picture(&ui, 80, 24);
+    press(&ui, "m");
+    (void)line_with(&ui, 80, 24, "(GPUs: D)");
     assert_true(gp_ui_fini(&ui));
 }
 
