@@ -182,7 +182,8 @@ def pictures():
     """The name and the content of every picture."""
     golden = ROOT / "tests/golden"
     for path in sorted(golden.glob("top-picture-*.ansi")):
-        yield f"{path.stem.replace('-picture', '')}.svg", draw(path.read_text(), "gpulse top")
+        name = path.stem.replace("top-picture-compare-", "compare/").replace("-picture", "")
+        yield f"{name}.svg", draw(path.read_text(), "gpulse top")
     yield "top.svg", animate(movie((golden / "top-movie.ansi").read_text()), "gpulse top")
     yield "kill.svg", animate(session((golden / "session-kill.txt").read_text()), "gpulse kill")
 
@@ -197,7 +198,7 @@ def main():
         if check and (not picture.exists() or picture.read_text() != drawn):
             different.append(picture.name)
         elif not check:
-            picture.parent.mkdir(exist_ok=True)
+            picture.parent.mkdir(parents=True, exist_ok=True)
             picture.write_text(drawn)
     if different:
         sys.exit(f"not what scripts/pictures.py draws: {', '.join(different)}")

@@ -147,7 +147,7 @@ static void use_cpus(struct gp_snapshot *s, unsigned tick)
     }
 }
 
-/* scripts/pictures.py draws them for the README. */
+/* scripts/pictures.py draws them for the README, and those to compare with other monitors. */
 static void pictures_for_the_documents(void **state)
 {
     (void)state;
@@ -157,7 +157,13 @@ static void pictures_for_the_documents(void **state)
         int w, h;
     } pictures[] = {{"top-picture-1.ansi", "", 1, 80, 24},
                     {"top-picture-8.ansi", "", 8, 80, 24},
-                    {"top-picture-wide.ansi", "", 8, 200, 60}};
+                    {"top-picture-wide.ansi", "", 8, 200, 60},
+                    {"top-picture-compare-8-120x40.ansi", "", 8, 120, 40},
+                    {"top-picture-compare-64-80x24.ansi", "", 64, 80, 24},
+                    {"top-picture-compare-64-120x40.ansi", "", 64, 120, 40},
+                    {"top-picture-compare-64-200x60.ansi", "", 64, 200, 60},
+                    {"top-picture-compare-tree-120x40.ansi", "t", 8, 120, 40},
+                    {"top-picture-compare-help-80x24.ansi", "?", 8, 80, 24}};
     for (size_t i = 0; i < GP_ARRAY_LEN(pictures); i++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
         struct gp_cells cells = {0, 0, NULL};
