@@ -192,7 +192,7 @@ enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 /* A thread that was given up closes its files a moment later. */
 static bool is_back_at(size_t files)
 {
-    for (int i = 0; i < 1000 && open_file_count() != files; i++)
+    for (int i = 0; i < 12000 && open_file_count() != files; i++)
         (void)usleep(5000);
     return open_file_count() == files;
 }
