@@ -234,12 +234,14 @@ static bool is_jetson(struct gp_exam *exam)
 
 enum { JETPACK_4 = 32, JETPACK_7 = 38 }; /* releases of Jetson Linux; 7 takes PyPI's wheels */
 
-static unsigned jetson_release(struct gp_exam *exam)
+enum { RELEASE_SIZE = 256 };
+
+/* Of "# R36 (release), REVISION: 4.3, …"; "" and 0: it cannot be read. */
+static unsigned jetson_release(struct gp_exam *exam, char line[RELEASE_SIZE])
 {
-    char line[256];
-    const char *number = gp_files_line(&exam->files, "/etc/nv_tegra_release", line, sizeof(line))
-                             ? strstr(line, "# R")
-                             : NULL;
+    if (!gp_files_line(&exam->files, "/etc/nv_tegra_release", line, RELEASE_SIZE))
+        line[0] = '\0';
+    const char *number = strstr(line, "# R");
     return number ? gp_version_major(number + 3) : 0;
 }
 
@@ -269,14 +271,14 @@ static void check_jetson(struct gp_exam *exam)
         unsigned release;
         const char *jetpack;
     } packs[] = {{38, "7"}, {36, "6"}, {35, "5"}, {34, "5"}, {32, "4"}};
-    char line[256], model[128] = "";
+    char line[RELEASE_SIZE], model[128] = "";
     const char *jetpack = "";
-    if (!gp_files_line(&exam->files, "/etc/nv_tegra_release", line, sizeof(line))) {
+    const unsigned release = jetson_release(exam, line);
+    if (!line[0]) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "/etc/nv_tegra_release cannot be read");
         return;
     }
     (void)gp_files_line(&exam->files, "/proc/device-tree/model", model, sizeof(model));
-    const unsigned release = jetson_release(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(packs); i++)
         if (packs[i].release == release)
             jetpack = packs[i].jetpack;
@@ -317,7 +319,8 @@ static void check_jetson_torch(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
-    const unsigned release = jetson_release(exam);
+    char line[RELEASE_SIZE];
+    const unsigned release = jetson_release(exam, line);
     struct gp_torch torch;
     for (size_t i = 0; release > 0 && release < JETPACK_7 && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];

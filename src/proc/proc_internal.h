@@ -22,7 +22,7 @@ enum gp_proc_host_file { HOST_STAT, HOST_LOADAVG, HOST_MEMINFO, HOST_UPTIME, HOS
 struct gp_proc_reader {
     const char *root;
     int dir;         /* /proc below the root: relative names are looked up faster than full paths */
-    bool is_kernels; /* its files are the kernel's, and not a copy that somebody made */
+    bool is_kernels; /* its files are the kernel's, not a copy */
     long ticks_per_s;
     long page_bytes;
     size_t files_most; /* that this process may have open */

@@ -344,11 +344,17 @@ static uint64_t age_s_of(const struct gp_xid *xid, uint64_t wall_ns)
     return wall_ns > xid->wall_ns ? (wall_ns - xid->wall_ns) / GP_NS_PER_S : 0;
 }
 
+/* The i-th newest of those that are kept. */
+static const struct gp_xid *newest(const struct gp_xids *xids, size_t i)
+{
+    return &xids->list[(xids->count - 1 - i) % GP_XIDS_MAX];
+}
+
 /* The i-th of the last hour, the newest first; NULL: it is older, or was overwritten. */
 static const struct gp_xid *xid_at(const struct gp_xids *xids, size_t i, uint64_t wall_ns)
 {
     const size_t kept = xids->count < GP_XIDS_MAX ? xids->count : GP_XIDS_MAX;
-    const struct gp_xid *xid = i < kept ? &xids->list[(xids->count - 1 - i) % GP_XIDS_MAX] : NULL;
+    const struct gp_xid *xid = i < kept ? newest(xids, i) : NULL;
     return xid && age_s_of(xid, wall_ns) < XID_S ? xid : NULL;
 }
 
@@ -383,7 +389,7 @@ const char *gp_xid_age(const struct gp_xid *xid, uint64_t wall_ns, char ret[GP_X
 static bool is_repeated(const struct gp_xids *xids, size_t i, const struct gp_xid *xid)
 {
     while (i-- > 0) {
-        const struct gp_xid *newer = &xids->list[(xids->count - 1 - i) % GP_XIDS_MAX];
+        const struct gp_xid *newer = newest(xids, i);
         if (newer->gpu == xid->gpu && newer->number == xid->number)
             return true;
     }

@@ -19,7 +19,7 @@ void gp_watch_choose_gpu(struct gp_ui *ui, int gpu);
  * snapshot. */
 size_t gp_watch_gpu_row(const struct gp_ui *ui);
 
-/* Selects the GPU or instance that is so many places further on, or at that end. */
+/* Selects the GPU or instance that many places further on, or at that end. */
 void gp_watch_move_gpu(struct gp_ui *ui, long step);
 
 /* Gives the movement keys to the GPUs or to the processes. */
