@@ -59,7 +59,7 @@ def local(us):
 def watts(tape, at=None):
     """Of each GPU, as query shows it."""
     text = good(gpulse("query", "power.draw", "--tape", tape, "-f", "csv", *(["--at", at] if at else [])))
-    return [round(float(row["power.draw"])) for row in csv.DictReader(io.StringIO(text))]
+    return [float(row["power.draw"]) for row in csv.DictReader(io.StringIO(text))]
 
 
 def shown_watts(terminal):
