@@ -314,6 +314,30 @@ last_says() {
     done
 }
 
+@test "while a lost GPU is looked for, rates and energy of the others go on" {
+    start --sim h100x4 query --processes index,pid,process.energy -f csv --no-header -n 0.3
+    energy=$pid
+    until_true last_says 1 '^1,[0-9]+,[0-9.]+$'
+    mv out energies # the program has it open
+    start --sim h100x4 query index,pcie.throughput.tx,nvlink.throughput.tx,status -f csv --no-header -n 0.3
+    until_true last_says 1 '^1,[0-9.]+,[0-9.]+,ok$'
+    fault h100x4 --gpu 2 lost
+    until_true last_says 2 ',lost$'
+    fault h100x4 --gpu 2 clear
+    until_true last_says 2 '^2,.*,ok$' # the driver was opened again
+    for p in "$pid" "$energy"; do
+        kill -INT "$p"
+        pid=$p
+        finish
+    done
+    for i in 0 1 3; do
+        grep "^$i," out | grep -vEq "^$i,[0-9.]+,[0-9.]+,ok$" && explain "GPU $i has no rates: $(cat out)"
+        grep "^$i," energies | cut -d, -f3 >of_one
+        [ "$(wc -l <of_one)" -ge 4 ]
+        sort -g -c of_one # it never falls
+    done
+}
+
 @test "while one GPU is lost or hangs, the values of the others move" {
     for what in lost hang=1h; do
         fault h100x4 --gpu 1 "$what"

@@ -98,6 +98,8 @@ struct nvml_source {
     unsigned branch, minor; /* of driver_version: 580.95.05 is 580, 95; 0, 0 if unknown */
     struct nvml_events events;
     pthread_mutex_t topology; /* see topology.c */
+    pthread_mutex_t pasts_lock;
+    struct nvml_past *pasts; /* of all GPUs and MIG devices, the oldest first: see past.c */
     /* When the running read of a GPU began; 0: none. */
     _Atomic(uint64_t) reading_since_ns[NVML_BOUND_MAX];
     _Atomic(bool) has_answered[NVML_BOUND_MAX]; /* the first calls for a GPU have returned */
@@ -155,6 +157,17 @@ struct nvml_counter {
     uint64_t time_ns; /* 0: not read yet */
     uint64_t next_ns; /* no earlier than this again */
     struct gp_value per_s;
+};
+
+/* What is kept of a device beyond a session. */
+struct nvml_past {
+    struct nvml_past *next;
+    char uuid[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+    bool in_use;
+    uint64_t left_ns; /* if not in use: since when */
+    struct nvml_counter counters[NVML_RATES];
+    struct nvml_counter (*links)[2]; /* of each link, once they were listed */
+    struct nvml_energy energy;
 };
 
 /* One of the driver's sample buffers. */
@@ -222,8 +235,7 @@ struct nvml_device {
     struct nvml_process_room room;
     uint64_t lists_not_before_ns[NVML_PROCESS_LISTS]; /* those that were empty */
     bool no_video; /* according to the processes, none uses the video encoder or decoder */
-    struct nvml_energy energy;
-    struct nvml_counter counters[NVML_RATES];
+    struct nvml_past *past;
     struct nvml_series series[NVML_SERIES];
     struct nvml_refusal buffers[NVML_SAMPLINGTYPE_COUNT]; /* of samples, for whole buffers */
     struct nvml_gpm gpm;
@@ -231,8 +243,7 @@ struct nvml_device {
     struct nvml_mig_list mig;
     nvmlReturn_t activation; /* why a change of MIG mode did not take effect immediately */
     struct nvml_list lists[GP_LIST__COUNT];
-    bool nvlink5;                            /* has separate fields for its byte counters */
-    struct nvml_counter (*link_counters)[2]; /* of each link, once they were listed; in the arena */
+    bool nvlink5; /* has separate fields for its byte counters */
 };
 
 /* In readers.c. Runs the readers that are due and provide requested values or rates, into the
@@ -323,6 +334,12 @@ void nvml_seed_uuid(struct nvml_device *device, uint64_t now_ns);
 /* Copies the requested values from the cache; texts are copied into the arena of the reading. */
 void nvml_copy_values(const struct nvml_device *device, const struct gp_metric_set *want,
                       struct gp_arena *arena, struct gp_value *values);
+
+/* In past.c. What is known of the device with this UUID ("": of a new one) from an earlier session,
+ * or room for it. It stays with the source. NULL: out of memory. */
+struct nvml_past *nvml_take_past(struct nvml_source *source, const char *uuid);
+void nvml_leave_past(struct nvml_source *source, struct nvml_past *past); /* NULL: nothing */
+void nvml_free_pasts(struct nvml_source *source);
 
 /* In mig_devices.c. A device that is not opened yet; NULL without memory. */
 struct nvml_device *nvml_new_device(struct nvml_source *source, unsigned index, gp_call_name *call);

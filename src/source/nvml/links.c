@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FIELDS_AT_ONCE = 64, TX = 0, RX = 1 };
@@ -388,10 +389,10 @@ nvmlReturn_t nvml_list_links(struct nvml_rows *rows)
 {
     _Static_assert(GP_ARRAY_LEN(columns) <= 32, "a bit per column");
     struct nvml_device *device = rows->device;
-    if (!device->link_counters)
-        device->link_counters =
-            gp_arena_alloc(&device->arena, NVML_NVLINK_MAX_LINKS, sizeof(*device->link_counters));
-    if (!device->link_counters)
+    struct nvml_past *past = device->past;
+    if (!past->links)
+        past->links = calloc(NVML_NVLINK_MAX_LINKS, sizeof(*past->links));
+    if (!past->links)
         return NVML_ERROR_MEMORY;
     uint32_t due[NVML_NVLINK_MAX_LINKS] = {0};
     unsigned count = 0;
@@ -416,8 +417,8 @@ nvmlReturn_t nvml_list_links(struct nvml_rows *rows)
     if (rc == NVML_SUCCESS)
         rc = ask_functions(rows, due);
     for (unsigned link = 0; link < count && rc == NVML_SUCCESS; link++) {
-        put_rate(rows, link, GP_LINK_TX, GP_LINK_RATE_TX, &device->link_counters[link][TX]);
-        put_rate(rows, link, GP_LINK_RX, GP_LINK_RATE_RX, &device->link_counters[link][RX]);
+        put_rate(rows, link, GP_LINK_TX, GP_LINK_RATE_TX, &past->links[link][TX]);
+        put_rate(rows, link, GP_LINK_RX, GP_LINK_RATE_RX, &past->links[link][RX]);
     }
     return rc;
 }

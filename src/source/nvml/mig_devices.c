@@ -23,6 +23,7 @@ void nvml_free_mig_list(struct nvml_mig_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         nvml_free_gpm(list->devices[i]);
+        nvml_leave_past(list->devices[i]->source, list->devices[i]->past);
         gp_arena_fini(&list->devices[i]->arena);
         free(list->devices[i]);
     }
@@ -91,8 +92,12 @@ nvmlReturn_t nvml_list_mig(struct nvml_device *device, uint64_t now_ns)
     nvml_free_mig_list(list);
     for (size_t i = 0; i < count; i++) {
         struct nvml_device *mig = nvml_new_device(device->source, seen[i].index, device->call);
-        if (!mig)
+        if (mig)
+            mig->past = nvml_take_past(device->source, seen[i].uuid);
+        if (!mig || !mig->past) {
+            free(mig);
             break;
+        }
         mig->is_mig = true;
         mig->parent = device;
         mig->handle = seen[i].handle;

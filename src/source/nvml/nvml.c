@@ -222,7 +222,7 @@ static void nvml_detach(struct gp_source_device *base)
     nvml_forget_lists(device);
     gp_arena_fini(&device->arena);
     free(device->samples.entries);
-    free(device->energy.shares);
+    nvml_leave_past(device->source, device->past);
     free(device->visible.pids);
     free(device->visible_before.pids);
     free(device->room.list.entries);
@@ -277,6 +277,12 @@ static int attach(struct nvml_source *source, unsigned index, gp_call_name *call
         nvml_keep_identity(source, index, reading);
         nvml_detach((struct gp_source_device *)device);
         return GP_EDRIVER;
+    }
+    device->past = nvml_take_past(source, device->uuid);
+    if (!device->past) {
+        fail_reading(reading, NVML_ERROR_MEMORY, "out of memory");
+        nvml_detach((struct gp_source_device *)device);
+        return GP_ENOMEM;
     }
     nvml_seed_uuid(device, gp_clock_mono_ns());
     device->may_sleep = nvml_may_sleep(source, index);
@@ -366,8 +372,11 @@ static void nvml_read(struct gp_source_device *base, const struct gp_want *want,
 
 static void nvml_free(struct gp_source *base)
 {
-    (void)pthread_mutex_destroy(&to_nvml(base)->topology);
-    free(base);
+    struct nvml_source *source = to_nvml(base);
+    nvml_free_pasts(source);
+    (void)pthread_mutex_destroy(&source->pasts_lock);
+    (void)pthread_mutex_destroy(&source->topology);
+    free(source);
 }
 
 struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
@@ -393,5 +402,6 @@ struct gp_source *gp_nvml_new(const struct gp_nvml_config *config)
     source->config = *config;
     source->hides_processes = access("/proc/1", F_OK) != 0;
     (void)pthread_mutex_init(&source->topology, NULL);
+    (void)pthread_mutex_init(&source->pasts_lock, NULL);
     return &source->base;
 }

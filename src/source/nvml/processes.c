@@ -324,7 +324,7 @@ static bool uses_video(const struct nvml_samples *samples)
  * first read, and if the counter was reset. */
 static bool spent_energy(struct nvml_device *device, double *ret_j, double *ret_s)
 {
-    struct nvml_energy *energy = &device->energy;
+    struct nvml_energy *energy = &device->past->energy;
     unsigned long long mj = 0;
     if (NVML_CALL(device, nvmlDeviceGetTotalEnergyConsumption, device->handle, &mj) != NVML_SUCCESS)
         return false;
@@ -350,7 +350,7 @@ static double joules_before(const struct nvml_energy *energy, uint32_t pid)
  * sum is right. Energy used while there are no processes is not attributed. */
 static void share_energy(struct nvml_device *device, struct collector *c)
 {
-    struct nvml_energy *energy = &device->energy;
+    struct nvml_energy *energy = &device->past->energy;
     double spent_j;
     double elapsed_s;
     double all = 0;

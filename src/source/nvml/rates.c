@@ -46,7 +46,7 @@ static void grow(struct nvml_device *device, const struct rate *rate, uint64_t c
                  uint64_t now_ns)
 {
     struct gp_value *v = nvml_cached(device, rate->metric);
-    *v = *nvml_growth(&device->counters[rate - rates], count, now_ns);
+    *v = *nvml_growth(&device->past->counters[rate - rates], count, now_ns);
     if (v->status == GP_STATUS_OK)
         v->f = nvml_limit_share(rate->metric, v->f * rate->scale);
 }
@@ -55,7 +55,7 @@ static void refuse(struct nvml_device *device, const struct rate *rate, nvmlRetu
                    uint64_t now_ns)
 {
     nvml_set_refused(nvml_cached(device, rate->metric), rc, now_ns);
-    device->counters[rate - rates] =
+    device->past->counters[rate - rates] =
         (struct nvml_counter){.next_ns = nvml_refused_until(rc, now_ns)};
 }
 
@@ -85,7 +85,7 @@ static nvmlReturn_t add_links(struct nvml_device *device, const struct rate *rat
     nvmlReturn_t rc = nvml_sum_links(device, of_link, &bytes);
     if (rc == NVML_SUCCESS)
         *nvml_cached(device, rate->metric) =
-            *nvml_growth(&device->counters[rate - rates], bytes, gp_clock_mono_ns());
+            *nvml_growth(&device->past->counters[rate - rates], bytes, gp_clock_mono_ns());
     else
         refuse(device, rate, rc, now_ns);
     return rc;
@@ -111,7 +111,8 @@ size_t nvml_ask_rates(const struct nvml_device *device, const struct gp_metric_s
 {
     size_t count = 0;
     for (size_t i = 0; i < NVML_RATES && !device->is_mig; i++)
-        if (gp_metric_set_has(want, rates[i].metric) && now_ns >= device->counters[i].next_ns) {
+        if (gp_metric_set_has(want, rates[i].metric) &&
+            now_ns >= device->past->counters[i].next_ns) {
             fields[count].fieldId = nvml_field_id(device->source, rates[i].field);
             fields[count].scopeId = rates[i].scope;
             asked[count++] = (uint8_t)i;
