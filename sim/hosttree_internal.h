@@ -29,7 +29,7 @@ struct sim_hosttree {
 struct sim_present {
     unsigned int pid;
     const struct sim_host_process *like; /* NULL: a real one */
-    double age_s;
+    double born_s;                       /* since 1970; 0 for a real one */
 };
 
 struct sim_presents {

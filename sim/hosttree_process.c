@@ -67,8 +67,7 @@ static void add_like(struct sim_hosttree *tree, const struct sim_host_process *l
 {
     const struct sim_machine *machine = tree->live->machine;
     double born_s = (double)tree->boot_s + (double)machine->host.uptime_s - (double)like->age_s;
-    struct sim_present one = {
-        .pid = (unsigned int)like->pid, .like = like, .age_s = sim_tree_now_s() - born_s};
+    struct sim_present one = {.pid = (unsigned int)like->pid, .like = like, .born_s = born_s};
     bool is_workload = false;
     for (size_t d = 0; d < machine->device_count; d++)
         for (size_t i = 0; i < machine->devices[d].process_count; i++) {
@@ -81,7 +80,7 @@ static void add_like(struct sim_hosttree *tree, const struct sim_host_process *l
             if (!sim_live_is_running(tree->live, process, &copy.pid, &start_s))
                 continue;
             if (start_s > 0)
-                copy.age_s = sim_tree_now_s() - (double)start_s;
+                copy.born_s = (double)start_s;
             add(tree, all, &copy);
         }
     if (!is_workload)
@@ -177,8 +176,9 @@ static void put_stat(struct sim_hosttree *tree, const char *folder, const struct
     const struct sim_host_process *p = one->like;
     struct gp_strbuf sb = GP_STRBUF_INIT(SIM_TREE_TEXT_MAX);
     uint64_t rss = sim_tree_resident_bytes(tree, one);
-    uint64_t ticks = sim_tree_ticks_after(tree, one->age_s, (double)p->cpu_pct, one->pid);
-    double start_s = sim_tree_now_s() - one->age_s - (double)tree->boot_s;
+    double age_s = sim_tree_now_s() - one->born_s;
+    double start_s = one->born_s - (double)tree->boot_s;
+    uint64_t ticks = sim_tree_ticks_after(tree, age_s, (double)p->cpu_pct, one->pid);
     uint64_t start = start_s > 0 ? (uint64_t)(start_s * sim_tree_ticks_per_s() + 0.5) : 0;
     uint64_t group = p->group == p->pid ? one->pid : p->group;
     gp_strbuf_addf(&sb, "%u (%.*s) %s %" PRIu64 " %" PRIu64 " %" PRIu64, one->pid, NAME_KEPT,
