@@ -412,23 +412,34 @@ static int draw_key(struct gp_ui *ui, const struct gp_box *box, int x, const str
     return x;
 }
 
+/* What clear_choice() would take back; NULL: nothing. */
+static const char *what_clears(const struct gp_ui *ui)
+{
+    return ui->gpu >= 0          ? "all GPUs"
+           : ui->tag_count > 0   ? "untag"
+           : ui->followed != 0   ? "unfollow"
+           : ui->prefs.filter[0] ? "no filter"
+                                 : NULL;
+}
+
 /* A message and the keys, as many as fit: those of the processes, or of the GPUs. */
 static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
 {
-    static const struct key_word of_processes[] = {
-        {GP_ACTION_HELP, "help"},     {GP_ACTION_SEARCH, "search"}, {GP_ACTION_FILTER, "filter"},
-        {GP_ACTION_SORT, "sort"},     {GP_ACTION_KILL, "kill"},     {GP_ACTION_DETAILS, "detail"},
-        {GP_ACTION_DENSITY, "view"},  {GP_ACTION_PANE, "GPUs"},     {GP_ACTION_QUIT, "quit"},
-        {GP_ACTION_TREE, "tree"},     {GP_ACTION_SETUP, "setup"},   {GP_ACTION_SERIES, "metric"},
-        {GP_ACTION_ADJUST, "adjust"}, {GP_ACTION_USER, "user"},     {GP_ACTION_PAUSE, "pause"},
-        {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},       {GP_ACTION_PRESET, "preset"},
-        {GP_ACTION_COST, "cost"},
+    const char *const clears = what_clears(ui);
+    const struct key_word of_processes[] = {
+        {GP_ACTION_HELP, "help"},      {GP_ACTION_CLEAR, clears},    {GP_ACTION_SEARCH, "search"},
+        {GP_ACTION_FILTER, "filter"},  {GP_ACTION_SORT, "sort"},     {GP_ACTION_KILL, "kill"},
+        {GP_ACTION_DETAILS, "detail"}, {GP_ACTION_DENSITY, "view"},  {GP_ACTION_PANE, "GPUs"},
+        {GP_ACTION_QUIT, "quit"},      {GP_ACTION_TREE, "tree"},     {GP_ACTION_SETUP, "setup"},
+        {GP_ACTION_SERIES, "metric"},  {GP_ACTION_ADJUST, "adjust"}, {GP_ACTION_USER, "user"},
+        {GP_ACTION_PAUSE, "pause"},    {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},
+        {GP_ACTION_PRESET, "preset"},  {GP_ACTION_COST, "cost"},
     };
-    static const struct key_word of_gpus[] = {
-        {GP_ACTION_HELP, "help"},      {GP_ACTION_SORT, "order"},    {GP_ACTION_DETAILS, "detail"},
-        {GP_ACTION_PANE, "processes"}, {GP_ACTION_QUIT, "quit"},     {GP_ACTION_DENSITY, "view"},
-        {GP_ACTION_SERIES, "metric"},  {GP_ACTION_ADJUST, "adjust"}, {GP_ACTION_ALERTS, "alerts"},
-        {GP_ACTION_CLEAR, "all GPUs"}, {GP_ACTION_SETUP, "setup"},   {GP_ACTION_PAUSE, "pause"},
+    const struct key_word of_gpus[] = {
+        {GP_ACTION_HELP, "help"},      {GP_ACTION_CLEAR, clears},     {GP_ACTION_SORT, "order"},
+        {GP_ACTION_DETAILS, "detail"}, {GP_ACTION_PANE, "processes"}, {GP_ACTION_QUIT, "quit"},
+        {GP_ACTION_DENSITY, "view"},   {GP_ACTION_SERIES, "metric"},  {GP_ACTION_ADJUST, "adjust"},
+        {GP_ACTION_ALERTS, "alerts"},  {GP_ACTION_SETUP, "setup"},    {GP_ACTION_PAUSE, "pause"},
         {GP_ACTION_PRESET, "preset"},  {GP_ACTION_COST, "cost"},
     };
     const struct key_word *shown = ui->gpus_have_focus ? of_gpus : of_processes;
@@ -442,7 +453,7 @@ static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
     const struct gp_box left = gp_box_part(box, 0, 0, w, 1);
     x = gp_playback_draw_keys(ui, &left, x);
     for (size_t i = 0; i < count && x > 0; i++)
-        if (!gp_playback_hides(ui, shown[i].action) &&
+        if (shown[i].word && !gp_playback_hides(ui, shown[i].action) &&
             (shown[i].action != GP_ACTION_PANE || gp_watch_may_turn(ui)))
             x = draw_key(ui, &left, x, &shown[i]);
 }

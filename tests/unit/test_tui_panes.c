@@ -399,10 +399,27 @@ static void keys_stay_beside_a_message(void **state)
     (void)line_with(&ui, 80, 24, " 16144 ended, 20.0G free again  ?:help /:search");
     ui.message[0] = '\0';
     press(&ui, "3\t");
-    (void)line_with(&ui, 80, 24, " ?:help s:order Enter:detail ");
+    (void)line_with(&ui, 80, 24, " ?:help Esc:all GPUs s:order Enter:detail ");
     (void)line_with(&ui, 80, 24, " GPU 3 P: power limits the clocks");
     (void)line_with(&ui, 40, 24, " GPU 3 P: power limits the clocks");
     (void)picture(&ui, 20, 24);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void esc_says_what_it_takes_back(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 4);
+    (void)line_with(&ui, 80, 24, " ?:help /:search ");
+    press(&ui, "fpython\r");
+    (void)line_with(&ui, 80, 24, " ?:help Esc:no filter /:search ");
+    press(&ui, " ");
+    (void)line_with(&ui, 80, 24, " ?:help Esc:untag /:search ");
+    press(&ui, "\033");
+    (void)line_with(&ui, 80, 24, " ?:help Esc:no filter /:search ");
+    press(&ui, "\033");
+    (void)line_with(&ui, 80, 24, " ?:help /:search ");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -425,6 +442,7 @@ int main(void)
         cmocka_unit_test(the_list_of_columns_reverses),
         cmocka_unit_test(m_says_where_it_shows),
         cmocka_unit_test(keys_stay_beside_a_message),
+        cmocka_unit_test(esc_says_what_it_takes_back),
     };
     return cmocka_run_group_tests_name("tui_panes", tests, NULL, NULL);
 }
