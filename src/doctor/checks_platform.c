@@ -130,21 +130,20 @@ static bool has_folder(const char *list, const char *folder)
 
 /* A Linux driver's library in a folder where the loader looks; false: none, or it is Windows' own.
  */
-static bool find_linux_library(const struct gp_exam *exam, char path[GP_PATH_SIZE],
+static bool find_linux_library(struct gp_exam *exam, char path[GP_PATH_SIZE],
                                char real[GP_PATH_SIZE])
 {
-    static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
-                                          "/usr/local/lib"};
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     const char *windows = gp_nvidia_wsl_library(exam);
-    for (size_t i = 0; i < 2 * GP_ARRAY_LEN(folders); i++) {
-        const char *folder = folders[i % GP_ARRAY_LEN(folders)];
-        bool is_cuda = i < GP_ARRAY_LEN(folders);
-        (void)snprintf(path, GP_PATH_SIZE, "%s/%s", folder,
-                       is_cuda ? "libcuda.so.1" : "libnvidia-ml.so.1");
-        if ((is_cuda || has_folder(list, folder)) && gp_files_real(&exam->files, path, real) &&
-            !strstr(real, "/wsl/") && !(windows && strcmp(real, windows) == 0))
-            return true;
+    for (int is_cuda = 1; is_cuda >= 0; is_cuda--) {
+        const char *folder;
+        for (size_t i = 0; (folder = gp_system_folder(exam, i)); i++) {
+            (void)snprintf(path, GP_PATH_SIZE, "%s/%s", folder,
+                           is_cuda ? "libcuda.so.1" : "libnvidia-ml.so.1");
+            if ((is_cuda || has_folder(list, folder)) && gp_files_real(&exam->files, path, real) &&
+                !strstr(real, "/wsl/") && !(windows && strcmp(real, windows) == 0))
+                return true;
+        }
     }
     return false;
 }

@@ -22,16 +22,9 @@ static bool is_found(struct gp_exam *exam)
 {
     static const char *const variables[] = {"TRITON_LIBCUDA_PATH", "LIBRARY_PATH",
                                             "LD_LIBRARY_PATH"};
-    const char *const folders[] = {gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch),
-                                   "/usr/lib64",
-                                   "/usr/lib",
-                                   "/lib64",
-                                   "/usr/local/lib",
-                                   "/usr/local/lib64"};
     char folder[GP_PATH_SIZE];
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (has_name(exam, folders[i]))
-            return true;
+    if (gp_system_library(exam, "", "libcuda.so"))
+        return true;
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++) {
         const char *list = gp_machine_variable(&exam->machine, variables[i]);
         while (gp_search_path_next(&list, ":;", folder))

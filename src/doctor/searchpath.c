@@ -23,12 +23,20 @@ bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_
     return false;
 }
 
+const char *gp_system_folder(struct gp_exam *exam, size_t i)
+{
+    static const char *const others[] = {"/usr/lib64", "/usr/lib", "/usr/local/lib",
+                                         "/usr/local/lib64"};
+    if (i == 0)
+        return gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch);
+    return i <= GP_ARRAY_LEN(others) ? others[i - 1] : NULL;
+}
+
 const char *gp_system_library(struct gp_exam *exam, const char *root, const char *name)
 {
-    const char *const folders[] = {gp_exam_text(exam, "/usr/lib/%s-linux-gnu", exam->machine.arch),
-                                   "/usr/lib64", "/usr/lib", "/usr/local/lib"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        const char *path = gp_exam_text(exam, "%s%s/%s", root, folders[i], name);
+    const char *folder;
+    for (size_t i = 0; (folder = gp_system_folder(exam, i)); i++) {
+        const char *path = gp_exam_text(exam, "%s%s/%s", root, folder, name);
         if (gp_files_exist(&exam->files, path))
             return path;
     }

@@ -11,8 +11,11 @@ struct gp_exam;
  * False: no more. */
 bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE]);
 
-/* The place of a library, "libcuda.so.1" or "dri/iHD_drv_video.so", in the usual directories below
- * a root ("": the machine's own); NULL: it is in none. */
+/* The i-th directory in which the loader or the linker looks by itself; NULL: no more. */
+const char *gp_system_folder(struct gp_exam *exam, size_t i);
+
+/* The place of a library, "libcuda.so.1" or "dri/iHD_drv_video.so", in those directories below a
+ * root ("": the machine's own); NULL: it is in none. */
 const char *gp_system_library(struct gp_exam *exam, const char *root, const char *name);
 
 /* The next line of a shell file, or of /etc/environment, that sets a variable, after line *line (0
