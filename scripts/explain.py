@@ -168,6 +168,8 @@ def add_code(entries, identity, title, row, owner):
     elif text:
         starts = [[owner, "rror"], [owner, "fail"]] + [["gpuassert: "], ["cudasuccess ("]] * (owner == "cuda")
         entry.patterns += [Pattern(entry, [*start, text], any_case=True) for start in starts]
+    if owner == "cuda":  # AMD's and Moore Threads' runtimes have the same texts
+        entry.unless += [Pattern(entry, [word]) for word in ("hipError", "MUSA ")]
 
 
 def add_codes(entries, folder):
