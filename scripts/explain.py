@@ -168,8 +168,10 @@ def add_code(entries, identity, title, row, owner):
     elif text:
         starts = [[owner, "rror"], [owner, "fail"]] + [["gpuassert: "], ["cudasuccess ("]] * (owner == "cuda")
         entry.patterns += [Pattern(entry, [*start, text], any_case=True) for start in starts]
-    if owner == "cuda":  # AMD's and Moore Threads' runtimes have the same texts
-        entry.unless += [Pattern(entry, [word]) for word in ("hipError", "MUSA ")]
+    # Compilers name codes, too; AMD's and Moore Threads' runtimes have the same texts as CUDA.
+    other = ["was not declared", " is undefined", "undeclared", "not handled in switch"]
+    other += ["hipError", "MUSA "] if owner == "cuda" else []
+    entry.unless += [Pattern(entry, [word]) for word in other]
 
 
 def add_codes(entries, folder):
