@@ -198,7 +198,7 @@ END
 @test "a line as it was pasted, and what is said of one that is not known" {
     gpulse explain '-bash: nvidia-ctk: command not found'
     status_is 0
-    says '^shell: the shell finds no such command of NVIDIA Container Toolkit'
+    says '^shell: no such command of NVIDIA Container Toolkit is in the PATH'
     says '^      maybe  NVIDIA Container Toolkit is not installed on this machine; or '
     gpulse explain '-- Some line of CMake that nobody knows'
     status_is 1
