@@ -95,7 +95,7 @@ static int lock(struct gp_store *store, struct gp_err *err)
     store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (store->lock_fd < 0 || fstat(store->lock_fd, &st) < 0)
         return gp_err_set(err, errno == EACCES ? GP_EPERM : GP_EIO, "cannot create '%.200s': %s",
-                          path, strerror(errno));
+                          store->path, strerror(errno));
     if (!is_ours(&st) || (st.st_mode & (S_IRGRP | S_IROTH)))
         return gp_err_set(err, GP_EPERM, "'%.200s' is not a private file of yours", path);
     int tries = 0; /* gp_store_writer() holds the lock for a moment */
@@ -152,21 +152,6 @@ pid_t gp_store_writer(const char *file)
     return has_text ? writer_of(text, &st) : 0;
 }
 
-/* SQLite would create it with the permissions of the umask. */
-static int create_file(const struct gp_store *store, bool is_shared, struct gp_err *err)
-{
-    struct stat st;
-    const int fd = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0)
-        return gp_err_set(err, errno == EACCES ? GP_EPERM : GP_EIO, "cannot create '%.200s': %s",
-                          store->path, strerror(errno));
-    const bool ok = fstat(fd, &st) == 0 && is_ours(&st);
-    if (ok && is_shared && st.st_size == 0 && fchmod(fd, 0644) < 0)
-        errno = 0; /* then only this user can read it */
-    (void)close(fd);
-    return ok ? 0 : check_ours(store, "", err);
-}
-
 /* An empty log keeps others from putting theirs there before SQLite opens it. Next to an empty
  * file, SQLite would remove it. */
 static void create_log(const struct gp_store *store)
@@ -211,9 +196,9 @@ static int check_shared(struct gp_store *store, bool is_shared, struct gp_err *e
                       store->path);
 }
 
-/* Makes the tables of a new recording, at once: in another file, which then takes its place.
- * SQLite's other tools take the log of an empty file for a stale one, and remove it. There is no
- * journal on the disk, see vfs.c. */
+/* Makes the tables of a new recording, at once: in another file, which then gets its name. SQLite's
+ * other tools take the log of an empty file for a stale one, and remove it. There is no journal on
+ * the disk, see vfs.c. */
 static int fill_file(struct gp_store *store, bool is_shared, struct gp_err *err)
 {
     int r = gp_store_open_database(store, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
@@ -298,8 +283,6 @@ static int prepare_files(struct gp_store *store, bool is_shared, struct gp_err *
         r = check_ours(store, suffixes[i], err);
     if (r == 0)
         r = check_head(store, err);
-    if (r == 0)
-        r = create_file(store, is_shared, err);
     if (r == 0)
         r = lock(store, err);
     if (r == 0 && gp_store_size(store) == 0)
