@@ -27,7 +27,7 @@ PAGE_LINES = 150
 # pattern that matches counts.
 BOUNDED = [(re.compile(pattern), replacement) for pattern, replacement in (
     (r"gpulse events( (?!--list).*)?$", r"\g<0> --duration 500ms"),
-    (r"gpulse record -o .*", r"\g<0> --duration 1s"),
+    (r"gpulse record -o .*", r"\g<0> --duration 3s"),
     (r"gpulse (query|ps) .*-n .*", r"\g<0> -c 1"),
     (r"gpulse (why|advise)(.*?)( --for 1m| --watch)?$", r"gpulse \1\2 --for 1s"),
     (r"gpulse kill --name .*", r"\g<0> --yes"),
