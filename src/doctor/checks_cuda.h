@@ -14,6 +14,8 @@ void gp_check_cuda_torch(struct gp_exam *exam); /* likewise */
 bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret);
 /* Whether a container's libcuda is the one for forward compatibility of its image. */
 bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
+/* Whether CUDA sees no GPU with this CUDA_VISIBLE_DEVICES; false also if that is unknown. */
+bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
 void gp_check_cuda_env(struct gp_exam *exam);
 void gp_check_cuda_ldpath(struct gp_exam *exam);
 

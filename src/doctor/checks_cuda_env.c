@@ -72,6 +72,14 @@ static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     return true;
 }
 
+bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask)
+{
+    struct gp_nvidia nv;
+    size_t seen;
+    gp_nvidia_read(&nv, exam);
+    return count_visible(exam, &nv, mask, &seen) && seen == 0;
+}
+
 static size_t count_entries(const char *mask)
 {
     size_t count = 0;
@@ -218,6 +226,21 @@ static void check_mask(struct gp_exam *exam, const struct gp_nvidia *nv)
         report_mask(exam, mask, entries, seen);
 }
 
+/* This shell has not read the files that hide all GPUs from others, as with sudo. */
+static void check_startup_files(struct gp_exam *exam)
+{
+    static const char name[] = "CUDA_VISIBLE_DEVICES";
+    const char *place, *mask = gp_machine_variable(&exam->machine, name)
+                                   ? NULL
+                                   : gp_assignment_last(exam, name, &place);
+    if (!mask || strchr(mask, '$') || !is_hiding(mask, count_entries(mask)))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s hides all GPUs from programs of a new shell", name);
+    gp_exam_evidence(exam, place, "%s=%s", name, mask);
+    gp_exam_evidence(exam, "this shell", "%s is not set", name);
+    gp_exam_advice(exam, "delete that line, and log in again");
+}
+
 /* If the GPUs differ, CUDA and nvidia-smi may number them differently. */
 static void check_order(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
@@ -265,6 +288,8 @@ static const struct {
     {"COMPUTE_PROFILE", NULL, GP_VERDICT_WARN, "CUDA programs run under the old profiler", ""},
     {"PYTORCH_NO_CUDA_MEMORY_CACHING", NULL, GP_VERDICT_WARN,
      "PyTorch asks the driver for every allocation, which is slow", ""},
+    {"NVIDIA_TF32_OVERRIDE", "0", GP_VERDICT_WARN,
+     "no library uses TF32, which multiplies matrices several times faster", ""},
     {"JAX_PLATFORMS", "cpu", GP_VERDICT_WARN, "JAX computes on the CPU", ""},
     {"JAX_PLATFORM_NAME", "cpu", GP_VERDICT_WARN, "JAX computes on the CPU", ""},
     {"ACCELERATE_USE_CPU", "true", GP_VERDICT_WARN, "Hugging Face's programs compute on the CPU",
@@ -332,6 +357,64 @@ static void check_paths(struct gp_exam *exam)
     }
 }
 
+/* XLA looks for its compiler's library and ptxas there. */
+static void check_xla(struct gp_exam *exam)
+{
+    static const char name[] = "XLA_FLAGS", key[] = "--xla_gpu_cuda_data_dir=";
+    const char *value = gp_machine_variable(&exam->machine, name);
+    const char *found = value ? strstr(value, key) : NULL;
+    if (!found)
+        return;
+    found += sizeof(key) - 1;
+    const char *folder = gp_exam_text(exam, "%.*s", (int)strcspn(found, " \t"), found);
+    if (folder[0] != '/' || gp_files_exist(&exam->files, folder))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s names a directory that does not exist: %s", name,
+                   folder);
+    gp_exam_evidence(exam, name, "%s", value);
+    gp_exam_assignments(exam, name);
+    gp_exam_why(exam, "JAX and TensorFlow look for ptxas and libdevice there: \"Can't find "
+                      "libdevice directory\", and compilation on the GPU fails.");
+    gp_exam_command(exam, "they then use their own", "unset %s", name);
+}
+
+/* What is wrong with PyTorch's list of options, "max_split_size_mb:128,…"; NULL: nothing known. */
+static const char *mistake_in(struct gp_exam *exam, const char *list)
+{
+    static const char split[] = "max_split_size";
+    enum { LEAST = 20 };
+    char option[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ",", option)) {
+        const char *colon = strchr(option, ':');
+        size_t n = sizeof(split) - 1;
+        bool is_split = strncmp(option, split, n) == 0;
+        if (option[0] && !colon)
+            return gp_exam_text(exam, "\"%s\" has no colon between name and value", option);
+        if (is_split && option[n] == ':')
+            return "the option is named max_split_size_mb";
+        if (is_split && strtoul(colon + 1, NULL, 10) <= LEAST)
+            return "max_split_size_mb must be more than 20";
+    }
+    return NULL;
+}
+
+static void check_allocator(struct gp_exam *exam)
+{
+    static const char *const names[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *value = gp_machine_variable(&exam->machine, names[i]);
+        const char *mistake = value && !strchr(value, '[') ? mistake_in(exam, value) : NULL;
+        if (!mistake)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "PyTorch does not accept %s: %s", names[i], mistake);
+        gp_exam_evidence(exam, names[i], "\"%s\"", value);
+        gp_exam_assignments(exam, names[i]);
+        gp_exam_why(exam, "Its first use of the GPU fails with \"Unrecognized CachingAllocator "
+                          "option\" or a similar error.");
+        gp_exam_command(exam, "", "unset %s", names[i]);
+    }
+}
+
 /* Extensions built now would have no code for the GPU. */
 static void check_arch_list(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
@@ -357,8 +440,11 @@ void gp_check_cuda_env(struct gp_exam *exam)
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
     check_mask(exam, &nv);
+    check_startup_files(exam);
     check_order(exam, &nv);
     check_variables(exam);
     check_paths(exam);
+    check_xla(exam);
+    check_allocator(exam);
     check_arch_list(exam, &nv);
 }

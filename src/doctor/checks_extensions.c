@@ -213,6 +213,92 @@ static void check_vllm(struct gp_exam *exam, const struct gp_pyenv *env,
     mend_vllm(exam, env, torch, package->version, right);
 }
 
+/* What the suffix of a version says that it was built for: "2.1.2+pt20cu118", and
+ * "0.2.3+cu121.torch2.4.0". */
+struct built {
+    unsigned torch_major, torch_minor; /* 0: it does not say */
+    unsigned cuda;                     /* the major version; 0: it does not say */
+    bool is_cpu;
+};
+
+static struct built built_of(const char *suffix)
+{
+    struct built built = {.is_cpu = strstr(suffix, "cpu")};
+    const char *torch = strstr(suffix, "torch"), *pt = strstr(suffix, "pt");
+    const char *cuda = strstr(suffix, "cu");
+    char *end;
+    if (torch) {
+        built.torch_major = (unsigned)strtoul(torch + 5, &end, 10);
+        built.torch_minor = *end == '.' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
+    } else if (pt && strspn(pt + 2, "0123456789") >= 2) {
+        built.torch_major = (unsigned)(pt[2] - '0');
+        built.torch_minor = (unsigned)strtoul(pt + 3, NULL, 10);
+    }
+    built.cuda = cuda ? (unsigned)strtoul(cuda + 2, NULL, 10) : 0;
+    if (built.cuda >= 100)
+        built.cuda /= 10;
+    return built;
+}
+
+/* PyTorch's own packages, and those that another check reads. */
+static bool is_own(const char *name)
+{
+    static const char *const names[] = {"torch",  "torchvision",      "torchaudio",
+                                        "vllm",   "xformers",         "flash-attn",
+                                        "triton", "llama-cpp-python", "tensorflow"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "nvidia-", 7) == 0 || strncmp(name, "intel-", 6) == 0;
+}
+
+/* Extensions whose version says for which PyTorch they were compiled. */
+static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_torch *torch, const struct gp_pypackage *package)
+{
+    const char *suffix = strchr(package->version, '+');
+    if (!suffix || package->is_conda || is_own(package->name) || !torch->cuda[0])
+        return;
+    const struct built built = built_of(suffix);
+    bool is_other_torch =
+        built.torch_major > 0 && (built.torch_major != gp_version_major(torch->version) ||
+                                  built.torch_minor != gp_version_minor(torch->version));
+    bool is_other_cuda = built.cuda > 0 && built.cuda != gp_version_major(torch->cuda);
+    if (!is_other_torch && !is_other_cuda && !built.is_cpu)
+        return;
+    const char *number =
+        gp_exam_text(exam, "%.*s", (int)(suffix - package->version), package->version);
+    const char *with =
+        built.is_cpu     ? "the CPU"
+        : is_other_torch ? gp_exam_text(exam, "PyTorch %u.%u", built.torch_major, built.torch_minor)
+                         : gp_exam_text(exam, "CUDA %u", built.cuda);
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "%s in %s was built for %s, but PyTorch %s for CUDA %s is installed",
+                   package->name, env->prefix, with, torch->version, torch->cuda);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "%s",
+                built.is_cpu ? "\"Not compiled with CUDA support\": it cannot work with data on "
+                               "the GPU."
+                             : "Its compiled code does not match: the import fails with an "
+                               "undefined symbol, or a library that cannot be opened.");
+    bool is_of_pyg =
+        strncmp(package->name, "torch-", 6) == 0 || strcmp(package->name, "pyg-lib") == 0;
+    if (is_of_pyg)
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
+                    gp_exam_text(exam,
+                                 "--no-deps %s -f "
+                                 "https://data.pyg.org/whl/torch-%u.%u.0+cu%u%u.html",
+                                 package->name, gp_version_major(torch->version),
+                                 gp_version_minor(torch->version), gp_version_major(torch->cuda),
+                                 gp_version_minor(torch->cuda)));
+    else
+        gp_exam_advice(exam,
+                       "install the build of %s for PyTorch %u.%u and CUDA %s, from its release "
+                       "page (this one is %s), or the PyTorch that it was built for",
+                       package->name, gp_version_major(torch->version),
+                       gp_version_minor(torch->version), torch->cuda, number);
+}
+
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch)
 {
@@ -220,4 +306,6 @@ void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
         check_flash_abi(exam, env, torch);
     check_xformers(exam, env, torch);
     check_vllm(exam, env, torch);
+    for (size_t i = 0; i < env->count; i++)
+        check_suffix(exam, env, torch, &env->packages[i]);
 }

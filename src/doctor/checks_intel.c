@@ -289,6 +289,26 @@ static bool has_card(struct gp_exam *exam)
     return false;
 }
 
+/* Intel's extension has the numbers of the PyTorch that it is for. */
+static void check_ipex(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_torch *torch)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "intel-extension-for-pytorch");
+    if (!package || (gp_version_major(package->version) == gp_version_major(torch->version) &&
+                     gp_version_minor(package->version) == gp_version_minor(torch->version)))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "intel-extension-for-pytorch %s in %s is for PyTorch %u.%u, but PyTorch %s is "
+                   "installed",
+                   package->version, env->prefix, gp_version_major(package->version),
+                   gp_version_minor(package->version), torch->version);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "Its compiled code does not match: the import fails, or there is no xpu.");
+    gp_exam_advice(exam, "install both in one version, as its page says; since PyTorch 2.5 its own "
+                         "builds for xpu need no extension");
+    gp_exam_link(exam, "https://docs.pytorch.org/docs/stable/notes/get_start_xpu.html");
+}
+
 /* PyTorch in the user's own environment, built for something else. */
 static void check_torch(struct gp_exam *exam)
 {
@@ -296,8 +316,10 @@ static void check_torch(struct gp_exam *exam)
     struct gp_torch torch;
     for (size_t i = 0; i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
-        if (!env->is_active || !gp_pyenv_torch(exam, env, &torch) || !torch.version[0] ||
-            torch.xpu[0] || gp_pyenv_package(env, "intel-extension-for-pytorch"))
+        if (!env->is_active || !gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
+            continue;
+        check_ipex(exam, env, &torch);
+        if (torch.xpu[0] || gp_pyenv_package(env, "intel-extension-for-pytorch"))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "PyTorch %s in %s is not built for Intel's GPUs: it computes on the CPU",

@@ -423,6 +423,15 @@ static const struct {
 } needs[] = {
     {"vllm", "vLLM", "0", 70},
     {"flash-attn", "FlashAttention 2", "2.0", 80},
+    {"sageattention", "SageAttention 2", "2.0", 80},
+    {"nunchaku", "Nunchaku", "0", 75},
+    {"sglang", "SGLang", "0.4", 75},
+    {"lmdeploy", "LMDeploy", "0", 70},
+    {"tensorrt", "TensorRT 10", "10.0", 70},
+    {"cudf-cu11", "RAPIDS cuDF", "24.2", 70},
+    {"cudf-cu12", "RAPIDS cuDF", "24.2", 70},
+    {"cuml-cu11", "RAPIDS cuML", "24.2", 70},
+    {"cuml-cu12", "RAPIDS cuML", "24.2", 70},
 };
 
 static void check_gpu(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv)

@@ -2,12 +2,14 @@
 #include "doctor/checks_services.h"
 
 #include "doctor/checks_amd.h"
+#include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/gfxchip.h"
 #include "doctor/gfxlist.h"
 #include "doctor/nvidia.h"
 #include "doctor/packages.h"
 #include "doctor/services.h"
+#include "doctor/version.h"
 
 #include <string.h>
 
@@ -97,6 +99,37 @@ static void report_alone(struct gp_exam *exam)
     gp_exam_advice(exam, "or, without a network, unpack the whole archive in /usr/local (before: "
                          "/usr), not the program alone");
     gp_exam_link(exam, "https://ollama.com/download/linux");
+}
+
+/* The parts are for versions of CUDA, "cuda_v12": the driver must be new enough for one of them. */
+static bool report_driver(struct gp_exam *exam)
+{
+    static const char start[] = "cuda_v";
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    for (size_t i = 0; nv.driver[0] && i < GP_ARRAY_LEN(folders); i++) {
+        char **names;
+        const char *least = NULL, *part = NULL;
+        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++) {
+            bool is_part = strncmp(names[k], start, sizeof(start) - 1) == 0;
+            const char *floor = is_part ? gp_cuda_floor(names[k] + sizeof(start) - 1) : "";
+            if (floor[0] && (!least || gp_version_compare(floor, least) < 0)) {
+                least = gp_exam_text(exam, "%s", floor);
+                part = names[k];
+            }
+        }
+        if (!least || gp_driver_reaches(nv.driver, least))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "Ollama needs driver %s or newer; this machine has %s: it computes on the "
+                       "CPU",
+                       least, nv.driver);
+        gp_exam_evidence(exam, folders[i], "%s is its oldest part for NVIDIA's GPUs", part);
+        gp_nvidia_update_driver(exam, least);
+        return true;
+    }
+    return false;
 }
 
 static bool report_age(struct gp_exam *exam)
@@ -196,7 +229,8 @@ void gp_ollama_check(struct gp_exam *exam)
     bool is_nvidia = exam->machine.nvidia_count > 0;
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
     if (is_card && !report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
-        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") && !(is_nvidia && report_age(exam)))
+        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") &&
+        !(is_nvidia && (report_age(exam) || report_driver(exam))))
         report_alone(exam);
     if (!is_nvidia)
         report_amd(exam);

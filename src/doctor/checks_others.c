@@ -423,13 +423,17 @@ static const struct {
     const char *name, *title;
     const char *library;        /* below the environment's packages; NULL: by the name */
     const char *other, *remedy; /* the package for GPUs, and how to get it */
+    bool is_framework;          /* computes by itself, also beside another framework */
 } cpu_only[] = {
-    {"onnxruntime", "ONNX Runtime", NULL, "onnxruntime-gpu", "onnxruntime-gpu"},
-    {"faiss-cpu", "Faiss", NULL, "faiss-gpu", "faiss-gpu-cu12"},
-    {"paddlepaddle", "PaddlePaddle", NULL, "paddlepaddle-gpu", "paddlepaddle-gpu"},
+    {"onnxruntime", "ONNX Runtime", NULL, "onnxruntime-gpu", "onnxruntime-gpu", false},
+    {"faiss-cpu", "Faiss", NULL, "faiss-gpu", "faiss-gpu-cu12", false},
+    {"paddlepaddle", "PaddlePaddle", NULL, "paddlepaddle-gpu", "paddlepaddle-gpu", true},
+    {"xgboost-cpu", "XGBoost", NULL, NULL, "xgboost", true},
+    {"dgl", "DGL", NULL, "dgl-cu", "dgl -f https://data.dgl.ai/wheels/cu121/repo.html", true},
     {"llama-cpp-python", "llama-cpp-python", "llama_cpp/lib/libggml-cuda.so", NULL,
      "--no-cache-dir llama-cpp-python --extra-index-url "
-     "https://abetlen.github.io/llama-cpp-python/whl/cu124"},
+     "https://abetlen.github.io/llama-cpp-python/whl/cu124",
+     true},
 };
 
 static bool has_framework(const struct gp_pyenv *env)
@@ -441,14 +445,17 @@ static bool has_framework(const struct gp_pyenv *env)
     return false;
 }
 
-/* Only in the user's own environment, and without a framework that may be what uses the GPU there.
- */
+/* Only in the user's own environment; others than frameworks only where no framework may be what
+ * uses the GPU. */
 static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     char path[GP_PATH_SIZE] = "";
-    bool is_meant = (env->is_active || env->is_named) && !has_framework(env);
+    bool is_meant = env->is_active || env->is_named, has_other = has_framework(env);
     for (size_t i = 0; is_meant && i < GP_ARRAY_LEN(cpu_only); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, cpu_only[i].name);
+        if (package && (package->is_conda || strchr(package->version, '+') ||
+                        (has_other && !cpu_only[i].is_framework)))
+            continue;
         const char *library = cpu_only[i].library;
         bool has_folder = !library || (gp_pyenv_path(env, "llama_cpp/lib", path) &&
                                        gp_files_exist(&exam->files, path));

@@ -1,6 +1,7 @@
 /* Services that are kept from the GPUs by a variable in their unit, and Slurm's list of GPUs. */
 #include "doctor/checks_services.h"
 
+#include "doctor/checks_cuda.h"
 #include "doctor/exam.h"
 #include "doctor/services.h"
 
@@ -37,7 +38,7 @@ static bool is_for_gpu(const char *service)
 bool gp_services_has_hidden(struct gp_exam *exam)
 {
     struct gp_service_setting found[1];
-    bool is_any = false;
+    bool is_any = exam->machine.gpu_count > 0 && gp_arguments_have_cpu(exam);
     for (size_t i = 0; exam->machine.gpu_count > 0 && i < GP_ARRAY_LEN(hiding); i++)
         is_any = is_any || gp_service_settings(exam, hiding[i].variable, found, 1) > 0;
     return is_any;
@@ -46,10 +47,13 @@ bool gp_services_has_hidden(struct gp_exam *exam)
 void gp_services_check_hidden(struct gp_exam *exam)
 {
     struct gp_service_setting found[MOST];
+    gp_arguments_check_cpu(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(hiding); i++) {
         size_t count = gp_service_settings(exam, hiding[i].variable, found, MOST);
         for (size_t k = 0; k < count; k++) {
-            if (!is_hiding(i, found[k].value))
+            bool is_for_cuda = strcmp(hiding[i].variable, "CUDA_VISIBLE_DEVICES") == 0;
+            if (!is_hiding(i, found[k].value) &&
+                !(is_for_cuda && gp_cuda_mask_is_empty(exam, found[k].value)))
                 continue;
             gp_exam_report(exam, is_for_gpu(found[k].service) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                            "%s sees no GPU: its unit sets %s", found[k].service,

@@ -9,6 +9,10 @@ struct gp_exam;
 bool gp_services_has_hidden(struct gp_exam *exam);
 void gp_services_check_hidden(struct gp_exam *exam);
 
+/* checks_arguments.c: programs that are started for the CPU. */
+bool gp_arguments_have_cpu(struct gp_exam *exam);
+void gp_arguments_check_cpu(struct gp_exam *exam);
+
 /* checks_ollama.c: whether Ollama has its part for the GPUs. */
 bool gp_ollama_is_there(struct gp_exam *exam);
 void gp_ollama_check(struct gp_exam *exam);

@@ -23,16 +23,24 @@ const char *gp_pyenv_kind_word(enum gp_pyenv_kind kind)
 
 /* Package names related to GPUs; * matches any suffix. */
 static const char *const wanted[] = {
-    "torch",        "torchvision",      "torchaudio",
-    "pytorch*",     "libtorch",         "tensorflow",
-    "tensorflow-*", "tf-nightly*",      "jax",
-    "jaxlib",       "jax-cuda*",        "nvidia-*",
-    "cupy*",        "onnxruntime*",     "vllm",
-    "bitsandbytes", "flash-attn*",      "xformers",
-    "cudatoolkit",  "cuda-version",     "cuda-nvcc",
-    "cudnn",        "triton",           "paddlepaddle*",
-    "faiss-*",      "llama-cpp-python", "openvino",
-    "ctranslate2",  "intel-extension*", "cpuonly",
+    "torch",         "torchvision",      "torchaudio",
+    "pytorch*",      "libtorch",         "tensorflow",
+    "tensorflow-*",  "tf-nightly*",      "jax",
+    "jaxlib",        "jax-cuda*",        "nvidia-*",
+    "cupy*",         "onnxruntime*",     "vllm",
+    "bitsandbytes",  "flash-attn*",      "xformers",
+    "cudatoolkit",   "cuda-version",     "cuda-nvcc",
+    "cudnn",         "triton",           "paddlepaddle*",
+    "faiss-*",       "llama-cpp-python", "openvino",
+    "ctranslate2",   "intel-extension*", "cpuonly",
+    "torch-*",       "pyg-lib",          "dgl*",
+    "auto-gptq",     "autoawq*",         "gptqmodel",
+    "exllamav2",     "natten",           "nunchaku",
+    "sageattention", "causal-conv1d",    "mamba-ssm",
+    "fbgemm-gpu",    "numba*",           "cudf*",
+    "cuml*",         "cugraph*",         "tensorrt*",
+    "xgboost*",      "mxnet*",           "lmdeploy",
+    "sglang",
 };
 
 static bool is_wanted(const char *name)
@@ -314,7 +322,7 @@ static void add_active(struct search *s)
             return;
 }
 
-/* ~ is the user's home, . the working directory; a place that ends in / contains environments. */
+/* ~ is the user's home, . the working directory; * stands for all names there. */
 static const struct {
     const char *path;
     enum gp_pyenv_kind kind;
@@ -322,39 +330,61 @@ static const struct {
     {"~/.local", GP_PYENV_USER},
     {"./.venv", GP_PYENV_VENV},
     {"./venv", GP_PYENV_VENV},
+    {"./env", GP_PYENV_VENV},
+    {"./.pixi/envs/*", GP_PYENV_CONDA},
     {"~/.venv", GP_PYENV_VENV},
     {"~/venv", GP_PYENV_VENV},
-    {"~/.virtualenvs/", GP_PYENV_VENV},
-    {"~/.local/share/virtualenvs/", GP_PYENV_VENV},
-    {"~/.cache/pypoetry/virtualenvs/", GP_PYENV_VENV},
+    {"~/.virtualenvs/*", GP_PYENV_VENV},
+    {"~/.local/share/virtualenvs/*", GP_PYENV_VENV},
+    {"~/.cache/pypoetry/virtualenvs/*", GP_PYENV_VENV},
     {"~/miniconda3", GP_PYENV_CONDA},
-    {"~/miniconda3/envs/", GP_PYENV_CONDA},
+    {"~/miniconda3/envs/*", GP_PYENV_CONDA},
     {"~/anaconda3", GP_PYENV_CONDA},
-    {"~/anaconda3/envs/", GP_PYENV_CONDA},
+    {"~/anaconda3/envs/*", GP_PYENV_CONDA},
     {"~/miniforge3", GP_PYENV_CONDA},
-    {"~/miniforge3/envs/", GP_PYENV_CONDA},
+    {"~/miniforge3/envs/*", GP_PYENV_CONDA},
     {"~/mambaforge", GP_PYENV_CONDA},
-    {"~/mambaforge/envs/", GP_PYENV_CONDA},
-    {"~/micromamba/envs/", GP_PYENV_CONDA},
-    {"~/.conda/envs/", GP_PYENV_CONDA},
+    {"~/mambaforge/envs/*", GP_PYENV_CONDA},
+    {"~/micromamba/envs/*", GP_PYENV_CONDA},
+    {"~/.conda/envs/*", GP_PYENV_CONDA},
     {"/opt/conda", GP_PYENV_CONDA},
-    {"/opt/conda/envs/", GP_PYENV_CONDA},
-    {"~/.pyenv/versions/", GP_PYENV_PYTHON},
-    {"~/.local/share/uv/python/", GP_PYENV_PYTHON},
+    {"/opt/conda/envs/*", GP_PYENV_CONDA},
+    {"~/.pyenv/versions/*", GP_PYENV_PYTHON},
+    {"~/.local/share/uv/python/*", GP_PYENV_PYTHON},
+    {"~/.local/share/pipx/venvs/*", GP_PYENV_VENV},
+    {"~/.local/pipx/venvs/*", GP_PYENV_VENV},
+    {"~/.local/share/uv/tools/*", GP_PYENV_VENV},
+    {"~/*/venv", GP_PYENV_VENV}, /* ComfyUI, the web interfaces, and projects */
+    {"~/*/.venv", GP_PYENV_VENV},
+    {"~/*/env", GP_PYENV_VENV},
+    {"~/*/installer_files/env", GP_PYENV_CONDA},
+    {"~/StabilityMatrix/Packages/*/venv", GP_PYENV_VENV},
+    {"~/pinokio/api/*/app/env", GP_PYENV_VENV},
     {"/opt/venv", GP_PYENV_VENV},
+    {"/opt/*/venv", GP_PYENV_VENV},
+    {"/opt/*/.venv", GP_PYENV_VENV},
+    {"/workspace/*/venv", GP_PYENV_VENV},
     {"/usr", GP_PYENV_SYSTEM},
     {"/usr/local", GP_PYENV_SYSTEM},
 };
 
-static void add_all_in(struct search *s, const char *folder, enum gp_pyenv_kind kind)
+/* The environments at a path in which one * can stand for all names. */
+static void add_path(struct search *s, const char *path, enum gp_pyenv_kind kind)
 {
+    enum { NAMES_MAX = 1024 };
     struct gp_arena scratch = {0};
-    char **names;
-    char path[GP_PATH_SIZE];
+    const char *star = strchr(path, '*');
+    char **names, folder[GP_PATH_SIZE], full[GP_PATH_SIZE];
+    if (!star) {
+        (void)add_prefix(s, path, (struct place){.kind = kind});
+        return;
+    }
+    (void)snprintf(folder, sizeof(folder), "%.*s", (int)(star - path), path);
     long n = gp_files_list(&s->exam->files, &scratch, folder, &names);
-    for (long i = 0; i < n && !s->envs->is_cut; i++)
-        if (snprintf(path, sizeof(path), "%s%s", folder, names[i]) < GP_PATH_SIZE)
-            (void)add_prefix(s, path, (struct place){.kind = kind});
+    for (long i = 0; i < n && i < NAMES_MAX && !s->envs->is_cut; i++)
+        if (snprintf(full, sizeof(full), "%s%s%s", folder, names[i], star + 1) < GP_PATH_SIZE &&
+            (!star[1] || gp_files_exist(&s->exam->files, full)))
+            (void)add_prefix(s, full, (struct place){.kind = kind});
     gp_arena_fini(&scratch);
 }
 
@@ -365,13 +395,9 @@ static void add_place(struct search *s, const char *text, enum gp_pyenv_kind kin
                                       : "";
     const char *rest = *text == '/' ? text : text + 1;
     char path[GP_PATH_SIZE];
-    if (!base || (*base && *base != '/') ||
-        snprintf(path, sizeof(path), "%s%s", base, rest) >= GP_PATH_SIZE)
-        return;
-    if (path[strlen(path) - 1] == '/')
-        add_all_in(s, path, kind);
-    else
-        (void)add_prefix(s, path, (struct place){.kind = kind});
+    if (base && (!*base || *base == '/') &&
+        snprintf(path, sizeof(path), "%s%s", base, rest) < GP_PATH_SIZE)
+        add_path(s, path, kind);
 }
 
 /* ~/.conda/environments.txt lists one per line. */

@@ -100,33 +100,46 @@ bool gp_assignment_next(const char **text, const char *name, unsigned *line, con
 
 /* ---- files in which variables are set ---- */
 
-static void look_into(struct gp_exam *exam, struct gp_arena *scratch, const char *path,
-                      const char *name)
+/* Looks for a variable in many files; `found` gets each line that sets it. */
+struct visit {
+    struct gp_exam *exam;
+    struct gp_arena scratch;
+    const char *name;
+    void (*found)(struct visit *v, const char *place, const char *text, size_t length,
+                  bool is_at_start);
+    const char *place, *value; /* of the last one; NULL: none yet */
+};
+
+static void look_into(struct visit *v, const char *path)
 {
-    const char *text = gp_files_text(&exam->files, scratch, path, FILE_MAX, NULL);
+    const char *text = gp_files_text(&v->exam->files, &v->scratch, path, FILE_MAX, NULL);
     unsigned line = 0, found = 0;
-    const char *at;
+    const char *at, *start = text;
     size_t length;
-    while (text && found < LINES_MAX && gp_assignment_next(&text, name, &line, &at, &length)) {
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%u", path, line), "%.*s", (int)length, at);
+    while (text && found < LINES_MAX && gp_assignment_next(&text, v->name, &line, &at, &length)) {
+        const char *begin = at;
+        while (begin > start && begin[-1] != '\n')
+            begin--;
+        v->found(v, gp_exam_text(v->exam, "%s:%u", path, line), at, length,
+                 begin == at || strncmp(begin, "export ", 7) == 0 ||
+                     strncmp(begin, "set ", 4) == 0);
         found++;
     }
 }
 
-static void look_into_folder(struct gp_exam *exam, struct gp_arena *scratch, const char *folder,
-                             const char *name)
+static void look_into_folder(struct visit *v, const char *folder)
 {
     enum { FILES_MAX = 256 };
     char **names;
-    long n = gp_files_list(&exam->files, scratch, folder, &names);
+    long n = gp_files_list(&v->exam->files, &v->scratch, folder, &names);
     for (long i = 0; i < n && i < FILES_MAX; i++) {
         char path[GP_PATH_SIZE];
         if (snprintf(path, sizeof(path), "%s/%s", folder, names[i]) < GP_PATH_SIZE)
-            look_into(exam, scratch, path, name);
+            look_into(v, path);
     }
 }
 
-void gp_exam_assignments(struct gp_exam *exam, const char *name)
+static void look_into_all(struct visit *v)
 {
     static const char *const of_user[] = {
         ".bashrc",   ".bash_profile",           ".profile", ".zshrc", ".zshenv",
@@ -134,22 +147,58 @@ void gp_exam_assignments(struct gp_exam *exam, const char *name)
     static const char *const of_system[] = {"/etc/environment", "/etc/profile", "/etc/bash.bashrc",
                                             "/etc/bashrc"};
     static const char *const environments[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-    struct gp_arena scratch = {0};
+    const struct gp_machine *m = &v->exam->machine;
     char path[GP_PATH_SIZE];
-    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *home = gp_machine_variable(m, "HOME");
     for (size_t i = 0; home && i < GP_ARRAY_LEN(of_user); i++)
         if (snprintf(path, sizeof(path), "%s/%s", home, of_user[i]) < GP_PATH_SIZE)
-            look_into(exam, &scratch, path, name);
+            look_into(v, path);
     for (size_t i = 0; i < GP_ARRAY_LEN(of_system); i++)
-        look_into(exam, &scratch, of_system[i], name);
-    look_into_folder(exam, &scratch, "/etc/profile.d", name);
+        look_into(v, of_system[i]);
+    look_into_folder(v, "/etc/profile.d");
     for (size_t i = 0; i < GP_ARRAY_LEN(environments); i++) {
-        const char *prefix = gp_machine_variable(&exam->machine, environments[i]);
+        const char *prefix = gp_machine_variable(m, environments[i]);
         if (prefix && snprintf(path, sizeof(path), "%s/bin/activate", prefix) < GP_PATH_SIZE)
-            look_into(exam, &scratch, path, name);
+            look_into(v, path);
         if (prefix &&
             snprintf(path, sizeof(path), "%s/etc/conda/activate.d", prefix) < GP_PATH_SIZE)
-            look_into_folder(exam, &scratch, path, name);
+            look_into_folder(v, path);
     }
-    gp_arena_fini(&scratch);
+    gp_arena_fini(&v->scratch);
+}
+
+static void show(struct visit *v, const char *place, const char *text, size_t length,
+                 bool is_at_start)
+{
+    (void)is_at_start;
+    gp_exam_evidence(v->exam, place, "%.*s", (int)length, text);
+}
+
+void gp_exam_assignments(struct gp_exam *exam, const char *name)
+{
+    look_into_all(&(struct visit){.exam = exam, .name = name, .found = show});
+}
+
+static void keep(struct visit *v, const char *place, const char *text, size_t length,
+                 bool is_at_start)
+{
+    size_t n = strlen(v->name) + 1;
+    if (!is_at_start || length < n)
+        return;
+    text += n;
+    length -= n;
+    if (length >= 2 && (*text == '"' || *text == '\'') && text[length - 1] == *text) {
+        text++;
+        length -= 2;
+    }
+    v->place = place;
+    v->value = gp_exam_text(v->exam, "%.*s", (int)length, text);
+}
+
+const char *gp_assignment_last(struct gp_exam *exam, const char *name, const char **ret_place)
+{
+    struct visit v = {.exam = exam, .name = name, .found = keep};
+    look_into_all(&v);
+    *ret_place = v.place;
+    return v.value;
 }

@@ -34,7 +34,7 @@ bool gp_service_is_enabled(struct gp_exam *exam, const char *unit)
 
 struct search {
     struct gp_exam *exam;
-    const char *variable;
+    const char *variable; /* NULL: the command */
     struct gp_service_setting *found;
     size_t count, most;
 };
@@ -58,14 +58,24 @@ static const char *value_in(struct search *s, const char *line, size_t length)
     return NULL;
 }
 
+/* What is looked for in "Environment=…" or "ExecStart=…"; NULL: another line. */
+static const char *wanted_in(struct search *s, const char *line, size_t length)
+{
+    static const char set[] = "Environment=", start[] = "ExecStart=";
+    if (s->variable)
+        return strncmp(line, set, sizeof(set) - 1) == 0 ? value_in(s, line, length) : NULL;
+    return strncmp(line, start, sizeof(start) - 1) == 0
+               ? gp_exam_text(s->exam, "%.*s", (int)length, line)
+               : NULL;
+}
+
 static void look_into(struct search *s, const char *path, const char *service)
 {
-    static const char key[] = "Environment=";
     const char *text = gp_files_text(&s->exam->files, &s->exam->arena, path, UNIT_MAX, NULL);
     unsigned number = 1;
     for (const char *line = text; line && *line; number++) {
         size_t n = strcspn(line, "\n");
-        const char *value = strncmp(line, key, sizeof(key) - 1) == 0 ? value_in(s, line, n) : NULL;
+        const char *value = wanted_in(s, line, n);
         if (value && s->count < s->most)
             s->found[s->count++] = (struct gp_service_setting){
                 service, gp_exam_text(s->exam, "%s:%u", path, number), value};
@@ -73,23 +83,34 @@ static void look_into(struct search *s, const char *path, const char *service)
     }
 }
 
-size_t gp_service_settings(struct gp_exam *exam, const char *variable,
-                           struct gp_service_setting *ret, size_t most)
+static size_t look_into_all(struct search *s)
 {
-    struct search s = {.exam = exam, .variable = variable, .found = ret, .most = most};
+    struct gp_exam *exam = s->exam;
     char **names, **parts;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n && i < UNITS_MAX; i++) {
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         if (ends_with(names[i], ".service"))
-            look_into(&s, path, names[i]);
+            look_into(s, path, names[i]);
         if (!ends_with(names[i], ".service.d"))
             continue;
         long k = gp_files_list(&exam->files, &exam->arena, path, &parts);
         for (long j = 0; j < k && j < UNITS_MAX; j++)
             if (ends_with(parts[j], ".conf"))
-                look_into(&s, gp_exam_text(exam, "%s/%s", path, parts[j]),
+                look_into(s, gp_exam_text(exam, "%s/%s", path, parts[j]),
                           gp_exam_text(exam, "%.*s", (int)strlen(names[i]) - 2, names[i]));
     }
-    return s.count;
+    return s->count;
+}
+
+size_t gp_service_settings(struct gp_exam *exam, const char *variable,
+                           struct gp_service_setting *ret, size_t most)
+{
+    return look_into_all(
+        &(struct search){.exam = exam, .variable = variable, .found = ret, .most = most});
+}
+
+size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret, size_t most)
+{
+    return look_into_all(&(struct search){.exam = exam, .found = ret, .most = most});
 }

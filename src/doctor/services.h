@@ -23,4 +23,8 @@ bool gp_service_is_enabled(struct gp_exam *exam, const char *unit);
 size_t gp_service_settings(struct gp_exam *exam, const char *variable,
                            struct gp_service_setting *ret, size_t most);
 
+/* The commands that start services, by the units and drop-ins below /etc/systemd/system; likewise.
+ */
+size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret, size_t most);
+
 #endif
