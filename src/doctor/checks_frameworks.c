@@ -374,6 +374,26 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
                        c->cuda, cudnn);
 }
 
+/* conda's builds have "gpu", "cuda" or no GPU in their name:
+ * "tensorflow-2.12.0-mkl_py311h34a0fa1_0".
+ */
+static void check_conda_build(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *base = gp_pyenv_package(env, "tensorflow-base");
+    const char *build = base && base->is_conda ? strrchr(base->entry, '-') : NULL;
+    if (!build || !env->is_active || gp_pyenv_package(env, "tensorflow-gpu") ||
+        (strncmp(build, "-mkl_", 5) != 0 && strncmp(build, "-eigen_", 7) != 0 &&
+         strncmp(build, "-cpu_", 5) != 0))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "TensorFlow %s in %s is a build without GPU support",
+                   base->version, env->prefix);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", env->prefix), "%s", base->entry);
+    gp_exam_why(exam, "conda has several builds of each version, and chose one for the CPU.");
+    gp_exam_command(exam, "the build for GPUs",
+                    "conda install -p %s -c conda-forge 'tensorflow=*=cuda*'",
+                    gp_exam_quoted(exam, env->prefix));
+}
+
 void gp_check_tensorflow(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -386,6 +406,7 @@ void gp_check_tensorflow(struct gp_exam *exam)
     for (size_t i = 0; cases && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *package = tensorflow_of(env);
+        check_conda_build(exam, env);
         if (!package || !gp_pyenv_path(env, build_info, path))
             continue;
         read_tensorflow(exam, env, package, &tf);

@@ -1,5 +1,6 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
 #include "doctor/access.h"
+#include "doctor/checks_jetson.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
@@ -323,10 +324,16 @@ static void check_jetson_torch(struct gp_exam *exam)
     struct gp_torch torch;
     for (size_t i = 0; release > 0 && release < JETPACK_7 && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
+        gp_jetson_check_others(exam, env);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
         const char *runtime = torch.cuda[0] ? runtime_name(exam, torch.cuda) : "";
-        if (runtime[0] && (!toolkit || has_runtime(exam, env, runtime)))
+        bool is_whole = runtime[0] && has_runtime(exam, env, runtime);
+        if (is_whole)
+            gp_jetson_check_sparse(exam, &torch);
+        else if (runtime[0] && !toolkit && !exam->machine.container)
+            gp_jetson_report_no_cuda(exam, &torch);
+        if (is_whole || (runtime[0] && !toolkit))
             continue;
         if (runtime[0])
             gp_exam_report(exam, gp_pyenv_verdict(env, envs->count == 1),

@@ -1,0 +1,96 @@
+/* Packages of Python on a Jetson, which need libraries of JetPack, or a build for it. */
+#include "doctor/checks_jetson.h"
+
+#include "doctor/exam.h"
+#include "doctor/framework.h"
+#include "doctor/ldcache.h"
+#include "doctor/searchpath.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+static const char page[] = "https://docs.nvidia.com/deeplearning/frameworks/"
+                           "install-pytorch-jetson-platform/index.html";
+
+/* Whether the loader finds a library for a program of the environment; true also if unknown. */
+static bool is_found(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
+{
+    const char *const folders[] = {
+        "/usr/local/cuda/lib64", gp_exam_text(exam, "%s/torch/lib", env->site),
+        gp_exam_text(exam, "%s/lib", env->prefix),
+        gp_exam_text(exam, "/usr/lib/%s-linux-gnu/nvidia", exam->machine.arch)};
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folders[i], name)))
+            return true;
+    while (gp_search_path_next(&list, ":;", folder))
+        if (folder[0] != '/' ||
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+            return true;
+    return gp_system_library(exam, "", name) ||
+           gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
+           gp_ldcache_find(&cache, name, NULL, &from, &library);
+}
+
+/* NVIDIA's wheels since 24.06 ("2.5.0a0+872d972e41.nv24.08") need cuSPARSELt, which JetPack 6 does
+ * not have. */
+void gp_jetson_check_sparse(struct gp_exam *exam, const struct gp_torch *torch)
+{
+    static const char library[] = "libcusparseLt.so.0", first[] = "24.06";
+    const char *built = strstr(torch->version, ".nv");
+    if (!built || gp_version_compare(built + 3, first) < 0 || is_found(exam, torch->env, library))
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(torch->env, false),
+                   "PyTorch %s in %s needs cuSPARSELt, which is not installed", torch->version,
+                   torch->env->prefix);
+    gp_exam_evidence(exam, library, "not in any library directory");
+    gp_exam_why(exam,
+                "NVIDIA's wheels need it since 24.06, and JetPack does not bring it: import "
+                "torch ends with \"%s: cannot open shared object file\".",
+                library);
+    gp_exam_advice(exam, "install cuSPARSELt for aarch64-jetson from NVIDIA's page of downloads, "
+                         "as the page below says");
+    gp_exam_link(exam, page);
+}
+
+/* JetPack was flashed without its components: Jetson Linux alone has only the driver. */
+void gp_jetson_report_no_cuda(struct gp_exam *exam, const struct gp_torch *torch)
+{
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "JetPack's CUDA is not installed, which PyTorch %s in %s needs", torch->version,
+                   torch->env->prefix);
+    gp_exam_evidence(exam, "/usr/local/cuda", "missing");
+    gp_exam_why(exam, "Jetson Linux alone has the driver; CUDA, cuDNN and TensorRT are packages of "
+                      "JetPack: import torch ends with \"cannot open shared object file\".");
+    gp_exam_command(exam, "JetPack's packages for this release", "sudo apt update");
+    gp_exam_command(exam, "", "sudo apt install nvidia-jetpack");
+}
+
+/* PyPI's wheels for aarch64 compute on the CPU; those of NVIDIA have another name or "+nv". */
+void gp_jetson_check_others(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const struct {
+        const char *name, *title, *other;
+    } rows[] = {{"onnxruntime", "ONNX Runtime", "onnxruntime-gpu"},
+                {"tensorflow", "TensorFlow", "tensorflow-gpu"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, rows[i].name);
+        bool is_meant = env->is_active || env->is_named || env->kind == GP_PYENV_USER;
+        if (!package || package->is_conda || !is_meant || strstr(package->version, "+nv") ||
+            gp_pyenv_package(env, rows[i].other))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s %s in %s has no CUDA: it computes on the CPU",
+                       rows[i].title, package->version, env->prefix);
+        gp_exam_evidence(exam, env->site, "%s", package->entry);
+        gp_exam_why(exam, "PyPI's wheels for aarch64 are not for Jetson.");
+        gp_exam_advice(exam, "remove %s, and install the wheel that is built for this JetPack",
+                       rows[i].name);
+        gp_exam_link(exam, i == 0 ? "https://pypi.jetson-ai-lab.io/"
+                                  : "https://docs.nvidia.com/deeplearning/frameworks/"
+                                    "install-tf-jetson-platform/index.html");
+    }
+}
