@@ -1,4 +1,4 @@
-/* The checks of AMD GPUs, in four files; checks_amd.c has their table. */
+/* The checks of AMD GPUs, in five files; checks_amd.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_AMD_H
 #define GP_DOCTOR_CHECKS_AMD_H
 
@@ -24,5 +24,11 @@ void gp_amd_check_ldpath(struct gp_exam *exam);
 /* checks_amd_override.c: the variable that has GPUs taken for others. */
 bool gp_amd_has_override(struct gp_exam *exam);
 void gp_amd_check_override(struct gp_exam *exam);
+
+/* checks_amd_packages.c: packages of two makers, and builds for something else. */
+bool gp_amd_has_two_makers(struct gp_exam *exam);
+void gp_amd_check_makers(struct gp_exam *exam);
+bool gp_amd_has_other_framework(struct gp_exam *exam);
+void gp_amd_check_framework(struct gp_exam *exam);
 
 #endif

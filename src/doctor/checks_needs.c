@@ -240,6 +240,55 @@ static void check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* The major version of CUDA whose libraries a package loads; 0: none, or unknown. */
+static unsigned cuda_wanted(const struct gp_pypackage *package)
+{
+    static const char mxnet[] = "mxnet-cu";
+    if (strcmp(package->name, "ctranslate2") == 0)
+        return gp_version_compare(package->version, "3.0") < 0   ? 0
+               : gp_version_compare(package->version, "4.0") < 0 ? 11
+                                                                 : 12;
+    unsigned cuda = strncmp(package->name, mxnet, sizeof(mxnet) - 1) == 0
+                        ? (unsigned)strtoul(package->name + sizeof(mxnet) - 1, NULL, 10)
+                        : 0;
+    return cuda >= 100 ? cuda / 10 : 0;
+}
+
+static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_pypackage *package)
+{
+    unsigned cuda = package->is_conda ? 0 : cuda_wanted(package);
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cublas-cu");
+    const char *other;
+    if (cuda == 0 || has_cuda(exam, env, cuda, &other))
+        return;
+    if (!other[0] && wheel)
+        other = wheel->version;
+    if (!other[0])
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "%s %s in %s is for CUDA %u, but only CUDA %s is installed", package->name,
+                   package->version, env->prefix, cuda, other);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_evidence(exam, gp_exam_text(exam, "libcublas.so.%u", cuda),
+                     "not in any library directory");
+    gp_exam_why(exam,
+                "\"libcublas.so.%u: cannot open shared object file\", or \"Library "
+                "libcublas.so.%u is not found or cannot be loaded\".",
+                cuda, cuda);
+    if (strcmp(package->name, "ctranslate2") == 0 && cuda == 11)
+        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12", "--upgrade 'ctranslate2>=4.0'");
+    else
+        gp_exam_advice(exam, "install CUDA %u next to it, and have LD_LIBRARY_PATH lead to it",
+                       cuda);
+}
+
+static void check_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    for (size_t i = 0; i < env->count; i++)
+        check_cuda_of(exam, env, &env->packages[i]);
+}
+
 /* CuPy's wheels contain no CUDA: it must be installed in the version that they were built for. */
 static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -490,6 +539,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
     check_cudnn(exam, env);
     check_path(exam, env);
     check_onnx_cuda(exam, env);
+    check_cuda(exam, env);
     check_cupy(exam, env);
     check_paddle(exam, env);
     check_jax(exam, env);

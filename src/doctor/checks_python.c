@@ -341,6 +341,51 @@ static void check_wheels(struct gp_exam *exam, const struct gp_torch *t)
     gp_exam_pip(exam, t->env, GP_PIP_ADD, "restore them", wheels.wanted);
 }
 
+/* The PyTorch that a project installs, "2.1.2" of "pip install torch==2.1.2", and its file; NULL:
+ * any, or unknown. */
+static const char *pinned_torch(struct gp_exam *exam, const char *project, const char **ret_file)
+{
+    static const char *const files[] = {"requirements.txt", "modules/launch_utils.py", "launch.py"};
+    static const char pin[] = "torch==";
+    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++) {
+        *ret_file = gp_exam_text(exam, "%s/%s", project, files[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, *ret_file, 64 << 10, NULL);
+        for (const char *p = text; p && (p = strstr(p, pin)); p++)
+            if (p == text || strchr(" \n\"'", p[-1])) {
+                p += sizeof(pin) - 1;
+                return gp_exam_text(exam, "%.*s", (int)strspn(p, "0123456789."), p);
+            }
+    }
+    return NULL;
+}
+
+/* An environment next to a project, whose Python is newer than the PyTorch that the project asks
+ * for: its installation failed, and will. */
+static void check_python(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *slash = strrchr(env->prefix, '/'), *file;
+    struct gp_build build;
+    if (env->kind != GP_PYENV_VENV || env->has_torch || !env->python[0] || !slash)
+        return;
+    const char *project = gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix);
+    const char *wanted = pinned_torch(exam, project, &file);
+    if (!wanted || !gp_build_newest(GP_FRAMEWORK_TORCH, wanted, &build) || !build.last_python[0] ||
+        gp_version_compare(env->python, build.last_python) <= 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has Python %s, for which there is no PyTorch %s, which %s asks for",
+                   env->prefix, env->python, wanted, project);
+    gp_exam_evidence(exam, file, "torch==%s: for Python %s to %s", wanted, build.first_python,
+                     build.last_python);
+    gp_exam_evidence(exam, env->site, "Python %s, without torch", env->python);
+    gp_exam_why(exam, "\"Could not find a version that satisfies the requirement torch==%s\".",
+                wanted);
+    const char *uv = "uv venv --clear --seed";
+    gp_exam_command(exam, "make it again with an older Python, which uv downloads",
+                    "%s --python %s %s", uv, build.last_python, gp_exam_quoted(exam, env->prefix));
+    gp_exam_advice(exam, "then start or install %s again", project);
+}
+
 static void check_torch(struct gp_exam *exam)
 {
     enum { BUDGET = 1 << 30 };
@@ -357,6 +402,8 @@ static void check_torch(struct gp_exam *exam)
             add_torch(exam, &nv, all, &t);
     gp_cases_report(exam, &nv, all->cases, all->count);
     check_shadows(exam, envs);
+    for (size_t i = 0; i < envs->count; i++)
+        check_python(exam, &envs->list[i]);
     for (size_t i = 0; i < all->count; i++) {
         check_twice(exam, all->cases[i].env);
         if (all->cases[i].trouble == GP_TROUBLE_NONE && gp_pyenv_torch(exam, all->cases[i].env, &t))

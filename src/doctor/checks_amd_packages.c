@@ -1,0 +1,166 @@
+/* ROCm's packages of two makers, and Python packages that are not built for AMD's GPUs. */
+#include "doctor/checks_amd.h"
+#include "doctor/framework.h"
+#include "doctor/gfxchip.h"
+#include "doctor/packages.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* ---- packages ---- */
+
+/* Whether a version is of AMD's repository, which contains the release as in "1.0.0.60300-39". */
+static bool is_of_amd(const char *version)
+{
+    enum { DIGITS = 5 };
+    size_t n = 0;
+    for (const char *p = version; *p && n < DIGITS; p++)
+        n = isdigit((unsigned char)*p) ? n + 1 : 0;
+    return n >= DIGITS;
+}
+
+/* The distribution's packages that AMD's repository has under the same name; "": none. */
+static const char *foreign_packages(struct gp_exam *exam)
+{
+    static const char *const names[] = {"rocminfo", "hipcc", "rocm-cmake", "rocm-device-libs",
+                                        NULL};
+    struct gp_package *packages;
+    const char *found = "";
+    long n = gp_packages_read(&exam->files, &exam->arena, names, &packages);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; names[k]; k++)
+            if (strcmp(packages[i].name, names[k]) == 0 &&
+                strcmp(packages[i].state, "installed") == 0 && !is_of_amd(packages[i].version))
+                found = gp_exam_text(exam, "%s%s%s", found, found[0] ? " " : "", names[k]);
+    return found;
+}
+
+/* Whether a line of a text, except comments, has a word. */
+static bool has_line(const char *text, const char *word)
+{
+    for (const char *p = text; p && (p = strstr(p, word)); p++) {
+        const char *start = p;
+        while (start > text && start[-1] != '\n')
+            start--;
+        if (*start != '#')
+            return true;
+    }
+    return false;
+}
+
+/* The first file of a folder with such a line; NULL: none. */
+static const char *file_with(struct gp_exam *exam, const char *folder, const char *word)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (has_line(gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL), word))
+            return path;
+    }
+    return NULL;
+}
+
+/* The file by which apt uses AMD's repository; NULL: none. */
+static const char *amd_source(struct gp_exam *exam)
+{
+    return file_with(exam, "/etc/apt/sources.list.d", "repo.radeon.com/rocm/apt");
+}
+
+bool gp_amd_has_two_makers(struct gp_exam *exam)
+{
+    return exam->machine.amd_count > 0 && amd_source(exam) && foreign_packages(exam)[0];
+}
+
+void gp_amd_check_makers(struct gp_exam *exam)
+{
+    static const char pin[] = "/etc/apt/preferences.d/rocm-pin-600";
+    const char *found = foreign_packages(exam);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "ROCm is from AMD, but parts of it are from the distribution: %s", found);
+    gp_exam_evidence(exam, amd_source(exam), "AMD's repository");
+    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s, not of AMD's version", found);
+    gp_exam_why(exam, "The distribution's numbers are higher, so apt keeps them: AMD's packages "
+                      "have unmet dependencies, or use parts of another release.");
+    gp_exam_command(exam, "the distribution's", "sudo apt remove %s", found);
+    if (!file_with(exam, "/etc/apt/preferences.d", "repo.radeon.com"))
+        gp_exam_command(exam, "prefer AMD's",
+                        "printf 'Package: *\\nPin: release o=repo.radeon.com\\n"
+                        "Pin-Priority: 600\\n' | sudo tee %s",
+                        pin);
+    gp_exam_command(exam, "", "sudo apt update && sudo apt install rocm");
+    gp_exam_link(exam, "https://github.com/ROCm/legacy-rocm-build/issues/1899");
+}
+
+/* ---- frameworks ---- */
+
+static const struct {
+    const char *name, *title;
+    const char *other;   /* the beginning of the package for AMD's GPUs; "": none */
+    const char *library; /* or the library that its build has; "" */
+    const char *page;
+} frameworks[] = {
+    {"tensorflow", "TensorFlow", "tensorflow-rocm", "",
+     "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/3rd-party/"
+     "tensorflow-install.html"},
+    {"jaxlib", "JAX", "jax-rocm", "",
+     "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/install/3rd-party/"
+     "jax-install.html"},
+    {"onnxruntime", "ONNX Runtime", "onnxruntime-", "",
+     "https://onnxruntime.ai/docs/execution-providers/MIGraphX-ExecutionProvider.html"},
+    {"onnxruntime-gpu", "ONNX Runtime", "onnxruntime-rocm", "",
+     "https://onnxruntime.ai/docs/execution-providers/MIGraphX-ExecutionProvider.html"},
+    {"llama-cpp-python", "llama-cpp-python", "", "llama_cpp/lib/libggml-hip.so",
+     "https://github.com/abetlen/llama-cpp-python#supported-backends"},
+};
+
+/* A package of the user's own environment that computes on the CPU, and its row; NULL: none. One
+ * beside a PyTorch may be a part of what uses that. */
+static const struct gp_pypackage *find_framework(struct gp_exam *exam, const struct gp_pyenv **env,
+                                                 size_t *row)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    char path[GP_PATH_SIZE];
+    for (size_t i = 0; i < envs->count; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(frameworks); k++) {
+            *env = &envs->list[i];
+            *row = k;
+            const struct gp_pypackage *package = gp_pyenv_package(*env, frameworks[k].name);
+            const char *library = frameworks[k].library;
+            bool is_meant = ((*env)->is_active || (*env)->is_named) && !(*env)->has_torch;
+            bool has_own = library[0] ? !gp_pyenv_path(*env, "llama_cpp/lib", path) ||
+                                            !gp_files_exist(&exam->files, path) ||
+                                            (gp_pyenv_path(*env, library, path) &&
+                                             gp_files_exist(&exam->files, path))
+                                      : gp_pyenv_package_like(*env, frameworks[k].other) != NULL;
+            if (package && is_meant && !package->is_conda && !has_own &&
+                !strstr(package->version, "rocm"))
+                return package;
+        }
+    return NULL;
+}
+
+bool gp_amd_has_other_framework(struct gp_exam *exam)
+{
+    const struct gp_pyenv *env;
+    size_t row;
+    return exam->machine.nvidia_count == 0 && gp_gfx_has_card(&exam->machine) &&
+           gp_files_exist(&exam->files, "/opt/rocm") && find_framework(exam, &env, &row);
+}
+
+void gp_amd_check_framework(struct gp_exam *exam)
+{
+    const struct gp_pyenv *env;
+    size_t row;
+    const struct gp_pypackage *package = find_framework(exam, &env, &row);
+    if (!package)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s %s in %s is not built for AMD GPUs: it computes on the CPU",
+                   frameworks[row].title, package->version, env->prefix);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "PyPI's package is for NVIDIA's GPUs or for the CPU.");
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+    gp_exam_advice(exam, "and install its build for this ROCm, as the page below says");
+    gp_exam_link(exam, frameworks[row].page);
+}
