@@ -166,7 +166,26 @@ static const char *folder_with(struct gp_exam *exam, const char *name)
     return NULL;
 }
 
-/* The first library of CUDA's that the loader does not find, and its directory; false: none. */
+/* Another version of a library in a toolkit, "…/libcudart.so.10.1" for "libcudart.so.10.0"; NULL:
+ * none. */
+static const char *other_version(struct gp_exam *exam, const char *name)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    size_t stem = (size_t)(strstr(name, ".so.") - name) + strlen(".so.");
+    for (size_t i = 0; i < all->count; i++) {
+        const char *folder = gp_exam_text(exam, "%s/lib64", all->list[i].path);
+        char **names;
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        for (long k = 0; k < n; k++)
+            if (strncmp(names[k], name, stem) == 0)
+                return gp_exam_text(exam, "%s/%s", folder, names[k]);
+    }
+    return NULL;
+}
+
+/* The first library of CUDA's that the loader does not find although the machine has it, in that
+ * directory, or another version of it (NULL); false: there is no such library. 11.0 has a cuSOLVER
+ * of its own. */
 static bool find_unreached(struct gp_exam *exam, const struct gp_case *c, const char **ret_name,
                            const char **ret_folder)
 {
@@ -175,11 +194,12 @@ static bool find_unreached(struct gp_exam *exam, const struct gp_case *c, const 
     const char *const names[] = {major == 11 ? "libcudart.so.11.0" /* of all 11.x */
                                              : gp_exam_text(exam, "libcudart.so.%s", c->cuda),
                                  is_major ? gp_exam_text(exam, "libcublas.so.%u", major)
-                                          : gp_exam_text(exam, "libcublas.so.%s", c->cuda)};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+                                          : gp_exam_text(exam, "libcublas.so.%s", c->cuda),
+                                 strcmp(c->cuda, "11.0") == 0 ? "libcusolver.so.10" : NULL};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && names[i]; i++) {
         *ret_name = names[i];
-        *ret_folder = is_loadable(exam, c->env, names[i]) ? NULL : folder_with(exam, names[i]);
-        if (*ret_folder)
+        *ret_folder = folder_with(exam, names[i]);
+        if (!is_loadable(exam, c->env, names[i]) && (*ret_folder || other_version(exam, names[i])))
             return true;
     }
     return false;
@@ -201,14 +221,27 @@ static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
                    "TensorFlow %s in %s does not find CUDA %s and computes on the CPU", c->version,
                    c->env->prefix, c->cuda);
     gp_exam_evidence(exam, c->where, "%s", c->seen);
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, name),
-                     "present, but the loader does not look there");
+    if (folder)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, name),
+                         "present, but the loader does not look there");
+    else
+        gp_exam_evidence(exam, name, "not in any library directory; there is %s",
+                         other_version(exam, name));
     gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", set ? set : "not set");
     gp_exam_assignments(exam, "LD_LIBRARY_PATH");
     gp_exam_why(exam,
                 "It reports \"Could not load dynamic library '%s'\", and continues without "
                 "the GPU.",
                 name);
+    if (!folder) {
+        gp_exam_advice(exam,
+                       "install CUDA %s as well (several can be installed), and have "
+                       "LD_LIBRARY_PATH lead to its lib64, or use a version of TensorFlow for the "
+                       "CUDA that is installed",
+                       c->cuda);
+        gp_exam_link(exam, "https://www.tensorflow.org/install/source#gpu");
+        return;
+    }
     gp_exam_command(exam, "also in the shell's startup file",
                     "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
                     gp_exam_quoted(exam, folder));

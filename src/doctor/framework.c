@@ -266,6 +266,26 @@ static bool is_of_own_channel(const struct gp_case *c, const struct gp_build *bu
              gp_version_compare(build->version, "2.6") < 0));
 }
 
+/* pixi's environments follow the manifest of their project, which says that there is a GPU. */
+static bool propose_pixi(struct gp_exam *exam, const struct gp_case *c, const char *package,
+                         const char *cuda)
+{
+    const char *folder = strstr(c->env->prefix, "/.pixi/");
+    if (!folder)
+        return false;
+    const char *project =
+        gp_exam_text(exam, "%.*s", (int)(folder - c->env->prefix), c->env->prefix);
+    const char *quoted = gp_exam_quoted(exam, project);
+    gp_exam_advice(exam,
+                   "in the manifest in %s say that there is CUDA: cuda = \"%u\" in "
+                   "[system-requirements], or, in newer versions, next to the platform",
+                   project, gp_version_major(cuda));
+    gp_exam_command(exam, "then, for conda-forge's builds for GPUs", "cd %s && pixi add %s", quoted,
+                    package);
+    gp_exam_link(exam, "https://pixi.prefix.dev/latest/python/pytorch/");
+    return true;
+}
+
 /* Suggests a build that runs here; false: there is none. */
 static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c)
 {
@@ -285,6 +305,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         propose_own_channel(exam, c, &build);
         return true;
     }
+    if (conda_package(c) && propose_pixi(exam, c, conda[c->framework], build.cuda))
+        return true;
     if (conda_package(c)) {
         gp_exam_command(exam, "conda-forge's build for these GPUs",
                         "conda install -p %s -c conda-forge %s cuda-version=%u",
