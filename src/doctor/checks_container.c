@@ -11,8 +11,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *variable(const struct gp_exam *exam, const char *name)
@@ -31,11 +29,22 @@ static bool is_inside(struct gp_exam *exam)
            (m->nvidia_count > 0 || variable(exam, "NVIDIA_VISIBLE_DEVICES")[0]);
 }
 
+/* Whether the device plugin has given the pod a GPU: it names that, images name none or "all". */
+static bool is_given(struct gp_exam *exam)
+{
+    const char *given = variable(exam, "NVIDIA_VISIBLE_DEVICES");
+    return strcmp(exam->machine.container, "kubernetes") == 0 &&
+           (strncmp(given, "GPU-", 4) == 0 || strncmp(given, "MIG-", 4) == 0);
+}
+
 /* How to request GPUs, by container runtime. */
 static void advise_start(struct gp_exam *exam)
 {
     const char *container = exam->machine.container;
-    if (strcmp(container, "kubernetes") == 0)
+    if (strcmp(container, "kubernetes") == 0 && is_given(exam))
+        gp_exam_advice(exam, "give the pod runtimeClassName: nvidia, or make nvidia the default "
+                             "runtime of the node's container engine, and start the pod again");
+    else if (strcmp(container, "kubernetes") == 0)
         gp_exam_advice(exam, "request GPUs in the pod: resources: limits: nvidia.com/gpu: 1; the "
                              "node needs NVIDIA's device plugin");
     else if (strcmp(container, "podman") == 0)
@@ -90,6 +99,31 @@ static void check_uvm(struct gp_exam *exam)
     advise_start(exam);
 }
 
+/* An instance of a GPU in MIG mode has device files of its own. */
+static void check_instance(struct gp_exam *exam)
+{
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"};
+    static const char folder[] = "/dev/nvidia-caps";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *given = variable(exam, names[i]);
+        if (strncmp(given, "MIG-", 4) != 0 || gp_files_exist(&exam->files, folder))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_FAIL,
+                       "this container has a GPU, but not the device files of its MIG instance");
+        gp_exam_evidence(exam, folder, "missing");
+        gp_exam_evidence(exam, names[i], "%s", given);
+        gp_exam_why(exam, "A program may use an instance only with its files in that directory. "
+                          "CUDA finds no device without them.");
+        gp_exam_advice(exam, "name the instance when starting the container, so that NVIDIA's "
+                             "toolkit passes its files in, in place of single --device options");
+        if (strcmp(exam->machine.container, "docker") == 0)
+            gp_exam_command(
+                exam, "on the host", "docker run --gpus device=%s …",
+                gp_exam_quoted(exam, gp_exam_text(exam, "%.*s", (int)strcspn(given, ","), given)));
+        return;
+    }
+}
+
 /* Device files that were passed in with modes that keep the user out. */
 static bool report_access(struct gp_exam *exam)
 {
@@ -120,8 +154,10 @@ static void check_devices(struct gp_exam *exam)
                           : !has_gpu_file(exam)                           ? "/dev/nvidia0 …"
                                                                           : NULL;
     if (!missing) {
-        if (!report_access(exam))
+        if (!report_access(exam)) {
             check_uvm(exam);
+            check_instance(exam);
+        }
         return;
     }
     gp_exam_report(exam, GP_VERDICT_FAIL, "this container has no GPU");
@@ -131,6 +167,11 @@ static void check_devices(struct gp_exam *exam)
                          exam->machine.nvidia_count);
     if (strcmp(asked, "void") == 0 || strcmp(asked, "none") == 0)
         gp_exam_evidence(exam, "NVIDIA_VISIBLE_DEVICES", "%s: no device requested", asked);
+    if (is_given(exam)) {
+        gp_exam_evidence(exam, "NVIDIA_VISIBLE_DEVICES", "%s: Kubernetes has given it one", asked);
+        gp_exam_why(exam, "NVIDIA's runtime passes in the GPU that the variable names. This pod "
+                          "runs with another runtime.");
+    }
     advise_start(exam);
 }
 
@@ -207,8 +248,33 @@ static void check_libraries(struct gp_exam *exam)
     }
 }
 
+/* Alpine's images, unless a loader for glibc was added. */
+static bool report_musl(struct gp_exam *exam)
+{
+    const char *arch = exam->machine.arch;
+    const char *musl = gp_exam_text(exam, "/lib/ld-musl-%s.so.1", arch);
+    static const char *const loaders[] = {
+        "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
+    if (!gp_files_exist(&exam->files, musl))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(loaders); i++)
+        if (gp_files_exist(&exam->files, loaders[i]))
+            return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the driver's libraries do not work in this image: it has musl, not glibc");
+    gp_exam_evidence(exam, musl, "present");
+    gp_exam_evidence(exam, "glibc's loader", "missing");
+    gp_exam_why(exam, "NVIDIA's libraries and programs, which come from the host, need glibc: "
+                      "nvidia-smi is \"not found\", and CUDA cannot be loaded.");
+    gp_exam_advice(exam, "use an image of Debian, Ubuntu or another distribution with glibc, such "
+                         "as nvidia/cuda, in place of Alpine's");
+    return true;
+}
+
 static void check_capabilities(struct gp_exam *exam)
 {
+    if (report_musl(exam))
+        return;
     const struct gp_finding *before = exam->last;
     const char *given = variable(exam, "NVIDIA_DRIVER_CAPABILITIES");
     static const struct {
@@ -357,8 +423,8 @@ static void check_parts(struct gp_exam *exam)
 
 /* ---- on a host ---- */
 
-/* Whether only containers can be what this driver is for: docker is there, and no screen, toolkit
- * or Python package that uses a GPU. */
+/* Whether only containers can be what this driver is for: a service that runs them is there, and no
+ * screen, toolkit or Python package that uses a GPU. */
 static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
 {
     const struct gp_machine *m = &exam->machine;
@@ -369,7 +435,7 @@ static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
         is_used = is_used || m->gpus[i].shows_screen;
     for (size_t i = 0; i < envs->count; i++)
         is_used = is_used || envs->list[i].count > 0;
-    return !is_used && strcmp(engine->name, "docker") == 0;
+    return !is_used && engine->restart;
 }
 
 static void check_hook(struct gp_exam *exam)
@@ -413,42 +479,8 @@ static void check_toolkit(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
     if (strcmp(engine->name, "docker") == 0)
         gp_container_configure_docker(exam);
-}
-
-/* What docker's configuration says about NVIDIA's runtime. */
-static void check_docker(struct gp_exam *exam)
-{
-    static const char path[] = "/etc/docker/daemon.json";
-    json_error_t error;
-    size_t length = 0;
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, &length);
-    int why = errno;
-    bool is_blank = text && strspn(text, " \t\r\n") == length; /* docker treats it as empty */
-    json_t *config = text && !is_blank ? json_loadb(text, length, 0, &error) : json_object();
-    if (!text && why != ENOENT && why != ENOTDIR) {
-        gp_exam_unreadable(exam, path, -why);
-    } else if (text && !config) {
-        gp_exam_report(exam, GP_VERDICT_FAIL, "docker's configuration is not valid JSON");
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, error.line), "%s", error.text);
-        gp_exam_why(exam, "docker does not start with it.");
-        gp_exam_advice(exam, "fix that line, then restart docker");
-    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") &&
-               !gp_container_find_cdi(exam) && !gp_container_rootless_config(exam)) {
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "NVIDIA Container Toolkit is installed, but docker does not know its "
-                       "runtime");
-        gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
-        gp_exam_why(exam, "docker run --runtime=nvidia fails with \"unknown or invalid runtime "
-                          "name: nvidia\", and other ways to pass a GPU may fail, too.");
-        gp_container_configure_docker(exam);
-    }
-    json_decref(config);
-}
-
-static bool has_docker(struct gp_exam *exam)
-{
-    return gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
-           gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk");
+    else if (engine->restart && engine->restart[0])
+        gp_exam_command(exam, "it looks for the toolkit when it starts", "%s", engine->restart);
 }
 
 const struct gp_check gp_checks_container[] = {
@@ -477,8 +509,8 @@ const struct gp_check gp_checks_container[] = {
     {"container.docker",
      "NVIDIA's runtime is configured in docker",
      {NULL},
-     has_docker,
-     check_docker},
+     gp_container_has_docker,
+     gp_container_check_docker},
     {"container.containerd",
      "Kubernetes' containers get NVIDIA's runtime",
      {NULL},
@@ -549,5 +581,10 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_config,
      gp_container_check_ldconfig},
+    {"container.lxc",
+     "LXC containers may open the device files of their GPUs",
+     {"driver.loaded"},
+     gp_container_has_guests,
+     gp_container_check_guests},
     {0},
 };

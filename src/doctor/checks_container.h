@@ -1,4 +1,4 @@
-/* The checks of containers, in five files; checks_container.c has their table. */
+/* The checks of containers, in several files; checks_container.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_CONTAINER_H
 #define GP_DOCTOR_CHECKS_CONTAINER_H
 
@@ -32,12 +32,23 @@ void gp_container_check_ldconfig(struct gp_exam *exam);
 const char *gp_container_find_cdi(const struct gp_exam *exam);
 bool gp_container_has_cdi(struct gp_exam *exam);
 void gp_container_check_cdi(struct gp_exam *exam);
+/* The major number of /dev/nvidia-uvm, which the kernel chooses when the module is loaded; 0:
+ * unknown. */
+unsigned long gp_container_uvm_major(struct gp_exam *exam);
+
+/* container_lxc.c: the device files of LXC containers on this host */
+bool gp_container_has_guests(struct gp_exam *exam);
+void gp_container_check_guests(struct gp_exam *exam);
 
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);
 void gp_container_check_kubelet(struct gp_exam *exam);
 bool gp_container_has_crio(struct gp_exam *exam);
 void gp_container_check_crio(struct gp_exam *exam);
+
+/* container_docker.c */
+bool gp_container_has_docker(struct gp_exam *exam);
+void gp_container_check_docker(struct gp_exam *exam);
 
 /* container_podman.c */
 bool gp_container_has_podman(struct gp_exam *exam);

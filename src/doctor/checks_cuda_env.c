@@ -43,6 +43,17 @@ static bool read_uuids(struct gp_exam *exam, struct gp_visible_gpu *gpus, size_t
     return true;
 }
 
+/* The device files of GPUs: a container has those of its own only, or more than it may use. */
+static size_t count_files(struct gp_exam *exam)
+{
+    char **names;
+    size_t count = 0;
+    long n = gp_files_list(&exam->files, &exam->arena, "/dev", &names);
+    for (long i = 0; i < n; i++)
+        count += strncmp(names[i], "nvidia", 6) == 0 && isdigit((unsigned char)names[i][6]);
+    return count;
+}
+
 /* How many GPUs a program sees with this value; false if that is unknown. */
 static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, const char *mask,
                           size_t *ret)
@@ -58,11 +69,13 @@ static bool count_visible(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         *ret = 0; /* a word such as "all" or "cuda:0" */
         return true;
     }
-    if (exam->machine.container || strncmp(mask, "MIG-", 4) == 0)
+    const bool is_container = exam->machine.container;
+    size_t there = is_container ? count_files(exam) : nv->gpu_count;
+    if (strncmp(mask, "MIG-", 4) == 0 || (is_container && (is_uuid || there == 0)))
         return false; /* not every GPU on PCI need be available here, and their UUIDs are unknown */
     struct gp_visible_gpu gpus[GP_MACHINE_GPUS];
     struct gp_visible visible;
-    size_t count = nv->gpu_count < GP_MACHINE_GPUS ? nv->gpu_count : GP_MACHINE_GPUS;
+    size_t count = there < GP_MACHINE_GPUS ? there : GP_MACHINE_GPUS;
     for (size_t i = 0; i < count; i++)
         gpus[i] = (struct gp_visible_gpu){.uuid = ""};
     if (is_uuid && !read_uuids(exam, gpus, count))

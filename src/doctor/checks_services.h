@@ -17,9 +17,9 @@ void gp_arguments_check_cpu(struct gp_exam *exam);
 bool gp_ollama_is_there(struct gp_exam *exam);
 void gp_ollama_check(struct gp_exam *exam);
 
-/* Slurm's list of GPUs, gres.conf. */
-bool gp_services_has_gres(struct gp_exam *exam);
-void gp_services_check_gres(struct gp_exam *exam);
+/* checks_slurm.c: what Slurm is told of the GPUs. */
+bool gp_slurm_is_there(struct gp_exam *exam);
+void gp_slurm_check(struct gp_exam *exam);
 
 /* checks_licence.c: of virtual GPUs. */
 bool gp_licence_applies(struct gp_exam *exam);

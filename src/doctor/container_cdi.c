@@ -106,9 +106,7 @@ static void check_gone(struct gp_exam *exam, const char *spec, const char *text)
     fix_cdi(exam, spec);
 }
 
-/* The major number of nvidia-uvm, which the kernel chooses when the module is loaded; 0: unknown.
- */
-static unsigned long uvm_major(struct gp_exam *exam)
+unsigned long gp_container_uvm_major(struct gp_exam *exam)
 {
     const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/devices", 1 << 16, NULL);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -128,7 +126,7 @@ static void check_major(struct gp_exam *exam, const char *spec, const char *text
     const char *entry = strstr(text, path);
     const char *next = entry ? strstr(entry + 1, "path: ") : NULL;
     const char *major = entry ? strstr(entry, key) : NULL;
-    unsigned long have = uvm_major(exam);
+    unsigned long have = gp_container_uvm_major(exam);
     if (!major || (next && major > next) || have == 0)
         return;
     unsigned long number = strtoul(major + sizeof(key) - 1, NULL, 10);

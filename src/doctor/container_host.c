@@ -6,10 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct gp_engine engines[] = {{"docker", "/usr/bin/docker"},
-                                           {"docker", "/snap/bin/docker"},
-                                           {"podman", "/usr/bin/podman"},
-                                           {"containerd", "/usr/bin/containerd"}};
+static const struct gp_engine engines[] = {
+    {"docker", "/usr/bin/docker", "sudo systemctl restart docker"},
+    {"docker", "/snap/bin/docker", "sudo snap restart docker"},
+    {"k3s", "/usr/local/bin/k3s", "sudo systemctl restart 'k3s*'"},
+    {"RKE2", "/usr/local/bin/rke2", "sudo systemctl restart 'rke2*'"},
+    {"podman", "/usr/bin/podman", NULL},
+    {"enroot", "/usr/bin/enroot", ""},
+    {"containerd", "/usr/bin/containerd", NULL}};
 
 /* In WSL, a docker without its daemon belongs to Docker Desktop, which needs no toolkit here. */
 static bool is_foreign(const struct gp_exam *exam, const struct gp_engine *engine)

@@ -8,9 +8,11 @@ struct gp_exam;
 
 struct gp_engine {
     const char *name, *program;
+    const char *restart; /* of what runs containers for users; "": nothing; NULL: it may be for
+                            other programs */
 };
 
-/* The first that is installed: docker, podman, containerd; NULL: none. */
+/* The first that is installed: docker, podman, Kubernetes' and others; NULL: none. */
 const struct gp_engine *gp_container_engine(const struct gp_exam *exam);
 
 /* A machine with NVIDIA GPUs that can start containers. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const char containerd_path[] = "/etc/containerd/config.toml";
+#define MICROK8S_CONFIG "/var/snap/microk8s/current/args/containerd.toml"
 
 /* The engines that k3s and RKE2 bring, and their settings, which they generate at their start. */
 static const struct {
@@ -67,13 +68,24 @@ static const char *closed_import(struct gp_exam *exam)
     return NULL;
 }
 
+/* CRI-O is there, and no containerd or docker. */
+static bool uses_crio(struct gp_exam *exam)
+{
+    return (gp_files_exist(&exam->files, "/usr/bin/crio") ||
+            gp_files_exist(&exam->files, "/usr/local/bin/crio")) &&
+           !gp_files_exist(&exam->files, "/usr/bin/containerd") &&
+           !gp_files_exist(&exam->files, "/usr/bin/docker");
+}
+
 bool gp_container_has_kubelet(struct gp_exam *exam)
 {
     const char *service;
     return exam->machine.nvidia_count > 0 && !exam->machine.container &&
            gp_container_has_toolkit(exam) &&
-           ((gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/kubelet")) ||
-            bundled_config(exam, &service) || closed_import(exam));
+           ((gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/kubelet") &&
+             !uses_crio(exam)) ||
+            bundled_config(exam, &service) || closed_import(exam) ||
+            gp_files_exist(&exam->files, MICROK8S_CONFIG));
 }
 
 static void report(struct gp_exam *exam, const char *engine, const char *path, const char *seen)
@@ -217,28 +229,73 @@ static void report_cri_off(struct gp_exam *exam, const char *path)
                                                                            : "k0sworker");
 }
 
+/* The files of a directory that containerd or CRI-O adds to its configuration, as one text. */
+static const char *drop_ins(struct gp_exam *exam, const char *folder)
+{
+    char **names;
+    const char *all = "";
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *text = text_of(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+        all = text ? gp_exam_text(exam, "%s%s\n", all, text) : all;
+    }
+    return all;
+}
+
+/* containerd adds only the files that "imports" names. */
+static void report_import(struct gp_exam *exam, const char *folder, const char *text)
+{
+    report(exam, "containerd does not read the file that names its runtime", containerd_path,
+           gp_exam_text(exam, "imports is without %s/*.toml", folder));
+    gp_exam_evidence(exam, folder, "has a runtime that is called nvidia");
+    if (strstr(text, "\nimports") && !strstr(text, "\nimports = []"))
+        gp_exam_advice(exam, "add \"%s/*.toml\" to the list imports in %s", folder,
+                       containerd_path);
+    else
+        gp_exam_command(exam, "the original file is kept next to it",
+                        "sudo sed -i.before -e '1i imports = [\"%s/*.toml\"]' -e "
+                        "'/^imports *=/d' %s",
+                        folder, containerd_path);
+    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+}
+
 static void check_containerd(struct gp_exam *exam)
 {
     static const char folder[] = "/etc/containerd/conf.d";
-    const char *text = text_of(exam, containerd_path);
-    char **names;
-    bool is_main = text && strstr(text, "nvidia"), is_known = is_main;
-    if (is_cri_off(text)) {
+    const char *text = text_of(exam, containerd_path), *more = drop_ins(exam, folder);
+    bool is_main = text && strstr(text, "nvidia"), is_more = strstr(more, "nvidia");
+    if (is_cri_off(text))
         report_cri_off(exam, containerd_path);
-        return;
+    else if (is_more && text && !is_main && !strstr(text, "conf.d"))
+        report_import(exam, folder, gp_exam_text(exam, "\n%s", text));
+    else if (is_main || is_more)
+        check_default(exam, containerd_path, gp_exam_text(exam, "%s%s", more, text ? text : ""),
+                      NULL);
+    else {
+        report(exam, "containerd does not know its runtime", containerd_path,
+               text ? "no runtime is called nvidia" : "missing");
+        gp_exam_command(exam, "add it to containerd's configuration",
+                        "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
+        gp_exam_command(exam, "", "sudo systemctl restart containerd");
     }
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++)
-        is_known = is_known || strstr(names[i], "nvidia");
-    if (is_main && n <= 0)
-        check_default(exam, containerd_path, text, NULL);
-    if (is_known)
+}
+
+/* ---- MicroK8s ---- */
+
+/* Its addon installs the GPU Operator, which adds the runtime. The toolkit of the host is for it if
+ * there is no other engine; otherwise nobody need have meant to use GPUs in it. */
+static void check_microk8s(struct gp_exam *exam)
+{
+    const char *text = text_of(exam, MICROK8S_CONFIG);
+    if (!text || strstr(text, "nvidia"))
         return;
-    report(exam, "containerd does not know its runtime", containerd_path,
-           text ? "no runtime is called nvidia" : "missing");
-    gp_exam_command(exam, "add it to containerd's configuration",
-                    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
-    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+    gp_exam_report(exam, gp_container_engine(exam) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "MicroK8s' containers cannot use GPUs: its addon for them is not enabled");
+    gp_exam_evidence(exam, MICROK8S_CONFIG, "no runtime is called nvidia");
+    gp_exam_why(exam, "MicroK8s brings its own containerd, which the toolkit of this system does "
+                      "not configure.");
+    gp_exam_command(exam, "it installs NVIDIA's GPU Operator, and uses the driver of this system",
+                    "sudo microk8s enable gpu");
 }
 
 void gp_container_check_kubelet(struct gp_exam *exam)
@@ -248,6 +305,8 @@ void gp_container_check_kubelet(struct gp_exam *exam)
         report_cri_off(exam, closed);
     else if (config)
         check_bundled(exam, config, service);
+    else if (!gp_files_exist(&exam->files, "/usr/bin/kubelet"))
+        check_microk8s(exam);
     else if (uses_docker(exam))
         check_docker(exam);
     else
@@ -262,25 +321,22 @@ bool gp_container_has_crio(struct gp_exam *exam)
 {
     return exam->machine.nvidia_count > 0 && !exam->machine.container &&
            (gp_files_exist(&exam->files, "/usr/bin/crio") ||
-            gp_files_exist(&exam->files, "/usr/local/bin/crio")) &&
-           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/oci-nvidia-hook.json", hook_folder));
+            gp_files_exist(&exam->files, "/usr/local/bin/crio"));
+}
+
+/* The settings of CRI-O, with the files that are added to them. */
+static const char *crio_text(struct gp_exam *exam)
+{
+    const char *text = text_of(exam, "/etc/crio/crio.conf");
+    return gp_exam_text(exam, "%s%s%s", text ? text : "", drop_ins(exam, "/etc/crio/crio.conf.d"),
+                        drop_ins(exam, "/etc/crio/conf.d"));
 }
 
 /* The GPU Operator puts its hook into a directory that CRI-O does not search by itself. */
-void gp_container_check_crio(struct gp_exam *exam)
+static void report_hook(struct gp_exam *exam)
 {
-    static const char path[] = "/etc/crio/crio.conf", folder[] = "/etc/crio/crio.conf.d";
+    static const char path[] = "/etc/crio/crio.conf";
     static const char file[] = "/etc/crio/crio.conf.d/99-nvidia.conf";
-    const char *text = text_of(exam, path);
-    char **names;
-    bool is_known = text && (strstr(text, hook_folder) || strstr(text, "nvidia"));
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++) {
-        text = text_of(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
-        is_known = is_known || (text && (strstr(text, hook_folder) || strstr(text, "nvidia")));
-    }
-    if (is_known)
-        return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "CRI-O does not use NVIDIA's hook: it does not search the hook's directory");
     gp_exam_evidence(exam, hook_folder, "oci-nvidia-hook.json");
@@ -291,4 +347,30 @@ void gp_container_check_crio(struct gp_exam *exam)
                     "\"%s\"]\\n' | sudo tee %s",
                     hook_folder, file);
     gp_exam_command(exam, "", "sudo systemctl restart crio");
+}
+
+/* A toolkit that was installed for CRI-O, which uses neither its runtime nor its hook. */
+static void report_crio(struct gp_exam *exam)
+{
+    static const char hook[] = "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json";
+    if (!uses_crio(exam) || !gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk") ||
+        gp_files_exist(&exam->files, hook) || gp_container_find_cdi(exam))
+        return;
+    report(exam, "CRI-O does not know its runtime", "/etc/crio", "no runtime is called nvidia");
+    gp_exam_command(exam, "add it to CRI-O's configuration",
+                    "sudo nvidia-ctk runtime configure --runtime=crio --set-as-default");
+    gp_exam_command(exam, "", "sudo systemctl restart crio");
+}
+
+void gp_container_check_crio(struct gp_exam *exam)
+{
+    const char *text = crio_text(exam);
+    bool has_hook =
+        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/oci-nvidia-hook.json", hook_folder));
+    if (strstr(text, hook_folder) || strstr(text, "nvidia"))
+        return;
+    if (has_hook)
+        report_hook(exam);
+    else
+        report_crio(exam);
 }

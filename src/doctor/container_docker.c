@@ -1,0 +1,44 @@
+/* Docker on this host: whether its configuration has NVIDIA's runtime. */
+#include "doctor/checks_container.h"
+
+#include "doctor/container_host.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+/* What docker's configuration says about NVIDIA's runtime. */
+void gp_container_check_docker(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/docker/daemon.json";
+    json_error_t error;
+    size_t length = 0;
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, &length);
+    int why = errno;
+    bool is_blank = text && strspn(text, " \t\r\n") == length; /* docker treats it as empty */
+    json_t *config = text && !is_blank ? json_loadb(text, length, 0, &error) : json_object();
+    if (!text && why != ENOENT && why != ENOTDIR) {
+        gp_exam_unreadable(exam, path, -why);
+    } else if (text && !config) {
+        gp_exam_report(exam, GP_VERDICT_FAIL, "docker's configuration is not valid JSON");
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s:%d", path, error.line), "%s", error.text);
+        gp_exam_why(exam, "docker does not start with it.");
+        gp_exam_advice(exam, "fix that line, then restart docker");
+    } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") &&
+               !gp_container_find_cdi(exam) && !gp_container_rootless_config(exam)) {
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "NVIDIA Container Toolkit is installed, but docker does not know its "
+                       "runtime");
+        gp_exam_evidence(exam, path, "%s", text ? "no runtime is called nvidia" : "missing");
+        gp_exam_why(exam, "docker run --runtime=nvidia fails with \"unknown or invalid runtime "
+                          "name: nvidia\", and other ways to pass a GPU may fail, too.");
+        gp_container_configure_docker(exam);
+    }
+    json_decref(config);
+}
+
+bool gp_container_has_docker(struct gp_exam *exam)
+{
+    return gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
+           gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk");
+}
