@@ -20,6 +20,7 @@ static const struct {
     {"system76-power", "sudo system76-power graphics hybrid"},
     {"supergfx", "supergfxctl -m Hybrid"},
     {"optimus-manager", "optimus-manager --switch hybrid"},
+    {"09-nvidia-blacklist", "sudo prime-select nvidia"}, /* openSUSE's, and its ports */
 };
 
 /* False: no such tool has written the file. */
@@ -226,13 +227,18 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
 
 /* ---- other drivers ---- */
 
-/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d, or
- * "vfio-pci.ids=" on the command line. Its place; NULL: none. */
+/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d,
+ * "vfio-pci.ids=" on the command line, or driverctl's. Its place; NULL: none. */
+static const char driverctl[] = "/etc/driverctl.d/";
+
 static const char *find_handing_over(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     static const char folder[] = "/etc/modprobe.d", command_line[] = "/proc/cmdline";
     const char *id = gp_exam_text(exam, "%04x:%04x", gpu->vendor, gpu->device);
+    const char *override = gp_exam_text(exam, "%s%s", driverctl, gpu->bus_id);
     char **names, text[8192];
+    if (gp_files_read(&exam->files, override, text, sizeof(text)) > 0 && strstr(text, "vfio"))
+        return override;
     if (gp_files_read(&exam->files, command_line, text, sizeof(text)) > 0 &&
         strstr(text, "vfio-pci.ids=") && strcasestr(text, id))
         return command_line;
@@ -298,6 +304,11 @@ static void report_handed_over(struct gp_exam *exam)
         return;
     gp_exam_evidence(exam, setting, "gives it to vfio-pci");
     gp_exam_why(exam, "NVIDIA's driver is installed here, but has no GPU: nvidia-smi finds none.");
+    if (strncmp(setting, driverctl, sizeof(driverctl) - 1) == 0) {
+        gp_exam_command(exam, "if this system is to use it", "sudo driverctl unset-override %s",
+                        gp_exam_quoted(exam, setting + sizeof(driverctl) - 1));
+        return;
+    }
     gp_exam_advice(exam, "if this system is to use it, remove its ids from %s:", setting);
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
@@ -337,10 +348,27 @@ static bool explain_fallback(struct gp_exam *exam)
     return true;
 }
 
+/* Debian blacklists nouveau, and names the module, only while the alternative glx leads to NVIDIA's
+ * driver; true if it leads to Mesa. */
+static bool explain_alternative(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/alternatives/glx";
+    char target[GP_PATH_SIZE];
+    if (!gp_files_link(&exam->files, path, target) || !strstr(target, "mesa-diverted"))
+        return false;
+    gp_exam_evidence(exam, path, "leads to %s", target);
+    gp_exam_why(exam, "The alternative glx is set to Mesa: Debian then does not load NVIDIA's "
+                      "module, and does not keep nouveau out.");
+    gp_exam_command(exam, "choose NVIDIA's driver", "sudo update-glx --set glx /usr/lib/nvidia");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, const char *driver)
 {
     bool is_nouveau = strcmp(driver, "nouveau") == 0;
-    if (is_nouveau && in->module[0] && explain_fallback(exam))
+    if (is_nouveau && in->module[0] && (explain_fallback(exam) || explain_alternative(exam)))
         return;
     bool is_blacklisted = is_nouveau && in->nouveau.kind != GP_BLOCK_NONE;
     if (is_blacklisted)

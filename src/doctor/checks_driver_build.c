@@ -10,6 +10,34 @@
 #include <errno.h>
 #include <string.h>
 
+/* The compiler that a line names, with its version: "clang-17"; "": none. */
+static const char *named_compiler(struct gp_exam *exam, const char *line)
+{
+    static const char *const names[] = {"gcc-", "clang-"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *at = strstr(line, names[i]);
+        size_t n = at ? strspn(at + strlen(names[i]), "0123456789") : 0;
+        if (n > 0)
+            return gp_exam_text(exam, "%s%.*s", names[i], (int)n, at + strlen(names[i]));
+    }
+    return "";
+}
+
+/* The kernel's build calls a compiler that is not there. */
+static void fix_no_compiler(struct gp_exam *exam, const char *error)
+{
+    enum gp_distro distro = exam->machine.distro;
+    const char *name = named_compiler(exam, error);
+    bool has_apt = distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU;
+    if (name[0] && has_apt)
+        gp_exam_command(exam, "install the compiler that the kernel was built with",
+                        "sudo apt install %s make", name);
+    else if (strstr(error, "clang"))
+        gp_exam_advice(exam, "install clang and lld, with which the kernel was built");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_COMPILER, NULL, NULL);
+}
+
 /* The compiler that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …) …". */
 static void fix_compiler(struct gp_exam *exam, bool is_default_older)
 {
@@ -31,6 +59,64 @@ static void fix_compiler(struct gp_exam *exam, bool is_default_older)
         gp_exam_command(exam, "make the compiler of the kernel the default",
                         "sudo update-alternatives --install /usr/bin/gcc gcc /usr/bin/gcc-%u %u",
                         version, version);
+}
+
+/* A line such as "/bin/sh: 1: gcc-12: not found" or "make: cc: No such file or directory". */
+static bool lacks_program(const char *error)
+{
+    static const char *const ends[] = {": not found", ": command not found", ": Command not found",
+                                       ": No such file or directory"};
+    static const char *const names[] = {"gcc", "cc", "clang", "make", "ld"};
+    for (size_t e = 0; e < GP_ARRAY_LEN(ends); e++) {
+        const char *end = strstr(error, ends[e]);
+        while (end && end > error && strchr("-.0123456789", end[-1]))
+            end--;
+        for (size_t i = 0; end && i < GP_ARRAY_LEN(names); i++) {
+            size_t n = strlen(names[i]);
+            if ((size_t)(end - error) >= n && memcmp(end - n, names[i], n) == 0 &&
+                ((size_t)(end - error) == n || strchr(" /-:", end[-(long)n - 1])))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Kernels that the driver's build refuses, by its words; a variable lets it go on. */
+static const struct {
+    const char *mark, *variable, *words;
+} refused[] = {
+    {"PREEMPT_RT sanity", "IGNORE_PREEMPT_RT_PRESENCE", "a realtime kernel (PREEMPT_RT)"},
+    {"Xen sanity", "IGNORE_XEN_PRESENCE", "a kernel for Xen"},
+};
+
+static bool fix_refused(struct gp_exam *exam, const char *error, const char *kernel)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(refused); i++) {
+        if (!strstr(error, refused[i].mark))
+            continue;
+        gp_exam_why(exam, "This is %s, which NVIDIA's driver does not support: its build stops.",
+                    refused[i].words);
+        gp_exam_advice(exam, "boot the distribution's standard kernel");
+        gp_exam_command(exam, "or build it for this kernel all the same, without support",
+                        "sudo %s=1 dkms autoinstall -k %s", refused[i].variable,
+                        gp_exam_quoted(exam, kernel));
+        return true;
+    }
+    return false;
+}
+
+/* The kernel's sources are there, but were not configured and built. */
+static bool fix_unprepared(struct gp_exam *exam, const char *error, const char *kernel)
+{
+    if (!strstr(error, "Kernel configuration is invalid"))
+        return false;
+    gp_exam_why(exam, "The sources of this kernel are not prepared: a module needs what building "
+                      "the kernel creates in them.");
+    gp_exam_advice(exam,
+                   "build the kernel in %s/%s/build, or install the headers that its package has",
+                   gp_install_of(exam)->modules, kernel);
+    gp_driver_fix_module(exam, kernel, false);
+    return true;
 }
 
 /* The driver's build refuses another compiler than the kernel's, as do the kernel's own plugins for
@@ -97,7 +183,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     const char *kernel = build->kernel[0] ? build->kernel : exam->machine.kernel;
     const char *error = build->error;
     bool wants_compiler =
-        strstr(error, "unrecognized command") ||
+        strstr(error, "unrecognized command") || lacks_program(error) ||
         (strstr(error, "not found") && (strstr(error, "gcc") || strstr(error, "clang") ||
                                         strstr(error, "cc:") || strstr(error, "make:")));
     bool wants_headers = strstr(error, "No such file") &&
@@ -107,6 +193,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_module(exam, kernel, false);
         return;
     }
+    if (fix_refused(exam, error, kernel) || fix_unprepared(exam, error, kernel))
+        return;
     if (is_mismatched(build)) {
         fix_mismatched(exam, build, kernel);
         return;
@@ -121,8 +209,10 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         fix_unmaintained(exam, in->version, kernel);
         return;
     }
-    if (wants_compiler)
-        fix_compiler(exam, strstr(error, "unrecognized command"));
+    if (strstr(error, "unrecognized command"))
+        fix_compiler(exam, true);
+    else if (wants_compiler)
+        fix_no_compiler(exam, error);
     struct gp_wish wish = gp_driver_wish(exam);
     if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
         gp_driver_has_open_package(exam) && !wish.needs_open) {

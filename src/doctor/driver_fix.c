@@ -371,6 +371,12 @@ void gp_driver_fix_install(struct gp_exam *exam)
     }
     struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
     gp_driver_fix_choice(exam, &choice);
+    const struct gp_remedy_other *other =
+        exam->machine.distro == GP_DISTRO_OTHER
+            ? gp_remedy_other(exam->machine.distro_id, of_choice(&choice))
+            : NULL;
+    if (other && !other->command)
+        return;
     if (choice.branch > 0 && choice.branch < OLDEST_BUILT && !is_of_release(&exam->machine, &choice)
             ? builds_here(exam, choice.branch)
             : choice.from != GP_OFFER_NONE)
@@ -486,11 +492,26 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
                         "sudo apt install %s-headers-%s",
                         gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox",
                         gp_exam_quoted(exam, kernel));
+    else if (exam->machine.distro == GP_DISTRO_RHEL && strstr(kernel, "uek"))
+        gp_exam_command(exam, "install the headers of Oracle's kernel, which the module needs",
+                        "sudo dnf install kernel-uek-devel-%s", gp_exam_quoted(exam, kernel));
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
                        is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))
                                : kernel,
                        debian_headers(exam, kernel));
+}
+
+/* openSUSE's packages with the module, for the GPU of this machine. */
+static const char *module_package(struct gp_exam *exam, const char *kernel)
+{
+    struct gp_wish wish = gp_driver_wish(exam);
+    if (exam->machine.distro != GP_DISTRO_SUSE)
+        return kernel;
+    return wish.last > 0 && wish.last <= OLDEST_BUILT ? "nvidia-gfxG05-kmp-default"
+           : wish.needs_proprietary || gp_install_of(exam)->is_proprietary
+               ? "nvidia-driver-G06-kmp-default"
+               : "nvidia-open-driver-G06-signed-kmp-default";
 }
 
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
@@ -506,7 +527,7 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
         gp_exam_command(exam, "build the driver's module for this kernel",
                         "sudo dkms autoinstall -k %s", gp_exam_quoted(exam, kernel));
     else
-        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, module_package(exam, kernel), NULL);
 }
 
 void gp_driver_fix_build(struct gp_exam *exam)
@@ -517,7 +538,11 @@ void gp_driver_fix_build(struct gp_exam *exam)
     bool is_prebuilt = exam->machine.distro == GP_DISTRO_FEDORA ||
                        exam->machine.distro == GP_DISTRO_RHEL ||
                        exam->machine.distro == GP_DISTRO_ARCH;
-    if (in->run_trace[0] && in->package_count == 0 && !in->source[0])
+    bool is_by_run = in->run_trace[0] && in->package_count == 0 && !in->source[0];
+    const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, exam->machine.kernel);
+    if (is_by_run && !gp_files_exist(&exam->files, headers))
+        gp_driver_fix_headers(exam, exam->machine.kernel);
+    if (is_by_run)
         gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "
                              "kernels get the module automatically");
     else if (!in->source[0] && branch[0])

@@ -166,18 +166,24 @@ static void read_dkms(struct gp_exam *exam, struct gp_install *in)
 static void read_akmods(struct gp_exam *exam, struct gp_install *in)
 {
     static const char sources[] = "/usr/src/akmods", cache[] = "/var/cache/akmods";
-    char **names;
+    char **names, **logs;
     long n = gp_files_list(&exam->files, &exam->arena, sources, &names);
     for (long i = 0; i < n; i++)
         if (strncmp(names[i], "nvidia", 6) == 0)
             in->source = gp_exam_text(exam, "%s/%s", sources, names[i]);
     const char *end = gp_exam_text(exam, "-for-%s.failed.log", exam->machine.kernel);
-    n = gp_files_list(&exam->files, &exam->arena, gp_exam_text(exam, "%s/nvidia", cache), &names);
+    n = gp_files_list(&exam->files, &exam->arena, cache, &names);
     for (long i = 0; i < n; i++) {
-        if (!strstr(names[i], end))
-            continue;
-        read_log(exam, &in->failed, gp_exam_text(exam, "%s/nvidia/%s", cache, names[i]));
-        in->failed.kernel = exam->machine.kernel;
+        const char *folder = gp_exam_text(exam, "%s/%s", cache, names[i]);
+        long count = strncmp(names[i], "nvidia", 6) == 0
+                         ? gp_files_list(&exam->files, &exam->arena, folder, &logs)
+                         : 0;
+        for (long k = 0; k < count; k++) {
+            if (!strstr(logs[k], end))
+                continue;
+            read_log(exam, &in->failed, gp_exam_text(exam, "%s/%s", folder, logs[k]));
+            in->failed.kernel = exam->machine.kernel;
+        }
     }
 }
 

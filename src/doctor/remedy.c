@@ -16,6 +16,17 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
     "layer the driver onto the system's image, after adding RPM Fusion; Bazzite, Bluefin and "     \
     "Aurora have images with it instead (rpm-ostree rebase)"
 
+#define NVIDIA_REPOSITORY(distro)                                                                  \
+    "https://developer.download.nvidia.com/compute/cuda/repos/" distro                             \
+    "/$(uname -m | sed s/aarch64/sbsa/)/cuda-" distro ".repo"
+
+#define OPEN_ON_SLES                                                                               \
+    "sudo zypper addrepo " NVIDIA_REPOSITORY("sles15") " && sudo zypper install nvidia-open"
+#define SLES_WORDS "install the driver with the open kernel modules, from NVIDIA's repository"
+#define ALPINE                                                                                     \
+    "NVIDIA's driver needs glibc, which Alpine does not have: use another distribution on this "   \
+    "machine, or nouveau, without CUDA"
+
 static const struct gp_remedy_other others[] = {
     {"nixos", GP_REMEDY_INSTALL_DRIVER_OPEN,
      "after setting, in configuration.nix: services.xserver.videoDrivers = [ \"nvidia\" ]; "
@@ -103,6 +114,21 @@ static const struct gp_remedy_other others[] = {
     {"ostree", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
      "install it, after adding NVIDIA's repository for libnvidia-container",
      "sudo rpm-ostree install nvidia-container-toolkit"},
+    {"amzn", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "install the driver with the open kernel modules, from NVIDIA's repository for Amazon Linux "
+     "2023; Amazon Linux 2 has none: NVIDIA's .run installer with --dkms",
+     "sudo dnf install kernel-devel-$(uname -r) kernel-modules-extra-$(uname -r) && sudo dnf "
+     "config-manager --add-repo " NVIDIA_REPOSITORY(
+         "amzn2023") " && sudo dnf module enable "
+                     "nvidia-driver:open-dkms && sudo dnf install nvidia-open"},
+    {"amzn", GP_REMEDY_INSTALL_HEADERS,
+     "install the kernel headers and a compiler, which the module is built with",
+     "sudo yum install kernel-devel-$(uname -r) gcc make"},
+    {"sles", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
+    {"sled", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
+    {"alpine", GP_REMEDY_INSTALL_DRIVER_OPEN, ALPINE, NULL},
+    {"alpine", GP_REMEDY_INSTALL_DRIVER_580, ALPINE, NULL},
+    {"alpine", GP_REMEDY_INSTALL_DRIVER_470, ALPINE, NULL},
     {"talos", GP_REMEDY_INSTALL_DRIVER_OPEN,
      "build an image with the system extension nvidia-open-gpu-kernel-modules, and upgrade to it",
      NULL},
