@@ -23,7 +23,8 @@ MANAGERS = {
     "Debian": "apt dpkg apt-mark update-initramfs", "Ubuntu": "apt dpkg apt-mark update-initramfs "
     "ubuntu-drivers prime-select update-secureboot-policy",
     "Fedora": "dnf akmods dracut kmodgenca rpm", "RHEL": "dnf dracut rpm", "Arch": "pacman mkinitcpio",
-    "openSUSE": "zypper dracut rpm", "Gentoo": "emerge", "Void": "xbps-install xbps-reconfigure dracut",
+    "openSUSE": "zypper dracut rpm prime-select", "Amazon Linux": "dnf yum dracut rpm",
+    "Gentoo": "emerge", "Void": "xbps-install xbps-reconfigure dracut",
 }
 DERIVED = {"Arch": "CachyOS|Manjaro", "Ubuntu": "Pop!_OS|Linux Mint|Peppermint", "Debian": "Endless OS", "Fedora": "Nobara"}
 ALL_MANAGERS = {word for words in MANAGERS.values() for word in words.split()} | {"yum"}
@@ -237,7 +238,7 @@ def foreign_words(text):
     for family, others in DERIVED.items():
         if re.search(others, first):
             own = set(MANAGERS[family].split())
-    if re.search(r"Red Hat|Rocky|AlmaLinux|CentOS", first):
+    if re.search(r"Red Hat|Rocky|AlmaLinux|CentOS|Oracle", first):
         own = set(MANAGERS["RHEL"].split())
     if re.search(r"(CentOS|Red Hat).* 7\b", first):
         own = set("yum dracut rpm".split())

@@ -54,6 +54,20 @@ static const enum gp_kmsg_kind refusals[] = {
     GP_KMSG_NO_FIRMWARE, GP_KMSG_PROBE_FAILED, GP_KMSG_NONE_PROBED,
 };
 
+/* What makes the kernel demand signatures, on its command line; NULL: nothing. */
+static const char *enforcing_argument(struct gp_exam *exam)
+{
+    static const char *const words[] = {"lockdown=integrity", "lockdown=confidentiality",
+                                        "module.sig_enforce"};
+    char line[4096];
+    if (!gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)))
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strstr(line, words[i]))
+            return words[i];
+    return NULL;
+}
+
 /* A kernel that loads only signed modules, whatever Secure Boot says. The line does not name the
  * module; one that was loaded and left again would have said why. */
 static bool report_unsigned(struct gp_exam *exam)
@@ -76,13 +90,22 @@ static bool report_unsigned(struct gp_exam *exam)
     gp_exam_why(exam, "A kernel that was built with CONFIG_MODULE_SIG_FORCE, or started with "
                       "module.sig_enforce=1 or Secure Boot, loads only modules that are signed "
                       "with a key it knows; modprobe reports \"Key was rejected by service\".");
+    const char *argument = enforcing_argument(exam);
+    if (argument)
+        gp_exam_evidence(exam, "/proc/cmdline", "%s", argument);
     if (in->other_kernel[0])
         gp_exam_advice(exam, "boot kernel %s, which has the module, from the boot menu",
                        in->other_kernel);
     gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
     gp_driver_fix_reboot(exam, "on the blue screen choose Enroll MOK, and enter the password");
-    gp_exam_advice(exam, "if it is still rejected, this kernel does not use such keys: boot the "
-                         "distribution's own kernel, which does not require signatures");
+    if (argument)
+        gp_exam_advice(exam,
+                       "or, if the machine needs no such protection, take %s off the "
+                       "kernel command line",
+                       argument);
+    else
+        gp_exam_advice(exam, "if it is still rejected, this kernel does not use such keys: boot "
+                             "the distribution's own kernel, which does not require signatures");
     return true;
 }
 

@@ -10,6 +10,8 @@ void gp_driver_check_flavour(struct gp_exam *exam);
 void gp_driver_check_kernel(struct gp_exam *exam);
 void gp_driver_check_build(struct gp_exam *exam);
 void gp_driver_check_packages(struct gp_exam *exam);
+
+/* checks_driver_module.c */
 void gp_driver_check_module(struct gp_exam *exam);
 
 /* checks_driver_block.c: what prevents loading the module */
@@ -21,6 +23,9 @@ bool gp_driver_is_secure_boot_on(struct gp_exam *exam);
 /* A line of the kernel, or of a program that tried to load a module, that says that the kernel
  * rejected it for its signature; false: there is none. */
 bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text);
+
+/* checks_driver_graphics.c: what driver.libraries says of OpenGL, EGL, Vulkan and the screen */
+void gp_driver_check_graphics(struct gp_exam *exam);
 
 /* checks_driver_libraries.c */
 void gp_driver_check_libraries(struct gp_exam *exam);

@@ -1,10 +1,9 @@
-/* Checks of what is installed: driver.installed, flavour, kernel, build, packages, module. */
+/* Checks of what is installed: driver.installed, flavour, kernel, packages. */
 #include "doctor/checks_driver.h"
 #include "doctor/compat.h"
 #include "doctor/driver_fix.h"
 #include "doctor/explain_line.h"
 #include "doctor/install.h"
-#include "doctor/kernels.h"
 #include "doctor/lines.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
@@ -242,6 +241,25 @@ static bool report_refusal(struct gp_exam *exam)
     return false;
 }
 
+/* The packages of RPM Fusion build the open modules if a macro says so; true if it has to go. */
+static bool fix_macro(struct gp_exam *exam)
+{
+    static const char path[] = "/etc/rpm/macros.nvidia-kmod";
+    struct gp_wish wish = gp_driver_wish(exam);
+    const char *version = gp_install_of(exam)->version;
+    char text[1024];
+    if (!wish.needs_proprietary || gp_files_read(&exam->files, path, text, sizeof(text)) < 0 ||
+        !strstr(text, "_with_kmod_nvidia_open 1") ||
+        (version[0] && !gp_wish_fits(&wish, gp_version_major(version))))
+        return false;
+    gp_exam_evidence(exam, path, "_with_kmod_nvidia_open 1: akmods builds the open modules");
+    gp_exam_command(exam, "build the proprietary modules",
+                    "sudo sed -i.before '/_with_kmod_nvidia_open/d' %s", path);
+    gp_exam_command(exam, "", "sudo akmods --force --rebuild");
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* The packages of negativo17 and of NVIDIA for Fedora and RHEL build the variant that this file
  * names; true if changing it suffices. */
 static bool fix_variant(struct gp_exam *exam)
@@ -306,7 +324,8 @@ void gp_driver_check_flavour(struct gp_exam *exam)
                        "the version and kind of the loaded module cannot be read");
     if (is_found)
         (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
-    if ((is_found || report_refusal(exam)) && !fix_variant(exam) && !fix_kind(exam))
+    if ((is_found || report_refusal(exam)) && !fix_variant(exam) && !fix_macro(exam) &&
+        !fix_kind(exam))
         gp_driver_fix_install(exam);
 }
 
@@ -430,146 +449,4 @@ void gp_driver_check_packages(struct gp_exam *exam)
     }
     report_broken(exam, in);
     report_branches(exam, in);
-}
-
-/* ---- module ---- */
-
-/* nouveau releases a GPU only at the next boot. */
-static bool is_held_by_other(const struct gp_machine *m)
-{
-    for (size_t i = 0; i < m->gpu_count; i++)
-        if (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].driver[0] &&
-            strcmp(m->gpus[i].driver, "nvidia") != 0)
-            return true;
-    return false;
-}
-
-/* The fix already ends with a reboot. */
-static bool is_reboot_told(const struct gp_exam *exam)
-{
-    const struct gp_fix *last = exam->last ? exam->last->fixes : NULL;
-    while (last && last->next)
-        last = last->next;
-    return last && last->command && strcmp(last->command, "sudo reboot") == 0;
-}
-
-/* The folders of packages that bring a built module; RHEL's precompiled ones have the longest. ""
- * if none has it. */
-static const char *unlisted_module(struct gp_exam *exam, const char *modules)
-{
-    static const char *const folders[] = {
-        "extra/drivers/video/nvidia", "extra/nvidia",       "extra", "updates/dkms", "updates",
-        "kernel/drivers/video",       "weak-updates/nvidia"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        static const char *const ends[] = {"", ".xz", ".zst", ".gz"};
-        for (size_t j = 0; j < GP_ARRAY_LEN(ends); j++) {
-            const char *path = gp_exam_text(exam, "%s/%s/%s/nvidia.ko%s", modules,
-                                            exam->machine.kernel, folders[i], ends[j]);
-            if (gp_files_exist(&exam->files, path))
-                return path;
-        }
-    }
-    return "";
-}
-
-/* The file is there: nothing has to be installed or built. */
-static void report_unlisted(struct gp_exam *exam, const char *list, const char *file)
-{
-    gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "the NVIDIA module of kernel %s is on disk, but not in its modules.dep",
-                   exam->machine.kernel);
-    gp_exam_evidence(exam, file, "present");
-    gp_exam_evidence(exam, list, "no nvidia.ko");
-    gp_exam_why(exam, "modprobe finds only what modules.dep lists; depmod has not run for this "
-                      "kernel since the module was installed.");
-    gp_exam_command(exam, "list it", "sudo depmod -a");
-    gp_exam_command(exam, "load it", "sudo modprobe nvidia");
-}
-
-/* The repositories of RHEL's family may have only the headers of their newest kernel, as an update
- * that was not followed by a reboot has installed them. */
-static void propose_newer_kernel(struct gp_exam *exam)
-{
-    static const char folder[] = "/usr/src/kernels";
-    const struct gp_machine *m = &exam->machine;
-    const char *newer = NULL;
-    char **names;
-    long n =
-        m->distro == GP_DISTRO_RHEL ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
-    for (long i = 0; i < n; i++) {
-        const char *end = strrchr(names[i], '.');
-        if (end && strcmp(end + 1, m->arch) == 0 && strverscmp(names[i], m->kernel) > 0)
-            newer = names[i];
-    }
-    if (!newer)
-        return;
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, newer), "of a newer kernel");
-    gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL_AND_HEADERS, NULL, NULL);
-}
-
-void gp_driver_check_module(struct gp_exam *exam)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    const struct gp_machine *m = &exam->machine;
-    if (!m->is_driver_loaded && in->modules_error < 0 && in->modules_error != -ENOENT)
-        gp_exam_unreadable(exam, in->modules, in->modules_error);
-    if (m->is_driver_loaded || in->module[0] || !in->has_modules || !m->kernel[0])
-        return;
-    const char *list = gp_exam_text(exam, "%s/%s/modules.dep", in->modules, m->kernel);
-    if (!in->is_list_readable) {
-        gp_exam_unreadable(exam, list, -EINVAL);
-        return;
-    }
-    const char *file = unlisted_module(exam, in->modules);
-    if (file[0]) {
-        report_unlisted(exam, list, file);
-        return;
-    }
-    bool has_any = in->other_kernel[0] || in->source[0] || in->run_trace[0];
-    gp_exam_report(exam, GP_VERDICT_FAIL, "kernel %s has no NVIDIA module%s", m->kernel,
-                   in->other_kernel[0] ? gp_exam_text(exam, "; %s has one", in->other_kernel) : "");
-    gp_exam_evidence(exam, list, "no nvidia.ko");
-    if (in->source[0])
-        gp_exam_evidence(exam, in->source, "the source of the module is installed");
-    const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, m->kernel);
-    bool wants_headers = in->source[0] && !gp_files_exist(&exam->files, headers);
-    if (wants_headers)
-        gp_exam_evidence(exam, headers, "missing: the headers of this kernel are not installed");
-    if (in->stale_source[0])
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s/source", in->stale_source),
-                         "leads nowhere: left over from a removed driver; dkms stops at it");
-    gp_exam_why(
-        exam,
-        has_any
-            ? "Each kernel needs its own module; none was built or installed after a kernel update."
-            : "Only libraries of the driver are installed, no module.");
-    if (!has_any) {
-        gp_driver_fix_install(exam);
-        return;
-    }
-    if (in->other_kernel[0] && gp_kernels_are_alike(in->other_kernel, m->kernel) &&
-        strverscmp(in->other_kernel, m->kernel) > 0) {
-        gp_driver_fix_reboot(exam, "into the newer kernel, which has the module");
-        return;
-    }
-    if (in->stale_source[0])
-        gp_exam_command(exam, "remove what is left of the old driver", "sudo rm -r %s",
-                        gp_exam_quoted(exam, in->stale_source));
-    if (gp_kernels_fix_package(exam))
-        return;
-    gp_driver_fix_build(exam);
-    if (!in->source[0] && in->run_trace[0])
-        return;
-    if (m->distro == GP_DISTRO_ARCH && !in->source[0]) {
-        gp_driver_fix_reboot(exam, "");
-        return;
-    }
-    if (is_reboot_told(exam))
-        return;
-    if (is_held_by_other(m))
-        gp_driver_fix_reboot(exam, "until then another driver is bound to the GPU");
-    else
-        gp_exam_command(exam, "load it", "sudo modprobe nvidia");
-    if (wants_headers)
-        propose_newer_kernel(exam);
 }

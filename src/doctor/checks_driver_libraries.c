@@ -34,6 +34,39 @@ static void check_cuda(struct gp_exam *exam)
                    gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
 }
 
+/* "a b c": the installed packages with libraries or programs. */
+static const char *package_names(struct gp_exam *exam, const struct gp_install *in)
+{
+    const char *names = "";
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strcmp(in->packages[i].state, "installed") == 0)
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
+    return names;
+}
+
+/* A disk that was full leaves files of no bytes. Copies of machines may have only such ones. */
+static void check_empty(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const struct gp_driver_library *empty = NULL;
+    bool has_content = false;
+    struct stat st;
+    for (size_t i = 0; i < in->library_count; i++) {
+        bool is_read = gp_files_stat(&exam->files, in->libraries[i].real, &st) == 0;
+        has_content = has_content || (is_read && st.st_size > 0);
+        if (is_read && st.st_size == 0)
+            empty = &in->libraries[i];
+    }
+    if (!empty || !has_content || exam->machine.container)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "a library of the driver is an empty file");
+    gp_exam_evidence(exam, empty->real, "0 bytes");
+    gp_exam_why(exam, "An update was interrupted, or the disk was full: programs report \"file too "
+                      "short\", or find no driver.");
+    gp_exam_command(exam, "first make room, if it is full", "df -h /usr");
+    gp_exam_remedy(exam, GP_REMEDY_REINSTALL_PACKAGES, package_names(exam, in), NULL);
+}
+
 static bool has_file(struct gp_exam *exam, const char *const *paths)
 {
     for (; *paths; paths++)
@@ -52,66 +85,15 @@ static bool is_in_container(struct gp_exam *exam)
     return has_file(exam, paths);
 }
 
-/* Steam and many games are 32-bit programs, which need a driver's libraries of their own. */
-static void check_games(struct gp_exam *exam)
-{
-    static const char *const programs[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
-    static const char *const wide[] = {"/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.0",
-                                       "/usr/lib64/libGLX_nvidia.so.0", NULL};
-    static const char *const narrow[] = {
-        "/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0", "/usr/lib/libGLX_nvidia.so.0",
-        "/usr/lib32/libGLX_nvidia.so.0", "/usr/lib/i386-linux-gnu/nvidia", NULL};
-    if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "the driver's 32-bit libraries, which Steam needs, are not installed");
-    gp_exam_evidence(exam, narrow[exam->machine.distro == GP_DISTRO_FEDORA], "missing");
-    gp_exam_why(exam, "Steam and 32-bit games then find only software rendering (swrast), or end "
-                      "with GLXBadFBConfig.");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32,
-                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
-}
-
-/* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */
-static void check_vulkan(struct gp_exam *exam)
-{
-    static const char *const folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"};
-    static const char old[] = "\"libGL.so.1\"", right[] = "libGLX_nvidia.so.0";
-    enum { GLVND = 396 }; /* before, libGL could be NVIDIA's own */
-    char **names;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        long n = gp_version_major(exam->machine.driver) < GLVND
-                     ? 0
-                     : gp_files_list(&exam->files, &exam->arena, folders[i], &names);
-        for (long k = 0; k < n; k++) {
-            const char *path = gp_exam_text(exam, "%s/%s", folders[i], names[k]);
-            const char *text = strstr(names[k], "nvidia_icd")
-                                   ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL)
-                                   : NULL;
-            if (!text || !strstr(text, old))
-                continue;
-            gp_exam_report(exam, GP_VERDICT_WARN,
-                           "Vulkan does not find NVIDIA's driver: its file names another library");
-            gp_exam_evidence(exam, path, "library_path libGL.so.1, not %s", right);
-            gp_exam_why(exam, "libGL.so.1 belongs to libglvnd and has no Vulkan: programs report "
-                              "VK_ERROR_INCOMPATIBLE_DRIVER.");
-            gp_exam_command(exam, "the original file is kept next to it",
-                            "sudo sed -i.before 's/libGL\\.so\\.1/%s/' %s", right,
-                            gp_exam_quoted(exam, path));
-        }
-    }
-}
-
 void gp_driver_check_libraries(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     if (in->library_count == 0 && is_in_container(exam))
         return;
-    if (in->library_count > 0 && exam->machine.is_driver_loaded && !exam->machine.container)
-        check_games(exam);
     if (in->library_count > 0 && exam->machine.is_driver_loaded) {
+        check_empty(exam);
         check_cuda(exam);
-        check_vulkan(exam);
+        gp_driver_check_graphics(exam);
     }
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
@@ -135,16 +117,6 @@ void gp_driver_check_libraries(struct gp_exam *exam)
 }
 
 /* ---- duplicates ---- */
-
-/* "a b c": the installed packages with libraries or programs. */
-static const char *package_names(struct gp_exam *exam, const struct gp_install *in)
-{
-    const char *names = "";
-    for (size_t i = 0; i < in->package_count; i++)
-        if (strcmp(in->packages[i].state, "installed") == 0)
-            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
-    return names;
-}
 
 static bool is_of_two_versions(const struct gp_install *in)
 {
@@ -345,21 +317,28 @@ static bool fix_leftovers(struct gp_exam *exam)
     return true;
 }
 
-/* Module and libraries come with one image: what is loaded is of the image that was booted. */
-static void fix_image(struct gp_exam *exam)
+/* Module and libraries come with one image or system: what is loaded is of the one that was booted.
+ * False: this distribution has packages. */
+static bool fix_image(struct gp_exam *exam)
 {
+    if (strcmp(exam->machine.distro_id, "nixos") == 0) {
+        gp_driver_fix_reboot(exam,
+                             "module and libraries come with one system: boot the current one");
+        return true;
+    }
+    if (strcmp(exam->machine.distro_id, "ostree") != 0)
+        return false;
     gp_exam_command(exam, "a newer image may have both of one version", "sudo rpm-ostree upgrade");
     gp_driver_fix_reboot(exam, "");
     gp_exam_command(exam, "or go back to the image before it, if it worked",
                     "sudo rpm-ostree rollback && sudo reboot");
+    return true;
 }
 
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
 {
-    if (strcmp(exam->machine.distro_id, "ostree") == 0) {
-        fix_image(exam);
+    if (fix_image(exam))
         return;
-    }
     const struct gp_install *in = gp_install_of(exam);
     const struct next_module next = next_module(exam);
     bool is_known = next.version[0];

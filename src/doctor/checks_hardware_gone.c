@@ -107,6 +107,32 @@ static bool report_switch(struct gp_exam *exam)
     return false;
 }
 
+/* A Thunderbolt device, such as the enclosure of an external GPU, that nobody has authorized: what
+ * is in it is not on the bus. True if there is one. */
+static bool fix_enclosure(struct gp_exam *exam)
+{
+    static const char top[] = "/sys/bus/thunderbolt/devices";
+    char **names, line[8], name[96], id[64];
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n; i++) {
+        const char *folder = gp_exam_text(exam, "%s/%s", top, names[i]);
+        const char *path = gp_exam_text(exam, "%s/authorized", folder);
+        if (!gp_files_line(&exam->files, path, line, sizeof(line)) || strcmp(line, "0") != 0 ||
+            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/device_name", folder), name,
+                           sizeof(name)) ||
+            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/unique_id", folder), id,
+                           sizeof(id)))
+            continue;
+        gp_exam_evidence(exam, path, "0: the Thunderbolt device \"%s\" is not authorized", name);
+        gp_exam_why(exam, "A Thunderbolt device is connected only after it was authorized: an "
+                          "external GPU in it is not on the bus before.");
+        gp_exam_command(exam, "if it is yours: authorize it, now and in future",
+                        "sudo boltctl enroll %s", gp_exam_quoted(exam, id));
+        return true;
+    }
+    return false;
+}
+
 /* The driver was installed for this kernel, so there was such a GPU, or there should be one. */
 static bool report_driver(struct gp_exam *exam)
 {
@@ -129,6 +155,8 @@ static bool report_driver(struct gp_exam *exam)
                              "NVIDIA's driver (rpm-ostree rebase)");
         return true;
     }
+    if (fix_enclosure(exam))
+        return true;
     gp_exam_why(exam, "The GPU is turned off or not assigned to this machine, its slot or power "
                       "has failed, or it was removed.");
     gp_exam_advice(exam,

@@ -530,6 +530,36 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, module_package(exam, kernel), NULL);
 }
 
+/* Ubuntu's package that brings the modules of all later kernels of a series: "generic-hwe-24.04"
+ * for the kernel of "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
+static const char *series_of(struct gp_exam *exam)
+{
+    static const char *const words[] = {"linux-image-", NULL};
+    const char *kernel = exam->machine.kernel, *found = "";
+    size_t number = strspn(kernel, "0123456789.");
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++) {
+        const char *series = packages[i].name + strlen(words[0]);
+        bool is_one = series[0] >= 'a' && series[0] <= 'z' && strncmp(series, "extra", 5) != 0 &&
+                      strncmp(series, "unsigned", 8) != 0 &&
+                      strcmp(packages[i].state, "installed") == 0 &&
+                      strncmp(packages[i].version, kernel, number) == 0;
+        if (is_one && found[0])
+            return "";
+        found = is_one ? series : found;
+    }
+    return found;
+}
+
+static void fix_prebuilt(struct gp_exam *exam, const char *branch)
+{
+    const char *series = series_of(exam);
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
+    if (series[0])
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT_SERIES, branch, series);
+}
+
 void gp_driver_fix_build(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -546,7 +576,7 @@ void gp_driver_fix_build(struct gp_exam *exam)
         gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "
                              "kernels get the module automatically");
     else if (!in->source[0] && branch[0])
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
+        fix_prebuilt(exam, branch);
     else if (!in->source[0] && is_prebuilt)
         gp_driver_fix_update(exam);
     else

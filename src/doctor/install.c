@@ -457,6 +457,17 @@ static void read_module_package(struct gp_exam *exam, struct gp_install *in)
     in->module_package = name;
 }
 
+/* The module may have another name, such as "nvidia-current" or "nvidia_384". */
+static struct gp_block block_of_nvidia(struct gp_exam *exam, const char *module)
+{
+    struct gp_block block = gp_install_block(exam, "nvidia");
+    const char *slash = strrchr(module, '/'), *end = slash ? strstr(slash, ".ko") : NULL;
+    return block.kind != GP_BLOCK_NONE || !end
+               ? block
+               : gp_install_block(exam,
+                                  gp_exam_text(exam, "%.*s", (int)(end - slash - 1), slash + 1));
+}
+
 /* ---- all ---- */
 
 static void read_run(struct gp_exam *exam, struct gp_install *in)
@@ -496,7 +507,7 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
         read_module_package(exam, in);
     read_variant(exam, in);
     in->closed_config = find_closed(exam);
-    in->nvidia = gp_install_block(exam, "nvidia");
+    in->nvidia = block_of_nvidia(exam, in->module);
     in->uvm = gp_install_block(exam, "nvidia_uvm");
     in->nouveau = gp_install_block(exam, "nouveau");
     read_run(exam, in);

@@ -1,0 +1,214 @@
+/* What OpenGL, EGL, Vulkan and the screen need of the driver besides CUDA's libraries. Findings of
+ * driver.libraries. */
+#include "doctor/checks_driver.h"
+#include "doctor/driver_fix.h"
+#include "doctor/install.h"
+#include "doctor/log.h"
+#include "doctor/searchpath.h"
+#include "doctor/version.h"
+
+#include <string.h>
+
+static bool has_file(struct gp_exam *exam, const char *const *paths)
+{
+    for (; *paths; paths++)
+        if (gp_files_exist(&exam->files, *paths))
+            return true;
+    return false;
+}
+
+/* Steam and many games are 32-bit programs, which need a driver's libraries of their own. */
+static void check_games(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
+    static const char *const wide[] = {"/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.0",
+                                       "/usr/lib64/libGLX_nvidia.so.0", NULL};
+    static const char *const narrow[] = {
+        "/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0", "/usr/lib/libGLX_nvidia.so.0",
+        "/usr/lib32/libGLX_nvidia.so.0", "/usr/lib/i386-linux-gnu/nvidia", NULL};
+    if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the driver's 32-bit libraries, which Steam needs, are not installed");
+    gp_exam_evidence(exam, narrow[exam->machine.distro == GP_DISTRO_FEDORA], "missing");
+    gp_exam_why(exam, "Steam and 32-bit games then find only software rendering (swrast), or end "
+                      "with GLXBadFBConfig.");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32,
+                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+}
+
+/* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */
+static void check_vulkan(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"};
+    static const char old[] = "\"libGL.so.1\"", right[] = "libGLX_nvidia.so.0";
+    enum { GLVND = 396 }; /* before, libGL could be NVIDIA's own */
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        long n = gp_version_major(exam->machine.driver) < GLVND
+                     ? 0
+                     : gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        for (long k = 0; k < n; k++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folders[i], names[k]);
+            const char *text = strstr(names[k], "nvidia_icd")
+                                   ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL)
+                                   : NULL;
+            if (!text || !strstr(text, old))
+                continue;
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "Vulkan does not find NVIDIA's driver: its file names another library");
+            gp_exam_evidence(exam, path, "library_path libGL.so.1, not %s", right);
+            gp_exam_why(exam, "libGL.so.1 belongs to libglvnd and has no Vulkan: programs report "
+                              "VK_ERROR_INCOMPATIBLE_DRIVER.");
+            gp_exam_command(exam, "the original file is kept next to it",
+                            "sudo sed -i.before 's/libGL\\.so\\.1/%s/' %s", right,
+                            gp_exam_quoted(exam, path));
+        }
+    }
+}
+
+/* ---- registration ---- */
+
+/* What other libraries load NVIDIA's by: a file in one of these folders. */
+static const struct {
+    const char *folders[2], *library, *loader, *words, *debian;
+} registers[] = {
+    {{"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"},
+     "libGLX_nvidia.so.0",
+     "libvulkan.so.1",
+     "Vulkan",
+     "nvidia-vulkan-icd"},
+    {{"/usr/share/glvnd/egl_vendor.d", "/etc/glvnd/egl_vendor.d"},
+     "libEGL_nvidia.so.0",
+     "libEGL.so.1",
+     "EGL",
+     "nvidia-egl-icd"},
+};
+
+/* How many files the folder has, and whether one of them is NVIDIA's. */
+static long count_files(struct gp_exam *exam, const char *folder, bool *ret_has_nvidia)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        *ret_has_nvidia = *ret_has_nvidia || strstr(names[i], "nvidia");
+    return n > 0 ? n : 0;
+}
+
+static void fix_graphics(struct gp_exam *exam, const char *debian)
+{
+    static const char mark[] = "libnvidia-compute-";
+    const struct gp_install *in = gp_install_of(exam);
+    const char *flavour = gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strncmp(in->packages[i].name, mark, strlen(mark)) == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0)
+            flavour = in->packages[i].name + strlen(mark);
+    if (in->run_trace[0] && in->package_count == 0)
+        gp_exam_advice(exam, "run NVIDIA's .run installer again, without options that leave out "
+                             "parts of the driver");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_GRAPHICS,
+                       exam->machine.distro == GP_DISTRO_DEBIAN ? debian : flavour, NULL);
+}
+
+/* Other drivers are registered, so the folder is not left out of a copy of the machine. */
+static void check_registers(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(registers); i++) {
+        bool has_nvidia = false;
+        long count = 0;
+        for (size_t f = 0; f < GP_ARRAY_LEN(registers[i].folders); f++)
+            count += count_files(exam, registers[i].folders[f], &has_nvidia);
+        if (count == 0 || has_nvidia || !gp_system_library(exam, "", registers[i].library) ||
+            !gp_system_library(exam, "", registers[i].loader))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "%s does not use NVIDIA's driver: the file that names it is missing",
+                       registers[i].words);
+        gp_exam_evidence(exam, registers[i].folders[0], "no file of NVIDIA, only of others");
+        gp_exam_evidence(exam, gp_system_library(exam, "", registers[i].library), "present");
+        gp_exam_why(exam,
+                    "%s finds drivers by the files in this directory; programs then use "
+                    "another one, or the CPU.",
+                    registers[i].words);
+        fix_graphics(exam, registers[i].debian);
+    }
+}
+
+/* ---- the screen ---- */
+
+/* A desktop on a screen of NVIDIA's GPU, and no other GPU that could draw it. */
+static bool has_desktop(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/etc/systemd/system/display-manager.service",
+                                        "/etc/X11/default-display-manager", NULL};
+    const struct gp_machine *m = &exam->machine;
+    bool shows = false;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        shows = shows || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen);
+    return shows && m->gpu_count == m->nvidia_count && !m->container && has_file(exam, paths);
+}
+
+/* Also next to the driver's other libraries, where some packages have all of them. */
+static bool has_library(struct gp_exam *exam, const char *name)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->library_count; i++) {
+        const char *real = in->libraries[i].real;
+        if (gp_files_exist(
+                &exam->files,
+                gp_exam_text(exam, "%.*s/%s", (int)(strrchr(real, '/') - real), real, name)))
+            return true;
+    }
+    return gp_system_library(exam, "", name);
+}
+
+static void check_desktop(struct gp_exam *exam)
+{
+    static const char library[] = "libGLX_nvidia.so.0";
+    enum { GLVND = 396 };
+    if (gp_version_major(exam->machine.driver) < GLVND || !has_desktop(exam) ||
+        has_library(exam, library) || exam->machine.distro == GP_DISTRO_OTHER)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "this desktop draws on the CPU: the driver's libraries for graphics are not "
+                   "installed");
+    gp_exam_evidence(exam, library, "not in any library directory");
+    gp_exam_evidence(exam, gp_install_of(exam)->libraries[0].path, "present");
+    gp_exam_why(exam, "Only the driver's part for computing is installed; OpenGL then uses "
+                      "llvmpipe, or the screen stays black.");
+    fix_graphics(exam, "nvidia-driver");
+}
+
+/* The kernel lacks what nvidia_drm needs, and so it is not loaded: CUDA works, a screen does not.
+ */
+static void check_drm(struct gp_exam *exam)
+{
+    if (exam->machine.container || gp_files_exist(&exam->files, "/sys/module/nvidia_drm") ||
+        !gp_files_exist(&exam->files, "/sys/module/nvidia_modeset"))
+        return;
+    const struct gp_log_known *said = gp_log_known_of(exam, "nvidia-drm.helper");
+    if (!said)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nvidia_drm could not be loaded: Wayland and PRIME do not work");
+    gp_exam_evidence(exam, said->where, "%s", said->text);
+    gp_exam_evidence(exam, "/sys/module/nvidia_drm", "missing");
+    gp_exam_why(exam, "The kernel refused it: %s.", said->cause);
+    gp_exam_command(exam, "load what it needs, if the kernel has it",
+                    "sudo modprobe -a drm_ttm_helper drm_client_lib; sudo modprobe nvidia_drm");
+    gp_exam_advice(exam, "if there is no such module: build the kernel with CONFIG_DRM_TTM_HELPER "
+                         "and CONFIG_DRM_KMS_HELPER (m or y), or install the distribution's "
+                         "package with all of the kernel's modules");
+}
+
+void gp_driver_check_graphics(struct gp_exam *exam)
+{
+    if (!exam->machine.container)
+        check_games(exam);
+    check_vulkan(exam);
+    check_registers(exam);
+    check_desktop(exam);
+    check_drm(exam);
+}
