@@ -112,7 +112,8 @@ def the_ten_seconds_before_a_loss():
     assert all(gap >= 0 for gap in gaps) and len(set(times)) > 20, times
     assert sorted(gaps)[len(gaps) // 2] < 0.15, gaps
     assert len({row["power.draw"] for row in found}) > 10, found
-    assert {row["power.limit"] for row in found} == {"700.00"}  # of the sample before
+    limits = {row["power.limit"] for row in found}
+    assert {"700.00"} <= limits <= {"700.00", "[Timeout]"}, limits  # of the sample before, which may have been late
 
 
 @test
