@@ -5,6 +5,7 @@
 #include "doctor/framework.h"
 #include "doctor/gfxchip.h"
 #include "doctor/gfxlist.h"
+#include "doctor/kernel_config.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
 #include "doctor/unbound.h"
@@ -115,16 +116,33 @@ static void check_driver(struct gp_exam *exam)
     }
 }
 
-/* The only AMD GPU is too old for computing, as the kernel says; with more, it may mean another. */
+/* "gfx803" for the first AMD GPU, if some release of ROCm computes on such a card; "". */
+static const char *computing_card(const struct gp_machine *m)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_AMD)
+            return gp_gfx_of_chip(m->gpus[i].device);
+    return "";
+}
+
+/* The kernel cannot compute on the only AMD GPU, as it says; with more, it may mean another. */
 static bool report_unsupported(struct gp_exam *exam)
 {
     const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_KFD_UNSUPPORTED);
     if (!line || exam->machine.amd_count != 1)
         return false;
+    const char *name = strstr(line->text, " VF ") ? "" : computing_card(&exam->machine);
     gp_exam_report(exam, GP_VERDICT_FAIL, "the kernel does not support this AMD GPU for computing");
     gp_exam_evidence(exam, line->where, "%s", line->text);
     gp_exam_why(exam, "ROCm finds no GPU, whatever its permissions and settings.");
-    gp_exam_advice(exam, "ROCm needs a newer GPU; this one can still show a screen");
+    if (name[0])
+        gp_exam_advice(exam,
+                       "boot a kernel whose amdgpu computes on it (%s): a newer one, or one with "
+                       "AMD's own module (amdgpu-dkms, formerly rock-dkms or kernels named "
+                       "…-kfd-compute-rocm-…)",
+                       name);
+    else
+        gp_exam_advice(exam, "ROCm needs a newer GPU; this one can still show a screen");
     return true;
 }
 
@@ -157,6 +175,9 @@ static bool report_skipped(struct gp_exam *exam)
         gp_exam_command(exam, "", "sudo reboot");
     }
     gp_exam_advice(exam, is_firmware ? "or a slot with PCIe atomics, which is connected to the CPU"
+                         : is_atomics && gp_machine_is_laptop(&exam->files)
+                             ? "this laptop's GPU cannot be moved: ROCm cannot use it, but OpenCL "
+                               "of Mesa (rusticl) and Vulkan can"
                          : is_atomics
                              ? "move it to a slot that is connected to the CPU itself, without "
                                "a riser; some CPUs and boards have none with them"
@@ -164,11 +185,49 @@ static bool report_skipped(struct gp_exam *exam)
     return true;
 }
 
+/* A node of Kubernetes gives its cards to programs that compute. */
+static bool is_node(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/kubelet", "/usr/local/bin/kubelet"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
+        if (gp_files_exist(&exam->files, programs[i]))
+            return !exam->machine.container && gp_gfx_has_card(&exam->machine);
+    return false;
+}
+
+static bool wants_kfd(struct gp_exam *exam)
+{
+    return wants_rocm(exam) || (has_amd(exam) && is_node(exam));
+}
+
+/* amdgpu has been built without its compute part. */
+static bool report_left_out(struct gp_exam *exam)
+{
+    static const char option[] = "CONFIG_HSA_AMD";
+    const char *where;
+    if (exam->machine.container || !gp_files_exist(&exam->files, "/sys/module/amdgpu") ||
+        !gp_kernel_lacks(exam, option, &where))
+        return false;
+    gp_exam_report(exam, wants_rocm(exam) ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+                   "this kernel is built without the compute part of amdgpu (KFD)");
+    gp_exam_evidence(exam, where, "%s is not set", option);
+    gp_exam_evidence(exam, "/dev/kfd", "missing");
+    gp_exam_why(exam, "ROCm reaches the GPU through /dev/kfd: without it programs find no GPU, and "
+                      "AMD's device plugin for Kubernetes none to offer.");
+    if (gp_remedy_other(exam->machine.distro_id, GP_REMEDY_NEWER_KERNEL))
+        gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL, NULL, NULL);
+    else
+        gp_exam_advice(exam,
+                       "boot the distribution's own kernel, or a newer one, that is built with "
+                       "%s=y; or build it so (drivers/gpu/drm/amd/amdkfd)",
+                       option);
+    return true;
+}
+
 static void check_kfd(struct gp_exam *exam)
 {
-    if (report_unsupported(exam) || report_skipped(exam))
-        return;
-    if (gp_files_exist(&exam->files, "/dev/kfd"))
+    if (report_unsupported(exam) || report_skipped(exam) ||
+        gp_files_exist(&exam->files, "/dev/kfd") || report_left_out(exam) || !wants_rocm(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm has no compute device");
     gp_exam_evidence(exam, "/dev/kfd", "missing");
@@ -342,7 +401,7 @@ static void check_errors(struct gp_exam *exam)
 
 const struct gp_check gp_checks_amd[] = {
     {"amd.driver", "amdgpu drives the AMD GPUs", {NULL}, has_amd, check_driver},
-    {"amd.kfd", "/dev/kfd exists", {"amd.driver"}, wants_rocm, check_kfd},
+    {"amd.kfd", "/dev/kfd exists", {"amd.driver"}, wants_kfd, check_kfd},
     {"amd.permission",
      "you have permission to use the AMD GPUs",
      {"amd.kfd"},
@@ -354,6 +413,7 @@ const struct gp_check gp_checks_amd[] = {
      {NULL},
      gp_amd_has_two_makers,
      gp_amd_check_makers},
+    {"amd.opencl", "OpenCL's loader knows ROCm", {NULL}, gp_amd_has_opencl, gp_amd_check_opencl},
     {"amd.torch", "PyTorch is built for AMD GPUs", {NULL}, is_only_vendor, check_torch},
     {"amd.frameworks",
      "other frameworks are built for AMD GPUs",

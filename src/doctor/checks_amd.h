@@ -25,7 +25,9 @@ void gp_amd_check_ldpath(struct gp_exam *exam);
 bool gp_amd_has_override(struct gp_exam *exam);
 void gp_amd_check_override(struct gp_exam *exam);
 
-/* checks_amd_packages.c: packages of two makers, and builds for something else. */
+/* checks_amd_packages.c: packages of two makers, OpenCL, and builds for something else. */
+bool gp_amd_has_opencl(struct gp_exam *exam);
+void gp_amd_check_opencl(struct gp_exam *exam);
 bool gp_amd_has_two_makers(struct gp_exam *exam);
 void gp_amd_check_makers(struct gp_exam *exam);
 bool gp_amd_has_other_framework(struct gp_exam *exam);

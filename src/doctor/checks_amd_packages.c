@@ -5,6 +5,7 @@
 #include "doctor/packages.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 /* ---- packages ---- */
@@ -90,6 +91,61 @@ void gp_amd_check_makers(struct gp_exam *exam)
                         pin);
     gp_exam_command(exam, "", "sudo apt update && sudo apt install rocm");
     gp_exam_link(exam, "https://github.com/ROCm/legacy-rocm-build/issues/1899");
+}
+
+/* ---- OpenCL ---- */
+
+/* Where ROCm's OpenCL is installed; NULL: nowhere. */
+static const char *opencl_library(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/opt/rocm/lib/libamdocl64.so",
+                                        "/opt/rocm/opencl/lib/libamdocl64.so",
+                                        "/opt/rocm/opencl/lib/x86_64/libamdocl64.so"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return NULL;
+}
+
+/* Whether the user has told the loader where to look. */
+static bool is_directed(const struct gp_exam *exam)
+{
+    static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES",
+                                        "OPENCL_VENDOR_PATH"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (gp_machine_variable(&exam->machine, names[i]))
+            return true;
+    return false;
+}
+
+bool gp_amd_has_opencl(struct gp_exam *exam)
+{
+    return exam->machine.amd_count > 0 && opencl_library(exam) && !is_directed(exam);
+}
+
+void gp_amd_check_opencl(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/OpenCL/vendors", name[] = "libamdocl64.so";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    if (n < 0 && n != -ENOENT) {
+        gp_exam_unreadable(exam, folder, (int)n);
+        return;
+    }
+    if (file_with(exam, folder, "amdocl"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "OpenCL programs do not find the AMD GPU: the file that names ROCm's library "
+                   "is missing");
+    gp_exam_evidence(exam, folder, "%s", n < 0 ? "missing" : "no file with amdocl");
+    gp_exam_evidence(exam, opencl_library(exam), "present");
+    gp_exam_why(exam, "OpenCL's loader reads from the files there which libraries to load: "
+                      "clGetPlatformIDs returns -1001, and clinfo lists no platform of AMD.");
+    gp_exam_command(exam, "write it", "sudo mkdir -p %s && echo %s | sudo tee %s/amdocl64.icd",
+                    folder, name, folder);
+    gp_exam_command(exam, "if the loader still does not find the library, add its directory",
+                    "echo %.*s | sudo tee /etc/ld.so.conf.d/rocm-opencl.conf && sudo ldconfig",
+                    (int)(strlen(opencl_library(exam)) - strlen(name) - 1), opencl_library(exam));
 }
 
 /* ---- frameworks ---- */

@@ -17,24 +17,51 @@ static bool has_file(struct gp_exam *exam, const char *const *paths)
     return false;
 }
 
+/* Arch's pacman offers AMD's Vulkan driver first to what needs any. */
+static void remove_amdvlk(struct gp_exam *exam)
+{
+    static const char *const words[] = {"amdvlk", "lib32-amdvlk", NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    long n = exam->machine.amd_count > 0 || exam->machine.distro != GP_DISTRO_ARCH
+                 ? 0
+                 : gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strstr(packages[i].name, words[0]))
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", packages[i].name);
+    if (!names[0])
+        return;
+    gp_exam_evidence(exam, "/var/lib/pacman/local", "%s: Vulkan for GPUs of AMD, without one",
+                     names);
+    gp_exam_command(exam, "then remove AMD's Vulkan driver, which was installed instead",
+                    "sudo pacman -R %s", names);
+}
+
 /* Steam and many games are 32-bit programs, which need a driver's libraries of their own. */
 static void check_games(struct gp_exam *exam)
 {
     static const char *const programs[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
     static const char *const wide[] = {"/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.0",
                                        "/usr/lib64/libGLX_nvidia.so.0", NULL};
-    static const char *const narrow[] = {
-        "/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0", "/usr/lib/libGLX_nvidia.so.0",
-        "/usr/lib32/libGLX_nvidia.so.0", "/usr/lib/i386-linux-gnu/nvidia", NULL};
-    if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow))
+    static const char *const narrow[] = {"/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0",
+                                         "/usr/lib32/libGLX_nvidia.so.0",
+                                         "/usr/lib/i386-linux-gnu/nvidia", NULL};
+    static const char small[] = "/usr/lib/libGLX_nvidia.so.0"; /* unless /usr/lib64 is /usr/lib */
+    char real[GP_PATH_SIZE];
+    bool is_split = !gp_files_real(&exam->files, "/usr/lib64", real) || strcmp(real, "/usr/lib");
+    if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow) ||
+        (is_split && gp_files_exist(&exam->files, small)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the driver's 32-bit libraries, which Steam needs, are not installed");
-    gp_exam_evidence(exam, narrow[exam->machine.distro == GP_DISTRO_FEDORA], "missing");
+    gp_exam_evidence(exam,
+                     exam->machine.distro == GP_DISTRO_FEDORA ? small : narrow[is_split ? 0 : 1],
+                     "missing");
     gp_exam_why(exam, "Steam and 32-bit games then find only software rendering (swrast), or end "
                       "with GLXBadFBConfig.");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32,
                    gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+    remove_amdvlk(exam);
 }
 
 /* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */

@@ -335,6 +335,28 @@ static bool fix_image(struct gp_exam *exam)
     return true;
 }
 
+/* The module is newer, and not of the installer that brought the libraries: it was built from other
+ * sources, which the same installer would replace. True if this is so. */
+static bool fix_own_module(struct gp_exam *exam, const struct next_module *next)
+{
+    enum { PLURAL = 515 };
+    const struct gp_install *in = gp_install_of(exam);
+    const char *driver = exam->machine.driver;
+    if (!in->run_trace[0] || in->package_count > 0 || in->source[0] ||
+        strcmp(next->version, driver) != 0)
+        return false;
+    gp_exam_evidence(exam, next->where, "version %s, like the loaded one", next->version);
+    gp_exam_evidence(exam, in->run_trace, "the libraries are from NVIDIA's installer");
+    gp_exam_command(exam,
+                    "keep the module: have the installer of its version replace only the libraries",
+                    "sudo sh NVIDIA-Linux-%s-%s.run --no-kernel-module%s", exam->machine.arch,
+                    driver, gp_version_major(driver) < PLURAL ? "" : "s");
+    gp_exam_advice(exam,
+                   "if that installer refuses, first remove the others (sudo nvidia-uninstall), "
+                   "and afterwards install the module again from its sources");
+    return true;
+}
+
 static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newer)
 {
     if (fix_image(exam))
@@ -355,6 +377,8 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
         return;
     }
     if (!is_stale && fix_initramfs(exam, &next))
+        return;
+    if (is_stale && is_newer && fix_own_module(exam, &next))
         return;
     if (is_stale) {
         gp_exam_evidence(exam, next.where,

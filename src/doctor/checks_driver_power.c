@@ -129,18 +129,6 @@ static void check_suspend(struct gp_exam *exam)
 
 /* ---- Dynamic Boost ---- */
 
-static bool is_laptop(struct gp_exam *exam)
-{
-    static const unsigned types[] = {8, 9, 10, 14, 31, 32}; /* SMBIOS: portable, laptop, … */
-    char line[16];
-    if (!gp_files_line(&exam->files, "/sys/class/dmi/id/chassis_type", line, sizeof(line)))
-        return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(types); i++)
-        if (strtoul(line, NULL, 10) == types[i])
-            return true;
-    return false;
-}
-
 static const char boost_words[] = "It moves power from the CPU to the GPU (Dynamic Boost); without "
                                   "it a laptop gives the GPU only "
                                   "its base power.";
@@ -197,7 +185,7 @@ static bool is_on_mains(struct gp_exam *exam)
 static void check_boost(struct gp_exam *exam)
 {
     static const char program[] = "/usr/bin/nvidia-powerd";
-    if (!is_laptop(exam) || !exam->machine.is_driver_loaded ||
+    if (!gp_machine_is_laptop(&exam->files) || !exam->machine.is_driver_loaded ||
         !gp_files_exist(&exam->files, program) || gp_machine_runs(&exam->files, "nvidia-powerd"))
         return;
     if (!gp_service_is_installed(exam, powerd)) {

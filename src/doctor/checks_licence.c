@@ -2,19 +2,13 @@
 #include "doctor/checks_services.h"
 
 #include "doctor/exam.h"
+#include "doctor/install.h"
 #include "doctor/services.h"
 
 #include <errno.h>
 #include <string.h>
 
 static const char client[] = "/usr/bin/nvidia-gridd";
-
-bool gp_licence_applies(struct gp_exam *exam)
-{
-    return (exam->machine.gpu_count > 0 || exam->machine.is_driver_loaded) &&
-           (gp_files_exist(&exam->files, client) ||
-            gp_files_exist(&exam->files, "/etc/nvidia/gridd.conf"));
-}
 
 /* Clouds license their GPUs themselves. */
 static bool is_cloud(const struct gp_exam *exam)
@@ -107,6 +101,48 @@ static const char *first_model(struct gp_exam *exam)
     return gp_exam_text(exam, "%.*s", (int)strcspn(model, "\r\n"), model);
 }
 
+bool gp_licence_applies(struct gp_exam *exam)
+{
+    return (exam->machine.gpu_count > 0 || exam->machine.is_driver_loaded) &&
+           (gp_files_exist(&exam->files, client) ||
+            gp_files_exist(&exam->files, "/etc/nvidia/gridd.conf") || is_part(first_model(exam)));
+}
+
+/* Where the client can be besides its usual place: NixOS, and the GPU Operator's container. */
+static bool has_client(struct gp_exam *exam)
+{
+    static const char *const paths[] = {client, "/run/current-system/sw/bin/nvidia-gridd",
+                                        "/run/nvidia/driver/usr/bin/nvidia-gridd"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return true;
+    return gp_machine_runs(&exam->files, "nvidia-gridd");
+}
+
+/* Only the module and the libraries were installed, as from packages that are not for GRID. */
+static bool report_no_client(struct gp_exam *exam)
+{
+    const char *model = first_model(exam);
+    if (exam->machine.container || exam->machine.is_wsl || !is_part(model) || has_client(exam) ||
+        !gp_install_library(gp_install_of(exam)))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "nothing gets a licence for the virtual GPU: nvidia-gridd is not installed");
+    gp_exam_evidence(exam, "/proc/driver/nvidia/gpus", "%s", model);
+    gp_exam_evidence(exam, client, "missing");
+    gp_exam_why(exam, "A part of a GPU needs a licence. Without one it works for a while, and is "
+                      "then slowed down, or CUDA reports \"device doesn't have valid Grid "
+                      "license\".");
+    gp_exam_advice(exam,
+                   "install the whole guest driver of the cloud or of your licence portal "
+                   "(NVIDIA-Linux-x86_64-%s-grid.run, or its package): it brings nvidia-gridd; "
+                   "NVIDIA's public drivers do not",
+                   exam->machine.driver[0] ? exam->machine.driver : "…");
+    gp_exam_command(exam, "then", "sudo systemctl enable --now nvidia-gridd");
+    gp_exam_command(exam, "it says whether there is a licence", "nvidia-smi -q | grep -i licen");
+    return true;
+}
+
 /* The driver's installer leaves the unit out where it does not find systemd, as in an image. */
 static bool report_client(struct gp_exam *exam)
 {
@@ -139,7 +175,7 @@ void gp_licence_check(struct gp_exam *exam)
     static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
     static const char program[] = "nvidia-gridd";
     enum { MOST = 1 << 20 };
-    if (report_client(exam))
+    if (report_no_client(exam) || report_client(exam))
         return;
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST, NULL);

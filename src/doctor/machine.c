@@ -174,6 +174,18 @@ const char *gp_machine_variable(const struct gp_machine *machine, const char *na
 
 /* ---- PCI ---- */
 
+bool gp_machine_is_laptop(const struct gp_files *files)
+{
+    static const unsigned types[] = {8, 9, 10, 14, 31, 32}; /* SMBIOS: portable, laptop, … */
+    char line[16];
+    if (!gp_files_line(files, "/sys/class/dmi/id/chassis_type", line, sizeof(line)))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(types); i++)
+        if (strtoul(line, NULL, 10) == types[i])
+            return true;
+    return false;
+}
+
 bool gp_is_bus_id(const char *name)
 {
     static const char hex[] = "0123456789abcdefABCDEF";

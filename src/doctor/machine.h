@@ -68,6 +68,9 @@ bool gp_machine_runs(const struct gp_files *files, const char *program);
 /* Whether the kernel runs in a virtual machine. */
 bool gp_machine_is_virtual(const struct gp_files *files);
 
+/* Whether the firmware calls it a laptop, whose GPUs have no slots. */
+bool gp_machine_is_laptop(const struct gp_files *files);
+
 /* "0000:65:00.0": whether it is a PCI device address, and nothing else. */
 bool gp_is_bus_id(const char *name);
 

@@ -41,6 +41,11 @@ static const struct gp_remedy_other others[] = {
      "after setting, in configuration.nix: hardware.nvidia.package = "
      "config.boot.kernelPackages.nvidiaPackages.legacy_470; hardware.nvidia.open = false;",
      REBUILD},
+    {"nixos", GP_REMEDY_INSTALL_DRIVER_LEGACY,
+     "after setting, in configuration.nix: services.xserver.videoDrivers = [ \"nvidiaLegacy{}\" ]; "
+     "(since NixOS 21.05 instead: hardware.nvidia.package = "
+     "config.boot.kernelPackages.nvidiaPackages.legacy_{};)",
+     REBUILD},
     {"nixos", GP_REMEDY_BLACKLIST_NOUVEAU,
      "in configuration.nix: boot.blacklistedKernelModules = [ \"nouveau\" ]; and "
      "services.xserver.videoDrivers = [ \"nvidia\" ];",
@@ -129,6 +134,9 @@ static const struct gp_remedy_other others[] = {
     {"alpine", GP_REMEDY_INSTALL_DRIVER_OPEN, ALPINE, NULL},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_580, ALPINE, NULL},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_470, ALPINE, NULL},
+    {"talos", GP_REMEDY_NEWER_KERNEL,
+     "upgrade to a newer release of Talos, which brings its kernel: talosctl upgrade --image …",
+     NULL},
     {"talos", GP_REMEDY_INSTALL_DRIVER_OPEN,
      "build an image with the system extension nvidia-open-gpu-kernel-modules, and upgrade to it",
      NULL},
