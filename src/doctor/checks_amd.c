@@ -146,42 +146,47 @@ static bool report_unsupported(struct gp_exam *exam)
     return true;
 }
 
+static void fix_atomics(struct gp_exam *exam, bool is_firmware)
+{
+    if (is_firmware) {
+        gp_exam_advice(exam, "update the package linux-firmware (Debian: firmware-amd-graphics), "
+                             "or install AMD's amdgpu-dkms, which has newer firmware:");
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+        gp_exam_command(exam, "", "sudo reboot");
+        gp_exam_advice(exam, "or a slot with PCIe atomics, which is connected to the CPU");
+    } else if (gp_machine_is_laptop(&exam->files)) {
+        gp_exam_advice(exam, "none in this laptop, whose GPU cannot be moved: use Vulkan or Mesa's "
+                             "OpenCL (rusticl) on it, which do without ROCm");
+    } else {
+        gp_exam_advice(exam, "move it to a slot that is connected to the CPU itself, without a "
+                             "riser; some CPUs and boards have none with them");
+    }
+}
+
 /* The kernel left the only AMD GPU out, mostly because its slot has no PCIe atomics. */
 static bool report_skipped(struct gp_exam *exam)
 {
+    static const char ids[] = "amd.kfd-skip,amd.kfd-iommu,amd.kfd-not-added";
     const struct gp_log_known *known =
-        exam->machine.amd_count == 1 ? gp_log_known_of(exam, "amd.kfd-skip") : NULL;
+        exam->machine.amd_count == 1 ? gp_log_known_of(exam, ids) : NULL;
     if (!known)
         return false;
     /* "PCI rejects atomics 494<509": this firmware, and the first that does without atomics. */
     const char *numbers = strstr(known->text, "rejects atomics "), *less;
     bool is_atomics = strstr(known->text, "atomics");
     bool is_firmware = numbers && (less = strchr(numbers, '<')) && strtol(less + 1, NULL, 10) > 0;
-    gp_exam_report(
-        exam, GP_VERDICT_FAIL,
-        is_firmware  ? "the kernel does not use this AMD GPU for computing: its firmware is too "
-                       "old to do without PCIe atomics"
-        : is_atomics ? "the kernel does not use this AMD GPU for computing: its slot has no "
-                       "PCIe atomics"
-                     : "the kernel does not use this AMD GPU for computing");
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the kernel does not use this AMD GPU for computing%s",
+                   is_firmware  ? ": its firmware is too old to do without PCIe atomics"
+                   : is_atomics ? ": its slot has no PCIe atomics"
+                                : "");
     gp_exam_evidence(exam, known->where, "%s", known->text);
-    gp_exam_why(exam,
-                "ROCm finds no GPU. Older GPUs need atomic operations on PCIe, which must pass "
-                "every bridge up to the CPU.");
-    if (is_firmware) {
-        gp_exam_advice(exam, "update the package linux-firmware (Debian: firmware-amd-graphics), "
-                             "or install AMD's amdgpu-dkms, which has newer firmware:");
-        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-        gp_exam_command(exam, "", "sudo reboot");
-    }
-    gp_exam_advice(exam, is_firmware ? "or a slot with PCIe atomics, which is connected to the CPU"
-                         : is_atomics && gp_machine_is_laptop(&exam->files)
-                             ? "this laptop's GPU cannot be moved: ROCm cannot use it, but OpenCL "
-                               "of Mesa (rusticl) and Vulkan can"
-                         : is_atomics
-                             ? "move it to a slot that is connected to the CPU itself, without "
-                               "a riser; some CPUs and boards have none with them"
-                             : "the text of the line has the reason");
+    gp_exam_why(exam, is_atomics ? "ROCm finds no GPU. Older GPUs need atomic operations on PCIe, "
+                                   "which must pass every bridge up to the CPU."
+                                 : "ROCm finds no GPU.");
+    if (is_atomics)
+        fix_atomics(exam, is_firmware);
+    else
+        gp_exam_advice(exam, "%s", known->fix);
     return true;
 }
 

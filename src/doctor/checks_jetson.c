@@ -5,6 +5,7 @@
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -34,6 +35,56 @@ static bool is_found(struct gp_exam *exam, const struct gp_pyenv *env, const cha
     return gp_system_library(exam, "", name) ||
            gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
            gp_ldcache_find(&cache, name, NULL, &from, &library);
+}
+
+/* The directory of CUDA that the image's LD_LIBRARY_PATH leads to and that is not here; "". */
+static const char *missing_cuda(struct gp_exam *exam)
+{
+    static const char mark[] = "/usr/local/cuda-";
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":;", folder)) {
+        size_t n = sizeof(mark) - 1;
+        if (strncmp(folder, mark, n) != 0)
+            continue;
+        const char *path = gp_exam_text(exam, "%.*s", (int)(n + strcspn(folder + n, "/")), folder);
+        if (!gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return "";
+}
+
+/* Until JetPack 4 containers have the host's CUDA, which the runtime mounts: an image for another
+ * JetPack does not find its own. */
+void gp_jetson_check_image(struct gp_exam *exam, const char *release)
+{
+    static const char mark[] = "REVISION: ";
+    const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
+    const char *path = exam->machine.container && toolkit ? missing_cuda(exam) : "";
+    const char *revision = strstr(release, mark), *version = strrchr(path, '-');
+    if (!path[0] || !version)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "this image is for CUDA %s, but the Jetson gives it CUDA %s", version + 1,
+                   toolkit->version);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s",
+                     gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"));
+    gp_exam_evidence(exam, path, "missing");
+    gp_exam_evidence(exam, toolkit->path, "present");
+    gp_exam_why(exam,
+                "JetPack 4 passes the host's CUDA into containers. Programs that were built for "
+                "another one stop with \"libcudart.so.%s: cannot open shared object file\".",
+                version + 1);
+    revision = revision ? revision + sizeof(mark) - 1 : "";
+    gp_exam_advice(exam,
+                   "use an image that is built for this JetPack, Jetson Linux R32%s%.*s (l4t tags "
+                   "name it), or build it again with CUDA %s",
+                   revision[0] ? "." : "", (int)strspn(revision, "0123456789."), revision,
+                   toolkit->version);
+    gp_exam_advice(exam,
+                   "or install the JetPack that has CUDA %s: 4.3 and older have 10.0, 4.4 "
+                   "and newer 10.2",
+                   version + 1);
 }
 
 /* NVIDIA's wheels since 24.06 ("2.5.0a0+872d972e41.nv24.08") need cuSPARSELt, which JetPack 6 does

@@ -290,6 +290,8 @@ static void check_jetson(struct gp_exam *exam)
     gp_exam_advice(exam, "use the wheels that NVIDIA builds for Jetson: those of PyPI and "
                          "pytorch.org have no code for its GPU");
     report_access(exam);
+    if (release == JETPACK_4)
+        gp_jetson_check_image(exam, line);
 }
 
 /* The runtime that a build for this CUDA loads, unless it brings its own. */

@@ -1,5 +1,6 @@
 /* The specification of the GPUs for containers (CDI), which names files that updates replace. */
 #include "doctor/checks_container.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 const char *gp_container_find_cdi(const struct gp_exam *exam)
 {
     static const char *const paths[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
-                                        "/var/run/cdi/nvidia.yaml"};
+                                        "/var/run/cdi/nvidia.yaml",
+                                        "/run/cdi/nvidia-container-toolkit.json"}; /* NixOS */
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
         if (gp_files_exist(&exam->files, paths[i]))
             return paths[i];
@@ -22,8 +24,12 @@ bool gp_container_has_cdi(struct gp_exam *exam)
 
 static void fix_cdi(struct gp_exam *exam, const char *path)
 {
-    gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
-                    gp_exam_quoted(exam, path));
+    if (strcmp(exam->machine.distro_id, "nixos") == 0)
+        gp_exam_command(exam, "regenerate it",
+                        "sudo systemctl restart nvidia-container-toolkit-cdi-generator");
+    else
+        gp_exam_command(exam, "regenerate it", "sudo nvidia-ctk cdi generate --output=%s",
+                        gp_exam_quoted(exam, path));
 }
 
 /* A versioned library that the file mounts into containers, and that is missing while the folder
@@ -143,6 +149,63 @@ static void check_major(struct gp_exam *exam, const char *spec, const char *text
                          "/dev/nvidia-uvm and /dev/nvidia-uvm-tools there");
 }
 
+/* ---- podman ---- */
+
+/* NixOS has it in the path of the program: "/nix/store/…-podman-5.5.1/bin/podman". "": unknown. */
+static const char *podman_version(struct gp_exam *exam)
+{
+    static const char mark[] = "-podman-";
+    char real[GP_PATH_SIZE];
+    const char *found = gp_files_real(&exam->files, "/run/current-system/sw/bin/podman", real)
+                            ? strstr(real, mark)
+                            : NULL;
+    return found ? gp_exam_text(exam, "%.*s", (int)strcspn(found + sizeof(mark) - 1, "/"),
+                                found + sizeof(mark) - 1)
+                 : gp_container_engine_version(exam, "podman");
+}
+
+/* Whether containers.conf says where specifications are. */
+static bool has_folders(struct gp_exam *exam)
+{
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *const paths[] = {
+        "/etc/containers/containers.conf", "/usr/share/containers/containers.conf",
+        gp_exam_text(exam, "%s/.config/containers/containers.conf", home ? home : "")};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+        const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 16, NULL);
+        if (text && strstr(text, "\ncdi_spec_dirs"))
+            return true;
+    }
+    return false;
+}
+
+/* Podman 5.5 alone looks only into /etc/cdi, unless it is told otherwise. */
+static void check_place(struct gp_exam *exam, const char *spec)
+{
+    const char *version = podman_version(exam), *name = strrchr(spec, '/');
+    if (strncmp(spec, "/etc/", 5) == 0 || gp_version_compare(version, "5.5") < 0 ||
+        gp_version_compare(version, "5.6") >= 0 || has_folders(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "podman %s does not look where the CDI specification of the GPUs is", version);
+    gp_exam_evidence(exam, spec, "present");
+    gp_exam_evidence(exam, "/etc/cdi/nvidia.yaml", "missing");
+    gp_exam_why(exam,
+                "Podman 5.5 reads only /etc/cdi: podman run --device nvidia.com/gpu=all fails "
+                "with \"unresolvable CDI devices\". 5.6 and newer read both directories.");
+    gp_exam_command(exam, "tell it, until it is updated",
+                    "podman --cdi-spec-dir=%.*s run --device=nvidia.com/gpu=all …",
+                    (int)(name - spec), spec);
+    gp_exam_advice(exam,
+                   "or for all users, below [engine] in containers.conf (NixOS: "
+                   "virtualisation.containers.containersConf.settings.engine): cdi_spec_dirs = "
+                   "[ \"/etc/cdi\", \"%.*s\" ]",
+                   (int)(name - spec), spec);
+    gp_exam_link(exam, "https://github.com/containers/podman/issues/26569");
+}
+
+/* ---- all ---- */
+
 /* The file names the driver libraries it was generated for. */
 void gp_container_check_cdi(struct gp_exam *exam)
 {
@@ -173,4 +236,6 @@ void gp_container_check_cdi(struct gp_exam *exam)
         check_gone(exam, path, text);
     if (exam->last == before)
         check_major(exam, path, text);
+    if (exam->last == before)
+        check_place(exam, path);
 }

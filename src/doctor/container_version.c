@@ -147,8 +147,7 @@ void gp_container_check_version(struct gp_exam *exam)
 
 /* ---- engines ---- */
 
-/* The version of an installed package without its epoch, "18.09.1" of "5:18.09.1~3-0"; "". */
-static const char *engine_version(struct gp_exam *exam, const char *name)
+const char *gp_container_engine_version(struct gp_exam *exam, const char *name)
 {
     const char *const words[] = {name, NULL};
     struct gp_package *packages;
@@ -172,7 +171,7 @@ static const struct {
 
 static bool is_old(struct gp_exam *exam, size_t i, const char **ret_version)
 {
-    *ret_version = engine_version(exam, engines[i].package);
+    *ret_version = gp_container_engine_version(exam, engines[i].package);
     return (*ret_version)[0] && gp_version_compare(*ret_version, engines[i].first) < 0;
 }
 
