@@ -125,11 +125,17 @@ static const char *computing_card(const struct gp_machine *m)
     return "";
 }
 
-/* The kernel cannot compute on the only AMD GPU, as it says; with more, it may mean another. */
+/* Whether a line of the log that leaves a GPU out is about all of them. */
+static bool leaves_all_out(struct gp_exam *exam)
+{
+    return exam->machine.amd_count == 1 || gp_amd_count_nodes(exam) == 0;
+}
+
+/* The kernel cannot compute on the AMD GPU, as it says. */
 static bool report_unsupported(struct gp_exam *exam)
 {
     const struct gp_log_line *line = gp_log_find(exam, GP_KMSG_KFD_UNSUPPORTED);
-    if (!line || exam->machine.amd_count != 1)
+    if (!line || !leaves_all_out(exam))
         return false;
     const char *name = strstr(line->text, " VF ") ? "" : computing_card(&exam->machine);
     gp_exam_report(exam, GP_VERDICT_FAIL, "the kernel does not support this AMD GPU for computing");
@@ -163,12 +169,11 @@ static void fix_atomics(struct gp_exam *exam, bool is_firmware)
     }
 }
 
-/* The kernel left the only AMD GPU out, mostly because its slot has no PCIe atomics. */
+/* The kernel left the AMD GPU out, mostly because its slot has no PCIe atomics. */
 static bool report_skipped(struct gp_exam *exam)
 {
     static const char ids[] = "amd.kfd-skip,amd.kfd-iommu,amd.kfd-not-added";
-    const struct gp_log_known *known =
-        exam->machine.amd_count == 1 ? gp_log_known_of(exam, ids) : NULL;
+    const struct gp_log_known *known = leaves_all_out(exam) ? gp_log_known_of(exam, ids) : NULL;
     if (!known)
         return false;
     /* "PCI rejects atomics 494<509": this firmware, and the first that does without atomics. */
@@ -229,10 +234,28 @@ static bool report_left_out(struct gp_exam *exam)
     return true;
 }
 
+/* The kernel has the device, but no GPU for it. */
+static void check_nodes(struct gp_exam *exam)
+{
+    if (exam->machine.container || gp_amd_count_nodes(exam) != 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "the kernel offers no AMD GPU for computing");
+    gp_exam_evidence(exam, GP_AMD_NODES, "only CPUs");
+    gp_exam_why(exam, "ROCm finds no GPU: the kernel does not know this model for computing, its "
+                      "slot has no PCIe atomics, or a part of its firmware is missing.");
+    gp_exam_command(exam, "the kernel log says which", "sudo dmesg | grep -iE 'kfd|amdgpu'");
+    gp_exam_advice(exam, "mostly a newer kernel and linux-firmware help, or AMD's amdgpu-dkms");
+}
+
 static void check_kfd(struct gp_exam *exam)
 {
-    if (report_unsupported(exam) || report_skipped(exam) ||
-        gp_files_exist(&exam->files, "/dev/kfd") || report_left_out(exam) || !wants_rocm(exam))
+    if (report_unsupported(exam) || report_skipped(exam))
+        return;
+    if (gp_files_exist(&exam->files, "/dev/kfd")) {
+        check_nodes(exam);
+        return;
+    }
+    if (report_left_out(exam) || !wants_rocm(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm has no compute device");
     gp_exam_evidence(exam, "/dev/kfd", "missing");

@@ -5,7 +5,11 @@
 #include "doctor/exam.h"
 #include "doctor/gfxlist.h"
 
-/* checks_amd_code.c: the GPUs' names for the compiler, in the kernel's order; without its list, by
+/* checks_amd_code.c: how many GPUs the kernel offers for computing; −1: unknown. */
+#define GP_AMD_NODES "/sys/class/kfd/kfd/topology/nodes"
+long gp_amd_count_nodes(struct gp_exam *exam);
+
+/* The GPUs' names for the compiler, in the kernel's order; without its list, by
  * their PCI devices. Returns the folder that says so. */
 const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret);
 

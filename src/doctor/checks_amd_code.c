@@ -47,27 +47,48 @@ static void read_chips(const struct gp_exam *exam, struct gp_gfxlist *ret)
     }
 }
 
+static const char nodes_folder[] = GP_AMD_NODES;
+
+/* A number in a node's "simd_count 256\n"; −1: it has none, or may not be read, as for GPUs that a
+ * cgroup forbids. */
+static long property(struct gp_exam *exam, const char *node, const char *name)
+{
+    char path[300], text[8192];
+    (void)snprintf(path, sizeof(path), "%s/%.40s/properties", nodes_folder, node);
+    if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
+        return -1;
+    const char *found = strstr(text, name);
+    return found ? strtol(found + strlen(name), NULL, 10) : -1;
+}
+
+long gp_amd_count_nodes(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, nodes_folder, &names), count = 0;
+    bool is_known = n > 0;
+    for (long i = 0; i < n; i++) {
+        long units = property(exam, names[i], "simd_count ");
+        count += units > 0;
+        is_known = is_known && units >= 0;
+    }
+    return count > 0 || is_known ? count : -1;
+}
+
 const char *gp_amd_targets(struct gp_exam *exam, struct gp_gfxlist *ret)
 {
-    static const char folder[] = "/sys/class/kfd/kfd/topology/nodes";
-    static const char mark[] = "gfx_target_version ";
-    char **names, path[300], text[8192];
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, nodes_folder, &names);
     *ret = (struct gp_gfxlist){.count = 0};
-    if (n < 0) {
-        read_chips(exam, ret);
-        return "/sys/bus/pci/devices";
-    }
     for (long i = 0; i < n && ret->count < GP_GFX_NAMES; i++) {
-        (void)snprintf(path, sizeof(path), "%s/%.40s/properties", folder, names[i]);
-        if (gp_files_read(&exam->files, path, text, sizeof(text)) < 0)
-            continue;
-        const char *found = strstr(text, mark);
-        unsigned long version = found ? strtoul(found + sizeof(mark) - 1, NULL, 10) : 0;
-        if (version > 0) /* 0: a CPU */
+        long found = property(exam, names[i], "gfx_target_version ");
+        unsigned long version = found > 0 ? (unsigned long)found : 0; /* 0: a CPU */
+        if (version > 0)
             name_of(version / 10000, version / 100 % 100, version % 100, ret->names[ret->count++]);
     }
-    return folder;
+    if (n >= 0 && (ret->count > 0 || gp_amd_count_nodes(exam) <= 0))
+        return nodes_folder;
+    read_chips(exam, ret); /* older kernels do not tell the version */
+    return "/sys/bus/pci/devices";
 }
 
 /* A GPU with the same instructions, whose code this one runs if it is taken for it. */

@@ -2,10 +2,10 @@
 #include "doctor/checks_amd.h"
 #include "doctor/framework.h"
 #include "doctor/gfxchip.h"
+#include "doctor/opencl.h"
 #include "doctor/packages.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <string.h>
 
 /* ---- packages ---- */
@@ -107,37 +107,20 @@ static const char *opencl_library(struct gp_exam *exam)
     return NULL;
 }
 
-/* Whether the user has told the loader where to look. */
-static bool is_directed(const struct gp_exam *exam)
-{
-    static const char *const names[] = {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES",
-                                        "OPENCL_VENDOR_PATH"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (gp_machine_variable(&exam->machine, names[i]))
-            return true;
-    return false;
-}
-
 bool gp_amd_has_opencl(struct gp_exam *exam)
 {
-    return exam->machine.amd_count > 0 && opencl_library(exam) && !is_directed(exam);
+    return exam->machine.amd_count > 0 && opencl_library(exam);
 }
 
 void gp_amd_check_opencl(struct gp_exam *exam)
 {
-    static const char folder[] = "/etc/OpenCL/vendors", name[] = "libamdocl64.so";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    if (n < 0 && n != -ENOENT) {
-        gp_exam_unreadable(exam, folder, (int)n);
-        return;
-    }
-    if (file_with(exam, folder, "amdocl"))
+    static const char folder[] = GP_OPENCL_VENDORS, name[] = "libamdocl64.so";
+    if (gp_opencl_knows(exam, "amdocl"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "OpenCL programs do not find the AMD GPU: the file that names ROCm's library "
                    "is missing");
-    gp_exam_evidence(exam, folder, "%s", n < 0 ? "missing" : "no file with amdocl");
+    gp_exam_evidence(exam, folder, "no file names libamdocl64.so");
     gp_exam_evidence(exam, opencl_library(exam), "present");
     gp_exam_why(exam, "OpenCL's loader reads from the files there which libraries to load: "
                       "clGetPlatformIDs returns -1001, and clinfo lists no platform of AMD.");

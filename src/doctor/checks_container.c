@@ -5,6 +5,7 @@
 #include "doctor/access.h"
 #include "doctor/container_host.h"
 #include "doctor/install.h"
+#include "doctor/opencl.h"
 #include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
@@ -346,47 +347,24 @@ static bool has_part(struct gp_exam *exam, const char *library)
            has_library(exam, library);
 }
 
-/* Programs that do little without OpenCL. Its loader alone says nothing: FFmpeg's packages need it.
- */
-static const char *const opencl_programs[] = {"/usr/bin/clinfo", "/usr/bin/hashcat",
-                                              "/usr/bin/darktable", "/usr/bin/clpeak"};
-
-/* OpenCL's loader reads the names of the drivers' libraries from files that images have or lack. */
 static void check_opencl(struct gp_exam *exam)
 {
-    static const char folder[] = "/etc/OpenCL/vendors";
-    char **names, text[256];
-    size_t program = 0;
+    const char *program = gp_opencl_program(exam);
     if (!has_part(exam, "libOpenCL.so.1") || !has_part(exam, "libnvidia-opencl.so.1") ||
-        variable(exam, "OCL_ICD_VENDORS")[0] || variable(exam, "OCL_ICD_FILENAMES")[0] ||
-        variable(exam, "OPENCL_VENDOR_PATH")[0])
+        gp_opencl_knows(exam, "nvidia"))
         return;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    if (n < 0 && n != -ENOENT && n != -ENOTDIR) {
-        gp_exam_unreadable(exam, folder, (int)n);
-        return;
-    }
-    for (long i = 0; i < n; i++)
-        if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i]), text,
-                           sizeof(text)) ||
-            strstr(text, "nvidia"))
-            return;
-    while (program < GP_ARRAY_LEN(opencl_programs) &&
-           !gp_files_exist(&exam->files, opencl_programs[program]))
-        program++;
-    bool is_used = program < GP_ARRAY_LEN(opencl_programs);
-    gp_exam_report(exam, is_used ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, program ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "OpenCL programs in this container find no NVIDIA GPU");
-    gp_exam_evidence(exam, gp_exam_text(exam, "%s/nvidia.icd", folder), "missing");
+    gp_exam_evidence(exam, GP_OPENCL_VENDORS "/nvidia.icd", "missing");
     gp_exam_evidence(exam, "libnvidia-opencl.so.1", "present");
-    if (is_used)
-        gp_exam_evidence(exam, opencl_programs[program], "present: it uses OpenCL");
+    if (program)
+        gp_exam_evidence(exam, program, "present: it uses OpenCL");
     gp_exam_why(exam,
                 "OpenCL's loader reads from the files there which libraries to load; NVIDIA's "
                 "container toolkit passes in the library, but not always the file.");
     gp_exam_command(exam, "in the image, as root",
-                    "mkdir -p /etc/OpenCL/vendors && echo libnvidia-opencl.so.1 > "
-                    "/etc/OpenCL/vendors/nvidia.icd");
+                    "mkdir -p " GP_OPENCL_VENDORS
+                    " && echo libnvidia-opencl.so.1 > " GP_OPENCL_VENDORS "/nvidia.icd");
 }
 
 /* What the toolkit passes in if the image and the user request nothing. */

@@ -54,9 +54,6 @@ void gp_container_check_docker(struct gp_exam *exam);
 bool gp_container_has_podman(struct gp_exam *exam);
 void gp_container_check_podman(struct gp_exam *exam);
 
-/* The version of an installed package without its epoch, "18.09.1" of "5:18.09.1~3-0"; "". */
-const char *gp_container_engine_version(struct gp_exam *exam, const char *name);
-
 /* container_version.c: whether driver, toolkit and images fit */
 bool gp_container_has_version(struct gp_exam *exam);
 void gp_container_check_version(struct gp_exam *exam);

@@ -4,6 +4,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
+#include "doctor/opencl.h"
 #include "doctor/searchpath.h"
 #include "doctor/version.h"
 
@@ -163,6 +164,24 @@ static void check_registers(struct gp_exam *exam)
     }
 }
 
+/* OpenCL's loader has no file of NVIDIA, and a program needs it. */
+static void check_opencl(struct gp_exam *exam)
+{
+    static const char library[] = "libnvidia-opencl.so.1", path[] = GP_OPENCL_VENDORS "/nvidia.icd";
+    const char *program = gp_opencl_program(exam);
+    if (!program || !gp_system_library(exam, "", "libOpenCL.so.1") ||
+        !gp_system_library(exam, "", library) || gp_opencl_knows(exam, "nvidia"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "OpenCL does not use NVIDIA's driver: the file that names it is missing");
+    gp_exam_evidence(exam, path, "missing");
+    gp_exam_evidence(exam, gp_system_library(exam, "", library), "present");
+    gp_exam_evidence(exam, program, "present: it uses OpenCL");
+    gp_exam_why(exam, "OpenCL's loader reads from the files there which libraries to load.");
+    gp_exam_command(exam, "write it", "sudo mkdir -p %s && echo %s | sudo tee %s",
+                    GP_OPENCL_VENDORS, library, path);
+}
+
 /* ---- the screen ---- */
 
 /* A desktop on a screen of NVIDIA's GPU, and no other GPU that could draw it. */
@@ -232,8 +251,10 @@ static void check_drm(struct gp_exam *exam)
 
 void gp_driver_check_graphics(struct gp_exam *exam)
 {
-    if (!exam->machine.container)
+    if (!exam->machine.container) {
         check_games(exam);
+        check_opencl(exam);
+    }
     check_vulkan(exam);
     check_registers(exam);
     check_desktop(exam);

@@ -1,5 +1,6 @@
 /* The specification of the GPUs for containers (CDI), which names files that updates replace. */
 #include "doctor/checks_container.h"
+#include "doctor/container_host.h"
 #include "doctor/version.h"
 
 #include <errno.h>

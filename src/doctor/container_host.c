@@ -1,6 +1,7 @@
 #include "doctor/container_host.h"
 
 #include "doctor/exam.h"
+#include "doctor/packages.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,6 +52,19 @@ bool gp_container_has_toolkit(const struct gp_exam *exam)
         if (gp_files_exist(&exam->files, programs[i]))
             return true;
     return false;
+}
+
+const char *gp_container_engine_version(struct gp_exam *exam, const char *name)
+{
+    const char *const words[] = {name, NULL};
+    struct gp_package *packages;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0) {
+            const char *epoch = strchr(packages[i].version, ':');
+            return epoch ? epoch + 1 : packages[i].version;
+        }
+    return "";
 }
 
 const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE])

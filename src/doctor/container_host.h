@@ -21,6 +21,9 @@ bool gp_container_is_host(struct gp_exam *exam);
 /* Whether NVIDIA's toolkit for containers is installed, in any of its forms. */
 bool gp_container_has_toolkit(const struct gp_exam *exam);
 
+/* The version of an installed package without its epoch, "18.09.1" of "5:18.09.1~3-0"; "". */
+const char *gp_container_engine_version(struct gp_exam *exam, const char *name);
+
 /* The toolkit's link to its hook, if the hook is missing, and the hook in `ret`; NULL: it is there,
  * or there is no link. */
 const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE]);

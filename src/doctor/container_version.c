@@ -147,19 +147,6 @@ void gp_container_check_version(struct gp_exam *exam)
 
 /* ---- engines ---- */
 
-const char *gp_container_engine_version(struct gp_exam *exam, const char *name)
-{
-    const char *const words[] = {name, NULL};
-    struct gp_package *packages;
-    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < count; i++)
-        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0) {
-            const char *epoch = strchr(packages[i].version, ':');
-            return epoch ? epoch + 1 : packages[i].version;
-        }
-    return "";
-}
-
 /* Engines, and the version from which on they know how to ask for GPUs. */
 static const struct {
     const char *package, *title, *first, *option;

@@ -9,6 +9,10 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
 };
 
 #define REBUILD "sudo nixos-rebuild boot"
+#define SWITCH "sudo nixos-rebuild switch"
+#define NIX_LIBRARIES                                                                              \
+    "after setting, in configuration.nix: hardware.graphics.enable = true; (before 24.11: "        \
+    "hardware.opengl.enable)"
 #define BLACKLIST                                                                                  \
     "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "                        \
     "/etc/modprobe.d/blacklist-nouveau.conf"
@@ -46,6 +50,32 @@ static const struct gp_remedy_other others[] = {
      "(since NixOS 21.05 instead: hardware.nvidia.package = "
      "config.boot.kernelPackages.nvidiaPackages.legacy_{};)",
      REBUILD},
+    {"nixos", GP_REMEDY_PROPRIETARY_MODULE,
+     "after setting, in configuration.nix: hardware.nvidia.open = false;", REBUILD},
+    {"nixos", GP_REMEDY_REMOVE_KERNEL_ARGUMENT,
+     "after removing it from boot.kernelParams in configuration.nix", REBUILD},
+    {"nixos", GP_REMEDY_NEWER_KERNEL,
+     "after setting, in configuration.nix: boot.kernelPackages = pkgs.linuxPackages_latest; "
+     "hardware.enableRedistributableFirmware = true;",
+     REBUILD},
+    {"nixos", GP_REMEDY_INSTALL_LIBRARIES_32,
+     "after setting, in configuration.nix: hardware.graphics.enable32Bit = true; (before 24.11: "
+     "hardware.opengl.driSupport32Bit)",
+     SWITCH},
+    {"nixos", GP_REMEDY_INSTALL_LIBRARIES, NIX_LIBRARIES, SWITCH},
+    {"nixos", GP_REMEDY_INSTALL_GRAPHICS, NIX_LIBRARIES, SWITCH},
+    {"nixos", GP_REMEDY_INSTALL_INTEL_COMPUTE,
+     "after setting, in configuration.nix: hardware.graphics.extraPackages = with pkgs; [ "
+     "intel-compute-runtime ];",
+     SWITCH},
+    {"nixos", GP_REMEDY_INSTALL_INTEL_VIDEO,
+     "after setting, in configuration.nix: hardware.graphics.extraPackages = with pkgs; [ "
+     "intel-media-driver ];",
+     SWITCH},
+    {"nixos", GP_REMEDY_UPDATE_CONTAINER_TOOLKIT, "update it with the system",
+     "sudo nixos-rebuild switch --upgrade"},
+    {"nixos", GP_REMEDY_INSTALL_DOCKER,
+     "after setting, in configuration.nix: virtualisation.docker.enable = true;", SWITCH},
     {"nixos", GP_REMEDY_BLACKLIST_NOUVEAU,
      "in configuration.nix: boot.blacklistedKernelModules = [ \"nouveau\" ]; and "
      "services.xserver.videoDrivers = [ \"nvidia\" ];",
@@ -57,14 +87,13 @@ static const struct gp_remedy_other others[] = {
      "sudo nixos-rebuild boot --upgrade"},
     {"nixos", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
      "after setting, in configuration.nix: hardware.nvidia-container-toolkit.enable = true;",
-     "sudo nixos-rebuild switch"},
+     SWITCH},
     {"nixos", GP_REMEDY_INSTALL_MODPROBE,
      "have the module loaded at each boot, after setting, in configuration.nix: "
      "boot.kernelModules = [ \"nvidia_uvm\" ];",
-     "sudo nixos-rebuild switch"},
+     SWITCH},
     {"nixos", GP_REMEDY_START_PERSISTENCED,
-     "after setting, in configuration.nix: hardware.nvidia.nvidiaPersistenced = true;",
-     "sudo nixos-rebuild switch"},
+     "after setting, in configuration.nix: hardware.nvidia.nvidiaPersistenced = true;", SWITCH},
     {"void", GP_REMEDY_INSTALL_DRIVER_OPEN, "install the driver, from the repository nonfree",
      "sudo xbps-install -S void-repo-nonfree && sudo xbps-install -S linux-headers nvidia"},
     {"void", GP_REMEDY_INSTALL_DRIVER_470,
