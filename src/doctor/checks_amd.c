@@ -39,7 +39,8 @@ static bool has_rocm_torch(struct gp_exam *exam)
 /* A GPU is meant for computing where ROCm is installed; integrated graphics alone is no finding. */
 static bool wants_rocm(struct gp_exam *exam)
 {
-    return has_amd(exam) && (has_rocm(exam) || has_rocm_torch(exam));
+    return has_amd(exam) && (has_rocm(exam) || has_rocm_torch(exam) ||
+                             gp_files_exist(&exam->files, "/usr/bin/rocminfo"));
 }
 
 /* Whether none of the AMD GPUs has its driver, although they are meant for computing: without it

@@ -135,18 +135,39 @@ static void add_fix(struct gp_exam *exam, const char *command, const char *note)
     struct gp_fix *fix = gp_arena_alloc(&exam->arena, 1, sizeof(*fix));
     if (!fix || !exam->last)
         return;
-    struct gp_fix **end = &exam->last->fixes;
-    while (*end)
-        end = &(*end)->next;
+    struct gp_fix **end = &exam->last->fixes, *before = NULL;
+    for (; *end; end = &(*end)->next)
+        before = *end;
+    if (before && before->command && command && strcmp(before->command, command) == 0)
+        return;
     *fix = (struct gp_fix){.command = command, .note = note};
     *end = fix;
+}
+
+/* NixOS has no lasting /etc/modprobe.d of its own: "echo 'options nvidia …' | sudo tee" of a file
+ * there is a line of its configuration instead. */
+static bool add_to_nixos(struct gp_exam *exam, const char *command)
+{
+    static const char start[] = "echo ", file[] = " | sudo tee /etc/modprobe.d/";
+    const char *line = command + sizeof(start) - 1, *end = strstr(command, file);
+    if (strcmp(exam->machine.distro_id, "nixos") != 0 || !end ||
+        strncmp(command, start, sizeof(start) - 1) != 0)
+        return false;
+    bool is_quoted = line[0] == '\'' && end[-1] == '\'';
+    add_fix(exam, "sudo nixos-rebuild boot",
+            gp_exam_text(exam,
+                         "after setting, in configuration.nix: boot.extraModprobeConfig = "
+                         "\"%.*s\";",
+                         (int)(end - line) - 2 * is_quoted, line + is_quoted));
+    return true;
 }
 
 void gp_exam_command(struct gp_exam *exam, const char *note, const char *format, ...)
 {
     const char *text;
     FORMATTED(text, exam, format);
-    add_fix(exam, text, note);
+    if (!add_to_nixos(exam, text))
+        add_fix(exam, text, note);
 }
 
 void gp_exam_advice(struct gp_exam *exam, const char *format, ...)
