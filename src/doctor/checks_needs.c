@@ -293,7 +293,9 @@ static void check_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
 static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *package = gp_pyenv_package_like(env, "cupy-cuda");
-    const char *number = package ? package->name + strlen("cupy-cuda") : "";
+    if (!package)
+        return;
+    const char *number = package->name + strlen("cupy-cuda");
     unsigned major = number[0] && number[1]
                          ? (unsigned)strtoul(gp_exam_text(exam, "%.2s", number), NULL, 10)
                          : 0;
@@ -302,8 +304,8 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
     bool is_wheel = gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cuda-nvrtc-cu%u", major)) ||
                     gp_pyenv_package(env, "nvidia-cuda-nvrtc") ||
                     gp_pyenv_package(env, "cuda-nvrtc") || gp_pyenv_package(env, "cuda-cudart");
-    bool is_twice = package && package + 1 < env->packages + env->count &&
-                    strncmp(package[1].name, "cupy-cuda", 9) == 0;
+    bool is_twice =
+        package + 1 < env->packages + env->count && strncmp(package[1].name, "cupy-cuda", 9) == 0;
     if (major < 10 || package->is_conda || is_wheel || is_twice || /* which another check reports */
         has_cuda(exam, env, major, &other) ||
         (!other[0] && gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0))

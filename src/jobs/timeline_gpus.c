@@ -48,9 +48,9 @@ void gp_timeline_gpus_init(struct gp_timeline_gpus *gpus)
     gpus->use_count = 0;
     for (size_t i = 0; i < GP_WATCH_GPUS; i++) {
         struct gp_timeline_gpu *gpu = &gpus->items[i];
-        *gpu = (struct gp_timeline_gpu){.job_mib = NAN, .other_mib = NAN};
+        *gpu = (struct gp_timeline_gpu){.job_mib = (double)NAN, .other_mib = (double)NAN};
         for (size_t k = 0; k < GP_TIMELINE_ROWS; k++)
-            gpu->last[k] = NAN;
+            gpu->last[k] = (double)NAN;
     }
 }
 
@@ -173,7 +173,7 @@ static void note_use(struct gp_timeline_gpus *gpus, struct gp_trace *trace, uint
         if (gpus->use_count == GP_TIMELINE_USES)
             return; /* only the sums show it */
         gpus->use_count++;
-        *use = (struct gp_timeline_use){.pid = pid, .gpu = gpu, .mib = NAN};
+        *use = (struct gp_timeline_use){.pid = pid, .gpu = gpu, .mib = (double)NAN};
     }
     use->is_seen = true;
     if (is_news(&use->mib, mib))

@@ -31,7 +31,7 @@ void gp_timeline_host_init(struct gp_timeline_host *host)
     host->count = 0;
     host->sampled_ns = 0;
     host->cpu_ns = host->read_bytes = host->written_bytes = (struct gp_timeline_sum){0};
-    host->cpus = host->read = host->written = NAN;
+    host->cpus = host->read = host->written = (double)NAN;
 }
 
 /* ---- names ---- */
@@ -74,10 +74,10 @@ static struct gp_timeline_process *find(const struct look *look, uint32_t pid,
     struct gp_timeline_process *p = &host->items[host->count++];
     *p = (struct gp_timeline_process){.pid = pid,
                                       .start_ticks = stat->start_ticks,
-                                      .cpu = NAN,
-                                      .rss = NAN,
-                                      .read = NAN,
-                                      .written = NAN};
+                                      .cpu = (double)NAN,
+                                      .rss = (double)NAN,
+                                      .read = (double)NAN,
+                                      .written = (double)NAN};
     return p;
 }
 
