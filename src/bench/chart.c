@@ -47,7 +47,7 @@ static long before_marks(const struct axis *axis)
 
 static bool ranges(const struct gp_chart *chart, struct axis *x, struct axis *y)
 {
-    *x = *y = (struct axis){INFINITY, -INFINITY};
+    *x = *y = (struct axis){(double)INFINITY, -(double)INFINITY};
     for (size_t c = 0; c < chart->count; c++)
         for (size_t i = 0; i < chart->curves[c].count; i++) {
             const struct gp_chart_point *p = &chart->curves[c].points[i];

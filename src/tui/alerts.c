@@ -53,7 +53,8 @@ static const struct {
 } rules[] = {
     [ILL] = {GP_INK_CRITICAL, "no answer", "gpulse doctor",
              "The driver gives no values of this GPU. Programs that use it may hang or fail. The "
-             "kernel log says more: gpulse doctor reads it.",
+             "kernel log says more: gpulse doctor reads it. If it does not answer again, end what "
+             "runs on it, then reset it or reboot.",
              0},
     [LOST] = {GP_INK_CRITICAL, "lost", "gpulse doctor",
               "The driver cannot reach this GPU any more. Programs on it have failed or will. It "

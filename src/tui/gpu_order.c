@@ -37,6 +37,12 @@ static int key_of_load(const struct gp_device *device)
     return gp_gpu_is_ill(device) ? FIRST : permille < 0 ? -1 : (permille + 5) / 10;
 }
 
+static int key_of_idle(const struct gp_device *device)
+{
+    const int load = key_of_load(device);
+    return gp_gpu_is_ill(device) ? -FIRST : load < 0 ? -101 : -load;
+}
+
 static int key_of_free(const struct gp_device *device)
 {
     double used;
@@ -61,7 +67,8 @@ static const struct {
 } orders[GP_ORDER__COUNT] = {
     [GP_ORDER_AUTO] = {key_of_index, 0},
     [GP_ORDER_INDEX] = {key_of_index, 0},
-    [GP_ORDER_LOAD] = {key_of_load, 3},               /* percent */
+    [GP_ORDER_LOAD] = {key_of_load, 3}, /* percent */
+    [GP_ORDER_IDLE] = {key_of_idle, 3},
     [GP_ORDER_FREE] = {key_of_free, 5},               /* tenths of GiB */
     [GP_ORDER_TEMPERATURE] = {key_of_temperature, 1}, /* °C */
     [GP_ORDER_TROUBLE] = {key_of_trouble, 0},
@@ -72,6 +79,7 @@ const char *const gp_gpu_order_words[GP_ORDER__COUNT] = {
     [GP_ORDER_AUTO] = "index; problems first where not all fit",
     [GP_ORDER_INDEX] = "index",
     [GP_ORDER_LOAD] = "load",
+    [GP_ORDER_IDLE] = "least load",
     [GP_ORDER_FREE] = "free memory",
     [GP_ORDER_TEMPERATURE] = "temperature",
     [GP_ORDER_TROUBLE] = "trouble",

@@ -13,6 +13,7 @@ enum gp_gpu_order_by {
     GP_ORDER_AUTO,  /* GP_ORDER_GRID in a grid without room for all, otherwise GP_ORDER_INDEX */
     GP_ORDER_INDEX, /* the driver's order */
     GP_ORDER_LOAD,
+    GP_ORDER_IDLE, /* least load first */
     GP_ORDER_FREE, /* most free memory first */
     GP_ORDER_TEMPERATURE,
     GP_ORDER_TROUBLE,
@@ -20,7 +21,7 @@ enum gp_gpu_order_by {
     GP_ORDER__COUNT,
 };
 
-#define GP_GPU_ORDER_WORDS "auto index load free temperature trouble"
+#define GP_GPU_ORDER_WORDS "auto index load idle free temperature trouble"
 
 /* By enum gp_gpu_order_by, for people. */
 extern const char *const gp_gpu_order_words[GP_ORDER__COUNT];
@@ -39,8 +40,8 @@ struct gp_gpu_order {
 
 /* Sorts by the values that are shown. After that, so that GPUs do not change places all the time,
  * one is not above another that has more by more than a few: load 3 %, memory 0.5 GiB,
- * temperature 1 °C. GPUs with problems come first, but last by free memory. Without memory there
- * are no places. */
+ * temperature 1 °C. GPUs with problems come first, but last where free ones are looked for. Without
+ * memory there are no places. */
 void gp_gpu_order_set(struct gp_gpu_order *order, const struct gp_snapshot *snapshot,
                       enum gp_gpu_order_by by);
 

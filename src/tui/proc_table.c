@@ -148,13 +148,16 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
             gp_draw_cpu_past(box, places[i].x, y, GP_INK_LOW, view->cpu_past, row->pid);
             continue;
         }
-        enum gp_ink ink = gp_proc_amount(row, c).old ? GP_INK_STALE : own;
+        const bool is_old = gp_proc_amount(row, c).old;
+        enum gp_ink ink = is_old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
             draw_command(box, y, &places[i], view, row, ink);
             continue;
         }
         gp_strbuf_reset(sb);
         gp_proc_format(sb, row, c);
+        if (is_old)
+            gp_strbuf_addc(sb, '?');
         if (c == GP_PROC_TYPE_COLUMN && sb->len > 1) { /* "C+G" and "M+C" as one letter */
             char letter = sb->buf[0] == 'M' ? 'M' : 'X';
             gp_strbuf_reset(sb);
@@ -174,6 +177,10 @@ static void add_count(struct gp_strbuf *sb, const struct gp_proc_view *view, int
     const struct gp_procs *procs = view->procs;
     const size_t count = procs->count - procs->ancestors - procs->reserved - procs->groups;
     const size_t shown = rows > 0 ? (size_t)rows : 0;
+    if (view->is_unknown && procs->count == 0) {
+        gp_strbuf_adds(sb, "unknown");
+        return;
+    }
     if (shown > 0 && shown < count && count == procs->count) {
         const size_t last = view->first + shown;
         gp_strbuf_add_int(sb, (long)view->first + 1);

@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "out/field.h"
+#include "tui/alerts.h"
 #include "tui/feed.h"
 #include "tui/gpu_card.h"
 #include "tui/gpu_text.h"
@@ -201,6 +202,17 @@ static void add_instance(struct gp_ui *ui, const struct gp_device *device)
         add_processes(page, ui->snapshot, shown);
 }
 
+/* What the alerts of this GPU mean, and what helps. */
+static void add_advice(struct gp_ui *ui)
+{
+    enum { MOST = 64 };
+    struct gp_alert list[MOST];
+    size_t found = gp_alerts_find(ui->snapshot, &ui->history, &ui->xids, list, MOST);
+    for (size_t i = 0; i < found && i < MOST; i++)
+        if (list[i].gpu == ui->details.gpu && *list[i].about)
+            gp_page_add_wrapped(&ui->text, GP_INK_PLAIN, "", list[i].about);
+}
+
 static void open_feed(struct gp_ui *ui)
 {
     struct gp_err err = {0};
@@ -231,6 +243,10 @@ static void fill_gpu(struct gp_ui *ui)
             open_feed(ui);
     }
     const struct gp_device *device = find_device(ui, d->snapshot ? d->snapshot : ui->snapshot);
+    const struct gp_device *watched = find_device(ui, ui->snapshot);
+    if (device && watched && device->status != GP_STATUS_OK && watched->status != GP_STATUS_OK)
+        device =
+            watched; /* it knows what the GPU answered before, and how long it has been silent */
     gp_page_clear(&ui->text);
     if (!device) {
         gp_page_add(&ui->text, GP_INK_CRITICAL, "",
@@ -240,6 +256,7 @@ static void fill_gpu(struct gp_ui *ui)
     }
     if (device->status != GP_STATUS_OK)
         gp_page_add(&ui->text, GP_INK_CRITICAL, "", device->status_text);
+    add_advice(ui);
     if (device->is_mig) {
         add_instance(ui, device);
     } else {

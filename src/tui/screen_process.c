@@ -101,6 +101,8 @@ static void add_row(struct gp_page *page, const struct gp_proc_row *row, bool ha
     for (int c = 0; c < GP_PROC_COLUMN__COUNT; c++) {
         struct gp_strbuf sb = GP_STRBUF_INIT(1 << 20);
         gp_proc_format(&sb, row, (enum gp_proc_column)c);
+        if (gp_proc_amount(row, (enum gp_proc_column)c).old)
+            gp_strbuf_adds(&sb, "  (last known)");
         if (strcmp(sb.buf, "-") != 0 && !(has_more && is_below((enum gp_proc_column)c)))
             gp_page_add(page, GP_INK_PLAIN,
                         c == GP_PROC_TYPE_COLUMN ? "TYPE" : gp_proc_column_table[c].title,

@@ -425,15 +425,34 @@ static const char *what_clears(const struct gp_ui *ui)
 /* A message and the keys, as many as fit: those of the processes, or of the GPUs. */
 static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
 {
+    enum { MANY_GPUS = 16 };
     const char *const clears = what_clears(ui);
+    const bool has_many = ui->snapshot && ui->snapshot->device_count >= MANY_GPUS;
+    const struct key_word view = {GP_ACTION_DENSITY, "view"};
+    const struct key_word order = {GP_ACTION_GPU_ORDER, has_many ? "order" : NULL};
+    const struct key_word early = has_many ? order : view, late = has_many ? view : order;
     const struct key_word of_processes[] = {
-        {GP_ACTION_HELP, "help"},      {GP_ACTION_CLEAR, clears},    {GP_ACTION_SEARCH, "search"},
-        {GP_ACTION_FILTER, "filter"},  {GP_ACTION_SORT, "sort"},     {GP_ACTION_KILL, "kill"},
-        {GP_ACTION_DETAILS, "detail"}, {GP_ACTION_DENSITY, "view"},  {GP_ACTION_PANE, "GPUs"},
-        {GP_ACTION_QUIT, "quit"},      {GP_ACTION_TREE, "tree"},     {GP_ACTION_SETUP, "setup"},
-        {GP_ACTION_SERIES, "metric"},  {GP_ACTION_ADJUST, "adjust"}, {GP_ACTION_USER, "user"},
-        {GP_ACTION_PAUSE, "pause"},    {GP_ACTION_ALERTS, "alerts"}, {GP_ACTION_TAG, "tag"},
-        {GP_ACTION_PRESET, "preset"},  {GP_ACTION_COST, "cost"},
+        {GP_ACTION_HELP, "help"},
+        {GP_ACTION_CLEAR, clears},
+        {GP_ACTION_SEARCH, "search"},
+        {GP_ACTION_FILTER, "filter"},
+        {GP_ACTION_SORT, "sort"},
+        {GP_ACTION_KILL, "kill"},
+        {GP_ACTION_DETAILS, "detail"},
+        early,
+        {GP_ACTION_PANE, "GPUs"},
+        {GP_ACTION_QUIT, "quit"},
+        late,
+        {GP_ACTION_TREE, "tree"},
+        {GP_ACTION_SETUP, "setup"},
+        {GP_ACTION_SERIES, "metric"},
+        {GP_ACTION_ADJUST, "adjust"},
+        {GP_ACTION_USER, "user"},
+        {GP_ACTION_PAUSE, "pause"},
+        {GP_ACTION_ALERTS, "alerts"},
+        {GP_ACTION_TAG, "tag"},
+        {GP_ACTION_PRESET, "preset"},
+        {GP_ACTION_COST, "cost"},
     };
     const struct key_word of_gpus[] = {
         {GP_ACTION_HELP, "help"},      {GP_ACTION_CLEAR, clears},     {GP_ACTION_SORT, "order"},
@@ -541,6 +560,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .scroll = ui->scroll,
         .may_add = !*ui->prefs.columns,
         .has_focus = !ui->gpus_have_focus,
+        .is_unknown = gp_watch_is_silent(ui, options.gpu),
         .gpu_order = l.has_rule || l.gpus.h == 0 ? NULL : &ui->gpu_order,
         .cpu_past = ui->cpu_past,
         .has_cpu_past = ui->shows_cpu_past,

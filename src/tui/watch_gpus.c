@@ -1,6 +1,7 @@
 #include "tui/watch_gpus.h"
 
 #include "model/snapshot.h"
+#include "tui/gpu_text.h"
 #include "tui/gpus.h"
 #include "tui/screen.h"
 
@@ -16,6 +17,14 @@ size_t gp_watch_gpu_row(const struct gp_ui *ui)
            !gp_device_is(&ui->snapshot->devices[i], ui->gpu, ui->mig))
         i++;
     return i;
+}
+
+bool gp_watch_is_silent(const struct gp_ui *ui, int gpu)
+{
+    for (size_t i = 0; gpu >= 0 && i < ui->snapshot->device_count; i++)
+        if (gp_device_is(&ui->snapshot->devices[i], gpu, -1))
+            return gp_gpu_is_ill(&ui->snapshot->devices[i]);
+    return false;
 }
 
 void gp_watch_choose_gpu(struct gp_ui *ui, int gpu)

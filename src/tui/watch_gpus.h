@@ -19,6 +19,9 @@ void gp_watch_choose_gpu(struct gp_ui *ui, int gpu);
  * snapshot. */
 size_t gp_watch_gpu_row(const struct gp_ui *ui);
 
+/* Whether this GPU (−1: none) does not even tell its processes. There must be a snapshot. */
+bool gp_watch_is_silent(const struct gp_ui *ui, int gpu);
+
 /* Selects the GPU or instance that many places further on, or at that end. */
 void gp_watch_move_gpu(struct gp_ui *ui, long step);
 

@@ -205,7 +205,7 @@ struct span {
 
 static struct span span_of(const struct track *t, int side, size_t n)
 {
-    struct span s = {INFINITY, -INFINITY};
+    struct span s = {(double)INFINITY, -(double)INFINITY};
     for (size_t i = 0; i < t->samples; i++) {
         double v;
         if (t->texts[side][i] && number_at(t->texts[side][i], n, &v)) {
@@ -239,7 +239,8 @@ static bool is_within_span(const struct track *t)
 /* The same for typed values, each of which is one number. */
 static bool is_within_typed_span(const struct track *t, const char *name)
 {
-    struct span spans[] = {{INFINITY, -INFINITY}, {INFINITY, -INFINITY}};
+    struct span spans[] = {{(double)INFINITY, -(double)INFINITY},
+                           {(double)INFINITY, -(double)INFINITY}};
     double v, half, slack = 0.0, scale = scale_of(name);
     for (int side = THEIRS; side <= OURS; side++)
         for (size_t i = 0; i < t->samples; i++) {

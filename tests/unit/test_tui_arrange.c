@@ -47,8 +47,9 @@ static void a_bad_preset_says_which_and_what_is_right(void **state)
         {"gpus:cards", "bad preset 1, 'gpus:cards': expected one of card bar line grid auto after "
                        "'gpus:'"},
         {"gpus:", "bad preset 1, 'gpus:': expected one of card bar"},
-        {"gpus:line:name", "bad preset 1, 'gpus:line:name': expected one of auto index load free "
-                           "temperature trouble after the view"},
+        {"gpus:line:name",
+         "bad preset 1, 'gpus:line:name': expected one of auto index load idle free "
+         "temperature trouble after the view"},
         {"gpus:line:load:x", "bad preset 1, 'gpus:line:load:x': expected no further ':'"},
         {"processes:x", "bad preset 1, 'processes:x': expected no further ':'"},
         {"host:maybe,gpus", "bad preset 1, 'host:maybe,gpus': expected one of auto yes no after "

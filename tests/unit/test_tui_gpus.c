@@ -525,6 +525,7 @@ static void gpus_are_ordered(void **state)
         {GP_ORDER_AUTO, 9, "0 1 2 3 4 5 6 7 8 9 10 "},
         {GP_ORDER_LOAD, 9, "7 1 4 5 6 3 8 0 2 9 10 "},
         {GP_ORDER_LOAD, 20, "7 1 4 5 6 3 8 0 2 9 10 11 12 13 14 15 16 17 18 19 20 21 "},
+        {GP_ORDER_IDLE, 9, "2 9 10 0 8 3 4 5 6 1 7 "},
         {GP_ORDER_FREE, 9, "2 9 10 3 4 5 6 0 1 8 7 "},
         {GP_ORDER_TEMPERATURE, 9, "7 3 8 4 5 6 1 0 2 9 10 "},
         {GP_ORDER_TROUBLE, 9, "7 3 0 1 2 4 5 6 8 9 10 "},
@@ -656,7 +657,7 @@ static void o_skips_what_is_so_already(void **state)
     press(&ui, "o");
     assert_int_equal(ui.prefs.gpu_order, GP_ORDER_LOAD);
     assert_non_null(strstr(picture(&ui, 80, 24), " · sort GPU-MEM▼ · GPUs by load ─"));
-    press(&ui, "oooo");
+    press(&ui, "ooooo");
     assert_int_equal(ui.prefs.gpu_order, GP_ORDER_AUTO);
     ui.prefs.view = GP_DENSITY_GRID; /* without room for all, problems are first */
     assert_null(strstr(picture(&ui, 20, 4), " · GPUs by"));
@@ -710,7 +711,7 @@ static void the_cursor_follows_the_order(void **state)
         (void)gp_ui_key(&ui, GP_KEY_UP);
     assert_int_equal(ui.gpu, 6);
     press(&ui, "o"); /* the cursor is at the beginning of the new one */
-    check_has(&ui, "GPUs by free memory");
+    check_has(&ui, "GPUs by least load");
     assert_int_equal(ui.gpu, 2);
     assert_true(gp_ui_fini(&ui));
 }

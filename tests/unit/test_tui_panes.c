@@ -423,6 +423,29 @@ static void esc_says_what_it_takes_back(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* What hangs does not look idle, and its page says what helps. */
+static void a_silent_gpu_says_so(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(8, 0);
+    for (size_t i = 0; i < s->process_count; i++) {
+        struct gp_value *sm = process_value(&s->processes[i], GP_PROCESS_SM);
+        gp_value_set_int(sm, 93, 1);
+        sm->status = GP_STATUS_STALE;
+        if (s->processes[i].device == 5)
+            s->processes[i].device = 4;
+    }
+    gp_ui_take(&ui, s, 1);
+    check_has(&ui, " 93? ");
+    press(&ui, "5");
+    check_has(&ui, " processes unknown · GPU 5");
+    press(&ui, "\n");
+    check_has(&ui, "end what runs on it");
+    assert_true(gp_ui_fini(&ui));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +466,7 @@ int main(void)
         cmocka_unit_test(m_says_where_it_shows),
         cmocka_unit_test(keys_stay_beside_a_message),
         cmocka_unit_test(esc_says_what_it_takes_back),
+        cmocka_unit_test(a_silent_gpu_says_so),
     };
     return cmocka_run_group_tests_name("tui_panes", tests, NULL, NULL);
 }
