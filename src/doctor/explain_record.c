@@ -213,8 +213,8 @@ static int open_log(const struct gp_recorded *job, char path[GP_PATH_SIZE])
     static const char *const logs[] = {"output.log", GP_RECORD_OUTPUT_END};
     int fd = -1;
     for (size_t i = 0; i < GP_ARRAY_LEN(logs) && fd < 0; i++) {
-        fd = gp_recorded_open(job, logs[i]);
-        (void)snprintf(path, GP_PATH_SIZE, "%s/%s", job->folder, logs[i]);
+        if (snprintf(path, GP_PATH_SIZE, "%s/%s", job->folder, logs[i]) < GP_PATH_SIZE)
+            fd = gp_recorded_open(job, logs[i]);
     }
     return fd;
 }
