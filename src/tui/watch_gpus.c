@@ -108,30 +108,37 @@ void gp_watch_turn_pane(struct gp_ui *ui)
     }
 }
 
+/* Makes a place visible, if it is one. */
+static void scroll_to(struct gp_ui *ui, size_t place, size_t shown)
+{
+    if (place >= ui->gpu_order.count || shown == 0)
+        return;
+    if (place < ui->first_gpu)
+        ui->first_gpu = place;
+    if (place >= ui->first_gpu + shown)
+        ui->first_gpu = place - shown + 1;
+}
+
 void gp_watch_reorder(struct gp_ui *ui)
 {
     gp_ui_say(ui, "GPUs by %s", gp_gpu_order_words[ui->prefs.gpu_order]);
     ui->first_gpu = 0;
-    if (ui->gpus_have_focus && has_places(ui)) {
-        const bool by_tab = ui->gpu == ui->tab_gpu;
+    if (!has_places(ui))
+        return;
+    if (ui->gpus_have_focus && ui->gpu == ui->tab_gpu) {
         choose_place(ui, 0);
-        ui->tab_gpu = by_tab ? ui->gpu : -1;
+        ui->tab_gpu = ui->gpu;
     }
+    scroll_to(ui, gp_gpu_order_place(&ui->gpu_order, gp_watch_gpu_row(ui)), ui->gpu_page);
 }
 
 /* Keeps a selected GPU within the visible ones, if keys move it. */
 static void scroll(struct gp_ui *ui, const struct gp_layout *l, size_t chosen)
 {
-    const size_t count = ui->gpu_order.count;
-    const size_t place = gp_gpu_order_place(&ui->gpu_order, chosen);
     const size_t shown = (size_t)l->shown;
-    if ((ui->gpus_have_focus || ui->digit_typed) && place < count && shown > 0) {
-        if (place < ui->first_gpu)
-            ui->first_gpu = place;
-        if (place >= ui->first_gpu + shown)
-            ui->first_gpu = place - shown + 1;
-    }
-    size_t most = count - shown;
+    if (ui->gpus_have_focus || ui->digit_typed)
+        scroll_to(ui, gp_gpu_order_place(&ui->gpu_order, chosen), shown);
+    size_t most = ui->gpu_order.count - shown;
     ui->first_gpu = ui->first_gpu > most ? most : ui->first_gpu;
 }
 

@@ -39,7 +39,7 @@ bool gp_watch_may_turn(const struct gp_ui *ui);
  * the processes. */
 void gp_watch_turn_pane(struct gp_ui *ui);
 
-/* After the user has chosen another order: shows its beginning. */
+/* After the user has chosen another order: shows the selected GPU, otherwise its beginning. */
 void gp_watch_reorder(struct gp_ui *ui);
 
 /* Sets the order of the GPUs, the layout, and which of them are visible. In a grid, problems come

@@ -5,6 +5,7 @@
 #include "tui/gpu_text.h"
 #include "tui/mig.h"
 #include "tui/owners.h"
+#include "tui/watch_gpus.h"
 
 /* ---- owners ---- */
 
@@ -710,9 +711,19 @@ static void the_cursor_follows_the_order(void **state)
     for (int i = 0; i < 4; i++)
         (void)gp_ui_key(&ui, GP_KEY_UP);
     assert_int_equal(ui.gpu, 6);
-    press(&ui, "o"); /* the cursor is at the beginning of the new one */
+    press(&ui, "o"); /* the selected GPU stays selected, and visible */
     check_has(&ui, "GPUs by least load");
-    assert_int_equal(ui.gpu, 2);
+    assert_int_equal(ui.gpu, 6);
+    ui.prefs.view = GP_DENSITY_CARD;
+    (void)picture(&ui, 80, 24);
+    press(&ui, "\t"); /* also without the keys */
+    for (int by = 0; by <= GP_ORDER_TROUBLE; by++) {
+        press(&ui, "o");
+        assert_int_equal(ui.gpu, 6);
+        (void)picture(&ui, 80, 24);
+        const size_t place = gp_gpu_order_place(&ui.gpu_order, gp_watch_gpu_row(&ui));
+        assert_in_range(place, ui.first_gpu, ui.first_gpu + ui.gpu_page - 1);
+    }
     assert_true(gp_ui_fini(&ui));
 }
 
