@@ -135,6 +135,12 @@ static bool has_group_value(enum gp_proc_column column)
     return gp_proc_column_table[column].kind != GP_PROC_KIND_PID;
 }
 
+/* Whether the keys move the cursor, and it is on this row. */
+static bool is_selected(const struct gp_proc_view *view, const struct gp_proc_row *row)
+{
+    return view->has_focus && (size_t)(row - view->procs->rows) == view->chosen;
+}
+
 static void draw_row(const struct gp_box *box, int y, const struct table *table,
                      const struct gp_proc_view *view, const struct gp_proc_row *row,
                      enum gp_ink own, struct gp_strbuf *sb)
@@ -145,7 +151,9 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
         if (!places[i].w || (row->members && !has_group_value(c)))
             continue;
         if ((int)c == PAST) {
-            gp_draw_cpu_past(box, places[i].x, y, GP_INK_LOW, view->cpu_past, row->pid);
+            gp_draw_cpu_past(box, places[i].x, y,
+                             is_selected(view, row) ? GP_INK_SELECTED : GP_INK_LOW, view->cpu_past,
+                             row->pid);
             continue;
         }
         const bool is_old = gp_proc_amount(row, c).old;

@@ -134,6 +134,25 @@ static void wide_screens_show_it(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* Its bars have the colors of the row. */
+static void a_selected_row_has_no_holes(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_cells cells = {0, 0, NULL};
+    int bars = 0;
+    watch(&ui, 2);
+    (void)picture(&ui, 160, 40);
+    gp_ui_take(&ui, machine(2, 40), 1);
+    assert_int_equal(gp_cells_resize(&cells, 160, 40), 0);
+    gp_ui_draw(&ui, &cells, "14:02");
+    for (int i = 0; i < 160 * 40; i++)
+        bars += cells.cells[i].ink == GP_INK_SELECTED && cells.cells[i].cp - 0x2581U < 8;
+    assert_int_equal(bars, 1);
+    gp_cells_fini(&cells);
+    assert_true(gp_ui_fini(&ui));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +161,7 @@ int main(void)
         cmocka_unit_test(many_processes_take_turns),
         cmocka_unit_test(only_the_first_sample_allocates),
         cmocka_unit_test(wide_screens_show_it),
+        cmocka_unit_test(a_selected_row_has_no_holes),
     };
     return cmocka_run_group_tests_name("tui_cpu_past", tests, NULL, NULL);
 }
