@@ -49,8 +49,7 @@ static void add_idle(struct gp_proc_row *group, const struct gp_proc_row *row)
         group->idle_s = (struct gp_amount){0};
 }
 
-static void add_row(struct gp_proc_row *group, const struct gp_proc_row *row,
-                    enum gp_proc_groups groups)
+void gp_groups_add_row(struct gp_proc_row *group, const struct gp_proc_row *row)
 {
     struct gp_amount *const sums[] = {&group->memory, &group->suspended, &group->rss, &group->sm,
                                       &group->mem,    &group->enc,       &group->dec, &group->cpu};
@@ -62,7 +61,7 @@ static void add_row(struct gp_proc_row *group, const struct gp_proc_row *row,
         group->age_s = row->age_s;
     if (!*row->gpus)
         return; /* an ancestor */
-    if (groups != GP_PROC_GROUPS_USER && !group->user)
+    if (!group->user)
         group->user = row->user;
     for (size_t i = 0; i < GP_ARRAY_LEN(group->gpu_bits); i++)
         group->gpu_bits[i] |= row->gpu_bits[i];
@@ -70,7 +69,7 @@ static void add_row(struct gp_proc_row *group, const struct gp_proc_row *row,
     group->members++;
 }
 
-static void name_gpus(struct gp_proc_row *group)
+void gp_groups_name_gpus(struct gp_proc_row *group)
 {
     for (unsigned gpu = 0; gpu < GP_PROC_GPUS; gpu++)
         if (group->gpu_bits[gpu / 64] >> gpu % 64 & 1)
@@ -98,7 +97,7 @@ static void add_to_group(struct gp_procs *procs, size_t row_count, const struct 
                                  .container_name = by_user ? NULL : row->container_name,
                                  .job = by_user ? NULL : row->job};
     }
-    add_row(&procs->rows[at], row, groups);
+    gp_groups_add_row(&procs->rows[at], row);
 }
 
 int gp_groups_add(struct gp_procs *procs, enum gp_proc_groups groups)
@@ -119,7 +118,7 @@ int gp_groups_add(struct gp_procs *procs, enum gp_proc_groups groups)
         if (!procs->rows[i].members)
             continue; /* only of ancestors */
         procs->rows[kept] = procs->rows[i];
-        name_gpus(&procs->rows[kept++]);
+        gp_groups_name_gpus(&procs->rows[kept++]);
     }
     procs->count = kept;
     procs->groups = kept - count;

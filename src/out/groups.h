@@ -8,6 +8,10 @@
  * GP_ENOMEM. */
 int gp_groups_add(struct gp_procs *procs, enum gp_proc_groups groups) GP_MUST_CHECK;
 
+/* Adds what a process uses to a row with sums, and names the GPUs of such a row. */
+void gp_groups_add_row(struct gp_proc_row *sum, const struct gp_proc_row *row);
+void gp_groups_name_gpus(struct gp_proc_row *sum);
+
 /* Whether the row is in the group of this row. */
 bool gp_groups_has(const struct gp_proc_row *group, const struct gp_proc_row *row,
                    enum gp_proc_groups groups);

@@ -127,7 +127,10 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
     int r = is_tree ? gp_tree_add_ancestors(procs, snapshot, options->groups) : 0;
     if (r == 0 && options->groups)
         r = gp_groups_add(procs, options->groups);
-    gp_procs_sort(procs, &options->order);
+    if (r == 0 && options->groups == GP_PROC_GROUPS_TREE)
+        r = gp_tree_sort(procs, &options->order, options->groups);
+    else
+        gp_procs_sort(procs, &options->order);
     if (r == 0 && (is_tree || options->groups))
         r = gp_tree_arrange(procs, options->groups);
     if (r < 0)

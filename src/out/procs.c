@@ -228,6 +228,11 @@ static bool is_text(const char *text, const char *word, size_t n)
     return text && strlen(text) == n && strncasecmp(text, word, n) == 0;
 }
 
+bool gp_proc_row_uses_any(const struct gp_proc_row *row)
+{
+    return *row->gpus && !row->below;
+}
+
 bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu)
 {
     return gpu < GP_PROC_GPUS && row->gpu_bits[gpu / 64] >> gpu % 64 & 1;

@@ -54,6 +54,7 @@ struct gp_proc_row {
     uint32_t reserved_by; /* pid of the supervisor, if is_reserved; 0: unknown */
     bool is_reserved;     /* a GPU without processes: user, command and age are the reservation's */
     unsigned members;     /* of a group, whose sums this row has: processes; 0: it is none */
+    unsigned below; /* of a tree: descendants that use GPUs, whose sums this row has; 0: its own */
 };
 
 /* Before the command of a row: what it is, if it is no process; "" for a process. */
@@ -185,7 +186,8 @@ enum gp_proc_groups {
     GP_PROC_GROUPS_NONE,
     GP_PROC_GROUPS_USER, /* of a user */
     GP_PROC_GROUPS_JOB,  /* of a job (with all its steps), container, pod or service */
-    GP_PROC_GROUPS_TREE, /* the same, as a tree of the processes of each job; implies `tree` */
+    GP_PROC_GROUPS_TREE, /* the same, as a tree of the processes of each job; implies `tree`.
+                            Parents without GPUs have sums, too, by which siblings are sorted */
 };
 
 /* The id of a job, with its step, in the text of a container: "4711.0" of "slurm:4711.0". NULL: it
@@ -233,6 +235,8 @@ void gp_proc_row_add_use(struct gp_proc_row *row, const struct gp_process *proce
 /* The row of a reserved GPU, or instance, on which nothing runs yet. */
 void gp_proc_row_init_reserved(struct gp_proc_row *row, const struct gp_device *device,
                                uint64_t wall_ns);
+/* Whether it uses GPUs itself: it is more than a parent of processes that do. */
+bool gp_proc_row_uses_any(const struct gp_proc_row *row);
 /* Whether the process uses that GPU or an instance of it. */
 bool gp_proc_row_uses(const struct gp_proc_row *row, unsigned gpu);
 bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid);

@@ -139,6 +139,77 @@ static void fill_places(struct tree *t, const struct gp_procs *procs)
     t->place_count = kept;
 }
 
+/* ---- sums ---- */
+
+static void add_to_parents(const struct tree *t, const struct gp_procs *procs,
+                           struct gp_proc_row *sums, const struct gp_proc_row *row,
+                           enum gp_proc_groups groups)
+{
+    long at = parent_of(t, procs, row, groups);
+    for (int depth = 0; depth < DEPTH_MAX && at != NONE && procs->rows[at].pid; depth++) {
+        gp_groups_add_row(&sums[at], row);
+        at = parent_of(t, procs, &procs->rows[at], groups);
+    }
+}
+
+/* Shows the sums in the GPU columns of a parent. Its CPU and host memory remain its own. */
+static void show_sums(struct gp_proc_row *row, const struct gp_proc_row *sum)
+{
+    const struct gp_proc_row own = *row;
+    *row = *sum;
+    row->cpu = own.cpu;
+    row->rss = own.rss;
+    row->members = 0;
+    row->below = sum->members;
+    gp_groups_name_gpus(row);
+}
+
+/* Fills `sums` and replaces the rows by it, sorted. */
+static void sort_by_sums(struct tree *t, struct gp_procs *procs, struct gp_proc_row *sums,
+                         const struct gp_proc_order *order, enum gp_proc_groups groups)
+{
+    struct gp_proc_row *rows = procs->rows;
+    const size_t count = procs->count;
+    fill_places(t, procs);
+    for (size_t i = 0; i < count; i++) {
+        sums[i] = rows[i];
+        sums[i].members = *rows[i].gpus != '\0'; /* it counts itself */
+        sums[i].folded_at = (uint32_t)i;         /* for now, where it was */
+    }
+    for (size_t i = 0; i < count; i++)
+        add_to_parents(t, procs, sums, &rows[i], groups);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].pid && !*rows[i].gpus && sums[i].members)
+            show_sums(&rows[i], &sums[i]);
+    procs->rows = sums;
+    procs->room = count;
+    gp_procs_sort(procs, order);
+    for (size_t i = 0; i < count; i++)
+        sums[i] = rows[sums[i].folded_at];
+    free(rows);
+}
+
+int gp_tree_sort(struct gp_procs *procs, const struct gp_proc_order *order,
+                 enum gp_proc_groups groups)
+{
+    const size_t n = procs->count + 1;
+    struct tree t = {
+        .places = calloc(n, sizeof(*t.places)),
+        .groups = calloc(n, sizeof(*t.groups)),
+    };
+    struct gp_proc_row *sums = calloc(n, sizeof(*sums));
+    const bool has_room = t.places && t.groups && sums;
+    if (has_room)
+        sort_by_sums(&t, procs, sums, order, groups);
+    else
+        free(sums);
+    free(t.places);
+    free(t.groups);
+    return has_room ? 0 : GP_ENOMEM;
+}
+
+/* ---- rows in the order of the tree ---- */
+
 /* Links each row to its parent. The slot after the last row collects the rows without a parent. */
 static void link_rows(struct tree *t, const struct gp_procs *procs, enum gp_proc_groups groups)
 {
@@ -154,7 +225,8 @@ static void link_rows(struct tree *t, const struct gp_procs *procs, enum gp_proc
 
 static bool is_foldable(const struct tree *t, const struct gp_proc_row *row, long at)
 {
-    return row->pid && !*row->gpus && t->first[at] != NONE && t->next[t->first[at]] == NONE;
+    return row->pid && !gp_proc_row_uses_any(row) && t->first[at] != NONE &&
+           t->next[t->first[at]] == NONE;
 }
 
 /* Walks the tree without recursion. Does not reach cycles of parents; the caller adds their

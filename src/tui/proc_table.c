@@ -119,7 +119,8 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     }
     const int w = draw_children(&part, view->children, row);
     x = draw_folded(&part, x, w, view->procs, row);
-    gp_draw_left(&part, x, 0, w - x, row->pid && *row->gpus ? ink : GP_INK_DIM, command);
+    gp_draw_left(&part, x, 0, w - x, row->pid && gp_proc_row_uses_any(row) ? ink : GP_INK_DIM,
+                 command);
 }
 
 /* What only single processes have is blank in the row of a group. */
@@ -386,12 +387,11 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
     draw_heading(&inner, &table, view);
     for (int y = 1; y < box->h && view->first + (size_t)y - 1 < view->procs->count; y++) {
         size_t row = view->first + (size_t)y - 1;
-        bool tagged =
-            gp_procs_has_pid(view->tagged, view->tagged_count, view->procs->rows[row].pid);
-        enum gp_ink ink = tagged                           ? GP_INK_TAGGED
-                          : view->procs->rows[row].members ? GP_INK_STRONG
-                                                           : GP_INK_PLAIN;
-        draw_row(&inner, y, &table, view, &view->procs->rows[row], ink, &sb);
+        const struct gp_proc_row *shown = &view->procs->rows[row];
+        const bool tagged = gp_procs_has_pid(view->tagged, view->tagged_count, shown->pid);
+        const bool has_sums = shown->members || shown->below;
+        enum gp_ink ink = tagged ? GP_INK_TAGGED : has_sums ? GP_INK_STRONG : GP_INK_PLAIN;
+        draw_row(&inner, y, &table, view, shown, ink, &sb);
         if (tagged)
             (void)gp_draw(box, 0, y, ink, "*");
         if (row == view->chosen)

@@ -17,7 +17,7 @@ static void tag_group(struct gp_ui *ui)
 {
     size_t i = ui->chosen + 1;
     for (; i < ui->procs.count && ui->procs.rows[i].depth > 0; i++)
-        if (*ui->procs.rows[i].gpus)
+        if (gp_proc_row_uses_any(&ui->procs.rows[i]))
             tag(ui, ui->procs.rows[i].pid);
     gp_ui_choose(ui, i);
 }

@@ -694,7 +694,11 @@ static void rows_are(const struct gp_procs_options *options, const char *expecte
         if (!row->members) {
             for (size_t f = row->folded; f > 0; f--)
                 gp_strbuf_addf(&sb, "%d>", (int)procs.rows[row->folded_at + f - 1].pid);
-            gp_strbuf_addf(&sb, "%d\n", (int)row->pid);
+            gp_strbuf_addf(&sb, "%d", (int)row->pid);
+            if (row->below)
+                gp_strbuf_addf(&sb, " sums of %u gpus %s %.0fG", row->below, row->gpus,
+                               row->memory.n / (1 << 30));
+            gp_strbuf_addc(&sb, '\n');
             continue;
         }
         assert_int_equal(row->pid, 0);
@@ -763,6 +767,23 @@ static void sums_of_users_and_of_jobs(void **state)
     rows_are(&options, "3 processes user mia gpus 0,4 31.0G 142 -\n├─4190001\n├─153223\n└─48448\n");
 }
 
+/* 48448 has less memory than 153223, but more with what comes from it. Of a parent, CPU and host
+ * memory are its own. */
+static void trees_are_sorted_by_their_sums(const struct gp_procs_options *options)
+{
+    struct gp_procs procs = {.rows = NULL};
+    struct gp_procs_options by_memory = *options;
+    assert_int_equal(gp_proc_order_parse("memory", &by_memory.order, NULL), 0);
+    rows_are(&by_memory, "40>20 sums of 3 gpus 0,4 31G\n├─48448\n│ └─4190001\n└─153223\n");
+    by_memory.order.by[0].reversed = true;
+    rows_are(&by_memory, "40>20 sums of 3 gpus 0,4 31G\n├─153223\n└─48448\n  └─4190001\n");
+    assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &by_memory), 0);
+    assert_false(procs.rows[0].cpu.known);
+    assert_false(gp_proc_row_uses_any(&procs.rows[0]));
+    assert_int_equal(procs.rows[2].memory.n / (1 << 30), 5);
+    gp_procs_fini(&procs);
+}
+
 /* Init, a daemon, a step of the job that uses no GPU; the first process comes from that. */
 static void a_tree_begins_at_the_job(void **state)
 {
@@ -795,6 +816,9 @@ static void a_tree_begins_at_the_job(void **state)
     rows_are(&options,
              "slurm 4711, 2 processes user mia gpus 0 11.0G 42 ≥3s\n├─30>48448\n└─153223\n"
              "40>4190001\n");
+    assert_int_equal(gp_proc_order_parse("memory", &options.order, NULL), 0);
+    rows_are(&options, "40>4190001\nslurm 4711, 2 processes user mia gpus 0 11.0G 42 ≥3s\n"
+                       "├─153223\n└─30>48448\n");
     /* a shell whose parent is folded into it, as it has two children itself */
     cells[0][GP_PROCESS_PPID - GP_PROCESS__FIRST] = fixture_int(0);
     cells[1][GP_PROCESS_PPID - GP_PROCESS__FIRST] = fixture_int(40);
@@ -803,7 +827,8 @@ static void a_tree_begins_at_the_job(void **state)
         *fixture_process(&machine, p, GP_PROCESS_PPID) = fixture_int(p == 2 ? 48448 : 20);
         *fixture_process(&machine, p, GP_PROCESS_CONTAINER) = fixture_absent(GP_STATUS_UNSUPPORTED);
     }
-    rows_are(&options, "40>20\n├─48448\n│ └─4190001\n└─153223\n");
+    rows_are(&options, "40>20 sums of 3 gpus 0,4 31G\n├─48448\n│ └─4190001\n└─153223\n");
+    trees_are_sorted_by_their_sums(&options);
 }
 
 #define MACHINE(name) cmocka_unit_test_setup(name, make_machine)
