@@ -93,9 +93,19 @@ static int draw_folded(const struct gp_box *part, int x, int w, const struct gp_
     return x;
 }
 
+/* Whether the row shows all of its GPUs in their column. */
+static bool shows_gpus(const struct table *table, const struct gp_proc_row *row)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->columns[i] == GP_PROC_GPU_COLUMN)
+            return (int)strlen(row->gpus) <= table->places[i].w;
+    return true;
+}
+
+/* Of a group, the GPUs that have no room in their column as well. */
 static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
                          const struct gp_proc_view *view, const struct gp_proc_row *row,
-                         enum gp_ink ink)
+                         enum gp_ink ink, bool has_gpus)
 {
     int scroll = view->scroll;
     struct gp_box part = gp_box_part(box, place->x, y, place->w, 1);
@@ -104,6 +114,8 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     struct gp_strbuf branch = GP_STRBUF_ON(room, 4096);
     if (row->members) {
         gp_proc_row_add_group(&branch, row);
+        if (!has_gpus)
+            gp_strbuf_addf(&branch, " on GPUs %s", row->gpus);
         gp_draw_left(&part, 0, 0, part.w, ink, branch.buf);
         gp_strbuf_fini(&branch);
         return;
@@ -160,7 +172,7 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
         const bool is_old = gp_proc_amount(row, c).old;
         enum gp_ink ink = is_old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
-            draw_command(box, y, &places[i], view, row, ink);
+            draw_command(box, y, &places[i], view, row, ink, shows_gpus(table, row));
             continue;
         }
         gp_strbuf_reset(sb);
@@ -277,7 +289,9 @@ enum {
     MIDDLE_FROM = 80,
     MIDDLE_COMMAND = 17, /* and on a usual screen */
     WIDE_USER_MAX = 16,  /* a longer name is cut */
-    GAP_MAX = 2,         /* blanks between columns, if all have room */
+    ROOMY_FROM = 158,    /* columns of a screen that has room for containers, and for GPUs: */
+    GPUS_MAX = 16,
+    GAP_MAX = 2, /* blanks between columns, if all have room */
 };
 
 /* The longest text in a column, within these limits; `least` if there is none at all. */
@@ -286,7 +300,7 @@ static int width_of(const struct gp_procs *procs, enum gp_proc_column column, in
     int w = least;
     for (size_t i = 0; i < procs->count && w < most; i++) {
         const char *text = gp_proc_text(&procs->rows[i], column);
-        if (!text || procs->rows[i].members || strlen(text) <= (size_t)w)
+        if (!text || strlen(text) <= (size_t)w)
             continue; /* no character has more columns than bytes */
         int width = (int)gp_utf8_width(text);
         w = width > w ? width : w;
@@ -327,8 +341,7 @@ static void choose(struct table *table, const struct gp_proc_view *view, int con
 /* The command has the room of a screen of 160 columns, the container what there is besides. */
 static int container_max(int w)
 {
-    enum { FROM = 158 };
-    return columns[GP_PROC_CONTAINER_COLUMN].width + (w > FROM ? w - FROM : 0);
+    return columns[GP_PROC_CONTAINER_COLUMN].width + (w > ROOMY_FROM ? w - ROOMY_FROM : 0);
 }
 
 static void place(struct table *table, const struct gp_proc_view *view, int w)
@@ -350,6 +363,8 @@ static void place(struct table *table, const struct gp_proc_view *view, int w)
         else if (table->columns[i] == GP_PROC_USER_COLUMN)
             c->width = width_of(view->procs, GP_PROC_USER_COLUMN, (int)strlen(c->title),
                                 is_wide ? WIDE_USER_MAX : c->width);
+        else if (table->columns[i] == GP_PROC_GPU_COLUMN && w >= ROOMY_FROM)
+            c->width = width_of(view->procs, GP_PROC_GPU_COLUMN, c->width, GPUS_MAX);
         else if (table->columns[i] == GP_PROC_COMMAND_COLUMN && is_wide)
             c->width = WIDE_COMMAND;
         else if (table->columns[i] == GP_PROC_COMMAND_COLUMN && w >= MIDDLE_FROM - 2)
