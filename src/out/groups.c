@@ -125,14 +125,19 @@ int gp_groups_add(struct gp_procs *procs, enum gp_proc_groups groups)
     return 0;
 }
 
-void gp_proc_row_add_group(struct gp_strbuf *sb, const struct gp_proc_row *row)
+void gp_proc_row_add_job(struct gp_strbuf *sb, const struct gp_proc_row *row)
 {
     const char *text = row->container;
     const size_t n = text ? key_length(text) : 0;
     const size_t kind = text ? strcspn(text, ":") : 0;
     for (size_t i = 0; i < n; i++)
         gp_strbuf_addc(sb, i == kind ? ' ' : text[i]);
-    gp_strbuf_adds(sb, n > 0 ? ", " : "");
+}
+
+void gp_proc_row_add_group(struct gp_strbuf *sb, const struct gp_proc_row *row)
+{
+    gp_proc_row_add_job(sb, row);
+    gp_strbuf_adds(sb, row->container ? ", " : "");
     gp_strbuf_add_int(sb, row->members);
     gp_strbuf_adds(sb, row->members == 1 ? " process" : " processes");
 }

@@ -219,6 +219,8 @@ void gp_procs_filter(struct gp_procs *procs, const char *filter);
 void gp_procs_sort(struct gp_procs *procs, const struct gp_proc_order *order);
 void gp_procs_fini(struct gp_procs *procs);
 
+/* Appends the job of a row of a group: "slurm 4711"; "": it is a user's. */
+void gp_proc_row_add_job(struct gp_strbuf *sb, const struct gp_proc_row *row);
 /* Appends what a row of a group is: "slurm 4711, 4 processes". */
 void gp_proc_row_add_group(struct gp_strbuf *sb, const struct gp_proc_row *row);
 

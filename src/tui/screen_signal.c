@@ -32,7 +32,7 @@ static const struct {
     {SIGUSR2, false, "USR2", "defined by the program"},
 };
 
-enum { KILL = 2, WIDTH_MAX = 92, SENT_LINES = 2, COMMAND_LINES = 2, LINES_LEAST = 3 };
+enum { KILL = 2, WIDTH_MAX = 92, COMMAND_LINES = 2, LINES_LEAST = 3 };
 
 static const enum gp_proc_column columns[] = {GP_PROC_PID_COLUMN,  GP_PROC_USER_COLUMN,
                                               GP_PROC_GPU_COLUMN,  GP_PROC_MEMORY_COLUMN,
@@ -45,6 +45,8 @@ static void leave_signal(struct gp_ui *ui)
         (void)close(t->list[i].fd);
     gp_procs_fini(&t->rows);
     t->count = 0;
+    t->whose[0] = '\0';
+    t->below = 0;
     t->sent_ns = 0;
     gp_menu_open(&ui->menu, 0);
 }
@@ -62,6 +64,46 @@ static void hold(struct gp_ui *ui, int64_t pid)
         gp_ui_say(ui, "%s", err.text);
     else
         t->list[t->count++] = (struct gp_ui_target){.pid = pid, .fd = fd};
+}
+
+/* The row after the descendants of the chosen one, or after the members of its group. */
+static size_t end_of_chosen(const struct gp_ui *ui)
+{
+    const struct gp_procs *procs = &ui->procs;
+    size_t i = ui->chosen + 1;
+    while (i < procs->count && procs->rows[i].depth > procs->rows[ui->chosen].depth)
+        i++;
+    return i;
+}
+
+static bool is_held(const struct gp_ui_targets *t, int64_t pid)
+{
+    size_t i = 0;
+    while (i < t->count && t->list[i].pid != pid)
+        i++;
+    return i < t->count;
+}
+
+/* The processes of a group that use GPUs, as for their tags. */
+static void hold_group(struct gp_ui *ui, const struct gp_proc_row *group)
+{
+    struct gp_ui_targets *t = &ui->targets;
+    struct gp_strbuf job = GP_STRBUF_ON(t->whose, sizeof(t->whose) - 1);
+    gp_proc_row_add_job(&job, group);
+    if (!group->container)
+        gp_utf8_copy_safe(t->whose, sizeof(t->whose), group->user ? group->user : "?");
+    for (size_t i = ui->chosen + 1; i < end_of_chosen(ui); i++) {
+        const struct gp_proc_row *row = &ui->procs.rows[i];
+        if (gp_proc_row_uses_any(row) && t->count < GP_UI_TAGS && !is_held(t, row->pid))
+            hold(ui, row->pid);
+    }
+}
+
+static void hold_one(struct gp_ui *ui, int64_t pid)
+{
+    for (size_t i = ui->chosen + 1; i < end_of_chosen(ui); i++)
+        ui->targets.below += gp_proc_row_uses_any(&ui->procs.rows[i]);
+    hold(ui, pid);
 }
 
 /* The rows of the list: of all GPUs, whatever the table shows. Their texts are copied, because the
@@ -187,10 +229,12 @@ static void fill_signal(struct gp_ui *ui)
         gp_ui_say(ui, "read-only: no signals");
     else if (ui->outside.root && !ui->outside.root_is_simulated)
         gp_ui_say(ui, "the processes of %.60s cannot be signalled from here", ui->outside.root);
+    else if (ui->tag_count == 0 && row && row->members)
+        hold_group(ui, row);
     else if (ui->tag_count == 0 && (!row || !row->pid))
         gp_ui_say(ui, "no process here");
     else if (ui->tag_count == 0)
-        hold(ui, row->pid);
+        hold_one(ui, row->pid);
     else
         for (size_t i = 0; i < ui->tag_count; i++)
             hold(ui, ui->tags[i]);
@@ -308,13 +352,23 @@ static void draw_sent(const struct gp_ui_targets *t, const struct gp_box *box)
                   ended == t->count ? "Esc: back" : "K: KILL   Esc: back");
 }
 
+/* "end 8 processes of news" */
+static void name_targets(const struct gp_ui_targets *t, char *ret, size_t size)
+{
+    const char *of = t->whose[0] ? " of " : "";
+    if (t->count == 1)
+        (void)snprintf(ret, size, "end this process%s%s", of, t->whose);
+    else
+        (void)snprintf(ret, size, "end %zu processes%s%s", t->count, of, t->whose);
+}
+
+/* After the signal, the window keeps its place and height. */
 static void draw_signal(struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_ui_targets *t = &ui->targets;
-    char title[64];
-    (void)snprintf(title, sizeof(title), t->count == 1 ? "end this process" : "end %zu processes",
-                   t->count);
-    int below = t->sent_ns ? SENT_LINES : (int)GP_ARRAY_LEN(signals) + 2;
+    char title[2 * GP_UI_TEXT_SIZE];
+    name_targets(t, title, sizeof(title));
+    int below = (int)GP_ARRAY_LEN(signals) + 2;
     int above = 1 + (int)t->rows.count + (t->rows.count == 1 ? COMMAND_LINES : 0);
     int h = above + below + 3; /* with an empty line and the frame */
     int w = box->w < WIDTH_MAX ? box->w : WIDTH_MAX;
@@ -324,6 +378,9 @@ static void draw_signal(struct gp_ui *ui, const struct gp_box *box)
     struct gp_box part = gp_box_part(&in, 0, 0, in.w, rows);
     draw_rows(t, &part);
     int gap = in.h - rows > below;
+    if (gap && t->below > 0 && !t->sent_ns)
+        (void)gp_drawf(&in, 1, rows, GP_INK_DIM, "%zu %s GPUs, too; Esc, c, k ends all", t->below,
+                       t->below == 1 ? "process below it uses" : "processes below it use");
     part = gp_box_part(&in, 0, rows + gap, in.w, in.h - rows - gap);
     if (t->sent_ns)
         draw_sent(t, &part);

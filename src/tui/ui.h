@@ -164,8 +164,10 @@ struct gp_ui {
         } list[GP_UI_TAGS];
         struct gp_procs rows; /* of the list, from before the signal; with the texts of the list */
         size_t count;
-        size_t signal;    /* the last one sent, */
-        uint64_t sent_ns; /* and when (monotonic); 0: none */
+        char whose[GP_UI_TEXT_SIZE]; /* of a group: its user or job; "": of none */
+        size_t below;                /* of a single one: descendants that use GPUs as well */
+        size_t signal;               /* the last one sent, */
+        uint64_t sent_ns;            /* and when (monotonic); 0: none */
     } targets;
     struct gp_ui_details { /* page of a GPU or a process */
         unsigned gpu;
