@@ -770,6 +770,17 @@ def terminals_that_the_database_does_not_know():
 
 
 @test
+def no_more_colors_than_the_terminal_has():
+    for term, more, many in (("xterm-16color", {}, False), ("nosuch-color", {}, False),
+                             ("nosuch-256color", {}, True), ("nosuch-color", {"COLORTERM": "truecolor"}, True)):
+        with top(term=term, **more) as t:
+            t.see("processes 6")
+            t.keys("q")
+            assert t.wait() == 0
+            assert (b"38;5;" in t.output) == many, (term, more)
+
+
+@test
 def a_terminal_that_cannot_place_text_gets_lines():
     with top(term="dumb") as t:
         t.see("on GPU 5")
@@ -888,7 +899,7 @@ def an_answer_is_not_typed_into_the_shell():
 
 @test
 def themes_that_do_not_follow_it_ask_nothing():
-    for theme, asks in (("light", False), ("mono", False), ("safe", True)):
+    for theme, asks in (("light", False), ("mono", False), ("safe", True), ("terminal", True)):
         with top("--theme", theme) as t:
             t.see("processes 6")
             t.keys("q")

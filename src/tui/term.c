@@ -267,11 +267,26 @@ static bool is_known(const char *name)
     return true;
 }
 
+/* The one that has as many colors as the end of the name promises, of those that every system
+ * describes. */
+static const char *like(const char *name)
+{
+    static const char *const likes[][2] = {
+        {"-256color", "xterm-256color"}, {"color", "xterm"}, {"-mono", "vt100"}, {"-m", "vt100"}};
+    const char *more = getenv("COLORTERM");
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < GP_ARRAY_LEN(likes) && !(more && *more); i++)
+        if (n > strlen(likes[i][0]) && strcmp(name + n - strlen(likes[i][0]), likes[i][0]) == 0)
+            return likes[i][1];
+    return "xterm-256color";
+}
+
 /* Terminals unknown to terminfo mostly behave like a known one. */
 static SCREEN *new_screen(void)
 {
     const char *own = getenv("TERM");
-    const char *const names[] = {own && *own ? own : "unknown", "xterm-256color", "xterm", "vt100"};
+    own = own && *own ? own : "unknown";
+    const char *const names[] = {own, like(own), "xterm-256color", "xterm", "vt100"};
     if (strcmp(names[0], "dumb") == 0)
         return NULL;
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)

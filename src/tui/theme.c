@@ -20,7 +20,17 @@ enum {
     UNDERLINE = GP_ATTR_UNDERLINE,
 };
 
-enum table { DARK, LIGHT, TERMINAL, SAFE_DARK, SAFE_LIGHT, CONTRAST, MONO, TABLE__COUNT };
+enum table {
+    DARK,
+    LIGHT,
+    TERMINAL,
+    TERMINAL_LIGHT,
+    SAFE_DARK,
+    SAFE_LIGHT,
+    CONTRAST,
+    MONO,
+    TABLE__COUNT
+};
 
 /* The fourth number is the color on a terminal with fewer colors, the fifth the attribute without
  * any. Color never carries a meaning alone. Those above 15 look the same on every terminal: they
@@ -71,6 +81,21 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
         [GP_INK_TAGGED] = {YELLOW, OWN, BOLD, YELLOW, BOLD},
         [GP_INK_KEY] = {CYAN, OWN, BOLD, CYAN, BOLD},
+        [GP_INK_MEMORY] = {MAGENTA, OWN, 0, MAGENTA, 0},
+    },
+    [TERMINAL_LIGHT] = { /* yellow, cyan and green are too light there */
+        [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_STRONG] = {OWN, OWN, BOLD, OWN, BOLD},
+        [GP_INK_DIM] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_TITLE] = {BLUE, OWN, BOLD, BLUE, BOLD},
+        [GP_INK_LOW] = {BLUE, OWN, 0, BLUE, 0},
+        [GP_INK_MEDIUM] = {OWN, OWN, BOLD, OWN, 0},
+        [GP_INK_HIGH] = {RED, OWN, BOLD, RED, BOLD},
+        [GP_INK_CRITICAL] = {RED, OWN, REVERSE, RED, REVERSE},
+        [GP_INK_STALE] = {OWN, OWN, UNDERLINE, OWN, UNDERLINE},
+        [GP_INK_SELECTED] = {OWN, OWN, REVERSE, OWN, REVERSE},
+        [GP_INK_TAGGED] = {MAGENTA, OWN, BOLD, MAGENTA, BOLD},
+        [GP_INK_KEY] = {BLUE, OWN, BOLD, BLUE, BOLD},
         [GP_INK_MEMORY] = {MAGENTA, OWN, 0, MAGENTA, 0},
     },
     [SAFE_DARK] = {
@@ -141,7 +166,7 @@ static const enum table tables[GP_THEME__COUNT][2] = {
     [GP_THEME_DEFAULT] = {DARK, LIGHT},
     [GP_THEME_DARK] = {DARK, DARK},
     [GP_THEME_LIGHT] = {LIGHT, LIGHT},
-    [GP_THEME_TERMINAL] = {TERMINAL, TERMINAL},
+    [GP_THEME_TERMINAL] = {TERMINAL, TERMINAL_LIGHT},
     [GP_THEME_SAFE] = {SAFE_DARK, SAFE_LIGHT},
     [GP_THEME_CONTRAST] = {CONTRAST, CONTRAST},
     [GP_THEME_MONO] = {MONO, MONO},

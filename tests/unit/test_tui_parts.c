@@ -309,7 +309,8 @@ static void a_light_background_is_found(void **state)
             fail_msg("%s", cases[i].answer);
     }
     assert_true(gp_theme_asks(GP_THEME_DEFAULT) && gp_theme_asks(GP_THEME_SAFE));
-    assert_false(gp_theme_asks(GP_THEME_LIGHT) || gp_theme_asks(GP_THEME_TERMINAL));
+    assert_true(gp_theme_asks(GP_THEME_TERMINAL));
+    assert_false(gp_theme_asks(GP_THEME_LIGHT) || gp_theme_asks(GP_THEME_MONO));
 }
 
 /* ---- rows ---- */
