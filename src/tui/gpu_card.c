@@ -58,6 +58,13 @@ struct part {
     enum gp_ink ink;
 };
 
+/* Drops the blanks at the end, which keep the columns for longer numbers. */
+static void trim(struct gp_strbuf *sb)
+{
+    while (sb->len > 0 && sb->buf[sb->len - 1] == ' ')
+        gp_strbuf_truncate(sb, sb->len - 1);
+}
+
 /* Shows it in as many columns, or as it needs, if there is room for that and the gap before it. */
 static void admit(struct part *part, int columns, int *room)
 {
@@ -65,6 +72,7 @@ static void admit(struct part *part, int columns, int *room)
     const int w = needed > columns ? needed : columns;
     if (w == 0 || w + 2 > *room)
         return;
+    trim(&part->text);
     part->w = w;
     *room -= w + 2;
 }
@@ -323,7 +331,7 @@ static void add_links(struct gp_strbuf *sb, const struct gp_device *device, bool
     }
 }
 
-/* " 30s", "  1m": a duration, coarse enough to rarely change, in as many columns whatever it is. */
+/* " 30s", " 1m ": a duration, coarse enough to rarely change, in as many columns whatever it is. */
 static void add_time(struct gp_strbuf *sb, uint64_t ns)
 {
     const uint64_t s = ns / GP_NS_PER_S;
@@ -331,7 +339,17 @@ static void add_time(struct gp_strbuf *sb, uint64_t ns)
     if (s < 10)
         gp_strbuf_adds(sb, "    ");
     else
-        gp_strbuf_addf(sb, " %2" PRIu64 "%c", n, s < 60 ? 's' : s < 3600 ? 'm' : 'h');
+        gp_strbuf_addf(sb, " %" PRIu64 "%c%s", n,
+                       s < 60     ? 's'
+                       : s < 3600 ? 'm'
+                                  : 'h',
+                       n < 10 ? " " : "");
+}
+
+/* Between two troubles. */
+static const char *gap_after(const struct gp_strbuf *troubles)
+{
+    return troubles->len ? " · " : "";
 }
 
 /* Appends the problems in words. Returns the ink of the most severe one. */
@@ -347,34 +365,28 @@ static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *de
     const bool is_narrow = has_lost_lanes(device, track);
     enum gp_ink ink = is_narrow ? GP_INK_HIGH : gp_gpu_limit_ink(device);
     if (strcmp(action, "None") != 0) {
-        gp_strbuf_addf(sb, "  recovery: %.40s", action);
+        gp_strbuf_addf(sb, "recovery: %.40s", action);
         ink = GP_INK_CRITICAL;
     }
     if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
-        gp_strbuf_addf(sb, "  ECC errors: %ld", gp_whole(errors));
+        gp_strbuf_addf(sb, "%sECC errors: %ld", gap_after(sb), gp_whole(errors));
         ink = GP_INK_CRITICAL;
     }
     if (xid) {
-        gp_strbuf_addf(sb, "  Xid %" PRIu64, xid->number);
+        gp_strbuf_addf(sb, "%sXid %" PRIu64, gap_after(sb), xid->number);
         ink = ink == GP_INK_CRITICAL ? ink : gp_xid_ink(xid);
     }
     if (gp_gpu_waits_for_repair(device)) {
-        gp_strbuf_adds(sb, "  repair waits for a reset");
+        gp_strbuf_addf(sb, "%srepair waits for a reset", gap_after(sb));
         ink = ink == GP_INK_CRITICAL ? ink : GP_INK_HIGH;
     }
+    if (is_narrow)
+        gp_strbuf_addf(sb, "%snarrow PCIe", gap_after(sb));
     if (limit)
-        gp_strbuf_addf(sb, "  limited: %s", limit);
+        gp_strbuf_addf(sb, "%slimited: %s", gap_after(sb), limit);
     if (limit && track && track->limited_since_ns)
         add_time(sb, view->snapshot->mono_ns - track->limited_since_ns);
-    if (is_narrow)
-        gp_strbuf_adds(sb, "  narrow PCIe");
     return ink;
-}
-
-/* Without the gap before the first one. */
-static const char *words_of(const struct gp_strbuf *troubles)
-{
-    return troubles->len ? troubles->buf + 2 : "";
 }
 
 static void draw_links(const struct gp_box *box, const struct gp_device *device,
@@ -383,10 +395,10 @@ static void draw_links(const struct gp_box *box, const struct gp_device *device,
     GP_GPU_TEXT(text);
     GP_GPU_TEXT(troubles);
     enum gp_ink ink = add_troubles(&troubles, device, view);
-    int end = box->w - 1 - (int)gp_utf8_width(words_of(&troubles));
+    int end = box->w - 1 - (int)gp_utf8_width(troubles.buf);
     add_links(&text, device, true, end - 3);
     gp_draw_left(box, 1, 2, end - 1, GP_INK_PLAIN, text.buf);
-    gp_draw_right(box, end, 2, box->w - 1 - end, ink, words_of(&troubles));
+    gp_draw_right(box, end, 2, box->w - 1 - end, ink, troubles.buf);
 }
 
 /* At the right of the bars, below each other. */
@@ -400,6 +412,7 @@ static void draw_sensors(const struct gp_box *box, const struct gp_device *devic
     gp_draw_right(box, 16, 1, 11, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
     gp_gpu_add_clocks(&text, device, false);
+    trim(&text);
     gp_draw_right(box, 28, 1, box->w - 28, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
     add_links(&text, device, false, box->w);
@@ -491,7 +504,7 @@ static void draw_compact(const struct gp_box *box, const struct gp_device *devic
     const enum gp_ink ink = add_troubles(&troubles, device, view);
     const bool is_high = box->h >= GP_TEXT_LINES;
     const bool is_wide = is_high && box->w >= SENSORS_FROM;
-    draw_title(box, device, view, !is_wide, is_high && !is_wide ? NULL : words_of(&troubles), ink);
+    draw_title(box, device, view, !is_wide, is_high && !is_wide ? NULL : troubles.buf, ink);
     if (!is_wide) {
         draw_gauges(box, device, view, !view->no_graphs);
         if (is_high)

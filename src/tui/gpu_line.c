@@ -296,7 +296,7 @@ static const char *trouble_word(const struct gp_device *device)
 {
     switch (device->status) {
     case GP_STATUS_TIMEOUT:
-        return "hangs";
+        return "no answer";
     case GP_STATUS_ASLEEP:
         return "asleep";
     case GP_STATUS_LOST:
@@ -376,7 +376,7 @@ void gp_draw_gpu_cell(const struct gp_box *box, const struct gp_device *device,
     draw_text(&inner, 0, &places[id], &columns[id], ink, text.buf)
     CELL(CELL_INDEX, GP_INK_STRONG, gp_gpu_add_index, device);
     if (gp_gpu_trouble(device)) {
-        gp_draw_left(&inner, load_x, 0, inner.w - load_x,
+        gp_draw_left(box, load_x, 0, (places[CELL_OWNERS].w ? inner.w : box->w) - load_x,
                      gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM, trouble_word(device));
         draw_cell_owners(&inner, &places[CELL_OWNERS], view, device);
         return;

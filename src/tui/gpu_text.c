@@ -102,28 +102,33 @@ void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device)
     }
 }
 
-/* Appends a number with blanks before it, so that it takes as many columns. */
-static void add_padded(struct gp_strbuf *sb, double n, int columns)
+/* Appends the blanks that a number lacks to take as many columns. */
+static void add_pad(struct gp_strbuf *sb, double n, int columns)
 {
     double least = 1; /* with one more digit */
     for (int i = 1; i < columns; i++)
         if (n < (least *= 10))
             gp_strbuf_addc(sb, ' ');
-    gp_add_whole(sb, n);
 }
 
 void gp_gpu_add_clocks(struct gp_strbuf *sb, const struct gp_device *device, bool both)
 {
-    double mhz;
-    if (!gp_device_number(device, GP_CLOCK_SM, &mhz))
+    enum { DIGITS = 4 };
+    double sm;
+    double memory;
+    if (!gp_device_number(device, GP_CLOCK_SM, &sm))
         return;
+    both = both && gp_device_number(device, GP_CLOCK_MEMORY, &memory);
     gp_strbuf_adds(sb, "SM ");
-    add_padded(sb, mhz, 4);
-    if (both && gp_device_number(device, GP_CLOCK_MEMORY, &mhz)) {
+    gp_add_whole(sb, sm);
+    if (both) {
         gp_strbuf_adds(sb, " · MEM ");
-        add_padded(sb, mhz, 4);
+        gp_add_whole(sb, memory);
     }
     gp_strbuf_adds(sb, " MHz");
+    add_pad(sb, sm, DIGITS);
+    if (both)
+        add_pad(sb, memory, DIGITS);
 }
 
 void gp_gpu_add_watts(struct gp_strbuf *sb, const struct gp_device *device)
@@ -155,8 +160,9 @@ void gp_gpu_add_temperatures(struct gp_strbuf *sb, const struct gp_device *devic
         if (!gp_device_number(device, more[i].metric, &n))
             continue;
         gp_strbuf_adds(&part, more[i].label);
-        add_padded(&part, n, more[i].columns);
+        gp_add_whole(&part, n);
         gp_strbuf_adds(&part, more[i].unit);
+        add_pad(&part, n, more[i].columns);
         if ((int)(gp_utf8_width(sb->buf) + gp_utf8_width(part.buf)) <= w)
             gp_strbuf_adds(sb, part.buf);
     }

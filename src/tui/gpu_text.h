@@ -30,11 +30,11 @@ void gp_gpu_add_gib(struct gp_strbuf *sb, double bytes); /* "4M", "60.1G", "143G
 void gp_gpu_add_memory(struct gp_strbuf *sb, const struct gp_device *device); /* "60.1/79.6G" */
 void gp_gpu_add_power(struct gp_strbuf *sb, const struct gp_device *device);  /* "310/700" */
 
-/* "SM 1980 · MEM 2619 MHz", or only that of the SMs. */
+/* "SM 345 · MEM 2619 MHz ", as wide as it can become, or only that of the SMs. */
 void gp_gpu_add_clocks(struct gp_strbuf *sb, const struct gp_device *device, bool both);
 /* " 54/700 W", as wide as it can become. */
 void gp_gpu_add_watts(struct gp_strbuf *sb, const struct gp_device *device);
-/* "54°C mem 62°C fan  30%", as far as it fits into w columns. */
+/* "54°C mem 62°C fan 30% ", as far as it fits into w columns, as wide as it can become. */
 void gp_gpu_add_temperatures(struct gp_strbuf *sb, const struct gp_device *device, int w);
 
 /* The limits are the GPU's own thresholds. */

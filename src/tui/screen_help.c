@@ -77,7 +77,7 @@ static const struct row colors[] = {
 };
 
 static const struct row letters[] = {
-    SIGN(CRITICAL, "!", "does not respond"),     SIGN(CRITICAL, "E", "uncorrected memory errors"),
+    SIGN(CRITICAL, "!", "no answer"),            SIGN(CRITICAL, "E", "uncorrected memory errors"),
     SIGN(CRITICAL, "R", "needs a reset"),        SIGN(CRITICAL, "X", "Xid error in the last hour"),
     SIGN(HIGH, "O", "orphaned memory"),          SIGN(HIGH, "T", "heat limits the clocks"),
     SIGN(DIM, "P S", "power limit, sync boost"),

@@ -751,14 +751,15 @@ static void the_age_of_a_limit_moves_nothing(void **state)
     static const struct {
         unsigned s;
         const char *words;
-    } cases[] = {{5, "limited: power     "},      {20, "limited: power 20s "},
-                 {60, "limited: power  1m "},     {3599, "limited: power 59m "},
-                 {7200, "limited: power  2h "},   {86400, "limited: power 24h "},
+    } cases[] = {{5, "limited: power ──── "},     {20, "limited: power 20s "},
+                 {60, "limited: power 1m ─ "},    {3599, "limited: power 59m "},
+                 {7200, "limited: power 2h ─ "},  {86400, "limited: power 24h "},
                  {7777777, "limited: power 99h "}};
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         const char *line = limited_line(cases[i].s, 120, 40, "", "0 H100");
         const char *at = strstr(line, cases[i].words);
-        assert_non_null(at);
+        if (!at)
+            fail_msg("'%s' is not in %s", cases[i].words, line);
         assert_int_equal(gp_utf8_width(at), gp_utf8_width(strstr(line, "limited")));
     }
 }

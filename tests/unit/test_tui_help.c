@@ -31,7 +31,7 @@ static void the_first_page_fits_the_smallest_usual_screen(void **state)
         "load",
         "memory     in use",
         "trouble",
-        "!          does",
+        "!          no answer",
         "R  ",
         "T          heat limits the clocks",
         "P S  ",
