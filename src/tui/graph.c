@@ -244,9 +244,11 @@ struct curve {
     int w, highest;
 };
 
-static void read_curve(struct curve *ret, const struct gp_box *box, const struct gp_plot *plot,
-                       const struct gp_span *span, bool blocks, bool has_words)
+static void read_curve(struct curve *ret, const struct gp_box *box, const struct gp_panel *panel,
+                       const struct gp_span *span, bool has_words)
 {
+    const struct gp_plot *plot = &panel->plot;
+    const bool blocks = panel->blocks;
     const int per_column = blocks ? 1 : 2;
     ret->w = box->w * per_column > STEPS_MAX ? STEPS_MAX / per_column : box->w;
     const int half = span->half && !blocks;
@@ -256,6 +258,8 @@ static void read_curve(struct curve *ret, const struct gp_box *box, const struct
     ret->facts = (struct facts){.max = plot->max};
     if (has_words || plot->max <= 0)
         ret->facts = look_at(plot, span, steps, ret->values);
+    if (ret->facts.max < panel->least)
+        ret->facts.max = panel->least;
     if (!blocks)
         ret->highest =
             find_dots(ret->values, half, box->h, ret->facts.max, plot, ret->columns, ret->w);
@@ -277,7 +281,7 @@ static void draw_graph(const struct gp_box *box, const struct gp_panel *panel,
                        const struct gp_span *span, bool has_words, struct facts *ret)
 {
     struct curve curve;
-    read_curve(&curve, box, &panel->plot, span, panel->blocks, has_words);
+    read_curve(&curve, box, panel, span, has_words);
     if (panel->blocks)
         draw_blocks_of(box, &curve, &panel->plot);
     else
@@ -287,9 +291,12 @@ static void draw_graph(const struct gp_box *box, const struct gp_panel *panel,
 
 /* ---- axes and text ---- */
 
-/* "87", "2.4": at most three digits for small values. */
+/* "87", "2.4": at most three digits for small values; "1.6 MiB" rather than "0.0 GiB". */
 static void add_value(struct gp_strbuf *sb, double value, const char *unit)
 {
+    const bool is_small = strcmp(unit, "GiB") == 0 && value > 0 && value < 0.1;
+    value *= is_small ? 1024 : 1;
+    unit = is_small ? "MiB" : unit;
     if (value < 10 && value > 0 && *unit != '%')
         gp_add_tenths(sb, value);
     else
@@ -299,16 +306,18 @@ static void add_value(struct gp_strbuf *sb, double value, const char *unit)
     gp_strbuf_adds(sb, unit);
 }
 
-/* At the axis: "79.6G", "700W", "50%"; rates have no room for a unit. */
+/* At the axis: "7.6G", "80G", "700W", "50%"; rates have no room for a unit. */
 static void add_scale(struct gp_strbuf *sb, double value, const char *unit)
 {
     static const char *const signs[][2] = {{"GiB", "G"}, {"W", "W"}, {"°C", "°"}};
     const long whole = gp_whole(value);
     const double rest = value - (double)whole;
-    if (strcmp(unit, "GiB") == 0 && value < 100 && (rest > 0.05 || rest < -0.05))
+    if (strcmp(unit, "GiB") != 0)
+        add_value(sb, value, *unit == '%' ? unit : "");
+    else if (value < 10 && (rest > 0.05 || rest < -0.05))
         gp_add_tenths(sb, value);
     else
-        add_value(sb, value, *unit == '%' ? unit : "");
+        gp_add_whole(sb, value);
     for (size_t i = 0; i < GP_ARRAY_LEN(signs); i++)
         if (strcmp(unit, signs[i][0]) == 0)
             gp_strbuf_adds(sb, signs[i][1]);

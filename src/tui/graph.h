@@ -50,6 +50,7 @@ struct gp_panel {
     struct gp_plot plot;
     const char *title, *unit;
     const char *label; /* the title in at most five columns, where there is no room for it */
+    double least;      /* what an axis without a fixed top reaches at least */
     uint64_t now_ns;   /* for the time axis; the span may end earlier */
     bool blocks;
     bool is_absent; /* the driver does not report it: that is said instead */

@@ -23,16 +23,18 @@
 static const struct {
     const char *title, *unit, *label;
     enum gp_proc_column column;
-    double per, max; /* max 0: scale to the highest value */
+    double per;
+    double max;   /* 0: that of what it uses, or the highest value */
+    double least; /* then at least this */
     enum gp_series like;
 } graphs[] = {
-    {"GPU memory", "GiB", "VRAM", GP_PROC_MEMORY_COLUMN, GIB, 0, GP_SERIES_MEMORY},
-    {"SMs", "%", "SM", GP_PROC_SM_COLUMN, 1, 100, GP_SERIES_GPU},
-    {"CPU", "%", "CPU", GP_PROC_CPU_COLUMN, 1, 0, GP_SERIES_GPU},
-    {"host memory", "GiB", "RSS", GP_PROC_RSS_COLUMN, GIB, 0, GP_SERIES_MEMORY},
+    {"GPU memory", "GiB", "VRAM", GP_PROC_MEMORY_COLUMN, GIB, 0, 0, GP_SERIES_MEMORY},
+    {"SMs", "%", "SM", GP_PROC_SM_COLUMN, 1, 100, 0, GP_SERIES_GPU},
+    {"CPU", "%", "CPU", GP_PROC_CPU_COLUMN, 1, 0, 100, GP_SERIES_GPU},
+    {"host memory", "GiB", "RSS", GP_PROC_RSS_COLUMN, GIB, 0, 1, GP_SERIES_MEMORY},
 };
 
-enum { GRAPHS = GP_ARRAY_LEN(graphs), GRAPH_LINES = 6, PAGE_LINES = 8, TITLE_COLUMNS = 60 };
+enum { GRAPHS = GP_ARRAY_LEN(graphs), GRAPH_LINES = 6, PAGE_LINES = 8, TITLE_EDGES = 6 };
 
 /* A job for the thread and its result. */
 struct gp_process_job {
@@ -307,16 +309,39 @@ static void leave_process(struct gp_ui *ui)
 
 /* ---- drawing ---- */
 
+/* The memory in GiB of all GPUs and instances that the process uses; 0: unknown. */
+static double memory_of(const struct gp_ui *ui)
+{
+    const struct gp_snapshot *s = ui->snapshot;
+    double sum = 0;
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; s && i < s->process_count; i++) {
+        const struct gp_process *p = &s->processes[i];
+        double bytes;
+        if (p->device == last || gp_process_value(p, GP_PID)->i != ui->details.pid)
+            continue;
+        if (!gp_device_number(&s->devices[p->device], GP_MEMORY_TOTAL, &bytes))
+            return 0;
+        last = p->device;
+        sum += bytes / GIB;
+    }
+    return sum;
+}
+
 static void draw_graphs(struct gp_ui *ui, const struct gp_box *box)
 {
     uint64_t now_ns = ui->snapshot ? ui->snapshot->mono_ns : 0;
     const struct gp_span span = gp_ui_span(ui, now_ns);
+    const double memory = memory_of(ui);
     for (int i = 0; i < (int)GRAPHS; i++) {
         const struct gp_panel panel = {
-            .plot = {&ui->details.track, i, graphs[i].max, graphs[i].like},
+            .plot = {&ui->details.track, i,
+                     graphs[i].column == GP_PROC_MEMORY_COLUMN ? memory : graphs[i].max,
+                     graphs[i].like},
             .title = graphs[i].title,
             .unit = graphs[i].unit,
             .label = graphs[i].label,
+            .least = graphs[i].least,
             .now_ns = now_ns,
             .blocks = ui->prefs.graph,
         };
@@ -330,13 +355,16 @@ static void draw_graphs(struct gp_ui *ui, const struct gp_box *box)
 static void draw_process(struct gp_ui *ui, const struct gp_box *box)
 {
     const struct gp_proc_row *row = find_row(ui);
-    GP_GPU_TEXT(title);
+    char room[1024] = "";
+    struct gp_strbuf title = GP_STRBUF_ON(room, sizeof(room) - 1);
     gp_strbuf_adds(&title, "process ");
     gp_strbuf_add_int(&title, (long)ui->details.pid);
     for (size_t i = 0; row && i < 2; i++) {
         const char *text = i == 0 ? row->user : row->command;
         gp_strbuf_adds(&title, text ? " · " : "");
-        gp_utf8_add_safe(&title, text ? text : "", text ? strlen(text) : 0, TITLE_COLUMNS);
+        const int left = box->w - TITLE_EDGES - (int)gp_utf8_width(title.buf);
+        gp_utf8_add_safe(&title, text ? text : "", text ? strlen(text) : 0,
+                         left > 0 ? (size_t)left : 1);
     }
     struct gp_box in = gp_draw_window(box, box->w, box->h, title.buf);
     int graphs_h = in.h > 2 * GRAPH_LINES + PAGE_LINES ? 2 * GRAPH_LINES : 0;
