@@ -262,7 +262,7 @@ void gp_draw_ink(const struct gp_box *box, int y, enum gp_ink ink)
 {
     for (int x = 0; x < box->w && y >= 0 && y < box->h; x++) {
         struct gp_cell *cell = cell_at(box->cells, box->x + x, box->y + y);
-        if (!is_chart(cell))
+        if (ink == GP_INK_SELECTED || !is_chart(cell)) /* one with its own background is a hole */
             cell->ink = ink;
     }
 }

@@ -77,7 +77,8 @@ int gp_draw_wrapped(const struct gp_box *box, int y, enum gp_ink ink, const char
 /* Draws the same character w times. */
 void gp_draw_fill(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, uint32_t cp);
 
-/* Changes the ink of a row of the box, but for bars and graphs, whose inks mean something. */
+/* Changes the ink of a row of the box, but for bars and graphs, whose inks mean something, unless
+ * the row is selected. */
 void gp_draw_ink(const struct gp_box *box, int y, enum gp_ink ink);
 
 #endif

@@ -1,5 +1,6 @@
 #include "tui/gpus.h"
 
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "tui/frame.h"
 #include "tui/gpu_card.h"
@@ -29,6 +30,21 @@ const char *gp_gpus_series_place(const struct gp_gpus_view *view)
     return lines_have && l->density != GP_DENSITY_LINE ? "in cards and lines: g" : "in cards: g";
 }
 
+/* Where its index stands in its first row, and in cards and bars its name. */
+static struct gp_box name_of(const struct gp_box *box, int y, const struct gp_device *device,
+                             const struct gp_gpus_view *view)
+{
+    enum { INDEX = 4, EDGES = 2, ELBOW = 2 };
+    const struct gp_layout *l = view->layout;
+    if (l->density >= GP_DENSITY_LINE)
+        return gp_box_part(box, 0, y, INDEX + (l->density == GP_DENSITY_LINE), 1);
+    GP_GPU_TEXT(text);
+    gp_gpu_add_index(&text, device);
+    const char *name = gp_gpu_short_name(device);
+    return gp_box_part(box, device->is_mig ? ELBOW : l->frame.h > 0, y,
+                       (int)(gp_utf8_width(text.buf) + 1 + gp_utf8_width(name)) + EDGES, 1);
+}
+
 /* Marks the selected GPU, also with an arrow unless the title of the GPUs has it, and makes the
  * rows clickable. */
 static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gpus_view *view)
@@ -39,8 +55,11 @@ static void mark(const struct gp_box *box, int y, size_t row, const struct gp_gp
     gp_hits_add(view->hits, &line, GP_HIT_GPU, row);
     if (row == view->chosen && view->has_focus && !view->layout->has_rule)
         (void)gp_draw(box, 0, y, GP_INK_TITLE, "▸");
-    if (row == view->chosen)
-        gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
+    if (row != view->chosen)
+        return;
+    gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
+    const struct gp_box name = name_of(box, y, &view->snapshot->devices[row], view);
+    gp_draw_ink(&name, 0, GP_INK_SELECTED);
 }
 
 static void draw_lines(const struct gp_box *box, const struct gp_gpus_view *view)
