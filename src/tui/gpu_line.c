@@ -332,7 +332,7 @@ static void draw_cell_owners(const struct gp_box *box, const struct gp_column_pl
     GP_GPU_TEXT(text);
     if (!place->w)
         return;
-    gp_add_owners(&text, view->snapshot, device, view->owner, place->w);
+    gp_add_owner_names(&text, view->snapshot, device, view->owner, place->w);
     gp_draw_left(box, place->x, 0, place->w, owners_ink(device), text.buf);
 }
 

@@ -85,7 +85,7 @@ static void draw_rest_of_title(const struct gp_box *box, int x, int y)
     gp_draw_rule(&rest, 0);
 }
 
-/* Returns the lines that are used. */
+/* Cards and bars side by side. Returns the lines that are used. */
 static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     const struct gp_layout *l = view->layout;
@@ -94,29 +94,43 @@ static int draw_side_by_side(const struct gp_box *box, const struct gp_gpus_view
     int y = 0;
     for (size_t i = 0; i < (size_t)l->shown && view->first + i < view->order->count; i++) {
         const size_t row = gp_gpu_order_row(view->order, view->first + i);
-        bool flat = l->density < GP_DENSITY_LINE && gp_gpu_is_flat(&s->devices[row]);
-        int height = flat ? 1 : l->gpu_height;
+        int height = gp_gpu_is_flat(&s->devices[row]) ? 1 : l->gpu_height;
         const struct gp_rect at = gp_layout_column(l, column);
         struct gp_box part = gp_box_part(box, at.x, y, at.w, height);
         if (column == l->columns - 1 && column > 0 && has_titles(l))
             draw_rest_of_title(box, at.x + at.w, y);
         column = (column + 1) % l->columns;
         y += column == 0 ? height : 0;
-        if (l->density == GP_DENSITY_GRID)
-            gp_draw_gpu_cell(&part, &s->devices[row], view);
-        else
-            gp_draw_gpu(&part, &s->devices[row], view);
+        gp_draw_gpu(&part, &s->devices[row], view);
         mark(&part, 0, row, view);
-    }
-    if (l->has_more) {
-        const struct gp_rect at = gp_layout_column(l, column);
-        const struct gp_box part = gp_box_part(box, at.x, y, at.w, 1);
-        gp_draw_more_gpus(&part, 0, view->order->count - (size_t)l->shown);
     }
     return column == 0 ? y : y + l->gpu_height;
 }
 
-/* "all  UTIL  62% ▃▃▃▃▄▄▄  MEM  59% ▅▅▅▅▅▅▅": means over all GPUs, and their past. */
+/* Cells below each other, like lines, so that neighbors stay together. Returns the lines that are
+ * used. */
+static int draw_grid(const struct gp_box *box, const struct gp_gpus_view *view)
+{
+    const struct gp_layout *l = view->layout;
+    const int cells = l->shown + l->has_more;
+    const int h = (cells + l->columns - 1) / l->columns;
+    for (int i = 0; i < cells; i++) {
+        const struct gp_rect at = gp_layout_column(l, i / h);
+        const struct gp_box part = gp_box_part(box, at.x, i % h, at.w, 1);
+        const size_t place = view->first + (size_t)i;
+        if (i == l->shown) {
+            gp_draw_more_gpus(&part, 0, view->order->count - (size_t)l->shown);
+        } else if (place < view->order->count) {
+            const size_t row = gp_gpu_order_row(view->order, place);
+            gp_draw_gpu_cell(&part, &view->snapshot->devices[row], view);
+            mark(&part, 0, row, view);
+        }
+    }
+    return h;
+}
+
+/* "all  UTIL  62% ▃▃▃▃▄▄▄  MEM  59% ▅▅▅▅▅▅▅": means over all GPUs, and their past. The inks of
+ * the labels tell which bar of a cell is which. */
 static void draw_total(const struct gp_box *box, int y, const struct gp_gpus_view *view)
 {
     static const struct {
@@ -134,7 +148,7 @@ static void draw_total(const struct gp_box *box, int y, const struct gp_gpus_vie
                                      parts[i].series};
         GP_GPU_TEXT(text);
         int x = NAME + (box->w - NAME) * i / count;
-        (void)gp_draw(box, x, y, GP_INK_DIM, parts[i].label);
+        (void)gp_draw(box, x, y, gp_load_ink(parts[i].series, 0), parts[i].label);
         x += LABEL;
         if (value < 0)
             gp_strbuf_adds(&text, "--");
@@ -168,7 +182,7 @@ static void add_range(struct gp_strbuf *sb, const struct gp_gpus_view *view)
 static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     const struct gp_layout *l = view->layout;
-    int used = draw_side_by_side(box, view);
+    int used = l->density == GP_DENSITY_GRID ? draw_grid(box, view) : draw_side_by_side(box, view);
     if (l->has_total)
         draw_total(box, used, view);
     if ((size_t)l->shown >= view->order->count || used >= box->h)

@@ -173,8 +173,8 @@ static void add_reserver(struct gp_strbuf *sb, const char *names, int w)
     }
 }
 
-void gp_add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
-                   const struct gp_device *device, bool by_program, int w)
+static void add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                       const struct gp_device *device, bool by_program, bool has_bytes, int w)
 {
     struct owners owners = {.count = 0};
     collect(&owners, snapshot, device, by_program);
@@ -183,7 +183,7 @@ void gp_add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
         GP_GPU_TEXT(text);
         const int more = i + 1 < owners.count ? 3 : 0; /* columns of " +2" */
         gp_strbuf_adds(&text, i > 0 ? " · " : "");
-        add_owner(&text, &owners.list[i], true);
+        add_owner(&text, &owners.list[i], has_bytes);
         int width = (int)gp_utf8_width(text.buf);
         if (i > 0 && used + width + more > w) {
             gp_strbuf_adds(sb, " +");
@@ -199,4 +199,16 @@ void gp_add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
     const char *names = reserver(snapshot, device);
     if (names)
         add_reserver(sb, names, w);
+}
+
+void gp_add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                   const struct gp_device *device, bool by_program, int w)
+{
+    add_owners(sb, snapshot, device, by_program, true, w);
+}
+
+void gp_add_owner_names(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                        const struct gp_device *device, bool by_program, int w)
+{
+    add_owners(sb, snapshot, device, by_program, false, w);
 }

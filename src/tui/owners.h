@@ -18,4 +18,8 @@ const char *gp_owners_one(const struct gp_snapshot *snapshot);
 void gp_add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
                    const struct gp_device *device, bool by_program, int w);
 
+/* The same without the memory of each. */
+void gp_add_owner_names(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
+                        const struct gp_device *device, bool by_program, int w);
+
 #endif
