@@ -11,6 +11,8 @@
 #include "tui/gpu_order.h"
 #include "tui/top_columns.h"
 
+#include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,6 +104,81 @@ static bool shows_gpus(const struct table *table, const struct gp_proc_row *row)
     return true;
 }
 
+/* Where the command begins to differ from those near it that have the same first w columns; 0: from
+ * none. */
+static size_t differs_at(const struct gp_proc_view *view, const char *command, int w)
+{
+    enum { NEAR = 64 }; /* rows from the first one on the screen */
+    size_t at = SIZE_MAX;
+    for (size_t i = view->first; i < view->procs->count && i < view->first + NEAR; i++) {
+        const char *other = view->procs->rows[i].command;
+        size_t n = 0;
+        while (other && command[n] && command[n] == other[n])
+            n++;
+        if (other && n + 1 >= (size_t)w && n < at && command[n] != other[n])
+            at = n;
+    }
+    return at == SIZE_MAX ? 0 : at;
+}
+
+static size_t word_at(const char *text, size_t at)
+{
+    while (at > 0 && text[at - 1] != ' ')
+        at--;
+    return at;
+}
+
+/* What tells a command from the others must be seen: the word with the hit of a search, or else the
+ * first word that differs, with the option before it. 0: the beginning will do. */
+static size_t telling_word(const struct gp_proc_view *view, const char *command, int w)
+{
+    const char *hit = view->search && *view->search ? strcasestr(command, view->search) : NULL;
+    if (hit && hit + strlen(view->search) - command < w)
+        return 0;
+    if (hit)
+        return word_at(command, (size_t)(hit - command));
+    const size_t at = word_at(command, differs_at(view, command, w));
+    const size_t before = at > 0 ? word_at(command, at - 1) : 0;
+    return command[before] == '-' ? before : at;
+}
+
+/* "python tr…--rank 3": the beginning, and from the word on that tells it from the others. */
+static void draw_cut(const struct gp_box *part, int x, int w, const struct gp_proc_view *view,
+                     const char *command, enum gp_ink ink)
+{
+    const int needed = (int)gp_utf8_width(command);
+    const size_t at = needed > w && view->scroll == 0 ? telling_word(view, command, w) : 0;
+    const int tail_w = (int)gp_utf8_width(command + at);
+    const int most = w - w / 3 - 1;
+    const int head_w = w - 1 - (tail_w < most ? tail_w : most);
+    if (at == 0 || needed - tail_w <= head_w + 1) {
+        gp_draw_left(part, x, 0, w, ink, command);
+        return;
+    }
+    const struct gp_box head = gp_box_part(part, x, 0, head_w, 1);
+    (void)gp_draw(&head, 0, 0, ink, command);
+    (void)gp_draw(part, x + head_w, 0, GP_INK_DIM, "…");
+    gp_draw_left(part, x + head_w + 1, 0, w - head_w - 1, ink, command + at);
+}
+
+/* The hits of a search in a row. */
+static void mark_hits(const struct gp_box *box, int y, const char *search)
+{
+    const struct gp_cells *cells = box->cells;
+    const int n = search ? (int)strlen(search) : 0;
+    for (int x = 0; n > 0 && x + n <= box->w; x++) {
+        const struct gp_cell *cell =
+            &cells->cells[(size_t)(box->y + y) * (size_t)cells->w + (size_t)(box->x + x)];
+        int i = 0;
+        while (i < n && cell[i].cp < 0x80 &&
+               tolower((int)cell[i].cp) == tolower((unsigned char)search[i]))
+            i++;
+        const struct gp_box hit = gp_box_part(box, x, y, n, 1);
+        if (i == n)
+            gp_draw_ink(&hit, 0, GP_INK_TAGGED);
+    }
+}
+
 /* Of a group, the GPUs that have no room in their column as well. */
 static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
                          const struct gp_proc_view *view, const struct gp_proc_row *row,
@@ -131,8 +208,8 @@ static void draw_command(const struct gp_box *box, int y, const struct gp_column
     }
     const int w = draw_children(&part, view->children, row);
     x = draw_folded(&part, x, w, view->procs, row);
-    gp_draw_left(&part, x, 0, w - x, row->pid && gp_proc_row_uses_any(row) ? ink : GP_INK_DIM,
-                 command);
+    draw_cut(&part, x, w - x, view, command,
+             row->pid && gp_proc_row_uses_any(row) ? ink : GP_INK_DIM);
 }
 
 /* What only single processes have is blank in the row of a group. */
@@ -287,7 +364,7 @@ enum {
     WIDE_FROM = 110,   /* columns that are only shown with much room */
     WIDE_COMMAND = 28, /* least width of a command with much room, */
     MIDDLE_FROM = 80,
-    MIDDLE_COMMAND = 17, /* and on a usual screen */
+    MIDDLE_COMMAND = 24, /* and on a usual screen */
     WIDE_USER_MAX = 16,  /* a longer name is cut */
     ROOMY_FROM = 158,    /* columns of a screen that has room for containers, and for GPUs: */
     GPUS_MAX = 16,
@@ -344,6 +421,17 @@ static int container_max(int w)
     return columns[GP_PROC_CONTAINER_COLUMN].width + (w > ROOMY_FROM ? w - ROOMY_FROM : 0);
 }
 
+/* On a usual screen, the age of a process gives way before how long it is idle. */
+static int rank_of(enum gp_proc_column column, int w, bool is_wide)
+{
+    const bool is_middle = !is_wide && w >= MIDDLE_FROM - 2;
+    const enum gp_proc_column ranked = !is_middle                      ? column
+                                       : column == GP_PROC_TIME_COLUMN ? GP_PROC_IDLE_COLUMN
+                                       : column == GP_PROC_IDLE_COLUMN ? GP_PROC_TIME_COLUMN
+                                                                       : column;
+    return columns[ranked].rank;
+}
+
 static void place(struct table *table, const struct gp_proc_view *view, int w)
 {
     const bool is_wide = w >= WIDE_FROM - 2;
@@ -358,6 +446,7 @@ static void place(struct table *table, const struct gp_proc_view *view, int w)
     for (size_t i = 0; i < table->count; i++) {
         struct gp_column *c = &chosen[i];
         *c = columns[table->columns[i]];
+        c->rank = rank_of(table->columns[i], w, is_wide);
         if (table->columns[i] == GP_PROC_CONTAINER_COLUMN && container_w > 0)
             c->width = container_w > least ? container_w : least;
         else if (table->columns[i] == GP_PROC_USER_COLUMN)
@@ -411,6 +500,7 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
             (void)gp_draw(box, 0, y, ink, "*");
         if (row == view->chosen)
             gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
+        mark_hits(&inner, y, view->search);
         struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
         add_hit(view, &line, GP_HIT_ROW, row);
     }

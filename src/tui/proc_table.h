@@ -15,6 +15,7 @@ struct gp_proc_view {
     const enum gp_proc_column *columns;
     size_t column_count;
     size_t first, chosen;                 /* rows; `chosen` is highlighted */
+    const char *search;                   /* its hits are marked; "": none */
     int scroll;                           /* columns scrolled off the commands */
     bool may_add;                         /* further columns, if there is much room */
     bool has_focus;                       /* whether movement keys apply to this table */

@@ -151,9 +151,11 @@ static void sort_beside(struct gp_ui *ui, size_t step)
     ui->order = (struct gp_proc_order){.by = {{.column = ui->columns[at]}}, .count = 1};
 }
 
-/* The GPU, the tags and what is followed; if there is none of these, the filter. */
+/* The GPU, the tags, what is followed, the marks of a search; if there is none of the first three,
+ * the filter. */
 static void clear_choice(struct gp_ui *ui)
 {
+    ui->search[0] = '\0';
     if (ui->gpu < 0 && ui->tag_count == 0 && ui->followed == 0)
         ui->prefs.filter[0] = '\0';
     gp_watch_choose_gpu(ui, -1);
@@ -557,6 +559,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .column_count = ui->column_count,
         .first = ui->first,
         .chosen = ui->chosen,
+        .search = ui->search,
         .scroll = ui->scroll,
         .may_add = !*ui->prefs.columns,
         .has_focus = !ui->gpus_have_focus,

@@ -175,6 +175,29 @@ static void gpus_of_a_group_are_not_cut(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* Those that look the same are cut where they do not differ, and a hit of a search is in sight. */
+static void commands_can_be_told_apart(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    static const char *const commands[] = {
+        "python train.py --config llama-8b.yaml --data /datasets/fineweb --rank 0",
+        "python train.py --config llama-8b.yaml --data /datasets/fineweb --rank 1"};
+    struct gp_snapshot *s = machine(1, 0);
+    gp_ui_init(&ui);
+    for (size_t i = 0; i < GP_ARRAY_LEN(commands); i++)
+        gp_value_set_text(process_value(&s->processes[i], GP_PROCESS_COMMAND), commands[i], 1);
+    gp_value_set_text(process_value(&s->processes[0], GP_PROCESS_USER), "caroline", 1);
+    gp_ui_take(&ui, s, 1);
+    assert_non_null(strstr(line_with(&ui, 80, 24, " 1000 "), "python train.py --c…--rank 0"));
+    assert_non_null(strstr(line_with(&ui, 80, 24, " 1001 "), "python train.py --c…--rank 1"));
+    assert_non_null(strstr(line_with(&ui, 200, 24, " 1001 "), commands[1]));
+    assert_non_null(strstr(line_with(&ui, 80, 24, "COMMAND"), " CPU%   IDLE COMMAND"));
+    press(&ui, "/FineWeb\n");
+    assert_non_null(strstr(line_with(&ui, 80, 24, " 1001 "), "…/datasets/fine"));
+    assert_true(gp_ui_fini(&ui));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +206,7 @@ int main(void)
         cmocka_unit_test(the_past_of_the_cpu_can_be_chosen),
         cmocka_unit_test(parents_without_other_children_have_no_rows),
         cmocka_unit_test(gpus_of_a_group_are_not_cut),
+        cmocka_unit_test(commands_can_be_told_apart),
     };
     return cmocka_run_group_tests_name("tui_table", tests, NULL, NULL);
 }
