@@ -427,11 +427,10 @@ static const char *what_clears(const struct gp_ui *ui)
 /* A message and the keys, as many as fit: those of the processes, or of the GPUs. */
 static void draw_keys(struct gp_ui *ui, const struct gp_box *box)
 {
-    enum { MANY_GPUS = 16 };
     const char *const clears = what_clears(ui);
-    const bool has_many = ui->snapshot && ui->snapshot->device_count >= MANY_GPUS;
-    const struct key_word view = {GP_ACTION_DENSITY, "view"};
-    const struct key_word order = {GP_ACTION_GPU_ORDER, has_many ? "order" : NULL};
+    const bool has_many = ui->snapshot && ui->snapshot->device_count >= 16;
+    const struct key_word view = {GP_ACTION_DENSITY, "view"},
+                          order = {GP_ACTION_GPU_ORDER, "order"};
     const struct key_word early = has_many ? order : view, late = has_many ? view : order;
     const struct key_word of_processes[] = {
         {GP_ACTION_HELP, "help"},
