@@ -46,10 +46,9 @@ static const char *groups_of(struct gp_exam *exam, const char *text, const char 
     return found;
 }
 
-/* In a copy of a machine, which has no processes: the user that its environment names. */
-static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
+static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, const char *name,
+                       struct identity *ret)
 {
-    const char *name = gp_machine_variable(&exam->machine, "USER");
     const char *users = gp_files_text(&exam->files, scratch, "/etc/passwd", 1 << 20, NULL);
     const char *groups = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
     const char *line = name && name[0] && users && groups ? line_of(users, name) : NULL;
@@ -62,12 +61,13 @@ static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, struct id
     return true;
 }
 
-/* Of /proc/self/status: "Uid:\t1000\t1000\t1000\t1000". */
+/* Of /proc/self/status; a copy of a machine may lack it: the user that its environment names.
+ * "Uid:\t1000\t1000\t1000\t1000". */
 static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
 {
     const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
     if (!text)
-        return read_named(exam, scratch, ret);
+        return read_named(exam, scratch, gp_machine_variable(&exam->machine, "USER"), ret);
     const char *user = text ? strstr(text, "\nUid:") : NULL;
     const char *group = text ? strstr(text, "\nGid:") : NULL;
     const char *groups = text ? strstr(text, "\nGroups:") : NULL;
@@ -106,13 +106,15 @@ static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned 
     }
 }
 
-struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
+/* For a user; NULL: the examining one. */
+static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *user)
 {
     struct gp_arena scratch = {0};
     struct gp_access access = {0};
     struct identity who = {0};
     struct stat st;
-    access.is_known = read_identity(exam, &scratch, &who);
+    access.is_known =
+        user ? read_named(exam, &scratch, user, &who) : read_identity(exam, &scratch, &who);
     access.is_root = access.is_known && who.user == 0;
     access.is_there = gp_files_stat(&exam->files, path, &st) == 0;
     if (access.is_there) {
@@ -129,6 +131,16 @@ struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
     }
     gp_arena_fini(&scratch);
     return access;
+}
+
+struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
+{
+    return access_of(exam, path, NULL);
+}
+
+struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user)
+{
+    return access_of(exam, path, user);
 }
 
 size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,
@@ -150,9 +162,30 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
     return denied;
 }
 
+/* The number of the group render: "104". */
+static const char *render_of(struct gp_exam *exam)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    const char *number = line_of(text, "render");
+    return number ? gp_exam_text(exam, "%lu", strtoul(number, NULL, 10))
+                  : "the number of group render here";
+}
+
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
 {
-    if (exam->machine.container)
+    enum { NOBODY = 65534 }; /* the host's group has no number in this container */
+    const char *kind = exam->machine.container;
+    if (kind && access->group == NOBODY && strcmp(kind, "lxc") == 0)
+        gp_exam_advice(exam,
+                       "the device has no group of this container: on Proxmox, pass it with its "
+                       "number here, in /etc/pve/lxc/ID.conf: dev0: %s,gid=%s (the line with "
+                       "lxc.mount.entry for it goes); then start the container again",
+                       path, render_of(exam));
+    else if (kind && access->group == NOBODY)
+        gp_exam_advice(exam, "the container has no root and does not keep your groups: start it "
+                             "with --group-add keep-groups (podman), as a user who is in the "
+                             "device's group on the host");
+    else if (kind)
         gp_exam_advice(exam,
                        "start the container with --group-add %u (the number matters, not the name)",
                        access->group);

@@ -18,6 +18,9 @@ struct gp_access {
 /* If the file does not exist, only the user is filled in. */
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path);
 
+/* Likewise for a user by name, by the files of users and groups. */
+struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user);
+
 /* The files in a directory whose names begin with a word and that the user may not access: how
  * many, and the first in *ret. */
 size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,

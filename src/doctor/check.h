@@ -75,6 +75,7 @@ extern const struct gp_check gp_checks_container[];
 extern const struct gp_check gp_checks_system[];
 extern const struct gp_check gp_checks_amd[];
 extern const struct gp_check gp_checks_intel[];
+extern const struct gp_check gp_checks_graphics[];
 extern const struct gp_check gp_checks_platform[];
 extern const struct gp_check gp_checks_known[];
 

@@ -1,9 +1,18 @@
-/* The checks of AMD GPUs, in five files; checks_amd.c has their table. */
+/* The checks of AMD GPUs, in several files; checks_amd.c has their table. */
 #ifndef GP_DOCTOR_CHECKS_AMD_H
 #define GP_DOCTOR_CHECKS_AMD_H
 
 #include "doctor/exam.h"
 #include "doctor/gfxlist.h"
+
+/* Whether the GPUs are meant for computing. */
+bool gp_amd_wants_rocm(struct gp_exam *exam);
+
+/* checks_amd_kfd.c: whether amdgpu drives one; the device for computing, and its permissions. */
+bool gp_amd_drives(struct gp_exam *exam);
+bool gp_amd_wants_kfd(struct gp_exam *exam);
+void gp_amd_check_kfd(struct gp_exam *exam);
+void gp_amd_check_permission(struct gp_exam *exam);
 
 /* checks_amd_code.c: how many GPUs the kernel offers for computing; −1: unknown. */
 #define GP_AMD_NODES "/sys/class/kfd/kfd/topology/nodes"

@@ -1,6 +1,7 @@
 /* The user's environment variables: which GPUs CUDA sees, what slows it down, which libraries are
  * loaded. */
 #include "doctor/checks_cuda.h"
+#include "doctor/checks_graphics.h"
 
 #include "doctor/compat.h"
 #include "doctor/exam.h"
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- visible GPUs ---- */
 
@@ -429,40 +429,6 @@ static void check_allocator(struct gp_exam *exam)
     }
 }
 
-/* Variables of the loaders of OpenGL, EGL and Vulkan: lists of files of drivers, and a wish for the
- * CPU. */
-static void check_graphics(struct gp_exam *exam)
-{
-    static const struct {
-        const char *name, *words;
-    } lists[] = {{"VK_DRIVER_FILES", "Vulkan finds no driver"},
-                 {"VK_ICD_FILENAMES", "Vulkan finds no driver"},
-                 {"__EGL_VENDOR_LIBRARY_FILENAMES", "EGL finds no driver"}};
-    static const char software[] = "LIBGL_ALWAYS_SOFTWARE";
-    char file[GP_PATH_SIZE];
-    for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
-        const char *value = gp_machine_variable(&exam->machine, lists[i].name), *rest = value;
-        bool has_any = !value || !*value;
-        while (rest && gp_search_path_next(&rest, ":", file))
-            has_any = has_any || gp_files_exist(&exam->files, file);
-        if (has_any)
-            continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s names only files that do not exist: %s",
-                       lists[i].name, lists[i].words);
-        gp_exam_evidence(exam, lists[i].name, "%s", value);
-        gp_exam_assignments(exam, lists[i].name);
-        gp_exam_command(exam, "without it all installed drivers are found", "unset %s",
-                        lists[i].name);
-    }
-    const char *value = gp_machine_variable(&exam->machine, software);
-    if (!value || (strcmp(value, "1") != 0 && strcasecmp(value, "true") != 0))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s makes OpenGL render on the CPU", software);
-    gp_exam_evidence(exam, software, "%s", value);
-    gp_exam_assignments(exam, software);
-    gp_exam_command(exam, "", "unset %s", software);
-}
-
 /* Extensions built now would have no code for the GPU. */
 static void check_arch_list(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
@@ -494,6 +460,6 @@ void gp_check_cuda_env(struct gp_exam *exam)
     check_paths(exam);
     check_xla(exam);
     check_allocator(exam);
-    check_graphics(exam);
+    gp_graphics_check_variables(exam);
     check_arch_list(exam, &nv);
 }

@@ -7,6 +7,7 @@
 #include "doctor/unbound.h"
 #include "doctor/version.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_intel_alone(struct gp_exam *exam)
@@ -41,24 +42,6 @@ static const struct model *model_of(const struct gp_pci_gpu *gpu)
     return NULL;
 }
 
-/* Whether this distribution's kernels have newer drivers than their number says, or a module of
- * Intel's own replaces the kernel's. */
-static bool has_backport(struct gp_exam *exam)
-{
-    const struct gp_machine *m = &exam->machine;
-    const char *const folders[] = {gp_exam_text(exam, "/lib/modules/%s/updates/dkms", m->kernel),
-                                   gp_exam_text(exam, "/lib/modules/%s/extra", m->kernel),
-                                   gp_exam_text(exam, "/lib/modules/%s/updates", m->kernel)};
-    char **names;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
-        for (long k = 0; k < n; k++)
-            if (strstr(names[k], "i915") || strncmp(names[k], "xe.", 3) == 0)
-                return true;
-    }
-    return m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE || strstr(m->kernel, "-oem");
-}
-
 /* Whether the kernel was told to drive GPUs that it does not support. */
 static bool is_forced(const struct gp_exam *exam)
 {
@@ -67,42 +50,13 @@ static bool is_forced(const struct gp_exam *exam)
            strstr(line, "force_probe=");
 }
 
-/* The newest kernels that older releases offer. */
-static const struct {
-    enum gp_distro distro;
-    const char *version, *kernel, *next;
-} offers[] = {
-    {GP_DISTRO_UBUNTU, "20.04", "5.15", "Ubuntu 24.04"},
-    {GP_DISTRO_UBUNTU, "22.04", "6.8", "Ubuntu 24.04"},
-    {GP_DISTRO_DEBIAN, "11", "6.1", "Debian 13"},
-    {GP_DISTRO_DEBIAN, "12", "6.12", "Debian 13"},
-};
-
-static void mend_age(struct gp_exam *exam, const char *kernel)
-{
-    const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; i < GP_ARRAY_LEN(offers); i++)
-        if (m->distro == offers[i].distro &&
-            gp_version_compare(m->distro_version, offers[i].version) == 0 &&
-            gp_version_compare(offers[i].kernel, kernel) < 0) {
-            gp_exam_advice(exam,
-                           "upgrade to %s or newer: it has kernel %s or newer, which this release "
-                           "does not offer",
-                           offers[i].next, kernel);
-            return;
-        }
-    gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL, NULL, NULL);
-    gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
-                   kernel);
-}
-
 /* The kernel is older than the one that drives this GPU; false: it is not, or unknown. */
 static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     const char *kernel = exam->machine.kernel;
     const struct model *model = model_of(gpu);
     if (!model || !kernel[0] || gp_version_compare(kernel, model->kernel) >= 0 ||
-        (gpu->driver[0] && !is_forced(exam)) || has_backport(exam))
+        (gpu->driver[0] && !is_forced(exam)) || gp_unbound_has_backport(exam))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "kernel %s is too old for Intel GPU %s (%s)", kernel,
                    gpu->bus_id, model->name);
@@ -112,7 +66,7 @@ static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
                 "Linux %s is the first to drive it. Older ones do not, or only if they are "
                 "forced to (force_probe), and programs then cannot compute on it.",
                 model->kernel);
-    mend_age(exam, model->kernel);
+    gp_unbound_newer_kernel(exam, gpu, model->kernel);
     return true;
 }
 
@@ -125,12 +79,55 @@ static void check_driver(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "missing");
-        if (gp_unbound_explain(exam, gpu, "xe", "intel") ||
+        if (gp_unbound_no_module(exam, (const char *const[]){"i915", "xe", NULL}) ||
+            gp_unbound_explain(exam, gpu, "xe", "intel") ||
             gp_unbound_explain(exam, gpu, "i915", "intel"))
             continue;
         gp_exam_advice(
             exam, "a newer kernel may support it: i915 drives older GPUs, xe those from 2023 on");
     }
+}
+
+/* Generations by the ranges of their PCI devices (Linux, pciids.h). */
+struct span {
+    unsigned first, last;
+};
+
+static bool is_in(const struct gp_pci_gpu *gpu, const struct span *spans, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gpu->vendor == GP_PCI_INTEL && gpu->device >= spans[i].first &&
+            gpu->device <= spans[i].last)
+            return true;
+    return false;
+}
+
+/* Broadwell to Ice Lake and Jasper Lake: generations 8, 9 and 11. */
+static bool is_legacy(const struct gp_pci_gpu *gpu)
+{
+    static const struct span spans[] = {
+        {0x1602, 0x163e}, {0x1902, 0x193d}, {0x5902, 0x593b}, {0x3e90, 0x3ea9}, {0x87c0, 0x87ca},
+        {0x9b21, 0x9bf6}, {0x0a84, 0x0a84}, {0x1a84, 0x1a85}, {0x5a84, 0x5a85}, {0x3184, 0x3185},
+        {0x8a50, 0x8a71}, {0x4541, 0x4571}, {0x4e51, 0x4e71}, {0x22b0, 0x22b3}};
+    return is_in(gpu, spans, GP_ARRAY_LEN(spans));
+}
+
+/* Sandy Bridge to Haswell, and Atoms up to Braswell: Intel's new driver of VA-API is not for them.
+ */
+static bool is_before_media(const struct gp_pci_gpu *gpu)
+{
+    static const struct span spans[] = {
+        {0x0042, 0x0046}, {0x0102, 0x016a}, {0x0402, 0x0d2e}, {0x0f30, 0x0f33}, {0x22b0, 0x22b3}};
+    return is_in(gpu, spans, GP_ARRAY_LEN(spans)) && gpu->device != 0x0a84;
+}
+
+static const struct gp_pci_gpu *find_gpu(struct gp_exam *exam,
+                                         bool (*is_one)(const struct gp_pci_gpu *))
+{
+    for (size_t i = 0; i < exam->machine.gpu_count; i++)
+        if (is_one(&exam->machine.gpus[i]))
+            return &exam->machine.gpus[i];
+    return NULL;
 }
 
 /* A package or program that computes on Intel GPUs; NULL: none is installed. */
@@ -251,9 +248,49 @@ static bool report_old_runtime(struct gp_exam *exam)
     return false;
 }
 
+/* The runtime is too new for the only GPU: since this version it drives those from 2020 on. */
+static bool report_new_runtime(struct gp_exam *exam)
+{
+    static const char *const words[] = {"intel-compute-runtime", "intel-opencl", NULL};
+    static const char first[] = "24.39";
+    const struct gp_machine *m = &exam->machine;
+    struct gp_package *packages;
+    const struct gp_package *found = NULL;
+    const struct gp_pci_gpu *gpu = find_gpu(exam, is_legacy);
+    const char *user = user_of(exam);
+    long count = gpu && m->gpu_count == 1
+                     ? gp_packages_read(&exam->files, &exam->arena, words, &packages)
+                     : 0;
+    for (long i = 0; i < count; i++) {
+        const struct gp_package *p = &packages[i];
+        if (strstr(p->name, "legacy") && strcmp(p->state, "installed") == 0)
+            return false;
+        if (strcmp(p->state, "installed") == 0 && gp_version_major(p->version) < 100 &&
+            gp_version_compare(p->version, first) >= 0)
+            found = p;
+    }
+    if (!found)
+        return false;
+    gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "Intel's compute runtime %s no longer supports Intel GPU %s", found->version,
+                   gpu->bus_id);
+    gp_exam_evidence(exam, "package", "%s %s", found->name, found->version);
+    if (user)
+        gp_exam_evidence(exam, "", "%s needs it", user);
+    gp_exam_why(exam, "24.35 was the last for GPUs before 2020 (Broadwell to Ice Lake). Newer ones "
+                      "find no device.");
+    gp_exam_advice(exam,
+                   m->distro == GP_DISTRO_ARCH
+                       ? "install a legacy build of it (AUR: intel-compute-runtime-legacy) instead"
+                       : "install the legacy1 packages of 24.35.30872 from the page below "
+                         "instead, or use Mesa's rusticl (RUSTICL_ENABLE=iris)");
+    gp_exam_link(exam, "https://github.com/intel/compute-runtime/blob/master/LEGACY_PLATFORMS.md");
+    return true;
+}
+
 static void check_compute(struct gp_exam *exam)
 {
-    if (report_old_runtime(exam))
+    if (report_old_runtime(exam) || report_new_runtime(exam))
         return;
     bool has_zero = gp_system_library(exam, "", "libze_intel_gpu.so.1");
     bool has_cl = gp_files_exist(&exam->files, "/etc/OpenCL/vendors/intel.icd");
@@ -289,6 +326,46 @@ static bool has_card(struct gp_exam *exam)
     return false;
 }
 
+static bool wants_torch(struct gp_exam *exam)
+{
+    return has_card(exam) || (is_intel_alone(exam) && find_gpu(exam, is_legacy));
+}
+
+/* Whether a list of devices of oneAPI has no GPU: "opencl:cpu". */
+static bool selects_cpu(const char *value)
+{
+    static const char *const others[] = {"gpu", "*", "0", "!"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        if (strstr(value, others[i]))
+            return false;
+    return strstr(value, "cpu");
+}
+
+static void check_masks(struct gp_exam *exam)
+{
+    static const char mask[] = "ZE_AFFINITY_MASK";
+    static const char *const selectors[] = {"ONEAPI_DEVICE_SELECTOR", "SYCL_DEVICE_FILTER"};
+    const char *value = gp_machine_variable(&exam->machine, mask);
+    for (size_t i = 0; i < GP_ARRAY_LEN(selectors); i++) {
+        const char *list = gp_machine_variable(&exam->machine, selectors[i]);
+        if (!list || !selects_cpu(list))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s hides the Intel GPU: it names only the CPU",
+                       selectors[i]);
+        gp_exam_evidence(exam, selectors[i], "%s", list);
+        gp_exam_assignments(exam, selectors[i]);
+        gp_exam_command(exam, "", "unset %s", selectors[i]);
+    }
+    if (!value || value[0] < '0' || value[0] > '9' || strchr(value, ',') ||
+        strtoul(value, NULL, 10) < exam->machine.intel_count)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s hides the Intel GPU: there is no number %lu", mask,
+                   strtoul(value, NULL, 10));
+    gp_exam_evidence(exam, mask, "%s", value);
+    gp_exam_assignments(exam, mask);
+    gp_exam_command(exam, "", "unset %s", mask);
+}
+
 /* Intel's extension has the numbers of the PyTorch that it is for. */
 static void check_ipex(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch)
@@ -319,7 +396,18 @@ static void check_torch(struct gp_exam *exam)
         if (!env->is_active || !gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
         check_ipex(exam, env, &torch);
-        if (torch.xpu[0] || gp_pyenv_package(env, "intel-extension-for-pytorch"))
+        const struct gp_pci_gpu *old = torch.xpu[0] ? find_gpu(exam, is_legacy) : NULL;
+        if (old && exam->machine.gpu_count == 1) {
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "PyTorch %s in %s is for newer Intel GPUs than %s: it finds no xpu",
+                           torch.version, env->prefix, old->bus_id);
+            gp_exam_evidence(exam,
+                             gp_exam_text(exam, "/sys/bus/pci/devices/%s/device", old->bus_id),
+                             "0x%04x, of a generation before 2020", old->device);
+            gp_exam_why(exam, "It supports Arc and the graphics of Core Ultra and later.");
+            gp_exam_advice(exam, "compute on the CPU, or with OpenVINO on this GPU");
+        }
+        if (torch.xpu[0] || gp_pyenv_package(env, "intel-extension-for-pytorch") || !has_card(exam))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "PyTorch %s in %s is not built for Intel's GPUs: it computes on the CPU",
@@ -348,7 +436,8 @@ static bool is_after_i965(const struct gp_pci_gpu *gpu)
 
 static bool has_old_video(struct gp_exam *exam)
 {
-    return is_intel_alone(exam) && gp_system_library(exam, "", "dri/i965_drv_video.so");
+    return is_intel_alone(exam) && (gp_system_library(exam, "", "dri/i965_drv_video.so") ||
+                                    find_gpu(exam, is_before_media));
 }
 
 static void check_video(struct gp_exam *exam)
@@ -356,9 +445,32 @@ static void check_video(struct gp_exam *exam)
     const char *old = gp_system_library(exam, "", "dri/i965_drv_video.so");
     bool has_new = gp_system_library(exam, "", "dri/iHD_drv_video.so") ||
                    gp_system_library(exam, "", "dri-nonfree/iHD_drv_video.so");
-    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+    const struct gp_pci_gpu *before = find_gpu(exam, is_before_media);
+    if (before && has_new && !old) {
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "VA-API has only a driver for newer GPUs than Intel GPU %s", before->bus_id);
+        gp_exam_evidence(exam, "iHD_drv_video.so", "for GPUs from Broadwell (2014) on");
+        gp_exam_evidence(exam, "i965_drv_video.so", "not in any of the usual directories");
+        gp_exam_why(exam, "Programs decode and encode video on the CPU.");
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_INTEL_VIDEO_OLD, NULL, NULL);
+        return;
+    }
+    for (size_t i = 0; i < exam->machine.gpu_count && old; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (!is_after_i965(gpu) || has_new)
+        if (!is_after_i965(gpu))
+            continue;
+        const char *wish = gp_machine_variable(&exam->machine, "LIBVA_DRIVER_NAME");
+        if (has_new && wish && strcmp(wish, "i965") == 0) {
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "LIBVA_DRIVER_NAME names a driver for older GPUs than Intel GPU %s",
+                           gpu->bus_id);
+            gp_exam_evidence(exam, "LIBVA_DRIVER_NAME", "i965, for GPUs before Ice Lake (2019)");
+            gp_exam_assignments(exam, "LIBVA_DRIVER_NAME");
+            gp_exam_command(exam, "VA-API then chooses the driver by itself",
+                            "unset LIBVA_DRIVER_NAME");
+            return;
+        }
+        if (has_new)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "VA-API has only a driver for older GPUs than Intel GPU %s", gpu->bus_id);
@@ -388,6 +500,15 @@ const struct gp_check gp_checks_intel[] = {
      {"intel.driver"},
      has_old_video,
      check_video},
-    {"intel.torch", "PyTorch is built for the Intel GPUs", {"intel.driver"}, has_card, check_torch},
+    {"intel.torch",
+     "PyTorch is built for the Intel GPUs",
+     {"intel.driver"},
+     wants_torch,
+     check_torch},
+    {"intel.env",
+     "no environment variable hides the Intel GPUs",
+     {NULL},
+     is_intel_alone,
+     check_masks},
     {0},
 };

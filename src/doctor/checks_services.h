@@ -29,6 +29,10 @@ void gp_licence_check(struct gp_exam *exam);
 bool gp_dkms_is_there(struct gp_exam *exam);
 void gp_dkms_check(struct gp_exam *exam);
 
+/* checks_groups.c: services whose users may not open the GPUs. */
+bool gp_groups_apply(struct gp_exam *exam);
+void gp_groups_check(struct gp_exam *exam);
+
 /* checks_xorg.c: what Xorg's configuration and log say of the GPUs. */
 bool gp_xorg_is_there(struct gp_exam *exam);
 void gp_xorg_check(struct gp_exam *exam);

@@ -122,7 +122,7 @@ static bool has_non_free(struct gp_exam *exam, const char *path)
     return false;
 }
 
-static void enable_non_free(struct gp_exam *exam)
+void gp_driver_fix_non_free(struct gp_exam *exam)
 {
     static const char folder[] = "/etc/apt/sources.list.d", list[] = "/etc/apt/sources.list",
                       stanzas[] = "/etc/apt/sources.list.d/debian.sources";
@@ -203,7 +203,7 @@ static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choi
     const char *release =
         gp_exam_text(exam, "debian%u", gp_version_major(exam->machine.distro_version));
     if (choice->from == GP_OFFER_DISTRO) {
-        enable_non_free(exam);
+        gp_driver_fix_non_free(exam);
         if (gp_driver_wish(exam).needs_proprietary && exam->machine.is_driver_open)
             gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
                                  "of the open ones:");

@@ -31,6 +31,9 @@ bool gp_driver_is_newest(struct gp_exam *exam, const char *version);
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);
 
+/* Debian: adds how to enable the components of its archive that are not free, unless they are. */
+void gp_driver_fix_non_free(struct gp_exam *exam);
+
 /* Adds how to install the headers of a kernel. */
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel);
 

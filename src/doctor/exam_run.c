@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const struct gp_check *const groups[] = {
-    gp_checks_platform, gp_checks_hardware, gp_checks_driver, gp_checks_container,
-    gp_checks_log,      gp_checks_health,   gp_checks_cuda,   gp_checks_python,
-    gp_checks_system,   gp_checks_amd,      gp_checks_intel,  gp_checks_known,
+    gp_checks_platform, gp_checks_hardware, gp_checks_driver, gp_checks_container, gp_checks_log,
+    gp_checks_health,   gp_checks_cuda,     gp_checks_python, gp_checks_system,    gp_checks_amd,
+    gp_checks_intel,    gp_checks_graphics, gp_checks_known,
 };
 
 const struct gp_check *gp_check_at(size_t place)

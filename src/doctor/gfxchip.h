@@ -8,6 +8,9 @@
  * pci.ids, the names those of LLVM's AMDGPUUsage. */
 const char *gp_gfx_of_chip(unsigned device);
 
+/* "6.0" for 0x744c: older kernels do not have a driver for it; "": unknown. */
+const char *gp_gfx_kernel_of_chip(unsigned device);
+
 /* Whether the machine has an AMD card, for graphics or computing: integrated GPUs mostly only show
  * pictures. */
 struct gp_machine;

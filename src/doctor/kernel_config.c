@@ -1,6 +1,7 @@
 #include "doctor/kernel_config.h"
 
 #include "doctor/exam.h"
+#include "doctor/install.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -34,17 +35,27 @@ static const char *read_config(struct gp_exam *exam, const char *path)
     return text;
 }
 
-bool gp_kernel_lacks(struct gp_exam *exam, const char *option, const char **ret_where)
+static bool is_set(struct gp_exam *exam, const char *text, const char *option)
 {
-    const char *kernel = exam->machine.kernel;
+    return strstr(text, gp_exam_text(exam, "\n%s=", option)) ||
+           strncmp(text, gp_exam_text(exam, "%s=", option), strlen(option) + 1) == 0;
+}
+
+bool gp_kernel_lacks(struct gp_exam *exam, const char *option, const char *parent,
+                     const char **ret_where)
+{
+    const char *kernel = exam->machine.kernel, *modules = gp_install_of(exam)->modules;
     const char *const paths[] = {"/proc/config.gz", gp_exam_text(exam, "/boot/config-%s", kernel),
-                                 gp_exam_text(exam, "/lib/modules/%s/config", kernel)};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
+                                 gp_exam_text(exam, "%s/%s/config", modules, kernel),
+                                 gp_exam_text(exam, "%s/%s/build/.config", modules, kernel)};
+    for (size_t i = 0; i < (kernel[0] ? GP_ARRAY_LEN(paths) : 1); i++) {
         const char *text = read_config(exam, paths[i]);
         if (!text)
             continue;
         *ret_where = paths[i];
-        return strstr(text, gp_exam_text(exam, "\n# %s is not set\n", option)) != NULL;
+        return !is_set(exam, text, option) &&
+               (is_set(exam, text, parent) ||
+                strstr(text, gp_exam_text(exam, "# %s is not set\n", option)));
     }
     return false;
 }

@@ -114,3 +114,33 @@ size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret,
 {
     return look_into_all(&(struct search){.exam = exam, .found = ret, .most = most});
 }
+
+static const char *last_value(struct gp_exam *exam, const char *path, const char *setting)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, UNIT_MAX, NULL);
+    const char *found = NULL;
+    size_t n = strlen(setting);
+    for (const char *line = text; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, setting, n) == 0 && line[n] == '=')
+            found = gp_exam_text(exam, "%.*s", (int)strcspn(line + n + 1, "\r\n"), line + n + 1);
+    return found;
+}
+
+const char *gp_service_value(struct gp_exam *exam, const char *unit, const char *setting)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
+    char **names;
+    const char *found = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
+        found = last_value(exam, gp_exam_text(exam, "%s/%s", folders[i], unit), setting);
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *place = gp_exam_text(exam, "%s/%s.d", folders[i], unit);
+        long n = gp_files_list(&exam->files, &exam->arena, place, &names);
+        for (long k = 0; k < n && k < UNITS_MAX; k++) {
+            const char *value =
+                last_value(exam, gp_exam_text(exam, "%s/%s", place, names[k]), setting);
+            found = value ? value : found;
+        }
+    }
+    return found;
+}

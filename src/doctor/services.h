@@ -27,4 +27,7 @@ size_t gp_service_settings(struct gp_exam *exam, const char *variable,
  */
 size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret, size_t most);
 
+/* The last value of a setting, "User", in a unit and its drop-ins; NULL: none. */
+const char *gp_service_value(struct gp_exam *exam, const char *unit, const char *setting);
+
 #endif

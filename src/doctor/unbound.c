@@ -1,10 +1,134 @@
 #include "doctor/unbound.h"
 
+#include "doctor/driver_fix.h"
 #include "doctor/exam.h"
+#include "doctor/gfxchip.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
+#include "doctor/version.h"
 
 #include <string.h>
+
+/* ---- the kernel's age ---- */
+
+bool gp_unbound_has_backport(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"updates/dkms", "extra", "updates"};
+    const struct gp_machine *m = &exam->machine;
+    char **names;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *folder = gp_exam_text(exam, "/lib/modules/%s/%s", m->kernel, folders[i]);
+        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+        for (long k = 0; k < n; k++)
+            if (strstr(names[k], "i915") || strncmp(names[k], "xe.", 3) == 0 ||
+                strncmp(names[k], "amdgpu.", 7) == 0)
+                return true;
+    }
+    return m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE || strstr(m->kernel, "-oem");
+}
+
+/* The newest kernels that older releases offer. */
+static const struct {
+    enum gp_distro distro;
+    const char *version, *kernel, *next;
+} offers[] = {
+    {GP_DISTRO_UBUNTU, "20.04", "5.15", "Ubuntu 24.04"},
+    {GP_DISTRO_UBUNTU, "22.04", "6.8", "Ubuntu 24.04"},
+    {GP_DISTRO_DEBIAN, "11", "6.1", "Debian 13"},
+    {GP_DISTRO_DEBIAN, "12", "6.12", "Debian 13"},
+};
+
+void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *kernel)
+{
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < GP_ARRAY_LEN(offers); i++)
+        if (m->distro == offers[i].distro &&
+            gp_version_compare(m->distro_version, offers[i].version) == 0 &&
+            gp_version_compare(offers[i].kernel, kernel) < 0) {
+            gp_exam_advice(exam,
+                           "upgrade to %s or newer: it has kernel %s or newer, which this release "
+                           "does not offer",
+                           offers[i].next, kernel);
+            return;
+        }
+    if (strstr(m->kernel, "-pve"))
+        gp_exam_advice(exam, "install a newer Proxmox kernel (apt search '^proxmox-kernel'), and "
+                             "pve-firmware of its time");
+    else
+        gp_exam_remedy(
+            exam, GP_REMEDY_NEWER_KERNEL,
+            gpu->vendor == GP_PCI_AMD ? "firmware-amd-graphics" : "firmware-misc-nonfree", NULL);
+    gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
+                   kernel);
+}
+
+bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                           enum gp_verdict verdict)
+{
+    const char *kernel = exam->machine.kernel, *first = gp_gfx_kernel_of_chip(gpu->device);
+    if (gpu->driver[0] || !first[0] || !kernel[0] || gp_version_compare(kernel, first) >= 0 ||
+        gp_unbound_has_backport(exam))
+        return false;
+    gp_exam_report(exam, verdict, "kernel %s is too old for AMD GPU %s (%s)", kernel, gpu->bus_id,
+                   gp_gfx_of_chip(gpu->device));
+    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                     "no driver is bound");
+    gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", kernel);
+    gp_exam_why(exam,
+                "Its amdgpu does not know this GPU: the first that does is in Linux %s or "
+                "newer.",
+                first);
+    (void)gp_log_reason(exam, "amd", gpu->bus_id); /* a consequence */
+    gp_unbound_newer_kernel(exam, gpu, first);
+    return true;
+}
+
+/* ---- the kernel's modules ---- */
+
+static bool is_listed(struct gp_exam *exam, const char *file, const char *module, bool *ret_is_read)
+{
+    enum { MOST = 8 << 20 };
+    const char *path = gp_exam_text(exam, "/lib/modules/%s/%s", exam->machine.kernel, file);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, NULL);
+    *ret_is_read = *ret_is_read || (text && text[0]);
+    return text && strstr(text, gp_exam_text(exam, "/%s.ko", module));
+}
+
+bool gp_unbound_no_module(struct gp_exam *exam, const char *const *modules)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool is_known = false, is_builtin_known = false;
+    if (m->container || m->is_wsl || !m->kernel[0])
+        return false;
+    for (size_t i = 0; modules[i]; i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "/sys/module/%s", modules[i])) ||
+            is_listed(exam, "modules.dep", modules[i], &is_known) ||
+            is_listed(exam, "modules.builtin", modules[i], &is_builtin_known))
+            return false;
+    if (!is_known)
+        return false;
+    gp_exam_evidence(exam, gp_exam_text(exam, "/lib/modules/%s/modules.dep", m->kernel), "no %s",
+                     modules[0]);
+    gp_exam_why(exam,
+                "The running kernel has no %s: it was built without it, or the package with "
+                "that part of its modules is not installed.",
+                modules[0]);
+    if (strstr(m->kernel, "-cloud-") && m->distro == GP_DISTRO_DEBIAN)
+        gp_exam_command(exam, "Debian's cloud kernels have no drivers of GPUs",
+                        "sudo apt install linux-image-amd64");
+    else if (strcmp(m->distro_id, "alpine") == 0 && strstr(m->kernel, "-virt"))
+        gp_exam_command(exam, "Alpine's virt kernel has no drivers of GPUs",
+                        "sudo apk add linux-lts");
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_KERNEL_MODULES, gp_exam_quoted(exam, m->kernel),
+                       NULL);
+    gp_exam_command(exam, "into a kernel that has it", "sudo reboot");
+    gp_exam_advice(exam, "a kernel of your own: build it with CONFIG_DRM_%s=m",
+                   strcmp(modules[0], "amdgpu") == 0 ? "AMDGPU" : "I915");
+    return true;
+}
+
+/* ---- settings ---- */
 
 /* Whether the kernel's command line has this word. */
 static bool has_argument(const struct gp_exam *exam, const char *argument)
@@ -17,6 +141,13 @@ static bool has_argument(const struct gp_exam *exam, const char *argument)
         if ((p == line || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
             return true;
     return false;
+}
+
+/* The argument by which a driver takes no GPU; NULL: there is none. */
+static const char *turned_off(struct gp_exam *exam, const char *module)
+{
+    const char *own = gp_exam_text(exam, "%s.modeset=0", module);
+    return has_argument(exam, "nomodeset") ? "nomodeset" : has_argument(exam, own) ? own : NULL;
 }
 
 static void fix_block(struct gp_exam *exam, const struct gp_block *block, const char *module)
@@ -35,15 +166,37 @@ static void fix_block(struct gp_exam *exam, const struct gp_block *block, const 
     gp_exam_command(exam, "", "sudo reboot");
 }
 
+void gp_unbound_fix_amd_firmware(struct gp_exam *exam)
+{
+    static const struct {
+        const char *id, *command;
+    } others[] = {{"alpine", "sudo apk add linux-firmware-amdgpu"},
+                  {"void", "sudo xbps-install -Su linux-firmware-amd"},
+                  {"gentoo", "sudo emerge --ask sys-kernel/linux-firmware"}};
+    const struct gp_machine *m = &exam->machine;
+    if (m->distro == GP_DISTRO_DEBIAN && !strstr(m->kernel, "-pve"))
+        gp_driver_fix_non_free(exam);
+    size_t i = 0;
+    while (i < GP_ARRAY_LEN(others) && strcmp(m->distro_id, others[i].id) != 0)
+        i++;
+    if (strstr(m->kernel, "-pve"))
+        gp_exam_command(exam, "the firmware of AMD's GPUs",
+                        "sudo apt update && sudo apt install pve-firmware");
+    else if (i < GP_ARRAY_LEN(others))
+        gp_exam_command(exam, "the firmware of AMD's GPUs", "%s", others[i].command);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_AMD_FIRMWARE, NULL, NULL);
+    gp_exam_advice(exam, "if /lib/firmware still lacks the file in the line, the distribution's "
+                         "firmware is older than this GPU");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "", "sudo reboot");
+}
+
 static void fix_firmware(struct gp_exam *exam, const struct gp_log_known *line)
 {
     gp_exam_evidence(exam, line->where, "%s", line->text);
     gp_exam_why(exam, "The log says why: the driver did not find the firmware of this GPU.");
-    gp_exam_advice(exam,
-                   "if /lib/firmware does not have the file in the line: update "
-                   "linux-firmware (Debian: firmware-amd-graphics; Void: linux-firmware-amd)");
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-    gp_exam_command(exam, "", "sudo reboot");
+    gp_unbound_fix_amd_firmware(exam);
 }
 
 bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *module,
@@ -67,10 +220,11 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
                           "refused one: the driver was built on this machine, or replaced.");
         gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
         gp_exam_advice(exam, "or turn Secure Boot off in the firmware settings");
-    } else if (has_argument(exam, "nomodeset")) {
-        gp_exam_evidence(exam, "/proc/cmdline", "nomodeset");
-        gp_exam_why(exam, "With it the kernel's drivers leave GPUs alone.");
-        gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, "nomodeset", NULL);
+    } else if (turned_off(exam, module)) {
+        const char *argument = turned_off(exam, module);
+        gp_exam_evidence(exam, "/proc/cmdline", "%s", argument);
+        gp_exam_why(exam, "With it the kernel's driver leaves the GPU alone.");
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, argument, NULL);
         gp_exam_command(exam, "", "sudo reboot");
     } else if (block.kind != GP_BLOCK_NONE) {
         fix_block(exam, &block, module);

@@ -3,6 +3,7 @@
 #define GP_DOCTOR_UNBOUND_H
 
 #include "base/util.h"
+#include "doctor/check.h"
 
 struct gp_exam;
 struct gp_pci_gpu;
@@ -11,5 +12,25 @@ struct gp_pci_gpu;
  * of its errors in data/explain. False: no reason is known. */
 bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *module,
                         const char *family);
+
+/* Whether this distribution's kernels have newer drivers than their number says, or a module from
+ * elsewhere replaces the kernel's. */
+bool gp_unbound_has_backport(struct gp_exam *exam);
+
+/* Adds how to get this kernel or a newer one, with the firmware for the GPU. */
+void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                             const char *kernel);
+
+/* Reports that the kernel is older than the first with a driver for this AMD GPU; false: it is not,
+ * or unknown. */
+bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                           enum gp_verdict verdict);
+
+/* Adds to the finding that the running kernel has none of these modules, and how to get them;
+ * false: it has one, or that is unknown. */
+bool gp_unbound_no_module(struct gp_exam *exam, const char *const *modules);
+
+/* Adds how to install the firmware of an AMD GPU. */
+void gp_unbound_fix_amd_firmware(struct gp_exam *exam);
 
 #endif

@@ -1,0 +1,290 @@
+/* What OpenGL, Vulkan and VA-API need of Mesa's and Intel's drivers: variables that lead elsewhere,
+ * and drivers that are not installed. */
+#include "doctor/checks_graphics.h"
+
+#include "doctor/exam.h"
+#include "doctor/searchpath.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- variables ---- */
+
+static void mend_variable(struct gp_exam *exam, const char *name, const char *value,
+                          const char *note)
+{
+    gp_exam_evidence(exam, name, "%s", value);
+    gp_exam_assignments(exam, name);
+    gp_exam_command(exam, note, "unset %s", name);
+}
+
+/* Lists of files of drivers. */
+static void check_lists(struct gp_exam *exam)
+{
+    static const struct {
+        const char *name, *words;
+    } lists[] = {{"VK_DRIVER_FILES", "Vulkan finds no driver"},
+                 {"VK_ICD_FILENAMES", "Vulkan finds no driver"},
+                 {"__EGL_VENDOR_LIBRARY_FILENAMES", "EGL finds no driver"}};
+    char file[GP_PATH_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
+        const char *value = gp_machine_variable(&exam->machine, lists[i].name), *rest = value;
+        bool has_any = !value || !*value;
+        while (rest && gp_search_path_next(&rest, ":", file))
+            has_any = has_any || gp_files_exist(&exam->files, file);
+        if (has_any)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s names only files that do not exist: %s",
+                       lists[i].name, lists[i].words);
+        mend_variable(exam, lists[i].name, value, "without it all installed drivers are found");
+    }
+}
+
+/* Values by which the CPU draws. */
+static void check_software(struct gp_exam *exam)
+{
+    static const struct {
+        const char *name, *value;
+    } rows[] = {{"LIBGL_ALWAYS_SOFTWARE", "1"},
+                {"LIBGL_ALWAYS_SOFTWARE", "true"},
+                {"GALLIUM_DRIVER", "llvmpipe"},
+                {"GALLIUM_DRIVER", "softpipe"},
+                {"MESA_LOADER_DRIVER_OVERRIDE", "swrast"},
+                {"MESA_LOADER_DRIVER_OVERRIDE", "kms_swrast"},
+                {"MESA_LOADER_DRIVER_OVERRIDE", "llvmpipe"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const char *value = gp_machine_variable(&exam->machine, rows[i].name);
+        if (!value || strcasecmp(value, rows[i].value) != 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s makes OpenGL render on the CPU", rows[i].name);
+        mend_variable(exam, rows[i].name, value, "");
+    }
+}
+
+void gp_graphics_check_variables(struct gp_exam *exam)
+{
+    check_lists(exam);
+    check_software(exam);
+}
+
+/* Whether the kernel drives a GPU of a vendor with a driver that Mesa is for. */
+static bool has_driven(const struct gp_exam *exam, unsigned vendor)
+{
+    static const char *const drivers[] = {"amdgpu", "i915", "xe"};
+    const struct gp_machine *m = &exam->machine;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(drivers); k++)
+            if (m->gpus[i].vendor == vendor && strcmp(m->gpus[i].driver, drivers[k]) == 0)
+                return true;
+    return false;
+}
+
+/* Only Mesa's drivers: with an NVIDIA GPU beside it, the others are checked there. */
+static bool is_of_mesa(struct gp_exam *exam)
+{
+    return exam->machine.nvidia_count == 0 &&
+           (has_driven(exam, GP_PCI_AMD) || has_driven(exam, GP_PCI_INTEL));
+}
+
+/* Values that are right only with an NVIDIA GPU. */
+static void check_left_over(struct gp_exam *exam)
+{
+    static const struct {
+        const char *name, *value, *words;
+    } rows[] = {
+        {"__GLX_VENDOR_LIBRARY_NAME", "nvidia", "OpenGL windows fail or are drawn by the CPU"},
+        {"GBM_BACKEND", "nvidia-drm", "Wayland compositors do not start"},
+        {"LIBVA_DRIVER_NAME", "nvidia", "VA-API finds no driver"},
+        {"VDPAU_DRIVER", "nvidia", "VDPAU finds no driver"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const char *value = gp_machine_variable(&exam->machine, rows[i].name);
+        if (!value || strcmp(value, rows[i].value) != 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s is set for an NVIDIA GPU, which is not here: %s",
+                       rows[i].name, rows[i].words);
+        mend_variable(exam, rows[i].name, value, "");
+    }
+}
+
+/* A driver of VA-API by name: "iHD". */
+static const char *video_driver(struct gp_exam *exam, const char *name)
+{
+    static const char *const folders[] = {"dri", "dri-nonfree", "dri-freeworld"};
+    const char *found = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
+        found =
+            gp_system_library(exam, "", gp_exam_text(exam, "%s/%s_drv_video.so", folders[i], name));
+    return found;
+}
+
+static void check_video_name(struct gp_exam *exam)
+{
+    static const char name[] = "LIBVA_DRIVER_NAME";
+    static const char *const known[] = {"iHD", "i965", "radeonsi"};
+    const char *value = gp_machine_variable(&exam->machine, name), *other = NULL;
+    if (!value || !value[0] || strcmp(value, "nvidia") == 0 || video_driver(exam, value) ||
+        gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH"))
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(known) && !other; i++)
+        other = video_driver(exam, known[i]) ? known[i] : NULL;
+    if (!other)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
+                   "programs decode and encode video on the CPU");
+    gp_exam_evidence(exam, video_driver(exam, other), "present");
+    mend_variable(exam, name, value, "VA-API then chooses the driver by itself");
+}
+
+static void check_environment(struct gp_exam *exam)
+{
+    gp_graphics_check_variables(exam);
+    check_left_over(exam);
+    check_video_name(exam);
+}
+
+/* ---- Vulkan ---- */
+
+static const struct maker {
+    unsigned vendor;
+    const char *words;
+    const char *names[4]; /* its files in icd.d begin like this */
+    const char *library;  /* of Mesa */
+    const char *package;  /* of Arch, where each driver has its own */
+} makers[] = {
+    {GP_PCI_AMD,
+     "AMD",
+     {"radeon_icd", "amd_icd", "amd_pro_icd", "amdvlk"},
+     "libvulkan_radeon.so",
+     "vulkan-radeon"},
+    {GP_PCI_INTEL,
+     "Intel",
+     {"intel_icd", "intel_hasvk_icd", "intel", NULL},
+     "libvulkan_intel.so",
+     "vulkan-intel"},
+};
+
+/* How many files name Vulkan drivers, and whether one of them is of this maker. */
+static long count_drivers(struct gp_exam *exam, const struct maker *maker, bool *ret_has_own)
+{
+    static const char *const folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d",
+                                          "/usr/local/share/vulkan/icd.d"};
+    char **names;
+    long count = 0;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++, count++)
+            for (size_t k = 0; k < GP_ARRAY_LEN(maker->names) && maker->names[k]; k++)
+                if (strncmp(names[i], maker->names[k], strlen(maker->names[k])) == 0)
+                    *ret_has_own = true;
+    }
+    return count;
+}
+
+static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
+{
+    bool has_own = false;
+    long count = count_drivers(exam, maker, &has_own);
+    if (count == 0 || has_own || !gp_system_library(exam, "", "libvulkan.so.1"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "Vulkan does not find the %s GPU: its driver is missing",
+                   maker->words);
+    gp_exam_evidence(exam, "/usr/share/vulkan/icd.d", "no %s*.json, only drivers of others",
+                     maker->names[0]);
+    gp_exam_why(exam, "Games and programs then use another GPU or the CPU (llvmpipe), or report "
+                      "VK_ERROR_INCOMPATIBLE_DRIVER.");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN, maker->package, NULL);
+}
+
+static const char *steam(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/bin/steam", "/usr/games/steam"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return NULL;
+}
+
+/* Steam and many games are 32-bit programs, which need drivers of their own. */
+static void check_vulkan_32(struct gp_exam *exam, const struct maker *maker)
+{
+    static const struct {
+        const char *wide, *narrow;
+    } folders[] = {{"/usr/lib/x86_64-linux-gnu", "/usr/lib/i386-linux-gnu"},
+                   {"/usr/lib64", "/usr/lib"},
+                   {"/usr/lib", "/usr/lib32"}};
+    for (size_t i = 0; steam(exam) && i < GP_ARRAY_LEN(folders); i++) {
+        const char *wide = gp_exam_text(exam, "%s/%s", folders[i].wide, maker->library);
+        const char *narrow = gp_exam_text(exam, "%s/%s", folders[i].narrow, maker->library);
+        if (!gp_files_exist(&exam->files, wide))
+            continue;
+        if (gp_files_exist(&exam->files, narrow))
+            return;
+        gp_exam_report(
+            exam, GP_VERDICT_WARN,
+            "the 32-bit Vulkan driver of the %s GPU, which Steam needs, is not installed",
+            maker->words);
+        gp_exam_evidence(exam, narrow, "missing");
+        gp_exam_evidence(exam, wide, "present");
+        gp_exam_evidence(exam, steam(exam), "present");
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
+        return;
+    }
+}
+
+static void check_vulkan(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++) {
+        if (!has_driven(exam, makers[i].vendor))
+            continue;
+        check_vulkan_of(exam, &makers[i]);
+        check_vulkan_32(exam, &makers[i]);
+    }
+}
+
+/* ---- video ---- */
+
+/* A program that decodes or encodes video with VA-API; NULL: none is seen. */
+static const char *video_user(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/bin/vainfo",   "/usr/bin/jellyfin",
+                                        "/usr/bin/kodi",     "/usr/lib/jellyfin/bin/jellyfin",
+                                        "/usr/bin/obs",      "/opt/emby-server",
+                                        "/usr/lib/jellyfin", "/usr/share/sunshine"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return NULL;
+}
+
+static bool has_video_of_amd(struct gp_exam *exam)
+{
+    return is_of_mesa(exam) && has_driven(exam, GP_PCI_AMD) && video_user(exam) &&
+           gp_system_library(exam, "", "libva.so.2");
+}
+
+static void check_video(struct gp_exam *exam)
+{
+    if (video_driver(exam, "radeonsi"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "VA-API has no driver for the AMD GPU: video is decoded and encoded on the CPU");
+    gp_exam_evidence(exam, "dri/radeonsi_drv_video.so", "not in any of the usual directories");
+    gp_exam_evidence(exam, video_user(exam), "uses it");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VIDEO, NULL, NULL);
+    gp_exam_command(exam, "it says whether the driver starts", "vainfo");
+}
+
+const struct gp_check gp_checks_graphics[] = {
+    {"graphics.env",
+     "no environment variable leads OpenGL, Vulkan or VA-API astray",
+     {NULL},
+     is_of_mesa,
+     check_environment},
+    {"graphics.vulkan", "Vulkan has drivers for the GPUs", {NULL}, is_of_mesa, check_vulkan},
+    {"graphics.video",
+     "VA-API has a driver for the AMD GPU",
+     {NULL},
+     has_video_of_amd,
+     check_video},
+    {0},
+};
