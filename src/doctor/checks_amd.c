@@ -24,6 +24,13 @@ static bool has_rocm(struct gp_exam *exam)
     return has_amd(exam) && gp_files_exist(&exam->files, "/opt/rocm");
 }
 
+/* Also a link that leads nowhere. */
+static bool has_rocm_link(struct gp_exam *exam)
+{
+    struct stat st;
+    return has_amd(exam) && gp_files_stat_link(&exam->files, "/opt/rocm", &st) == 0;
+}
+
 /* PyTorch wheels include ROCm. */
 static bool has_rocm_torch(struct gp_exam *exam)
 {
@@ -160,11 +167,43 @@ static void check_driver(struct gp_exam *exam)
     }
 }
 
+/* The link to the current release leads to one that was removed. */
+static void report_gone(struct gp_exam *exam)
+{
+    char **names, target[GP_PATH_SIZE];
+    const char *left = NULL;
+    long n = gp_files_list(&exam->files, &exam->arena, "/opt", &names);
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], "rocm-", 5) == 0 &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "/opt/%s/lib", names[i])))
+            left = gp_exam_text(exam, "/opt/%s", names[i]);
+    gp_exam_report(exam, GP_VERDICT_WARN, "/opt/rocm leads to a ROCm that is not there");
+    if (gp_files_link(&exam->files, "/opt/rocm", target))
+        gp_exam_evidence(exam, "/opt/rocm", "-> %s", target);
+    if (left)
+        gp_exam_evidence(exam, left, "present");
+    gp_exam_why(exam, "Programs that are built with ROCm do not find its libraries "
+                      "(libamdhip64.so: cannot open shared object file).");
+    if (left && gp_files_stat_link(&exam->files, "/etc/alternatives/rocm", &(struct stat){0}) == 0)
+        gp_exam_command(exam, "choose the one that is installed",
+                        "sudo update-alternatives --install /opt/rocm rocm %s 100",
+                        gp_exam_quoted(exam, left));
+    else if (left)
+        gp_exam_command(exam, "lead it to the one that is installed", "sudo ln -sfn %s /opt/rocm",
+                        gp_exam_quoted(exam, left));
+    else
+        gp_exam_advice(exam, "install ROCm again, or remove the link");
+}
+
 static void check_version(struct gp_exam *exam)
 {
     char line[64];
     static const char path[] = "/opt/rocm/.info/version";
     struct gp_gfxlist targets;
+    if (!gp_files_exist(&exam->files, "/opt/rocm")) {
+        report_gone(exam);
+        return;
+    }
     if (!gp_files_line(&exam->files, path, line, sizeof(line))) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "%s cannot be read", path);
         return;
@@ -293,7 +332,7 @@ const struct gp_check gp_checks_amd[] = {
      {"amd.kfd"},
      gp_amd_wants_rocm,
      gp_amd_check_permission},
-    {"amd.rocm", "ROCm is installed", {NULL}, has_rocm, check_version},
+    {"amd.rocm", "ROCm is installed", {NULL}, has_rocm_link, check_version},
     {"amd.packages",
      "ROCm's packages are of one maker",
      {NULL},
@@ -327,5 +366,10 @@ const struct gp_check gp_checks_amd[] = {
      gp_amd_has_override,
      gp_amd_check_override},
     {"amd.errors", "no uncorrectable errors", {"amd.driver"}, has_amd, check_errors},
+    {"amd.speed",
+     "nothing holds the AMD GPUs at their lowest clocks",
+     {"amd.driver"},
+     has_amd,
+     gp_amd_check_speed},
     {0},
 };

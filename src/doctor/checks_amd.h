@@ -38,6 +38,9 @@ void gp_amd_check_ldpath(struct gp_exam *exam);
 bool gp_amd_has_override(struct gp_exam *exam);
 void gp_amd_check_override(struct gp_exam *exam);
 
+/* checks_amd_speed.c: settings that keep the clocks low. */
+void gp_amd_check_speed(struct gp_exam *exam);
+
 /* checks_amd_packages.c: packages of two makers, OpenCL, and builds for something else. */
 bool gp_amd_has_opencl(struct gp_exam *exam);
 void gp_amd_check_opencl(struct gp_exam *exam);

@@ -80,7 +80,7 @@ static bool report_skipped(struct gp_exam *exam)
     /* "PCI rejects atomics 494<509": this firmware, and the first that does without atomics. */
     const char *numbers = strstr(known->text, "rejects atomics "), *less;
     bool is_atomics = strstr(known->text, "atomics");
-    bool is_iommu = known == gp_log_known_of(exam, "amd.kfd-iommu");
+    bool is_iommu = strcmp(known->id, "amd.kfd-iommu") == 0;
     bool is_firmware = numbers && (less = strchr(numbers, '<')) && strtol(less + 1, NULL, 10) > 0;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the kernel does not use this AMD GPU for computing%s",
                    is_firmware  ? ": its firmware is too old to do without PCIe atomics"

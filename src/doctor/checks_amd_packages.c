@@ -68,13 +68,52 @@ static const char *amd_source(struct gp_exam *exam)
     return file_with(exam, "/etc/apt/sources.list.d", "repo.radeon.com/rocm/apt");
 }
 
+/* The release of Ubuntu that a file of apt has AMD's packages for, if it is another one; NULL: it
+ * is this one, or none. */
+static const char *other_release(struct gp_exam *exam, const char *path)
+{
+    static const char *const releases[] = {"bionic", "focal", "jammy", "noble"};
+    const struct gp_machine *m = &exam->machine;
+    const char *own = m->base_codename[0] ? m->base_codename : m->codename;
+    if (!path || m->distro != GP_DISTRO_UBUNTU || !own[0])
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(releases); i++)
+        if (strcmp(own, releases[i]) != 0 &&
+            has_line(gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL),
+                     gp_exam_text(exam, " %s main", releases[i])))
+            return releases[i];
+    return NULL;
+}
+
 bool gp_amd_has_two_makers(struct gp_exam *exam)
 {
-    return exam->machine.amd_count > 0 && amd_source(exam) && foreign_packages(exam)[0];
+    const char *source = exam->machine.amd_count > 0 ? amd_source(exam) : NULL;
+    return source && (foreign_packages(exam)[0] || other_release(exam, source));
+}
+
+static bool report_release(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *source = amd_source(exam), *other = other_release(exam, source);
+    const char *own = m->base_codename[0] ? m->base_codename : m->codename;
+    if (!other)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "AMD's repository is set up for Ubuntu %s, but this is %s", other, own);
+    gp_exam_evidence(exam, source, "%s", other);
+    gp_exam_evidence(exam, "/etc/os-release", "%s", own);
+    gp_exam_why(exam, "Its packages need libraries of that release: apt reports unmet dependencies "
+                      "(libpython, libstdc++), or programs do not start.");
+    gp_exam_advice(exam, "remove the packages of ROCm (sudo amdgpu-install --uninstall), and "
+                         "install the newest amdgpu-install for this release from the page below");
+    gp_exam_link(exam, "https://rocm.docs.amd.com/projects/install-on-linux/en/latest/");
+    return true;
 }
 
 void gp_amd_check_makers(struct gp_exam *exam)
 {
+    if (report_release(exam))
+        return;
     static const char pin[] = "/etc/apt/preferences.d/rocm-pin-600";
     const char *found = foreign_packages(exam);
     gp_exam_report(exam, GP_VERDICT_WARN,

@@ -150,10 +150,21 @@ static const char *user_of(struct gp_exam *exam)
     return gp_system_library(exam, "", "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
 }
 
+/* Likewise in a container, where programs for video are what it was made for. */
+static const char *container_user(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/opt/frigate",
+                                        "/usr/lib/plexmediaserver", "/app/emby/EmbyServer"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
+        if (gp_files_exist(&exam->files, paths[i]))
+            return paths[i];
+    return user_of(exam);
+}
+
 static void check_permission(struct gp_exam *exam)
 {
     struct gp_access access;
-    const char *path, *user = exam->machine.container ? user_of(exam) : NULL;
+    const char *path, *user = exam->machine.container ? container_user(exam) : NULL;
     if (user && !gp_files_exist(&exam->files, "/dev/dri")) {
         gp_exam_report(exam, GP_VERDICT_WARN, "this container has no Intel GPU");
         gp_exam_evidence(exam, "/dev/dri", "missing");

@@ -16,12 +16,19 @@
 static const char *const programs[] = {"/usr/local/bin/ollama", "/usr/bin/ollama"};
 static const char *const folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama"};
 
+/* Whether somebody has given this container an AMD GPU to compute on. */
+static bool is_given(struct gp_exam *exam)
+{
+    return exam->machine.nvidia_count == 0 && exam->machine.amd_count > 0 &&
+           gp_files_exist(&exam->files, "/dev/kfd");
+}
+
 bool gp_ollama_is_there(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
         if (gp_files_exist(&exam->files, programs[i]))
-            return !m->container && (m->nvidia_count > 0 || m->amd_count > 0);
+            return m->container ? is_given(exam) : m->nvidia_count > 0 || m->amd_count > 0;
     return false;
 }
 
@@ -68,8 +75,13 @@ static bool report_folder(struct gp_exam *exam, const char *prefix)
                        "Ollama has no part for this GPU: it computes on the "
                        "CPU");
         gp_exam_evidence(exam, folders[i], "nothing there begins with %s", prefix);
-        gp_exam_advice(exam, "install it again, as its page for Linux says, while the GPU's driver "
-                             "works: the installer takes the parts for the GPUs that it finds");
+        if (exam->machine.container)
+            gp_exam_advice(exam, "use the image for AMD's GPUs, ollama/ollama:rocm, instead of "
+                                 "ollama/ollama");
+        else
+            gp_exam_advice(exam,
+                           "install it again, as its page for Linux says, while the GPU's driver "
+                           "works: the installer takes the parts for the GPUs that it finds");
         gp_exam_link(exam, "https://ollama.com/download/linux");
         return true;
     }

@@ -5,6 +5,7 @@
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/nvidia.h"
+#include "doctor/packages.h"
 #include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
@@ -57,6 +58,38 @@ static bool has_rocm(struct gp_exam *exam)
     return false;
 }
 
+/* The runtime of AMD's packages for Linux, without the part that reaches the Windows driver; with
+ * dpkg, whose list says so. */
+static bool report_plain_rocm(struct gp_exam *exam)
+{
+    static const char *const words[] = {"hsa-rocr", "hsa-runtime-rocr4wsl-amdgpu", NULL};
+    struct gp_package *packages;
+    const char *plain = NULL;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    if (gp_files_exist(&exam->files, "/opt/rocm/lib/librocdxg.so"))
+        return false;
+    for (long i = 0; i < count; i++) {
+        if (strcmp(packages[i].state, "installed") != 0)
+            continue;
+        if (strcmp(packages[i].name, words[1]) == 0)
+            return false;
+        if (strcmp(packages[i].name, words[0]) == 0)
+            plain = packages[i].version;
+    }
+    if (!plain)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "ROCm finds no GPU in WSL: its part for WSL is not installed");
+    gp_exam_evidence(exam, "package", "hsa-rocr %s, but not %s", plain, words[1]);
+    gp_exam_evidence(exam, "/opt/rocm/lib/librocdxg.so", "missing");
+    gp_exam_why(exam, "ROCm's usual runtime needs /dev/kfd, which WSL does not have.");
+    gp_exam_advice(exam, "install ROCm for WSL as the page below says: amdgpu-install "
+                         "--usecase=wsl,rocm --no-dkms, and from ROCm 7 on librocdxg");
+    gp_exam_link(exam, "https://rocm.docs.amd.com/projects/radeon/en/latest/docs/install/wsl/"
+                       "install-radeon.html");
+    return true;
+}
+
 /* PyTorch's wheels bring a runtime that needs the kernel's driver, which WSL does not have. */
 static void check_rocm(struct gp_exam *exam)
 {
@@ -96,7 +129,8 @@ static void check_wsl_driver(struct gp_exam *exam)
                   : gp_files_exist(&exam->files, parts[i].path))
             continue;
         if (i > 0 && has_rocm(exam)) {
-            check_rocm(exam);
+            if (!report_plain_rocm(exam))
+                check_rocm(exam);
             return;
         }
         bool is_first = strncmp(exam->machine.kernel, "4.4.", 4) == 0; /* it has no other kernel */
