@@ -1,16 +1,12 @@
 /* AMD GPUs: the kernel driver, ROCm, and permissions to compute. */
 #include "doctor/checks_amd.h"
 
-#include "doctor/access.h"
 #include "doctor/framework.h"
 #include "doctor/gfxchip.h"
-#include "doctor/gfxlist.h"
-#include "doctor/log.h"
 #include "doctor/tables.h"
 #include "doctor/unbound.h"
 #include "doctor/version.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,34 +15,11 @@ static bool has_amd(struct gp_exam *exam)
     return exam->machine.amd_count > 0;
 }
 
-static bool has_rocm(struct gp_exam *exam)
-{
-    return has_amd(exam) && gp_files_exist(&exam->files, "/opt/rocm");
-}
-
 /* Also a link that leads nowhere. */
 static bool has_rocm_link(struct gp_exam *exam)
 {
     struct stat st;
     return has_amd(exam) && gp_files_stat_link(&exam->files, "/opt/rocm", &st) == 0;
-}
-
-/* PyTorch wheels include ROCm. */
-static bool has_rocm_torch(struct gp_exam *exam)
-{
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    struct gp_torch torch;
-    for (size_t i = 0; i < envs->count; i++)
-        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.hip[0])
-            return true;
-    return false;
-}
-
-/* A GPU is meant for computing where ROCm is installed; integrated graphics alone is no finding. */
-bool gp_amd_wants_rocm(struct gp_exam *exam)
-{
-    return has_amd(exam) && (has_rocm(exam) || has_rocm_torch(exam) ||
-                             gp_files_exist(&exam->files, "/usr/bin/rocminfo"));
 }
 
 /* Whether none of the AMD GPUs has its driver, although they are meant for computing: without it

@@ -5,10 +5,9 @@
 #include "doctor/exam.h"
 #include "doctor/gfxlist.h"
 
-/* Whether the GPUs are meant for computing. */
+/* checks_amd_kfd.c: whether the GPUs are meant for computing, and whether amdgpu drives one; the
+ * device for computing, and its permissions. */
 bool gp_amd_wants_rocm(struct gp_exam *exam);
-
-/* checks_amd_kfd.c: whether amdgpu drives one; the device for computing, and its permissions. */
 bool gp_amd_drives(struct gp_exam *exam);
 bool gp_amd_wants_kfd(struct gp_exam *exam);
 void gp_amd_check_kfd(struct gp_exam *exam);

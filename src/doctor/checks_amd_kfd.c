@@ -1,6 +1,7 @@
-/* AMD GPUs: the kernel's device for computing, and who may use it. */
+/* AMD GPUs: the kernel's device for computing, who wants it, and who may use it. */
 #include "doctor/access.h"
 #include "doctor/checks_amd.h"
+#include "doctor/framework.h"
 #include "doctor/gfxchip.h"
 #include "doctor/kernel_config.h"
 #include "doctor/log.h"
@@ -15,6 +16,25 @@ bool gp_amd_drives(struct gp_exam *exam)
         if (m->gpus[i].vendor == GP_PCI_AMD && strcmp(m->gpus[i].driver, "amdgpu") == 0)
             return true;
     return false;
+}
+
+/* PyTorch wheels include ROCm. */
+static bool has_rocm_torch(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    struct gp_torch torch;
+    for (size_t i = 0; i < envs->count; i++)
+        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.hip[0])
+            return true;
+    return false;
+}
+
+/* A GPU is meant for computing where ROCm is installed; integrated graphics alone is no finding. */
+bool gp_amd_wants_rocm(struct gp_exam *exam)
+{
+    return exam->machine.amd_count > 0 &&
+           (gp_files_exist(&exam->files, "/opt/rocm") || has_rocm_torch(exam) ||
+            gp_files_exist(&exam->files, "/usr/bin/rocminfo"));
 }
 
 /* "gfx803" for the first AMD GPU, if some release of ROCm computes on such a card; "". */

@@ -166,7 +166,7 @@ static void fix_block(struct gp_exam *exam, const struct gp_block *block, const 
     gp_exam_command(exam, "", "sudo reboot");
 }
 
-void gp_unbound_fix_amd_firmware(struct gp_exam *exam)
+static void fix_amd_firmware(struct gp_exam *exam)
 {
     static const struct {
         const char *id, *command;
@@ -196,7 +196,7 @@ static void fix_firmware(struct gp_exam *exam, const struct gp_log_known *line)
 {
     gp_exam_evidence(exam, line->where, "%s", line->text);
     gp_exam_why(exam, "The log says why: the driver did not find the firmware of this GPU.");
-    gp_unbound_fix_amd_firmware(exam);
+    fix_amd_firmware(exam);
 }
 
 bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *module,

@@ -30,7 +30,4 @@ bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
  * false: it has one, or that is unknown. */
 bool gp_unbound_no_module(struct gp_exam *exam, const char *const *modules);
 
-/* Adds how to install the firmware of an AMD GPU. */
-void gp_unbound_fix_amd_firmware(struct gp_exam *exam);
-
 #endif
