@@ -48,6 +48,9 @@ static void advise_start(struct gp_exam *exam)
     else if (strcmp(container, "kubernetes") == 0)
         gp_exam_advice(exam, "request GPUs in the pod: resources: limits: nvidia.com/gpu: 1; the "
                              "node needs NVIDIA's device plugin");
+    else if (gp_files_exist(&exam->files, "/usr/bin/distrobox-export"))
+        gp_exam_command(exam, "on the host: make the box again, with the driver of the host",
+                        "distrobox create --nvidia --image IMAGE --name NAME");
     else if (strcmp(container, "podman") == 0)
         gp_exam_command(exam, "on the host: start a container with all GPUs",
                         "podman run --device nvidia.com/gpu=all …");

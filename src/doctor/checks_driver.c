@@ -188,7 +188,7 @@ static void check_loaded(struct gp_exam *exam)
                 reason ? gp_exam_text(exam, " The log says why: %s.", reason->cause) : "");
     if (reason)
         gp_exam_advice(exam, "%s", reason->fix);
-    gp_exam_command(exam, "load it, or see why it fails", "sudo modprobe nvidia");
+    gp_exam_remedy(exam, GP_REMEDY_LOAD_MODULE, NULL, NULL);
     gp_exam_command(exam, "the kernel's messages",
                     "sudo dmesg | grep -i -e nvrm -e nvidia -e lockdown");
 }

@@ -2,6 +2,7 @@
 #include "doctor/checks_driver.h"
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
+#include "doctor/kernels.h"
 #include "doctor/log.h"
 #include "doctor/module_file.h"
 
@@ -365,10 +366,28 @@ static bool explain_alternative(struct gp_exam *exam)
     return true;
 }
 
+/* Settings of modprobe.d cannot keep out what is a part of the kernel; true if nouveau is. */
+static bool explain_built_in(struct gp_exam *exam)
+{
+    if (!gp_kernels_has_built_in(exam, "nouveau"))
+        return false;
+    gp_exam_evidence(exam,
+                     gp_exam_text(exam, "%s/%s/modules.builtin", gp_install_of(exam)->modules,
+                                  exam->machine.kernel),
+                     "nouveau is built into this kernel");
+    gp_exam_why(exam, "It is a part of the kernel, not a module: blacklisting does not keep it "
+                      "from the GPU.");
+    gp_exam_advice(exam, "build the kernel with CONFIG_DRM_NOUVEAU off, or as a module; until "
+                         "then add nouveau.modeset=0 to the kernel command line");
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 static void fix_other_driver(struct gp_exam *exam, const struct gp_install *in, const char *driver)
 {
     bool is_nouveau = strcmp(driver, "nouveau") == 0;
-    if (is_nouveau && in->module[0] && (explain_fallback(exam) || explain_alternative(exam)))
+    if (is_nouveau && in->module[0] &&
+        (explain_built_in(exam) || explain_fallback(exam) || explain_alternative(exam)))
         return;
     bool is_blacklisted = is_nouveau && in->nouveau.kind != GP_BLOCK_NONE;
     if (is_blacklisted)

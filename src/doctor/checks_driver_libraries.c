@@ -326,7 +326,7 @@ static bool fix_image(struct gp_exam *exam)
                              "module and libraries come with one system: boot the current one");
         return true;
     }
-    if (strcmp(exam->machine.distro_id, "ostree") != 0)
+    if (!gp_machine_is_ostree(&exam->machine))
         return false;
     gp_exam_command(exam, "a newer image may have both of one version", "sudo rpm-ostree upgrade");
     gp_driver_fix_reboot(exam, "");

@@ -141,7 +141,7 @@ static bool report_driver(struct gp_exam *exam)
         !exam->machine.is_pci_readable)
         return false;
     const struct gp_machine *m = &exam->machine;
-    bool is_of_image = strcmp(m->distro_id, "ostree") == 0 && m->amd_count + m->intel_count > 0;
+    bool is_of_image = gp_machine_is_ostree(m) && m->amd_count + m->intel_count > 0;
     gp_exam_report(exam, is_of_image ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "NVIDIA's driver is installed, but the bus has no NVIDIA GPU");
     gp_exam_evidence(exam,

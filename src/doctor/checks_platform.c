@@ -236,10 +236,44 @@ static void report_unnamed(struct gp_exam *exam)
     gp_exam_link(exam, "https://github.com/microsoft/WSL/issues/8587");
 }
 
+/* Distributions whose loader cannot find or use Windows' libraries. */
+static bool report_other_loader(struct gp_exam *exam)
+{
+    static const char of_nixos[] = "/run/opengl-driver/lib/libcuda.so.1";
+    const char *musl = gp_exam_text(exam, "/lib/ld-musl-%s.so.1", exam->machine.arch);
+    const char *glibc = "/lib64/ld-linux-x86-64.so.2";
+    bool is_nixos = strcmp(exam->machine.distro_id, "nixos") == 0;
+    if (is_nixos ? gp_files_exist(&exam->files, of_nixos) ||
+                       has_folder(gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"),
+                                  "/usr/lib/wsl/lib")
+                 : gp_files_exist(&exam->files, glibc) || !gp_files_exist(&exam->files, musl))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   is_nixos ? "NixOS' programs do not find Windows' libcuda"
+                            : "Windows' libcuda does not work in this distribution: it has musl, "
+                              "not glibc");
+    gp_exam_evidence(exam, WSL_LIBRARY, "present");
+    gp_exam_evidence(exam, is_nixos ? of_nixos : musl, is_nixos ? "missing" : "present");
+    if (!is_nixos) {
+        gp_exam_evidence(exam, glibc, "missing");
+        gp_exam_advice(exam, "use a distribution with glibc for GPUs in WSL, such as Ubuntu's");
+        return true;
+    }
+    gp_exam_why(exam, "Programs on NixOS search no directory of libraries by themselves, and by "
+                      "default its WSL does not add that of Windows' driver.");
+    gp_exam_command(exam, "after setting, in configuration.nix: wsl.useWindowsDriver = true;",
+                    "sudo nixos-rebuild switch");
+    gp_exam_command(exam, "until then, for the programs of this shell",
+                    "export LD_LIBRARY_PATH=/usr/lib/wsl/lib");
+    return true;
+}
+
 /* Linux driver packages install libraries that need a kernel module, which WSL does not have. */
 static void check_wsl_shadow(struct gp_exam *exam)
 {
     char path[GP_PATH_SIZE], real[GP_PATH_SIZE];
+    if (report_other_loader(exam))
+        return;
     if (!find_linux_library(exam, path, real)) {
         report_unlisted(exam);
         report_unnamed(exam);

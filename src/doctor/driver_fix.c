@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { OLDEST_BUILT = 470 };
+enum { OLDEST_BUILT = 470, NEWEST_DEBIAN = 13 };
 
 /* From this kernel on, the packages of Proxmox are called so; before, pve-…. */
 #define FIRST_OF_PROXMOX "6.5"
@@ -200,8 +200,8 @@ static void prefer_older(struct gp_exam *exam, const struct gp_choice *choice)
 
 static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choice)
 {
-    const char *release =
-        gp_exam_text(exam, "debian%u", gp_version_major(exam->machine.distro_version));
+    unsigned number = gp_version_major(exam->machine.distro_version);
+    const char *release = gp_exam_text(exam, "debian%u", number > 0 ? number : NEWEST_DEBIAN);
     if (choice->from == GP_OFFER_DISTRO) {
         gp_driver_fix_non_free(exam);
         if (gp_driver_wish(exam).needs_proprietary && exam->machine.is_driver_open)
@@ -309,7 +309,7 @@ static bool is_of_release(const struct gp_machine *m, const struct gp_choice *ch
 void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
 {
     const struct gp_machine *m = &exam->machine;
-    if (fix_run(exam, choice))
+    if (fix_run(exam, choice) || gp_exam_tool(exam, GP_REMEDY_INSTALL_DRIVER_OPEN, NULL))
         return;
     if (is_of_release(m, choice)) {
         gp_exam_command(exam, "install the newest driver of this release", "sudo apt install %s",

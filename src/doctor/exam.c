@@ -241,9 +241,20 @@ static const char *for_release(struct gp_exam *exam, const char *command)
                : command;
 }
 
+bool gp_exam_tool(struct gp_exam *exam, enum gp_remedy remedy, const char *argument)
+{
+    const struct gp_remedy_tool *tool = gp_remedy_tool(&exam->files, exam->machine.distro, remedy);
+    if (!tool || !is_list(argument))
+        return false;
+    add_fix(exam, fill(exam, tool->command, strlen(tool->command), argument, NULL), tool->note);
+    return true;
+}
+
 void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *first,
                     const char *second)
 {
+    if (gp_exam_tool(exam, remedy, first))
+        return;
     const struct gp_remedy_row *row = &gp_remedies[remedy];
     const char *commands = row->commands[exam->machine.distro];
     bool is_safe = is_list(first) && is_list(second);

@@ -84,6 +84,10 @@ void gp_exam_evidence(struct gp_exam *exam, const char *where, const char *forma
 void gp_exam_why(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 3);
 void gp_exam_link(struct gp_exam *exam, const char *url);
 
+/* Adds the command of a program that does this on some systems only; false: this one has none.
+ * gp_exam_remedy() does so by itself. */
+bool gp_exam_tool(struct gp_exam *exam, enum gp_remedy remedy, const char *argument);
+
 /* What to do. A remedy is a row of the table, with the commands for the detected distribution; each
  * {} in it is one of the arguments (NULL: none). A command works on all distributions. Advice is
  * not a command. */

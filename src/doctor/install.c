@@ -187,6 +187,19 @@ static void read_akmods(struct gp_exam *exam, struct gp_install *in)
     }
 }
 
+/* Portage removes the directory of a build that succeeded. */
+static void read_portage(struct gp_exam *exam, struct gp_install *in)
+{
+    static const char folder[] = "/var/tmp/portage/x11-drivers";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *log = gp_exam_text(exam, "%s/%s/temp/build.log", folder, names[i]);
+        if (strncmp(names[i], "nvidia-drivers-", 15) == 0 && gp_files_exist(&exam->files, log))
+            read_log(exam, &in->failed, log);
+    }
+}
+
 /* ---- libraries ---- */
 
 static bool is_32_bit(const struct gp_exam *exam, const char *path)
@@ -501,6 +514,7 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
     read_modules(exam, in);
     read_dkms(exam, in);
     read_akmods(exam, in);
+    read_portage(exam, in);
     read_libraries(exam, in);
     read_packages(exam, in);
     if (!strchr(in->module_version, '.'))

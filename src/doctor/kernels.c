@@ -89,3 +89,11 @@ bool gp_kernels_fix_package(struct gp_exam *exam)
     gp_exam_command(exam, "", "sudo reboot");
     return true;
 }
+
+bool gp_kernels_has_built_in(struct gp_exam *exam, const char *module)
+{
+    const char *path = gp_exam_text(exam, "%s/%s/modules.builtin", gp_install_of(exam)->modules,
+                                    exam->machine.kernel);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL);
+    return text && strstr(text, gp_exam_text(exam, "/%s.ko", module));
+}

@@ -17,12 +17,29 @@ static const struct {
     const char *id;
     enum gp_distro distro;
 } families[] = {
-    {"ubuntu", GP_DISTRO_UBUNTU}, {"debian", GP_DISTRO_DEBIAN}, {"rhel", GP_DISTRO_RHEL},
-    {"centos", GP_DISTRO_RHEL},   {"rocky", GP_DISTRO_RHEL},    {"almalinux", GP_DISTRO_RHEL},
-    {"amzn", GP_DISTRO_OTHER},    {"ol", GP_DISTRO_RHEL},       {"fedora", GP_DISTRO_FEDORA},
-    {"manjaro", GP_DISTRO_OTHER}, {"steamos", GP_DISTRO_OTHER}, {"arch", GP_DISTRO_ARCH},
-    {"sles", GP_DISTRO_OTHER},    {"sled", GP_DISTRO_OTHER},    {"sle", GP_DISTRO_OTHER},
-    {"opensuse", GP_DISTRO_SUSE}, {"suse", GP_DISTRO_SUSE},     {"incus-os", GP_DISTRO_OTHER},
+    {"ubuntu", GP_DISTRO_UBUNTU},  {"debian", GP_DISTRO_DEBIAN}, {"rhel", GP_DISTRO_RHEL},
+    {"centos", GP_DISTRO_RHEL},    {"rocky", GP_DISTRO_RHEL},    {"almalinux", GP_DISTRO_RHEL},
+    {"mageia", GP_DISTRO_OTHER},   {"amzn", GP_DISTRO_OTHER},    {"ol", GP_DISTRO_RHEL},
+    {"fedora", GP_DISTRO_FEDORA},  {"manjaro", GP_DISTRO_OTHER}, {"steamos", GP_DISTRO_OTHER},
+    {"arch", GP_DISTRO_ARCH},      {"sles", GP_DISTRO_OTHER},    {"sled", GP_DISTRO_OTHER},
+    {"sle", GP_DISTRO_OTHER},      {"opensuse", GP_DISTRO_SUSE}, {"suse", GP_DISTRO_SUSE},
+    {"incus-os", GP_DISTRO_OTHER},
+};
+
+/* Systems with a way of their own, whatever family their os-release(5) names: by a file that only
+ * they have, in this order. */
+static const struct {
+    enum gp_distro family; /* of os-release; GP_DISTRO__COUNT: any */
+    const char *mark;      /* a file */
+    const char *id;        /* for the table of remedies */
+} systems[] = {
+    {GP_DISTRO_FEDORA, "/usr/share/ublue-os", "ublue"},
+    {GP_DISTRO_FEDORA, "/run/ostree-booted", "ostree"},
+    {GP_DISTRO_SUSE, "/usr/sbin/transactional-update", "transactional"},
+    {GP_DISTRO_OTHER, "/etc/eks", "eks"},
+    {GP_DISTRO_DEBIAN, "/usr/bin/midclt", "truenas"},
+    {GP_DISTRO_DEBIAN, "/run/ostree-booted", "endless"},
+    {GP_DISTRO__COUNT, "/etc/unraid-version", "unraid"},
 };
 
 /* The value of KEY= in os-release, without quotes. */
@@ -54,11 +71,49 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+/* Debian's release below a derivative, which counts its own: "12" for LMDE 6 or Devuan 5; "": it
+ * follows Debian's testing, as Kali does. */
+static void read_debian_release(struct gp_machine *m, const struct gp_files *files,
+                                const char *codename)
+{
+    static const struct {
+        const char *codename, *release;
+    } names[] = {{"bullseye", "11"}, {"bookworm", "12"},  {"trixie", "13"}, {"chimaera", "11"},
+                 {"daedalus", "12"}, {"excalibur", "13"}, {"faye", "12"},   {"gigi", "13"}};
+    char line[64];
+    if (!gp_files_line(files, "/etc/debian_version", line, sizeof(line)) || line[0] < '0' ||
+        line[0] > '9')
+        line[0] = '\0';
+    (void)snprintf(m->distro_version, sizeof(m->distro_version), "%.31s", line);
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && !line[0]; i++)
+        if (strcmp(codename[0] ? codename : m->codename, names[i].codename) == 0)
+            (void)snprintf(m->distro_version, sizeof(m->distro_version), "%s", names[i].release);
+}
+
+static void find_system(struct gp_machine *m, const struct gp_files *files)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(systems); i++) {
+        if ((systems[i].family != m->distro && systems[i].family != GP_DISTRO__COUNT) ||
+            !gp_files_exist(files, systems[i].mark))
+            continue;
+        m->distro = GP_DISTRO_OTHER;
+        (void)snprintf(m->distro_id, sizeof(m->distro_id), "%s", systems[i].id);
+        return;
+    }
+    if (strcmp(m->distro_id, "amzn") == 0 && strcmp(m->distro_version, "2") == 0)
+        (void)snprintf(m->distro_id, sizeof(m->distro_id), "amzn2");
+}
+
+bool gp_machine_is_ostree(const struct gp_machine *machine)
+{
+    return strcmp(machine->distro_id, "ostree") == 0 || strcmp(machine->distro_id, "ublue") == 0;
+}
+
 enum { FIRST_OF_FEDORA = 20 };
 
 static void read_distro(struct gp_machine *m, const struct gp_files *files)
 {
-    char text[8192], like[128];
+    char text[8192], like[128], codename[32];
     m->distro = GP_DISTRO_OTHER;
     if (gp_files_read(files, "/etc/os-release", text, sizeof(text)) < 0 &&
         gp_files_read(files, "/usr/lib/os-release", text, sizeof(text)) < 0)
@@ -80,10 +135,10 @@ static void read_distro(struct gp_machine *m, const struct gp_files *files)
      * apart. */
     if (m->distro == GP_DISTRO_RHEL && strtoul(m->distro_version, NULL, 10) >= FIRST_OF_FEDORA)
         m->distro = GP_DISTRO_FEDORA;
-    if (m->distro == GP_DISTRO_FEDORA && gp_files_exist(files, "/run/ostree-booted")) {
-        m->distro = GP_DISTRO_OTHER; /* packages are layered, not installed */
-        (void)snprintf(m->distro_id, sizeof(m->distro_id), "ostree");
-    }
+    release_value(text, "DEBIAN_CODENAME", codename, sizeof(codename));
+    if (m->distro == GP_DISTRO_DEBIAN && strcmp(m->distro_id, "debian") != 0)
+        read_debian_release(m, files, codename);
+    find_system(m, files);
 }
 
 const char *gp_distro_word(enum gp_distro distro)

@@ -71,6 +71,10 @@ bool gp_machine_is_virtual(const struct gp_files *files);
 /* Whether the firmware calls it a laptop, whose GPUs have no slots. */
 bool gp_machine_is_laptop(const struct gp_files *files);
 
+/* Whether it is one of Fedora's systems that are composed as images: packages are layered, not
+ * installed. */
+bool gp_machine_is_ostree(const struct gp_machine *machine);
+
 /* "0000:65:00.0": whether it is a PCI device address, and nothing else. */
 bool gp_is_bus_id(const char *name);
 

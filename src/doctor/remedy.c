@@ -1,5 +1,7 @@
 #include "doctor/remedy.h"
 
+#include "doctor/files.h"
+
 #include <string.h>
 
 const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
@@ -30,6 +32,31 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
 #define ALPINE                                                                                     \
     "NVIDIA's driver needs glibc, which Alpine does not have: use another distribution on this "   \
     "machine, or nouveau, without CUDA"
+
+#define FOR_UBLUE                                                                                  \
+    "change to this system's image with the driver: the name of the image in image-ref of "        \
+    "/usr/share/ublue-os/image-info.json, with "
+#define EKS                                                                                        \
+    "give this node group an AMI with the driver (AL2023_x86_64_NVIDIA; Amazon Linux 2: "          \
+    "AL2_x86_64_GPU); the standard one has none"
+#define TRUENAS                                                                                    \
+    "in the web interface: Apps, Configuration, Settings: Install NVIDIA Drivers; apt is turned "  \
+    "off on TrueNAS, and what it installs is lost with an update"
+#define UNRAID                                                                                     \
+    "in the web interface: Apps: install the plugin Nvidia Driver; if it is installed, let it "    \
+    "download the driver for this release of Unraid on its page, then restart docker"
+#define BOTTLEROCKET                                                                               \
+    "start the node from the variant with the driver, whose name ends in -nvidia "                 \
+    "(aws-k8s-1.31-nvidia); nothing can be installed on the others"
+#define BALENA                                                                                     \
+    "balenaOS has no driver of NVIDIA: build its module against this release's headers in a "      \
+    "container that loads it, or use another system"
+#define STEAMOS                                                                                    \
+    "SteamOS supports only AMD's GPUs, and its root is read-only: use another distribution for "   \
+    "this GPU, such as Bazzite's image for NVIDIA"
+#define ENDLESS                                                                                    \
+    "the driver is a part of Endless OS' image, and packages cannot be installed: update it, or "  \
+    "use another distribution"
 
 static const struct gp_remedy_other others[] = {
     {"nixos", GP_REMEDY_INSTALL_DRIVER_OPEN,
@@ -128,6 +155,146 @@ static const struct gp_remedy_other others[] = {
     {"gentoo", GP_REMEDY_UPDATE_PACKAGES, "update the driver",
      "sudo emerge --update x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
+    {"ublue", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     FOR_UBLUE "-nvidia-open added to it (Bluefin and Aurora, too), by rpm-ostree rebase; then "
+               "reboot",
+     NULL},
+    {"ublue", GP_REMEDY_INSTALL_DRIVER_580,
+     FOR_UBLUE "-nvidia instead of -nvidia-open, by rpm-ostree rebase; then reboot: GPUs before "
+               "Turing need the proprietary modules",
+     NULL},
+    {"ublue", GP_REMEDY_ENROLL_KEY,
+     "enroll Universal Blue's key; the password that the next boot asks for is universalblue",
+     "ujust enroll-secure-boot-key"},
+    {"ostree", GP_REMEDY_ENROLL_KEY,
+     "akmods signs layered modules only with a key that is layered, too, as the packages of "
+     "silverblue-akmods-keys do it; then enroll that key",
+     "sudo mokutil --import /etc/pki/akmods/certs/public_key.der"},
+    {"transactional", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "install the driver into the next snapshot (Leap Micro, SL Micro: NVIDIA's repository "
+     "instead of the first package)",
+     "sudo transactional-update --continue pkg install openSUSE-repos-MicroOS-NVIDIA && sudo "
+     "transactional-update --continue pkg install nvidia-open-driver-G06-signed-kmp-default "
+     "nvidia-compute-utils-G06"},
+    {"transactional", GP_REMEDY_INSTALL_DRIVER_580, "install the driver into the next snapshot",
+     "sudo transactional-update --continue pkg install openSUSE-repos-MicroOS-NVIDIA && sudo "
+     "transactional-update --continue pkg install nvidia-driver-G06-kmp-default "
+     "nvidia-compute-utils-G06"},
+    {"transactional", GP_REMEDY_INSTALL_HEADERS,
+     "install the kernel headers into the next snapshot",
+     "sudo transactional-update pkg install kernel-default-devel"},
+    {"transactional", GP_REMEDY_BUILD_MODULE,
+     "install the module that fits the newest kernel into the next snapshot",
+     "sudo transactional-update --continue dup && sudo reboot"},
+    {"transactional", GP_REMEDY_UPDATE_PACKAGES, "update kernel, module and libraries together",
+     "sudo transactional-update --continue dup && sudo reboot"},
+    {"transactional", GP_REMEDY_INSTALL_LIBRARIES,
+     "install the libraries and programs that match the module into the next snapshot",
+     "sudo transactional-update pkg install nvidia-compute-utils-G06 && sudo reboot"},
+    {"transactional", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
+     "install it into the next snapshot, after adding NVIDIA's repository for libnvidia-container",
+     "sudo transactional-update pkg install nvidia-container-toolkit && sudo reboot"},
+    {"transactional", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
+    {"transactional", GP_REMEDY_REBUILD_INITRAMFS,
+     "rebuild the initramfs, which has its own copy of these settings, in the next snapshot",
+     "sudo transactional-update initrd"},
+    {"transactional", GP_REMEDY_ENROLL_KEY,
+     "enroll the key of the modules; the next boot asks for the password",
+     "sudo mokutil --import /usr/share/nvidia-pubkeys/MOK-nvidia-*.der --root-pw"},
+    {"talos", GP_REMEDY_LOAD_MODULE,
+     "Talos loads the modules that its machine configuration names: patch it with machine.kernel."
+     "modules nvidia, nvidia_uvm, nvidia_drm and nvidia_modeset (talosctl patch mc)",
+     NULL},
+    {"talos", GP_REMEDY_INSTALL_LIBRARIES,
+     "the libraries are in the system extension nvidia-container-toolkit: build an image with it, "
+     "in the version of the extension with the module, and upgrade to it",
+     NULL},
+    {"talos", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
+     "build an image with the system extension nvidia-container-toolkit, and upgrade to it", NULL},
+    {"flatcar", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "have the next boot load Flatcar's extension with the driver (releases before it had "
+     "extensions: systemctl status nvidia.service shows why its build failed)",
+     "echo nvidia-drivers-570-open | sudo tee -a /etc/flatcar/enabled-sysext.conf"},
+    {"flatcar", GP_REMEDY_INSTALL_DRIVER_580,
+     "have the next boot load Flatcar's extension with the driver (releases before it had "
+     "extensions: systemctl status nvidia.service shows why its build failed)",
+     "echo nvidia-drivers-570 | sudo tee -a /etc/flatcar/enabled-sysext.conf"},
+    {"flatcar", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT,
+     "Flatcar has no packages: put the extension nvidia-runtime of extensions.flatcar.org into "
+     "/etc/extensions, and reboot",
+     NULL},
+    {"bottlerocket", GP_REMEDY_INSTALL_DRIVER_OPEN, BOTTLEROCKET, NULL},
+    {"bottlerocket", GP_REMEDY_INSTALL_DRIVER_580, BOTTLEROCKET, NULL},
+    {"eks", GP_REMEDY_INSTALL_DRIVER_OPEN, EKS, NULL},
+    {"eks", GP_REMEDY_INSTALL_DRIVER_580, EKS, NULL},
+    {"amzn2", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "before NVIDIA's .run installer with --dkms: there are no packages for Amazon Linux 2",
+     "sudo yum install kernel-devel-$(uname -r) gcc make dkms"},
+    {"amzn2", GP_REMEDY_INSTALL_DRIVER_580,
+     "before NVIDIA's .run installer of branch 580 or older with --dkms: there are no packages for "
+     "Amazon Linux 2",
+     "sudo yum install kernel-devel-$(uname -r) gcc make dkms"},
+    {"amzn2", GP_REMEDY_INSTALL_HEADERS,
+     "install the kernel headers and a compiler, which the module is built with",
+     "sudo yum install kernel-devel-$(uname -r) gcc make"},
+    {"eks", GP_REMEDY_INSTALL_HEADERS,
+     "install the kernel headers and a compiler, which the module is built with",
+     "sudo yum install kernel-devel-$(uname -r) gcc make"},
+    {"truenas", GP_REMEDY_INSTALL_DRIVER_OPEN, TRUENAS, NULL},
+    {"truenas", GP_REMEDY_INSTALL_DRIVER_580, TRUENAS, NULL},
+    {"truenas", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, TRUENAS, NULL},
+    {"unraid", GP_REMEDY_INSTALL_DRIVER_OPEN, UNRAID, NULL},
+    {"unraid", GP_REMEDY_INSTALL_DRIVER_580, UNRAID, NULL},
+    {"unraid", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, UNRAID, NULL},
+    {"balena-os", GP_REMEDY_INSTALL_DRIVER_OPEN, BALENA, NULL},
+    {"balena-os", GP_REMEDY_INSTALL_DRIVER_580, BALENA, NULL},
+    {"steamos", GP_REMEDY_INSTALL_DRIVER_OPEN, STEAMOS, NULL},
+    {"steamos", GP_REMEDY_INSTALL_DRIVER_580, STEAMOS, NULL},
+    {"endless", GP_REMEDY_INSTALL_DRIVER_OPEN, ENDLESS, NULL},
+    {"endless", GP_REMEDY_INSTALL_DRIVER_580, ENDLESS, NULL},
+    {"solus", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "install the driver for the kernel current (for the kernel lts: nvidia-open)",
+     "sudo eopkg upgrade && sudo eopkg install nvidia-open-current"},
+    {"solus", GP_REMEDY_INSTALL_DRIVER_580,
+     "install the packages nvidia-580, which Solus has for GPUs that newer drivers do not support",
+     NULL},
+    {"solus", GP_REMEDY_BUILD_MODULE,
+     "the module comes with a package for each kind of kernel: nvidia-open-current for current, "
+     "nvidia-open for lts",
+     "sudo eopkg upgrade"},
+    {"solus", GP_REMEDY_INSTALL_HEADERS,
+     "install the headers of the kernel current (of lts: linux-lts-headers)",
+     "sudo eopkg install linux-current-headers"},
+    {"solus", GP_REMEDY_REBUILD_INITRAMFS, "write the boot files again",
+     "sudo clr-boot-manager update"},
+    {"mageia", GP_REMEDY_INSTALL_DRIVER_OPEN, "install the driver, from the media Nonfree",
+     "sudo urpmi dkms-nvidia-current x11-driver-video-nvidia-current"},
+    {"mageia", GP_REMEDY_INSTALL_DRIVER_470,
+     "install the last driver for this GPU, from the media Nonfree",
+     "sudo urpmi dkms-nvidia470 x11-driver-video-nvidia470"},
+    {"slackware", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "install nvidia-driver and nvidia-kernel of SlackBuilds.org, or use NVIDIA's .run installer; "
+     "before: install xf86-video-nouveau-blacklist from extra, and reboot",
+     NULL},
+    {"slackware", GP_REMEDY_INSTALL_DRIVER_580,
+     "install nvidia-driver and nvidia-kernel of SlackBuilds.org, of branch 580 or older, or use "
+     "NVIDIA's .run installer; before: install xf86-video-nouveau-blacklist from extra, and reboot",
+     NULL},
+    {"slackware", GP_REMEDY_BUILD_MODULE,
+     "build nvidia-kernel of SlackBuilds.org again for this kernel", NULL},
+    {"guix", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "with the channel nonguix: nvidia-service-type in the services of the system's configuration, "
+     "and modprobe.blacklist=nouveau in its kernel-arguments",
+     "sudo guix system reconfigure /etc/config.scm"},
+    {"clear-linux-os", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "use NVIDIA's .run installer with --dkms, after installing the tools for it; Clear Linux has "
+     "no package, and ended in 2025",
+     "sudo swupd bundle-add kernel-native-dkms"},
+    {"azurelinux", GP_REMEDY_INSTALL_DRIVER_OPEN,
+     "on AKS: a node pool that was created without driver (--gpu-driver none) gets it from the GPU "
+     "Operator, or must be created again; elsewhere: from Microsoft's repository nvidia for Azure "
+     "Linux",
+     NULL},
     {"ostree", GP_REMEDY_INSTALL_DRIVER_OPEN, LAYER,
      "sudo rpm-ostree install akmod-nvidia xorg-x11-drv-nvidia-cuda"},
     {"ostree", GP_REMEDY_REMOVE_KERNEL_ARGUMENT,
@@ -184,5 +351,45 @@ const struct gp_remedy_other *gp_remedy_other(const char *distro_id, enum gp_rem
     for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
         if (others[i].remedy == remedy && strcmp(others[i].distro_id, distro_id) == 0)
             return &others[i];
+    /* Universal Blue's images are Fedora's, with more in them. */
+    return strcmp(distro_id, "ublue") == 0 ? gp_remedy_other("ostree", remedy) : NULL;
+}
+
+#define BY_ITSELF "install the driver for the GPUs of this machine"
+#define FROM(file) "first remove it from " file
+#define INITRAMFS "rebuild the initramfs, which has its own copy of these settings"
+
+static const struct gp_remedy_tool tools[] = {
+    {GP_REMEDY_INSTALL_DRIVER_OPEN, GP_DISTRO__COUNT, "/opt/deeplearning/install-driver.sh",
+     BY_ITSELF, "sudo /opt/deeplearning/install-driver.sh"},
+    {GP_REMEDY_INSTALL_DRIVER_OPEN, GP_DISTRO__COUNT, "/usr/bin/cos-extensions", BY_ITSELF,
+     "sudo cos-extensions install gpu"},
+    {GP_REMEDY_INSTALL_DRIVER_OPEN, GP_DISTRO__COUNT, "/usr/bin/chwd", BY_ITSELF, "sudo chwd -a"},
+    {GP_REMEDY_INSTALL_DRIVER_OPEN, GP_DISTRO__COUNT, "/usr/bin/mhwd", BY_ITSELF,
+     "sudo mhwd -a pci nonfree 0300"},
+    {GP_REMEDY_REMOVE_KERNEL_ARGUMENT, GP_DISTRO_UBUNTU, "/usr/bin/kernelstub",
+     "remove it from the arguments that Pop!_OS keeps", "sudo kernelstub -d '{}'"},
+    {GP_REMEDY_REMOVE_KERNEL_ARGUMENT, GP_DISTRO_ARCH, "/etc/sdboot-manage.conf",
+     FROM("LINUX_OPTIONS in /etc/sdboot-manage.conf"), "sudo sdboot-manage gen"},
+    {GP_REMEDY_REMOVE_KERNEL_ARGUMENT, GP_DISTRO_ARCH, "/usr/bin/limine-update",
+     FROM("/etc/default/limine"), "sudo limine-update"},
+    {GP_REMEDY_REMOVE_KERNEL_ARGUMENT, GP_DISTRO_ARCH, "/usr/bin/reinstall-kernels",
+     FROM("/etc/kernel/cmdline"), "sudo reinstall-kernels"},
+    {GP_REMEDY_REBUILD_INITRAMFS, GP_DISTRO_ARCH, "/usr/bin/reinstall-kernels", INITRAMFS,
+     "sudo reinstall-kernels"},
+    {GP_REMEDY_REBUILD_INITRAMFS, GP_DISTRO_ARCH, "/usr/bin/dracut-rebuild", INITRAMFS,
+     "sudo dracut-rebuild"},
+    {GP_REMEDY_REBUILD_INITRAMFS, GP_DISTRO_OTHER, "/usr/bin/mkinitcpio", INITRAMFS,
+     "sudo mkinitcpio -P"},
+};
+
+const struct gp_remedy_tool *gp_remedy_tool(const struct gp_files *files, enum gp_distro distro,
+                                            enum gp_remedy remedy)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(tools); i++)
+        if (tools[i].remedy == remedy &&
+            (tools[i].family == distro || tools[i].family == GP_DISTRO__COUNT) &&
+            gp_files_exist(files, tools[i].file))
+            return &tools[i];
     return NULL;
 }

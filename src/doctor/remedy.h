@@ -28,6 +28,21 @@ struct gp_remedy_other {
 /* NULL: there is none. */
 const struct gp_remedy_other *gp_remedy_other(const char *distro_id, enum gp_remedy remedy);
 
+/* A program that does on some systems what the usual command of their family does elsewhere. */
+struct gp_remedy_tool {
+    enum gp_remedy remedy;
+    enum gp_distro family; /* GP_DISTRO__COUNT: any */
+    const char *file;      /* a file of it */
+    const char *note;
+    const char *command;
+};
+
+struct gp_files;
+
+/* NULL: the system has none. */
+const struct gp_remedy_tool *gp_remedy_tool(const struct gp_files *files, enum gp_distro distro,
+                                            enum gp_remedy remedy);
+
 extern const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT];
 
 #endif

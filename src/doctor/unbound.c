@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/gfxchip.h"
 #include "doctor/install.h"
+#include "doctor/kernels.h"
 #include "doctor/log.h"
 #include "doctor/version.h"
 
@@ -85,10 +86,10 @@ bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
 
 /* ---- the kernel's modules ---- */
 
-static bool is_listed(struct gp_exam *exam, const char *file, const char *module, bool *ret_is_read)
+static bool is_listed(struct gp_exam *exam, const char *module, bool *ret_is_read)
 {
     enum { MOST = 8 << 20 };
-    const char *path = gp_exam_text(exam, "/lib/modules/%s/%s", exam->machine.kernel, file);
+    const char *path = gp_exam_text(exam, "/lib/modules/%s/modules.dep", exam->machine.kernel);
     const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, NULL);
     *ret_is_read = *ret_is_read || (text && text[0]);
     return text && strstr(text, gp_exam_text(exam, "/%s.ko", module));
@@ -97,13 +98,12 @@ static bool is_listed(struct gp_exam *exam, const char *file, const char *module
 bool gp_unbound_no_module(struct gp_exam *exam, const char *const *modules)
 {
     const struct gp_machine *m = &exam->machine;
-    bool is_known = false, is_builtin_known = false;
+    bool is_known = false;
     if (m->container || m->is_wsl || !m->kernel[0])
         return false;
     for (size_t i = 0; modules[i]; i++)
         if (gp_files_exist(&exam->files, gp_exam_text(exam, "/sys/module/%s", modules[i])) ||
-            is_listed(exam, "modules.dep", modules[i], &is_known) ||
-            is_listed(exam, "modules.builtin", modules[i], &is_builtin_known))
+            is_listed(exam, modules[i], &is_known) || gp_kernels_has_built_in(exam, modules[i]))
             return false;
     if (!is_known)
         return false;
@@ -192,11 +192,47 @@ static void fix_amd_firmware(struct gp_exam *exam)
     gp_exam_command(exam, "", "sudo reboot");
 }
 
-static void fix_firmware(struct gp_exam *exam, const struct gp_log_known *line)
+/* The file that a line such as "Direct firmware load for amdgpu/navi10_sos.bin failed" asks for, as
+ * a path on disk; NULL: it is not there, or the line does not name it. */
+static const char *firmware_on_disk(struct gp_exam *exam, const char *text)
 {
+    static const char mark[] = "firmware load for ";
+    static const char *const folders[] = {"/lib/firmware", "/usr/lib/firmware"};
+    static const char *const ends[] = {"", ".xz", ".zst"};
+    const char *name = strstr(text, mark);
+    for (size_t i = 0; name && i < GP_ARRAY_LEN(folders) * GP_ARRAY_LEN(ends); i++) {
+        const char *path = gp_exam_text(exam, "%s/%.*s%s", folders[i / GP_ARRAY_LEN(ends)],
+                                        (int)strcspn(name + sizeof(mark) - 1, " "),
+                                        name + sizeof(mark) - 1, ends[i % GP_ARRAY_LEN(ends)]);
+        if (gp_files_exist(&exam->files, path))
+            return path;
+    }
+    return NULL;
+}
+
+static void fix_firmware(struct gp_exam *exam, const struct gp_log_known *line, const char *module)
+{
+    const char *file = firmware_on_disk(exam, line->text);
     gp_exam_evidence(exam, line->where, "%s", line->text);
+    if (file)
+        gp_exam_evidence(exam, file, "present");
+    if (file && gp_kernels_has_built_in(exam, module)) {
+        gp_exam_why(exam, "The driver is a part of this kernel, and asks for its firmware before "
+                          "the root file system is there.");
+        gp_exam_advice(exam,
+                       "build the kernel with %s as a module, or with the files that the log "
+                       "names in CONFIG_EXTRA_FIRMWARE",
+                       module);
+        gp_exam_command(exam, "", "sudo reboot");
+        return;
+    }
     gp_exam_why(exam, "The log says why: the driver did not find the firmware of this GPU.");
-    fix_amd_firmware(exam);
+    if (!file) {
+        fix_amd_firmware(exam);
+        return;
+    }
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "", "sudo reboot");
 }
 
 bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *module,
@@ -208,7 +244,7 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
     const struct gp_log_known *firmware =
         !reason || reason->is_general ? gp_log_known_for(exam, "amd.firmware", gpu->bus_id) : NULL;
     if (firmware) {
-        fix_firmware(exam, firmware);
+        fix_firmware(exam, firmware, module);
     } else if (reason) {
         gp_exam_evidence(exam, reason->where, "%s", reason->text);
         gp_exam_why(exam, "The log says why: %s.", reason->cause);
