@@ -98,11 +98,13 @@ static bool report_radeon(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
     gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                      "radeon");
     if (user)
-        gp_exam_evidence(exam, user, "needs amdgpu");
+        gp_exam_evidence(exam, user, is_newer ? "needs amdgpu" : "present");
     if (is_newer)
         gp_exam_advice(exam, "amdgpu takes over with radeon.si_support=0 radeon.cik_support=0 "
                              "amdgpu.si_support=1 amdgpu.cik_support=1 on the kernel command line: "
                              "all four, as radeon otherwise takes it first");
+    else
+        gp_exam_advice(exam, "ROCm needs a newer GPU; this one can still show a screen");
     return true;
 }
 
