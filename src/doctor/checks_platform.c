@@ -313,21 +313,39 @@ static unsigned jetson_release(struct gp_exam *exam, char line[RELEASE_SIZE])
     return number ? gp_version_major(number + 3) : 0;
 }
 
+static const char *const jetson_devices[] = {"/dev/nvmap", "/dev/nvhost-ctrl-gpu",
+                                             "/dev/nvhost-gpu", "/dev/nvgpu/igpu0/ctrl"};
+
+/* A container that got nothing of the GPU. */
+static bool report_no_runtime(struct gp_exam *exam)
+{
+    bool has_device = gp_files_exist(&exam->files, "/dev/nvidiactl");
+    for (size_t i = 0; i < GP_ARRAY_LEN(jetson_devices); i++)
+        has_device = has_device || gp_files_exist(&exam->files, jetson_devices[i]);
+    if (!exam->machine.container || has_device)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "this container was started without the Jetson's GPU");
+    gp_exam_evidence(exam, jetson_devices[0], "missing, as are the other device files of the GPU");
+    gp_exam_why(exam, "CUDA finds no device: on a Jetson, NVIDIA's runtime brings the device files "
+                      "and the driver's libraries of the host into a container.");
+    gp_exam_command(exam, "on the host", "docker run --runtime nvidia IMAGE");
+    return true;
+}
+
 /* The device files of its GPU are for the members of a group. */
 static void report_access(struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/dev/nvmap", "/dev/nvhost-ctrl-gpu", "/dev/nvhost-gpu",
-                                        "/dev/nvgpu/igpu0/ctrl"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
-        struct gp_access access = gp_access_of(exam, paths[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(jetson_devices); i++) {
+        struct gp_access access = gp_access_of(exam, jetson_devices[i]);
         if (!access.is_there || !access.is_known || access.may_use)
             continue;
         gp_exam_report(exam, GP_VERDICT_FAIL,
                        "this user has no permission to use the Jetson's GPU");
-        gp_exam_evidence(exam, paths[i], "mode %04o, group %s", access.mode, access.group_name);
+        gp_exam_evidence(exam, jetson_devices[i], "mode %04o, group %s", access.mode,
+                         access.group_name);
         gp_exam_why(exam, "CUDA finds no device, and video programs report \"Can't initialize nvrm "
                           "channel\".");
-        gp_access_propose(exam, &access, paths[i]);
+        gp_access_propose(exam, &access, jetson_devices[i]);
         return;
     }
 }
@@ -342,6 +360,9 @@ static void check_jetson(struct gp_exam *exam)
     char line[RELEASE_SIZE], model[128] = "";
     const char *jetpack = "";
     const unsigned release = jetson_release(exam, line);
+    const bool is_reported = report_no_runtime(exam);
+    if (!line[0] && is_reported)
+        return;
     if (!line[0]) {
         gp_exam_report(exam, GP_VERDICT_SKIP, "/etc/nv_tegra_release cannot be read");
         return;

@@ -65,7 +65,8 @@ void gp_nvidia_read(struct gp_nvidia *nv, const struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     *nv = (struct gp_nvidia){0};
-    (void)snprintf(nv->driver, sizeof(nv->driver), "%s", m->driver);
+    if (!m->is_jetson) /* their drivers are numbered otherwise than CUDA's requirements */
+        (void)snprintf(nv->driver, sizeof(nv->driver), "%s", m->driver);
     if (exam->snapshot) {
         if (!nv->driver[0])
             take_driver(nv, &exam->snapshot->host[GP_DRIVER_VERSION]);
