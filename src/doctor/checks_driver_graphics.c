@@ -49,7 +49,8 @@ static void check_games(struct gp_exam *exam)
                                          "/usr/lib/i386-linux-gnu/nvidia", NULL};
     static const char small[] = "/usr/lib/libGLX_nvidia.so.0"; /* unless /usr/lib64 is /usr/lib */
     char real[GP_PATH_SIZE];
-    bool is_split = !gp_files_real(&exam->files, "/usr/lib64", real) || strcmp(real, "/usr/lib");
+    bool is_split =
+        !gp_files_real(&exam->files, "/usr/lib64", real) || strcmp(real, "/usr/lib") != 0;
     if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow) ||
         (is_split && gp_files_exist(&exam->files, small)))
         return;

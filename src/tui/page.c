@@ -97,7 +97,7 @@ void gp_page_add_wrapped(struct gp_page *page, enum gp_ink ink, const char *labe
         end = text[end] && fit > 0 ? fit : end;
         (void)snprintf(line, sizeof(line), "%.*s", (int)end, text);
         gp_page_add(page, ink, label, line);
-        label = " "; /* in the same column */
+        label = *label ? " " : label; /* in the same column */
         text += end;
         text += *text == ' ';
     } while (*text);

@@ -162,21 +162,41 @@ static size_t count_ended(const struct gp_ui_targets *t)
     return ended;
 }
 
-/* "10869 ended, 60.0G free again" */
+/* Bytes of memory in use on the GPUs of the processes. */
+static double used_by_gpus(const struct gp_ui_targets *t, const struct gp_snapshot *s)
+{
+    double sum = 0;
+    for (size_t g = 0; g < s->device_count; g++) {
+        const unsigned index = s->devices[g].index;
+        bool is_theirs = false;
+        for (size_t i = 0; i < t->rows.count && index < GP_PROC_GPUS; i++)
+            is_theirs = is_theirs || (t->rows.rows[i].gpu_bits[index / 64] >> index % 64 & 1);
+        double used;
+        if (is_theirs && !s->devices[g].is_mig &&
+            gp_device_number(&s->devices[g], GP_MEMORY_USED, &used))
+            sum += used;
+    }
+    return sum;
+}
+
+/* "10869 ended, 60.0G free again", or what others, such as its children, still hold of it. */
 static void say_ended(struct gp_ui *ui)
 {
     struct gp_ui_targets *t = &ui->targets;
-    char room[32] = "";
+    char room[64] = "";
     struct gp_strbuf sb = GP_STRBUF_ON(room, sizeof(room) - 1);
     struct gp_amount freed = {0};
     for (size_t i = 0; i < t->rows.count; i++) {
         freed.n += t->rows.rows[i].memory.n;
         freed.known = freed.known || t->rows.rows[i].memory.known;
     }
+    const double released = t->used_before - used_by_gpus(t, ui->snapshot);
+    const bool is_free = released >= 0.9 * freed.n;
+    freed.n -= is_free || released < 0 ? 0 : released;
     if (freed.known) {
-        gp_strbuf_adds(&sb, ", ");
+        gp_strbuf_adds(&sb, is_free ? ", " : ", but ");
         gp_proc_format_amount(&sb, GP_PROC_MEMORY_COLUMN, freed);
-        gp_strbuf_adds(&sb, " free again");
+        gp_strbuf_adds(&sb, is_free ? " free again" : " not free yet");
     }
     if (t->count == 1)
         gp_ui_say(ui, "%lld ended%s", (long long)t->list[0].pid, sb.buf);
@@ -244,6 +264,7 @@ static void fill_signal(struct gp_ui *ui)
     }
     gp_menu_open(&ui->menu, GP_ARRAY_LEN(signals));
     fill_rows(ui);
+    t->used_before = used_by_gpus(t, ui->snapshot);
 }
 
 /* Sends it to those that have not ended. Returns whether it waits for their end. */

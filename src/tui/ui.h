@@ -164,6 +164,7 @@ struct gp_ui {
         } list[GP_UI_TAGS];
         struct gp_procs rows; /* of the list, from before the signal; with the texts of the list */
         size_t count;
+        double used_before;          /* bytes of memory in use on their GPUs */
         char whose[GP_UI_TEXT_SIZE]; /* of a group: its user or job; "": of none */
         size_t below;                /* of a single one: descendants that use GPUs as well */
         size_t signal;               /* the last one sent, */

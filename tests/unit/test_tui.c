@@ -759,6 +759,7 @@ static void aim(struct gp_ui *ui, pid_t pid)
     gp_ui_init(ui);
     s->wall_ns = gp_clock_wall_ns();
     gp_value_set_int(process_value(&s->processes[0], GP_PID), pid, 1);
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_USED), 3 * (int64_t)GIB, 1);
     gp_ui_take(ui, s, GP_NS_PER_MS);
     ui->pin.pid = pid;
     press(ui, "M");
@@ -769,6 +770,7 @@ static void take_without_processes(struct gp_ui *ui)
 {
     struct gp_snapshot *s = machine(1, 1);
     s->process_count = 0;
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_USED), 0, 1);
     gp_ui_take(ui, s, GP_NS_PER_MS);
 }
 

@@ -51,6 +51,7 @@ static void show_children(struct gp_ui *ui, const pid_t pids[2])
     s->wall_ns = gp_clock_wall_ns();
     for (int i = 0; i < 2; i++)
         gp_value_set_int(process_value(&s->processes[i], GP_PID), pids[i], 1);
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_USED), 3 * (int64_t)GIB, 1);
     gp_ui_take(ui, s, GP_NS_PER_MS);
 }
 
@@ -58,6 +59,7 @@ static void take_without_processes(struct gp_ui *ui)
 {
     struct gp_snapshot *s = machine(1, 1);
     s->process_count = 0;
+    gp_value_set_int(device_value(&s->devices[0], GP_MEMORY_USED), 0, 1);
     gp_ui_take(ui, s, GP_NS_PER_MS);
 }
 
@@ -86,6 +88,25 @@ static void all_tagged_ones_get_the_signal(void **state)
     assert_int_equal(ui.mode, GP_UI_WATCH);
     assert_int_equal(ui.targets.count, 0);
     check_has(&ui, " 2 processes ended, 3.0G free again  ?:help ");
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* What their children hold is not free. */
+static void memory_that_others_hold_is_not_free(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    pid_t pids[2] = {start_child(), start_child()};
+    show_children(&ui, pids);
+    struct gp_snapshot *after = machine(1, 1);
+    int64_t used = device_value(&ui.snapshot->devices[0], GP_MEMORY_USED)->i;
+    after->process_count = 0;
+    gp_value_set_int(device_value(&after->devices[0], GP_MEMORY_USED), used - GIB, 1);
+    press(&ui, "  k\n");
+    end_child(pids[0], SIGTERM);
+    end_child(pids[1], SIGTERM);
+    gp_ui_take(&ui, after, GP_NS_PER_MS);
+    check_has(&ui, " 2 processes ended, but 2.0G not free yet ");
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -302,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_tagged_ones_get_the_signal),
+        cmocka_unit_test(memory_that_others_hold_is_not_free),
         cmocka_unit_test(a_group_gets_the_signal),
         cmocka_unit_test(processes_below_are_told),
         cmocka_unit_test(one_of_two_has_ended_before),
