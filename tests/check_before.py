@@ -48,8 +48,9 @@ def until(is_true, process):
 
 
 def number(tape, sql, *values):
+    """0: not yet. Read only: what is not there must not be created, empty, under the recorder's hands."""
     try:
-        with contextlib.closing(sqlite3.connect(tape)) as db:
+        with contextlib.closing(sqlite3.connect(f"file:{tape}?mode=ro", uri=True)) as db:
             return db.execute(sql, values).fetchone()[0]
     except sqlite3.Error:
         return 0

@@ -40,9 +40,9 @@ def record(name, *words, sim=MACHINE):
 
 
 def count(tape):
-    """How many samples are stored."""
+    """How many samples are stored. What is not there is not opened: that would create it, empty."""
     try:
-        return len(times(tape))
+        return len(times(tape)) if tape.exists() else 0
     except sqlite3.Error:
         return 0
 
