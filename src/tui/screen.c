@@ -70,6 +70,15 @@ const struct gp_proc_row *gp_ui_chosen_row(const struct gp_ui *ui)
     return ui->chosen < ui->procs.count ? &ui->procs.rows[ui->chosen] : NULL;
 }
 
+size_t gp_ui_end_of_chosen(const struct gp_ui *ui)
+{
+    const struct gp_procs *procs = &ui->procs;
+    size_t i = ui->chosen + 1;
+    while (i < procs->count && procs->rows[i].depth > procs->rows[ui->chosen].depth)
+        i++;
+    return i;
+}
+
 static struct gp_ui_pin pin_of(const struct gp_proc_row *row)
 {
     return row ? (struct gp_ui_pin){row->pid, row->gpu} : (struct gp_ui_pin){0, 0};

@@ -80,6 +80,9 @@ void gp_tags_turn(struct gp_ui *ui);
 void gp_tags_add_children(struct gp_ui *ui);
 
 void gp_ui_choose(struct gp_ui *ui, size_t row);
+
+/* The row after the descendants of the chosen one, or after the members of its group. */
+size_t gp_ui_end_of_chosen(const struct gp_ui *ui);
 /* Whether the process is in the snapshot, shown or not. */
 bool gp_ui_has_process(const struct gp_ui *ui, int64_t pid);
 /* The rows and the order of the process list. */

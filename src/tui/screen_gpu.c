@@ -244,9 +244,9 @@ static void fill_gpu(struct gp_ui *ui)
     }
     const struct gp_device *device = find_device(ui, d->snapshot ? d->snapshot : ui->snapshot);
     const struct gp_device *watched = find_device(ui, ui->snapshot);
+    /* The other sampler knows what a GPU answered before, and how long it has been silent. */
     if (device && watched && device->status != GP_STATUS_OK && watched->status != GP_STATUS_OK)
-        device =
-            watched; /* it knows what the GPU answered before, and how long it has been silent */
+        device = watched;
     gp_page_clear(&ui->text);
     if (!device) {
         gp_page_add(&ui->text, GP_INK_CRITICAL, "",

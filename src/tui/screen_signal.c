@@ -66,16 +66,6 @@ static void hold(struct gp_ui *ui, int64_t pid)
         t->list[t->count++] = (struct gp_ui_target){.pid = pid, .fd = fd};
 }
 
-/* The row after the descendants of the chosen one, or after the members of its group. */
-static size_t end_of_chosen(const struct gp_ui *ui)
-{
-    const struct gp_procs *procs = &ui->procs;
-    size_t i = ui->chosen + 1;
-    while (i < procs->count && procs->rows[i].depth > procs->rows[ui->chosen].depth)
-        i++;
-    return i;
-}
-
 static bool is_held(const struct gp_ui_targets *t, int64_t pid)
 {
     size_t i = 0;
@@ -92,7 +82,8 @@ static void hold_group(struct gp_ui *ui, const struct gp_proc_row *group)
     gp_proc_row_add_job(&job, group);
     if (!group->container)
         gp_utf8_copy_safe(t->whose, sizeof(t->whose), group->user ? group->user : "?");
-    for (size_t i = ui->chosen + 1; i < end_of_chosen(ui); i++) {
+    const size_t end = gp_ui_end_of_chosen(ui);
+    for (size_t i = ui->chosen + 1; i < end; i++) {
         const struct gp_proc_row *row = &ui->procs.rows[i];
         if (gp_proc_row_uses_any(row) && t->count < GP_UI_TAGS && !is_held(t, row->pid))
             hold(ui, row->pid);
@@ -101,7 +92,8 @@ static void hold_group(struct gp_ui *ui, const struct gp_proc_row *group)
 
 static void hold_one(struct gp_ui *ui, int64_t pid)
 {
-    for (size_t i = ui->chosen + 1; i < end_of_chosen(ui); i++)
+    const size_t end = gp_ui_end_of_chosen(ui);
+    for (size_t i = ui->chosen + 1; i < end; i++)
         ui->targets.below += gp_proc_row_uses_any(&ui->procs.rows[i]);
     hold(ui, pid);
 }
@@ -167,10 +159,9 @@ static double used_by_gpus(const struct gp_ui_targets *t, const struct gp_snapsh
 {
     double sum = 0;
     for (size_t g = 0; g < s->device_count; g++) {
-        const unsigned index = s->devices[g].index;
         bool is_theirs = false;
-        for (size_t i = 0; i < t->rows.count && index < GP_PROC_GPUS; i++)
-            is_theirs = is_theirs || (t->rows.rows[i].gpu_bits[index / 64] >> index % 64 & 1);
+        for (size_t i = 0; i < t->rows.count; i++)
+            is_theirs = is_theirs || gp_proc_row_uses(&t->rows.rows[i], s->devices[g].index);
         double used;
         if (is_theirs && !s->devices[g].is_mig &&
             gp_device_number(&s->devices[g], GP_MEMORY_USED, &used))

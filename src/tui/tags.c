@@ -15,11 +15,11 @@ static void tag(struct gp_ui *ui, int64_t pid)
 /* Tags the processes below the row of a group. */
 static void tag_group(struct gp_ui *ui)
 {
-    size_t i = ui->chosen + 1;
-    for (; i < ui->procs.count && ui->procs.rows[i].depth > 0; i++)
+    const size_t end = gp_ui_end_of_chosen(ui);
+    for (size_t i = ui->chosen + 1; i < end; i++)
         if (gp_proc_row_uses_any(&ui->procs.rows[i]))
             tag(ui, ui->procs.rows[i].pid);
-    gp_ui_choose(ui, i);
+    gp_ui_choose(ui, end);
 }
 
 void gp_tags_turn(struct gp_ui *ui)
