@@ -16,7 +16,7 @@
 static const char *const programs[] = {"/usr/local/bin/ollama", "/usr/bin/ollama"};
 static const char *const folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama"};
 
-/* Whether somebody has given this container an AMD GPU to compute on. */
+/* Whether this container was given an AMD GPU to compute on. */
 static bool is_given(struct gp_exam *exam)
 {
     return exam->machine.nvidia_count == 0 && exam->machine.amd_count > 0 &&

@@ -180,7 +180,7 @@ static bool has_folders(struct gp_exam *exam)
     return false;
 }
 
-/* Podman 5.5 alone looks only into /etc/cdi, unless it is told otherwise. */
+/* Only Podman 5.5 searches nothing but /etc/cdi, unless it is configured. */
 static void check_place(struct gp_exam *exam, const char *spec)
 {
     const char *version = podman_version(exam), *name = strrchr(spec, '/');
