@@ -162,6 +162,12 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
     return denied;
 }
 
+void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access->mode, access->group_name,
+                     access->group);
+}
+
 /* The number of the group render: "104". */
 static const char *render_of(struct gp_exam *exam)
 {

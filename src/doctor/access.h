@@ -27,6 +27,9 @@ size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *wo
                         struct gp_access *ret, const char **ret_path);
 
 /* Suggests how to get access to a device: through its group, unless that is root's. */
+/* Adds to the finding who may use the file. */
+void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path);
+
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path);
 
 #endif

@@ -69,12 +69,13 @@ static bool is_of_both(unsigned device)
 static const char *needs_amdgpu(struct gp_exam *exam)
 {
     static const char *const paths[] = {
-        "/opt/rocm",        "/usr/bin/clinfo",     "/usr/bin/darktable", "/usr/bin/steam",
-        "/usr/games/steam", "/usr/bin/vulkaninfo", "/usr/bin/rocminfo",  "/usr/bin/blender"};
+        "/opt/rocm",         "/usr/bin/clinfo",  "/usr/bin/darktable",
+        "/usr/bin/steam",    "/usr/games/steam", "/usr/bin/vulkaninfo",
+        "/usr/bin/rocminfo", "/usr/bin/blender", NULL};
+    const char *found = gp_files_first(&exam->files, paths);
     char line[4096];
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
+    if (found)
+        return found;
     return gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)) &&
                    (strstr(line, "amdgpu.si_support=1") || strstr(line, "amdgpu.cik_support=1"))
                ? "/proc/cmdline"

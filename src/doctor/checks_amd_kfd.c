@@ -129,11 +129,9 @@ static bool report_skipped(struct gp_exam *exam)
 /* A node of Kubernetes gives its cards to programs that compute. */
 static bool is_node(struct gp_exam *exam)
 {
-    static const char *const programs[] = {"/usr/bin/kubelet", "/usr/local/bin/kubelet"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
-        if (gp_files_exist(&exam->files, programs[i]))
-            return !exam->machine.container && gp_gfx_has_card(&exam->machine);
-    return false;
+    static const char *const programs[] = {"/usr/bin/kubelet", "/usr/local/bin/kubelet", NULL};
+    return gp_files_first(&exam->files, programs) && !exam->machine.container &&
+           gp_gfx_has_card(&exam->machine);
 }
 
 bool gp_amd_wants_kfd(struct gp_exam *exam)
@@ -270,8 +268,7 @@ void gp_amd_check_permission(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "you have no permission to use the AMD GPU: you are not in group %s",
                    access.group_name);
-    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
-                     access.group);
+    gp_access_show(exam, &access, path);
     gp_exam_why(exam, "rocminfo then reports Permission denied, or finds no agent.");
     gp_access_propose(exam, &access, path);
 }

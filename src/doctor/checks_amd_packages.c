@@ -139,11 +139,8 @@ static const char *opencl_library(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/opt/rocm/lib/libamdocl64.so",
                                         "/opt/rocm/opencl/lib/libamdocl64.so",
-                                        "/opt/rocm/opencl/lib/x86_64/libamdocl64.so"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return NULL;
+                                        "/opt/rocm/opencl/lib/x86_64/libamdocl64.so", NULL};
+    return gp_files_first(&exam->files, paths);
 }
 
 bool gp_amd_has_opencl(struct gp_exam *exam)

@@ -324,10 +324,10 @@ void gp_driver_fix_other(struct gp_exam *exam, const char *driver)
                         "printf 'blacklist nova_core\\nblacklist nova_drm\\n' | sudo tee "
                         "/etc/modprobe.d/blacklist-nova.conf");
     else
-        gp_exam_command(exam, "keep it from being loaded",
-                        "echo blacklist %s | sudo tee /etc/modprobe.d/%s",
-                        gp_exam_quoted(exam, driver),
-                        gp_exam_quoted(exam, gp_exam_text(exam, "blacklist-%s.conf", driver)));
+        gp_exam_module_setting(
+            exam, "keep it from being loaded",
+            gp_exam_quoted(exam, gp_exam_text(exam, "blacklist-%s.conf", driver)),
+            gp_exam_text(exam, "blacklist %s", gp_exam_quoted(exam, driver)));
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
 

@@ -189,10 +189,9 @@ static void check_profiling(struct gp_exam *exam, const char *params)
                    "only root may profile: Nsight Compute is denied to other users");
     gp_exam_evidence(exam, params_path, "RmProfilingAdminOnly: 1");
     gp_exam_why(exam, "This is the driver's default; profilers report ERR_NVGPUCTRPERM.");
-    gp_exam_command(exam, "let all users profile",
-                    "echo 'options %s NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "
-                    "/etc/modprobe.d/nvidia-profiling.conf",
-                    gp_exam_quoted(exam, gp_driver_module_name(exam)));
+    gp_exam_module_setting(exam, "let all users profile", "nvidia-profiling.conf",
+                           gp_exam_text(exam, "options %s NVreg_RestrictProfilingToAdminUsers=0",
+                                        gp_exam_quoted(exam, gp_driver_module_name(exam))));
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
 }
@@ -245,9 +244,8 @@ static void check_modes(struct gp_exam *exam)
                 shell ? "The compositor finds no monitor but Unknown-1, or does not start."
                       : "nvidia-vaapi-driver needs it. Browsers and players decode video on the "
                         "CPU, and libva reports \"nvidia_drv_video.so init failed\".");
-    gp_exam_command(exam, "turn it on",
-                    "echo 'options nvidia-drm modeset=1' | sudo tee "
-                    "/etc/modprobe.d/nvidia-modeset.conf");
+    gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
+                           "options nvidia-drm modeset=1");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
     gp_exam_link(exam, shell ? "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting"

@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-static bool has_file(struct gp_exam *exam, const char *const *paths)
-{
-    for (; *paths; paths++)
-        if (gp_files_exist(&exam->files, *paths))
-            return true;
-    return false;
-}
-
 /* Arch's pacman offers AMD's Vulkan driver first to what needs any. */
 static void remove_amdvlk(struct gp_exam *exam)
 {
@@ -51,8 +43,8 @@ static void check_games(struct gp_exam *exam)
     char real[GP_PATH_SIZE];
     bool is_split =
         !gp_files_real(&exam->files, "/usr/lib64", real) || strcmp(real, "/usr/lib") != 0;
-    if (!has_file(exam, programs) || !has_file(exam, wide) || has_file(exam, narrow) ||
-        (is_split && gp_files_exist(&exam->files, small)))
+    if (!gp_files_first(&exam->files, programs) || !gp_files_first(&exam->files, wide) ||
+        gp_files_first(&exam->files, narrow) || (is_split && gp_files_exist(&exam->files, small)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the driver's 32-bit libraries, which Steam needs, are not installed");
@@ -194,7 +186,8 @@ static bool has_desktop(struct gp_exam *exam)
     bool shows = false;
     for (size_t i = 0; i < m->gpu_count; i++)
         shows = shows || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen);
-    return shows && m->gpu_count == m->nvidia_count && !m->container && has_file(exam, paths);
+    return shows && m->gpu_count == m->nvidia_count && !m->container &&
+           gp_files_first(&exam->files, paths);
 }
 
 /* Also next to the driver's other libraries, where some packages have all of them. */

@@ -118,10 +118,9 @@ static void check_suspend(struct gp_exam *exam)
                     "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
     if (!failed || is_kept)
         return;
-    gp_exam_command(exam, "keep GPU memory across suspend",
-                    "echo 'options %s NVreg_PreserveVideoMemoryAllocations=1' | sudo tee "
-                    "/etc/modprobe.d/nvidia-suspend.conf",
-                    gp_exam_quoted(exam, gp_driver_module_name(exam)));
+    gp_exam_module_setting(exam, "keep GPU memory across suspend", "nvidia-suspend.conf",
+                           gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=1",
+                                        gp_exam_quoted(exam, gp_driver_module_name(exam))));
     gp_exam_command(exam, "",
                     "sudo systemctl enable nvidia-suspend nvidia-hibernate nvidia-resume");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);

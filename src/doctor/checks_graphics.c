@@ -197,11 +197,8 @@ static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
 
 static const char *steam(struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/usr/bin/steam", "/usr/games/steam"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return NULL;
+    static const char *const paths[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
+    return gp_files_first(&exam->files, paths);
 }
 
 /* Steam and many games are 32-bit programs, which need drivers of their own. */
@@ -246,14 +243,16 @@ static void check_vulkan(struct gp_exam *exam)
 /* A program that decodes or encodes video with VA-API; NULL: none is seen. */
 static const char *video_user(struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/usr/bin/vainfo",   "/usr/bin/jellyfin",
-                                        "/usr/bin/kodi",     "/usr/lib/jellyfin/bin/jellyfin",
-                                        "/usr/bin/obs",      "/opt/emby-server",
-                                        "/usr/lib/jellyfin", "/usr/share/sunshine"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return NULL;
+    static const char *const paths[] = {"/usr/bin/vainfo",
+                                        "/usr/bin/jellyfin",
+                                        "/usr/bin/kodi",
+                                        "/usr/lib/jellyfin/bin/jellyfin",
+                                        "/usr/bin/obs",
+                                        "/opt/emby-server",
+                                        "/usr/lib/jellyfin",
+                                        "/usr/share/sunshine",
+                                        NULL};
+    return gp_files_first(&exam->files, paths);
 }
 
 static bool has_video_of_amd(struct gp_exam *exam)

@@ -59,8 +59,7 @@ static void check(struct gp_exam *exam, const struct service *service)
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "%s has no permission to use the GPU: its user %s is not in group %s",
                    service->unit, user, access.group_name);
-    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
-                     access.group);
+    gp_access_show(exam, &access, path);
     gp_exam_evidence(exam, service->unit, "User=%s", user);
     gp_exam_why(exam,
                 "The service then uses the CPU, or reports Permission denied or No VA display "

@@ -88,8 +88,8 @@ static void fix_wake(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
                         gp_exam_quoted(exam, setting));
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     } else if (option) {
-        gp_exam_command(exam, "keep the GPU from being suspended while it is idle",
-                        "echo 'options %s' | sudo tee /etc/modprobe.d/gpu-awake.conf", option);
+        gp_exam_module_setting(exam, "keep the GPU from being suspended while it is idle",
+                               "gpu-awake.conf", gp_exam_text(exam, "options %s", option));
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     }
     gp_exam_command(exam, "then switch it on again: only this brings the GPU back",

@@ -154,11 +154,9 @@ static const char *user_of(struct gp_exam *exam)
 static const char *container_user(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/opt/frigate",
-                                        "/usr/lib/plexmediaserver", "/app/emby/EmbyServer"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return user_of(exam);
+                                        "/usr/lib/plexmediaserver", "/app/emby/EmbyServer", NULL};
+    const char *found = gp_files_first(&exam->files, paths);
+    return found ? found : user_of(exam);
 }
 
 static void check_permission(struct gp_exam *exam)
@@ -178,8 +176,7 @@ static void check_permission(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "you have no permission to compute on the Intel GPU: you are not in group %s",
                    access.group_name);
-    gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access.mode, access.group_name,
-                     access.group);
+    gp_access_show(exam, &access, path);
     gp_access_propose(exam, &access, path);
 }
 

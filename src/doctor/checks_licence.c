@@ -112,11 +112,8 @@ bool gp_licence_applies(struct gp_exam *exam)
 static bool has_client(struct gp_exam *exam)
 {
     static const char *const paths[] = {client, "/run/current-system/sw/bin/nvidia-gridd",
-                                        "/run/nvidia/driver/usr/bin/nvidia-gridd"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return true;
-    return gp_machine_runs(&exam->files, "nvidia-gridd");
+                                        "/run/nvidia/driver/usr/bin/nvidia-gridd", NULL};
+    return gp_files_first(&exam->files, paths) || gp_machine_runs(&exam->files, "nvidia-gridd");
 }
 
 /* Only the module and the libraries were installed, as from packages that are not for GRID. */

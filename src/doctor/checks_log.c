@@ -234,9 +234,8 @@ static void add_awake(struct gp_exam *exam, const struct gp_kmsg *k)
         strcmp(control, "auto") != 0)
         return;
     gp_exam_evidence(exam, path, "auto: the GPU is suspended while it is idle");
-    gp_exam_command(exam, "if it happened while the GPU was idle: keep it awake",
-                    "echo 'options nvidia NVreg_DynamicPowerManagement=0x00' | sudo tee "
-                    "/etc/modprobe.d/zz-gpu-awake.conf");
+    gp_exam_module_setting(exam, "if it happened while the GPU was idle: keep it awake",
+                           "zz-gpu-awake.conf", "options nvidia NVreg_DynamicPowerManagement=0x00");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
 

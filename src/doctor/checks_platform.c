@@ -361,10 +361,9 @@ static void check_jetson(struct gp_exam *exam)
     const char *jetpack = "";
     const unsigned release = jetson_release(exam, line);
     const bool is_reported = report_no_runtime(exam);
-    if (!line[0] && is_reported)
-        return;
     if (!line[0]) {
-        gp_exam_report(exam, GP_VERDICT_SKIP, "/etc/nv_tegra_release cannot be read");
+        if (!is_reported)
+            gp_exam_report(exam, GP_VERDICT_SKIP, "/etc/nv_tegra_release cannot be read");
         return;
     }
     (void)gp_files_line(&exam->files, "/proc/device-tree/model", model, sizeof(model));

@@ -144,30 +144,28 @@ static void add_fix(struct gp_exam *exam, const char *command, const char *note)
     *end = fix;
 }
 
-/* NixOS has no lasting /etc/modprobe.d of its own: "echo 'options nvidia …' | sudo tee" of a file
- * there is a line of its configuration instead. */
-static bool add_to_nixos(struct gp_exam *exam, const char *command)
-{
-    static const char start[] = "echo ", file[] = " | sudo tee /etc/modprobe.d/";
-    const char *line = command + sizeof(start) - 1, *end = strstr(command, file);
-    if (strcmp(exam->machine.distro_id, "nixos") != 0 || !end ||
-        strncmp(command, start, sizeof(start) - 1) != 0)
-        return false;
-    bool is_quoted = line[0] == '\'' && end[-1] == '\'';
-    add_fix(exam, "sudo nixos-rebuild boot",
-            gp_exam_text(exam,
-                         "after setting, in configuration.nix: boot.extraModprobeConfig = "
-                         "\"%.*s\";",
-                         (int)(end - line) - 2 * is_quoted, line + is_quoted));
-    return true;
-}
-
 void gp_exam_command(struct gp_exam *exam, const char *note, const char *format, ...)
 {
     const char *text;
     FORMATTED(text, exam, format);
-    if (!add_to_nixos(exam, text))
-        add_fix(exam, text, note);
+    add_fix(exam, text, note);
+}
+
+/* NixOS has no lasting /etc/modprobe.d of its own. */
+void gp_exam_module_setting(struct gp_exam *exam, const char *note, const char *file,
+                            const char *line)
+{
+    const char *mark = strchr(line, '=') ? "'" : ""; /* values may mean something to a shell */
+    if (strcmp(exam->machine.distro_id, "nixos") == 0)
+        gp_exam_command(exam,
+                        gp_exam_text(exam,
+                                     "after setting, in configuration.nix: "
+                                     "boot.extraModprobeConfig = \"%s\";",
+                                     line),
+                        "sudo nixos-rebuild boot");
+    else
+        gp_exam_command(exam, note, "echo %s%s%s | sudo tee /etc/modprobe.d/%s", mark, line, mark,
+                        file);
 }
 
 void gp_exam_advice(struct gp_exam *exam, const char *format, ...)

@@ -95,6 +95,9 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
                     const char *second);
 void gp_exam_command(struct gp_exam *exam, const char *note, const char *format, ...)
     GP_PRINTF(3, 4);
+/* Adds how to write a line of modprobe.d(5), in a file there or as the distribution does it. */
+void gp_exam_module_setting(struct gp_exam *exam, const char *note, const char *file,
+                            const char *line);
 void gp_exam_advice(struct gp_exam *exam, const char *format, ...) GP_PRINTF(2, 3);
 
 /* Reports that something could not be read, and whether root could read it. `error` is −errno. */

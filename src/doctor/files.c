@@ -299,6 +299,13 @@ bool gp_files_exist(const struct gp_files *files, const char *path)
     return gp_files_stat(files, path, &st) == 0;
 }
 
+const char *gp_files_first(const struct gp_files *files, const char *const *paths)
+{
+    while (*paths && !gp_files_exist(files, *paths))
+        paths++;
+    return *paths;
+}
+
 bool gp_files_link(const struct gp_files *files, const char *path, char ret[GP_PATH_SIZE])
 {
     int fd = open_below(files, path, O_PATH | O_NOFOLLOW);

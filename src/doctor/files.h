@@ -53,6 +53,9 @@ bool gp_files_line(const struct gp_files *files, const char *path, char *buf, si
 int gp_files_stat(const struct gp_files *files, const char *path, struct stat *ret);
 int gp_files_stat_link(const struct gp_files *files, const char *path, struct stat *ret);
 bool gp_files_exist(const struct gp_files *files, const char *path);
+/* The first of these paths that exists; the list ends with NULL, which is also the result for none.
+ */
+const char *gp_files_first(const struct gp_files *files, const char *const *paths);
 
 /* The target of a link, and the final path after all links (a path of the machine). False if it is
  * not a link, or leads nowhere. */

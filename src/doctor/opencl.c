@@ -41,9 +41,6 @@ const char *gp_opencl_program(struct gp_exam *exam)
 {
     /* The loader alone says nothing: FFmpeg's packages need it. */
     static const char *const programs[] = {"/usr/bin/clinfo", "/usr/bin/hashcat",
-                                           "/usr/bin/darktable", "/usr/bin/clpeak"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
-        if (gp_files_exist(&exam->files, programs[i]))
-            return programs[i];
-    return NULL;
+                                           "/usr/bin/darktable", "/usr/bin/clpeak", NULL};
+    return gp_files_first(&exam->files, programs);
 }

@@ -33,6 +33,9 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
     "NVIDIA's driver needs glibc, which Alpine does not have: use another distribution on this "   \
     "machine, or nouveau, without CUDA"
 
+#define AMD_FIRMWARE "the firmware of AMD's GPUs"
+#define BUILD_TOOLS "install the kernel headers and a compiler, which the module is built with"
+#define AMAZON_TOOLS "sudo yum install kernel-devel-$(uname -r) gcc make"
 #define FOR_UBLUE                                                                                  \
     "change to this system's image with the driver: the name of the image in image-ref of "        \
     "/usr/share/ublue-os/image-info.json, with "
@@ -234,12 +237,8 @@ static const struct gp_remedy_other others[] = {
      "before NVIDIA's .run installer of branch 580 or older with --dkms: there are no packages for "
      "Amazon Linux 2",
      "sudo yum install kernel-devel-$(uname -r) gcc make dkms"},
-    {"amzn2", GP_REMEDY_INSTALL_HEADERS,
-     "install the kernel headers and a compiler, which the module is built with",
-     "sudo yum install kernel-devel-$(uname -r) gcc make"},
-    {"eks", GP_REMEDY_INSTALL_HEADERS,
-     "install the kernel headers and a compiler, which the module is built with",
-     "sudo yum install kernel-devel-$(uname -r) gcc make"},
+    {"amzn2", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
+    {"eks", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"truenas", GP_REMEDY_INSTALL_DRIVER_OPEN, TRUENAS, NULL},
     {"truenas", GP_REMEDY_INSTALL_DRIVER_580, TRUENAS, NULL},
     {"truenas", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, TRUENAS, NULL},
@@ -322,11 +321,14 @@ static const struct gp_remedy_other others[] = {
      "config-manager --add-repo " NVIDIA_REPOSITORY(
          "amzn2023") " && sudo dnf module enable "
                      "nvidia-driver:open-dkms && sudo dnf install nvidia-open"},
-    {"amzn", GP_REMEDY_INSTALL_HEADERS,
-     "install the kernel headers and a compiler, which the module is built with",
-     "sudo yum install kernel-devel-$(uname -r) gcc make"},
+    {"amzn", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"sles", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
     {"sled", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
+    {"alpine", GP_REMEDY_INSTALL_AMD_FIRMWARE, AMD_FIRMWARE, "sudo apk add linux-firmware-amdgpu"},
+    {"void", GP_REMEDY_INSTALL_AMD_FIRMWARE, AMD_FIRMWARE,
+     "sudo xbps-install -Su linux-firmware-amd"},
+    {"gentoo", GP_REMEDY_INSTALL_AMD_FIRMWARE, AMD_FIRMWARE,
+     "sudo emerge --ask sys-kernel/linux-firmware"},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_OPEN, ALPINE, NULL},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_580, ALPINE, NULL},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_470, ALPINE, NULL},

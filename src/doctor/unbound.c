@@ -168,22 +168,12 @@ static void fix_block(struct gp_exam *exam, const struct gp_block *block, const 
 
 static void fix_amd_firmware(struct gp_exam *exam)
 {
-    static const struct {
-        const char *id, *command;
-    } others[] = {{"alpine", "sudo apk add linux-firmware-amdgpu"},
-                  {"void", "sudo xbps-install -Su linux-firmware-amd"},
-                  {"gentoo", "sudo emerge --ask sys-kernel/linux-firmware"}};
     const struct gp_machine *m = &exam->machine;
     if (m->distro == GP_DISTRO_DEBIAN && !strstr(m->kernel, "-pve"))
         gp_driver_fix_non_free(exam);
-    size_t i = 0;
-    while (i < GP_ARRAY_LEN(others) && strcmp(m->distro_id, others[i].id) != 0)
-        i++;
     if (strstr(m->kernel, "-pve"))
         gp_exam_command(exam, "the firmware of AMD's GPUs",
                         "sudo apt update && sudo apt install pve-firmware");
-    else if (i < GP_ARRAY_LEN(others))
-        gp_exam_command(exam, "the firmware of AMD's GPUs", "%s", others[i].command);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_AMD_FIRMWARE, NULL, NULL);
     gp_exam_advice(exam, "if /lib/firmware still lacks the file in the line, the distribution's "
