@@ -350,8 +350,7 @@ void gp_amd_check_masks(struct gp_exam *exam)
                                  : "%s names no GPU of this machine: programs see none",
                        names[i]);
         gp_exam_evidence(exam, names[i], "\"%s\"", value);
-        gp_exam_assignments(exam, names[i]);
-        gp_exam_command(exam, "show all GPUs", "unset %s", names[i]);
+        gp_exam_unset(exam, names[i], "show all GPUs");
     }
 }
 

@@ -64,8 +64,7 @@ static void mend(struct gp_exam *exam, const struct source *source)
         gp_exam_command(exam, "", "sudo systemctl restart %s", name);
         return;
     }
-    gp_exam_assignments(exam, variable);
-    gp_exam_command(exam, "and remove it where it is set", "unset %s", variable);
+    gp_exam_unset(exam, variable, "and remove it where it is set");
 }
 
 static void report_no_version(struct gp_exam *exam, const struct source *source)

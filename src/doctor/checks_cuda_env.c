@@ -366,8 +366,7 @@ static void check_paths(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_WARN, "%s names something that does not exist: %s",
                        paths[i].name, value);
         gp_exam_evidence(exam, paths[i].name, "%s", paths[i].use);
-        gp_exam_assignments(exam, paths[i].name);
-        gp_exam_command(exam, "", "unset %s", paths[i].name);
+        gp_exam_unset(exam, paths[i].name, "");
     }
 }
 

@@ -14,8 +14,7 @@ static void mend_variable(struct gp_exam *exam, const char *name, const char *va
                           const char *note)
 {
     gp_exam_evidence(exam, name, "%s", value);
-    gp_exam_assignments(exam, name);
-    gp_exam_command(exam, note, "unset %s", name);
+    gp_exam_unset(exam, name, note);
 }
 
 /* Lists of files of drivers. */

@@ -361,8 +361,7 @@ static void check_masks(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_WARN, "%s hides the Intel GPU: it names only the CPU",
                        selectors[i]);
         gp_exam_evidence(exam, selectors[i], "%s", list);
-        gp_exam_assignments(exam, selectors[i]);
-        gp_exam_command(exam, "", "unset %s", selectors[i]);
+        gp_exam_unset(exam, selectors[i], "");
     }
     if (!value || value[0] < '0' || value[0] > '9' || strchr(value, ',') ||
         strtoul(value, NULL, 10) < exam->machine.intel_count)
@@ -370,8 +369,7 @@ static void check_masks(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN, "%s hides the Intel GPU: there is no number %lu", mask,
                    strtoul(value, NULL, 10));
     gp_exam_evidence(exam, mask, "%s", value);
-    gp_exam_assignments(exam, mask);
-    gp_exam_command(exam, "", "unset %s", mask);
+    gp_exam_unset(exam, mask, "");
 }
 
 /* Intel's extension has the numbers of the PyTorch that it is for. */
@@ -473,9 +471,7 @@ static void check_video(struct gp_exam *exam)
                            "LIBVA_DRIVER_NAME names a driver for older GPUs than Intel GPU %s",
                            gpu->bus_id);
             gp_exam_evidence(exam, "LIBVA_DRIVER_NAME", "i965, for GPUs before Ice Lake (2019)");
-            gp_exam_assignments(exam, "LIBVA_DRIVER_NAME");
-            gp_exam_command(exam, "VA-API then chooses the driver by itself",
-                            "unset LIBVA_DRIVER_NAME");
+            gp_exam_unset(exam, "LIBVA_DRIVER_NAME", "VA-API then chooses the driver by itself");
             return;
         }
         if (has_new)

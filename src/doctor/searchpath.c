@@ -179,6 +179,12 @@ void gp_exam_assignments(struct gp_exam *exam, const char *name)
     look_into_all(&(struct visit){.exam = exam, .name = name, .found = show});
 }
 
+void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note)
+{
+    gp_exam_assignments(exam, name);
+    gp_exam_command(exam, note, "unset %s", name);
+}
+
 static void keep(struct visit *v, const char *place, const char *text, size_t length,
                  bool is_at_start)
 {

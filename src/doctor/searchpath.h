@@ -26,6 +26,8 @@ bool gp_assignment_next(const char **text, const char *name, unsigned *line, con
 
 /* Adds to the finding the lines of the user's and the system's files that set a variable. */
 void gp_exam_assignments(struct gp_exam *exam, const char *name);
+/* Adds these, and the command that unsets it, with a note on that. */
+void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note);
 
 /* The value that those files give a variable in every new shell, whatever this one has, and its
  * place; NULL: none. Indented lines are of a function or a condition, and do not count. */
