@@ -1,6 +1,5 @@
 #include "base/clock.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +82,7 @@ bool gp_clock_parse_rfc3339(const char *text, uint64_t *ret_wall_ns)
 {
     static const char form[] = "0000-00-00T00:00:00.000+00:00";
     for (size_t i = 0; i < sizeof(form); i++)
-        if (form[i] == '0' ? !isdigit((unsigned char)text[i])
+        if (form[i] == '0' ? (unsigned)(text[i] - '0') > 9
                            : text[i] != form[i] && !(form[i] == '+' && text[i] == '-'))
             return false;
     int64_t zone_min = digits(text + 24, 2) * 60 + digits(text + 27, 2);

@@ -355,28 +355,32 @@ bool gp_procs_matches(const struct gp_proc_row *row, const char *filter)
 
 /* ---- sorting ---- */
 
-/* Unattributed memory has pid 0, and sorts before all pids. */
-static bool is_known(const struct gp_proc_row *row, enum gp_proc_column column)
+/* What rows are compared by; only whether there is one, for texts. Unattributed memory has pid 0,
+ * and sorts before all pids. */
+static struct gp_amount key_of(const struct gp_proc_row *row, enum gp_proc_column column)
 {
-    enum gp_proc_kind kind = gp_proc_column_table[column].kind;
-    if (kind == GP_PROC_KIND_TEXT)
-        return gp_proc_text(row, column) != NULL;
-    return kind == GP_PROC_KIND_GPU || column == GP_PROC_PID_COLUMN ||
-           gp_proc_amount(row, column).known;
+    switch (gp_proc_column_table[column].kind) {
+    case GP_PROC_KIND_TEXT:
+        return (struct gp_amount){0, gp_proc_text(row, column) != NULL, false};
+    case GP_PROC_KIND_GPU:
+        return (struct gp_amount){(double)row->gpu, true, false};
+    default: {
+        struct gp_amount amount = gp_proc_amount(row, column);
+        amount.known = amount.known || column == GP_PROC_PID_COLUMN;
+        return amount;
+    }
+    }
 }
 
+/* Amounts: the largest first. */
 static int compare_by(const struct gp_proc_row *x, const struct gp_proc_row *y,
-                      enum gp_proc_column column)
+                      enum gp_proc_column column, double p, double q)
 {
     enum gp_proc_kind kind = gp_proc_column_table[column].kind;
     if (kind == GP_PROC_KIND_TEXT)
         return strcasecmp(gp_proc_text(x, column), gp_proc_text(y, column));
-    if (kind == GP_PROC_KIND_GPU)
-        return (x->gpu > y->gpu) - (x->gpu < y->gpu);
-    double p = gp_proc_amount(x, column).n;
-    double q = gp_proc_amount(y, column).n;
-    int order = (p < q) - (p > q);
-    return kind == GP_PROC_KIND_PID ? -order : order;
+    int order = (p > q) - (p < q);
+    return kind == GP_PROC_KIND_GPU || kind == GP_PROC_KIND_PID ? order : -order;
 }
 
 /* Unknown values come last in both directions. Ties are broken by pid, so that rows do not jump. */
@@ -387,11 +391,11 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     const struct gp_proc_row *y = b;
     for (size_t i = 0; i < order->count; i++) {
         enum gp_proc_column column = order->by[i].column;
-        bool has_x = is_known(x, column);
-        bool has_y = is_known(y, column);
-        int by = has_x && has_y ? compare_by(x, y, column) : 0;
-        if (has_x != has_y)
-            return has_x ? -1 : 1;
+        struct gp_amount p = i == 0 ? x->key : key_of(x, column);
+        struct gp_amount q = i == 0 ? y->key : key_of(y, column);
+        int by = p.known && q.known ? compare_by(x, y, column, p.n, q.n) : 0;
+        if (p.known != q.known)
+            return p.known ? -1 : 1;
         if (by != 0)
             return order->by[i].reversed ? -by : by;
     }
@@ -584,6 +588,8 @@ void gp_procs_filter(struct gp_procs *procs, const char *filter)
 void gp_procs_sort(struct gp_procs *procs, const struct gp_proc_order *order)
 {
     struct gp_proc_order copy = *order;
+    for (size_t i = 0; order->count > 0 && i < procs->count; i++)
+        procs->rows[i].key = key_of(&procs->rows[i], order->by[0].column);
     if (procs->count > 0)
         qsort_r(procs->rows, procs->count, sizeof(*procs->rows), compare_rows, &copy);
 }

@@ -55,6 +55,7 @@ struct gp_proc_row {
     bool is_reserved;     /* a GPU without processes: user, command and age are the reservation's */
     unsigned members;     /* of a group, whose sums this row has: processes; 0: it is none */
     unsigned below; /* of a tree: descendants that use GPUs, whose sums this row has; 0: its own */
+    struct gp_amount key; /* while rows are sorted: of the first column they are sorted by */
 };
 
 /* Before the command of a row: what it is, if it is no process; "" for a process. */
