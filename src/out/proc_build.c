@@ -27,15 +27,33 @@ struct gp_proc_row gp_proc_row_of(const struct gp_proc_info *info, uint64_t wall
     };
 }
 
-static int compare_processes(const void *a, const void *b)
+static int compare_processes(const void *a, const void *b, void *ctx)
 {
-    const struct gp_process *const *x = a;
-    const struct gp_process *const *y = b;
-    int64_t p = gp_process_value(*x, GP_PID)->i;
-    int64_t q = gp_process_value(*y, GP_PID)->i;
+    const struct gp_process *processes = ctx;
+    const struct gp_process *x = &processes[*(const uint32_t *)a];
+    const struct gp_process *y = &processes[*(const uint32_t *)b];
+    int64_t p = gp_process_value(x, GP_PID)->i;
+    int64_t q = gp_process_value(y, GP_PID)->i;
     if (p != q)
         return p < q ? -1 : 1;
-    return ((*x)->device > (*y)->device) - ((*x)->device < (*y)->device);
+    return (x->device > y->device) - (x->device < y->device);
+}
+
+/* The order of the last snapshot is mostly that of this one, too. */
+static void sort_by_pid(struct gp_procs *procs, const struct gp_snapshot *snapshot)
+{
+    const size_t count = snapshot->process_count;
+    struct gp_process *processes = snapshot->processes;
+    uint32_t *by_pid = procs->by_pid;
+    for (size_t i = 0; procs->by_pid_count != count && i < count; i++)
+        by_pid[i] = (uint32_t)i;
+    procs->by_pid_count = count;
+    size_t sorted = 1;
+    while (sorted < count &&
+           compare_processes(&by_pid[sorted - 1], &by_pid[sorted], processes) <= 0)
+        sorted++;
+    if (sorted < count)
+        qsort_r(by_pid, count, sizeof(*by_pid), compare_processes, processes);
 }
 
 static bool is_meant(const struct gp_procs_options *options, const struct gp_device *device)
@@ -49,7 +67,7 @@ static void add_processes(struct gp_procs *procs, const struct gp_snapshot *snap
                           const struct gp_procs_options *options)
 {
     for (size_t i = 0; i < snapshot->process_count; i++) {
-        const struct gp_process *p = procs->sorted[i];
+        const struct gp_process *p = &snapshot->processes[procs->by_pid[i]];
         const struct gp_device *device = &snapshot->devices[p->device];
         struct gp_proc_row *row = procs->count ? &procs->rows[procs->count - 1] : NULL;
         if (!is_meant(options, device))
@@ -93,16 +111,16 @@ static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snaps
 /* Empties the list, and makes it large enough. */
 static int make_room(struct gp_procs *procs, size_t rows, size_t processes)
 {
-    if (procs->room < rows || procs->sorted_room < processes) {
+    if (procs->room < rows || procs->by_pid_room < processes) {
         gp_procs_fini(procs);
         procs->rows = calloc(rows, sizeof(*procs->rows));
-        procs->sorted = calloc(processes, sizeof(*procs->sorted));
-        if (!procs->rows || !procs->sorted) {
+        procs->by_pid = calloc(processes, sizeof(*procs->by_pid));
+        if (!procs->rows || !procs->by_pid) {
             gp_procs_fini(procs);
             return GP_ENOMEM;
         }
         procs->room = rows;
-        procs->sorted_room = processes;
+        procs->by_pid_room = processes;
     }
     procs->count = procs->hidden = procs->ancestors = procs->folded = 0;
     procs->reserved = procs->groups = 0;
@@ -115,9 +133,7 @@ int gp_procs_build(struct gp_procs *procs, const struct gp_snapshot *snapshot,
     size_t most = snapshot->process_count + 2 * snapshot->device_count;
     if (make_room(procs, most + 1, snapshot->process_count + 1) < 0)
         return GP_ENOMEM;
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        procs->sorted[i] = &snapshot->processes[i];
-    qsort(procs->sorted, snapshot->process_count, sizeof(*procs->sorted), compare_processes);
+    sort_by_pid(procs, snapshot);
     add_processes(procs, snapshot, options);
     add_unattributed(procs, snapshot, options);
     if (options->reserved)

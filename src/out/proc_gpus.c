@@ -12,17 +12,18 @@
  * when there is no room. */
 static void add_gpu(struct gp_proc_row *row, unsigned index, bool is_mig, const char *label)
 {
-    char text[GP_DEVICE_LABEL_SIZE];
+    char range[GP_DEVICE_LABEL_SIZE] = "";
+    const char *text = label;
     size_t n = strlen(row->gpus);
     if (index < GP_PROC_GPUS)
         row->gpu_bits[index / 64] |= (uint64_t)1 << index % 64;
     if (n == 0)
         row->gpu = index;
     bool goes_on = n > 0 && !is_mig && index == row->run_last + 1;
-    (void)snprintf(text, sizeof(text), "%s", label);
     if (goes_on && index >= row->run_first + 2) {
         n = row->run_at;
-        struct gp_strbuf run = GP_STRBUF_ON(text, sizeof(text) - 1);
+        text = range;
+        struct gp_strbuf run = GP_STRBUF_ON(range, sizeof(range) - 1);
         gp_strbuf_add_int(&run, row->run_first);
         gp_strbuf_addc(&run, '-');
         gp_strbuf_add_int(&run, index);

@@ -569,7 +569,7 @@ bool gp_procs_has_pid(const int64_t *pids, size_t count, int64_t pid)
 void gp_procs_fini(struct gp_procs *procs)
 {
     free(procs->rows);
-    free(procs->sorted);
+    free(procs->by_pid);
     *procs = (struct gp_procs){.rows = NULL};
 }
 

@@ -172,14 +172,15 @@ void gp_proc_columns_add_help(struct gp_strbuf *sb);
 struct gp_procs {
     struct gp_proc_row *rows;
     size_t count;
-    size_t room;                      /* rows that fit; gp_procs_build() uses it again, and */
-    const struct gp_process **sorted; /* the processes by pid, with room for */
-    size_t sorted_room;               /* this many */
-    size_t hidden;                    /* rows removed by the filter */
-    size_t ancestors;                 /* rows that are only included as parents */
-    size_t folded;                    /* rows behind the last one, see gp_tree_arrange() */
-    size_t reserved;                  /* rows of reserved GPUs */
-    size_t groups;                    /* rows of groups */
+    size_t room;         /* rows that fit; gp_procs_build() uses it again, and */
+    uint32_t *by_pid;    /* indices of the snapshot's processes, in the order of their pids, */
+    size_t by_pid_count; /* this many, */
+    size_t by_pid_room;  /* with room for this many */
+    size_t hidden;       /* rows removed by the filter */
+    size_t ancestors;    /* rows that are only included as parents */
+    size_t folded;       /* rows behind the last one, see gp_tree_arrange() */
+    size_t reserved;     /* rows of reserved GPUs */
+    size_t groups;       /* rows of groups */
 };
 
 /* Rows that stand below a row with their sums. */
