@@ -16,13 +16,14 @@
 static const struct {
     const char *library; /* the prefix of "libcublas.so." */
     const char *wheel;
+    bool is_of_toolkit; /* a part of each release of CUDA */
 } libraries[] = {
-    {"libnvJitLink.so.", "nvidia-nvjitlink"}, {"libcusparse.so.", "nvidia-cusparse"},
-    {"libcublas.so.", "nvidia-cublas"},       {"libcublasLt.so.", "nvidia-cublas"},
-    {"libcudnn.so.", "nvidia-cudnn"},         {"libcudart.so.", "nvidia-cuda-runtime"},
-    {"libcufft.so.", "nvidia-cufft"},         {"libcusolver.so.", "nvidia-cusolver"},
-    {"libcurand.so.", "nvidia-curand"},       {"libnvrtc.so.", "nvidia-cuda-nvrtc"},
-    {"libnccl.so.", "nvidia-nccl"},           {"libcupti.so.", "nvidia-cuda-cupti"},
+    {"libnvJitLink.so.", "nvidia-nvjitlink", true}, {"libcusparse.so.", "nvidia-cusparse", true},
+    {"libcublas.so.", "nvidia-cublas", true},       {"libcublasLt.so.", "nvidia-cublas", true},
+    {"libcudnn.so.", "nvidia-cudnn", false},        {"libcudart.so.", "nvidia-cuda-runtime", true},
+    {"libcufft.so.", "nvidia-cufft", true},         {"libcusolver.so.", "nvidia-cusolver", true},
+    {"libcurand.so.", "nvidia-curand", true},       {"libnvrtc.so.", "nvidia-cuda-nvrtc", true},
+    {"libnccl.so.", "nvidia-nccl", false},          {"libcupti.so.", "nvidia-cuda-cupti", true},
 };
 
 /* A library in a directory of LD_LIBRARY_PATH. */
@@ -96,11 +97,33 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && path[n] == '/';
 }
 
+/* Whether a stray library comes from a toolkit of the release of CUDA that the environment has, or
+ * of a newer one: the numbers of a library may differ within one. */
+static bool is_of_release(const struct strays *s, const struct stray *stray,
+                          const struct gp_pyenv *env)
+{
+    static const char runtime[] = "libcudart.so.";
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cuda-runtime");
+    size_t folder = (size_t)(strrchr(stray->path, '/') - stray->path);
+    for (size_t i = 0; wheel && i < s->count; i++) {
+        const struct stray *other = &s->list[i];
+        if (strcmp(libraries[other->kind].library, runtime) == 0 &&
+            strncmp(other->path, stray->path, folder) == 0 &&
+            !strchr(other->path + folder + 1, '/'))
+            return gp_version_major(other->version) == gp_version_major(wheel->version) &&
+                   compare(other->version, wheel->version) >= 0;
+    }
+    return false;
+}
+
 /* The wheel in an environment whose library the stray one replaces; NULL: none, or the stray one is
  * its own or as new. */
-static const struct gp_pypackage *replaced(const struct stray *stray, const struct gp_pyenv *env)
+static const struct gp_pypackage *replaced(const struct strays *s, const struct stray *stray,
+                                           const struct gp_pyenv *env)
 {
-    for (size_t i = 0; i < env->count && !is_below(stray->path, env->site); i++) {
+    bool is_same = is_below(stray->path, env->site) ||
+                   (libraries[stray->kind].is_of_toolkit && is_of_release(s, stray, env));
+    for (size_t i = 0; i < env->count && !is_same; i++) {
         const struct gp_pypackage *wheel = &env->packages[i];
         size_t n = strlen(libraries[stray->kind].wheel);
         if (strncmp(wheel->name, libraries[stray->kind].wheel, n) != 0 ||
@@ -299,7 +322,7 @@ static void report_cudnns(struct gp_exam *exam, const struct strays *s)
 static void show_replaced(struct gp_exam *exam, const struct strays *s, const struct gp_pyenv *env)
 {
     for (size_t i = 0; i < s->count; i++) {
-        const struct gp_pypackage *wheel = replaced(&s->list[i], env);
+        const struct gp_pypackage *wheel = replaced(s, &s->list[i], env);
         if (wheel)
             gp_exam_evidence(exam, s->list[i].path, "%s, before %s %s in %s", s->list[i].version,
                              wheel->name, wheel->version, env->prefix);
@@ -345,7 +368,7 @@ static void report_clash(struct gp_exam *exam, const struct strays *s)
     bool is_active = false;
     for (size_t e = 0; e < envs->count; e++)
         for (size_t i = 0; i < s->count; i++)
-            if (replaced(&s->list[i], &envs->list[e])) {
+            if (replaced(s, &s->list[i], &envs->list[e])) {
                 hit[count++] = &envs->list[e];
                 is_active = is_active || envs->list[e].is_active;
                 break;

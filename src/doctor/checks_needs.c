@@ -74,19 +74,99 @@ static bool has_cudnn(struct gp_exam *exam, const struct gp_pyenv *env, unsigned
            gp_pyenv_package(env, "cudnn");
 }
 
+/* ---- cuBLAS ---- */
+
+static bool is_cublas(const char *name, unsigned major)
+{
+    static const char start[] = "libcublas.so.";
+    return strncmp(name, start, sizeof(start) - 1) == 0 &&
+           strtoul(name + sizeof(start) - 1, NULL, 10) == major;
+}
+
+static bool has_cublas_in(struct gp_exam *exam, const char *folder, unsigned major)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        if (is_cublas(names[i], major))
+            return true;
+    return false;
+}
+
+/* CUDA of this major version, wherever a program could find it; *ret_other: another one, or "". */
+static bool has_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
+                     const char **ret_other)
+{
+    static const char *const numbered[] = {"cudatoolkit", "nvidia-cublas", "libcublas",
+                                           "cuda-cudart"}; /* as CUDA itself */
+    const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    struct gp_ldcache cache = {.count = 0};
+    bool is_found = gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cublas-cu%u", major)) ||
+                    has_cublas_in(exam, gp_exam_text(exam, "%s/lib", env->prefix), major) ||
+                    has_cublas_in(exam, gp_exam_text(exam, "%s/torch/lib", env->site), major);
+    *ret_other = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(numbered); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, numbered[i]);
+        is_found = is_found || (package && gp_version_major(package->version) == major);
+        *ret_other = package ? package->version : *ret_other;
+    }
+    for (size_t i = 0; i < toolkits->count; i++) {
+        is_found = is_found || gp_version_major(toolkits->list[i].version) == major;
+        *ret_other = toolkits->list[i].version;
+    }
+    while (gp_search_path_next(&list, ":;", folder))
+        is_found = is_found || (folder[0] == '/' && has_cublas_in(exam, folder, major));
+    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0)
+        for (size_t i = 0; i < cache.count; i++)
+            is_found = is_found || is_cublas(gp_ldcache_at(&cache, i).name, major);
+    return is_found;
+}
+
+/* Whether only another CUDA is installed, of version *ret_other. Where there is nothing else of
+ * CUDA, its packages for a framework count. */
+static bool has_only_other(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
+                           const char **ret_other)
+{
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cublas-cu");
+    if (has_cuda(exam, env, major, ret_other))
+        return false;
+    if (!(*ret_other)[0] && wheel)
+        *ret_other = wheel->version;
+    return (*ret_other)[0];
+}
+
+/* The major version of CUDA that ONNX Runtime is for, as its build says. From PyPI it is 11 before
+ * 1.19; builds for CUDA 12 were in another index. */
+static unsigned onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+{
+    static const char mark[] = "cuda_version = '";
+    const char *path =
+        gp_exam_text(exam, "%s/onnxruntime/capi/build_and_package_info.py", env->site);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
+    const char *found = text ? strstr(text, mark) : NULL;
+    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
+    return major ? major : gp_version_compare(version, "1.19") >= 0 ? 12 : 11;
+}
+
+/* ---- a missing cuDNN ---- */
+
 static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(users); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, users[i].name);
         bool is_last =
             i + 1 == GP_ARRAY_LEN(users) || strcmp(users[i + 1].name, users[i].name) != 0;
+        const char *cuda;
         unsigned other = 0;
         bool is_known;
         if (!package || package->is_conda ||
             gp_version_compare(package->version, users[i].version) < 0 ||
             (!is_last && gp_version_compare(package->version, users[i + 1].version) >= 0) ||
-            has_cudnn(exam, env, users[i].cudnn, &other, &is_known) || !(is_known || other))
-            continue;
+            has_cudnn(exam, env, users[i].cudnn, &other, &is_known) || !(is_known || other) ||
+            (has_only_other(exam, env, users[i].cuda, &cuda) && gp_version_major(cuda) >= 11))
+            continue; /* with another CUDA, which is reported, its cuDNN is no help */
         gp_exam_report(exam, GP_VERDICT_WARN, "%s %s in %s needs cuDNN %u, but %s", users[i].title,
                        package->version, env->prefix, users[i].cudnn,
                        other ? gp_exam_text(exam, "only cuDNN %u is installed", other)
@@ -146,77 +226,60 @@ static void check_path(struct gp_exam *exam, const struct gp_pyenv *env)
                     gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site));
 }
 
-/* ---- cuBLAS ---- */
+/* ---- another CUDA ---- */
 
-static bool is_cublas(const char *name, unsigned major)
+static bool has_cudnn_8(struct gp_exam *exam, const struct gp_pyenv *env)
 {
-    static const char start[] = "libcublas.so.";
-    return strncmp(name, start, sizeof(start) - 1) == 0 &&
-           strtoul(name + sizeof(start) - 1, NULL, 10) == major;
+    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
+    unsigned other = 0;
+    bool is_known;
+    return wheel ? gp_version_major(wheel->version) == 8
+                 : !has_cudnn(exam, env, 9, &other, &is_known) && other == 8;
 }
 
-static bool has_cublas_in(struct gp_exam *exam, const char *folder, unsigned major)
+/* Only 1.17 and 1.18 have builds for CUDA 12 and cuDNN 8, in an index of their own. */
+static void fix_onnx_11(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++)
-        if (is_cublas(names[i], major))
-            return true;
-    return false;
-}
-
-/* CUDA of this major version, wherever a program could find it; *ret_other: another one, or "". */
-static bool has_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
-                     const char **ret_other)
-{
-    const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
-    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    const struct gp_pypackage *conda = gp_pyenv_package(env, "cudatoolkit");
-    char folder[GP_PATH_SIZE];
-    struct gp_ldcache cache = {.count = 0};
-    bool is_found = gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cublas-cu%u", major)) ||
-                    gp_pyenv_package(env, "nvidia-cublas") || gp_pyenv_package(env, "libcublas") ||
-                    (conda && gp_version_major(conda->version) == major) ||
-                    has_cublas_in(exam, gp_exam_text(exam, "%s/lib", env->prefix), major);
-    *ret_other = "";
-    for (size_t i = 0; i < toolkits->count; i++) {
-        is_found = is_found || gp_version_major(toolkits->list[i].version) == major;
-        *ret_other = toolkits->list[i].version;
+    bool has_both = gp_version_compare(version, "1.17") >= 0;
+    if (has_cudnn_8(exam, env)) {
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for CUDA 12 and cuDNN 8",
+                    gp_exam_text(exam,
+                                 "--no-deps onnxruntime-gpu==%s --index-url "
+                                 "https://aiinfra.pkgs.visualstudio.com/PublicPackages/_packaging/"
+                                 "onnxruntime-cuda-12/pypi/simple/",
+                                 has_both ? version : "1.18.0"));
+        gp_exam_advice(exam, "or version 1.19 or newer, which needs cuDNN 9");
+    } else {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12; it needs cuDNN 9",
+                    "'onnxruntime-gpu>=1.19'");
+        gp_exam_advice(exam, "or 1.17 or 1.18 for CUDA 12 and cuDNN 8, from the index that its "
+                             "page for installation names");
     }
-    while (gp_search_path_next(&list, ":;", folder))
-        is_found = is_found || (folder[0] == '/' && has_cublas_in(exam, folder, major));
-    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0)
-        for (size_t i = 0; i < cache.count; i++)
-            is_found = is_found || is_cublas(gp_ldcache_at(&cache, i).name, major);
-    return is_found;
+    gp_exam_link(exam, "https://onnxruntime.ai/docs/install/");
 }
 
-/* The major version of CUDA that ONNX Runtime is for, as its build says. From PyPI it is 11 before
- * 1.19; builds for CUDA 12 were in another index. */
-static unsigned onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+static void fix_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
+                          unsigned installed)
 {
-    static const char mark[] = "cuda_version = '";
-    const char *path =
-        gp_exam_text(exam, "%s/onnxruntime/capi/build_and_package_info.py", env->site);
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
-    const char *found = text ? strstr(text, mark) : NULL;
-    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
-    return major ? major : gp_version_compare(version, "1.19") >= 0 ? 12 : 11;
+    if (cuda == 12 && installed == 11) {
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the last version for CUDA 11; it needs cuDNN 8",
+                    "'onnxruntime-gpu<1.19'");
+        gp_exam_advice(exam, "or keep it, and:");
+    }
+    gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages",
+                cuda >= 12 ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
+                             "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
+                           : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
+                             "nvidia-curand-cu11 'nvidia-cudnn-cu11==8.*'");
 }
 
-/* Where nothing else of CUDA is installed, its packages for another framework count. */
 static void check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *package = gp_pyenv_package(env, "onnxruntime-gpu");
-    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cublas-cu");
     unsigned cuda = package ? onnx_cuda(exam, env, package->version) : 0;
     const char *other;
     if (!package || package->is_conda || gp_version_compare(package->version, "1.8") < 0 ||
-        has_cuda(exam, env, cuda, &other))
-        return;
-    if (!other[0] && wheel)
-        other = wheel->version;
-    if (gp_version_major(other) < 11)
+        !has_only_other(exam, env, cuda, &other) || gp_version_major(other) < 11)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "ONNX Runtime %s in %s is for CUDA %u, but only CUDA %s is installed",
@@ -225,19 +288,10 @@ static void check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_evidence(exam, gp_exam_text(exam, "libcublasLt.so.%u", cuda),
                      "not in any library directory");
     gp_exam_why(exam, "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
-    if (cuda < 12 && gp_version_major(other) == 12) {
-        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12; it needs cuDNN 9",
-                    "'onnxruntime-gpu>=1.19'");
-        gp_exam_advice(exam, "or 1.17 or 1.18 for CUDA 12 and cuDNN 8, from the index that its "
-                             "page for installation names");
-        gp_exam_link(exam, "https://onnxruntime.ai/docs/install/");
-    } else {
-        gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages",
-                    cuda >= 12 ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
-                                 "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
-                               : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
-                                 "nvidia-curand-cu11 'nvidia-cudnn-cu11==8.*'");
-    }
+    if (cuda == 11 && gp_version_major(other) == 12)
+        fix_onnx_11(exam, env, package->version);
+    else
+        fix_onnx_cuda(exam, env, cuda, gp_version_major(other));
 }
 
 /* The major version of CUDA whose libraries a package loads; 0: none, or unknown. */
@@ -258,13 +312,8 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
                           const struct gp_pypackage *package)
 {
     unsigned cuda = package->is_conda ? 0 : cuda_wanted(package);
-    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cublas-cu");
     const char *other;
-    if (cuda == 0 || has_cuda(exam, env, cuda, &other))
-        return;
-    if (!other[0] && wheel)
-        other = wheel->version;
-    if (!other[0])
+    if (cuda == 0 || !has_only_other(exam, env, cuda, &other))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
                    "%s %s in %s is for CUDA %u, but only CUDA %s is installed", package->name,
@@ -538,10 +587,10 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_nvidia *nv)
 {
     check_toolkit(exam, env, nv);
-    check_cudnn(exam, env);
-    check_path(exam, env);
     check_onnx_cuda(exam, env);
     check_cuda(exam, env);
+    check_cudnn(exam, env);
+    check_path(exam, env);
     check_cupy(exam, env);
     check_paddle(exam, env);
     check_jax(exam, env);
