@@ -3,6 +3,7 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/access.h"
+#include "doctor/checks_driver.h"
 #include "doctor/container_host.h"
 #include "doctor/install.h"
 #include "doctor/opencl.h"
@@ -398,8 +399,11 @@ static void check_parts(struct gp_exam *exam)
                        "all",
                        given, parts[i].capability);
     }
+    const char *program = *program_of(exam, GRAPHICS);
     check_opencl(exam);
-    gp_container_check_glibc(exam, *program_of(exam, GRAPHICS));
+    if (program)
+        gp_driver_check_registers(exam);
+    gp_container_check_glibc(exam, program);
 }
 
 /* ---- on a host ---- */

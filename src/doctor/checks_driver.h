@@ -26,6 +26,8 @@ bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const 
 
 /* checks_driver_graphics.c: what driver.libraries says of OpenGL, EGL, Vulkan and the screen */
 void gp_driver_check_graphics(struct gp_exam *exam);
+/* The part of it for containers, too: files that name NVIDIA's driver to Vulkan and EGL. */
+void gp_driver_check_registers(struct gp_exam *exam);
 
 /* checks_driver_libraries.c */
 void gp_driver_check_libraries(struct gp_exam *exam);

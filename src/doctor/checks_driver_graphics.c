@@ -92,18 +92,24 @@ static void check_vulkan(struct gp_exam *exam)
 
 /* What other libraries load NVIDIA's by: a file in one of these folders. */
 static const struct {
-    const char *folders[2], *library, *loader, *words, *debian;
+    const char *folders[4], *file, *library, *loader, *words, *debian;
+    const char *program; /* which needs it; NULL: none is known to need nothing else */
 } registers[] = {
-    {{"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"},
+    {{"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d",
+      "/run/opengl-driver/share/vulkan/icd.d"},
+     "nvidia_icd.json",
      "libGLX_nvidia.so.0",
      "libvulkan.so.1",
      "Vulkan",
-     "nvidia-vulkan-icd"},
+     "nvidia-vulkan-icd",
+     "/usr/bin/vulkaninfo"},
     {{"/usr/share/glvnd/egl_vendor.d", "/etc/glvnd/egl_vendor.d"},
+     "10_nvidia.json",
      "libEGL_nvidia.so.0",
      "libEGL.so.1",
      "EGL",
-     "nvidia-egl-icd"},
+     "nvidia-egl-icd",
+     NULL},
 };
 
 /* How many files the folder has, and whether one of them is NVIDIA's. */
@@ -133,27 +139,69 @@ static void fix_graphics(struct gp_exam *exam, const char *debian)
                        exam->machine.distro == GP_DISTRO_DEBIAN ? debian : flavour, NULL);
 }
 
-/* Other drivers are registered, so the folder is not left out of a copy of the machine. */
-static void check_registers(struct gp_exam *exam)
+/* Whether a variable names the files of Vulkan's drivers. */
+static bool is_directed(struct gp_exam *exam)
+{
+    static const char *const names[] = {"VK_DRIVER_FILES", "VK_ADD_DRIVER_FILES",
+                                        "VK_ICD_FILENAMES"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (gp_machine_variable(&exam->machine, names[i]))
+            return true;
+    return false;
+}
+
+/* The toolkit for containers mounts the driver's files, but old ones not all of them: the file, and
+ * since driver 410 a compiler that Vulkan needs. */
+static void fix_mounted(struct gp_exam *exam, const char *file, const char *library)
+{
+    enum { WITH_COMPILER = 410 };
+    const char *compiler =
+        gp_exam_text(exam, "%.*s/libnvidia-glvkspirv.so.%s", (int)(strrchr(library, '/') - library),
+                     library, exam->machine.driver);
+    bool lacks_compiler = gp_version_major(exam->machine.driver) >= WITH_COMPILER &&
+                          !gp_files_exist(&exam->files, compiler);
+    if (lacks_compiler)
+        gp_exam_evidence(exam, compiler, "missing");
+    gp_exam_advice(exam,
+                   strcmp(exam->machine.container, "lxc") == 0
+                       ? "mount the host's %s%s%s at the same place, with a line lxc.mount.entry "
+                         "for each in the container's configuration"
+                       : "mount the host's %s%s%s at the same place (--volume PATH:PATH:ro for "
+                         "each)",
+                   file, lacks_compiler ? " and " : "", lacks_compiler ? compiler : "");
+    gp_exam_advice(exam, "or update NVIDIA Container Toolkit on the host: newer ones mount them");
+}
+
+/* Other drivers are registered, or a program is there that needs one: then the folder is not left
+ * out of a copy of the machine. */
+void gp_driver_check_registers(struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(registers); i++) {
-        bool has_nvidia = false;
+        const char *library = gp_system_library(exam, "", registers[i].library);
+        const char *program = registers[i].program;
+        bool has_nvidia = program && is_directed(exam);
         long count = 0;
-        for (size_t f = 0; f < GP_ARRAY_LEN(registers[i].folders); f++)
+        for (size_t f = 0; f < GP_ARRAY_LEN(registers[i].folders) && registers[i].folders[f]; f++)
             count += count_files(exam, registers[i].folders[f], &has_nvidia);
-        if (count == 0 || has_nvidia || !gp_system_library(exam, "", registers[i].library) ||
-            !gp_system_library(exam, "", registers[i].loader))
+        if (has_nvidia || !library || !gp_system_library(exam, "", registers[i].loader) ||
+            (count == 0 && (!program || !gp_files_exist(&exam->files, program))))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "%s does not use NVIDIA's driver: the file that names it is missing",
                        registers[i].words);
-        gp_exam_evidence(exam, registers[i].folders[0], "no file of NVIDIA, only of others");
-        gp_exam_evidence(exam, gp_system_library(exam, "", registers[i].library), "present");
-        gp_exam_why(exam,
-                    "%s finds drivers by the files in this directory; programs then use "
-                    "another one, or the CPU.",
-                    registers[i].words);
-        fix_graphics(exam, registers[i].debian);
+        gp_exam_evidence(exam, registers[i].folders[0], "no file of NVIDIA%s",
+                         count ? ", only of others" : "");
+        gp_exam_evidence(exam, library, "present");
+        if (count == 0)
+            gp_exam_evidence(exam, program, "present: it needs a driver");
+        gp_exam_why(exam, "%s finds drivers by the files in this directory; programs then %s.",
+                    registers[i].words, count ? "use another one, or the CPU" : "find none");
+        if (exam->machine.container)
+            fix_mounted(exam,
+                        gp_exam_text(exam, "%s/%s", registers[i].folders[0], registers[i].file),
+                        library);
+        else
+            fix_graphics(exam, registers[i].debian);
     }
 }
 
@@ -250,7 +298,7 @@ void gp_driver_check_graphics(struct gp_exam *exam)
         check_opencl(exam);
     }
     check_vulkan(exam);
-    check_registers(exam);
+    gp_driver_check_registers(exam);
     check_desktop(exam);
     check_drm(exam);
 }

@@ -136,6 +136,8 @@ static const struct gp_remedy_other others[] = {
      "sudo xbps-reconfigure -f nvidia"},
     {"void", GP_REMEDY_UPDATE_PACKAGES, "update kernel, module and libraries together",
      "sudo xbps-install -Su"},
+    {"void", GP_REMEDY_INSTALL_GRAPHICS, "update the packages of the driver, with the system",
+     "sudo xbps-install -Su"},
     {"void", GP_REMEDY_REBUILD_INITRAMFS,
      "rebuild the initramfs, which has its own copy of these settings", "sudo dracut --force"},
     {"void", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
