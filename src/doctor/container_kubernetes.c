@@ -132,6 +132,26 @@ static bool is_nvidia(struct gp_exam *exam, const char *text, const char *name)
     return memmem(found, strcspn(found, "["), "nvidia", 6);
 }
 
+/* Old toolkits have no program that changes the settings. */
+static void set_default(struct gp_exam *exam, const char *note)
+{
+    static const char key[] = "default_runtime_name";
+    const char *text = text_of(exam, containerd_path);
+    if (gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
+        gp_exam_command(exam, note,
+                        "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
+    else if (text && strstr(text, key) && strstr(text, ".runtimes.nvidia"))
+        gp_exam_command(exam, note, "sudo sed -Ei.before 's/^( *%s *= *).*/\\1\"nvidia\"/' %s", key,
+                        containerd_path);
+    else
+        gp_exam_advice(exam,
+                       "%s: update the toolkit, and use nvidia-ctk runtime configure; or write a "
+                       "runtime called nvidia, with BinaryName = "
+                       "\"/usr/bin/nvidia-container-runtime\", and %s = \"nvidia\" into %s",
+                       note, key, containerd_path);
+    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+}
+
 /* Pods without runtimeClassName get the default runtime, the device plugin's own among them. The
  * GPU Operator gives its pods a class. */
 static void check_default(struct gp_exam *exam, const char *path, const char *text,
@@ -155,9 +175,7 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
                        (int)strcspn(service, "-"), service);
         return;
     }
-    gp_exam_command(exam, "make it containerd's default",
-                    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
-    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+    set_default(exam, "make it containerd's default");
     gp_exam_advice(exam, "or give the device plugin and the pods that use GPUs runtimeClassName: "
                          "nvidia; install the plugin if it is missing");
 }
@@ -274,9 +292,7 @@ static void check_containerd(struct gp_exam *exam)
     else {
         report(exam, "containerd does not know its runtime", containerd_path,
                text ? "no runtime is called nvidia" : "missing");
-        gp_exam_command(exam, "add it to containerd's configuration",
-                        "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default");
-        gp_exam_command(exam, "", "sudo systemctl restart containerd");
+        set_default(exam, "add it to containerd's configuration");
     }
 }
 
