@@ -106,6 +106,20 @@ static void name_group(struct gp_exam *exam, struct gp_arena *scratch, unsigned 
     }
 }
 
+const char *gp_access_members(struct gp_exam *exam, unsigned group)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
+    const char *mark = gp_exam_text(exam, ":%u:", group);
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *one = gp_exam_text(exam, "%.*s", (int)strcspn(line, "\n"), line);
+        const char *found = strstr(one, mark);
+        if (found)
+            return found + strlen(mark);
+    }
+    return "";
+}
+
 /* For a user; NULL: the examining one. */
 static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *user)
 {
@@ -181,11 +195,13 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
 {
     enum { NOBODY = 65534 }; /* the host's group has no number in this container */
     const char *kind = exam->machine.container;
-    if (kind && access->group == NOBODY && strcmp(kind, "lxc") == 0)
+    if (kind && (access->group == NOBODY || access->group == 0) && strcmp(kind, "lxc") == 0)
         gp_exam_advice(exam,
-                       "the device has no group of this container: on Proxmox, pass it with its "
+                       "%s: on Proxmox, pass it with its "
                        "number here, in /etc/pve/lxc/ID.conf: dev0: %s,gid=%s (the line with "
                        "lxc.mount.entry for it goes); then start the container again",
+                       access->group ? "the device has no group of this container"
+                                     : "give the device to group render for good",
                        path, render_of(exam));
     else if (kind && access->group == NOBODY)
         gp_exam_advice(exam, "the container has no root and does not keep your groups: start it "

@@ -26,10 +26,13 @@ struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const
 size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,
                         struct gp_access *ret, const char **ret_path);
 
-/* Suggests how to get access to a device: through its group, unless that is root's. */
+/* The users that /etc/group lists for a group, "alice,bob"; "": none. */
+const char *gp_access_members(struct gp_exam *exam, unsigned group);
+
 /* Adds to the finding who may use the file. */
 void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path);
 
+/* Suggests how to get access to a device: through its group, unless that is root's. */
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path);
 
 #endif

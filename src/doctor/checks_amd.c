@@ -121,13 +121,15 @@ static void propose_loading(struct gp_exam *exam)
 
 static void check_driver(struct gp_exam *exam)
 {
+    static const char *const modules[] = {"amdgpu", "radeon", NULL};
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
         if (gpu->vendor != GP_PCI_AMD || strcmp(gpu->driver, "amdgpu") == 0)
             continue;
         bool is_passed = strcmp(gpu->driver, "vfio-pci") == 0;
         enum gp_verdict verdict = is_needed(exam) ? GP_VERDICT_FAIL : GP_VERDICT_WARN;
-        if (report_radeon(exam, gpu, verdict) || gp_unbound_report_age(exam, gpu, verdict))
+        if (report_radeon(exam, gpu, verdict) || gp_unbound_report_age(exam, gpu, verdict) ||
+            gp_unbound_report_unknown(exam, gpu, verdict, modules))
             continue;
         gp_exam_report(exam, is_passed ? GP_VERDICT_INFO : verdict,
                        is_passed ? "AMD GPU %s is reserved for a virtual machine"
@@ -306,7 +308,7 @@ const struct gp_check gp_checks_amd[] = {
     {"amd.permission",
      "you have permission to use the AMD GPUs",
      {"amd.kfd"},
-     gp_amd_wants_rocm,
+     gp_amd_wants_permission,
      gp_amd_check_permission},
     {"amd.rocm", "ROCm is installed", {NULL}, has_rocm_link, check_version},
     {"amd.packages",

@@ -10,6 +10,7 @@
 bool gp_amd_wants_rocm(struct gp_exam *exam);
 bool gp_amd_drives(struct gp_exam *exam);
 bool gp_amd_wants_kfd(struct gp_exam *exam);
+bool gp_amd_wants_permission(struct gp_exam *exam);
 void gp_amd_check_kfd(struct gp_exam *exam);
 void gp_amd_check_permission(struct gp_exam *exam);
 

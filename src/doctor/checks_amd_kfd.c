@@ -237,18 +237,49 @@ void gp_amd_check_kfd(struct gp_exam *exam)
                              "kernel log names unsupported ones (not supported in kfd)");
 }
 
-/* No udev rule has given it to a group. */
+/* The users in the group of the render nodes, who are meant to use the GPU; "": none. */
+static const char *meant_users(struct gp_exam *exam)
+{
+    static const char folder[] = "/dev/dri";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        struct gp_access access = gp_access_of(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+        if (strncmp(names[i], "renderD", 7) == 0 && access.group != 0)
+            return gp_access_members(exam, access.group);
+    }
+    return "";
+}
+
+/* No udev rule has given it to a group; or a container has it without one, although others than
+ * root are to use the GPU there. */
 static bool report_root_only(struct gp_exam *exam, const struct gp_access *access)
 {
     bool is_shared = (access->mode & 06) || ((access->mode & 060) && access->group != 0);
-    if (is_shared || (access->mode & 044) || exam->machine.container)
+    const char *users = exam->machine.container ? meant_users(exam) : "";
+    if (is_shared || (exam->machine.container ? !users[0] : (access->mode & 044) != 0))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "only root may compute on the AMD GPU");
-    gp_exam_evidence(exam, "/dev/kfd", "mode %04o, group %s", access->mode, access->group_name);
-    gp_exam_why(exam, "No udev rule gives it to a group: other users' programs report Permission "
-                      "denied, or find no agent.");
+    gp_access_show(exam, access, "/dev/kfd");
+    if (users[0])
+        gp_exam_evidence(exam, "/dev/dri", "for a group of this container, with %s", users);
+    gp_exam_why(exam,
+                "%s: other users' programs report Permission denied, or find no agent and compute "
+                "on the CPU.",
+                users[0] ? "The container was given this device without a group of its own"
+                         : "No udev rule gives it to a group");
+    if (users[0])
+        gp_exam_command(exam, "until the container starts again",
+                        "sudo chgrp render /dev/kfd && sudo chmod 0660 /dev/kfd");
     gp_access_propose(exam, access, "/dev/kfd");
     return true;
+}
+
+/* A container has the device only if somebody wants to compute in it. */
+bool gp_amd_wants_permission(struct gp_exam *exam)
+{
+    return gp_amd_wants_rocm(exam) || (exam->machine.amd_count > 0 && exam->machine.container &&
+                                       gp_files_exist(&exam->files, "/dev/kfd"));
 }
 
 void gp_amd_check_permission(struct gp_exam *exam)

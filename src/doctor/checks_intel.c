@@ -1,7 +1,9 @@
 /* Intel GPUs: checked only if the machine has no other vendor's GPU to compute on. */
 #include "doctor/access.h"
 #include "doctor/exam.h"
+#include "doctor/firmware.h"
 #include "doctor/framework.h"
+#include "doctor/log.h"
 #include "doctor/packages.h"
 #include "doctor/searchpath.h"
 #include "doctor/unbound.h"
@@ -70,17 +72,36 @@ static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     return true;
 }
 
+/* The driver is bound, but without a part of its firmware. */
+static void report_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const struct gp_log_known *line =
+        gpu->driver[0] && !exam->machine.container
+            ? gp_log_known_for(exam, "intel.microcontroller", gpu->bus_id)
+            : NULL;
+    if (!line)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s did not find firmware of Intel GPU %s", gpu->driver,
+                   gpu->bus_id);
+    gp_exam_why(exam, "Without HuC, which GuC starts, the GPU lacks a part of video encoding and "
+                      "decoding; newer ones do nothing without GuC.");
+    gp_firmware_explain(exam, gpu, line, gpu->driver);
+}
+
 static void check_driver(struct gp_exam *exam)
 {
+    static const char *const modules[] = {"i915", "xe", NULL};
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) || gpu->driver[0])
+        if (gpu->vendor == GP_PCI_INTEL)
+            report_firmware(exam, gpu);
+        if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) || gpu->driver[0] ||
+            gp_unbound_report_unknown(exam, gpu, GP_VERDICT_WARN, modules))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "missing");
-        if (gp_unbound_no_module(exam, (const char *const[]){"i915", "xe", NULL}) ||
-            gp_unbound_explain(exam, gpu, "xe", "intel") ||
+        if (gp_unbound_no_module(exam, modules) || gp_unbound_explain(exam, gpu, "xe", "intel") ||
             gp_unbound_explain(exam, gpu, "i915", "intel"))
             continue;
         gp_exam_advice(

@@ -260,7 +260,9 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
                                               ? gp_remedy_other(exam->machine.distro_id, remedy)
                                               : NULL;
     if (other) {
-        add_fix(exam, other->command,
+        const char *command = other->command;
+        add_fix(exam,
+                command && is_safe ? fill(exam, command, strlen(command), first, second) : command,
                 is_safe ? fill(exam, other->note, strlen(other->note), first, second)
                         : other->note);
         return;

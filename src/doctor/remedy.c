@@ -33,7 +33,7 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
     "NVIDIA's driver needs glibc, which Alpine does not have: use another distribution on this "   \
     "machine, or nouveau, without CUDA"
 
-#define AMD_FIRMWARE "the firmware of AMD's GPUs"
+#define GPU_FIRMWARE "the firmware of this GPU"
 #define BUILD_TOOLS "install the kernel headers and a compiler, which the module is built with"
 #define AMAZON_TOOLS "sudo yum install kernel-devel-$(uname -r) gcc make"
 #define FOR_UBLUE                                                                                  \
@@ -326,10 +326,9 @@ static const struct gp_remedy_other others[] = {
     {"amzn", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"sles", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
     {"sled", GP_REMEDY_INSTALL_DRIVER_OPEN, SLES_WORDS, OPEN_ON_SLES},
-    {"alpine", GP_REMEDY_INSTALL_AMD_FIRMWARE, AMD_FIRMWARE, "sudo apk add linux-firmware-amdgpu"},
-    {"void", GP_REMEDY_INSTALL_AMD_FIRMWARE, AMD_FIRMWARE,
-     "sudo xbps-install -Su linux-firmware-amd"},
-    {"gentoo", GP_REMEDY_INSTALL_AMD_FIRMWARE, AMD_FIRMWARE,
+    {"alpine", GP_REMEDY_INSTALL_GPU_FIRMWARE, GPU_FIRMWARE, "sudo apk add {}"},
+    {"void", GP_REMEDY_INSTALL_GPU_FIRMWARE, GPU_FIRMWARE, "sudo xbps-install -Su {}"},
+    {"gentoo", GP_REMEDY_INSTALL_GPU_FIRMWARE, GPU_FIRMWARE,
      "sudo emerge --ask sys-kernel/linux-firmware"},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_OPEN, ALPINE, NULL},
     {"alpine", GP_REMEDY_INSTALL_DRIVER_580, ALPINE, NULL},

@@ -1,18 +1,21 @@
 #include "doctor/unbound.h"
 
-#include "doctor/driver_fix.h"
 #include "doctor/exam.h"
+#include "doctor/firmware.h"
 #include "doctor/gfxchip.h"
 #include "doctor/install.h"
 #include "doctor/kernels.h"
+#include "doctor/lines.h"
 #include "doctor/log.h"
 #include "doctor/version.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 /* ---- the kernel's age ---- */
 
-bool gp_unbound_has_backport(struct gp_exam *exam)
+/* Whether a module from elsewhere replaces the kernel's own. */
+static bool is_replaced(struct gp_exam *exam)
 {
     static const char *const folders[] = {"updates/dkms", "extra", "updates"};
     const struct gp_machine *m = &exam->machine;
@@ -25,7 +28,14 @@ bool gp_unbound_has_backport(struct gp_exam *exam)
                 strncmp(names[k], "amdgpu.", 7) == 0)
                 return true;
     }
-    return m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE || strstr(m->kernel, "-oem");
+    return false;
+}
+
+bool gp_unbound_has_backport(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return is_replaced(exam) || m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE ||
+           strstr(m->kernel, "-oem");
 }
 
 /* The newest kernels that older releases offer. */
@@ -45,11 +55,10 @@ void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
     for (size_t i = 0; i < GP_ARRAY_LEN(offers); i++)
         if (m->distro == offers[i].distro &&
             gp_version_compare(m->distro_version, offers[i].version) == 0 &&
-            gp_version_compare(offers[i].kernel, kernel) < 0) {
-            gp_exam_advice(exam,
-                           "upgrade to %s or newer: it has kernel %s or newer, which this release "
-                           "does not offer",
-                           offers[i].next, kernel);
+            gp_version_compare(offers[i].kernel, kernel[0] ? kernel : m->kernel) < 0) {
+            const char *words = gp_exam_text(exam, "it has kernel %s or newer, which", kernel);
+            gp_exam_advice(exam, "upgrade to %s or newer: %s this release does not offer",
+                           offers[i].next, kernel[0] ? words : "it has newer kernels, which");
             return;
         }
     if (strstr(m->kernel, "-pve"))
@@ -59,8 +68,9 @@ void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
         gp_exam_remedy(
             exam, GP_REMEDY_NEWER_KERNEL,
             gpu->vendor == GP_PCI_AMD ? "firmware-amd-graphics" : "firmware-misc-nonfree", NULL);
-    gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
-                   kernel);
+    if (kernel[0])
+        gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
+                       kernel);
 }
 
 bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
@@ -81,6 +91,76 @@ bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                 first);
     (void)gp_log_reason(exam, "amd", gpu->bus_id); /* a consequence */
     gp_unbound_newer_kernel(exam, gpu, first);
+    return true;
+}
+
+/* ---- the models that the kernel's modules know ---- */
+
+static bool is_one_of(const char *word, size_t length, const char *const *words)
+{
+    for (size_t i = 0; words[i]; i++)
+        if (gp_lines_is(word, length, words[i]))
+            return true;
+    return false;
+}
+
+/* Whether modules.alias has drivers of this name, but none of them for the GPU:
+ * "alias pci:v00008086d000046D0sv*sd*bc03sc*i* i915". */
+static bool is_left_out(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
+                        const char *const *modules)
+{
+    enum { MOST = 16 << 20 };
+    struct gp_arena scratch = {0};
+    const char *wanted =
+        gp_exam_text(exam, "pci:v%08Xd%08Xsv00000000sd00000000bc%02Xsc%02Xi%02X", gpu->vendor,
+                     gpu->device, gpu->class >> 16, gpu->class >> 8 & 0xff, gpu->class & 0xff);
+    bool is_listed = false, is_known = false;
+    const char *line, *word, *pattern, *module;
+    size_t length = 0, n, pattern_length;
+    const char *text = gp_files_text(&exam->files, &scratch, path, MOST, &length);
+    struct gp_lines lines = gp_lines_of(text, text ? length : 0);
+    while (!is_known && gp_lines_next(&lines, &line, &length)) {
+        const char *at = line, *end = line + length;
+        if (!gp_lines_word(&at, end, &word, &n) || !gp_lines_is(word, n, "alias") ||
+            !gp_lines_word(&at, end, &pattern, &pattern_length) ||
+            !gp_lines_word(&at, end, &module, &n) || !is_one_of(module, n, modules))
+            continue;
+        is_listed = true;
+        is_known =
+            fnmatch(gp_exam_text(exam, "%.*s", (int)pattern_length, pattern), wanted, 0) == 0;
+    }
+    gp_arena_fini(&scratch);
+    return is_listed && !is_known;
+}
+
+bool gp_unbound_report_unknown(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                               enum gp_verdict verdict, const char *const *modules)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *path = gp_exam_text(exam, "/lib/modules/%s/modules.alias", m->kernel);
+    const char *names = modules[0];
+    for (size_t i = 0; modules[i]; i++) {
+        if (gp_kernels_has_built_in(exam, modules[i]))
+            return false;
+        names = i ? gp_exam_text(exam, "%s or %s", names, modules[i]) : names;
+    }
+    if (gpu->driver[0] || m->container || !is_left_out(exam, gpu, path, modules))
+        return false;
+    gp_exam_report(exam, verdict,
+                   is_replaced(exam)
+                       ? "kernel %s has no driver that knows %s GPU %s"
+                       : "kernel %s is too old for %s GPU %s: none of its drivers knows it",
+                   m->kernel, gpu->vendor == GP_PCI_AMD ? "AMD" : "Intel", gpu->bus_id);
+    gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                     "missing: no driver is bound");
+    gp_exam_evidence(exam, path, "no %s for %04x:%04x", names, gpu->vendor, gpu->device);
+    gp_exam_why(exam,
+                "None of its drivers lists this model: there is no device for it in /dev/dri, "
+                "and the screen shows only what the firmware set up.");
+    if (is_replaced(exam))
+        gp_exam_advice(exam, "a package has replaced the kernel's own driver (see updates and "
+                             "extra in /lib/modules, and dkms status): update or remove it; or:");
+    gp_unbound_newer_kernel(exam, gpu, "");
     return true;
 }
 
@@ -166,65 +246,6 @@ static void fix_block(struct gp_exam *exam, const struct gp_block *block, const 
     gp_exam_command(exam, "", "sudo reboot");
 }
 
-static void fix_amd_firmware(struct gp_exam *exam)
-{
-    const struct gp_machine *m = &exam->machine;
-    if (m->distro == GP_DISTRO_DEBIAN && !strstr(m->kernel, "-pve"))
-        gp_driver_fix_non_free(exam);
-    if (strstr(m->kernel, "-pve"))
-        gp_exam_command(exam, "the firmware of AMD's GPUs",
-                        "sudo apt update && sudo apt install pve-firmware");
-    else
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_AMD_FIRMWARE, NULL, NULL);
-    gp_exam_advice(exam, "if /lib/firmware still lacks the file in the line, the distribution's "
-                         "firmware is older than this GPU");
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-    gp_exam_command(exam, "", "sudo reboot");
-}
-
-/* The file that a line such as "Direct firmware load for amdgpu/navi10_sos.bin failed" asks for, as
- * a path on disk; NULL: it is not there, or the line does not name it. */
-static const char *firmware_on_disk(struct gp_exam *exam, const char *text)
-{
-    static const char mark[] = "firmware load for ";
-    static const char *const folders[] = {"/lib/firmware", "/usr/lib/firmware"};
-    static const char *const ends[] = {"", ".xz", ".zst"};
-    const char *name = strstr(text, mark);
-    for (size_t i = 0; name && i < GP_ARRAY_LEN(folders) * GP_ARRAY_LEN(ends); i++) {
-        const char *path = gp_exam_text(exam, "%s/%.*s%s", folders[i / GP_ARRAY_LEN(ends)],
-                                        (int)strcspn(name + sizeof(mark) - 1, " "),
-                                        name + sizeof(mark) - 1, ends[i % GP_ARRAY_LEN(ends)]);
-        if (gp_files_exist(&exam->files, path))
-            return path;
-    }
-    return NULL;
-}
-
-static void fix_firmware(struct gp_exam *exam, const struct gp_log_known *line, const char *module)
-{
-    const char *file = firmware_on_disk(exam, line->text);
-    gp_exam_evidence(exam, line->where, "%s", line->text);
-    if (file)
-        gp_exam_evidence(exam, file, "present");
-    if (file && gp_kernels_has_built_in(exam, module)) {
-        gp_exam_why(exam, "The driver is a part of this kernel, and asks for its firmware before "
-                          "the root file system is there.");
-        gp_exam_advice(exam,
-                       "build the kernel with %s as a module, or with the files that the log "
-                       "names in CONFIG_EXTRA_FIRMWARE",
-                       module);
-        gp_exam_command(exam, "", "sudo reboot");
-        return;
-    }
-    gp_exam_why(exam, "The log says why: the driver did not find the firmware of this GPU.");
-    if (!file) {
-        fix_amd_firmware(exam);
-        return;
-    }
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-    gp_exam_command(exam, "", "sudo reboot");
-}
-
 bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *module,
                         const char *family)
 {
@@ -234,7 +255,8 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
     const struct gp_log_known *firmware =
         !reason || reason->is_general ? gp_log_known_for(exam, "amd.firmware", gpu->bus_id) : NULL;
     if (firmware) {
-        fix_firmware(exam, firmware, module);
+        gp_exam_why(exam, "The log says why: the driver did not find the firmware of this GPU.");
+        gp_firmware_explain(exam, gpu, firmware, module);
     } else if (reason) {
         gp_exam_evidence(exam, reason->where, "%s", reason->text);
         gp_exam_why(exam, "The log says why: %s.", reason->cause);

@@ -17,7 +17,8 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
  * elsewhere replaces the kernel's. */
 bool gp_unbound_has_backport(struct gp_exam *exam);
 
-/* Adds how to get this kernel or a newer one, with the firmware for the GPU. */
+/* Adds how to get this kernel ("": one newer than this) or a newer one, with the firmware for the
+ * GPU. */
 void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                              const char *kernel);
 
@@ -25,6 +26,11 @@ void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
  * or unknown. */
 bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                            enum gp_verdict verdict);
+
+/* Reports that the running kernel has these modules, but none of them is for this GPU; false: one
+ * is, or that is unknown. */
+bool gp_unbound_report_unknown(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                               enum gp_verdict verdict, const char *const *modules);
 
 /* Adds to the finding that the running kernel has none of these modules, and how to get them;
  * false: it has one, or that is unknown. */
