@@ -261,12 +261,14 @@ static void fix_onnx_11(struct gp_exam *exam, const struct gp_pyenv *env, const 
 static void fix_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
                           unsigned installed)
 {
-    if (cuda == 12 && installed == 11) {
+    static const char without[] = "3.13"; /* the first Python without builds for CUDA 11 */
+    if (cuda == 12 && installed == 11 && gp_version_compare(env->python, without) < 0) {
         gp_exam_pip(exam, env, GP_PIP_ADD, "the last version for CUDA 11; it needs cuDNN 8",
                     "'onnxruntime-gpu<1.19'");
         gp_exam_advice(exam, "or keep it, and:");
     }
-    gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries as packages",
+    gp_exam_pip(exam, env, GP_PIP_ADD,
+                "CUDA's libraries as packages; have LD_LIBRARY_PATH lead to them",
                 cuda >= 12 ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
                              "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
                            : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
