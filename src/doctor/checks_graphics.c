@@ -179,16 +179,23 @@ static long count_drivers(struct gp_exam *exam, const struct maker *maker, bool 
     return count;
 }
 
+/* Without any driver, a program that needs one: the directory may be left out of a copy of the
+ * machine, or Vulkan not be meant to be used. */
 static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
 {
-    bool has_own = false;
+    static const char program[] = "/usr/bin/vulkaninfo";
+    bool has_own = gp_machine_variable(&exam->machine, "VK_DRIVER_FILES") ||
+                   gp_machine_variable(&exam->machine, "VK_ICD_FILENAMES");
     long count = count_drivers(exam, maker, &has_own);
-    if (count == 0 || has_own || !gp_system_library(exam, "", "libvulkan.so.1"))
+    if (has_own || !gp_system_library(exam, "", "libvulkan.so.1") ||
+        (count == 0 && !gp_files_exist(&exam->files, program)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Vulkan does not find the %s GPU: its driver is missing",
                    maker->words);
-    gp_exam_evidence(exam, "/usr/share/vulkan/icd.d", "no %s*.json, only drivers of others",
-                     maker->names[0]);
+    gp_exam_evidence(exam, "/usr/share/vulkan/icd.d", "no %s*.json%s", maker->names[0],
+                     count ? ", only drivers of others" : "");
+    if (count == 0)
+        gp_exam_evidence(exam, program, "present: it needs a driver");
     gp_exam_why(exam, "Games and programs then use another GPU or the CPU (llvmpipe), or report "
                       "VK_ERROR_INCOMPATIBLE_DRIVER.");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN, maker->package, NULL);
