@@ -125,7 +125,8 @@ def the_moment_of_the_loss():
         ticks = [t / 1e6 for t, in db.execute("SELECT t FROM tick")]
     if VARIANT != "asan":
         assert -0.1 < event / 1e6 - LOST_AT < 0.9, (event, LOST_AT)
-        assert max(b - a for a, b in zip(ticks, ticks[1:])) < 1.5, ticks
+        gaps = [b - a for a, b in zip(ticks, ticks[1:])]
+        assert sorted(gaps)[len(gaps) // 2] < 1.5 and max(gaps) < 5, gaps  # on a busy machine, one may be late
     found = rows(LOST, local(event / 1e6 + 1))
     assert [row["status"] for row in found] == ["ok", "lost"], found
     assert found[1]["power.limit"] == found[1]["power.draw"] == "[GPU is lost]", found

@@ -397,7 +397,7 @@ at() {
     status_is 0
     [ "$(grep -c "no process on the GPUs matches 'nothing'" <<<"$stderr")" -eq 1 ] || explain "not once"
     gpulse --sim t4 ps -n 0.1 -c 2
-    is_quiet
+    [[ $stderr != *matches* ]] || explain "nothing is filtered here" # in a container, it says what it cannot see
 }
 
 @test "ps sorts as ps(1) is asked to" {

@@ -356,7 +356,7 @@ class Device(metaclass=_Meta):
         """By pid. A process that did nothing recently has the utilization 0."""
         found: Dict[int, GpuProcess] = {}
         for kind, function in (("C", "Compute"), ("G", "Graphics")):
-            listed = _query(f"nvmlDeviceGet{function}RunningProcesses", self.handle) if self.handle else NA
+            listed: Any = _query(f"nvmlDeviceGet{function}RunningProcesses", self.handle) if self.handle else NA
             for process in listed or []:
                 if process.pid in found:
                     found[process.pid]._type += "+" + kind
@@ -526,7 +526,7 @@ class GpuProcess:
                  compute_instance_id: Any = None, type: Any = None) -> None:
         self.pid = os.getpid() if pid is None else pid
         self.device = device
-        self._memory = NA if gpu_memory is None else gpu_memory
+        self._memory: Any = NA if gpu_memory is None else gpu_memory
         self._ids = tuple(NA if number is None else number for number in (gpu_instance_id, compute_instance_id))
         self._type = type or NA
         self._utilization = (0, 0, 0, 0)
@@ -582,8 +582,8 @@ class GpuProcess:
         return bytes2human(self._memory)
 
     def gpu_memory_percent(self) -> Any:
-        total = self.device.memory_total()
-        return NA if NA in (self._memory, total) else round(100.0 * self._memory / total, 1)
+        used, total = self._memory, self.device.memory_total()
+        return NA if NA in (used, total) else round(100.0 * used / total, 1)
 
     def gpu_sm_utilization(self) -> Any:
         return self._utilization[0]
