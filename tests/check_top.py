@@ -655,9 +655,9 @@ def parents_stand_before_their_only_child():
     sleep = int(child.stdout.readline())
     try:
         with top("--tree", "--gpus=no", sim=machine_with(sleep), size=(160, 60)) as t:
-            t.see(" ▸ sh ▸ sleep 600")
+            t.see(" › sh › sleep 600")
             t.keys("t")
-            t.not_see(" ▸ sh ▸")
+            t.not_see(" › sh ›")
             t.keys("q")
             assert t.wait() == 0
     finally:
@@ -675,7 +675,7 @@ def the_tree_says_what_the_children_do():
             t.see("processes 1")
             t.not_see("children")
             t.keys("t")
-            t.see("▸ +2 children 0% CPU")
+            t.see("+2 children 0% CPU")
             t.keys("t")
             t.not_see("children")
             t.keys("q")
@@ -807,7 +807,7 @@ def the_console_gets_what_its_fonts_have():
             t.see("processes 6")
             t.keys("q")
             assert t.wait() == 0
-            lacking = {c for c in t.output.decode() if "\u2800" <= c <= "\u28ff" or c in "▁▂▃▅▆▇▉▊▋▍▎▏…▸"}
+            lacking = {c for c in t.output.decode() if "\u2800" <= c <= "\u28ff" or c in "▁▂▃▅▆▇▉▊▋▍▎▏…›▸"}
             assert not lacking, lacking
 
 

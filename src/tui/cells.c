@@ -67,7 +67,7 @@ uint32_t gp_cell_ascii(uint32_t cp)
         {0x00b7, 0x00b7, '.'}, {0x2026, 0x2026, '~'}, {0x25b2, 0x25b2, '^'}, {0x25bc, 0x25bc, 'v'},
         {0x2190, 0x2190, '<'}, {0x2191, 0x2191, '^'}, {0x2192, 0x2192, '>'}, {0x2193, 0x2193, 'v'},
         {0x00b0, 0x00b0, ' '}, {0x25b8, 0x25b8, '>'}, {0x2013, 0x2013, '-'}, {0x2591, 0x2591, ':'},
-        {0x2265, 0x2265, '>'}, {0x2595, 0x2595, '|'},
+        {0x2265, 0x2265, '>'}, {0x2595, 0x2595, '|'}, {0x203a, 0x203a, '>'},
     };
     if (cp < 0x7f)
         return cp;
@@ -85,6 +85,7 @@ uint32_t gp_cell_console(uint32_t cp)
 {
     enum { LOWER = 0x2584, FULL = 0x2588, LEFT = 0x258c };
     static const uint32_t levels[] = {'_', '_', LOWER, LOWER, LOWER, LOWER, FULL, FULL};
+    static const uint32_t missing[] = {0x2013, 0x2026, 0x203a, 0x2595, 0x25b8};
     if (cp < 0x2000)
         return cp;
     if (cp >= 0x2581 && cp <= FULL)
@@ -93,7 +94,10 @@ uint32_t gp_cell_console(uint32_t cp)
         return cp < LEFT - 1 ? FULL : LEFT;
     if (cp > 0x2800 && cp < 0x2900)
         return levels[__builtin_popcount(cp & 0xff) - 1];
-    return cp == 0x2026 || cp == 0x25b8 || cp == 0x2595 || cp == 0x2013 ? gp_cell_ascii(cp) : cp;
+    for (size_t i = 0; i < GP_ARRAY_LEN(missing); i++)
+        if (cp == missing[i])
+            return gp_cell_ascii(cp);
+    return cp;
 }
 
 static int smaller(int a, int b)

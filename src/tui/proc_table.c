@@ -46,7 +46,7 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
 
 enum { CHILDREN_FROM = 34 }; /* columns of a command beside which they have room */
 
-/* "▸ +3 children 41% CPU" at the right edge. Returns the columns that are left for the command. */
+/* "+3 children 41% CPU" at the right edge. Returns the columns that are left for the command. */
 static int draw_children(const struct gp_box *part, const struct gp_children *children,
                          const struct gp_proc_row *row)
 {
@@ -54,7 +54,7 @@ static int draw_children(const struct gp_box *part, const struct gp_children *ch
     char text[48];
     if (!sum || part->w < CHILDREN_FROM)
         return part->w;
-    (void)snprintf(text, sizeof(text), "▸ +%u %s %.0f%% CPU", sum->count,
+    (void)snprintf(text, sizeof(text), "+%u %s %.0f%% CPU", sum->count,
                    sum->count == 1 ? "child" : "children", sum->cpu);
     gp_draw_right(part, 0, 0, part->w, GP_INK_DIM, text);
     return part->w - (int)gp_utf8_width(text) - 1;
@@ -69,12 +69,12 @@ static int name_of(const struct gp_proc_row *parent, const char **ret)
     return n - dash;
 }
 
-/* "systemd ▸ sshd ▸ bash ▸ " before the command, in a third of the room, or more if the command
+/* "systemd › sshd › bash › " before the command, in a third of the room, or more if the command
  * leaves it: of parents without room, the nearest ones are named. Returns the column after it. */
 static int draw_folded(const struct gp_box *part, int x, int w, const struct gp_procs *procs,
                        const struct gp_proc_row *row)
 {
-    enum { STEP = 3, MORE = 4 }; /* columns of " ▸ " and of "… ▸ " */
+    enum { STEP = 3, MORE = 4 }; /* columns of " › " and of "… › " */
     const int rest = w - x - (row->command ? (int)gp_utf8_width(row->command) : 1);
     const int room = rest > (w - x) / 3 ? rest : (w - x) / 3;
     const struct gp_proc_row *parents = &procs->rows[row->folded_at];
@@ -87,10 +87,10 @@ static int draw_folded(const struct gp_box *part, int x, int w, const struct gp_
             break;
     }
     if (named < row->folded)
-        x = gp_draw(part, x, 0, GP_INK_DIM, named ? "… ▸ " : "▸ ");
+        x = gp_draw(part, x, 0, GP_INK_DIM, named ? "… › " : "… ");
     while (named > 0) {
         const int n = name_of(&parents[--named], &name);
-        x = gp_drawf(part, x, 0, GP_INK_DIM, "%.*s ▸ ", n, name);
+        x = gp_drawf(part, x, 0, GP_INK_DIM, "%.*s › ", n, name);
     }
     return x;
 }

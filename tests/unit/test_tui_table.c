@@ -137,11 +137,11 @@ static void parents_without_other_children_have_no_rows(void **state)
     assert_int_equal(ui.procs.folded, 3);
     check_has(&ui, "processes 2 · tree");
     assert_non_null(
-        strstr(line_with(&ui, 160, 30, "a.py"), "  systemd ▸ sshd ▸ bash ▸ python a.py "));
-    assert_non_null(strstr(line_with(&ui, 80, 30, "python a"), " ▸ python a.py"));
+        strstr(line_with(&ui, 160, 30, "a.py"), "  systemd › sshd › bash › python a.py "));
+    assert_non_null(strstr(line_with(&ui, 80, 30, "python a"), "… › bash › python a.py"));
     gp_ui_take(&ui, below_a_shell(long_one), 1);
-    assert_non_null(strstr(line_with(&ui, 140, 30, "train.py"), "  … ▸ bash ▸ python train.py"));
-    assert_non_null(strstr(line_with(&ui, 60, 30, "python t"), " ▸ python t"));
+    assert_non_null(strstr(line_with(&ui, 140, 30, "train.py"), "  … › bash › python train.py"));
+    assert_non_null(strstr(line_with(&ui, 60, 30, "python t"), " … python t"));
     for (int w = 1; w < 200; w++)
         (void)picture(&ui, w, 30);
     ui.tags[0] = 60; /* its children are tagged, though one has no row */
