@@ -675,7 +675,7 @@ def the_tree_says_what_the_children_do():
             t.see("processes 1")
             t.not_see("children")
             t.keys("t")
-            t.see("+2 children 0% CPU")
+            t.see("+2 children    0% CPU")
             t.keys("t")
             t.not_see("children")
             t.keys("q")
@@ -807,7 +807,7 @@ def the_console_gets_what_its_fonts_have():
             t.see("processes 6")
             t.keys("q")
             assert t.wait() == 0
-            lacking = {c for c in t.output.decode() if "\u2800" <= c <= "\u28ff" or c in "▁▂▃▅▆▇▉▊▋▍▎▏…›▸"}
+            lacking = {c for c in t.output.decode() if "\u2800" <= c <= "\u28ff" or c in "▁▂▃▅▆▇▉▊▋▍▎▏…›▸▾"}
             assert not lacking, lacking
 
 

@@ -123,7 +123,7 @@ static int make_room(struct gp_procs *procs, size_t rows, size_t processes)
         procs->by_pid_room = processes;
     }
     procs->count = procs->hidden = procs->ancestors = procs->folded = 0;
-    procs->reserved = procs->groups = 0;
+    procs->reserved = procs->groups = procs->closed = 0;
     return 0;
 }
 

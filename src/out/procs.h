@@ -51,6 +51,8 @@ struct gp_proc_row {
     bool is_last;         /* the last child of its parent */
     uint16_t folded;      /* parents that have no rows of their own: */
     uint32_t folded_at;   /* rows behind the last one, from the next parent on */
+    uint32_t closed;      /* rows below this one that are not shown: */
+    uint32_t closed_at;   /* rows behind the last one, from the first of them on */
     uint32_t reserved_by; /* pid of the supervisor, if is_reserved; 0: unknown */
     bool is_reserved;     /* a GPU without processes: user, command and age are the reservation's */
     unsigned members;     /* of a group, whose sums this row has: processes; 0: it is none */
@@ -178,7 +180,8 @@ struct gp_procs {
     size_t by_pid_room;  /* with room for this many */
     size_t hidden;       /* rows removed by the filter */
     size_t ancestors;    /* rows that are only included as parents */
-    size_t folded;       /* rows behind the last one, see gp_tree_arrange() */
+    size_t closed;       /* rows behind the last one, below closed ones; and then */
+    size_t folded;       /* these, see gp_tree_arrange() */
     size_t reserved;     /* rows of reserved GPUs */
     size_t groups;       /* rows of groups */
 };

@@ -14,7 +14,7 @@ struct gp_children {
     const char *root;
     struct gp_task *task; /* NULL: it does not run */
     uint64_t due_ns;
-    struct gp_children_sum *shown, *found;
+    struct gp_children_sum *shown, *found; /* sorted by pid */
     size_t shown_count, found_count;
     uint32_t *pids; /* sorted, unique */
     size_t pid_count, room;
@@ -107,12 +107,18 @@ void gp_children_look(struct gp_children *c, const struct gp_snapshot *snapshot)
     c->task = gp_task_start(work, c);
 }
 
+static int compare_pid(const void *a, const void *b)
+{
+    const int64_t *pid = a;
+    const struct gp_children_sum *sum = b;
+    return (*pid > sum->pid) - (*pid < sum->pid);
+}
+
 const struct gp_children_sum *gp_children_find(const struct gp_children *c, int64_t pid)
 {
-    for (size_t i = 0; c && i < c->shown_count; i++)
-        if (c->shown[i].pid == pid)
-            return &c->shown[i];
-    return NULL;
+    return c && c->shown_count > 0
+               ? bsearch(&pid, c->shown, c->shown_count, sizeof(*c->shown), compare_pid)
+               : NULL;
 }
 
 bool gp_children_free(struct gp_children *c)

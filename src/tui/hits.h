@@ -8,6 +8,7 @@ enum gp_hit_kind {
     GP_HIT_NONE,
     GP_HIT_GPU,    /* value: row of the snapshot's devices */
     GP_HIT_ROW,    /* value: row of the processes */
+    GP_HIT_FOLD,   /* value: row of the processes, at its mark */
     GP_HIT_COLUMN, /* value: enum gp_proc_column, of the heading */
     GP_HIT_ACTION, /* value: enum gp_action, in the bar of keys */
     GP_HIT_ITEM,   /* value: line of a menu */

@@ -2,17 +2,15 @@
 
 #include "base/strbuf.h"
 #include "base/utf8.h"
-#include "out/tree.h"
-#include "proc/proc.h"
-#include "tui/children.h"
+#include "tui/closed.h"
 #include "tui/columns.h"
 #include "tui/cpu_past.h"
 #include "tui/frame.h"
 #include "tui/gpu_order.h"
+#include "tui/proc_command.h"
 #include "tui/top_columns.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +31,13 @@ struct table {
     size_t count;
 };
 
+static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
+                    enum gp_hit_kind kind, size_t value)
+{
+    if (view->hits)
+        gp_hits_add(view->hits, part, kind, value);
+}
+
 /* ---- rows ---- */
 
 static void draw_text(const struct gp_box *box, int y, const struct gp_column_place *place,
@@ -44,57 +49,6 @@ static void draw_text(const struct gp_box *box, int y, const struct gp_column_pl
         gp_draw_right(box, place->x, y, place->w, ink, text);
 }
 
-enum { CHILDREN_FROM = 34 }; /* columns of a command beside which they have room */
-
-/* "+3 children 41% CPU" at the right edge. Returns the columns that are left for the command. */
-static int draw_children(const struct gp_box *part, const struct gp_children *children,
-                         const struct gp_proc_row *row)
-{
-    const struct gp_children_sum *sum = gp_children_find(children, row->pid);
-    char text[48];
-    if (!sum || part->w < CHILDREN_FROM)
-        return part->w;
-    (void)snprintf(text, sizeof(text), "+%u %s %.0f%% CPU", sum->count,
-                   sum->count == 1 ? "child" : "children", sum->cpu);
-    gp_draw_right(part, 0, 0, part->w, GP_INK_DIM, text);
-    return part->w - (int)gp_utf8_width(text) - 1;
-}
-
-/* The program of a parent; a login shell is "-bash". Returns its length. */
-static int name_of(const struct gp_proc_row *parent, const char **ret)
-{
-    const int n = (int)gp_proc_program_name(parent->command ? parent->command : "?", ret);
-    const int dash = n > 1 && **ret == '-';
-    *ret += dash;
-    return n - dash;
-}
-
-/* "systemd › sshd › bash › " before the command, in a third of the room, or more if the command
- * leaves it: of parents without room, the nearest ones are named. Returns the column after it. */
-static int draw_folded(const struct gp_box *part, int x, int w, const struct gp_procs *procs,
-                       const struct gp_proc_row *row)
-{
-    enum { STEP = 3, MORE = 4 }; /* columns of " › " and of "… › " */
-    const int rest = w - x - (row->command ? (int)gp_utf8_width(row->command) : 1);
-    const int room = rest > (w - x) / 3 ? rest : (w - x) / 3;
-    const struct gp_proc_row *parents = &procs->rows[row->folded_at];
-    const char *name;
-    int used = 0;
-    int named = 0;
-    for (; named < row->folded; named++) {
-        used += name_of(&parents[named], &name) + STEP; /* bytes: programs have ASCII names */
-        if (used + (named + 1 < row->folded ? MORE : 0) > room)
-            break;
-    }
-    if (named < row->folded)
-        x = gp_draw(part, x, 0, GP_INK_DIM, named ? "… › " : "… ");
-    while (named > 0) {
-        const int n = name_of(&parents[--named], &name);
-        x = gp_drawf(part, x, 0, GP_INK_DIM, "%.*s › ", n, name);
-    }
-    return x;
-}
-
 /* Whether the row shows all of its GPUs in their column. */
 static bool shows_gpus(const struct table *table, const struct gp_proc_row *row)
 {
@@ -102,63 +56,6 @@ static bool shows_gpus(const struct table *table, const struct gp_proc_row *row)
         if (table->columns[i] == GP_PROC_GPU_COLUMN)
             return (int)strlen(row->gpus) <= table->places[i].w;
     return true;
-}
-
-/* Where the command begins to differ from those near it that have the same first w columns; 0: from
- * none. */
-static size_t differs_at(const struct gp_proc_view *view, const char *command, int w)
-{
-    enum { NEAR = 64 }; /* rows from the first one on the screen */
-    size_t at = SIZE_MAX;
-    for (size_t i = view->first; i < view->procs->count && i < view->first + NEAR; i++) {
-        const char *other = view->procs->rows[i].command;
-        size_t n = 0;
-        while (other && command[n] && command[n] == other[n])
-            n++;
-        if (other && n + 1 >= (size_t)w && n < at && command[n] != other[n])
-            at = n;
-    }
-    return at == SIZE_MAX ? 0 : at;
-}
-
-static size_t word_at(const char *text, size_t at)
-{
-    while (at > 0 && text[at - 1] != ' ')
-        at--;
-    return at;
-}
-
-/* What tells a command from the others must be seen: the word with the hit of a search, or else the
- * first word that differs, with the option before it. 0: the beginning will do. */
-static size_t telling_word(const struct gp_proc_view *view, const char *command, int w)
-{
-    const char *hit = view->search && *view->search ? strcasestr(command, view->search) : NULL;
-    if (hit && hit + strlen(view->search) - command < w)
-        return 0;
-    if (hit)
-        return word_at(command, (size_t)(hit - command));
-    const size_t at = word_at(command, differs_at(view, command, w));
-    const size_t before = at > 0 ? word_at(command, at - 1) : 0;
-    return command[before] == '-' ? before : at;
-}
-
-/* "python tr…--rank 3": the beginning, and from the word on that tells it from the others. */
-static void draw_cut(const struct gp_box *part, int x, int w, const struct gp_proc_view *view,
-                     const char *command, enum gp_ink ink)
-{
-    const int needed = (int)gp_utf8_width(command);
-    const size_t at = needed > w && view->scroll == 0 ? telling_word(view, command, w) : 0;
-    const int tail_w = (int)gp_utf8_width(command + at);
-    const int most = w - w / 3 - 1;
-    const int head_w = w - 1 - (tail_w < most ? tail_w : most);
-    if (at == 0 || needed - tail_w <= head_w + 1) {
-        gp_draw_left(part, x, 0, w, ink, command);
-        return;
-    }
-    const struct gp_box head = gp_box_part(part, x, 0, head_w, 1);
-    (void)gp_draw(&head, 0, 0, ink, command);
-    (void)gp_draw(part, x + head_w, 0, GP_INK_DIM, "…");
-    gp_draw_left(part, x + head_w + 1, 0, w - head_w - 1, ink, command + at);
 }
 
 /* The hits of a search in a row. */
@@ -179,39 +76,6 @@ static void mark_hits(const struct gp_box *box, int y, const char *search)
     }
 }
 
-/* Of a group, the GPUs that have no room in their column as well. */
-static void draw_command(const struct gp_box *box, int y, const struct gp_column_place *place,
-                         const struct gp_proc_view *view, const struct gp_proc_row *row,
-                         enum gp_ink ink, bool has_gpus)
-{
-    int scroll = view->scroll;
-    struct gp_box part = gp_box_part(box, place->x, y, place->w, 1);
-    const char *command = row->command ? row->command : "?";
-    char room[256] = "";
-    struct gp_strbuf branch = GP_STRBUF_ON(room, 4096);
-    if (row->members) {
-        gp_proc_row_add_group(&branch, row);
-        if (!has_gpus)
-            gp_strbuf_addf(&branch, " on GPUs %s", row->gpus);
-        gp_draw_left(&part, 0, 0, part.w, ink, branch.buf);
-        gp_strbuf_fini(&branch);
-        return;
-    }
-    gp_tree_add_branch(&branch, row);
-    gp_strbuf_adds(&branch, gp_proc_row_prefix(row));
-    int x = gp_draw(&part, 0, 0, GP_INK_DIM, branch.buf);
-    gp_strbuf_fini(&branch);
-    for (; scroll > 0 && *command; scroll--) {
-        do
-            command++;
-        while ((*command & 0xc0) == 0x80);
-    }
-    const int w = draw_children(&part, view->children, row);
-    x = draw_folded(&part, x, w, view->procs, row);
-    draw_cut(&part, x, w - x, view, command,
-             row->pid && gp_proc_row_uses_any(row) ? ink : GP_INK_DIM);
-}
-
 /* What only single processes have is blank in the row of a group. */
 static bool has_group_value(enum gp_proc_column column)
 {
@@ -226,30 +90,37 @@ static bool has_group_value(enum gp_proc_column column)
 }
 
 /* Whether the keys move the cursor, and it is on this row. */
-static bool is_selected(const struct gp_proc_view *view, const struct gp_proc_row *row)
+static bool is_selected(const struct gp_proc_view *view, size_t at)
 {
-    return view->has_focus && (size_t)(row - view->procs->rows) == view->chosen;
+    return view->has_focus && at == view->chosen;
 }
 
 static void draw_row(const struct gp_box *box, int y, const struct table *table,
-                     const struct gp_proc_view *view, const struct gp_proc_row *row,
-                     enum gp_ink own, struct gp_strbuf *sb)
+                     const struct gp_proc_view *view, size_t at, enum gp_ink own,
+                     struct gp_strbuf *sb)
 {
     const struct gp_column_place *places = table->places;
+    const struct gp_proc_row *row = &view->procs->rows[at];
+    struct gp_proc_row sum;
+    if (row->closed && !row->members) {
+        sum = gp_closed_sum(view->procs, at);
+        row = &sum;
+    }
     for (size_t i = 0; i < table->count; i++) {
         enum gp_proc_column c = table->columns[i];
         if (!places[i].w || (row->members && !has_group_value(c)))
             continue;
         if ((int)c == PAST) {
             gp_draw_cpu_past(box, places[i].x, y,
-                             is_selected(view, row) ? GP_INK_SELECTED : GP_INK_LOW, view->cpu_past,
+                             is_selected(view, at) ? GP_INK_SELECTED : GP_INK_LOW, view->cpu_past,
                              row->pid);
             continue;
         }
         const bool is_old = gp_proc_amount(row, c).old;
         enum gp_ink ink = is_old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
-            draw_command(box, y, &places[i], view, row, ink, shows_gpus(table, row));
+            const struct gp_box part = gp_box_part(box, places[i].x, y, places[i].w, 1);
+            gp_draw_command(&part, view, at, ink, shows_gpus(table, row));
             continue;
         }
         gp_strbuf_reset(sb);
@@ -273,13 +144,14 @@ enum { ALERT_LEAST = 8 }; /* columns that are left for the number of alerts: "�
 static void add_count(struct gp_strbuf *sb, const struct gp_proc_view *view, int rows)
 {
     const struct gp_procs *procs = view->procs;
-    const size_t count = procs->count - procs->ancestors - procs->reserved - procs->groups;
+    const size_t count =
+        procs->count + procs->closed - procs->ancestors - procs->reserved - procs->groups;
     const size_t shown = rows > 0 ? (size_t)rows : 0;
     if (view->is_unknown && procs->count == 0) {
         gp_strbuf_adds(sb, "unknown");
         return;
     }
-    if (shown > 0 && shown < count && count == procs->count) {
+    if (shown > 0 && shown < count && count == procs->count && !procs->closed) {
         const size_t last = view->first + shown;
         gp_strbuf_add_int(sb, (long)view->first + 1);
         gp_strbuf_addc(sb, '-');
@@ -351,13 +223,6 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
     return gp_draw(box, x, 0, GP_INK_TITLE, " ");
 }
 
-static void add_hit(const struct gp_proc_view *view, const struct gp_box *part,
-                    enum gp_hit_kind kind, size_t value)
-{
-    if (view->hits)
-        gp_hits_add(view->hits, part, kind, value);
-}
-
 /* ---- the columns ---- */
 
 enum {
@@ -371,11 +236,12 @@ enum {
     GAP_MAX = 2, /* blanks between columns, if all have room */
 };
 
-/* The longest text in a column, within these limits; `least` if there is none at all. */
+/* The longest text in a column, of closed rows as well, within these limits; `least` if there is
+ * none at all. */
 static int width_of(const struct gp_procs *procs, enum gp_proc_column column, int least, int most)
 {
     int w = least;
-    for (size_t i = 0; i < procs->count && w < most; i++) {
+    for (size_t i = 0; i < procs->count + procs->closed && w < most; i++) {
         const char *text = gp_proc_text(&procs->rows[i], column);
         if (!text || strlen(text) <= (size_t)w)
             continue; /* no character has more columns than bytes */
@@ -481,6 +347,17 @@ static void draw_heading(const struct gp_box *box, const struct table *table,
     }
 }
 
+/* A closed group is, as soon as one of its processes is. */
+static bool is_tagged(const struct gp_proc_view *view, size_t at)
+{
+    const struct gp_proc_row *row = &view->procs->rows[at];
+    const struct gp_proc_row *below = gp_rows_below(view->procs, at).first;
+    bool is = gp_procs_has_pid(view->tagged, view->tagged_count, row->pid);
+    for (size_t i = 0; !is && row->members && i < row->closed; i++)
+        is = gp_procs_has_pid(view->tagged, view->tagged_count, below[i].pid);
+    return is;
+}
+
 void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view)
 {
     struct table table = {.count = 0};
@@ -492,17 +369,17 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
     for (int y = 1; y < box->h && view->first + (size_t)y - 1 < view->procs->count; y++) {
         size_t row = view->first + (size_t)y - 1;
         const struct gp_proc_row *shown = &view->procs->rows[row];
-        const bool tagged = gp_procs_has_pid(view->tagged, view->tagged_count, shown->pid);
-        const bool has_sums = shown->members || shown->below;
+        const bool tagged = is_tagged(view, row);
+        const bool has_sums = shown->members || shown->below || shown->closed;
+        const struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
+        add_hit(view, &line, GP_HIT_ROW, row);
         enum gp_ink ink = tagged ? GP_INK_TAGGED : has_sums ? GP_INK_STRONG : GP_INK_PLAIN;
-        draw_row(&inner, y, &table, view, shown, ink, &sb);
+        draw_row(&inner, y, &table, view, row, ink, &sb);
         if (tagged)
             (void)gp_draw(box, 0, y, ink, "*");
         if (row == view->chosen)
             gp_draw_ink(box, y, view->has_focus ? GP_INK_SELECTED : GP_INK_STRONG);
         mark_hits(&inner, y, view->search);
-        struct gp_box line = gp_box_part(box, 0, y, box->w, 1);
-        add_hit(view, &line, GP_HIT_ROW, row);
     }
     gp_strbuf_fini(&sb);
 }

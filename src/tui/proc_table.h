@@ -11,7 +11,7 @@ struct gp_gpu_order;
 
 struct gp_proc_view {
     const struct gp_procs *procs;
-    const struct gp_procs_options *options;
+    const struct gp_procs_options *options; /* NULL: a list without a title */
     const enum gp_proc_column *columns;
     size_t column_count;
     size_t first, chosen;                 /* rows; `chosen` is highlighted */

@@ -70,26 +70,35 @@ const struct gp_proc_row *gp_ui_chosen_row(const struct gp_ui *ui)
     return ui->chosen < ui->procs.count ? &ui->procs.rows[ui->chosen] : NULL;
 }
 
-size_t gp_ui_end_of_chosen(const struct gp_ui *ui)
-{
-    const struct gp_procs *procs = &ui->procs;
-    size_t i = ui->chosen + 1;
-    while (i < procs->count && procs->rows[i].depth > procs->rows[ui->chosen].depth)
-        i++;
-    return i;
-}
-
 static struct gp_ui_pin pin_of(const struct gp_proc_row *row)
 {
-    return row ? (struct gp_ui_pin){row->pid, row->gpu} : (struct gp_ui_pin){0, 0};
+    return row ? (struct gp_ui_pin){row->pid, row->gpu, row->members ? gp_closed_name(row) : 0}
+               : (struct gp_ui_pin){0};
 }
 
-/* Moves the cursor to the row of a process; returns false if it has none. */
+static bool is_pinned(const struct gp_ui *ui, const struct gp_proc_row *row,
+                      const struct gp_ui_pin *pin)
+{
+    if (pin->group)
+        return row->members && gp_closed_name(row) == pin->group;
+    return row->pid == pin->pid && (!ui->prefs.per_gpu || row->gpu == pin->gpu);
+}
+
+static bool is_below(const struct gp_ui *ui, size_t row, const struct gp_ui_pin *pin)
+{
+    const struct gp_rows_below below = gp_rows_below(&ui->procs, row);
+    for (size_t i = 0; i < below.count; i++)
+        if (is_pinned(ui, &below.first[i], pin))
+            return true;
+    return false;
+}
+
+/* Moves the cursor to the row, or to the closed one it is below; returns false if there is none. */
 static bool go_to(struct gp_ui *ui, const struct gp_ui_pin *pin)
 {
-    for (size_t i = 0; pin->pid && i < ui->procs.count; i++) {
+    for (size_t i = 0; (pin->pid || pin->group) && i < ui->procs.count; i++) {
         const struct gp_proc_row *row = &ui->procs.rows[i];
-        if (row->pid == pin->pid && (!ui->prefs.per_gpu || row->gpu == pin->gpu)) {
+        if (is_pinned(ui, row, pin) || (row->closed && is_below(ui, i, pin))) {
             ui->chosen = i;
             return true;
         }
@@ -107,7 +116,30 @@ void gp_ui_choose(struct gp_ui *ui, size_t row)
 {
     go_to_row(ui, row);
     ui->pin = pin_of(gp_ui_chosen_row(ui));
-    ui->stand_in = (struct gp_ui_pin){0, 0};
+    ui->stand_in = (struct gp_ui_pin){0};
+}
+
+bool gp_ui_go_to_process(struct gp_ui *ui, int64_t pid)
+{
+    struct gp_ui_pin pin = {0};
+    for (size_t i = 0; pid && !pin.pid && i < ui->procs.count + ui->procs.closed; i++)
+        if (ui->procs.rows[i].pid == pid)
+            pin = pin_of(&ui->procs.rows[i]);
+    while (go_to(ui, &pin)) {
+        const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+        if (is_pinned(ui, row, &pin)) {
+            gp_ui_choose(ui, ui->chosen);
+            return true;
+        }
+        gp_closed_turn(gp_ui_closed(ui), row);
+        gp_ui_build_rows(ui);
+    }
+    return false;
+}
+
+struct gp_closed *gp_ui_closed(struct gp_ui *ui)
+{
+    return *ui->prefs.filter ? &ui->closed_of_filter : &ui->closed;
 }
 
 static bool has_pid(const struct gp_process *processes, size_t count, int64_t pid)
@@ -125,12 +157,12 @@ bool gp_ui_has_process(const struct gp_ui *ui, int64_t pid)
                  has_pid(s->ancestors, s->ancestor_count, pid));
 }
 
-/* The cursor follows its process. While a filter or the choice of a GPU hides that, it follows the
- * one that was in its row then; when it is gone, for good. */
+/* The cursor follows its process, or its group. While a filter or the choice of a GPU hides that,
+ * it follows the one that was in its row then; when it is gone, for good. */
 static void find_chosen(struct gp_ui *ui)
 {
     if (go_to(ui, &ui->pin)) {
-        ui->stand_in = (struct gp_ui_pin){0, 0};
+        ui->stand_in = (struct gp_ui_pin){0};
         return;
     }
     const bool is_gone = ui->pin.pid && !gp_ui_has_process(ui, ui->pin.pid);
@@ -175,7 +207,17 @@ void gp_ui_build_rows(struct gp_ui *ui)
     const struct gp_procs_options options = gp_ui_procs_options(ui);
     if (ui->snapshot && gp_procs_build(&ui->procs, ui->snapshot, &options) < 0)
         gp_ui_say(ui, "out of memory");
+    if (!*ui->prefs.filter)
+        gp_closed_turn_all(&ui->closed_of_filter, false);
+    if (options.groups)
+        gp_closed_hide(gp_ui_closed(ui), &ui->procs);
     find_chosen(ui);
+}
+
+void gp_ui_refilter(struct gp_ui *ui)
+{
+    gp_closed_turn_all(&ui->closed_of_filter, false);
+    gp_ui_build_rows(ui);
 }
 
 /* ---- GPUs ---- */

@@ -81,13 +81,18 @@ void gp_tags_add_children(struct gp_ui *ui);
 
 void gp_ui_choose(struct gp_ui *ui, size_t row);
 
-/* The row after the descendants of the chosen one, or after the members of its group. */
-size_t gp_ui_end_of_chosen(const struct gp_ui *ui);
+/* Chooses the row of a process, and unfolds what it is below; returns false if it has none. */
+bool gp_ui_go_to_process(struct gp_ui *ui, int64_t pid);
+
+/* What is folded now. */
+struct gp_closed *gp_ui_closed(struct gp_ui *ui);
 /* Whether the process is in the snapshot, shown or not. */
 bool gp_ui_has_process(const struct gp_ui *ui, int64_t pid);
 /* The rows and the order of the process list. */
 struct gp_procs_options gp_ui_procs_options(const struct gp_ui *ui);
-/* Rebuilds the rows after a change of order or filter. */
+/* Rebuilds the rows after a change of order or choice. */
 void gp_ui_build_rows(struct gp_ui *ui);
+/* The same after a change of the filter: what it leads to is unfolded. */
+void gp_ui_refilter(struct gp_ui *ui);
 
 #endif

@@ -46,12 +46,8 @@ static void go_there(struct gp_ui *ui, const struct gp_alert *alert)
     gp_watch_choose_gpu(ui, (int)alert->gpu);
     gp_watch_focus(ui, true);
     gp_ui_build_rows(ui);
-    for (size_t i = 0; alert->pid && i < ui->procs.count; i++)
-        if (ui->procs.rows[i].pid == alert->pid) {
-            gp_ui_choose(ui, i);
-            gp_watch_focus(ui, false);
-            break;
-        }
+    if (gp_ui_go_to_process(ui, alert->pid))
+        gp_watch_focus(ui, false);
     gp_watch_focus_shown(ui);
 }
 

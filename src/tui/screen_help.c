@@ -54,7 +54,7 @@ static const struct row keys[] = {
     DOES(SEARCH, "search; n: next"),
     DOES(SORT, "sort; I reverses"),
     KEYS("P M T", "by SMs, memory, time"),
-    DOES(TREE, "tree"),
+    KEYS("t ← → *", "tree; fold one, or all"),
     DOES(TAG, "tag; Esc untags all"),
     DOES(KILL, "end it; asks first"),
     DOES(DENSITY, "cards, bars, lines, grid"),
@@ -104,7 +104,7 @@ static const enum gp_action covered[] = {
     GP_ACTION_NEXT,        GP_ACTION_CLEAR,       GP_ACTION_REVERSE,        GP_ACTION_SORT_SM,
     GP_ACTION_SORT_TIME,   GP_ACTION_SORT_MEMORY, GP_ACTION_SHOW_GPUS,      GP_ACTION_HELP,
     GP_ACTION_SHOW_GRAPHS, GP_ACTION_HOST,        GP_ACTION_SHOW_PROCESSES, GP_ACTION_PRESET,
-    GP_ACTION_FILTER,      GP_ACTION_USER,
+    GP_ACTION_FILTER,      GP_ACTION_USER,        GP_ACTION_TREE,           GP_ACTION_FOLD_ALL,
 };
 
 static bool is_above(enum gp_action action)

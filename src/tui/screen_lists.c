@@ -219,7 +219,7 @@ static void take_user(struct gp_ui *ui)
         (void)snprintf(text + at, sizeof(text) - at, "%suser=%s", at ? " " : "",
                        gp_page_value(&ui->text, ui->menu.chosen));
     memcpy(ui->prefs.filter, text, sizeof(text));
-    gp_ui_build_rows(ui);
+    gp_ui_refilter(ui);
 }
 
 static const char *user_name(const struct gp_ui *ui, size_t i)

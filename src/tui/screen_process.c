@@ -187,7 +187,7 @@ static void add_list(struct gp_page *page, const char *title, const struct gp_in
 
 static const struct gp_proc_row *find_row(const struct gp_ui *ui)
 {
-    for (size_t i = 0; i < ui->procs.count; i++)
+    for (size_t i = 0; i < ui->procs.count + ui->procs.closed; i++)
         if (ui->procs.rows[i].pid == ui->details.pid)
             return &ui->procs.rows[i];
     return NULL;

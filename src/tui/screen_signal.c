@@ -82,9 +82,9 @@ static void hold_group(struct gp_ui *ui, const struct gp_proc_row *group)
     gp_proc_row_add_job(&job, group);
     if (!group->container)
         gp_utf8_copy_safe(t->whose, sizeof(t->whose), group->user ? group->user : "?");
-    const size_t end = gp_ui_end_of_chosen(ui);
-    for (size_t i = ui->chosen + 1; i < end; i++) {
-        const struct gp_proc_row *row = &ui->procs.rows[i];
+    const struct gp_rows_below below = gp_rows_below(&ui->procs, ui->chosen);
+    for (size_t i = 0; i < below.count; i++) {
+        const struct gp_proc_row *row = &below.first[i];
         if (gp_proc_row_uses_any(row) && t->count < GP_UI_TAGS && !is_held(t, row->pid))
             hold(ui, row->pid);
     }
@@ -92,9 +92,9 @@ static void hold_group(struct gp_ui *ui, const struct gp_proc_row *group)
 
 static void hold_one(struct gp_ui *ui, int64_t pid)
 {
-    const size_t end = gp_ui_end_of_chosen(ui);
-    for (size_t i = ui->chosen + 1; i < end; i++)
-        ui->targets.below += gp_proc_row_uses_any(&ui->procs.rows[i]);
+    const struct gp_rows_below below = gp_rows_below(&ui->procs, ui->chosen);
+    for (size_t i = 0; i < below.count; i++)
+        ui->targets.below += gp_proc_row_uses_any(&below.first[i]);
     hold(ui, pid);
 }
 

@@ -17,6 +17,7 @@
 #include "tui/watch_arrange.h"
 #include "tui/watch_gpus.h"
 #include "tui/watch_keys.h"
+#include "tui/watch_tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,15 +96,33 @@ static bool move(struct gp_ui *ui, enum gp_action action)
 
 /* ---- searching and filtering ---- */
 
-static void search(struct gp_ui *ui, size_t from, bool forward)
+/* The first match in a row and the closed ones below it; NULL: none. */
+static const struct gp_proc_row *match_in(const struct gp_ui *ui, size_t at, bool forward)
+{
+    const struct gp_proc_row *row = &ui->procs.rows[at];
+    const struct gp_rows_below below = gp_rows_below(&ui->procs, at);
+    for (size_t i = 0; i <= row->closed; i++) {
+        const size_t n = forward ? i : row->closed - i;
+        const struct gp_proc_row *of = n == 0 ? row : &below.first[n - 1];
+        if (gp_procs_matches(of, ui->search))
+            return of;
+    }
+    return NULL;
+}
+
+static void search(struct gp_ui *ui, size_t from, bool forward, bool unfolds)
 {
     size_t count = ui->procs.count;
     for (size_t i = 0; *ui->search && i < count; i++) {
-        size_t row = (forward ? from + i : from + count - i) % count;
-        if (gp_procs_matches(&ui->procs.rows[row], ui->search)) {
+        const size_t row = (forward ? from + i : from + count - i) % count;
+        const struct gp_proc_row *match = match_in(ui, row, forward);
+        if (!match)
+            continue;
+        if (match == &ui->procs.rows[row] || !unfolds)
             gp_ui_choose(ui, row);
-            return;
-        }
+        else
+            (void)gp_ui_go_to_process(ui, match->pid);
+        return;
     }
     if (*ui->search)
         gp_ui_say(ui, "'%s' not found", ui->search);
@@ -112,13 +131,13 @@ static void search(struct gp_ui *ui, size_t from, bool forward)
 static void on_search(struct gp_ui *ui, enum gp_edit_step step)
 {
     if (step != GP_EDIT_DROPPED)
-        search(ui, ui->chosen, true);
+        search(ui, ui->chosen, true, step == GP_EDIT_KEPT);
 }
 
 static void on_filter(struct gp_ui *ui, enum gp_edit_step step)
 {
     (void)step;
-    gp_ui_build_rows(ui);
+    gp_ui_refilter(ui);
 }
 
 /* ---- keys ---- */
@@ -326,10 +345,10 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
         gp_ui_edit(ui, ui->search, "search", on_search);
         break;
     case GP_ACTION_NEXT:
-        search(ui, ui->chosen + 1, true);
+        search(ui, ui->chosen + 1, true, true);
         break;
     case GP_ACTION_PREVIOUS:
-        search(ui, ui->chosen + ui->procs.count - 1, false);
+        search(ui, ui->chosen + ui->procs.count - 1, false, true);
         break;
     case GP_ACTION_TAG:
         gp_tags_turn(ui);
@@ -359,7 +378,8 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
 static enum gp_ui_wish key_in_watch(struct gp_ui *ui, int key)
 {
     enum gp_action action = gp_key_action(key, gp_ui_is_vi(ui));
-    if (gp_watch_arrange_key(ui, action, key) || move(ui, action) || look(ui, action))
+    if (gp_watch_arrange_key(ui, action, key) || gp_watch_tree_key(ui, action) ||
+        move(ui, action) || look(ui, action))
         return GP_UI_GO_ON;
     if (arrange(ui, action, key)) {
         gp_ui_build_rows(ui);

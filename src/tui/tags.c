@@ -15,11 +15,11 @@ static void tag(struct gp_ui *ui, int64_t pid)
 /* Tags the processes below the row of a group. */
 static void tag_group(struct gp_ui *ui)
 {
-    const size_t end = gp_ui_end_of_chosen(ui);
-    for (size_t i = ui->chosen + 1; i < end; i++)
-        if (gp_proc_row_uses_any(&ui->procs.rows[i]))
-            tag(ui, ui->procs.rows[i].pid);
-    gp_ui_choose(ui, end);
+    const struct gp_rows_below below = gp_rows_below(&ui->procs, ui->chosen);
+    for (size_t i = 0; i < below.count; i++)
+        if (gp_proc_row_uses_any(&below.first[i]))
+            tag(ui, below.first[i].pid);
+    gp_ui_choose(ui, gp_row_end(&ui->procs, ui->chosen));
 }
 
 void gp_tags_turn(struct gp_ui *ui)
@@ -43,12 +43,13 @@ void gp_tags_turn(struct gp_ui *ui)
 void gp_tags_add_children(struct gp_ui *ui)
 {
     const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    const size_t count = ui->procs.count + ui->procs.closed + ui->procs.folded;
     if (!row)
         return;
     tag(ui, row->pid);
     for (size_t before = 0; before != ui->tag_count;) {
         before = ui->tag_count;
-        for (size_t i = 0; i < ui->procs.count + ui->procs.folded; i++)
+        for (size_t i = 0; i < count; i++)
             if (ui->procs.rows[i].ppid && is_tagged(ui, ui->procs.rows[i].ppid))
                 tag(ui, ui->procs.rows[i].pid);
     }

@@ -11,6 +11,7 @@
 #include "tui/screen.h"
 #include "tui/task.h"
 #include "tui/watch_gpus.h"
+#include "tui/watch_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,8 @@ bool gp_ui_fini(struct gp_ui *ui)
         ui->is_stuck = true;
     gp_cpu_past_free(ui->cpu_past);
     gp_procs_fini(&ui->procs);
+    gp_closed_fini(&ui->closed);
+    gp_closed_fini(&ui->closed_of_filter);
     gp_history_fini(&ui->history);
     gp_gpu_order_fini(&ui->gpu_order);
     gp_page_fini(&ui->text);
@@ -74,6 +77,11 @@ static void drop_tags(struct gp_ui *ui)
         if (gp_ui_has_process(ui, ui->tags[i]))
             ui->tags[kept++] = ui->tags[i];
     ui->tag_count = kept;
+}
+
+static bool has_process(const void *ctx, int64_t pid)
+{
+    return gp_ui_has_process(ctx, pid);
 }
 
 /* In the tree. /proc is that of this machine. */
@@ -99,7 +107,7 @@ static void add_cpu_past(struct gp_ui *ui)
 
 static void look_at_codecs(struct gp_ui *ui)
 {
-    for (size_t i = 0; !ui->shows_codecs && i < ui->procs.count; i++) {
+    for (size_t i = 0; !ui->shows_codecs && i < ui->procs.count + ui->procs.closed; i++) {
         const struct gp_proc_row *row = &ui->procs.rows[i];
         ui->shows_codecs = (row->enc.known && row->enc.n > 0) || (row->dec.known && row->dec.n > 0);
     }
@@ -122,6 +130,8 @@ void gp_ui_take(struct gp_ui *ui, struct gp_snapshot *snapshot, uint64_t took_ns
     ui->snapshot = snapshot;
     ui->shown = cost->ticks;
     drop_tags(ui);
+    gp_closed_forget(&ui->closed, has_process, ui);
+    gp_closed_forget(&ui->closed_of_filter, has_process, ui);
     gp_ui_build_rows(ui);
     add_cpu_past(ui);
     look_at_codecs(ui);
@@ -214,6 +224,11 @@ enum gp_ui_wish gp_ui_click(struct gp_ui *ui, int x, int y, bool again)
         ui->gpus_have_focus = false; /* rows stay where they are, for the second click */
         gp_ui_choose(ui, hit.value);
         break;
+    case GP_HIT_FOLD:
+        ui->gpus_have_focus = false;
+        gp_ui_choose(ui, hit.value);
+        gp_watch_turn_branch(ui);
+        return GP_UI_GO_ON;
     case GP_HIT_COLUMN:
         if (ui->order.count && ui->order.by[0].column == (enum gp_proc_column)hit.value)
             ui->order.by[0].reversed = !ui->order.by[0].reversed;

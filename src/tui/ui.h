@@ -7,6 +7,7 @@
 #include "proc/signal.h"
 #include "source/control.h"
 #include "tui/alerts.h"
+#include "tui/closed.h"
 #include "tui/guide.h"
 #include "tui/history.h"
 #include "tui/hits.h"
@@ -97,9 +98,10 @@ struct gp_ui {
     struct gp_history history;
     struct gp_xids xids;
     struct gp_procs procs;
-    struct gp_children *children; /* of the tree; owned; NULL: it was never shown */
-    struct gp_cpu_past *cpu_past; /* owned; NULL: it was never shown */
-    const char *notice;           /* shown instead of everything while there is no snapshot */
+    struct gp_closed closed, closed_of_filter; /* the second one while there is a filter */
+    struct gp_children *children;              /* of the tree; owned; NULL: it was never shown */
+    struct gp_cpu_past *cpu_past;              /* owned; NULL: it was never shown */
+    const char *notice; /* shown instead of everything while there is no snapshot */
     /* The arrangement. */
     struct gp_proc_order order; /* parsed from the preferences, like the columns */
     enum gp_proc_column columns[GP_TOP_COLUMNS];
@@ -116,9 +118,10 @@ struct gp_ui {
     /* The current place. */
     enum gp_ui_mode mode;
     struct gp_ui_pin {
-        int64_t pid; /* 0: none */
+        int64_t pid; /* 0: none, or a group */
         unsigned gpu;
-    } pin, stand_in; /* the cursor follows this process, or the other one while it is hidden */
+        uint64_t group; /* gp_closed_name(); 0: none */
+    } pin, stand_in;    /* the cursor follows this row, or the other one while it is hidden */
     size_t chosen, first, first_gpu;
     struct gp_gpu_order gpu_order; /* of the last frame */
     size_t gpu_page;               /* number of GPUs on the screen */

@@ -127,7 +127,8 @@ static void a_group_gets_the_signal(void **state)
     ui.prefs.tree = GP_TREE_USER;
     gp_ui_build_rows(&ui);
     gp_ui_choose(&ui, 0);
-    press(&ui, "k");
+    press(&ui, "*k"); /* it is folded */
+    assert_int_equal(ui.procs.closed, 2);
     check_has(&ui, "─ end 2 processes of mia ─");
     const char *before = picture(&ui, 80, 24);
     const long from = strstr(before, "┌─ end") - before, to = strstr(before, "└───") - before;
@@ -157,6 +158,9 @@ static void processes_below_are_told(void **state)
     gp_ui_build_rows(&ui);
     gp_ui_choose(&ui, 0);
     press(&ui, "k");
+    check_has(&ui, "1 process below it uses GPUs, too; Esc, c, k ends all");
+    press(&ui, "q*k"); /* also if it is folded */
+    assert_int_equal(ui.procs.closed, 1);
     check_has(&ui, "1 process below it uses GPUs, too; Esc, c, k ends all");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(kill(pids[i], SIGKILL), 0);
