@@ -15,6 +15,7 @@ enum {
     MARK_W = 2,            /* columns of "▸ " and "▾ ", and of a branch with one of them */
     CHILDREN_FROM = 34,    /* columns of a command beside which they have room: all about them, */
     CHILD_COUNT_FROM = 12, /* and their number */
+    GPUS_FROM = 60,        /* and GPUs that have no room in their column */
 };
 
 /* Children without rows of their own. */
@@ -50,21 +51,32 @@ static struct children children_of(const struct gp_proc_view *view, size_t at)
     return sum;
 }
 
-/* "+3 children   41% CPU" at the right edge; of a closed row "+3" at least. Returns the columns
- * that are left for the command. */
-static int draw_children(const struct gp_box *part, const struct gp_proc_view *view, size_t at)
+/* "+3 children   41% CPU"; of a closed row "+3" at least. */
+static void add_children(struct gp_strbuf *text, const struct gp_proc_view *view, size_t at, int w)
 {
     const struct children sum = children_of(view, at);
     const bool is_closed = view->procs->rows[at].closed > 0;
-    char room[64] = "";
+    if (sum.count == 0 || w < (is_closed ? CHILD_COUNT_FROM : CHILDREN_FROM))
+        return;
+    gp_strbuf_addf(text, text->len ? "  +%u" : "+%u", sum.count);
+    if (w >= CHILDREN_FROM)
+        gp_strbuf_adds(text, sum.count == 1 ? " child" : " children");
+    if (w >= CHILDREN_FROM && sum.cpu.known)
+        gp_strbuf_addf(text, " %4.0f%% CPU", sum.cpu.n); /* so that nothing moves */
+}
+
+/* What is below it and, with much room, its GPUs, at the right edge. Returns the columns that are
+ * left for the command. */
+static int draw_below(const struct gp_box *part, const struct gp_proc_view *view, size_t at,
+                      const char *gpus)
+{
+    char room[96] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
-    if (sum.count == 0 || part->w < (is_closed ? CHILD_COUNT_FROM : CHILDREN_FROM))
+    if (gpus && part->w >= GPUS_FROM)
+        gp_strbuf_addf(&text, "on GPUs %s", gpus);
+    add_children(&text, view, at, part->w);
+    if (text.len == 0)
         return part->w;
-    gp_strbuf_addf(&text, "+%u", sum.count);
-    if (part->w >= CHILDREN_FROM)
-        gp_strbuf_adds(&text, sum.count == 1 ? " child" : " children");
-    if (part->w >= CHILDREN_FROM && sum.cpu.known)
-        gp_strbuf_addf(&text, " %4.0f%% CPU", sum.cpu.n); /* so that nothing moves */
     gp_draw_right(part, 0, 0, part->w, GP_INK_DIM, text.buf);
     return part->w - (int)text.len - 1;
 }
@@ -184,26 +196,26 @@ static void draw_cut(const struct gp_box *part, int x, int w, const struct gp_pr
 
 /* What a group is, and its GPUs, if they have no room in their column. */
 static void draw_group(const struct gp_box *part, int x, const struct gp_proc_row *row,
-                       enum gp_ink ink, bool has_gpus)
+                       enum gp_ink ink, const char *gpus)
 {
     char room[256] = "";
     struct gp_strbuf text = GP_STRBUF_ON(room, 4096);
     gp_proc_row_add_group(&text, row);
-    if (!has_gpus)
-        gp_strbuf_addf(&text, " on GPUs %s", row->gpus);
+    if (gpus)
+        gp_strbuf_addf(&text, " on GPUs %s", gpus);
     gp_draw_left(part, x, 0, part->w - x, ink, text.buf);
     gp_strbuf_fini(&text);
 }
 
 void gp_draw_command(const struct gp_box *part, const struct gp_proc_view *view, size_t at,
-                     enum gp_ink ink, bool has_gpus)
+                     enum gp_ink ink, const char *gpus)
 {
     int scroll = view->scroll;
     const struct gp_proc_row *row = &view->procs->rows[at];
     const char *command = row->command ? row->command : "?";
     int x = draw_branch(part, view, at);
     if (row->members) {
-        draw_group(part, x, row, ink, has_gpus);
+        draw_group(part, x, row, ink, gpus);
         return;
     }
     x = gp_draw(part, x, 0, GP_INK_DIM, gp_proc_row_prefix(row));
@@ -212,7 +224,7 @@ void gp_draw_command(const struct gp_box *part, const struct gp_proc_view *view,
             command++;
         while ((*command & 0xc0) == 0x80);
     }
-    const int w = draw_children(part, view, at);
+    const int w = draw_below(part, view, at, gpus);
     x = draw_folded(part, x, w, view->procs, row);
     draw_cut(part, x, w - x, view, command,
              row->closed || (row->pid && gp_proc_row_uses_any(row)) ? ink : GP_INK_DIM);

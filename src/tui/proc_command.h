@@ -6,8 +6,8 @@
 
 struct gp_proc_view;
 
-/* Draws the command of a row. `has_gpus`: all of its GPUs are in their column. */
+/* Draws the command of a row; `gpus`: those that have no room in their column, or NULL. */
 void gp_draw_command(const struct gp_box *part, const struct gp_proc_view *view, size_t at,
-                     enum gp_ink ink, bool has_gpus);
+                     enum gp_ink ink, const char *gpus);
 
 #endif

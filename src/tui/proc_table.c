@@ -120,7 +120,7 @@ static void draw_row(const struct gp_box *box, int y, const struct table *table,
         enum gp_ink ink = is_old ? GP_INK_STALE : own;
         if (c == GP_PROC_COMMAND_COLUMN) {
             const struct gp_box part = gp_box_part(box, places[i].x, y, places[i].w, 1);
-            gp_draw_command(&part, view, at, ink, shows_gpus(table, row));
+            gp_draw_command(&part, view, at, ink, shows_gpus(table, row) ? NULL : row->gpus);
             continue;
         }
         gp_strbuf_reset(sb);
@@ -236,6 +236,12 @@ enum {
     GAP_MAX = 2, /* blanks between columns, if all have room */
 };
 
+/* Those of sums do not make their column wider, so that it is the same in all views. */
+static bool has_long_gpus(const struct gp_proc_row *row, enum gp_proc_column column)
+{
+    return column == GP_PROC_GPU_COLUMN && (row->members || row->below);
+}
+
 /* The longest text in a column, of closed rows as well, within these limits; `least` if there is
  * none at all. */
 static int width_of(const struct gp_procs *procs, enum gp_proc_column column, int least, int most)
@@ -243,7 +249,7 @@ static int width_of(const struct gp_procs *procs, enum gp_proc_column column, in
     int w = least;
     for (size_t i = 0; i < procs->count + procs->closed && w < most; i++) {
         const char *text = gp_proc_text(&procs->rows[i], column);
-        if (!text || strlen(text) <= (size_t)w)
+        if (!text || strlen(text) <= (size_t)w || has_long_gpus(&procs->rows[i], column))
             continue; /* no character has more columns than bytes */
         int width = (int)gp_utf8_width(text);
         w = width > w ? width : w;

@@ -183,6 +183,25 @@ static void tags_reach_folded_ones(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* Which do not make their column wider. */
+static void gpus_without_room_stand_beside_the_command(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    ui.prefs.tree = GP_TREE_YES;
+    struct gp_snapshot *s = job(0);
+    for (size_t i = 0; i < RANKS; i++)
+        s->devices[i].index = 2 * (unsigned)i;
+    gp_ui_take(&ui, s, 1);
+    gp_ui_choose(&ui, 0);
+    (void)line_with(&ui, 200, 40, " on GPUs 0,2,4,6 ");
+    key(&ui, GP_KEY_LEFT);
+    (void)line_with(&ui, 200, 40, " on GPUs 0,2,4,6  +4 children  100% CPU");
+    (void)line_with(&ui, 100, 40, " 0,2,… ");
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void a_click_on_the_mark_folds(void **state)
 {
     (void)state;
@@ -226,6 +245,7 @@ int main(void)
         cmocka_unit_test(star_folds_all),
         cmocka_unit_test(what_is_looked_for_is_unfolded),
         cmocka_unit_test(tags_reach_folded_ones),
+        cmocka_unit_test(gpus_without_room_stand_beside_the_command),
         cmocka_unit_test(a_click_on_the_mark_folds),
         cmocka_unit_test(choices_are_bounded_and_forgotten),
     };
