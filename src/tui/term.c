@@ -5,9 +5,8 @@
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "tui/keys.h"
-#include "tui/paint.h"
+#include "tui/looks.h"
 #include "tui/prefs.h"
-#include "tui/theme_file.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -99,16 +98,17 @@ static bool has_true_color(void)
     return value && (strcmp(value, "truecolor") == 0 || strcmp(value, "24bit") == 0);
 }
 
-static void add_color(struct gp_strbuf *sb, bool is_behind, int color, bool is_true)
+static void add_attr(struct gp_strbuf *sb, enum gp_attr attr)
+{
+    add_string(sb, capability(attr == GP_ATTR_BOLD      ? "bold"
+                              : attr == GP_ATTR_REVERSE ? "rev"
+                                                        : "smul"));
+}
+
+static void add_color(struct gp_strbuf *sb, bool is_behind, int color)
 {
     const char *set = capability(is_behind ? "setab" : "setaf");
-    if (color >= 0 && color & GP_COLOR_RGB && is_true) {
-        gp_strbuf_addf(sb, "\033[%d;2;%d;%d;%dm", is_behind ? 48 : 38, color >> 16 & 0xff,
-                       color >> 8 & 0xff, color & 0xff);
-        return;
-    }
-    color = gp_color_of_256(color);
-    if (color >= 0 && set)
+    if (set)
         add_string(sb, tiparm(set, color));
 }
 
@@ -119,30 +119,9 @@ static void place(struct gp_strbuf *sb, int x, int y)
 
 static void set_looks(struct gp_term *term)
 {
-    static const struct {
-        enum gp_attr attr;
-        const char *name;
-    } attrs[] = {{GP_ATTR_BOLD, "bold"}, {GP_ATTR_REVERSE, "rev"}, {GP_ATTR_UNDERLINE, "smul"}};
-    enum { MANY = 256 };
-    const int colors = tigetnum("colors");
-    const bool colored = term->color && colors >= 8;
-    for (int i = 0; i < GP_INK__COUNT; i++) {
-        const struct gp_look *look = gp_colors_look(&term->colors, (enum gp_ink)i, term->is_light);
-        struct gp_ink_look *ret = &term->palette.inks[i];
-        struct gp_strbuf sb = GP_STRBUF_ON(ret->start, sizeof(ret->start) - 1);
-        ret->start[0] = '\0';
-        unsigned wanted = colored ? look->attrs : look->no_color;
-        for (size_t a = 0; a < GP_ARRAY_LEN(attrs); a++)
-            if (wanted & attrs[a].attr)
-                add_string(&sb, capability(attrs[a].name));
-        if (colored) {
-            const bool has_fg = colors >= MANY || look->fg < colors;
-            const bool has_bg = colors >= MANY || look->bg < colors;
-            add_color(&sb, false, has_fg ? look->fg : look->fg_of_8, term->is_true_color);
-            add_color(&sb, true, has_bg ? look->bg : gp_color_of_8(look->bg), term->is_true_color);
-        }
-        ret->replaces = colored && !wanted && look->fg >= 0 && look->bg < 0;
-    }
+    const struct gp_look_codes codes = {term->color ? tigetnum("colors") : 0, term->is_true_color,
+                                        add_attr, add_color};
+    gp_looks_set(term->palette.inks, &term->colors, term->is_light, &codes);
 }
 
 /* What does not depend on preferences. */
