@@ -11,6 +11,7 @@
 #include "tui/gpus.h"
 #include "tui/mig.h"
 #include "tui/owners.h"
+#include "tui/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -52,10 +53,8 @@ enum {
 };
 
 struct part {
-    char room[GP_GPU_TEXT_SIZE];
-    struct gp_strbuf text;
+    struct gp_words *words;
     int w; /* 0: not shown */
-    enum gp_ink ink;
 };
 
 /* Drops the blanks at the end, which keep the columns for longer numbers. */
@@ -68,11 +67,11 @@ static void trim(struct gp_strbuf *sb)
 /* Shows it in as many columns, or as it needs, if there is room for that and the gap before it. */
 static void admit(struct part *part, int columns, int *room)
 {
-    const int needed = (int)gp_utf8_width(part->text.buf);
+    const int needed = (int)gp_utf8_width(part->words->text.buf);
     const int w = needed > columns ? needed : columns;
     if (w == 0 || w + 2 > *room)
         return;
-    trim(&part->text);
+    trim(&part->words->text);
     part->w = w;
     *room -= w + 2;
 }
@@ -80,12 +79,12 @@ static void admit(struct part *part, int columns, int *room)
 static void draw_parts(const struct gp_box *box, const struct part parts[], int end)
 {
     for (int i = PART__COUNT - 1; i >= 0; end -= parts[i].w ? parts[i].w + 2 : 0, i--) {
-        const int w = (int)gp_utf8_width(parts[i].text.buf);
+        const int w = (int)gp_utf8_width(parts[i].words->text.buf);
         const int x = end - parts[i].w;
         if (!parts[i].w || !w)
             continue;
         gp_draw_fill(box, x - 1, 0, w + 2, GP_INK_PLAIN, ' ');
-        (void)gp_draw(box, x, 0, parts[i].ink, parts[i].text.buf);
+        (void)gp_words_draw(box, x, 0, parts[i].words);
     }
 }
 
@@ -98,28 +97,26 @@ static bool has_frame(const struct gp_gpus_view *view)
 static void set_sensors(struct part parts[PART__COUNT], const struct gp_device *device, int w,
                         int room)
 {
-    gp_strbuf_adds(&parts[PART_PSTATE].text, gp_device_text(device, GP_PSTATE, ""));
-    parts[PART_PSTATE].ink = GP_INK_DIM;
-    gp_gpu_add_temperatures(&parts[PART_TEMPERATURES].text, device, room);
-    parts[PART_TEMPERATURES].ink = gp_gpu_temperature_ink(device);
-    gp_gpu_add_watts(&parts[PART_POWER].text, device);
-    gp_gpu_add_clocks(&parts[PART_CLOCKS].text, device, w >= LABELS_FROM);
+    gp_words_add(parts[PART_PSTATE].words, GP_INK_DIM, "%s", gp_device_text(device, GP_PSTATE, ""));
+    gp_gpu_add_temperatures(parts[PART_TEMPERATURES].words, device, room);
+    gp_gpu_add_watts(&parts[PART_POWER].words->text, device);
+    gp_gpu_add_clocks(&parts[PART_CLOCKS].words->text, device, w >= LABELS_FROM);
 }
 
 /* The name, and at the right as much as fits. Cards that show the sensors below have no need of
  * them here, and those that show the troubles below none of those: then `trouble` is NULL. Where
  * the words may have no room next to the sensors, the letters stand after the name. */
 static void draw_title(const struct gp_box *box, const struct gp_device *device,
-                       const struct gp_gpus_view *view, bool has_sensors, const char *trouble,
-                       enum gp_ink ink)
+                       const struct gp_gpus_view *view, bool has_sensors, struct gp_words *trouble)
 {
+    struct gp_words words[PART__COUNT];
     struct part parts[PART__COUNT];
     for (int i = 0; i < PART__COUNT; i++) {
-        parts[i].room[0] = '\0';
-        parts[i].text = (struct gp_strbuf)GP_STRBUF_ON(parts[i].room, GP_GPU_TEXT_SIZE - 1);
-        parts[i].w = 0;
-        parts[i].ink = GP_INK_PLAIN;
+        gp_words_init(&words[i]);
+        parts[i] = (struct part){&words[i], 0};
     }
+    if (trouble)
+        parts[PART_TROUBLE].words = trouble;
     const bool in_frame = has_frame(view);
     if (in_frame)
         gp_draw_rule(box, 0);
@@ -128,7 +125,7 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
         (void)gp_draw(box, 1, 0, GP_INK_PLAIN, " ");
         x = gp_draw(box, x, 0, GP_INK_PLAIN, " ");
     }
-    if (has_sensors && trouble && *trouble) {
+    if (has_sensors && parts[PART_TROUBLE].words->text.len > 0) {
         const struct gp_flags_of of = {device, view->xids, view->snapshot->wall_ns};
         gp_gpu_draw_flags(box, x + !in_frame, 0, LETTERS, &of);
         x += LETTERS - in_frame;
@@ -138,17 +135,15 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
     int room = end - x - 1;
     if (has_sensors && !gp_gpu_trouble(device))
         set_sensors(parts, device, box->w, room);
-    gp_strbuf_adds(&parts[PART_TROUBLE].text, trouble ? trouble : "");
-    parts[PART_TROUBLE].ink = ink;
-    parts[PART_OWNERS].ink = gp_gpu_is_ill(device) ? GP_INK_STALE : GP_INK_PLAIN;
     for (int i = PART__COUNT - 1; i >= 0; i--) {
         struct part *part = &parts[i];
         const bool is_owners = i == PART_OWNERS;
         const int w = room - 2 < owners ? room - 2 : owners;
         if (is_owners && w >= OWNERS_LEAST)
-            gp_add_owners(&part->text, view->snapshot, device, view->owner, w);
+            gp_add_owners(&part->words->text, view->snapshot, device, view->owner, w);
         admit(part, is_owners ? owners : 0, &room);
     }
+    gp_words_end(parts[PART_OWNERS].words, gp_gpu_is_ill(device) ? GP_INK_STALE : GP_INK_PLAIN);
     draw_parts(box, parts, end);
 }
 
@@ -346,15 +341,9 @@ static void add_time(struct gp_strbuf *sb, uint64_t ns)
                        n < 10 ? " " : "");
 }
 
-/* Between two troubles. */
-static const char *gap_after(const struct gp_strbuf *troubles)
-{
-    return troubles->len ? " · " : "";
-}
-
-/* Appends the problems in words. Returns the ink of the most severe one. */
-static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *device,
-                                const struct gp_gpus_view *view)
+/* The problems, each in its ink. */
+static void add_troubles(struct gp_words *words, const struct gp_device *device,
+                         const struct gp_gpus_view *view)
 {
     const struct gp_xid *xid =
         view->xids ? gp_xid_worst(view->xids, device->index, view->snapshot->wall_ns) : NULL;
@@ -362,52 +351,45 @@ static enum gp_ink add_troubles(struct gp_strbuf *sb, const struct gp_device *de
     const char *limit = gp_gpu_limit(device);
     double errors;
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
-    const bool is_narrow = has_lost_lanes(device, track);
-    enum gp_ink ink = is_narrow ? GP_INK_HIGH : gp_gpu_limit_ink(device);
-    if (strcmp(action, "None") != 0) {
-        gp_strbuf_addf(sb, "recovery: %.40s", action);
-        ink = GP_INK_CRITICAL;
-    }
-    if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0) {
-        gp_strbuf_addf(sb, "%sECC errors: %ld", gap_after(sb), gp_whole(errors));
-        ink = GP_INK_CRITICAL;
-    }
-    if (xid) {
-        gp_strbuf_addf(sb, "%sXid %" PRIu64, gap_after(sb), xid->number);
-        ink = ink == GP_INK_CRITICAL ? ink : gp_xid_ink(xid);
-    }
-    if (gp_gpu_waits_for_repair(device)) {
-        gp_strbuf_addf(sb, "%srepair waits for a reset", gap_after(sb));
-        ink = ink == GP_INK_CRITICAL ? ink : GP_INK_HIGH;
-    }
-    if (is_narrow)
-        gp_strbuf_addf(sb, "%snarrow PCIe", gap_after(sb));
-    if (limit)
-        gp_strbuf_addf(sb, "%slimited: %s", gap_after(sb), limit);
-    if (limit && track && track->limited_since_ns)
-        add_time(sb, view->snapshot->mono_ns - track->limited_since_ns);
-    return ink;
+    gp_words_init(words);
+    if (strcmp(action, "None") != 0)
+        gp_words_add(words, GP_INK_CRITICAL, "recovery: %.40s", action);
+    if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0)
+        gp_words_add(words, GP_INK_CRITICAL, "ECC errors: %ld", gp_whole(errors));
+    if (xid)
+        gp_words_add(words, gp_xid_ink(xid), "Xid %" PRIu64, xid->number);
+    if (gp_gpu_waits_for_repair(device))
+        gp_words_add(words, GP_INK_HIGH, "repair waits for a reset");
+    if (has_lost_lanes(device, track))
+        gp_words_add(words, GP_INK_HIGH, "narrow PCIe");
+    if (!limit)
+        return;
+    gp_words_add(words, gp_gpu_limit_ink(device), "limited: %s", limit);
+    if (track && track->limited_since_ns)
+        add_time(&words->text, view->snapshot->mono_ns - track->limited_since_ns);
+    gp_words_end(words, gp_gpu_limit_ink(device));
 }
 
 static void draw_links(const struct gp_box *box, const struct gp_device *device,
                        const struct gp_gpus_view *view)
 {
     GP_GPU_TEXT(text);
-    GP_GPU_TEXT(troubles);
-    enum gp_ink ink = add_troubles(&troubles, device, view);
-    int end = box->w - 1 - (int)gp_utf8_width(troubles.buf);
+    struct gp_words troubles;
+    add_troubles(&troubles, device, view);
+    const int end = box->w - 1 - (int)gp_utf8_width(troubles.text.buf);
     add_links(&text, device, true, end - 3);
     gp_draw_left(box, 1, 2, end - 1, GP_INK_PLAIN, text.buf);
-    gp_draw_right(box, end, 2, box->w - 1 - end, ink, troubles.buf);
+    (void)gp_words_draw(box, end, 2, &troubles);
 }
 
 /* At the right of the bars, below each other. */
 static void draw_sensors(const struct gp_box *box, const struct gp_device *device)
 {
     GP_GPU_TEXT(text);
-    gp_gpu_add_temperatures(&text, device, 16);
-    gp_draw_left(box, 0, 1, 16, gp_gpu_temperature_ink(device), text.buf);
-    gp_strbuf_reset(&text);
+    struct gp_words temperatures;
+    gp_words_init(&temperatures);
+    gp_gpu_add_temperatures(&temperatures, device, 16);
+    (void)gp_words_draw(box, 0, 1, &temperatures);
     gp_gpu_add_watts(&text, device);
     gp_draw_right(box, 16, 1, 11, GP_INK_PLAIN, text.buf);
     gp_strbuf_reset(&text);
@@ -439,8 +421,12 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     const char *trouble = gp_gpu_trouble(device);
     const int memory = gp_series_permille(device, GP_SERIES_MEMORY);
     if (!device->is_mig && has_frame(view)) {
-        enum gp_ink ink = gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM;
-        draw_title(box, device, view, false, trouble, ink);
+        struct gp_words words;
+        gp_words_init(&words);
+        if (trouble)
+            gp_words_add(&words, gp_gpu_is_ill(device) ? GP_INK_CRITICAL : GP_INK_DIM, "%s",
+                         trouble);
+        draw_title(box, device, view, false, &words);
         return;
     }
     int x = draw_name(box, device->is_mig ? 3 : 1, device) + 2;
@@ -500,11 +486,11 @@ static void draw_span(const struct gp_box *past, const struct gp_gpus_view *view
 static void draw_compact(const struct gp_box *box, const struct gp_device *device,
                          const struct gp_gpus_view *view)
 {
-    GP_GPU_TEXT(troubles);
-    const enum gp_ink ink = add_troubles(&troubles, device, view);
+    struct gp_words troubles;
+    add_troubles(&troubles, device, view);
     const bool is_high = box->h >= GP_TEXT_LINES;
     const bool is_wide = is_high && box->w >= SENSORS_FROM;
-    draw_title(box, device, view, !is_wide, is_high && !is_wide ? NULL : troubles.buf, ink);
+    draw_title(box, device, view, !is_wide, is_high && !is_wide ? NULL : &troubles);
     if (!is_wide) {
         draw_gauges(box, device, view, !view->no_graphs);
         if (is_high)
@@ -541,11 +527,11 @@ void gp_draw_gpu(const struct gp_box *box, const struct gp_device *device,
     }
     if (trouble) {
         const bool has_sensors = is_card || box->h < GP_TEXT_LINES || box->w < SENSORS_FROM;
-        draw_title(box, device, view, has_sensors, NULL, GP_INK_PLAIN); /* as the others */
+        draw_title(box, device, view, has_sensors, NULL); /* as the others */
         int x = gp_draw(box, 1, 1, GP_INK_CRITICAL, "! ");
         gp_gpu_draw_trouble(box, x, 1, box->w - 1 - x, GP_INK_CRITICAL, device, !view->layout);
     } else if (is_card) {
-        draw_title(box, device, view, true, NULL, GP_INK_PLAIN);
+        draw_title(box, device, view, true, NULL);
         draw_gauges(box, device, view, !gp_gpu_graphs_gauge(view));
         draw_links(box, device, view);
     } else {

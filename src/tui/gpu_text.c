@@ -4,7 +4,9 @@
 #include "model/snapshot.h"
 #include "out/digits.h"
 #include "tui/graph.h"
+#include "tui/words.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct gp_value *value_of(const struct gp_device *device, enum gp_metric m)
@@ -145,38 +147,58 @@ void gp_gpu_add_watts(struct gp_strbuf *sb, const struct gp_device *device)
     gp_strbuf_adds(sb, " W");
 }
 
-void gp_gpu_add_temperatures(struct gp_strbuf *sb, const struct gp_device *device, int w)
+/* Of a temperature that slows the GPU down from a limit on, or from `usual` if it has none. */
+static enum gp_ink heat_ink(const struct gp_device *device, enum gp_metric now,
+                            enum gp_metric limit, double usual)
 {
-    static const struct {
-        const char *label;
-        enum gp_metric metric;
-        const char *unit;
-        int columns;
-    } more[] = {{" mem ", GP_TEMPERATURE_MEMORY, "°C", 2}, {" fan ", GP_FAN_SPEED, "%", 3}};
     double n;
-    gp_gpu_add_number(sb, device, GP_TEMPERATURE_GPU, "°C");
-    for (size_t i = 0; i < GP_ARRAY_LEN(more); i++) {
-        GP_GPU_TEXT(part);
-        if (!gp_device_number(device, more[i].metric, &n))
-            continue;
-        gp_strbuf_adds(&part, more[i].label);
-        gp_add_whole(&part, n);
-        gp_strbuf_adds(&part, more[i].unit);
-        add_pad(&part, n, more[i].columns);
-        if ((int)(gp_utf8_width(sb->buf) + gp_utf8_width(part.buf)) <= w)
-            gp_strbuf_adds(sb, part.buf);
-    }
+    double from;
+    if (!gp_device_number(device, now, &n))
+        return GP_INK_STALE;
+    if (!gp_device_number(device, limit, &from))
+        from = usual;
+    return n >= from ? GP_INK_CRITICAL : n >= from - 5 ? GP_INK_HIGH : GP_INK_PLAIN;
 }
 
 enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device)
 {
-    double now;
-    double limit;
-    if (!gp_device_number(device, GP_TEMPERATURE_GPU, &now))
-        return GP_INK_STALE;
-    if (!gp_device_number(device, GP_THRESHOLD_SLOWDOWN, &limit))
-        limit = 90;
-    return now >= limit ? GP_INK_CRITICAL : now >= limit - 5 ? GP_INK_HIGH : GP_INK_PLAIN;
+    return heat_ink(device, GP_TEMPERATURE_GPU, GP_THRESHOLD_SLOWDOWN, 90);
+}
+
+static enum gp_ink memory_temperature_ink(const struct gp_device *device)
+{
+    return heat_ink(device, GP_TEMPERATURE_MEMORY, GP_THRESHOLD_MEMORY_MAX, HUGE_VAL);
+}
+
+/* Appends a label, a number in as many columns as it can need, and a unit, if they fit into w
+ * columns. */
+static void add_sensor(struct gp_words *words, const char *label, const struct gp_device *device,
+                       enum gp_metric m, const char *unit, int columns, enum gp_ink ink, int w)
+{
+    GP_GPU_TEXT(number);
+    double n;
+    if (!gp_device_number(device, m, &n))
+        return;
+    gp_add_whole(&number, n);
+    gp_strbuf_adds(&number, unit);
+    const size_t end = number.len;
+    add_pad(&number, n, columns);
+    if ((int)(gp_utf8_width(words->text.buf) + strlen(label) + gp_utf8_width(number.buf)) > w)
+        return;
+    gp_strbuf_adds(&words->text, label);
+    gp_words_end(words, GP_INK_PLAIN);
+    gp_strbuf_add(&words->text, number.buf, end);
+    gp_words_end(words, ink);
+    gp_strbuf_adds(&words->text, number.buf + end);
+}
+
+void gp_gpu_add_temperatures(struct gp_words *words, const struct gp_device *device, int w)
+{
+    gp_gpu_add_number(&words->text, device, GP_TEMPERATURE_GPU, "°C");
+    gp_words_end(words, gp_gpu_temperature_ink(device));
+    add_sensor(words, " mem ", device, GP_TEMPERATURE_MEMORY, "°C", 2,
+               memory_temperature_ink(device), w);
+    add_sensor(words, " fan ", device, GP_FAN_SPEED, "%", 3, GP_INK_PLAIN, w);
 }
 
 enum gp_ink gp_gpu_memory_ink(const struct gp_device *device, const struct gp_track *track,

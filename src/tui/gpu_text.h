@@ -8,6 +8,7 @@
 
 struct gp_device;
 struct gp_track;
+struct gp_words;
 
 /* A short text on the stack. */
 enum { GP_GPU_TEXT_SIZE = 256 };
@@ -35,7 +36,7 @@ void gp_gpu_add_clocks(struct gp_strbuf *sb, const struct gp_device *device, boo
 /* " 54/700 W", as wide as it can become. */
 void gp_gpu_add_watts(struct gp_strbuf *sb, const struct gp_device *device);
 /* "54°C mem 62°C fan 30% ", as far as it fits into w columns, as wide as it can become. */
-void gp_gpu_add_temperatures(struct gp_strbuf *sb, const struct gp_device *device, int w);
+void gp_gpu_add_temperatures(struct gp_words *words, const struct gp_device *device, int w);
 
 /* The limits are the GPU's own thresholds. */
 enum gp_ink gp_gpu_temperature_ink(const struct gp_device *device);
