@@ -262,11 +262,22 @@ static bool is_chart(const struct gp_cell *cell)
            (cell->cp == 0xb7 && cell->ink == GP_INK_DIM);
 }
 
+/* An alarm stays one under the cursor: the block of a critical one stands out from its line. A
+ * chart with its own background would be a hole there. */
+static enum gp_ink ink_over(const struct gp_cell *cell, enum gp_ink ink)
+{
+    const bool is_alarm = cell->ink == GP_INK_HIGH || cell->ink == GP_INK_CRITICAL;
+    if (is_chart(cell))
+        return ink == GP_INK_SELECTED ? ink : (enum gp_ink)cell->ink;
+    if (is_alarm && ink == GP_INK_SELECTED)
+        return GP_INK_CRITICAL;
+    return is_alarm && ink == GP_INK_STRONG ? (enum gp_ink)cell->ink : ink;
+}
+
 void gp_draw_ink(const struct gp_box *box, int y, enum gp_ink ink)
 {
     for (int x = 0; x < box->w && y >= 0 && y < box->h; x++) {
         struct gp_cell *cell = cell_at(box->cells, box->x + x, box->y + y);
-        if (ink == GP_INK_SELECTED || !is_chart(cell)) /* one with its own background is a hole */
-            cell->ink = ink;
+        cell->ink = ink_over(cell, ink);
     }
 }

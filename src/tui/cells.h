@@ -78,7 +78,7 @@ int gp_draw_wrapped(const struct gp_box *box, int y, enum gp_ink ink, const char
 void gp_draw_fill(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, uint32_t cp);
 
 /* Changes the ink of a row of the box, but for bars and graphs, whose inks mean something, unless
- * the row is selected. */
+ * the row is selected, and for alarms, unless it is a mark for something else. */
 void gp_draw_ink(const struct gp_box *box, int y, enum gp_ink ink);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "tui/alert_line.h"
 #include "tui/alerts.h"
-#include "tui_machine.h"
+#include "tui_scene.h"
 
 #include <string.h>
 
@@ -420,6 +420,35 @@ static void an_xid_is_told_for_an_hour(void **state)
     gp_snapshot_free(s);
 }
 
+/* ---- under the cursor ---- */
+
+static void an_alarm_stays_one_under_the_cursor(void **state)
+{
+    (void)state;
+    static const struct {
+        enum gp_ink ink;
+        const char *inks; /* of "GPU lost hot" and a bar */
+    } cases[] = {
+        {GP_INK_SELECTED, "####cccc#ccc##\n"}, /* a bar has no color there */
+        {GP_INK_STRONG, "ssssccccshhhhh\n"},
+        {GP_INK_TAGGED, "************hh\n"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(1024);
+        struct gp_cells cells = {0, 0, NULL};
+        assert_int_equal(gp_cells_resize(&cells, 14, 1), 0);
+        const struct gp_box box = {&cells, 0, 0, 14, 1};
+        (void)gp_draw(&box, 0, 0, GP_INK_PLAIN, "GPU ");
+        (void)gp_draw(&box, 4, 0, GP_INK_CRITICAL, "lost");
+        (void)gp_draw(&box, 9, 0, GP_INK_HIGH, "hot█▌");
+        gp_draw_ink(&box, 0, cases[i].ink);
+        add_inks(&sb, &cells, 0);
+        assert_string_equal(sb.buf, cases[i].inks);
+        gp_strbuf_fini(&sb);
+        gp_cells_fini(&cells);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +466,7 @@ int main(void)
         cmocka_unit_test(an_idle_gpu_that_holds_memory_is_told),
         cmocka_unit_test(the_gravest_alert_comes_first),
         cmocka_unit_test(an_xid_is_told_for_an_hour),
+        cmocka_unit_test(an_alarm_stays_one_under_the_cursor),
     };
     return cmocka_run_group_tests_name("tui_alerts", tests, NULL, NULL);
 }
