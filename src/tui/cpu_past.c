@@ -6,7 +6,7 @@ enum {
     SLOTS = 1024, /* more than rows fit on a screen; a power of two */
     PROBES = 8,
     BLOCK = 0x2581, /* ▁, the first of eight */
-    HIGHEST = 7,
+    HIGHEST = 6,    /* ▇, which does not touch the row above it */
 };
 
 #define GAP (-1.0F)

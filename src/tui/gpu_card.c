@@ -450,7 +450,7 @@ static void draw_flat(const struct gp_box *box, const struct gp_device *device,
     const int w = (box->w - x - NUMBER) / 2;
     const enum gp_ink ink =
         gp_gpu_memory_ink(device, gp_history_find(view->history, device), view->snapshot->mono_ns);
-    gp_draw_bar(box, x, 0, w, ink, memory);
+    gp_draw_low_bar(box, x, 0, w, ink, memory);
     gp_strbuf_reset(&text);
     gp_gpu_add_memory(&text, device);
     gp_draw_right(box, x + w, 0, NUMBER, GP_INK_PLAIN, text.buf);

@@ -183,8 +183,8 @@ static void draw_load(const struct gp_box *box, int y, const struct line_table *
     if (spark->w && !device->is_mig) /* not next to the bar */
         gp_draw_spark(box, spark->x, y, spark->w - (bar->w > 0), &plot, &view->span);
     if (bar->w)
-        gp_draw_bar(box, bar->x, y, bar->w,
-                    gp_gpu_memory_ink(device, track, view->snapshot->mono_ns), memory);
+        gp_draw_low_bar(box, bar->x, y, bar->w,
+                        gp_gpu_memory_ink(device, track, view->snapshot->mono_ns), memory);
 }
 
 static void draw_values(const struct gp_box *box, int y, const struct line_table *t,
@@ -320,10 +320,11 @@ static void add_free(struct gp_strbuf *sb, const struct gp_device *device)
     gp_strbuf_addc(sb, 'G');
 }
 
+/* Not higher than ▇, so that it does not touch the one above it. */
 static void draw_block(const struct gp_box *box, int x, enum gp_ink ink, int permille)
 {
     if (permille >= 0)
-        gp_draw_fill(box, x, 0, 1, ink, (uint32_t)(0x2581 + permille * 7 / 1000));
+        gp_draw_fill(box, x, 0, 1, ink, (uint32_t)(0x2581 + permille * 6 / 1000));
 }
 
 static void draw_cell_owners(const struct gp_box *box, const struct gp_column_place *place,

@@ -9,6 +9,7 @@ enum {
     LEFT = 0x258f, /* ▏, the last of eight left blocks, which get wider towards lower code points */
     FULL = 0x2588,   /* █ */
     LOW = 0x2586,    /* ▆ */
+    TOP = 6,         /* of a sparkline: ▇, so that it does not touch the one above it */
     DOT = 0x00b7,    /* · */
     DOTS = 0x2800,   /* braille */
     AXIS = 0x2502,   /* │ */
@@ -50,7 +51,9 @@ void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
 
 void gp_draw_low_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille)
 {
-    const int full = permille <= 0 ? 0 : (permille * w + 500) / 1000;
+    enum { LITTLE = 10 }; /* from here on, it is not nothing */
+    int full = permille <= 0 ? 0 : (permille * w + 500) / 1000;
+    full += full == 0 && permille >= LITTLE && w > 0;
     gp_draw_fill(box, x, y, full, ink, LOW);
     gp_draw_fill(box, x + full, y, w - full, GP_INK_DIM, DOT);
 }
@@ -165,7 +168,7 @@ static struct gp_cell spark_cell(const struct gp_plot *plot, int permille, int i
 {
     if (permille < 0)
         return (struct gp_cell){i > 0 ? DOT : ' ', GP_INK_DIM};
-    const uint32_t block = (uint32_t)(permille * (EIGHTHS - 1) + 500) / 1000;
+    const uint32_t block = (uint32_t)(permille * TOP + 500) / 1000;
     return (struct gp_cell){(BLOCK + block) & 0xffffff, ink_of(plot, permille)};
 }
 

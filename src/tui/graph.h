@@ -14,7 +14,8 @@ enum gp_ink gp_load_ink(enum gp_series series, int permille);
 /* Draws a bar of w columns; the empty rest is dotted. */
 void gp_draw_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille);
 
-/* The same, not as high, so that it does not touch a bar above it: to a whole column. */
+/* The same, not as high, so that it does not touch a bar above it: to a whole column, and at least
+ * one from a percent on. */
 void gp_draw_low_bar(const struct gp_box *box, int x, int y, int w, enum gp_ink ink, int permille);
 
 /* The time range of a graph: its right edge and the length of one step. */
@@ -32,7 +33,8 @@ struct gp_plot {
     enum gp_series like; /* series whose inks to use */
 };
 
-/* One line with a block per two steps, the newest at the right. What was not seen is dotted. */
+/* One line with a block per two steps, the newest at the right; what was not seen is dotted. It
+ * does not touch what is above it. */
 void gp_draw_spark(const struct gp_box *box, int x, int y, int w, const struct gp_plot *plot,
                    const struct gp_span *span);
 

@@ -42,20 +42,20 @@ static void columns_are_means_and_move_on(void **state)
     struct gp_cpu_past *past = NULL;
     shows(past, 7, ".........");
     add_at(&past, 8000, 7, 100);
-    shows(past, 7, ".......█.");
+    shows(past, 7, ".......▇.");
     shows(past, 8, ".........");
     add_at(&past, 8001, 7, 0);
-    shows(past, 7, ".......▅."); /* the mean */
+    shows(past, 7, ".......▄."); /* the mean */
     add_at(&past, 8001, 7, 100); /* the row of another GPU */
-    shows(past, 7, ".......▅.");
+    shows(past, 7, ".......▄.");
     add_at(&past, 8000 + COLUMN_S, 7, 200);
-    shows(past, 7, "......▃█."); /* of two CPUs */
+    shows(past, 7, "......▃▇."); /* of two CPUs */
     add_at(&past, 8000 + COLUMN_S, 9, 150);
     shows(past, 9, ".......▆."); /* likewise: the scale does not follow each value */
     add_at(&past, 8000 + 3 * COLUMN_S, 8, 1);
-    shows(past, 7, "....▃█..."); /* no sample is a gap, no zero */
+    shows(past, 7, "....▃▇..."); /* no sample is a gap, no zero */
     add_at(&past, 8000 + 3 * COLUMN_S, 7, 100);
-    shows(past, 7, "....▃█.▅.");
+    shows(past, 7, "....▃▇.▄.");
     add_at(&past, 9000, 7, 0);
     shows(past, 7, ".......▁.");
     gp_cpu_past_free(past);
@@ -67,21 +67,21 @@ static void another_time_or_process_begins_anew(void **state)
     struct gp_cpu_past *past = NULL;
     add_at(&past, 8000, 7, 100);
     add_at(&past, 8000 + COLUMN_S, 7, 50);
-    shows(past, 7, "......█▅.");
+    shows(past, 7, "......▇▄.");
     add_at(&past, 4000, 7, 100); /* a recording goes back */
-    shows(past, 7, ".......█.");
+    shows(past, 7, ".......▇.");
     add_at(&past, 4000 + COLUMN_S, 7, 0);
-    shows(past, 7, "......█▁.");
+    shows(past, 7, "......▇▁.");
     struct gp_proc_row young = row_of(7, 100);
     young.age_s.n = 2; /* the pid was used again */
     gp_cpu_past_add(&past, &young, 1, (4005 + 2 * COLUMN_S) * GP_NS_PER_S, GP_NS_PER_S);
-    shows(past, 7, ".......█.");
+    shows(past, 7, ".......▇.");
     young.age_s.n = 100;
     gp_cpu_past_add(&past, &young, 1, (4006 + 2 * COLUMN_S) * GP_NS_PER_S, 2 * GP_NS_PER_S);
-    shows(past, 7, ".......█."); /* another interval */
+    shows(past, 7, ".......▇."); /* another interval */
     young.cpu.old = true;
     gp_cpu_past_add(&past, &young, 1, (4006 + 4 * COLUMN_S) * GP_NS_PER_S, 2 * GP_NS_PER_S);
-    shows(past, 7, "......█.."); /* a value from before is none */
+    shows(past, 7, "......▇.."); /* a value from before is none */
     gp_cpu_past_free(past);
 }
 
@@ -95,7 +95,7 @@ static void many_processes_take_turns(void **state)
         gp_cpu_past_add(&past, &row, 1, 8000 * GP_NS_PER_S + (uint64_t)pid, GP_NS_PER_S);
     }
     for (int64_t pid = 19500; pid < 20000; pid++)
-        shows(past, pid, pid % 2 ? ".......█." : ".......▁.");
+        shows(past, pid, pid % 2 ? ".......▇." : ".......▁.");
     shows(past, 1, ".........");
     gp_cpu_past_free(past);
 }

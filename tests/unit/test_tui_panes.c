@@ -43,7 +43,7 @@ static void the_value_of_the_order_is_shown(void **state)
     watch(&ui, 64);
     assert_null(strstr(picture(&ui, 80, 24), "89°"));
     ui.prefs.gpu_order = GP_ORDER_TEMPERATURE;
-    (void)line_with(&ui, 80, 24, " 7 ▅▇ 89°");
+    (void)line_with(&ui, 80, 24, " 7 ▄▆ 89°");
     (void)line_with(&ui, 80, 24, "° P"); /* in the place of the load */
     (void)line_with(&ui, 120, 40, "89°");
     ui.prefs.gpu_order = GP_ORDER_FREE;
