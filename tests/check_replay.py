@@ -113,7 +113,7 @@ def it_steps_through_the_samples():
     with Terminal("replay", TAPE, "--speed", "0.25", size=(120, 40)) as terminal:
         terminal.see("playing 0.25x")
         terminal.keys(" ")
-        terminal.see("paused · ")
+        terminal.see("PAUSED · ")
         first = place(terminal)
         for _ in range(9):
             terminal.keys("]")
@@ -153,7 +153,7 @@ def it_jumps_to_events():
         terminal.see("GPU 0: Xid 79: fallen off the ")
         assert "\x1b[31mbus" not in terminal.output.decode(errors="replace")
         is_there(terminal, TAKEN[8])
-        terminal.see("paused")
+        terminal.see("PAUSED")
         terminal.keys(".")
         terminal.see("limited by heat")
         is_there(terminal, TAKEN[16])
@@ -176,7 +176,7 @@ def an_incident_is_seen_step_by_step():
     with Terminal("replay", tape, size=(120, 40)) as terminal:
         terminal.see("playing")
         terminal.keys(" {")
-        terminal.see("paused")
+        terminal.see("PAUSED")
         terminal.keys(".")
         terminal.see("GPU is lost")
         seen = []
@@ -212,7 +212,7 @@ def speeds():
     with Terminal("replay", TAPE) as terminal:
         terminal.see("playing 1x")
         terminal.keys(" ++-")
-        terminal.see("paused")
+        terminal.see("PAUSED")
         terminal.keys("{ ")
         terminal.see("playing 2x")
         terminal.keys("++++++++")

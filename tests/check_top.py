@@ -384,7 +384,8 @@ def sorting_filtering_searching():
         t.see("▸ processes 6")
         t.keys("\x1b[B\x1b[B")  # arrows
         t.keys("z")
-        t.see("paused")
+        t.see("PAUSED")
+        t.see("z:resume ?:help")
         t.keys("q")
         assert t.wait() == 0
 

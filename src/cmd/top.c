@@ -43,7 +43,8 @@ const struct gp_cmd gp_cmd_top = {
         "\n"
         "The file ~/.config/gpulse/themes/NAME.theme is the theme NAME. A line is NAME = COLOR, "
         "for example load = #5fd7af or trouble = bold red on black. The names are plain, strong, "
-        "dim, title, load, held, trouble, critical, stale, selected, tagged, key and memory. A "
+        "dim, title, load, held, trouble, critical, stale, selected, tagged, key, memory and "
+        "paused. A "
         "color is #rrggbb, 0 to 255, black, red, green, yellow, blue, magenta, cyan, white or "
         "default; bold, underline or reverse may precede it. What the file does not name is as in "
         "the default theme. Without 24-bit colors (COLORTERM=truecolor), the nearest one is shown.",

@@ -22,6 +22,7 @@ enum gp_ink {
     GP_INK_TAGGED,
     GP_INK_KEY,
     GP_INK_MEMORY, /* memory in use */
+    GP_INK_PAUSED, /* what is shown is not what is now */
     GP_INK__COUNT,
 };
 

@@ -100,15 +100,16 @@ static int width_of(const struct total totals[TOTAL__COUNT])
 
 /* If there is not enough room, the versions are dropped, then power, then memory: a number is never
  * cut. */
-void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot, const char *right)
+void gp_draw_header(const struct gp_box *box, const struct gp_snapshot *snapshot,
+                    const struct gp_words *right)
 {
     static const int dropped[] = {TOTAL_POWER, TOTAL_MEMORY, TOTAL_GPUS};
     const struct {
         const char *before;
         enum gp_metric metric;
     } versions[] = {{" · ", GP_DRIVER_VERSION}, {" · CUDA ", GP_CUDA_VERSION}};
-    int end = box->w - 1 - (int)gp_utf8_width(right);
-    gp_draw_right(box, 0, 0, box->w - 1, GP_INK_PLAIN, right);
+    int end = box->w - 1 - (int)gp_utf8_width(right->text.buf);
+    (void)gp_words_draw(box, end, 0, right);
     struct gp_box left = gp_box_part(box, 0, 0, end - 1, 1);
     if (!snapshot) {
         (void)gp_draw(&left, 1, 0, GP_INK_STRONG, "gpulse");

@@ -325,17 +325,19 @@ static void add_age(struct gp_strbuf *sb, uint64_t seconds)
                    units[i].letter);
 }
 
+static const char paused[] = "PAUSED";
+
 static void add_speed(struct gp_strbuf *sb, double speed)
 {
     gp_strbuf_addf(sb, speed < 1 ? "playing %.2gx" : "playing %.0fx", speed);
 }
 
-/* "paused · 2026-11-27 03:10:05", with tenths where there are ten samples a second */
+/* "PAUSED · 2026-11-27 03:10:05", with tenths where there are ten samples a second */
 static void add_place(struct gp_strbuf *sb, const struct gp_player_state *state)
 {
     char time[GP_RFC3339_SIZE];
     if (state->is_paused)
-        gp_strbuf_adds(sb, "paused");
+        gp_strbuf_adds(sb, paused);
     else if (state->is_at_end)
         gp_strbuf_adds(sb, state->is_growing ? "recording now" : "end of the recording");
     else
@@ -371,6 +373,8 @@ static void draw_status(const struct gp_box *box, const struct gp_player_state *
     if (needed && gp_utf8_width(sb.buf) + needed > (size_t)box->w && !state->is_hole)
         sb.buf[place] = '\0';
     int x = gp_draw(box, 1, 0, state->is_hole ? GP_INK_HIGH : GP_INK_STRONG, sb.buf);
+    if (state->is_paused)
+        (void)gp_draw(box, 1, 0, GP_INK_PAUSED, paused);
     if (!needed)
         return;
     x = gp_draw(box, x, 0, GP_INK_PLAIN, " · ");
@@ -474,10 +478,14 @@ void gp_playback_draw(struct gp_ui *ui, const struct gp_box *box)
 
 int gp_playback_draw_keys(const struct gp_ui *ui, const struct gp_box *box, int x)
 {
-    static const struct {
+    const bool is_paused = ui->outside.player && state_of(ui).is_paused;
+    const struct {
         const char *keys, *word;
-    } shown[] = {
-        {"[ ]", "step"}, {"Space", "pause"}, {". ,", "event"}, {"g", "time"}, {"+ -", "speed"}};
+    } shown[] = {{"Space", is_paused ? "play " : "pause"}, /* as wide */
+                 {"[ ]", "step"},
+                 {". ,", "event"},
+                 {"g", "time"},
+                 {"+ -", "speed"}};
     for (size_t i = 0; ui->outside.player && i < GP_ARRAY_LEN(shown); i++) {
         x = gp_draw(box, x, 0, GP_INK_KEY, shown[i].keys);
         x = gp_drawf(box, x, 0, GP_INK_PLAIN, ":%s", shown[i].word) + 1;

@@ -52,6 +52,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {221, OWN, BOLD, YELLOW, BOLD},
         [GP_INK_KEY] = {117, OWN, BOLD, CYAN, BOLD},
         [GP_INK_MEMORY] = {141, OWN, 0, MAGENTA, 0},
+        [GP_INK_PAUSED] = {221, OWN, REVERSE, YELLOW, REVERSE | BOLD},
     },
     [LIGHT] = {
         [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
@@ -67,6 +68,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {90, OWN, BOLD, MAGENTA, BOLD},
         [GP_INK_KEY] = {25, OWN, BOLD, BLUE, BOLD},
         [GP_INK_MEMORY] = {61, OWN, 0, MAGENTA, 0},
+        [GP_INK_PAUSED] = {94, OWN, REVERSE, OWN, REVERSE | BOLD},
     },
     [TERMINAL] = {
         [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
@@ -82,6 +84,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {YELLOW, OWN, BOLD, YELLOW, BOLD},
         [GP_INK_KEY] = {CYAN, OWN, BOLD, CYAN, BOLD},
         [GP_INK_MEMORY] = {MAGENTA, OWN, 0, MAGENTA, 0},
+        [GP_INK_PAUSED] = {YELLOW, OWN, REVERSE, YELLOW, REVERSE | BOLD},
     },
     [TERMINAL_LIGHT] = { /* yellow, cyan and green are too light there */
         [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
@@ -97,6 +100,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {MAGENTA, OWN, BOLD, MAGENTA, BOLD},
         [GP_INK_KEY] = {BLUE, OWN, BOLD, BLUE, BOLD},
         [GP_INK_MEMORY] = {MAGENTA, OWN, 0, MAGENTA, 0},
+        [GP_INK_PAUSED] = {OWN, OWN, REVERSE | BOLD, OWN, REVERSE | BOLD},
     },
     [SAFE_DARK] = {
         [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
@@ -112,6 +116,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {208, OWN, BOLD, YELLOW, BOLD},
         [GP_INK_KEY] = {117, OWN, BOLD, BLUE, BOLD},
         [GP_INK_MEMORY] = {153, OWN, 0, CYAN, 0},
+        [GP_INK_PAUSED] = {229, OWN, REVERSE, OWN, REVERSE | BOLD},
     },
     [SAFE_LIGHT] = {
         [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
@@ -127,6 +132,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {94, OWN, BOLD, RED, BOLD},
         [GP_INK_KEY] = {25, OWN, BOLD, BLUE, BOLD},
         [GP_INK_MEMORY] = {18, OWN, 0, OWN, 0},
+        [GP_INK_PAUSED] = {OWN, OWN, REVERSE | BOLD, OWN, REVERSE | BOLD},
     },
     [MONO] = {
         [GP_INK_PLAIN] = {OWN, OWN, 0, OWN, 0},
@@ -142,6 +148,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {OWN, OWN, BOLD, OWN, BOLD},
         [GP_INK_KEY] = {OWN, OWN, BOLD, OWN, BOLD},
         [GP_INK_MEMORY] = {OWN, OWN, 0, OWN, 0},
+        [GP_INK_PAUSED] = {OWN, OWN, REVERSE | BOLD, OWN, REVERSE | BOLD},
     },
     [CONTRAST] = {
         [GP_INK_PLAIN] = {231, 16, 0, WHITE, 0},
@@ -157,6 +164,7 @@ static const struct gp_look looks[TABLE__COUNT][GP_INK__COUNT] = {
         [GP_INK_TAGGED] = {226, 16, BOLD, YELLOW, BOLD},
         [GP_INK_KEY] = {51, 16, BOLD, CYAN, BOLD},
         [GP_INK_MEMORY] = {51, 16, BOLD, CYAN, 0},
+        [GP_INK_PAUSED] = {226, 16, REVERSE | BOLD, YELLOW, REVERSE | BOLD},
     },
 };
 /* clang-format on */

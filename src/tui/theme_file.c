@@ -19,7 +19,7 @@ const char *const gp_ink_words[GP_INK__COUNT] = {
     [GP_INK_TITLE] = "title",       [GP_INK_LOW] = "load",          [GP_INK_MEDIUM] = "held",
     [GP_INK_HIGH] = "trouble",      [GP_INK_CRITICAL] = "critical", [GP_INK_STALE] = "stale",
     [GP_INK_SELECTED] = "selected", [GP_INK_TAGGED] = "tagged",     [GP_INK_KEY] = "key",
-    [GP_INK_MEMORY] = "memory",
+    [GP_INK_MEMORY] = "memory",     [GP_INK_PAUSED] = "paused",
 };
 
 const struct gp_look *gp_colors_look(const struct gp_colors *colors, enum gp_ink ink, bool on_light)

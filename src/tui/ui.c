@@ -13,6 +13,7 @@
 #include "tui/watch_gpus.h"
 #include "tui/watch_tree.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,12 +271,34 @@ void gp_ui_collect(struct gp_ui *ui)
 
 /* ---- drawing ---- */
 
+/* "simulated PAUSED 1.0s 14:02": while paused, the time of the pause. */
+static void draw_header(struct gp_ui *ui, const struct gp_box *box, const char *clock)
+{
+    struct gp_words corner;
+    gp_words_init(&corner);
+    if (!ui->held)
+        (void)snprintf(ui->clock, sizeof(ui->clock), "%s", clock);
+    gp_strbuf_adds(&corner.text, ui->outside.player    ? "recorded "
+                                 : ui->outside.machine ? "simulated "
+                                                       : "");
+    gp_words_end(&corner, GP_INK_PLAIN);
+    if (ui->held) {
+        gp_strbuf_adds(&corner.text, "PAUSED");
+        gp_words_end(&corner, GP_INK_PAUSED);
+        gp_strbuf_addc(&corner.text, ' ');
+    }
+    if (!ui->outside.player && box->w >= INTERVAL_FROM) {
+        gp_add_tenths(&corner.text, (double)ui->prefs.interval_ns / 1e9);
+        gp_strbuf_adds(&corner.text, "s ");
+    }
+    gp_strbuf_adds(&corner.text, ui->clock);
+    gp_draw_header(box, ui->snapshot, &corner);
+}
+
 void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
 {
     struct gp_box box = {cells, 0, 0, cells->w, cells->h};
     uint64_t before_ns = gp_clock_mono_ns();
-    char room[GP_UI_TEXT_SIZE] = "";
-    struct gp_strbuf corner = GP_STRBUF_ON(room, sizeof(room) - 1);
     gp_cells_clear(cells);
     ui->hits.count = 0;
     if (ui->guide.is_on && box.h >= GUIDE_FROM) {
@@ -284,17 +307,8 @@ void gp_ui_draw(struct gp_ui *ui, struct gp_cells *cells, const char *clock)
         box.h--;
     }
     gp_screen_watch.draw(ui, &box);
-    gp_strbuf_adds(&corner, ui->outside.player    ? "recorded "
-                            : ui->outside.machine ? "simulated "
-                                                  : "");
-    gp_strbuf_adds(&corner, ui->held ? "paused " : "");
-    if (!ui->outside.player && box.w >= INTERVAL_FROM) {
-        gp_add_tenths(&corner, (double)ui->prefs.interval_ns / 1e9);
-        gp_strbuf_adds(&corner, "s ");
-    }
-    gp_strbuf_adds(&corner, clock);
     if (box.h >= 2)
-        gp_draw_header(&box, ui->snapshot, corner.buf);
+        draw_header(ui, &box, clock);
     if (ui->mode != GP_UI_WATCH) {
         ui->hits.count = 0; /* areas behind it are not clickable */
         const int lines = is_of_sample(ui) ? gp_playback_lines(ui, box.h) : 0;

@@ -95,6 +95,7 @@ struct gp_ui {
     uint64_t shown;                     /* number of the snapshot */
     struct gp_snapshot *newest;         /* owned */
     struct gp_snapshot *held;           /* owned: shown while paused */
+    char clock[16];                     /* the time of what is shown */
     struct gp_history history;
     struct gp_xids xids;
     struct gp_procs procs;

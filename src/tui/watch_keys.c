@@ -81,8 +81,14 @@ void gp_watch_draw_keys(struct gp_ui *ui, const struct gp_box *box)
     const bool has_many = ui->snapshot && ui->snapshot->device_count >= 16;
     const struct key_word view = {GP_ACTION_DENSITY, "view"},
                           order = {GP_ACTION_GPU_ORDER, "order"};
-    const struct key_word early = has_many ? order : view, late = has_many ? view : order;
+    const struct key_word none = {GP_ACTION_NONE, NULL},
+                          pause = {GP_ACTION_PAUSE, ui->held ? "resume" : "pause"};
+    const struct key_word resume = ui->held ? pause : none, may_pause = ui->held ? none : pause;
+    /* while paused, the one to quit keeps its room */
+    const struct key_word first = has_many ? order : view, late = has_many ? view : order;
+    const struct key_word early = ui->held ? none : first, held_back = ui->held ? first : none;
     const struct key_word of_processes[] = {
+        resume,
         {GP_ACTION_HELP, "help"},
         {GP_ACTION_CLEAR, clears},
         {GP_ACTION_SEARCH, "search"},
@@ -93,24 +99,35 @@ void gp_watch_draw_keys(struct gp_ui *ui, const struct gp_box *box)
         early,
         {GP_ACTION_PANE, "GPUs"},
         {GP_ACTION_QUIT, "quit"},
+        held_back,
         late,
         {GP_ACTION_TREE, "tree"},
         {GP_ACTION_SETUP, "setup"},
         {GP_ACTION_SERIES, "metric"},
         {GP_ACTION_ADJUST, "adjust"},
         {GP_ACTION_USER, "user"},
-        {GP_ACTION_PAUSE, "pause"},
+        may_pause,
         {GP_ACTION_ALERTS, "alerts"},
         {GP_ACTION_TAG, "tag"},
         {GP_ACTION_PRESET, "preset"},
         {GP_ACTION_COST, "cost"},
     };
     const struct key_word of_gpus[] = {
-        {GP_ACTION_HELP, "help"},      {GP_ACTION_CLEAR, clears},     {GP_ACTION_SORT, "order"},
-        {GP_ACTION_DETAILS, "detail"}, {GP_ACTION_PANE, "processes"}, {GP_ACTION_QUIT, "quit"},
-        {GP_ACTION_DENSITY, "view"},   {GP_ACTION_SERIES, "metric"},  {GP_ACTION_ADJUST, "adjust"},
-        {GP_ACTION_ALERTS, "alerts"},  {GP_ACTION_SETUP, "setup"},    {GP_ACTION_PAUSE, "pause"},
-        {GP_ACTION_PRESET, "preset"},  {GP_ACTION_COST, "cost"},
+        resume,
+        {GP_ACTION_HELP, "help"},
+        {GP_ACTION_CLEAR, clears},
+        {GP_ACTION_SORT, "order"},
+        {GP_ACTION_DETAILS, "detail"},
+        {GP_ACTION_PANE, "processes"},
+        {GP_ACTION_QUIT, "quit"},
+        {GP_ACTION_DENSITY, "view"},
+        {GP_ACTION_SERIES, "metric"},
+        {GP_ACTION_ADJUST, "adjust"},
+        {GP_ACTION_ALERTS, "alerts"},
+        {GP_ACTION_SETUP, "setup"},
+        may_pause,
+        {GP_ACTION_PRESET, "preset"},
+        {GP_ACTION_COST, "cost"},
     };
     const struct key_word *shown = ui->gpus_have_focus ? of_gpus : of_processes;
     const size_t count = ui->gpus_have_focus ? GP_ARRAY_LEN(of_gpus) : GP_ARRAY_LEN(of_processes);

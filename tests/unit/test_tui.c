@@ -683,7 +683,7 @@ static void pausing_keeps_the_picture(void **state)
     gp_ui_take(&ui, machine(8, 50), GP_NS_PER_MS);
     gp_ui_take(&ui, machine(8, 51), GP_NS_PER_MS);
     assert_ptr_equal(ui.snapshot, held);
-    check_has(&ui, "paused");
+    check_has(&ui, "PAUSED");
     press(&ui, "z");
     assert_int_equal(ui.snapshot->device_count, 8);
     press(&ui, "zz");

@@ -127,7 +127,8 @@ static void the_bottom_says_where_it_is(void **state)
         fake.state.speed = 1;
         fake.state.is_paused = true;
         fake.state.step_us = 10000000;
-        check_line(&ui, w, h, "\n paused · 2026-11-20 14:04:05 · 7h ago · summary of 10s\n");
+        check_line(&ui, w, h, "Space:play  [ ]:step");
+        check_line(&ui, w, h, "\n PAUSED · 2026-11-20 14:04:05 · 7h ago · summary of 10s\n");
         fake.state.is_hole = true;
         (void)snprintf(fake.state.note, sizeof(fake.state.note), "GPU 3: Xid 79");
         check_line(&ui, w, h, " · 7h ago · nothing recorded · GPU 3: Xid 79\n");
@@ -324,7 +325,7 @@ static void nothing_of_this_machine_is_shown(void **state)
     assert_null(strstr(picture(&ui, 100, 60), "what limits it"));
     check_line(&ui, 100, 60, "\n playing 1x · ");
     check_asked(&ui, &fake, "]", GP_PLAYER_STEP, 1); /* also on this page */
-    check_line(&ui, 100, 60, "\n paused · ");
+    check_line(&ui, 100, 60, "\n PAUSED · ");
     gp_ui_take(&ui, machine(2, 1), GP_NS_PER_MS);
     assert_null(ui.details.task);
     press(&ui, "/ "); /* typed */

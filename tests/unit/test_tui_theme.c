@@ -65,7 +65,7 @@ static void errors_say_where_and_what_to_write(void **state)
     } cases[] = {
         {"load\n", "f:1: 'load' has no '='; write NAME = COLOR, for example load = #5fd7af"},
         {"\n\nlode = red", "f:3: unknown name 'lode'; use one of: plain strong dim title load held "
-                           "trouble critical stale selected tagged key memory"},
+                           "trouble critical stale selected tagged key memory paused"},
         {"load = #12345\n", "f:1: bad color '#12345' for load; write for example #5fd7af, 79, "
                             "green, bold red on black, or default"},
         {"load = 256\n", "f:1: bad color '256' for load"},

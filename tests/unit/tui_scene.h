@@ -13,7 +13,7 @@ static inline void add_inks(struct gp_strbuf *sb, const struct gp_cells *cells, 
         [GP_INK_TITLE] = 't',    [GP_INK_LOW] = 'l',      [GP_INK_MEDIUM] = 'm',
         [GP_INK_HIGH] = 'h',     [GP_INK_CRITICAL] = 'c', [GP_INK_STALE] = 'o',
         [GP_INK_SELECTED] = '#', [GP_INK_TAGGED] = '*',   [GP_INK_KEY] = 'k',
-        [GP_INK_MEMORY] = 'y',
+        [GP_INK_MEMORY] = 'y',   [GP_INK_PAUSED] = 'p',
     };
     const struct gp_cell *row = &cells->cells[(size_t)y * (size_t)cells->w];
     int end = cells->w;
