@@ -324,11 +324,36 @@ double gp_series_of_all(const struct gp_snapshot *snapshot, enum gp_series serie
     return whole > 0 ? 100 * sum / whole : -1;
 }
 
+/* When the values were read. The snapshot may be later: if another GPU hangs, it has waited for
+ * that one. */
+static uint64_t read_ns(const struct gp_history *history, const struct gp_snapshot *snapshot,
+                        const struct gp_device *device)
+{
+    for (int s = 0; s < GP_SERIES__COUNT; s++) {
+        const struct gp_value *v = &device->values[sources[s].metric - GP_DEVICE__FIRST];
+        const uint64_t ns = gp_value_time_ns(v);
+        if (v->status == GP_STATUS_OK && ns > history->last_ns && ns < snapshot->mono_ns)
+            return ns;
+    }
+    return snapshot->mono_ns;
+}
+
+/* The first moment at which a GPU was read. */
+static uint64_t first_read_ns(const struct gp_history *history, const struct gp_snapshot *snapshot)
+{
+    uint64_t first_ns = snapshot->mono_ns;
+    for (size_t i = 0; i < snapshot->device_count; i++) {
+        const uint64_t ns = read_ns(history, snapshot, &snapshot->devices[i]);
+        first_ns = ns < first_ns ? ns : first_ns;
+    }
+    return first_ns;
+}
+
 static void add_all(struct gp_history *history, const struct gp_snapshot *snapshot,
                     uint64_t interval_ns)
 {
     static const enum gp_series of_all[] = {GP_SERIES_GPU, GP_SERIES_MEMORY};
-    struct gp_track_sample sample = {.mono_ns = snapshot->mono_ns};
+    struct gp_track_sample sample = {.mono_ns = first_read_ns(history, snapshot)};
     for (size_t i = 0; i < GP_ARRAY_LEN(of_all); i++) {
         double value = gp_series_of_all(snapshot, of_all[i]);
         if (value < 0)
@@ -345,7 +370,7 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
         struct gp_track *track = find(history, id_of(device));
-        struct gp_track_sample sample = {.mono_ns = snapshot->mono_ns};
+        struct gp_track_sample sample = {.mono_ns = read_ns(history, snapshot, device)};
         if (!track)
             track = add_track(history, id_of(device));
         if (!track)
@@ -364,6 +389,7 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
     }
     if (snapshot->device_count > 1)
         add_all(history, snapshot, interval_ns);
+    history->last_ns = snapshot->mono_ns;
 }
 
 void gp_history_cut(struct gp_history *history, uint64_t from_ns)

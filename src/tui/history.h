@@ -84,6 +84,7 @@ bool gp_track_look(const struct gp_track *track, int channel, uint64_t end_ns, u
 struct gp_history {
     struct gp_track **tracks;
     size_t count;
+    uint64_t last_ns;    /* of the snapshot that was added last */
     struct gp_track all; /* of all GPUs, if there are several: gp_series_of_all() in percent */
 };
 
