@@ -222,34 +222,71 @@ static const char *compositor(struct gp_exam *exam)
     return NULL;
 }
 
+/* The line by which SDDM starts a session of Wayland, next to X11; GDM does not offer one without
+ * modes. NULL: it starts another one, or another GPU can show it. */
+static const char *wayland_session(struct gp_exam *exam, const char **ret_place)
+{
+    static const struct {
+        const char *path, *mark;
+    } rows[] = {{"/var/lib/sddm/state.conf", "\nSession=/usr/share/wayland-sessions/"},
+                {"/etc/sddm.conf", "\nDisplayServer=wayland"}};
+    char manager[GP_PATH_SIZE];
+    if (exam->machine.gpu_count > exam->machine.nvidia_count ||
+        !gp_files_link(&exam->files, "/etc/systemd/system/display-manager.service", manager) ||
+        !strstr(manager, "sddm"))
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
+        const char *text = gp_files_text(&exam->files, &exam->arena, rows[i].path, 1 << 16, NULL);
+        const char *line = text ? strstr(text, rows[i].mark) : NULL;
+        *ret_place = rows[i].path;
+        if (line)
+            return gp_exam_text(exam, "%.*s", (int)strcspn(line + 1, "\r\n"), line + 1);
+    }
+    return NULL;
+}
+
 /* Programs that need nvidia_drm to set modes. */
 static void check_modes(struct gp_exam *exam)
 {
     static const char path[] = "/sys/module/nvidia_drm/parameters/modeset";
-    const char *video = video_driver(exam), *shell = compositor(exam);
+    static const char wiki[] = "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting";
+    static const struct {
+        const char *words, *why, *link;
+    } effects[] = {
+        {"Wayland has only the firmware's screen",
+         "The compositor finds no monitor but Unknown-1, or does not start.", wiki},
+        {"the session of Wayland does not start",
+         "Its compositor finds no screen to draw on: the screen stays black, or the login returns.",
+         wiki},
+        {"VA-API cannot use the GPU",
+         "nvidia-vaapi-driver needs it. Browsers and players decode video on the CPU, and libva "
+         "reports \"nvidia_drv_video.so init failed\".",
+         "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters"}};
+    const char *place = "", *video = video_driver(exam), *shell = compositor(exam);
+    const char *session = wayland_session(exam, &place);
+    bool is_needed = video || shell || session;
     char value[8];
-    long n = video || shell ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
+    long n = is_needed ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
     if (n < 0 && n != -ENOENT && n != -ENOTDIR)
         gp_exam_unreadable(exam, path, (int)n);
     if (n < 1 || value[0] != 'N')
         return;
+    size_t effect = shell ? 0 : session ? 1 : 2;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s: the kernel mode setting of nvidia_drm is off",
-                   shell ? "Wayland has only the firmware's screen" : "VA-API cannot use the GPU");
+                   effects[effect].words);
     gp_exam_evidence(exam, path, "N");
     if (shell)
         gp_exam_evidence(exam, shell, "present, without X11");
+    if (session)
+        gp_exam_evidence(exam, place, "%s", session);
     if (video)
         gp_exam_evidence(exam, video, "present");
-    gp_exam_why(exam, "%s",
-                shell ? "The compositor finds no monitor but Unknown-1, or does not start."
-                      : "nvidia-vaapi-driver needs it. Browsers and players decode video on the "
-                        "CPU, and libva reports \"nvidia_drv_video.so init failed\".");
+    gp_exam_why(exam, "%s", effects[effect].why);
     gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
                            "options nvidia-drm modeset=1");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
-    gp_exam_link(exam, shell ? "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting"
-                             : "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters");
+    gp_exam_link(exam, effects[effect].link);
 }
 
 /* Settings that someone changed, and their effects. */

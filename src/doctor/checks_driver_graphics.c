@@ -8,6 +8,7 @@
 #include "doctor/searchpath.h"
 #include "doctor/version.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Arch's pacman offers AMD's Vulkan driver first to what needs any. */
@@ -30,10 +31,81 @@ static void remove_amdvlk(struct gp_exam *exam)
                     "sudo pacman -R %s", names);
 }
 
-/* Steam and many games are 32-bit programs, which need a driver's libraries of their own. */
-static void check_games(struct gp_exam *exam)
+/* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
+static const char *flavour_of(struct gp_exam *exam)
 {
-    static const char *const programs[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
+    static const char mark[] = "libnvidia-compute-";
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strncmp(in->packages[i].name, mark, strlen(mark)) == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0)
+            return in->packages[i].name + strlen(mark);
+    return gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
+}
+
+/* The installed package of the driver's libraries, by its last word: of Debian
+ * "nvidia-tesla-470-driver-libs", of Arch "nvidia-470xx-utils". */
+static const char *libraries_package(struct gp_exam *exam, const char *end, const char *usual)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++) {
+        const struct gp_package *package = &in->packages[i];
+        size_t n = strlen(package->name), k = strlen(end);
+        if (n > k && strcmp(package->name + n - k, end) == 0 &&
+            strncmp(package->name, "nvidia-", 7) == 0 && strcmp(package->state, "installed") == 0)
+            return package->name;
+    }
+    return usual;
+}
+
+static void fix_narrow(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    enum gp_distro distro = exam->machine.distro;
+    const char *of_arch = "nvidia-utils";
+    if (in->run_trace[0] && in->package_count == 0) {
+        gp_exam_advice(exam, "run NVIDIA's .run installer again, with --install-compat32-libs");
+        return;
+    }
+    const char *package = distro == GP_DISTRO_DEBIAN
+                              ? libraries_package(exam, "-driver-libs", "nvidia-driver-libs")
+                          : distro == GP_DISTRO_ARCH ? libraries_package(exam, "-utils", of_arch)
+                                                     : flavour_of(exam);
+    if (distro == GP_DISTRO_ARCH && strcmp(package, of_arch) != 0)
+        gp_exam_advice(exam, "build the AUR's package lib32-%s, of the same version", package);
+    else
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32, package, NULL);
+}
+
+static bool is_narrow(struct gp_exam *exam, const char *path)
+{
+    static const char head[] = "\177ELF\1"; /* ELFCLASS32 */
+    char text[sizeof(head)];
+    return gp_files_read(&exam->files, path, text, sizeof(text)) == sizeof(head) - 1 &&
+           memcmp(text, head, sizeof(head) - 1) == 0;
+}
+
+/* Steam, or a Wine of 32 bits; NULL: neither is here. */
+static const char *narrow_program(struct gp_exam *exam)
+{
+    static const char *const steam[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
+    static const char *const wine[] = {"/usr/bin/wine", "/usr/bin/wine32", "/usr/lib/wine/wine",
+                                       "/usr/lib/wine/wine32"};
+    const char *found = gp_files_first(&exam->files, steam);
+    for (size_t i = 0; i < GP_ARRAY_LEN(wine) && !found; i++)
+        found = is_narrow(exam, wine[i]) ? wine[i] : NULL;
+    char **names;
+    long n = found ? 0 : gp_files_list(&exam->files, &exam->arena, "/opt", &names);
+    for (long i = 0; i < n && !found; i++) {
+        const char *path = gp_exam_text(exam, "/opt/%s/bin/wine", names[i]);
+        found = strncmp(names[i], "wine", 4) == 0 && is_narrow(exam, path) ? path : NULL;
+    }
+    return found;
+}
+
+/* Programs of 32 bits need a driver's libraries of their own. */
+static void check_narrow(struct gp_exam *exam)
+{
     static const char *const wide[] = {"/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.0",
                                        "/usr/lib64/libGLX_nvidia.so.0", NULL};
     static const char *const narrow[] = {"/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0",
@@ -41,20 +113,22 @@ static void check_games(struct gp_exam *exam)
                                          "/usr/lib/i386-linux-gnu/nvidia", NULL};
     static const char small[] = "/usr/lib/libGLX_nvidia.so.0"; /* unless /usr/lib64 is /usr/lib */
     char real[GP_PATH_SIZE];
+    const char *program = narrow_program(exam);
     bool is_split =
         !gp_files_real(&exam->files, "/usr/lib64", real) || strcmp(real, "/usr/lib") != 0;
-    if (!gp_files_first(&exam->files, programs) || !gp_files_first(&exam->files, wide) ||
-        gp_files_first(&exam->files, narrow) || (is_split && gp_files_exist(&exam->files, small)))
+    if (!program || !gp_files_first(&exam->files, wide) || gp_files_first(&exam->files, narrow) ||
+        (is_split && gp_files_exist(&exam->files, small)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "the driver's 32-bit libraries, which Steam needs, are not installed");
+                   "the driver's 32-bit libraries, which %s needs, are not installed",
+                   strstr(program, "steam") ? "Steam" : "32-bit Wine");
     gp_exam_evidence(exam,
                      exam->machine.distro == GP_DISTRO_FEDORA ? small : narrow[is_split ? 0 : 1],
                      "missing");
-    gp_exam_why(exam, "Steam and 32-bit games then find only software rendering (swrast), or end "
-                      "with GLXBadFBConfig.");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32,
-                   gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver)), NULL);
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_why(exam, "32-bit programs and games then find only software rendering (swrast), or "
+                      "end with GLXBadFBConfig.");
+    fix_narrow(exam);
     remove_amdvlk(exam);
 }
 
@@ -124,19 +198,13 @@ static long count_files(struct gp_exam *exam, const char *folder, bool *ret_has_
 
 static void fix_graphics(struct gp_exam *exam, const char *debian)
 {
-    static const char mark[] = "libnvidia-compute-";
     const struct gp_install *in = gp_install_of(exam);
-    const char *flavour = gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
-    for (size_t i = 0; i < in->package_count; i++)
-        if (strncmp(in->packages[i].name, mark, strlen(mark)) == 0 &&
-            strcmp(in->packages[i].state, "installed") == 0)
-            flavour = in->packages[i].name + strlen(mark);
     if (in->run_trace[0] && in->package_count == 0)
         gp_exam_advice(exam, "run NVIDIA's .run installer again, without options that leave out "
                              "parts of the driver");
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_GRAPHICS,
-                       exam->machine.distro == GP_DISTRO_DEBIAN ? debian : flavour, NULL);
+                       exam->machine.distro == GP_DISTRO_DEBIAN ? debian : flavour_of(exam), NULL);
 }
 
 /* Whether a variable names the files of Vulkan's drivers. */
@@ -223,6 +291,62 @@ static void check_opencl(struct gp_exam *exam)
                     GP_OPENCL_VENDORS, library, path);
 }
 
+/* ---- links ---- */
+
+/* Directories with links to files of the driver, which installers and packages may leave behind. */
+static const struct {
+    const char *folder, *effect;
+} linked[] = {
+    {"/usr/lib64/xorg/modules/extensions", "X starts without it, and has no GLX"},
+    {"/usr/lib/xorg/modules/extensions", "X starts without it, and has no GLX"},
+    {"/usr/lib64/xorg/modules/drivers", "X does not find NVIDIA's driver"},
+    {"/usr/lib/xorg/modules/drivers", "X does not find NVIDIA's driver"},
+    {"/usr/lib64/gbm", "Wayland's compositors cannot use the GPU"},
+    {"/usr/lib/gbm", "Wayland's compositors cannot use the GPU"},
+    {"/usr/lib/x86_64-linux-gnu/gbm", "Wayland's compositors cannot use the GPU"},
+};
+
+/* To the same file of the driver that is loaded, if it is there. */
+static void fix_link(struct gp_exam *exam, const char *path, const char *target)
+{
+    const char *end = strstr(target, ".so");
+    const char *right = gp_exam_text(exam, "%.*s.%s", end ? (int)(end - target) + 3 : 0, target,
+                                     exam->machine.driver);
+    const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (strstr(path, "/libglx.so"))
+        gp_exam_remedy(exam, GP_REMEDY_REINSTALL_X_SERVER, NULL, NULL);
+    else if (end &&
+             gp_files_exist(&exam->files,
+                            target[0] == '/' ? right : gp_exam_text(exam, "%s/%s", folder, right)))
+        gp_exam_command(exam, "link it to the file of this driver", "sudo ln -sfn %s %s",
+                        gp_exam_quoted(exam, right), gp_exam_quoted(exam, path));
+    else
+        gp_exam_advice(exam, "reinstall the driver %s, in the way in which it was installed",
+                       exam->machine.driver);
+}
+
+static void check_links(struct gp_exam *exam)
+{
+    char real[GP_PATH_SIZE], target[GP_PATH_SIZE], **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(linked); f++) {
+        const char *folder = linked[f].folder;
+        bool is_itself = gp_files_real(&exam->files, folder, real) && strcmp(real, folder) == 0;
+        long n = is_itself ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
+        for (long i = 0; i < n; i++) {
+            const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+            struct stat st;
+            if (!gp_files_link(&exam->files, path, target) || !strstr(target, "nvidia") ||
+                gp_files_stat(&exam->files, path, &st) != -ENOENT)
+                continue;
+            gp_exam_report(exam, GP_VERDICT_WARN, "%s is a link to a file of a driver that is gone",
+                           path);
+            gp_exam_evidence(exam, path, "links to %s, which does not exist", target);
+            gp_exam_why(exam, "%s.", linked[f].effect);
+            fix_link(exam, path, target);
+        }
+    }
+}
+
 /* ---- the screen ---- */
 
 /* A desktop on a screen of NVIDIA's GPU, and no other GPU that could draw it. */
@@ -294,11 +418,12 @@ static void check_drm(struct gp_exam *exam)
 void gp_driver_check_graphics(struct gp_exam *exam)
 {
     if (!exam->machine.container) {
-        check_games(exam);
+        check_narrow(exam);
         check_opencl(exam);
     }
     check_vulkan(exam);
     gp_driver_check_registers(exam);
     check_desktop(exam);
+    check_links(exam);
     check_drm(exam);
 }

@@ -118,6 +118,26 @@ static void check_rocm(struct gp_exam *exam)
     }
 }
 
+/* The kernel of WSL 2 comes with WSL itself; older ones have the device, but not all that CUDA asks
+ * of it. */
+static void check_wsl_kernel(struct gp_exam *exam)
+{
+    static const char first[] = "5.10.43.3";
+    const char *kernel = exam->machine.kernel;
+    if (!strstr(kernel, "microsoft") || gp_version_compare(kernel, first) >= 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "the kernel of WSL 2 is older than CUDA needs: %.*s",
+                   (int)strcspn(kernel, "-"), kernel);
+    gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", kernel);
+    gp_exam_why(exam,
+                "CUDA in WSL needs kernel %s or newer. nvidia-smi may work, while programs report "
+                "that they find no GPU or no driver.",
+                first);
+    gp_exam_advice(exam, "in PowerShell: wsl --update, then wsl --shutdown; remove the line "
+                         "kernel= from .wslconfig in Windows, if there is one");
+    gp_exam_link(exam, "https://learn.microsoft.com/windows/ai/directml/gpu-cuda-in-wsl");
+}
+
 /* The driver is the Windows one: its libraries are mounted, and the device is /dev/dxg. */
 static void check_wsl_driver(struct gp_exam *exam)
 {
@@ -151,6 +171,7 @@ static void check_wsl_driver(struct gp_exam *exam)
                              "then run wsl --update and wsl --shutdown in PowerShell");
         return;
     }
+    check_wsl_kernel(exam);
 }
 
 /* Whether a list such as LD_LIBRARY_PATH has this folder. */
