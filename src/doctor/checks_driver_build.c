@@ -4,6 +4,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/install.h"
+#include "doctor/kernels.h"
 #include "doctor/remedy.h"
 #include "doctor/version.h"
 
@@ -135,6 +136,11 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
     gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
     if (exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU)
         fix_compiler(exam, false);
+    else if (gp_kernels_is_own(exam, kernel))
+        gp_exam_advice(exam,
+                       "build the kernel's package, %s, and its headers again with this compiler, "
+                       "or a newer release of it, and reboot into it",
+                       gp_kernels_package(exam, kernel));
     else
         gp_exam_advice(exam, "update the system, with kernel and headers that are built with this "
                              "compiler, and reboot");
@@ -142,6 +148,9 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
         gp_exam_command(exam, "or build it with this compiler all the same",
                         "sudo IGNORE_CC_MISMATCH=1 dkms autoinstall -k %s",
                         gp_exam_quoted(exam, kernel));
+    else if (gp_kernels_is_own(exam, kernel))
+        gp_exam_command(exam, "then, in that kernel, unless pacman has done so",
+                        "sudo dkms autoinstall");
     else
         gp_driver_fix_module(exam, kernel, false);
 }
@@ -232,9 +241,6 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     } else {
         gp_driver_fix_install(exam);
     }
-    if (in->other_kernel[0] && !exam->machine.is_driver_loaded)
-        gp_exam_advice(exam, "until then: boot kernel %s, which has the module, from the boot menu",
-                       in->other_kernel);
 }
 
 void gp_driver_check_build(struct gp_exam *exam)
@@ -269,4 +275,7 @@ void gp_driver_check_build(struct gp_exam *exam)
                                    "each kernel; this kernel has none."
                                  : "After a boot into this kernel there is no driver.");
     fix_failed_build(exam, build);
+    if (in->other_kernel[0] && !is_loaded)
+        gp_exam_advice(exam, "until then: boot kernel %s, which has the module, from the boot menu",
+                       in->other_kernel);
 }

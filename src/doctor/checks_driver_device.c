@@ -133,6 +133,37 @@ static void report_missing(struct gp_exam *exam, const char *missing, bool is_uv
     gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
 }
 
+/* Ubuntu's and Debian's packages gave the modules names of their own, "nvidia_331_updates_uvm":
+ * without a setting that leads there, nvidia-modprobe and CUDA do not find it. */
+static bool report_renamed(struct gp_exam *exam)
+{
+    static const char usual[] = "nvidia-uvm";
+    const struct gp_install *in = gp_install_of(exam);
+    const char *name = gp_driver_module_name(exam);
+    const char *slash = strrchr(in->module, '/'), *end = strstr(in->module, ".ko");
+    const char *uvm = gp_exam_text(exam, "%s%cuvm", name, strchr(name, '-') ? '-' : '_');
+    const char *file =
+        gp_exam_text(exam, "%s/%s/%.*s/%s%s", in->modules, exam->machine.kernel,
+                     slash ? (int)(slash - in->module) : 0, in->module, uvm, end ? end : "");
+    if (strcmp(name, "nvidia") == 0 || !gp_files_exist(&exam->files, file) ||
+        gp_install_is_renamed(exam, usual))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "CUDA's module is not loaded: it has another name, %s",
+                   uvm);
+    gp_exam_evidence(exam, file, "present");
+    gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "not loaded");
+    gp_exam_evidence(exam, "/etc/modprobe.d", "no alias %s", usual);
+    gp_exam_why(exam,
+                "CUDA loads it as %s, and does not find it: cuInit fails with an unknown "
+                "error, while nvidia-smi works.",
+                usual);
+    gp_exam_module_setting(exam, "let that name lead to it", "nvidia-uvm.conf",
+                           gp_exam_text(exam, "alias %s %s", usual, gp_exam_quoted(exam, uvm)));
+    gp_exam_command(exam, "", "sudo modprobe %s", usual);
+    gp_exam_command(exam, "create the files now", "sudo nvidia-modprobe -c0 -u");
+    return true;
+}
+
 /* The settings of the module as "Key: value" lines; "" if a key is missing. */
 static const char *param(struct gp_exam *exam, const char *text, const char *key)
 {
@@ -155,6 +186,8 @@ void gp_driver_check_nodes(struct gp_exam *exam)
     bool is_uvm_loaded = gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
     if (gp_files_exist(&exam->files, "/run/nvidia/driver/dev/nvidiactl"))
         return; /* the driver is in a container, and its device files, too */
+    if (!is_uvm_loaded && report_renamed(exam))
+        return;
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         bool is_there = gp_files_exist(&exam->files, paths[i]);
         bool is_failed =

@@ -167,7 +167,7 @@ static void check_vulkan(struct gp_exam *exam)
 /* What other libraries load NVIDIA's by: a file in one of these folders. */
 static const struct {
     const char *folders[4], *file, *library, *loader, *words, *debian;
-    const char *program; /* which needs it; NULL: none is known to need nothing else */
+    const char *program; /* which needs it, of Vulkan; NULL: none is known to need nothing else */
 } registers[] = {
     {{"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d",
       "/run/opengl-driver/share/vulkan/icd.d"},
@@ -240,6 +240,48 @@ static void fix_mounted(struct gp_exam *exam, const char *file, const char *libr
     gp_exam_advice(exam, "or update NVIDIA Container Toolkit on the host: newer ones mount them");
 }
 
+/* NVIDIA's Vulkan begins with Kepler. */
+static bool is_before_vulkan(struct gp_exam *exam)
+{
+    enum { LAST_OF_FERMI = 390 };
+    const struct gp_machine *m = &exam->machine;
+    bool is_old = m->nvidia_count > 0;
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA)
+            is_old = is_old && m->gpus[i].chip && m->gpus[i].chip->last_branch > 0 &&
+                     m->gpus[i].chip->last_branch <= LAST_OF_FERMI;
+    return is_old;
+}
+
+/* Vulkan is to be used, and no other GPU's driver, nor one for the CPU, is registered. */
+static void check_too_old(struct gp_exam *exam)
+{
+    static const char *const users[] = {"/usr/bin/vulkaninfo", "/usr/bin/vkcube",
+                                        "/usr/include/vulkan/vulkan.h", NULL};
+    const char *user = gp_files_first(&exam->files, users);
+    if (!user || !gp_system_library(exam, "", "libvulkan.so.1") || is_directed(exam))
+        return;
+    for (size_t f = 0; f < GP_ARRAY_LEN(registers[0].folders); f++) {
+        bool has_nvidia = false;
+        if (count_files(exam, registers[0].folders[f], &has_nvidia) > (has_nvidia ? 1 : 0))
+            return;
+    }
+    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
+        if (!gp_driver_is_ours(gpu))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s has no Vulkan: its generation, %s, is too old",
+                       gp_driver_gpu_words(exam, gpu), gpu->chip->architecture);
+        gp_exam_evidence(exam, user, "present: it is for Vulkan");
+        gp_exam_evidence(exam, registers[0].folders[0], "no driver of another GPU");
+        gp_exam_why(exam, "NVIDIA's driver has Vulkan for Kepler and newer; vkCreateInstance "
+                          "returns VK_ERROR_INCOMPATIBLE_DRIVER.");
+        gp_exam_advice(exam, "use OpenGL on it, or another GPU for Vulkan; Mesa's drivers, where "
+                             "the distribution has them, run Vulkan on other GPUs and on the CPU");
+        return;
+    }
+}
+
 /* Other drivers are registered, or a program is there that needs one: then the folder is not left
  * out of a copy of the machine. */
 void gp_driver_check_registers(struct gp_exam *exam)
@@ -247,6 +289,10 @@ void gp_driver_check_registers(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(registers); i++) {
         const char *library = gp_system_library(exam, "", registers[i].library);
         const char *program = registers[i].program;
+        if (program && is_before_vulkan(exam)) {
+            check_too_old(exam);
+            continue;
+        }
         bool has_nvidia = program && is_directed(exam);
         long count = 0;
         for (size_t f = 0; f < GP_ARRAY_LEN(registers[i].folders) && registers[i].folders[f]; f++)

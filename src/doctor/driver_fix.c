@@ -11,9 +11,6 @@
 
 enum { OLDEST_BUILT = 470, NEWEST_DEBIAN = 13 };
 
-/* From this kernel on, the packages of Proxmox are called so; before, pve-…. */
-#define FIRST_OF_PROXMOX "6.5"
-
 /* The branch that the module names for a GPU that it ignores: "supported through the NVIDIA 340.xx
  * Legacy drivers"; 0: none. */
 static unsigned legacy_branch(struct gp_exam *exam)
@@ -166,13 +163,6 @@ bool gp_driver_has_open_package(struct gp_exam *exam)
     return false;
 }
 
-/* Proxmox is Debian with a kernel of its own. */
-static bool is_of_proxmox(const char *kernel)
-{
-    size_t n = strlen(kernel);
-    return n > 4 && strcmp(kernel + n - 4, "-pve") == 0;
-}
-
 /* Debian's package, which is content with either kind of modules; with the proprietary ones if the
  * GPUs need them, or in place of the open ones (the last word removes those). */
 static const char *package_of_debian(struct gp_exam *exam, const struct gp_choice *choice)
@@ -207,7 +197,7 @@ static void install_on_debian(struct gp_exam *exam, const struct gp_choice *choi
         if (gp_driver_wish(exam).needs_proprietary && exam->machine.is_driver_open)
             gp_exam_advice(exam, "with the proprietary kernel modules (nvidia-kernel-dkms) instead "
                                  "of the open ones:");
-        if (is_of_proxmox(exam->machine.kernel))
+        if (gp_kernels_is_proxmox(exam->machine.kernel))
             gp_exam_command(exam, "install Debian's driver, and the headers of Proxmox' kernels",
                             "sudo apt install proxmox-default-headers %s",
                             package_of_debian(exam, choice));
@@ -403,184 +393,6 @@ bool gp_driver_is_newest(struct gp_exam *exam, const char *version)
     struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
     unsigned usual = gp_driver_long_term()->branch;
     return gp_version_major(version) >= (choice.branch > 0 ? choice.branch : usual);
-}
-
-/* ---- build ---- */
-
-/* The branch and flavour in a package name such as
- * "linux-modules-nvidia-580-open-6.8.0-45-generic". */
-static const char *prebuilt_branch(struct gp_exam *exam, const struct gp_install *in)
-{
-    static const char mark[] = "linux-modules-nvidia-";
-    for (size_t i = 0; i < in->package_count; i++) {
-        const char *name = in->packages[i].name;
-        if (strncmp(name, mark, sizeof(mark) - 1) != 0)
-            continue;
-        const char *branch = name + sizeof(mark) - 1;
-        size_t n = strspn(branch, "0123456789");
-        n += strncmp(branch + n, "-server", 7) == 0 ? 7 : 0;
-        n += strncmp(branch + n, "-open", 5) == 0 ? 5 : 0;
-        return gp_exam_text(exam, "%.*s", (int)n, branch);
-    }
-    return "";
-}
-
-/* Whether an installed package brings the others with it: "nvidia-driver-580-open", "cuda-drivers",
- * "nvidia-kernel-dkms". */
-static bool is_lead(const struct gp_package *package)
-{
-    static const char *const starts[] = {"nvidia-driver", "nvidia-headless", "nvidia-open",
-                                         "cuda-drivers"};
-    static const char *const ends[] = {"-dkms", "-driver"};
-    const char *name = package->name;
-    bool is_one = false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
-        is_one = is_one || strncmp(name, starts[i], strlen(starts[i])) == 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++)
-        is_one = is_one || (strlen(name) > strlen(ends[i]) &&
-                            strcmp(name + strlen(name) - strlen(ends[i]), ends[i]) == 0);
-    return is_one && !strstr(name, "-libs") && !strstr(name, "-bin") && !strstr(name, "-support") &&
-           strcmp(package->state, "installed") == 0;
-}
-
-static void release_packages(struct gp_exam *exam)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    const char *names = "";
-    for (size_t i = 0; i < in->package_count; i++)
-        if (in->packages[i].is_held)
-            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
-    if (names[0])
-        gp_exam_remedy(exam, GP_REMEDY_RELEASE_PACKAGES, names, NULL);
-}
-
-void gp_driver_fix_update(struct gp_exam *exam)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    const char *names = "";
-    release_packages(exam);
-    for (size_t i = 0; i < in->package_count; i++)
-        if (is_lead(&in->packages[i]))
-            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
-    if (!names[0]) /* used only with apt */
-        names = exam->machine.distro == GP_DISTRO_UBUNTU
-                    ? gp_exam_text(exam, "nvidia-driver-%u", gp_version_major(in->version))
-                    : "nvidia-driver";
-    gp_exam_remedy(exam, GP_REMEDY_UPDATE_PACKAGES, names, NULL);
-}
-
-/* The package that brings the headers of later kernels, too: "linux-headers-cloud-amd64" for
- * "6.12.48+deb13-cloud-amd64"; "" for a kernel that is not Debian's. */
-static const char *debian_headers(struct gp_exam *exam, const char *kernel)
-{
-    const char *kind = kernel + strspn(kernel, "0123456789.");
-    if (strncmp(kind, "+deb", 4) == 0)
-        kind += 4 + strspn(kind + 4, "0123456789");
-    else if (kind[0] == '-')
-        kind += 1 + strspn(kind + 1, "0123456789");
-    bool is_known = strcmp(kind, "-amd64") == 0 || strcmp(kind, "-arm64") == 0 ||
-                    strcmp(kind, "-cloud-amd64") == 0 || strcmp(kind, "-cloud-arm64") == 0 ||
-                    strcmp(kind, "-rt-amd64") == 0 || strcmp(kind, "-rt-arm64") == 0;
-    return is_known ? gp_exam_text(exam, "linux-headers%s", kind) : "";
-}
-
-void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
-{
-    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
-    if (is_of_proxmox(kernel))
-        gp_exam_command(exam, "install the kernel headers, which the module is built against",
-                        "sudo apt install %s-headers-%s",
-                        gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox",
-                        gp_exam_quoted(exam, kernel));
-    else if (exam->machine.distro == GP_DISTRO_RHEL && strstr(kernel, "uek"))
-        gp_exam_command(exam, "install the headers of Oracle's kernel, which the module needs",
-                        "sudo dnf install kernel-uek-devel-%s", gp_exam_quoted(exam, kernel));
-    else
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
-                       is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))
-                               : kernel,
-                       debian_headers(exam, kernel));
-}
-
-/* openSUSE's packages with the module, for the GPU of this machine. */
-static const char *module_package(struct gp_exam *exam, const char *kernel)
-{
-    struct gp_wish wish = gp_driver_wish(exam);
-    if (exam->machine.distro != GP_DISTRO_SUSE)
-        return kernel;
-    return wish.last > 0 && wish.last <= OLDEST_BUILT ? "nvidia-gfxG05-kmp-default"
-           : wish.needs_proprietary || gp_install_of(exam)->is_proprietary
-               ? "nvidia-driver-G06-kmp-default"
-               : "nvidia-open-driver-G06-signed-kmp-default";
-}
-
-void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
-{
-    bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
-    const char *headers = gp_exam_text(exam, "%s/%s/build", gp_install_of(exam)->modules, kernel);
-    wants_headers = wants_headers || !gp_files_exist(&exam->files, headers);
-    if (wants_headers)
-        gp_driver_fix_headers(exam, kernel);
-    if (wants_headers && is_arch) /* of the newest kernel, which is installed with them */
-        gp_driver_fix_reboot(exam, "into the kernel that the module was built for");
-    else if (strncmp(gp_install_of(exam)->source, "/var/lib/dkms/", 14) == 0)
-        gp_exam_command(exam, "build the driver's module for this kernel",
-                        "sudo dkms autoinstall -k %s", gp_exam_quoted(exam, kernel));
-    else
-        gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, module_package(exam, kernel), NULL);
-}
-
-/* Ubuntu's package that brings the modules of all later kernels of a series: "generic-hwe-24.04"
- * for the kernel of "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
-static const char *series_of(struct gp_exam *exam)
-{
-    static const char *const words[] = {"linux-image-", NULL};
-    const char *kernel = exam->machine.kernel, *found = "";
-    size_t number = strspn(kernel, "0123456789.");
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++) {
-        const char *series = packages[i].name + strlen(words[0]);
-        bool is_one = series[0] >= 'a' && series[0] <= 'z' && strncmp(series, "extra", 5) != 0 &&
-                      strncmp(series, "unsigned", 8) != 0 &&
-                      strcmp(packages[i].state, "installed") == 0 &&
-                      strncmp(packages[i].version, kernel, number) == 0;
-        if (is_one && found[0])
-            return "";
-        found = is_one ? series : found;
-    }
-    return found;
-}
-
-static void fix_prebuilt(struct gp_exam *exam, const char *branch)
-{
-    const char *series = series_of(exam);
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT, branch, exam->machine.kernel);
-    if (series[0])
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_PREBUILT_SERIES, branch, series);
-}
-
-void gp_driver_fix_build(struct gp_exam *exam)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    const char *branch = prebuilt_branch(exam, in);
-    /* Without module source these distributions have prebuilt modules, kmod-nvidia. */
-    bool is_prebuilt = exam->machine.distro == GP_DISTRO_FEDORA ||
-                       exam->machine.distro == GP_DISTRO_RHEL ||
-                       exam->machine.distro == GP_DISTRO_ARCH;
-    bool is_by_run = in->run_trace[0] && in->package_count == 0 && !in->source[0];
-    const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, exam->machine.kernel);
-    if (is_by_run && !gp_files_exist(&exam->files, headers))
-        gp_driver_fix_headers(exam, exam->machine.kernel);
-    if (is_by_run)
-        gp_exam_advice(exam, "run the driver's .run installer again, with --dkms so that future "
-                             "kernels get the module automatically");
-    else if (!in->source[0] && branch[0])
-        fix_prebuilt(exam, branch);
-    else if (!in->source[0] && is_prebuilt)
-        gp_driver_fix_update(exam);
-    else
-        gp_driver_fix_module(exam, exam->machine.kernel, false);
 }
 
 const char *gp_driver_module_name(struct gp_exam *exam)

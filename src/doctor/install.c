@@ -398,20 +398,46 @@ static bool is_hidden(const struct gp_exam *exam, size_t folder, const char *nam
     return false;
 }
 
-struct gp_block gp_install_block(struct gp_exam *exam, const char *module)
+/* Hands on each file of settings that counts. */
+static void each_config(struct gp_exam *exam,
+                        void (*see)(struct gp_exam *, const char *path, struct gp_block *,
+                                    const char *module),
+                        struct gp_block *block, const char *module)
 {
-    struct gp_block block = {GP_BLOCK_NONE, NULL, NULL};
-    char line[4096], word[512];
     char **names;
     for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
         for (long i = 0; i < n && i < 256; i++) {
             const char *end = strrchr(names[i], '.');
             if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]))
-                find_blocks(exam, gp_exam_text(exam, "%s/%s", config_folders[f], names[i]), &block,
-                            module);
+                see(exam, gp_exam_text(exam, "%s/%s", config_folders[f], names[i]), block, module);
         }
     }
+}
+
+static void find_name(struct gp_exam *exam, const char *path, struct gp_block *name,
+                      const char *module)
+{
+    size_t size, n;
+    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (!name->where && gp_lines_next(&lines, &line, &n))
+        if (gp_modules_is_renamed(line, n, module))
+            name->where = path;
+}
+
+bool gp_install_is_renamed(struct gp_exam *exam, const char *module)
+{
+    struct gp_block name = {GP_BLOCK_NONE, NULL, NULL};
+    each_config(exam, find_name, &name, module);
+    return name.where != NULL;
+}
+
+struct gp_block gp_install_block(struct gp_exam *exam, const char *module)
+{
+    struct gp_block block = {GP_BLOCK_NONE, NULL, NULL};
+    char line[4096], word[512];
+    each_config(exam, find_blocks, &block, module);
     if (!gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)))
         return block;
     enum gp_block_kind kind = gp_modules_command_line(line, module, word, sizeof(word));

@@ -73,6 +73,9 @@ const struct gp_install *gp_install_of(struct gp_exam *exam);
  * line. */
 struct gp_block gp_install_block(struct gp_exam *exam, const char *module);
 
+/* Whether a setting says what to load by this name of a module, as where it has another one. */
+bool gp_install_is_renamed(struct gp_exam *exam, const char *module);
+
 /* The library that represents the driver's user space: libnvidia-ml, else libcuda; NULL: neither is
  * installed. */
 const struct gp_driver_library *gp_install_library(const struct gp_install *install);

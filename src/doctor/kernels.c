@@ -51,6 +51,25 @@ const char *gp_kernels_package(struct gp_exam *exam, const char *kernel)
     return "linux";
 }
 
+bool gp_kernels_is_proxmox(const char *kernel)
+{
+    size_t n = strlen(kernel);
+    return n > 4 && strcmp(kernel + n - 4, "-pve") == 0;
+}
+
+bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel)
+{
+    static const char *const of_repositories[] = {"linux",          "linux-lts", "linux-zen",
+                                                  "linux-hardened", "linux-rt",  "linux-rt-lts"};
+    static const char cachyos[] = "linux-cachyos";
+    const char *package = gp_kernels_package(exam, kernel);
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_repositories); i++)
+        if (strcmp(package, of_repositories[i]) == 0)
+            return false;
+    return exam->machine.distro == GP_DISTRO_ARCH &&
+           strncmp(package, cachyos, sizeof(cachyos) - 1) != 0;
+}
+
 bool gp_kernels_fix_package(struct gp_exam *exam)
 {
     static const struct {

@@ -13,6 +13,13 @@ bool gp_kernels_are_alike(const char *a, const char *b);
 /* Arch's package of a kernel, which the folder of its modules names: "linux-zen". */
 const char *gp_kernels_package(struct gp_exam *exam, const char *kernel);
 
+/* Proxmox is Debian with a kernel of its own. */
+bool gp_kernels_is_proxmox(const char *kernel);
+
+/* Whether it is of none of Arch's own packages, as those of the AUR and of linux-tkg: an update of
+ * the system leaves it as it is. */
+bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel);
+
 /* Arch's packages have modules for only one of its kernels, Manjaro's for one each: adds how to get
  * the module of the running kernel, if it is another one; false: it is not, or they are built. */
 bool gp_kernels_fix_package(struct gp_exam *exam);

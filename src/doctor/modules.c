@@ -11,9 +11,14 @@ static bool is_nvidia(const char *name, size_t length)
 {
     static const char *const others[] = {"nvidia-current", "nvidia-current-open"};
     static const char *const kinds[] = {"nvidia-tesla", "nvidia-legacy-"};
-    static const char branch[] = "nvidia_"; /* "nvidia_361" of Ubuntu until 16.04 */
+    /* "nvidia_361", "nvidia_331_updates" of Ubuntu until 16.04 */
+    static const char branch[] = "nvidia_", updates[] = "_updates";
+    size_t stem = length > sizeof(updates) && memcmp(name + length - (sizeof(updates) - 1), updates,
+                                                     sizeof(updates) - 1) == 0
+                      ? length - (sizeof(updates) - 1)
+                      : length;
     if (gp_lines_is(name, length, "nvidia") ||
-        (length == sizeof(branch) + 2 && memcmp(name, branch, sizeof(branch) - 1) == 0 &&
+        (stem == sizeof(branch) + 2 && memcmp(name, branch, sizeof(branch) - 1) == 0 &&
          strspn(name + sizeof(branch) - 1, "0123456789") == 3))
         return true;
     for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
@@ -112,6 +117,15 @@ enum gp_block_kind gp_modules_config_line(const char *line, size_t length, const
     if (gp_lines_is(verb, verb_length, "alias") && gp_lines_is(rest, n, "off"))
         return GP_BLOCK_REFUSED;
     return GP_BLOCK_NONE;
+}
+
+bool gp_modules_is_renamed(const char *line, size_t length, const char *module)
+{
+    const char *end = line + length, *verb, *name;
+    size_t verb_length, name_length;
+    return gp_lines_word(&line, end, &verb, &verb_length) &&
+           gp_lines_word(&line, end, &name, &name_length) && is_module(name, name_length, module) &&
+           (gp_lines_is(verb, verb_length, "alias") || gp_lines_is(verb, verb_length, "install"));
 }
 
 static bool has_module(const char *list, size_t length, const char *module)

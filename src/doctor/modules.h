@@ -22,6 +22,9 @@ enum gp_block_kind {
 /* The effect of one line of a modprobe.d(5) file on a module. */
 enum gp_block_kind gp_modules_config_line(const char *line, size_t length, const char *module);
 
+/* Whether such a line says what to load by the name of a module: an alias, or a command. */
+bool gp_modules_is_renamed(const char *line, size_t length, const char *module);
+
 /* The effect of the kernel command line on it; the word responsible is copied to `ret`. */
 enum gp_block_kind gp_modules_command_line(const char *text, const char *module, char *ret,
                                            size_t size);

@@ -26,6 +26,8 @@ static void finds_the_module(void **state)
                         "updates/dkms/nvidia-legacy-390xx.ko");
     assert_string_equal(found_in("updates/dkms/nvidia_361_uvm.ko: x\nupdates/dkms/nvidia_361.ko:"),
                         "updates/dkms/nvidia_361.ko");
+    assert_string_equal(found_in("updates/dkms/nvidia_331_updates.ko:"),
+                        "updates/dkms/nvidia_331_updates.ko");
 }
 
 static void takes_no_other_module(void **state)
@@ -39,6 +41,8 @@ static void takes_no_other_module(void **state)
         "kernel/drivers/video/fbdev/nvidia/nvidiafb.ko:",
         "updates/dkms/nvidia-tesla-470-uvm.ko:",
         "updates/dkms/nvidia-current-drm.ko:",
+        "updates/dkms/nvidia_331_updates_uvm.ko:",
+        "updates/dkms/_updates.ko:",
         "kernel/i2c-nvidia-gpu.ko:",
         "nvidia:",
         ":",
@@ -93,6 +97,25 @@ static void reads_modprobe(void **state)
                          cases[i].kind);
     assert_int_equal(gp_modules_config_line("blacklist nvidia_uvm", 20, "nvidia-uvm"),
                      GP_BLOCK_BLACKLISTED);
+}
+
+static void sees_other_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        bool is_renamed;
+    } cases[] = {
+        {"alias nvidia_uvm nvidia-331-updates-uvm", true},
+        {"install nvidia-uvm modprobe -i nvidia-current-uvm $CMDLINE_OPTS", true},
+        {"alias nvidia nvidia_361", false},
+        {"# alias nvidia-uvm nvidia_361_uvm", false},
+        {"options nvidia-uvm uvm_debug_prints=1", false},
+        {"alias", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(gp_modules_is_renamed(cases[i].line, strlen(cases[i].line), "nvidia-uvm"),
+                         cases[i].is_renamed);
 }
 
 static void reads_the_command_line(void **state)
@@ -237,17 +260,12 @@ static void reads_branches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_module),
-        cmocka_unit_test(takes_no_other_module),
-        cmocka_unit_test(reads_the_branch),
-        cmocka_unit_test(reads_modprobe),
-        cmocka_unit_test(reads_the_command_line),
-        cmocka_unit_test(finds_the_first_error),
-        cmocka_unit_test(reads_the_kernel_of_a_log),
-        cmocka_unit_test(reads_stanzas),
-        cmocka_unit_test(takes_long_and_odd_stanzas),
-        cmocka_unit_test(reads_pacmans_folders),
-        cmocka_unit_test(reads_branches),
+        cmocka_unit_test(finds_the_module),      cmocka_unit_test(takes_no_other_module),
+        cmocka_unit_test(reads_the_branch),      cmocka_unit_test(reads_modprobe),
+        cmocka_unit_test(sees_other_names),      cmocka_unit_test(reads_the_command_line),
+        cmocka_unit_test(finds_the_first_error), cmocka_unit_test(reads_the_kernel_of_a_log),
+        cmocka_unit_test(reads_stanzas),         cmocka_unit_test(takes_long_and_odd_stanzas),
+        cmocka_unit_test(reads_pacmans_folders), cmocka_unit_test(reads_branches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
