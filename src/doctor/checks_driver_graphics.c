@@ -44,14 +44,15 @@ static const char *flavour_of(struct gp_exam *exam)
 }
 
 /* The installed package of the driver's libraries, by its last word: of Debian
- * "nvidia-tesla-470-driver-libs", of Arch "nvidia-470xx-utils". */
+ * "nvidia-tesla-470-driver-libs", of Arch "nvidia-470xx-utils", of nvidia-all "nvidia-utils-tkg".
+ */
 static const char *libraries_package(struct gp_exam *exam, const char *end, const char *usual)
 {
     const struct gp_install *in = gp_install_of(exam);
     for (size_t i = 0; i < in->package_count; i++) {
         const struct gp_package *package = &in->packages[i];
-        size_t n = strlen(package->name), k = strlen(end);
-        if (n > k && strcmp(package->name + n - k, end) == 0 &&
+        const char *last = strstr(package->name, end), *rest = last ? last + strlen(end) : NULL;
+        if (rest && (!rest[0] || strcmp(rest, "-tkg") == 0) &&
             strncmp(package->name, "nvidia-", 7) == 0 && strcmp(package->state, "installed") == 0)
             return package->name;
     }
@@ -72,7 +73,10 @@ static void fix_narrow(struct gp_exam *exam)
                           : distro == GP_DISTRO_ARCH ? libraries_package(exam, "-utils", of_arch)
                                                      : flavour_of(exam);
     if (distro == GP_DISTRO_ARCH && strcmp(package, of_arch) != 0)
-        gp_exam_advice(exam, "build the AUR's package lib32-%s, of the same version", package);
+        gp_exam_advice(
+            exam,
+            "build the package lib32-%s, of the same version, from the AUR or with nvidia-all",
+            package);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32, package, NULL);
 }
@@ -114,6 +118,8 @@ static void check_narrow(struct gp_exam *exam)
     static const char small[] = "/usr/lib/libGLX_nvidia.so.0"; /* unless /usr/lib64 is /usr/lib */
     char real[GP_PATH_SIZE];
     const char *program = narrow_program(exam);
+    bool has_apt =
+        exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
     bool is_split =
         !gp_files_real(&exam->files, "/usr/lib64", real) || strcmp(real, "/usr/lib") != 0;
     if (!program || !gp_files_first(&exam->files, wide) || gp_files_first(&exam->files, narrow) ||
@@ -122,9 +128,7 @@ static void check_narrow(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the driver's 32-bit libraries, which %s needs, are not installed",
                    strstr(program, "steam") ? "Steam" : "32-bit Wine");
-    gp_exam_evidence(exam,
-                     exam->machine.distro == GP_DISTRO_FEDORA ? small : narrow[is_split ? 0 : 1],
-                     "missing");
+    gp_exam_evidence(exam, has_apt ? narrow[0] : is_split ? small : narrow[1], "missing");
     gp_exam_evidence(exam, program, "present");
     gp_exam_why(exam, "32-bit programs and games then find only software rendering (swrast), or "
                       "end with GLXBadFBConfig.");

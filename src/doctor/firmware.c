@@ -58,10 +58,11 @@ static void install(struct gp_exam *exam, bool is_amd)
     const struct gp_machine *m = &exam->machine;
     const char *package = package_of(exam, is_amd);
     if (!is_amd && has_intel_dkms(exam)) {
-        gp_exam_advice(exam, "i915 comes from Intel's own packages here (intel-i915-dkms) and needs "
-                             "the firmware of its release, not the distribution's: install "
-                             "intel-fw-gpu from the same repository, or the file from the page "
-                             "below into /lib/firmware/i915");
+        gp_exam_advice(exam,
+                       "i915 comes from Intel's own packages here (intel-i915-dkms) and needs "
+                       "the firmware of its release, not the distribution's: install "
+                       "intel-fw-gpu from the same repository, or the file from the page "
+                       "below into /lib/firmware/i915");
         gp_exam_link(exam, "https://github.com/intel-gpu/intel-gpu-firmware");
         return;
     }
