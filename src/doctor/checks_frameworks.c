@@ -1,4 +1,5 @@
 /* TensorFlow and JAX. */
+#include "doctor/cuda_found.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
@@ -126,63 +127,6 @@ static void check_minor(struct gp_exam *exam, const struct gp_case *c, const cha
                    gp_version_major(build.cudnn));
 }
 
-/* Whether the loader finds a library for a program of the environment; true also if unknown. */
-static bool is_loadable(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
-{
-    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    char folder[GP_PATH_SIZE];
-    struct gp_ldcache cache;
-    struct gp_library library;
-    size_t from = 0;
-    while (gp_search_path_next(&list, ":;", folder))
-        if (folder[0] != '/' ||
-            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
-            return true;
-    return gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
-           gp_ldcache_find(&cache, name, exam->machine.arch, &from, &library) ||
-           gp_files_exist(&exam->files, gp_exam_text(exam, "%s/lib/%s", env->prefix, name));
-}
-
-/* The directory of a toolkit with this library; NULL: none. NVIDIA's packages put cuBLAS of 10.1
- * into a directory of 10.2, which is no toolkit. */
-static const char *folder_with(struct gp_exam *exam, const char *name)
-{
-    static const char top[] = "/usr/local";
-    const struct gp_toolkits *all = gp_toolkits_of(exam);
-    const char *folder;
-    char **names;
-    for (size_t i = 0; i < all->count; i++) {
-        folder = gp_exam_text(exam, "%s/lib64", all->list[i].path);
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
-            return folder;
-    }
-    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
-    for (long i = 0; i < n; i++) {
-        folder = gp_exam_text(exam, "%s/%s/lib64", top, names[i]);
-        if (strncmp(names[i], "cuda-", 5) == 0 &&
-            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
-            return folder;
-    }
-    return NULL;
-}
-
-/* Another version of a library in a toolkit, "…/libcudart.so.10.1" for "libcudart.so.10.0"; NULL:
- * none. */
-static const char *other_version(struct gp_exam *exam, const char *name)
-{
-    const struct gp_toolkits *all = gp_toolkits_of(exam);
-    size_t stem = (size_t)(strstr(name, ".so.") - name) + strlen(".so.");
-    for (size_t i = 0; i < all->count; i++) {
-        const char *folder = gp_exam_text(exam, "%s/lib64", all->list[i].path);
-        char **names;
-        long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-        for (long k = 0; k < n; k++)
-            if (strncmp(names[k], name, stem) == 0)
-                return gp_exam_text(exam, "%s/%s", folder, names[k]);
-    }
-    return NULL;
-}
-
 /* The first library of CUDA's that the loader does not find although the machine has it, in that
  * directory, or another version of it (NULL); false: there is no such library. 11.0 has a cuSOLVER
  * of its own. */
@@ -198,8 +142,9 @@ static bool find_unreached(struct gp_exam *exam, const struct gp_case *c, const 
                                  strcmp(c->cuda, "11.0") == 0 ? "libcusolver.so.10" : NULL};
     for (size_t i = 0; i < GP_ARRAY_LEN(names) && names[i]; i++) {
         *ret_name = names[i];
-        *ret_folder = folder_with(exam, names[i]);
-        if (!is_loadable(exam, c->env, names[i]) && (*ret_folder || other_version(exam, names[i])))
+        *ret_folder = gp_library_folder(exam, names[i]);
+        if (!gp_library_is_loadable(exam, c->env, names[i]) &&
+            (*ret_folder || gp_library_other(exam, names[i])))
             return true;
     }
     return false;
@@ -226,7 +171,7 @@ static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
                          "present, but the loader does not look there");
     else
         gp_exam_evidence(exam, name, "not in any library directory; there is %s",
-                         other_version(exam, name));
+                         gp_library_other(exam, name));
     gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", set ? set : "not set");
     gp_exam_assignments(exam, "LD_LIBRARY_PATH");
     gp_exam_why(exam,

@@ -1,5 +1,6 @@
 /* Packages that need a library or a GPU that the machine does not have. */
 #include "doctor/compat.h"
+#include "doctor/cuda_found.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
@@ -25,131 +26,6 @@ static const struct {
     {"ctranslate2", "CTranslate2", "4.5", 12, 9},
 };
 
-/* 9 of "libcudnn.so.9"; 0: another name. */
-static unsigned cudnn_of(const char *name)
-{
-    static const char start[] = "libcudnn.so.";
-    return strncmp(name, start, sizeof(start) - 1) == 0
-               ? (unsigned)strtoul(name + sizeof(start) - 1, NULL, 10)
-               : 0;
-}
-
-/* Whether a directory has the library; of the others it notes the major version. */
-static bool is_in(struct gp_exam *exam, const char *folder, unsigned wanted, unsigned *ret_other)
-{
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    bool is_found = false;
-    for (long i = 0; i < n; i++) {
-        unsigned have = cudnn_of(names[i]);
-        is_found = is_found || have == wanted;
-        *ret_other = have && have != wanted ? have : *ret_other;
-    }
-    return is_found;
-}
-
-/* Whether the loader finds this cuDNN for a program of the environment; false also if that is
- * unknown, with *ret_is_known. */
-static bool has_cudnn(struct gp_exam *exam, const struct gp_pyenv *env, unsigned wanted,
-                      unsigned *ret_other, bool *ret_is_known)
-{
-    const char *const folders[] = {gp_exam_text(exam, "%s/nvidia/cudnn/lib", env->site),
-                                   gp_exam_text(exam, "%s/torch/lib", env->site),
-                                   gp_exam_text(exam, "%s/lib", env->prefix)};
-    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    char folder[GP_PATH_SIZE];
-    struct gp_ldcache cache = {.count = 0};
-    bool is_found = false;
-    *ret_is_known = gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        is_found = is_in(exam, folders[i], wanted, ret_other) || is_found;
-    while (gp_search_path_next(&list, ":;", folder))
-        is_found = (folder[0] == '/' && is_in(exam, folder, wanted, ret_other)) || is_found;
-    for (size_t i = 0; *ret_is_known && i < cache.count; i++) {
-        unsigned have = cudnn_of(gp_ldcache_at(&cache, i).name);
-        is_found = is_found || have == wanted;
-        *ret_other = have && have != wanted ? have : *ret_other;
-    }
-    return is_found || gp_pyenv_package_like(env, "nvidia-cudnn-cu") ||
-           gp_pyenv_package(env, "cudnn");
-}
-
-/* ---- cuBLAS ---- */
-
-static bool is_cublas(const char *name, unsigned major)
-{
-    static const char start[] = "libcublas.so.";
-    return strncmp(name, start, sizeof(start) - 1) == 0 &&
-           strtoul(name + sizeof(start) - 1, NULL, 10) == major;
-}
-
-static bool has_cublas_in(struct gp_exam *exam, const char *folder, unsigned major)
-{
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n; i++)
-        if (is_cublas(names[i], major))
-            return true;
-    return false;
-}
-
-/* CUDA of this major version, wherever a program could find it; *ret_other: another one, or "". */
-static bool has_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
-                     const char **ret_other)
-{
-    static const char *const numbered[] = {"cudatoolkit", "nvidia-cublas", "libcublas",
-                                           "cuda-cudart"}; /* as CUDA itself */
-    const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
-    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    char folder[GP_PATH_SIZE];
-    struct gp_ldcache cache = {.count = 0};
-    bool is_found = gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cublas-cu%u", major)) ||
-                    has_cublas_in(exam, gp_exam_text(exam, "%s/lib", env->prefix), major) ||
-                    has_cublas_in(exam, gp_exam_text(exam, "%s/torch/lib", env->site), major);
-    *ret_other = "";
-    for (size_t i = 0; i < GP_ARRAY_LEN(numbered); i++) {
-        const struct gp_pypackage *package = gp_pyenv_package(env, numbered[i]);
-        is_found = is_found || (package && gp_version_major(package->version) == major);
-        *ret_other = package ? package->version : *ret_other;
-    }
-    for (size_t i = 0; i < toolkits->count; i++) {
-        is_found = is_found || gp_version_major(toolkits->list[i].version) == major;
-        *ret_other = toolkits->list[i].version;
-    }
-    while (gp_search_path_next(&list, ":;", folder))
-        is_found = is_found || (folder[0] == '/' && has_cublas_in(exam, folder, major));
-    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0)
-        for (size_t i = 0; i < cache.count; i++)
-            is_found = is_found || is_cublas(gp_ldcache_at(&cache, i).name, major);
-    return is_found;
-}
-
-/* Whether only another CUDA is installed, of version *ret_other. Where there is nothing else of
- * CUDA, its packages for a framework count. */
-static bool has_only_other(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
-                           const char **ret_other)
-{
-    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cublas-cu");
-    if (has_cuda(exam, env, major, ret_other))
-        return false;
-    if (!(*ret_other)[0] && wheel)
-        *ret_other = wheel->version;
-    return (*ret_other)[0];
-}
-
-/* The major version of CUDA that ONNX Runtime is for, as its build says. From PyPI it is 11 before
- * 1.19; builds for CUDA 12 were in another index. */
-static unsigned onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
-{
-    static const char mark[] = "cuda_version = '";
-    const char *path =
-        gp_exam_text(exam, "%s/onnxruntime/capi/build_and_package_info.py", env->site);
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
-    const char *found = text ? strstr(text, mark) : NULL;
-    unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
-    return major ? major : gp_version_compare(version, "1.19") >= 0 ? 12 : 11;
-}
-
 /* ---- a missing cuDNN ---- */
 
 static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -164,8 +40,10 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
         if (!package || package->is_conda ||
             gp_version_compare(package->version, users[i].version) < 0 ||
             (!is_last && gp_version_compare(package->version, users[i + 1].version) >= 0) ||
-            has_cudnn(exam, env, users[i].cudnn, &other, &is_known) || !(is_known || other) ||
-            (has_only_other(exam, env, users[i].cuda, &cuda) && gp_version_major(cuda) >= 11))
+            gp_cudnn_is_found(exam, env, users[i].cudnn, &other, &is_known) ||
+            !(is_known || other) ||
+            (gp_cuda_is_only_other(exam, env, users[i].cuda, &cuda) &&
+             gp_version_major(cuda) >= 11))
             continue; /* with another CUDA, which is reported, its cuDNN is no help */
         gp_exam_report(exam, GP_VERDICT_WARN, "%s %s in %s needs cuDNN %u, but %s", users[i].title,
                        package->version, env->prefix, users[i].cudnn,
@@ -205,12 +83,12 @@ static void check_path(struct gp_exam *exam, const struct gp_pyenv *env)
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     while (gp_search_path_next(&list, ":;", folder))
         is_listed = is_listed || strstr(folder, "cudnn") ||
-                    is_in(exam, folder, gp_version_major(wheel->version), &other);
+                    gp_cudnn_is_in(exam, folder, gp_version_major(wheel->version), &other);
     struct gp_ldcache cache = {.count = 0};
     is_known = gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0;
     for (size_t i = 0; is_known && i < cache.count; i++)
-        is_listed = is_listed ||
-                    cudnn_of(gp_ldcache_at(&cache, i).name) == gp_version_major(wheel->version);
+        is_listed = is_listed || gp_cudnn_of_name(gp_ldcache_at(&cache, i).name) ==
+                                     gp_version_major(wheel->version);
     if (is_listed)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -227,74 +105,6 @@ static void check_path(struct gp_exam *exam, const struct gp_pyenv *env)
 }
 
 /* ---- another CUDA ---- */
-
-static bool has_cudnn_8(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
-    unsigned other = 0;
-    bool is_known;
-    return wheel ? gp_version_major(wheel->version) == 8
-                 : !has_cudnn(exam, env, 9, &other, &is_known) && other == 8;
-}
-
-/* Only 1.17 and 1.18 have builds for CUDA 12 and cuDNN 8, in an index of their own. */
-static void fix_onnx_11(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
-{
-    bool has_both = gp_version_compare(version, "1.17") >= 0;
-    if (has_cudnn_8(exam, env)) {
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for CUDA 12 and cuDNN 8",
-                    gp_exam_text(exam,
-                                 "--no-deps onnxruntime-gpu==%s --index-url "
-                                 "https://aiinfra.pkgs.visualstudio.com/PublicPackages/_packaging/"
-                                 "onnxruntime-cuda-12/pypi/simple/",
-                                 has_both ? version : "1.18.0"));
-        gp_exam_advice(exam, "or version 1.19 or newer, which needs cuDNN 9");
-    } else {
-        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12; it needs cuDNN 9",
-                    "'onnxruntime-gpu>=1.19'");
-        gp_exam_advice(exam, "or 1.17 or 1.18 for CUDA 12 and cuDNN 8, from the index that its "
-                             "page for installation names");
-    }
-    gp_exam_link(exam, "https://onnxruntime.ai/docs/install/");
-}
-
-static void fix_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
-                          unsigned installed)
-{
-    static const char without[] = "3.13"; /* the first Python without builds for CUDA 11 */
-    if (cuda == 12 && installed == 11 && gp_version_compare(env->python, without) < 0) {
-        gp_exam_pip(exam, env, GP_PIP_ADD, "the last version for CUDA 11; it needs cuDNN 8",
-                    "'onnxruntime-gpu<1.19'");
-        gp_exam_advice(exam, "or keep it, and:");
-    }
-    gp_exam_pip(exam, env, GP_PIP_ADD,
-                "CUDA's libraries as packages; have LD_LIBRARY_PATH lead to them",
-                cuda >= 12 ? "nvidia-cublas-cu12 nvidia-cuda-runtime-cu12 nvidia-cufft-cu12 "
-                             "nvidia-curand-cu12 'nvidia-cudnn-cu12==9.*'"
-                           : "nvidia-cublas-cu11 nvidia-cuda-runtime-cu11 nvidia-cufft-cu11 "
-                             "nvidia-curand-cu11 'nvidia-cudnn-cu11==8.*'");
-}
-
-static void check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    const struct gp_pypackage *package = gp_pyenv_package(env, "onnxruntime-gpu");
-    unsigned cuda = package ? onnx_cuda(exam, env, package->version) : 0;
-    const char *other;
-    if (!package || package->is_conda || gp_version_compare(package->version, "1.8") < 0 ||
-        !has_only_other(exam, env, cuda, &other) || gp_version_major(other) < 11)
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "ONNX Runtime %s in %s is for CUDA %u, but only CUDA %s is installed",
-                   package->version, env->prefix, cuda, other);
-    gp_exam_evidence(exam, env->site, "%s", package->entry);
-    gp_exam_evidence(exam, gp_exam_text(exam, "libcublasLt.so.%u", cuda),
-                     "not in any library directory");
-    gp_exam_why(exam, "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
-    if (cuda == 11 && gp_version_major(other) == 12)
-        fix_onnx_11(exam, env, package->version);
-    else
-        fix_onnx_cuda(exam, env, cuda, gp_version_major(other));
-}
 
 /* The major version of CUDA whose libraries a package loads; 0: none, or unknown. */
 static unsigned cuda_wanted(const struct gp_pypackage *package)
@@ -315,7 +125,7 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     unsigned cuda = package->is_conda ? 0 : cuda_wanted(package);
     const char *other;
-    if (cuda == 0 || !has_only_other(exam, env, cuda, &other))
+    if (cuda == 0 || !gp_cuda_is_only_other(exam, env, cuda, &other))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
                    "%s %s in %s is for CUDA %u, but only CUDA %s is installed", package->name,
@@ -358,7 +168,7 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
     bool is_twice =
         package + 1 < env->packages + env->count && strncmp(package[1].name, "cupy-cuda", 9) == 0;
     if (major < 10 || package->is_conda || is_wheel || is_twice || /* which another check reports */
-        has_cuda(exam, env, major, &other) ||
+        gp_cuda_is_found(exam, env, major, &other) ||
         (!other[0] && gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false), "CuPy in %s is for CUDA %u, but %s",
@@ -412,7 +222,7 @@ static void check_paddle(struct gp_exam *exam, const struct gp_pyenv *env)
     bool is_known = false;
     if (cuda < 10 || cuda > 12)
         return;
-    bool is_found = has_cuda(exam, env, cuda, &other);
+    bool is_found = gp_cuda_is_found(exam, env, cuda, &other);
     if (!is_found && other[0]) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "Paddle %s in %s is for CUDA %u, but only CUDA %s is installed",
@@ -429,7 +239,7 @@ static void check_paddle(struct gp_exam *exam, const struct gp_pyenv *env)
                        "from Paddle's own index, which its page names",
                        gp_version_major(other), gp_version_major(other) == 12 ? 120U : 117U);
         gp_exam_link(exam, "https://www.paddlepaddle.org.cn/install/quick");
-    } else if (is_found && !has_cudnn(exam, env, cudnn, &another, &is_known) &&
+    } else if (is_found && !gp_cudnn_is_found(exam, env, cudnn, &another, &is_known) &&
                (cuda != 10 || another != 8) && (is_known || another)) {
         gp_exam_report(exam, GP_VERDICT_WARN, "Paddle %s in %s needs cuDNN %u, but %s",
                        package->version, env->prefix, cudnn,
@@ -477,7 +287,7 @@ static const char *cudnn_on_path(struct gp_exam *exam, const char **ret_place)
         long n = folder[0] == '/' ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
         for (long i = 0; i < n; i++) {
             *ret_place = gp_exam_text(exam, "%s/%s", folder, names[i]);
-            if (!cudnn_of(names[i]) || !gp_files_link(&exam->files, *ret_place, target))
+            if (!gp_cudnn_of_name(names[i]) || !gp_files_link(&exam->files, *ret_place, target))
                 continue;
             const char *slash = strrchr(target, '/');
             const char *version = gp_library_version(slash ? slash + 1 : target);
@@ -589,7 +399,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_nvidia *nv)
 {
     check_toolkit(exam, env, nv);
-    check_onnx_cuda(exam, env);
+    gp_check_onnx_cuda(exam, env);
     check_cuda(exam, env);
     check_cudnn(exam, env);
     check_path(exam, env);

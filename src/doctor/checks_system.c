@@ -1,6 +1,8 @@
 /* The environment of GPU jobs: shared memory, limits, control groups, stale MPS files. */
 #include "doctor/checks_services.h"
 #include "doctor/exam.h"
+#include "doctor/pyenv.h"
+#include "doctor/searchpath.h"
 
 #include "proc/files.h"
 
@@ -45,6 +47,22 @@ static long shared_mib(const char *mounts)
     return mib;
 }
 
+/* What exchanges data through it: PyTorch's and MXNet's data loaders, NCCL, and what is built on
+ * these; NULL: nothing of that is installed. */
+static const char *user_of_shared(struct gp_exam *exam)
+{
+    static const char *const names[] = {"nvidia-nccl", "mxnet", "vllm", "sglang", "dask-cu"};
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++) {
+        if (envs->list[i].has_torch)
+            return gp_exam_text(exam, "PyTorch in %s", envs->list[i].prefix);
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+            if (gp_pyenv_package_like(&envs->list[i], names[k]))
+                return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
+    }
+    return gp_system_library(exam, "", "libnccl.so.2") ? "libnccl.so.2" : NULL;
+}
+
 static void check_shared_memory(struct gp_exam *exam)
 {
     static const char path[] = "/proc/self/mounts";
@@ -56,8 +74,12 @@ static void check_shared_memory(struct gp_exam *exam)
     long mib = shared_mib(text);
     if (mib < 0 || mib >= SHARED_LEAST_MIB)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "/dev/shm has only %ld MiB", mib);
+    const char *user = user_of_shared(exam);
+    gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO, "/dev/shm has only %ld MiB",
+                   mib);
     gp_exam_evidence(exam, path, "/dev/shm is mounted with a size of %ld MiB", mib);
+    if (user)
+        gp_exam_evidence(exam, "", "%s uses it", user);
     gp_exam_why(exam, "PyTorch's data loaders and NCCL exchange data through it: when it is full "
                       "they fail with a bus error, or NCCL cannot write to shm.");
     const char *container = exam->machine.container;

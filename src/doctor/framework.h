@@ -100,6 +100,9 @@ void gp_check_triton(struct gp_exam *exam);
 void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_nvidia *nv);
 
+/* Likewise: ONNX Runtime and the installed CUDA. */
+void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* Likewise: extensions of PyTorch that were compiled for another one. */
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch);

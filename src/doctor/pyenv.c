@@ -59,6 +59,7 @@ static const char *const wanted[] = {
     "torch-*",
     "pyg-lib",
     "dgl*",
+    "dask-cu*",
     "auto-gptq",
     "autoawq*",
     "gptqmodel",
