@@ -451,6 +451,8 @@ static void check_toolkit(struct gp_exam *exam)
         check_hook(exam);
         return;
     }
+    if (gp_files_exist(&exam->files, "/run/nvidia/validations"))
+        return; /* the GPU Operator brings it */
     const char *config = gp_container_runtime_config(exam);
     gp_exam_report(exam, config || is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");

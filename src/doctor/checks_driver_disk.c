@@ -75,6 +75,37 @@ static void show_installer(struct gp_exam *exam)
                              "packages:");
 }
 
+/* A driver that was loaded, as by NVIDIA's GPU Operator, did not support a model that all current
+ * ones do: in a virtual machine it is mostly a virtual GPU. */
+static bool report_vgpu(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char operator_folder[] = "/run/nvidia/driver";
+    if (!gp_machine_is_virtual(&exam->files) || !gpu->chip || gpu->chip->last_branch > 0)
+        return false;
+    const struct gp_log_known *refused = gp_log_known_of(exam, "nv.unsupported");
+    if (!refused)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "the driver that was loaded does not support %s: it is virtual (vGPU), "
+                   "or newer than that driver",
+                   gp_driver_gpu_words(exam, gpu));
+    gp_log_show_known(exam, refused);
+    gp_exam_why(exam, "Drivers for data centres and GeForce work in a virtual machine only with a "
+                      "GPU that is passed through whole. A vGPU needs the guest driver of NVIDIA "
+                      "vGPU, from the branch of the host's, and a licence.");
+    if (gp_files_exist(&exam->files, operator_folder))
+        gp_exam_advice(exam, "build the driver container of NVIDIA's GPU Operator with the guest "
+                             "driver (NVIDIA-Linux-x86_64-…-grid.run), and give both it and a "
+                             "licence configuration to the Operator");
+    else
+        gp_exam_advice(exam, "install the guest driver (NVIDIA-Linux-x86_64-…-grid.run) that the "
+                             "cloud or the vGPU administrator provides");
+    gp_exam_advice(exam, "if the GPU is passed through whole: a newer driver");
+    gp_exam_link(exam, "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/"
+                       "install-gpu-operator-vgpu.html");
+    return true;
+}
+
 void gp_driver_check_installed(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -86,6 +117,8 @@ void gp_driver_check_installed(struct gp_exam *exam)
         gp_exam_unreadable(exam, in->modules, in->modules_error);
         return;
     }
+    if (!gpu->driver[0] && report_vgpu(exam, gpu))
+        return;
     /* The packages of the driver blacklist nouveau, and no other one. */
     bool is_taken = gpu->driver[0] && strcmp(gpu->driver, "nouveau") != 0;
     if (is_taken)

@@ -2,6 +2,8 @@
 #include "doctor/checks_hardware.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
+#include "doctor/pyenv.h"
+#include "doctor/searchpath.h"
 #include "doctor/tables.h"
 
 #include <errno.h>
@@ -298,64 +300,133 @@ static int redirects(struct gp_exam *exam, const char *bridge)
     return 0;
 }
 
-/* Traffic between GeForce cards goes through host memory anyway. */
+/* Whether something is installed that copies between GPUs. */
+static bool has_nccl(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        if (envs->list[i].has_torch)
+            return true;
+    return gp_system_library(exam, "", "libnccl.so.2");
+}
+
+/* Traffic between GeForce cards since Turing goes through host memory anyway. */
 static bool has_several(struct gp_exam *exam)
 {
+    enum { TURING = 75 };
     const struct gp_machine *m = &exam->machine;
-    size_t count = 0;
-    for (size_t i = 0; i < m->gpu_count; i++)
-        count += m->gpus[i].vendor == GP_PCI_NVIDIA &&
-                 (!m->gpus[i].chip || !strstr(m->gpus[i].chip->name, "GeForce"));
-    return count > 1 && !m->container && !gp_machine_is_virtual(&exam->files);
-}
-
-static void check_iommu(struct gp_exam *exam)
-{
-    const struct gp_machine *m = &exam->machine;
-    char type[32];
+    size_t count = 0, older = 0;
     for (size_t i = 0; i < m->gpu_count; i++) {
-        const char *path = gp_hardware_path(exam, m->gpus[i].bus_id, "iommu_group/type");
-        if (m->gpus[i].vendor != GP_PCI_NVIDIA ||
-            !gp_files_line(&exam->files, path, type, sizeof(type)) || strncmp(type, "DMA", 3) != 0)
-            continue;
-        gp_exam_report(exam, GP_VERDICT_INFO, "the IOMMU translates traffic between the GPUs");
-        gp_exam_evidence(exam, path, "%s", type);
-        gp_exam_why(exam, "Direct copies between GPUs then go through the CPU: slower, and on some "
-                          "machines NCCL hangs.");
-        gp_exam_advice(exam, "if NCCL is slow or hangs: add iommu=pt to the kernel command line");
-        return;
+        const struct gp_chip *chip = m->gpus[i].chip;
+        bool is_ours = m->gpus[i].vendor == GP_PCI_NVIDIA;
+        bool is_geforce = chip && strstr(chip->name, "GeForce");
+        count += is_ours && !is_geforce;
+        older +=
+            is_ours && is_geforce && chip->compute_capability && chip->compute_capability < TURING;
     }
+    return (count > 1 || (older > 1 && has_nccl(exam))) && !m->container &&
+           !gp_machine_is_virtual(&exam->files);
 }
 
-static void check_acs(struct gp_exam *exam)
+/* Whether the IOMMU translates the addresses of a GPU, and the evidence. Kernels before 4.19 do not
+ * say how: then the command line does. */
+static bool is_translated(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
+                          const char **ret_where, const char **ret_seen)
+{
+    static const char command_line[] = "/proc/cmdline";
+    char type[32], line[4096];
+    *ret_where = gp_hardware_path(exam, gpu->bus_id, "iommu_group/type");
+    if (gp_files_line(&exam->files, *ret_where, type, sizeof(type))) {
+        *ret_seen = gp_exam_text(exam, "%s", type);
+        return strncmp(type, "DMA", 3) == 0;
+    }
+    const char *on = gp_files_line(&exam->files, command_line, line, sizeof(line))
+                         ? strstr(line, "_iommu=on")
+                         : NULL;
+    if (!on || strstr(line, "iommu=pt") ||
+        !gp_files_exist(&exam->files, gp_hardware_path(exam, gpu->bus_id, "iommu_group")))
+        return false;
+    while (on > line && on[-1] != ' ')
+        on--;
+    *ret_where = command_line;
+    *ret_seen = gp_exam_text(exam, "%.*s", (int)strcspn(on, " "), on);
+    return true;
+}
+
+/* The first bridge above a GPU that redirects traffic; NULL: none, or unknown. */
+static const char *find_redirecting(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     char hops[MOST_HOPS][16];
-    const char *found = NULL, *unreadable = NULL;
+    const char *unreadable = NULL;
     for (size_t i = 0; i < m->gpu_count; i++) {
         size_t count =
             m->gpus[i].vendor == GP_PCI_NVIDIA ? read_path(exam, m->gpus[i].bus_id, hops) : 0;
-        for (size_t h = 1; h < count && !found; h++) {
+        for (size_t h = 1; h < count; h++) {
             int r = redirects(exam, hops[h]);
             if (r > 0)
-                found = gp_exam_text(exam, "%s", hops[h]);
+                return gp_exam_text(exam, "%s", hops[h]);
             else if (r < 0 && !unreadable)
                 unreadable = gp_hardware_path(exam, hops[h], "config");
         }
     }
-    if (!found && unreadable)
+    if (unreadable)
         gp_exam_unreadable(exam, unreadable, -EACCES);
-    if (!found)
+    return NULL;
+}
+
+static void show_bridge(struct gp_exam *exam, const char *bridge)
+{
+    gp_exam_evidence(exam, gp_hardware_path(exam, bridge, "config"),
+                     "Access Control Services redirect");
+}
+
+static void end_redirection(struct gp_exam *exam, const char *bridge)
+{
+    gp_exam_command(exam, "or, after each boot and for each bridge",
+                    "sudo setpci -s %s ECAP_ACS+6.w=0000", bridge);
+}
+
+/* With the IOMMU on, Linux makes bridges redirect: without it, they no longer do. */
+static bool report_iommu(struct gp_exam *exam, const char *bridge)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *where = NULL, *seen = NULL;
+    bool is_on = false;
+    for (size_t i = 0; i < m->gpu_count && !is_on; i++)
+        is_on =
+            m->gpus[i].vendor == GP_PCI_NVIDIA && is_translated(exam, &m->gpus[i], &where, &seen);
+    if (!is_on)
+        return false;
+    gp_exam_report(exam, bridge ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "the IOMMU translates traffic between the GPUs");
+    gp_exam_evidence(exam, where, "%s", seen);
+    if (bridge)
+        show_bridge(exam, bridge);
+    gp_exam_why(exam, "Direct copies between GPUs then go through the CPU: slower, and on some "
+                      "machines NCCL hangs.");
+    if (bridge) {
+        gp_exam_advice(exam, "unless GPUs are assigned to virtual machines, turn it off: on the "
+                             "kernel command line, intel_iommu=off or amd_iommu=off in place of "
+                             "=on, or in the firmware settings (VT-d, AMD-Vi); then reboot");
+        end_redirection(exam, bridge);
+    } else
+        gp_exam_advice(exam, "if NCCL is slow or hangs: add iommu=pt to the kernel command line");
+    return true;
+}
+
+static void check_acs(struct gp_exam *exam)
+{
+    const char *bridge = find_redirecting(exam);
+    if (report_iommu(exam, bridge) || !bridge)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "a bridge redirects traffic between the GPUs through the CPU");
-    gp_exam_evidence(exam, gp_hardware_path(exam, found, "config"),
-                     "Access Control Services redirect");
+    show_bridge(exam, bridge);
     gp_exam_why(exam, "Direct copies between GPUs are slow, and NCCL can hang.");
     gp_exam_advice(exam, "turn ACS off in the firmware settings, unless the GPUs are assigned to "
                          "virtual machines, which need it");
-    gp_exam_command(exam, "or, after each boot and for each bridge",
-                    "sudo setpci -s %s ECAP_ACS+6.w=0000", found);
+    end_redirection(exam, bridge);
 }
 
 /* With two CPU sockets it matters which one a GPU is attached to. */
@@ -381,7 +452,6 @@ static void check_numa(struct gp_exam *exam)
 static void check_between(struct gp_exam *exam)
 {
     check_numa(exam);
-    check_iommu(exam);
     check_acs(exam);
 }
 

@@ -31,6 +31,8 @@ static const struct model {
     {0xa720, 0xa7af, "Raptor Lake", "6.0", "22.10", false},
     {0x7d40, 0x7ddf, "Meteor Lake", "6.7", "23.10", false},
     {0x6420, 0x64bf, "Lunar Lake", "6.12", "24.01", false},
+    {0xe211, 0xe211, "Arc Pro B60", "6.12", "25.05", true},
+    {0xe220, 0xe223, "Arc Battlemage G31", "6.12", "25.05", true},
     {0xe200, 0xe2ff, "Arc Battlemage", "6.12", "24.20", true},
     {0xb080, 0xb0bf, "Panther Lake", "6.17", "24.40", false},
 };
@@ -248,29 +250,41 @@ static void propose_packages(struct gp_exam *exam, bool has_zero, bool has_cl)
                              "level-zero from Intel's own repository");
 }
 
-/* The runtime is older than this GPU. */
+/* A GPU that is newer than a version of the runtime; NULL: none, or unknown. */
+static const struct model *newer_model(const struct gp_exam *exam, const char *runtime)
+{
+    for (size_t i = 0; i < exam->machine.gpu_count; i++) {
+        const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
+        const struct model *model = gpu->vendor == GP_PCI_INTEL ? model_of(gpu) : NULL;
+        if (model && gp_version_compare(runtime, model->runtime) < 0)
+            return model;
+    }
+    return NULL;
+}
+
 static bool report_old_runtime(struct gp_exam *exam)
 {
     static const char *const words[] = {"intel-compute-runtime", "intel-opencl", NULL};
     struct gp_package *packages;
-    const struct model *model = NULL;
-    for (size_t i = 0; i < exam->machine.gpu_count && !model; i++)
-        model =
-            exam->machine.gpus[i].vendor == GP_PCI_INTEL ? model_of(&exam->machine.gpus[i]) : NULL;
-    long count = model ? gp_packages_read(&exam->files, &exam->arena, words, &packages) : 0;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < count; i++) {
         const struct gp_package *p = &packages[i];
-        if (strcmp(p->state, "installed") != 0 || !strchr("012", p->version[0]) ||
-            gp_version_major(p->version) < 18 ||
-            gp_version_compare(p->version, model->runtime) >= 0)
+        const struct model *model = newer_model(exam, p->version);
+        if (!model || strcmp(p->state, "installed") != 0 || !strchr("012", p->version[0]) ||
+            gp_version_major(p->version) < 18)
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "Intel's compute runtime %s is older than this GPU (%s), and does not "
                        "find it",
                        p->version, model->name);
         gp_exam_evidence(exam, "package", "%s %s", p->name, p->version);
-        gp_exam_advice(exam, "install a newer one: from a newer release of the distribution, from "
-                             "Intel's own repository, or from the page below");
+        if (exam->machine.container)
+            gp_exam_advice(exam, "use a newer image, or install a newer runtime in this one, from "
+                                 "Intel's own repository or the page below");
+        else
+            gp_exam_advice(exam,
+                           "install a newer one: from a newer release of the distribution, from "
+                           "Intel's own repository, or from the page below");
         gp_exam_link(exam, "https://github.com/intel/compute-runtime/releases");
         return true;
     }

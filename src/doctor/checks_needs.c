@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
+#include "doctor/packages.h"
 #include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
@@ -66,6 +67,82 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
         if (other)
             gp_exam_advice(exam, "or use a version of %s for cuDNN %u", users[i].title, other);
     }
+}
+
+/* The number of CUDA for which a package of cuDNN is built, "8.8.0.121-1+cuda12.0"; 0: unknown. */
+static unsigned cuda_of_cudnn(const struct gp_package *package)
+{
+    static const char mark[] = "cuda";
+    const char *found = strstr(package->version, mark);
+    return found ? (unsigned)strtoul(found + sizeof(mark) - 1, NULL, 10) : 0;
+}
+
+/* What uses the system's cuDNN in an environment that has none of its own, and the CUDA that it is
+ * for; NULL: nothing. */
+static const struct gp_pypackage *user_of_cudnn(const struct gp_pyenv *env, unsigned *ret_cuda)
+{
+    static const char mark[] = "+cuda";
+    static const struct {
+        const char *name, *first_11, *first_12; /* versions, by CUDA */
+    } names[] = {{"tensorflow", "2.4", "2.15"},
+                 {"tensorflow-gpu", "2.4", "2.15"},
+                 {"onnxruntime-gpu", "1.7", "1.19"},
+                 {"ctranslate2", "3.0", "4.0"}};
+    const struct gp_pypackage *package = gp_pyenv_package(env, "jaxlib");
+    const char *found = package ? strstr(package->version, mark) : NULL;
+    if (env->has_torch || gp_pyenv_package_like(env, "nvidia-cudnn") ||
+        gp_pyenv_package(env, "cudnn"))
+        return NULL;
+    *ret_cuda = found ? (unsigned)strtoul(found + sizeof(mark) - 1, NULL, 10) : 0;
+    if (*ret_cuda)
+        return package;
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        package = gp_pyenv_package(env, names[i].name);
+        if (!package || package->is_conda ||
+            gp_version_compare(package->version, names[i].first_11) < 0)
+            continue;
+        *ret_cuda = gp_version_compare(package->version, names[i].first_12) < 0 ? 11 : 12;
+        return package;
+    }
+    return NULL;
+}
+
+/* A package of cuDNN for another CUDA than the one that is installed. */
+static void check_cudnn_package(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const words[] = {"libcudnn", NULL};
+    unsigned have = 0, cuda = 0;
+    const struct gp_pypackage *user = user_of_cudnn(env, &have);
+    struct gp_package *packages;
+    const char *other, *list = "";
+    long count = user ? gp_packages_read(&exam->files, &exam->arena, words, &packages) : 0;
+    for (long i = 0; i < count; i++) {
+        const struct gp_package *p = &packages[i];
+        unsigned built = strcmp(p->state, "installed") == 0 ? cuda_of_cudnn(p) : 0;
+        if (built < 11 || !gp_cuda_is_only_other(exam, env, built, &other) ||
+            gp_version_major(other) != have)
+            continue;
+        if (!cuda)
+            gp_exam_report(exam, gp_pyenv_verdict(env, true),
+                           "cuDNN is installed for CUDA %u, but only CUDA %s is there, and %s in "
+                           "%s uses both",
+                           built, other, user->name, env->prefix);
+        gp_exam_evidence(exam, "package", "%s %s", p->name, p->version);
+        list = gp_exam_text(exam, "%s '%s=%u.*+cuda%u.*'", list, p->name,
+                            gp_version_major(p->version), have);
+        cuda = built;
+    }
+    if (!cuda)
+        return;
+    gp_exam_evidence(exam, gp_exam_text(exam, "libcublasLt.so.%u", cuda),
+                     "not in any library directory");
+    gp_exam_evidence(exam, env->site, "%s", user->entry);
+    gp_exam_why(exam, "cuDNN loads it: \"Could not load library libcublasLt.so.%u\".", cuda);
+    if (gp_files_exist(&exam->files, "/var/lib/dpkg/status"))
+        gp_exam_command(exam, "the build of cuDNN for the CUDA that is installed",
+                        "sudo apt-get install --allow-downgrades%s", list);
+    else
+        gp_exam_advice(exam, "install the build of cuDNN for CUDA %u", have);
 }
 
 /* ctranslate2 and its cuDNN do not look into wheels; PyTorch in the same process loads them. */
@@ -402,6 +479,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_check_onnx_cuda(exam, env);
     check_cuda(exam, env);
     check_cudnn(exam, env);
+    check_cudnn_package(exam, env);
     check_path(exam, env);
     check_cupy(exam, env);
     check_paddle(exam, env);

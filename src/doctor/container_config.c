@@ -15,7 +15,9 @@
 
 bool gp_container_has_desktop(struct gp_exam *exam)
 {
-    return gp_container_is_host(exam) && !exam->machine.is_wsl &&
+    const struct gp_machine *m = &exam->machine;
+    bool is_amd = m->amd_count > 0 && !m->container && gp_files_exist(&exam->files, "/opt/rocm");
+    return (gp_container_is_host(exam) || is_amd) && !m->is_wsl &&
            gp_files_exist(&exam->files, DESKTOP);
 }
 
@@ -46,7 +48,8 @@ void gp_container_check_desktop(struct gp_exam *exam)
     if (context[0])
         gp_exam_evidence(exam, path, "context %s", context);
     gp_exam_why(exam, "On Linux it passes no GPU to its virtual machine, whatever is installed on "
-                      "this system: \"could not select device driver\", or no NVIDIA runtime.");
+                      "this system: \"could not select device driver\", no NVIDIA runtime, or no "
+                      "/dev/kfd.");
     gp_exam_command(exam, "use the docker of this system (docker-ce or docker.io) instead",
                     "docker context use default");
     gp_exam_advice(exam, "if that one is missing, install docker-ce; then remove Docker Desktop");

@@ -9,13 +9,13 @@
 static const char containerd_path[] = "/etc/containerd/config.toml";
 #define MICROK8S_CONFIG "/var/snap/microk8s/current/args/containerd.toml"
 
-/* The engines that k3s and RKE2 bring, and their settings, which they generate at their start. */
+/* The engines that k3s and RKE2 bring, and their settings, which they generate at their start. The
+ * services of servers and agents begin with the same word. */
 static const struct {
     const char *program, *config, *service;
 } bundled[] = {
     {"/usr/local/bin/k3s", "/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "k3s"},
-    {"/usr/local/bin/rke2", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
-     "rke2-server"},
+    {"/usr/local/bin/rke2", "/var/lib/rancher/rke2/agent/etc/containerd/config.toml", "rke2"},
 };
 
 static const char *text_of(struct gp_exam *exam, const char *path)
@@ -152,6 +152,26 @@ static void set_default(struct gp_exam *exam, const char *note)
     gp_exam_command(exam, "", "sudo systemctl restart containerd");
 }
 
+/* The GPU Operator wrote into the file that k3s and RKE2 generate, in place of its template. */
+static void report_generated(struct gp_exam *exam, const char *path)
+{
+    const char *template = gp_exam_text(exam, "%s.tmpl", path);
+    if (gp_files_exist(&exam->files, template))
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO, "pods get a GPU only with runtimeClassName: nvidia");
+    gp_exam_evidence(exam, path, "a runtime is called nvidia; it is not the default one");
+    gp_exam_evidence(exam, template,
+                     "missing: k3s and RKE2 write config.toml from it at each start");
+    gp_exam_why(exam, "What the GPU Operator changes in the file itself is lost at the next start; "
+                      "only a runtime called nvidia is found again.");
+    gp_exam_advice(exam, "give the pods runtimeClassName: nvidia");
+    gp_exam_advice(exam,
+                   "or make it the default: in the Operator's toolkit.env CONTAINERD_CONFIG=%s, "
+                   "CONTAINERD_SOCKET=/run/k3s/containerd/containerd.sock, "
+                   "CONTAINERD_RUNTIME_CLASS=nvidia and CONTAINERD_SET_AS_DEFAULT=true",
+                   template);
+}
+
 /* Pods without runtimeClassName get the default runtime, the device plugin's own among them. The
  * GPU Operator gives its pods a class. */
 static void check_default(struct gp_exam *exam, const char *path, const char *text,
@@ -159,8 +179,12 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
 {
     const char *value = default_of(exam, text);
     const char *name = value ? value : "runc";
-    if (is_nvidia(exam, text, name) || has_plugin(exam) ||
-        gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit"))
+    bool is_operator = gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit");
+    if (is_nvidia(exam, text, name))
+        return;
+    if (is_operator && service)
+        report_generated(exam, path);
+    if (is_operator || has_plugin(exam))
         return;
     report(exam, "Kubernetes' containers do not get its runtime by default", path,
            gp_exam_text(exam, "a runtime is called nvidia; the default is %s%s", name,
@@ -171,8 +195,8 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
                              "nvidia, with a RuntimeClass whose handler is nvidia");
         gp_exam_advice(exam,
                        "or make it the default: default-runtime: nvidia in "
-                       "/etc/rancher/%.*s/config.yaml, then restart the service",
-                       (int)strcspn(service, "-"), service);
+                       "/etc/rancher/%s/config.yaml, then restart the service",
+                       service);
         return;
     }
     set_default(exam, "make it containerd's default");
@@ -212,7 +236,7 @@ static void check_bundled(struct gp_exam *exam, const char *config, const char *
         return;
     }
     report(exam, "k3s or RKE2 has not found it", config, "no runtime is called nvidia");
-    gp_exam_command(exam, "it looks for the toolkit when it starts", "sudo systemctl restart %s",
+    gp_exam_command(exam, "it looks for the toolkit when it starts", "sudo systemctl restart '%s*'",
                     service);
 }
 
