@@ -161,22 +161,44 @@ static void draw_total(const struct gp_box *box, int y, const struct gp_gpus_vie
     }
 }
 
-/* "1-48 of 64", or "64" if all are shown. */
-static void add_range(struct gp_strbuf *sb, const struct gp_gpus_view *view)
+/* Whether the GPUs are 0, 1, 2 and so on, in this order. */
+static bool are_counted(const struct gp_gpus_view *view)
+{
+    const struct gp_snapshot *s = view->snapshot;
+    unsigned count = 0;
+    for (size_t i = 0; i < s->device_count; i++) {
+        const unsigned index = s->devices[i].index;
+        if (index != count && index + 1 != count) /* an instance has that of its GPU */
+            return false;
+        count = index + 1;
+    }
+    return gp_gpu_order_is_index(view->order);
+}
+
+static unsigned index_at(const struct gp_gpus_view *view, size_t place)
+{
+    return view->snapshot->devices[gp_gpu_order_row(view->order, place)].index;
+}
+
+void gp_gpus_add_range(struct gp_strbuf *sb, const struct gp_gpus_view *view)
 {
     const size_t places = view->order->count;
     const size_t shown = (size_t)view->layout->shown;
-    if (shown >= places) {
-        gp_strbuf_add_int(sb, (long)places);
-        return;
+    if (shown >= places || shown == 0) {
+        gp_strbuf_addf(sb, "GPUs %zu", places);
+    } else if (are_counted(view)) {
+        const unsigned first = index_at(view, view->first);
+        const unsigned last = index_at(view, view->first + shown - 1);
+        gp_strbuf_addf(sb, last > first ? "GPUs %u-%u" : "GPU %u", first, last);
+        gp_strbuf_addf(sb, " of %u", index_at(view, places - 1) + 1);
+    } else {
+        const size_t below = places - view->first - shown;
+        gp_strbuf_addf(sb, "GPUs %zu of %zu", shown, places);
+        if (view->first > 0)
+            gp_strbuf_addf(sb, " ↑%zu", view->first);
+        if (below > 0)
+            gp_strbuf_addf(sb, " ↓%zu", below);
     }
-    gp_strbuf_add_int(sb, (long)view->first + 1);
-    if (shown > 1) {
-        gp_strbuf_addc(sb, '-');
-        gp_strbuf_add_int(sb, (long)(view->first + shown));
-    }
-    gp_strbuf_adds(sb, " of ");
-    gp_strbuf_add_int(sb, (long)places);
 }
 
 static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_view *view)
@@ -191,8 +213,8 @@ static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_v
         gp_draw_rule(box, used);
     GP_GPU_TEXT(text);
     gp_strbuf_addc(&text, ' ');
-    add_range(&text, view);
-    gp_strbuf_adds(&text, " GPUs ");
+    gp_gpus_add_range(&text, view);
+    gp_strbuf_addc(&text, ' ');
     (void)gp_draw(box, l->frame.h > 0, used, GP_INK_DIM, text.buf);
 }
 
@@ -200,8 +222,8 @@ static void draw_blocks_of_gpus(const struct gp_box *box, const struct gp_gpus_v
 static void draw_rule(const struct gp_box *box, const struct gp_gpus_view *view)
 {
     GP_GPU_TEXT(text);
-    gp_strbuf_adds(&text, view->has_focus ? " ▸ GPUs " : " GPUs ");
-    add_range(&text, view);
+    gp_strbuf_adds(&text, view->has_focus ? " ▸ " : " ");
+    gp_gpus_add_range(&text, view);
     gp_gpu_order_add(&text, view->order, " · by ");
     gp_draw_rule(box, 0);
     (void)gp_draw(box, gp_draw(box, 1, 0, GP_INK_TITLE, text.buf), 0, GP_INK_TITLE, " ");

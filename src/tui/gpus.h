@@ -34,6 +34,10 @@ int gp_gpus_flat(const struct gp_snapshot *snapshot, const struct gp_gpu_order *
  * others, and narrow lines and cells none. */
 const char *gp_gpus_series_place(const struct gp_gpus_view *view);
 
+/* Appends "GPUs 36-63 of 64", which are their indices, or if those are not in order how many are
+ * shown and above: "GPUs 28 of 64 ↑36". "GPUs 64": all are shown. */
+void gp_gpus_add_range(struct gp_strbuf *sb, const struct gp_gpus_view *view);
+
 void gp_draw_gpus(const struct gp_box *box, const struct gp_gpus_view *view);
 
 #endif

@@ -82,24 +82,22 @@ static void grow(struct gp_layout *l, const struct gp_layout_options *o, int wan
         l->gpu_height = most(l->gpu_height, least(GP_TEXT_LINES, each));
 }
 
-/* A line below cards and bars that are not all says so. For it, the processes have a line less, or
- * else there is a row of GPUs less. */
-static void add_range_line(struct gp_layout *l, const struct gp_layout_options *o, int wanted,
-                           int room)
+/* The title of the processes says which cards and bars are shown if they are not all; without
+ * processes, a line does, for which there may be a row of GPUs less. */
+static void add_range_line(struct gp_layout *l, const struct gp_layout_options *o, int wanted)
 {
     int lines = l->shown / l->columns * l->gpu_height;
-    bool has_room =
-        lines < wanted || (!o->no_processes && lines + PROCESS_LEAST + has_frame(o) < room);
-    if (!has_room && l->shown > l->columns) {
+    bool has_line = o->no_processes && lines < wanted;
+    if (o->no_processes && !has_line && l->shown > l->columns) {
         l->shown -= l->columns;
         lines -= l->gpu_height;
-        has_room = true;
+        has_line = true;
     }
-    l->gpus.h = lines + has_room;
+    l->gpus.h = lines + has_line;
 }
 
 /* Sets how many GPUs are shown, and the lines for that. */
-static void show(struct gp_layout *l, const struct gp_layout_options *o, int wanted, int room)
+static void show(struct gp_layout *l, const struct gp_layout_options *o, int wanted)
 {
     int heading = headings_of(l);
     int needed = lines_of(l, o);
@@ -110,7 +108,7 @@ static void show(struct gp_layout *l, const struct gp_layout_options *o, int wan
     l->has_more = l->shown < o->gpus && l->shown > 1 && l->density >= GP_DENSITY_LINE &&
                   !l->has_rule; /* the rule says which ones are shown */
     if (l->shown > 0 && l->shown < o->gpus && l->density < GP_DENSITY_LINE)
-        add_range_line(l, o, wanted, room);
+        add_range_line(l, o, wanted);
     l->has_total = l->density == GP_DENSITY_GRID && needed < wanted && o->gpus >= TOTAL_FROM;
     l->gpus.h += l->has_total;
     l->shown -= l->has_more;
@@ -132,11 +130,11 @@ static void place_gpus(struct gp_layout *l, const struct gp_layout_options *o, i
             set_density(l, l->density + 1, o, room);
     }
     grow(l, o, lines_for(o, l->density, room));
-    show(l, o, lines_for(o, l->density, room), room);
+    show(l, o, lines_for(o, l->density, room));
     if (l->shown <= 0 &&
         l->density < GP_DENSITY_LINE) { /* the pinned GPU view does not fit at all */
         set_density(l, GP_DENSITY_LINE, o, room);
-        show(l, o, lines_for(o, l->density, room), room);
+        show(l, o, lines_for(o, l->density, room));
     }
 }
 

@@ -179,6 +179,18 @@ static void add_order(struct gp_strbuf *sb, const struct gp_proc_order *order, i
         gp_strbuf_truncate(sb, before);
 }
 
+/* Of a part with its label; one without text is left out. */
+static int width_of_part(const char *label, const char *text)
+{
+    return *text ? (int)(gp_utf8_width(label) + gp_utf8_width(text)) : 0;
+}
+
+static void add_part(struct gp_strbuf *sb, const char *label, const char *text)
+{
+    gp_strbuf_adds(sb, *text ? label : "");
+    gp_strbuf_adds(sb, text);
+}
+
 static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
 {
     const struct gp_procs_options *options = view->options;
@@ -208,15 +220,13 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
     }
     gp_strbuf_adds(&text, groups[options->groups]);
     const char *const filter = options->filter ? options->filter : "";
-    const int needed = *filter ? (int)gp_utf8_width(" · filter ") + (int)gp_utf8_width(filter) : 0;
+    const int needed = width_of_part(" · filter ", filter) + width_of_part(" · ", view->gpus);
     add_order(&text, order, box->w - ALERT_LEAST - needed - x);
-    if (*filter) {
-        gp_strbuf_adds(&text, " · filter ");
-        gp_strbuf_adds(&text, filter);
-    }
+    add_part(&text, " · filter ", filter);
+    add_part(&text, " · ", view->gpus);
     const size_t before = text.len;
     if (view->gpu_order)
-        gp_gpu_order_add(&text, view->gpu_order, " · GPUs by ");
+        gp_gpu_order_add(&text, view->gpu_order, *view->gpus ? " by " : " · GPUs by ");
     if (x + (int)gp_utf8_width(text.buf) >= box->w)
         gp_strbuf_truncate(&text, before);
     x = gp_draw(box, x, 0, GP_INK_TITLE, text.buf);

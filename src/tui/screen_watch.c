@@ -463,6 +463,9 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         (*ui->prefs.columns ? has_column(ui, (enum gp_proc_column)GP_TOP_PAST_COLUMN)
                             : box->w >= GP_CPU_PAST_FROM);
     const struct gp_procs_options options = gp_ui_procs_options(ui);
+    GP_GPU_TEXT(range);
+    if (l.density < GP_DENSITY_LINE && l.shown > 0 && (size_t)l.shown < ui->gpu_order.count)
+        gp_gpus_add_range(&range, &view);
     const struct gp_proc_view rows = {
         .procs = &ui->procs,
         .options = &options,
@@ -475,6 +478,7 @@ static void draw_snapshot(struct gp_ui *ui, const struct gp_box *box)
         .may_add = !*ui->prefs.columns,
         .has_focus = !ui->gpus_have_focus,
         .is_unknown = gp_watch_is_silent(ui, options.gpu),
+        .gpus = range.buf,
         .gpu_order = l.has_rule || l.gpus.h == 0 ? NULL : &ui->gpu_order,
         .cpu_past = ui->cpu_past,
         .has_cpu_past = ui->shows_cpu_past,

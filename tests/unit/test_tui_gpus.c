@@ -687,10 +687,10 @@ static void places_in_a_grid_stay(void **state)
     assert_non_null(strstr(picture(&ui, 40, 12), "processes 1-"));
     assert_non_null(strstr(picture(&ui, 40, 12), " ! "));
     ui.prefs.view = GP_DENSITY_LINE;
-    (void)line_with(&ui, 140, 40, "┌─ GPUs 1-28 of 64 ─");
+    (void)line_with(&ui, 140, 40, "┌─ GPUs 0-27 of 64 ─");
     (void)line_with(&ui, 100, 24, " more");
     ui.prefs.view = GP_DENSITY_CARD;
-    (void)line_with(&ui, 140, 40, "├─ 1-4 of 64 GPUs ─");
+    (void)line_with(&ui, 140, 40, " · GPUs 0-3 of 64 ─");
     assert_true(gp_ui_fini(&ui));
 }
 

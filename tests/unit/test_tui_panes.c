@@ -125,17 +125,19 @@ static void cards_and_bars_say_that_there_are_more(void **state)
     struct gp_ui ui;
     watch(&ui, 8);
     ui.prefs.view = GP_DENSITY_CARD;
-    (void)line_with(&ui, 80, 24, " 1-2 of 8 GPUs");
-    (void)line_with(&ui, 80, 24, "processes 1-");
+    (void)line_with(&ui, 80, 24, " · GPUs 0-1 of 8 ");
     ui.prefs.view = GP_DENSITY_BAR;
-    (void)line_with(&ui, 80, 24, " 1-6 of 8 GPUs");
+    (void)line_with(&ui, 80, 24, " · GPUs 0-5 of 8 ");
     press(&ui, "\t");
     (void)gp_ui_key(&ui, GP_KEY_END);
-    (void)line_with(&ui, 80, 24, " 3-8 of 8 GPUs");
+    (void)line_with(&ui, 80, 24, " · GPUs 2-7 of 8 ");
+    ui.prefs.gpu_order = GP_ORDER_LOAD;
+    (void)line_with(&ui, 80, 24, " · GPUs 6 of 8 ↑2 by load ");
+    ui.prefs.gpu_order = GP_ORDER_INDEX;
     ui.prefs.processes = false;
-    (void)line_with(&ui, 80, 14, " 4-8 of 8 GPUs");
+    (void)line_with(&ui, 80, 14, " GPUs 3-7 of 8");
     for (int h = 6; h < 18; h++)
-        if (!strstr(picture(&ui, 80, h), "of 8 GPUs"))
+        if (!strstr(picture(&ui, 80, h), " of 8"))
             assert_true(ui.gpu_page < 2 || strstr(picture(&ui, 80, h), "USED/TOTAL"));
     assert_true(gp_ui_fini(&ui));
 }
