@@ -1,6 +1,7 @@
 #include "tui/presets.h"
 
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "tui/choices.h"
 
 #include <string.h>
@@ -94,6 +95,32 @@ bool gp_preset_get(const char *text, int at, struct gp_preset *ret)
 {
     size_t n;
     return !read_preset(text, at, ret, &n) && n > 0;
+}
+
+static void add_gpus(struct gp_strbuf *sb, const struct gp_preset *preset)
+{
+    static const char *const views[] = {
+        [GP_DENSITY_CARD] = " as cards", [GP_DENSITY_BAR] = " as bars",
+        [GP_DENSITY_LINE] = " as lines", [GP_DENSITY_GRID] = " as a grid",
+        [GP_DENSITY_AUTO] = "",
+    };
+    gp_strbuf_adds(sb, "GPUs");
+    gp_strbuf_adds(sb, views[preset->view]);
+    if (preset->gpu_order != GP_ORDER_AUTO)
+        gp_strbuf_addf(sb, " by %s", gp_gpu_order_words[preset->gpu_order]);
+}
+
+void gp_preset_add_words(struct gp_strbuf *sb, const struct gp_preset *preset)
+{
+    const bool has_last = preset->processes && !preset->first;
+    gp_strbuf_adds(sb, preset->first ? "processes, " : "");
+    if (preset->gpus)
+        add_gpus(sb, preset);
+    if (preset->graphs)
+        gp_strbuf_adds(sb, sb->len ? ", graphs" : "graphs");
+    if (has_last)
+        gp_strbuf_adds(sb, sb->len ? ", processes" : "processes");
+    gp_strbuf_adds(sb, preset->host == GP_HOST_YES ? ", machine" : "");
 }
 
 static bool is_same(const struct gp_preset *a, const struct gp_preset *b)

@@ -6,6 +6,7 @@
 #include "tui/layout.h"
 
 struct gp_err;
+struct gp_strbuf;
 
 enum { GP_PRESETS_MAX = 9 };
 
@@ -26,6 +27,9 @@ int gp_presets_check(const char *text, struct gp_err *err) GP_MUST_CHECK;
 
 /* The preset at this index of a valid list; false: there is none. */
 bool gp_preset_get(const char *text, int at, struct gp_preset *ret);
+
+/* Appends "GPUs as a grid by trouble, graphs, processes". */
+void gp_preset_add_words(struct gp_strbuf *sb, const struct gp_preset *preset);
 
 /* The index of the preset that is like this; −1: none. */
 int gp_preset_find(const char *text, const struct gp_preset *preset);

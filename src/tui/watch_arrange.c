@@ -1,6 +1,7 @@
 #include "tui/watch_arrange.h"
 
 #include "tui/choices.h"
+#include "tui/gpu_text.h"
 #include "tui/presets.h"
 #include "tui/screen.h"
 #include "tui/watch_gpus.h"
@@ -25,7 +26,6 @@ static void take_preset(struct gp_ui *ui, int at)
     struct gp_prefs *prefs = &ui->prefs;
     const int count = gp_choices_count(prefs->presets);
     struct gp_preset preset;
-    size_t n;
     if (count == 0) {
         gp_ui_say(ui, "there are no presets; C sets them");
         return;
@@ -43,9 +43,9 @@ static void take_preset(struct gp_ui *ui, int at)
     prefs->gpu_order = preset.gpu_order;
     gp_watch_focus_shown(ui);
     ui->preset = at;
-    const char *word = gp_choice_at(prefs->presets, at, &n);
-    gp_ui_say(ui, "preset %d of %d · p: next, 1-%d: that one · %.*s", at + 1, count, count,
-              n < 50 ? (int)n : 50, word);
+    GP_GPU_TEXT(words);
+    gp_preset_add_words(&words, &preset);
+    gp_ui_say(ui, "preset %d of %d: %s", at + 1, count, words.buf);
 }
 
 /* The one after that on the screen, or after the last one that was taken. */

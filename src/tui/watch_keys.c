@@ -11,7 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the letters of the selected GPU mean, at the right. Returns the columns before it. */
+/* Draws a text at the right, with a head before it. Returns the columns for what is before both. */
+static int draw_at_right(const struct gp_box *box, const char *head, const char *text)
+{
+    enum { GAP = 2 };
+    const int w = (int)(gp_utf8_width(head) + gp_utf8_width(text)) + 1;
+    const int x = box->w > w ? box->w - w : 1;
+    const int end = gp_draw(box, x, 0, GP_INK_STRONG, head);
+    gp_draw_left(box, end, 0, box->w - end, GP_INK_STRONG, text);
+    return x - GAP;
+}
+
+/* What the letters of the selected GPU mean. Returns the columns before it. */
 static int draw_flags(const struct gp_ui *ui, const struct gp_box *box)
 {
     struct gp_strbuf sb = GP_STRBUF_INIT(1024);
@@ -25,10 +36,7 @@ static int draw_flags(const struct gp_ui *ui, const struct gp_box *box)
     if (sb.len > 0) {
         char gpu[16];
         (void)snprintf(gpu, sizeof(gpu), "GPU %d ", ui->gpu);
-        x -= (int)gp_utf8_width(gpu) + (int)gp_utf8_width(sb.buf) + 1;
-        x = gp_draw(box, x > 1 ? x : 1, 0, GP_INK_STRONG, gpu);
-        (void)gp_draw(box, x, 0, GP_INK_STRONG, sb.buf);
-        x -= (int)gp_utf8_width(gpu) + 1;
+        x = draw_at_right(box, gpu, sb.buf);
     }
     gp_strbuf_fini(&sb);
     return x;
@@ -66,6 +74,22 @@ static const char *what_clears(const struct gp_ui *ui)
                                  : NULL;
 }
 
+/* Whether the key would do something. */
+static bool is_of_use(const struct gp_ui *ui, enum gp_action action)
+{
+    switch (action) {
+    case GP_ACTION_PANE:
+        return gp_watch_may_turn(ui);
+    case GP_ACTION_SHOW_GPUS: /* the part that is hidden */
+    case GP_ACTION_SHOW_PROCESSES:
+        return !gp_watch_may_turn(ui);
+    case GP_ACTION_SERIES:
+        return ui->prefs.graphs && !ui->series_place;
+    default:
+        return !gp_playback_hides(ui, action);
+    }
+}
+
 /* A window in front has keys of its own. */
 static void draw_keys_of_window(const struct gp_box *box, int x)
 {
@@ -98,6 +122,7 @@ void gp_watch_draw_keys(struct gp_ui *ui, const struct gp_box *box)
         {GP_ACTION_DETAILS, "detail"},
         early,
         {GP_ACTION_PANE, "GPUs"},
+        {GP_ACTION_SHOW_GPUS, "GPUs"},
         {GP_ACTION_QUIT, "quit"},
         held_back,
         late,
@@ -119,6 +144,7 @@ void gp_watch_draw_keys(struct gp_ui *ui, const struct gp_box *box)
         {GP_ACTION_SORT, "order"},
         {GP_ACTION_DETAILS, "detail"},
         {GP_ACTION_PANE, "processes"},
+        {GP_ACTION_SHOW_PROCESSES, "processes"},
         {GP_ACTION_QUIT, "quit"},
         {GP_ACTION_DENSITY, "view"},
         {GP_ACTION_SERIES, "metric"},
@@ -131,20 +157,15 @@ void gp_watch_draw_keys(struct gp_ui *ui, const struct gp_box *box)
     };
     const struct key_word *shown = ui->gpus_have_focus ? of_gpus : of_processes;
     const size_t count = ui->gpus_have_focus ? GP_ARRAY_LEN(of_gpus) : GP_ARRAY_LEN(of_processes);
-    int w = box->w;
-    int x = 1;
-    if (ui->message[0])
-        x = gp_draw(box, 1, 0, GP_INK_STRONG, ui->message) + 2;
-    else
-        w = draw_flags(ui, box);
+    const int w = ui->message[0] ? draw_at_right(box, "", ui->message) : draw_flags(ui, box);
     const struct gp_box left = gp_box_part(box, 0, 0, w, 1);
+    int x = 1;
     if (ui->mode != GP_UI_WATCH) {
         draw_keys_of_window(&left, x);
         return;
     }
     x = gp_playback_draw_keys(ui, &left, x);
     for (size_t i = 0; i < count && x > 0; i++)
-        if (shown[i].word && !gp_playback_hides(ui, shown[i].action) &&
-            (shown[i].action != GP_ACTION_PANE || gp_watch_may_turn(ui)))
+        if (shown[i].word && is_of_use(ui, shown[i].action))
             x = draw_key(ui, &left, x, &shown[i]);
 }

@@ -810,7 +810,7 @@ static void a_process_is_ended_and_its_memory_comes_back(void **state)
     end_child(pid, SIGTERM);
     take_without_processes(&ui);
     assert_int_equal(ui.mode, GP_UI_WATCH);
-    (void)snprintf(words, sizeof(words), " %d ended, 1.0G free again  ?:help", (int)pid);
+    (void)snprintf(words, sizeof(words), "  %d ended, 1.0G free again", (int)pid);
     check_has(&ui, words);
     assert_true(gp_ui_fini(&ui));
 }

@@ -73,7 +73,7 @@ static void p_takes_the_next_one_and_a_number_that_one(void **state)
     struct gp_ui ui;
     watch(&ui, 4);
     press(&ui, "p");
-    assert_string_equal(ui.message, "preset 2 of 5 · p: next, 1-5: that one · gpus:line,processes");
+    assert_string_equal(ui.message, "preset 2 of 5: GPUs as lines, processes");
     assert_int_equal(ui.prefs.view, GP_DENSITY_LINE);
     assert_false(ui.prefs.graphs);
     press(&ui, "4");

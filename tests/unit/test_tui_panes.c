@@ -398,7 +398,8 @@ static void keys_stay_beside_a_message(void **state)
     (void)line_with(&ui, 80, 24,
                     " ?:help /:search f:filter s:sort k:kill Enter:detail g:view Tab:");
     gp_ui_say(&ui, "16144 ended, 20.0G free again");
-    (void)line_with(&ui, 80, 24, " 16144 ended, 20.0G free again  ?:help /:search");
+    const char *line = line_with(&ui, 80, 24, "  16144 ended, 20.0G free again");
+    assert_non_null(strstr(line, " ?:help /:search f:filter s:sort k:kill "));
     ui.message[0] = '\0';
     press(&ui, "3\t");
     (void)line_with(&ui, 80, 24, " ?:help Esc:all GPUs s:order Enter:detail ");
