@@ -18,14 +18,10 @@ static int width_of(const char *text)
     return (int)gp_utf8_width(text);
 }
 
-/* "GPU 3 memory errors", or only what it is if the one before is of the same GPU. */
-static void brief_of(const struct gp_alert *alert, const struct gp_alert *before,
-                     char ret[BRIEF_SIZE])
+/* "GPU 3 memory errors" */
+static void brief_of(const struct gp_alert *alert, char ret[BRIEF_SIZE])
 {
-    if (before && before->gpu == alert->gpu)
-        (void)snprintf(ret, BRIEF_SIZE, "%s", alert->brief);
-    else
-        (void)snprintf(ret, BRIEF_SIZE, "GPU %u %s", alert->gpu, alert->brief);
+    (void)snprintf(ret, BRIEF_SIZE, "GPU %u %s", alert->gpu, alert->brief);
 }
 
 /* " (+2)" */
@@ -50,7 +46,7 @@ void gp_alert_line(const struct gp_alert *alert, int w, char ret[GP_ALERT_LINE_S
         *end = '\0';
     }
     if (width_of(text) > w - EDGES)
-        brief_of(alert, NULL, text);
+        brief_of(alert, text);
     (void)snprintf(ret, GP_ALERT_LINE_SIZE, width_of(text) > w - EDGES ? " ! 1 " : " ! %s ", text);
 }
 
@@ -76,7 +72,7 @@ static size_t fitting(const struct gp_alert *list, size_t count, size_t found, i
     for (size_t i = 0; i < count; i++) {
         char text[BRIEF_SIZE];
         char rest[32];
-        brief_of(&list[i], i > 0 ? &list[i - 1] : NULL, text);
+        brief_of(&list[i], text);
         count_of(found - i - 1, rest);
         used += (i > 0 ? width_of(dot) : 0) + width_of(text);
         if (used + width_of(rest) > w)
@@ -118,7 +114,7 @@ static void draw_several(const struct gp_box *box, const struct gp_alert *list, 
     x = gp_draw(box, x, 0, list[0].ink, "! ");
     for (size_t i = 0; i < fit; i++) {
         char text[BRIEF_SIZE];
-        brief_of(&list[i], i > 0 ? &list[i - 1] : NULL, text);
+        brief_of(&list[i], text);
         x = gp_draw(box, x, 0, GP_INK_DIM, i > 0 ? dot : "");
         x = gp_draw(box, x, 0, list[i].ink, text);
     }

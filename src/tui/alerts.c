@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "model/event.h"
 #include "model/snapshot.h"
+#include "tui/gpu_fault.h"
 #include "tui/gpu_text.h"
 #include "tui/growth.h"
 
@@ -27,82 +28,71 @@ enum {
 
 enum { ADDS_GPU = 1 }; /* " -i 3", to the command */
 
-enum rule {
-    ILL,
-    LOST,
-    RECOVERY,
-    ECC,
-    REMAP_FAILED,
-    REPAIR_WAITS,
-    HOT,
-    SLOWED_BY_HEAT,
-    SLOWED_BY_SUPPLY,
-    LANES,
-    FULL_SOON,
-    FULL_NOW,
-    NOBODYS,
-    IDLE,
-    XID,
-};
-
-/* Each in two or three words, and with what to do next. */
+/* What to do next. */
 static const struct {
     enum gp_ink ink;
-    const char *brief, *next, *about;
+    const char *next, *about;
     int flags;
-} rules[] = {
-    [ILL] = {GP_INK_CRITICAL, "no answer", "gpulse doctor",
-             "The driver gives no values of this GPU. Programs that use it may hang or fail. The "
-             "kernel log says more: gpulse doctor reads it. If it does not answer again, end what "
-             "runs on it, then reset it or reboot.",
-             0},
-    [LOST] = {GP_INK_CRITICAL, "lost", "gpulse doctor",
-              "The driver cannot reach this GPU any more. Programs on it have failed or will. It "
-              "comes back by a reset or a reboot; gpulse doctor says what the kernel log knows.",
-              0},
-    [RECOVERY] = {GP_INK_CRITICAL, "needs recovery", "gpulse doctor",
-                  "The driver asks for this after an error. Until then the GPU may give wrong "
-                  "results or none. End what runs on it, then do what it asks for.",
-                  0},
-    [ECC] = {GP_INK_CRITICAL, "memory errors", "gpulse doctor",
-             "Memory has lost data, and a program has been stopped or has computed with wrong "
-             "values. Reset the GPU; if it happens again, have it replaced.",
-             0},
-    [REMAP_FAILED] = {GP_INK_CRITICAL, "broken memory", "have it replaced",
-                      "Memory rows are broken and there are no spare ones left for them.", 0},
-    [REPAIR_WAITS] =
-        {GP_INK_HIGH, "repair waits", "reset it when idle",
+} rules[GP_FAULT__COUNT] = {
+    [GP_FAULT_SILENT] =
+        {GP_INK_CRITICAL, "gpulse doctor",
+         "The driver gives no values of this GPU. Programs that use it may hang or fail. The "
+         "kernel log says more: gpulse doctor reads it. If it does not answer again, end what "
+         "runs on it, then reset it or reboot.",
+         0},
+    [GP_FAULT_LOST] =
+        {GP_INK_CRITICAL, "gpulse doctor",
+         "The driver cannot reach this GPU any more. Programs on it have failed or will. It "
+         "comes back by a reset or a reboot; gpulse doctor says what the kernel log knows.",
+         0},
+    [GP_FAULT_RECOVERY] =
+        {GP_INK_CRITICAL, "gpulse doctor",
+         "The driver asks for this after an error. Until then the GPU may give wrong "
+         "results or none. End what runs on it, then do what it asks for.",
+         0},
+    [GP_FAULT_ERRORS] =
+        {GP_INK_CRITICAL, "gpulse doctor",
+         "Memory has lost data, and a program has been stopped or has computed with wrong "
+         "values. Reset the GPU; if it happens again, have it replaced.",
+         0},
+    [GP_FAULT_BROKEN] = {GP_INK_CRITICAL, "have it replaced",
+                         "Memory rows are broken and there are no spare ones left for them.", 0},
+    [GP_FAULT_REPAIR] =
+        {GP_INK_HIGH, "reset it when idle",
          "Broken memory will be replaced by spare memory at the next reset of the GPU.", 0},
-    [HOT] = {GP_INK_CRITICAL, "too hot", "check its cooling",
-             "At this temperature it slows down, and somewhat above it turns off." HEAT_HELPS, 0},
-    [SLOWED_BY_HEAT] = {GP_INK_HIGH, "slowed by heat", "check its cooling",
-                        "Its clocks are low because it is too hot." HEAT_HELPS, 0},
-    [SLOWED_BY_SUPPLY] =
-        {GP_INK_HIGH, "power supply", "check its power cables",
+    [GP_FAULT_HOT] =
+        {GP_INK_CRITICAL, "check its cooling",
+         "At this temperature it slows down, and somewhat above it turns off." HEAT_HELPS, 0},
+    [GP_FAULT_HEAT] = {GP_INK_HIGH, "check its cooling",
+                       "Its clocks are low because it is too hot." HEAT_HELPS, 0},
+    [GP_FAULT_SUPPLY] =
+        {GP_INK_HIGH, "check its power cables",
          "Its clocks are low because the power supply demands it: it is overloaded, "
          "or a cable is loose.",
          0},
-    [LANES] =
-        {GP_INK_HIGH, "PCIe lanes", "reseat it",
+    [GP_FAULT_LANES] =
+        {GP_INK_HIGH, "reseat it",
          "Copies between host and GPU are slower than on others like it. The card or its riser "
          "may be loose, or the slot shared with another device.",
          0},
-    [FULL_SOON] = {GP_INK_HIGH, "full soon", "",
-                   "Used memory has been growing steadily. When it is full, the next program that "
-                   "asks for memory fails, which need not be the one that grows.",
-                   0},
-    [FULL_NOW] = {GP_INK_HIGH, "memory full", "gpulse mem",
-                  "The next program that asks for memory may fail.", ADDS_GPU},
-    [NOBODYS] =
-        {GP_INK_HIGH, "orphaned memory", "gpulse reclaim",
+    [GP_FAULT_FULL_SOON] =
+        {GP_INK_HIGH, "",
+         "Used memory has been growing steadily. When it is full, the next program that "
+         "asks for memory fails, which need not be the one that grows.",
+         0},
+    [GP_FAULT_FULL] = {GP_INK_HIGH, "gpulse mem", "The next program that asks for memory may fail.",
+                       ADDS_GPU},
+    [GP_FAULT_ORPHANS] =
+        {GP_INK_HIGH, "gpulse reclaim",
          "No process that can be seen holds this memory: it may be one in another container "
          "or one that has ended without giving it back. gpulse reclaim finds and frees it.",
          0},
-    [IDLE] = {GP_INK_HIGH, "idle, memory held", "",
-              "Nothing has run on this GPU, and others cannot use what is held. Ask its owner, or "
-              "end the process with k.",
-              0},
-    [XID] = {GP_INK_CRITICAL, "Xid", "gpulse explain xid", "", 0},
+    [GP_FAULT_IDLE] =
+        {GP_INK_HIGH, "",
+         "Nothing has run on this GPU, and others cannot use what is held. Ask its owner, or "
+         "end the process with k.",
+         0},
+    [GP_FAULT_XID] = {GP_INK_CRITICAL, "gpulse explain xid", "", 0},
 };
 
 struct finder {
@@ -110,39 +100,46 @@ struct finder {
     size_t max, count;
 };
 
+static bool is_worse(const struct gp_alert *a, const struct gp_alert *b)
+{
+    return a->ink != b->ink ? a->ink == GP_INK_CRITICAL : a->rule < b->rule;
+}
+
 /* Adds an alert, before less severe ones. */
 static void add(struct finder *f, const struct gp_alert *alert)
 {
-    size_t at = f->count++;
-    if (alert->ink == GP_INK_CRITICAL)
-        for (at = 0; at < f->count - 1 && at < f->max && f->ret[at].ink == GP_INK_CRITICAL;)
-            at++;
+    const size_t kept = f->count < f->max ? f->count : f->max;
+    size_t at = 0;
+    f->count++;
+    while (at < kept && !is_worse(alert, &f->ret[at]))
+        at++;
     if (at >= f->max)
         return;
-    size_t behind = (f->count < f->max ? f->count : f->max) - at - 1;
+    const size_t behind = (kept < f->max ? kept : f->max - 1) - at;
     memmove(&f->ret[at + 1], &f->ret[at], behind * sizeof(*alert));
     f->ret[at] = *alert;
 }
 
-static struct gp_alert alert_of(enum rule rule, unsigned gpu)
+static struct gp_alert alert_of(enum gp_fault rule, unsigned gpu)
 {
     struct gp_alert alert = {rules[rule].ink, rule, gpu, 0, 0, rules[rule].about, "", "", ""};
-    (void)snprintf(alert.brief, sizeof(alert.brief), "%s", rules[rule].brief);
+    (void)snprintf(alert.brief, sizeof(alert.brief), "%s", gp_fault_words[rule]);
     (void)snprintf(alert.next, sizeof(alert.next), rules[rule].flags & ADDS_GPU ? "%s -i %u" : "%s",
                    rules[rule].next, gpu);
     return alert;
 }
 
+/* "GPU 3 memory full", and what follows that. */
 static void GP_PRINTF(2, 3) word(struct gp_alert *alert, const char *fmt, ...)
 {
     va_list args;
-    int n = snprintf(alert->text, sizeof(alert->text), "GPU %u", alert->gpu);
+    int n = snprintf(alert->text, sizeof(alert->text), "GPU %u %s", alert->gpu, alert->brief);
     va_start(args, fmt);
     (void)vsnprintf(alert->text + n, sizeof(alert->text) - (size_t)n, fmt, args);
     va_end(args);
 }
 
-/* What an alert says of a GPU, after "GPU 3". */
+/* What an alert says of a GPU, after the words of its fault. */
 #define TELL(f, rule, device, ...)                                                                 \
     do {                                                                                           \
         struct gp_alert told = alert_of(rule, (device)->index);                                    \
@@ -152,33 +149,18 @@ static void GP_PRINTF(2, 3) word(struct gp_alert *alert, const char *fmt, ...)
 
 /* ---- health ---- */
 
-/* Without the name of the driver's function, which people need not know. */
-static void look_at_state(struct finder *f, const struct gp_device *device)
+/* What a sample tells. */
+static void look_at_sample(struct finder *f, const struct gp_device *device)
 {
-    const char *trouble = gp_gpu_trouble(device);
-    if (!gp_gpu_is_ill(device))
-        return;
-    if (device->status == GP_STATUS_LOST) {
-        TELL(f, LOST, device, " lost");
-        return;
+    for (enum gp_fault fault = 0; fault < GP_FAULT__COUNT; fault++) {
+        GP_GPU_TEXT(words);
+        struct gp_alert alert;
+        if (!gp_fault_add(&words, fault, device))
+            continue;
+        alert = alert_of(fault, device->index);
+        (void)snprintf(alert.text, sizeof(alert.text), "GPU %u %.100s", alert.gpu, words.buf);
+        add(f, &alert);
     }
-    TELL(f, ILL, device, ": %.*s", (int)gp_gpu_trouble_words(trouble), trouble);
-}
-
-static void look_at_health(struct finder *f, const struct gp_device *device)
-{
-    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "");
-    double n;
-    look_at_state(f, device);
-    if (*action && strcmp(action, "None") != 0)
-        TELL(f, RECOVERY, device, ": the driver asks for: %s", action);
-    if (gp_device_number_now(device, GP_ECC_UNCORRECTED_VOLATILE, &n) && n > 0)
-        TELL(f, ECC, device, ": %.0f uncorrected memory error%s", n, n > 1 ? "s" : "");
-    if (strcmp(gp_device_text(device, GP_REMAPPED_FAILURE, ""), "Yes") == 0)
-        TELL(f, REMAP_FAILED, device, ": broken memory cannot be replaced");
-    if (strcmp(gp_device_text(device, GP_REMAPPED_PENDING, ""), "Yes") == 0 ||
-        strcmp(gp_device_text(device, GP_RETIRED_PENDING, ""), "Yes") == 0)
-        TELL(f, REPAIR_WAITS, device, ": memory repair waits for a reset");
 }
 
 static void look_at_heat(struct finder *f, const struct gp_device *device)
@@ -193,12 +175,8 @@ static void look_at_heat(struct finder *f, const struct gp_device *device)
     for (size_t i = 0; i < GP_ARRAY_LEN(sensors); i++)
         if (gp_device_number_now(device, sensors[i].now, &now) &&
             gp_device_number_now(device, sensors[i].limit, &limit) && now >= limit)
-            TELL(f, HOT, device, ": %s%.0f°C, slows down at %.0f°C", sensors[i].what, now, limit);
-    uint64_t reasons = gp_device_number_now(device, GP_REASONS_ACTIVE, &now) ? (uint64_t)now : 0;
-    if (reasons & (0x20 | 0x40))
-        TELL(f, SLOWED_BY_HEAT, device, ": slowed down by heat");
-    if (reasons & 0x80)
-        TELL(f, SLOWED_BY_SUPPLY, device, ": slowed down by the power supply");
+            TELL(f, GP_FAULT_HOT, device, " (%s%.0f°C, slows down at %.0f°C)", sensors[i].what, now,
+                 limit);
 }
 
 /* The most lanes that this GPU, or another one of its model, has or had: many slots, and all
@@ -232,7 +210,7 @@ static void look_at_link(struct finder *f, const struct gp_snapshot *snapshot,
         return;
     const double most = most_lanes(snapshot, history, device);
     if (width < most)
-        TELL(f, LANES, device, ": %.0f of %.0f PCIe lanes", width, most);
+        TELL(f, GP_FAULT_LANES, device, " (%.0f of %.0f lanes)", width, most);
 }
 
 /* ---- memory ---- */
@@ -276,17 +254,13 @@ static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
                         &growth) ||
         growth.full_s > FULL_SOON_S)
         return false;
-    struct gp_alert alert = alert_of(FULL_SOON, device->index);
+    struct gp_alert alert = alert_of(GP_FAULT_FULL_SOON, device->index);
     alert.pid = add_who(snapshot, device, who, sizeof(who));
     alert.ink = growth.full_s < FULL_VERY_SOON_S ? GP_INK_CRITICAL : GP_INK_HIGH;
-    word(&alert,
-         growth.full_s < 120 ? ": memory full in ~%.0f s%s +%.0f MiB/s"
-                             : ": memory full in ~%.0f min%s +%.0f MiB/s",
-         growth.full_s < 120 ? growth.full_s : growth.full_s / 60, *who ? who : " ·",
-         growth.per_s * 1024);
     (void)snprintf(alert.brief, sizeof(alert.brief),
-                   growth.full_s < 120 ? "full in ~%.0f s" : "full in ~%.0f min",
+                   growth.full_s < 120 ? "memory full in ~%.0f s" : "memory full in ~%.0f min",
                    growth.full_s < 120 ? growth.full_s : growth.full_s / 60);
+    word(&alert, "%s +%.0f MiB/s", *who ? who : " ·", growth.per_s * 1024);
     (void)snprintf(alert.next, sizeof(alert.next), "for %u min", growth.for_s / 60);
     add(f, &alert);
     return true;
@@ -308,9 +282,9 @@ static void tell_of_idle(struct finder *f, const struct gp_snapshot *snapshot,
                          const struct gp_device *device, double used)
 {
     char who[80];
-    struct gp_alert alert = alert_of(IDLE, device->index);
+    struct gp_alert alert = alert_of(GP_FAULT_IDLE, device->index);
     alert.pid = add_who(snapshot, device, who, sizeof(who));
-    word(&alert, ": %.1f GiB held, idle for ten minutes%s", used / GIB, who);
+    word(&alert, " (%.1fG, ten minutes)%s", used / GIB, who);
     add(f, &alert);
 }
 
@@ -323,10 +297,7 @@ static void look_at_memory(struct finder *f, const struct gp_snapshot *snapshot,
         !gp_device_number_now(device, GP_MEMORY_TOTAL, &total) || total <= 0)
         return;
     if (!foretell(f, snapshot, device, track, total) && 100 * used >= FULL_PERCENT * total)
-        TELL(f, FULL_NOW, device, ": memory %.0f%% full", 100 * used / total);
-    double rest;
-    if (gp_gpu_has_orphans(device, &rest))
-        TELL(f, NOBODYS, device, ": %.1f GiB held by no listed process", rest / GIB);
+        TELL(f, GP_FAULT_FULL, device, " (%.0f%%)", 100 * used / total);
     double load;
     if (used >= GIB && gp_device_number_now(device, GP_UTILIZATION_GPU, &load) && load <= 0 &&
         is_idle(track, snapshot->mono_ns))
@@ -402,19 +373,19 @@ static void look_at_xids(struct finder *f, const struct gp_xids *xids, uint64_t 
     const struct gp_xid *xid;
     for (size_t i = 0; (xid = xid_at(xids, i, wall_ns)); i++) {
         const struct gp_xid_info *info = gp_xid_find(xid->number);
-        struct gp_alert alert = alert_of(XID, xid->gpu);
+        struct gp_alert alert = alert_of(GP_FAULT_XID, xid->gpu);
         if (is_repeated(xids, i, xid))
             continue;
         char age[GP_XID_AGE_SIZE];
+        (void)gp_xid_age(xid, wall_ns, age);
         alert.ink = gp_xid_ink(xid);
         alert.number = xid->number;
         alert.about = info ? info->advice : "This number is in none of our tables.";
         const char *words = info ? info->words : "unknown error";
-        word(&alert, ": Xid %llu, %.*s · %s", (unsigned long long)xid->number,
-             (int)strcspn(words, ":;"), words, gp_xid_age(xid, wall_ns, age));
-        (void)snprintf(alert.brief, sizeof(alert.brief), "%s %llu", rules[XID].brief,
+        (void)snprintf(alert.brief, sizeof(alert.brief), "%s %llu", gp_fault_words[GP_FAULT_XID],
                        (unsigned long long)xid->number);
-        (void)snprintf(alert.next, sizeof(alert.next), "%s %llu", rules[XID].next,
+        word(&alert, ", %.*s · %s", (int)strcspn(words, ":;"), words, age);
+        (void)snprintf(alert.next, sizeof(alert.next), "%s %llu", rules[GP_FAULT_XID].next,
                        (unsigned long long)xid->number);
         add(f, &alert);
     }
@@ -429,7 +400,7 @@ size_t gp_alerts_find(const struct gp_snapshot *snapshot, const struct gp_histor
         const struct gp_device *device = &snapshot->devices[i];
         if (device->is_mig)
             continue;
-        look_at_health(&f, device);
+        look_at_sample(&f, device);
         look_at_heat(&f, device);
         look_at_link(&f, snapshot, history, device);
         look_at_memory(&f, snapshot, device, gp_history_find(history, device));

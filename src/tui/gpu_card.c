@@ -5,6 +5,7 @@
 #include "out/digits.h"
 #include "tui/alerts.h"
 #include "tui/frame.h"
+#include "tui/gpu_fault.h"
 #include "tui/gpu_flags.h"
 #include "tui/gpu_graphs.h"
 #include "tui/gpu_text.h"
@@ -353,15 +354,18 @@ static void add_troubles(struct gp_words *words, const struct gp_device *device,
     const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     gp_words_init(words);
     if (strcmp(action, "None") != 0)
-        gp_words_add(words, GP_INK_CRITICAL, "recovery: %.40s", action);
+        gp_words_add(words, GP_INK_CRITICAL, "%s: %.40s", gp_fault_words[GP_FAULT_RECOVERY],
+                     action);
     if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0)
-        gp_words_add(words, GP_INK_CRITICAL, "ECC errors: %ld", gp_whole(errors));
+        gp_words_add(words, GP_INK_CRITICAL, "%s: %ld", gp_fault_words[GP_FAULT_ERRORS],
+                     gp_whole(errors));
     if (xid)
         gp_words_add(words, gp_xid_ink(xid), "Xid %" PRIu64, xid->number);
-    if (gp_gpu_waits_for_repair(device))
-        gp_words_add(words, GP_INK_HIGH, "repair waits for a reset");
+    GP_GPU_TEXT(repair);
+    if (gp_fault_add(&repair, GP_FAULT_REPAIR, device))
+        gp_words_add(words, GP_INK_HIGH, "%s", repair.buf);
     if (has_lost_lanes(device, track))
-        gp_words_add(words, GP_INK_HIGH, "narrow PCIe");
+        gp_words_add(words, GP_INK_HIGH, "%s", gp_fault_words[GP_FAULT_LANES]);
     if (!limit)
         return;
     gp_words_add(words, gp_gpu_limit_ink(device), "limited: %s", limit);

@@ -2,12 +2,11 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
-#include "out/digits.h"
 #include "tui/alerts.h"
+#include "tui/gpu_fault.h"
 #include "tui/gpu_text.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* ---- what limits the clocks ---- */
 
@@ -16,11 +15,13 @@ static const struct limit {
     uint64_t bits;
     char letter;
     enum gp_ink ink;
-    const char *word;
+    const char *word, *whole; /* next to the GPU, and after the letter */
 } limits[] = {
-    {0x20 | 0x40, 'T', GP_INK_HIGH, "temperature"}, {0x80, 'P', GP_INK_HIGH, "power supply"},
-    {0x08, 'T', GP_INK_HIGH, "temperature"},        {0x04, 'P', GP_INK_DIM, "power"},
-    {0x10, 'S', GP_INK_DIM, "sync boost"},
+    {0x20 | 0x40, 'T', GP_INK_HIGH, "slowed by heat", "slowed by heat"},
+    {0x80, 'P', GP_INK_HIGH, "slowed by power supply", "slowed by power supply"},
+    {0x08, 'T', GP_INK_HIGH, "slowed by heat", "slowed by heat"},
+    {0x04, 'P', GP_INK_DIM, "limited: power", "power limits the clocks"},
+    {0x10, 'S', GP_INK_DIM, "limited: sync boost", "sync boost limits the clocks"},
 };
 
 static const struct limit *limit_of(const struct gp_device *device)
@@ -44,96 +45,49 @@ enum gp_ink gp_gpu_limit_ink(const struct gp_device *device)
     return limit ? limit->ink : GP_INK_DIM;
 }
 
-/* ---- the problems: each appends its words, and returns whether there is one ---- */
-
-static bool add_trouble(struct gp_strbuf *sb, const struct gp_flags_of *of)
-{
-    const char *trouble = gp_gpu_trouble(of->device);
-    if (trouble)
-        gp_strbuf_add(sb, trouble, gp_gpu_trouble_words(trouble));
-    return trouble;
-}
-
-static bool add_recovery(struct gp_strbuf *sb, const struct gp_flags_of *of)
-{
-    const char *action = gp_device_text(of->device, GP_RECOVERY_ACTION, "None");
-    gp_strbuf_adds(sb, "needs recovery: ");
-    gp_strbuf_adds(sb, action);
-    return strcmp(action, "None") != 0;
-}
-
-static bool add_errors(struct gp_strbuf *sb, const struct gp_flags_of *of)
-{
-    double n;
-    if (!gp_device_number(of->device, GP_ECC_UNCORRECTED_VOLATILE, &n) || n <= 0)
-        return false;
-    gp_add_whole(sb, n);
-    gp_strbuf_adds(sb, n > 1 ? " uncorrected memory errors" : " uncorrected memory error");
-    return true;
-}
-
-static bool add_failure(struct gp_strbuf *sb, const struct gp_flags_of *of)
-{
-    gp_strbuf_adds(sb, "broken memory cannot be replaced");
-    return strcmp(gp_device_text(of->device, GP_REMAPPED_FAILURE, ""), "Yes") == 0;
-}
-
-bool gp_gpu_waits_for_repair(const struct gp_device *device)
-{
-    return strcmp(gp_device_text(device, GP_REMAPPED_PENDING, ""), "Yes") == 0 ||
-           strcmp(gp_device_text(device, GP_RETIRED_PENDING, ""), "Yes") == 0;
-}
-
-static bool add_repair(struct gp_strbuf *sb, const struct gp_flags_of *of)
-{
-    gp_strbuf_adds(sb, "memory repair waits for a reset");
-    return gp_gpu_waits_for_repair(of->device);
-}
+/* ---- the problems ---- */
 
 static const struct gp_xid *xid_of(const struct gp_flags_of *of)
 {
     return of->xids ? gp_xid_worst(of->xids, of->device->index, of->wall_ns) : NULL;
 }
 
-/* "Xid 94 2 min ago" */
+/* "Xid 94 (2 min ago)" */
 static bool add_xid(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
     const struct gp_xid *xid = xid_of(of);
     char age[GP_XID_AGE_SIZE];
     if (xid)
-        gp_strbuf_addf(sb, "Xid %" PRIu64 " %s", xid->number, gp_xid_age(xid, of->wall_ns, age));
+        gp_strbuf_addf(sb, "Xid %" PRIu64 " (%s)", xid->number, gp_xid_age(xid, of->wall_ns, age));
     return xid;
-}
-
-static bool add_orphans(struct gp_strbuf *sb, const struct gp_flags_of *of)
-{
-    double bytes;
-    if (!gp_gpu_has_orphans(of->device, &bytes))
-        return false;
-    gp_gpu_add_gib(sb, bytes);
-    gp_strbuf_adds(sb, " held by no listed process");
-    return true;
 }
 
 static bool add_limit(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
-    const char *word = gp_gpu_limit(of->device);
-    gp_strbuf_adds(sb, word ? word : "");
-    gp_strbuf_adds(sb, " limits the clocks");
-    return word;
+    const struct limit *limit = limit_of(of->device);
+    gp_strbuf_adds(sb, limit ? limit->whole : "");
+    return limit;
 }
 
-/* The worst first. */
+/* The worst first. Those without a function are told by gp_fault_add(). */
 static const struct flag {
-    bool (*add)(struct gp_strbuf *sb, const struct gp_flags_of *of);
+    enum gp_fault fault;
     char letter; /* 0: that of the limit, as is its ink */
     enum gp_ink ink;
+    bool (*add)(struct gp_strbuf *sb, const struct gp_flags_of *of);
 } flags[] = {
-    {add_trouble, '!', GP_INK_CRITICAL}, {add_recovery, 'R', GP_INK_CRITICAL},
-    {add_errors, 'E', GP_INK_CRITICAL},  {add_failure, 'R', GP_INK_CRITICAL},
-    {add_xid, 'X', GP_INK_CRITICAL},     {add_repair, 'R', GP_INK_HIGH},
-    {add_orphans, 'O', GP_INK_HIGH},     {add_limit, '\0', GP_INK_DIM},
+    {GP_FAULT_LOST, '!', GP_INK_CRITICAL, NULL},     {GP_FAULT_SILENT, '!', GP_INK_CRITICAL, NULL},
+    {GP_FAULT_RECOVERY, 'R', GP_INK_CRITICAL, NULL}, {GP_FAULT_ERRORS, 'E', GP_INK_CRITICAL, NULL},
+    {GP_FAULT_BROKEN, 'R', GP_INK_CRITICAL, NULL},   {GP_FAULT_XID, 'X', GP_INK_CRITICAL, add_xid},
+    {GP_FAULT_REPAIR, 'R', GP_INK_HIGH, NULL},       {GP_FAULT_ORPHANS, 'O', GP_INK_HIGH, NULL},
+    {GP_FAULT_HEAT, '\0', GP_INK_DIM, add_limit},
 };
+
+/* Appends the words; returns false if there is no such problem. */
+static bool add_words(struct gp_strbuf *sb, const struct flag *flag, const struct gp_flags_of *of)
+{
+    return flag->add ? flag->add(sb, of) : gp_fault_add(sb, flag->fault, of->device);
+}
 
 static char letter_of(const struct flag *flag, const struct gp_device *device)
 {
@@ -144,9 +98,9 @@ static char letter_of(const struct flag *flag, const struct gp_device *device)
 /* An error that a program caused is less severe. */
 static enum gp_ink ink_of(const struct flag *flag, const struct gp_flags_of *of)
 {
-    return flag->add == add_xid ? gp_xid_ink(xid_of(of))
-           : flag->letter       ? flag->ink
-                                : gp_gpu_limit_ink(of->device);
+    return flag->fault == GP_FAULT_XID ? gp_xid_ink(xid_of(of))
+           : flag->letter              ? flag->ink
+                                       : gp_gpu_limit_ink(of->device);
 }
 
 void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w, const struct gp_flags_of *of)
@@ -155,7 +109,7 @@ void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w, const stru
     for (size_t i = 0; i < GP_ARRAY_LEN(flags) && w > 0; i++) {
         GP_GPU_TEXT(text);
         const char letter = letter_of(&flags[i], of->device);
-        if (letter == last || !flags[i].add(&text, of))
+        if (letter == last || !add_words(&text, &flags[i], of))
             continue;
         gp_draw_fill(box, x++, y, 1, ink_of(&flags[i], of), (uint32_t)letter);
         last = letter;
@@ -163,12 +117,17 @@ void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w, const stru
     }
 }
 
+/* That of a GPU without values needs no letter: it has none next to it. */
 void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(flags); i++) {
+        const bool has_letter = flags[i].letter != '!';
         GP_GPU_TEXT(text);
-        if (flags[i].add(&text, of))
-            gp_strbuf_addf(sb, "%s%c: %s", sb->len ? "; " : "", letter_of(&flags[i], of->device),
-                           text.buf);
+        if (!add_words(&text, &flags[i], of))
+            continue;
+        gp_strbuf_adds(sb, sb->len ? "; " : "");
+        if (has_letter)
+            gp_strbuf_addf(sb, "%c: ", letter_of(&flags[i], of->device));
+        gp_strbuf_adds(sb, text.buf);
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "model/snapshot.h"
+#include "tui/gpu_fault.h"
 #include "tui/gpu_flags.h"
 #include "tui/gpu_text.h"
 #include "tui/history.h"
@@ -28,7 +29,7 @@ static int key_of_trouble(const struct gp_device *device)
         return 3;
     if (strcmp(gp_device_text(device, GP_RECOVERY_ACTION, "None"), "None") != 0)
         return 2;
-    return limit && strcmp(limit, "temperature") == 0;
+    return limit && strcmp(limit, gp_fault_words[GP_FAULT_HEAT]) == 0;
 }
 
 static int key_of_load(const struct gp_device *device)

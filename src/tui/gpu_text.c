@@ -228,8 +228,10 @@ const char *gp_gpu_trouble(const struct gp_device *device)
                                           GP_POWER_DRAW};
     double n;
     enum gp_status why = GP_STATUS_NONE;
+    if (device->status == GP_STATUS_LOST)
+        return "lost: reset or reboot needed";
     if (device->status != GP_STATUS_OK)
-        return gp_device_trouble(device);
+        return device->status_text;
     for (size_t i = 0; i < GP_ARRAY_LEN(told); i++) {
         enum gp_status status = value_of(device, told[i])->status;
         if (gp_device_number(device, told[i], &n) || status == GP_STATUS_NONE)
@@ -254,13 +256,13 @@ bool gp_gpu_is_ill(const struct gp_device *device)
 void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
                          const struct gp_device *device, bool whole)
 {
-    static const char *const ends[] = {" (", ";"};
+    static const char *const ends[] = {" (", ";", ":"};
     static const char next[] = " · gpulse doctor";
     const char *reason = gp_gpu_trouble(device);
     const size_t words = gp_gpu_trouble_words(reason);
     GP_GPU_TEXT(text);
     gp_strbuf_add(&text, reason, whole ? strlen(reason) : words);
-    if (!whole && gp_gpu_is_ill(device) && !strstr(reason, "gpulse") &&
+    if (!whole && gp_gpu_is_ill(device) &&
         (int)(gp_utf8_width(text.buf) + gp_utf8_width(next)) <= w)
         gp_strbuf_adds(&text, next);
     for (size_t i = 0; i < GP_ARRAY_LEN(ends) && (int)gp_utf8_width(text.buf) > w; i++) {

@@ -57,8 +57,8 @@ size_t gp_gpu_trouble_words(const char *trouble);
 bool gp_gpu_is_ill(const struct gp_device *device);
 
 /* Draws gp_gpu_trouble() in w columns. If all of it does not fit, what is in brackets or after a
- * semicolon is left out. Unless `whole`, what is in brackets, which is the function of the driver
- * that hangs, gives way to what to do next. */
+ * semicolon or a colon is left out. Unless `whole`, what is in brackets, which is the function of
+ * the driver that hangs, gives way to what to do next. */
 void gp_gpu_draw_trouble(const struct gp_box *box, int x, int y, int w, enum gp_ink ink,
                          const struct gp_device *device, bool whole);
 

@@ -65,6 +65,8 @@ static enum gp_ui_wish key_in_alerts(struct gp_ui *ui, int key)
     return GP_UI_GO_ON;
 }
 
+enum { GAP = 4 }; /* between what it is and what to do */
+
 /* The columns of the widest of all texts. */
 static int width_of_texts(const struct gp_ui *ui)
 {
@@ -79,7 +81,6 @@ static int width_of_texts(const struct gp_ui *ui)
 /* What it is, and next to it what to do, in one column for all if there is room for that. */
 static void draw_line(const struct gp_box *line, size_t i, const void *ctx)
 {
-    enum { GAP = 4 };
     const struct gp_ui *ui = ctx;
     const struct gp_alert *alert = &ui->alerts.list[i];
     const int text = (int)gp_utf8_width(alert->text);
@@ -92,29 +93,37 @@ static void draw_line(const struct gp_box *line, size_t i, const void *ctx)
         gp_draw_right(line, text, 0, line->w - text, GP_INK_KEY, alert->next);
 }
 
+/* What the chosen one means, below the list. */
+static void draw_about(const struct gp_box *box, const struct gp_alert *alert)
+{
+    gp_draw_fill(box, 0, 0, box->w, GP_INK_TITLE, 0x2500);
+    (void)gp_draw_wrapped(box, 1, GP_INK_PLAIN, alert->about);
+}
+
+/* As high and as wide as its contents, so that the GPUs stay visible. */
 static void draw_alerts(struct gp_ui *ui, const struct gp_box *box)
 {
-    enum { ABOUT_LINES = 4 };
+    enum { EDGES = 4, WIDTH = 76, ABOUT_LINES = 6, NEXT = sizeof(ui->alerts.list[0].next) };
     const struct gp_alert *alert = chosen_alert(ui);
     char title[64] = "alerts · q back";
     if (alert)
         (void)snprintf(title, sizeof(title), "alerts %zu · Enter go there, q back",
                        ui->alerts.found);
-    struct gp_box in = gp_draw_window(box, box->w, box->h, title);
+    const int needed = width_of_texts(ui) + GAP + NEXT + EDGES;
+    const int lines = (int)ui->menu.count + 1; /* and a gap */
+    struct gp_box in = gp_draw_window(box, needed > WIDTH ? needed : WIDTH,
+                                      alert ? lines + ABOUT_LINES + 2 : 3, title);
     if (!alert) {
         (void)gp_draw(&in, 0, 0, GP_INK_PLAIN, "nothing needs attention");
         return;
     }
-    const int about = in.h > 2 * ABOUT_LINES ? ABOUT_LINES : 0;
+    const int about = in.h >= ABOUT_LINES + 2 ? ABOUT_LINES : 0;
     const int most = in.h - about;
-    const int lines = (int)ui->menu.count + 1; /* and a gap */
     const struct gp_box list = gp_box_part(&in, 0, 0, in.w, lines < most ? lines : most);
     gp_menu_draw(&ui->menu, &list, &ui->hits, draw_line, ui);
-    if (about == 0)
-        return;
     const struct gp_box bottom = gp_box_part(&in, 0, list.h, in.w, about);
-    gp_draw_fill(&bottom, 0, 0, bottom.w, GP_INK_TITLE, 0x2500);
-    (void)gp_draw_wrapped(&bottom, 1, GP_INK_PLAIN, alert->about);
+    if (about > 0)
+        draw_about(&bottom, alert);
 }
 
 const struct gp_screen gp_screen_alerts = {

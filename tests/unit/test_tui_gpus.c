@@ -226,13 +226,14 @@ static void reasons_are_cut_where_they_may_end(void **state)
         {"no answer for 12 s (nvmlX)", true, 26, "no answer for 12 s (nvmlX)"},
         {"no answer for 12 s (nvmlX)", true, 25, "no answer for 12 s"},
         {"no answer for 12 s (nvmlX)", true, 17, "no answer for 12…"},
-        {"lost: reset needed; see doctor", true, 30, "lost: reset needed; see doctor"},
-        {"lost: reset needed; see doctor", true, 29, "lost: reset needed"},
-        {"lost; see (x)", true, 8, "lost"},
+        {"lost: reset needed (x)", true, 22, "lost: reset needed (x)"},
+        {"lost: reset needed (x)", true, 21, "lost: reset needed"},
+        {"lost: see (x)", true, 8, "lost"},
         {"driver error", true, 5, "driv…"},
         {"no answer for 12 s (nvmlX)", false, 34, "no answer for 12 s · gpulse doctor"},
         {"no answer for 12 s (nvmlX)", false, 33, "no answer for 12 s"},
-        {"lost; see gpulse doctor", false, 40, "lost; see gpulse doctor"},
+        {"lost: reset needed", false, 34, "lost: reset needed · gpulse doctor"},
+        {"lost: reset needed", false, 17, "lost"},
     };
     struct gp_cells cells = {0, 0, NULL};
     assert_int_equal(gp_cells_resize(&cells, 40, 1), 0);

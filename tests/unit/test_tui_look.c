@@ -304,60 +304,58 @@ static const struct {
     {{"", {{GP_TEMPERATURE_GPU, INT, 86, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_TEMPERATURE_GPU, INT, 87, NULL}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: 87°C, slows down at 87°C"},
+     "GPU 0 too hot (87°C, slows down at 87°C)"},
     {{"", {{GP_TEMPERATURE_GPU, INT, 99, NULL}, {GP_THRESHOLD_SLOWDOWN, STALE, 0, NULL}}, 0, NULL},
      0,
      ""},
     {{"", {{GP_THRESHOLD_MEMORY_MAX, INT, 62, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_THRESHOLD_MEMORY_MAX, INT, 61, NULL}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: memory 61°C, slows down at 61°C"},
+     "GPU 0 too hot (memory 61°C, slows down at 61°C)"},
     {{"", {{GP_REASONS_ACTIVE, INT, 0x1f, NULL}}, 0, NULL}, 0, ""},
-    {{"", {{GP_REASONS_ACTIVE, INT, 0x20, NULL}}, 0, NULL},
-     GP_INK_HIGH,
-     "GPU 0: slowed down by heat"},
-    {{"", {{GP_REASONS_ACTIVE, INT, 0x40, NULL}}, 0, NULL},
-     GP_INK_HIGH,
-     "GPU 0: slowed down by heat"},
+    {{"", {{GP_REASONS_ACTIVE, INT, 0x20, NULL}}, 0, NULL}, GP_INK_HIGH, "GPU 0 slowed by heat"},
+    {{"", {{GP_REASONS_ACTIVE, INT, 0x40, NULL}}, 0, NULL}, GP_INK_HIGH, "GPU 0 slowed by heat"},
     {{"", {{GP_MEMORY_UNATTRIBUTED, INT, GIB - 1, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_MEMORY_UNATTRIBUTED, INT, GIB, NULL}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: 1.0 GiB held by no listed process"},
+     "GPU 0 orphaned memory (1.0G)"},
     {{"", {{GP_REASONS_ACTIVE, INT, 0x80, NULL}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: slowed down by the power supply"},
+     "GPU 0 slowed by power supply"},
     {{"", {{GP_RECOVERY_ACTION, TEXT, 0, "None"}}, 0, NULL}, 0, ""},
     {{"", {{GP_RECOVERY_ACTION, TEXT, 0, ""}}, 0, NULL}, 0, ""},
     {{"", {{GP_RECOVERY_ACTION, TEXT, 0, "Drain"}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: the driver asks for: Drain"},
+     "GPU 0 needs recovery (Drain)"},
     {{"", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_ECC_UNCORRECTED_VOLATILE, INT, 1, NULL}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: 1 uncorrected memory error"},
+     "GPU 0 memory errors (1 uncorrected)"},
     {{"", {{GP_REMAPPED_FAILURE, TEXT, 0, "No"}}, 0, NULL}, 0, ""},
     {{"", {{GP_REMAPPED_FAILURE, TEXT, 0, "Yes"}}, 0, NULL},
      GP_INK_CRITICAL,
-     "GPU 0: broken memory cannot be replaced"},
+     "GPU 0 broken memory (no spare rows)"},
     {{"", {{GP_REMAPPED_PENDING, TEXT, 0, "No"}, {GP_RETIRED_PENDING, TEXT, 0, "No"}}, 0, NULL},
      0,
      ""},
     {{"", {{GP_REMAPPED_PENDING, TEXT, 0, "Yes"}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: memory repair waits for a reset"},
+     "GPU 0 repair waits for a reset"},
     {{"", {{GP_RETIRED_PENDING, TEXT, 0, "Yes"}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: memory repair waits for a reset"},
+     "GPU 0 repair waits for a reset"},
     {{"", {{GP_PCIE_WIDTH, INT, 15, NULL}}, 0, NULL}, 0, ""}, /* it may be built so */
     {{"", {{GP_PCIE_WIDTH, INT, 8, NULL}, {GP_PCIE_WIDTH_MAX, STALE, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_MEMORY_USED, INT, INT64_C(76) * GIB - 1, NULL}}, 0, NULL}, 0, ""},
     {{"", {{GP_MEMORY_USED, INT, INT64_C(76) * GIB, NULL}}, 0, NULL},
      GP_INK_HIGH,
-     "GPU 0: memory 95% full"},
+     "GPU 0 memory full (95%)"},
     {{"", {{GP_MEMORY_TOTAL, INT, 0, NULL}}, 0, NULL}, 0, ""},
     {{"", {{0}}, GP_STATUS_ASLEEP, "asleep"}, 0, ""},
     {{"", {{0}}, GP_STATUS_RELEASED, "released"}, 0, ""},
-    {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"}, GP_INK_CRITICAL, "GPU 0 lost"},
+    {{"", {{0}}, GP_STATUS_LOST, "GPU is lost"},
+     GP_INK_CRITICAL,
+     "GPU 0 lost: reset or reboot needed"},
 };
 
 static void alerts_have_their_bounds(void **state)
@@ -390,7 +388,7 @@ static void xids_are_told_for_less_than_an_hour(void **state)
                  {79, 59, GP_INK_CRITICAL, " · just now"},
                  {79, 60, GP_INK_CRITICAL, " · 1 min ago"},
                  {13, 60, GP_INK_HIGH, " · 1 min ago"},
-                 {4711, 60, GP_INK_CRITICAL, "GPU 3: Xid 4711, unknown error · 1 min ago"}};
+                 {4711, 60, GP_INK_CRITICAL, "GPU 3 Xid 4711, unknown error · 1 min ago"}};
     for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
         const struct gp_history history = {.tracks = NULL};
         struct gp_xids xids = {.count = 0};
@@ -421,7 +419,7 @@ static void as_many_xids_as_are_kept(void **state)
     assert_int_equal(gp_alerts_find(s, &history, &xids, alerts, MORE), GP_XIDS_MAX);
     for (unsigned i = 0; i < GP_XIDS_MAX; i++) {
         char words[32];
-        (void)snprintf(words, sizeof(words), "GPU %u: Xid 79, ", MORE - 1 - i);
+        (void)snprintf(words, sizeof(words), "GPU %u Xid 79, ", MORE - 1 - i);
         assert_ptr_equal(strstr(alerts[i].text, words), alerts[i].text);
         assert_non_null(strstr(alerts[i].text, " · just now"));
     }

@@ -387,12 +387,12 @@ static void alerts_are_counted(void **state)
     gp_value_set_int(device_value(&s->devices[0], GP_PCIE_WIDTH), 8, 1);
     gp_ui_init(&ui);
     gp_ui_take(&ui, s, 1);
-    check_has(&ui, " ! GPU 0: 8 of 16 PCIe lanes · reseat it ");
+    check_has(&ui, " ! GPU 0 narrow PCIe (8 of 16 lanes) · reseat it ");
     assert_null(strstr(picture(&ui, 100, 30), "(+"));
     gp_value_set_int(device_value(&s->devices[1], GP_PCIE_WIDTH), 4, 1);
-    check_has(&ui, " ! GPU 0 PCIe lanes · GPU 1 PCIe lanes · reseat it ");
+    check_has(&ui, " ! GPU 0 narrow PCIe · GPU 1 narrow PCIe · reseat it ");
     ui.prefs.alerts = false;
-    assert_null(strstr(picture(&ui, 100, 30), "PCIe lanes"));
+    assert_null(strstr(picture(&ui, 100, 30), " ! GPU"));
     assert_true(gp_ui_fini(&ui));
 }
 
