@@ -104,6 +104,20 @@ static void set_sensors(struct part parts[PART__COUNT], const struct gp_device *
     gp_gpu_add_clocks(&parts[PART_CLOCKS].words->text, device, w >= LABELS_FROM);
 }
 
+/* Who uses the GPU: in as many columns on every card, or in twice as many where they need more and
+ * have the line for themselves. */
+static void set_owners(struct part *part, const struct gp_device *device,
+                       const struct gp_gpus_view *view, bool has_others, int columns, int *room)
+{
+    const int most = has_others ? columns : 2 * columns;
+    const int w = *room - 2 < most ? *room - 2 : most;
+    struct gp_strbuf *text = &part->words->text;
+    if (w >= OWNERS_LEAST)
+        gp_add_owners(text, view->snapshot, device, view->owner, w);
+    gp_words_end(part->words, gp_gpu_is_ill(device) ? GP_INK_STALE : GP_INK_PLAIN);
+    admit(part, (int)gp_utf8_width(text->buf) > columns ? w : columns, room);
+}
+
 /* The name, and at the right as much as fits. Cards that show the sensors below have no need of
  * them here, and those that show the troubles below none of those: then `trouble` is NULL. Where
  * the words may have no room next to the sensors, the letters stand after the name. */
@@ -136,15 +150,10 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
     int room = end - x - 1;
     if (has_sensors && !gp_gpu_trouble(device))
         set_sensors(parts, device, box->w, room);
-    for (int i = PART__COUNT - 1; i >= 0; i--) {
-        struct part *part = &parts[i];
-        const bool is_owners = i == PART_OWNERS;
-        const int w = room - 2 < owners ? room - 2 : owners;
-        if (is_owners && w >= OWNERS_LEAST)
-            gp_add_owners(&part->words->text, view->snapshot, device, view->owner, w);
-        admit(part, is_owners ? owners : 0, &room);
-    }
-    gp_words_end(parts[PART_OWNERS].words, gp_gpu_is_ill(device) ? GP_INK_STALE : GP_INK_PLAIN);
+    const bool has_others = has_sensors || (trouble && trouble->text.len > 0);
+    set_owners(&parts[PART_OWNERS], device, view, has_others, owners, &room);
+    for (int i = PART_OWNERS - 1; i >= 0; i--)
+        admit(&parts[i], 0, &room);
     draw_parts(box, parts, end);
 }
 

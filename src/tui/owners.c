@@ -148,6 +148,23 @@ static void add_owner(struct gp_strbuf *sb, const struct owner *owner, bool has_
     gp_gpu_add_gib(sb, owner->bytes);
 }
 
+/* An owner that is wider than w columns: "torch.distri… 159G", or the whole name where too little
+ * of it would be left. */
+static void add_cut(struct gp_strbuf *sb, const struct owner *owner, bool has_bytes, int w)
+{
+    enum { NAME_LEAST = 10 };
+    GP_GPU_TEXT(bytes);
+    gp_gpu_add_gib(&bytes, owner->bytes);
+    const int name_w = w - (int)bytes.len - 1;
+    if (!has_bytes || owner->bytes <= 0 || name_w < NAME_LEAST) {
+        add_owner(sb, owner, false);
+        return;
+    }
+    gp_utf8_add_safe(sb, owner->name, owner->len, (size_t)name_w);
+    gp_strbuf_addc(sb, ' ');
+    gp_strbuf_adds(sb, bytes.buf);
+}
+
 /* Who has reserved it and does not use it; NULL: nobody. */
 static const char *reserver(const struct gp_snapshot *snapshot, const struct gp_device *device)
 {
@@ -191,7 +208,7 @@ static void add_owners(struct gp_strbuf *sb, const struct gp_snapshot *snapshot,
             return;
         }
         if (width + more > w)
-            add_owner(sb, &owners.list[i], false);
+            add_cut(sb, &owners.list[i], has_bytes, w - more);
         else
             gp_strbuf_adds(sb, text.buf);
         used += width;

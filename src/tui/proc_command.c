@@ -175,6 +175,8 @@ static size_t telling_word(const struct gp_proc_view *view, const char *command,
     return command[before] == '-' ? before : at;
 }
 
+enum { HIDDEN_LEAST = 4 }; /* columns for which the middle is left out */
+
 /* "python tr…--rank 3": the beginning, and from the word on that tells it from the others. */
 static void draw_cut(const struct gp_box *part, int x, int w, const struct gp_proc_view *view,
                      const char *command, enum gp_ink ink)
@@ -184,7 +186,7 @@ static void draw_cut(const struct gp_box *part, int x, int w, const struct gp_pr
     const int tail_w = (int)gp_utf8_width(command + at);
     const int most = w - w / 3 - 1;
     const int head_w = w - 1 - (tail_w < most ? tail_w : most);
-    if (at == 0 || needed - tail_w <= head_w + 1) {
+    if (at == 0 || needed - tail_w < head_w + HIDDEN_LEAST) {
         gp_draw_left(part, x, 0, w, ink, command);
         return;
     }

@@ -179,6 +179,18 @@ static void add_order(struct gp_strbuf *sb, const struct gp_proc_order *order, i
         gp_strbuf_truncate(sb, before);
 }
 
+/* "GPU 3", "MIG 3:1" */
+static void add_place(struct gp_strbuf *sb, const struct gp_procs_options *options)
+{
+    gp_strbuf_adds(sb, options->gpu < 0 ? "a GPU" : options->only_mig ? "MIG " : "GPU ");
+    if (options->gpu >= 0)
+        gp_strbuf_add_int(sb, options->gpu);
+    if (options->gpu >= 0 && options->only_mig) {
+        gp_strbuf_addc(sb, ':');
+        gp_strbuf_add_int(sb, (long)options->mig);
+    }
+}
+
 /* Of a part with its label; one without text is left out. */
 static int width_of_part(const char *label, const char *text)
 {
@@ -211,12 +223,8 @@ static int draw_title(const struct gp_box *box, const struct gp_proc_view *view)
         x = gp_drawf(box, x, 0, GP_INK_TAGGED, " · %zu tagged", view->tagged_count);
     gp_strbuf_reset(&text);
     if (options->gpu >= 0) {
-        gp_strbuf_adds(&text, options->only_mig ? " · MIG " : " · GPU ");
-        gp_strbuf_add_int(&text, options->gpu);
-    }
-    if (options->gpu >= 0 && options->only_mig) {
-        gp_strbuf_addc(&text, ':');
-        gp_strbuf_add_int(&text, (long)options->mig);
+        gp_strbuf_adds(&text, " · ");
+        add_place(&text, options);
     }
     gp_strbuf_adds(&text, groups[options->groups]);
     const char *const filter = options->filter ? options->filter : "";
@@ -400,10 +408,31 @@ void gp_draw_proc_rows(const struct gp_box *box, const struct gp_proc_view *view
     gp_strbuf_fini(&sb);
 }
 
+/* In place of the first row: "no process of GPU 3 matches 'vllm'". */
+static void draw_why_empty(const struct gp_box *box, const struct gp_proc_view *view)
+{
+    const struct gp_procs_options *options = view->options;
+    const char *const filter = options->filter ? options->filter : "";
+    char room[256] = "";
+    struct gp_strbuf text = GP_STRBUF_ON(room, sizeof(room) - 1);
+    const bool has_place = options->gpu >= 0 || !*filter;
+    gp_strbuf_adds(&text, view->is_unknown ? "unknown: no answer from "
+                          : !has_place     ? "no process"
+                          : *filter        ? "no process of "
+                                           : "no process uses ");
+    if (has_place)
+        add_place(&text, options);
+    if (*filter && !view->is_unknown)
+        gp_strbuf_addf(&text, " matches '%s'%s", filter, has_place ? "" : " · Esc: no filter");
+    gp_draw_left(box, 2, 2, box->w - 4, GP_INK_DIM, text.buf);
+}
+
 int gp_draw_procs(const struct gp_box *box, const struct gp_proc_view *view)
 {
     const struct gp_box rows = gp_box_part(box, 0, 1, box->w, box->h - 1);
     int end = draw_title(box, view);
     gp_draw_proc_rows(&rows, view);
+    if (view->procs->count == 0)
+        draw_why_empty(box, view);
     return end;
 }

@@ -4,8 +4,10 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 #include "model/snapshot.h"
 #include "sample/changer.h"
+#include "tui/gpu_text.h"
 #include "tui/task.h"
 
 #include <stdarg.h>
@@ -19,7 +21,7 @@ static const enum gp_control_id offered[] = {
     GP_CONTROL_FAN_SPEED,          GP_CONTROL_TARGET_TEMPERATURE,
 };
 
-enum { OFFERED = GP_ARRAY_LEN(offered), WIDTH = 76 };
+enum { OFFERED = GP_ARRAY_LEN(offered), WIDTH = 76, VALUE = 22, RANGE = 47 };
 
 /* Lines: the settings, the description of the selected one, and the question or answer. */
 enum { LIST = OFFERED + 1, HELP = 5, ANSWER = 4 };
@@ -119,7 +121,9 @@ static void GP_PRINTF(2, 3) tell(struct gp_ui_adjust *a, const char *fmt, ...)
 static void format_value(struct gp_strbuf *sb, const struct gp_adjust_job *job, size_t i)
 {
     const struct gp_setting *s = &job->settings[i];
-    if (s->status == GP_STATUS_OK && s->known)
+    if (!job->is_known)
+        gp_strbuf_adds(sb, "(unknown)");
+    else if (s->status == GP_STATUS_OK && s->known)
         gp_control_format(sb, offered[i], &s->value, true);
     else if (s->status == GP_STATUS_OK)
         gp_strbuf_adds(sb, "(not reported)");
@@ -157,7 +161,8 @@ static void describe_result(struct gp_ui *ui)
     const struct gp_adjust_job *job = a->job;
     const char *more = job->err.code ? job->err.text : job->words;
     if (job->change < 0)
-        tell(a, "%s", job->err.code ? job->err.text : "");
+        tell(a, "%.*s", job->err.code ? (int)gp_gpu_trouble_words(job->err.text) : 0,
+             job->err.text);
     else
         tell(a, "%s %s: %s%s%s", gp_control_table[offered[job->change]].name, a->text,
              words[job->outcome], *more ? ": " : "", more);
@@ -345,6 +350,24 @@ static enum gp_ui_wish key_in_adjust(struct gp_ui *ui, int key)
 
 /* ---- drawing ---- */
 
+/* What may be set: in the column of ranges, or as far before it, from column x on, as it needs. */
+static void draw_range(const struct gp_box *line, int x, const struct gp_setting *s,
+                       enum gp_control_id id)
+{
+    const bool is_power = id == GP_CONTROL_POWER_LIMIT;
+    const double unit = is_power ? 1000 : 1;
+    char text[GP_UI_TEXT_SIZE];
+    if (s->has_range)
+        (void)snprintf(text, sizeof(text), is_power ? "%.0f to %.0f W" : "%.0f to %.0f",
+                       (double)s->min / unit, (double)s->max / unit);
+    else
+        (void)snprintf(text, sizeof(text), "%s", gp_control_table[id].syntax);
+    const int room = line->w - (int)gp_utf8_width(text);
+    const int at = room >= RANGE ? RANGE : room > x ? room : x;
+    if (room >= x || RANGE < line->w)
+        gp_draw_left(line, at, 0, line->w - at, GP_INK_PLAIN, text);
+}
+
 static void draw_setting(const struct gp_box *line, size_t i, const void *ctx)
 {
     const struct gp_ui *ui = ctx;
@@ -352,17 +375,15 @@ static void draw_setting(const struct gp_box *line, size_t i, const void *ctx)
     const struct gp_setting *s = &a->job->settings[i];
     struct gp_strbuf sb = GP_STRBUF_INIT(GP_CONTROL_TEXT_SIZE);
     (void)gp_draw(line, 0, 0, GP_INK_KEY, gp_control_table[offered[i]].name);
-    if (a->task || !a->job->is_known)
+    if (a->task)
         return;
     format_value(&sb, a->job, i);
-    gp_draw_left(line, 22, 0, 24, s->status == GP_STATUS_OK ? GP_INK_STRONG : GP_INK_DIM, sb.buf);
-    if (s->status == GP_STATUS_OK && s->has_range)
-        (void)gp_drawf(line, 47, 0, GP_INK_PLAIN,
-                       offered[i] == GP_CONTROL_POWER_LIMIT ? "%.0f to %.0f W" : "%.0f to %.0f",
-                       (double)s->min / (offered[i] == GP_CONTROL_POWER_LIMIT ? 1000 : 1),
-                       (double)s->max / (offered[i] == GP_CONTROL_POWER_LIMIT ? 1000 : 1));
-    else if (s->status == GP_STATUS_OK)
-        gp_draw_left(line, 47, 0, line->w - 47, GP_INK_PLAIN, gp_control_table[offered[i]].syntax);
+    if (s->status == GP_STATUS_OK && a->job->is_known) {
+        gp_draw_left(line, VALUE, 0, RANGE - VALUE - 1, GP_INK_STRONG, sb.buf);
+        draw_range(line, VALUE + (int)gp_utf8_width(sb.buf) + 2, s, offered[i]);
+    } else {
+        gp_draw_left(line, VALUE, 0, line->w - VALUE, GP_INK_DIM, sb.buf);
+    }
     gp_strbuf_fini(&sb);
 }
 

@@ -429,6 +429,8 @@ static void a_gpu_that_is_lost_by_it_keeps_its_settings(void **state)
     press(&ui, "y");
     settle(&ui);
     check_has(&ui, "power-limit           700 W");
+    (void)line_with(&ui, 80, 24, "  default|exclusive-process|prohibited ");
+    (void)line_with(&ui, 80, 24, " (not supported by this GPU) ");
     check_has(&ui, "power-limit 450: failed");
     assert_true(gp_ui_fini(&ui));
 }

@@ -337,6 +337,26 @@ static void escape_drops_the_filter_last(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+static void an_empty_list_says_why(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    watch(&ui, 8);
+    press(&ui, "fzzz\n");
+    (void)line_with(&ui, 80, 24, " no process matches 'zzz' · Esc: no filter");
+    press(&ui, "3");
+    (void)line_with(&ui, 80, 24, " no process of GPU 3 matches 'zzz'");
+    assert_true(gp_ui_fini(&ui));
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(2, 0);
+    s->process_count = s->devices[0].process_count = s->devices[1].process_count = 0;
+    gp_ui_take(&ui, s, 1);
+    (void)line_with(&ui, 80, 24, " no process uses a GPU");
+    press(&ui, "1");
+    (void)line_with(&ui, 80, 24, " no process uses GPU 1");
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void the_list_of_columns_reverses(void **state)
 {
     (void)state;
@@ -444,6 +464,7 @@ static void a_silent_gpu_says_so(void **state)
     check_has(&ui, " 93? ");
     press(&ui, "5");
     check_has(&ui, " processes unknown · GPU 5");
+    check_has(&ui, " unknown: no answer from GPU 5");
     press(&ui, "\n");
     check_has(&ui, "end what runs on it");
     assert_true(gp_ui_fini(&ui));
@@ -465,6 +486,7 @@ int main(void)
         cmocka_unit_test(the_cursor_holds_on_to_the_next_process),
         cmocka_unit_test(the_cursor_comes_back_from_the_gpus),
         cmocka_unit_test(escape_drops_the_filter_last),
+        cmocka_unit_test(an_empty_list_says_why),
         cmocka_unit_test(the_list_of_columns_reverses),
         cmocka_unit_test(m_says_where_it_shows),
         cmocka_unit_test(keys_stay_beside_a_message),
