@@ -51,7 +51,7 @@ static const struct row keys[] = {
     DOES(DETAILS, "all about it"),
     DOES(DIGIT, "only this GPU; again: all"),
     KEYS("f u", "filter; only one user"),
-    DOES(SEARCH, "search; n: next"),
+    DOES(SEARCH, "search; n N: next, back"),
     DOES(SORT, "sort; I reverses"),
     KEYS("P M T", "by SMs, memory, time"),
     KEYS("t ← → *", "tree; fold one, or all"),
@@ -77,9 +77,12 @@ static const struct row colors[] = {
 };
 
 static const struct row letters[] = {
-    SIGN(CRITICAL, "!", "no answer"),            SIGN(CRITICAL, "E", "uncorrected memory errors"),
-    SIGN(CRITICAL, "R", "needs a reset"),        SIGN(CRITICAL, "X", "Xid error in the last hour"),
-    SIGN(HIGH, "O", "orphaned memory"),          SIGN(HIGH, "T", "heat limits the clocks"),
+    SIGN(CRITICAL, "!", "no answer"),
+    SIGN(CRITICAL, "E", "memory errors"),
+    SIGN(CRITICAL, "R", "needs a reset"),
+    SIGN(CRITICAL, "X", "Xid error in the last hour"),
+    SIGN(HIGH, "O", "orphaned memory"),
+    SIGN(HIGH, "T", "slowed by heat"),
     SIGN(DIM, "P S", "power limit, sync boost"),
 };
 
@@ -100,11 +103,11 @@ static const struct part right[] = {PART("colors", colors), PART("letters next t
 
 /* Actions that a row above is about, though it does not name them. */
 static const enum gp_action covered[] = {
-    GP_ACTION_UP,          GP_ACTION_DOWN,        GP_ACTION_PAGE_UP,        GP_ACTION_PAGE_DOWN,
-    GP_ACTION_NEXT,        GP_ACTION_CLEAR,       GP_ACTION_REVERSE,        GP_ACTION_SORT_SM,
-    GP_ACTION_SORT_TIME,   GP_ACTION_SORT_MEMORY, GP_ACTION_SHOW_GPUS,      GP_ACTION_HELP,
-    GP_ACTION_SHOW_GRAPHS, GP_ACTION_HOST,        GP_ACTION_SHOW_PROCESSES, GP_ACTION_PRESET,
-    GP_ACTION_FILTER,      GP_ACTION_USER,        GP_ACTION_TREE,           GP_ACTION_FOLD_ALL,
+    GP_ACTION_UP,        GP_ACTION_DOWN,        GP_ACTION_PAGE_UP, GP_ACTION_PAGE_DOWN,
+    GP_ACTION_NEXT,      GP_ACTION_CLEAR,       GP_ACTION_REVERSE, GP_ACTION_SORT_SM,
+    GP_ACTION_SORT_TIME, GP_ACTION_SORT_MEMORY, GP_ACTION_HELP,    GP_ACTION_PRESET,
+    GP_ACTION_FILTER,    GP_ACTION_PREVIOUS,    GP_ACTION_SAVE,    GP_ACTION_UNTAG,
+    GP_ACTION_USER,      GP_ACTION_TREE,        GP_ACTION_FOLD_ALL,
 };
 
 static bool is_above(enum gp_action action)

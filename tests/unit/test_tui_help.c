@@ -33,7 +33,7 @@ static void the_first_page_fits_the_smallest_usual_screen(void **state)
         "trouble",
         "!          no answer",
         "R  ",
-        "T          heat limits the clocks",
+        "T          slowed by heat",
         "P S  ",
         "Shift+drag",
         "PgDn all keys and columns",
@@ -56,6 +56,7 @@ static void the_first_page_uses_the_height(void **state)
     has(&ui, 120, 29, "more keys");
     has(&ui, 120, 40, "show the environment of the process");
     has(&ui, 120, 40, "Ctrl-Z     suspend"); /* the last one */
+    has(&ui, 120, 40, "D          show or hide the GPUs");
     assert_null(strstr(picture(&ui, 120, 40), "columns of processes"));
     size_t told = 0;
     for (int a = 1; a < GP_ACTION__COUNT; a++)
