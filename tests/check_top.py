@@ -295,7 +295,7 @@ def totals_are_those_of_the_gpus_that_answer():
     state = new_state()
     with top("-n", "0.5", sim="h100x8", size=(100, 24), GPULSE_SIM_STATE=state) as t:
         t.see("/637 GiB")
-        assert re.search(r"8 GPU · 3\.\d/5\.6 kW · 37\d/637 GiB", t.text()), t.text()
+        assert re.search(r"8 GPUs · 3\.\d/5\.6 kW · 37\d/637 GiB", t.text()), t.text()
         fault(state, "h100x8", "--gpu", "3", "lost")  # a job holds 71 GiB of it
         t.see("/558 GiB")
         assert re.search(r"7 of 8 GPUs · 2\.\d/4\.9 kW · 30\d/558 GiB", t.text()), t.text()

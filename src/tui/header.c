@@ -81,7 +81,7 @@ static bool set_totals(struct total totals[TOTAL__COUNT], const struct gp_snapsh
     if (well < gpus)
         gp_strbuf_addf(sb, "%zu of ", well);
     gp_strbuf_add_int(sb, (long)gpus);
-    gp_strbuf_adds(sb, well < gpus ? " GPUs" : " GPU");
+    gp_strbuf_adds(sb, gpus == 1 ? " GPU" : " GPUs");
     if (power[1] > 0)
         add_share(&totals[TOTAL_POWER].text, power[0] / scale, power[1] / scale,
                   power[1] < 1000 ? "W" : "kW");
