@@ -377,7 +377,7 @@ static void add_troubles(struct gp_words *words, const struct gp_device *device,
         gp_words_add(words, GP_INK_HIGH, "%s", gp_fault_words[GP_FAULT_LANES]);
     if (!limit)
         return;
-    gp_words_add(words, gp_gpu_limit_ink(device), "limited: %s", limit);
+    gp_words_add(words, gp_gpu_limit_ink(device), "%s", limit);
     if (track && track->limited_since_ns)
         add_time(&words->text, view->snapshot->mono_ns - track->limited_since_ns);
     gp_words_end(words, gp_gpu_limit_ink(device));
