@@ -111,16 +111,20 @@ static void add_reserved(struct gp_procs *procs, const struct gp_snapshot *snaps
 /* Empties the list, and makes it large enough. */
 static int make_room(struct gp_procs *procs, size_t rows, size_t processes)
 {
-    if (procs->room < rows || procs->by_pid_room < processes) {
-        gp_procs_fini(procs);
+    if (procs->room < rows) {
+        free(procs->rows);
         procs->rows = calloc(rows, sizeof(*procs->rows));
-        procs->by_pid = calloc(processes, sizeof(*procs->by_pid));
-        if (!procs->rows || !procs->by_pid) {
-            gp_procs_fini(procs);
-            return GP_ENOMEM;
-        }
         procs->room = rows;
+    }
+    if (procs->by_pid_room < processes) {
+        free(procs->by_pid);
+        procs->by_pid = calloc(processes, sizeof(*procs->by_pid));
         procs->by_pid_room = processes;
+        procs->by_pid_count = 0;
+    }
+    if (!procs->rows || !procs->by_pid) {
+        gp_procs_fini(procs);
+        return GP_ENOMEM;
     }
     procs->count = procs->hidden = procs->ancestors = procs->folded = 0;
     procs->reserved = procs->groups = procs->closed = 0;

@@ -19,11 +19,12 @@ uint64_t gp_closed_name(const struct gp_proc_row *row)
     char room[256] = "";
     struct gp_strbuf job = GP_STRBUF_ON(room, sizeof(room) - 1);
     const char *text = row->pid ? row->start : row->user;
-    if (!row->pid && row->container) {
+    const bool is_job = !row->pid && row->container;
+    if (is_job) {
         gp_proc_row_add_job(&job, row);
         text = job.buf;
     }
-    return gp_hash(GP_HASH_INIT, text ? text : "");
+    return gp_hash(gp_hash(GP_HASH_INIT, is_job ? "job" : ""), text ? text : "");
 }
 
 /* Its place among the others; their number: it is not among them. */

@@ -5,8 +5,11 @@
 /* A cursor that an unfolded row may take elsewhere stays on this one. */
 void gp_watch_turn_branch(struct gp_ui *ui)
 {
+    const struct gp_proc_row *row = gp_ui_chosen_row(ui);
+    if (!row || !(row->closed || gp_row_is_open(&ui->procs, ui->chosen)))
+        return;
     gp_ui_choose(ui, ui->chosen);
-    gp_closed_turn(gp_ui_closed(ui), gp_ui_chosen_row(ui));
+    gp_closed_turn(gp_ui_closed(ui), row);
     gp_ui_build_rows(ui);
 }
 
@@ -23,10 +26,11 @@ static bool go_to_parent(struct gp_ui *ui)
     return has_parent;
 }
 
-/* As long as a row is open, all are folded; then all are unfolded. The process that is followed
+/* If any row is open, all are folded; the next time all are unfolded. The process that is followed
  * stays on the screen. */
 static void turn_all(struct gp_ui *ui)
 {
+    const bool were_all = gp_ui_closed(ui)->all;
     bool any = false;
     if (ui->prefs.tree == GP_TREE_NO) {
         gp_ui_say(ui, "nothing to fold in a flat list; t: tree, groups");
@@ -34,7 +38,7 @@ static void turn_all(struct gp_ui *ui)
     }
     for (size_t i = 0; !any && i < ui->procs.count; i++)
         any = gp_row_is_open(&ui->procs, i);
-    gp_closed_turn_all(gp_ui_closed(ui), any);
+    gp_closed_turn_all(gp_ui_closed(ui), any && !were_all);
     gp_ui_build_rows(ui);
     (void)gp_ui_go_to_process(ui, ui->followed);
 }

@@ -156,6 +156,12 @@ static void what_is_looked_for_is_unfolded(void **state)
     check_rows(&ui, RANKS + 2, 101);
     press(&ui, "F*");
     check_rows(&ui, RANKS + 2, 101);
+    const bool all = ui.closed.all; /* but the one that is followed */
+    press(&ui, "*");
+    assert_int_equal(ui.closed.all, !all);
+    check_rows(&ui, RANKS + 2, 101);
+    press(&ui, "*");
+    assert_int_equal(ui.closed.all, all);
     assert_false(gp_ui_go_to_process(&ui, 999));
     assert_true(gp_ui_fini(&ui));
 }
@@ -217,6 +223,12 @@ static void a_click_on_the_mark_folds(void **state)
         check_rows(&ui, i == 0 ? 2 : RANKS + 2, LAUNCHER);
         (void)picture(&ui, 120, 40);
     }
+    const struct gp_hit *mark = ui.hits.hits;
+    while (mark->kind != GP_HIT_FOLD)
+        mark++;
+    press(&ui, "fzzz\n"); /* nothing matches, and the mark is still on the screen */
+    (void)gp_ui_click(&ui, mark->x, mark->y, false);
+    assert_int_equal(ui.closed.count, 0);
     assert_true(gp_ui_fini(&ui));
 }
 
