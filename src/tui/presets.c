@@ -97,14 +97,20 @@ bool gp_preset_get(const char *text, int at, struct gp_preset *ret)
     return !read_preset(text, at, ret, &n) && n > 0;
 }
 
-static void add_gpus(struct gp_strbuf *sb, const struct gp_preset *preset)
+static void add_part(struct gp_strbuf *sb, size_t start, const char *words)
+{
+    gp_strbuf_adds(sb, sb->len > start ? ", " : "");
+    gp_strbuf_adds(sb, words);
+}
+
+static void add_gpus(struct gp_strbuf *sb, size_t start, const struct gp_preset *preset)
 {
     static const char *const views[] = {
         [GP_DENSITY_CARD] = " as cards", [GP_DENSITY_BAR] = " as bars",
         [GP_DENSITY_LINE] = " as lines", [GP_DENSITY_GRID] = " as a grid",
         [GP_DENSITY_AUTO] = "",
     };
-    gp_strbuf_adds(sb, "GPUs");
+    add_part(sb, start, "GPUs");
     gp_strbuf_adds(sb, views[preset->view]);
     if (preset->gpu_order != GP_ORDER_AUTO)
         gp_strbuf_addf(sb, " by %s", gp_gpu_order_words[preset->gpu_order]);
@@ -112,15 +118,17 @@ static void add_gpus(struct gp_strbuf *sb, const struct gp_preset *preset)
 
 void gp_preset_add_words(struct gp_strbuf *sb, const struct gp_preset *preset)
 {
-    const bool has_last = preset->processes && !preset->first;
-    gp_strbuf_adds(sb, preset->first ? "processes, " : "");
+    const size_t start = sb->len;
+    if (preset->first)
+        add_part(sb, start, "processes");
     if (preset->gpus)
-        add_gpus(sb, preset);
+        add_gpus(sb, start, preset);
     if (preset->graphs)
-        gp_strbuf_adds(sb, sb->len ? ", graphs" : "graphs");
-    if (has_last)
-        gp_strbuf_adds(sb, sb->len ? ", processes" : "processes");
-    gp_strbuf_adds(sb, preset->host == GP_HOST_YES ? ", machine" : "");
+        add_part(sb, start, "graphs");
+    if (preset->processes && !preset->first)
+        add_part(sb, start, "processes");
+    if (preset->host == GP_HOST_YES)
+        add_part(sb, start, "machine");
 }
 
 static bool is_same(const struct gp_preset *a, const struct gp_preset *b)

@@ -8,6 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void words_of_a_preset_follow_others(void **state)
+{
+    (void)state;
+    static const struct {
+        struct gp_preset preset;
+        const char *words;
+    } cases[] = {
+        {{.graphs = true}, "preset: graphs"},
+        {{.processes = true}, "preset: processes"},
+        {{.first = true, .processes = true, .graphs = true}, "preset: processes, graphs"},
+        {{.gpus = true, .host = GP_HOST_YES}, "preset: GPUs, machine"},
+    };
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_strbuf sb = GP_STRBUF_INIT(256);
+        struct gp_preset preset = cases[i].preset;
+        preset.view = GP_DENSITY_AUTO;
+        gp_strbuf_adds(&sb, "preset: ");
+        gp_preset_add_words(&sb, &preset);
+        assert_string_equal(sb.buf, cases[i].words);
+        gp_strbuf_fini(&sb);
+    }
+}
+
 static void presets_are_lists_of_regions(void **state)
 {
     (void)state;
@@ -270,6 +293,7 @@ static void walls_between_cards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_of_a_preset_follow_others),
         cmocka_unit_test(presets_are_lists_of_regions),
         cmocka_unit_test(a_bad_preset_says_which_and_what_is_right),
         cmocka_unit_test(p_takes_the_next_one_and_a_number_that_one),
