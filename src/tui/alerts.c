@@ -70,6 +70,9 @@ static const struct {
          "Its clocks are low because the power supply demands it: it is overloaded, "
          "or a cable is loose.",
          0},
+    [GP_FAULT_SLOWED] =
+        {GP_INK_HIGH, "gpulse doctor",
+         "Its clocks are at half or less: it may be too hot, or its power supply overloaded.", 0},
     [GP_FAULT_LANES] =
         {GP_INK_HIGH, "reseat it",
          "Copies between host and GPU are slower than on others like it. The card or its riser "
@@ -129,7 +132,7 @@ static struct gp_alert alert_of(enum gp_fault rule, unsigned gpu)
     return alert;
 }
 
-/* "GPU 3 memory full", and what follows that. */
+/* "GPU 3 memory nearly full", and what follows that. */
 static void GP_PRINTF(2, 3) word(struct gp_alert *alert, const char *fmt, ...)
 {
     va_list args;

@@ -37,7 +37,7 @@ struct gp_alert {
     uint64_t number;   /* of an Xid */
     int64_t pid;       /* the process that it is about; 0: none, or it is unknown which one */
     const char *about; /* what it means and what helps, in whole sentences */
-    char text[128];    /* parts with " · " between them, the first one tells what it is */
+    char text[128];    /* parts with " · " between them, the first one says what it is */
     char next[40];     /* what to do now, as short as a command */
     char brief[24];    /* what it is in two or three words, after the GPU */
 };

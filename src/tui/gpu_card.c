@@ -152,8 +152,10 @@ static void draw_title(const struct gp_box *box, const struct gp_device *device,
         set_sensors(parts, device, box->w, room);
     const bool has_others = has_sensors || (trouble && trouble->text.len > 0);
     set_owners(&parts[PART_OWNERS], device, view, has_others, owners, &room);
-    for (int i = PART_OWNERS - 1; i >= 0; i--)
+    for (int i = PART_OWNERS - 1; i > PART_TROUBLE; i--)
         admit(&parts[i], 0, &room);
+    gp_words_fit(parts[PART_TROUBLE].words, room - 2);
+    admit(&parts[PART_TROUBLE], 0, &room);
     draw_parts(box, parts, end);
 }
 
@@ -351,36 +353,52 @@ static void add_time(struct gp_strbuf *sb, uint64_t ns)
                        n < 10 ? " " : "");
 }
 
-/* The problems, each in its ink. */
+static void add_limited_time(struct gp_strbuf *sb, const struct gp_device *device,
+                             const struct gp_gpus_view *view)
+{
+    const struct gp_track *track = gp_history_find(view->history, device);
+    if (track && track->limited_since_ns)
+        add_time(sb, view->snapshot->mono_ns - track->limited_since_ns);
+}
+
+/* Appends what the card says of a fault; returns false if the GPU does not have it. */
+static bool add_fault(struct gp_strbuf *sb, enum gp_fault fault, const struct gp_device *device,
+                      const struct gp_gpus_view *view)
+{
+    const bool is_narrow =
+        fault == GP_FAULT_LANES && has_lost_lanes(device, gp_history_find(view->history, device));
+    if (is_narrow)
+        gp_strbuf_adds(sb, gp_fault_words[fault]);
+    else if (!gp_fault_add(sb, fault, device))
+        return false;
+    if (gp_fault_slows(fault)) {
+        add_limited_time(sb, device, view);
+        trim(sb); /* others may follow */
+    }
+    return true;
+}
+
+/* The problems, each in its ink, the worst first. */
 static void add_troubles(struct gp_words *words, const struct gp_device *device,
                          const struct gp_gpus_view *view)
 {
     const struct gp_xid *xid =
         view->xids ? gp_xid_worst(view->xids, device->index, view->snapshot->wall_ns) : NULL;
-    const struct gp_track *track = gp_history_find(view->history, device);
     const char *limit = gp_gpu_limit(device);
-    double errors;
-    const char *action = gp_device_text(device, GP_RECOVERY_ACTION, "None");
     gp_words_init(words);
-    if (strcmp(action, "None") != 0)
-        gp_words_add(words, GP_INK_CRITICAL, "%s: %.40s", gp_fault_words[GP_FAULT_RECOVERY],
-                     action);
-    if (gp_device_number(device, GP_ECC_UNCORRECTED_VOLATILE, &errors) && errors > 0)
-        gp_words_add(words, GP_INK_CRITICAL, "%s: %ld", gp_fault_words[GP_FAULT_ERRORS],
-                     gp_whole(errors));
-    if (xid)
-        gp_words_add(words, gp_xid_ink(xid), "Xid %" PRIu64, xid->number);
-    GP_GPU_TEXT(repair);
-    if (gp_fault_add(&repair, GP_FAULT_REPAIR, device))
-        gp_words_add(words, GP_INK_HIGH, "%s", repair.buf);
-    if (has_lost_lanes(device, track))
-        gp_words_add(words, GP_INK_HIGH, "%s", gp_fault_words[GP_FAULT_LANES]);
+    for (enum gp_fault fault = 0; fault < GP_FAULT__COUNT; fault++) {
+        GP_GPU_TEXT(text);
+        if (fault == GP_FAULT_XID && xid)
+            gp_words_add(words, gp_xid_ink(xid), "Xid %" PRIu64, xid->number);
+        else if (add_fault(&text, fault, device, view))
+            gp_words_add(words, gp_fault_ink(fault), "%s", text.buf);
+    }
     if (!limit)
         return;
-    gp_words_add(words, gp_gpu_limit_ink(device), "%s", limit);
-    if (track && track->limited_since_ns)
-        add_time(&words->text, view->snapshot->mono_ns - track->limited_since_ns);
-    gp_words_end(words, gp_gpu_limit_ink(device));
+    GP_GPU_TEXT(text);
+    gp_strbuf_adds(&text, limit);
+    add_limited_time(&text, device, view);
+    gp_words_add(words, GP_INK_DIM, "%s", text.buf);
 }
 
 static void draw_links(const struct gp_box *box, const struct gp_device *device,
@@ -389,6 +407,7 @@ static void draw_links(const struct gp_box *box, const struct gp_device *device,
     GP_GPU_TEXT(text);
     struct gp_words troubles;
     add_troubles(&troubles, device, view);
+    gp_words_fit(&troubles, box->w - 2);
     const int end = box->w - 1 - (int)gp_utf8_width(troubles.text.buf);
     add_links(&text, device, true, end - 3);
     gp_draw_left(box, 1, 2, end - 1, GP_INK_PLAIN, text.buf);

@@ -10,25 +10,39 @@
 const char *const gp_fault_words[GP_FAULT__COUNT] = {
     [GP_FAULT_LOST] = "lost",
     [GP_FAULT_SILENT] = "no answer",
-    [GP_FAULT_XID] = "Xid",
     [GP_FAULT_RECOVERY] = "needs recovery",
     [GP_FAULT_ERRORS] = "memory errors",
     [GP_FAULT_BROKEN] = "broken memory",
+    [GP_FAULT_XID] = "Xid",
     [GP_FAULT_HOT] = "too hot",
     [GP_FAULT_HEAT] = "slowed by heat",
     [GP_FAULT_SUPPLY] = "slowed by power supply",
+    [GP_FAULT_SLOWED] = "slowed by the hardware",
     [GP_FAULT_FULL_SOON] = "memory full soon",
-    [GP_FAULT_FULL] = "memory full",
+    [GP_FAULT_FULL] = "memory nearly full",
     [GP_FAULT_REPAIR] = "repair waits",
     [GP_FAULT_LANES] = "narrow PCIe",
     [GP_FAULT_ORPHANS] = "orphaned memory",
     [GP_FAULT_IDLE] = "idle, memory held",
 };
 
+enum gp_ink gp_fault_ink(enum gp_fault fault)
+{
+    return fault <= GP_FAULT_HOT ? GP_INK_CRITICAL : GP_INK_HIGH;
+}
+
+bool gp_fault_slows(enum gp_fault fault)
+{
+    return fault >= GP_FAULT_HEAT && fault <= GP_FAULT_SLOWED;
+}
+
 static bool has_yes(const struct gp_device *device, enum gp_metric m)
 {
     return strcmp(gp_device_text(device, m, ""), "Yes") == 0;
 }
+
+/* Why the clocks are low: nvmlClocksEventReasons in nvml.h. */
+enum { HEAT = 0x20 | 0x40, SUPPLY = 0x80, SLOWDOWN = 0x08 };
 
 static bool has_reason(const struct gp_device *device, uint64_t bits)
 {
@@ -89,9 +103,11 @@ static bool add_rest(struct gp_strbuf *sb, enum gp_fault fault, const struct gp_
         gp_strbuf_adds(sb, " (no spare rows)");
         return has_yes(device, GP_REMAPPED_FAILURE);
     case GP_FAULT_HEAT:
-        return has_reason(device, 0x20 | 0x40);
+        return has_reason(device, HEAT);
     case GP_FAULT_SUPPLY:
-        return has_reason(device, 0x80);
+        return has_reason(device, SUPPLY);
+    case GP_FAULT_SLOWED: /* with heat and the power supply, too; alone, by a power spike */
+        return has_reason(device, SLOWDOWN) && !has_reason(device, HEAT | SUPPLY);
     case GP_FAULT_REPAIR:
         gp_strbuf_adds(sb, " for a reset");
         return has_yes(device, GP_REMAPPED_PENDING) || has_yes(device, GP_RETIRED_PENDING);
@@ -112,4 +128,10 @@ bool gp_fault_add(struct gp_strbuf *sb, enum gp_fault fault, const struct gp_dev
         return true;
     gp_strbuf_truncate(sb, before);
     return false;
+}
+
+bool gp_fault_has(enum gp_fault fault, const struct gp_device *device)
+{
+    GP_GPU_TEXT(words);
+    return gp_fault_add(&words, fault, device);
 }

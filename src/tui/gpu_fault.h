@@ -3,22 +3,23 @@
 #ifndef GP_TUI_GPU_FAULT_H
 #define GP_TUI_GPU_FAULT_H
 
-#include "base/util.h"
+#include "tui/cells.h"
 
 struct gp_device;
 struct gp_strbuf;
 
-/* The worst first. */
+/* The worst first: they are critical up to GP_FAULT_HOT. */
 enum gp_fault {
     GP_FAULT_LOST,
     GP_FAULT_SILENT,
-    GP_FAULT_XID,
     GP_FAULT_RECOVERY,
     GP_FAULT_ERRORS,
     GP_FAULT_BROKEN,
+    GP_FAULT_XID, /* it has an ink of its own: gp_xid_ink() */
     GP_FAULT_HOT,
     GP_FAULT_HEAT,
     GP_FAULT_SUPPLY,
+    GP_FAULT_SLOWED,
     GP_FAULT_FULL_SOON,
     GP_FAULT_FULL,
     GP_FAULT_REPAIR,
@@ -31,8 +32,14 @@ enum gp_fault {
 /* In two or three words. */
 extern const char *const gp_fault_words[GP_FAULT__COUNT];
 
+enum gp_ink gp_fault_ink(enum gp_fault fault);
+
 /* Appends what a sample says of a fault: "memory errors (3 uncorrected)". Returns false, and
- * appends nothing, if the GPU does not have it, or if one sample does not tell. */
+ * appends nothing, if the GPU does not have it, or if one sample does not show it. */
 bool gp_fault_add(struct gp_strbuf *sb, enum gp_fault fault, const struct gp_device *device);
+/* Whether it would append something. */
+bool gp_fault_has(enum gp_fault fault, const struct gp_device *device);
+/* Whether a fault lowers the clocks. */
+bool gp_fault_slows(enum gp_fault fault);
 
 #endif

@@ -10,25 +10,31 @@
 
 /* ---- what limits the clocks ---- */
 
-/* Reasons that do: nvmlClocksEventReasons in nvml.h. The worst first. */
+/* What a busy GPU runs into, which is no fault: nvmlClocksEventReasons in nvml.h. */
 static const struct limit {
-    uint64_t bits;
+    uint64_t bit;
     char letter;
-    enum gp_ink ink;
     const char *word, *whole; /* next to the GPU, and after the letter */
 } limits[] = {
-    {0x20 | 0x40, 'T', GP_INK_HIGH, "slowed by heat", "slowed by heat"},
-    {0x80, 'P', GP_INK_HIGH, "slowed by power supply", "slowed by power supply"},
-    {0x08, 'T', GP_INK_HIGH, "slowed by heat", "slowed by heat"},
-    {0x04, 'P', GP_INK_DIM, "limited: power", "power limits the clocks"},
-    {0x10, 'S', GP_INK_DIM, "limited: sync boost", "sync boost limits the clocks"},
+    {0x04, 'P', "limited: power", "power limits the clocks"},
+    {0x10, 'S', "limited: sync boost", "sync boost limits the clocks"},
 };
+
+static bool is_slowed(const struct gp_device *device)
+{
+    for (enum gp_fault fault = 0; fault < GP_FAULT__COUNT; fault++)
+        if (gp_fault_slows(fault) && gp_fault_has(fault, device))
+            return true;
+    return false;
+}
 
 static const struct limit *limit_of(const struct gp_device *device)
 {
     const struct gp_value *v = &device->values[GP_REASONS_ACTIVE - GP_DEVICE__FIRST];
-    for (size_t i = 0; v->status == GP_STATUS_OK && i < GP_ARRAY_LEN(limits); i++)
-        if ((uint64_t)v->i & limits[i].bits)
+    if (v->status != GP_STATUS_OK || is_slowed(device))
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(limits); i++)
+        if ((uint64_t)v->i & limits[i].bit)
             return &limits[i];
     return NULL;
 }
@@ -37,12 +43,6 @@ const char *gp_gpu_limit(const struct gp_device *device)
 {
     const struct limit *limit = limit_of(device);
     return limit ? limit->word : NULL;
-}
-
-enum gp_ink gp_gpu_limit_ink(const struct gp_device *device)
-{
-    const struct limit *limit = limit_of(device);
-    return limit ? limit->ink : GP_INK_DIM;
 }
 
 /* ---- the problems ---- */
@@ -69,49 +69,53 @@ static bool add_limit(struct gp_strbuf *sb, const struct gp_flags_of *of)
     return limit;
 }
 
-/* The worst first. Those without a function are told by gp_fault_add(). */
-static const struct flag {
-    enum gp_fault fault;
-    char letter; /* 0: that of the limit, as is its ink */
-    enum gp_ink ink;
-    bool (*add)(struct gp_strbuf *sb, const struct gp_flags_of *of);
-} flags[] = {
-    {GP_FAULT_LOST, '!', GP_INK_CRITICAL, NULL},     {GP_FAULT_SILENT, '!', GP_INK_CRITICAL, NULL},
-    {GP_FAULT_RECOVERY, 'R', GP_INK_CRITICAL, NULL}, {GP_FAULT_ERRORS, 'E', GP_INK_CRITICAL, NULL},
-    {GP_FAULT_BROKEN, 'R', GP_INK_CRITICAL, NULL},   {GP_FAULT_XID, 'X', GP_INK_CRITICAL, add_xid},
-    {GP_FAULT_REPAIR, 'R', GP_INK_HIGH, NULL},       {GP_FAULT_ORPHANS, 'O', GP_INK_HIGH, NULL},
-    {GP_FAULT_HEAT, '\0', GP_INK_DIM, add_limit},
+/* By enum gp_fault; 0: the fault has none. */
+static const char letters[GP_FAULT__COUNT] = {
+    [GP_FAULT_LOST] = '!',   [GP_FAULT_SILENT] = '!',  [GP_FAULT_RECOVERY] = 'R',
+    [GP_FAULT_ERRORS] = 'E', [GP_FAULT_BROKEN] = 'R',  [GP_FAULT_XID] = 'X',
+    [GP_FAULT_HEAT] = 'T',   [GP_FAULT_SUPPLY] = 'P',  [GP_FAULT_SLOWED] = 'H',
+    [GP_FAULT_REPAIR] = 'R', [GP_FAULT_ORPHANS] = 'O',
 };
 
-/* Appends the words; returns false if there is no such problem. */
-static bool add_words(struct gp_strbuf *sb, const struct flag *flag, const struct gp_flags_of *of)
+/* The faults, and after the last one what limits the clocks. */
+enum { LIMIT = GP_FAULT__COUNT, FLAGS };
+
+/* Appends the words of a flag; returns false if there is no such problem. */
+static bool add_words(struct gp_strbuf *sb, int flag, const struct gp_flags_of *of)
 {
-    return flag->add ? flag->add(sb, of) : gp_fault_add(sb, flag->fault, of->device);
+    switch (flag) {
+    case LIMIT:
+        return add_limit(sb, of);
+    case GP_FAULT_XID:
+        return add_xid(sb, of);
+    default:
+        return gp_fault_add(sb, (enum gp_fault)flag, of->device);
+    }
 }
 
-static char letter_of(const struct flag *flag, const struct gp_device *device)
+static char letter_of(int flag, const struct gp_device *device)
 {
-    const struct limit *limit = flag->letter ? NULL : limit_of(device);
-    return limit ? limit->letter : flag->letter;
+    const struct limit *limit = flag == LIMIT ? limit_of(device) : NULL;
+    return limit ? limit->letter : flag == LIMIT ? '\0' : letters[flag];
 }
 
 /* An error that a program caused is less severe. */
-static enum gp_ink ink_of(const struct flag *flag, const struct gp_flags_of *of)
+static enum gp_ink ink_of(int flag, const struct gp_flags_of *of)
 {
-    return flag->fault == GP_FAULT_XID ? gp_xid_ink(xid_of(of))
-           : flag->letter              ? flag->ink
-                                       : gp_gpu_limit_ink(of->device);
+    return flag == LIMIT          ? GP_INK_DIM
+           : flag == GP_FAULT_XID ? gp_xid_ink(xid_of(of))
+                                  : gp_fault_ink((enum gp_fault)flag);
 }
 
 void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w, const struct gp_flags_of *of)
 {
     char last = '\0';
-    for (size_t i = 0; i < GP_ARRAY_LEN(flags) && w > 0; i++) {
+    for (int flag = 0; flag < FLAGS && w > 0; flag++) {
         GP_GPU_TEXT(text);
-        const char letter = letter_of(&flags[i], of->device);
-        if (letter == last || !add_words(&text, &flags[i], of))
+        const char letter = letter_of(flag, of->device);
+        if (!letter || letter == last || !add_words(&text, flag, of))
             continue;
-        gp_draw_fill(box, x++, y, 1, ink_of(&flags[i], of), (uint32_t)letter);
+        gp_draw_fill(box, x++, y, 1, ink_of(flag, of), (uint32_t)letter);
         last = letter;
         w--;
     }
@@ -120,14 +124,13 @@ void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w, const stru
 /* That of a GPU without values needs no letter: it has none next to it. */
 void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_flags_of *of)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(flags); i++) {
-        const bool has_letter = flags[i].letter != '!';
+    for (int flag = 0; flag < FLAGS; flag++) {
         GP_GPU_TEXT(text);
-        if (!add_words(&text, &flags[i], of))
+        if (!add_words(&text, flag, of))
             continue;
         gp_strbuf_adds(sb, sb->len ? "; " : "");
-        if (has_letter)
-            gp_strbuf_addf(sb, "%c: ", letter_of(&flags[i], of->device));
+        if (flag > GP_FAULT_SILENT)
+            gp_strbuf_addf(sb, "%c: ", letter_of(flag, of->device));
         gp_strbuf_adds(sb, text.buf);
     }
 }

@@ -21,9 +21,8 @@ void gp_gpu_draw_flags(const struct gp_box *box, int x, int y, int w, const stru
 /* Appends what these letters mean: "P: power limits the clocks". Nothing if there are none. */
 void gp_gpu_add_flag_words(struct gp_strbuf *sb, const struct gp_flags_of *of);
 
-/* What limits the clocks, "limited: power", "slowed by heat"; NULL: nothing. */
+/* What limits the clocks and is no fault, such as "limited: power"; NULL: nothing, or a fault does.
+ */
 const char *gp_gpu_limit(const struct gp_device *device);
-/* Heat and the power supply are trouble. The power limit is what a busy GPU runs into. */
-enum gp_ink gp_gpu_limit_ink(const struct gp_device *device);
 
 #endif

@@ -3,12 +3,10 @@
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "tui/gpu_fault.h"
-#include "tui/gpu_flags.h"
 #include "tui/gpu_text.h"
 #include "tui/history.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -24,12 +22,11 @@ static int key_of_index(const struct gp_device *device)
 
 static int key_of_trouble(const struct gp_device *device)
 {
-    const char *limit = gp_gpu_limit(device);
     if (gp_gpu_is_ill(device))
         return 3;
-    if (strcmp(gp_device_text(device, GP_RECOVERY_ACTION, "None"), "None") != 0)
+    if (gp_fault_has(GP_FAULT_RECOVERY, device))
         return 2;
-    return limit && strcmp(limit, gp_fault_words[GP_FAULT_HEAT]) == 0;
+    return gp_fault_has(GP_FAULT_HEAT, device) || gp_fault_has(GP_FAULT_SLOWED, device);
 }
 
 static int key_of_load(const struct gp_device *device)

@@ -82,7 +82,7 @@ static const struct row letters[] = {
     SIGN(CRITICAL, "R", "needs a reset"),
     SIGN(CRITICAL, "X", "Xid error in the last hour"),
     SIGN(HIGH, "O", "orphaned memory"),
-    SIGN(HIGH, "T", "slowed by heat"),
+    SIGN(HIGH, "T H", "slowed by heat, hardware"),
     SIGN(DIM, "P S", "power limit, sync boost"),
 };
 

@@ -1,5 +1,7 @@
 #include "tui/words.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -12,8 +14,7 @@ void gp_words_init(struct gp_words *words)
 
 void gp_words_end(struct gp_words *words, enum gp_ink ink)
 {
-    const size_t last = GP_WORDS_PARTS - 1;
-    const size_t i = words->count < last ? words->count++ : last;
+    const size_t i = words->count < GP_WORDS_PARTS ? words->count++ : GP_WORDS_PARTS - 1;
     words->parts[i].end = words->text.len;
     words->parts[i].ink = ink;
 }
@@ -31,6 +32,14 @@ void gp_words_add(struct gp_words *words, enum gp_ink ink, const char *fmt, ...)
     }
     gp_strbuf_adds(&words->text, part);
     gp_words_end(words, ink);
+}
+
+void gp_words_fit(struct gp_words *words, int w)
+{
+    while (words->text.len > 0 && (int)gp_utf8_width(words->text.buf) > w) {
+        words->count = words->count > 2 ? words->count - 2 : 0; /* and the dot before it */
+        gp_strbuf_truncate(&words->text, words->count ? words->parts[words->count - 1].end : 0);
+    }
 }
 
 int gp_words_draw(const struct gp_box *box, int x, int y, const struct gp_words *words)

@@ -5,7 +5,7 @@
 #include "base/strbuf.h"
 #include "tui/cells.h"
 
-enum { GP_WORDS_SIZE = 256, GP_WORDS_PARTS = 12 };
+enum { GP_WORDS_SIZE = 256, GP_WORDS_PARTS = 20 };
 
 struct gp_words {
     char room[GP_WORDS_SIZE];
@@ -25,6 +25,9 @@ void gp_words_end(struct gp_words *words, enum gp_ink ink);
 
 /* Appends a part, after " · " unless it is the first one. */
 void gp_words_add(struct gp_words *words, enum gp_ink ink, const char *fmt, ...) GP_PRINTF(3, 4);
+
+/* Leaves out parts of gp_words_add() from the end until the text fits into w columns. */
+void gp_words_fit(struct gp_words *words, int w);
 
 /* Returns the column after it. */
 int gp_words_draw(const struct gp_box *box, int x, int y, const struct gp_words *words);

@@ -4,6 +4,10 @@
 #include "base/utf8.h"
 #include "tui/alert_line.h"
 #include "tui/alerts.h"
+#include "tui/gpu_fault.h"
+#include "tui/gpu_flags.h"
+#include "tui/gpu_text.h"
+#include "tui/words.h"
 #include "tui_scene.h"
 
 #include <string.h>
@@ -424,6 +428,134 @@ static void an_xid_is_told_for_an_hour(void **state)
     gp_snapshot_free(s);
 }
 
+/* ---- on cards ---- */
+
+/* A machine whose first GPU has most faults at once. */
+static struct gp_snapshot *troubled_machine(void)
+{
+    struct gp_snapshot *s = machine(2, 0);
+    struct gp_device *d = &s->devices[0];
+    gp_value_set_text(device_value(d, GP_RECOVERY_ACTION), "Drain and Reset", s->mono_ns);
+    gp_value_set_int(device_value(d, GP_ECC_UNCORRECTED_VOLATILE), 3, s->mono_ns);
+    gp_value_set_text(device_value(d, GP_REMAPPED_FAILURE), "Yes", s->mono_ns);
+    gp_value_set_text(device_value(d, GP_REMAPPED_PENDING), "Yes", s->mono_ns);
+    gp_value_set_int(device_value(d, GP_MEMORY_UNATTRIBUTED), (int64_t)20 * GIB, s->mono_ns);
+    gp_value_set_int(device_value(d, GP_REASONS_ACTIVE), 0x08, s->mono_ns);
+    gp_value_set_text(device_value(&s->devices[1], GP_RECOVERY_ACTION), "", s->mono_ns);
+    return s;
+}
+
+static void watch_cards(struct gp_ui *ui, struct gp_snapshot *s, uint64_t xid)
+{
+    gp_ui_init(ui);
+    ui->prefs.view = GP_DENSITY_CARD;
+    gp_xids_add(&ui->xids, (struct gp_xid){0, xid, s->wall_ns - GP_NS_PER_S});
+    gp_ui_take(ui, s, 1);
+}
+
+static void a_card_has_all_faults_the_worst_first(void **state)
+{
+    (void)state;
+    static const char worst[] = "needs recovery (Drain and Reset) · memory errors (3 uncorrected)";
+    struct gp_ui ui;
+    watch_cards(&ui, troubled_machine(), 94);
+    const char *text = picture(&ui, 240, 40);
+    assert_non_null(strstr(text,
+                           " · broken memory (no spare rows) · Xid 94 · slowed by the hardware "
+                           "· repair waits for a reset · orphaned memory (20.0G)"));
+    assert_non_null(strstr(text, worst));
+    assert_null(strstr(text, "needs recovery ()"));
+    assert_null(strstr(text, "needs recovery: "));
+    assert_null(strstr(text, "slowed by heat"));
+    ui.prefs.alerts = false;
+    text = strstr(picture(&ui, 80, 40), worst); /* the rest has no room */
+    assert_non_null(text);
+    assert_int_equal(strspn(text + strlen(worst), " "), strcspn(text + strlen(worst), "\n"));
+    (void)gp_ui_fini(&ui);
+}
+
+/* What is known of the past is no fault any more. */
+static void a_card_shows_no_old_faults(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    struct gp_snapshot *s = machine(2, 0);
+    struct gp_value *errors = device_value(&s->devices[0], GP_ECC_UNCORRECTED_VOLATILE);
+    gp_value_set_int(errors, 3, s->mono_ns);
+    errors->status = GP_STATUS_STALE;
+    watch_cards(&ui, s, 94);
+    assert_null(strstr(picture(&ui, 200, 40), "memory errors"));
+    (void)gp_ui_fini(&ui);
+}
+
+/* Alerts, letters and cards. */
+static void all_have_one_order(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"needs recovery", "memory errors", "broken memory",  "Xid",
+                                         "slowed by the",  "repair waits",  "orphaned memory"};
+    struct gp_ui ui;
+    struct gp_alert alerts[GP_FAULT__COUNT];
+    GP_GPU_TEXT(words);
+    watch_cards(&ui, troubled_machine(), 79);
+    const struct gp_flags_of of = {&ui.snapshot->devices[0], &ui.xids, ui.snapshot->wall_ns};
+    gp_gpu_add_flag_words(&words, &of);
+    assert_int_equal(
+        gp_alerts_find(ui.snapshot, &ui.history, &ui.xids, alerts, GP_ARRAY_LEN(alerts)),
+        GP_ARRAY_LEN(faults));
+    const char *at = words.buf;
+    for (size_t i = 0; i < GP_ARRAY_LEN(faults); i++) {
+        assert_non_null(strstr(alerts[i].text, faults[i]));
+        assert_int_equal(alerts[i].ink, gp_fault_ink(alerts[i].rule));
+        at = strstr(at, faults[i]);
+        assert_non_null(at);
+    }
+    (void)gp_ui_fini(&ui);
+}
+
+static void each_part_of_a_text_has_its_ink(void **state)
+{
+    (void)state;
+    struct gp_words words;
+    struct gp_cells cells = {0, 0, NULL};
+    assert_int_equal(gp_cells_resize(&cells, GP_WORDS_PARTS, 1), 0);
+    const struct gp_box box = {&cells, 0, 0, GP_WORDS_PARTS, 1};
+    gp_words_init(&words);
+    for (int i = 0; i < GP_WORDS_PARTS; i++) {
+        gp_strbuf_addc(&words.text, 'x');
+        gp_words_end(&words, i % 2 ? GP_INK_HIGH : GP_INK_CRITICAL);
+    }
+    (void)gp_words_draw(&box, 0, 0, &words);
+    for (int i = 0; i < GP_WORDS_PARTS; i++)
+        assert_int_equal(cells.cells[i].ink, i % 2 ? GP_INK_HIGH : GP_INK_CRITICAL);
+    gp_cells_fini(&cells);
+}
+
+static void whole_parts_of_a_text_are_left_out(void **state)
+{
+    (void)state;
+    static const struct {
+        int w;
+        const char *text;
+    } cases[] = {{13, "one · two · °"},
+                 {12, "one · two"},
+                 {10, "one · two"},
+                 {9, "one · two"},
+                 {8, "one"},
+                 {3, "one"},
+                 {2, ""},
+                 {-1, ""}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_words words;
+        gp_words_init(&words);
+        gp_words_add(&words, GP_INK_HIGH, "one");
+        gp_words_add(&words, GP_INK_DIM, "two");
+        gp_words_add(&words, GP_INK_DIM, "°");
+        gp_words_fit(&words, cases[i].w);
+        assert_string_equal(words.text.buf, cases[i].text);
+    }
+}
+
 /* ---- under the cursor ---- */
 
 static void an_alarm_stays_one_under_the_cursor(void **state)
@@ -470,6 +602,11 @@ int main(void)
         cmocka_unit_test(an_idle_gpu_that_holds_memory_is_told),
         cmocka_unit_test(the_gravest_alert_comes_first),
         cmocka_unit_test(an_xid_is_told_for_an_hour),
+        cmocka_unit_test(a_card_has_all_faults_the_worst_first),
+        cmocka_unit_test(a_card_shows_no_old_faults),
+        cmocka_unit_test(all_have_one_order),
+        cmocka_unit_test(each_part_of_a_text_has_its_ink),
+        cmocka_unit_test(whole_parts_of_a_text_are_left_out),
         cmocka_unit_test(an_alarm_stays_one_under_the_cursor),
     };
     return cmocka_run_group_tests_name("tui_alerts", tests, NULL, NULL);

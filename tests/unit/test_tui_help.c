@@ -33,7 +33,7 @@ static void the_first_page_fits_the_smallest_usual_screen(void **state)
         "trouble",
         "!          no answer",
         "R  ",
-        "T          slowed by heat",
+        "T H        slowed by heat, hardware",
         "P S  ",
         "Shift+drag",
         "PgDn all keys and columns",
