@@ -30,72 +30,70 @@ enum { ADDS_GPU = 1 }; /* " -i 3", to the command */
 
 /* What to do next. */
 static const struct {
-    enum gp_ink ink;
     const char *next, *about;
     int flags;
 } rules[GP_FAULT__COUNT] = {
     [GP_FAULT_SILENT] =
-        {GP_INK_CRITICAL, "gpulse doctor",
+        {"gpulse doctor",
          "The driver gives no values of this GPU. Programs that use it may hang or fail. The "
          "kernel log says more: gpulse doctor reads it. If it does not answer again, end what "
          "runs on it, then reset it or reboot.",
          0},
     [GP_FAULT_LOST] =
-        {GP_INK_CRITICAL, "gpulse doctor",
+        {"gpulse doctor",
          "The driver cannot reach this GPU any more. Programs on it have failed or will. It "
          "comes back by a reset or a reboot; gpulse doctor says what the kernel log knows.",
          0},
     [GP_FAULT_RECOVERY] =
-        {GP_INK_CRITICAL, "gpulse doctor",
+        {"gpulse doctor",
          "The driver asks for this after an error. Until then the GPU may give wrong "
          "results or none. End what runs on it, then do what it asks for.",
          0},
     [GP_FAULT_ERRORS] =
-        {GP_INK_CRITICAL, "gpulse doctor",
+        {"gpulse doctor",
          "Memory has lost data, and a program has been stopped or has computed with wrong "
          "values. Reset the GPU; if it happens again, have it replaced.",
          0},
-    [GP_FAULT_BROKEN] = {GP_INK_CRITICAL, "have it replaced",
+    [GP_FAULT_BROKEN] = {"have it replaced",
                          "Memory rows are broken and there are no spare ones left for them.", 0},
     [GP_FAULT_REPAIR] =
-        {GP_INK_HIGH, "reset it when idle",
+        {"reset it when idle",
          "Broken memory will be replaced by spare memory at the next reset of the GPU.", 0},
     [GP_FAULT_HOT] =
-        {GP_INK_CRITICAL, "check its cooling",
+        {"check its cooling",
          "At this temperature it slows down, and somewhat above it turns off." HEAT_HELPS, 0},
-    [GP_FAULT_HEAT] = {GP_INK_HIGH, "check its cooling",
-                       "Its clocks are low because it is too hot." HEAT_HELPS, 0},
+    [GP_FAULT_HEAT] = {"check its cooling", "Its clocks are low because it is too hot." HEAT_HELPS,
+                       0},
     [GP_FAULT_SUPPLY] =
-        {GP_INK_HIGH, "check its power cables",
+        {"check its power cables",
          "Its clocks are low because the power supply demands it: it is overloaded, "
          "or a cable is loose.",
          0},
     [GP_FAULT_SLOWED] =
-        {GP_INK_HIGH, "gpulse doctor",
+        {"gpulse doctor",
          "Its clocks are at half or less: it may be too hot, or its power supply overloaded.", 0},
     [GP_FAULT_LANES] =
-        {GP_INK_HIGH, "reseat it",
+        {"reseat it",
          "Copies between host and GPU are slower than on others like it. The card or its riser "
          "may be loose, or the slot shared with another device.",
          0},
     [GP_FAULT_FULL_SOON] =
-        {GP_INK_HIGH, "",
+        {"",
          "Used memory has been growing steadily. When it is full, the next program that "
          "asks for memory fails, which need not be the one that grows.",
          0},
-    [GP_FAULT_FULL] = {GP_INK_HIGH, "gpulse mem", "The next program that asks for memory may fail.",
-                       ADDS_GPU},
+    [GP_FAULT_FULL] = {"gpulse mem", "The next program that asks for memory may fail.", ADDS_GPU},
     [GP_FAULT_ORPHANS] =
-        {GP_INK_HIGH, "gpulse reclaim",
+        {"gpulse reclaim",
          "No process that can be seen holds this memory: it may be one in another container "
          "or one that has ended without giving it back. gpulse reclaim finds and frees it.",
          0},
     [GP_FAULT_IDLE] =
-        {GP_INK_HIGH, "",
+        {"",
          "Nothing has run on this GPU, and others cannot use what is held. Ask its owner, or "
          "end the process with k.",
          0},
-    [GP_FAULT_XID] = {GP_INK_CRITICAL, "gpulse explain xid", "", 0},
+    [GP_FAULT_XID] = {"gpulse explain xid", "", 0},
 };
 
 struct finder {
@@ -125,7 +123,7 @@ static void add(struct finder *f, const struct gp_alert *alert)
 
 static struct gp_alert alert_of(enum gp_fault rule, unsigned gpu)
 {
-    struct gp_alert alert = {rules[rule].ink, rule, gpu, 0, 0, rules[rule].about, "", "", ""};
+    struct gp_alert alert = {gp_fault_ink(rule), rule, gpu, 0, 0, rules[rule].about, "", "", ""};
     (void)snprintf(alert.brief, sizeof(alert.brief), "%s", gp_fault_words[rule]);
     (void)snprintf(alert.next, sizeof(alert.next), rules[rule].flags & ADDS_GPU ? "%s -i %u" : "%s",
                    rules[rule].next, gpu);
