@@ -6,6 +6,7 @@
 #include "tui/alerts.h"
 #include "tui/gpu_fault.h"
 #include "tui/gpu_flags.h"
+#include "tui/gpu_order.h"
 #include "tui/gpu_text.h"
 #include "tui/words.h"
 #include "tui_scene.h"
@@ -513,6 +514,28 @@ static void all_have_one_order(void **state)
     (void)gp_ui_fini(&ui);
 }
 
+static void gpus_with_faults_come_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *action;
+        int64_t reasons;
+        size_t first;
+    } cases[] = {{"", 0, 0},      {"None", 0x80, 0}, {"None", 0x04, 0},
+                 {"Drain", 0, 1}, {"None", 0x08, 1}, {"None", 0x40, 1}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(cases); i++) {
+        struct gp_gpu_order order = {.entries = NULL};
+        struct gp_snapshot *s = machine(2, 0);
+        struct gp_device *d = &s->devices[1];
+        gp_value_set_text(device_value(d, GP_RECOVERY_ACTION), cases[i].action, s->mono_ns);
+        gp_value_set_int(device_value(d, GP_REASONS_ACTIVE), cases[i].reasons, s->mono_ns);
+        gp_gpu_order_set(&order, s, GP_ORDER_TROUBLE);
+        assert_int_equal(gp_gpu_order_row(&order, 0), cases[i].first);
+        gp_gpu_order_fini(&order);
+        gp_snapshot_free(s);
+    }
+}
+
 static void each_part_of_a_text_has_its_ink(void **state)
 {
     (void)state;
@@ -605,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_card_has_all_faults_the_worst_first),
         cmocka_unit_test(a_card_shows_no_old_faults),
         cmocka_unit_test(all_have_one_order),
+        cmocka_unit_test(gpus_with_faults_come_first),
         cmocka_unit_test(each_part_of_a_text_has_its_ink),
         cmocka_unit_test(whole_parts_of_a_text_are_left_out),
         cmocka_unit_test(an_alarm_stays_one_under_the_cursor),
