@@ -96,12 +96,13 @@ static bool move(struct gp_ui *ui, enum gp_action action)
 
 /* ---- searching and filtering ---- */
 
-/* The first match in a row and the closed ones below it; NULL: none. */
-static const struct gp_proc_row *match_in(const struct gp_ui *ui, size_t at, bool forward)
+/* The first match in a row and the closed ones below it, apart from `skipped` ones; NULL: none. */
+static const struct gp_proc_row *match_in(const struct gp_ui *ui, size_t at, bool forward,
+                                          size_t skipped)
 {
     const struct gp_proc_row *row = &ui->procs.rows[at];
     const struct gp_rows_below below = gp_rows_below(&ui->procs, at);
-    for (size_t i = 0; i <= row->closed; i++) {
+    for (size_t i = skipped; i <= row->closed; i++) {
         const size_t n = forward ? i : row->closed - i;
         const struct gp_proc_row *of = n == 0 ? row : &below.first[n - 1];
         if (gp_procs_matches(of, ui->search))
@@ -115,7 +116,7 @@ static void search(struct gp_ui *ui, size_t from, bool forward, bool unfolds)
     size_t count = ui->procs.count;
     for (size_t i = 0; *ui->search && i < count; i++) {
         const size_t row = (forward ? from + i : from + count - i) % count;
-        const struct gp_proc_row *match = match_in(ui, row, forward);
+        const struct gp_proc_row *match = match_in(ui, row, forward, 0);
         if (!match)
             continue;
         if (match == &ui->procs.rows[row] || !unfolds)
@@ -126,6 +127,15 @@ static void search(struct gp_ui *ui, size_t from, bool forward, bool unfolds)
     }
     if (*ui->search)
         gp_ui_say(ui, "'%s' not found", ui->search);
+}
+
+/* The closed rows below this one come before the next one. */
+static void search_on(struct gp_ui *ui)
+{
+    const bool has_row = *ui->search && gp_ui_chosen_row(ui);
+    const struct gp_proc_row *below = has_row ? match_in(ui, ui->chosen, true, 1) : NULL;
+    if (!below || !gp_ui_go_to_process(ui, below->pid))
+        search(ui, ui->chosen + 1, true, true);
 }
 
 static void on_search(struct gp_ui *ui, enum gp_edit_step step)
@@ -345,7 +355,7 @@ static enum gp_ui_wish act(struct gp_ui *ui, enum gp_action action)
         gp_ui_edit(ui, ui->search, "search", on_search);
         break;
     case GP_ACTION_NEXT:
-        search(ui, ui->chosen + 1, true, true);
+        search_on(ui);
         break;
     case GP_ACTION_PREVIOUS:
         search(ui, ui->chosen + ui->procs.count - 1, false, true);

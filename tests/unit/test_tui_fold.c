@@ -105,6 +105,71 @@ static void arrows_fold_and_unfold(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* Rank 0 was busy later than rank 1, which is below it. */
+static void a_folded_parent_is_idle_as_itself(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    ui.prefs.tree = GP_TREE_YES;
+    struct gp_snapshot *s = job(0);
+    set_int(&s->processes[1], GP_PROCESS_PPID, 100);
+    gp_value_set_real(process_value(&s->processes[0], GP_PROCESS_IDLE), 300, 1);
+    gp_value_set_real(process_value(&s->processes[1], GP_PROCESS_IDLE), 3000, 1);
+    gp_ui_take(&ui, s, 1);
+    assert_true(gp_ui_go_to_process(&ui, 100));
+    assert_non_null(strstr(line_with(&ui, 160, 40, "─train --rank 1"), " ≥50m "));
+    key(&ui, GP_KEY_LEFT);
+    assert_non_null(strstr(line_with(&ui, 160, 40, "▸train --rank 0"), " ≥5m "));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Parents without rows of their own are children of the folded one, too. */
+static void folded_rows_count_parents_without_rows(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    ui.prefs.tree = GP_TREE_YES;
+    struct gp_snapshot *s = job(0);
+    for (size_t i = 0; i < RANKS - 1; i++)
+        set_int(&s->processes[i], GP_PROCESS_PPID, SHELL);
+    gp_ui_take(&ui, s, 1);
+    (void)line_with(&ui, 160, 40, "─torchrun › train --rank 3");
+    gp_ui_choose(&ui, 0);
+    key(&ui, GP_KEY_LEFT);
+    assert_non_null(strstr(line_with(&ui, 160, 40, "▸ bash"), "+5 children"));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* Columns, their widths and the page of a process need not change because its row is folded. */
+static void what_is_folded_still_counts(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    ui.prefs.tree = GP_TREE_YES;
+    gp_closed_turn_all(&ui.closed, true);
+    struct gp_snapshot *s = job(0);
+    for (size_t i = 0; i < RANKS; i++)
+        set_int(&s->processes[i], GP_PROCESS_PPID, i == 0 ? 1 : 100); /* which has no sums */
+    set_int(&s->processes[2], GP_PROCESS_ENC, 7);
+    gp_value_set_text(process_value(&s->processes[2], GP_PROCESS_USER), "maximiliane", 1);
+    gp_ui_take(&ui, s, 1);
+    assert_int_equal(ui.procs.count, 2);
+    const char *heading = line_with(&ui, 200, 40, "COMMAND");
+    assert_non_null(strstr(heading, " USER           GPU "));
+    assert_non_null(strstr(heading, " ENC "));
+    assert_true(gp_ui_go_to_process(&ui, 102));
+    press(&ui, "\n");
+    assert_int_equal(ui.mode, GP_UI_PROCESS);
+    gp_closed_turn_all(&ui.closed, true);
+    gp_ui_take(&ui, job(1), 1);
+    assert_int_equal(ui.procs.count, 2);
+    (void)line_with(&ui, 160, 40, "process 102 · mia · train --rank 2");
+    assert_true(gp_ui_fini(&ui));
+}
+
 static void star_folds_all(void **state)
 {
     (void)state;
@@ -163,6 +228,42 @@ static void what_is_looked_for_is_unfolded(void **state)
     press(&ui, "*");
     assert_int_equal(ui.closed.all, all);
     assert_false(gp_ui_go_to_process(&ui, 999));
+    assert_true(gp_ui_fini(&ui));
+}
+
+/* The rows below a folded one come before the next row, though it matches as well. */
+static void a_search_looks_below_a_match(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    ui.prefs.tree = GP_TREE_YES;
+    struct gp_snapshot *s = job(0);
+    gp_value_set_text(process_value(&s->ancestors[1], GP_PROCESS_COMMAND), "train launcher", 1);
+    gp_value_set_text(process_value(&s->processes[NOTEBOOK], GP_PROCESS_COMMAND), "train, too", 1);
+    gp_ui_take(&ui, s, 1);
+    gp_ui_choose(&ui, 0);
+    press(&ui, "*/train\n");
+    check_rows(&ui, 2, LAUNCHER);
+    press(&ui, "n");
+    check_rows(&ui, RANKS + 2, 100);
+    press(&ui, "nnnn");
+    check_rows(&ui, RANKS + 2, 200);
+    press(&ui, "*n");
+    check_rows(&ui, 2, LAUNCHER);
+    press(&ui, "NN"); /* back, the last one below it comes first */
+    check_rows(&ui, RANKS + 2, 103);
+    assert_true(gp_ui_fini(&ui));
+}
+
+static void arrows_of_the_gpus_fold_nothing(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    show(&ui, GP_TREE_YES);
+    ui.gpus_have_focus = true;
+    key(&ui, GP_KEY_LEFT);
+    assert_int_equal(ui.procs.count, RANKS + 2);
     assert_true(gp_ui_fini(&ui));
 }
 
@@ -239,8 +340,14 @@ static void choices_are_bounded_and_forgotten(void **state)
     show(&ui, GP_TREE_YES);
     key(&ui, GP_KEY_LEFT);
     assert_int_equal(ui.closed.count, 1);
+    press(&ui, "frank\n");
+    gp_ui_choose(&ui, 0);
+    key(&ui, GP_KEY_LEFT);
+    assert_int_equal(ui.closed_of_filter.count, 1);
     gp_ui_take(&ui, machine(2, 1), 1); /* the launcher has ended */
     assert_int_equal(ui.closed.count, 0);
+    assert_int_equal(ui.closed_of_filter.count, 0);
+    ui.prefs.filter[0] = '\0';
     for (int64_t pid = 1; pid <= GP_CLOSED_MAX + 10; pid++)
         gp_closed_turn(&ui.closed, &(struct gp_proc_row){.pid = pid});
     assert_int_equal(ui.closed.count, GP_CLOSED_MAX);
@@ -254,8 +361,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrows_fold_and_unfold),
+        cmocka_unit_test(a_folded_parent_is_idle_as_itself),
+        cmocka_unit_test(folded_rows_count_parents_without_rows),
+        cmocka_unit_test(what_is_folded_still_counts),
         cmocka_unit_test(star_folds_all),
         cmocka_unit_test(what_is_looked_for_is_unfolded),
+        cmocka_unit_test(a_search_looks_below_a_match),
+        cmocka_unit_test(arrows_of_the_gpus_fold_nothing),
         cmocka_unit_test(tags_reach_folded_ones),
         cmocka_unit_test(gpus_without_room_stand_beside_the_command),
         cmocka_unit_test(a_click_on_the_mark_folds),
