@@ -19,9 +19,9 @@ struct gp_proc_view {
     int scroll;                           /* columns scrolled off the commands */
     bool may_add;                         /* further columns, if there is much room */
     bool has_focus;                       /* whether movement keys apply to this table */
-    bool is_unknown;                      /* the chosen GPU says nothing about its processes */
+    bool is_unknown;                      /* an empty list does not mean that there are none */
     const char *gpus;                     /* for the title: which of them are shown; "": all */
-    const struct gp_gpu_order *gpu_order; /* to tell in the title; NULL: not there */
+    const struct gp_gpu_order *gpu_order; /* for the title, too; NULL: not in it */
     const struct gp_children *children;   /* NULL: not shown */
     const struct gp_cpu_past *cpu_past;   /* if has_cpu_past */
     bool has_cpu_past;                    /* on a screen of at least GP_CPU_PAST_FROM columns */

@@ -21,9 +21,13 @@ size_t gp_watch_gpu_row(const struct gp_ui *ui)
 
 bool gp_watch_is_silent(const struct gp_ui *ui, int gpu)
 {
-    for (size_t i = 0; gpu >= 0 && i < ui->snapshot->device_count; i++)
-        if (gp_device_is(&ui->snapshot->devices[i], gpu, -1))
-            return gp_gpu_is_ill(&ui->snapshot->devices[i]);
+    const struct gp_snapshot *s = ui->snapshot;
+    for (size_t i = 0; i < s->device_count; i++) {
+        const bool is_meant =
+            gpu < 0 ? s->process_count == 0 : gp_device_is(&s->devices[i], gpu, -1);
+        if (is_meant && gp_gpu_is_ill(&s->devices[i]))
+            return true;
+    }
     return false;
 }
 

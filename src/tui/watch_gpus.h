@@ -19,7 +19,8 @@ void gp_watch_choose_gpu(struct gp_ui *ui, int gpu);
  * snapshot. */
 size_t gp_watch_gpu_row(const struct gp_ui *ui);
 
-/* Whether this GPU (−1: none) does not even tell its processes. There must be a snapshot. */
+/* Whether this GPU does not report its processes; −1: whether none is known, and one of the GPUs
+ * does not report its own. There must be a snapshot. */
 bool gp_watch_is_silent(const struct gp_ui *ui, int gpu);
 
 /* Selects the GPU or instance that many places further on, or at that end. */

@@ -470,6 +470,26 @@ static void a_silent_gpu_says_so(void **state)
     assert_true(gp_ui_fini(&ui));
 }
 
+/* If no process is known, it may have some. */
+static void a_silent_gpu_makes_an_empty_list_unknown(void **state)
+{
+    (void)state;
+    struct gp_ui ui;
+    gp_ui_init(&ui);
+    struct gp_snapshot *s = machine(2, 0);
+    s->process_count = s->devices[0].process_count = s->devices[1].process_count = 0;
+    gp_ui_take(&ui, s, 1);
+    check_has(&ui, " processes 0 ");
+    check_has(&ui, " no process uses a GPU");
+    s->devices[1].status = GP_STATUS_LOST;
+    s->devices[1].status_text = "GPU is lost";
+    check_has(&ui, " processes unknown ");
+    check_has(&ui, " unknown: no answer from a GPU");
+    press(&ui, "0");
+    check_has(&ui, " no process uses GPU 0");
+    assert_true(gp_ui_fini(&ui));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +512,7 @@ int main(void)
         cmocka_unit_test(keys_stay_beside_a_message),
         cmocka_unit_test(esc_says_what_it_takes_back),
         cmocka_unit_test(a_silent_gpu_says_so),
+        cmocka_unit_test(a_silent_gpu_makes_an_empty_list_unknown),
     };
     return cmocka_run_group_tests_name("tui_panes", tests, NULL, NULL);
 }
