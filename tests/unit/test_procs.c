@@ -385,6 +385,28 @@ static void a_row_has_all_gpus_of_a_process(void **state)
 }
 
 /* Each number of a process on its GPUs: the sum of them; what is of the process itself once. */
+/* Rows of one process are joined, though another process has taken its place since the last time.
+ */
+static void processes_change_places(void **state)
+{
+    (void)state;
+    struct gp_procs procs = {.rows = NULL};
+    static const struct {
+        int64_t pids[FIXTURE_PROCESSES];
+        size_t rows;
+        int64_t first;
+    } looks[] = {{{5, 5, 6}, 2, 5}, {{5, 6, 5}, 2, 5}, {{9, 8, 7}, 3, 7}, {{4, 8, 4}, 2, 4}};
+    machine.processes[1].device = FIXTURE_POOR;
+    for (size_t i = 0; i < GP_ARRAY_LEN(looks); i++) {
+        for (int p = 0; p < FIXTURE_PROCESSES; p++)
+            *fixture_process(&machine, p, GP_PID) = fixture_int(looks[i].pids[p]);
+        assert_int_equal(gp_procs_build(&procs, &machine.snapshot, &by_pid), 0);
+        assert_int_equal(procs.count, looks[i].rows);
+        assert_int_equal(procs.rows[0].pid, looks[i].first);
+    }
+    gp_procs_fini(&procs);
+}
+
 static void numbers_of_all_gpus(void **state)
 {
     (void)state;
@@ -846,6 +868,7 @@ int main(void)
         cmocka_unit_test(texts_and_numbers),
         cmocka_unit_test(lists_of_gpus),
         MACHINE(a_row_has_all_gpus_of_a_process),
+        MACHINE(processes_change_places),
         MACHINE(numbers_of_all_gpus),
         MACHINE(memory_of_nobody_is_a_row),
         MACHINE(a_reserved_gpu_without_processes_is_a_row),
