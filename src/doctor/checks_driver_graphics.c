@@ -7,6 +7,7 @@
 #include "doctor/opencl.h"
 #include "doctor/searchpath.h"
 #include "doctor/version.h"
+#include "doctor/vulkan.h"
 
 #include <errno.h>
 #include <string.h>
@@ -139,11 +140,11 @@ static void check_narrow(struct gp_exam *exam)
 /* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */
 static void check_vulkan(struct gp_exam *exam)
 {
-    static const char *const folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"};
+    const char *const *folders = gp_vulkan_folders;
     static const char old[] = "\"libGL.so.1\"", right[] = "libGLX_nvidia.so.0";
     enum { GLVND = 396 }; /* before, libGL could be NVIDIA's own */
     char **names;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+    for (size_t i = 0; folders[i]; i++) {
         long n = gp_version_major(exam->machine.driver) < GLVND
                      ? 0
                      : gp_files_list(&exam->files, &exam->arena, folders[i], &names);
@@ -168,25 +169,18 @@ static void check_vulkan(struct gp_exam *exam)
 
 /* ---- registration ---- */
 
+static const char *const egl_folders[] = {"/usr/share/glvnd/egl_vendor.d",
+                                          "/etc/glvnd/egl_vendor.d", NULL};
+
 /* What other libraries load NVIDIA's by: a file in one of these folders. */
 static const struct {
-    const char *folders[4], *file, *library, *loader, *words, *debian;
+    const char *const *folders;
+    const char *file, *library, *loader, *words, *debian;
     const char *program; /* which needs it, of Vulkan; NULL: none is known to need nothing else */
 } registers[] = {
-    {{"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d",
-      "/run/opengl-driver/share/vulkan/icd.d"},
-     "nvidia_icd.json",
-     "libGLX_nvidia.so.0",
-     "libvulkan.so.1",
-     "Vulkan",
-     "nvidia-vulkan-icd",
-     "/usr/bin/vulkaninfo"},
-    {{"/usr/share/glvnd/egl_vendor.d", "/etc/glvnd/egl_vendor.d"},
-     "10_nvidia.json",
-     "libEGL_nvidia.so.0",
-     "libEGL.so.1",
-     "EGL",
-     "nvidia-egl-icd",
+    {gp_vulkan_folders, "nvidia_icd*.json", "libGLX_nvidia.so.0", "libvulkan.so.1", "Vulkan",
+     "nvidia-vulkan-icd", "/usr/bin/vulkaninfo"},
+    {egl_folders, "10_nvidia.json", "libEGL_nvidia.so.0", "libEGL.so.1", "EGL", "nvidia-egl-icd",
      NULL},
 };
 
@@ -211,36 +205,29 @@ static void fix_graphics(struct gp_exam *exam, const char *debian)
                        exam->machine.distro == GP_DISTRO_DEBIAN ? debian : flavour_of(exam), NULL);
 }
 
-/* Whether a variable names the files of Vulkan's drivers. */
-static bool is_directed(struct gp_exam *exam)
-{
-    static const char *const names[] = {"VK_DRIVER_FILES", "VK_ADD_DRIVER_FILES",
-                                        "VK_ICD_FILENAMES"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (gp_machine_variable(&exam->machine, names[i]))
-            return true;
-    return false;
-}
-
 /* The toolkit for containers mounts the driver's files, but old ones not all of them: the file, and
- * since driver 410 a compiler that Vulkan needs. */
-static void fix_mounted(struct gp_exam *exam, const char *file, const char *library)
+ * since driver 410 a compiler that Vulkan needs. The host may have them in other folders. */
+static void fix_mounted(struct gp_exam *exam, size_t row, const char *library)
 {
     enum { WITH_COMPILER = 410 };
-    const char *compiler =
-        gp_exam_text(exam, "%.*s/libnvidia-glvkspirv.so.%s", (int)(strrchr(library, '/') - library),
-                     library, exam->machine.driver);
-    bool lacks_compiler = gp_version_major(exam->machine.driver) >= WITH_COMPILER &&
-                          !gp_files_exist(&exam->files, compiler);
-    if (lacks_compiler)
+    const char *files =
+        gp_exam_text(exam, "%s into %s here", registers[row].file, registers[row].folders[0]);
+    const char *name = gp_exam_text(exam, "libnvidia-glvkspirv.so.%s", exam->machine.driver);
+    const char *folder =
+        gp_exam_text(exam, "%.*s", (int)(strrchr(library, '/') - library), library);
+    const char *compiler = gp_exam_text(exam, "%s/%s", folder, name);
+    if (registers[row].program && gp_version_major(exam->machine.driver) >= WITH_COMPILER &&
+        !gp_files_exist(&exam->files, compiler)) {
         gp_exam_evidence(exam, compiler, "missing");
+        files = gp_exam_text(exam, "%s, and %s into %s", files, name, folder);
+    }
     gp_exam_advice(exam,
                    strcmp(exam->machine.container, "lxc") == 0
-                       ? "mount the host's %s%s%s at the same place, with a line lxc.mount.entry "
-                         "for each in the container's configuration"
-                       : "mount the host's %s%s%s at the same place (--volume PATH:PATH:ro for "
-                         "each)",
-                   file, lacks_compiler ? " and " : "", lacks_compiler ? compiler : "");
+                       ? "mount the host's %s, with a line lxc.mount.entry for each file in the "
+                         "container's configuration"
+                       : "mount the host's %s (--mount type=bind,source=FILE,target=FILE,readonly "
+                         "for each)",
+                   files);
     gp_exam_advice(exam, "or update NVIDIA Container Toolkit on the host: newer ones mount them");
 }
 
@@ -263,9 +250,9 @@ static void check_too_old(struct gp_exam *exam)
     static const char *const users[] = {"/usr/bin/vulkaninfo", "/usr/bin/vkcube",
                                         "/usr/include/vulkan/vulkan.h", NULL};
     const char *user = gp_files_first(&exam->files, users);
-    if (!user || !gp_system_library(exam, "", "libvulkan.so.1") || is_directed(exam))
+    if (!user || !gp_system_library(exam, "", "libvulkan.so.1") || gp_vulkan_is_directed(exam))
         return;
-    for (size_t f = 0; f < GP_ARRAY_LEN(registers[0].folders); f++) {
+    for (size_t f = 0; registers[0].folders[f]; f++) {
         bool has_nvidia = false;
         if (count_files(exam, registers[0].folders[f], &has_nvidia) > (has_nvidia ? 1 : 0))
             return;
@@ -297,9 +284,9 @@ void gp_driver_check_registers(struct gp_exam *exam)
             check_too_old(exam);
             continue;
         }
-        bool has_nvidia = program && is_directed(exam);
+        bool has_nvidia = program && gp_vulkan_is_directed(exam);
         long count = 0;
-        for (size_t f = 0; f < GP_ARRAY_LEN(registers[i].folders) && registers[i].folders[f]; f++)
+        for (size_t f = 0; registers[i].folders[f]; f++)
             count += count_files(exam, registers[i].folders[f], &has_nvidia);
         if (has_nvidia || !library || !gp_system_library(exam, "", registers[i].loader) ||
             (count == 0 && (!program || !gp_files_exist(&exam->files, program))))
@@ -315,9 +302,7 @@ void gp_driver_check_registers(struct gp_exam *exam)
         gp_exam_why(exam, "%s finds drivers by the files in this directory; programs then %s.",
                     registers[i].words, count ? "use another one, or the CPU" : "find none");
         if (exam->machine.container)
-            fix_mounted(exam,
-                        gp_exam_text(exam, "%s/%s", registers[i].folders[0], registers[i].file),
-                        library);
+            fix_mounted(exam, i, library);
         else
             fix_graphics(exam, registers[i].debian);
     }
@@ -356,18 +341,39 @@ static const struct {
     {"/usr/lib/x86_64-linux-gnu/gbm", "Wayland's compositors cannot use the GPU"},
 };
 
-/* To the same file of the driver that is loaded, if it is there. */
+/* The package of the X server: of Ubuntu's newer kernels also "xserver-xorg-core-hwe-18.04". */
+static const char *x_server(struct gp_exam *exam)
+{
+    static const char *const words[] = {"xserver-xorg-core", NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].state, "installed") == 0 &&
+            (!packages[i].name[strlen(words[0])] || strstr(packages[i].name, "-hwe-")))
+            return packages[i].name;
+    return words[0];
+}
+
+static bool has_target(struct gp_exam *exam, const char *path, const char *target)
+{
+    const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);
+    return gp_files_exist(&exam->files,
+                          target[0] == '/' ? target : gp_exam_text(exam, "%s/%s", folder, target));
+}
+
+/* To the same file of the driver that is loaded, if it is there, by the name that stays. */
 static void fix_link(struct gp_exam *exam, const char *path, const char *target)
 {
     const char *end = strstr(target, ".so");
-    const char *right = gp_exam_text(exam, "%.*s.%s", end ? (int)(end - target) + 3 : 0, target,
-                                     exam->machine.driver);
-    const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);
+    const char *stem = gp_exam_text(exam, "%.*s", end ? (int)(end - target) + 3 : 0, target);
+    const char *steady = gp_exam_text(exam, "%s.1", stem);
+    const char *exact = gp_exam_text(exam, "%s.%s", stem, exam->machine.driver);
+    const char *right = has_target(exam, path, steady) ? steady : exact;
     if (strstr(path, "/libglx.so"))
-        gp_exam_remedy(exam, GP_REMEDY_REINSTALL_X_SERVER, NULL, NULL);
-    else if (end &&
-             gp_files_exist(&exam->files,
-                            target[0] == '/' ? right : gp_exam_text(exam, "%s/%s", folder, right)))
+        gp_exam_remedy(exam, GP_REMEDY_REINSTALL_X_SERVER, x_server(exam), NULL);
+    else if (strcmp(target, steady) == 0 && has_target(exam, path, exact))
+        gp_exam_command(exam, "create the file that it links to", "sudo ldconfig");
+    else if (end && has_target(exam, path, right))
         gp_exam_command(exam, "link it to the file of this driver", "sudo ln -sfn %s %s",
                         gp_exam_quoted(exam, right), gp_exam_quoted(exam, path));
     else
@@ -380,7 +386,11 @@ static void check_links(struct gp_exam *exam)
     char real[GP_PATH_SIZE], target[GP_PATH_SIZE], **names;
     for (size_t f = 0; f < GP_ARRAY_LEN(linked); f++) {
         const char *folder = linked[f].folder;
-        bool is_itself = gp_files_real(&exam->files, folder, real) && strcmp(real, folder) == 0;
+        bool is_narrow_one = strcmp(folder, "/usr/lib/gbm") == 0 &&
+                             gp_files_real(&exam->files, "/usr/lib64", real) &&
+                             strcmp(real, "/usr/lib64") == 0; /* with files of 32 bits */
+        bool is_itself = !is_narrow_one && gp_files_real(&exam->files, folder, real) &&
+                         strcmp(real, folder) == 0;
         long n = is_itself ? gp_files_list(&exam->files, &exam->arena, folder, &names) : 0;
         for (long i = 0; i < n; i++) {
             const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
@@ -408,8 +418,7 @@ static bool has_desktop(struct gp_exam *exam)
     bool shows = false;
     for (size_t i = 0; i < m->gpu_count; i++)
         shows = shows || (gp_driver_is_ours(&m->gpus[i]) && m->gpus[i].shows_screen);
-    return shows && m->gpu_count == m->nvidia_count && !m->container &&
-           gp_files_first(&exam->files, paths);
+    return shows && m->gpu_count == m->nvidia_count && gp_files_first(&exam->files, paths);
 }
 
 /* Also next to the driver's other libraries, where some packages have all of them. */
@@ -447,7 +456,7 @@ static void check_desktop(struct gp_exam *exam)
  */
 static void check_drm(struct gp_exam *exam)
 {
-    if (exam->machine.container || gp_files_exist(&exam->files, "/sys/module/nvidia_drm") ||
+    if (gp_files_exist(&exam->files, "/sys/module/nvidia_drm") ||
         !gp_files_exist(&exam->files, "/sys/module/nvidia_modeset"))
         return;
     const struct gp_log_known *said = gp_log_known_of(exam, "nvidia-drm.helper");
@@ -467,10 +476,8 @@ static void check_drm(struct gp_exam *exam)
 
 void gp_driver_check_graphics(struct gp_exam *exam)
 {
-    if (!exam->machine.container) {
-        check_narrow(exam);
-        check_opencl(exam);
-    }
+    check_narrow(exam);
+    check_opencl(exam);
     check_vulkan(exam);
     gp_driver_check_registers(exam);
     check_desktop(exam);

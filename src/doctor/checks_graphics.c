@@ -4,6 +4,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/searchpath.h"
+#include "doctor/vulkan.h"
 
 #include <string.h>
 #include <strings.h>
@@ -165,12 +166,10 @@ static const struct maker {
 /* How many files name Vulkan drivers, and whether one of them is of this maker. */
 static long count_drivers(struct gp_exam *exam, const struct maker *maker, bool *ret_has_own)
 {
-    static const char *const folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d",
-                                          "/usr/local/share/vulkan/icd.d"};
     char **names;
     long count = 0;
-    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
-        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+    for (size_t f = 0; gp_vulkan_folders[f]; f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, gp_vulkan_folders[f], &names);
         for (long i = 0; i < n; i++, count++)
             for (size_t k = 0; k < GP_ARRAY_LEN(maker->names) && maker->names[k]; k++)
                 if (strncmp(names[i], maker->names[k], strlen(maker->names[k])) == 0)
@@ -184,15 +183,14 @@ static long count_drivers(struct gp_exam *exam, const struct maker *maker, bool 
 static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
 {
     static const char program[] = "/usr/bin/vulkaninfo";
-    bool has_own = gp_machine_variable(&exam->machine, "VK_DRIVER_FILES") ||
-                   gp_machine_variable(&exam->machine, "VK_ICD_FILENAMES");
+    bool has_own = gp_vulkan_is_directed(exam);
     long count = count_drivers(exam, maker, &has_own);
     if (has_own || !gp_system_library(exam, "", "libvulkan.so.1") ||
         (count == 0 && !gp_files_exist(&exam->files, program)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Vulkan does not find the %s GPU: its driver is missing",
                    maker->words);
-    gp_exam_evidence(exam, "/usr/share/vulkan/icd.d", "no %s*.json%s", maker->names[0],
+    gp_exam_evidence(exam, gp_vulkan_folders[0], "no %s*.json%s", maker->names[0],
                      count ? ", only drivers of others" : "");
     if (count == 0)
         gp_exam_evidence(exam, program, "present: it needs a driver");
