@@ -152,11 +152,34 @@ static void set_default(struct gp_exam *exam, const char *note)
     gp_exam_command(exam, "", "sudo systemctl restart containerd");
 }
 
+static void propose_default(struct gp_exam *exam, const char *service)
+{
+    gp_exam_advice(exam,
+                   "or make it the default: default-runtime: nvidia in "
+                   "/etc/rancher/%s/config.yaml, then restart the service",
+                   service);
+}
+
+/* The device plugin or the GPU Operator describes the GPUs for CDI, as the Operator does by default
+ * from 25.10 on: pods get them without a class. */
+static bool has_described(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/var/run/cdi", "/run/cdi"};
+    char **names;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        for (long i = 0; i < n; i++)
+            if (strstr(names[i], "nvidia.com-gpu"))
+                return true;
+    }
+    return false;
+}
+
 /* The GPU Operator wrote into the file that k3s and RKE2 generate, in place of its template. */
-static void report_generated(struct gp_exam *exam, const char *path)
+static void report_generated(struct gp_exam *exam, const char *path, const char *service)
 {
     const char *template = gp_exam_text(exam, "%s.tmpl", path);
-    if (gp_files_exist(&exam->files, template))
+    if (gp_files_exist(&exam->files, template) || has_described(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_INFO, "pods get a GPU only with runtimeClassName: nvidia");
     gp_exam_evidence(exam, path, "a runtime is called nvidia; it is not the default one");
@@ -165,11 +188,7 @@ static void report_generated(struct gp_exam *exam, const char *path)
     gp_exam_why(exam, "What the GPU Operator changes in the file itself is lost at the next start; "
                       "only a runtime called nvidia is found again.");
     gp_exam_advice(exam, "give the pods runtimeClassName: nvidia");
-    gp_exam_advice(exam,
-                   "or make it the default: in the Operator's toolkit.env CONTAINERD_CONFIG=%s, "
-                   "CONTAINERD_SOCKET=/run/k3s/containerd/containerd.sock, "
-                   "CONTAINERD_RUNTIME_CLASS=nvidia and CONTAINERD_SET_AS_DEFAULT=true",
-                   template);
+    propose_default(exam, service);
 }
 
 /* Pods without runtimeClassName get the default runtime, the device plugin's own among them. The
@@ -183,7 +202,7 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
     if (is_nvidia(exam, text, name))
         return;
     if (is_operator && service)
-        report_generated(exam, path);
+        report_generated(exam, path, service);
     if (is_operator || has_plugin(exam))
         return;
     report(exam, "Kubernetes' containers do not get its runtime by default", path,
@@ -193,10 +212,7 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
     if (service) {
         gp_exam_advice(exam, "give the device plugin and the pods that use GPUs runtimeClassName: "
                              "nvidia, with a RuntimeClass whose handler is nvidia");
-        gp_exam_advice(exam,
-                       "or make it the default: default-runtime: nvidia in "
-                       "/etc/rancher/%s/config.yaml, then restart the service",
-                       service);
+        propose_default(exam, service);
         return;
     }
     set_default(exam, "make it containerd's default");
