@@ -182,9 +182,14 @@ void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const 
                      access->group);
 }
 
-/* The number of the group render: "104". */
+enum { NOBODY = 65534 }; /* the host's group has no number in this container */
+
+/* The number of the group of the render nodes, or of the group render: "104". */
 static const char *render_of(struct gp_exam *exam)
 {
+    struct gp_access node = gp_access_of(exam, "/dev/dri/renderD128");
+    if (node.is_there && node.group != 0 && node.group != NOBODY)
+        return gp_exam_text(exam, "%u", node.group);
     const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
     const char *number = line_of(text, "render");
     return number ? gp_exam_text(exam, "%lu", strtoul(number, NULL, 10))
@@ -193,7 +198,6 @@ static const char *render_of(struct gp_exam *exam)
 
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
 {
-    enum { NOBODY = 65534 }; /* the host's group has no number in this container */
     const char *kind = exam->machine.container;
     if (kind && (access->group == NOBODY || access->group == 0) && strcmp(kind, "lxc") == 0)
         gp_exam_advice(exam,
@@ -201,12 +205,17 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
                        "number here, in /etc/pve/lxc/ID.conf: dev0: %s,gid=%s (the line with "
                        "lxc.mount.entry for it goes); then start the container again",
                        access->group ? "the device has no group of this container"
-                                     : "give the device to group render for good",
+                                     : "give the device to the group of the render nodes for good",
                        path, render_of(exam));
     else if (kind && access->group == NOBODY)
         gp_exam_advice(exam, "the container has no root and does not keep your groups: start it "
                              "with --group-add keep-groups (podman), as a user who is in the "
                              "device's group on the host");
+    else if (kind && access->group == 0)
+        gp_exam_advice(exam,
+                       "give %s to group render on the host, with a udev rule; then start the "
+                       "container with --group-add and the number of that group",
+                       path);
     else if (kind)
         gp_exam_advice(exam,
                        "start the container with --group-add %u (the number matters, not the name)",

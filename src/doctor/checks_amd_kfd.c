@@ -237,16 +237,19 @@ void gp_amd_check_kfd(struct gp_exam *exam)
                              "kernel log names unsupported ones (not supported in kfd)");
 }
 
-/* The users in the group of the render nodes, who are meant to use the GPU; "": none. */
-static const char *meant_users(struct gp_exam *exam)
+/* The users in the group of the render nodes, who are meant to use the GPU; "": none but root. */
+static const char *meant_users(struct gp_exam *exam, struct gp_access *ret_node)
 {
     static const char folder[] = "/dev/dri";
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++) {
         struct gp_access access = gp_access_of(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
-        if (strncmp(names[i], "renderD", 7) == 0 && access.group != 0)
-            return gp_access_members(exam, access.group);
+        if (strncmp(names[i], "renderD", 7) != 0 || access.group == 0)
+            continue;
+        const char *users = gp_access_members(exam, access.group);
+        *ret_node = access;
+        return strcmp(users, "root") == 0 ? "" : users;
     }
     return "";
 }
@@ -256,7 +259,8 @@ static const char *meant_users(struct gp_exam *exam)
 static bool report_root_only(struct gp_exam *exam, const struct gp_access *access)
 {
     bool is_shared = (access->mode & 06) || ((access->mode & 060) && access->group != 0);
-    const char *users = exam->machine.container ? meant_users(exam) : "";
+    struct gp_access node = {0};
+    const char *users = exam->machine.container ? meant_users(exam, &node) : "";
     if (is_shared || (exam->machine.container ? !users[0] : (access->mode & 044) != 0))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "only root may compute on the AMD GPU");
@@ -270,7 +274,8 @@ static bool report_root_only(struct gp_exam *exam, const struct gp_access *acces
                          : "No udev rule gives it to a group");
     if (users[0])
         gp_exam_command(exam, "until the container starts again",
-                        "sudo chgrp render /dev/kfd && sudo chmod 0660 /dev/kfd");
+                        "sudo chgrp %s /dev/kfd && sudo chmod 0660 /dev/kfd",
+                        gp_exam_quoted(exam, node.group_name));
     gp_access_propose(exam, access, "/dev/kfd");
     return true;
 }
