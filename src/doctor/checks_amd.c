@@ -129,7 +129,8 @@ static void check_driver(struct gp_exam *exam)
         bool is_passed = strcmp(gpu->driver, "vfio-pci") == 0;
         enum gp_verdict verdict = is_needed(exam) ? GP_VERDICT_FAIL : GP_VERDICT_WARN;
         if (report_radeon(exam, gpu, verdict) || gp_unbound_report_age(exam, gpu, verdict) ||
-            gp_unbound_report_unknown(exam, gpu, verdict, modules))
+            gp_unbound_report_unknown(exam, gpu, verdict, modules,
+                                      gp_gfx_kernel_of_chip(gpu->device)[0]))
             continue;
         gp_exam_report(exam, is_passed ? GP_VERDICT_INFO : verdict,
                        is_passed ? "AMD GPU %s is reserved for a virtual machine"

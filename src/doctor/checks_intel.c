@@ -37,6 +37,8 @@ static const struct model {
     {0xb080, 0xb0bf, "Panther Lake", "6.17", "24.40", false},
 };
 
+static const char *const modules[] = {"i915", "xe", NULL};
+
 /* NULL: unknown. */
 static const struct model *model_of(const struct gp_pci_gpu *gpu)
 {
@@ -60,7 +62,7 @@ static bool report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     const char *kernel = exam->machine.kernel;
     const struct model *model = model_of(gpu);
     if (!model || !kernel[0] || gp_version_compare(kernel, model->kernel) >= 0 ||
-        (gpu->driver[0] && !is_forced(exam)) || gp_unbound_has_backport(exam))
+        (gpu->driver[0] && !is_forced(exam)) || gp_unbound_has_backport(exam, modules))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN, "kernel %s is too old for Intel GPU %s (%s)", kernel,
                    gpu->bus_id, model->name);
@@ -92,13 +94,12 @@ static void report_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 
 static void check_driver(struct gp_exam *exam)
 {
-    static const char *const modules[] = {"i915", "xe", NULL};
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
         if (gpu->vendor == GP_PCI_INTEL)
             report_firmware(exam, gpu);
         if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) || gpu->driver[0] ||
-            gp_unbound_report_unknown(exam, gpu, GP_VERDICT_WARN, modules))
+            gp_unbound_report_unknown(exam, gpu, GP_VERDICT_WARN, modules, model_of(gpu)))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),

@@ -9,13 +9,23 @@
 #include "doctor/log.h"
 #include "doctor/version.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the kernel's age ---- */
 
-/* Whether a module from elsewhere replaces the kernel's own. */
-static bool is_replaced(struct gp_exam *exam)
+/* Whether it is the name of a file or a folder of this module: "i915.ko.zst", "backport-i915". */
+static bool is_of_module(const char *name, const char *module)
+{
+    const char *found = strstr(name, module);
+    return found && (found == name || !isalnum((unsigned char)found[-1])) &&
+           !isalnum((unsigned char)found[strlen(module)]);
+}
+
+/* Whether a module from elsewhere replaces one of these of the kernel. */
+static bool is_replaced(struct gp_exam *exam, const char *const *modules)
 {
     static const char *const folders[] = {"updates/dkms", "extra", "updates"};
     const struct gp_machine *m = &exam->machine;
@@ -24,18 +34,18 @@ static bool is_replaced(struct gp_exam *exam)
         const char *folder = gp_exam_text(exam, "/lib/modules/%s/%s", m->kernel, folders[i]);
         long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
         for (long k = 0; k < n; k++)
-            if (strstr(names[k], "i915") || strncmp(names[k], "xe.", 3) == 0 ||
-                strncmp(names[k], "amdgpu.", 7) == 0)
-                return true;
+            for (size_t w = 0; modules[w]; w++)
+                if (is_of_module(names[k], modules[w]))
+                    return true;
     }
     return false;
 }
 
-bool gp_unbound_has_backport(struct gp_exam *exam)
+bool gp_unbound_has_backport(struct gp_exam *exam, const char *const *modules)
 {
     const struct gp_machine *m = &exam->machine;
-    return is_replaced(exam) || m->distro == GP_DISTRO_RHEL || m->distro == GP_DISTRO_SUSE ||
-           strstr(m->kernel, "-oem");
+    return is_replaced(exam, modules) || m->distro == GP_DISTRO_RHEL ||
+           m->distro == GP_DISTRO_SUSE || strstr(m->kernel, "-oem");
 }
 
 /* The newest kernels that older releases offer. */
@@ -76,9 +86,10 @@ void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
 bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                            enum gp_verdict verdict)
 {
+    static const char *const modules[] = {"amdgpu", NULL};
     const char *kernel = exam->machine.kernel, *first = gp_gfx_kernel_of_chip(gpu->device);
     if (gpu->driver[0] || !first[0] || !kernel[0] || gp_version_compare(kernel, first) >= 0 ||
-        gp_unbound_has_backport(exam))
+        gp_unbound_has_backport(exam, modules))
         return false;
     gp_exam_report(exam, verdict, "kernel %s is too old for AMD GPU %s (%s)", kernel, gpu->bus_id,
                    gp_gfx_of_chip(gpu->device));
@@ -104,12 +115,13 @@ static bool is_one_of(const char *word, size_t length, const char *const *words)
     return false;
 }
 
-/* Whether modules.alias has drivers of this name, but none of them for the GPU:
- * "alias pci:v00008086d000046D0sv*sd*bc03sc*i* i915". */
+/* Whether modules.alias has drivers of this name, but none of them for the GPU, and the largest
+ * device number that they have: "alias pci:v00008086d000046D0sv*sd*bc03sc*i* i915". */
 static bool is_left_out(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *path,
-                        const char *const *modules)
+                        const char *const *modules, unsigned *ret_largest)
 {
     enum { MOST = 16 << 20 };
+    const char *head = gp_exam_text(exam, "pci:v%08Xd", gpu->vendor);
     struct gp_arena scratch = {0};
     const char *wanted =
         gp_exam_text(exam, "pci:v%08Xd%08Xsv00000000sd00000000bc%02Xsc%02Xi%02X", gpu->vendor,
@@ -126,6 +138,10 @@ static bool is_left_out(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
             !gp_lines_word(&at, end, &module, &n) || !is_one_of(module, n, modules))
             continue;
         is_listed = true;
+        if (pattern_length > strlen(head) && strncmp(pattern, head, strlen(head)) == 0) {
+            unsigned device = (unsigned)strtoul(pattern + strlen(head), NULL, 16);
+            *ret_largest = device > *ret_largest ? device : *ret_largest;
+        }
         is_known =
             fnmatch(gp_exam_text(exam, "%.*s", (int)pattern_length, pattern), wanted, 0) == 0;
     }
@@ -134,20 +150,23 @@ static bool is_left_out(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
 }
 
 bool gp_unbound_report_unknown(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
-                               enum gp_verdict verdict, const char *const *modules)
+                               enum gp_verdict verdict, const char *const *modules, bool is_recent)
 {
     const struct gp_machine *m = &exam->machine;
     const char *path = gp_exam_text(exam, "/lib/modules/%s/modules.alias", m->kernel);
     const char *names = modules[0];
+    unsigned largest = 0;
     for (size_t i = 0; modules[i]; i++) {
         if (gp_kernels_has_built_in(exam, modules[i]))
             return false;
         names = i ? gp_exam_text(exam, "%s or %s", names, modules[i]) : names;
     }
-    if (gpu->driver[0] || m->container || !is_left_out(exam, gpu, path, modules))
+    if (gpu->driver[0] || m->container || !is_left_out(exam, gpu, path, modules, &largest))
         return false;
+    bool is_other = is_replaced(exam, modules);
+    is_recent = is_recent || gpu->device > largest;
     gp_exam_report(exam, verdict,
-                   is_replaced(exam)
+                   is_other || !is_recent
                        ? "kernel %s has no driver that knows %s GPU %s"
                        : "kernel %s is too old for %s GPU %s: none of its drivers knows it",
                    m->kernel, gpu->vendor == GP_PCI_AMD ? "AMD" : "Intel", gpu->bus_id);
@@ -157,9 +176,14 @@ bool gp_unbound_report_unknown(struct gp_exam *exam, const struct gp_pci_gpu *gp
     gp_exam_why(exam,
                 "None of its drivers lists this model: there is no device for it in /dev/dri, "
                 "and the screen shows only what the firmware set up.");
-    if (is_replaced(exam))
+    if (is_other)
         gp_exam_advice(exam, "a package has replaced the kernel's own driver (see updates and "
                              "extra in /lib/modules, and dkms status): update or remove it; or:");
+    else if (!is_recent)
+        gp_exam_advice(exam,
+                       "a GPU older than %s has another driver or none, and only the "
+                       "firmware's screen; if this one is newer than the kernel:",
+                       names);
     gp_unbound_newer_kernel(exam, gpu, "");
     return true;
 }

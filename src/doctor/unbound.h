@@ -14,8 +14,8 @@ bool gp_unbound_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu, cons
                         const char *family);
 
 /* Whether this distribution's kernels have newer drivers than their number says, or a module from
- * elsewhere replaces the kernel's. */
-bool gp_unbound_has_backport(struct gp_exam *exam);
+ * elsewhere replaces one of these of the kernel. */
+bool gp_unbound_has_backport(struct gp_exam *exam, const char *const *modules);
 
 /* Adds how to get this kernel ("": one newer than this) or a newer one, with the firmware for the
  * GPU. */
@@ -28,9 +28,9 @@ bool gp_unbound_report_age(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                            enum gp_verdict verdict);
 
 /* Reports that the running kernel has these modules, but none of them is for this GPU; false: one
- * is, or that is unknown. */
+ * is, or that is unknown. `is_recent`: some kernel is known to drive the GPU. */
 bool gp_unbound_report_unknown(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
-                               enum gp_verdict verdict, const char *const *modules);
+                               enum gp_verdict verdict, const char *const *modules, bool is_recent);
 
 /* Adds to the finding that the running kernel has none of these modules, and how to get them;
  * false: it has one, or that is unknown. */
