@@ -255,27 +255,45 @@ static const char *compositor(struct gp_exam *exam)
     return NULL;
 }
 
-/* The line by which SDDM starts a session of Wayland, next to X11; GDM does not offer one without
- * modes. NULL: it starts another one, or another GPU can show it. */
-static const char *wayland_session(struct gp_exam *exam, const char **ret_place)
+/* The first line of a file that begins like this; NULL: none. */
+static const char *line_of(struct gp_exam *exam, const char *path, const char *start)
 {
-    static const struct {
-        const char *path, *mark;
-    } rows[] = {{"/var/lib/sddm/state.conf", "\nSession=/usr/share/wayland-sessions/"},
-                {"/etc/sddm.conf", "\nDisplayServer=wayland"}};
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *all = gp_exam_text(exam, "\n%s", text ? text : "");
+    const char *found = strstr(all, gp_exam_text(exam, "\n%s", start));
+    return found ? gp_exam_text(exam, "%.*s", (int)strcspn(found + 1, "\r\n"), found + 1) : NULL;
+}
+
+/* What SDDM's login screen uses: the main file overrides the others, and of these the last. */
+static const char *greeter_of(struct gp_exam *exam, const char **ret_place)
+{
+    static const char path[] = "/etc/sddm.conf", key[] = "DisplayServer=";
+    const char *line = line_of(exam, path, key);
+    char **names;
+    long n = line ? 0 : gp_files_list(&exam->files, &exam->arena, "/etc/sddm.conf.d", &names);
+    *ret_place = path;
+    for (long i = n - 1; i >= 0 && !line; i--) {
+        const char *end = strrchr(names[i], '.');
+        *ret_place = gp_exam_text(exam, "%s.d/%s", path, names[i]);
+        line = end && strcmp(end, ".conf") == 0 ? line_of(exam, *ret_place, key) : NULL;
+    }
+    return line && strcmp(line + sizeof(key) - 1, "wayland") == 0 ? line : NULL;
+}
+
+/* The line by which SDDM starts a session of Wayland, next to X11, or its own login screen in it;
+ * GDM does not offer one without modes. NULL: neither, or another GPU can show it. */
+static const char *wayland_session(struct gp_exam *exam, const char **ret_place, bool *ret_is_login)
+{
+    static const char path[] = "/var/lib/sddm/state.conf";
     char manager[GP_PATH_SIZE];
     if (exam->machine.gpu_count > exam->machine.nvidia_count ||
         !gp_files_link(&exam->files, "/etc/systemd/system/display-manager.service", manager) ||
         !strstr(manager, "sddm"))
         return NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
-        const char *text = gp_files_text(&exam->files, &exam->arena, rows[i].path, 1 << 16, NULL);
-        const char *line = text ? strstr(text, rows[i].mark) : NULL;
-        *ret_place = rows[i].path;
-        if (line)
-            return gp_exam_text(exam, "%.*s", (int)strcspn(line + 1, "\r\n"), line + 1);
-    }
-    return NULL;
+    const char *line = line_of(exam, path, "Session=/usr/share/wayland-sessions/");
+    *ret_place = path;
+    *ret_is_login = !line;
+    return line ? line : greeter_of(exam, ret_place);
 }
 
 /* Programs that need nvidia_drm to set modes. */
@@ -291,12 +309,15 @@ static void check_modes(struct gp_exam *exam)
         {"the session of Wayland does not start",
          "Its compositor finds no screen to draw on: the screen stays black, or the login returns.",
          wiki},
+        {"the login screen, which SDDM starts in Wayland, does not appear",
+         "Its compositor finds no screen to draw on.", wiki},
         {"VA-API cannot use the GPU",
          "nvidia-vaapi-driver needs it. Browsers and players decode video on the CPU, and libva "
          "reports \"nvidia_drv_video.so init failed\".",
          "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters"}};
     const char *place = "", *video = video_driver(exam), *shell = compositor(exam);
-    const char *session = wayland_session(exam, &place);
+    bool is_login = false;
+    const char *session = wayland_session(exam, &place, &is_login);
     bool is_needed = video || shell || session;
     char value[8];
     long n = is_needed ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
@@ -304,7 +325,7 @@ static void check_modes(struct gp_exam *exam)
         gp_exam_unreadable(exam, path, (int)n);
     if (n < 1 || value[0] != 'N')
         return;
-    size_t effect = shell ? 0 : session ? 1 : 2;
+    size_t effect = shell ? 0 : session ? (is_login ? 2 : 1) : 3;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s: the kernel mode setting of nvidia_drm is off",
                    effects[effect].words);
     gp_exam_evidence(exam, path, "N");
