@@ -261,8 +261,9 @@ void gp_exam_remedy(struct gp_exam *exam, enum gp_remedy remedy, const char *fir
                                               : NULL;
     if (other) {
         const char *command = other->command;
-        add_fix(exam,
-                command && is_safe ? fill(exam, command, strlen(command), first, second) : command,
+        if (command && is_safe)
+            command = fill(exam, command, strlen(command), first, second);
+        add_fix(exam, command && strstr(command, "{}") ? NULL : command,
                 is_safe ? fill(exam, other->note, strlen(other->note), first, second)
                         : other->note);
         return;

@@ -358,30 +358,6 @@ static void read_variant(struct gp_exam *exam, struct gp_install *in)
 
 /* ---- settings that block a module ---- */
 
-static void find_blocks(struct gp_exam *exam, const char *path, struct gp_block *block,
-                        const char *module)
-{
-    size_t size, n;
-    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
-    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
-    while (gp_lines_next(&lines, &line, &n)) {
-        enum gp_block_kind kind = gp_modules_config_line(line, n, module);
-        if (kind <= block->kind)
-            continue;
-        block->kind = kind;
-        block->where = gp_exam_text(exam, "%s:%zu", path, lines.number);
-        block->text = gp_exam_text(exam, "%.*s", (int)(n < 200 ? n : 200), line);
-    }
-}
-
-static bool is_closed(const struct gp_exam *exam, const char *path)
-{
-    int fd = gp_files_open_file(&exam->files, path);
-    if (fd >= 0)
-        (void)close(fd);
-    return fd == -EACCES || fd == -EPERM;
-}
-
 /* A file in an earlier directory overrides files of the same name in later ones. */
 static const char *const config_folders[] = {"/etc/modprobe.d", "/run/modprobe.d",
                                              "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d",
@@ -398,46 +374,76 @@ static bool is_hidden(const struct gp_exam *exam, size_t folder, const char *nam
     return false;
 }
 
-/* Hands on each file of settings that counts. */
-static void each_config(struct gp_exam *exam,
-                        void (*see)(struct gp_exam *, const char *path, struct gp_block *,
-                                    const char *module),
-                        struct gp_block *block, const char *module)
+/* The first file of settings that counts and in which `see` finds something; NULL: none. */
+static const char *find_config(struct gp_exam *exam,
+                               bool (*see)(struct gp_exam *, const char *path, const char *module,
+                                           struct gp_block *),
+                               const char *module, struct gp_block *block)
 {
     char **names;
     for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
         for (long i = 0; i < n && i < 256; i++) {
+            const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
             const char *end = strrchr(names[i], '.');
-            if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]))
-                see(exam, gp_exam_text(exam, "%s/%s", config_folders[f], names[i]), block, module);
+            if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]) &&
+                see(exam, path, module, block))
+                return path;
         }
     }
+    return NULL;
 }
 
-static void find_name(struct gp_exam *exam, const char *path, struct gp_block *name,
-                      const char *module)
+static bool see_block(struct gp_exam *exam, const char *path, const char *module,
+                      struct gp_block *block)
 {
     size_t size, n;
     const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
     struct gp_lines lines = gp_lines_of(text, text ? size : 0);
-    while (!name->where && gp_lines_next(&lines, &line, &n))
+    while (gp_lines_next(&lines, &line, &n)) {
+        enum gp_block_kind kind = gp_modules_config_line(line, n, module);
+        if (kind <= block->kind)
+            continue;
+        block->kind = kind;
+        block->where = gp_exam_text(exam, "%s:%zu", path, lines.number);
+        block->text = gp_exam_text(exam, "%.*s", (int)(n < 200 ? n : 200), line);
+    }
+    return false; /* a later file may have a stronger one */
+}
+
+static bool see_name(struct gp_exam *exam, const char *path, const char *module,
+                     struct gp_block *block)
+{
+    size_t size, n;
+    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    (void)block;
+    while (gp_lines_next(&lines, &line, &n))
         if (gp_modules_is_renamed(line, n, module))
-            name->where = path;
+            return true;
+    return false;
+}
+
+static bool see_closed(struct gp_exam *exam, const char *path, const char *module,
+                       struct gp_block *block)
+{
+    int fd = gp_files_open_file(&exam->files, path);
+    (void)module, (void)block;
+    if (fd >= 0)
+        (void)close(fd);
+    return fd == -EACCES || fd == -EPERM;
 }
 
 bool gp_install_is_renamed(struct gp_exam *exam, const char *module)
 {
-    struct gp_block name = {GP_BLOCK_NONE, NULL, NULL};
-    each_config(exam, find_name, &name, module);
-    return name.where != NULL;
+    return find_config(exam, see_name, module, NULL);
 }
 
 struct gp_block gp_install_block(struct gp_exam *exam, const char *module)
 {
     struct gp_block block = {GP_BLOCK_NONE, NULL, NULL};
     char line[4096], word[512];
-    each_config(exam, find_blocks, &block, module);
+    (void)find_config(exam, see_block, module, &block);
     if (!gp_files_line(&exam->files, "/proc/cmdline", line, sizeof(line)))
         return block;
     enum gp_block_kind kind = gp_modules_command_line(line, module, word, sizeof(word));
@@ -449,19 +455,10 @@ struct gp_block gp_install_block(struct gp_exam *exam, const char *module)
 /* A file of settings that may not be read; "": none. */
 static const char *find_closed(struct gp_exam *exam)
 {
-    const char *closed = "";
-    char **names;
-    for (size_t f = 0; f < GP_ARRAY_LEN(config_folders); f++) {
-        long n = gp_files_list(&exam->files, &exam->arena, config_folders[f], &names);
-        for (long i = 0; i < n && i < 256; i++) {
-            const char *path = gp_exam_text(exam, "%s/%s", config_folders[f], names[i]);
-            const char *end = strrchr(names[i], '.');
-            if (end && strcmp(end, ".conf") == 0 && !is_hidden(exam, f, names[i]) &&
-                is_closed(exam, path))
-                closed = path;
-        }
-    }
-    return is_closed(exam, "/proc/cmdline") ? "/proc/cmdline" : closed;
+    static const char line[] = "/proc/cmdline";
+    const char *closed =
+        see_closed(exam, line, NULL, NULL) ? line : find_config(exam, see_closed, NULL, NULL);
+    return closed ? closed : "";
 }
 
 /* The version of the module, from the package that it is built of or that it is in: a compressed
