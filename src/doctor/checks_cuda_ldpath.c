@@ -108,7 +108,7 @@ static bool is_of_release(const struct strays *s, const struct stray *stray,
     for (size_t i = 0; wheel && i < s->count; i++) {
         const struct stray *other = &s->list[i];
         if (strcmp(libraries[other->kind].library, runtime) == 0 &&
-            strncmp(other->path, stray->path, folder) == 0 &&
+            strncmp(other->path, stray->path, folder) == 0 && other->path[folder] == '/' &&
             !strchr(other->path + folder + 1, '/'))
             return gp_version_major(other->version) == gp_version_major(wheel->version) &&
                    compare(other->version, wheel->version) >= 0;

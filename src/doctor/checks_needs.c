@@ -31,27 +31,30 @@ static const struct {
 
 static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
 {
+    enum { FIRST_WITHOUT_NUMBER = 13 }; /* CUDA in the names of its packages */
     for (size_t i = 0; i < GP_ARRAY_LEN(users); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, users[i].name);
         bool is_last =
             i + 1 == GP_ARRAY_LEN(users) || strcmp(users[i + 1].name, users[i].name) != 0;
-        const char *cuda;
+        const char *installed;
         unsigned other = 0;
-        bool is_known;
+        bool is_known, is_onnx = strcmp(users[i].name, "onnxruntime-gpu") == 0;
+        unsigned cuda =
+            package && is_onnx ? gp_onnx_cuda(exam, env, package->version) : users[i].cuda;
         if (!package || package->is_conda ||
             gp_version_compare(package->version, users[i].version) < 0 ||
             (!is_last && gp_version_compare(package->version, users[i + 1].version) >= 0) ||
             gp_cudnn_is_found(exam, env, users[i].cudnn, &other, &is_known) ||
             !(is_known || other) ||
-            (gp_cuda_is_only_other(exam, env, users[i].cuda, &cuda) &&
-             gp_version_major(cuda) >= 11))
+            (gp_cuda_is_only_other(exam, env, cuda, &installed) &&
+             gp_version_major(installed) >= 11))
             continue; /* with another CUDA, which is reported, its cuDNN is no help */
         gp_exam_report(exam, GP_VERDICT_WARN, "%s %s in %s needs cuDNN %u, but %s", users[i].title,
                        package->version, env->prefix, users[i].cudnn,
                        other ? gp_exam_text(exam, "only cuDNN %u is installed", other)
                              : "none is installed");
-        gp_exam_evidence(exam, env->site, "%s: for CUDA %u and cuDNN %u", package->entry,
-                         users[i].cuda, users[i].cudnn);
+        gp_exam_evidence(exam, env->site, "%s: for CUDA %u and cuDNN %u", package->entry, cuda,
+                         users[i].cudnn);
         gp_exam_evidence(exam, gp_exam_text(exam, "libcudnn.so.%u", users[i].cudnn),
                          "not in any library directory");
         gp_exam_why(exam,
@@ -59,11 +62,14 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
                     "computes on the CPU without a word.",
                     users[i].cudnn);
         gp_exam_pip(exam, env, GP_PIP_ADD, "its libraries as packages",
-                    gp_exam_text(exam, "'nvidia-cudnn-cu%u==%u.*' nvidia-cublas-cu%u",
-                                 users[i].cuda, users[i].cudnn, users[i].cuda));
+                    gp_exam_text(exam, "'nvidia-cudnn-cu%u==%u.*' %s", cuda, users[i].cudnn,
+                                 cuda < FIRST_WITHOUT_NUMBER
+                                     ? gp_exam_text(exam, "nvidia-cublas-cu%u", cuda)
+                                     : gp_exam_text(exam, "'nvidia-cublas==%u.*'", cuda)));
         gp_exam_command(exam, "and let the loader find them",
-                        "export LD_LIBRARY_PATH=%s/nvidia/cudnn/lib:%s/nvidia/cublas/lib",
-                        gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site));
+                        "export LD_LIBRARY_PATH=%s/nvidia/cudnn/lib:%s/nvidia/%s/lib",
+                        gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site),
+                        cuda < FIRST_WITHOUT_NUMBER ? "cublas" : gp_exam_text(exam, "cu%u", cuda));
         if (other)
             gp_exam_advice(exam, "or use a version of %s for cuDNN %u", users[i].title, other);
     }
@@ -107,6 +113,24 @@ static const struct gp_pypackage *user_of_cudnn(const struct gp_pyenv *env, unsi
     return NULL;
 }
 
+/* Whether the loader finds cuDNN before it comes to the directory of the system's package. */
+static bool has_cudnn_before_package(struct gp_exam *exam, const struct gp_pyenv *env,
+                                     unsigned major)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH"), *system;
+    char folder[GP_PATH_SIZE];
+    unsigned other = 0;
+    while (gp_search_path_next(&list, ":;", folder)) {
+        if (folder[0] != '/' || !gp_cudnn_is_in(exam, folder, major, &other))
+            continue;
+        for (size_t i = 0; (system = gp_system_folder(exam, i)); i++)
+            if (strcmp(folder, system) == 0)
+                return false;
+        return true;
+    }
+    return gp_cudnn_is_in(exam, gp_exam_text(exam, "%s/lib", env->prefix), major, &other);
+}
+
 /* A package of cuDNN for another CUDA than the one that is installed. */
 static void check_cudnn_package(struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -120,7 +144,8 @@ static void check_cudnn_package(struct gp_exam *exam, const struct gp_pyenv *env
         const struct gp_package *p = &packages[i];
         unsigned built = strcmp(p->state, "installed") == 0 ? cuda_of_cudnn(p) : 0;
         if (built < 11 || !gp_cuda_is_only_other(exam, env, built, &other) ||
-            gp_version_major(other) != have)
+            gp_version_major(other) != have ||
+            has_cudnn_before_package(exam, env, gp_version_major(p->version)))
             continue;
         if (!cuda)
             gp_exam_report(exam, gp_pyenv_verdict(env, true),
@@ -128,7 +153,8 @@ static void check_cudnn_package(struct gp_exam *exam, const struct gp_pyenv *env
                            "%s uses both",
                            built, other, user->name, env->prefix);
         gp_exam_evidence(exam, "package", "%s %s", p->name, p->version);
-        list = gp_exam_text(exam, "%s '%s=%u.*+cuda%u.*'", list, p->name,
+        /* A trailing * makes apt compare with the text before it, other wildcards and all. */
+        list = gp_exam_text(exam, "%s '%s=%u.*+cuda%u.*[0-9]'", list, p->name,
                             gp_version_major(p->version), have);
         cuda = built;
     }

@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-/* The major version of CUDA that ONNX Runtime is for, as its build says. From PyPI it is 11 before
- * 1.19; builds for CUDA 12 were in another index. */
-static unsigned onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
+/* From PyPI it is 11 before 1.19; builds for CUDA 12 were in another index. */
+unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
     static const char mark[] = "cuda_version = '";
     const char *path =
@@ -53,13 +52,19 @@ static void fix_onnx_11(struct gp_exam *exam, const struct gp_pyenv *env, const 
 }
 
 static void fix_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
-                          unsigned installed)
+                          const char *other)
 {
     static const char without[] = "3.13"; /* the first Python without builds for CUDA 11 */
-    if (cuda == 12 && installed == 11 && gp_version_compare(env->python, without) < 0) {
+    if (cuda == 12 && gp_version_major(other) == 11 &&
+        gp_version_compare(env->python, without) < 0) {
         gp_exam_pip(exam, env, GP_PIP_ADD, "the last version for CUDA 11; it needs cuDNN 8",
                     "'onnxruntime-gpu<1.19'");
         gp_exam_advice(exam, "or keep it, and:");
+    }
+    if (cuda != 11 && cuda != 12) {
+        gp_exam_advice(exam, "install CUDA %u, or a build of ONNX Runtime for CUDA %s", cuda,
+                       other);
+        return;
     }
     gp_exam_pip(exam, env, GP_PIP_ADD,
                 "CUDA's libraries as packages; have LD_LIBRARY_PATH lead to them",
@@ -73,7 +78,7 @@ static void fix_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsi
 static bool report_other_cuda(struct gp_exam *exam, const struct gp_pyenv *env,
                               const struct gp_pypackage *package)
 {
-    unsigned cuda = onnx_cuda(exam, env, package->version);
+    unsigned cuda = gp_onnx_cuda(exam, env, package->version);
     const char *other;
     if (!gp_cuda_is_only_other(exam, env, cuda, &other) || gp_version_major(other) < 11)
         return false;
@@ -87,7 +92,7 @@ static bool report_other_cuda(struct gp_exam *exam, const struct gp_pyenv *env,
     if (cuda == 11 && gp_version_major(other) == 12)
         fix_onnx_11(exam, env, package->version);
     else
-        fix_onnx_cuda(exam, env, cuda, gp_version_major(other));
+        fix_onnx_cuda(exam, env, cuda, other);
     return true;
 }
 
@@ -156,10 +161,34 @@ static const char *missing_library(struct gp_exam *exam, const struct gp_pyenv *
     return "";
 }
 
-static void mend_release(struct gp_exam *exam, const struct gp_pyenv *env,
-                         const struct release *built, const char *installed)
+/* The version of the toolkit that a release is built for, or of the first one; "": none. */
+static const char *installed_for(const struct gp_toolkits *toolkits, const struct gp_pyenv *env,
+                                 const struct release *built)
 {
-    const struct release *fit = installed[0] ? release_for(installed, env->python) : NULL;
+    for (size_t i = 0; i < toolkits->count; i++) {
+        const struct release *fit = release_for(toolkits->list[i].version, env->python);
+        if (fit && strcmp(fit->cuda, built->cuda) == 0)
+            return toolkits->list[i].version;
+    }
+    return toolkits->count > 0 ? toolkits->list[0].version : "";
+}
+
+static void mend_release(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct release *built, const char *installed,
+                         const struct release *fit)
+{
+    if (fit && strcmp(fit->cuda, built->cuda) == 0) {
+        if (exam->machine.container)
+            gp_exam_advice(exam,
+                           "start from a runtime or devel image of CUDA %s: a base image lacks it",
+                           built->cuda);
+        else
+            gp_exam_advice(exam,
+                           "install the libraries of CUDA %s, which are a package of their own "
+                           "(cuda-libraries-%u-%u)",
+                           installed, gp_version_major(installed), gp_version_minor(installed));
+        return;
+    }
     if (fit)
         gp_exam_pip(exam, env, GP_PIP_ADD,
                     gp_exam_text(exam, "the last release that is built for CUDA %s", fit->cuda),
@@ -183,7 +212,8 @@ static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
                            bool is_import)
 {
     const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
-    const char *installed = toolkits->count > 0 ? toolkits->list[0].version : "";
+    const char *installed = installed_for(toolkits, env, built);
+    const struct release *fit = installed[0] ? release_for(installed, env->python) : NULL;
     const char *name = missing_library(exam, env, built);
     const char *folder = name[0] ? gp_library_folder(exam, name) : NULL;
     if (!name[0] || (!is_import && !folder))
@@ -191,7 +221,9 @@ static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_report(exam, is_import ? gp_pyenv_verdict(env, true) : GP_VERDICT_WARN,
                    "ONNX Runtime %s in %s does not find %s, %s", package->version, env->prefix,
                    name,
-                   folder         ? "although it is installed"
+                   folder ? "although it is installed"
+                   : fit && strcmp(fit->cuda, built->cuda) == 0
+                       ? gp_exam_text(exam, "a library of CUDA %s that is not installed", installed)
                    : installed[0] ? gp_exam_text(exam,
                                                  "as it is built for CUDA %s, and CUDA %s is "
                                                  "installed",
@@ -214,7 +246,7 @@ static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,
                         "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
                         gp_exam_quoted(exam, folder));
     else
-        mend_release(exam, env, built, installed);
+        mend_release(exam, env, built, installed, fit);
 }
 
 void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -226,7 +258,7 @@ void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
     bool is_import = gp_version_compare(package->version, "1.8") < 0;
     /* The provider finds what PyTorch has loaded, too. */
     bool is_alone = !env->has_torch && !gp_pyenv_package_like(env, "nvidia-cublas") &&
-                    gp_version_major(built->cuda) == onnx_cuda(exam, env, package->version);
+                    gp_version_major(built->cuda) == gp_onnx_cuda(exam, env, package->version);
     if (is_import ? !gp_pyenv_package(env, "onnxruntime") /* which another check reports */
                   : !report_other_cuda(exam, env, package) && is_alone)
         report_missing(exam, env, package, built, is_import);

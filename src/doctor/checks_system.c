@@ -56,9 +56,11 @@ static const char *user_of_shared(struct gp_exam *exam)
     for (size_t i = 0; i < envs->count; i++) {
         if (envs->list[i].has_torch)
             return gp_exam_text(exam, "PyTorch in %s", envs->list[i].prefix);
-        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
-            if (gp_pyenv_package_like(&envs->list[i], names[k]))
-                return gp_exam_text(exam, "%s in %s", names[k], envs->list[i].prefix);
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++) {
+            const struct gp_pypackage *found = gp_pyenv_package_like(&envs->list[i], names[k]);
+            if (found)
+                return gp_exam_text(exam, "%s in %s", found->name, envs->list[i].prefix);
+        }
     }
     return gp_system_library(exam, "", "libnccl.so.2") ? "libnccl.so.2" : NULL;
 }

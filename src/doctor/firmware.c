@@ -25,20 +25,19 @@ static const struct {
 /* With a kernel of Debian's backports, from there. */
 static const char *package_of(struct gp_exam *exam, bool is_amd)
 {
-    enum { TRIXIE = 13 }; /* the first release with a package for Intel's */
+    enum { BOOKWORM = 12, TRIXIE }; /* Intel's own package: first in 13, and in 12's backports */
     const struct gp_machine *m = &exam->machine;
     const char *name = "";
+    bool is_backport = strstr(m->kernel, "bpo") && m->codename[0];
     for (size_t i = 0; i < GP_ARRAY_LEN(packages) && !name[0]; i++)
         if (packages[i].family == m->distro &&
             (!packages[i].id[0] || strcmp(packages[i].id, m->distro_id) == 0))
             name = is_amd ? packages[i].amd : packages[i].intel;
     if (m->distro != GP_DISTRO_DEBIAN)
         return name;
-    if (!is_amd && gp_version_major(m->distro_version) >= TRIXIE)
+    if (!is_amd && gp_version_major(m->distro_version) >= (is_backport ? BOOKWORM : TRIXIE))
         name = "firmware-intel-graphics";
-    return strstr(m->kernel, "bpo") && m->codename[0]
-               ? gp_exam_text(exam, "-t %s-backports %s", m->codename, name)
-               : name;
+    return is_backport ? gp_exam_text(exam, "-t %s-backports %s", m->codename, name) : name;
 }
 
 /* Whether Intel's own build of i915 replaces the kernel's. */

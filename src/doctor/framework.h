@@ -101,6 +101,8 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
                            const struct gp_nvidia *nv);
 
 /* Likewise: ONNX Runtime and the installed CUDA. */
+/* The major version of CUDA that an ONNX Runtime is for, as its build says, or else its version. */
+unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
 
 /* Likewise: extensions of PyTorch that were compiled for another one. */
