@@ -61,6 +61,7 @@ static const struct {
 
 void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *kernel)
 {
+    enum { BOOKWORM = 12 }; /* Debian's first whose backports have a package for Intel's firmware */
     const struct gp_machine *m = &exam->machine;
     for (size_t i = 0; i < GP_ARRAY_LEN(offers); i++)
         if (m->distro == offers[i].distro &&
@@ -75,9 +76,11 @@ void gp_unbound_newer_kernel(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
         gp_exam_advice(exam, "install a newer Proxmox kernel (apt search '^proxmox-kernel'), and "
                              "pve-firmware of its time");
     else
-        gp_exam_remedy(
-            exam, GP_REMEDY_NEWER_KERNEL,
-            gpu->vendor == GP_PCI_AMD ? "firmware-amd-graphics" : "firmware-misc-nonfree", NULL);
+        gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL,
+                       gpu->vendor == GP_PCI_AMD                         ? "firmware-amd-graphics"
+                       : gp_version_major(m->distro_version) >= BOOKWORM ? "firmware-intel-graphics"
+                                                                         : "firmware-misc-nonfree",
+                       NULL);
     if (kernel[0])
         gp_exam_advice(exam, "the kernel must be %s or newer, with a linux-firmware of its time",
                        kernel);
