@@ -121,7 +121,7 @@ static bool add_rest(struct gp_strbuf *sb, enum gp_fault fault, const struct gp_
 bool gp_fault_add(struct gp_strbuf *sb, enum gp_fault fault, const struct gp_device *device)
 {
     const size_t before = sb->len;
-    if (fault <= GP_FAULT_SILENT)
+    if (fault == GP_FAULT_LOST || fault == GP_FAULT_SILENT)
         return add_trouble(sb, device, fault == GP_FAULT_LOST);
     gp_strbuf_adds(sb, gp_fault_words[fault]);
     if (add_rest(sb, fault, device))
