@@ -26,19 +26,28 @@ static bool go_to_parent(struct gp_ui *ui)
     return has_parent;
 }
 
-/* If any row is open, all are folded; the next time all are unfolded. The process that is followed
- * stays on the screen. */
+static bool is_below(const struct gp_procs *procs, size_t row, int64_t pid)
+{
+    const struct gp_rows_below below = gp_rows_below(procs, row);
+    for (size_t i = 0; i < below.count; i++)
+        if (below.first[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* As long as a row is open, all are folded; then all are unfolded. The process that is followed
+ * stays on the screen, so what it is below stays open. */
 static void turn_all(struct gp_ui *ui)
 {
-    const bool were_all = gp_ui_closed(ui)->all;
+    const struct gp_procs *procs = &ui->procs;
     bool any = false;
     if (ui->prefs.tree == GP_TREE_NO) {
         gp_ui_say(ui, "nothing to fold in a flat list; t: tree, groups");
         return;
     }
-    for (size_t i = 0; !any && i < ui->procs.count; i++)
-        any = gp_row_is_open(&ui->procs, i);
-    gp_closed_turn_all(gp_ui_closed(ui), any && !were_all);
+    for (size_t i = 0; !any && i < procs->count; i++)
+        any = gp_row_is_open(procs, i) && !(ui->followed && is_below(procs, i, ui->followed));
+    gp_closed_turn_all(gp_ui_closed(ui), any);
     gp_ui_build_rows(ui);
     (void)gp_ui_go_to_process(ui, ui->followed);
 }
