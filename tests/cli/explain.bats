@@ -170,7 +170,7 @@ END
     fails 2 "list takes no argument '3'; for one job: last N"
     gpulse explain oom
     status_is 0
-    says '^PyTorch: the program ran out of memory'
+    says '^PyTorch: an allocation of memory failed'
     says '^exit status 137: '
     gpulse explain 700
     status_is 2
