@@ -280,7 +280,7 @@ static bool report_root_only(struct gp_exam *exam, const struct gp_access *acces
     return true;
 }
 
-/* A container has the device only if somebody wants to compute in it. */
+/* A container is given the device only to compute in it. */
 bool gp_amd_wants_permission(struct gp_exam *exam)
 {
     return gp_amd_wants_rocm(exam) || (exam->machine.amd_count > 0 && exam->machine.container &&

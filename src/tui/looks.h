@@ -6,7 +6,7 @@
 #include "tui/paint.h"
 #include "tui/theme_file.h"
 
-/* What a terminal can show, and how it is told to. */
+/* What a terminal can show, and the bytes for that. */
 struct gp_look_codes {
     int colors; /* 0: none */
     bool is_true_color;
