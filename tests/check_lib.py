@@ -462,8 +462,10 @@ def a_change_that_hangs():
         good(run(GPULSE, "sim", "fault", "-m", "h100x8", "--gpu", "2", "hang=10m:nvmlDeviceSetPowerManagementLimit",
                  env=dict(SIMULATED, **own)))
         client(ACTS + """
+import subprocess, time
 settings = c.c_void_p()
 given = options(gpus="1-2", timeout=1)
+before = len(os.listdir("/proc/self/fd"))
 assert lib.gpulse_settings_change(c.byref(given), b"power-limit=400", 0, c.byref(settings), c.byref(error)) < 0
 rows = []
 for row in range(lib.gpulse_settings_count(settings)):
@@ -472,8 +474,12 @@ for row in range(lib.gpulse_settings_count(settings)):
     rows.append((s.gpu, s.outcome, s.value, s.wanted, s.after, lib.gpulse_settings_undo(settings, row)))
 assert rows == [(1, 2, b"700", b"400", b"400", b"power-limit=700"), (2, 6, b"700", b"400", b"", b"power-limit=700")], rows
 assert lib.gpulse_is_stuck()
-os._exit(0)
-""", **own)
+assert len(os.listdir("/proc/self/fd")) > before
+subprocess.run([os.environ["GPULSE"], "sim", "fault", "-m", "h100x8", "clear"], check=True)
+while lib.gpulse_is_stuck():
+    time.sleep(0.01)
+assert len(os.listdir("/proc/self/fd")) == before
+""", **own, GPULSE=str(GPULSE))
 
 
 install()

@@ -102,10 +102,11 @@ void gp_lib_give(void *ret, const void *own, size_t size)
 
 enum { STUCK_MOST = 64 }; /* each keeps a thread and a session of the driver */
 
-/* Memory that threads which hang may use, and their samplers (NULL: not known). */
+/* Memory that threads which hang may use, and their sampler or changer. */
 static struct kept {
     void *memory;
     struct gp_sampler *sampler;
+    struct gp_changer *changer;
     struct kept *next;
 } * all_kept;
 
@@ -127,7 +128,7 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, forget_kept);
 }
 
-void gp_lib_keep(void *memory, struct gp_sampler *sampler)
+static void keep(const struct kept *new)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct kept *kept = malloc(sizeof(*kept));
@@ -136,9 +137,31 @@ void gp_lib_keep(void *memory, struct gp_sampler *sampler)
     if (!kept)
         return;
     (void)pthread_mutex_lock(&kept_lock);
-    *kept = (struct kept){memory, sampler, all_kept};
+    *kept = *new;
+    kept->next = all_kept;
     all_kept = kept;
     (void)pthread_mutex_unlock(&kept_lock);
+}
+
+void gp_lib_keep(void *memory, struct gp_sampler *sampler)
+{
+    keep(&(struct kept){.memory = memory, .sampler = sampler});
+}
+
+void gp_lib_keep_changer(void *memory, struct gp_changer *changer)
+{
+    keep(&(struct kept){.memory = memory, .changer = changer});
+}
+
+static bool free_one(struct kept *kept)
+{
+    if (kept->sampler && gp_sampler_is_busy(kept->sampler))
+        return false;
+    if (!gp_sampler_free(kept->sampler) || !gp_changer_free(kept->changer))
+        return false;
+    free(kept->memory);
+    free(kept);
+    return true;
 }
 
 /* Frees what is kept of threads that have returned. */
@@ -148,14 +171,12 @@ static void free_kept(void)
         return; /* somebody else is at it */
     for (struct kept **at = &all_kept; *at;) {
         struct kept *kept = *at;
-        if (!kept->sampler || gp_sampler_is_busy(kept->sampler) ||
-            !gp_sampler_free(kept->sampler)) {
+        struct kept *next = kept->next;
+        if (!free_one(kept)) {
             at = &kept->next;
             continue;
         }
-        *at = kept->next;
-        free(kept->memory);
-        free(kept);
+        *at = next;
         (void)atomic_fetch_sub(&stuck, 1);
     }
     (void)pthread_mutex_unlock(&kept_lock);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "model/select.h"
+#include "sample/changer.h"
 #include "sample/observed.h"
 #include "sample/sampler.h"
 
@@ -40,9 +41,9 @@ int gp_lib_open(const struct gpulse_options *options, struct gp_selection *selec
                 const struct gp_want *want, struct gp_sampler **ret,
                 struct gp_err *err) GP_MUST_CHECK;
 
-/* Keeps memory that a thread which hangs in the driver may still use. It is freed, with the
- * sampler, when that thread has returned; without one, it is kept to the end of the process. While
- * there are many, gp_lib_observe() fails. */
+/* Keep memory that a thread which hangs in the driver may still use. It is freed, with the sampler
+ * or the changer, when that thread has returned. While there are many, gp_lib_observe() fails. */
 void gp_lib_keep(void *memory, struct gp_sampler *sampler);
+void gp_lib_keep_changer(void *memory, struct gp_changer *changer);
 
 #endif

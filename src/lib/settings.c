@@ -269,10 +269,10 @@ static int with_changer(const struct gpulse_options *given, const char *changes,
         r = open_changer(work, &options, changes ? CHANGE_TIMEOUT_S : LOOK_TIMEOUT_S, &err);
     if (r == 0)
         r = act(work, flags, ret, &err);
-    if (work->changer ? !gp_changer_free(work->changer) : r == GP_ETIMEOUT)
-        gp_lib_keep(work, NULL);
-    else
+    if (gp_changer_free(work->changer))
         free(work);
+    else
+        gp_lib_keep_changer(work, work->changer);
     return r < 0 ? gp_lib_fail(error, &err, r) : 0;
 }
 

@@ -32,10 +32,10 @@ struct gp_changer {
     struct gp_value host[GP_HOST__COUNT];
     int open_result;
     struct gp_err open_err;
-    bool opened;
-    bool stuck;
-    uint32_t controls;   /* controls to read */
-    struct gp_part part; /* the partitioning step in progress, its target, and its result */
+    bool is_open;
+    atomic_uint given_up; /* steps whose threads have not all returned */
+    uint32_t controls;    /* controls to read */
+    struct gp_part part;  /* the partitioning step in progress, its target, and its result */
     const struct gp_target *parted;
     int part_result;
     struct gp_err part_err;
@@ -56,7 +56,8 @@ static void open_source(void *ctx, size_t i)
     (void)i;
     gp_metric_set_add(&want, GP_DRIVER_VERSION);
     c->open_result = c->config.source->ops->open(c->config.source, &c->gpu_count, &c->open_err);
-    if (c->open_result == 0)
+    c->is_open = c->open_result == 0;
+    if (c->is_open)
         c->config.source->ops->read_host(c->config.source, &want, c->host);
 }
 
@@ -68,6 +69,7 @@ static void close_source(void *ctx, size_t i)
         if (c->gpus[g].device)
             c->config.source->ops->detach(c->gpus[g].device);
     c->config.source->ops->close(c->config.source);
+    c->is_open = false;
 }
 
 static void take_hold(void *ctx, size_t i)
@@ -274,7 +276,8 @@ static struct gp_errands errands_of(struct gp_changer *c, void (*work)(void *ctx
                                .count = count,
                                .timeout_ns = c->config.timeout_ns,
                                .on_wait = c->config.on_wait ? on_wait : NULL,
-                               .patience_ns = c->config.patience_ns};
+                               .patience_ns = c->config.patience_ns,
+                               .given_up = &c->given_up};
 }
 
 static void describe_silence(const struct gp_changer *c, const struct gpu *gpu,
@@ -300,7 +303,6 @@ static void run_step(struct gp_changer *c, void (*step)(void *ctx, size_t i),
     errands.is_enough = is_enough;
     bool *done = calloc(c->gpu_count ? c->gpu_count : 1, sizeof(*done));
     const bool is_over = !done || gp_errands_run(&errands, done);
-    c->stuck = c->stuck || !is_over;
     for (unsigned i = 0; i < c->gpu_count; i++) {
         struct gpu *gpu = &c->gpus[i];
         if (done && done[i])
@@ -426,14 +428,11 @@ static int open_session(struct gp_changer *c, struct gp_err *err)
 {
     const struct gp_errands errands = errands_of(c, open_source, 1, tell_driver);
     bool done;
-    if (!gp_errands_run(&errands, &done)) {
-        c->stuck = true;
+    if (!gp_errands_run(&errands, &done))
         return gp_thread_no_start(GP_ETIMEOUT, c->config.timeout_ns, err);
-    }
     if (!done)
         return gp_thread_no_start(GP_ENOMEM, c->config.timeout_ns, err);
-    c->opened = c->open_result == 0;
-    if (!c->opened)
+    if (!c->is_open)
         return gp_err_copy(err, &c->open_err);
     if (c->gpu_count == 0)
         return gp_thread_no_start(GP_ENODEV, c->config.timeout_ns, err);
@@ -445,6 +444,7 @@ int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **r
 {
     static const enum gp_metric identity[] = {GP_NAME, GP_UUID, GP_PCI_BUS_ID};
     struct gp_changer *c = calloc(1, sizeof(*c));
+    *ret = NULL;
     if (!c) {
         config->source->ops->free(config->source);
         return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -460,10 +460,10 @@ int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **r
     int r = open_session(c, err);
     if (r == 0)
         r = take_gpus(c, err);
-    if (r < 0)
-        return gp_changer_free(c) ? r : GP_ETIMEOUT;
+    if (r < 0 && gp_changer_free(c))
+        return r;
     *ret = c;
-    return 0;
+    return r < 0 ? GP_ETIMEOUT : 0;
 }
 
 struct gp_target *gp_changer_targets(struct gp_changer *changer, size_t *ret_count)
@@ -533,22 +533,23 @@ bool gp_outcome_may_have_changed(enum gp_outcome outcome)
 
 bool gp_changer_free(struct gp_changer *c)
 {
-    enum { TRIES = 3 }; /* without memory for a thread, the driver stays open */
+    enum { TRIES = 3 }; /* without memory for a thread */
+    bool is_done;
     if (!c)
         return true;
-    const struct gp_errands closing = errands_of(c, close_source, 1, NULL);
-    bool closed = !c->opened;
-    if (c->stuck)
+    if (atomic_load(&c->given_up) > 0)
         return false;
-    for (int n = 0; !closed && n < TRIES; n++)
-        if (!gp_errands_run(&closing, &closed))
+    const struct gp_errands closing = errands_of(c, close_source, 1, NULL);
+    for (int n = 0; c->is_open && n < TRIES; n++)
+        if (!gp_errands_run(&closing, &is_done))
             return false;
+    if (c->is_open)
+        return false;
     for (unsigned i = 0; c->gpus && i < c->gpu_count; i++)
         gp_reading_unref(c->gpus[i].reading);
     free(c->gpus);
     free(c->targets);
-    if (closed)
-        c->config.source->ops->free(c->config.source);
+    c->config.source->ops->free(c->config.source);
     free(c);
-    return closed;
+    return true;
 }

@@ -65,8 +65,8 @@ struct gp_target {
 struct gp_changer;
 
 /* Opens the source and the selected GPUs, without waiting for other GPUs. Fails with GP_ENODEV if
- * there are no GPUs or a requested one does not exist. After GP_ETIMEOUT a thread hangs, or none
- * could be started to close the source; the process must exit with _exit(). */
+ * there are no GPUs or a requested one does not exist. After GP_ETIMEOUT *ret is a changer that
+ * could not be freed yet, see gp_changer_free(); after other errors NULL. */
 int gp_changer_new(const struct gp_changer_config *config, struct gp_changer **ret,
                    struct gp_err *err) GP_MUST_CHECK;
 
@@ -102,9 +102,9 @@ enum gp_outcome gp_target_outcome(const struct gp_target *target, enum gp_contro
 /* Whether the change may have to be undone. */
 bool gp_outcome_may_have_changed(enum gp_outcome outcome);
 
-/* Closes the source. Returns false if a thread hangs (then nothing was freed), or if no thread
- * could be started to close the source (the driver's session is then still open). The process must
- * exit with _exit() in both cases. */
+/* Closes the source. Returns false, and frees nothing, while a thread has not returned from the
+ * driver, or if none could be started to close the source: call it again later, or exit with
+ * _exit(). */
 bool gp_changer_free(struct gp_changer *changer);
 
 #endif

@@ -23,6 +23,7 @@ struct batch {
     pthread_cond_t finished; /* one more is done */
     size_t left;             /* unfinished; this and the next are protected by the lock */
     bool abandoned;          /* the caller no longer waits: the last thread frees this */
+    atomic_uint *given_up;
     void (*work)(void *ctx, size_t i);
     void *ctx;
     struct errand each[];
@@ -46,8 +47,11 @@ static void *errand_main(void *arg)
     bool abandoned = all->abandoned;
     (void)pthread_cond_signal(&all->finished);
     (void)pthread_mutex_unlock(&all->lock);
-    if (last && abandoned)
+    if (last && abandoned) {
+        if (all->given_up)
+            (void)atomic_fetch_sub(all->given_up, 1);
         batch_free(all);
+    }
     return NULL;
 }
 
@@ -61,6 +65,7 @@ static struct batch *batch_new(const struct gp_errands *errands)
     all->work = errands->work;
     all->ctx = errands->ctx;
     all->left = errands->count;
+    all->given_up = errands->given_up;
     for (size_t i = 0; i < errands->count; i++)
         all->each[i] = (struct errand){.all = all, .i = i};
     return all;
@@ -128,6 +133,8 @@ bool gp_errands_run(const struct gp_errands *errands, bool *done)
     wait_for(all, errands, begun_ns, done);
     bool stuck = all->left > 0;
     all->abandoned = stuck;
+    if (stuck && all->given_up)
+        (void)atomic_fetch_add(all->given_up, 1);
     for (size_t i = 0; stuck && i < count; i++)
         if (all->each[i].started)
             (void)pthread_detach(all->each[i].thread);

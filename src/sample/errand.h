@@ -8,6 +8,8 @@
 
 #include "base/util.h"
 
+#include <stdatomic.h>
+
 struct gp_errands {
     void (*work)(void *ctx, size_t i);
     void *ctx;
@@ -21,12 +23,15 @@ struct gp_errands {
      * NULL. */
     void (*on_wait)(void *ctx, const bool *done);
     uint64_t patience_ns;
+    /* How many runs were given up whose threads have not all returned: one more for each false
+     * below, one less when the last of its threads has returned. */
+    atomic_uint *given_up;
 };
 
 /* Runs work(ctx, i) in parallel for each i below `count`, and waits until all or enough are done,
- * or until the deadline; done[i] says which are. Returns false if a thread hangs: ctx and
- * everything it refers to must then outlive that thread, and the process must exit with _exit().
- * Work for which no thread can be started is not run, and not done. */
+ * or until the deadline; done[i] says which are. Returns false if the others are given up: ctx and
+ * everything it refers to must then outlive their threads, see given_up; if these hang, the process
+ * must exit with _exit(). Work for which no thread can be started is not run, and not done. */
 bool gp_errands_run(const struct gp_errands *errands, bool *done) GP_MUST_CHECK;
 
 #endif
