@@ -65,7 +65,7 @@ struct gp_sampler {
     pthread_cond_t done;            /* nothing is awaited any more */
     struct gp_sampler_task **tasks; /* one per GPU */
     unsigned task_count;
-    struct gp_reading *handed_on; /* a spare one, in a single tick: from one GPU to the next */
+    struct gp_reading *handed_on; /* a spare one, from one GPU to the next: it is in the caches */
     pthread_t *threads;           /* at most one per GPU, plus one */
     unsigned thread_count;
     unsigned resting; /* threads that wait for work */

@@ -146,7 +146,7 @@ static void run_task(struct gp_sampler *s, struct gp_sampler_task *t)
         t->no_memory = !reading;
         t->answer_tick = t->begun_tick;
     }
-    if (s->config.once && !s->handed_on) {
+    if (!s->handed_on) {
         s->handed_on = t->spare;
         t->spare = NULL;
     }

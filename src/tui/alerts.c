@@ -247,6 +247,8 @@ static bool foretell(struct finder *f, const struct gp_snapshot *snapshot,
     struct gp_growth growth;
     float values[GP_GROWTH_S];
     char who[80];
+    if (!track || now_ns - track->memory_rose_ns > GP_GROWTH_LATEST_S * GP_NS_PER_S)
+        return false;
     gp_track_read(track, GP_SERIES_MEMORY, now_ns, GP_NS_PER_S, values, GP_GROWTH_LATEST_S);
     if (!gp_growth_is_possible(values))
         return false;

@@ -259,8 +259,12 @@ static uint64_t id_of(const struct gp_device *device)
     return (uint64_t)device->index << 32 | (device->is_mig ? device->mig_index + 1 : 0);
 }
 
-static struct gp_track *find(const struct gp_history *history, uint64_t id)
+/* Most often at the index of the GPU. */
+static struct gp_track *find(const struct gp_history *history, const struct gp_device *device)
 {
+    const uint64_t id = id_of(device);
+    if (device->index < history->count && history->tracks[device->index]->id == id)
+        return history->tracks[device->index];
     for (size_t i = 0; i < history->count; i++)
         if (history->tracks[i]->id == id)
             return history->tracks[i];
@@ -270,7 +274,7 @@ static struct gp_track *find(const struct gp_history *history, uint64_t id)
 const struct gp_track *gp_history_find(const struct gp_history *history,
                                        const struct gp_device *device)
 {
-    return find(history, id_of(device));
+    return find(history, device);
 }
 
 static struct gp_track *add_track(struct gp_history *history, uint64_t id)
@@ -308,6 +312,17 @@ static void note_lanes(struct gp_track *track, const struct gp_device *device)
         track->lanes_most = lanes;
 }
 
+static void note_memory(struct gp_track *track, const struct gp_track_sample *sample)
+{
+    const size_t kept = kept_of(track);
+    const float before =
+        kept ? track->values[GP_SERIES_MEMORY * track->room + place_of(track, kept, kept - 1)]
+             : GP_TRACK_GAP;
+    const bool is_known = sample->present >> GP_SERIES_MEMORY & 1;
+    if (is_known && (before < 0 || sample->values[GP_SERIES_MEMORY] > before))
+        track->memory_rose_ns = sample->mono_ns;
+}
+
 double gp_series_of_all(const struct gp_snapshot *snapshot, enum gp_series series)
 {
     double sum = 0;
@@ -338,22 +353,11 @@ static uint64_t read_ns(const struct gp_history *history, const struct gp_snapsh
     return snapshot->mono_ns;
 }
 
-/* The first moment at which a GPU was read. */
-static uint64_t first_read_ns(const struct gp_history *history, const struct gp_snapshot *snapshot)
-{
-    uint64_t first_ns = snapshot->mono_ns;
-    for (size_t i = 0; i < snapshot->device_count; i++) {
-        const uint64_t ns = read_ns(history, snapshot, &snapshot->devices[i]);
-        first_ns = ns < first_ns ? ns : first_ns;
-    }
-    return first_ns;
-}
-
 static void add_all(struct gp_history *history, const struct gp_snapshot *snapshot,
-                    uint64_t interval_ns)
+                    uint64_t first_read_ns, uint64_t interval_ns)
 {
     static const enum gp_series of_all[] = {GP_SERIES_GPU, GP_SERIES_MEMORY};
-    struct gp_track_sample sample = {.mono_ns = first_read_ns(history, snapshot)};
+    struct gp_track_sample sample = {.mono_ns = first_read_ns};
     for (size_t i = 0; i < GP_ARRAY_LEN(of_all); i++) {
         double value = gp_series_of_all(snapshot, of_all[i]);
         if (value < 0)
@@ -367,10 +371,12 @@ static void add_all(struct gp_history *history, const struct gp_snapshot *snapsh
 void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapshot,
                     uint64_t interval_ns)
 {
+    uint64_t first_ns = snapshot->mono_ns;
     for (size_t i = 0; i < snapshot->device_count; i++) {
         const struct gp_device *device = &snapshot->devices[i];
-        struct gp_track *track = find(history, id_of(device));
+        struct gp_track *track = find(history, device);
         struct gp_track_sample sample = {.mono_ns = read_ns(history, snapshot, device)};
+        first_ns = sample.mono_ns < first_ns ? sample.mono_ns : first_ns;
         if (!track)
             track = add_track(history, id_of(device));
         if (!track)
@@ -385,10 +391,11 @@ void gp_history_add(struct gp_history *history, const struct gp_snapshot *snapsh
             sample.values[s] = (float)value;
             sample.present |= UINT32_C(1) << s;
         }
+        note_memory(track, &sample);
         gp_track_add(track, sample, interval_ns);
     }
     if (snapshot->device_count > 1)
-        add_all(history, snapshot, interval_ns);
+        add_all(history, snapshot, first_ns, interval_ns);
     history->last_ns = snapshot->mono_ns;
 }
 
@@ -398,6 +405,7 @@ void gp_history_cut(struct gp_history *history, uint64_t from_ns)
     for (size_t i = 0; i < history->count; i++) {
         cut_track(history->tracks[i], from_ns);
         history->tracks[i]->limited_since_ns = 0;
+        history->tracks[i]->memory_rose_ns = from_ns; /* at the latest */
     }
 }
 
