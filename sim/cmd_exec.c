@@ -15,8 +15,8 @@ struct options {
 
 static const struct gp_opt options[] = {
     SIM_MACHINE_OPTION(options, machine),
-    {0, "still", NULL, GP_OPT_FLAG, NULL, NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, still), "freeze the simulated values"},
+    {0, "still", NULL, GP_OPT_FLAG, .offset = offsetof(struct options, still),
+     .help = "freeze the simulated values"},
     GP_OPT_END,
 };
 

@@ -15,8 +15,8 @@ struct options {
 
 static const struct gp_opt options[] = {
     SIM_MACHINE_OPTION(options, machine),
-    {'g', "gpu", NULL, GP_OPT_STRING, "INDEX", NULL, NULL, GP_COMPLETE_NONE,
-     offsetof(struct options, gpu), "affect only this GPU (default: the whole machine)"},
+    {'g', "gpu", NULL, GP_OPT_STRING, "INDEX", .offset = offsetof(struct options, gpu),
+     .help = "affect only this GPU (default: the whole machine)"},
     GP_OPT_END,
 };
 

@@ -9,12 +9,14 @@ struct options {
 };
 
 static const struct gp_opt options[] = {
-    {'o', "output", NULL, GP_OPT_STRING, "FILE", NULL, NULL, GP_COMPLETE_FILE,
-     offsetof(struct options, output), "write to FILE instead of standard output"},
-    {'w', "workload", "overlay", GP_OPT_STRING, "FILE", NULL, NULL, GP_COMPLETE_FILE,
-     offsetof(struct options, overlay),
-     "JSON to merge into the machine: workload, host, faults, seed, latency_us, source, about, "
-     "answers, gpus (answers by index)"},
+    {'o', "output", NULL, GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
+     .offset = offsetof(struct options, output),
+     .help = "write to FILE instead of standard output"},
+    {'w', "workload", "overlay", GP_OPT_STRING, "FILE", .complete = GP_COMPLETE_FILE,
+     .offset = offsetof(struct options, overlay),
+     .help =
+         "JSON to merge into the machine: workload, host, faults, seed, latency_us, source, about, "
+         "answers, gpus (answers by index)"},
     GP_OPT_END,
 };
 

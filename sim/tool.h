@@ -30,9 +30,9 @@ int sim_tool_print(struct gp_strbuf *sb, struct gp_err *err);
 /* The common option of these commands. */
 #define SIM_MACHINE_OPTION(type, field)                                                            \
     {                                                                                              \
-        'm', "machine", NULL, GP_OPT_STRING, "MACHINE", NULL, NULL, GP_COMPLETE_MACHINE,           \
-            offsetof(struct type, field),                                                          \
-            "machine name (h100, h100x8, a100-mig, …) or file (default: $GPULSE_SIM)"            \
+        'm', "machine", NULL, GP_OPT_STRING, "MACHINE",                                            \
+            .complete = GP_COMPLETE_MACHINE, .offset = offsetof(struct type, field),               \
+            .help = "machine name (h100, h100x8, a100-mig, …) or file (default: $GPULSE_SIM)"    \
     }
 
 #endif

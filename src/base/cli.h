@@ -29,6 +29,8 @@ enum gp_complete {
     GP_COMPLETE_COMMAND,  /* a program and its arguments */
 };
 
+/* Without gaps where the order of the first six allows it: hundreds of these are relocated whenever
+ * the program starts. */
 struct gp_opt {
     char letter;         /* 0: none */
     const char *name;    /* long name, without the dashes */
@@ -37,23 +39,24 @@ struct gp_opt {
     const char *arg;      /* name of the value in the help; NULL for flags */
     const char *fallback; /* value if given without one ("--watch"); NULL: a value is required */
     const char *choices;  /* space separated, for GP_OPT_CHOICE; for others, to complete */
-    enum gp_complete complete;
-    size_t offset;     /* of the field in the options struct */
-    const char *help;  /* NULL: accepted, but not listed */
-    bool once;         /* may be given only once */
-    uint64_t least;    /* the smallest accepted number, or duration in nanoseconds */
-    bool in_mib;       /* a size without a unit is in MiB, as nvidia-smi prints memory */
-    bool for_loops;    /* has no effect on a command that runs once */
-    bool for_tapes;    /* only for commands that also show recordings */
-    bool takes_dash;   /* its value may begin with a dash, as in --sort -memory */
-    const char *group; /* the heading in front of this option; NULL: the same group as before */
-    const char *tails; /* space separated, may follow one of `choices` and a comma; not listed */
+    const char *help;     /* NULL: accepted, but not listed */
+    const char *group;    /* the heading in front of this option; NULL: the same group as before */
+    const char *tails;    /* space separated, may follow one of `choices` and a comma; not listed */
     /* Long names, space separated, of options in the same table, which have no default. It is an
      * error to give this option with one of `excludes`, or without any of `needs`. */
     const char *excludes, *needs;
-    bool before_words; /* with `fallback`: the word after it may be a positional argument, even
-                          where a number is expected */
+    uint64_t least;  /* the smallest accepted number, or duration in nanoseconds */
+    uint32_t offset; /* of the field in the options struct */
+    enum gp_complete complete : 8;
+    bool once : 1;         /* may be given only once */
+    bool in_mib : 1;       /* a size without a unit is in MiB, as nvidia-smi prints memory */
+    bool for_loops : 1;    /* has no effect on a command that runs once */
+    bool for_tapes : 1;    /* only for commands that also show recordings */
+    bool takes_dash : 1;   /* its value may begin with a dash, as in --sort -memory */
+    bool before_words : 1; /* with `fallback`: the word after it may be a positional argument, even
+                              where a number is expected */
 };
+_Static_assert(sizeof(struct gp_opt) <= 112, "see above");
 
 /* A table ends with an entry whose name is NULL. */
 #define GP_OPT_END {0}

@@ -70,7 +70,7 @@ static void expand_names(struct gp_strbuf *sb, enum gp_complete kind)
     char dir[GP_PATH_SIZE];
     if (kind == GP_COMPLETE_METRICS)
         for (int m = 0; m < GP_METRIC__COUNT; m++)
-            gp_strbuf_addf(sb, "%s\t%s\n", gp_metric_table[m].name, gp_metric_table[m].help);
+            gp_strbuf_addf(sb, "%s\t%s\n", GP_METRIC_NAME(m), GP_METRIC_HELP(m));
     if (kind == GP_COMPLETE_CONTROLS)
         for (int i = 0; i < GP_CONTROL__COUNT; i++)
             gp_strbuf_addf(sb, "%s=\t%s\n", gp_control_table[i].name, gp_control_table[i].syntax);

@@ -39,9 +39,9 @@ const struct gp_opt gp_top_table[] = {
      argument,                                                                                     \
      FALLBACK_##type,                                                                              \
      choices,                                                                                      \
-     COMPLETE_##type,                                                                              \
-     offsetof(struct gp_top_options, prefs) + GP_PREF_##id * sizeof(const char *),                 \
      help,                                                                                         \
+     .offset = offsetof(struct gp_top_options, prefs) + GP_PREF_##id * sizeof(const char *),       \
+     .complete = COMPLETE_##type,                                                                  \
      .takes_dash = TAKES_DASH_##type},
 #include "tui/prefs.def"
 #undef PREF

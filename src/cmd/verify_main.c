@@ -1,12 +1,12 @@
 /* gpulse-verify: compares gpulse with nvidia-smi. `gpulse sim verify` runs it, with checked
  * options.
  */
+#include "base/ask.h"
 #include "base/cli.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/strbuf.h"
 #include "model/metric.h"
-#include "base/ask.h"
 #include "verify/report.h"
 
 #include <poll.h>
@@ -209,7 +209,7 @@ static void choose_fields(struct pair *p, const struct gp_compared *listed)
         if (!gp_printed_find(&listed->ours[0], name))
             continue;
         gp_strbuf_addf(&p->fields, "%s%s", p->fields.len ? "," : "", name);
-        if (gp_metric_find(name, &m, NULL) == 0 && strcmp(gp_metric_table[m].name, name) == 0 &&
+        if (gp_metric_find(name, &m, NULL) == 0 && strcmp(GP_METRIC_NAME(m), name) == 0 &&
             m != GP_TIMESTAMP)
             gp_strbuf_addf(&p->metrics, "%s%s", p->metrics.len ? "," : "", name);
     }

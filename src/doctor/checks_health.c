@@ -58,7 +58,7 @@ static void run_count(struct gp_exam *exam)
         driven += strcmp(m->gpus[i].driver, "nvidia") == 0;
     if (gp_value_is_present(excluded) && strcmp(excluded->s, "None") != 0) {
         gp_exam_report(exam, GP_VERDICT_INFO, "the kernel module is set to exclude GPUs");
-        gp_exam_evidence(exam, "NVML", "%s: %s", gp_metric_table[GP_EXCLUDED].name, excluded->s);
+        gp_exam_evidence(exam, "NVML", "%s: %s", GP_METRIC_NAME(GP_EXCLUDED), excluded->s);
         return;
     }
     if (!gp_value_is_present(count) || driven <= count->i)

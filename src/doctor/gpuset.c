@@ -83,7 +83,7 @@ static void add_value(struct gp_strbuf *sb, const struct gp_exam *exam, const st
                       enum gp_metric m)
 {
     const struct gp_field field = {.metric = m};
-    gp_strbuf_addf(sb, "%s is ", gp_metric_table[m].name);
+    gp_strbuf_addf(sb, "%s is ", GP_METRIC_NAME(m));
     gp_field_format(sb, &field, gp_snapshot_value(exam->snapshot, gpu, NULL, m), GP_STYLE_HUMAN);
 }
 

@@ -317,7 +317,7 @@ static void report_failed_recoveries(struct gp_exam *exam)
                    gp_gpuset_names(exam, &set));
     gp_exam_evidence(exam, "NVML",
                      "%s is above 0; gpulse query --rows links -i %s shows which link",
-                     gp_metric_table[GP_LINK_UNRECOVERED].name, gp_gpuset_list(exam, &set));
+                     GP_METRIC_NAME(GP_LINK_UNRECOVERED), gp_gpuset_list(exam, &set));
     gp_health_prescribe(exam, GP_CURE_RESET, &set);
 }
 

@@ -103,7 +103,7 @@ void gp_health_run_peers(struct gp_exam *exam)
                        : "%zu of %zu pairs of GPUs cannot read each other's memory directly",
                    pairs.linked > 0 ? pairs.linked : pairs.cut, pairs.all);
     gp_exam_evidence(exam, gp_gpuset_label(exam, gpu), "%s to GPU %lld is %s: %s",
-                     gp_metric_table[GP_PEER_READ].name,
+                     GP_METRIC_NAME(GP_PEER_READ),
                      (long long)peer_value(pairs.first, GP_PEER_NUMBER)->i, code, reason_of(code));
     gp_exam_why(exam, "NCCL and others copy through host memory instead, which is slower. Most "
                       "GeForce boards have no other way.");

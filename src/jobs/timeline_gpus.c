@@ -66,8 +66,8 @@ void gp_timeline_gpus_add_want(struct gp_want *want)
 /* "sw power cap", from "clocks_event_reasons.sw_power_cap". */
 static void reason_name(enum gp_metric reason, char ret[64])
 {
-    const char *dot = strrchr(gp_metric_table[reason].name, '.');
-    (void)snprintf(ret, 64, "%s", dot ? dot + 1 : gp_metric_table[reason].name);
+    const char *dot = strrchr(GP_METRIC_NAME(reason), '.');
+    (void)snprintf(ret, 64, "%s", dot ? dot + 1 : GP_METRIC_NAME(reason));
     for (char *at = ret; (at = strchr(at, '_'));)
         *at = ' ';
 }

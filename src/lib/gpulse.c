@@ -71,9 +71,9 @@ int gpulse_metric_describe(int metric, struct gpulse_metric_info *ret)
         return GPULSE_EUSAGE;
     const struct gp_metric_info *info = &gp_metric_table[metric];
     *ret = (struct gpulse_metric_info){
-        .name = info->name,
+        .name = gp_metric_name(info),
         .unit = gp_unit_name((enum gp_unit)info->unit),
-        .help = info->help,
+        .help = gp_metric_help(info),
         .scope = info->scope,
         .type = (enum gpulse_type)info->type,
     };

@@ -5,11 +5,24 @@
 
 #include <string.h>
 
+/* The texts of all metrics, one behind the other. */
+static const struct texts {
+#define METRIC(id, scope_, type_, unit_, tier_, origin_, name_, aliases_, help_)                   \
+    char id##_name[sizeof(name_)], id##_aliases[sizeof(aliases_)], id##_help[sizeof(help_)];
+#include "model/metric.def"
+#undef METRIC
+} texts = {
+#define METRIC(id, scope_, type_, unit_, tier_, origin_, name_, aliases_, help_)                   \
+    name_, aliases_, help_,
+#include "model/metric.def"
+#undef METRIC
+};
+
 const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
 #define METRIC(id, scope_, type_, unit_, tier_, origin_, name_, aliases_, help_)                   \
-    [GP_##id] = {.name = (name_),                                                                  \
-                 .aliases = (aliases_),                                                            \
-                 .help = (help_),                                                                  \
+    [GP_##id] = {.name = offsetof(struct texts, id##_name),                                        \
+                 .aliases = offsetof(struct texts, id##_aliases),                                  \
+                 .help = offsetof(struct texts, id##_help),                                        \
                  .scope = GP_SCOPE_##scope_,                                                       \
                  .type = GP_TYPE_##type_,                                                          \
                  .unit = GP_UNIT_##unit_,                                                          \
@@ -18,6 +31,21 @@ const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT] = {
 #include "model/metric.def"
 #undef METRIC
 };
+
+const char *gp_metric_name(const struct gp_metric_info *info)
+{
+    return (const char *)&texts + info->name;
+}
+
+const char *gp_metric_aliases(const struct gp_metric_info *info)
+{
+    return (const char *)&texts + info->aliases;
+}
+
+const char *gp_metric_help(const struct gp_metric_info *info)
+{
+    return (const char *)&texts + info->help;
+}
 
 const struct gp_scope_info gp_scope_table[GP_SCOPE__COUNT] = {
 #define X(id, first_, noun_, plural_)                                                              \
@@ -50,7 +78,7 @@ const char *gp_unit_name(enum gp_unit unit)
 static const char *next_metric_name(const void *ctx, size_t i)
 {
     (void)ctx;
-    return i < GP_METRIC__COUNT ? gp_metric_table[i].name : NULL;
+    return i < GP_METRIC__COUNT ? GP_METRIC_NAME(i) : NULL;
 }
 
 /* "mem.used" for "memory.used": each part begins the part of the name. */
@@ -69,16 +97,16 @@ static bool is_short_for(const char *word, const char *name)
 static struct gp_cli_hint hint_for(const char *name)
 {
     for (int m = 0; strchr(name, '.') && m < GP_METRIC__COUNT; m++)
-        if (is_short_for(name, gp_metric_table[m].name))
-            return gp_cli_hint(gp_metric_table[m].name, next_metric_name, NULL);
+        if (is_short_for(name, GP_METRIC_NAME(m)))
+            return gp_cli_hint(GP_METRIC_NAME(m), next_metric_name, NULL);
     return gp_cli_hint(name, next_metric_name, NULL);
 }
 
 int gp_metric_find(const char *name, enum gp_metric *ret, struct gp_err *err)
 {
     for (int m = 0; m < GP_METRIC__COUNT; m++)
-        if (strcmp(gp_metric_table[m].name, name) == 0 ||
-            gp_cli_list_has(gp_metric_table[m].aliases, name, strlen(name))) {
+        if (strcmp(GP_METRIC_NAME(m), name) == 0 ||
+            gp_cli_list_has(GP_METRIC_ALIASES(m), name, strlen(name))) {
             *ret = (enum gp_metric)m;
             return 0;
         }

@@ -75,18 +75,26 @@ enum gp_metric {
     GP_PROCESS__COUNT = GP_CLOCK__FIRST - GP_PROCESS__FIRST,
 };
 
+/* Without pointers, which would be relocated whenever the program starts. */
 struct gp_metric_info {
-    const char *name;
-    const char *aliases; /* space-separated, "" if none */
-    const char *help;
-    uint8_t scope; /* enum gp_scope */
-    uint8_t type;  /* enum gp_type, like in the catalog */
+    uint32_t name, aliases, help; /* places of the texts, see gp_metric_name() */
+    uint8_t scope;                /* enum gp_scope */
+    uint8_t type;                 /* enum gp_type, like in the catalog */
     uint8_t unit;
     uint8_t tier;
     uint8_t origin;
 };
 
 extern const struct gp_metric_info gp_metric_table[GP_METRIC__COUNT];
+
+const char *gp_metric_name(const struct gp_metric_info *info);
+const char *gp_metric_aliases(const struct gp_metric_info *info); /* separated by spaces, or "" */
+const char *gp_metric_help(const struct gp_metric_info *info);
+
+/* The same, of a number of any type. */
+#define GP_METRIC_NAME(m) gp_metric_name(&gp_metric_table[m])
+#define GP_METRIC_ALIASES(m) gp_metric_aliases(&gp_metric_table[m])
+#define GP_METRIC_HELP(m) gp_metric_help(&gp_metric_table[m])
 
 struct gp_scope_info {
     const char *noun;

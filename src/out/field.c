@@ -78,7 +78,7 @@ static int find_unit(const struct gp_field *field, const char *name, size_t n,
     const char *own = gp_unit_name(of);
     bool other = known[0];
     return gp_err_set(err, GP_EUSAGE, "unknown unit '%.*s' for %s%s%s", (int)(n > 20 ? 20 : n),
-                      name, gp_metric_table[field->metric].name,
+                      name, GP_METRIC_NAME(field->metric),
                       other  ? "; known:"
                       : *own ? ", which is always in "
                              : ", which has no unit",
@@ -135,9 +135,10 @@ static const struct gp_metric_info *find_group(const char *name, size_t n, enum 
     const struct gp_metric_info *found = NULL;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
+        const char *whole = gp_metric_name(info);
         bool own = info->scope == scope;
-        const char *part = info->name + (own ? prefix_of(scope) : 0);
-        bool begins = (strncmp(info->name, name, n) == 0 && info->name[n] == '.') ||
+        const char *part = whole + (own ? prefix_of(scope) : 0);
+        bool begins = (strncmp(whole, name, n) == 0 && whole[n] == '.') ||
                       (own && strncmp(part, name, n) == 0 && part[n] == '.');
         if (begins && (own || !found))
             found = info;
@@ -168,9 +169,10 @@ static int append_group(struct gp_field_list *list, const char *text, size_t n, 
     size_t before = list->count;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
+        const char *name = gp_metric_name(info);
         bool of_scope = scope == GP_SCOPE_ANY || info->scope == scope;
-        if (!of_scope || (strncmp(info->name, text, n - 1) != 0 &&
-                          strncmp(info->name + prefix_of(scope), text, n - 1) != 0))
+        if (!of_scope ||
+            (strncmp(name, text, n - 1) != 0 && strncmp(name + prefix_of(scope), text, n - 1) != 0))
             continue;
         if (append(list, &(struct gp_field){.metric = (enum gp_metric)m}) < 0)
             return gp_err_set(err, GP_ENOMEM, "out of memory");
@@ -200,10 +202,10 @@ static int refuse(const struct gp_field *field, struct gp_err *err)
     const struct gp_metric_info *info = &gp_metric_table[field->metric];
     const struct gp_scope_info *scope = &gp_scope_table[info->scope];
     if (gp_scope_is_list(info->scope))
-        return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; add --rows %s", info->name,
-                          scope->noun, scope->plural);
+        return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; add --rows %s",
+                          gp_metric_name(info), scope->noun, scope->plural);
     bool process = info->scope == GP_SCOPE_PROCESS;
-    return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; %s", info->name,
+    return gp_err_set(err, GP_EUSAGE, "field '%s' belongs to a %s; %s", gp_metric_name(info),
                       process ? "process" : "GPU", process ? "add --processes" : "remove --host");
 }
 
@@ -236,7 +238,7 @@ static void hint_at_group(const char *text, size_t n, enum gp_scope scope, struc
             err, GP_EUSAGE,
             "unknown field '%.*s' (did you mean '%s', or '%.*s.*' for the whole group?); "
             "gpulse query --list shows all",
-            (int)n, text, member->name, (int)n, text);
+            (int)n, text, gp_metric_name(member), (int)n, text);
     else
         (void)gp_err_set(
             err, GP_EUSAGE,

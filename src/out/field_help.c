@@ -23,12 +23,12 @@ static const struct {
 /* In the order of `columns`. */
 static void set_cells(const struct gp_metric_info *info, const char *cells[COLUMNS])
 {
-    cells[0] = info->name;
+    cells[0] = gp_metric_name(info);
     cells[1] = gp_scope_table[info->scope].plural;
     cells[2] = gp_unit_name(info->unit);
     cells[3] = types[info->type];
-    cells[4] = info->aliases;
-    cells[5] = info->help;
+    cells[4] = gp_metric_aliases(info);
+    cells[5] = gp_metric_help(info);
 }
 
 /* The cells of line i; line 0 is the header. False for a field that was not selected. */
@@ -99,8 +99,8 @@ static void add_json(struct gp_strbuf *sb, const struct gp_field_list *fields)
     gp_strbuf_addc(sb, '\n');
 }
 
-int gp_field_help_list(struct gp_strbuf *sb, const struct gp_field_list *fields,
-                         const char *format, bool header, struct gp_err *err)
+int gp_field_help_list(struct gp_strbuf *sb, const struct gp_field_list *fields, const char *format,
+                       bool header, struct gp_err *err)
 {
     if (strcmp(format, "table") == 0)
         add_table(sb, fields, header);
@@ -126,11 +126,12 @@ static void describe(struct gp_strbuf *sb, const struct gp_metric_info *info)
         [GP_TIER_RATE] = "every sample, over the time since the one before",
     };
     const char *unit = gp_unit_name(info->unit);
-    gp_strbuf_addf(sb, "%s\n  %s\n\n  %-10s%s\n  %-10s%s%s%s\n  %-10s%s\n", info->name, info->help,
-                   "rows", gp_scope_table[info->scope].plural, "type", types[info->type],
-                   *unit ? ", in " : "", unit, "read", tiers[info->tier]);
-    if (*info->aliases)
-        gp_strbuf_addf(sb, "  %-10s%s\n", "also", info->aliases);
+    const char *aliases = gp_metric_aliases(info);
+    gp_strbuf_addf(sb, "%s\n  %s\n\n  %-10s%s\n  %-10s%s%s%s\n  %-10s%s\n", gp_metric_name(info),
+                   gp_metric_help(info), "rows", gp_scope_table[info->scope].plural, "type",
+                   types[info->type], *unit ? ", in " : "", unit, "read", tiers[info->tier]);
+    if (*aliases)
+        gp_strbuf_addf(sb, "  %-10s%s\n", "also", aliases);
     gp_strbuf_addf(sb, "  %-10s%s\n", "origin",
                    info->origin == GP_ORIGIN_SMI ? "nvidia-smi has a field of this name"
                                                  : "gpulse's own name");
@@ -161,16 +162,18 @@ void gp_field_help_man(struct gp_strbuf *sb)
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
         const char *unit = gp_unit_name(info->unit);
+        const char *aliases = gp_metric_aliases(info);
         if (m == GP_HOST__FIRST || m == GP_DEVICE__FIRST || m == GP_PROCESS__FIRST)
             gp_strbuf_addf(sb, "\n# FIELDS %s\n", titles[info->scope]);
         if (m == (int)gp_scope_table[GP_SCOPE_LIST__FIRST].first)
             gp_strbuf_adds(sb, lists);
         gp_strbuf_adds(sb, "\n*");
-        for (const char *p = info->name; *p; p++)
+        for (const char *p = gp_metric_name(info); *p; p++)
             gp_strbuf_addf(sb, *p == '_' ? "\\_" : "%c", *p);
-        gp_strbuf_addf(sb, "*%s%s%s\n\t%s", *unit ? " (" : "", unit, *unit ? ")" : "", info->help);
-        for (const char *p = *info->aliases ? info->aliases : ""; *p; p++)
-            gp_strbuf_addf(sb, p == info->aliases ? "; also %c" : *p == '_' ? "\\_" : "%c", *p);
+        gp_strbuf_addf(sb, "*%s%s%s\n\t%s", *unit ? " (" : "", unit, *unit ? ")" : "",
+                       gp_metric_help(info));
+        for (const char *p = aliases; *p; p++)
+            gp_strbuf_addf(sb, p == aliases ? "; also %c" : *p == '_' ? "\\_" : "%c", *p);
         gp_strbuf_addc(sb, '\n');
     }
 }

@@ -30,7 +30,7 @@ static json_t *json_value(const struct gp_field *field, const struct gp_value *v
 /* The key of a field: its name, followed by the unit if it is not the default one. */
 static void name_key(const struct gp_field *field, char *key, size_t size)
 {
-    (void)snprintf(key, size, "%s%s%s", gp_metric_table[field->metric].name, field->unit ? ":" : "",
+    (void)snprintf(key, size, "%s%s%s", GP_METRIC_NAME(field->metric), field->unit ? ":" : "",
                    field->unit ? field->unit->name : "");
 }
 

@@ -143,7 +143,7 @@ enum kind {
 bool gp_openmetrics_is_counter(enum gp_metric m)
 {
     for (size_t i = 0; gp_metric_table[m].type != GP_TYPE_TEXT && i < GP_ARRAY_LEN(counters); i++)
-        if (fnmatch(counters[i], gp_metric_table[m].name, 0) == 0)
+        if (fnmatch(counters[i], GP_METRIC_NAME(m), 0) == 0)
             return true;
     return false;
 }
@@ -180,7 +180,7 @@ void gp_openmetrics_add_family(struct gp_strbuf *sb, enum gp_metric m)
     const struct gp_metric_info *info = &gp_metric_table[m];
     const struct gp_scope_info *of = &gp_scope_table[info->scope];
     const char *scope = info->scope == GP_SCOPE_DEVICE ? "gpu" : of->noun;
-    const char *name = info->name;
+    const char *name = gp_metric_name(info);
     if (gp_scope_is_list(info->scope))
         name += strlen(of->plural) + 1;
     size_t n = strlen(scope);
@@ -297,7 +297,7 @@ static void add_samples(struct gp_strbuf *sb, const char *family, enum gp_metric
                         const struct gp_snapshot *snapshot, struct gp_row row,
                         const char *row_labels)
 {
-    const char *name = gp_metric_table[m].name;
+    const char *name = GP_METRIC_NAME(m);
     const struct gp_field field = {.metric = m};
     const struct gp_value *v = gp_row_value(snapshot, row, &field);
     if (v->status != GP_STATUS_OK)
@@ -336,7 +336,7 @@ static void add_family(struct gp_strbuf *sb, enum gp_metric m, const struct scop
         gp_strbuf_addf(sb, "# UNIT %s %s\n", family.buf, unit_of(m));
     gp_strbuf_addf(sb, "# HELP %s ", family.buf);
     add_escaped(sb, kind_of(m) == KIND_TIME ? "when the values were read, in Unix time"
-                                            : gp_metric_table[m].help);
+                                            : GP_METRIC_HELP(m));
     gp_strbuf_adds(
         sb, gp_metric_table[m].unit == GP_UNIT_PERCENT ? "; as a ratio: 1 is 100 percent\n" : "\n");
     if (counter)

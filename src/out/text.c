@@ -43,7 +43,7 @@ static bool measure_columns(const struct gp_view *view, struct gp_writer_state *
     bool first = state->widths[0] == 0;
     bool wider = false;
     for (size_t c = 0; c < view->fields.count; c++) {
-        size_t width = strlen(gp_metric_table[view->fields.fields[c].metric].name);
+        size_t width = strlen(GP_METRIC_NAME(view->fields.fields[c].metric));
         if (!view->header)
             width = 0;
         for (size_t r = 0; r < rows; r++) {
@@ -71,11 +71,11 @@ static void write_upright(const struct gp_view *view, const struct gp_snapshot *
 {
     size_t width = 0;
     for (size_t c = 0; c < view->fields.count; c++) {
-        size_t used = strlen(gp_metric_table[view->fields.fields[c].metric].name);
+        size_t used = strlen(GP_METRIC_NAME(view->fields.fields[c].metric));
         width = used > width ? used : width;
     }
     for (size_t c = 0; c < view->fields.count; c++) {
-        add_cell(sb, gp_metric_table[view->fields.fields[c].metric].name, width, false, false);
+        add_cell(sb, GP_METRIC_NAME(view->fields.fields[c].metric), width, false, false);
         format_cell(cell, view, snapshot, 0, c);
         gp_strbuf_addf(sb, "%s\n", cell->buf);
     }
@@ -102,7 +102,7 @@ static void write_header(const struct gp_view *view, const struct gp_writer_stat
     size_t columns = view->fields.count;
     for (size_t c = 0; c < columns; c++) {
         const struct gp_field *field = &view->fields.fields[c];
-        add_cell(sb, gp_metric_table[field->metric].name, state->widths[c], is_number(field),
+        add_cell(sb, GP_METRIC_NAME(field->metric), state->widths[c], is_number(field),
                  c + 1 == columns);
     }
     gp_strbuf_addc(sb, '\n');
@@ -153,7 +153,7 @@ static void add_header(const struct gp_view *view, struct gp_strbuf *sb, char se
     for (size_t c = 0; view->header && c < columns; c++) {
         const struct gp_field *field = &view->fields.fields[c];
         const char *unit = gp_field_unit(field);
-        gp_strbuf_adds(sb, gp_metric_table[field->metric].name);
+        gp_strbuf_adds(sb, GP_METRIC_NAME(field->metric));
         if (*unit && (view->units || field->unit))
             gp_strbuf_addf(sb, " [%s]", unit);
         gp_strbuf_addc(sb, c + 1 == columns ? '\n' : separator);

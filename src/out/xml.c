@@ -62,7 +62,7 @@ static void add_host_attribute(struct gp_strbuf *sb, const struct gp_snapshot *s
 static void add_field(struct gp_strbuf *sb, struct gp_strbuf *scratch, const struct gp_view *view,
                       const struct gp_field *field, const struct gp_value *v, uint64_t now_ns)
 {
-    const char *name = gp_metric_table[field->metric].name;
+    const char *name = GP_METRIC_NAME(field->metric);
     const char *unit = gp_field_unit(field);
     gp_strbuf_addf(sb, "      <%s", name);
     if (*unit && (view->units || field->unit))

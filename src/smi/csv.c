@@ -144,11 +144,11 @@ static bool field_in(enum gp_smi_query query, size_t i, struct field *ret)
     if (i >= metrics && !is_field_of_gpu(ret->metric))
         return false;
     if (!ret->name) {
-        ret->name = gp_metric_table[ret->metric].name;
-        ret->aliases = gp_metric_table[ret->metric].aliases;
+        ret->name = GP_METRIC_NAME(ret->metric);
+        ret->aliases = GP_METRIC_ALIASES(ret->metric);
     }
     if (!ret->help)
-        ret->help = gp_metric_table[ret->metric].help;
+        ret->help = GP_METRIC_HELP(ret->metric);
     return true;
 }
 

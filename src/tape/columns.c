@@ -37,7 +37,7 @@ static bool is_recorded(int column)
 
 const char *gp_tape_column_name(int column)
 {
-    return column < GP_METRIC__COUNT ? gp_metric_table[column].name
+    return column < GP_METRIC__COUNT ? GP_METRIC_NAME(column)
                                      : state_names[column - GP_METRIC__COUNT];
 }
 

@@ -57,7 +57,7 @@ static json_t *changes_array(const struct gp_diff *diff)
             array,
             json_pack("{s:o, s:s, s:o, s:o}", "gpu",
                       c->gpu ? json_string(c->gpu->label) : json_null(), "field",
-                      gp_metric_table[gp_diff_facts[c->fact].metric].name, "before",
+                      GP_METRIC_NAME(gp_diff_facts[c->fact].metric), "before",
                       fact_value(c->fact, c->before), "after", fact_value(c->fact, c->after)));
     }
     return array;

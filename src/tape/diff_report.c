@@ -88,7 +88,7 @@ static void add_changes(struct gp_strbuf *sb, const struct gp_diff *diff)
     for (size_t i = 0; i < diff->change_count; i++) {
         const struct gp_diff_change *c = &diff->changes[i];
         char what[CELL];
-        const char *name = gp_metric_table[gp_diff_facts[c->fact].metric].name;
+        const char *name = GP_METRIC_NAME(gp_diff_facts[c->fact].metric);
         (void)snprintf(what, sizeof(what), "%s%s%s%s", c->gpu ? "GPU " : "",
                        c->gpu ? c->gpu->label : "", c->gpu ? "  " : "", name);
         gp_strbuf_adds(sb, "  ");

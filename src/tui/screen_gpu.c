@@ -45,7 +45,7 @@ static const struct gp_device *find_device(const struct gp_ui *ui, const struct 
 /* Length of a metric's group: its name up to the first dot; 0 for none. */
 static size_t group_of(enum gp_metric m)
 {
-    const char *name = gp_metric_table[m].name;
+    const char *name = GP_METRIC_NAME(m);
     size_t n = strcspn(name, ".");
     return name[n] ? n : 0;
 }
@@ -53,8 +53,7 @@ static size_t group_of(enum gp_metric m)
 static bool is_same_group(enum gp_metric a, enum gp_metric b)
 {
     size_t n = group_of(a);
-    return n > 0 && n == group_of(b) &&
-           strncmp(gp_metric_table[a].name, gp_metric_table[b].name, n) == 0;
+    return n > 0 && n == group_of(b) && strncmp(GP_METRIC_NAME(a), GP_METRIC_NAME(b), n) == 0;
 }
 
 static void add_metric(struct gp_page *page, enum gp_metric m, const struct gp_value *v)
@@ -62,8 +61,8 @@ static void add_metric(struct gp_page *page, enum gp_metric m, const struct gp_v
     struct gp_strbuf sb = GP_STRBUF_INIT(4096);
     const struct gp_field field = {.metric = m};
     gp_field_format(&sb, &field, v, GP_STYLE_HUMAN);
-    gp_page_add(page, v->status == GP_STATUS_STALE ? GP_INK_STALE : GP_INK_PLAIN,
-                gp_metric_table[m].name, sb.buf);
+    gp_page_add(page, v->status == GP_STATUS_STALE ? GP_INK_STALE : GP_INK_PLAIN, GP_METRIC_NAME(m),
+                sb.buf);
     gp_strbuf_fini(&sb);
 }
 
@@ -104,7 +103,7 @@ static void add_present(struct gp_page *page, const struct gp_device *device)
         char title[64];
         if (!gp_value_is_present(&device->values[i]) || is_above(device, m))
             continue;
-        (void)snprintf(title, sizeof(title), "%.*s", (int)group_of(m), gp_metric_table[m].name);
+        (void)snprintf(title, sizeof(title), "%.*s", (int)group_of(m), GP_METRIC_NAME(m));
         if (last == GP_METRIC__COUNT || (!is_same_group(m, last) && *title))
             gp_page_head(page, *title ? title : device->is_mig ? "GPU" : "state");
         else if (!is_same_group(m, last) && group_of(last) > 0)
@@ -126,7 +125,7 @@ static void add_absent(struct gp_page *page, const struct gp_device *device)
             gp_page_head(page, "not reported for this GPU");
         any = true;
         gp_field_reason(&sb, v, 0);
-        gp_page_add(page, GP_INK_DIM, gp_metric_table[GP_DEVICE__FIRST + i].name, sb.buf);
+        gp_page_add(page, GP_INK_DIM, GP_METRIC_NAME(GP_DEVICE__FIRST + i), sb.buf);
         gp_strbuf_fini(&sb);
     }
 }

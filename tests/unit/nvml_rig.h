@@ -162,7 +162,7 @@ static inline void check_number(enum gp_metric m, int64_t expected)
 static inline void check_absent(enum gp_metric m, enum gp_status status)
 {
     if (value(m)->status != (uint8_t)status)
-        fail_msg("%s is %d, expected %d", gp_metric_table[m].name, value(m)->status, (int)status);
+        fail_msg("%s is %d, expected %d", GP_METRIC_NAME(m), value(m)->status, (int)status);
 }
 
 static inline void check_impossible(enum gp_metric m)

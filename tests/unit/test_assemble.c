@@ -893,7 +893,7 @@ int main(void)
         rows_add(&rows, names[n], what_is_missing_makes_a_sample_partial, &partial_cases[i]);
     }
     for (size_t i = 0; i < GP_ARRAY_LEN(host_cases); i++)
-        rows_add(&rows, gp_metric_table[host_cases[i].metric].name, the_host_is_asked_for_its_part,
+        rows_add(&rows, GP_METRIC_NAME(host_cases[i].metric), the_host_is_asked_for_its_part,
                  &host_cases[i]);
     return rows_run(&rows, tests, GP_ARRAY_LEN(tests), NULL);
 }

@@ -911,11 +911,11 @@ int main(void)
     struct rows rows = {0};
     static char names[GP_ARRAY_LEN(text_cases)][48];
     for (size_t i = 0; i < GP_ARRAY_LEN(ask_cases); i++)
-        rows_add(&rows, gp_metric_table[ask_cases[i].metric].name,
-                 only_what_is_wanted_is_asked_of_proc, &ask_cases[i]);
+        rows_add(&rows, GP_METRIC_NAME(ask_cases[i].metric), only_what_is_wanted_is_asked_of_proc,
+                 &ask_cases[i]);
     for (size_t i = 0; i < GP_ARRAY_LEN(text_cases); i++) {
         (void)snprintf(names[i], sizeof(names[i]), "proc says %s",
-                       gp_metric_table[text_cases[i].metric].name);
+                       GP_METRIC_NAME(text_cases[i].metric));
         rows_add(&rows, names[i], proc_says_who_it_is, &text_cases[i]);
     }
     for (size_t i = 0; i < GP_ARRAY_LEN(sum_cases); i++)

@@ -191,7 +191,7 @@ static void check_list(const char *text, enum gp_scope scope, const char *expect
     if (gp_field_list_parse(text, scope, &list, &err) < 0)
         fail_msg("%s: %s", text, err.text);
     for (size_t i = 0; i < list.count; i++)
-        gp_strbuf_addf(&sb, "%s%s", i ? " " : "", gp_metric_table[list.fields[i].metric].name);
+        gp_strbuf_addf(&sb, "%s%s", i ? " " : "", GP_METRIC_NAME(list.fields[i].metric));
     assert_string_equal(sb.buf, expected);
     gp_strbuf_fini(&sb);
     gp_field_list_fini(&list);

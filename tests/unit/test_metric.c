@@ -23,8 +23,8 @@ static int count_uses(const char *name)
     int uses = 0;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         char alias[64];
-        const char *aliases = gp_metric_table[m].aliases;
-        uses += strcmp(gp_metric_table[m].name, name) == 0;
+        const char *aliases = GP_METRIC_ALIASES(m);
+        uses += strcmp(GP_METRIC_NAME(m), name) == 0;
         while (next_word(&aliases, alias))
             uses += strcmp(alias, name) == 0;
     }
@@ -36,15 +36,14 @@ static void names_and_aliases_are_unique(void **state)
     (void)state;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         char alias[64];
-        const char *aliases = gp_metric_table[m].aliases;
-        if (count_uses(gp_metric_table[m].name) != 1)
-            fail_msg("the name %s is used twice", gp_metric_table[m].name);
+        const char *aliases = GP_METRIC_ALIASES(m);
+        if (count_uses(GP_METRIC_NAME(m)) != 1)
+            fail_msg("the name %s is used twice", GP_METRIC_NAME(m));
         while (next_word(&aliases, alias))
             if (count_uses(alias) != 1)
-                fail_msg("the alias %s of %s is used twice", alias, gp_metric_table[m].name);
+                fail_msg("the alias %s of %s is used twice", alias, GP_METRIC_NAME(m));
         if (*aliases)
-            fail_msg("the aliases of %s are not separated by single blanks",
-                     gp_metric_table[m].name);
+            fail_msg("the aliases of %s are not separated by single blanks", GP_METRIC_NAME(m));
     }
 }
 
@@ -52,7 +51,7 @@ static void names_are_plain(void **state)
 {
     (void)state;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
-        const char *name = gp_metric_table[m].name;
+        const char *name = GP_METRIC_NAME(m);
         size_t n = strlen(name);
         bool smi = gp_metric_table[m].origin == GP_ORIGIN_SMI;
         if (n == 0 || n > 70 || !islower((unsigned char)name[0]) || name[n - 1] == '.')
@@ -75,11 +74,11 @@ static void help_is_one_phrase(void **state)
 {
     (void)state;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
-        const char *help = gp_metric_table[m].help;
+        const char *help = GP_METRIC_HELP(m);
         size_t n = strlen(help);
         if (n < 4 || !begins_like_a_phrase(help) || help[n - 1] == '.' || help[n - 1] == ' ' ||
             strpbrk(help, "\n\t\""))
-            fail_msg("bad help of %s: '%s'", gp_metric_table[m].name, help);
+            fail_msg("bad help of %s: '%s'", GP_METRIC_NAME(m), help);
     }
 }
 
@@ -94,7 +93,7 @@ static void scopes_are_contiguous(void **state)
         assert_int_equal(first, sum);
         for (size_t i = 0; i < width; i++)
             if (gp_metric_table[first + i].scope != (enum gp_scope)scope)
-                fail_msg("%s stands among rows of another scope", gp_metric_table[first + i].name);
+                fail_msg("%s stands among rows of another scope", GP_METRIC_NAME(first + i));
         sum += width;
     }
     assert_int_equal(sum, GP_METRIC__COUNT);
@@ -110,7 +109,7 @@ static void lists_are_called_as_their_fields(void **state)
     assert_true(GP_LIST__COUNT <= 32); /* gp_want.lists */
     for (int m = gp_scope_table[GP_SCOPE_LIST__FIRST].first; m < GP_METRIC__COUNT; m++) {
         const char *plural = gp_scope_table[gp_metric_table[m].scope].plural;
-        const char *name = gp_metric_table[m].name;
+        const char *name = GP_METRIC_NAME(m);
         size_t n = strlen(plural);
         if (strncmp(name, plural, n) != 0 || name[n] != '.' ||
             !gp_scope_is_list(gp_metric_table[m].scope))
@@ -124,10 +123,10 @@ static void types_fit_units(void **state)
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         const struct gp_metric_info *info = &gp_metric_table[m];
         if (info->type == GP_TYPE_TEXT && info->unit != GP_UNIT_NONE)
-            fail_msg("%s is text and has a unit", info->name);
+            fail_msg("%s is text and has a unit", gp_metric_name(info));
         if ((info->unit == GP_UNIT_BYTES || info->unit == GP_UNIT_MASK) &&
             info->type != GP_TYPE_INT)
-            fail_msg("%s is not a whole number", info->name);
+            fail_msg("%s is not a whole number", gp_metric_name(info));
         assert_non_null(gp_unit_name(info->unit));
     }
     assert_string_equal(gp_unit_name(GP_UNIT_NONE), "");
@@ -141,8 +140,8 @@ static void finds_every_row_by_name_and_alias(void **state)
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
         enum gp_metric found = GP_METRIC__COUNT;
         char alias[64];
-        const char *aliases = gp_metric_table[m].aliases;
-        assert_int_equal(gp_metric_find(gp_metric_table[m].name, &found, NULL), 0);
+        const char *aliases = GP_METRIC_ALIASES(m);
+        assert_int_equal(gp_metric_find(GP_METRIC_NAME(m), &found, NULL), 0);
         assert_int_equal(found, m);
         while (next_word(&aliases, alias)) {
             found = GP_METRIC__COUNT;

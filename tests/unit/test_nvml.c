@@ -177,7 +177,7 @@ static void check_limit(enum gp_metric m, unsigned *answer, unsigned last_good, 
     *answer = last_good;
     read_ok();
     if (value(m)->status != GP_STATUS_OK)
-        fail_msg("%s: %u is refused", gp_metric_table[m].name, last_good);
+        fail_msg("%s: %u is refused", GP_METRIC_NAME(m), last_good);
     const unsigned bad[] = {absurd, UINT32_MAX};
     for (size_t i = 0; i < GP_ARRAY_LEN(bad); i++) {
         *answer = bad[i];

@@ -7,7 +7,7 @@ static void check_real(enum gp_metric m, double expected)
 {
     assert_int_equal(value(m)->status, GP_STATUS_OK);
     if (fabs(value(m)->f - expected) > 1e-6)
-        fail_msg("%s is %f, expected %f", gp_metric_table[m].name, value(m)->f, expected);
+        fail_msg("%s is %f, expected %f", GP_METRIC_NAME(m), value(m)->f, expected);
 }
 
 static void check_words(enum gp_metric m, const char *words)
@@ -253,8 +253,7 @@ static void check_sample(size_t kind, enum gp_metric m, double expected)
 {
     assert_int_equal(sample_cell(kind, m)->status, GP_STATUS_OK);
     if (fabs(sample_cell(kind, m)->f - expected) > 1e-6)
-        fail_msg("%s is %f, expected %f", gp_metric_table[m].name, sample_cell(kind, m)->f,
-                 expected);
+        fail_msg("%s is %f, expected %f", GP_METRIC_NAME(m), sample_cell(kind, m)->f, expected);
 }
 
 static void want_samples(enum gp_metric first, enum gp_metric last)

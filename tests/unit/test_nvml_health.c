@@ -14,7 +14,7 @@ static void want_range(enum gp_metric first, enum gp_metric last)
 static void check_text(enum gp_metric m, const char *expected)
 {
     if (value(m)->status != GP_STATUS_OK)
-        fail_msg("%s is absent: %d", gp_metric_table[m].name, value(m)->status);
+        fail_msg("%s is absent: %d", GP_METRIC_NAME(m), value(m)->status);
     assert_string_equal(value(m)->s, expected);
 }
 
@@ -30,7 +30,7 @@ static void check_real(enum gp_metric m, double expected)
 {
     assert_int_equal(value(m)->status, GP_STATUS_OK);
     if (value(m)->f < expected - 1e-9 || value(m)->f > expected + 1e-9)
-        fail_msg("%s is %f, expected %f", gp_metric_table[m].name, value(m)->f, expected);
+        fail_msg("%s is %f, expected %f", GP_METRIC_NAME(m), value(m)->f, expected);
 }
 
 /* Slow values are asked again, refused ones too. */

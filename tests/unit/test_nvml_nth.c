@@ -136,7 +136,7 @@ static void check_values(const struct gp_value *truth, const struct gp_value *sh
             continue;
         if (!gp_value_is_present(t) || !(is_same((enum gp_metric)m, t, v) ||
                                          is_with_reserved((enum gp_metric)m, truth, shown)))
-            fail_msg("%s: %s is untrue", what, gp_metric_table[m].name);
+            fail_msg("%s: %s is untrue", what, GP_METRIC_NAME(m));
     }
 }
 

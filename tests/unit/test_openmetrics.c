@@ -62,8 +62,8 @@ static void every_metric_has_a_family_of_its_own(void **state)
                          strlen(name));
         for (int k = 0; k < m; k++)
             if (strcmp(names[k], name) == 0)
-                fail_msg("%s and %s are both called %s", gp_metric_table[k].name,
-                         gp_metric_table[m].name, name);
+                fail_msg("%s and %s are both called %s", GP_METRIC_NAME(k), GP_METRIC_NAME(m),
+                         name);
     }
 }
 
@@ -72,8 +72,8 @@ static void no_help_has_quotes(void **state)
 {
     (void)state;
     for (int m = 0; m < GP_METRIC__COUNT; m++)
-        if (strpbrk(gp_metric_table[m].help, "\"\\\n"))
-            fail_msg("%s: quotes in the help", gp_metric_table[m].name);
+        if (strpbrk(GP_METRIC_HELP(m), "\"\\\n"))
+            fail_msg("%s: quotes in the help", GP_METRIC_NAME(m));
 }
 
 /* Names that XML, too, takes as they are. */
@@ -81,7 +81,7 @@ static void every_metric_is_a_name_in_xml(void **state)
 {
     (void)state;
     for (int m = 0; m < GP_METRIC__COUNT; m++) {
-        const char *name = gp_metric_table[m].name;
+        const char *name = GP_METRIC_NAME(m);
         assert_true(strchr("abcdefghijklmnopqrstuvwxyz", *name) != NULL);
         assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                       "0123456789_.-"),

@@ -205,7 +205,7 @@ static struct gp_tape *reopen(const struct lab *lab)
 static void assert_same_value(enum gp_metric m, const struct gp_value *was,
                               const struct gp_value *is)
 {
-    const char *name = gp_metric_table[m].name;
+    const char *name = GP_METRIC_NAME(m);
     if (was->status != is->status)
         fail_msg("%s: status %d became %d", name, (int)was->status, (int)is->status);
     if (!gp_value_is_present(was)) {

@@ -97,7 +97,7 @@ static void no_field_is_called_as_a_key_is(void **state)
                                        "gpus",   "processes", "hosts", "reasons"};
     for (int m = 0; m < GP_METRIC__COUNT; m++)
         for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++)
-            assert_string_not_equal(gp_metric_table[m].name, keys[i]);
+            assert_string_not_equal(GP_METRIC_NAME(m), keys[i]);
 }
 
 static void units_are_named_on_request(void **state)

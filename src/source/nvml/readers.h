@@ -35,18 +35,19 @@ enum reader_kind {
 };
 
 struct reader {
-    enum nvml_function fn; /* NVML_FN__NONE: several functions */
-    enum reader_kind kind;
-    enum where where;
-    unsigned arg;
-    unsigned scope;                /* of a field */
-    unsigned divisor;              /* the driver's counts per unit; 0: see unit_divisor() */
     const struct code_name *names; /* maps numbers to texts, for text metrics */
-    bool bits;                     /* the names belong to bits */
     custom_fn custom;
-    enum gp_metric first;
-    unsigned outs; /* number of metrics filled: first, first + 1, …; all of one tier */
+    unsigned arg;
+    unsigned scope;             /* of a field */
+    unsigned divisor;           /* the driver's counts per unit; 0: see unit_divisor() */
+    enum nvml_function fn : 16; /* NVML_FN__NONE: several functions */
+    enum gp_metric first : 16;
+    enum reader_kind kind : 8;
+    enum where where : 8;
+    bool bits;    /* the names belong to bits */
+    uint8_t outs; /* number of metrics filled: first, first + 1, …; all of one tier */
 };
+_Static_assert(sizeof(struct reader) <= 40, "the table is walked for each GPU in each sample");
 
 extern const struct reader nvml_readers[];
 extern const size_t nvml_reader_count;
