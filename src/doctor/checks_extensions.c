@@ -104,6 +104,7 @@ static void check_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     const struct gp_pypackage *package = gp_pyenv_package(env, "xformers");
     const char *file = "xformers/cpp_lib.json";
+    struct gp_requirement pin;
     const char *built = package ? built_for(exam, gp_pyenv_text(exam, env, file)) : "";
     const char *cu = strstr(built, "+cu"), *dot = strchr(torch->cuda, '.');
     if (!built[0] || !torch->cuda[0] || !dot)
@@ -114,7 +115,9 @@ static void check_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
     bool is_other_torch = gp_version_major(built) != gp_version_major(torch->version) ||
                           gp_version_minor(built) != gp_version_minor(torch->version);
     bool is_other_cuda = cu && strncmp(cu + 3, cuda, is_old ? strlen(cuda) : 2) != 0;
-    if (!is_other_torch && !is_other_cuda)
+    bool is_reported = gp_pypackage_torch(exam, env, package, &pin) && pin.version[0] &&
+                       gp_version_compare(pin.version, torch->version) != 0;
+    if (is_reported || (!is_other_torch && !is_other_cuda))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
                    "xformers %s in %s was built for PyTorch %s, but PyTorch %s for CUDA %s is "

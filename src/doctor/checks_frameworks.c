@@ -262,7 +262,8 @@ static void report_libdevice(struct gp_exam *exam, const struct gp_case *c)
     gp_exam_command(exam, "then activate the environment again",
                     "conda env config vars set -p %s XLA_FLAGS=--xla_gpu_cuda_data_dir=%s/lib",
                     quoted, quoted);
-    gp_exam_command(exam, "which has ptxas", "conda install -p %s -c nvidia cuda-nvcc=%s", quoted,
+    gp_exam_command(exam, "which has ptxas", "%s install -p %s -c nvidia cuda-nvcc=%s",
+                    gp_conda_program(exam, c->env), quoted,
                     gp_version_compare(c->cuda, "11.3") < 0 ? "11.3.58" : c->cuda);
     gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/58681");
 }
@@ -343,8 +344,9 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
         return;
     }
     if (c->env->kind == GP_PYENV_CONDA)
-        gp_exam_command(exam, "install them", "conda install -p %s cudatoolkit=%s cudnn=%s",
-                        gp_exam_quoted(exam, c->env->prefix), c->cuda, cudnn);
+        gp_exam_command(exam, "install them", "%s install -p %s cudatoolkit=%s cudnn=%s",
+                        gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
+                        c->cuda, cudnn);
     else
         gp_exam_advice(exam,
                        "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
@@ -368,8 +370,8 @@ static void check_conda_build(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", env->prefix), "%s", base->entry);
     gp_exam_why(exam, "conda has several builds of each version, and chose one for the CPU.");
     gp_exam_command(exam, "the build for GPUs",
-                    "conda install -p %s -c conda-forge 'tensorflow=*=cuda*'",
-                    gp_exam_quoted(exam, env->prefix));
+                    "%s install -p %s -c conda-forge 'tensorflow=*=cuda*'",
+                    gp_conda_program(exam, env), gp_exam_quoted(exam, env->prefix));
 }
 
 void gp_check_tensorflow(struct gp_exam *exam)

@@ -302,65 +302,6 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
-/* ---- Paddle ---- */
-
-/* "2.3.1.post112" is for CUDA 11.2; PyPI's builds before 2.5 are for 10.2, and those from 3.0 on
- * bring their CUDA. 0: unknown. */
-static unsigned paddle_cuda(const char *version)
-{
-    const char *post = strstr(version, ".post");
-    if (post)
-        return (unsigned)strtoul(post + 5, NULL, 10) / 10;
-    return gp_version_compare(version, "2.5") < 0   ? 10
-           : gp_version_compare(version, "3.0") < 0 ? 11
-                                                    : 0;
-}
-
-static void check_paddle(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    const struct gp_pypackage *package = gp_pyenv_package(env, "paddlepaddle-gpu");
-    unsigned cuda = package && !package->is_conda ? paddle_cuda(package->version) : 0;
-    unsigned cudnn = cuda == 10 ? 7 : 8, another = 0;
-    const char *other = "";
-    bool is_known = false;
-    if (cuda < 10 || cuda > 12)
-        return;
-    bool is_found = gp_cuda_is_found(exam, env, cuda, &other);
-    if (!is_found && other[0]) {
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "Paddle %s in %s is for CUDA %u, but only CUDA %s is installed",
-                       package->version, env->prefix, cuda, other);
-        gp_exam_evidence(exam, env->site, "%s", package->entry);
-        gp_exam_why(exam,
-                    "The import fails with \"libcudart.so.%s: cannot open shared object "
-                    "file\".",
-                    cuda == 10   ? "10.2"
-                    : cuda == 11 ? "11.0"
-                                 : "12");
-        gp_exam_advice(exam,
-                       "install the build for CUDA %u (such as paddlepaddle-gpu==2.6.2.post%u) "
-                       "from Paddle's own index, which its page names",
-                       gp_version_major(other), gp_version_major(other) == 12 ? 120U : 117U);
-        gp_exam_link(exam, "https://www.paddlepaddle.org.cn/install/quick");
-    } else if (is_found && !gp_cudnn_is_found(exam, env, cudnn, &another, &is_known) &&
-               (cuda != 10 || another != 8) && (is_known || another)) {
-        gp_exam_report(exam, GP_VERDICT_WARN, "Paddle %s in %s needs cuDNN %u, but %s",
-                       package->version, env->prefix, cudnn,
-                       another ? gp_exam_text(exam, "only cuDNN %u is installed", another)
-                               : "none is installed");
-        gp_exam_evidence(exam, env->site, "%s: for CUDA %u", package->entry, cuda);
-        gp_exam_evidence(exam, gp_exam_text(exam, "libcudnn.so.%u", cudnn),
-                         "not in any library directory");
-        gp_exam_why(exam,
-                    "\"The third-party dynamic library (libcudnn.so) that Paddle depends on is "
-                    "not configured correctly\".");
-        gp_exam_advice(exam,
-                       "install cuDNN %u for CUDA %u, next to the toolkit, and have "
-                       "LD_LIBRARY_PATH lead to it",
-                       cudnn, cuda);
-    }
-}
-
 /* ---- JAX ---- */
 
 /* The oldest cuDNN for jaxlib: in its version ("0.4.7+cuda11.cudnn86"), or that of its plugin. */
@@ -492,8 +433,9 @@ static void check_toolkit(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", env->prefix), "%s", package->entry);
     gp_exam_why(exam, "Programs that use it fail with \"CUDA driver version is insufficient for "
                       "CUDA runtime version\".");
-    gp_exam_command(exam, "the newest that this driver has", "conda install -p %s %s=%s",
-                    gp_exam_quoted(exam, env->prefix), package->name, gp_cuda_ceiling(nv->driver));
+    gp_exam_command(exam, "the newest that this driver has", "%s install -p %s %s=%s",
+                    gp_conda_program(exam, env), gp_exam_quoted(exam, env->prefix), package->name,
+                    gp_cuda_ceiling(nv->driver));
     gp_exam_advice(exam, "or keep it, and:");
     gp_nvidia_update_driver(exam, floor);
 }
@@ -508,7 +450,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
     check_cudnn_package(exam, env);
     check_path(exam, env);
     check_cupy(exam, env);
-    check_paddle(exam, env);
+    gp_check_paddle(exam, env);
     check_jax(exam, env);
     check_gpu(exam, env, nv);
 }

@@ -17,16 +17,31 @@ static bool is_same(const char *a, const char *b)
 
 /* ---- pinned versions ---- */
 
-/* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them.
- */
+/* Whether PyTorch has a build of a version for a CUDA. */
+static bool has_build(const char *version, const char *cuda)
+{
+    struct gp_build build;
+    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++)
+        if (is_same(build.version, version) &&
+            gp_version_major(build.cuda) == gp_version_major(cuda) &&
+            gp_version_minor(build.cuda) == gp_version_minor(cuda))
+            return true;
+    return false;
+}
+
+/* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
+ * `wanted`, for the CUDA of the installed one. */
 static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
-                     const struct gp_pypackage *package)
+                     const struct gp_pypackage *package, const char *wanted)
 {
     if (strncmp(package->name, "torch", 5) == 0)
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the version for this PyTorch",
                     gp_exam_text(exam, "torch==%.*s %s --index-url %s",
                                  (int)strcspn(torch->version, "+"), torch->version, package->name,
                                  gp_torch_index(exam, torch->cuda)));
+    else if (has_build(wanted, torch->cuda))
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the PyTorch that it needs",
+                    gp_torch_packages(exam, env, wanted, gp_torch_index(exam, torch->cuda)));
     else
         gp_exam_pip(exam, env, GP_PIP_ADD, "with the PyTorch that it needs",
                     gp_exam_text(exam, "%s==%.*s", package->name,
@@ -71,36 +86,38 @@ static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_evidence(exam, env->site, "%s", package->entry);
     gp_exam_why(exam, "Its compiled code does not match: the import fails, or operators are "
                       "missing (\"operator torchvision::nms does not exist\").");
-    mend_pin(exam, env, torch, package);
+    mend_pin(exam, env, torch, package, release);
 }
 
-/* Compiled against one version of PyTorch, named in their metadata. */
+/* Compiled against one version of PyTorch, named in their metadata, or against the oldest one that
+ * these allow. */
 static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch)
 {
-    static const char *const names[] = {"torchvision", "torchaudio", "vllm", "xformers"};
+    static const char *const names[] = {"torchvision", "torchaudio", "vllm",         "xformers",
+                                        "lmdeploy",    "auto-gptq",  "bitsandbytes", "gptqmodel"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
         struct gp_requirement wanted;
         if (!package || package->is_conda)
             continue;
-        const char *file = gp_exam_text(exam, "%s/METADATA", package->entry);
-        const char *text = gp_pyenv_text(exam, env, file);
-        while ((text = gp_requirement_next(text, &wanted)))
-            if (strcmp(wanted.name, "torch") == 0 && wanted.version[0] && !wanted.is_extra)
-                break;
-        if (!text)
+        bool is_said = gp_pypackage_torch(exam, env, package, &wanted);
+        bool is_pinned = is_said && wanted.version[0];
+        const char *version = is_pinned ? wanted.version : wanted.least;
+        if (!is_pinned)
             check_numbers(exam, env, torch, package);
-        if (!text || is_same(wanted.version, torch->version))
+        if (!is_said || (is_pinned ? is_same(version, torch->version)
+                                   : gp_version_compare(torch->version, version) >= 0))
             continue;
         gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                       "%s %s in %s is for PyTorch %s, but PyTorch %s is installed", names[i],
-                       package->version, env->prefix, wanted.version, torch->version);
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", env->site, file), "torch==%s",
-                         wanted.version);
+                       "%s %s in %s is for PyTorch %s%s, but PyTorch %s is installed", names[i],
+                       package->version, env->prefix, version, is_pinned ? "" : " or newer",
+                       torch->version);
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, package->entry),
+                         "torch%s%s", is_pinned ? "==" : ">=", version);
         gp_exam_why(exam, "Its compiled code does not match: the import fails with an undefined "
                           "symbol, or operators are missing.");
-        mend_pin(exam, env, torch, package);
+        mend_pin(exam, env, torch, package, version);
     }
 }
 

@@ -172,3 +172,36 @@ const char *gp_library_other(struct gp_exam *exam, const char *name)
     }
     return NULL;
 }
+
+static bool has_library(struct gp_exam *exam, const char *folder, const char *name)
+{
+    size_t n = strlen(name);
+    char **names;
+    long count = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < count; i++)
+        if (strncmp(names[i], name, n) == 0 && (names[i][n] == '\0' || names[i][n] == '.'))
+            return true;
+    return false;
+}
+
+const char *gp_library_unpacked(struct gp_exam *exam, const char *name)
+{
+    static const char *const folders[] = {"lib64", "lib", "cuda/lib64"};
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *const tops[] = {"/usr/local", "/opt", home ? home : "/root",
+                                gp_exam_text(exam, "%s/Downloads", home ? home : "/root")};
+    char **names;
+    for (size_t t = 0; t < GP_ARRAY_LEN(tops); t++) {
+        long n = gp_files_list(&exam->files, &exam->arena, tops[t], &names);
+        for (long i = 0; i < n; i++) {
+            if (strncmp(names[i], "cuda", 4) != 0 && strncmp(names[i], "cudnn", 5) != 0)
+                continue;
+            for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+                const char *folder = gp_exam_text(exam, "%s/%s/%s", tops[t], names[i], folders[f]);
+                if (has_library(exam, folder, name))
+                    return folder;
+            }
+        }
+    }
+    return NULL;
+}

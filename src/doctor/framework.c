@@ -2,6 +2,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/pypackage.h"
+#include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -45,7 +46,8 @@ static bool choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
     struct gp_build build;
     unsigned capability;
     bool is_found = false;
-    size_t base = strcspn(version, "+");
+    const char *post = strstr(version, ".post"); /* of conda-forge: "2.1.0.post104" */
+    size_t base = post ? (size_t)(post - version) : strcspn(version, "+");
     for (size_t i = 0; gp_build_at(framework, i, &build); i++) {
         bool is_same = strlen(build.version) == base && strncmp(build.version, version, base) == 0;
         if ((base > 0 && !is_same) ||
@@ -116,6 +118,16 @@ bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_
     return true;
 }
 
+bool gp_pypackage_torch(struct gp_exam *exam, const struct gp_pyenv *env,
+                        const struct gp_pypackage *package, struct gp_requirement *ret)
+{
+    const char *text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", package->entry));
+    while (!package->is_conda && (text = gp_requirement_next(text, ret)))
+        if (strcmp(ret->name, "torch") == 0 && (ret->version[0] || ret->least[0]) && !ret->is_extra)
+            return true;
+    return false;
+}
+
 static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     char path[GP_PATH_SIZE], text[2048];
@@ -166,6 +178,37 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
                         gp_exam_quoted(exam, gp_exam_text(exam, "%s/bin/python", env->prefix)),
                         of_pip[how], packages);
     }
+}
+
+static bool is_program(struct gp_exam *exam, const char *folder, const char *name)
+{
+    return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name));
+}
+
+const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char *const names[] = {"conda", "mamba", "micromamba"};
+    const char *envs = strstr(env->prefix, "/envs/"), *home;
+    size_t n = envs ? (size_t)(envs - env->prefix) : strlen(env->prefix);
+    const char *root = gp_exam_text(exam, "%.*s", (int)n, env->prefix);
+    home = gp_machine_variable(&exam->machine, "HOME");
+    const char *const folders[] = {gp_exam_text(exam, "%s/bin", root),
+                                   gp_exam_text(exam, "%s/condabin", root),
+                                   "/bin",
+                                   "/usr/bin",
+                                   "/usr/local/bin",
+                                   gp_exam_text(exam, "%s/.local/bin", home ? home : "/root")};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        const char *list = gp_machine_variable(&exam->machine, "PATH");
+        char folder[GP_PATH_SIZE];
+        while (gp_search_path_next(&list, ":", folder))
+            if (folder[0] == '/' && is_program(exam, folder, names[i]))
+                return names[i];
+        for (size_t k = 0; k < GP_ARRAY_LEN(folders); k++)
+            if (is_program(exam, folders[k], names[i]))
+                return names[i];
+    }
+    return names[0];
 }
 
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda)
@@ -237,23 +280,36 @@ static const struct gp_pypackage *cpu_only(const struct gp_pyenv *env)
     return package && package->is_conda ? package : NULL;
 }
 
+/* PyTorch's own package that asks for a CUDA, next to a PyTorch of conda-forge, which does not heed
+ * it; NULL: none. */
+static const struct gp_pypackage *other_channel(const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "pytorch-cuda");
+    bool is_other = package && package->is_conda && !gp_pyenv_package(env, "pytorch-mutex");
+    return is_other ? package : NULL;
+}
+
 /* The build of PyTorch's own channel, which has packages for each CUDA. */
 static void propose_own_channel(struct gp_exam *exam, const struct gp_case *c,
                                 const struct gp_build *build)
 {
     const char *prefix = gp_exam_quoted(exam, c->env->prefix);
+    const char *program = gp_conda_program(exam, c->env);
     const struct gp_pypackage *toolkit = gp_pyenv_package(c->env, "cudatoolkit");
     bool is_kept = toolkit && toolkit->is_conda && c->trouble == GP_TROUBLE_CPU_ONLY;
     const char *cuda = is_kept ? toolkit->version : build->cuda;
     if (cpu_only(c->env))
-        gp_exam_command(exam, "and what depends on it", "conda remove -p %s cpuonly", prefix);
+        gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly", program, prefix);
     gp_exam_command(exam, "the build of PyTorch's own channel for these GPUs",
-                    "conda install -p %s -c pytorch %s'pytorch=%s=*cuda*'%s%s %s=%u.%u", prefix,
-                    gp_version_compare(build->version, "1.13") < 0 ? "" : "-c nvidia ",
+                    "%s install -p %s -c pytorch %s'pytorch=%s=*cuda*'%s%s %s=%u.%u", program,
+                    prefix, gp_version_compare(build->version, "1.13") < 0 ? "" : "-c nvidia ",
                     build->version, gp_pyenv_package(c->env, "torchvision") ? " torchvision" : "",
                     gp_pyenv_package(c->env, "torchaudio") ? " torchaudio" : "",
                     gp_version_compare(build->version, "1.13") < 0 ? "cudatoolkit" : "pytorch-cuda",
                     gp_version_major(cuda), gp_version_minor(cuda));
+    if (other_channel(c->env))
+        gp_exam_advice(exam, "in a file that describes the environment, put the channels pytorch "
+                             "and nvidia before conda-forge");
 }
 
 /* Whether the environment's PyTorch is from its own channel, which ended with 2.5, or the build is
@@ -262,7 +318,7 @@ static bool is_of_own_channel(const struct gp_case *c, const struct gp_build *bu
 {
     return c->framework == GP_FRAMEWORK_TORCH &&
            (gp_version_major(build->cuda) < CONDA_FORGE_CUDA ||
-            (gp_pyenv_package(c->env, "pytorch-mutex") &&
+            ((gp_pyenv_package(c->env, "pytorch-mutex") || other_channel(c->env)) &&
              gp_version_compare(build->version, "2.6") < 0));
 }
 
@@ -309,9 +365,9 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         return true;
     if (conda_package(c)) {
         gp_exam_command(exam, "conda-forge's build for these GPUs",
-                        "conda install -p %s -c conda-forge %s cuda-version=%u",
-                        gp_exam_quoted(exam, c->env->prefix), conda[c->framework],
-                        gp_version_major(build.cuda));
+                        "%s install -p %s -c conda-forge %s cuda-version=%u",
+                        gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
+                        conda[c->framework], gp_version_major(build.cuda));
         return true;
     }
     remove_plugin(exam, c->env, &build);
@@ -392,6 +448,11 @@ static void show_case(struct gp_exam *exam, const struct gp_case *c)
     if (cpu)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", c->env->prefix),
                          "%s: keeps PyTorch on builds for the CPU", cpu->entry);
+    const struct gp_pypackage *own = other_channel(c->env), *other = conda_package(c);
+    if (c->trouble == GP_TROUBLE_CPU_ONLY && c->framework == GP_FRAMEWORK_TORCH && own && other)
+        gp_exam_evidence(exam, gp_exam_text(exam, "%s/conda-meta", c->env->prefix),
+                         "%s: of PyTorch's own channel, but %s is of another one", own->entry,
+                         other->entry);
     if (c->archs[0] && (c->trouble == GP_TROUBLE_NO_CODE || c->judgement.code == GP_CODE_PTX))
         gp_exam_evidence(exam, c->archs_where, "built for %s", c->archs);
 }
@@ -420,6 +481,10 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
     bool has_build = propose_build(exam, nv, c);
     if (has_build && shared > 1)
         gp_exam_advice(exam, "and the same in the other environments");
+    if (c->trouble == GP_TROUBLE_NO_CODE && c->framework == GP_FRAMEWORK_TORCH &&
+        is_of_image(exam, c->env) && gp_pyenv_package(c->env, "vllm"))
+        gp_exam_advice(exam, "or another image of vLLM, with a PyTorch for this GPU: a new "
+                             "container does not have that change");
     if (c->trouble == GP_TROUBLE_NEEDS_DRIVER) {
         if (has_build)
             gp_exam_advice(exam, "or keep it, and:");

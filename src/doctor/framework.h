@@ -7,6 +7,7 @@
 #include "doctor/check.h"
 #include "doctor/nvidia.h"
 #include "doctor/pyenv.h"
+#include "doctor/pypackage.h"
 
 enum gp_trouble {
     GP_TROUBLE_NONE,
@@ -66,6 +67,10 @@ enum gp_pip {
 void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip how,
                  const char *note, const char *packages);
 
+/* What changes conda's environments on this machine: "conda", or else "mamba" or "micromamba",
+ * which understand the same. */
+const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* The index of PyTorch's builds for a CUDA: "https://download.pytorch.org/whl/cu124"; for "" the
  * CPU builds. */
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda);
@@ -89,6 +94,10 @@ struct gp_torch {
 /* False: the environment has no PyTorch. */
 bool gp_pyenv_torch(struct gp_exam *exam, const struct gp_pyenv *env, struct gp_torch *ret);
 
+/* The PyTorch that a package requires by its metadata; false: none in particular. */
+bool gp_pypackage_torch(struct gp_exam *exam, const struct gp_pyenv *env,
+                        const struct gp_pypackage *package, struct gp_requirement *ret);
+
 /* ---- the checks ---- */
 
 void gp_check_tensorflow(struct gp_exam *exam);
@@ -104,6 +113,9 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
 /* The major version of CUDA that an ONNX Runtime is for, as its build says, or else its version. */
 unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
+
+/* Likewise: PaddlePaddle and the libraries that it opens. */
+void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 
 /* Likewise: extensions of PyTorch that were compiled for another one. */
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,

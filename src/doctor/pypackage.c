@@ -146,12 +146,13 @@ bool gp_python_version(const char *text, const char *name, char *ret, size_t siz
 
 /* ---- requirements ---- */
 
-/* "(==9.1.0.70)", "==2.0,<3": the version after ==, if no other is allowed. */
-static void read_version(const char *p, size_t length, char ret[GP_PYPACKAGE_VERSION])
+/* "(==9.1.0.70)", "==2.0,<3": the version after an operator; "" without it, or if it is a range. */
+static void read_version(const char *p, size_t length, const char *operator,
+                         char ret[GP_PYPACKAGE_VERSION])
 {
     ret[0] = '\0';
     for (size_t i = 0; i + 2 < length; i++) {
-        if (strncmp(p + i, "==", 2) != 0)
+        if (strncmp(p + i, operator, 2) != 0)
             continue;
         i += 2 + strspn(p + i + 2, "= ");
         size_t n = 0;
@@ -190,7 +191,8 @@ static bool read_requirement(const char *p, size_t length, struct gp_requirement
         return false;
     const char *marker = memchr(p, ';', length);
     size_t stop = marker ? (size_t)(marker - p) : length;
-    read_version(p + n, stop - n, ret->version);
+    read_version(p + n, stop - n, "==", ret->version);
+    read_version(p + n, stop - n, ">=", ret->least);
     if (marker)
         read_marker(marker, length - stop, ret);
     return true;

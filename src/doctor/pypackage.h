@@ -27,6 +27,7 @@ bool gp_python_version(const char *text, const char *name, char *ret, size_t siz
 struct gp_requirement {
     char name[GP_PYPACKAGE_NAME];
     char version[GP_PYPACKAGE_VERSION]; /* the required version; "": others are allowed too */
+    char least[GP_PYPACKAGE_VERSION];   /* the oldest allowed, of ">=2.1"; "": any */
     char machine[16];                   /* "x86_64": only on this architecture; "" */
     bool is_extra;                      /* only with an extra */
 };
