@@ -354,6 +354,32 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
                        c->cuda, cudnn);
 }
 
+/* Its packages of PyPI have only PTX for the newest GPUs, and fail to load it there
+ * (tensorflow#90291). NVIDIA's own builds have code for them. */
+static bool report_only_ptx(struct gp_exam *exam, const struct gp_case *c,
+                            const struct gp_nvidia *nv)
+{
+    enum { FIRST = 120 };
+    const struct gp_nvidia_gpu *gpu = NULL;
+    for (size_t i = 0; i < nv->count; i++)
+        gpu = nv->gpus[i].capability >= FIRST ? &nv->gpus[i] : gpu;
+    if (!gpu || strchr(c->version, '+') || strstr(c->archs, "12.0") || strstr(c->archs, "sm_120") ||
+        strstr(c->archs, "compute_120"))
+        return false;
+    gp_exam_report(exam, gp_pyenv_verdict(c->env, false),
+                   "TensorFlow %s in %s has only PTX for %s, and cannot load it", c->version,
+                   c->env->prefix, gp_nvidia_gpu_words(exam, gpu));
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_evidence(exam, c->archs_where, "built for %s", c->archs);
+    gp_exam_why(exam,
+                "Operations fail with CUDA_ERROR_INVALID_PTX and CUDA_ERROR_INVALID_HANDLE. No "
+                "release on PyPI up to 2.21 has code for this GPU.");
+    gp_exam_advice(exam, "%s the image of NVIDIA's build, nvcr.io/nvidia/tensorflow:25.02-tf2-py3",
+                   exam->machine.container ? "start from" : "use");
+    gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/90291");
+    return true;
+}
+
 /* conda's builds have "gpu", "cuda" or no GPU in their name:
  * "tensorflow-2.12.0-mkl_py311h34a0fa1_0".
  */
@@ -408,7 +434,7 @@ void gp_check_tensorflow(struct gp_exam *exam)
             gp_case_judge(c, &nv);
         else
             c->trouble = GP_TROUBLE_CPU_ONLY;
-        if (tf.cuda[0] && c->trouble == GP_TROUBLE_NONE) {
+        if (tf.cuda[0] && c->trouble == GP_TROUBLE_NONE && !report_only_ptx(exam, c, &nv)) {
             check_libraries(exam, c, tf.cudnn);
             report_libdevice(exam, c);
         }
@@ -447,6 +473,49 @@ static unsigned jax_cuda(const struct jax *jax)
     return at ? (unsigned)strtoul(at + 4, NULL, 10) : 0;
 }
 
+/* Whether conda's build of it is one for the CPU, in the environment that the user means. */
+static bool is_conda_cpu(const struct gp_pyenv *env, const struct gp_pypackage *jaxlib)
+{
+    const char *build = strrchr(jaxlib->entry, '-');
+    return env->is_active && build && strncmp(build, "-cpu_", 5) == 0;
+}
+
+/* The oldest jaxlib for the installed jax, by its metadata; "": unknown. */
+static const char *oldest_jaxlib(struct gp_exam *exam, const struct gp_pyenv *env,
+                                 const struct gp_pypackage *jax)
+{
+    const char *text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", jax->entry));
+    struct gp_requirement wanted;
+    while ((text = gp_requirement_next(text, &wanted)))
+        if (strcmp(wanted.name, "jaxlib") == 0 && wanted.least[0] && !wanted.is_extra)
+            return gp_exam_text(exam, "%s", wanted.least);
+    return "";
+}
+
+/* jax checks at its import that jaxlib is not newer than itself, and new enough. */
+static bool check_jaxlib(struct gp_exam *exam, const struct gp_pyenv *env, const struct jax *all,
+                         bool is_only)
+{
+    const struct gp_pypackage *jax = gp_pyenv_package(env, "jax"), *jaxlib = all->jaxlib;
+    if (!jax || jax->is_conda)
+        return false;
+    bool is_newer = gp_version_compare(jaxlib->version, jax->version) > 0;
+    const char *oldest = oldest_jaxlib(exam, env, jax);
+    if (!is_newer && (!oldest[0] || gp_version_compare(jaxlib->version, oldest) >= 0))
+        return false;
+    gp_exam_report(exam, gp_pyenv_verdict(env, is_only),
+                   "JAX in %s cannot be imported: jax is %s, jaxlib is %s", env->prefix,
+                   jax->version, jaxlib->version);
+    gp_exam_evidence(exam, env->site, "%s, %s", jax->entry, jaxlib->entry);
+    gp_exam_why(exam, "\"jaxlib version %s is %s jax version %s\".", jaxlib->version,
+                is_newer ? "newer than and incompatible with" : "older than required by",
+                jax->version);
+    gp_exam_pip(exam, env, GP_PIP_ADD, "install all in the same version",
+                gp_exam_text(exam, "'jax[cuda%u]==%s'", jax_cuda(all) > 0 ? jax_cuda(all) : 12,
+                             jax->version));
+    return true;
+}
+
 /* The plugin and jaxlib have different versions, so jaxlib ignores the plugin. */
 static bool check_versions(struct gp_exam *exam, const struct gp_pyenv *env, const struct jax *jax,
                            bool is_only)
@@ -482,7 +551,8 @@ void gp_check_jax(struct gp_exam *exam)
     for (size_t i = 0; cases && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         struct jax jax = jax_of(env);
-        if (!jax.jaxlib || jax.jaxlib->is_conda || check_versions(exam, env, &jax, all == 1))
+        if (!jax.jaxlib || (jax.jaxlib->is_conda && !is_conda_cpu(env, jax.jaxlib)) ||
+            check_jaxlib(exam, env, &jax, all == 1) || check_versions(exam, env, &jax, all == 1))
             continue;
         unsigned major = jax_cuda(&jax);
         const char *extra = gp_exam_text(exam, "cuda%u", major);

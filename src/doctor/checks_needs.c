@@ -247,10 +247,43 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
                        cuda);
 }
 
+/* A build of llama-cpp-python for CUDA has no CUDA of its own, and looks for it only as the loader
+ * does. */
+static void check_llama(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    enum { OLDEST = 11, NEWEST = 13 };
+    static const char file[] = "llama_cpp/lib/libggml-cuda.so";
+    const struct gp_pypackage *package = gp_pyenv_package(env, "llama-cpp-python");
+    struct gp_ldcache cache = {.count = 0};
+    char path[GP_PATH_SIZE];
+    const char *other;
+    if (!package || package->is_conda || env->has_torch || !gp_pyenv_path(env, file, path) ||
+        !gp_files_exist(&exam->files, path) ||
+        gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0)
+        return;
+    for (unsigned major = OLDEST; major <= NEWEST; major++)
+        if (gp_cuda_is_found(exam, env, major, &other) || other[0])
+            return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "llama-cpp-python %s in %s is a build for CUDA, which is not installed",
+                   package->version, env->prefix);
+    gp_exam_evidence(exam, path, "present");
+    gp_exam_evidence(exam, "libcudart.so, libcublas.so", "not in any library directory");
+    gp_exam_why(exam,
+                "The import fails: \"Failed to load shared library\", \"libcudart.so.12: cannot "
+                "open shared object file\".");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries, for a build for CUDA 12",
+                "nvidia-cuda-runtime-cu12 nvidia-cublas-cu12");
+    gp_exam_command(exam, "and let the loader find them",
+                    "export LD_LIBRARY_PATH=%s/nvidia/cuda_runtime/lib:%s/nvidia/cublas/lib",
+                    gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site));
+}
+
 static void check_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     for (size_t i = 0; i < env->count; i++)
         check_cuda_of(exam, env, &env->packages[i]);
+    check_llama(exam, env);
 }
 
 /* CuPy's wheels contain no CUDA: it must be installed in the version that they were built for. */
@@ -299,6 +332,45 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env)
                        "CuPy before 14 has no packages for them: install the toolkit of CUDA "
                        "%u",
                        major);
+    }
+}
+
+/* ---- NumPy 2 ---- */
+
+/* The first versions that run with NumPy 2; older ones are compiled for NumPy 1. From their release
+ * notes. */
+static const struct {
+    const char *name, *title, *first;
+    bool is_imported; /* without NumPy, too */
+} for_numpy_2[] = {
+    {"torch", "PyTorch", "2.3", true},
+    {"tensorflow", "TensorFlow", "2.18", false},
+    {"jaxlib", "JAX", "0.4.26", false},
+    {"onnxruntime-gpu", "ONNX Runtime", "1.19", false},
+};
+
+static void check_numpy(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *numpy = gp_pyenv_package(env, "numpy");
+    for (size_t i = 0; numpy && i < GP_ARRAY_LEN(for_numpy_2); i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, for_numpy_2[i].name);
+        if (gp_version_major(numpy->version) < 2 || !package || package->is_conda ||
+            gp_version_compare(package->version, for_numpy_2[i].first) >= 0)
+            continue;
+        gp_exam_report(exam,
+                       for_numpy_2[i].is_imported ? GP_VERDICT_WARN : gp_pyenv_verdict(env, false),
+                       "%s %s in %s is for NumPy 1, but NumPy %s is installed",
+                       for_numpy_2[i].title, package->version, env->prefix, numpy->version);
+        gp_exam_evidence(exam, env->site, "%s, %s", package->entry, numpy->entry);
+        if (for_numpy_2[i].is_imported)
+            gp_exam_why(exam, "\"A module that was compiled using NumPy 1.x cannot be run in NumPy "
+                              "2\": data from NumPy fail with \"Numpy is not available\".");
+        else
+            gp_exam_why(exam,
+                        "The import fails: \"A module that was compiled using NumPy 1.x cannot "
+                        "be run in NumPy 2\", \"_ARRAY_API not found\".");
+        gp_exam_pip(exam, env, GP_PIP_ADD, "", "'numpy<2'");
+        return;
     }
 }
 
@@ -451,6 +523,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
     check_path(exam, env);
     check_cupy(exam, env);
     gp_check_paddle(exam, env);
+    check_numpy(exam, env);
     check_jax(exam, env);
     check_gpu(exam, env, nv);
 }

@@ -112,18 +112,41 @@ static const char *elsewhere(struct gp_exam *exam, const struct paddle *paddle,
     return found;
 }
 
-static void mend_name(struct gp_exam *exam, const char *path, const char *name, bool is_reached)
+/* The name that it opens, as a link; and where the loader must look. */
+static void mend_name(struct gp_exam *exam, const struct gp_pyenv *env, const char *path,
+                      const char *name, bool is_reached)
 {
     const char *slash = strrchr(path, '/');
     const char *folder = gp_exam_text(exam, "%.*s", (int)(slash - path), path);
+    const char *quoted = gp_exam_quoted(exam, folder);
+    bool is_of_conda = env->kind == GP_PYENV_CONDA &&
+                       strcmp(folder, gp_exam_text(exam, "%s/lib", env->prefix)) == 0 &&
+                       strcmp(gp_conda_program(exam, env), "conda") == 0;
     if (strcmp(slash + 1, name) != 0)
         gp_exam_command(exam, "the name that it opens", "%sln -s %s %s/%s",
-                        is_reached ? "sudo " : "", gp_exam_quoted(exam, slash + 1),
-                        gp_exam_quoted(exam, folder), name);
-    if (!is_reached)
+                        is_reached ? "sudo " : "", gp_exam_quoted(exam, slash + 1), quoted, name);
+    if (is_reached)
+        return;
+    if (is_of_conda)
+        gp_exam_command(exam, "then activate the environment again",
+                        "conda env config vars set -p %s LD_LIBRARY_PATH=%s",
+                        gp_exam_quoted(exam, env->prefix), quoted);
+    else
         gp_exam_command(exam, "also in the shell's startup file",
-                        "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
-                        gp_exam_quoted(exam, folder));
+                        "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", quoted);
+}
+
+/* The names that are still missing after the first one. */
+static void mend_others(struct gp_exam *exam, const struct paddle *paddle,
+                        const struct gp_ldcache *cache, size_t first)
+{
+    for (size_t i = first + 1; i < GP_ARRAY_LEN(opened); i++) {
+        const char *name = opened[i].name;
+        const char *path =
+            reached(exam, cache, name, false) ? NULL : reached(exam, cache, name, true);
+        if (path)
+            mend_name(exam, paddle->env, path, name, true);
+    }
 }
 
 /* Newer packages bring their libraries. */
@@ -156,7 +179,7 @@ static void report_unreached(struct gp_exam *exam, const struct paddle *paddle,
                 "\"The third-party dynamic library (%s) that Paddle depends on is not configured "
                 "correctly\".",
                 library->name);
-    mend_name(exam, path, library->name, is_reached);
+    mend_name(exam, paddle->env, path, library->name, is_reached);
     if (strcmp(library->title, "cuDNN") == 0 && major > 0 && major != paddle->cudnn)
         propose_3(exam, paddle);
 }
@@ -190,10 +213,12 @@ static bool check_names(struct gp_exam *exam, const struct paddle *paddle)
         bool is_reached = path;
         for (int has_number = 0; !path && has_number < 2; has_number++)
             path = elsewhere(exam, paddle, library, has_number);
-        if (path)
+        if (path) {
             report_unreached(exam, paddle, library, path, is_reached);
-        else if (i == 0)
+            mend_others(exam, paddle, &cache, i);
+        } else if (i == 0) {
             report_no_cudnn(exam, paddle);
+        }
         if (path || i == 0)
             return true;
     }

@@ -3,6 +3,7 @@
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
+#include "doctor/searchpath.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -289,6 +290,28 @@ static void check_shadows(struct gp_exam *exam, const struct gp_pyenvs *envs)
     }
 }
 
+/* Directories in PYTHONPATH come before the packages of any environment. */
+static void check_pythonpath(struct gp_exam *exam, const struct gp_torch *t)
+{
+    const char *list = gp_machine_variable(&exam->machine, "PYTHONPATH");
+    char folder[GP_PATH_SIZE], version[64];
+    while (t->env->is_active && t->version[0] && gp_search_path_next(&list, ":", folder)) {
+        const char *path = gp_exam_text(exam, "%s/torch/version.py", folder);
+        const char *text = folder[0] == '/' && strcmp(folder, t->env->site) != 0
+                               ? gp_files_text(&exam->files, &exam->arena, path, 4096, NULL)
+                               : NULL;
+        if (!text || !gp_python_version(text, "__version__", version, sizeof(version)) ||
+            strcmp(version, t->version) == 0)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "PYTHONPATH puts PyTorch %s before the %s in %s",
+                       version, t->version, t->env->prefix);
+        gp_exam_evidence(exam, path, "PyTorch %s", version);
+        gp_exam_evidence(exam, t->env->site, "PyTorch %s", t->version);
+        gp_exam_unset(exam, "PYTHONPATH", "also where it is set");
+        return;
+    }
+}
+
 /* ---- PyTorch: the wheels it was built with ---- */
 
 struct wheels {
@@ -406,6 +429,8 @@ static void check_torch(struct gp_exam *exam)
         check_python(exam, &envs->list[i]);
     for (size_t i = 0; i < all->count; i++) {
         check_twice(exam, all->cases[i].env);
+        if (gp_pyenv_torch(exam, all->cases[i].env, &t))
+            check_pythonpath(exam, &t);
         if (all->cases[i].trouble == GP_TROUBLE_NONE && gp_pyenv_torch(exam, all->cases[i].env, &t))
             check_wheels(exam, &t);
     }

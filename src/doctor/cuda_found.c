@@ -60,11 +60,17 @@ bool gp_cudnn_is_found(struct gp_exam *exam, const struct gp_pyenv *env, unsigne
 
 /* ---- cuBLAS ---- */
 
-static bool is_cublas(const char *name, unsigned major)
+/* "12" of "libcublas.so.12"; "": another name. */
+static const char *cublas_number(const char *name)
 {
     static const char start[] = "libcublas.so.";
-    return strncmp(name, start, sizeof(start) - 1) == 0 &&
-           strtoul(name + sizeof(start) - 1, NULL, 10) == major;
+    return strncmp(name, start, sizeof(start) - 1) == 0 ? name + sizeof(start) - 1 : "";
+}
+
+static bool is_cublas(const char *name, unsigned major)
+{
+    const char *number = cublas_number(name);
+    return number[0] && strtoul(number, NULL, 10) == major;
 }
 
 static bool has_cublas_in(struct gp_exam *exam, const char *folder, unsigned major)
@@ -102,8 +108,12 @@ bool gp_cuda_is_found(struct gp_exam *exam, const struct gp_pyenv *env, unsigned
     while (gp_search_path_next(&list, ":;", folder))
         is_found = is_found || (folder[0] == '/' && has_cublas_in(exam, folder, major));
     if (gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0)
-        for (size_t i = 0; i < cache.count; i++)
-            is_found = is_found || is_cublas(gp_ldcache_at(&cache, i).name, major);
+        for (size_t i = 0; i < cache.count; i++) {
+            const char *name = gp_ldcache_at(&cache, i).name, *number = cublas_number(name);
+            is_found = is_found || is_cublas(name, major);
+            if (!(*ret_other)[0] && number[0])
+                *ret_other = gp_exam_text(exam, "%.*s", (int)strcspn(number, "."), number);
+        }
     return is_found;
 }
 

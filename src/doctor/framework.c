@@ -2,7 +2,6 @@
 
 #include "doctor/exam.h"
 #include "doctor/pypackage.h"
-#include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -126,89 +125,6 @@ bool gp_pypackage_torch(struct gp_exam *exam, const struct gp_pyenv *env,
         if (strcmp(ret->name, "torch") == 0 && (ret->version[0] || ret->least[0]) && !ret->is_extra)
             return true;
     return false;
-}
-
-static bool is_of_uv(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    char path[GP_PATH_SIZE], text[2048];
-    return env->kind == GP_PYENV_VENV &&
-           snprintf(path, sizeof(path), "%s/pyvenv.cfg", env->prefix) < GP_PATH_SIZE &&
-           gp_files_read(&exam->files, path, text, sizeof(text)) > 0 && strstr(text, "\nuv = ");
-}
-
-/* A container's packages below /usr/local: those of its image, which pip has installed. */
-static bool is_of_image(const struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    return exam->machine.container && env->python[0] && strcmp(env->prefix, "/usr/local") == 0;
-}
-
-/* The option by which pip changes them, where the distribution has marked its Python. */
-static const char *despite_mark(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    const char *mark = gp_exam_text(exam, "/usr/lib/python%s/EXTERNALLY-MANAGED", env->python);
-    return gp_files_exist(&exam->files, mark) ? " --break-system-packages" : "";
-}
-
-void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip how,
-                 const char *note, const char *packages)
-{
-    static const char *const of_pip[] = {"install", "install --force-reinstall", "uninstall -y"};
-    static const char *const of_uv[] = {"install", "install --reinstall", "uninstall"};
-    if (env->kind == GP_PYENV_SYSTEM && is_of_image(exam, env)) {
-        gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python, of_pip[how],
-                        despite_mark(exam, env), packages);
-    } else if (env->kind == GP_PYENV_SYSTEM) {
-        if (how == GP_PIP_REMOVE)
-            return; /* the new environment does not have it */
-        bool is_apart =
-            exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
-        if (is_apart)
-            gp_exam_command(exam, "", "sudo apt install python3-venv");
-        gp_exam_command(exam, "a separate environment: the distribution's stays unchanged",
-                        "python3 -m venv ~/gpu");
-        gp_exam_command(exam, note, "~/gpu/bin/pip install %s", packages);
-    } else if (env->kind == GP_PYENV_USER) {
-        gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python[0] ? env->python : "3",
-                        of_pip[how], how == GP_PIP_REMOVE ? "" : " --user", packages);
-    } else if (is_of_uv(exam, env)) {
-        gp_exam_command(exam, note, "uv pip %s --python %s %s", of_uv[how],
-                        gp_exam_quoted(exam, env->prefix), packages);
-    } else {
-        gp_exam_command(exam, note, "%s -m pip %s %s",
-                        gp_exam_quoted(exam, gp_exam_text(exam, "%s/bin/python", env->prefix)),
-                        of_pip[how], packages);
-    }
-}
-
-static bool is_program(struct gp_exam *exam, const char *folder, const char *name)
-{
-    return gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name));
-}
-
-const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    static const char *const names[] = {"conda", "mamba", "micromamba"};
-    const char *envs = strstr(env->prefix, "/envs/"), *home;
-    size_t n = envs ? (size_t)(envs - env->prefix) : strlen(env->prefix);
-    const char *root = gp_exam_text(exam, "%.*s", (int)n, env->prefix);
-    home = gp_machine_variable(&exam->machine, "HOME");
-    const char *const folders[] = {gp_exam_text(exam, "%s/bin", root),
-                                   gp_exam_text(exam, "%s/condabin", root),
-                                   "/bin",
-                                   "/usr/bin",
-                                   "/usr/local/bin",
-                                   gp_exam_text(exam, "%s/.local/bin", home ? home : "/root")};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        const char *list = gp_machine_variable(&exam->machine, "PATH");
-        char folder[GP_PATH_SIZE];
-        while (gp_search_path_next(&list, ":", folder))
-            if (folder[0] == '/' && is_program(exam, folder, names[i]))
-                return names[i];
-        for (size_t k = 0; k < GP_ARRAY_LEN(folders); k++)
-            if (is_program(exam, folders[k], names[i]))
-                return names[i];
-    }
-    return names[0];
 }
 
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda)
@@ -482,7 +398,7 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
     if (has_build && shared > 1)
         gp_exam_advice(exam, "and the same in the other environments");
     if (c->trouble == GP_TROUBLE_NO_CODE && c->framework == GP_FRAMEWORK_TORCH &&
-        is_of_image(exam, c->env) && gp_pyenv_package(c->env, "vllm"))
+        exam->machine.container && gp_pyenv_package(c->env, "vllm"))
         gp_exam_advice(exam, "or another image of vLLM, with a PyTorch for this GPU: a new "
                              "container does not have that change");
     if (c->trouble == GP_TROUBLE_NEEDS_DRIVER) {

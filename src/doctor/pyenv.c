@@ -79,6 +79,7 @@ static const char *const wanted[] = {
     "mxnet*",
     "lmdeploy",
     "sglang",
+    "numpy",
 };
 
 static bool is_wanted(const char *name)
