@@ -161,3 +161,16 @@ bool gp_build_is_same(const struct gp_build *a, const struct gp_build *b)
     return a->framework == b->framework && strcmp(a->version, b->version) == 0 &&
            strcmp(a->variant, b->variant) == 0;
 }
+
+bool gp_build_known(enum gp_framework framework, const char *version, const char *word,
+                    struct gp_build *ret)
+{
+    struct gp_build build;
+    bool is_found = false;
+    for (size_t i = 0; gp_build_at(framework, i, &build); i++)
+        if (gp_version_compare(build.version, version) <= 0 && strstr(build.variant, word)) {
+            *ret = build;
+            is_found = true;
+        }
+    return is_found;
+}

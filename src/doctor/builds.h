@@ -57,6 +57,11 @@ bool gp_build_best(enum gp_framework framework, const struct gp_target *target,
 /* The newest build of a version, regardless of GPUs and driver; false: there is no such version. */
 bool gp_build_newest(enum gp_framework framework, const char *version, struct gp_build *ret);
 
+/* The row of a framework's table for a version, or of the closest older one; among rows of one
+ * version, the one whose variant contains this word ("": any). */
+bool gp_build_known(enum gp_framework framework, const char *version, const char *word,
+                    struct gp_build *ret);
+
 bool gp_build_is_same(const struct gp_build *a, const struct gp_build *b);
 
 #endif

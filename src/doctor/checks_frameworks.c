@@ -1,4 +1,4 @@
-/* TensorFlow and JAX. */
+/* TensorFlow. */
 #include "doctor/cuda_found.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
@@ -11,23 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The row of a framework's table for a version, or of the closest older one; among rows of one
- * version, the one whose variant contains this word ("": any). */
-static bool known_build(enum gp_framework framework, const char *version, const char *word,
-                        struct gp_build *ret)
-{
-    struct gp_build build;
-    bool is_found = false;
-    for (size_t i = 0; gp_build_at(framework, i, &build); i++)
-        if (gp_version_compare(build.version, version) <= 0 && strstr(build.variant, word)) {
-            *ret = build;
-            is_found = true;
-        }
-    return is_found;
-}
-
-/* ---- TensorFlow ---- */
 
 static const char build_info[] = "tensorflow/python/platform/build_info.py";
 
@@ -101,7 +84,7 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
         (void)gp_python_value(text, "cuda_compute_capabilities", ret->archs, sizeof(ret->archs));
         name_code(exam, ret->archs, sizeof(ret->archs));
     } else if (is_silent && strcmp(package->name, "tensorflow-cpu") != 0 &&
-               known_build(GP_FRAMEWORK_TENSORFLOW, package->version, "", &build)) {
+               gp_build_known(GP_FRAMEWORK_TENSORFLOW, package->version, "", &build)) {
         (void)snprintf(ret->cuda, sizeof(ret->cuda), "%s", build.cuda);
         (void)snprintf(ret->cudnn, sizeof(ret->cudnn), "%s", build.cudnn);
         (void)snprintf(ret->archs, sizeof(ret->archs), "%s", build.archs);
@@ -112,7 +95,7 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
 static void check_minor(struct gp_exam *exam, const struct gp_case *c, const char *version)
 {
     struct gp_build build;
-    if (!version[0] || !known_build(GP_FRAMEWORK_TENSORFLOW, c->version, "", &build) ||
+    if (!version[0] || !gp_build_known(GP_FRAMEWORK_TENSORFLOW, c->version, "", &build) ||
         !strchr(build.cudnn, '.') || gp_version_major(build.cudnn) != gp_version_major(version) ||
         gp_version_compare(version, build.cudnn) >= 0)
         return;
@@ -301,6 +284,18 @@ static void report_conda(struct gp_exam *exam, const struct gp_case *c)
     gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/52988");
 }
 
+/* Newer versions have their CUDA as an extra; the driver must run CUDA 12. */
+static void propose_extra(struct gp_exam *exam, const struct gp_case *c)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    if (gp_version_compare(c->env->python, "3.9") >= 0 &&
+        gp_version_compare(c->env->python, "3.13") < 0 &&
+        (!nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"))))
+        gp_exam_pip(exam, c->env, GP_PIP_ADD, "or a version that brings its CUDA",
+                    "'tensorflow[and-cuda]>=2.15,!=2.16.*'");
+}
+
 /* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
 static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
 {
@@ -352,6 +347,7 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
                        "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
                        "version has no package with them",
                        c->cuda, cudnn);
+    propose_extra(exam, c);
 }
 
 /* Its packages of PyPI have only PTX for the newest GPUs, and fail to load it there
@@ -441,138 +437,4 @@ void gp_check_tensorflow(struct gp_exam *exam)
     }
     gp_cases_report(exam, &nv, cases, count);
     gp_cases_report_well(exam, GP_FRAMEWORK_TENSORFLOW, cases, count);
-}
-
-/* ---- JAX ---- */
-
-struct jax {
-    const struct gp_pypackage *jaxlib;
-    const struct gp_pypackage *plugin; /* "jax-cuda12-plugin"; NULL */
-    const struct gp_pypackage *pjrt;   /* "jax-cuda12-pjrt"; NULL */
-};
-
-static struct jax jax_of(const struct gp_pyenv *env)
-{
-    struct jax jax = {.jaxlib = gp_pyenv_package(env, "jaxlib")};
-    for (size_t i = 0; i < env->count; i++) {
-        const struct gp_pypackage *package = &env->packages[i];
-        if (strncmp(package->name, "jax-cuda", 8) != 0)
-            continue;
-        if (strstr(package->name, "-plugin"))
-            jax.plugin = package;
-        else if (strstr(package->name, "-pjrt"))
-            jax.pjrt = package;
-    }
-    return jax;
-}
-
-/* "12" of "jax-cuda12-plugin", or of an old jaxlib's "0.4.20+cuda12.cudnn89"; 0: for the CPU. */
-static unsigned jax_cuda(const struct jax *jax)
-{
-    const char *at = jax->plugin ? jax->plugin->name + 4 : strstr(jax->jaxlib->version, "cuda");
-    return at ? (unsigned)strtoul(at + 4, NULL, 10) : 0;
-}
-
-/* Whether conda's build of it is one for the CPU, in the environment that the user means. */
-static bool is_conda_cpu(const struct gp_pyenv *env, const struct gp_pypackage *jaxlib)
-{
-    const char *build = strrchr(jaxlib->entry, '-');
-    return env->is_active && build && strncmp(build, "-cpu_", 5) == 0;
-}
-
-/* The oldest jaxlib for the installed jax, by its metadata; "": unknown. */
-static const char *oldest_jaxlib(struct gp_exam *exam, const struct gp_pyenv *env,
-                                 const struct gp_pypackage *jax)
-{
-    const char *text = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", jax->entry));
-    struct gp_requirement wanted;
-    while ((text = gp_requirement_next(text, &wanted)))
-        if (strcmp(wanted.name, "jaxlib") == 0 && wanted.least[0] && !wanted.is_extra)
-            return gp_exam_text(exam, "%s", wanted.least);
-    return "";
-}
-
-/* jax checks at its import that jaxlib is not newer than itself, and new enough. */
-static bool check_jaxlib(struct gp_exam *exam, const struct gp_pyenv *env, const struct jax *all,
-                         bool is_only)
-{
-    const struct gp_pypackage *jax = gp_pyenv_package(env, "jax"), *jaxlib = all->jaxlib;
-    if (!jax || jax->is_conda)
-        return false;
-    bool is_newer = gp_version_compare(jaxlib->version, jax->version) > 0;
-    const char *oldest = oldest_jaxlib(exam, env, jax);
-    if (!is_newer && (!oldest[0] || gp_version_compare(jaxlib->version, oldest) >= 0))
-        return false;
-    gp_exam_report(exam, gp_pyenv_verdict(env, is_only),
-                   "JAX in %s cannot be imported: jax is %s, jaxlib is %s", env->prefix,
-                   jax->version, jaxlib->version);
-    gp_exam_evidence(exam, env->site, "%s, %s", jax->entry, jaxlib->entry);
-    gp_exam_why(exam, "\"jaxlib version %s is %s jax version %s\".", jaxlib->version,
-                is_newer ? "newer than and incompatible with" : "older than required by",
-                jax->version);
-    gp_exam_pip(exam, env, GP_PIP_ADD, "install all in the same version",
-                gp_exam_text(exam, "'jax[cuda%u]==%s'", jax_cuda(all) > 0 ? jax_cuda(all) : 12,
-                             jax->version));
-    return true;
-}
-
-/* The plugin and jaxlib have different versions, so jaxlib ignores the plugin. */
-static bool check_versions(struct gp_exam *exam, const struct gp_pyenv *env, const struct jax *jax,
-                           bool is_only)
-{
-    const struct gp_pypackage *other =
-        jax->plugin && strcmp(jax->plugin->version, jax->jaxlib->version) != 0 ? jax->plugin
-        : jax->pjrt && strcmp(jax->pjrt->version, jax->jaxlib->version) != 0   ? jax->pjrt
-                                                                               : NULL;
-    if (!other)
-        return false;
-    const char *extra = gp_exam_text(exam, "cuda%u", jax_cuda(jax));
-    gp_exam_report(exam, gp_pyenv_verdict(env, is_only),
-                   "JAX in %s does not use the GPU: %s is %s, jaxlib is %s", env->prefix,
-                   other->name, other->version, jax->jaxlib->version);
-    gp_exam_evidence(exam, env->site, "%s, %s", other->entry, jax->jaxlib->entry);
-    gp_exam_why(exam, "JAX loads a plugin only if it was built for the same version; otherwise it "
-                      "falls back to the CPU.");
-    gp_exam_pip(exam, env, GP_PIP_ADD, "install all in the same version",
-                gp_exam_text(exam, "'jax[%s]==%s'", extra, jax->jaxlib->version));
-    return true;
-}
-
-void gp_check_jax(struct gp_exam *exam)
-{
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    struct gp_case *cases = gp_arena_alloc(&exam->arena, GP_PYENVS, sizeof(*cases));
-    struct gp_nvidia nv;
-    struct gp_build build;
-    size_t count = 0, all = 0;
-    gp_nvidia_read(&nv, exam);
-    for (size_t i = 0; i < envs->count; i++)
-        all += jax_of(&envs->list[i]).jaxlib != NULL;
-    for (size_t i = 0; cases && i < envs->count; i++) {
-        const struct gp_pyenv *env = &envs->list[i];
-        struct jax jax = jax_of(env);
-        if (!jax.jaxlib || (jax.jaxlib->is_conda && !is_conda_cpu(env, jax.jaxlib)) ||
-            check_jaxlib(exam, env, &jax, all == 1) || check_versions(exam, env, &jax, all == 1))
-            continue;
-        unsigned major = jax_cuda(&jax);
-        const char *extra = gp_exam_text(exam, "cuda%u", major);
-        bool is_known =
-            major > 0 && known_build(GP_FRAMEWORK_JAX, jax.jaxlib->version, extra, &build);
-        struct gp_case *c = &cases[count++];
-        *c = (struct gp_case){.env = env,
-                              .framework = GP_FRAMEWORK_JAX,
-                              .version = jax.jaxlib->version,
-                              .cuda = major > 0 ? gp_exam_text(exam, "%u", major) : "",
-                              .archs = is_known ? build.archs : "",
-                              .archs_where = "table of builds",
-                              .where = env->site};
-        c->seen = major > 0 ? gp_exam_text(exam, "JAX %s for CUDA %u", c->version, major)
-                            : gp_exam_text(exam, "JAX %s without a CUDA plugin", c->version);
-        if (major > 0)
-            gp_case_judge(c, &nv);
-        else
-            c->trouble = GP_TROUBLE_CPU_ONLY;
-    }
-    gp_cases_report(exam, &nv, cases, count);
-    gp_cases_report_well(exam, GP_FRAMEWORK_JAX, cases, count);
 }

@@ -29,6 +29,34 @@ static bool has_build(const char *version, const char *cuda)
     return false;
 }
 
+/* The xformers for a PyTorch, by its release notes. */
+static const struct {
+    const char *torch, *xformers;
+} xformers[] = {
+    {"2.1.0", "0.0.22.post7"}, {"2.1.1", "0.0.23"},       {"2.1.2", "0.0.23.post1"},
+    {"2.2.0", "0.0.24"},       {"2.2.1", "0.0.25"},       {"2.2.2", "0.0.25.post1"},
+    {"2.3.0", "0.0.26.post1"}, {"2.3.1", "0.0.27"},       {"2.4.0", "0.0.27.post2"},
+    {"2.4.1", "0.0.28.post1"}, {"2.5.0", "0.0.28.post2"}, {"2.5.1", "0.0.29.post1"},
+    {"2.6.0", "0.0.29.post3"}, {"2.7.0", "0.0.30"},       {"2.7.1", "0.0.31.post1"},
+    {"2.8.0", "0.0.32.post2"}, {"2.9.0", "0.0.33.post1"}, {"2.9.1", "0.0.33.post2"},
+};
+
+/* Suggests the xformers for the installed PyTorch, unless vLLM needs that of xformers. */
+static bool mend_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
+                          const struct gp_torch *torch, const struct gp_pypackage *package)
+{
+    if (strcmp(package->name, "xformers") != 0 || gp_pyenv_package(env, "vllm"))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(xformers); i++)
+        if (is_same(xformers[i].torch, torch->version)) {
+            gp_exam_pip(exam, env, GP_PIP_AGAIN, "the one for this PyTorch",
+                        gp_exam_text(exam, "--no-deps xformers==%s --index-url %s",
+                                     xformers[i].xformers, gp_torch_index(exam, torch->cuda)));
+            return true;
+        }
+    return false;
+}
+
 /* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
  * `wanted`, for the CUDA of the installed one. */
 static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
@@ -39,6 +67,8 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
                     gp_exam_text(exam, "torch==%.*s %s --index-url %s",
                                  (int)strcspn(torch->version, "+"), torch->version, package->name,
                                  gp_torch_index(exam, torch->cuda)));
+    else if (mend_xformers(exam, env, torch, package))
+        return;
     else if (has_build(wanted, torch->cuda))
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the PyTorch that it needs",
                     gp_torch_packages(exam, env, wanted, gp_torch_index(exam, torch->cuda)));
@@ -376,6 +406,49 @@ static void check_pairs(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
+/* ---- removed files ---- */
+
+/* The first library that a package lists and that is missing; NULL: none, or it has no list. */
+static const char *missing_file(struct gp_exam *exam, const struct gp_pyenv *env,
+                                const struct gp_pypackage *package)
+{
+    const char *list = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/RECORD", package->entry));
+    char path[GP_PATH_SIZE];
+    for (size_t n; *list; list += n + (list[n] == '\n')) {
+        n = strcspn(list, "\n");
+        const char *file = gp_exam_text(exam, "%.*s", (int)strcspn(list, ",\n"), list);
+        if (strncmp(file, "nvidia/", 7) == 0 && strstr(file, ".so") &&
+            gp_pyenv_path(env, file, path) && !gp_files_exist(&exam->files, path))
+            return gp_exam_text(exam, "%s", path);
+    }
+    return NULL;
+}
+
+/* Removing one of two packages with the same files removes those of the other. */
+static void check_files(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *again = "", *where = NULL;
+    for (size_t i = 0; i < env->count; i++) {
+        const struct gp_pypackage *package = &env->packages[i];
+        const char *missing = package->is_conda || strncmp(package->name, "nvidia-", 7) != 0
+                                  ? NULL
+                                  : missing_file(exam, env, package);
+        if (!missing)
+            continue;
+        if (!where)
+            gp_exam_report(exam, gp_pyenv_verdict(env, false), "%s %s in %s has lost its libraries",
+                           package->name, package->version, env->prefix);
+        where = missing;
+        gp_exam_evidence(exam, missing, "missing, but %s lists it", package->entry);
+        again = gp_exam_text(exam, "%s %s==%s", again, package->name, package->version);
+    }
+    if (!where)
+        return;
+    gp_exam_why(exam, "A package with the same files was removed, such as that for another CUDA. "
+                      "The import fails: \"cannot open shared object file\".");
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "", gp_exam_text(exam, "--no-deps%s", again));
+}
+
 /* ---- cuDNN ---- */
 
 /* cuDNN's parts load each other by name; one that the wheel lacks comes from the system, if that
@@ -505,6 +578,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cpu_only(exam, env);
         check_cupy(exam, env, &nv);
         check_pairs(exam, env);
+        check_files(exam, env);
         check_cudnn(exam, env);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;

@@ -423,8 +423,8 @@ static void check_torch(struct gp_exam *exam)
     for (size_t i = 0; i < envs->count; i++)
         if (gp_pyenv_torch(exam, &envs->list[i], &t))
             add_torch(exam, &nv, all, &t);
-    gp_cases_report(exam, &nv, all->cases, all->count);
     check_shadows(exam, envs);
+    gp_cases_report(exam, &nv, all->cases, all->count);
     for (size_t i = 0; i < envs->count; i++)
         check_python(exam, &envs->list[i]);
     for (size_t i = 0; i < all->count; i++) {

@@ -66,11 +66,46 @@ static bool has_usable_gpu(struct gp_exam *exam)
     return nv.count == 0;
 }
 
+/* The Triton that PyTorch requires by its metadata; "": none in particular. */
+static const char *wanted_by_torch(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *torch = gp_pyenv_package(env, "torch");
+    struct gp_requirement wanted;
+    const char *text =
+        torch && !torch->is_conda
+            ? gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", torch->entry))
+            : NULL;
+    while (text && (text = gp_requirement_next(text, &wanted)))
+        if (strcmp(wanted.name, "triton") == 0 && wanted.version[0] && !wanted.is_extra)
+            return gp_exam_text(exam, "%s", wanted.version);
+    return "";
+}
+
+/* PyTorch uses internal functions of Triton, which change between its releases. */
+static void check_release(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");
+    const struct gp_pypackage *torch = gp_pyenv_package(env, "torch");
+    const char *wanted = triton && !triton->is_conda ? wanted_by_torch(exam, env) : "";
+    if (!wanted[0] || (gp_version_major(triton->version) == gp_version_major(wanted) &&
+                       gp_version_minor(triton->version) == gp_version_minor(wanted)))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Triton %s in %s is not the %s that PyTorch %s was made for", triton->version,
+                   env->prefix, wanted, torch->version);
+    gp_exam_evidence(exam, env->site, "%s, %s", triton->entry, torch->entry);
+    gp_exam_why(exam, "torch.compile fails, as with \"cannot import name 'AttrsDescriptor'\" or "
+                      "\"'triton_key'\".");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "triton==%s", wanted));
+}
+
 void gp_check_triton(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     const char *folder =
         exam->machine.is_wsl || !has_usable_gpu(exam) || is_found(exam) ? NULL : bare_folder(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        check_release(exam, &envs->list[i]);
     for (size_t i = 0; folder && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *triton = gp_pyenv_package(env, "triton");

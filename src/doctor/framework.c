@@ -287,6 +287,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         return true;
     }
     remove_plugin(exam, c->env, &build);
+    if (c->framework == GP_FRAMEWORK_TENSORFLOW && gp_pyenv_package(c->env, "tensorflow-cpu"))
+        gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "", "tensorflow-cpu");
     gp_exam_pip(exam, c->env, GP_PIP_AGAIN,
                 gp_exam_text(exam, "for CUDA %s, which fits this driver and GPU", build.cuda),
                 packages_of(exam, c->env, &build));
