@@ -1,4 +1,5 @@
-/* Packages that must match PyTorch or the driver: torchvision, onnxruntime and others. */
+/* Packages that must match the driver or each other: onnxruntime, CuPy, libraries of CUDA and
+ * others. */
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
@@ -8,175 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The same version, of any build. */
-static bool is_same(const char *a, const char *b)
-{
-    return gp_version_compare(a, b) == 0;
-}
-
-/* ---- pinned versions ---- */
-
-/* Whether PyTorch has a build of a version for a CUDA. */
-static bool has_build(const char *version, const char *cuda)
-{
-    struct gp_build build;
-    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++)
-        if (is_same(build.version, version) &&
-            gp_version_major(build.cuda) == gp_version_major(cuda) &&
-            gp_version_minor(build.cuda) == gp_version_minor(cuda))
-            return true;
-    return false;
-}
-
-/* The xformers for a PyTorch, by its release notes. */
-static const struct {
-    const char *torch, *xformers;
-} xformers[] = {
-    {"2.1.0", "0.0.22.post7"}, {"2.1.1", "0.0.23"},       {"2.1.2", "0.0.23.post1"},
-    {"2.2.0", "0.0.24"},       {"2.2.1", "0.0.25"},       {"2.2.2", "0.0.25.post1"},
-    {"2.3.0", "0.0.26.post1"}, {"2.3.1", "0.0.27"},       {"2.4.0", "0.0.27.post2"},
-    {"2.4.1", "0.0.28.post1"}, {"2.5.0", "0.0.28.post2"}, {"2.5.1", "0.0.29.post1"},
-    {"2.6.0", "0.0.29.post3"}, {"2.7.0", "0.0.30"},       {"2.7.1", "0.0.31.post1"},
-    {"2.8.0", "0.0.32.post2"}, {"2.9.0", "0.0.33.post1"}, {"2.9.1", "0.0.33.post2"},
-};
-
-/* Suggests the xformers for the installed PyTorch, unless vLLM needs that of xformers. */
-static bool mend_xformers(struct gp_exam *exam, const struct gp_pyenv *env,
-                          const struct gp_torch *torch, const struct gp_pypackage *package)
-{
-    if (strcmp(package->name, "xformers") != 0 || gp_pyenv_package(env, "vllm"))
-        return false;
-    for (size_t i = 0; i < GP_ARRAY_LEN(xformers); i++)
-        if (is_same(xformers[i].torch, torch->version)) {
-            gp_exam_pip(exam, env, GP_PIP_AGAIN, "the one for this PyTorch",
-                        gp_exam_text(exam, "--no-deps xformers==%s --index-url %s",
-                                     xformers[i].xformers, gp_torch_index(exam, torch->cuda)));
-            return true;
-        }
-    return false;
-}
-
-/* Packages that belong to PyTorch must match it; for packages built on it, PyTorch must match them:
- * `wanted`, for the CUDA of the installed one. */
-static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
-                     const struct gp_pypackage *package, const char *wanted)
-{
-    if (strncmp(package->name, "torch", 5) == 0)
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the version for this PyTorch",
-                    gp_exam_text(exam, "torch==%.*s %s --index-url %s",
-                                 (int)strcspn(torch->version, "+"), torch->version, package->name,
-                                 gp_torch_index(exam, torch->cuda)));
-    else if (mend_xformers(exam, env, torch, package))
-        return;
-    else if (has_build(wanted, torch->cuda))
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the PyTorch that it needs",
-                    gp_torch_packages(exam, env, wanted, gp_torch_index(exam, torch->cuda)));
-    else
-        gp_exam_pip(exam, env, GP_PIP_ADD, "with the PyTorch that it needs",
-                    gp_exam_text(exam, "%s==%.*s", package->name,
-                                 (int)strcspn(package->version, "+"), package->version));
-}
-
-/* The PyTorch of a torchvision or torchaudio whose metadata do not name it: 0.22.1 is for 2.7, and
- * 0.14 for 1.13; torchaudio has PyTorch's own numbers since 2.0. "": unknown. */
-static const char *torch_of(struct gp_exam *exam, const struct gp_pypackage *package)
-{
-    enum { FIRST_OF_2 = 15, LAST_PAIRED = 24 };
-    unsigned major = gp_version_major(package->version);
-    unsigned minor = gp_version_minor(package->version);
-    bool is_vision = strcmp(package->name, "torchvision") == 0;
-    if (!is_vision && (strcmp(package->name, "torchaudio") != 0 || major == 0))
-        return "";
-    if (!is_vision)
-        return gp_exam_text(exam, "%u.%u", major, minor);
-    if (major != 0 || minor < 2 || minor > LAST_PAIRED)
-        return "";
-    return minor >= FIRST_OF_2 ? gp_exam_text(exam, "2.%u", minor - FIRST_OF_2)
-                               : gp_exam_text(exam, "1.%u", minor - 1);
-}
-
-/* Whether an installed PyTorch is of a release: "2.7" of "2.7.1+cu128". */
-static bool is_release(const char *version, const char *release)
-{
-    return gp_version_major(version) == gp_version_major(release) &&
-           gp_version_minor(version) == gp_version_minor(release);
-}
-
-/* Without metadata that name a PyTorch, the numbers of the versions tell. */
-static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
-                          const struct gp_torch *torch, const struct gp_pypackage *package)
-{
-    const char *release = torch_of(exam, package);
-    if (!release[0] || is_release(torch->version, release))
-        return;
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "%s %s in %s is for PyTorch %s, but PyTorch %s is installed", package->name,
-                   package->version, env->prefix, release, torch->version);
-    gp_exam_evidence(exam, env->site, "%s", package->entry);
-    gp_exam_why(exam, "Its compiled code does not match: the import fails, or operators are "
-                      "missing (\"operator torchvision::nms does not exist\").");
-    mend_pin(exam, env, torch, package, release);
-}
-
-/* Compiled against one version of PyTorch, named in their metadata, or against the oldest one that
- * these allow. */
-static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
-                       const struct gp_torch *torch)
-{
-    static const char *const names[] = {"torchvision", "torchaudio", "vllm",         "xformers",
-                                        "lmdeploy",    "auto-gptq",  "bitsandbytes", "gptqmodel"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
-        struct gp_requirement wanted;
-        if (!package || package->is_conda)
-            continue;
-        bool is_said = gp_pypackage_torch(exam, env, package, &wanted);
-        bool is_pinned = is_said && wanted.version[0];
-        const char *version = is_pinned ? wanted.version : wanted.least;
-        if (!is_pinned)
-            check_numbers(exam, env, torch, package);
-        if (!is_said || (is_pinned ? is_same(version, torch->version)
-                                   : gp_version_compare(torch->version, version) >= 0))
-            continue;
-        gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                       "%s %s in %s is for PyTorch %s%s, but PyTorch %s is installed", names[i],
-                       package->version, env->prefix, version, is_pinned ? "" : " or newer",
-                       torch->version);
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, package->entry),
-                         "torch%s%s", is_pinned ? "==" : ">=", version);
-        gp_exam_why(exam, "Its compiled code does not match: the import fails with an undefined "
-                          "symbol, or operators are missing.");
-        mend_pin(exam, env, torch, package, version);
-    }
-}
-
-/* torchvision for a different CUDA than PyTorch. */
-static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
-                         const struct gp_torch *torch)
-{
-    char cuda[16] = "", path[GP_PATH_SIZE];
-    const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
-    const char *text = package ? gp_pyenv_text(exam, env, "torchvision/version.py") : "";
-    const char *release = package ? torch_of(exam, package) : "";
-    if (release[0] && !is_release(torch->version, release))
-        return; /* has been reported */
-    bool is_for_cpu = package && !*text && strstr(package->version, "+cpu");
-    if ((!gp_python_version(text, "cuda", cuda, sizeof(cuda)) && !is_for_cpu) ||
-        gp_version_major(cuda) == gp_version_major(torch->cuda) ||
-        !gp_pyenv_path(env, "torchvision/version.py", path))
-        return;
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
-                   "torchvision in %s is for %s%s, PyTorch is for %s%s", env->prefix,
-                   cuda[0] ? "CUDA " : "the CPU", cuda, torch->cuda[0] ? "CUDA " : "the CPU",
-                   torch->cuda);
-    gp_exam_evidence(exam, path, "torchvision %s", package->version);
-    gp_exam_why(exam, "Its operators do not run on the GPU, or the import fails.");
-    gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for the same CUDA",
-                gp_exam_text(exam, "--no-deps torchvision==%.*s --index-url %s",
-                             (int)strcspn(package->version, "+"), package->version,
-                             gp_torch_index(exam, torch->cuda)));
-}
 
 /* It has a library for each CUDA version, and loads the one that matches PyTorch. */
 static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
@@ -424,15 +256,30 @@ static const char *missing_file(struct gp_exam *exam, const struct gp_pyenv *env
     return NULL;
 }
 
+/* Whether the environment has the same library for another CUDA, which check_pairs() reports. */
+static bool has_twin(const struct gp_pyenv *env, const struct gp_pypackage *package)
+{
+    const char *cuda = strstr(package->name, "-cu");
+    const char *stem = package->name;
+    size_t n = cuda ? (size_t)(cuda - stem) : 0;
+    for (size_t i = 0; n > 0 && i < env->count; i++)
+        if (strncmp(env->packages[i].name, stem, n) == 0 &&
+            strncmp(env->packages[i].name + n, "-cu", 3) == 0 &&
+            strcmp(env->packages[i].name, stem) != 0)
+            return true;
+    return false;
+}
+
 /* Removing one of two packages with the same files removes those of the other. */
 static void check_files(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const char *again = "", *where = NULL;
     for (size_t i = 0; i < env->count; i++) {
         const struct gp_pypackage *package = &env->packages[i];
-        const char *missing = package->is_conda || strncmp(package->name, "nvidia-", 7) != 0
-                                  ? NULL
-                                  : missing_file(exam, env, package);
+        const char *missing =
+            package->is_conda || strncmp(package->name, "nvidia-", 7) != 0 || has_twin(env, package)
+                ? NULL
+                : missing_file(exam, env, package);
         if (!missing)
             continue;
         if (!where)
@@ -582,8 +429,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cudnn(exam, env);
         if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
             continue;
-        check_pins(exam, env, &torch);
-        check_vision(exam, env, &torch);
+        gp_check_torch_pins(exam, env, &torch);
         gp_check_torch_extensions(exam, env, &torch);
         check_bitsandbytes(exam, env, &torch);
     }

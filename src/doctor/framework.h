@@ -117,6 +117,10 @@ void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
 /* Likewise: PaddlePaddle and the libraries that it opens. */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 
+/* Likewise: packages that name the PyTorch that they are made for. */
+void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_torch *torch);
+
 /* Likewise: extensions of PyTorch that were compiled for another one. */
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch);
