@@ -118,8 +118,8 @@ static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
 static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch)
 {
-    static const char *const names[] = {"torchvision", "torchaudio", "vllm",         "xformers",
-                                        "lmdeploy",    "auto-gptq",  "bitsandbytes", "gptqmodel"};
+    static const char *const names[] = {"torchvision", "torchaudio", "vllm",
+                                        "xformers",    "lmdeploy",   "gptqmodel"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
         struct gp_requirement wanted;
@@ -172,9 +172,104 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
                              gp_torch_index(exam, torch->cuda)));
 }
 
+/* torchcodec's versions, which do not name a PyTorch: by its page. */
+static const struct {
+    const char *first, *torch;
+} torchcodecs[] = {
+    {"0.1", "2.5"}, {"0.2", "2.6"}, {"0.3", "2.7"}, {"0.6", "2.8"}, {"0.8", "2.9"}, {"0.10", ""},
+};
+
+static void check_torchcodec(struct gp_exam *exam, const struct gp_pyenv *env,
+                             const struct gp_torch *torch)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "torchcodec");
+    const char *release = "", *fitting = "";
+    for (size_t i = 0; package && i < GP_ARRAY_LEN(torchcodecs); i++) {
+        if (gp_version_compare(package->version, torchcodecs[i].first) >= 0)
+            release = torchcodecs[i].torch;
+        if (torchcodecs[i].torch[0] && is_release(torch->version, torchcodecs[i].torch))
+            fitting = torchcodecs[i].first;
+    }
+    if (!release[0] || package->is_conda || is_release(torch->version, release))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "torchcodec %s in %s is for PyTorch %s, but PyTorch %s is installed",
+                   package->version, env->prefix, release, torch->version);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_why(exam, "\"Could not load libtorchcodec\".");
+    if (fitting[0])
+        gp_exam_pip(exam, env, GP_PIP_ADD, "the one for this PyTorch",
+                    gp_exam_text(exam, "--no-deps 'torchcodec==%s.*'", fitting));
+    else
+        gp_exam_advice(exam,
+                       "install the version of torchcodec for this PyTorch, as its page says");
+    gp_exam_link(exam, "https://github.com/meta-pytorch/torchcodec#installing-torchcodec");
+}
+
+/* The oldest PyTorch from a version on that runs here, with this Python; false: none. */
+static bool oldest_from(struct gp_exam *exam, const struct gp_pyenv *env, const char *least,
+                        struct gp_build *ret)
+{
+    struct gp_nvidia nv;
+    struct gp_build build;
+    unsigned capability;
+    bool is_found = false;
+    gp_nvidia_read(&nv, exam);
+    struct gp_target target = gp_nvidia_target(&nv);
+    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++) {
+        bool is_for_python =
+            !env->python[0] ||
+            (gp_version_compare(env->python, build.first_python) >= 0 &&
+             (!build.last_python[0] || gp_version_compare(env->python, build.last_python) <= 0));
+        bool is_better =
+            !is_found || (is_same(build.version, ret->version) && build.rank > ret->rank);
+        if (is_better && is_for_python && gp_version_compare(build.version, least) >= 0 &&
+            gp_build_judge(&build, &target, &capability).fit == GP_FIT_WORKS) {
+            *ret = build;
+            is_found = true;
+        }
+    }
+    return is_found;
+}
+
+/* transformers ignores a PyTorch that is older than it requires, in an extra. */
+static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const struct gp_torch *torch)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "transformers");
+    const char *text =
+        package && !package->is_conda
+            ? gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", package->entry))
+            : NULL;
+    struct gp_requirement wanted;
+    struct gp_build build;
+    bool is_said = false;
+    while (!is_said && text && (text = gp_requirement_next(text, &wanted)))
+        is_said = strcmp(wanted.name, "torch") == 0 && wanted.least[0] && !wanted.version[0];
+    if (!is_said || gp_version_compare(torch->version, wanted.least) >= 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "transformers %s in %s needs PyTorch %s or newer, but PyTorch %s is installed",
+                   package->version, env->prefix, wanted.least, torch->version);
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, package->entry),
+                     "torch>=%s", wanted.least);
+    gp_exam_why(exam,
+                "\"Disabling PyTorch because PyTorch >= %s is required\": models then say that "
+                "they need PyTorch.",
+                wanted.least);
+    if (oldest_from(exam, env, wanted.least, &build))
+        gp_exam_pip(exam, env, GP_PIP_AGAIN, "the oldest that it takes and that runs here",
+                    gp_torch_packages(exam, env, build.version, gp_torch_index(exam, build.cuda)));
+    else
+        gp_exam_advice(exam, "install a newer PyTorch (gpulse doctor advise torch), or an older "
+                             "transformers");
+}
+
 void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch)
 {
     check_pins(exam, env, torch);
     check_vision(exam, env, torch);
+    check_torchcodec(exam, env, torch);
+    check_transformers(exam, env, torch);
 }

@@ -57,6 +57,8 @@ static const char *const wanted[] = {
     "intel-extension*",
     "cpuonly",
     "torch-*",
+    "torchcodec",
+    "transformers",
     "pyg-lib",
     "dgl*",
     "dask-cu*",
