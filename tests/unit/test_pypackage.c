@@ -130,7 +130,7 @@ static void requirements(void **state)
         {.name = "filelock"},
         {.name = "nvidia-cudnn-cu12", .version = "9.1.0.70", .machine = "x86_64"},
         {.name = "nvidia-nccl-cu12", .version = "2.26.2", .machine = "aarch64"},
-        {.name = "jinja2"},
+        {.name = "jinja2", .least = "2.0"},
         {.name = "sympy"},
         {.name = "opt-einsum", .version = "3.3", .is_extra = true},
     };
@@ -142,6 +142,7 @@ static void requirements(void **state)
         assert_string_equal(one.name, wanted[i].name);
         assert_string_equal(one.version, wanted[i].version);
         assert_string_equal(one.machine, wanted[i].machine);
+        assert_string_equal(one.least, wanted[i].least);
         assert_int_equal(one.is_extra, wanted[i].is_extra);
     }
     assert_null(gp_requirement_next(text, &one));
