@@ -184,11 +184,25 @@ void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const 
 
 enum { NOBODY = 65534 }; /* the host's group has no number in this container */
 
+static bool is_lxc(const struct gp_exam *exam)
+{
+    return exam->machine.container && strcmp(exam->machine.container, "lxc") == 0;
+}
+
+bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access)
+{
+    static const char *const own[] = {"render", "video"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
+        if (strcmp(access->group_name, own[i]) == 0)
+            return false;
+    return is_lxc(exam);
+}
+
 /* The number of the group of the render nodes, or of the group render: "104". */
 static const char *render_of(struct gp_exam *exam)
 {
     struct gp_access node = gp_access_of(exam, "/dev/dri/renderD128");
-    if (node.is_there && node.group != 0 && node.group != NOBODY)
+    if (node.is_there && node.group != 0 && !gp_access_is_foreign(exam, &node))
         return gp_exam_text(exam, "%u", node.group);
     const char *text = gp_files_text(&exam->files, &exam->arena, "/etc/group", 1 << 20, NULL);
     const char *number = line_of(text, "render");
@@ -196,17 +210,30 @@ static const char *render_of(struct gp_exam *exam)
                   : "the number of group render here";
 }
 
+/* Of an LXC container, a whole system, whose numbers of groups are not those of its host. */
+static void propose_number(struct gp_exam *exam, const struct gp_access *access, const char *path)
+{
+    const char *why = access->group == 0
+                          ? "give the device to the group of the render nodes for good"
+                      : access->group == NOBODY ? "the device has no group of this container"
+                                                : "the device has the number of the host's group";
+    gp_exam_advice(exam,
+                   "%s: on Proxmox, pass it with its number here, in /etc/pve/lxc/ID.conf: dev0: "
+                   "%s,gid=%s (the line with lxc.mount.entry for it goes); then start the "
+                   "container again",
+                   why, path, render_of(exam));
+    if (access->group != 0 && access->group != NOBODY)
+        gp_exam_advice(exam,
+                       "or, before Proxmox 8.2, give render the number %u in /etc/group here, and "
+                       "a group that has it the former number of render",
+                       access->group);
+}
+
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
 {
     const char *kind = exam->machine.container;
-    if (kind && (access->group == NOBODY || access->group == 0) && strcmp(kind, "lxc") == 0)
-        gp_exam_advice(exam,
-                       "%s: on Proxmox, pass it with its "
-                       "number here, in /etc/pve/lxc/ID.conf: dev0: %s,gid=%s (the line with "
-                       "lxc.mount.entry for it goes); then start the container again",
-                       access->group ? "the device has no group of this container"
-                                     : "give the device to the group of the render nodes for good",
-                       path, render_of(exam));
+    if (gp_access_is_foreign(exam, access))
+        propose_number(exam, access, path);
     else if (kind && access->group == NOBODY)
         gp_exam_advice(exam, "the container has no root and does not keep your groups: start it "
                              "with --group-add keep-groups (podman), as a user who is in the "
@@ -216,7 +243,7 @@ void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, con
                        "give %s to group render on the host, with a udev rule; then start the "
                        "container with --group-add and the number of that group",
                        path);
-    else if (kind)
+    else if (kind && !is_lxc(exam))
         gp_exam_advice(exam,
                        "start the container with --group-add %u (the number matters, not the name)",
                        access->group);

@@ -32,6 +32,10 @@ const char *gp_access_members(struct gp_exam *exam, unsigned group);
 /* Adds to the finding who may use the file. */
 void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const char *path);
 
+/* Whether the device has a group that only its host knows: the number is another group's in this
+ * LXC container, or nobody's. Membership in that group would not be the way to the device. */
+bool gp_access_is_foreign(const struct gp_exam *exam, const struct gp_access *access);
+
 /* Suggests how to get access to a device: through its group, unless that is root's. */
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path);
 

@@ -6,6 +6,7 @@
 #include "doctor/checks_driver.h"
 #include "doctor/container_host.h"
 #include "doctor/install.h"
+#include "doctor/log.h"
 #include "doctor/opencl.h"
 #include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
@@ -454,9 +455,13 @@ static void check_toolkit(struct gp_exam *exam)
     if (gp_files_exist(&exam->files, "/run/nvidia/validations"))
         return; /* the GPU Operator brings it */
     const char *config = gp_container_runtime_config(exam);
-    gp_exam_report(exam, config || is_only_use(exam, engine) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    const struct gp_log_known *asked = gp_log_known_of(exam, "docker.no-toolkit");
+    bool is_wanted = config || asked || is_only_use(exam, engine);
+    gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine->program, "present, but nvidia-ctk is missing");
+    if (asked)
+        gp_log_show_known(exam, asked);
     if (config)
         gp_exam_evidence(exam, config, "names nvidia-container-runtime, which it does not find");
     if (exam->machine.is_jetson)

@@ -46,6 +46,9 @@ void gp_container_check_kubelet(struct gp_exam *exam);
 bool gp_container_has_crio(struct gp_exam *exam);
 void gp_container_check_crio(struct gp_exam *exam);
 
+/* container_scope.c: whether running containers keep their GPUs */
+void gp_container_check_scopes(struct gp_exam *exam);
+
 /* container_docker.c */
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);

@@ -515,13 +515,7 @@ void gp_driver_check_mismatch(struct gp_exam *exam)
         return;
     }
     if (m->container) {
-        gp_exam_why(exam,
-                    "The module is the host's; the libraries were added to the container when it "
-                    "started, or are part of its image. Both must have the same version.");
-        gp_exam_advice(exam,
-                       "restart the container: it then gets the libraries of the host's driver");
-        gp_exam_advice(exam, "if this does not help, the image has its own driver: remove its "
-                             "libnvidia and libcuda packages from the image");
+        gp_driver_fix_image(exam);
         return;
     }
     show_apt_history(exam);

@@ -56,15 +56,18 @@ static void check(struct gp_exam *exam, const struct service *service)
     const char *path = user && user[0] ? denied(exam, service, user, &access) : NULL;
     if (!path || (more && strstr(more, access.group_name)))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "%s has no permission to use the GPU: its user %s is not in group %s",
-                   service->unit, user, access.group_name);
+    bool is_foreign = gp_access_is_foreign(exam, &access);
+    gp_exam_report(
+        exam, GP_VERDICT_WARN, "%s has no permission to use the GPU: %s", service->unit,
+        is_foreign ? gp_exam_text(exam, "%s has the group of number %u, here %s", path,
+                                  access.group, access.group_name)
+                   : gp_exam_text(exam, "its user %s is not in group %s", user, access.group_name));
     gp_access_show(exam, &access, path);
     gp_exam_evidence(exam, service->unit, "User=%s", user);
     gp_exam_why(exam,
                 "The service then uses the CPU, or reports Permission denied or No VA display "
                 "found.");
-    if (exam->machine.container || access.group == 0) {
+    if (is_foreign || access.group == 0) {
         gp_access_propose(exam, &access, path);
         return;
     }

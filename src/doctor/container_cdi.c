@@ -1,21 +1,21 @@
 /* The specification of the GPUs for containers (CDI), which names files that updates replace. */
 #include "doctor/checks_container.h"
 #include "doctor/container_host.h"
+#include "doctor/services.h"
 #include "doctor/version.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const specs[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
+                                    "/var/run/cdi/nvidia.yaml",
+                                    "/run/cdi/nvidia-container-toolkit.json", /* NixOS */
+                                    NULL};
+
 const char *gp_container_find_cdi(const struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/etc/cdi/nvidia.yaml", "/run/cdi/nvidia.yaml",
-                                        "/var/run/cdi/nvidia.yaml",
-                                        "/run/cdi/nvidia-container-toolkit.json"}; /* NixOS */
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return NULL;
+    return gp_files_first(&exam->files, specs);
 }
 
 bool gp_container_has_cdi(struct gp_exam *exam)
@@ -205,6 +205,79 @@ static void check_place(struct gp_exam *exam, const char *spec)
     gp_exam_link(exam, "https://github.com/containers/podman/issues/26569");
 }
 
+/* ---- the format ---- */
+
+/* The first specification with a field that older engines do not know. */
+static const char *find_new_format(struct gp_exam *exam)
+{
+    for (const char *const *spec = specs; *spec; spec++) {
+        const char *text = gp_files_text(&exam->files, &exam->arena, *spec, 4 << 20, NULL);
+        if (text && strstr(text, "additionalGids"))
+            return *spec;
+    }
+    return NULL;
+}
+
+static bool uses_cdi(struct gp_exam *exam, const char *engine)
+{
+    static const char config[] = "/etc/docker/daemon.json";
+    const char *text = gp_files_text(&exam->files, &exam->arena, config, 1 << 16, NULL);
+    return strcmp(engine, "docker") != 0 || (text && strstr(text, "\"cdi\""));
+}
+
+/* Toolkits from 1.19.1 on have a service that generates the specification, with these settings. */
+static void fix_format(struct gp_exam *exam, const char *spec)
+{
+    static const char flag[] = "no-additional-gids-for-device-nodes",
+                      settings[] = "/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env";
+    bool is_own = strncmp(spec, "/etc/", 5) == 0;
+    if (is_own)
+        gp_exam_command(exam, "generate it without that field",
+                        "sudo nvidia-ctk cdi generate --feature-flag=%s --output=%s", flag, spec);
+    if (gp_service_is_installed(exam, "nvidia-cdi-refresh.service")) {
+        gp_exam_command(exam, is_own ? "likewise the one in /var/run" : "generate it without it",
+                        "echo NVIDIA_CTK_CDI_GENERATE_FEATURE_FLAGS=%s | sudo tee -a %s", flag,
+                        settings);
+        gp_exam_command(exam, "", "sudo systemctl restart nvidia-cdi-refresh.service");
+    } else if (!is_own) {
+        gp_exam_command(exam, "generate it without that field",
+                        "sudo nvidia-ctk cdi generate --feature-flag=%s --output=%s", flag, spec);
+    }
+}
+
+/* Engines, and the version from which on they read format 0.7.0, which the toolkit writes from
+ * 1.19.1 on; others leave the whole file out: NVIDIA/nvidia-container-toolkit#1860. */
+static void check_format(struct gp_exam *exam)
+{
+    static const struct {
+        const char *package, *title, *first;
+    } readers[] = {{"podman", "podman", "5.1"},
+                   {"docker-ce", "docker", "26.1"},
+                   {"docker.io", "docker", "26.1"}};
+    const char *spec = find_new_format(exam);
+    for (size_t i = 0; spec && i < GP_ARRAY_LEN(readers); i++) {
+        const char *version =
+            i == 0 ? podman_version(exam) : gp_container_engine_version(exam, readers[i].package);
+        const struct gp_engine *engine = gp_container_engine(exam);
+        if (!version[0] || gp_version_compare(version, readers[i].first) >= 0 ||
+            !uses_cdi(exam, readers[i].title))
+            continue;
+        bool is_main = engine && strcmp(engine->name, readers[i].title) == 0;
+        gp_exam_report(exam, is_main ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       "%s %s cannot read the CDI specification of the GPUs", readers[i].title,
+                       version);
+        gp_exam_evidence(exam, spec, "has additionalGids, of format 0.7.0");
+        gp_exam_evidence(exam, "package", "%s %s; %s or newer reads it", readers[i].package,
+                         version, readers[i].first);
+        gp_exam_why(exam, "It leaves the whole file out: \"unresolvable CDI devices "
+                          "nvidia.com/gpu=all\". The toolkit writes this format from 1.19.1 on.");
+        fix_format(exam, spec);
+        gp_exam_advice(exam, "or update %s to %s or newer, which a newer release of the system has",
+                       readers[i].title, readers[i].first);
+        return;
+    }
+}
+
 /* ---- all ---- */
 
 /* The file names the driver libraries it was generated for. */
@@ -232,7 +305,9 @@ void gp_container_check_cdi(struct gp_exam *exam)
         return;
     }
     const struct gp_finding *before = exam->last;
-    check_replaced(exam, path, text);
+    check_format(exam);
+    if (exam->last == before)
+        check_replaced(exam, path, text);
     if (exam->last == before)
         check_gone(exam, path, text);
     if (exam->last == before)

@@ -3,6 +3,7 @@
 
 #include "doctor/container_host.h"
 #include "doctor/install.h"
+#include "doctor/log.h"
 #include "doctor/searchpath.h"
 
 #include <errno.h>
@@ -160,10 +161,15 @@ static void check_paths(struct gp_exam *exam)
     }
 }
 
-const char *gp_container_rootless_config(struct gp_exam *exam)
+static const char *rootless_path(struct gp_exam *exam)
 {
     const char *home = gp_machine_variable(&exam->machine, "HOME");
-    const char *path = gp_exam_text(exam, "%s/.config/docker/daemon.json", home ? home : "/root");
+    return gp_exam_text(exam, "%s/.config/docker/daemon.json", home ? home : "/root");
+}
+
+const char *gp_container_rootless_config(struct gp_exam *exam)
+{
+    const char *path = rootless_path(exam);
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, NULL);
     return text && strstr(text, "nvidia-container-runtime") ? path : NULL;
 }
@@ -176,17 +182,51 @@ static bool uses_rootless(struct gp_exam *exam)
                            : strcmp(context_of(exam, &path), "rootless") == 0;
 }
 
+/* Before Docker 27.4 the script that starts it hides /etc/cdi and /run/cdi: moby/moby#47676. Only
+ * who turns CDI on needs them. */
+static bool hides_cdi(struct gp_exam *exam)
+{
+    enum { MOST = 1 << 16 };
+    const char *script =
+        gp_files_text(&exam->files, &exam->arena, "/usr/bin/dockerd-rootless.sh", MOST, NULL);
+    const char *config = gp_files_text(&exam->files, &exam->arena, rootless_path(exam), MOST, NULL);
+    return script && config && !strstr(script, "/cdi") && strstr(config, "\"cdi\"") &&
+           !strstr(config, "\"cdi-spec-dirs\"") && gp_container_find_cdi(exam);
+}
+
+static void report_hidden(struct gp_exam *exam)
+{
+    const char *spec = gp_container_find_cdi(exam), *path = rootless_path(exam);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "docker without root does not see the CDI specification of the GPUs");
+    gp_exam_evidence(exam, spec, "present");
+    gp_exam_evidence(exam, "/usr/bin/dockerd-rootless.sh", "hides the host's /etc and /run");
+    gp_exam_evidence(exam, path, "no cdi-spec-dirs");
+    gp_exam_why(exam, "docker run --device nvidia.com/gpu=all fails with \"unresolvable CDI "
+                      "devices\", though it works as root. Docker 27.4 and newer see the files.");
+    gp_exam_command(exam, "as this user, and again after each update of the driver",
+                    "mkdir -p ~/.docker/cdi && cp %s ~/.docker/cdi/", gp_exam_quoted(exam, spec));
+    gp_exam_advice(exam, "add to %s: \"cdi-spec-dirs\": [\"%s/.docker/cdi\"]", path,
+                   gp_exam_text(exam, "%.*s", (int)(strstr(path, "/.config/") - path), path));
+    gp_exam_command(exam, "", "systemctl --user restart docker");
+    gp_exam_advice(exam, "or update docker to 27.4 or newer");
+}
+
 bool gp_container_is_rootless(struct gp_exam *exam)
 {
     return gp_container_is_host(exam) && gp_container_has_toolkit(exam) && uses_rootless(exam) &&
-           !gp_container_rootless_config(exam) && !gp_container_find_cdi(exam);
+           (hides_cdi(exam) ||
+            (!gp_container_rootless_config(exam) && !gp_container_find_cdi(exam)));
 }
 
 void gp_container_check_rootless(struct gp_exam *exam)
 {
-    const char *home = gp_machine_variable(&exam->machine, "HOME");
-    const char *path = gp_exam_text(exam, "%s/.config/docker/daemon.json", home ? home : "/root");
+    const char *path = rootless_path(exam);
     const char *host = gp_machine_variable(&exam->machine, "DOCKER_HOST");
+    if (hides_cdi(exam)) {
+        report_hidden(exam);
+        return;
+    }
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "docker runs without root, and does not know NVIDIA's runtime");
     gp_exam_evidence(exam, host && host[0] ? "DOCKER_HOST" : "docker's context", "%s",
@@ -231,6 +271,7 @@ void gp_container_check_cgroups(struct gp_exam *exam)
     if (exam->last != before)
         return; /* it cannot be read */
     check_paths(exam);
+    gp_container_check_scopes(exam);
     if (!value || strcmp(value, "true") != 0) {
         check_rootless(exam);
         return;
@@ -367,6 +408,31 @@ static bool is_script(const struct gp_exam *exam, const char *path)
            strncmp(head, "#!", 2) == 0;
 }
 
+static void set_ldconfig(struct gp_exam *exam, const char *value)
+{
+    gp_exam_command(exam, "the original file is kept next to it",
+                    "sudo sed -i.before 's|^[ #]*ldconfig *=.*|ldconfig = \"%s\"|' %s",
+                    gp_exam_quoted(exam, value), config_path);
+}
+
+/* The host's ldconfig ("@…") did not start in a container, though nothing is wrong with the path:
+ * `bare` is the image's own, which containers of glibc have. */
+static void check_start(struct gp_exam *exam, const char *path, const char *bare, unsigned number)
+{
+    const struct gp_log_known *known = gp_log_known_of(exam, "container.ldconfig-start");
+    if (!known || !strstr(known->text, path))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the toolkit cannot start the host's ldconfig in containers");
+    gp_log_show_known(exam, known);
+    gp_exam_evidence(exam, place_of(exam, number), "ldconfig = @%s", path);
+    gp_exam_why(exam, "The driver's libraries are then not in the container's cache, and lack the "
+                      "links libcuda.so.1 and libnvidia-ml.so.1: nvidia-smi \"couldn't find "
+                      "libnvidia-ml.so\". Without the @ the toolkit runs the image's own "
+                      "ldconfig.");
+    set_ldconfig(exam, bare);
+}
+
 /* The path of ldconfig on the host ("@…"): Ubuntu's, and Debian's before 9, is a script around
  * ldconfig.real, which cannot run in a container that lacks the latter; other distributions have no
  * ldconfig.real. Versions of the toolkit with nvidia-ctk see through the script. */
@@ -381,17 +447,17 @@ void gp_container_check_ldconfig(struct gp_exam *exam)
                             : gp_exam_text(exam, "%s.real", path);
     bool is_missing = !gp_files_exist(&exam->files, path), is_wrapper = is_script(exam, path);
     if ((!is_missing && !is_wrapper) || !gp_files_exist(&exam->files, right) ||
-        (is_wrapper && gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk")))
+        (is_wrapper && gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))) {
+        check_start(exam, path, end ? right : path, number);
         return;
+    }
     gp_exam_report(exam, GP_VERDICT_WARN, "containers with a GPU do not start: %s is %s", path,
                    is_missing ? "missing" : "a script, not ldconfig itself");
     gp_exam_evidence(exam, place_of(exam, number), "ldconfig = %s", value);
     gp_exam_evidence(exam, right, "present");
     gp_exam_why(exam, "The toolkit runs it to update the container's list of libraries: it reports "
                       "an \"ldcache error\", or programs do not find the driver's libraries.");
-    gp_exam_command(exam, "the original file is kept next to it",
-                    "sudo sed -i.before 's|^[ #]*ldconfig *=.*|ldconfig = \"@%s\"|' %s",
-                    gp_exam_quoted(exam, right), config_path);
+    set_ldconfig(exam, gp_exam_text(exam, "@%s", right));
 }
 
 /* ---- SELinux ---- */

@@ -2,6 +2,7 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/install.h"
 #include "doctor/services.h"
 
 #include <string.h>
@@ -77,11 +78,25 @@ static bool uses_crio(struct gp_exam *exam)
            !gp_files_exist(&exam->files, "/usr/bin/docker");
 }
 
+/* The first runtime of NVIDIA that a configuration names by its path; NULL: none. */
+static const char *runtime_path(struct gp_exam *exam, const char *text)
+{
+    static const char key[] = "BinaryName";
+    for (const char *p = text ? strstr(text, key) : NULL; p; p = strstr(p, key)) {
+        p += sizeof(key) - 1;
+        p += strspn(p, " \t=\"'");
+        size_t n = strcspn(p, "\"' \t\r\n");
+        if (*p == '/' && memmem(p, n, "nvidia", 6))
+            return gp_exam_text(exam, "%.*s", (int)n, p);
+    }
+    return NULL;
+}
+
 bool gp_container_has_kubelet(struct gp_exam *exam)
 {
     const char *service;
     return exam->machine.nvidia_count > 0 && !exam->machine.container &&
-           gp_container_has_toolkit(exam) &&
+           (gp_container_has_toolkit(exam) || runtime_path(exam, text_of(exam, containerd_path))) &&
            ((gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/kubelet") &&
              !uses_crio(exam)) ||
             bundled_config(exam, &service) || closed_import(exam) ||
@@ -242,10 +257,63 @@ static void check_docker(struct gp_exam *exam)
     gp_exam_command(exam, "", "sudo systemctl restart docker");
 }
 
+/* ---- a runtime that is gone ---- */
+
+#define OPERATOR_FOLDER "/usr/local/nvidia/toolkit"
+
+/* Whether it is what an Operator has left that is no longer there: its toolkit looks for the driver
+ * in a container, but the driver is the host's. */
+static bool is_left(struct gp_exam *exam, const char *runtime)
+{
+    const char *settings =
+        text_of(exam, OPERATOR_FOLDER "/.config/nvidia-container-runtime/config.toml");
+    return strncmp(runtime, OPERATOR_FOLDER, sizeof(OPERATOR_FOLDER) - 1) == 0 &&
+           !gp_files_exist(&exam->files, "/run/nvidia") && settings &&
+           strstr(settings, "\"/run/nvidia/driver\"") && gp_install_library(gp_install_of(exam));
+}
+
+/* The engines of k3s and RKE2 look for a runtime when they start, first in the Operator's
+ * directory; the settings of others are changed by the toolkit. */
+static void fix_runtime(struct gp_exam *exam, const char *service)
+{
+    if (!gp_files_exist(&exam->files, "/usr/bin/nvidia-container-runtime"))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    if (gp_files_exist(&exam->files, OPERATOR_FOLDER))
+        gp_exam_command(exam, "put what the Operator has left aside",
+                        "sudo mv " OPERATOR_FOLDER " " OPERATOR_FOLDER ".before");
+    if (service)
+        gp_exam_command(exam, "it looks for the toolkit when it starts",
+                        "sudo systemctl restart '%s*'", service);
+    else
+        set_default(exam, "name the toolkit of this system");
+}
+
+/* Pods of the runtime do not start; false: it is there. */
+static bool report_runtime(struct gp_exam *exam, const char *path, const char *text,
+                           const char *service)
+{
+    const char *runtime = runtime_path(exam, text);
+    bool is_missing = runtime && !gp_files_exist(&exam->files, runtime);
+    if (!runtime || (!is_missing && !is_left(exam, runtime)))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN, "the container engine uses a runtime of NVIDIA that %s",
+                   is_missing ? "does not exist" : "the GPU Operator has left behind");
+    gp_exam_evidence(exam, path, "BinaryName = \"%s\"", runtime);
+    if (is_missing)
+        gp_exam_evidence(exam, runtime, "missing");
+    else
+        gp_exam_evidence(exam, OPERATOR_FOLDER "/.config/nvidia-container-runtime/config.toml",
+                         "looks for the driver in /run/nvidia/driver, which does not exist");
+    gp_exam_why(exam, "Pods with this runtime do not start, or find no GPU: the device plugin "
+                      "does not find NVML.");
+    fix_runtime(exam, service);
+    return true;
+}
+
 static void check_bundled(struct gp_exam *exam, const char *config, const char *service)
 {
     const char *text = text_of(exam, config);
-    if (!text)
+    if (!text || report_runtime(exam, config, text, service))
         return;
     if (strstr(text, "nvidia")) {
         check_default(exam, config, text, service);
@@ -322,13 +390,15 @@ static void check_containerd(struct gp_exam *exam)
     static const char folder[] = "/etc/containerd/conf.d";
     const char *text = text_of(exam, containerd_path), *more = drop_ins(exam, folder);
     bool is_main = text && strstr(text, "nvidia"), is_more = strstr(more, "nvidia");
+    const char *all = gp_exam_text(exam, "%s%s", more, text ? text : "");
     if (is_cri_off(text))
         report_cri_off(exam, containerd_path);
+    else if (report_runtime(exam, containerd_path, all, NULL))
+        return;
     else if (is_more && text && !is_main && !strstr(text, "conf.d"))
         report_import(exam, folder, gp_exam_text(exam, "\n%s", text));
     else if (is_main || is_more)
-        check_default(exam, containerd_path, gp_exam_text(exam, "%s%s", more, text ? text : ""),
-                      NULL);
+        check_default(exam, containerd_path, all, NULL);
     else {
         report(exam, "containerd does not know its runtime", containerd_path,
                text ? "no runtime is called nvidia" : "missing");

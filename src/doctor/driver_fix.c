@@ -409,3 +409,64 @@ bool gp_driver_is_ours(const struct gp_pci_gpu *gpu)
     return gpu->vendor == GP_PCI_NVIDIA && strcmp(gpu->driver, "vfio-pci") != 0 &&
            strcmp(gpu->driver, "pci-stub") != 0;
 }
+
+/* Whether the container has got the libraries of the host's module when it started. */
+static bool has_passed(struct gp_exam *exam)
+{
+    static const char *const names[] = {"libnvidia-ml.so", "libcuda.so"};
+    const char *mounts =
+        gp_files_text(&exam->files, &exam->arena, "/proc/self/mounts", 1 << 20, NULL);
+    for (size_t i = 0; mounts && i < GP_ARRAY_LEN(names); i++)
+        if (strstr(mounts, gp_exam_text(exam, "/%s.%s ", names[i], exam->machine.driver)))
+            return true;
+    return false;
+}
+
+/* The driver's packages in the image that have libraries of another version, "a b". */
+static const char *image_packages(struct gp_exam *exam)
+{
+    static const char *const words[] = {"libnvidia-", "libcuda1", "nvidia-driver", "nvidia-utils",
+                                        NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].state, "installed") == 0 &&
+            strncmp(packages[i].name, "libnvidia-container", 19) != 0 &&
+            !strstr(packages[i].version, exam->machine.driver))
+            names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", packages[i].name);
+    return names;
+}
+
+void gp_driver_fix_image(struct gp_exam *exam)
+{
+    const char *packages = image_packages(exam);
+    bool is_passed = has_passed(exam);
+    if (is_passed)
+        gp_exam_evidence(exam, "/proc/self/mounts",
+                         "the libraries of %s were added when the container started",
+                         exam->machine.driver);
+    gp_exam_why(exam, is_passed
+                          ? "The image has libraries of its own: the loader "
+                            "prefers them to those of the host's driver, which fit the module."
+                          : "The module is the host's; the libraries were added to the container "
+                            "when it started, or are part of its image. Both must have the same "
+                            "version.");
+    if (!is_passed)
+        gp_exam_advice(exam,
+                       "restart the container: it then gets the libraries of the host's driver");
+    if (packages[0])
+        gp_exam_advice(exam,
+                       "%sbuild the image without its own driver: remove its package%s %s, and do "
+                       "not install cuda, cuda-drivers or nvidia-driver in it (cuda-toolkit has no "
+                       "driver)",
+                       is_passed ? "" : "if this does not help, ", strchr(packages, ' ') ? "s" : "",
+                       packages);
+    else
+        gp_exam_advice(exam,
+                       "%sthe image has its own driver: remove its libnvidia and libcuda "
+                       "packages from the image",
+                       is_passed ? "" : "if this does not help, ");
+    if (is_passed)
+        gp_exam_advice(exam, "or update the host's driver to the version of the image");
+}

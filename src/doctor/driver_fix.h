@@ -45,6 +45,9 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
  * that. */
 void gp_driver_fix_update(struct gp_exam *exam);
 
+/* In a container: how to get the libraries of the host's driver in place of others. */
+void gp_driver_fix_image(struct gp_exam *exam);
+
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note);
 
 /* Adds the kernel log line of the first of these kinds that occurs to the finding; false: none

@@ -393,9 +393,25 @@ static const char *highest_driver(const struct gp_case *cases, size_t count,
     return driver;
 }
 
+/* Whether the files are those of an image, which a new container begins with. */
+static bool is_in_image(const struct gp_exam *exam)
+{
+    static const char *const engines[] = {"docker", "podman", "kubernetes"};
+    const char *container = exam->machine.container;
+    for (size_t i = 0; container && i < GP_ARRAY_LEN(engines); i++)
+        if (strcmp(container, engines[i]) == 0)
+            return !gp_files_exist(&exam->files, "/usr/bin/distrobox-export");
+    return false;
+}
+
 static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c,
                  const char *driver, size_t shared)
 {
+    if (c->trouble == GP_TROUBLE_CPU_ONLY && is_in_image(exam))
+        gp_exam_advice(exam,
+                       "use the variant of this image for GPUs, if there is one (a tag such as "
+                       "gpu or cuda); or build it with the following, as what is installed in "
+                       "a container is lost with it:");
     bool has_build = propose_build(exam, nv, c);
     if (has_build && shared > 1)
         gp_exam_advice(exam, "and the same in the other environments");

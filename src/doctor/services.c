@@ -120,9 +120,15 @@ static const char *last_value(struct gp_exam *exam, const char *path, const char
     const char *text = gp_files_text(&exam->files, &exam->arena, path, UNIT_MAX, NULL);
     const char *found = NULL;
     size_t n = strlen(setting);
-    for (const char *line = text; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (strncmp(line, setting, n) == 0 && line[n] == '=')
-            found = gp_exam_text(exam, "%.*s", (int)strcspn(line + n + 1, "\r\n"), line + n + 1);
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *p = line + (strncmp(line, setting, n) == 0 ? n : 0);
+        p += strspn(p, " \t");
+        if (p < line + n || *p != '=')
+            continue;
+        p += 1 + strspn(p + 1, " \t");
+        found = gp_exam_text(exam, "%.*s", (int)strcspn(p, "\r\n"), p);
+    }
     return found;
 }
 
