@@ -120,6 +120,17 @@ const char *gp_access_members(struct gp_exam *exam, unsigned group)
     return "";
 }
 
+enum { NOBODY = 65534 }; /* the host's group has no number in this container */
+
+/* Whether this is a user namespace with a part of the numbers. Its root has no more rights than
+ * others to files whose owner or group has no number in it. */
+static bool is_mapped(struct gp_exam *exam)
+{
+    char line[64];
+    return gp_files_line(&exam->files, "/proc/self/uid_map", line, sizeof(line)) &&
+           !strstr(line, "4294967295");
+}
+
 /* For a user; NULL: the examining one. */
 static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *user)
 {
@@ -130,14 +141,15 @@ static struct gp_access access_of(struct gp_exam *exam, const char *path, const 
     access.is_known =
         user ? read_named(exam, &scratch, user, &who) : read_identity(exam, &scratch, &who);
     access.is_root = access.is_known && who.user == 0;
+    bool is_confined = access.is_root && is_mapped(exam);
     access.is_there = gp_files_stat(&exam->files, path, &st) == 0;
     if (access.is_there) {
         access.mode = st.st_mode & 0777;
         access.group = st.st_gid;
         name_group(exam, &scratch, st.st_gid, access.group_name, sizeof(access.group_name));
         /* As the kernel does it: the first match of owner, group and others decides. */
-        unsigned bits = !access.is_known             ? 0
-                        : access.is_root             ? 06
+        unsigned bits = !access.is_known ? 0
+                        : access.is_root ? (is_confined && st.st_gid == NOBODY ? access.mode : 06)
                         : who.user == st.st_uid      ? access.mode >> 6
                         : is_member(&who, st.st_gid) ? access.mode >> 3
                                                      : access.mode;
@@ -181,8 +193,6 @@ void gp_access_show(struct gp_exam *exam, const struct gp_access *access, const 
     gp_exam_evidence(exam, path, "mode %04o, group %s (%u)", access->mode, access->group_name,
                      access->group);
 }
-
-enum { NOBODY = 65534 }; /* the host's group has no number in this container */
 
 static bool is_lxc(const struct gp_exam *exam)
 {

@@ -578,5 +578,10 @@ const struct gp_check gp_checks_container[] = {
      {"driver.loaded"},
      gp_container_has_guests,
      gp_container_check_guests},
+    {"container.given",
+     "docker's containers are given the GPUs that they ask for",
+     {NULL},
+     gp_container_has_given,
+     gp_container_check_given},
     {0},
 };

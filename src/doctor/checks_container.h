@@ -49,6 +49,10 @@ void gp_container_check_crio(struct gp_exam *exam);
 /* container_scope.c: whether running containers keep their GPUs */
 void gp_container_check_scopes(struct gp_exam *exam);
 
+/* container_given.c: whether docker's containers are given the GPUs that they ask for */
+bool gp_container_has_given(struct gp_exam *exam);
+void gp_container_check_given(struct gp_exam *exam);
+
 /* container_docker.c */
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);

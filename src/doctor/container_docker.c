@@ -7,6 +7,20 @@
 #include <jansson.h>
 #include <string.h>
 
+/* The runtime's program, if daemon.json has its whole path: that of a toolkit which was removed. */
+static void check_program(struct gp_exam *exam, const char *config, const json_t *runtime)
+{
+    const char *path = json_string_value(json_object_get(runtime, "path"));
+    if (!path || path[0] != '/' || gp_files_exist(&exam->files, path))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "docker's runtime nvidia is a program that does not exist: %s", path);
+    gp_exam_evidence(exam, config, "\"path\": \"%s\"", path);
+    gp_exam_why(exam, "docker run --runtime=nvidia fails with \"no such file or directory\", and "
+                      "so do all containers if it is the default runtime.");
+    gp_container_configure_docker(exam);
+}
+
 /* What docker's configuration says about NVIDIA's runtime. */
 void gp_container_check_docker(struct gp_exam *exam)
 {
@@ -33,6 +47,8 @@ void gp_container_check_docker(struct gp_exam *exam)
         gp_exam_why(exam, "docker run --runtime=nvidia fails with \"unknown or invalid runtime "
                           "name: nvidia\", and other ways to pass a GPU may fail, too.");
         gp_container_configure_docker(exam);
+    } else {
+        check_program(exam, path, json_object_get(json_object_get(config, "runtimes"), "nvidia"));
     }
     json_decref(config);
 }

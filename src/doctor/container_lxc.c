@@ -13,6 +13,7 @@
 struct guest {
     const char *path, *name;
     const char *rule;               /* the last that allows a device; NULL: none does */
+    const char *gone, *line;        /* a device file that this host lacks, and where; NULL: none */
     bool has_gpu, has_uvm;          /* their device files are mounted */
     bool may_all, may_gpu, may_uvm; /* rules of the control groups that are in use */
     bool has_other_rules;           /* rules of the other version of them */
@@ -50,6 +51,19 @@ static void take_file(struct guest *guest, const char *path, bool is_allowed)
     }
 }
 
+/* "/dev/dri/renderD128,gid=104", "/dev/dri/card0 dev/dri/card0 none bind,optional": a file that is
+ * missing while there are others. */
+static void find_gone(struct gp_exam *exam, struct guest *guest, const char *line,
+                      const char *value)
+{
+    const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(value, ", \t"), value);
+    if (strncmp(path, "/dev/dri/", 9) == 0 && gp_files_exist(&exam->files, "/dev/dri") &&
+        !gp_files_exist(&exam->files, path)) {
+        guest->gone = path;
+        guest->line = line;
+    }
+}
+
 /* "lxc.mount.entry: /dev/nvidia0 …" of Proxmox, "lxc.mount.entry = …" of others. */
 static void take_line(struct gp_exam *exam, struct guest *guest, const char *line,
                       unsigned long uvm)
@@ -59,6 +73,7 @@ static void take_line(struct gp_exam *exam, struct guest *guest, const char *lin
     const char *other = is_second ? "lxc.cgroup.devices.allow" : "lxc.cgroup2.devices.allow";
     size_t n = strcspn(line, " \t:=");
     const char *value = line + n + strspn(line + n, " \t:=");
+    find_gone(exam, guest, line, strncmp(value, "path=", 5) == 0 ? value + 5 : value);
     if (strncmp(line, "lxc.mount.entry", n) == 0 && n == 15)
         take_file(guest, value, false);
     else if (strncmp(line, "dev", 3) == 0 && n > 3 && strspn(line + 3, "0123456789") == n - 3)
@@ -156,11 +171,33 @@ static void report_no_uvm(struct gp_exam *exam, const struct guest *guest, unsig
     restart(exam, guest);
 }
 
+static void report_gone(struct gp_exam *exam, const struct guest *guest)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/dev/dri", &names);
+    bool is_optional = strstr(guest->line, "optional"), is_minor = strstr(guest->gone, "/card");
+    gp_exam_report(exam, is_optional && is_minor ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "LXC container %s %s: its settings name %s, which does not exist", guest->name,
+                   is_optional ? "lacks a device" : "does not start", guest->gone);
+    gp_exam_evidence(exam, guest->path, "%s", guest->line);
+    for (long i = 0; i < n; i++)
+        if (strncmp(names[i], "card", 4) == 0 || strncmp(names[i], "renderD", 7) == 0)
+            gp_exam_evidence(exam, gp_exam_text(exam, "/dev/dri/%s", names[i]), "present");
+    gp_exam_why(exam, "The kernel numbers these files as it finds the GPUs: an update, another GPU "
+                      "or a change in the firmware setup may change them.");
+    gp_exam_advice(exam, "name the present file in %s", guest->path);
+    if (*sign_of(guest) == ':')
+        gp_exam_command(exam, "then", "sudo pct %s %s", is_optional ? "reboot" : "start",
+                        gp_exam_quoted(exam, guest->name));
+}
+
 static void check_guest(struct gp_exam *exam, const char *path, const char *name)
 {
     unsigned long uvm = gp_container_uvm_major(exam);
     struct guest guest = {.path = path, .name = name};
     read_guest(exam, &guest, uvm);
+    if (guest.gone)
+        report_gone(exam, &guest);
     if (!guest.has_gpu)
         return;
     if (!guest.may_all && !guest.may_gpu && guest.has_other_rules)
@@ -173,7 +210,7 @@ static void check_guest(struct gp_exam *exam, const char *path, const char *name
 
 bool gp_container_has_guests(struct gp_exam *exam)
 {
-    return exam->machine.nvidia_count > 0 && !exam->machine.container &&
+    return exam->machine.gpu_count > 0 && !exam->machine.container &&
            (gp_files_exist(&exam->files, PROXMOX) || gp_files_exist(&exam->files, PLAIN));
 }
 

@@ -1,0 +1,161 @@
+/* The containers of docker on this host: whether they are given the GPUs that they ask for. */
+#include "doctor/checks_container.h"
+
+#include "doctor/container_host.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum { MOST_TEXT = 1 << 20, MOST_CONTAINERS = 256 };
+
+static json_t *read_json(struct gp_exam *exam, const char *path)
+{
+    size_t length = 0;
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, &length);
+    return text ? json_loadb(text, length, 0, NULL) : NULL;
+}
+
+/* Where docker keeps its containers, which daemon.json may change. */
+static const char *containers_folder(struct gp_exam *exam)
+{
+    json_t *config = read_json(exam, "/etc/docker/daemon.json");
+    const char *root = json_string_value(json_object_get(config, "data-root"));
+    const char *folder = gp_exam_text(exam, "%s/containers", root ? root : "/var/lib/docker");
+    json_decref(config);
+    return folder;
+}
+
+struct given {
+    const char *name;
+    bool is_running;
+    const json_t *env, *host; /* the variables; what docker was asked for */
+};
+
+/* NVIDIA_VISIBLE_DEVICES of the container or its image; "": none, or no GPU. */
+static const char *asked_by_variable(const struct given *c)
+{
+    static const char key[] = "NVIDIA_VISIBLE_DEVICES=";
+    for (size_t i = 0; i < json_array_size(c->env); i++) {
+        const char *entry = json_string_value(json_array_get(c->env, i));
+        const char *value =
+            entry && strncmp(entry, key, sizeof(key) - 1) == 0 ? entry + sizeof(key) - 1 : NULL;
+        if (value)
+            return strcmp(value, "void") == 0 || strcmp(value, "none") == 0 ? "" : value;
+    }
+    return "";
+}
+
+/* Any of the ways by which docker passes GPUs. */
+static bool has_gpus(const struct given *c)
+{
+    const char *runtime = json_string_value(json_object_get(c->host, "Runtime"));
+    const json_t *devices = json_object_get(c->host, "Devices");
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const char *path =
+            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
+        if (path && strncmp(path, "/dev/nvidia", 11) == 0)
+            return true;
+    }
+    return (runtime && strstr(runtime, "nvidia")) ||
+           json_array_size(json_object_get(c->host, "DeviceRequests")) > 0 ||
+           json_is_true(json_object_get(c->host, "Privileged"));
+}
+
+static void advise_gpus(struct gp_exam *exam)
+{
+    const char *distro = exam->machine.distro_id;
+    if (strcmp(distro, "unraid") == 0)
+        gp_exam_advice(exam, "in the web interface, edit the container: add --runtime=nvidia to "
+                             "its Extra Parameters");
+    else if (strcmp(distro, "truenas") == 0)
+        gp_exam_advice(exam, "in the web interface, edit the app: choose the GPU below Resources "
+                             "Configuration");
+    else
+        gp_exam_advice(exam, "create the container again with --gpus all; with docker compose, add "
+                             "to the service: deploy: {resources: {reservations: {devices: "
+                             "[{driver: nvidia, count: all, capabilities: [gpu]}]}}}, then docker "
+                             "compose up -d");
+}
+
+static void check_variable(struct gp_exam *exam, const struct given *c, const char *path)
+{
+    const char *asked = asked_by_variable(c);
+    if (!asked[0] || !c->is_running || has_gpus(c) || exam->machine.nvidia_count == 0 ||
+        !exam->machine.is_driver_loaded || !gp_container_has_toolkit(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s is meant to use GPUs, but was started without them", c->name);
+    gp_exam_evidence(exam, path,
+                     "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime "
+                     "is not nvidia",
+                     asked);
+    gp_exam_why(exam, "Only NVIDIA's runtime reads the variable. In this container programs find "
+                      "no GPU, and compute on the CPU.");
+    advise_gpus(exam);
+}
+
+/* A GPU's device file that docker is to pass and that is missing, though others are there: their
+ * numbers may change with a boot. */
+static void check_files(struct gp_exam *exam, const struct given *c, const char *path)
+{
+    const json_t *devices = json_object_get(c->host, "Devices");
+    char **names;
+    long others = gp_files_list(&exam->files, &exam->arena, "/dev/dri", &names);
+    for (size_t i = 0; i < json_array_size(devices) && others > 0 && !c->is_running; i++) {
+        const char *file =
+            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
+        if (!file || strncmp(file, "/dev/dri/", 9) != 0 || gp_files_exist(&exam->files, file))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "container %s does not start: it is given %s, which does not exist", c->name,
+                       file);
+        gp_exam_evidence(exam, path, "PathOnHost: %s", file);
+        for (long k = 0; k < others; k++)
+            if (strncmp(names[k], "card", 4) == 0 || strncmp(names[k], "renderD", 7) == 0)
+                gp_exam_evidence(exam, gp_exam_text(exam, "/dev/dri/%s", names[k]), "present");
+        gp_exam_why(exam, "The kernel numbers these files as it finds the GPUs: an update, another "
+                          "GPU or a change in the firmware setup may change them.");
+        gp_exam_advice(exam, "create the container again with --device=/dev/dri, which passes all "
+                             "of them; or by the name that stays, such as "
+                             "--device=/dev/dri/by-path/pci-…-render:/dev/dri/renderD128");
+        return;
+    }
+}
+
+static void check_one(struct gp_exam *exam, const char *folder)
+{
+    const char *path = gp_exam_text(exam, "%s/hostconfig.json", folder);
+    json_t *config = read_json(exam, gp_exam_text(exam, "%s/config.v2.json", folder));
+    json_t *host = read_json(exam, path);
+    const char *name = json_string_value(json_object_get(config, "Name"));
+    if (host && name) {
+        struct given c = {
+            .name = gp_exam_text(exam, "%s", name + (*name == '/')),
+            .is_running =
+                json_is_true(json_object_get(json_object_get(config, "State"), "Running")),
+            .env = json_object_get(json_object_get(config, "Config"), "Env"),
+            .host = host,
+        };
+        check_variable(exam, &c, path);
+        check_files(exam, &c, path);
+    }
+    json_decref(config);
+    json_decref(host);
+}
+
+bool gp_container_has_given(struct gp_exam *exam)
+{
+    return !exam->machine.container && exam->machine.gpu_count > 0 &&
+           gp_files_exist(&exam->files, containers_folder(exam));
+}
+
+void gp_container_check_given(struct gp_exam *exam)
+{
+    const char *folder = containers_folder(exam);
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    if (n < 0)
+        gp_exam_unreadable(exam, folder, (int)n);
+    for (long i = 0; i < n && i < MOST_CONTAINERS; i++)
+        check_one(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+}
