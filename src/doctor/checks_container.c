@@ -469,6 +469,8 @@ static void check_toolkit(struct gp_exam *exam)
                         "sudo apt update && sudo apt install nvidia-container-toolkit");
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    if (gp_container_is_appliance(exam))
+        return;
     if (strcmp(engine->name, "docker") == 0)
         gp_container_configure_docker(exam);
     else if (engine->restart && engine->restart[0])

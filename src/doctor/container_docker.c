@@ -2,10 +2,24 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
+
+/* Whether docker passes GPUs by a specification: from 28.2 on by itself, since 25 on request. The
+ * toolkit generates one from 1.18 on, also for a docker that does not use it. */
+static bool uses_cdi(struct gp_exam *exam, const json_t *config)
+{
+    static const char *const packages[] = {"docker-ce", "docker.io", "docker"};
+    const char *version = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(packages) && !version[0]; i++)
+        version = gp_container_engine_version(exam, packages[i]);
+    return gp_container_find_cdi(exam) &&
+           (!version[0] || gp_version_compare(version, "28.2") >= 0 ||
+            json_is_true(json_object_get(json_object_get(config, "features"), "cdi")));
+}
 
 /* The runtime's program, if daemon.json has its whole path: that of a toolkit which was removed. */
 static void check_program(struct gp_exam *exam, const char *config, const json_t *runtime)
@@ -39,7 +53,7 @@ void gp_container_check_docker(struct gp_exam *exam)
         gp_exam_why(exam, "docker does not start with it.");
         gp_exam_advice(exam, "fix that line, then restart docker");
     } else if (!json_object_get(json_object_get(config, "runtimes"), "nvidia") &&
-               !gp_container_find_cdi(exam) && !gp_container_rootless_config(exam)) {
+               !uses_cdi(exam, config) && !gp_container_rootless_config(exam)) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "NVIDIA Container Toolkit is installed, but docker does not know its "
                        "runtime");

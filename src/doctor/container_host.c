@@ -80,8 +80,36 @@ const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_
     return NULL;
 }
 
+/* Systems whose web interface installs the toolkit with the driver, and configures docker. */
+static const struct {
+    const char *distro_id, *advice;
+} appliances[] = {
+    {"truenas", "in the web interface: Apps, Configuration, Settings: turn Install NVIDIA Drivers "
+                "off and on again, which configures docker"},
+    {"unraid", "in the web interface: Settings, Docker: turn docker off and on again; the plugin "
+               "Nvidia Driver has brought the runtime"},
+};
+
+static const char *appliance_advice(const struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(appliances); i++)
+        if (strcmp(exam->machine.distro_id, appliances[i].distro_id) == 0)
+            return appliances[i].advice;
+    return NULL;
+}
+
+bool gp_container_is_appliance(const struct gp_exam *exam)
+{
+    return appliance_advice(exam) != NULL;
+}
+
 void gp_container_configure_docker(struct gp_exam *exam)
 {
+    const char *advice = appliance_advice(exam);
+    if (advice) {
+        gp_exam_advice(exam, "%s", advice);
+        return;
+    }
     gp_exam_command(exam, "add it to docker's configuration",
                     "sudo nvidia-ctk runtime configure --runtime=docker");
     gp_exam_command(exam, "", "sudo systemctl restart docker");

@@ -28,6 +28,9 @@ const char *gp_container_engine_version(struct gp_exam *exam, const char *name);
  * or there is no link. */
 const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE]);
 
+/* A system whose web interface installs the toolkit with the driver: TrueNAS, Unraid. */
+bool gp_container_is_appliance(const struct gp_exam *exam);
+
 /* The commands that add NVIDIA's runtime to docker's configuration. */
 void gp_container_configure_docker(struct gp_exam *exam);
 

@@ -28,6 +28,28 @@ static void check_groups(struct gp_exam *exam)
                          "/etc/modprobe.d");
 }
 
+/* A specification that only root may read, as with a umask of 077. */
+static void check_readable(struct gp_exam *exam)
+{
+    static const char folder[] = "/etc/cdi";
+    const char *spec = gp_container_find_cdi(exam);
+    struct stat of_folder, of_spec;
+    if (!spec || strncmp(spec, folder, sizeof(folder) - 1) != 0 ||
+        gp_files_stat(&exam->files, folder, &of_folder) != 0 ||
+        gp_files_stat(&exam->files, spec, &of_spec) != 0 ||
+        ((of_folder.st_mode & 05) == 05 && (of_spec.st_mode & 04)))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "rootless podman does not know the GPUs: only root may read their CDI "
+                   "specification");
+    gp_exam_evidence(exam, folder, "mode %04o", of_folder.st_mode & 0777);
+    gp_exam_evidence(exam, spec, "mode %04o", of_spec.st_mode & 0777);
+    gp_exam_why(exam, "podman run --device nvidia.com/gpu=all fails with \"unresolvable CDI "
+                      "devices\" for other users than root.");
+    gp_exam_command(exam, "", "sudo chmod a+rx %s && sudo chmod a+r %s", folder,
+                    gp_exam_quoted(exam, spec));
+}
+
 bool gp_container_has_podman(struct gp_exam *exam)
 {
     return gp_container_is_host(exam) && gp_container_has_toolkit(exam) &&
@@ -44,6 +66,7 @@ void gp_container_check_podman(struct gp_exam *exam)
         is_known = is_known || gp_files_exist(&exam->files, hooks[i]);
     if (is_known) {
         check_groups(exam);
+        check_readable(exam);
         return;
     }
     gp_exam_report(exam, GP_VERDICT_WARN,

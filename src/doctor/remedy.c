@@ -45,9 +45,16 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
 #define TRUENAS                                                                                    \
     "in the web interface: Apps, Configuration, Settings: Install NVIDIA Drivers; apt is turned "  \
     "off on TrueNAS, and what it installs is lost with an update"
+#define TRUENAS_OLD                                                                                \
+    TRUENAS "; from 25.10 on its driver has only the open modules, for GPUs from Turing on: for "  \
+            "an older GPU return to 25.04 (System, Boot: activate its boot environment)"
 #define UNRAID                                                                                     \
     "in the web interface: Apps: install the plugin Nvidia Driver; if it is installed, let it "    \
     "download the driver for this release of Unraid on its page, then restart docker"
+#define UNRAID_OLD                                                                                 \
+    "in the web interface: Apps: install the plugin Nvidia Driver; on its page choose a driver "   \
+    "of "                                                                                          \
+    "branch 580 or older, as newer ones do not support this GPU, and restart docker"
 #define BOTTLEROCKET                                                                               \
     "start the node from the variant with the driver, whose name ends in -nvidia "                 \
     "(aws-k8s-1.31-nvidia); nothing can be installed on the others"
@@ -242,10 +249,10 @@ static const struct gp_remedy_other others[] = {
     {"amzn2", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"eks", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"truenas", GP_REMEDY_INSTALL_DRIVER_OPEN, TRUENAS, NULL},
-    {"truenas", GP_REMEDY_INSTALL_DRIVER_580, TRUENAS, NULL},
+    {"truenas", GP_REMEDY_INSTALL_DRIVER_580, TRUENAS_OLD, NULL},
     {"truenas", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, TRUENAS, NULL},
     {"unraid", GP_REMEDY_INSTALL_DRIVER_OPEN, UNRAID, NULL},
-    {"unraid", GP_REMEDY_INSTALL_DRIVER_580, UNRAID, NULL},
+    {"unraid", GP_REMEDY_INSTALL_DRIVER_580, UNRAID_OLD, NULL},
     {"unraid", GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, UNRAID, NULL},
     {"balena-os", GP_REMEDY_INSTALL_DRIVER_OPEN, BALENA, NULL},
     {"balena-os", GP_REMEDY_INSTALL_DRIVER_580, BALENA, NULL},
