@@ -21,27 +21,14 @@
 
 /* ---- visible GPUs ---- */
 
-/* The UUIDs of all GPUs, from the driver's files; false if one is unknown. */
+/* The UUIDs of all GPUs; false if one is unknown. */
 static bool read_uuids(struct gp_exam *exam, struct gp_visible_gpu *gpus, size_t count)
 {
-    static const char top[] = "/proc/driver/nvidia/gpus", mark[] = "GPU UUID:";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
-    if (n <= 0 || (size_t)n != count)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const char *path = gp_exam_text(exam, "%s/%s/information", top, names[i]);
-        const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
-        const char *uuid = text ? strstr(text, mark) : NULL;
-        if (!uuid)
-            return false;
-        uuid += strlen(mark);
-        uuid += strspn(uuid, " \t");
-        gpus[i].uuid = gp_exam_text(exam, "%.*s", (int)strcspn(uuid, " \t\r\n"), uuid);
-        if (strncmp(gpus[i].uuid, "GPU-", 4) != 0 || strchr(gpus[i].uuid, '?'))
-            return false;
-    }
-    return true;
+    const char *uuids[GP_NVIDIA_UUIDS];
+    size_t n = gp_nvidia_uuids(exam, uuids);
+    for (size_t i = 0; i < n && n == count; i++)
+        gpus[i].uuid = uuids[i];
+    return n > 0 && n == count;
 }
 
 /* The device files of GPUs: a container has those of its own only, or more than it may use. */

@@ -2,6 +2,8 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/nvidia.h"
+#include "doctor/searchpath.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -31,7 +33,12 @@ struct given {
     const json_t *env, *host; /* the variables; what docker was asked for */
 };
 
-/* NVIDIA_VISIBLE_DEVICES of the container or its image; "": none, or no GPU. */
+static bool is_nothing(const char *value)
+{
+    return !value[0] || strcmp(value, "void") == 0 || strcmp(value, "none") == 0;
+}
+
+/* NVIDIA_VISIBLE_DEVICES of the container or its image; NULL: it is not set. */
 static const char *asked_by_variable(const struct given *c)
 {
     static const char key[] = "NVIDIA_VISIBLE_DEVICES=";
@@ -40,15 +47,25 @@ static const char *asked_by_variable(const struct given *c)
         const char *value =
             entry && strncmp(entry, key, sizeof(key) - 1) == 0 ? entry + sizeof(key) - 1 : NULL;
         if (value)
-            return strcmp(value, "void") == 0 || strcmp(value, "none") == 0 ? "" : value;
+            return value;
     }
-    return "";
+    return NULL;
+}
+
+static bool has_runtime(const struct given *c)
+{
+    const char *runtime = json_string_value(json_object_get(c->host, "Runtime"));
+    return runtime && strstr(runtime, "nvidia");
+}
+
+static size_t requests_of(const struct given *c)
+{
+    return json_array_size(json_object_get(c->host, "DeviceRequests"));
 }
 
 /* Any of the ways by which docker passes GPUs. */
 static bool has_gpus(const struct given *c)
 {
-    const char *runtime = json_string_value(json_object_get(c->host, "Runtime"));
     const json_t *devices = json_object_get(c->host, "Devices");
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const char *path =
@@ -56,8 +73,7 @@ static bool has_gpus(const struct given *c)
         if (path && strncmp(path, "/dev/nvidia", 11) == 0)
             return true;
     }
-    return (runtime && strstr(runtime, "nvidia")) ||
-           json_array_size(json_object_get(c->host, "DeviceRequests")) > 0 ||
+    return has_runtime(c) || requests_of(c) > 0 ||
            json_is_true(json_object_get(c->host, "Privileged"));
 }
 
@@ -77,21 +93,95 @@ static void advise_gpus(struct gp_exam *exam)
                              "compose up -d");
 }
 
-static void check_variable(struct gp_exam *exam, const struct given *c, const char *path)
+/* Only NVIDIA's runtime reads the variable. */
+static void report_runtime(struct gp_exam *exam, const struct given *c, const char *path,
+                           const char *asked)
 {
-    const char *asked = asked_by_variable(c);
-    if (!asked[0] || !c->is_running || has_gpus(c) || exam->machine.nvidia_count == 0 ||
-        !exam->machine.is_driver_loaded || !gp_container_has_toolkit(exam))
-        return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "container %s is meant to use GPUs, but was started without them", c->name);
-    gp_exam_evidence(exam, path,
-                     "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime "
-                     "is not nvidia",
-                     asked);
+    gp_exam_evidence(
+        exam, path, "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia",
+        asked);
     gp_exam_why(exam, "Only NVIDIA's runtime reads the variable. In this container programs find "
                       "no GPU, and compute on the CPU.");
     advise_gpus(exam);
+}
+
+/* The runtime adds the GPUs that the variable names. */
+static void report_variable(struct gp_exam *exam, const struct given *c, const char *path)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s has NVIDIA's runtime, but does not say which GPUs it gets",
+                   c->name);
+    gp_exam_evidence(exam, path, "\"Runtime\": \"nvidia\"; NVIDIA_VISIBLE_DEVICES is not set");
+    gp_exam_why(exam, "The runtime adds only the GPUs that the variable names: without it, none.");
+    gp_exam_advice(exam, "create the container again with the variables NVIDIA_VISIBLE_DEVICES=all "
+                         "and NVIDIA_DRIVER_CAPABILITIES=all");
+}
+
+static bool is_default_runtime(struct gp_exam *exam)
+{
+    json_t *config = read_json(exam, "/etc/docker/daemon.json");
+    const char *name = json_string_value(json_object_get(config, "default-runtime"));
+    bool is_nvidia = name && strcmp(name, "nvidia") == 0;
+    json_decref(config);
+    return is_nvidia;
+}
+
+static void check_variable(struct gp_exam *exam, const struct given *c, const char *path)
+{
+    const char *asked = asked_by_variable(c);
+    if (!c->is_running || exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
+        !gp_container_has_toolkit(exam))
+        return;
+    if (asked && !is_nothing(asked) && !has_gpus(c))
+        report_runtime(exam, c, path, asked);
+    else if (!asked && has_runtime(c) && requests_of(c) == 0 && !is_default_runtime(exam))
+        report_variable(exam, c, path);
+}
+
+/* The GPUs by their UUIDs, "GPU-1, GPU-2"; "": one is unknown. */
+static const char *present_gpus(struct gp_exam *exam)
+{
+    const char *uuids[GP_NVIDIA_UUIDS], *all = "";
+    size_t n = gp_nvidia_uuids(exam, uuids);
+    for (size_t i = 0; i < n; i++)
+        all = gp_exam_text(exam, "%s%s%s", all, i ? ", " : "", uuids[i]);
+    return all;
+}
+
+/* A GPU that the container is to get, by --gpus device=… or by the variable, and that was replaced;
+ * NULL: none. */
+static const char *replaced_gpu(struct gp_exam *exam, const struct given *c, const char *present)
+{
+    const json_t *request = json_array_get(json_object_get(c->host, "DeviceRequests"), 0);
+    const json_t *ids = json_object_get(request, "DeviceIDs");
+    const char *list = has_runtime(c) ? asked_by_variable(c) : NULL;
+    char one[GP_PATH_SIZE];
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const char *id = json_string_value(json_array_get(ids, i));
+        list = id ? gp_exam_text(exam, "%s,%s", list ? list : "", id) : list;
+    }
+    while (list && gp_search_path_next(&list, ",", one))
+        if (strncmp(one, "GPU-", 4) == 0 && !strstr(present, one))
+            return gp_exam_text(exam, "%s", one);
+    return NULL;
+}
+
+static void check_gpu(struct gp_exam *exam, const struct given *c, const char *path)
+{
+    const char *present = present_gpus(exam);
+    const char *gone = present[0] ? replaced_gpu(exam, c, present) : NULL;
+    if (!gone || c->is_running)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s does not start: it is to get %s, which this machine does not have",
+                   c->name, gone);
+    gp_exam_evidence(exam, path, "names %s", gone);
+    gp_exam_evidence(exam, "/proc/driver/nvidia/gpus", "%s", present);
+    gp_exam_why(exam, "A GPU that was replaced has another UUID: nvidia-container-cli reports "
+                      "\"device error: unknown device\".");
+    gp_exam_advice(exam, "create the container again with the UUID of a present GPU, or with all");
 }
 
 /* A GPU's device file that docker is to pass and that is missing, though others are there: their
@@ -137,6 +227,7 @@ static void check_one(struct gp_exam *exam, const char *folder)
             .host = host,
         };
         check_variable(exam, &c, path);
+        check_gpu(exam, &c, path);
         check_files(exam, &c, path);
     }
     json_decref(config);

@@ -166,3 +166,23 @@ void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver)
         install_driver(exam, driver);
     }
 }
+
+size_t gp_nvidia_uuids(struct gp_exam *exam, const char *ret[GP_NVIDIA_UUIDS])
+{
+    static const char top[] = "/proc/driver/nvidia/gpus", mark[] = "GPU UUID:";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n && i < GP_NVIDIA_UUIDS; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s/information", top, names[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 4096, NULL);
+        const char *uuid = text ? strstr(text, mark) : NULL;
+        if (!uuid)
+            return 0;
+        uuid += strlen(mark);
+        uuid += strspn(uuid, " \t");
+        ret[i] = gp_exam_text(exam, "%.*s", (int)strcspn(uuid, " \t\r\n"), uuid);
+        if (strncmp(ret[i], "GPU-", 4) != 0 || strchr(ret[i], '?'))
+            return 0;
+    }
+    return n > 0 && n <= GP_NVIDIA_UUIDS ? (size_t)n : 0;
+}

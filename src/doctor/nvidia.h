@@ -39,4 +39,9 @@ const char *gp_nvidia_gpu_words(struct gp_exam *exam, const struct gp_nvidia_gpu
 /* Adds to the finding how to get this driver or a newer one. */
 void gp_nvidia_update_driver(struct gp_exam *exam, const char *driver);
 
+/* The UUIDs of all GPUs by the driver's files, in the order of their addresses. Their number; 0:
+ * one is unknown, as of a GPU that nothing uses. */
+enum { GP_NVIDIA_UUIDS = 64 };
+size_t gp_nvidia_uuids(struct gp_exam *exam, const char *ret[GP_NVIDIA_UUIDS]);
+
 #endif
