@@ -473,6 +473,8 @@ static void check_toolkit(struct gp_exam *exam)
         return;
     if (strcmp(engine->name, "docker") == 0)
         gp_container_configure_docker(exam);
+    else if (config && strstr(config, "containerd"))
+        gp_container_configure_containerd(exam);
     else if (engine->restart && engine->restart[0])
         gp_exam_command(exam, "it looks for the toolkit when it starts", "%s", engine->restart);
 }

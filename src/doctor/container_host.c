@@ -114,3 +114,10 @@ void gp_container_configure_docker(struct gp_exam *exam)
                     "sudo nvidia-ctk runtime configure --runtime=docker");
     gp_exam_command(exam, "", "sudo systemctl restart docker");
 }
+
+void gp_container_configure_containerd(struct gp_exam *exam)
+{
+    gp_exam_command(exam, "write its path into containerd's configuration",
+                    "sudo nvidia-ctk runtime configure --runtime=containerd");
+    gp_exam_command(exam, "", "sudo systemctl restart containerd");
+}

@@ -33,5 +33,7 @@ bool gp_container_is_appliance(const struct gp_exam *exam);
 
 /* The commands that add NVIDIA's runtime to docker's configuration. */
 void gp_container_configure_docker(struct gp_exam *exam);
+/* Likewise for containerd, which may name the runtime of an installation that was removed. */
+void gp_container_configure_containerd(struct gp_exam *exam);
 
 #endif

@@ -78,25 +78,11 @@ static bool uses_crio(struct gp_exam *exam)
            !gp_files_exist(&exam->files, "/usr/bin/docker");
 }
 
-/* The first runtime of NVIDIA that a configuration names by its path; NULL: none. */
-static const char *runtime_path(struct gp_exam *exam, const char *text)
-{
-    static const char key[] = "BinaryName";
-    for (const char *p = text ? strstr(text, key) : NULL; p; p = strstr(p, key)) {
-        p += sizeof(key) - 1;
-        p += strspn(p, " \t=\"'");
-        size_t n = strcspn(p, "\"' \t\r\n");
-        if (*p == '/' && memmem(p, n, "nvidia", 6))
-            return gp_exam_text(exam, "%.*s", (int)n, p);
-    }
-    return NULL;
-}
-
 bool gp_container_has_kubelet(struct gp_exam *exam)
 {
     const char *service;
     return exam->machine.nvidia_count > 0 && !exam->machine.container &&
-           (gp_container_has_toolkit(exam) || runtime_path(exam, text_of(exam, containerd_path))) &&
+           gp_container_has_toolkit(exam) &&
            ((gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/kubelet") &&
              !uses_crio(exam)) ||
             bundled_config(exam, &service) || closed_import(exam) ||
@@ -260,6 +246,20 @@ static void check_docker(struct gp_exam *exam)
 /* ---- a runtime that is gone ---- */
 
 #define OPERATOR_FOLDER "/usr/local/nvidia/toolkit"
+
+/* The first runtime of NVIDIA that a configuration names by its path; NULL: none. */
+static const char *runtime_path(struct gp_exam *exam, const char *text)
+{
+    static const char key[] = "BinaryName";
+    for (const char *p = text ? strstr(text, key) : NULL; p; p = strstr(p, key)) {
+        p += sizeof(key) - 1;
+        p += strspn(p, " \t=\"'");
+        size_t n = strcspn(p, "\"' \t\r\n");
+        if (*p == '/' && memmem(p, n, "nvidia", 6))
+            return gp_exam_text(exam, "%.*s", (int)n, p);
+    }
+    return NULL;
+}
 
 /* Whether it is what an Operator has left that is no longer there: its toolkit looks for the driver
  * in a container, but the driver is the host's. */
