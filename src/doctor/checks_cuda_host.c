@@ -1,7 +1,9 @@
-/* The C++ compiler that nvcc calls: each release refuses newer ones than it knows. */
+/* The C++ compiler that nvcc calls, and the headers of the C library: each release refuses newer
+ * ones than it knows. */
 #include "doctor/checks_cuda.h"
 
 #include "doctor/exam.h"
+#include "doctor/pyenv.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The newest gcc for each CUDA, from crt/host_config.h of the releases (some unverified). */
+/* The newest gcc for each CUDA, from crt/host_config.h of the releases. */
 static const struct {
     const char *cuda;
     unsigned gcc;
@@ -23,6 +25,16 @@ static unsigned limit_of(const char *cuda)
         if (gp_version_compare(limits[i].cuda, cuda) <= 0)
             limit = limits[i].gcc;
     return limit;
+}
+
+/* The toolkit's own header says it, "#if __GNUC__ > 15"; 0: that is not there. */
+static unsigned stated_limit(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
+{
+    static const char mark[] = "__GNUC__ > ";
+    const char *path = gp_exam_text(exam, "%s/include/crt/host_config.h", toolkit->path);
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *at = text ? strstr(text, mark) : NULL;
+    return at ? (unsigned)strtoul(at + sizeof(mark) - 1, NULL, 10) : 0;
 }
 
 /* As in the names of packages: all that know a gcc 4 know 4.9. */
@@ -47,31 +59,48 @@ static unsigned number_of(const char *name)
     return dash && isdigit((unsigned char)dash[1]) ? (unsigned)strtoul(dash + 1, NULL, 10) : 0;
 }
 
-/* The version of /usr/bin/gcc: from its link, else from the directory of its parts, if there is
- * only one; 0: unknown. */
-static unsigned gcc_version(struct gp_exam *exam, const char **ret_where)
+/* What /usr/bin/gcc runs, below this directory: the only version there, or the only one without a
+ * program of its own name, "/usr/bin/gcc-15". */
+static unsigned version_of_parts(struct gp_exam *exam, const char *top, const char **ret_where)
 {
-    static const char path[] = "/usr/bin/gcc", top[] = "/usr/lib/gcc";
-    char real[GP_PATH_SIZE];
     char **targets, **names;
     unsigned found = 0, count = 0;
-    *ret_where = path;
-    if (!gp_files_real(&exam->files, path, real))
-        return 0;
-    if (number_of(real))
-        return number_of(real);
     long n = gp_files_list(&exam->files, &exam->arena, top, &targets);
     for (long i = 0; i < n; i++) {
         const char *folder = gp_exam_text(exam, "%s/%s", top, targets[i]);
         long k = gp_files_list(&exam->files, &exam->arena, folder, &names);
-        for (long j = 0; j < k; j++)
-            if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s/cc1", folder, names[j]))) {
-                found = (unsigned)strtoul(names[j], NULL, 10);
-                *ret_where = gp_exam_text(exam, "%s/%s", folder, names[j]);
-                count++;
-            }
+        for (long j = 0; j < k; j++) {
+            unsigned version = (unsigned)strtoul(names[j], NULL, 10);
+            if (!gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s/cc1", folder, names[j])) ||
+                gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/gcc-%u", version)))
+                continue;
+            found = version;
+            *ret_where = gp_exam_text(exam, "%s/%s", folder, names[j]);
+            count++;
+        }
     }
     return count == 1 ? found : 0;
+}
+
+/* The version of /usr/bin/gcc: from its link, else from the directory of its parts; 0: unknown. */
+static unsigned gcc_version(struct gp_exam *exam, const char **ret_where)
+{
+    static const char path[] = "/usr/bin/gcc";
+    static const char *const tops[] = {"/usr/lib/gcc", "/usr/libexec/gcc", "/usr/lib64/gcc"};
+    char real[GP_PATH_SIZE];
+    *ret_where = path;
+    if (!gp_files_real(&exam->files, path, real))
+        return 0;
+    unsigned found = number_of(real);
+    for (size_t i = 0; i < GP_ARRAY_LEN(tops) && found == 0; i++)
+        found = version_of_parts(exam, tops[i], ret_where);
+    return found;
+}
+
+/* Distributions adapt those that they package to their compilers and libraries. */
+static bool is_packaged(const struct gp_toolkit_found *toolkit)
+{
+    return strncmp(toolkit->path, "/usr/local/", 11) != 0;
 }
 
 /* Whether a variable, a link next to nvcc, or the packages of a distribution make it use another
@@ -83,8 +112,30 @@ static bool is_told(struct gp_exam *exam, const struct gp_toolkit_found *toolkit
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
         if (gp_machine_variable(&exam->machine, variables[i]))
             return true;
-    return strncmp(toolkit->path, "/usr/local/", 11) != 0 ||
+    return is_packaged(toolkit) ||
            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/gcc", toolkit->path));
+}
+
+/* Whether the user is in a directory of something to build. */
+static bool builds_programs(struct gp_exam *exam)
+{
+    static const char *const names[] = {"CMakeLists.txt", "Makefile", "setup.py", "CMakeCache.txt",
+                                        "build.ninja"};
+    const char *folder = gp_machine_variable(&exam->machine, "PWD");
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && folder && folder[0] == '/'; i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, names[i])))
+            return true;
+    return false;
+}
+
+/* Whether Python has packages that use GPUs, which are built already. */
+static bool has_python(struct gp_exam *exam)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        if (envs->list[i].count > 0)
+            return true;
+    return false;
 }
 
 /* Releases before 11 do not read the variables; they prefer a compiler that is next to nvcc. */
@@ -104,17 +155,19 @@ static void use_compiler(struct gp_exam *exam, const struct gp_toolkit_found *to
                         gp_exam_quoted(exam, toolkit->path), names[i]);
 }
 
-/* Debian's family and openSUSE have packages of older ones under this name, RHEL has sets of tools.
- */
+/* Debian's family and openSUSE have packages of older ones under this name, Fedora has that of the
+ * release before, RHEL has sets of tools. */
 static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, unsigned limit,
                  unsigned gcc)
 {
+    enum { FIRST_OF_FEDORA = 13 };
     enum gp_distro distro = exam->machine.distro;
     const char *cuda = cuda_for(gcc);
     const char *word = gcc_word(exam, limit);
     bool is_there = gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/g++-%s", word));
-    bool is_named =
-        distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU || distro == GP_DISTRO_SUSE;
+    bool is_named = distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU ||
+                    distro == GP_DISTRO_SUSE ||
+                    (distro == GP_DISTRO_FEDORA && limit >= FIRST_OF_FEDORA && gcc == limit + 1);
     if (!is_there && (is_named || distro == GP_DISTRO_RHEL))
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_GCC, word, NULL);
     if (is_there || is_named)
@@ -131,17 +184,17 @@ static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, u
                        limit);
 }
 
-void gp_check_cuda_host(struct gp_exam *exam)
+static void check_gcc(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
 {
-    const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
     const char *where;
-    if (!toolkit || !toolkit->has_compiler || !toolkit->version[0] || is_told(exam, toolkit))
-        return;
-    unsigned limit = limit_of(toolkit->version), gcc = gcc_version(exam, &where);
+    unsigned limit = stated_limit(exam, toolkit), gcc = gcc_version(exam, &where);
+    if (limit == 0)
+        limit = limit_of(toolkit->version);
     if (limit == 0 || gcc <= limit)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "the compiler of CUDA %s refuses this system's gcc %u",
-                   toolkit->version, gcc);
+    gp_exam_report(exam,
+                   builds_programs(exam) || !has_python(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "the compiler of CUDA %s refuses this system's gcc %u", toolkit->version, gcc);
     gp_exam_evidence(exam, where, "gcc %u", gcc);
     gp_exam_evidence(exam, toolkit->source, "CUDA %s: up to gcc %s", toolkit->version,
                      gcc_word(exam, limit));
@@ -150,4 +203,92 @@ void gp_check_cuda_host(struct gp_exam *exam)
                 "supported\". Programs that are built already, and wheels, are not affected.",
                 gcc_word(exam, limit));
     mend(exam, toolkit, limit, gcc);
+}
+
+/* ---- glibc's headers ---- */
+
+/* Functions that glibc declares since a release, 2.41, which CUDA's headers declare, too; the first
+ * CUDA whose declarations fit them. */
+static const struct {
+    unsigned glibc;
+    const char *function, *cuda;
+} clashes[] = {{42, "rsqrt", "13.2"}, {41, "cospi", "13.0"}};
+
+/* 41 for glibc 2.41, by its headers, or by the distribution's release; 0: unknown. */
+static unsigned glibc_of(struct gp_exam *exam, const char **ret_where)
+{
+    static const char mark[] = "__GLIBC_MINOR__";
+    enum { DEBIAN = 13, DEBIAN_HAS = 41, FEDORA_IS_AHEAD = 1 };
+    static const struct {
+        const char *release;
+        unsigned glibc;
+    } of_ubuntu[] = {{"26.04", 43}, {"25.10", 42}, {"25.04", 41}};
+    const struct gp_machine *m = &exam->machine;
+    unsigned release = gp_version_major(m->distro_version);
+    *ret_where = "/usr/include/features.h";
+    const char *text = gp_files_text(&exam->files, &exam->arena, *ret_where, 1 << 16, NULL);
+    const char *at = text ? strstr(text, mark) : NULL;
+    if (at)
+        return (unsigned)strtoul(at + sizeof(mark) - 1, NULL, 10);
+    *ret_where = m->distro_name;
+    if (m->distro == GP_DISTRO_FEDORA && release > 0)
+        return release - FEDORA_IS_AHEAD;
+    if (m->distro == GP_DISTRO_DEBIAN && release == DEBIAN)
+        return DEBIAN_HAS;
+    for (size_t i = 0; i < GP_ARRAY_LEN(of_ubuntu) && m->distro == GP_DISTRO_UBUNTU; i++)
+        if (strcmp(m->distro_version, of_ubuntu[i].release) == 0)
+            return of_ubuntu[i].glibc;
+    return 0;
+}
+
+/* Whether someone has given the declaration in CUDA's header what glibc's has. */
+static bool is_adapted(struct gp_exam *exam, const char *header, const char *function)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, header, 1 << 20, NULL);
+    const char *at = text ? strstr(text, gp_exam_text(exam, " %s(double x)", function)) : NULL;
+    const char *end = at ? strchr(at, ';') : NULL;
+    return end && (memmem(at, (size_t)(end - at), "noexcept", 8) ||
+                   memmem(at, (size_t)(end - at), "throw", 5));
+}
+
+static void check_glibc(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
+{
+    const char *where;
+    const char *header = gp_exam_text(exam, "%s/include/crt/math_functions.h", toolkit->path);
+    unsigned glibc = glibc_of(exam, &where);
+    for (size_t i = 0; i < GP_ARRAY_LEN(clashes); i++) {
+        if (glibc < clashes[i].glibc ||
+            gp_version_compare(toolkit->version, clashes[i].cuda) >= 0 ||
+            is_adapted(exam, header, clashes[i].function))
+            continue;
+        gp_exam_report(exam, builds_programs(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                       "the compiler of CUDA %s does not understand the headers of glibc 2.%u",
+                       toolkit->version, glibc);
+        gp_exam_evidence(exam, where, "glibc 2.%u", glibc);
+        gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
+        gp_exam_why(exam,
+                    "Both declare %s, with different exceptions: nvcc stops with \"exception "
+                    "specification is incompatible with that of previous function\". Programs that "
+                    "are built already, and wheels, are not affected.",
+                    clashes[i].function);
+        gp_exam_advice(
+            exam, "use CUDA %s or newer, which knows this glibc, if the GPU and its driver can",
+            clashes[i].cuda);
+        gp_exam_command(exam, "or declare them as glibc does; the original file is kept next to it",
+                        "sudo sed -i.before -E 's/((sinpi|cospi|rsqrt)f?\\((double|float) "
+                        "[ax]\\))( *\\)?;)/\\1 noexcept (true)\\4/' %s",
+                        gp_exam_quoted(exam, header));
+        return;
+    }
+}
+
+void gp_check_cuda_host(struct gp_exam *exam)
+{
+    const struct gp_toolkit_found *toolkit = gp_toolkit_used(gp_toolkits_of(exam));
+    if (!toolkit || !toolkit->has_compiler || !toolkit->version[0])
+        return;
+    if (!is_told(exam, toolkit))
+        check_gcc(exam, toolkit);
+    if (!is_packaged(toolkit))
+        check_glibc(exam, toolkit);
 }

@@ -40,6 +40,12 @@ void gp_driver_check_nodes(struct gp_exam *exam);
 void gp_driver_check_params(struct gp_exam *exam);
 void gp_driver_check_persistence(struct gp_exam *exam);
 
+/* checks_driver_modes.c */
+void gp_driver_check_modes(struct gp_exam *exam);
+/* A compositor for Wayland, on a machine with no session of X11 to choose instead; NULL: there is
+ * none, or another GPU can show it. */
+const char *gp_driver_compositor(struct gp_exam *exam);
+
 /* checks_driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);
 

@@ -184,6 +184,17 @@ static void fix_unmaintained(struct gp_exam *exam, const char *version, const ch
                    branch);
 }
 
+/* The kernels of CachyOS for Fedora come with modules, of a driver that is patched for them. */
+static void offer_modules_of_kernel(struct gp_exam *exam, const char *kernel)
+{
+    if (exam->machine.distro != GP_DISTRO_FEDORA || !strstr(kernel, "-cachyos") ||
+        gp_driver_wish(exam).needs_proprietary)
+        return;
+    gp_exam_command(exam, "install the modules that are built for it, in place of akmods",
+                    "sudo dnf install kernel-cachyos%s-nvidia-open",
+                    strstr(kernel, ".lto.") ? "-lto" : "");
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -222,6 +233,12 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         fix_compiler(exam, true);
     else if (wants_compiler)
         fix_no_compiler(exam, error);
+    else if (!wants_headers && strstr(error, " error: ") &&
+             strcmp(kernel, exam->machine.kernel) == 0)
+        gp_exam_why(exam,
+                    "The source of driver %s does not compile for this kernel: it is older than "
+                    "the kernel, or than the compiler.",
+                    in->version);
     struct gp_wish wish = gp_driver_wish(exam);
     if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
         gp_driver_has_open_package(exam) && !wish.needs_open) {
@@ -235,8 +252,10 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         (exam->machine.distro == GP_DISTRO_OTHER &&
          gp_remedy_other(exam->machine.distro_id, GP_REMEDY_UPDATE_PACKAGES));
     if (wants_compiler || wants_headers || is_rolling || gp_driver_is_newest(exam, in->version)) {
-        if (!wants_compiler && !wants_headers)
+        if (!wants_compiler && !wants_headers) {
+            offer_modules_of_kernel(exam, kernel);
             gp_driver_fix_update(exam);
+        }
         gp_driver_fix_module(exam, kernel, wants_headers);
     } else {
         gp_driver_fix_install(exam);
@@ -276,6 +295,5 @@ void gp_driver_check_build(struct gp_exam *exam)
                                  : "After a boot into this kernel there is no driver.");
     fix_failed_build(exam, build);
     if (in->other_kernel[0] && !is_loaded)
-        gp_exam_advice(exam, "until then: boot kernel %s, which has the module, from the boot menu",
-                       in->other_kernel);
+        gp_driver_fix_other_kernel(exam);
 }

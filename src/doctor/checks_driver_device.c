@@ -5,7 +5,6 @@
 #include "doctor/gpuset.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
-#include "doctor/searchpath.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -229,120 +228,6 @@ static void check_profiling(struct gp_exam *exam, const char *params)
     gp_driver_fix_reboot(exam, "");
 }
 
-/* NVIDIA's driver for VA-API, and not the one for VDPAU, which has a link of this name; NULL: it is
- * not installed. */
-static const char *video_driver(struct gp_exam *exam)
-{
-    char real[GP_PATH_SIZE];
-    const char *path = gp_system_library(exam, "", "dri/nvidia_drv_video.so");
-    return path && gp_files_real(&exam->files, path, real) && strstr(real, "nvidia_drv_video.so")
-               ? path
-               : NULL;
-}
-
-/* A compositor for Wayland on a machine without X11; NULL: there is none, or another GPU can show
- * it. */
-static const char *compositor(struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/usr/bin/Hyprland", "/usr/bin/niri",    "/usr/bin/sway",
-                                        "/usr/bin/labwc",    "/usr/bin/wayfire", "/usr/bin/river"};
-    if (exam->machine.gpu_count > exam->machine.nvidia_count ||
-        gp_files_exist(&exam->files, "/usr/bin/Xorg"))
-        return NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
-        if (gp_files_exist(&exam->files, paths[i]))
-            return paths[i];
-    return NULL;
-}
-
-/* The first line of a file that begins like this; NULL: none. */
-static const char *line_of(struct gp_exam *exam, const char *path, const char *start)
-{
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    const char *all = gp_exam_text(exam, "\n%s", text ? text : "");
-    const char *found = strstr(all, gp_exam_text(exam, "\n%s", start));
-    return found ? gp_exam_text(exam, "%.*s", (int)strcspn(found + 1, "\r\n"), found + 1) : NULL;
-}
-
-/* What SDDM's login screen uses: the main file overrides the others, and of these the last. */
-static const char *greeter_of(struct gp_exam *exam, const char **ret_place)
-{
-    static const char path[] = "/etc/sddm.conf", key[] = "DisplayServer=";
-    const char *line = line_of(exam, path, key);
-    char **names;
-    long n = line ? 0 : gp_files_list(&exam->files, &exam->arena, "/etc/sddm.conf.d", &names);
-    *ret_place = path;
-    for (long i = n - 1; i >= 0 && !line; i--) {
-        const char *end = strrchr(names[i], '.');
-        *ret_place = gp_exam_text(exam, "%s.d/%s", path, names[i]);
-        line = end && strcmp(end, ".conf") == 0 ? line_of(exam, *ret_place, key) : NULL;
-    }
-    return line && strcmp(line + sizeof(key) - 1, "wayland") == 0 ? line : NULL;
-}
-
-/* The line by which SDDM starts a session of Wayland, next to X11, or its own login screen in it;
- * GDM does not offer one without modes. NULL: neither, or another GPU can show it. */
-static const char *wayland_session(struct gp_exam *exam, const char **ret_place, bool *ret_is_login)
-{
-    static const char path[] = "/var/lib/sddm/state.conf";
-    char manager[GP_PATH_SIZE];
-    if (exam->machine.gpu_count > exam->machine.nvidia_count ||
-        !gp_files_link(&exam->files, "/etc/systemd/system/display-manager.service", manager) ||
-        !strstr(manager, "sddm"))
-        return NULL;
-    const char *line = line_of(exam, path, "Session=/usr/share/wayland-sessions/");
-    *ret_place = path;
-    *ret_is_login = !line;
-    return line ? line : greeter_of(exam, ret_place);
-}
-
-/* Programs that need nvidia_drm to set modes. */
-static void check_modes(struct gp_exam *exam)
-{
-    static const char path[] = "/sys/module/nvidia_drm/parameters/modeset";
-    static const char wiki[] = "https://wiki.archlinux.org/title/NVIDIA#DRM_kernel_mode_setting";
-    static const struct {
-        const char *words, *why, *link;
-    } effects[] = {
-        {"Wayland has only the firmware's screen",
-         "The compositor finds no monitor but Unknown-1, or does not start.", wiki},
-        {"the session of Wayland does not start",
-         "Its compositor finds no screen to draw on: the screen stays black, or the login returns.",
-         wiki},
-        {"the login screen, which SDDM starts in Wayland, does not appear",
-         "Its compositor finds no screen to draw on.", wiki},
-        {"VA-API cannot use the GPU",
-         "nvidia-vaapi-driver needs it. Browsers and players decode video on the CPU, and libva "
-         "reports \"nvidia_drv_video.so init failed\".",
-         "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters"}};
-    const char *place = "", *video = video_driver(exam), *shell = compositor(exam);
-    bool is_login = false;
-    const char *session = wayland_session(exam, &place, &is_login);
-    bool is_needed = video || shell || session;
-    char value[8];
-    long n = is_needed ? gp_files_read(&exam->files, path, value, sizeof(value)) : -ENOENT;
-    if (n < 0 && n != -ENOENT && n != -ENOTDIR)
-        gp_exam_unreadable(exam, path, (int)n);
-    if (n < 1 || value[0] != 'N')
-        return;
-    size_t effect = shell ? 0 : session ? (is_login ? 2 : 1) : 3;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s: the kernel mode setting of nvidia_drm is off",
-                   effects[effect].words);
-    gp_exam_evidence(exam, path, "N");
-    if (shell)
-        gp_exam_evidence(exam, shell, "present, without X11");
-    if (session)
-        gp_exam_evidence(exam, place, "%s", session);
-    if (video)
-        gp_exam_evidence(exam, video, "present");
-    gp_exam_why(exam, "%s", effects[effect].why);
-    gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
-                           "options nvidia-drm modeset=1");
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
-    gp_driver_fix_reboot(exam, "");
-    gp_exam_link(exam, effects[effect].link);
-}
-
 /* Settings that someone changed, and their effects. */
 static const struct {
     const char *key, *usual, *words;
@@ -373,7 +258,7 @@ void gp_driver_check_params(struct gp_exam *exam)
                        settings[i].key);
     }
     check_profiling(exam, params);
-    check_modes(exam);
+    gp_driver_check_modes(exam);
 }
 
 /* ---- initialization ---- */

@@ -474,6 +474,47 @@ static void check_drm(struct gp_exam *exam)
                          "package with all of the kernel's modules");
 }
 
+/* What a compositor of Wayland draws with, besides the driver: GBM finds NVIDIA's by a link among
+ * its backends, and Void has Mesa apart from GBM. */
+static void check_wayland(struct gp_exam *exam)
+{
+    static const char *const folders[] = {"/usr/lib64/gbm", "/usr/lib/gbm",
+                                          "/usr/lib/x86_64-linux-gnu/gbm"};
+    static const char mesa[] = "libEGL_mesa.so.0", gbm[] = "libgbm.so.1", link[] = "nvidia-drm_gbm";
+    enum { FIRST_WITH_GBM = 495 };
+    const char *shell = gp_driver_compositor(exam), *others = NULL;
+    char **names;
+    bool has_link = false;
+    if (!shell || gp_version_major(exam->machine.driver) < FIRST_WITH_GBM ||
+        !has_library(exam, "libEGL_nvidia.so.0"))
+        return;
+    for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
+        long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
+        others = n > 0 ? folders[f] : others;
+        for (long i = 0; i < n; i++)
+            has_link = has_link || strncmp(names[i], link, sizeof(link) - 1) == 0;
+    }
+    if (others && !has_link) {
+        gp_exam_report(
+            exam, GP_VERDICT_WARN,
+            "Wayland cannot draw on the GPU: the driver's part for GBM is not installed");
+        gp_exam_evidence(exam, others, "no %s.so", link);
+        gp_exam_evidence(exam, shell, "present");
+        gp_exam_why(exam, "The compositor then draws on the CPU, or does not start.");
+        fix_graphics(exam, "libnvidia-allocator1 libnvidia-egl-gbm1");
+    }
+    if (exam->machine.distro == GP_DISTRO_OTHER && gp_system_library(exam, "", gbm) &&
+        gp_system_library(exam, "", "libEGL.so.1") && !gp_system_library(exam, "", mesa)) {
+        gp_exam_report(
+            exam, GP_VERDICT_WARN,
+            "Mesa is not installed, which compositors of Wayland need besides the driver");
+        gp_exam_evidence(exam, mesa, "not in any library directory");
+        gp_exam_evidence(exam, gp_system_library(exam, "", gbm), "present");
+        gp_exam_evidence(exam, shell, "present");
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA, NULL, NULL);
+    }
+}
+
 void gp_driver_check_graphics(struct gp_exam *exam)
 {
     check_narrow(exam);
@@ -483,4 +524,5 @@ void gp_driver_check_graphics(struct gp_exam *exam)
     check_desktop(exam);
     check_links(exam);
     check_drm(exam);
+    check_wayland(exam);
 }

@@ -378,6 +378,10 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     }
     if (!is_stale && fix_initramfs(exam, &next))
         return;
+    const char *source = source_version(in);
+    if (is_stale && source[0] && !gp_install_same(source, library) &&
+        gp_driver_fix_repositories(exam))
+        return;
     if (is_stale && is_newer && fix_own_module(exam, &next))
         return;
     if (is_stale) {
@@ -390,8 +394,7 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
             gp_exam_why(exam, "The libraries were updated, the module was not; nvidia-smi reports "
                               "\"Driver/library version mismatch\" and no program can use the "
                               "GPUs.");
-        if (next.where != in->module_package &&
-            (!source_version(in)[0] || gp_install_same(source_version(in), library)))
+        if (next.where != in->module_package && (!source[0] || gp_install_same(source, library)))
             gp_driver_fix_build(exam);
         else
             gp_driver_fix_update(exam);

@@ -120,6 +120,12 @@ static void propose_newer_kernel(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_NEWER_KERNEL_AND_HEADERS, NULL, NULL);
 }
 
+/* Their repositories may have a kernel earlier than the package with the module for it. */
+static bool is_prebuilt(enum gp_distro distro)
+{
+    return distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_RHEL || distro == GP_DISTRO_SUSE;
+}
+
 void gp_driver_check_module(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -187,6 +193,8 @@ void gp_driver_check_module(struct gp_exam *exam)
         gp_driver_fix_reboot(exam, "until then another driver is bound to the GPU");
     else
         gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+    if (in->other_kernel[0] && !in->source[0] && is_prebuilt(m->distro))
+        gp_driver_fix_other_kernel(exam);
     if (wants_headers)
         propose_newer_kernel(exam);
 }

@@ -61,9 +61,33 @@ static void check_software(struct gp_exam *exam)
     }
 }
 
+/* The screens that a compositor of Wayland may use. Their numbers change between boots, and the
+ * colons in the paths of PCI addresses separate the list, unless "\\" is before them. */
+static void check_screens(struct gp_exam *exam)
+{
+    static const char *const names[] = {"WLR_DRM_DEVICES", "AQ_DRM_DEVICES", "KWIN_DRM_DEVICES"};
+    char file[GP_PATH_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(names) && gp_files_exist(&exam->files, "/dev/dri"); i++) {
+        const char *value = gp_machine_variable(&exam->machine, names[i]), *rest = value;
+        bool has_any = !value || !*value || strchr(value, '\\');
+        while (rest && gp_search_path_next(&rest, ":", file))
+            has_any = has_any || gp_files_exist(&exam->files, file);
+        if (has_any)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "%s names only files that do not exist: the compositor of Wayland finds no "
+                       "screen",
+                       names[i]);
+        mend_variable(exam, names[i], value, "without it the compositor finds the GPUs itself");
+        gp_exam_advice(exam, "or name a link to the card that stays the same, without a colon in "
+                             "it, by a rule of udev: the number of /dev/dri/card0 may change");
+    }
+}
+
 void gp_graphics_check_variables(struct gp_exam *exam)
 {
     check_lists(exam);
+    check_screens(exam);
     check_software(exam);
 }
 

@@ -14,7 +14,8 @@
 #include <string.h>
 
 static const char *const programs[] = {"/usr/local/bin/ollama", "/usr/bin/ollama"};
-static const char *const folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama"};
+static const char *const folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama",
+                                      "/usr/lib64/ollama"};
 
 /* Whether this container was given an AMD GPU to compute on. */
 static bool is_given(struct gp_exam *exam)
@@ -57,8 +58,43 @@ static bool report_package(struct gp_exam *exam, const char *wanted)
     return true;
 }
 
+/* Arch's package of the part is installed, but without it: a release that was built wrongly. */
+static bool fix_package(struct gp_exam *exam, const char *name)
+{
+    const char *const words[] = {name, NULL};
+    struct gp_package *packages;
+    long count = exam->machine.distro == GP_DISTRO_ARCH
+                     ? gp_packages_read(&exam->files, &exam->arena, words, &packages)
+                     : 0;
+    if (count <= 0)
+        return false;
+    gp_exam_evidence(exam, "package", "%s %s", packages[0].name, packages[0].version);
+    gp_exam_why(exam, "The package of this part is installed, but this release of it lacks the "
+                      "files.");
+    gp_exam_command(exam, "if there is a newer release", "sudo pacman -Syu ollama %s",
+                    packages[0].name);
+    gp_exam_advice(exam,
+                   "else install the release before it of both packages, with pacman -U, from "
+                   "/var/cache/pacman/pkg or archive.archlinux.org");
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    return true;
+}
+
+/* RPM's distributions have no CUDA to build their own package with. */
+static bool fix_free_package(struct gp_exam *exam, const char *folder)
+{
+    if (exam->machine.nvidia_count == 0 || strcmp(folder, "/usr/lib64/ollama") != 0)
+        return false;
+    gp_exam_why(exam, "The distribution's package is built without CUDA.");
+    gp_exam_command(exam, "", "sudo %s remove ollama",
+                    exam->machine.distro == GP_DISTRO_SUSE ? "zypper" : "dnf");
+    gp_exam_command(exam, "install that of its makers instead",
+                    "curl -fsSL https://ollama.com/install.sh | sh");
+    return true;
+}
+
 /* The archive of its makers has a folder for each; versions before 0.4 had them in the program. */
-static bool report_folder(struct gp_exam *exam, const char *prefix)
+static bool report_folder(struct gp_exam *exam, const char *prefix, const char *package)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
         char **names;
@@ -78,7 +114,7 @@ static bool report_folder(struct gp_exam *exam, const char *prefix)
         if (exam->machine.container)
             gp_exam_advice(exam, "use the image for AMD's GPUs, ollama/ollama:rocm, instead of "
                                  "ollama/ollama");
-        else
+        else if (!fix_package(exam, package) && !fix_free_package(exam, folders[i]))
             gp_exam_advice(exam,
                            "install it again, as its page for Linux says, while the GPU's driver "
                            "works: the installer takes the parts for the GPUs that it finds");
@@ -240,8 +276,9 @@ void gp_ollama_check(struct gp_exam *exam)
 {
     bool is_nvidia = exam->machine.nvidia_count > 0;
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
-    if (is_card && !report_package(exam, is_nvidia ? "ollama-cuda" : "ollama-rocm") &&
-        !report_folder(exam, is_nvidia ? "cuda_" : "rocm") &&
+    const char *package = is_nvidia ? "ollama-cuda" : "ollama-rocm";
+    if (is_card && !report_package(exam, package) &&
+        !report_folder(exam, is_nvidia ? "cuda_" : "rocm", package) &&
         !(is_nvidia && (report_age(exam) || report_driver(exam))))
         report_alone(exam);
     if (!is_nvidia)

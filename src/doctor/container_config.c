@@ -1,6 +1,7 @@
 /* Settings of a host that keep containers from using its GPUs. */
 #include "doctor/checks_container.h"
 
+#include "doctor/access.h"
 #include "doctor/container_host.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
@@ -161,6 +162,31 @@ static void check_paths(struct gp_exam *exam)
     }
 }
 
+/* The toolkit asks the driver as a user without rights, unless it is told another one; some
+ * distributions have the device files for a group alone. */
+static void check_user(struct gp_exam *exam)
+{
+    static const char path[] = "/dev/nvidiactl";
+    enum { FOR_ALL = 06, FOR_GROUP = 060 };
+    unsigned number = 0;
+    struct gp_access access = gp_access_of(exam, path);
+    const char *mode = value_of(exam, "mode", &number), *user = value_of(exam, "user", &number);
+    if (!access.is_there || (access.mode & (FOR_ALL | FOR_GROUP)) != FOR_GROUP || user ||
+        (mode && strcmp(mode, "cdi") == 0) || !gp_container_runtime_config(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "containers with a GPU do not start: the toolkit may not open the device files");
+    gp_exam_evidence(exam, path, "mode %04o, group %s", access.mode, access.group_name);
+    gp_exam_evidence(exam, config_path, "user is not set: it is 65534, without rights");
+    gp_exam_why(exam, "nvidia-container-cli drops root's rights before it asks the driver: "
+                      "\"initialization error: cuda error: no cuda-capable device is detected\", "
+                      "or \"nvml error: insufficient permissions\".");
+    const char *script = gp_exam_text(exam, "s/^\\[nvidia-container-cli\\]/&\\nuser = \"root:%s\"/",
+                                      access.group_name);
+    gp_exam_command(exam, "have it work as a member of that group; the original file is kept",
+                    "sudo sed -i.before %s %s", gp_exam_quoted(exam, script), config_path);
+}
+
 static const char *rootless_path(struct gp_exam *exam)
 {
     const char *home = gp_machine_variable(&exam->machine, "HOME");
@@ -272,6 +298,7 @@ void gp_container_check_cgroups(struct gp_exam *exam)
         return; /* it cannot be read */
     check_paths(exam);
     gp_container_check_scopes(exam);
+    check_user(exam);
     if (!value || strcmp(value, "true") != 0) {
         check_rootless(exam);
         return;

@@ -157,6 +157,80 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, module_package(exam, kernel), NULL);
 }
 
+/* The id of an enabled repository with packages of the driver under other names than RPM Fusion's,
+ * NVIDIA's or negativo17's, that may install them; NULL: there is none, or only this one. */
+static const char *foreign_repository(struct gp_exam *exam, const char **ret_path)
+{
+    static const char folder[] = "/etc/yum.repos.d", fusion[] = "rpmfusion-nonfree";
+    static const char *const starts[] = {"cuda-fedora", "cuda-rhel", "fedora-nvidia",
+                                         "epel-nvidia"};
+    char **names;
+    const char *found = NULL;
+    bool has_fusion = false;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        bool is_one = false;
+        has_fusion = has_fusion || strncmp(names[i], fusion, sizeof(fusion) - 1) == 0;
+        for (size_t k = 0; k < GP_ARRAY_LEN(starts) && !found; k++)
+            is_one = is_one || strncmp(names[i], starts[k], strlen(starts[k])) == 0;
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *text =
+            is_one ? gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL) : NULL;
+        const char *id = text ? strchr(text, '[') : NULL;
+        if (!id || strstr(id, "enabled=0") || strstr(id, "exclude"))
+            continue;
+        found = gp_exam_text(exam, "%.*s", (int)strcspn(id + 1, "]\r\n"), id + 1);
+        *ret_path = path;
+    }
+    return has_fusion ? found : NULL;
+}
+
+bool gp_driver_fix_repositories(struct gp_exam *exam)
+{
+    static const char source[] = "/usr/src/akmods/", of_it[] = "nvidia-driver*,libnvidia-*,"
+                                                               "kmod-nvidia*,nvidia-kmod-common,"
+                                                               "nvidia-modprobe,nvidia-settings";
+    enum { FIRST_WITH_DNF5 = 41 };
+    const struct gp_machine *m = &exam->machine;
+    const char *path = "", *id = foreign_repository(exam, &path);
+    if (!id || strncmp(gp_install_of(exam)->source, source, sizeof(source) - 1) != 0)
+        return false;
+    bool has_dnf5 =
+        m->distro == GP_DISTRO_FEDORA && gp_version_major(m->distro_version) >= FIRST_WITH_DNF5;
+    gp_exam_evidence(exam, path, "enabled, with other packages of the driver than RPM Fusion's");
+    gp_exam_why(exam, "The module is of RPM Fusion's packages, the libraries are of another "
+                      "repository's: the driver must come from one of them.");
+    gp_exam_command(exam, "take everything but the driver from that repository",
+                    has_dnf5 ? "sudo dnf config-manager setopt %s"
+                             : "sudo dnf config-manager --save --setopt=%s",
+                    gp_exam_quoted(exam, gp_exam_text(exam, "%s.excludepkgs=%s", id, of_it)));
+    gp_exam_command(exam, "install RPM Fusion's packages in place of its",
+                    "sudo dnf remove 'nvidia-driver*' && sudo dnf install akmod-nvidia "
+                    "xorg-x11-drv-nvidia-cuda");
+    gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, m->kernel, NULL);
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
+void gp_driver_fix_other_kernel(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    const char *kernel = in->other_kernel;
+    const char *images[] = {gp_exam_text(exam, "/boot/vmlinuz-%s", kernel),
+                            gp_exam_text(exam, "%s/%s/vmlinuz", in->modules, kernel), NULL};
+    bool has_grubby =
+        exam->machine.distro == GP_DISTRO_FEDORA || exam->machine.distro == GP_DISTRO_RHEL;
+    if (!has_grubby || gp_machine_is_ostree(&exam->machine) ||
+        !gp_files_first(&exam->files, images)) {
+        gp_exam_advice(exam, "until then: boot kernel %s, which has the module, from the boot menu",
+                       kernel);
+        return;
+    }
+    gp_exam_command(exam, "until then: boot the kernel that has the module",
+                    "sudo grubby --set-default %s", gp_exam_quoted(exam, images[0]));
+    gp_driver_fix_reboot(exam, "");
+}
+
 /* Ubuntu's package that brings the modules of all later kernels of a series: "generic-hwe-24.04"
  * for the kernel of "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
 static const char *series_of(struct gp_exam *exam)

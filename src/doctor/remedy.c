@@ -36,6 +36,9 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
 #define GPU_FIRMWARE "the firmware of this GPU"
 #define BUILD_TOOLS "install the kernel headers and a compiler, which the module is built with"
 #define AMAZON_TOOLS "sudo yum install kernel-devel-$(uname -r) gcc make"
+#define MESA "install Mesa, which works in addition to NVIDIA's driver"
+#define HOLD "keep updates from replacing the driver while it is in use; update when it suits you"
+#define OF_NVIDIA "'nvidia-driver*' 'kmod-nvidia*'"
 #define FOR_UBLUE                                                                                  \
     "change to this system's image with the driver: the name of the image in image-ref of "        \
     "/usr/share/ublue-os/image-info.json, with "
@@ -145,6 +148,7 @@ static const struct gp_remedy_other others[] = {
      "sudo xbps-install -Su"},
     {"void", GP_REMEDY_INSTALL_GRAPHICS, "update the packages of the driver, with the system",
      "sudo xbps-install -Su"},
+    {"void", GP_REMEDY_INSTALL_MESA, MESA, "sudo xbps-install -S mesa"},
     {"void", GP_REMEDY_REBUILD_INITRAMFS,
      "rebuild the initramfs, which has its own copy of these settings", "sudo dracut --force"},
     {"void", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
@@ -166,6 +170,11 @@ static const struct gp_remedy_other others[] = {
      "sudo emerge @module-rebuild"},
     {"gentoo", GP_REMEDY_UPDATE_PACKAGES, "update the driver",
      "sudo emerge --update x11-drivers/nvidia-drivers"},
+    {"gentoo", GP_REMEDY_INSTALL_MESA, MESA, "sudo emerge --noreplace media-libs/mesa"},
+    {"gentoo", GP_REMEDY_INSTALL_GRAPHICS,
+     "build the driver with its parts for graphics (USE=\"X wayland\")",
+     "echo 'x11-drivers/nvidia-drivers X wayland' | sudo tee -a /etc/portage/package.use/nvidia && "
+     "sudo emerge x11-drivers/nvidia-drivers"},
     {"gentoo", GP_REMEDY_BLACKLIST_NOUVEAU, "keep nouveau from being loaded", BLACKLIST},
     {"ublue", GP_REMEDY_INSTALL_DRIVER_OPEN,
      FOR_UBLUE "-nvidia-open added to it (Bluefin and Aurora, too), by rpm-ostree rebase; then "
@@ -247,6 +256,9 @@ static const struct gp_remedy_other others[] = {
      "Amazon Linux 2",
      "sudo yum install kernel-devel-$(uname -r) gcc make dkms"},
     {"amzn2", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
+    {"amzn2", GP_REMEDY_HOLD_PACKAGES, HOLD,
+     "sudo yum install yum-plugin-versionlock && sudo yum versionlock add " OF_NVIDIA},
+    {"amzn", GP_REMEDY_HOLD_PACKAGES, HOLD, "sudo dnf versionlock add " OF_NVIDIA},
     {"eks", GP_REMEDY_INSTALL_HEADERS, BUILD_TOOLS, AMAZON_TOOLS},
     {"truenas", GP_REMEDY_INSTALL_DRIVER_OPEN, TRUENAS, NULL},
     {"truenas", GP_REMEDY_INSTALL_DRIVER_580, TRUENAS_OLD, NULL},
