@@ -62,6 +62,51 @@ static void fix_compiler(struct gp_exam *exam, bool is_default_older)
                         version, version);
 }
 
+/* The release of gcc that the kernel was built with: of "(gcc (GCC) 12.2.1 …", "gcc version 10.5.0
+ * …" and "gcc10-gcc (GCC) 10.5.0 …"; 0: unknown. */
+static unsigned kernel_gcc(struct gp_exam *exam)
+{
+    static const char *const marks[] = {"(GCC) ", "gcc version "};
+    char line[1024];
+    bool is_known = gp_files_line(&exam->files, "/proc/version", line, sizeof(line));
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks) && is_known; i++) {
+        const char *at = strstr(line, marks[i]);
+        if (at && gp_version_major(at + strlen(marks[i])) > 0)
+            return gp_version_major(at + strlen(marks[i]));
+    }
+    return 0;
+}
+
+/* Distributions with an old default and newer ones next to it, which a kernel of ELRepo, or the
+ * newer ones of Amazon Linux 2, were built with. False: this is none of them. */
+static bool fix_with_toolset(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_machine *m = &exam->machine;
+    static const unsigned usual[][2] = {{8, 8}, {9, 11}, {10, 14}}; /* RHEL, its gcc */
+    unsigned gcc = kernel_gcc(exam);
+    bool is_rhel = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(usual) && m->distro == GP_DISTRO_RHEL; i++)
+        is_rhel =
+            is_rhel || (gp_version_major(m->distro_version) == usual[i][0] && gcc > usual[i][1]);
+    bool is_amazon = strcmp(m->distro_id, "amzn2") == 0 && gcc == 10;
+    const char *word = gp_exam_quoted(exam, kernel);
+    static const char note[] = "install the compiler that the kernel was built with",
+                      build[] = "build the driver's module with it";
+    if (is_rhel) {
+        gp_exam_command(exam, note, "sudo dnf install gcc-toolset-%u", gcc);
+        gp_exam_command(exam, build, "sudo scl enable gcc-toolset-%u -- dkms autoinstall -k %s",
+                        gcc, word);
+    } else if (is_amazon) {
+        gp_exam_command(exam, note, "sudo yum install gcc10");
+        gp_exam_command(exam, build, "sudo CC=gcc10-gcc dkms autoinstall -k %s", word);
+    }
+    if (is_rhel || is_amazon)
+        gp_exam_why(exam,
+                    "The kernel was built with gcc %u, and the default compiler is another one.",
+                    gcc);
+    return is_rhel || is_amazon;
+}
+
 /* A line such as "/bin/sh: 1: gcc-12: not found" or "make: cc: No such file or directory". */
 static bool lacks_program(const char *error)
 {
@@ -134,6 +179,8 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
                            const char *kernel)
 {
     gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
+    if (fix_with_toolset(exam, kernel))
+        return;
     if (exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU)
         fix_compiler(exam, false);
     else if (gp_kernels_is_own(exam, kernel))
@@ -229,6 +276,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         fix_unmaintained(exam, in->version, kernel);
         return;
     }
+    if (strstr(error, "unrecognized") && fix_with_toolset(exam, kernel))
+        return;
     if (strstr(error, "unrecognized command"))
         fix_compiler(exam, true);
     else if (wants_compiler)

@@ -379,8 +379,8 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     if (!is_stale && fix_initramfs(exam, &next))
         return;
     const char *source = source_version(in);
-    if (is_stale && source[0] && !gp_install_same(source, library) &&
-        gp_driver_fix_repositories(exam))
+    if (is_stale && !(source[0] && gp_install_same(source, library)) &&
+        gp_driver_fix_repositories(exam, next.version))
         return;
     if (is_stale && is_newer && fix_own_module(exam, &next))
         return;

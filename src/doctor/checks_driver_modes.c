@@ -108,13 +108,46 @@ static const char *login_without_x(struct gp_exam *exam)
 {
     char manager[GP_PATH_SIZE];
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
-    if (exam->machine.gpu_count > exam->machine.nvidia_count ||
-        (type && strcmp(type, "tty") != 0) || has_x(exam) ||
+    if (!shows_screen(&exam->machine) || (type && strcmp(type, "tty") != 0) || has_x(exam) ||
         has_sessions(exam, "/usr/share/xsessions") ||
         !has_sessions(exam, "/usr/share/wayland-sessions") ||
         !gp_files_link(&exam->files, manager_path, manager))
         return NULL;
     return gp_exam_text(exam, "%s", strrchr(manager, '/') ? strrchr(manager, '/') + 1 : manager);
+}
+
+/* A setting that turns it off, on the kernel's command line or in a file, and would win against
+ * another one. False: there is none. */
+static bool fix_turned_off(struct gp_exam *exam)
+{
+    static const char *const arguments[] = {"nvidia-drm.modeset=0", "nvidia_drm.modeset=0"};
+    static const char *const options[] = {"options nvidia-drm ", "options nvidia_drm "};
+    static const char folder[] = "/etc/modprobe.d", command_line[] = "/proc/cmdline";
+    char line[4096], **names;
+    bool is_read = gp_files_line(&exam->files, command_line, line, sizeof(line));
+    for (size_t i = 0; i < GP_ARRAY_LEN(arguments) && is_read; i++)
+        if (strstr(line, arguments[i])) {
+            gp_exam_evidence(exam, command_line, "%s", arguments[i]);
+            gp_exam_remedy(exam, GP_REMEDY_REMOVE_KERNEL_ARGUMENT, arguments[i], NULL);
+            return true;
+        }
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]), *end;
+        for (size_t k = 0; k < GP_ARRAY_LEN(options); k++) {
+            const char *found = (end = strrchr(names[i], '.')) && strcmp(end, ".conf") == 0
+                                    ? line_of(exam, path, options[k])
+                                    : NULL;
+            if (!found || !strstr(found, "modeset=0"))
+                continue;
+            gp_exam_evidence(exam, path, "%s", found);
+            gp_exam_command(exam, "turn it on; the original file is kept next to it",
+                            "sudo sed -i.before 's/modeset=0/modeset=1/' %s",
+                            gp_exam_quoted(exam, path));
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Programs that need nvidia_drm to set modes. */
@@ -162,8 +195,9 @@ void gp_driver_check_modes(struct gp_exam *exam)
     if (video)
         gp_exam_evidence(exam, video, "present");
     gp_exam_why(exam, "%s", effects[effect].why);
-    gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
-                           "options nvidia-drm modeset=1");
+    if (!fix_turned_off(exam))
+        gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
+                               "options nvidia-drm modeset=1");
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
     gp_exam_link(exam, effects[effect].link);

@@ -31,9 +31,9 @@ bool gp_driver_is_newest(struct gp_exam *exam, const char *version);
 /* How to get the module built for the running kernel. */
 void gp_driver_fix_build(struct gp_exam *exam);
 
-/* How to get module and libraries from one repository, if two of Fedora's have them; false: they do
- * not. */
-bool gp_driver_fix_repositories(struct gp_exam *exam);
+/* How to get module and libraries of one version, if two repositories have them, and the module on
+ * disk has this version; false: that is not known. */
+bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version);
 
 /* How to boot the newest other kernel that has the module, until this one has it. */
 void gp_driver_fix_other_kernel(struct gp_exam *exam);

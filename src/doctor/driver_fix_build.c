@@ -3,6 +3,7 @@
 
 #include "doctor/install.h"
 #include "doctor/kernels.h"
+#include "doctor/searchpath.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -128,6 +129,13 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
                        debian_headers(exam, kernel));
 }
 
+/* openSUSE's generation of packages of a driver, of those that it still has. */
+static const char *generation_of(const char *version)
+{
+    enum { LAST_OF_G06 = 580 };
+    return gp_version_major(version) > LAST_OF_G06 ? "G07" : "G06";
+}
+
 /* openSUSE's packages with the module, for the GPU of this machine. */
 static const char *module_package(struct gp_exam *exam, const char *kernel)
 {
@@ -138,7 +146,8 @@ static const char *module_package(struct gp_exam *exam, const char *kernel)
     return wish.last > 0 && wish.last <= LAST_OF_G05 ? "nvidia-gfxG05-kmp-default"
            : wish.needs_proprietary || gp_install_of(exam)->is_proprietary
                ? "nvidia-driver-G06-kmp-default"
-               : "nvidia-open-driver-G06-signed-kmp-default";
+               : gp_exam_text(exam, "nvidia-open-driver-%s-signed-kmp-default",
+                              generation_of(gp_install_of(exam)->version));
 }
 
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
@@ -185,15 +194,48 @@ static const char *foreign_repository(struct gp_exam *exam, const char **ret_pat
     return has_fusion ? found : NULL;
 }
 
-bool gp_driver_fix_repositories(struct gp_exam *exam)
+/* Whether akmods has yet to build the module of the libraries' version. */
+static bool has_source_of_libraries(struct gp_exam *exam, const char *folder)
+{
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && library; i++)
+        if (strstr(names[i], gp_exam_text(exam, "-%s-", library->version)))
+            return true;
+    return false;
+}
+
+/* openSUSE has the signed open modules in its own repository, which is behind or ahead of NVIDIA's
+ * with the libraries. */
+static void fix_libraries_of_suse(struct gp_exam *exam, const char *version)
+{
+    bool has_graphics = gp_system_library(exam, "", "libGLX_nvidia.so.0");
+    gp_exam_why(exam, "The module is of openSUSE's repository, the libraries are of NVIDIA's: an "
+                      "update of one of them does not wait for the other.");
+    const char *generation = generation_of(version);
+    const char *graphics = gp_exam_text(exam, " 'nvidia-video-%s == %s'", generation, version);
+    gp_exam_command(exam, "install the libraries of the module's version",
+                    "sudo zypper install --oldpackage 'nvidia-compute-utils-%s == %s'%s",
+                    generation, version, has_graphics ? graphics : "");
+    gp_driver_fix_reboot(exam, "");
+}
+
+bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
 {
     static const char source[] = "/usr/src/akmods/", of_it[] = "nvidia-driver*,libnvidia-*,"
                                                                "kmod-nvidia*,nvidia-kmod-common,"
                                                                "nvidia-modprobe,nvidia-settings";
     enum { FIRST_WITH_DNF5 = 41 };
     const struct gp_machine *m = &exam->machine;
+    if (m->distro == GP_DISTRO_SUSE && m->is_driver_open && !gp_install_of(exam)->source[0] &&
+        strspn(version, "0123456789.") == strlen(version)) {
+        fix_libraries_of_suse(exam, version);
+        return true;
+    }
     const char *path = "", *id = foreign_repository(exam, &path);
-    if (!id || strncmp(gp_install_of(exam)->source, source, sizeof(source) - 1) != 0)
+    if (!id || strncmp(gp_install_of(exam)->source, source, sizeof(source) - 1) != 0 ||
+        has_source_of_libraries(exam, source))
         return false;
     bool has_dnf5 =
         m->distro == GP_DISTRO_FEDORA && gp_version_major(m->distro_version) >= FIRST_WITH_DNF5;

@@ -36,6 +36,8 @@ const struct gp_remedy_row gp_remedies[GP_REMEDY__COUNT] = {
 #define GPU_FIRMWARE "the firmware of this GPU"
 #define BUILD_TOOLS "install the kernel headers and a compiler, which the module is built with"
 #define AMAZON_TOOLS "sudo yum install kernel-devel-$(uname -r) gcc make"
+/* Amazon Linux 2023 has the parts of its newer kernels, but not their headers, as kernel6.12-…. */
+#define KERNEL_2023 "kernel$(uname -r | sed -nE 's/^(6\\.1[2-9])\\..*/\\1/p')"
 #define MESA "install Mesa, which works in addition to NVIDIA's driver"
 #define HOLD "keep updates from replacing the driver while it is in use; update when it suits you"
 #define OF_NVIDIA "'nvidia-driver*' 'kmod-nvidia*'"
@@ -338,7 +340,8 @@ static const struct gp_remedy_other others[] = {
     {"amzn", GP_REMEDY_INSTALL_DRIVER_OPEN,
      "install the driver with the open kernel modules, from NVIDIA's repository for Amazon Linux "
      "2023; Amazon Linux 2 has none: NVIDIA's .run installer with --dkms",
-     "sudo dnf install kernel-devel-$(uname -r) kernel-modules-extra-$(uname -r) && sudo dnf "
+     "sudo dnf install kernel-devel-$(uname -r) " KERNEL_2023
+     "-modules-extra-$(uname -r) && sudo dnf "
      "config-manager --add-repo " NVIDIA_REPOSITORY(
          "amzn2023") " && sudo dnf module enable "
                      "nvidia-driver:open-dkms && sudo dnf install nvidia-open"},
