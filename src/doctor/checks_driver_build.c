@@ -282,7 +282,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         fix_compiler(exam, true);
     else if (wants_compiler)
         fix_no_compiler(exam, error);
-    else if (!wants_headers && strstr(error, " error: ") &&
+    else if (!wants_headers && strstr(error, ": error: ") &&
+             (strstr(error, ".c:") || strstr(error, ".h:")) &&
              strcmp(kernel, exam->machine.kernel) == 0)
         gp_exam_why(exam,
                     "The source of driver %s does not compile for this kernel: it is older than "

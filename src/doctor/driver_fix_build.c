@@ -228,13 +228,14 @@ bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
                                                                "nvidia-modprobe,nvidia-settings";
     enum { FIRST_WITH_DNF5 = 41 };
     const struct gp_machine *m = &exam->machine;
-    if (m->distro == GP_DISTRO_SUSE && m->is_driver_open && !gp_install_of(exam)->source[0] &&
+    const struct gp_install *in = gp_install_of(exam);
+    if (m->distro == GP_DISTRO_SUSE && m->is_driver_open && !in->source[0] && !in->run_trace[0] &&
         strspn(version, "0123456789.") == strlen(version)) {
         fix_libraries_of_suse(exam, version);
         return true;
     }
     const char *path = "", *id = foreign_repository(exam, &path);
-    if (!id || strncmp(gp_install_of(exam)->source, source, sizeof(source) - 1) != 0 ||
+    if (!id || strncmp(in->source, source, sizeof(source) - 1) != 0 ||
         has_source_of_libraries(exam, source))
         return false;
     bool has_dnf5 =
