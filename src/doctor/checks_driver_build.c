@@ -39,14 +39,27 @@ static void fix_no_compiler(struct gp_exam *exam, const char *error)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_COMPILER, NULL, NULL);
 }
 
-/* The compiler that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …) …". */
-static void fix_compiler(struct gp_exam *exam, bool is_default_older)
+/* The compiler that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …) …",
+ * "(gcc (Ubuntu 11.2.0-19ubuntu1) 11.2.0, …" or "(gcc version 9.3.0 (Ubuntu …". */
+static unsigned gcc_of_kernel(struct gp_exam *exam)
 {
+    static const char *const marks[] = {"gcc-", "(gcc version ", "(gcc ("};
     char line[1024];
-    enum gp_distro distro = exam->machine.distro;
     bool is_known = gp_files_line(&exam->files, "/proc/version", line, sizeof(line));
-    const char *at = is_known ? strstr(line, "gcc-") : NULL;
-    unsigned version = at ? gp_version_major(at + 4) : 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks) && is_known; i++) {
+        const char *at = strstr(line, marks[i]);
+        const char *number = at ? at + strlen(marks[i]) : NULL;
+        if (number && number[-1] == '(')
+            number = strstr(number, ") ") ? strstr(number, ") ") + 2 : NULL;
+        if (number)
+            return gp_version_major(number);
+    }
+    return 0;
+}
+
+static void fix_compiler(struct gp_exam *exam, unsigned version, bool is_default_older)
+{
+    enum gp_distro distro = exam->machine.distro;
     if (version == 0 || (distro != GP_DISTRO_DEBIAN && distro != GP_DISTRO_UBUNTU)) {
         gp_exam_advice(exam, "install the compiler that the kernel was built with: /proc/version "
                              "and the line name it");
@@ -165,11 +178,19 @@ static bool fix_unprepared(struct gp_exam *exam, const char *error, const char *
     return true;
 }
 
+/* An older compiler than the kernel's does not know all of its options. An error in the driver's
+ * source has another cause. */
+static bool is_older_compiler(const struct gp_failed_build *build)
+{
+    return build->used_gcc > 0 && build->used_gcc < build->kernel_gcc &&
+           strncmp(build->error, "make", 4) == 0;
+}
+
 /* The driver's build refuses another compiler than the kernel's, as do the kernel's own plugins for
  * it; a distribution's newer kernel is built with the installed one. */
 static bool is_mismatched(const struct gp_failed_build *build)
 {
-    return strstr(build->error, "CC version check") ||
+    return is_older_compiler(build) || strstr(build->error, "CC version check") ||
            strstr(build->error, "Compiler version check failed") ||
            strstr(build->error, "gcc-version-check") ||
            strstr(build->error, "incompatible gcc/plugin");
@@ -178,11 +199,16 @@ static bool is_mismatched(const struct gp_failed_build *build)
 static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *build,
                            const char *kernel)
 {
-    gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
+    bool is_older = is_older_compiler(build);
+    if (is_older)
+        gp_exam_evidence(exam, build->log, "the kernel was built by gcc %u, the module by gcc %u",
+                         build->kernel_gcc, build->used_gcc);
+    gp_exam_why(exam, "The %s compiler is not the one that the kernel was built with.",
+                is_older ? "default" : "installed");
     if (fix_with_toolset(exam, kernel))
         return;
     if (exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU)
-        fix_compiler(exam, false);
+        fix_compiler(exam, is_older ? build->kernel_gcc : gcc_of_kernel(exam), is_older);
     else if (gp_kernels_is_own(exam, kernel))
         gp_exam_advice(exam,
                        "build the kernel's package, %s, and its headers again with this compiler, "
@@ -191,7 +217,7 @@ static void fix_mismatched(struct gp_exam *exam, const struct gp_failed_build *b
     else
         gp_exam_advice(exam, "update the system, with kernel and headers that are built with this "
                              "compiler, and reboot");
-    if (!strstr(build->error, "plugin"))
+    if (!is_older && !strstr(build->error, "plugin"))
         gp_exam_command(exam, "or build it with this compiler all the same",
                         "sudo IGNORE_CC_MISMATCH=1 dkms autoinstall -k %s",
                         gp_exam_quoted(exam, kernel));
@@ -210,6 +236,28 @@ static bool is_unmaintained(struct gp_exam *exam, const char *version)
     return wish.last > 0 && wish.last < OLDEST_MAINTAINED && gp_version_major(version) == wish.last;
 }
 
+/* Packages of others, with patches for kernels that Ubuntu's packages of the branch do not build
+ * on. */
+static bool fix_patched(struct gp_exam *exam, unsigned branch, const char *kernel)
+{
+    static const struct {
+        unsigned branch;
+        const char *first_without, *archive, *package;
+    } rows[] = {{390, "6.5", "ppa:kelebek333/build", "nvidia-legacy-390xx-driver"},
+                {340, "5.13", "ppa:kelebek333/nvidia-legacy", "xorg-modulepath-fix nvidia-340"}};
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows) && exam->machine.distro == GP_DISTRO_UBUNTU; i++) {
+        if (rows[i].branch != branch || gp_version_compare(kernel, rows[i].first_without) < 0)
+            continue;
+        gp_exam_command(exam, "not Ubuntu's: packages with patches for such kernels",
+                        "sudo add-apt-repository %s && sudo apt update", rows[i].archive);
+        gp_exam_command(exam, "", "sudo apt install %s", rows[i].package);
+        gp_driver_fix_reboot(exam, "");
+        gp_exam_advice(exam, "or remove the driver: nouveau then draws, without CUDA");
+        return true;
+    }
+    return false;
+}
+
 static void fix_unmaintained(struct gp_exam *exam, const char *version, const char *kernel)
 {
     unsigned branch = gp_version_major(version);
@@ -223,6 +271,8 @@ static void fix_unmaintained(struct gp_exam *exam, const char *version, const ch
         gp_exam_advice(exam, "or update the AUR packages of branch %u, which patch it", branch);
         return;
     }
+    if (fix_patched(exam, branch, kernel))
+        return;
     gp_driver_fix_update(exam);
     gp_driver_fix_module(exam, kernel, false);
     gp_exam_advice(exam,
@@ -260,7 +310,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         gp_driver_fix_module(exam, kernel, false);
         return;
     }
-    if (fix_refused(exam, error, kernel) || fix_unprepared(exam, error, kernel))
+    if (gp_driver_fix_unfinished_headers(exam, kernel) || fix_refused(exam, error, kernel) ||
+        fix_unprepared(exam, error, kernel))
         return;
     if (is_mismatched(build)) {
         fix_mismatched(exam, build, kernel);
@@ -279,7 +330,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
     if (strstr(error, "unrecognized") && fix_with_toolset(exam, kernel))
         return;
     if (strstr(error, "unrecognized command"))
-        fix_compiler(exam, true);
+        fix_compiler(exam, gcc_of_kernel(exam), true);
     else if (wants_compiler)
         fix_no_compiler(exam, error);
     else if (!wants_headers && strstr(error, ": error: ") &&
@@ -328,11 +379,11 @@ void gp_driver_check_build(struct gp_exam *exam)
         !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", in->modules, kernel)))
         return; /* of a removed kernel */
     bool is_loaded = exam->machine.is_driver_loaded;
+    bool has_headers = !gp_driver_has_unfinished_headers(exam, kernel);
     gp_exam_report(exam, is_running && !is_loaded ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
-                   is_mismatched(build)
-                       ? "the module could not be built for kernel %s: wrong compiler"
-                       : "the module could not be built for kernel %s",
-                   kernel);
+                   "the module could not be built for kernel %s%s", kernel,
+                   has_headers ? is_mismatched(build) ? ": wrong compiler" : ""
+                               : ": its headers are only partly installed");
     if (build->line > 0)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%zu", build->log, build->line), "%s",
                          build->error);
@@ -344,6 +395,6 @@ void gp_driver_check_build(struct gp_exam *exam)
                                    "each kernel; this kernel has none."
                                  : "After a boot into this kernel there is no driver.");
     fix_failed_build(exam, build);
-    if (in->other_kernel[0] && !is_loaded)
+    if (in->other_kernel[0] && !is_loaded && has_headers)
         gp_driver_fix_other_kernel(exam);
 }

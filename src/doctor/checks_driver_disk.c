@@ -386,15 +386,6 @@ void gp_driver_check_kernel(struct gp_exam *exam)
 
 /* ---- packages ---- */
 
-static bool is_broken(const char *state)
-{
-    static const char *const states[] = {"half-configured", "half-installed", "unpacked"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(states); i++)
-        if (strcmp(state, states[i]) == 0)
-            return true;
-    return false;
-}
-
 /* While the loaded driver is consistent, its packages are no reason for a failure. */
 static enum gp_verdict package_verdict(struct gp_exam *exam)
 {
@@ -406,14 +397,14 @@ static void report_broken(struct gp_exam *exam, const struct gp_install *in)
 {
     size_t count = 0;
     for (size_t i = 0; i < in->package_count; i++)
-        count += is_broken(in->packages[i].state);
+        count += gp_packages_is_broken(&in->packages[i]);
     if (count == 0)
         return;
     gp_exam_report(exam, package_verdict(exam),
                    "%zu package%s of the driver %s only partly installed", count,
                    count == 1 ? "" : "s", count == 1 ? "is" : "are");
     for (size_t i = 0; i < in->package_count; i++)
-        if (is_broken(in->packages[i].state))
+        if (gp_packages_is_broken(&in->packages[i]))
             gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", in->packages[i].name,
                              in->packages[i].version, in->packages[i].state);
     gp_exam_why(exam, "An installation or update was interrupted or failed.");

@@ -1,6 +1,7 @@
 /* Xorg: GPUs that its configuration names, and why it could not start, by its log. */
 #include "doctor/checks_services.h"
 
+#include "doctor/checks_xorg_device.h"
 #include "doctor/exam.h"
 #include "doctor/explain_line.h"
 #include "doctor/lines.h"
@@ -199,26 +200,32 @@ bool gp_xorg_is_there(struct gp_exam *exam)
     for (size_t i = 0; i < count; i++)
         if (gp_files_exist(&exam->files, logs[i]))
             return true;
-    return false;
+    return gp_xorg_has_devices(exam);
+}
+
+static void report_failure(struct gp_exam *exam, const struct gp_explanation *failure,
+                           const char *where)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN, "Xorg could not start: %s", failure->words);
+    gp_exam_evidence(exam, where, "%s", failure->details);
+    if (failure->check[0])
+        gp_exam_advice(exam, "to tell: %s", failure->check);
+    gp_exam_advice(exam, "%s", failure->advice);
 }
 
 void gp_xorg_check(struct gp_exam *exam)
 {
     struct bus_id id;
-    struct gp_explanation failure;
+    struct gp_explanation failure = {0};
     const char *where = "";
     bool is_failed = find_log(exam, &failure, &where);
-    if (find_wrong(exam, &id)) {
+    bool is_wrong_id = find_wrong(exam, &id);
+    if (is_wrong_id)
         report_bus_id(exam, &id);
+    if (is_wrong_id || gp_xorg_check_devices(exam)) {
         if (is_failed)
             gp_exam_evidence(exam, where, "%s", failure.details);
-        return;
+    } else if (is_failed) {
+        report_failure(exam, &failure, where);
     }
-    if (!is_failed)
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "Xorg could not start: %s", failure.words);
-    gp_exam_evidence(exam, where, "%s", failure.details);
-    if (failure.check[0])
-        gp_exam_advice(exam, "to tell: %s", failure.check);
-    gp_exam_advice(exam, "%s", failure.advice);
 }

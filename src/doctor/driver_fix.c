@@ -43,7 +43,13 @@ struct gp_wish gp_driver_wish(struct gp_exam *exam)
 
 void gp_driver_fix_reboot(struct gp_exam *exam, const char *note)
 {
-    gp_exam_command(exam, note, "sudo reboot");
+    if (gp_machine_is_live(&exam->files))
+        gp_exam_advice(exam,
+                       "this is a live system, which forgets all changes at a reboot: install "
+                       "it to a disk first, started with nomodeset on the kernel command "
+                       "line, and run these commands there");
+    else
+        gp_exam_command(exam, note, "sudo reboot");
 }
 
 bool gp_driver_show_log(struct gp_exam *exam, const enum gp_kmsg_kind *kinds, size_t count)

@@ -48,6 +48,12 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel);
  * `wants_headers`. */
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers);
 
+/* Whether dpkg did not finish installing the headers of the kernel. */
+bool gp_driver_has_unfinished_headers(struct gp_exam *exam, const char *kernel);
+
+/* If so: adds how to finish that, or which kernel to use instead. */
+bool gp_driver_fix_unfinished_headers(struct gp_exam *exam, const char *kernel);
+
 /* Updates the driver's packages, also held ones, and nothing else where the distribution supports
  * that. */
 void gp_driver_fix_update(struct gp_exam *exam);

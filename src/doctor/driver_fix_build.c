@@ -114,7 +114,12 @@ static const char *debian_headers(struct gp_exam *exam, const char *kernel)
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
-    if (gp_kernels_is_proxmox(kernel))
+    if (exam->machine.distro == GP_DISTRO_UBUNTU && gp_kernels_is_mainline(kernel))
+        gp_exam_advice(exam,
+                       "install the headers of this mainline kernel from where it came from, such "
+                       "as kernel.ubuntu.com/mainline: Ubuntu's archive has none; or boot Ubuntu's "
+                       "own kernel");
+    else if (gp_kernels_is_proxmox(kernel))
         gp_exam_command(exam, "install the kernel headers, which the module is built against",
                         "sudo apt install %s-headers-%s",
                         gp_version_compare(kernel, FIRST_OF_PROXMOX) < 0 ? "pve" : "proxmox",
@@ -136,6 +141,72 @@ static const char *generation_of(const char *version)
     return gp_version_major(version) > LAST_OF_G06 ? "G07" : "G06";
 }
 
+/* The installed packages of a kernel, by the number in their names. */
+static const char *kernel_packages(struct gp_exam *exam, const char *kernel)
+{
+    static const char *const words[] = {"linux-headers-", "linux-image-", "linux-modules-", NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    const char *number = gp_exam_text(exam, "%.*s", (int)(strrchr(kernel, '-') - kernel), kernel);
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strstr(packages[i].name, number))
+            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "",
+                                 gp_exam_quoted(exam, packages[i].name));
+    return names;
+}
+
+static void leave_mainline(struct gp_exam *exam, const char *kernel)
+{
+    const char *other = gp_install_of(exam)->other_kernel;
+    gp_exam_why(exam, "A mainline build is made for the newest Ubuntu: its headers depend on "
+                      "libraries that an older release does not have, and without them no module "
+                      "is built.");
+    if (other[0])
+        gp_exam_advice(exam, "boot kernel %s, which has the module, from the boot menu", other);
+    else
+        gp_exam_command(exam, "install the kernel of this release, and boot it",
+                        "sudo apt install linux-generic");
+    gp_exam_command(exam, "then, in that kernel: remove this one", "sudo apt purge %s",
+                    kernel_packages(exam, kernel));
+    gp_exam_advice(exam, "or update to the release of Ubuntu that this kernel was built for");
+}
+
+/* NULL: they are installed, or not here. */
+static const struct gp_package *unfinished_headers(struct gp_exam *exam, const char *kernel)
+{
+    const char *const words[] = {gp_exam_text(exam, "linux-headers-%s", kernel), NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].name, words[0]) == 0 && gp_packages_is_broken(&packages[i]))
+            return &packages[i];
+    return NULL;
+}
+
+bool gp_driver_has_unfinished_headers(struct gp_exam *exam, const char *kernel)
+{
+    return unfinished_headers(exam, kernel) != NULL;
+}
+
+bool gp_driver_fix_unfinished_headers(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_package *headers = unfinished_headers(exam, kernel);
+    if (!headers)
+        return false;
+    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", headers->name, headers->version,
+                     headers->state);
+    if (gp_kernels_is_mainline(kernel)) {
+        leave_mainline(exam, kernel);
+        return true;
+    }
+    gp_exam_why(exam, "The headers of this kernel were not installed to the end, and the module is "
+                      "built against them.");
+    gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
+    gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, kernel, NULL);
+    return true;
+}
+
 /* openSUSE's packages with the module, for the GPU of this machine. */
 static const char *module_package(struct gp_exam *exam, const char *kernel)
 {
@@ -148,6 +219,15 @@ static const char *module_package(struct gp_exam *exam, const char *kernel)
                ? "nvidia-driver-G06-kmp-default"
                : gp_exam_text(exam, "nvidia-open-driver-%s-signed-kmp-default",
                               generation_of(gp_install_of(exam)->version));
+}
+
+static bool has_broken_packages(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (gp_packages_is_broken(&in->packages[i]))
+            return true;
+    return false;
 }
 
 void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_headers)
@@ -164,6 +244,8 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
                         "sudo dkms autoinstall -k %s", gp_exam_quoted(exam, kernel));
     else
         gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, module_package(exam, kernel), NULL);
+    if (has_broken_packages(exam))
+        gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
 }
 
 /* The id of an enabled repository with packages of the driver under other names than RPM Fusion's,
@@ -320,6 +402,8 @@ void gp_driver_fix_build(struct gp_exam *exam)
                        exam->machine.distro == GP_DISTRO_ARCH;
     bool is_by_run = in->run_trace[0] && in->package_count == 0 && !in->source[0];
     const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, exam->machine.kernel);
+    if (gp_driver_fix_unfinished_headers(exam, exam->machine.kernel))
+        return;
     if (is_by_run && !gp_files_exist(&exam->files, headers))
         gp_driver_fix_headers(exam, exam->machine.kernel);
     if (is_by_run && !has_dkms(exam))

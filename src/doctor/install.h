@@ -28,8 +28,9 @@ struct gp_failed_build {
     const char *log; /* the file; NULL: no build failed */
     size_t line;     /* of the first error; 0: none found */
     const char *error;
-    const char *kernel;  /* the kernel it was for; "": not stated */
-    const char *missing; /* a package that rpmbuild needed for it; "" */
+    const char *kernel;            /* the kernel it was for; "": not stated */
+    const char *missing;           /* a package that rpmbuild needed for it; "" */
+    unsigned kernel_gcc, used_gcc; /* if the log says that they differ; 0: it does not */
 };
 
 /* Which variant of the module the packages of NVIDIA and negativo17 for Fedora and RHEL build. */

@@ -57,6 +57,14 @@ bool gp_kernels_is_proxmox(const char *kernel)
     return n > 4 && strcmp(kernel + n - 4, "-pve") == 0;
 }
 
+bool gp_kernels_is_mainline(const char *kernel)
+{
+    enum { DIGITS = 6 };
+    const char *build = strchr(kernel, '-');
+    return build && build[1] == '0' && strspn(build + 1, "0123456789") == DIGITS &&
+           (strstr(build, "-generic") || strstr(build, "-lowlatency"));
+}
+
 bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel)
 {
     static const char *const of_repositories[] = {"linux",          "linux-lts", "linux-zen",

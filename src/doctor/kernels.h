@@ -16,6 +16,10 @@ const char *gp_kernels_package(struct gp_exam *exam, const char *kernel);
 /* Proxmox is Debian with a kernel of its own. */
 bool gp_kernels_is_proxmox(const char *kernel);
 
+/* Ubuntu's builds of plain kernels, such as "5.16.16-051616-generic": from outside of its archive.
+ */
+bool gp_kernels_is_mainline(const char *kernel);
+
 /* Whether it is of none of Arch's own packages, as those of the AUR and of linux-tkg: an update of
  * the system leaves it as it is. */
 bool gp_kernels_is_own(struct gp_exam *exam, const char *kernel);

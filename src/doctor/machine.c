@@ -241,6 +241,19 @@ bool gp_machine_is_laptop(const struct gp_files *files)
     return false;
 }
 
+bool gp_machine_is_live(const struct gp_files *files)
+{
+    static const char *const words[] = {"boot=casper", "boot=live", "rd.live.image",
+                                        "archisobasedir="};
+    char line[4096];
+    if (!gp_files_line(files, "/proc/cmdline", line, sizeof(line)))
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strstr(line, words[i]))
+            return true;
+    return false;
+}
+
 bool gp_is_bus_id(const char *name)
 {
     static const char hex[] = "0123456789abcdefABCDEF";

@@ -68,6 +68,9 @@ bool gp_machine_runs(const struct gp_files *files, const char *program);
 /* Whether the kernel runs in a virtual machine. */
 bool gp_machine_is_virtual(const struct gp_files *files);
 
+/* Whether it was started from an installation medium, and keeps its changes only in memory. */
+bool gp_machine_is_live(const struct gp_files *files);
+
 /* Whether the firmware calls it a laptop, whose GPUs have no slots. */
 bool gp_machine_is_laptop(const struct gp_files *files);
 

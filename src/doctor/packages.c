@@ -83,6 +83,15 @@ bool gp_packages_is_open(const char *name)
     return false;
 }
 
+bool gp_packages_is_broken(const struct gp_package *package)
+{
+    static const char *const states[] = {"half-configured", "half-installed", "unpacked"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(states); i++)
+        if (strcmp(package->state, states[i]) == 0)
+            return true;
+    return false;
+}
+
 bool gp_packages_is_transitional(const struct gp_package *package)
 {
     const char *colon = strchr(package->version, ':');

@@ -30,6 +30,9 @@ unsigned gp_packages_branch(const char *name);
 /* Whether the name has the word "open": "nvidia-dkms-580-open", but not "nvidia-opencl-icd". */
 bool gp_packages_is_open(const char *name);
 
+/* Whether dpkg began to install it, and did not finish. */
+bool gp_packages_is_broken(const struct gp_package *package);
+
 /* The package that only leads to the one of a newer branch: its version is not that of its name, as
  * of "nvidia-utils-460 470.103.01-0ubuntu0.20.04.1". */
 bool gp_packages_is_transitional(const struct gp_package *package);
