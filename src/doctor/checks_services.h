@@ -33,6 +33,10 @@ void gp_dkms_check(struct gp_exam *exam);
 bool gp_groups_apply(struct gp_exam *exam);
 void gp_groups_check(struct gp_exam *exam);
 
+/* checks_apt.c: NVIDIA's repositories in apt's sources. */
+bool gp_apt_has_nvidia(struct gp_exam *exam);
+void gp_apt_check(struct gp_exam *exam);
+
 /* checks_xorg.c: what Xorg's configuration and log say of the GPUs. */
 bool gp_xorg_is_there(struct gp_exam *exam);
 void gp_xorg_check(struct gp_exam *exam);

@@ -265,5 +265,6 @@ const struct gp_check gp_checks_system[] = {
      {"driver.loaded", "driver.mismatch", "driver.gpus"},
      gp_xorg_is_there,
      gp_xorg_check},
+    {"system.apt", "apt can use NVIDIA's repositories", {NULL}, gp_apt_has_nvidia, gp_apt_check},
     {0},
 };

@@ -261,8 +261,26 @@ const struct gp_toolkit_found *gp_toolkit_used(const struct gp_toolkits *all)
     return all->count == 1 ? &all->list[0] : NULL;
 }
 
-/* The name of this release in NVIDIA's repository: "ubuntu2404"; "": unknown. */
-static const char *repository(struct gp_exam *exam)
+/* NVIDIA has repositories for the releases with long support, "ubuntu2404"; interim ones use that
+ * of the one before, derivatives that of their base. */
+static const char *repository_of_ubuntu(struct gp_exam *exam)
+{
+    static const struct {
+        const char *codename, *name;
+    } bases[] = {{"bionic", "ubuntu1804"},
+                 {"focal", "ubuntu2004"},
+                 {"jammy", "ubuntu2204"},
+                 {"noble", "ubuntu2404"}};
+    const struct gp_machine *m = &exam->machine;
+    unsigned major = gp_version_major(m->distro_version);
+    for (size_t i = 0; i < GP_ARRAY_LEN(bases); i++)
+        if (strcmp(bases[i].codename, m->base_codename) == 0)
+            return bases[i].name;
+    return strcmp(m->distro_id, "ubuntu") == 0 ? gp_exam_text(exam, "ubuntu%u04", major - major % 2)
+                                               : "";
+}
+
+const char *gp_toolkit_repository(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     unsigned major = gp_version_major(m->distro_version);
@@ -270,7 +288,7 @@ static const char *repository(struct gp_exam *exam)
     case GP_DISTRO_DEBIAN:
         return gp_exam_text(exam, "debian%u", major);
     case GP_DISTRO_UBUNTU:
-        return gp_exam_text(exam, "ubuntu%u%02u", major, gp_version_minor(m->distro_version));
+        return repository_of_ubuntu(exam);
     case GP_DISTRO_FEDORA:
         return gp_exam_text(exam, "fedora%u", major);
     case GP_DISTRO_RHEL:
@@ -301,7 +319,7 @@ void gp_toolkit_remedy(struct gp_exam *exam, const char *version)
     enum { IN_REPOSITORIES = 12 }; /* of current releases */
     const char *in_packages =
         gp_exam_text(exam, "%u-%u", gp_version_major(version), gp_version_minor(version));
-    const char *name = repository(exam);
+    const char *name = gp_toolkit_repository(exam);
     if (gp_version_major(version) < IN_REPOSITORIES || !name[0]) {
         gp_exam_advice(exam,
                        "download the .run installer of CUDA %u.%u from "
