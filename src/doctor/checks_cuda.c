@@ -131,6 +131,7 @@ static void run_toolkits(struct gp_exam *exam)
     const struct gp_finding *before = exam->last;
     report_damage(exam, all);
     report_disagreement(exam, all);
+    gp_check_cuda_place(exam);
     if (used && used->has_compiler)
         report_compiler(exam, used);
     if (exam->last == before)

@@ -9,6 +9,7 @@ struct gp_torch;
 
 void gp_check_cuda_host(struct gp_exam *exam);  /* part of cuda.toolkits */
 void gp_check_cuda_torch(struct gp_exam *exam); /* likewise */
+void gp_check_cuda_place(struct gp_exam *exam); /* likewise */
 /* The PyTorch with CUDA that the user's shell would start, or the only one; false: there is none.
  */
 bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret);

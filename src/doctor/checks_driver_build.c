@@ -6,6 +6,7 @@
 #include "doctor/install.h"
 #include "doctor/kernels.h"
 #include "doctor/remedy.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -292,6 +293,29 @@ static void offer_modules_of_kernel(struct gp_exam *exam, const char *kernel)
                     strstr(kernel, ".lto.") ? "-lto" : "");
 }
 
+/* Debian's backports have newer kernels, such as "6.12.9+bpo-amd64", and the driver of the release
+ * was not made for them. */
+static bool fix_backported(struct gp_exam *exam, const char *kernel)
+{
+    enum { LAST_OF_NVIDIA = 580 };
+    struct gp_wish wish = gp_driver_wish(exam);
+    struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
+    bool is_backported = strstr(kernel, "bpo") || strstr(kernel, "-0.deb");
+    if (exam->machine.distro != GP_DISTRO_DEBIAN || !is_backported ||
+        choice.from != GP_OFFER_DISTRO || (wish.last > 0 && wish.last < LAST_OF_NVIDIA) ||
+        gp_version_major(gp_install_of(exam)->version) > choice.branch)
+        return false;
+    gp_exam_why(exam, "The kernel is from Debian's backports, and newer than what the driver of "
+                      "the release was made for.");
+    gp_exam_remedy(exam,
+                   wish.last > 0 ? GP_REMEDY_INSTALL_DRIVER_580 : GP_REMEDY_INSTALL_DRIVER_NVIDIA,
+                   gp_toolkit_repository(exam), NULL);
+    gp_exam_advice(exam,
+                   "or boot the kernel of the release, linux-image-amd64 without backports, and "
+                   "keep it");
+    return true;
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -328,6 +352,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         return;
     }
     if (strstr(error, "unrecognized") && fix_with_toolset(exam, kernel))
+        return;
+    if (!wants_compiler && !wants_headers && fix_backported(exam, kernel))
         return;
     if (strstr(error, "unrecognized command"))
         fix_compiler(exam, gcc_of_kernel(exam), true);

@@ -416,7 +416,7 @@ static void fix_mismatch(struct gp_exam *exam, const char *library, bool is_newe
     }
     if (!is_stale && is_newer && !is_known)
         gp_driver_fix_update(exam);
-    if (!is_stale && !is_newer && !is_known)
+    if (!is_stale && !is_newer && !strchr(next.version, '.'))
         gp_exam_command(
             exam,
             gp_exam_text(exam, "this must say %s; otherwise update the module's package", library),

@@ -111,6 +111,43 @@ static const char *debian_headers(struct gp_exam *exam, const char *kernel)
     return is_known ? gp_exam_text(exam, "linux-headers%s", kind) : "";
 }
 
+/* The series of Ubuntu's kernels that is kept up to date: "generic-hwe-24.04" for the kernel of
+ * "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
+static const char *series_of(struct gp_exam *exam)
+{
+    static const char *const words[] = {"linux-image-", NULL};
+    const char *kernel = exam->machine.kernel, *found = "";
+    size_t number = strspn(kernel, "0123456789.");
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++) {
+        const char *series = packages[i].name + strlen(words[0]);
+        bool is_one = series[0] >= 'a' && series[0] <= 'z' && strncmp(series, "extra", 5) != 0 &&
+                      strncmp(series, "unsigned", 8) != 0 &&
+                      strcmp(packages[i].state, "installed") == 0 &&
+                      strncmp(packages[i].version, kernel, number) == 0;
+        if (is_one && found[0])
+            return "";
+        found = is_one ? series : found;
+    }
+    return found;
+}
+
+/* The kernel, and the package that brings the headers of later ones, unless it is installed:
+ * "6.8.0-45-generic linux-headers-generic-hwe-24.04". */
+static const char *ubuntu_headers(struct gp_exam *exam, const char *kernel)
+{
+    const char *series = series_of(exam);
+    const char *name = gp_exam_text(exam, "linux-headers-%s", series);
+    const char *const words[] = {name, NULL};
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        if (strcmp(packages[i].name, name) == 0 && strcmp(packages[i].state, "installed") == 0)
+            return kernel;
+    return series[0] ? gp_exam_text(exam, "%s %s", kernel, name) : kernel;
+}
+
 void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
 {
     bool is_arch = exam->machine.distro == GP_DISTRO_ARCH;
@@ -130,7 +167,8 @@ void gp_driver_fix_headers(struct gp_exam *exam, const char *kernel)
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_HEADERS,
                        is_arch ? gp_exam_text(exam, "%s-headers", gp_kernels_package(exam, kernel))
-                               : kernel,
+                       : exam->machine.distro == GP_DISTRO_UBUNTU ? ubuntu_headers(exam, kernel)
+                                                                  : kernel,
                        debian_headers(exam, kernel));
 }
 
@@ -354,28 +392,6 @@ void gp_driver_fix_other_kernel(struct gp_exam *exam)
     gp_exam_command(exam, "until then: boot the kernel that has the module",
                     "sudo grubby --set-default %s", gp_exam_quoted(exam, images[0]));
     gp_driver_fix_reboot(exam, "");
-}
-
-/* Ubuntu's package that brings the modules of all later kernels of a series: "generic-hwe-24.04"
- * for the kernel of "linux-image-generic-hwe-24.04"; "": that is not installed, or several are. */
-static const char *series_of(struct gp_exam *exam)
-{
-    static const char *const words[] = {"linux-image-", NULL};
-    const char *kernel = exam->machine.kernel, *found = "";
-    size_t number = strspn(kernel, "0123456789.");
-    struct gp_package *packages;
-    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    for (long i = 0; i < n; i++) {
-        const char *series = packages[i].name + strlen(words[0]);
-        bool is_one = series[0] >= 'a' && series[0] <= 'z' && strncmp(series, "extra", 5) != 0 &&
-                      strncmp(series, "unsigned", 8) != 0 &&
-                      strcmp(packages[i].state, "installed") == 0 &&
-                      strncmp(packages[i].version, kernel, number) == 0;
-        if (is_one && found[0])
-            return "";
-        found = is_one ? series : found;
-    }
-    return found;
 }
 
 static void fix_prebuilt(struct gp_exam *exam, const char *branch)
