@@ -366,6 +366,9 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
                     "The source of driver %s does not compile for this kernel: it is older than "
                     "the kernel, or than the compiler.",
                     in->version);
+    if (wants_compiler && gp_kernels_is_mainline(kernel))
+        gp_exam_advice(exam, "if this release does not have that compiler, which a mainline kernel "
+                             "may need: boot the distribution's own kernel instead");
     struct gp_wish wish = gp_driver_wish(exam);
     if (!wants_compiler && !wants_headers && exam->machine.distro == GP_DISTRO_DEBIAN &&
         gp_driver_has_open_package(exam) && !wish.needs_open) {

@@ -412,6 +412,52 @@ static void report_broken(struct gp_exam *exam, const struct gp_install *in)
     gp_driver_fix_reboot(exam, "");
 }
 
+/* The line of apt's log that says that a disk was full, in the last runs; "": none does. */
+static const char *full_disk(struct gp_exam *exam, const char *path)
+{
+    enum { LAST_BYTES = 64 << 10 };
+    static const char mark[] = "No space left on device";
+    size_t size = 0, n;
+    const char *found = "";
+    const char *line, *text = gp_files_tail(&exam->files, &exam->arena, path, LAST_BYTES, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n))
+        if (memmem(line, n, mark, sizeof(mark) - 1))
+            found = gp_exam_text(exam, "%.*s", n < 200 ? (int)n : 200, line);
+    return found;
+}
+
+/* Packages without which the next kernel has no driver, and apt installs no other one. */
+static void report_broken_kernel(struct gp_exam *exam)
+{
+    static const char *const words[] = {"linux-image-",    "linux-headers-", "linux-modules-",
+                                        "initramfs-tools", "dkms",           NULL};
+    static const char log[] = "/var/log/apt/term.log";
+    struct gp_package *packages;
+    const struct gp_package *broken = NULL;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n && !broken; i++)
+        broken = gp_packages_is_broken(&packages[i]) ? &packages[i] : NULL;
+    if (!broken)
+        return;
+    const char *full = full_disk(exam, log);
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s is only partly installed%s", broken->name,
+                   full[0] ? ": a disk was full" : "");
+    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", broken->name, broken->version,
+                     broken->state);
+    if (full[0])
+        gp_exam_evidence(exam, log, "%s", full);
+    gp_exam_why(exam, "apt finishes this before it installs or updates anything else, and until "
+                      "then a newer kernel may lack the driver or its initramfs.");
+    if (full[0]) {
+        gp_exam_command(exam, "see which one is full", "df -h / /boot");
+        gp_exam_advice(exam,
+                       "if it is /boot: remove kernels that are not used any more, but not %s",
+                       exam->machine.kernel);
+    }
+    gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
+}
+
 /* The branch whose files an installed package has; 0: none, or it has none. */
 static unsigned branch_of(const struct gp_package *package)
 {
@@ -471,6 +517,9 @@ void gp_driver_check_packages(struct gp_exam *exam)
         gp_exam_unreadable(exam, "/var/lib/dpkg/status", in->packages_error);
         return;
     }
+    const struct gp_finding *before = exam->last;
     report_broken(exam, in);
     report_branches(exam, in);
+    if (exam->last == before)
+        report_broken_kernel(exam);
 }
