@@ -286,7 +286,7 @@ const char *gp_toolkit_repository(struct gp_exam *exam)
     unsigned major = gp_version_major(m->distro_version);
     switch (m->distro) {
     case GP_DISTRO_DEBIAN:
-        return gp_exam_text(exam, "debian%u", major);
+        return major > 0 ? gp_exam_text(exam, "debian%u", major) : "";
     case GP_DISTRO_UBUNTU:
         return repository_of_ubuntu(exam);
     case GP_DISTRO_FEDORA:
