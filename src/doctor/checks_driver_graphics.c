@@ -137,6 +137,31 @@ static void check_narrow(struct gp_exam *exam)
     remove_amdvlk(exam);
 }
 
+/* They are updated apart from the others, and must have the same version. */
+static void check_narrow_version(struct gp_exam *exam)
+{
+    static const char *const narrow[] = {"/usr/lib/i386-linux-gnu/libGLX_nvidia.so.0",
+                                         "/usr/lib32/libGLX_nvidia.so.0", NULL};
+    static const char mark[] = ".so.";
+    const struct gp_driver_library *wide = gp_install_library(gp_install_of(exam));
+    const char *path = gp_files_first(&exam->files, narrow);
+    char real[GP_PATH_SIZE];
+    if (!wide || !path || !gp_files_real(&exam->files, path, real) || !is_narrow(exam, real))
+        return;
+    const char *file = strrchr(real, '/'), *at = strstr(file, mark);
+    const char *version = at ? at + sizeof(mark) - 1 : "";
+    if (!strchr(version, '.') || gp_install_same(version, wide->version))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the driver's 32-bit libraries have version %s, the others %s", version,
+                   wide->version);
+    gp_exam_evidence(exam, path, "links to %s", real);
+    gp_exam_evidence(exam, wide->path, "links to %s", wide->real);
+    gp_exam_why(exam, "32-bit programs and games, such as Steam, end with \"API mismatch\" in the "
+                      "kernel log, or find no GLX.");
+    fix_narrow(exam);
+}
+
 /* The loader's file for NVIDIA's Vulkan driver, which names the driver's library. */
 static void check_vulkan(struct gp_exam *exam)
 {
@@ -518,6 +543,7 @@ static void check_wayland(struct gp_exam *exam)
 void gp_driver_check_graphics(struct gp_exam *exam)
 {
     check_narrow(exam);
+    check_narrow_version(exam);
     check_opencl(exam);
     check_vulkan(exam);
     gp_driver_check_registers(exam);
