@@ -29,6 +29,9 @@ void gp_driver_check_graphics(struct gp_exam *exam);
 /* The part of it for containers, too: files that name NVIDIA's driver to Vulkan and EGL. */
 void gp_driver_check_registers(struct gp_exam *exam);
 
+/* checks_steam.c */
+void gp_driver_check_proton(struct gp_exam *exam);
+
 /* checks_driver_libraries.c */
 void gp_driver_check_libraries(struct gp_exam *exam);
 void gp_driver_check_duplicates(struct gp_exam *exam);
@@ -45,6 +48,9 @@ void gp_driver_check_modes(struct gp_exam *exam);
 /* A compositor for Wayland, on a machine with no session of X11 to choose instead; NULL: there is
  * none, or another GPU can show it. */
 const char *gp_driver_compositor(struct gp_exam *exam);
+
+/* checks_driver_uvm.c */
+void gp_driver_check_uvm(struct gp_exam *exam);
 
 /* checks_driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);

@@ -42,6 +42,19 @@ static bool fix_by_tool(struct gp_exam *exam, const char *file)
     return false;
 }
 
+/* Bumblebee's package blacklists the module, to load it only for optirun. */
+static bool fix_bumblebee(struct gp_exam *exam, const char *file)
+{
+    static const char *const daemons[] = {"/usr/bin/bumblebeed", "/usr/sbin/bumblebeed",
+                                          "/lib/systemd/system/bumblebeed.service",
+                                          "/usr/lib/systemd/system/bumblebeed.service", NULL};
+    if (!strstr(file, "bumblebee") || !gp_files_first(&exam->files, daemons))
+        return false;
+    gp_exam_remedy(exam, GP_REMEDY_REMOVE_BUMBLEBEE, NULL, NULL);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    return true;
+}
+
 static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
 {
     const char *colon = strrchr(block->where, ':');
@@ -51,7 +64,7 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
     }
     const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
     const char *name = strrchr(file, '/') + 1;
-    if (fix_by_tool(exam, file))
+    if (fix_by_tool(exam, file) || fix_bumblebee(exam, file))
         return;
     if (exam->machine.distro == GP_DISTRO_UBUNTU && strcmp(name, "blacklist-nvidia.conf") == 0)
         gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);

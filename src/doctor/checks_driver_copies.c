@@ -117,7 +117,7 @@ static void check_flatpak(struct gp_exam *exam)
                       mark[] = "org.freedesktop.Platform.GL.nvidia-";
     char version[32];
     char **found;
-    const char *other = "";
+    const char *other = NULL;
     long n = gp_files_list(&exam->files, &exam->arena, top, &found);
     (void)snprintf(version, sizeof(version), "%s", exam->machine.driver);
     for (char *p = version; *p; p++)
@@ -129,7 +129,7 @@ static void check_flatpak(struct gp_exam *exam)
             return;
         other = found[i];
     }
-    if (!other[0])
+    if (!other)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Flatpak has no libraries for driver %s",
                    exam->machine.driver);
@@ -137,6 +137,11 @@ static void check_flatpak(struct gp_exam *exam)
     gp_exam_why(exam, "Programs from Flatpak bring their own copy of the driver's libraries, which "
                       "must have the module's version; without it they do not use the GPU.");
     gp_exam_command(exam, "install the copy for this driver", "flatpak update");
+    /* Some copies are named without the last number: nvidia-396-24 is of 396.24.02, too. */
+    const char *name = other + strlen(mark);
+    if (strncmp(name, version, strlen(name)) == 0 && version[strlen(name)] == '-')
+        gp_exam_command(exam, "until that one is published: use the copy that is installed",
+                        "FLATPAK_GL_DRIVERS=nvidia-%s flatpak run APP", gp_exam_quoted(exam, name));
 }
 
 /* A runtime hands libraries into a container with their version in the name, and links to them. An

@@ -198,6 +198,7 @@ void gp_driver_check_nodes(struct gp_exam *exam)
         if (is_there && report_access(exam, paths[i]))
             return;
     }
+    gp_driver_check_uvm(exam);
 }
 
 /* ---- settings ---- */

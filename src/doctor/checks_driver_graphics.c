@@ -32,18 +32,6 @@ static void remove_amdvlk(struct gp_exam *exam)
                     "sudo pacman -R %s", names);
 }
 
-/* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
-static const char *flavour_of(struct gp_exam *exam)
-{
-    static const char mark[] = "libnvidia-compute-";
-    const struct gp_install *in = gp_install_of(exam);
-    for (size_t i = 0; i < in->package_count; i++)
-        if (strncmp(in->packages[i].name, mark, strlen(mark)) == 0 &&
-            strcmp(in->packages[i].state, "installed") == 0)
-            return in->packages[i].name + strlen(mark);
-    return gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
-}
-
 /* The installed package of the driver's libraries, by its last word: of Debian
  * "nvidia-tesla-470-driver-libs", of Arch "nvidia-470xx-utils", of nvidia-all "nvidia-utils-tkg".
  */
@@ -72,7 +60,7 @@ static void fix_narrow(struct gp_exam *exam)
     const char *package = distro == GP_DISTRO_DEBIAN
                               ? libraries_package(exam, "-driver-libs", "nvidia-driver-libs")
                           : distro == GP_DISTRO_ARCH ? libraries_package(exam, "-utils", of_arch)
-                                                     : flavour_of(exam);
+                                                     : gp_driver_flavour(exam);
     if (distro == GP_DISTRO_ARCH && strcmp(package, of_arch) != 0)
         gp_exam_advice(
             exam,
@@ -80,32 +68,6 @@ static void fix_narrow(struct gp_exam *exam)
             package);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_LIBRARIES_32, package, NULL);
-}
-
-static bool is_narrow(struct gp_exam *exam, const char *path)
-{
-    static const char head[] = "\177ELF\1"; /* ELFCLASS32 */
-    char text[sizeof(head)];
-    return gp_files_read(&exam->files, path, text, sizeof(text)) == sizeof(head) - 1 &&
-           memcmp(text, head, sizeof(head) - 1) == 0;
-}
-
-/* Steam, or a Wine of 32 bits; NULL: neither is here. */
-static const char *narrow_program(struct gp_exam *exam)
-{
-    static const char *const steam[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
-    static const char *const wine[] = {"/usr/bin/wine", "/usr/bin/wine32", "/usr/lib/wine/wine",
-                                       "/usr/lib/wine/wine32"};
-    const char *found = gp_files_first(&exam->files, steam);
-    for (size_t i = 0; i < GP_ARRAY_LEN(wine) && !found; i++)
-        found = is_narrow(exam, wine[i]) ? wine[i] : NULL;
-    char **names;
-    long n = found ? 0 : gp_files_list(&exam->files, &exam->arena, "/opt", &names);
-    for (long i = 0; i < n && !found; i++) {
-        const char *path = gp_exam_text(exam, "/opt/%s/bin/wine", names[i]);
-        found = strncmp(names[i], "wine", 4) == 0 && is_narrow(exam, path) ? path : NULL;
-    }
-    return found;
 }
 
 /* Programs of 32 bits need a driver's libraries of their own. */
@@ -118,7 +80,7 @@ static void check_narrow(struct gp_exam *exam)
                                          "/usr/lib/i386-linux-gnu/nvidia", NULL};
     static const char small[] = "/usr/lib/libGLX_nvidia.so.0"; /* unless /usr/lib64 is /usr/lib */
     char real[GP_PATH_SIZE];
-    const char *program = narrow_program(exam);
+    const char *program = gp_vulkan_narrow_user(exam);
     bool has_apt =
         exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
     bool is_split =
@@ -201,12 +163,12 @@ static const char *const egl_folders[] = {"/usr/share/glvnd/egl_vendor.d",
 static const struct {
     const char *const *folders;
     const char *file, *library, *loader, *words, *debian;
-    const char *program; /* which needs it, of Vulkan; NULL: none is known to need nothing else */
+    bool is_vulkan; /* for the others no program is known to need nothing else */
 } registers[] = {
     {gp_vulkan_folders, "nvidia_icd*.json", "libGLX_nvidia.so.0", "libvulkan.so.1", "Vulkan",
-     "nvidia-vulkan-icd", "/usr/bin/vulkaninfo"},
+     "nvidia-vulkan-icd", true},
     {egl_folders, "10_nvidia.json", "libEGL_nvidia.so.0", "libEGL.so.1", "EGL", "nvidia-egl-icd",
-     NULL},
+     false},
 };
 
 /* How many files the folder has, and whether one of them is NVIDIA's. */
@@ -227,7 +189,8 @@ static void fix_graphics(struct gp_exam *exam, const char *debian)
                              "parts of the driver");
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_GRAPHICS,
-                       exam->machine.distro == GP_DISTRO_DEBIAN ? debian : flavour_of(exam), NULL);
+                       exam->machine.distro == GP_DISTRO_DEBIAN ? debian : gp_driver_flavour(exam),
+                       NULL);
 }
 
 /* The toolkit for containers mounts the driver's files, but old ones not all of them: the file, and
@@ -241,7 +204,7 @@ static void fix_mounted(struct gp_exam *exam, size_t row, const char *library)
     const char *folder =
         gp_exam_text(exam, "%.*s", (int)(strrchr(library, '/') - library), library);
     const char *compiler = gp_exam_text(exam, "%s/%s", folder, name);
-    if (registers[row].program && gp_version_major(exam->machine.driver) >= WITH_COMPILER &&
+    if (registers[row].is_vulkan && gp_version_major(exam->machine.driver) >= WITH_COMPILER &&
         !gp_files_exist(&exam->files, compiler)) {
         gp_exam_evidence(exam, compiler, "missing");
         files = gp_exam_text(exam, "%s, and %s into %s", files, name, folder);
@@ -304,17 +267,17 @@ void gp_driver_check_registers(struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(registers); i++) {
         const char *library = gp_system_library(exam, "", registers[i].library);
-        const char *program = registers[i].program;
-        if (program && is_before_vulkan(exam)) {
+        const char *program = registers[i].is_vulkan ? gp_vulkan_user(exam) : NULL;
+        if (registers[i].is_vulkan && is_before_vulkan(exam)) {
             check_too_old(exam);
             continue;
         }
-        bool has_nvidia = program && gp_vulkan_is_directed(exam);
+        bool has_nvidia = registers[i].is_vulkan && gp_vulkan_is_directed(exam);
         long count = 0;
         for (size_t f = 0; registers[i].folders[f]; f++)
             count += count_files(exam, registers[i].folders[f], &has_nvidia);
         if (has_nvidia || !library || !gp_system_library(exam, "", registers[i].loader) ||
-            (count == 0 && (!program || !gp_files_exist(&exam->files, program))))
+            (count == 0 && !program))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "%s does not use NVIDIA's driver: the file that names it is missing",

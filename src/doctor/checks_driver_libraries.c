@@ -94,6 +94,7 @@ void gp_driver_check_libraries(struct gp_exam *exam)
         check_empty(exam);
         check_cuda(exam);
         gp_driver_check_graphics(exam);
+        gp_driver_check_proton(exam);
     }
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
@@ -177,7 +178,7 @@ void gp_driver_check_duplicates(struct gp_exam *exam)
     if (in->run_trace[0])
         gp_exam_command(exam, "remove what the installer installed", "sudo nvidia-uninstall");
     if (has_both)
-        gp_exam_remedy(exam, GP_REMEDY_REINSTALL_PACKAGES, package_names(exam, in), NULL);
+        gp_driver_fix_packages(exam, package_names(exam, in));
     else
         gp_exam_advice(exam, "remove the packages or files of the driver that is not %s",
                        exam->machine.driver[0] ? exam->machine.driver : "wanted");

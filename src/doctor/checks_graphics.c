@@ -206,11 +206,10 @@ static long count_drivers(struct gp_exam *exam, const struct maker *maker, bool 
  * machine, or Vulkan not be meant to be used. */
 static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
 {
-    static const char program[] = "/usr/bin/vulkaninfo";
+    const char *program = gp_vulkan_user(exam);
     bool has_own = gp_vulkan_is_directed(exam);
     long count = count_drivers(exam, maker, &has_own);
-    if (has_own || !gp_system_library(exam, "", "libvulkan.so.1") ||
-        (count == 0 && !gp_files_exist(&exam->files, program)))
+    if (has_own || !gp_system_library(exam, "", "libvulkan.so.1") || (count == 0 && !program))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Vulkan does not find the %s GPU: its driver is missing",
                    maker->words);
@@ -221,12 +220,8 @@ static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
     gp_exam_why(exam, "Games and programs then use another GPU or the CPU (llvmpipe), or report "
                       "VK_ERROR_INCOMPATIBLE_DRIVER.");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN, maker->package, NULL);
-}
-
-static const char *steam(struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
-    return gp_files_first(&exam->files, paths);
+    if (gp_vulkan_narrow_user(exam))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
 }
 
 /* Steam and many games are 32-bit programs, which need drivers of their own. */
@@ -237,20 +232,20 @@ static void check_vulkan_32(struct gp_exam *exam, const struct maker *maker)
     } folders[] = {{"/usr/lib/x86_64-linux-gnu", "/usr/lib/i386-linux-gnu"},
                    {"/usr/lib64", "/usr/lib"},
                    {"/usr/lib", "/usr/lib32"}};
-    for (size_t i = 0; steam(exam) && i < GP_ARRAY_LEN(folders); i++) {
+    const char *program = gp_vulkan_narrow_user(exam);
+    for (size_t i = 0; program && i < GP_ARRAY_LEN(folders); i++) {
         const char *wide = gp_exam_text(exam, "%s/%s", folders[i].wide, maker->library);
         const char *narrow = gp_exam_text(exam, "%s/%s", folders[i].narrow, maker->library);
         if (!gp_files_exist(&exam->files, wide))
             continue;
         if (gp_files_exist(&exam->files, narrow))
             return;
-        gp_exam_report(
-            exam, GP_VERDICT_WARN,
-            "the 32-bit Vulkan driver of the %s GPU, which Steam needs, is not installed",
-            maker->words);
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "the 32-bit Vulkan driver of the %s GPU, which %s needs, is not installed",
+                       maker->words, strstr(program, "steam") ? "Steam" : "32-bit Wine");
         gp_exam_evidence(exam, narrow, "missing");
         gp_exam_evidence(exam, wide, "present");
-        gp_exam_evidence(exam, steam(exam), "present");
+        gp_exam_evidence(exam, program, "present");
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
         return;
     }

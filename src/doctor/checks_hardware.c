@@ -474,5 +474,10 @@ const struct gp_check gp_checks_hardware[] = {
     {"hardware.link", "every PCIe link has its full width", {0}, has_pci_gpus, check_link},
     {"hardware.errors", "the links have no errors", {0}, has_pci_gpus, check_errors},
     {"hardware.p2p", "GPUs reach each other directly", {0}, has_several, check_between},
+    {"hardware.cpu",
+     "the virtual machine has the CPU's instructions",
+     {0},
+     gp_hardware_has_plain_cpu,
+     gp_hardware_check_cpu},
     {0},
 };

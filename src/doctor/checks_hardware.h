@@ -8,6 +8,10 @@
 void gp_hardware_check_wakes(struct gp_exam *exam);
 void gp_hardware_check_regions(struct gp_exam *exam);
 
+/* A CPU that a virtual machine made up, with few instructions. */
+bool gp_hardware_has_plain_cpu(struct gp_exam *exam);
+void gp_hardware_check_cpu(struct gp_exam *exam);
+
 /* checks_hardware_speed.c */
 void gp_hardware_check_speed(struct gp_exam *exam);
 

@@ -133,6 +133,22 @@ static bool fix_enclosure(struct gp_exam *exam)
     return false;
 }
 
+/* The first Surface Book has a switch for the GPU in its base, which is off at each boot. True if
+ * there is one. */
+static bool fix_base(struct gp_exam *exam)
+{
+    static const char path[] = "/sys/bus/platform/devices/MSHW0041:00/dgpu_power";
+    if (!gp_files_exist(&exam->files, path))
+        return false;
+    gp_exam_evidence(exam, path, "present: the switch of the GPU in the base");
+    gp_exam_why(exam, "This Surface Book has its GPU turned off until it is turned on there; it is "
+                      "on the bus only then.");
+    gp_exam_command(exam, "turn it on; with the base attached, and after each boot",
+                    "echo 1 | sudo tee %s", path);
+    gp_exam_command(exam, "", "sudo modprobe nvidia");
+    return true;
+}
+
 /* The driver was installed for this kernel, so there was such a GPU, or there should be one. */
 static bool report_driver(struct gp_exam *exam)
 {
@@ -155,7 +171,7 @@ static bool report_driver(struct gp_exam *exam)
                              "NVIDIA's driver (rpm-ostree rebase)");
         return true;
     }
-    if (fix_enclosure(exam))
+    if (fix_base(exam) || fix_enclosure(exam))
         return true;
     gp_exam_why(exam, "The GPU is turned off or not assigned to this machine, its slot or power "
                       "has failed, or it was removed.");

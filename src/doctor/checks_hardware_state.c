@@ -215,3 +215,43 @@ void gp_hardware_check_regions(struct gp_exam *exam)
                    count == 1 ? gp_driver_gpu_words(exam, unclaimed) : "a GPU");
     explain_regions(exam, line);
 }
+
+/* ---- the CPU of a virtual machine ---- */
+
+static const char cpuinfo[] = "/proc/cpuinfo";
+
+/* The value of the first line with this key: "model name". */
+static const char *cpu_value(struct gp_exam *exam, const char *key)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, cpuinfo, 1 << 16, NULL);
+    const char *line = text ? strstr(text, key) : NULL;
+    size_t n = line ? strcspn(line, "\n") : 0;
+    const char *colon = n ? memchr(line, ':', n) : NULL;
+    return colon ? gp_exam_text(exam, "%.*s", (int)(line + n - colon - 1), colon + 1) : "";
+}
+
+bool gp_hardware_has_plain_cpu(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *model = cpu_value(exam, "model name"), *flags = cpu_value(exam, "flags");
+    bool is_plain = strstr(model, "QEMU Virtual CPU") || strstr(model, "Common KVM processor") ||
+                    strstr(model, "Common 32-bit KVM processor");
+    return is_plain && flags[0] && !strstr(flags, " avx") && m->nvidia_count + m->amd_count > 0;
+}
+
+void gp_hardware_check_cpu(struct gp_exam *exam)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "this virtual machine has a generic CPU, without the instructions that GPU "
+                   "programs need");
+    gp_exam_evidence(exam, cpuinfo, "%s, without avx", cpu_value(exam, "model name") + 1);
+    gp_exam_why(
+        exam,
+        "With such a CPU cuInit can fail with CUDA_ERROR_NOT_SUPPORTED, although "
+        "nvidia-smi works; and TensorFlow and other programs built for AVX end with \"Illegal "
+        "instruction\".");
+    gp_exam_advice(exam,
+                   "on the host: give the virtual machine the host's CPU, and start it again "
+                   "(Proxmox: qm set VMID --cpu host; libvirt: <cpu mode='host-passthrough'/>; "
+                   "TrueNAS: CPU Mode: Host Passthrough)");
+}

@@ -1,5 +1,6 @@
 /* What the kernel log says about the GPUs since boot. */
 #include "doctor/checks_services.h"
+#include "doctor/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/explain_line.h"
 #include "doctor/gpuset.h"
@@ -239,6 +240,25 @@ static void add_awake(struct gp_exam *exam, const struct gp_kmsg *k)
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
 
+enum { GSP_TIMEOUT = 119, GSP_ERROR = 120 };
+
+/* Only the proprietary modules can do without the GPU's firmware, and only on GPUs that do not need
+ * the open ones. */
+static void add_without_firmware(struct gp_exam *exam, const struct gp_kmsg *k)
+{
+    if ((k->code != GSP_TIMEOUT && k->code != GSP_ERROR) || exam->machine.container ||
+        gp_driver_wish(exam).needs_open || !exam->machine.is_flavour_known)
+        return;
+    if (exam->machine.is_driver_open) {
+        gp_exam_advice(exam, "if it returns, and there is no newer driver:");
+        gp_driver_fix_proprietary(exam);
+        return;
+    }
+    gp_exam_module_setting(exam, "if it returns: let the driver work without that firmware",
+                           "zz-gpu-firmware.conf", "options nvidia NVreg_EnableGpuFirmware=0");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+}
+
 static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct gp_explanation *e)
 {
     static const struct {
@@ -256,6 +276,7 @@ static void add_fix(struct gp_exam *exam, const struct gp_kmsg *k, const struct 
     for (size_t i = 0; i < GP_ARRAY_LEN(commands) && !exam->machine.container; i++)
         if (strcmp(e->action, commands[i].action) == 0 && k->bus_id[0])
             gp_exam_command(exam, commands[i].note, commands[i].command, k->bus_id);
+    add_without_firmware(exam, k);
 }
 
 /* Whether the driver could not set a faulty piece of memory aside. */
@@ -399,7 +420,6 @@ static void tell_pcie(struct gp_exam *exam, enum gp_kmsg_kind kind, unsigned lon
 static void check_messages(struct gp_exam *exam)
 {
     enum { MANY = 10 };
-    enum { GSP_TIMEOUT = 119, GSP_ERROR = 120 };
     const struct gp_log *log = gp_log_of(exam);
     bool has_gsp_xid = false;
     for (size_t i = 0; i < log->count; i++)

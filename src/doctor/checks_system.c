@@ -3,6 +3,7 @@
 #include "doctor/exam.h"
 #include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
+#include "doctor/version.h"
 
 #include "proc/files.h"
 
@@ -130,6 +131,56 @@ static void check_locked_memory(struct gp_exam *exam)
                         "99-rdma.conf");
 }
 
+/* ---- RDMA ---- */
+
+/* NCCL's version and place: the older of the wheels' and the system's; "" : there is none. */
+static const char *oldest_nccl(struct gp_exam *exam, const char **ret_place)
+{
+    static const char start[] = "libnccl.so.";
+    char real[GP_PATH_SIZE];
+    const char *oldest = "", *path = gp_system_library(exam, "", "libnccl.so.2");
+    const char *name = path && gp_files_real(&exam->files, path, real) ? strstr(real, start) : NULL;
+    if (name && strchr(name + sizeof(start) - 1, '.')) {
+        oldest = gp_exam_text(exam, "%s", name + sizeof(start) - 1);
+        *ret_place = path;
+    }
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pypackage *wheel = gp_pyenv_package_like(&envs->list[i], "nvidia-nccl");
+        if (!wheel || (oldest[0] && gp_version_compare(wheel->version, oldest) >= 0))
+            continue;
+        oldest = wheel->version;
+        *ret_place = envs->list[i].site;
+    }
+    return oldest;
+}
+
+/* Whether nvidia-peermem is loaded without the folder by which older releases of NCCL find it. */
+static bool has_new_peermem(struct gp_exam *exam)
+{
+    return has_rdma(exam) && gp_files_exist(&exam->files, "/sys/module/nvidia_peermem") &&
+           !gp_files_exist(&exam->files, "/sys/kernel/mm/memory_peers");
+}
+
+static void check_peermem(struct gp_exam *exam)
+{
+    static const char first[] = "2.23.4";
+    const char *place = "", *version = oldest_nccl(exam, &place);
+    if (!version[0] || gp_version_compare(version, first) >= 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "NCCL %s does not see nvidia-peermem: GPUDirect RDMA stays off", version);
+    gp_exam_evidence(exam, place, "NCCL %s", version);
+    gp_exam_evidence(exam, "/sys/module/nvidia_peermem", "loaded");
+    gp_exam_evidence(exam, "/sys/kernel/mm/memory_peers", "missing: NCCL looks for it there");
+    gp_exam_why(exam, "It logs \"GPU Direct RDMA Disabled\", and copies between machines through "
+                      "host memory, which is slower.");
+    gp_exam_advice(exam,
+                   "use NCCL %s or newer, which looks for the module itself: a newer framework, or "
+                   "libnccl2 of the system",
+                   first);
+}
+
 /* ---- control groups ---- */
 
 /* Of a container: the root group of a machine does not count them. */
@@ -236,6 +287,11 @@ const struct gp_check gp_checks_system[] = {
      {NULL},
      has_rdma,
      check_locked_memory},
+    {"system.rdma",
+     "NCCL sees that network adapters can access GPU memory",
+     {NULL},
+     has_new_peermem,
+     check_peermem},
     {"system.oom",
      "no process was killed because host memory ran out",
      {NULL},

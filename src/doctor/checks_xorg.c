@@ -92,22 +92,31 @@ static bool find_in_file(struct gp_exam *exam, const char *path, struct bus_id *
     return false;
 }
 
-static bool find_wrong(struct gp_exam *exam, struct bus_id *ret)
+/* The files of the configuration. */
+static size_t list_files(struct gp_exam *exam, const char *ret[MOST_FILES])
 {
     char **names;
+    size_t count = 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
-        if (find_in_file(exam, files[i], ret))
-            return true;
+        ret[count++] = files[i];
     for (size_t f = 0; f < GP_ARRAY_LEN(folders); f++) {
         long n = gp_files_list(&exam->files, &exam->arena, folders[f], &names);
-        for (long i = 0; i < n && i < MOST_FILES; i++) {
-            const char *name = names[i];
-            size_t length = strlen(name);
-            if (length > 5 && strcmp(name + length - 5, ".conf") == 0 &&
-                find_in_file(exam, gp_exam_text(exam, "%s/%s", folders[f], name), ret))
-                return true;
+        for (long i = 0; i < n && count < MOST_FILES; i++) {
+            size_t length = strlen(names[i]);
+            if (length > 5 && strcmp(names[i] + length - 5, ".conf") == 0)
+                ret[count++] = gp_exam_text(exam, "%s/%s", folders[f], names[i]);
         }
     }
+    return count;
+}
+
+static bool find_wrong(struct gp_exam *exam, struct bus_id *ret)
+{
+    const char *paths[MOST_FILES];
+    size_t count = list_files(exam, paths);
+    for (size_t i = 0; i < count; i++)
+        if (find_in_file(exam, paths[i], ret))
+            return true;
     return false;
 }
 
@@ -131,7 +140,39 @@ static void report_bus_id(struct gp_exam *exam, const struct bus_id *id)
                          "needs none");
 }
 
+/* NVIDIA's driver for X leaves external GPUs alone unless its section allows them. */
+static void fix_external(struct gp_exam *exam)
+{
+    static const char option[] = "Option \"AllowExternalGpus\" \"true\"";
+    const char *paths[MOST_FILES];
+    size_t count = list_files(exam, paths);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = gp_files_text(&exam->files, &exam->arena, paths[i], 1 << 16, NULL);
+        const char *driver = text ? strcasestr(text, "Driver") : NULL;
+        for (; driver && strncmp(driver + 6 + strspn(driver + 6, " \t"), "\"nvidia\"", 8) != 0;)
+            driver = strcasestr(driver + 6, "Driver");
+        if (!driver)
+            continue;
+        gp_exam_evidence(exam, paths[i], "Driver \"nvidia\", without %s", option);
+        gp_exam_command(exam, "allow it, if it is not unplugged while X runs",
+                        "sudo sed -i.before '/Driver[[:space:]]*\"nvidia\"/a %s' %s", option,
+                        gp_exam_quoted(exam, paths[i]));
+        return;
+    }
+    gp_exam_command(exam, "allow it, if it is not unplugged while X runs",
+                    "printf 'Section \"OutputClass\"\\nIdentifier \"egpu\"\\nMatchDriver "
+                    "\"nvidia-drm\"\\nDriver \"nvidia\"\\n%s\\nEndSection\\n' | sudo tee "
+                    "/etc/X11/xorg.conf.d/20-egpu.conf",
+                    option);
+}
+
 /* ---- the log ---- */
+
+/* Errors, and the one warning that is the reason of one. */
+static bool is_reason(const char *line)
+{
+    return strstr(line, "(EE)") || strstr(line, "external GPUs have not");
+}
 
 /* Why the last start failed: the first error that is known, rather than that there is no screen,
  * which follows from it. False: it did not fail, or for an unknown reason. */
@@ -148,7 +189,7 @@ static bool find_failure(struct gp_exam *exam, const char *path, struct gp_expla
         struct gp_explanation found;
         is_fatal = is_fatal || strstr(words, "Fatal server error") ||
                    strstr(words, "no screens found(EE)");
-        if (!strstr(words, "(EE)") || (ret->id[0] && !is_general) ||
+        if (!is_reason(words) || (ret->id[0] && !is_general) ||
             !gp_explain_line(&exam->arena, words, &found))
             continue;
         bool is_screen = strcmp(found.id, "x.no-screens") == 0;
@@ -208,6 +249,10 @@ static void report_failure(struct gp_exam *exam, const struct gp_explanation *fa
 {
     gp_exam_report(exam, GP_VERDICT_WARN, "Xorg could not start: %s", failure->words);
     gp_exam_evidence(exam, where, "%s", failure->details);
+    if (strcmp(failure->id, "x.external") == 0) {
+        fix_external(exam);
+        return;
+    }
     if (failure->check[0])
         gp_exam_advice(exam, "to tell: %s", failure->check);
     gp_exam_advice(exam, "%s", failure->advice);
@@ -216,7 +261,7 @@ static void report_failure(struct gp_exam *exam, const struct gp_explanation *fa
 void gp_xorg_check(struct gp_exam *exam)
 {
     struct bus_id id;
-    struct gp_explanation failure = {0};
+    struct gp_explanation failure = {.words = ""};
     const char *where = "";
     bool is_failed = find_log(exam, &failure, &where);
     bool is_wrong_id = find_wrong(exam, &id);

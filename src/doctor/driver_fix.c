@@ -379,6 +379,31 @@ void gp_driver_fix_install(struct gp_exam *exam)
         gp_driver_fix_reboot(exam, "");
 }
 
+const char *gp_driver_flavour(struct gp_exam *exam)
+{
+    static const char mark[] = "libnvidia-compute-";
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->package_count; i++)
+        if (strncmp(in->packages[i].name, mark, strlen(mark)) == 0 &&
+            strcmp(in->packages[i].state, "installed") == 0)
+            return in->packages[i].name + strlen(mark);
+    return gp_exam_text(exam, "%u", gp_version_major(exam->machine.driver));
+}
+
+/* Once the installer's module is removed, libraries that came alone, as what another package needs,
+ * have none. */
+void gp_driver_fix_packages(struct gp_exam *exam, const char *names)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    bool is_ubuntu = exam->machine.distro == GP_DISTRO_UBUNTU;
+    if ((is_ubuntu || exam->machine.distro == GP_DISTRO_DEBIAN) && !in->has_module_package)
+        gp_exam_command(exam, "install the module that belongs to the packages' libraries",
+                        "sudo apt install nvidia-driver%s%s%s", is_ubuntu ? "-" : "",
+                        is_ubuntu ? gp_driver_flavour(exam) : "",
+                        is_ubuntu && exam->machine.is_driver_open ? "-open" : "");
+    gp_exam_remedy(exam, GP_REMEDY_REINSTALL_PACKAGES, names, NULL);
+}
+
 void gp_driver_fix_proprietary(struct gp_exam *exam)
 {
     struct gp_wish wish = gp_driver_wish(exam);

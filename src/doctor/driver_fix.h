@@ -13,6 +13,12 @@ struct gp_wish gp_driver_wish(struct gp_exam *exam);
  * the reboot. */
 void gp_driver_fix_install(struct gp_exam *exam);
 
+/* The branch and flavour of Ubuntu's packages of the driver: "535-server". */
+const char *gp_driver_flavour(struct gp_exam *exam);
+
+/* How to restore the files of these packages, after the .run installer's were removed. */
+void gp_driver_fix_packages(struct gp_exam *exam, const char *names);
+
 /* How to exchange the open kernel modules for the proprietary ones of the same driver; nothing, if
  * the GPUs need the open ones. */
 void gp_driver_fix_proprietary(struct gp_exam *exam);

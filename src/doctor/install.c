@@ -345,6 +345,7 @@ static void read_packages(struct gp_exam *exam, struct gp_install *in)
                           strstr(packages[i].name, "modules") ||
                           strncmp(packages[i].name, "nvidia-open", 11) == 0;
         bool is_open = gp_packages_is_open(packages[i].name);
+        in->has_module_package = in->has_module_package || has_module;
         in->is_open = in->is_open || (has_module && is_open);
         in->is_proprietary = in->is_proprietary || (strstr(packages[i].name, "dkms") && !is_open);
         if (!in->version[0] && gp_version_major(upstream_version(exam, packages[i].version)) > 100)

@@ -58,6 +58,7 @@ struct gp_install {
     const char *stub; /* a stub libcuda that is only for linking and that the loader finds; "" */
     const struct gp_package *packages; /* of the driver; only with dpkg or pacman */
     size_t package_count;
+    bool has_module_package;      /* one of them has the module or its source */
     int packages_error;           /* −errno; −ENOENT: another kind of distribution */
     const char *run_trace;        /* a file left by NVIDIA's own .run installer; "" */
     const char *module_version;   /* of `module`: "570.124.06", or only its branch; "": unknown */

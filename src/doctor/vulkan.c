@@ -2,6 +2,8 @@
 
 #include "doctor/exam.h"
 
+#include <string.h>
+
 const char *const gp_vulkan_folders[] = {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d",
                                          "/usr/local/share/vulkan/icd.d",
                                          "/run/opengl-driver/share/vulkan/icd.d", /* NixOS */
@@ -15,4 +17,49 @@ bool gp_vulkan_is_directed(const struct gp_exam *exam)
         if (gp_machine_variable(&exam->machine, names[i]))
             return true;
     return false;
+}
+
+const char *gp_vulkan_user(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/usr/bin/vulkaninfo",
+                                        "/usr/bin/steam",
+                                        "/usr/games/steam",
+                                        "/usr/bin/lutris",
+                                        "/usr/bin/heroic",
+                                        "/usr/bin/gamescope",
+                                        "/usr/lib/wine/x86_64-unix/winevulkan.so",
+                                        "/usr/lib64/wine/x86_64-unix/winevulkan.so",
+                                        "/usr/lib/x86_64-linux-gnu/wine/x86_64-unix/winevulkan.so",
+                                        NULL};
+    return gp_files_first(&exam->files, paths);
+}
+
+static bool is_narrow(struct gp_exam *exam, const char *path)
+{
+    static const char head[] = "\177ELF\1"; /* ELFCLASS32 */
+    char text[sizeof(head)];
+    return gp_files_read(&exam->files, path, text, sizeof(text)) == sizeof(head) - 1 &&
+           memcmp(text, head, sizeof(head) - 1) == 0;
+}
+
+const char *gp_vulkan_narrow_user(struct gp_exam *exam)
+{
+    static const char *const steam[] = {"/usr/bin/steam", "/usr/games/steam", NULL};
+    static const char *const wine[] = {"/usr/bin/wine", "/usr/bin/wine32", "/usr/lib/wine/wine",
+                                       "/usr/lib/wine/wine32"};
+    static const char *const unix_parts[] = {
+        "/usr/lib/wine/i386-unix/winevulkan.so", "/usr/lib32/wine/i386-unix/winevulkan.so",
+        "/usr/lib/i386-linux-gnu/wine/i386-unix/winevulkan.so", NULL};
+    const char *found = gp_files_first(&exam->files, steam);
+    if (!found)
+        found = gp_files_first(&exam->files, unix_parts);
+    for (size_t i = 0; i < GP_ARRAY_LEN(wine) && !found; i++)
+        found = is_narrow(exam, wine[i]) ? wine[i] : NULL;
+    char **names;
+    long n = found ? 0 : gp_files_list(&exam->files, &exam->arena, "/opt", &names);
+    for (long i = 0; i < n && !found; i++) {
+        const char *path = gp_exam_text(exam, "/opt/%s/bin/wine", names[i]);
+        found = strncmp(names[i], "wine", 4) == 0 && is_narrow(exam, path) ? path : NULL;
+    }
+    return found;
 }

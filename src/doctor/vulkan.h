@@ -12,4 +12,11 @@ extern const char *const gp_vulkan_folders[];
 /* Whether a variable names the files. */
 bool gp_vulkan_is_directed(const struct gp_exam *exam);
 
+/* A program that draws with Vulkan; NULL: none is seen. */
+const char *gp_vulkan_user(struct gp_exam *exam);
+
+/* Steam, or a Wine with a part of 32 bits: their programs need drivers of 32 bits; NULL: neither is
+ * here. */
+const char *gp_vulkan_narrow_user(struct gp_exam *exam);
+
 #endif
