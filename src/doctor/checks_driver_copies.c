@@ -110,6 +110,19 @@ static void check_conda(struct gp_exam *exam)
                version);
 }
 
+/* Whether a user has installed this runtime of Flatpak. */
+static bool has_own_runtime(struct gp_exam *exam, const char *name)
+{
+    char **users;
+    long n = gp_files_list(&exam->files, &exam->arena, "/home", &users);
+    for (long i = 0; i < n; i++)
+        if (gp_files_exist(
+                &exam->files,
+                gp_exam_text(exam, "/home/%s/.local/share/flatpak/runtime/%s", users[i], name)))
+            return true;
+    return false;
+}
+
 /* Flatpak has its own copy of the libraries for each version: "…GL.nvidia-550-54-14". */
 static void check_flatpak(struct gp_exam *exam)
 {
@@ -118,28 +131,30 @@ static void check_flatpak(struct gp_exam *exam)
     char version[32];
     char **found;
     const char *other = NULL;
+    bool has_mesa = false;
     long n = gp_files_list(&exam->files, &exam->arena, top, &found);
     (void)snprintf(version, sizeof(version), "%s", exam->machine.driver);
     for (char *p = version; *p; p++)
         *p = *p == '.' ? '-' : *p;
     for (long i = 0; i < n; i++) {
+        has_mesa = has_mesa || strcmp(found[i], "org.freedesktop.Platform.GL.default") == 0;
         if (strncmp(found[i], mark, strlen(mark)) != 0)
             continue;
         if (strcmp(found[i] + strlen(mark), version) == 0)
             return;
         other = found[i];
     }
-    if (!other)
+    if ((!other && !has_mesa) || has_own_runtime(exam, gp_exam_text(exam, "%s%s", mark, version)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Flatpak has no libraries for driver %s",
                    exam->machine.driver);
-    gp_exam_evidence(exam, top, "%s", other);
+    gp_exam_evidence(exam, top, "%s", other ? other : "only Mesa's, none of NVIDIA");
     gp_exam_why(exam, "Programs from Flatpak bring their own copy of the driver's libraries, which "
                       "must have the module's version; without it they do not use the GPU.");
     gp_exam_command(exam, "install the copy for this driver", "flatpak update");
     /* Some copies are named without the last number: nvidia-396-24 is of 396.24.02, too. */
-    const char *name = other + strlen(mark);
-    if (strncmp(name, version, strlen(name)) == 0 && version[strlen(name)] == '-')
+    const char *name = other ? other + strlen(mark) : "";
+    if (name[0] && strncmp(name, version, strlen(name)) == 0 && version[strlen(name)] == '-')
         gp_exam_command(exam, "until that one is published: use the copy that is installed",
                         "FLATPAK_GL_DRIVERS=nvidia-%s flatpak run APP", gp_exam_quoted(exam, name));
 }

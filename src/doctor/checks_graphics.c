@@ -227,32 +227,22 @@ static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
 /* Steam and many games are 32-bit programs, which need drivers of their own. */
 static void check_vulkan_32(struct gp_exam *exam, const struct maker *maker)
 {
-    static const struct {
-        const char *wide, *narrow;
-    } folders[] = {{"/usr/lib/x86_64-linux-gnu", "/usr/lib/i386-linux-gnu"},
-                   {"/usr/lib64", "/usr/lib"},
-                   {"/usr/lib", "/usr/lib32"}};
-    const char *program = gp_vulkan_narrow_user(exam);
-    for (size_t i = 0; program && i < GP_ARRAY_LEN(folders); i++) {
-        const char *wide = gp_exam_text(exam, "%s/%s", folders[i].wide, maker->library);
-        const char *narrow = gp_exam_text(exam, "%s/%s", folders[i].narrow, maker->library);
-        if (!gp_files_exist(&exam->files, wide))
-            continue;
-        if (gp_files_exist(&exam->files, narrow))
-            return;
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "the 32-bit Vulkan driver of the %s GPU, which %s needs, is not installed",
-                       maker->words, strstr(program, "steam") ? "Steam" : "32-bit Wine");
-        gp_exam_evidence(exam, narrow, "missing");
-        gp_exam_evidence(exam, wide, "present");
-        gp_exam_evidence(exam, program, "present");
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
+    const char *program = gp_vulkan_narrow_user(exam), *wide;
+    const char *narrow = program ? gp_vulkan_narrow_missing(exam, maker->library, &wide) : NULL;
+    if (!narrow)
         return;
-    }
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the 32-bit Vulkan driver of the %s GPU, which %s needs, is not installed",
+                   maker->words, strstr(program, "steam") ? "Steam" : "32-bit Wine");
+    gp_exam_evidence(exam, narrow, "missing");
+    gp_exam_evidence(exam, wide, "present");
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
 }
 
 static void check_vulkan(struct gp_exam *exam)
 {
+    gp_vulkan_check_loader(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++) {
         if (!has_driven(exam, makers[i].vendor))
             continue;

@@ -182,7 +182,36 @@ static bool report_driver(struct gp_exam *exam)
     return true;
 }
 
+/* A Thunderbolt enclosure by its name, without any driver for what is in it. */
+static bool report_enclosure(struct gp_exam *exam)
+{
+    static const char *const marks[] = {"eGPU",          "eGFX",       "Core X",
+                                        "Razer Core",    "Node",       "Breakaway",
+                                        "Graphics Dock", "GAMING BOX", "XG Station"};
+    static const char top[] = "/sys/bus/thunderbolt/devices";
+    char **names, line[8], name[96];
+    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
+    for (long i = 0; i < n; i++) {
+        bool is_one = false;
+        const char *folder = gp_exam_text(exam, "%s/%s", top, names[i]);
+        if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/authorized", folder), line,
+                           sizeof(line)) ||
+            strcmp(line, "0") != 0 ||
+            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/device_name", folder), name,
+                           sizeof(name)))
+            continue;
+        for (size_t k = 0; k < GP_ARRAY_LEN(marks); k++)
+            is_one = is_one || strcasestr(name, marks[k]);
+        if (!is_one)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "the external GPU is not connected");
+        return fix_enclosure(exam);
+    }
+    return false;
+}
+
 bool gp_hardware_report_gone(struct gp_exam *exam)
 {
-    return report_rule(exam) || report_switch(exam) || report_driver(exam);
+    return report_rule(exam) || report_switch(exam) || report_driver(exam) ||
+           report_enclosure(exam);
 }

@@ -339,6 +339,38 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
     }
 }
 
+/* What docker's running containers have printed lately. */
+static void read_containers(struct gp_exam *exam, struct gp_log *log)
+{
+    static const char folder[] = "/var/lib/docker/containers";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < MOST_FILES; i++) {
+        size_t length = 0;
+        const char *path = gp_exam_text(exam, "%s/%s/%s-json.log", folder, names[i], names[i]);
+        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
+        read_program(exam, log, path, all, length);
+    }
+}
+
+/* What Jellyfin's last transcodings have printed: one file each, with its time in the name. */
+static void read_jellyfin(struct gp_exam *exam, struct gp_log *log)
+{
+    enum { LATEST = 4 };
+    static const char folder[] = "/var/log/jellyfin";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names), count = 0;
+    for (long i = n - 1; i >= 0 && count < LATEST; i--) {
+        size_t length = 0;
+        if (strncmp(names[i], "FFmpeg.Transcode", 16) != 0)
+            continue;
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
+        read_program(exam, log, path, all, length);
+        count++;
+    }
+}
+
 /* Why docker did not start its containers the last time: "Error":"failed to
  * …\nnvidia-container-cli: …" in their settings. */
 static void read_refusals(struct gp_exam *exam, struct gp_log *log)
@@ -384,6 +416,8 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     read_programs(exam, log);
     read_pods(exam, log);
     read_refusals(exam, log);
+    read_containers(exam, log);
+    read_jellyfin(exam, log);
 }
 
 const struct gp_log *gp_log_of(struct gp_exam *exam)

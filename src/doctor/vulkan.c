@@ -63,3 +63,42 @@ const char *gp_vulkan_narrow_user(struct gp_exam *exam)
     }
     return found;
 }
+
+const char *gp_vulkan_narrow_missing(struct gp_exam *exam, const char *library,
+                                     const char **ret_wide)
+{
+    static const struct {
+        const char *wide, *narrow;
+    } folders[] = {{"/usr/lib/x86_64-linux-gnu", "/usr/lib/i386-linux-gnu"},
+                   {"/usr/lib64", "/usr/lib"},
+                   {"/usr/lib", "/usr/lib32"}};
+    char wide[GP_PATH_SIZE], narrow[GP_PATH_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folders[i].narrow, library);
+        *ret_wide = gp_exam_text(exam, "%s/%s", folders[i].wide, library);
+        bool is_one = gp_files_real(&exam->files, folders[i].wide, wide) &&
+                      gp_files_real(&exam->files, folders[i].narrow, narrow) &&
+                      strcmp(wide, narrow) == 0; /* on Arch /usr/lib64 is /usr/lib */
+        if (!is_one && gp_files_exist(&exam->files, *ret_wide))
+            return gp_files_exist(&exam->files, path) ? NULL : path;
+    }
+    return NULL;
+}
+
+void gp_vulkan_check_loader(struct gp_exam *exam)
+{
+    const char *program = gp_vulkan_narrow_user(exam), *wide;
+    const char *narrow = program && strstr(program, "i386-unix") /* Steam brings one */
+                             ? gp_vulkan_narrow_missing(exam, "libvulkan.so.1", &wide)
+                             : NULL;
+    if (!narrow)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Vulkan's 32-bit loader, which 32-bit Wine needs, is not installed");
+    gp_exam_evidence(exam, narrow, "missing");
+    gp_exam_evidence(exam, wide, "present");
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_why(exam, "DXVK and 32-bit games then find no Vulkan: \"Failed to create Vulkan "
+                      "instance\".");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_VULKAN_LOADER_32, NULL, NULL);
+}

@@ -19,4 +19,12 @@ const char *gp_vulkan_user(struct gp_exam *exam);
  * here. */
 const char *gp_vulkan_narrow_user(struct gp_exam *exam);
 
+/* Where the 32-bit form of a library is missing whose 64-bit form is at `ret_wide`; NULL: it is
+ * there, or neither is. */
+const char *gp_vulkan_narrow_missing(struct gp_exam *exam, const char *library,
+                                     const char **ret_wide);
+
+/* Reports if 32-bit Wine has no loader of Vulkan. */
+void gp_vulkan_check_loader(struct gp_exam *exam);
+
 #endif

@@ -1,0 +1,70 @@
+/* Libraries of the driver that are packages of their own, and that installed programs use. Findings
+ * of driver.libraries. */
+#include "doctor/checks_driver.h"
+#include "doctor/driver_fix.h"
+#include "doctor/install.h"
+#include "doctor/searchpath.h"
+#include "doctor/vulkan.h"
+
+#include <string.h>
+
+/* Only programs that have little use without the library. */
+static const struct {
+    const char *library, *words;
+    enum gp_remedy remedy;
+    bool is_of_graphics;     /* in most packages with the libraries for OpenGL */
+    const char *programs[8]; /* up to NULL */
+} parts[] = {
+    {"libnvidia-encode.so.1",
+     "video is encoded on the CPU: the driver's library for NVENC is not installed",
+     GP_REMEDY_INSTALL_VIDEO,
+     false,
+     {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/usr/lib/plexmediaserver/Plex Transcoder",
+      "/opt/emby-server/bin/ffmpeg", "/usr/bin/obs", "/usr/bin/sunshine", "/usr/bin/HandBrakeCLI",
+      "/usr/bin/ghb"}},
+    {"libnvcuvid.so.1",
+     "video is decoded on the CPU: the driver's library for NVDEC is not installed",
+     GP_REMEDY_INSTALL_VIDEO,
+     false,
+     {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/usr/lib/plexmediaserver/Plex Transcoder",
+      "/opt/emby-server/bin/ffmpeg"}},
+    {"libnvoptix.so.1",
+     "programs cannot use OptiX: the driver's library for it is not installed",
+     GP_REMEDY_INSTALL_OPTIX,
+     true,
+     {"/usr/bin/blender", "/snap/bin/blender"}},
+};
+
+/* Whether the package with the library was left out, and not only the file from a copy of the
+ * machine. */
+static bool is_left_out(struct gp_exam *exam, bool is_of_graphics)
+{
+    static const char *const words[] = {"libnvoptix", NULL};
+    struct gp_package *packages;
+    if (is_of_graphics && exam->machine.distro == GP_DISTRO_DEBIAN)
+        return gp_packages_read(&exam->files, &exam->arena, words, &packages) == 0;
+    return !is_of_graphics || !gp_system_library(exam, "", "libGLX_nvidia.so.0");
+}
+
+void gp_driver_check_parts(struct gp_exam *exam)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    gp_vulkan_check_loader(exam);
+    const char *folder = in->library_count > 0 ? in->libraries[0].path : "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(parts) && !exam->machine.container; i++) {
+        const char *program = gp_files_first(&exam->files, parts[i].programs);
+        if (!program || gp_system_library(exam, "", parts[i].library) ||
+            !is_left_out(exam, parts[i].is_of_graphics))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s", parts[i].words);
+        gp_exam_evidence(exam, parts[i].library, "not in any library directory");
+        gp_exam_evidence(exam, folder, "present");
+        gp_exam_evidence(exam, program, "uses it");
+        if (in->run_trace[0] && in->package_count == 0)
+            gp_exam_advice(exam, "run NVIDIA's .run installer again");
+        else
+            gp_exam_remedy(exam, parts[i].remedy, gp_driver_flavour(exam), NULL);
+        if (parts[i].remedy == GP_REMEDY_INSTALL_VIDEO)
+            return; /* it has both */
+    }
+}
