@@ -84,11 +84,41 @@ static void check_screens(struct gp_exam *exam)
     }
 }
 
+/* A driver of VA-API by name: "iHD". */
+static const char *video_driver(struct gp_exam *exam, const char *name)
+{
+    static const char *const folders[] = {"dri", "dri-nonfree", "dri-freeworld"};
+    const char *found = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
+        found =
+            gp_system_library(exam, "", gp_exam_text(exam, "%s/%s_drv_video.so", folders[i], name));
+    return found;
+}
+
+/* NVIDIA's driver has no VA-API by itself. */
+static void check_video_of_nvidia(struct gp_exam *exam)
+{
+    static const char name[] = "LIBVA_DRIVER_NAME", own[] = "nvidia";
+    const char *value = gp_machine_variable(&exam->machine, name);
+    if (!value || strcmp(value, own) != 0 || exam->machine.nvidia_count == 0 ||
+        exam->machine.container || video_driver(exam, own) ||
+        gp_machine_variable(&exam->machine, "LIBVA_DRIVERS_PATH") ||
+        !gp_system_library(exam, "", "libva.so.2"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s names a driver that is not installed: %s", name,
+                   "programs decode video on the CPU");
+    gp_exam_evidence(exam, name, "%s", value);
+    gp_exam_evidence(exam, "dri/nvidia_drv_video.so", "not in any of the usual directories");
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_NVIDIA_VAAPI, NULL, NULL);
+    gp_exam_unset(exam, name, "or have VA-API choose a driver, on a laptop that of the other GPU");
+}
+
 void gp_graphics_check_variables(struct gp_exam *exam)
 {
     check_lists(exam);
     check_screens(exam);
     check_software(exam);
+    check_video_of_nvidia(exam);
 }
 
 /* Whether the kernel drives a GPU of a vendor with a driver that Mesa is for. */
@@ -128,17 +158,6 @@ static void check_left_over(struct gp_exam *exam)
                        rows[i].name, rows[i].words);
         mend_variable(exam, rows[i].name, value, "");
     }
-}
-
-/* A driver of VA-API by name: "iHD". */
-static const char *video_driver(struct gp_exam *exam, const char *name)
-{
-    static const char *const folders[] = {"dri", "dri-nonfree", "dri-freeworld"};
-    const char *found = NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
-        found =
-            gp_system_library(exam, "", gp_exam_text(exam, "%s/%s_drv_video.so", folders[i], name));
-    return found;
 }
 
 static void check_video_name(struct gp_exam *exam)
@@ -240,9 +259,32 @@ static void check_vulkan_32(struct gp_exam *exam, const struct maker *maker)
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VULKAN_32, maker->package, NULL);
 }
 
+/* AMD's own driver for Vulkan, which it no longer develops, brings a layer that leads programs to
+ * it instead of Mesa's. */
+static void check_amdvlk(struct gp_exam *exam)
+{
+    static const char *const layers[] = {"/usr/share/vulkan/implicit_layer.d/amd_icd64.json",
+                                         "/etc/vulkan/implicit_layer.d/amd_icd64.json", NULL};
+    const char *layer = gp_files_first(&exam->files, layers);
+    const char *mesa = gp_system_library(exam, "", "libvulkan_radeon.so");
+    if (!layer || !mesa || gp_vulkan_is_directed(exam) ||
+        gp_machine_variable(&exam->machine, "AMD_VULKAN_ICD"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "programs use AMDVLK for Vulkan, not Mesa's driver");
+    gp_exam_evidence(exam, layer, "present: AMDVLK's layer, which chooses it");
+    gp_exam_evidence(exam, mesa, "present");
+    gp_exam_why(exam, "AMD no longer develops AMDVLK; DXVK and many games work better with Mesa's "
+                      "RADV.");
+    gp_exam_command(exam, "try a program with Mesa's driver", "AMD_VULKAN_ICD=RADV vulkaninfo");
+    gp_exam_remedy(exam, GP_REMEDY_REMOVE_AMDVLK,
+                   gp_files_exist(&exam->files, "/usr/lib32/amdvlk32.so") ? " lib32-amdvlk" : "",
+                   NULL);
+}
+
 static void check_vulkan(struct gp_exam *exam)
 {
     gp_vulkan_check_loader(exam);
+    check_amdvlk(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++) {
         if (!has_driven(exam, makers[i].vendor))
             continue;
