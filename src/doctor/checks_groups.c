@@ -48,6 +48,21 @@ static const char *denied(struct gp_exam *exam, const struct service *service, c
     return NULL;
 }
 
+/* A group without a name here: that of the host has another number, or none. */
+static bool is_number(const char *group)
+{
+    return group[0] >= '0' && group[0] <= '9';
+}
+
+/* Whether membership of the device's group lasts here: on a machine, and in a container of LXC,
+ * which is one to its users, if the device has come with a group at all. */
+static bool has_own_users(const struct gp_exam *exam, const struct gp_access *access)
+{
+    enum { NOBODY = 65534 };
+    const char *kind = exam->machine.container;
+    return access->group != 0 && access->group != NOBODY && (!kind || strcmp(kind, "lxc") == 0);
+}
+
 static void check(struct gp_exam *exam, const struct service *service)
 {
     const char *user = gp_service_value(exam, service->unit, "User");
@@ -66,12 +81,20 @@ static void check(struct gp_exam *exam, const struct service *service)
     gp_exam_evidence(exam, service->unit, "User=%s", user);
     gp_exam_why(exam,
                 "The service then uses the CPU, or reports Permission denied or No VA display "
-                "found.");
-    if (is_foreign || access.group == 0) {
+                "found.%s",
+                exam->machine.container
+                    ? " The device has the number that its group has on the host, whatever this "
+                      "container calls it."
+                    : "");
+    if (is_foreign || !has_own_users(exam, &access)) {
         gp_access_propose(exam, &access, path);
         return;
     }
-    gp_exam_command(exam, "", "sudo usermod -aG %s %s", gp_exam_quoted(exam, access.group_name),
+    if (is_number(access.group_name))
+        gp_exam_command(exam, "a name for the group, which this container lacks",
+                        "sudo groupadd -g %s gpu", access.group_name);
+    gp_exam_command(exam, "", "sudo usermod -aG %s %s",
+                    is_number(access.group_name) ? "gpu" : gp_exam_quoted(exam, access.group_name),
                     gp_exam_quoted(exam, user));
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
 }

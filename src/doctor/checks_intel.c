@@ -1,4 +1,6 @@
 /* Intel GPUs: checked only if the machine has no other vendor's GPU to compute on. */
+#include "doctor/checks_intel.h"
+
 #include "doctor/access.h"
 #include "doctor/exam.h"
 #include "doctor/firmware.h"
@@ -98,7 +100,8 @@ static void check_driver(struct gp_exam *exam)
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
         if (gpu->vendor == GP_PCI_INTEL)
             report_firmware(exam, gpu);
-        if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) || gpu->driver[0] ||
+        if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) ||
+            gp_intel_report_regression(exam, gpu) || gpu->driver[0] ||
             gp_unbound_report_unknown(exam, gpu, GP_VERDICT_WARN, modules, model_of(gpu)))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
@@ -174,20 +177,32 @@ static const char *user_of(struct gp_exam *exam)
     return gp_system_library(exam, "", "libze_loader.so.1") ? "libze_loader.so.1" : NULL;
 }
 
-/* Likewise in a container, where programs for video are what it was made for. */
-static const char *container_user(struct gp_exam *exam)
+/* Likewise, also programs for video. */
+static const char *any_user_of(struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/opt/frigate",
-                                        "/usr/lib/plexmediaserver", "/app/emby/EmbyServer", NULL};
+    static const char *const paths[] = {"/usr/lib/jellyfin-ffmpeg/ffmpeg",
+                                        "/opt/frigate",
+                                        "/usr/lib/plexmediaserver",
+                                        "/app/emby/EmbyServer",
+                                        "/usr/bin/vainfo",
+                                        NULL};
     const char *found = gp_files_first(&exam->files, paths);
     return found ? found : user_of(exam);
+}
+
+/* Whether the GPU may be there only for containers, whose users are others. */
+static bool is_host(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/bin/docker", "/usr/bin/containerd",
+                                           "/usr/bin/podman", NULL};
+    return !exam->machine.container && gp_files_first(&exam->files, programs);
 }
 
 static void check_permission(struct gp_exam *exam)
 {
     struct gp_access access;
-    const char *path, *user = exam->machine.container ? container_user(exam) : NULL;
-    if (user && !gp_files_exist(&exam->files, "/dev/dri")) {
+    const char *path, *user = any_user_of(exam);
+    if (user && exam->machine.container && !gp_files_exist(&exam->files, "/dev/dri")) {
         gp_exam_report(exam, GP_VERDICT_WARN, "this container has no Intel GPU");
         gp_exam_evidence(exam, "/dev/dri", "missing");
         gp_exam_evidence(exam, "", "%s needs it", user);
@@ -197,7 +212,7 @@ static void check_permission(struct gp_exam *exam)
     }
     if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, user || !is_host(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "you have no permission to compute on the Intel GPU: you are not in group %s",
                    access.group_name);
     gp_access_show(exam, &access, path);
@@ -295,30 +310,16 @@ static bool report_old_runtime(struct gp_exam *exam)
 /* The runtime is too new for the only GPU: since this version it drives those from 2020 on. */
 static bool report_new_runtime(struct gp_exam *exam)
 {
-    static const char *const words[] = {"intel-compute-runtime", "intel-opencl", NULL};
-    static const char first[] = "24.39";
     const struct gp_machine *m = &exam->machine;
-    struct gp_package *packages;
-    const struct gp_package *found = NULL;
-    const struct gp_pci_gpu *gpu = find_gpu(exam, is_legacy);
+    const struct gp_pci_gpu *gpu = m->gpu_count == 1 ? find_gpu(exam, is_legacy) : NULL;
+    const char *where, *version = gpu ? gp_intel_new_runtime(exam, &where) : NULL;
     const char *user = user_of(exam);
-    long count = gpu && m->gpu_count == 1
-                     ? gp_packages_read(&exam->files, &exam->arena, words, &packages)
-                     : 0;
-    for (long i = 0; i < count; i++) {
-        const struct gp_package *p = &packages[i];
-        if (strstr(p->name, "legacy") && strcmp(p->state, "installed") == 0)
-            return false;
-        if (strcmp(p->state, "installed") == 0 && gp_version_major(p->version) < 100 &&
-            gp_version_compare(p->version, first) >= 0)
-            found = p;
-    }
-    if (!found)
+    if (!version)
         return false;
     gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "Intel's compute runtime %s no longer supports Intel GPU %s", found->version,
+                   "Intel's compute runtime %s no longer supports Intel GPU %s", version,
                    gpu->bus_id);
-    gp_exam_evidence(exam, "package", "%s %s", found->name, found->version);
+    gp_exam_evidence(exam, where, "%s", version);
     if (user)
         gp_exam_evidence(exam, "", "%s needs it", user);
     gp_exam_why(exam, "24.35 was the last for GPUs before 2020 (Broadwell to Ice Lake). Newer ones "
@@ -326,6 +327,10 @@ static bool report_new_runtime(struct gp_exam *exam)
     gp_exam_advice(exam,
                    m->distro == GP_DISTRO_ARCH
                        ? "install a legacy build of it (AUR: intel-compute-runtime-legacy) instead"
+                   : m->distro == GP_DISTRO_FEDORA
+                       ? "install 24.35.30872 of intel-compute-runtime, intel-level-zero, "
+                         "intel-opencl and intel-ocloc, and intel-igc 1.0.17791, instead (dnf "
+                         "downgrade, or from koji.fedoraproject.org), and exclude them from updates"
                        : "install the legacy1 packages of 24.35.30872 from the page below "
                          "instead, or use Mesa's rusticl (RUSTICL_ENABLE=iris)");
     gp_exam_link(exam, "https://github.com/intel/compute-runtime/blob/master/LEGACY_PLATFORMS.md");

@@ -47,15 +47,44 @@ static bool report_switch(struct gp_exam *exam)
     return true;
 }
 
+#define ROCDXG "/opt/rocm/lib/librocdxg.so"
+
 /* ROCm for WSL, where AMD's driver in Windows has no library here. */
 static bool has_rocm(struct gp_exam *exam)
 {
-    static const char *const paths[] = {"/opt/rocm/lib/librocdxg.so",
-                                        "/opt/rocm/lib/libhsa-runtime64.so.1"};
+    static const char *const paths[] = {ROCDXG, "/opt/rocm/lib/libhsa-runtime64.so.1"};
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++)
         if (gp_files_exist(&exam->files, paths[i]))
             return true;
     return false;
+}
+
+/* ROCm looks for the GPU behind /dev/dxg only if it is told to; later releases do so by themselves.
+ */
+static bool report_detection(struct gp_exam *exam)
+{
+    static const char name[] = "HSA_ENABLE_DXG_DETECTION", last[] = "7.13",
+                      path[] = "/opt/rocm/.info/version";
+    const char *value = gp_machine_variable(&exam->machine, name), *place;
+    char version[64];
+    value = value ? value : gp_assignment_last(exam, name, &place);
+    if (!gp_files_exist(&exam->files, ROCDXG) ||
+        !gp_files_line(&exam->files, path, version, sizeof(version)) ||
+        gp_version_compare(version, last) >= 0 || (value && strcmp(value, "1") == 0))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_FAIL, "ROCm does not look for the GPU of WSL: %s is not %s",
+                   name, value ? "1" : "set");
+    gp_exam_evidence(exam, name, "%s", value ? value : "not set");
+    gp_exam_evidence(exam, path, "%s", version);
+    gp_exam_evidence(exam, ROCDXG, "present");
+    gp_exam_why(exam,
+                "Without it ROCm before %s looks only for /dev/kfd, which WSL does not have: "
+                "rocminfo and PyTorch find no GPU.",
+                last);
+    gp_exam_command(exam, "", "echo 'export %s=1' >> ~/.bashrc", name);
+    gp_exam_command(exam, "and for this shell", "export %s=1", name);
+    gp_exam_link(exam, "https://github.com/ROCm/librocdxg");
+    return true;
 }
 
 /* The runtime of AMD's packages for Linux, without the part that reaches the Windows driver; with
@@ -66,7 +95,7 @@ static bool report_plain_rocm(struct gp_exam *exam)
     struct gp_package *packages;
     const char *plain = NULL;
     long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    if (gp_files_exist(&exam->files, "/opt/rocm/lib/librocdxg.so"))
+    if (gp_files_exist(&exam->files, ROCDXG))
         return false;
     for (long i = 0; i < count; i++) {
         if (strcmp(packages[i].state, "installed") != 0)
@@ -81,7 +110,7 @@ static bool report_plain_rocm(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_FAIL,
                    "ROCm finds no GPU in WSL: its part for WSL is not installed");
     gp_exam_evidence(exam, "package", "hsa-rocr %s, but not %s", plain, words[1]);
-    gp_exam_evidence(exam, "/opt/rocm/lib/librocdxg.so", "missing");
+    gp_exam_evidence(exam, ROCDXG, "missing");
     gp_exam_why(exam, "ROCm's usual runtime needs /dev/kfd, which WSL does not have.");
     gp_exam_advice(exam, "install ROCm for WSL as the page below says: amdgpu-install "
                          "--usecase=wsl,rocm --no-dkms, and from ROCm 7 on librocdxg");
@@ -149,7 +178,7 @@ static void check_wsl_driver(struct gp_exam *exam)
                   : gp_files_exist(&exam->files, parts[i].path))
             continue;
         if (i > 0 && has_rocm(exam)) {
-            if (!report_plain_rocm(exam))
+            if (!report_plain_rocm(exam) && !report_detection(exam))
                 check_rocm(exam);
             return;
         }
@@ -226,8 +255,24 @@ static void report_unlisted(struct gp_exam *exam)
     gp_exam_command(exam, "update the loader's cache", "sudo ldconfig");
 }
 
+/* A package that loads libcuda by its plain name, and its environment; NULL: none. */
+static const struct gp_pypackage *loads_plain_name(struct gp_exam *exam,
+                                                   const struct gp_pyenv **ret_env)
+{
+    static const char name[] = "bitsandbytes", first[] = "0.43"; /* which asks PyTorch instead */
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(&envs->list[i], name);
+        *ret_env = &envs->list[i];
+        if (package && gp_version_compare(package->version, first) < 0)
+            return package;
+    }
+    return NULL;
+}
+
 /* Windows' files are copies, not links, so ldconfig lists one name of them; the plain one, which
- * some programs load, is found only by a path. So it is with every WSL: told, not a problem. */
+ * some programs load, is found only by a path. So it is with every WSL: a problem only for such a
+ * program. */
 static void report_unnamed(struct gp_exam *exam)
 {
     static const char folder[] = "/usr/lib/wsl/lib", plain[] = "/usr/lib/wsl/lib/libcuda.so";
@@ -246,13 +291,26 @@ static void report_unnamed(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
         if (gp_files_exist(&exam->files, others[i]))
             return;
-    gp_exam_report(exam, GP_VERDICT_INFO,
-                   "programs that load libcuda.so, without a number, do not find it");
+    const struct gp_pyenv *env;
+    const struct gp_pypackage *user = loads_plain_name(exam, &env);
+    if (user)
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "%s %s in %s does not find libcuda.so: it loads it without a number",
+                       user->name, user->version, env->prefix);
+    else
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "programs that load libcuda.so, without a number, do not find it");
     gp_exam_evidence(exam, plain, "present");
     gp_exam_evidence(exam, "/etc/ld.so.cache", "has only libcuda.so.1");
-    gp_exam_why(exam, "Most programs load libcuda.so.1. Others report \"libcuda.so: cannot open "
-                      "shared object file\".");
-    gp_exam_command(exam, "for such a program",
+    if (user)
+        gp_exam_why(exam, "It then takes its library for the CPU, and 8-bit functions and "
+                          "optimizers fail. Version 0.43 and newer do not need the name.");
+    else
+        gp_exam_why(exam, "Most programs load libcuda.so.1. Others report \"libcuda.so: cannot "
+                          "open shared object file\".");
+    gp_exam_command(exam,
+                    user ? "in the script that starts it, or in the shell's startup file"
+                         : "for such a program",
                     "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", folder);
     gp_exam_link(exam, "https://github.com/microsoft/WSL/issues/8587");
 }
@@ -293,8 +351,8 @@ static bool report_other_loader(struct gp_exam *exam)
 static void check_wsl_shadow(struct gp_exam *exam)
 {
     char path[GP_PATH_SIZE], real[GP_PATH_SIZE];
-    if (report_other_loader(exam))
-        return;
+    if (!gp_nvidia_wsl_library(exam) || report_other_loader(exam))
+        return; /* the first: with another maker's GPU */
     if (!find_linux_library(exam, path, real)) {
         report_unlisted(exam);
         report_unnamed(exam);

@@ -58,15 +58,22 @@ static const char *value_in(struct search *s, const char *line, size_t length)
     return NULL;
 }
 
+/* Where the value of a setting begins, "User=ollama" or "User = jellyfin"; NULL: another line. */
+static const char *value_of(const char *line, const char *setting)
+{
+    size_t n = strlen(setting);
+    if (strncmp(line, setting, n) != 0)
+        return NULL;
+    line += n + strspn(line + n, " \t");
+    return *line == '=' ? line + 1 + strspn(line + 1, " \t") : NULL;
+}
+
 /* What is looked for in "Environment=…" or "ExecStart=…"; NULL: another line. */
 static const char *wanted_in(struct search *s, const char *line, size_t length)
 {
-    static const char set[] = "Environment=", start[] = "ExecStart=";
     if (s->variable)
-        return strncmp(line, set, sizeof(set) - 1) == 0 ? value_in(s, line, length) : NULL;
-    return strncmp(line, start, sizeof(start) - 1) == 0
-               ? gp_exam_text(s->exam, "%.*s", (int)length, line)
-               : NULL;
+        return value_of(line, "Environment") ? value_in(s, line, length) : NULL;
+    return value_of(line, "ExecStart") ? gp_exam_text(s->exam, "%.*s", (int)length, line) : NULL;
 }
 
 static void look_into(struct search *s, const char *path, const char *service)
@@ -119,15 +126,11 @@ static const char *last_value(struct gp_exam *exam, const char *path, const char
 {
     const char *text = gp_files_text(&exam->files, &exam->arena, path, UNIT_MAX, NULL);
     const char *found = NULL;
-    size_t n = strlen(setting);
     for (const char *line = text; line && *line;
          line += strcspn(line, "\n"), line += *line == '\n') {
-        const char *p = line + (strncmp(line, setting, n) == 0 ? n : 0);
-        p += strspn(p, " \t");
-        if (p < line + n || *p != '=')
-            continue;
-        p += 1 + strspn(p + 1, " \t");
-        found = gp_exam_text(exam, "%.*s", (int)strcspn(p, "\r\n"), p);
+        const char *value = value_of(line, setting);
+        if (value)
+            found = gp_exam_text(exam, "%.*s", (int)strcspn(value, "\r\n"), value);
     }
     return found;
 }

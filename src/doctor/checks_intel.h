@@ -1,0 +1,19 @@
+/* What the checks of Intel GPUs share; checks_intel.c has their table. */
+#ifndef GP_DOCTOR_CHECKS_INTEL_H
+#define GP_DOCTOR_CHECKS_INTEL_H
+
+#include "base/util.h"
+
+struct gp_exam;
+struct gp_pci_gpu;
+
+/* checks_intel_versions.c: reports a kernel with which this GPU is known to hang; false: it is
+ * none.
+ */
+bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
+/* The compute runtime, if it is too new for GPUs before 2020, and the package or file that says so;
+ * NULL: it is not, or that is unknown. */
+const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);
+
+#endif
