@@ -68,10 +68,20 @@ static bool is_of_both(unsigned device)
 /* A program that needs Vulkan or computes, or an argument for amdgpu; NULL: radeon may do. */
 static const char *needs_amdgpu(struct gp_exam *exam)
 {
-    static const char *const paths[] = {
-        "/opt/rocm",         "/usr/bin/clinfo",  "/usr/bin/darktable",
-        "/usr/bin/steam",    "/usr/games/steam", "/usr/bin/vulkaninfo",
-        "/usr/bin/rocminfo", "/usr/bin/blender", NULL};
+    static const char *const paths[] = {"/opt/rocm",
+                                        "/usr/bin/clinfo",
+                                        "/usr/bin/darktable",
+                                        "/usr/bin/steam",
+                                        "/usr/games/steam",
+                                        "/usr/bin/vulkaninfo",
+                                        "/usr/bin/rocminfo",
+                                        "/usr/bin/blender",
+                                        "/usr/bin/pcsx2-qt",
+                                        "/usr/bin/rpcs3",
+                                        "/usr/bin/lutris",
+                                        "/usr/bin/gamescope",
+                                        "/usr/lib/amdvlk64.so",
+                                        NULL};
     const char *found = gp_files_first(&exam->files, paths);
     char line[4096];
     if (found)
@@ -80,6 +90,19 @@ static const char *needs_amdgpu(struct gp_exam *exam)
                    (strstr(line, "amdgpu.si_support=1") || strstr(line, "amdgpu.cik_support=1"))
                ? "/proc/cmdline"
                : NULL;
+}
+
+/* Both modules must be told, as radeon otherwise takes the card first. */
+static void hand_over(struct gp_exam *exam)
+{
+    gp_exam_module_setting(exam, "let radeon leave such cards", "gcn-radeon.conf",
+                           "options radeon si_support=0 cik_support=0");
+    gp_exam_module_setting(exam, "and amdgpu take them", "gcn-amdgpu.conf",
+                           "options amdgpu si_support=1 cik_support=1");
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "", "sudo reboot");
+    gp_exam_advice(exam, "or on the kernel command line, all four: radeon.si_support=0 "
+                         "radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1");
 }
 
 /* The old driver can show pictures, but has neither Vulkan nor computing. */
@@ -101,9 +124,7 @@ static bool report_radeon(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
     if (user)
         gp_exam_evidence(exam, user, is_newer ? "needs amdgpu" : "present");
     if (is_newer)
-        gp_exam_advice(exam, "amdgpu takes over with radeon.si_support=0 radeon.cik_support=0 "
-                             "amdgpu.si_support=1 amdgpu.cik_support=1 on the kernel command line: "
-                             "all four, as radeon otherwise takes it first");
+        hand_over(exam);
     else
         gp_exam_advice(exam, "ROCm needs a newer GPU; this one can still show a screen");
     return true;
@@ -317,7 +338,7 @@ const struct gp_check gp_checks_amd[] = {
      {NULL},
      gp_amd_has_two_makers,
      gp_amd_check_makers},
-    {"amd.opencl", "OpenCL's loader knows ROCm", {NULL}, gp_amd_has_opencl, gp_amd_check_opencl},
+    {"amd.opencl", "OpenCL has a driver for the AMD GPUs", {NULL}, gp_amd_has_opencl, gp_amd_check_opencl},
     {"amd.torch", "PyTorch is built for AMD GPUs", {NULL}, is_only_vendor, check_torch},
     {"amd.frameworks",
      "other frameworks are built for AMD GPUs",

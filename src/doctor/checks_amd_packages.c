@@ -143,15 +143,53 @@ static const char *opencl_library(struct gp_exam *exam)
     return gp_files_first(&exam->files, paths);
 }
 
+/* Whether an installed program for OpenCL has only the AMD GPU to use. */
+static bool is_for_opencl(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    return !m->container && m->nvidia_count == 0 && (m->intel_count == 0 || gp_gfx_has_card(m)) &&
+           gp_amd_drives(exam) && gp_opencl_program(exam);
+}
+
 bool gp_amd_has_opencl(struct gp_exam *exam)
 {
-    return exam->machine.amd_count > 0 && opencl_library(exam);
+    return exam->machine.amd_count > 0 && (opencl_library(exam) || is_for_opencl(exam));
+}
+
+/* Mesa's newer driver, rusticl, uses no GPU unless a variable names its drivers. */
+static void report_no_driver(struct gp_exam *exam)
+{
+    static const char variable[] = "RUSTICL_ENABLE";
+    enum gp_distro distro = exam->machine.distro;
+    const char *value = gp_machine_variable(&exam->machine, variable);
+    bool has_rusticl = gp_opencl_knows(exam, "Rusticl");
+    if (gp_opencl_knows(exam, "amdocl") || gp_opencl_knows(exam, "MesaOpenCL") ||
+        (has_rusticl && value && strstr(value, "radeonsi")))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "OpenCL programs do not find the AMD GPU: %s",
+                   has_rusticl ? "Mesa's rusticl does not use it unless it is told to, and there "
+                                 "is no other driver"
+                               : "no driver for it is installed");
+    gp_exam_evidence(exam, gp_opencl_program(exam), "uses OpenCL");
+    gp_exam_evidence(exam, GP_OPENCL_VENDORS, "no file names libamdocl64.so%s",
+                     has_rusticl ? ", one names rusticl" : "");
+    if (has_rusticl)
+        gp_exam_evidence(exam, variable, "%s", value ? value : "not set");
+    if (gp_files_exist(&exam->files, "/opt/rocm") && amd_source(exam))
+        gp_exam_command(exam, "the part of AMD's ROCm", "sudo apt install rocm-opencl-runtime");
+    else if (!has_rusticl || distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_ARCH)
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_AMD_OPENCL, NULL, NULL);
+    if (has_rusticl || (distro != GP_DISTRO_FEDORA && distro != GP_DISTRO_ARCH))
+        gp_exam_command(exam, "Mesa's rusticl, also in the shell's startup file",
+                        "export %s=radeonsi", variable);
 }
 
 void gp_amd_check_opencl(struct gp_exam *exam)
 {
     static const char folder[] = GP_OPENCL_VENDORS, name[] = "libamdocl64.so";
-    if (gp_opencl_knows(exam, "amdocl"))
+    if (!opencl_library(exam))
+        report_no_driver(exam);
+    if (!opencl_library(exam) || gp_opencl_knows(exam, "amdocl"))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "OpenCL programs do not find the AMD GPU: the file that names ROCm's library "

@@ -3,7 +3,9 @@
 #include "doctor/checks_graphics.h"
 
 #include "doctor/exam.h"
+#include "doctor/ldcache.h"
 #include "doctor/searchpath.h"
+#include "doctor/shared.h"
 #include "doctor/vulkan.h"
 
 #include <string.h>
@@ -281,10 +283,48 @@ static void check_amdvlk(struct gp_exam *exam)
                    NULL);
 }
 
+/* AMD's own packages come with a libdrm, which the loader prefers and which may be older than the
+ * distribution's, which Mesa was built with. */
+static void check_libdrm(struct gp_exam *exam)
+{
+    static const char name[] = "libdrm_amdgpu.so.1", uninstaller[] = "/usr/bin/amdgpu-install";
+    const char *mesa = gp_system_library(exam, "", "libvulkan_radeon.so"), *missing;
+    struct gp_ldcache cache;
+    struct gp_library libdrm;
+    struct gp_shared user, found;
+    size_t from = 0;
+    if (!mesa || gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
+        !gp_ldcache_find(&cache, name, exam->machine.arch, &from, &libdrm) ||
+        !gp_shared_read(&user, &exam->files, &exam->arena, mesa) ||
+        !gp_shared_read(&found, &exam->files, &exam->arena, libdrm.path) ||
+        !(missing = gp_shared_lacks(&user, "amdgpu_", &found)))
+        return;
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "Vulkan programs do not start: the loader finds a libdrm that is older than "
+                   "Mesa's driver needs");
+    gp_exam_evidence(exam, libdrm.path, "has no %s", missing);
+    gp_exam_evidence(exam, mesa, "needs it");
+    gp_exam_why(exam, "They end with \"symbol lookup error: undefined symbol: %s\".", missing);
+    if (strncmp(libdrm.path, "/opt/amdgpu", 11) != 0) {
+        gp_exam_advice(exam, "remove the package or the file of that libdrm, then: sudo ldconfig");
+        return;
+    }
+    if (gp_files_exist(&exam->files, uninstaller))
+        gp_exam_command(exam, "remove AMD's packages; Mesa's driver needs none of them",
+                        "sudo amdgpu-install --uninstall");
+    else
+        gp_exam_advice(exam,
+                       "remove AMD's packages (libdrm2-amdgpu, libdrm-amdgpu-amdgpu1 and what "
+                       "needs them); Mesa's driver needs none of them");
+    gp_exam_command(exam, "", "sudo ldconfig");
+}
+
 static void check_vulkan(struct gp_exam *exam)
 {
     gp_vulkan_check_loader(exam);
     check_amdvlk(exam);
+    if (has_driven(exam, GP_PCI_AMD))
+        check_libdrm(exam);
     for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++) {
         if (!has_driven(exam, makers[i].vendor))
             continue;

@@ -5,6 +5,7 @@
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
 #include "doctor/searchpath.h"
+#include "doctor/shared.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -121,6 +122,59 @@ void gp_jetson_report_no_cuda(struct gp_exam *exam, const struct gp_torch *torch
     gp_exam_command(exam, "", "sudo apt install nvidia-jetpack");
 }
 
+/* The first library of CUDA that ONNX Runtime's part for it loads and that is not found; NULL:
+ * none.
+ */
+static const char *missing_of_provider(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char file[] = "onnxruntime/capi/libonnxruntime_providers_cuda.so";
+    struct gp_shared provider;
+    char path[GP_PATH_SIZE];
+    const char *name;
+    size_t from = 0;
+    if (!gp_pyenv_path(env, file, path) ||
+        !gp_shared_read(&provider, &exam->files, &exam->arena, path))
+        return NULL;
+    while ((name = gp_shared_needed(&provider, &from)))
+        if (strncmp(name, "libcu", 5) == 0 && !is_found(exam, env, name))
+            return name;
+    return NULL;
+}
+
+/* Another version of a library, "libcudnn.so.9" for "libcudnn.so.8"; "": none is seen. */
+static const char *other_version(struct gp_exam *exam, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const unsigned number = dot ? gp_version_major(dot + 1) : 0;
+    for (unsigned i = number > 2 ? number - 2 : 1; number && i <= number + 2; i++) {
+        const char *other = gp_exam_text(exam, "%.*s.%u", (int)(dot - name), name, i);
+        if (i != number && gp_system_library(exam, "", other))
+            return other;
+    }
+    return "";
+}
+
+/* Each JetPack has its CUDA and cuDNN; wheels of ONNX Runtime are built for one. */
+static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const struct gp_pypackage *package = gp_pyenv_package(env, "onnxruntime-gpu");
+    const char *name = package ? missing_of_provider(exam, env) : NULL;
+    if (!name)
+        return;
+    const char *other = other_version(exam, name);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "ONNX Runtime %s in %s is built for another JetPack: it needs %s",
+                   package->version, env->prefix, name);
+    gp_exam_evidence(exam, env->site, "%s", package->entry);
+    gp_exam_evidence(exam, name, "not in any library directory");
+    if (other[0])
+        gp_exam_evidence(exam, other, "present");
+    gp_exam_why(exam, "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
+    gp_exam_advice(exam, "remove onnxruntime-gpu, and install the wheel that is built for this "
+                         "JetPack, by its CUDA and Python, from the index below; or build it here");
+    gp_exam_link(exam, "https://pypi.jetson-ai-lab.io/");
+}
+
 /* PyPI's wheels for aarch64 compute on the CPU; those of NVIDIA have another name or "+nv". */
 void gp_jetson_check_others(struct gp_exam *exam, const struct gp_pyenv *env)
 {
@@ -128,6 +182,7 @@ void gp_jetson_check_others(struct gp_exam *exam, const struct gp_pyenv *env)
         const char *name, *title, *other;
     } rows[] = {{"onnxruntime", "ONNX Runtime", "onnxruntime-gpu"},
                 {"tensorflow", "TensorFlow", "tensorflow-gpu"}};
+    check_onnx(exam, env);
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, rows[i].name);
         bool is_meant = env->is_active || env->is_named || env->kind == GP_PYENV_USER;

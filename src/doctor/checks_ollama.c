@@ -93,6 +93,16 @@ static bool fix_free_package(struct gp_exam *exam, const char *folder)
     return true;
 }
 
+static void fix_installed(struct gp_exam *exam, bool is_by_installer)
+{
+    static const char words[] = "install it again, while the GPU's driver works: the installer "
+                                "takes the parts for the GPUs that it finds";
+    if (is_by_installer)
+        gp_exam_command(exam, words, "curl -fsSL https://ollama.com/install.sh | sh");
+    else
+        gp_exam_advice(exam, "%s; its page for Linux says how", words);
+}
+
 /* The archive of its makers has a folder for each; versions before 0.4 had them in the program. */
 static bool report_folder(struct gp_exam *exam, const char *prefix, const char *package)
 {
@@ -115,9 +125,7 @@ static bool report_folder(struct gp_exam *exam, const char *prefix, const char *
             gp_exam_advice(exam, "use the image for AMD's GPUs, ollama/ollama:rocm, instead of "
                                  "ollama/ollama");
         else if (!fix_package(exam, package) && !fix_free_package(exam, folders[i]))
-            gp_exam_advice(exam,
-                           "install it again, as its page for Linux says, while the GPU's driver "
-                           "works: the installer takes the parts for the GPUs that it finds");
+            fix_installed(exam, i == 0);
         gp_exam_link(exam, "https://ollama.com/download/linux");
         return true;
     }

@@ -40,7 +40,8 @@ bool gp_opencl_knows(struct gp_exam *exam, const char *word)
 const char *gp_opencl_program(struct gp_exam *exam)
 {
     /* The loader alone says nothing: FFmpeg's packages need it. */
-    static const char *const programs[] = {"/usr/bin/clinfo", "/usr/bin/hashcat",
-                                           "/usr/bin/darktable", "/usr/bin/clpeak", NULL};
+    static const char *const programs[] = {
+        "/usr/bin/clinfo",          "/usr/bin/hashcat",   "/usr/bin/darktable",  "/usr/bin/clpeak",
+        "/opt/resolve/bin/resolve", "/usr/bin/FAHClient", "/usr/bin/fah-client", NULL};
     return gp_files_first(&exam->files, programs);
 }
