@@ -167,8 +167,7 @@ static void report_no_driver(struct gp_exam *exam)
         (has_rusticl && value && strstr(value, "radeonsi")))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "OpenCL programs do not find the AMD GPU: %s",
-                   has_rusticl ? "Mesa's rusticl does not use it unless it is told to, and there "
-                                 "is no other driver"
+                   has_rusticl ? "Mesa's rusticl, the only driver, uses no GPU by default"
                                : "no driver for it is installed");
     gp_exam_evidence(exam, gp_opencl_program(exam), "uses OpenCL");
     gp_exam_evidence(exam, GP_OPENCL_VENDORS, "no file names libamdocl64.so%s",

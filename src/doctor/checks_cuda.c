@@ -195,17 +195,30 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     }
 }
 
+/* Whether the machine's programs are built with this toolkit, rather than come as wheels or images.
+ */
+static bool is_for_building(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++)
+        if (envs->list[i].has_torch)
+            return false;
+    return toolkit->is_on_path && !exam->machine.container;
+}
+
 static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
                        const struct gp_toolkit_found *toolkit)
 {
     unsigned capability = nv->count == 1 ? nv->gpus[0].capability : 0;
-    gp_exam_report(exam, GP_VERDICT_INFO,
+    gp_exam_report(exam, is_for_building(exam, toolkit) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "CUDA %s is newer than the driver, which implements CUDA %s: programs run, but "
                    "not from PTX",
                    toolkit->version, gp_cuda_ceiling(nv->driver));
-    gp_exam_evidence(exam, toolkit->source, "CUDA %s", toolkit->version);
+    gp_exam_evidence(exam, toolkit->source, "CUDA %s%s", toolkit->version,
+                     toolkit->is_on_path ? ", nvcc is in PATH" : "");
     gp_exam_why(exam, "Code that was not compiled for exactly this GPU fails with \"the provided "
-                      "PTX was compiled with an unsupported toolchain\" (error 222).");
+                      "PTX was compiled with an unsupported toolchain\" (error 222); nvcc does so "
+                      "without -arch.");
     if (capability)
         gp_exam_command(exam, "compile code for this GPU", "nvcc -arch=sm_%u …", capability);
     else
