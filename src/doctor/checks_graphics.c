@@ -335,24 +335,28 @@ static void check_vulkan(struct gp_exam *exam)
 
 /* ---- video ---- */
 
-/* A program that decodes or encodes video with VA-API; NULL: none is seen. */
-static const char *video_user(struct gp_exam *exam)
+const char *gp_graphics_video_user(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/usr/bin/vainfo",
-                                        "/usr/bin/jellyfin",
                                         "/usr/bin/kodi",
-                                        "/usr/lib/jellyfin/bin/jellyfin",
                                         "/usr/bin/obs",
                                         "/opt/emby-server",
-                                        "/usr/lib/jellyfin",
                                         "/usr/share/sunshine",
+                                        "/usr/bin/jellyfin",
+                                        "/usr/lib/jellyfin/bin/jellyfin",
+                                        "/usr/lib/jellyfin",
                                         NULL};
-    return gp_files_first(&exam->files, paths);
+    const char *found = gp_files_first(&exam->files, paths);
+    /* Jellyfin's own FFmpeg has drivers with it. */
+    return found && strstr(found, "jellyfin") &&
+                   gp_files_exist(&exam->files, "/usr/lib/jellyfin-ffmpeg/lib/dri")
+               ? NULL
+               : found;
 }
 
 static bool has_video_of_amd(struct gp_exam *exam)
 {
-    return is_of_mesa(exam) && has_driven(exam, GP_PCI_AMD) && video_user(exam) &&
+    return is_of_mesa(exam) && has_driven(exam, GP_PCI_AMD) && gp_graphics_video_user(exam) &&
            gp_system_library(exam, "", "libva.so.2");
 }
 
@@ -363,7 +367,7 @@ static void check_video(struct gp_exam *exam)
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "VA-API has no driver for the AMD GPU: video is decoded and encoded on the CPU");
     gp_exam_evidence(exam, "dri/radeonsi_drv_video.so", "not in any of the usual directories");
-    gp_exam_evidence(exam, video_user(exam), "uses it");
+    gp_exam_evidence(exam, gp_graphics_video_user(exam), "uses it");
     gp_exam_remedy(exam, GP_REMEDY_INSTALL_MESA_VIDEO, NULL, NULL);
     gp_exam_command(exam, "it says whether the driver starts", "vainfo");
 }

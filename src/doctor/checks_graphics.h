@@ -7,4 +7,7 @@ struct gp_exam;
 /* Variables that name drivers which do not exist, or have the CPU draw. */
 void gp_graphics_check_variables(struct gp_exam *exam);
 
+/* A program that decodes or encodes video with the system's VA-API; NULL: none is seen. */
+const char *gp_graphics_video_user(struct gp_exam *exam);
+
 #endif

@@ -2,6 +2,7 @@
 #include "doctor/checks_intel.h"
 
 #include "doctor/access.h"
+#include "doctor/checks_graphics.h"
 #include "doctor/exam.h"
 #include "doctor/firmware.h"
 #include "doctor/framework.h"
@@ -337,7 +338,7 @@ static bool report_new_runtime(struct gp_exam *exam)
     return true;
 }
 
-static void check_compute(struct gp_exam *exam)
+void gp_intel_check_compute(struct gp_exam *exam)
 {
     if (report_old_runtime(exam) || report_new_runtime(exam))
         return;
@@ -481,10 +482,27 @@ static bool is_after_i965(const struct gp_pci_gpu *gpu)
     return is_after && gpu->vendor == GP_PCI_INTEL;
 }
 
-static bool has_old_video(struct gp_exam *exam)
+static bool has_video(struct gp_exam *exam)
 {
-    return is_intel_alone(exam) && (gp_system_library(exam, "", "dri/i965_drv_video.so") ||
-                                    find_gpu(exam, is_before_media));
+    return is_intel_alone(exam) &&
+           (gp_system_library(exam, "", "dri/i965_drv_video.so") ||
+            find_gpu(exam, is_before_media) || gp_graphics_video_user(exam));
+}
+
+static void report_no_video(struct gp_exam *exam, bool is_old)
+{
+    const char *user = gp_graphics_video_user(exam);
+    if (!user || !gp_system_library(exam, "", "libva.so.2"))
+        return;
+    gp_exam_report(
+        exam, GP_VERDICT_WARN,
+        "VA-API has no driver for the Intel GPU: video is decoded and encoded on the CPU");
+    gp_exam_evidence(exam, is_old ? "i965_drv_video.so" : "iHD_drv_video.so",
+                     "not in any of the usual directories");
+    gp_exam_evidence(exam, user, "uses it");
+    gp_exam_remedy(exam, is_old ? GP_REMEDY_INSTALL_INTEL_VIDEO_OLD : GP_REMEDY_INSTALL_INTEL_VIDEO,
+                   NULL, NULL);
+    gp_exam_command(exam, "it says whether the driver starts", "vainfo");
 }
 
 static void check_video(struct gp_exam *exam)
@@ -493,6 +511,8 @@ static void check_video(struct gp_exam *exam)
     bool has_new = gp_system_library(exam, "", "dri/iHD_drv_video.so") ||
                    gp_system_library(exam, "", "dri-nonfree/iHD_drv_video.so");
     const struct gp_pci_gpu *before = find_gpu(exam, is_before_media);
+    if (!old && !has_new)
+        report_no_video(exam, before);
     if (before && has_new && !old) {
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "VA-API has only a driver for newer GPUs than Intel GPU %s", before->bus_id);
@@ -539,11 +559,11 @@ const struct gp_check gp_checks_intel[] = {
      "programs can compute on the Intel GPUs",
      {"intel.driver"},
      is_intel_alone,
-     check_compute},
+     gp_intel_check_compute},
     {"intel.video",
      "VA-API's driver is for these Intel GPUs",
      {"intel.driver"},
-     has_old_video,
+     has_video,
      check_video},
     {"intel.torch",
      "PyTorch is built for the Intel GPUs",

@@ -16,4 +16,7 @@ bool gp_intel_report_regression(struct gp_exam *exam, const struct gp_pci_gpu *g
  * NULL: it is not, or that is unknown. */
 const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);
 
+/* What programs need that compute on Intel GPUs. */
+void gp_intel_check_compute(struct gp_exam *exam);
+
 #endif

@@ -1,6 +1,7 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
 #include "doctor/access.h"
 #include "doctor/checks_jetson.h"
+#include "doctor/checks_wsl.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
@@ -180,6 +181,10 @@ static void check_wsl_driver(struct gp_exam *exam)
         if (i > 0 && has_rocm(exam)) {
             if (!report_plain_rocm(exam) && !report_detection(exam))
                 check_rocm(exam);
+            return;
+        }
+        if (i > 0 && gp_wsl_report_others(exam)) {
+            check_rocm(exam);
             return;
         }
         bool is_first = strncmp(exam->machine.kernel, "4.4.", 4) == 0; /* it has no other kernel */

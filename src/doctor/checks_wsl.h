@@ -1,0 +1,12 @@
+/* WSL with a GPU of another maker than NVIDIA; checks_platform.c has the check. */
+#ifndef GP_DOCTOR_CHECKS_WSL_H
+#define GP_DOCTOR_CHECKS_WSL_H
+
+#include "base/util.h"
+
+struct gp_exam;
+
+/* Whether Windows passes in drivers of AMD or Intel only, and what is missing for them. */
+bool gp_wsl_report_others(struct gp_exam *exam);
+
+#endif
