@@ -79,4 +79,8 @@ void gp_driver_check_firmware(struct gp_exam *exam);
 /* The loaded module and the libraries on disk have different versions. */
 bool gp_driver_is_mismatched(struct gp_exam *exam);
 
+/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d,
+ * "vfio-pci.ids=" on the command line, or driverctl's. Its place; NULL: none. */
+const char *gp_driver_handed_over_by(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
 #endif

@@ -241,11 +241,9 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
 
 /* ---- other drivers ---- */
 
-/* A setting that gives a GPU to vfio-pci at each boot: "ids=10de:2684" in modprobe.d,
- * "vfio-pci.ids=" on the command line, or driverctl's. Its place; NULL: none. */
 static const char driverctl[] = "/etc/driverctl.d/";
 
-static const char *find_handing_over(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+const char *gp_driver_handed_over_by(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     static const char folder[] = "/etc/modprobe.d", command_line[] = "/proc/cmdline";
     const char *id = gp_exam_text(exam, "%04x:%04x", gpu->vendor, gpu->device);
@@ -305,7 +303,7 @@ static void report_handed_over(struct gp_exam *exam)
         if (gpu->vendor != GP_PCI_NVIDIA || gp_driver_is_ours(gpu))
             continue;
         if (!is_begun && is_all_handed_over(exam) && !is_host(exam))
-            setting = find_handing_over(exam, gpu);
+            setting = gp_driver_handed_over_by(exam, gpu);
         if (!is_begun)
             gp_exam_report(exam, setting ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                            "%s is reserved for virtual machines: this system cannot use it",

@@ -6,6 +6,7 @@
 #include "doctor/ldcache.h"
 #include "doctor/searchpath.h"
 #include "doctor/shared.h"
+#include "doctor/version.h"
 #include "doctor/vulkan.h"
 
 #include <string.h>
@@ -360,10 +361,44 @@ static bool has_video_of_amd(struct gp_exam *exam)
            gp_system_library(exam, "", "libva.so.2");
 }
 
+/* Whether packages of a repository with all codecs may have replaced Fedora's. */
+static bool has_other_mesa(struct gp_exam *exam)
+{
+    static const char *const words[] = {"negativo17", "terra-mesa", "multimedia"};
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/etc/yum.repos.d", &names);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(words); k++)
+            if (strstr(names[i], words[k]))
+                return true;
+    return n < 0 || gp_machine_is_ostree(&exam->machine);
+}
+
+/* From this release on Fedora builds Mesa without the codecs that have patents. */
+static void check_codecs(struct gp_exam *exam)
+{
+    enum { FIRST = 37 };
+    const char *own = gp_system_library(exam, "", "dri/radeonsi_drv_video.so");
+    if (strcmp(exam->machine.distro_id, "fedora") != 0 || !own ||
+        gp_version_major(exam->machine.distro_version) < FIRST || has_other_mesa(exam) ||
+        gp_system_library(exam, "", "dri-freeworld/radeonsi_drv_video.so"))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Fedora's VA-API for the AMD GPU has no H.264 and H.265: the CPU decodes and "
+                   "encodes them");
+    gp_exam_evidence(exam, own, "Fedora's own");
+    gp_exam_evidence(exam, "dri-freeworld/radeonsi_drv_video.so",
+                     "not in any of the usual directories");
+    gp_exam_evidence(exam, gp_graphics_video_user(exam), "uses it");
+    gp_exam_remedy(exam, GP_REMEDY_SWAP_MESA_VIDEO, NULL, NULL);
+}
+
 static void check_video(struct gp_exam *exam)
 {
-    if (video_driver(exam, "radeonsi"))
+    if (video_driver(exam, "radeonsi")) {
+        check_codecs(exam);
         return;
+    }
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "VA-API has no driver for the AMD GPU: video is decoded and encoded on the CPU");
     gp_exam_evidence(exam, "dri/radeonsi_drv_video.so", "not in any of the usual directories");

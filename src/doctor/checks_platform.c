@@ -1,6 +1,7 @@
 /* Special platforms: WSL, Jetson, Linux on Apple chips. */
 #include "doctor/access.h"
 #include "doctor/checks_jetson.h"
+#include "doctor/checks_passthrough.h"
 #include "doctor/checks_wsl.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
@@ -564,6 +565,11 @@ const struct gp_check gp_checks_platform[] = {
      {NULL},
      is_jetson,
      check_jetson_torch},
+    {"platform.passthrough",
+     "GPUs for virtual machines are kept for them",
+     {NULL},
+     gp_passthrough_applies,
+     gp_passthrough_check},
     {"platform.apple", "what the GPU of Apple chips supports", {NULL}, is_apple, check_apple},
     {0},
 };
