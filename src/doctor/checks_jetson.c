@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/ldcache.h"
+#include "doctor/packages.h"
 #include "doctor/searchpath.h"
 #include "doctor/shared.h"
 #include "doctor/toolkit.h"
@@ -199,4 +200,29 @@ void gp_jetson_check_others(struct gp_exam *exam, const struct gp_pyenv *env)
                                   : "https://docs.nvidia.com/deeplearning/frameworks/"
                                     "install-tf-jetson-platform/index.html");
     }
+}
+
+/* Ubuntu's packages for cards, installed for nvidia-smi or by the package cuda: their libcuda is
+ * found before that of JetPack. */
+void gp_jetson_check_driver(struct gp_exam *exam)
+{
+    static const char *const words[] = {"nvidia-driver-", "libnvidia-compute-", "nvidia-utils-",
+                                        "cuda-drivers", NULL};
+    struct gp_package *packages;
+    const char *found = "";
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < count; i++)
+        if (strcmp(packages[i].state, "installed") == 0)
+            found = gp_exam_text(exam, "%s%s%s", found, found[0] ? " " : "", packages[i].name);
+    if (!found[0])
+        return;
+    gp_exam_report(
+        exam, GP_VERDICT_FAIL,
+        "a driver for PCI cards is installed on this Jetson, whose GPU it does not know");
+    gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s", found);
+    gp_exam_why(exam, "Its libcuda hides the one of JetPack: programs find no CUDA device, and "
+                      "nvidia-smi reports that it cannot communicate with the driver.");
+    gp_exam_command(exam, "remove it", "sudo apt purge %s", found);
+    gp_exam_command(exam, "restore JetPack's files",
+                    "sudo apt install --reinstall nvidia-l4t-core nvidia-l4t-cuda");
 }

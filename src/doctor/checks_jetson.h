@@ -8,6 +8,7 @@ struct gp_pyenv;
 struct gp_torch;
 
 void gp_jetson_check_image(struct gp_exam *exam, const char *release);
+void gp_jetson_check_driver(struct gp_exam *exam);
 void gp_jetson_check_sparse(struct gp_exam *exam, const struct gp_torch *torch);
 void gp_jetson_report_no_cuda(struct gp_exam *exam, const struct gp_torch *torch);
 void gp_jetson_check_others(struct gp_exam *exam, const struct gp_pyenv *env);
