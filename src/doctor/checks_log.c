@@ -368,11 +368,11 @@ static const struct {
     enum gp_kmsg_kind kind;
     enum gp_verdict verdict;
 } rows[] = {
-    {GP_KMSG_GSP_SILENT, GP_VERDICT_FAIL}, {GP_KMSG_HMM, GP_VERDICT_FAIL},
-    {GP_KMSG_AMD_RESET, GP_VERDICT_WARN},  {GP_KMSG_AMD_TIMEOUT, GP_VERDICT_WARN},
-    {GP_KMSG_INTEL_HANG, GP_VERDICT_WARN}, {GP_KMSG_KFD_UNSUPPORTED, GP_VERDICT_INFO},
-    {GP_KMSG_NCCL_CRASH, GP_VERDICT_INFO}, {GP_KMSG_PEERMEM, GP_VERDICT_INFO},
-    {GP_KMSG_OOM, GP_VERDICT_INFO},        {GP_KMSG_WAKE_FAILED, GP_VERDICT_WARN},
+    {GP_KMSG_GSP_SILENT, GP_VERDICT_FAIL},  {GP_KMSG_HMM, GP_VERDICT_FAIL},
+    {GP_KMSG_AMD_TIMEOUT, GP_VERDICT_WARN}, {GP_KMSG_AMD_RESET, GP_VERDICT_WARN},
+    {GP_KMSG_INTEL_HANG, GP_VERDICT_WARN},  {GP_KMSG_KFD_UNSUPPORTED, GP_VERDICT_INFO},
+    {GP_KMSG_NCCL_CRASH, GP_VERDICT_INFO},  {GP_KMSG_PEERMEM, GP_VERDICT_INFO},
+    {GP_KMSG_OOM, GP_VERDICT_INFO},         {GP_KMSG_WAKE_FAILED, GP_VERDICT_WARN},
     {GP_KMSG_BAR_SMALL, GP_VERDICT_WARN},
 };
 
@@ -417,6 +417,21 @@ static void tell_pcie(struct gp_exam *exam, enum gp_kmsg_kind kind, unsigned lon
     }
 }
 
+/* Whether a line follows from another one, or from what another check has reported. */
+static bool is_consequence(struct gp_exam *exam, const struct gp_log_line *line, bool has_gsp_xid)
+{
+    switch (line->kmsg.kind) {
+    case GP_KMSG_GSP_SILENT:
+        return has_gsp_xid;
+    case GP_KMSG_AMD_RESET: /* the driver's answer to work that hangs */
+        return gp_log_find_for(exam, GP_KMSG_AMD_TIMEOUT, line->kmsg.bus_id);
+    case GP_KMSG_WAKE_FAILED:
+        return is_told(exam, &line->kmsg);
+    default:
+        return false;
+    }
+}
+
 static void check_messages(struct gp_exam *exam)
 {
     enum { MANY = 10 };
@@ -428,8 +443,7 @@ static void check_messages(struct gp_exam *exam)
             (log->lines[i].kmsg.code == GSP_TIMEOUT || log->lines[i].kmsg.code == GSP_ERROR);
     for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++) {
         const struct gp_log_line *line = gp_log_find(exam, rows[i].kind);
-        if (line && !(rows[i].kind == GP_KMSG_GSP_SILENT && has_gsp_xid) &&
-            !(rows[i].kind == GP_KMSG_WAKE_FAILED && is_told(exam, &line->kmsg)))
+        if (line && !is_consequence(exam, line, has_gsp_xid))
             tell_line(exam, rows[i].verdict, line, count_kind(log, rows[i].kind));
     }
     tell_pcie(exam, GP_KMSG_AER_FATAL, 1);

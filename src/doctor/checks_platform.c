@@ -180,7 +180,7 @@ static void check_wsl_driver(struct gp_exam *exam)
                   : gp_files_exist(&exam->files, parts[i].path))
             continue;
         if (i > 0 && has_rocm(exam)) {
-            if (!report_plain_rocm(exam) && !report_detection(exam))
+            if (!report_plain_rocm(exam) && !report_detection(exam) && !gp_wsl_report_twin(exam))
                 check_rocm(exam);
             return;
         }

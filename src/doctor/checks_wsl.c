@@ -2,6 +2,8 @@
 
 #include "doctor/checks_intel.h"
 #include "doctor/exam.h"
+#include "doctor/packages.h"
+#include "doctor/searchpath.h"
 
 #include <string.h>
 
@@ -44,4 +46,27 @@ bool gp_wsl_report_others(struct gp_exam *exam)
     else if (of_intel[0])
         gp_intel_check_compute(exam);
     return of_amd[0] || of_intel[0];
+}
+
+/* Ubuntu's own ROCm, which the package rocminfo brings: its runtime knows no WSL. */
+bool gp_wsl_report_twin(struct gp_exam *exam)
+{
+    static const char *const words[] = {"libhsa-runtime64-1", NULL};
+    static const char *const own[] = {"/opt/rocm/lib/libhsa-runtime64.so.1", NULL};
+    static const char name[] = "libhsa-runtime64-1";
+    const char *twin = gp_system_library(exam, "", "libhsa-runtime64.so.1");
+    struct gp_package *packages;
+    long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    if (!twin || !gp_files_first(&exam->files, own) || count <= 0 ||
+        strcmp(packages[0].state, "installed") != 0)
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "two ROCm runtimes are installed, and that of the distribution finds no GPU in "
+                   "WSL");
+    gp_exam_evidence(exam, twin, "package %s %s", name, packages[0].version);
+    gp_exam_evidence(exam, own[0], "present");
+    gp_exam_why(exam, "Programs that load it report that the ROCk module is not loaded: it needs "
+                      "/dev/kfd, which WSL does not have.");
+    gp_exam_command(exam, "remove it, and what uses it", "sudo apt remove %s", name);
+    return true;
 }

@@ -9,4 +9,7 @@ struct gp_exam;
 /* Whether Windows passes in drivers of AMD or Intel only, and what is missing for them. */
 bool gp_wsl_report_others(struct gp_exam *exam);
 
+/* Whether the distribution's ROCm is installed besides AMD's. */
+bool gp_wsl_report_twin(struct gp_exam *exam);
+
 #endif
