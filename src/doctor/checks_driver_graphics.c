@@ -108,7 +108,8 @@ static void check_narrow_version(struct gp_exam *exam)
     const struct gp_driver_library *wide = gp_install_library(gp_install_of(exam));
     const char *path = gp_files_first(&exam->files, narrow);
     char real[GP_PATH_SIZE];
-    if (!wide || !path || !gp_files_real(&exam->files, path, real) || !is_narrow(exam, real))
+    if (!wide || !path || !gp_files_real(&exam->files, path, real) ||
+        !gp_vulkan_is_narrow(exam, real))
         return;
     const char *file = strrchr(real, '/'), *at = strstr(file, mark);
     const char *version = at ? at + sizeof(mark) - 1 : "";

@@ -48,12 +48,6 @@ static const char *denied(struct gp_exam *exam, const struct service *service, c
     return NULL;
 }
 
-/* A group without a name here: that of the host has another number, or none. */
-static bool is_number(const char *group)
-{
-    return group[0] >= '0' && group[0] <= '9';
-}
-
 /* Whether membership of the device's group lasts here: on a machine, and in a container of LXC,
  * which is one to its users, if the device has come with a group at all. */
 static bool has_own_users(const struct gp_exam *exam, const struct gp_access *access)
@@ -90,11 +84,7 @@ static void check(struct gp_exam *exam, const struct service *service)
         gp_access_propose(exam, &access, path);
         return;
     }
-    if (is_number(access.group_name))
-        gp_exam_command(exam, "a name for the group, which this container lacks",
-                        "sudo groupadd -g %s gpu", access.group_name);
-    gp_exam_command(exam, "", "sudo usermod -aG %s %s",
-                    is_number(access.group_name) ? "gpu" : gp_exam_quoted(exam, access.group_name),
+    gp_exam_command(exam, "", "sudo usermod -aG %s %s", gp_exam_quoted(exam, access.group_name),
                     gp_exam_quoted(exam, user));
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
 }

@@ -141,87 +141,6 @@ static void report_bus_id(struct gp_exam *exam, const struct bus_id *id)
                          "needs none");
 }
 
-/* The drivers that a file of the configuration can name, and where else than among the others they
- * can be. */
-static const char *const x_drivers[] = {"nvidia", "intel", "amdgpu", "radeon", "nouveau", "fglrx"};
-
-static bool has_x_driver(struct gp_exam *exam, const char *name)
-{
-    static const char *const folders_of_x[] = {"/usr/lib/xorg/modules",
-                                               "/usr/lib64/xorg/modules",
-                                               "/usr/lib/x86_64-linux-gnu/nvidia/xorg",
-                                               "/usr/lib/nvidia/xorg",
-                                               "/usr/lib/nvidia",
-                                               "/usr/lib64/nvidia/xorg",
-                                               "/usr/lib/x86_64-linux-gnu/nvidia/current"};
-    if (strcmp(name, "nvidia") == 0 && gp_install_library(gp_install_of(exam)))
-        return true; /* in a folder of its version, with older packages */
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders_of_x); i++)
-        if (gp_files_exist(&exam->files,
-                           gp_exam_text(exam, "%s/%s_drv.so", folders_of_x[i], name)) ||
-            gp_files_exist(&exam->files,
-                           gp_exam_text(exam, "%s/drivers/%s_drv.so", folders_of_x[i], name)))
-            return true;
-    return false;
-}
-
-/* The name of the driver in a line Driver "nvidia"; NULL: it is another line. */
-static const char *x_driver_of(struct gp_exam *exam, const char *line)
-{
-    line += strspn(line, " \t");
-    const char *name = line + 6 + strspn(line + strnlen(line, 6), " \t");
-    if (strncasecmp(line, "Driver", 6) != 0 || name[0] != '"')
-        return NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(x_drivers); i++)
-        if (strcmp(name + 1, gp_exam_text(exam, "%s\"", x_drivers[i])) == 0)
-            return x_drivers[i];
-    return NULL;
-}
-
-/* The first line of a file that names a driver of X that is not installed. */
-static bool find_driver_in(struct gp_exam *exam, const char *path, const char **ret_where,
-                           const char **ret_name)
-{
-    size_t size = 0, n;
-    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &size);
-    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
-    while (gp_lines_next(&lines, &line, &n)) {
-        while (n > 0 && isspace((unsigned char)line[n - 1]))
-            n--;
-        const char *words = gp_exam_text(exam, "%.*s", n < 200 ? (int)n : 200, line);
-        *ret_name = x_driver_of(exam, words);
-        if (!*ret_name || has_x_driver(exam, *ret_name))
-            continue;
-        *ret_where = gp_exam_text(exam, "%s:%zu", path, (size_t)lines.number);
-        return true;
-    }
-    return false;
-}
-
-/* Only where Xorg's own drivers are seen: otherwise a copy of the machine lacks them all. False:
- * each named driver is there. */
-static bool report_driver(struct gp_exam *exam)
-{
-    const char *paths[MOST_FILES], *where = "", *name = "";
-    size_t count = has_x_driver(exam, "modesetting") ? list_files(exam, paths) : 0;
-    for (size_t i = 0; i < count; i++) {
-        if (strstr(paths[i], "bumblebee") || strstr(paths[i], "nvidia-xorg") ||
-            !find_driver_in(exam, paths[i], &where, &name))
-            continue;
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "Xorg's configuration names a driver that is not installed: %s", name);
-        gp_exam_evidence(exam, where, "Driver \"%s\"", name);
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s_drv.so", name), "not among Xorg's drivers");
-        gp_exam_why(exam, "The file is left over from another driver, or its package is missing; "
-                          "Xorg then ends with \"no screens found\".");
-        gp_exam_command(exam, "without the file Xorg chooses the driver itself",
-                        "sudo mv %s %s.before", gp_exam_quoted(exam, paths[i]),
-                        gp_exam_quoted(exam, paths[i]));
-        return true;
-    }
-    return false;
-}
-
 /* NVIDIA's driver for X leaves external GPUs alone unless its section allows them. */
 static void fix_external(struct gp_exam *exam)
 {
@@ -349,7 +268,7 @@ void gp_xorg_check(struct gp_exam *exam)
     bool is_wrong_id = find_wrong(exam, &id);
     if (is_wrong_id)
         report_bus_id(exam, &id);
-    if (is_wrong_id || gp_xorg_check_devices(exam) || report_driver(exam)) {
+    if (is_wrong_id || gp_xorg_check_devices(exam)) {
         if (is_failed)
             gp_exam_evidence(exam, where, "%s", failure.details);
     } else if (is_failed) {

@@ -34,7 +34,7 @@ const char *gp_vulkan_user(struct gp_exam *exam)
     return gp_files_first(&exam->files, paths);
 }
 
-static bool is_narrow(struct gp_exam *exam, const char *path)
+bool gp_vulkan_is_narrow(struct gp_exam *exam, const char *path)
 {
     static const char head[] = "\177ELF\1"; /* ELFCLASS32 */
     char text[sizeof(head)];
@@ -54,12 +54,12 @@ const char *gp_vulkan_narrow_user(struct gp_exam *exam)
     if (!found)
         found = gp_files_first(&exam->files, unix_parts);
     for (size_t i = 0; i < GP_ARRAY_LEN(wine) && !found; i++)
-        found = is_narrow(exam, wine[i]) ? wine[i] : NULL;
+        found = gp_vulkan_is_narrow(exam, wine[i]) ? wine[i] : NULL;
     char **names;
     long n = found ? 0 : gp_files_list(&exam->files, &exam->arena, "/opt", &names);
     for (long i = 0; i < n && !found; i++) {
         const char *path = gp_exam_text(exam, "/opt/%s/bin/wine", names[i]);
-        found = strncmp(names[i], "wine", 4) == 0 && is_narrow(exam, path) ? path : NULL;
+        found = strncmp(names[i], "wine", 4) == 0 && gp_vulkan_is_narrow(exam, path) ? path : NULL;
     }
     return found;
 }

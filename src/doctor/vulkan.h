@@ -15,6 +15,9 @@ bool gp_vulkan_is_directed(const struct gp_exam *exam);
 /* A program that draws with Vulkan; NULL: none is seen. */
 const char *gp_vulkan_user(struct gp_exam *exam);
 
+/* Whether a file is an ELF file of 32 bits. */
+bool gp_vulkan_is_narrow(struct gp_exam *exam, const char *path);
+
 /* Steam, or a Wine with a part of 32 bits: their programs need drivers of 32 bits; NULL: neither is
  * here. */
 const char *gp_vulkan_narrow_user(struct gp_exam *exam);
