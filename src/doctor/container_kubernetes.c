@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const char containerd_path[] = "/etc/containerd/config.toml";
-#define MICROK8S_CONFIG "/var/snap/microk8s/current/args/containerd.toml"
+#define MICROK8S_ARGS "/var/snap/microk8s/current/args"
+#define MICROK8S_CONFIG MICROK8S_ARGS "/containerd.toml"
 
 /* The engines that k3s and RKE2 bring, and their settings, which they generate at their start. The
  * services of servers and agents begin with the same word. */
@@ -108,16 +109,20 @@ static bool has_plugin(struct gp_exam *exam)
     return false;
 }
 
-/* The value of a key, after its first occurrence; NULL: there is none. */
+/* The value of the key, where it first begins a line; NULL: there is none. */
 static const char *default_of(struct gp_exam *exam, const char *text)
 {
     static const char key[] = "default_runtime_name";
-    const char *found = text ? strstr(text, key) : NULL;
-    if (!found)
-        return NULL;
-    found += sizeof(key) - 1;
-    found += strspn(found, " \t=\"'");
-    return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\"' \t\r\n"), found);
+    for (const char *line = text; line && *line; line += *line == '\n') {
+        line += strspn(line, " \t");
+        if (strncmp(line, key, sizeof(key) - 1) == 0) {
+            const char *value = line + sizeof(key) - 1;
+            value += strspn(value, " \t=\"'");
+            return gp_exam_text(exam, "%.*s", (int)strcspn(value, "\"' \t\r\n"), value);
+        }
+        line += strcspn(line, "\n");
+    }
+    return NULL;
 }
 
 /* Whether this runtime of containerd's configuration runs NVIDIA's. */
@@ -408,11 +413,39 @@ static void check_containerd(struct gp_exam *exam)
 
 /* ---- MicroK8s ---- */
 
+/* It writes its configuration from the template at each start. */
+static void check_microk8s_default(struct gp_exam *exam, const char *text)
+{
+    static const char template[] = MICROK8S_ARGS "/containerd-template.toml";
+    static const char own[] = "nvidia-container-runtime";
+    const char *name = default_of(exam, text);
+    bool has_own = strstr(text, gp_exam_text(exam, ".runtimes.%s]", own));
+    if (!name || is_nvidia(exam, text, name) || has_plugin(exam) ||
+        gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit"))
+        return;
+    gp_exam_report(exam, gp_container_engine(exam) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "MicroK8s' containers do not get NVIDIA's runtime by default");
+    gp_exam_evidence(exam, MICROK8S_CONFIG, "default_runtime_name = \"%s\"", name);
+    gp_exam_evidence(exam, "/var/lib/kubelet/device-plugins", "no socket of NVIDIA's plugin");
+    gp_exam_why(exam,
+                "Pods get no GPU, and the device plugin finds none. What is changed in "
+                "containerd.toml is lost when MicroK8s starts: it writes it from %s.",
+                template);
+    gp_exam_command(exam, "make it the default; the original file is kept next to it",
+                    "sudo sed -Ei.before 's/^( *default_runtime_name *= *).*/\\1\"%s\"/' %s",
+                    has_own ? own : "nvidia", template);
+    gp_exam_command(exam, "", "sudo snap restart microk8s.daemon-containerd");
+    gp_exam_advice(exam, "then delete the pod of the device plugin, which is started again; or, "
+                         "without an own plugin, use the addon: sudo microk8s enable gpu");
+}
+
 /* Its addon installs the GPU Operator, which adds the runtime. The toolkit of the host is for it if
  * there is no other engine; otherwise nobody need have meant to use GPUs in it. */
 static void check_microk8s(struct gp_exam *exam)
 {
     const char *text = text_of(exam, MICROK8S_CONFIG);
+    if (text && strstr(text, "nvidia"))
+        check_microk8s_default(exam, text);
     if (!text || strstr(text, "nvidia"))
         return;
     gp_exam_report(exam, gp_container_engine(exam) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
