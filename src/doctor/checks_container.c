@@ -102,7 +102,15 @@ static void check_uvm(struct gp_exam *exam)
                       "no device at all.");
     gp_exam_command(exam, "on the host: create the file if it is missing there too",
                     "sudo nvidia-modprobe -c0 -u");
-    advise_start(exam);
+    if (strcmp(exam->machine.container, "docker") != 0) {
+        advise_start(exam);
+        return;
+    }
+    gp_exam_command(exam, "on the host: start a container with all GPUs, and with these files",
+                    "docker run --gpus all --device %s --device %s-tools …", path, path);
+    gp_exam_advice(exam,
+                   "in a compose file: a line \"- %s\" and one \"- %s-tools\" below devices:", path,
+                   path);
 }
 
 /* An instance of a GPU in MIG mode has device files of its own. */

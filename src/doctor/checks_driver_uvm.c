@@ -5,6 +5,7 @@
 #include "doctor/log.h"
 #include "doctor/version.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const char module[] = "/sys/module/nvidia_uvm";
@@ -36,6 +37,66 @@ static void check_containers(struct gp_exam *exam)
     gp_exam_command(exam, "", "sudo systemctl enable nvidia-device-files");
 }
 
+/* The arguments of a container of systemd-nspawn that was given a GPU, "…/cmdline"; NULL: none. */
+static const char *nspawn_with_gpu(struct gp_exam *exam)
+{
+    char **names, name[32];
+    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
+    for (long i = 0; i < n; i++) {
+        const char *folder = gp_exam_text(exam, "/proc/%s", names[i]);
+        const char *path = gp_exam_text(exam, "%s/cmdline", folder);
+        size_t length = 0;
+        const char *text =
+            isdigit((unsigned char)names[i][0]) &&
+                    gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", folder), name,
+                                  sizeof(name)) &&
+                    strcmp(name, "systemd-nspawn") == 0
+                ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &length)
+                : NULL;
+        if (text && memmem(text, length, "/dev/nvidia", 11))
+            return path;
+    }
+    return NULL;
+}
+
+/* Something loaded the module at boot, but its device files are made at CUDA's first use by a
+ * program of the host: a container that was started before has none. */
+static void check_nspawn(struct gp_exam *exam)
+{
+    static const char file[] = "/dev/nvidia-uvm";
+    const char *container = NULL;
+    if (!exam->machine.container && gp_files_exist(&exam->files, module) &&
+        gp_files_exist(&exam->files, "/dev/nvidiactl") && !gp_files_exist(&exam->files, file))
+        container = nspawn_with_gpu(exam);
+    if (!container)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "%s is missing: containers have no CUDA", file);
+    gp_exam_evidence(exam, file, "missing");
+    gp_exam_evidence(exam, module, "loaded");
+    gp_exam_evidence(exam, container, "systemd-nspawn, which binds /dev/nvidia*");
+    gp_exam_why(exam, "nvidia-smi works without it, but CUDA does not. Root's programs create it "
+                      "at first use; a container of systemd-nspawn gets what is there when it "
+                      "starts.");
+    gp_exam_command(exam, "create it now, and at each boot before the containers start",
+                    "sudo nvidia-modprobe -c0 -u");
+    gp_exam_advice(exam, "then start the container again, with %s and %s-tools among what it binds",
+                   file, file);
+}
+
+/* On some machines with the kernels of RHEL 9 and 10, nothing but CUDA's error shows it
+ * (open-gpu-kernel-modules#901, #947); where a program uses CUDA now, it works. */
+static bool is_known_for_hmm(struct gp_exam *exam)
+{
+    enum { FIRST = 570, LAST = 580 };
+    unsigned branch = gp_version_major(exam->machine.driver);
+    char users[16];
+    const char *kernel = exam->machine.kernel;
+    return (strstr(kernel, ".el9") || strstr(kernel, ".el10")) && branch >= FIRST &&
+           branch <= LAST &&
+           gp_files_line(&exam->files, "/sys/module/nvidia_uvm/refcnt", users, sizeof(users)) &&
+           strcmp(users, "0") == 0;
+}
+
 /* Heterogeneous memory management, in the open modules since 535, fails with some kernels: CUDA
  * then reports error 3, although all that it needs is there. */
 static void check_hmm(struct gp_exam *exam)
@@ -47,15 +108,25 @@ static void check_hmm(struct gp_exam *exam)
         gp_driver_is_mismatched(exam))
         return;
     const struct gp_log_known *failure = gp_log_known_of(exam, "ollama.init-3,cuda.init-3");
-    if (!failure)
+    if (!failure && !is_known_for_hmm(exam))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "CUDA cannot be initialized (error 3) while nvidia_uvm uses HMM");
-    gp_log_show_known(exam, failure);
+    if (failure) {
+        gp_exam_report(exam, GP_VERDICT_WARN,
+                       "CUDA cannot be initialized (error 3) while nvidia_uvm uses HMM");
+        gp_log_show_known(exam, failure);
+    } else {
+        gp_exam_report(exam, GP_VERDICT_INFO,
+                       "CUDA may find no device while nvidia_uvm uses HMM with this kernel");
+        gp_exam_evidence(exam, "/proc/sys/kernel/osrelease", "%s", exam->machine.kernel);
+        gp_exam_evidence(exam, "/proc/driver/nvidia/version", "%s, open modules",
+                         exam->machine.driver);
+    }
     gp_exam_evidence(exam, setting, "N");
     gp_exam_evidence(exam, "/dev/nvidia-uvm", "present, and the versions match");
     gp_exam_why(exam, "HMM of the open modules fails with some kernels and drivers, and cuInit "
                       "with it. No program needs HMM for its usual work.");
+    if (!failure)
+        gp_exam_advice(exam, "only if CUDA finds no device, although nvidia-smi works:");
     gp_exam_module_setting(exam, "let nvidia_uvm do without HMM", "nvidia-uvm-hmm.conf",
                            "options nvidia_uvm uvm_disable_hmm=1");
     gp_exam_command(exam, "load it again, once nothing uses CUDA; or reboot",
@@ -66,5 +137,6 @@ static void check_hmm(struct gp_exam *exam)
 void gp_driver_check_uvm(struct gp_exam *exam)
 {
     check_containers(exam);
+    check_nspawn(exam);
     check_hmm(exam);
 }
