@@ -133,6 +133,15 @@ static bool find_unreached(struct gp_exam *exam, const struct gp_case *c, const 
     return false;
 }
 
+/* Whether a toolkit that the loader does not reach has both CUDA and cuDNN. */
+static bool has_both(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
+{
+    const char *name, *folder;
+    return cudnn[0] && find_unreached(exam, c, &name, &folder) && folder &&
+           gp_files_exist(&exam->files,
+                          gp_exam_text(exam, "%s/libcudnn.so.%u", folder, gp_version_major(cudnn)));
+}
+
 /* Versions without packages of CUDA need a toolkit's, where the loader must look for it. */
 static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
 {
@@ -309,6 +318,10 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
     }
     if (has_system_cudnn(exam, cudnn, &version)) {
         check_minor(exam, c, version);
+        check_runtime(exam, c);
+        return;
+    }
+    if (!wheel && has_both(exam, c, cudnn)) {
         check_runtime(exam, c);
         return;
     }
