@@ -29,7 +29,8 @@ bool gp_ollama_is_there(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
         if (gp_files_exist(&exam->files, programs[i]))
-            return m->container ? is_given(exam) : m->nvidia_count > 0 || m->amd_count > 0;
+            return m->container ? is_given(exam) || gp_files_exist(&exam->files, "/dev/nvidiactl")
+                                : m->nvidia_count > 0 || m->amd_count > 0;
     return false;
 }
 
@@ -280,11 +281,50 @@ static void report_amd(struct gp_exam *exam)
     gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
 }
 
+/* A value of OLLAMA_LLM_LIBRARY is the name of a part, "cuda_v12"; Ollama skips the others.
+ * Versions before 0.12, without a part for CUDA 13, ignored a name that they did not know. */
+static bool report_library(struct gp_exam *exam)
+{
+    static const char variable[] = "OLLAMA_LLM_LIBRARY";
+    struct gp_service_setting set[1];
+    bool is_service = gp_service_settings(exam, variable, set, 1) > 0;
+    const char *value = is_service                ? set[0].value
+                        : exam->machine.container ? gp_machine_variable(&exam->machine, variable)
+                                                  : NULL;
+    const char *folder = NULL;
+    for (size_t i = 0; value && i < GP_ARRAY_LEN(folders) && !folder; i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/cuda_v13", folders[i])))
+            folder = folders[i];
+    if (!folder || !value[0] || strncmp(value, "cpu", 3) == 0 || strchr(value, '/') ||
+        gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, value)))
+        return false;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama computes on the CPU: %s names a part that it does not have", variable);
+    gp_exam_evidence(exam, is_service ? set[0].where : variable, "%s", value);
+    gp_exam_evidence(exam, folder, "nothing there is called %s", value);
+    gp_exam_why(exam, "It uses only the part with this name, such as cuda_v12, and skips all "
+                      "others; without the variable it chooses by itself.");
+    if (is_service) {
+        gp_exam_command(exam, "remove that line", "sudo systemctl edit --full %s",
+                        gp_exam_quoted(exam, set[0].service));
+        gp_exam_command(exam, "", "sudo systemctl restart %s",
+                        gp_exam_quoted(exam, set[0].service));
+    } else {
+        gp_exam_advice(exam,
+                       "do not set %s for the container (in its image, compose file, or the "
+                       "values of the Helm chart), and start it again",
+                       variable);
+    }
+    return true;
+}
+
 void gp_ollama_check(struct gp_exam *exam)
 {
     bool is_nvidia = exam->machine.nvidia_count > 0;
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
     const char *package = is_nvidia ? "ollama-cuda" : "ollama-rocm";
+    if (report_library(exam) || (is_nvidia && exam->machine.container))
+        return;
     if (is_card && !report_package(exam, package) &&
         !report_folder(exam, is_nvidia ? "cuda_" : "rocm", package) &&
         !(is_nvidia && (report_age(exam) || report_driver(exam))))
