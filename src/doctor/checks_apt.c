@@ -18,6 +18,7 @@ struct source {
     size_t line;
     const char *uri, *suite;
     const char *keyring; /* "": none is named; "embedded": it is in the file itself */
+    bool is_trusted;     /* without a key */
 };
 
 struct sources {
@@ -49,6 +50,11 @@ static const char *value_of(struct gp_exam *exam, const char *text, const char *
     return gp_exam_text(exam, "%.*s", (int)strcspn(at, stops), at);
 }
 
+static bool is_yes(const char *value)
+{
+    return value[0] && strcasecmp(value, "no") != 0;
+}
+
 /* "deb [arch=amd64 signed-by=…] https://… /" */
 static void read_line(struct gp_exam *exam, struct sources *all, const char *path,
                       const char *words, size_t number)
@@ -60,8 +66,9 @@ static void read_line(struct gp_exam *exam, struct sources *all, const char *pat
     words += 3 + strspn(words + 3, " \t");
     const char *end = words[0] == '[' ? strchr(words, ']') : NULL;
     if (end) {
-        source.keyring = value_of(exam, gp_exam_text(exam, "%.*s", (int)(end - words), words),
-                                  "signed-by=", " \t]");
+        const char *options = gp_exam_text(exam, "%.*s", (int)(end - words), words);
+        source.keyring = value_of(exam, options, "signed-by=", ", \t");
+        source.is_trusted = is_yes(value_of(exam, options, "trusted=", " \t"));
         words = end + 1 + strspn(end + 1, " \t");
     }
     size_t n = strcspn(words, " \t");
@@ -87,14 +94,16 @@ static void read_list(struct gp_exam *exam, struct sources *all, const char *pat
 /* The newer format: fields, in stanzas. Only the first of a file is read: NVIDIA's have one. */
 static void read_stanza(struct gp_exam *exam, struct sources *all, const char *path)
 {
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *whole = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
+    const char *text = gp_exam_text(exam, "\n%s", whole ? whole : ""); /* a field begins a line */
     struct source source = {.path = path, .line = 1, .keyring = ""};
-    if (!text || strcasecmp(value_of(exam, text, "Enabled:", "\n"), "no") == 0)
+    if (strcasecmp(value_of(exam, text, "\nEnabled:", "\n"), "no") == 0)
         return;
-    source.uri = value_of(exam, text, "URIs:", " \t\n");
-    source.suite = value_of(exam, text, "Suites:", " \t\n");
-    source.keyring = value_of(exam, text, "Signed-By:", " \t\n");
-    if (!source.keyring[0] && strcasestr(text, "Signed-By:"))
+    source.uri = value_of(exam, text, "\nURIs:", " \t\n");
+    source.suite = value_of(exam, text, "\nSuites:", " \t\n");
+    source.keyring = value_of(exam, text, "\nSigned-By:", ", \t\n");
+    source.is_trusted = is_yes(value_of(exam, text, "\nTrusted:", " \t\n"));
+    if (!source.keyring[0] && strcasestr(text, "\nSigned-By:"))
         source.keyring = "embedded";
     add(exam, all, source);
 }
@@ -146,8 +155,8 @@ static const char *release_in(struct gp_exam *exam, const char *uri)
 static void leave_out(struct gp_exam *exam, const struct source *source)
 {
     if (strstr(source->path, ".sources"))
-        gp_exam_command(exam, "remove this entry", "sudo rm %s",
-                        gp_exam_quoted(exam, source->path));
+        gp_exam_command(exam, "apt then ignores this file", "sudo mv %s %s.disabled",
+                        gp_exam_quoted(exam, source->path), gp_exam_quoted(exam, source->path));
     else
         gp_exam_command(exam, "comment this entry out", "sudo sed -i '%zus/^/# /' %s", source->line,
                         gp_exam_quoted(exam, source->path));
@@ -219,7 +228,8 @@ static bool report_conflict(struct gp_exam *exam, const struct source *a, const 
 static bool report_keyring(struct gp_exam *exam, const struct source *source)
 {
     const char *slash = strrchr(source->keyring, '/');
-    if (source->keyring[0] != '/' || gp_files_exist(&exam->files, source->keyring) ||
+    if (source->keyring[0] != '/' || source->is_trusted ||
+        gp_files_exist(&exam->files, source->keyring) ||
         !gp_files_exist(&exam->files, gp_exam_text(exam, "%.*s", (int)(slash - source->keyring),
                                                    source->keyring)))
         return false;
@@ -238,7 +248,7 @@ static bool report_old_key(struct gp_exam *exam, const struct source *source)
     const char *parts = gp_exam_text(exam, "%s.d", trusted);
     const char *release = release_in(exam, source->uri);
     char **names;
-    if (source->keyring[0] || !release[0])
+    if (source->keyring[0] || source->is_trusted || !release[0])
         return false;
     long n = gp_files_list(&exam->files, &exam->arena, parts, &names);
     bool is_seen = n >= 0;
@@ -247,7 +257,8 @@ static bool report_old_key(struct gp_exam *exam, const struct source *source)
         const char *path = i < 0 ? trusted : gp_exam_text(exam, "%s/%s", parts, names[i]);
         const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 20, &size);
         is_seen = is_seen || text;
-        if (text && (strstr(path, ".asc") || memmem(text, size, id, sizeof(id) - 1)))
+        if (strstr(path, ".asc") || (i >= 0 && !text) ||
+            (text && memmem(text, size, id, sizeof(id) - 1)))
             return false;
     }
     if (!is_seen)
@@ -263,9 +274,12 @@ static bool report_old_key(struct gp_exam *exam, const struct source *source)
     return true;
 }
 
+/* Whether it has been of use already: releases close to each other share most of their libraries.
+ */
 static bool has_packages(struct gp_exam *exam)
 {
-    static const char *const words[] = {"cuda-", "nvidia-driver", "nvidia-open", NULL};
+    static const char *const words[] = {"cuda-",   "nvidia-driver", "nvidia-open", "libcudnn",
+                                        "libnccl", "libnvinfer",    "datacenter-", NULL};
     struct gp_package *packages;
     long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
     for (long i = 0; i < n; i++)
@@ -285,8 +299,8 @@ static bool report_other_release(struct gp_exam *exam, const struct source *sour
                    there);
     gp_exam_evidence(exam, where_of(exam, source), "%s", source->uri);
     gp_exam_evidence(exam, "/etc/os-release", "%s: %s", exam->machine.distro_name, here);
-    gp_exam_why(exam, "Its packages depend on libraries of that release: apt reports \"unmet "
-                      "dependencies\", such as libtinfo5, and installs none of them.");
+    gp_exam_why(exam, "Some of its packages, among them those of cuda, depend on libraries of that "
+                      "release: apt reports \"unmet dependencies\", such as libtinfo5.");
     leave_out(exam, source);
     add_again(exam, source->uri);
     return true;
