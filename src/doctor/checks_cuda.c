@@ -195,22 +195,12 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     }
 }
 
-/* Whether the machine's programs are built with this toolkit, rather than come as wheels or images.
- */
-static bool is_for_building(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
-{
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    for (size_t i = 0; i < envs->count; i++)
-        if (envs->list[i].has_torch)
-            return false;
-    return toolkit->is_on_path && !exam->machine.container;
-}
-
 static void report_ptx(struct gp_exam *exam, const struct gp_nvidia *nv,
                        const struct gp_toolkit_found *toolkit)
 {
     unsigned capability = nv->count == 1 ? nv->gpus[0].capability : 0;
-    gp_exam_report(exam, is_for_building(exam, toolkit) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    bool is_used = toolkit->is_on_path && !exam->machine.container;
+    gp_exam_report(exam, is_used ? gp_cuda_build_verdict(exam) : GP_VERDICT_INFO,
                    "CUDA %s is newer than the driver, which implements CUDA %s: programs run, but "
                    "not from PTX",
                    toolkit->version, gp_cuda_ceiling(nv->driver));

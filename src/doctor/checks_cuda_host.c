@@ -128,14 +128,13 @@ static bool builds_programs(struct gp_exam *exam)
     return false;
 }
 
-/* Whether Python has packages that use GPUs, which are built already. */
-static bool has_python(struct gp_exam *exam)
+enum gp_verdict gp_cuda_build_verdict(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    bool has_wheels = false;
     for (size_t i = 0; i < envs->count; i++)
-        if (envs->list[i].count > 0)
-            return true;
-    return false;
+        has_wheels = has_wheels || envs->list[i].count > 0;
+    return has_wheels && !builds_programs(exam) ? GP_VERDICT_INFO : GP_VERDICT_WARN;
 }
 
 /* Releases before 11 do not read the variables; they prefer a compiler that is next to nvcc. */
@@ -192,8 +191,7 @@ static void check_gcc(struct gp_exam *exam, const struct gp_toolkit_found *toolk
         limit = limit_of(toolkit->version);
     if (limit == 0 || gcc <= limit)
         return;
-    gp_exam_report(exam,
-                   builds_programs(exam) || !has_python(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, gp_cuda_build_verdict(exam),
                    "the compiler of CUDA %s refuses this system's gcc %u", toolkit->version, gcc);
     gp_exam_evidence(exam, where, "gcc %u", gcc);
     gp_exam_evidence(exam, toolkit->source, "CUDA %s: up to gcc %s", toolkit->version,

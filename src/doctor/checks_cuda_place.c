@@ -11,12 +11,13 @@
 
 static const char standard[] = "/usr/local/cuda";
 
-/* The newest toolkit with a compiler; NULL: there is none. */
+/* The newest toolkit with a compiler among NVIDIA's packages, which others' do without; NULL: there
+ * is none. */
 static const struct gp_toolkit_found *newest(const struct gp_toolkits *all)
 {
     const struct gp_toolkit_found *best = NULL;
     for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].has_compiler &&
+        if (all->list[i].has_compiler && strncmp(all->list[i].path, "/usr/local/", 11) == 0 &&
             (!best || gp_version_compare(all->list[i].version, best->version) > 0))
             best = &all->list[i];
     return best;
@@ -30,7 +31,8 @@ static bool report_lost_link(struct gp_exam *exam, const struct gp_toolkit_found
     if (!gp_files_link(&exam->files, standard, target) ||
         gp_files_stat(&exam->files, standard, &st) != -ENOENT)
         return false;
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s leads to a CUDA toolkit that is gone", standard);
+    gp_exam_report(exam, gp_cuda_build_verdict(exam), "%s leads to a CUDA toolkit that is gone",
+                   standard);
     gp_exam_evidence(exam, standard, "links to %s", target);
     if (gp_files_link(&exam->files, target, next))
         gp_exam_evidence(exam, target, "links to %s, which does not exist", next);
@@ -64,7 +66,8 @@ static bool report_lost_path(struct gp_exam *exam, const struct gp_toolkit_found
         lost = lost_folder(exam, gp_assignment_last(exam, "PATH", &place));
     if (!lost[0])
         return false;
-    gp_exam_report(exam, GP_VERDICT_WARN, "PATH names a CUDA toolkit that is gone, %s", lost);
+    gp_exam_report(exam, gp_cuda_build_verdict(exam), "PATH names a CUDA toolkit that is gone, %s",
+                   lost);
     gp_exam_evidence(exam, place, "%s", lost);
     gp_exam_evidence(exam, best->source, "CUDA %s (%s)", best->version, best->path);
     gp_exam_why(exam, "The shell finds no nvcc there, and not that of the installed toolkit.");
