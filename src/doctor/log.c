@@ -339,36 +339,58 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
     }
 }
 
-/* What docker's running containers have printed lately. */
+/* The lines of a container's log from this time on: {…,"time":"2023-07-26T14:22:05.000000000Z"} */
+static const char *lines_since(const char *all, size_t *length, const char *start)
+{
+    static const char key[] = "\"time\":\"";
+    enum { KEY = sizeof(key) - 1, SECONDS = sizeof("2023-07-26T14:22:05") - 1 };
+    const char *line;
+    size_t n;
+    struct gp_lines lines = gp_lines_of(all, all ? *length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *at = memmem(line, n, key, KEY);
+        if (at && line + n - at >= KEY + SECONDS && strncmp(at + KEY, start, SECONDS) >= 0) {
+            *length -= (size_t)(line - all);
+            return line;
+        }
+    }
+    return NULL;
+}
+
+/* What docker's running containers have printed since they were started. */
 static void read_containers(struct gp_exam *exam, struct gp_log *log)
 {
-    static const char folder[] = "/var/lib/docker/containers";
+    static const char folder[] = "/var/lib/docker/containers", key[] = "\"StartedAt\":\"";
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n && i < MOST_FILES; i++) {
         size_t length = 0;
+        const char *settings = gp_exam_text(exam, "%s/%s/config.v2.json", folder, names[i]);
         const char *path = gp_exam_text(exam, "%s/%s/%s-json.log", folder, names[i], names[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, settings, MOST_TEXT, NULL);
+        const char *start = text ? strstr(text, key) : NULL;
+        if (!start || !strstr(text, "\"Running\":true"))
+            continue;
         const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
+        all = lines_since(all, &length, start + sizeof(key) - 1);
         read_program(exam, log, path, all, length);
     }
 }
 
-/* What Jellyfin's last transcodings have printed: one file each, with its time in the name. */
+/* What Jellyfin's last transcoding has printed: each has a file, with its time in the name. */
 static void read_jellyfin(struct gp_exam *exam, struct gp_log *log)
 {
-    enum { LATEST = 4 };
-    static const char folder[] = "/var/log/jellyfin";
+    static const char folder[] = "/var/log/jellyfin", start[] = "FFmpeg.Transcode";
     char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names), count = 0;
-    for (long i = n - 1; i >= 0 && count < LATEST; i--) {
-        size_t length = 0;
-        if (strncmp(names[i], "FFmpeg.Transcode", 16) != 0)
-            continue;
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
-        read_program(exam, log, path, all, length);
-        count++;
-    }
+    long last = gp_files_list(&exam->files, &exam->arena, folder, &names) - 1;
+    while (last >= 0 && strncmp(names[last], start, sizeof(start) - 1) != 0)
+        last--;
+    if (last < 0)
+        return;
+    size_t length = 0;
+    const char *path = gp_exam_text(exam, "%s/%s", folder, names[last]);
+    const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
+    read_program(exam, log, path, all, length);
 }
 
 /* Why docker did not start its containers the last time: "Error":"failed to
