@@ -40,22 +40,24 @@ static void fix_no_compiler(struct gp_exam *exam, const char *error)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_COMPILER, NULL, NULL);
 }
 
-/* The compiler that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …) …",
- * "(gcc (Ubuntu 11.2.0-19ubuntu1) 11.2.0, …" or "(gcc version 9.3.0 (Ubuntu …". */
+/* The release of gcc that the kernel was built with, from "… (x86_64-linux-gnu-gcc-13 (Ubuntu …)
+ * …",
+ * "(gcc version 9.3.0 (Ubuntu …", "(gcc (Ubuntu 11.2.0-19ubuntu1) 11.2.0, …", "(gcc10-gcc (GCC)
+ * 10.5.0 …"; 0: unknown. */
 static unsigned gcc_of_kernel(struct gp_exam *exam)
 {
-    static const char *const marks[] = {"gcc-", "(gcc version ", "(gcc ("};
+    static const char *const marks[] = {"gcc-", "gcc version ", "gcc ("};
     char line[1024];
+    unsigned found = 0;
     bool is_known = gp_files_line(&exam->files, "/proc/version", line, sizeof(line));
-    for (size_t i = 0; i < GP_ARRAY_LEN(marks) && is_known; i++) {
-        const char *at = strstr(line, marks[i]);
-        const char *number = at ? at + strlen(marks[i]) : NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks) && is_known && found == 0; i++) {
+        const char *number = strstr(line, marks[i]);
+        number = number ? number + strlen(marks[i]) : NULL;
         if (number && number[-1] == '(')
             number = strstr(number, ") ") ? strstr(number, ") ") + 2 : NULL;
-        if (number)
-            return gp_version_major(number);
+        found = number ? gp_version_major(number) : 0;
     }
-    return 0;
+    return found;
 }
 
 static void fix_compiler(struct gp_exam *exam, unsigned version, bool is_default_older)
@@ -76,28 +78,13 @@ static void fix_compiler(struct gp_exam *exam, unsigned version, bool is_default
                         version, version);
 }
 
-/* The release of gcc that the kernel was built with: of "(gcc (GCC) 12.2.1 …", "gcc version 10.5.0
- * …" and "gcc10-gcc (GCC) 10.5.0 …"; 0: unknown. */
-static unsigned kernel_gcc(struct gp_exam *exam)
-{
-    static const char *const marks[] = {"(GCC) ", "gcc version "};
-    char line[1024];
-    bool is_known = gp_files_line(&exam->files, "/proc/version", line, sizeof(line));
-    for (size_t i = 0; i < GP_ARRAY_LEN(marks) && is_known; i++) {
-        const char *at = strstr(line, marks[i]);
-        if (at && gp_version_major(at + strlen(marks[i])) > 0)
-            return gp_version_major(at + strlen(marks[i]));
-    }
-    return 0;
-}
-
 /* Distributions with an old default and newer ones next to it, which a kernel of ELRepo, or the
  * newer ones of Amazon Linux 2, were built with. False: this is none of them. */
 static bool fix_with_toolset(struct gp_exam *exam, const char *kernel)
 {
     const struct gp_machine *m = &exam->machine;
     static const unsigned usual[][2] = {{8, 8}, {9, 11}, {10, 14}}; /* RHEL, its gcc */
-    unsigned gcc = kernel_gcc(exam);
+    unsigned gcc = gcc_of_kernel(exam);
     bool is_rhel = false;
     for (size_t i = 0; i < GP_ARRAY_LEN(usual) && m->distro == GP_DISTRO_RHEL; i++)
         is_rhel =
