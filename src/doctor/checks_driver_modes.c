@@ -142,7 +142,7 @@ static bool fix_turned_off(struct gp_exam *exam)
                 continue;
             gp_exam_evidence(exam, path, "%s", found);
             gp_exam_command(exam, "turn it on; the original file is kept next to it",
-                            "sudo sed -i.before 's/modeset=0/modeset=1/' %s",
+                            "sudo sed -i.before '/nvidia[-_]drm/s/modeset=0/modeset=1/' %s",
                             gp_exam_quoted(exam, path));
             return true;
         }

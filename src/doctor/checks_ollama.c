@@ -81,14 +81,16 @@ static bool fix_package(struct gp_exam *exam, const char *name)
     return true;
 }
 
-/* RPM's distributions have no CUDA to build their own package with. */
+/* Fedora and openSUSE have no CUDA to build their own package with. */
 static bool fix_free_package(struct gp_exam *exam, const char *folder)
 {
-    if (exam->machine.nvidia_count == 0 || strcmp(folder, "/usr/lib64/ollama") != 0)
+    enum gp_distro distro = exam->machine.distro;
+    bool is_free =
+        distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_RHEL || distro == GP_DISTRO_SUSE;
+    if (!is_free || exam->machine.nvidia_count == 0 || strcmp(folder, "/usr/lib64/ollama") != 0)
         return false;
     gp_exam_why(exam, "The distribution's package is built without CUDA.");
-    gp_exam_command(exam, "", "sudo %s remove ollama",
-                    exam->machine.distro == GP_DISTRO_SUSE ? "zypper" : "dnf");
+    gp_exam_command(exam, "", "sudo %s remove ollama", distro == GP_DISTRO_SUSE ? "zypper" : "dnf");
     gp_exam_command(exam, "install that of its makers instead",
                     "curl -fsSL https://ollama.com/install.sh | sh");
     return true;
