@@ -146,8 +146,8 @@ static void check_flatpak(struct gp_exam *exam)
     }
     if ((!other && !has_mesa) || has_own_runtime(exam, gp_exam_text(exam, "%s%s", mark, version)))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "Flatpak has no libraries for driver %s",
-                   exam->machine.driver);
+    gp_exam_report(exam, other ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "Flatpak has no libraries for driver %s", exam->machine.driver);
     gp_exam_evidence(exam, top, "%s", other ? other : "only Mesa's, none of NVIDIA");
     gp_exam_why(exam, "Programs from Flatpak bring their own copy of the driver's libraries, which "
                       "must have the module's version; without it they do not use the GPU.");

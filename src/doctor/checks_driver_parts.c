@@ -9,26 +9,28 @@
 
 #include <string.h>
 
-/* Only programs that have little use without the library. */
 static const struct {
     const char *library, *words;
     const char *failure; /* of data/explain: what a program, also one in a container, says of it */
     enum gp_remedy remedy;
+    enum gp_verdict verdict; /* on a machine with no other GPU, which could do that, too */
     bool is_of_graphics;     /* in most packages with the libraries for OpenGL */
     const char *programs[8]; /* up to NULL */
 } parts[] = {
     {"libnvidia-encode.so.1",
-     "video is not encoded on the GPU: the driver's library for NVENC is not installed",
+     "the NVIDIA GPU cannot encode video: the driver's library for NVENC is not installed",
      "nvenc.library",
      GP_REMEDY_INSTALL_VIDEO,
+     GP_VERDICT_WARN,
      false,
      {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/usr/lib/plexmediaserver/Plex Transcoder",
       "/opt/emby-server/bin/ffmpeg", "/usr/bin/obs", "/usr/bin/sunshine", "/usr/bin/HandBrakeCLI",
       "/usr/bin/ghb"}},
     {"libnvcuvid.so.1",
-     "video is not decoded on the GPU: the driver's library for NVDEC is not installed",
+     "the NVIDIA GPU cannot decode video: the driver's library for NVDEC is not installed",
      "nvdec.library",
      GP_REMEDY_INSTALL_VIDEO,
+     GP_VERDICT_WARN,
      false,
      {"/usr/lib/jellyfin-ffmpeg/ffmpeg", "/usr/lib/plexmediaserver/Plex Transcoder",
       "/opt/emby-server/bin/ffmpeg"}},
@@ -36,6 +38,7 @@ static const struct {
      "programs cannot use OptiX: the driver's library for it is not installed",
      "",
      GP_REMEDY_INSTALL_OPTIX,
+     GP_VERDICT_INFO, /* Blender works with CUDA, too */
      true,
      {"/usr/bin/blender", "/snap/bin/blender"}},
 };
@@ -64,6 +67,7 @@ static const char *backports(struct gp_exam *exam)
 void gp_driver_check_parts(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
+    bool is_only = exam->machine.gpu_count == exam->machine.nvidia_count;
     gp_vulkan_check_loader(exam);
     const char *folder = in->library_count > 0 ? in->libraries[0].path : "";
     for (size_t i = 0; i < GP_ARRAY_LEN(parts) && !exam->machine.container; i++) {
@@ -74,7 +78,8 @@ void gp_driver_check_parts(struct gp_exam *exam)
         const struct gp_log_known *failure = gp_log_known_of(exam, parts[i].failure);
         if (!program && !failure)
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s", parts[i].words);
+        gp_exam_report(exam, is_only || failure ? parts[i].verdict : GP_VERDICT_INFO, "%s",
+                       parts[i].words);
         gp_exam_evidence(exam, parts[i].library, "not in any library directory");
         gp_exam_evidence(exam, folder, "present");
         if (program)

@@ -20,7 +20,7 @@ static void check_containers(struct gp_exam *exam)
         !gp_files_exist(&exam->files, hook))
         return;
     const struct gp_log_known *failure = gp_log_known_of(exam, "container.modeset");
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, failure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "enroot's containers cannot use the GPUs: nvidia_uvm is not loaded");
     gp_exam_evidence(exam, module, "not loaded");
     gp_exam_evidence(exam, hook, "present");

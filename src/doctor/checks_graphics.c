@@ -273,7 +273,7 @@ static void check_amdvlk(struct gp_exam *exam)
     if (!layer || !mesa || gp_vulkan_is_directed(exam) ||
         gp_machine_variable(&exam->machine, "AMD_VULKAN_ICD"))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "programs use AMDVLK for Vulkan, not Mesa's driver");
+    gp_exam_report(exam, GP_VERDICT_INFO, "programs use AMDVLK for Vulkan, not Mesa's driver");
     gp_exam_evidence(exam, layer, "present: AMDVLK's layer, which chooses it");
     gp_exam_evidence(exam, mesa, "present");
     gp_exam_why(exam, "AMD no longer develops AMDVLK; DXVK and many games work better with Mesa's "
@@ -323,9 +323,10 @@ static void check_libdrm(struct gp_exam *exam)
 static void check_vulkan(struct gp_exam *exam)
 {
     gp_vulkan_check_loader(exam);
-    check_amdvlk(exam);
-    if (has_driven(exam, GP_PCI_AMD))
+    if (has_driven(exam, GP_PCI_AMD)) {
+        check_amdvlk(exam);
         check_libdrm(exam);
+    }
     for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++) {
         if (!has_driven(exam, makers[i].vendor))
             continue;
@@ -383,7 +384,7 @@ static void check_codecs(struct gp_exam *exam)
         gp_version_major(exam->machine.distro_version) < FIRST || has_other_mesa(exam) ||
         gp_system_library(exam, "", "dri-freeworld/radeonsi_drv_video.so"))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, GP_VERDICT_INFO,
                    "Fedora's VA-API for the AMD GPU has no H.264 and H.265: the CPU decodes and "
                    "encodes them");
     gp_exam_evidence(exam, own, "Fedora's own");

@@ -19,6 +19,9 @@ static const struct {
     {"1493710", "Proton Experimental"}, {"2180100", "Proton Hotfix"},
 };
 
+/* The last release that needs less, which Steam keeps if a game was set to it. */
+static const char last_old[] = "1887720";
+
 /* Others' builds: "GE-Proton8-3" and newer. */
 static bool is_new_build(const char *name)
 {
@@ -30,6 +33,9 @@ static bool find_proton(struct gp_exam *exam, const char *library, const char **
                         const char **ret_words)
 {
     char **names;
+    if (gp_files_exist(&exam->files,
+                       gp_exam_text(exam, "%s/steamapps/appmanifest_%s.acf", library, last_old)))
+        return false;
     for (size_t i = 0; i < GP_ARRAY_LEN(protons); i++) {
         *ret_path =
             gp_exam_text(exam, "%s/steamapps/appmanifest_%s.acf", library, protons[i].number);
@@ -74,7 +80,8 @@ void gp_driver_check_proton(struct gp_exam *exam)
         is_last = is_last || (m->gpus[i].chip && m->gpus[i].chip->last_branch > 0 &&
                               m->gpus[i].chip->last_branch <= LAST_OF_KEPLER);
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "%s does not run games with driver %s: it needs Vulkan 1.3", words, m->driver);
+                   "%s does not run games for Direct3D with driver %s: it needs Vulkan 1.3", words,
+                   m->driver);
     gp_exam_evidence(exam, path, "%s", words);
     gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s: Vulkan 1.2", m->driver);
     gp_exam_why(exam, "DXVK 2 and VKD3D-Proton in Proton 8.0 and newer need Vulkan 1.3, which "

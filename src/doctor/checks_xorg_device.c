@@ -174,10 +174,17 @@ static bool is_nvidia_selected(struct gp_exam *exam)
            strcmp(line, "on") == 0;
 }
 
+/* A session of this kind shows the screen: "x11", "wayland". */
+static bool is_session(const struct gp_exam *exam, const char *kind)
+{
+    const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    return type && strcmp(type, kind) == 0;
+}
+
 static void begin(struct gp_exam *exam, const struct device *device, const char *problem)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN, "Xorg's configuration chooses the driver %s%s",
-                   device->driver, problem);
+    gp_exam_report(exam, is_session(exam, "wayland") ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "Xorg's configuration chooses the driver %s%s", device->driver, problem);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s:%zu", device->path, device->line),
                      "Driver \"%s\"", device->driver);
 }
@@ -235,8 +242,8 @@ static bool report_useless(struct gp_exam *exam, const struct device *device,
 bool gp_xorg_check_devices(struct gp_exam *exam)
 {
     struct sections sections = read_sections(exam);
-    bool is_selected = is_nvidia_selected(exam);
-    for (size_t i = 0; i < sections.device_count; i++) {
+    bool is_selected = is_nvidia_selected(exam), is_running = is_session(exam, "x11");
+    for (size_t i = 0; i < sections.device_count && !is_running; i++) {
         const struct device *device = &sections.devices[i];
         const struct drawer *drawer = drawer_of(device);
         if (drawer && ((is_selected && report_unselected(exam, device, drawer)) ||
