@@ -72,15 +72,28 @@ static void mend_pin(struct gp_exam *exam, const struct gp_pyenv *env, const str
                                  (int)strcspn(package->version, "+"), package->version));
 }
 
+/* Whether it was built from a source between releases: "2.6.0a0+ecf3bae", "0.24.0.dev20250901". The
+ * numbers of two such packages that fit each other can be those of two releases, as in NVIDIA's
+ * images. */
+static bool is_between(const char *version)
+{
+    const char *end = version + strspn(version, "0123456789.");
+    return *end && *end != '+' && strncmp(end, "post", 4) != 0;
+}
+
 /* The PyTorch of a torchvision or torchaudio whose metadata do not name it: 0.22.1 is for 2.7, and
  * 0.14 for 1.13; torchaudio has PyTorch's own numbers since 2.0. "": unknown. */
-static const char *torch_of(struct gp_exam *exam, const struct gp_pypackage *package)
+static const char *torch_of(struct gp_exam *exam, const struct gp_torch *torch,
+                            const struct gp_pypackage *package)
 {
     enum { FIRST_OF_2 = 15, LAST_PAIRED = 24 };
     unsigned major = gp_version_major(package->version);
     unsigned minor = gp_version_minor(package->version);
     bool is_vision = strcmp(package->name, "torchvision") == 0;
-    if (!is_vision && (strcmp(package->name, "torchaudio") != 0 || major == 0))
+    if (is_between(torch->version) || is_between(package->version))
+        return "";
+    if (!is_vision && (strcmp(package->name, "torchaudio") != 0 || major == 0 ||
+                       (major == 2 && minor > LAST_PAIRED - FIRST_OF_2)))
         return "";
     if (!is_vision)
         return gp_exam_text(exam, "%u.%u", major, minor);
@@ -101,7 +114,7 @@ static bool is_release(const char *version, const char *release)
 static void check_numbers(struct gp_exam *exam, const struct gp_pyenv *env,
                           const struct gp_torch *torch, const struct gp_pypackage *package)
 {
-    const char *release = torch_of(exam, package);
+    const char *release = torch_of(exam, torch, package);
     if (!release[0] || is_release(torch->version, release))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
@@ -133,14 +146,16 @@ static void check_pins(struct gp_exam *exam, const struct gp_pyenv *env,
         if (!is_said || (is_pinned ? is_same(version, torch->version)
                                    : gp_version_compare(torch->version, version) >= 0))
             continue;
-        gp_exam_report(exam, gp_pyenv_verdict(env, false),
+        bool is_close = is_pinned && is_release(torch->version, version);
+        gp_exam_report(exam, is_close ? GP_VERDICT_INFO : gp_pyenv_verdict(env, false),
                        "%s %s in %s is for PyTorch %s%s, but PyTorch %s is installed", names[i],
                        package->version, env->prefix, version, is_pinned ? "" : " or newer",
                        torch->version);
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s/METADATA", env->site, package->entry),
                          "torch%s%s", is_pinned ? "==" : ">=", version);
-        gp_exam_why(exam, "Its compiled code does not match: the import fails with an undefined "
-                          "symbol, or operators are missing.");
+        gp_exam_why(exam, is_close ? "Compiled code usually works with another patch release."
+                                   : "Its compiled code does not match: the import fails with an "
+                                     "undefined symbol, or operators are missing.");
         mend_pin(exam, env, torch, package, version);
     }
 }
@@ -152,7 +167,7 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
     char cuda[16] = "", path[GP_PATH_SIZE];
     const struct gp_pypackage *package = gp_pyenv_package(env, "torchvision");
     const char *text = package ? gp_pyenv_text(exam, env, "torchvision/version.py") : "";
-    const char *release = package ? torch_of(exam, package) : "";
+    const char *release = package ? torch_of(exam, torch, package) : "";
     if (release[0] && !is_release(torch->version, release))
         return; /* has been reported */
     bool is_for_cpu = package && !*text && strstr(package->version, "+cpu");
@@ -190,7 +205,8 @@ static void check_torchcodec(struct gp_exam *exam, const struct gp_pyenv *env,
         if (torchcodecs[i].torch[0] && is_release(torch->version, torchcodecs[i].torch))
             fitting = torchcodecs[i].first;
     }
-    if (!release[0] || package->is_conda || is_release(torch->version, release))
+    if (!release[0] || package->is_conda || is_release(torch->version, release) ||
+        is_between(torch->version) || is_between(package->version))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "torchcodec %s in %s is for PyTorch %s, but PyTorch %s is installed",
@@ -232,7 +248,8 @@ static bool oldest_from(struct gp_exam *exam, const struct gp_pyenv *env, const 
     return is_found;
 }
 
-/* transformers ignores a PyTorch that is older than it requires, in an extra. */
+/* transformers ignores a PyTorch that is older than it requires, in an extra. Its releases that
+ * require one before 2.0 do not look. */
 static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch)
 {
@@ -246,7 +263,8 @@ static void check_transformers(struct gp_exam *exam, const struct gp_pyenv *env,
     bool is_said = false;
     while (!is_said && text && (text = gp_requirement_next(text, &wanted)))
         is_said = strcmp(wanted.name, "torch") == 0 && wanted.least[0] && !wanted.version[0];
-    if (!is_said || gp_version_compare(torch->version, wanted.least) >= 0)
+    if (!is_said || gp_version_major(wanted.least) < 2 ||
+        gp_version_compare(torch->version, wanted.least) >= 0)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "transformers %s in %s needs PyTorch %s or newer, but PyTorch %s is installed",
