@@ -43,7 +43,7 @@ static bool is_conda_cpu(const struct gp_pyenv *env, const struct gp_pypackage *
 }
 
 /* Plugins for two versions of CUDA, which both register themselves. */
-static bool check_plugins(struct gp_exam *exam, const struct gp_pyenv *env, bool is_only)
+static bool check_plugins(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const struct gp_pypackage *older = gp_pyenv_package(env, "jax-cuda12-plugin");
     const struct gp_pypackage *newer = gp_pyenv_package(env, "jax-cuda13-plugin");
@@ -52,11 +52,12 @@ static bool check_plugins(struct gp_exam *exam, const struct gp_pyenv *env, bool
     if (!older || !newer || older->is_conda || newer->is_conda)
         return false;
     bool is_13 = !nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("13"));
-    gp_exam_report(exam, gp_pyenv_verdict(env, is_only),
-                   "JAX in %s has plugins for CUDA 12 and for CUDA 13", env->prefix);
+    gp_exam_report(exam, GP_VERDICT_WARN, "JAX in %s has plugins for CUDA 12 and for CUDA 13",
+                   env->prefix);
     gp_exam_evidence(exam, env->site, "%s, %s", older->entry, newer->entry);
-    gp_exam_why(exam,
-                "Both register themselves: \"PJRT_Api already exists for device type cuda\".");
+    gp_exam_why(
+        exam, "Both register themselves, and the second one cannot: \"PJRT_Api already exists for "
+              "device type cuda\".");
     gp_exam_pip(exam, env, GP_PIP_REMOVE,
                 is_13 ? "keep the newer one" : "keep the one that this driver runs",
                 is_13 ? "jax-cuda12-plugin jax-cuda12-pjrt" : "jax-cuda13-plugin jax-cuda13-pjrt");
@@ -90,9 +91,14 @@ static bool check_jaxlib(struct gp_exam *exam, const struct gp_pyenv *env, const
                    "JAX in %s cannot be imported: jax is %s, jaxlib is %s", env->prefix,
                    jax->version, jaxlib->version);
     gp_exam_evidence(exam, env->site, "%s, %s", jax->entry, jaxlib->entry);
-    gp_exam_why(exam, "\"jaxlib version %s is %s jax version %s\".", jaxlib->version,
-                is_newer ? "newer than and incompatible with" : "older than required by",
-                jax->version);
+    if (is_newer)
+        gp_exam_why(exam,
+                    "\"jaxlib version %s is newer than and incompatible with jax version %s\".",
+                    jaxlib->version, jax->version);
+    else
+        gp_exam_why(exam,
+                    "\"jaxlib is version %s, but this version of jax requires version >= %s\".",
+                    jaxlib->version, oldest);
     gp_exam_pip(exam, env, GP_PIP_ADD, "install all in the same version",
                 gp_exam_text(exam, "'jax[cuda%u]==%s'", jax_cuda(all) > 0 ? jax_cuda(all) : 12,
                              jax->version));
@@ -135,7 +141,7 @@ void gp_check_jax(struct gp_exam *exam)
         const struct gp_pyenv *env = &envs->list[i];
         struct jax jax = jax_of(env);
         if (!jax.jaxlib || (jax.jaxlib->is_conda && !is_conda_cpu(env, jax.jaxlib)) ||
-            check_plugins(exam, env, all == 1) || check_jaxlib(exam, env, &jax, all == 1) ||
+            check_plugins(exam, env) || check_jaxlib(exam, env, &jax, all == 1) ||
             check_versions(exam, env, &jax, all == 1))
             continue;
         unsigned major = jax_cuda(&jax);
