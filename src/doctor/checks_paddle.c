@@ -48,13 +48,13 @@ static bool read_paddle(struct gp_exam *exam, const struct gp_pyenv *env, struct
 
 /* ---- names without a number ---- */
 
-/* What it opens when it is first used, by a name without a number, and the folder of NVIDIA's
- * package of it. */
+/* What it opens when it is first used, by a name without a number, the folder of NVIDIA's package
+ * of it, and the variables that can name another folder. */
 static const struct opened {
-    const char *name, *title, *wheel;
+    const char *name, *title, *wheel, *flags[2];
 } opened[] = {
-    {"libcudnn.so", "cuDNN", "nvidia/cudnn/lib"},
-    {"libcublas.so", "cuBLAS", "nvidia/cublas/lib"},
+    {"libcudnn.so", "cuDNN", "nvidia/cudnn/lib", {"FLAGS_cudnn_dir"}},
+    {"libcublas.so", "cuBLAS", "nvidia/cublas/lib", {"FLAGS_cublas_dir", "FLAGS_cuda_dir"}},
 };
 
 /* Whether a file is the library: by the name itself, or with a number. */
@@ -94,6 +94,16 @@ static const char *reached(struct gp_exam *exam, const struct gp_ldcache *cache,
     for (size_t i = 0; !found && i < 3 && (own = gp_system_folder(exam, i)); i++)
         found = library_in(exam, own, name, has_number);
     return found ? found : library_in(exam, "/usr/local/cuda/lib64", name, has_number);
+}
+
+/* Whether it opens the library, as far as can be told. */
+static bool is_opened(struct gp_exam *exam, const struct gp_ldcache *cache,
+                      const struct opened *library)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(library->flags) && library->flags[i]; i++)
+        if (gp_machine_variable(&exam->machine, library->flags[i]))
+            return true;
+    return reached(exam, cache, library->name, false);
 }
 
 /* The library in a place where it does not look; NULL: none is known. */
@@ -143,7 +153,7 @@ static void mend_others(struct gp_exam *exam, const struct paddle *paddle,
     for (size_t i = first + 1; i < GP_ARRAY_LEN(opened); i++) {
         const char *name = opened[i].name;
         const char *path =
-            reached(exam, cache, name, false) ? NULL : reached(exam, cache, name, true);
+            is_opened(exam, cache, &opened[i]) ? NULL : reached(exam, cache, name, true);
         if (path)
             mend_name(exam, paddle->env, path, name, true);
     }
@@ -207,7 +217,7 @@ static bool check_names(struct gp_exam *exam, const struct paddle *paddle)
         return false;
     for (size_t i = 0; i < GP_ARRAY_LEN(opened); i++) {
         const struct opened *library = &opened[i];
-        if (reached(exam, &cache, library->name, false))
+        if (is_opened(exam, &cache, library))
             continue;
         const char *path = reached(exam, &cache, library->name, true);
         bool is_reached = path;
