@@ -76,7 +76,8 @@ static const char *wanted_by_torch(struct gp_exam *exam, const struct gp_pyenv *
             ? gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/METADATA", torch->entry))
             : NULL;
     while (text && (text = gp_requirement_next(text, &wanted)))
-        if (strcmp(wanted.name, "triton") == 0 && wanted.version[0] && !wanted.is_extra)
+        if (strcmp(wanted.name, "triton") == 0 && wanted.version[0] && !wanted.is_extra &&
+            (!wanted.machine[0] || strcmp(wanted.machine, exam->machine.arch) == 0))
             return gp_exam_text(exam, "%s", wanted.version);
     return "";
 }
@@ -94,7 +95,7 @@ static void check_release(struct gp_exam *exam, const struct gp_pyenv *env)
                    "Triton %s in %s is not the %s that PyTorch %s was made for", triton->version,
                    env->prefix, wanted, torch->version);
     gp_exam_evidence(exam, env->site, "%s, %s", triton->entry, torch->entry);
-    gp_exam_why(exam, "torch.compile fails, as with \"cannot import name 'AttrsDescriptor'\" or "
+    gp_exam_why(exam, "torch.compile can fail, as with \"cannot import name 'AttrsDescriptor'\" or "
                       "\"'triton_key'\".");
     gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "triton==%s", wanted));
 }
