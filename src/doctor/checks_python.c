@@ -290,7 +290,8 @@ static void check_shadows(struct gp_exam *exam, const struct gp_pyenvs *envs)
     }
 }
 
-/* Directories in PYTHONPATH come before the packages of any environment. */
+/* Directories in PYTHONPATH come before the packages of any environment. Images set it on purpose,
+ * for the system's Python. */
 static void check_pythonpath(struct gp_exam *exam, const struct gp_torch *t)
 {
     const char *list = gp_machine_variable(&exam->machine, "PYTHONPATH");
@@ -303,8 +304,10 @@ static void check_pythonpath(struct gp_exam *exam, const struct gp_torch *t)
         if (!text || !gp_python_version(text, "__version__", version, sizeof(version)) ||
             strcmp(version, t->version) == 0)
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "PYTHONPATH puts PyTorch %s before the %s in %s",
-                       version, t->version, t->env->prefix);
+        bool is_meant = t->env->kind == GP_PYENV_SYSTEM || t->env->kind == GP_PYENV_USER;
+        gp_exam_report(exam, is_meant ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                       "PYTHONPATH puts PyTorch %s before the %s in %s", version, t->version,
+                       t->env->prefix);
         gp_exam_evidence(exam, path, "PyTorch %s", version);
         gp_exam_evidence(exam, t->env->site, "PyTorch %s", t->version);
         gp_exam_unset(exam, "PYTHONPATH", "also where it is set");
