@@ -370,12 +370,16 @@ static bool report_only_ptx(struct gp_exam *exam, const struct gp_case *c,
 {
     enum { FIRST = 120 };
     const struct gp_nvidia_gpu *gpu = NULL;
+    size_t count = 0;
     for (size_t i = 0; i < nv->count; i++)
-        gpu = nv->gpus[i].capability >= FIRST ? &nv->gpus[i] : gpu;
+        if (nv->gpus[i].capability >= FIRST) {
+            gpu = &nv->gpus[i];
+            count++;
+        }
     if (!gpu || strchr(c->version, '+') || strstr(c->archs, "12.0") || strstr(c->archs, "sm_120") ||
         strstr(c->archs, "compute_120"))
         return false;
-    gp_exam_report(exam, gp_pyenv_verdict(c->env, false),
+    gp_exam_report(exam, count < nv->count ? GP_VERDICT_WARN : gp_pyenv_verdict(c->env, false),
                    "TensorFlow %s in %s has only PTX for %s, and cannot load it", c->version,
                    c->env->prefix, gp_nvidia_gpu_words(exam, gpu));
     gp_exam_evidence(exam, c->where, "%s", c->seen);
