@@ -331,6 +331,35 @@ static bool fix_kind(struct gp_exam *exam)
     return true;
 }
 
+/* Amazon's images for EKS have both kinds of the modules; a script loads the open ones if a list
+ * names all GPUs. True if this is such an image, with a driver that has a kind for these GPUs. */
+static bool fix_eks(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *version = m->driver[0] ? m->driver : gp_install_of(exam)->version;
+    const unsigned branch = gp_version_major(version);
+    struct gp_wish wish = gp_driver_wish(exam);
+    if (strcmp(m->distro_id, "eks") != 0 || !branch || !gp_wish_fits(&wish, branch))
+        return false;
+    const char *list = gp_exam_text(exam, "/etc/eks/nvidia-open-supported-devices-%u.txt", branch);
+    const char *names = gp_files_text(&exam->files, &exam->arena, list, 1 << 16, NULL);
+    for (size_t i = 0; i < m->gpu_count && names && wish.needs_open; i++) {
+        const char *id = gp_exam_text(exam, "0x%04X", m->gpus[i].device);
+        if (!gp_driver_is_ours(&m->gpus[i]) || strcasestr(names, id))
+            continue;
+        gp_exam_evidence(exam, list, "does not name %s", id);
+        gp_exam_command(exam, "have the open modules loaded for this GPU",
+                        "echo '%s NVIDIA GPU' | sudo tee -a %s", id, list);
+        gp_driver_fix_reboot(exam, "");
+        break;
+    }
+    gp_exam_advice(exam,
+                   "for the node group: change to a newer release of its AMI, which chooses the "
+                   "modules by the GPU; Amazon Linux 2 gets none any more: take "
+                   "AL2023_x86_64_NVIDIA");
+    return true;
+}
+
 void gp_driver_check_flavour(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -358,7 +387,7 @@ void gp_driver_check_flavour(struct gp_exam *exam)
     if (is_found)
         (void)gp_driver_show_log(exam, verdicts, GP_ARRAY_LEN(verdicts));
     if ((is_found || report_refusal(exam)) && !fix_variant(exam) && !fix_macro(exam) &&
-        !fix_kind(exam))
+        !fix_kind(exam) && !fix_eks(exam))
         gp_driver_fix_install(exam);
 }
 

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* The definition of a virtual machine of Proxmox with a device of the host; NULL: none. */
-static const char *proxmox_machine(struct gp_exam *exam)
+/* The definition of a virtual machine of Proxmox with these words, such as those of a device of the
+ * host; NULL: none. */
+static const char *proxmox_machine(struct gp_exam *exam, const char *words)
 {
     static const char folder[] = "/etc/pve/qemu-server";
     char **names;
@@ -14,7 +15,7 @@ static const char *proxmox_machine(struct gp_exam *exam)
     for (long i = 0; i < n; i++) {
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-        if (text && strstr(text, "\nhostpci"))
+        if (text && strstr(text, words))
             return path;
     }
     return NULL;
@@ -24,7 +25,7 @@ static const char *proxmox_machine(struct gp_exam *exam)
 static const char *setting_of(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *found = proxmox_machine(exam);
+    const char *found = proxmox_machine(exam, "\nhostpci");
     for (size_t i = 0; i < m->gpu_count && !found; i++)
         found = gp_driver_handed_over_by(exam, &m->gpus[i]);
     return found;
@@ -90,6 +91,42 @@ static void report_taken(struct gp_exam *exam, const struct gp_pci_gpu *gpu, con
     gp_exam_command(exam, "", "sudo reboot");
 }
 
+/* What has this host split its integrated GPU by i915's or xe's virtual functions; NULL: nothing.
+ */
+static const char *splits(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char *const files[] = {"/proc/cmdline", "/etc/sysfs.conf"};
+    static const char *const modules[] = {"/var/lib/dkms/i915-sriov-dkms", NULL};
+    static const char *const words[] = {".max_vfs=", "sriov_numvfs"};
+    char text[4096];
+    const char *function = gpu->bus_id + 5; /* "00:02.0"; without ".0": all of them */
+    if (gpu->vendor != GP_PCI_INTEL || proxmox_machine(exam, function) ||
+        proxmox_machine(exam, gp_exam_text(exam, "%.5s,", function)) ||
+        !gp_files_exist(&exam->files,
+                        gp_exam_text(exam, "/sys/bus/pci/devices/%s/sriov_totalvfs", gpu->bus_id)))
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
+        if (gp_files_read(&exam->files, files[i], text, sizeof(text)) > 0 && strstr(text, words[i]))
+            return files[i];
+    return gp_files_first(&exam->files, modules);
+}
+
+/* vfio-pci has the whole GPU, whose own driver would make its virtual functions. */
+static void report_whole(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *setting,
+                         const char *split)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Intel GPU %s is to be split into virtual functions, but vfio-pci has it",
+                   gpu->bus_id);
+    gp_exam_evidence(exam, setting, "gives it to vfio-pci");
+    gp_exam_evidence(exam, split, "splits it");
+    gp_exam_why(exam, "Only the GPU's own driver makes virtual functions: while vfio-pci has the "
+                      "GPU, there are none, and this host has no /dev/dri for it.");
+    gp_exam_advice(exam, "remove %04x:%04x from %s, then:", gpu->vendor, gpu->device, setting);
+    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "", "sudo reboot");
+}
+
 void gp_passthrough_check(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -98,6 +135,9 @@ void gp_passthrough_check(struct gp_exam *exam)
     for (size_t i = 0; i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         const char *setting = gp_driver_handed_over_by(exam, gpu);
+        const char *split = setting ? splits(exam, gpu) : NULL;
+        if (split && strcmp(gpu->driver, "vfio-pci") == 0)
+            report_whole(exam, gpu, setting, split);
         if (setting && gpu->driver[0] && strcmp(gpu->driver, "vfio-pci") != 0 &&
             !has_twin_in_vfio(m, gpu))
             report_taken(exam, gpu, setting);

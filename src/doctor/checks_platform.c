@@ -175,6 +175,8 @@ static void check_wsl_driver(struct gp_exam *exam)
     const struct {
         const char *path, *what;
     } parts[] = {{"/dev/dxg", "the device"}, {WSL_LIBRARY, "the library"}};
+    if (gp_wsl_report_hyperv(exam))
+        return;
     for (size_t i = 0; i < GP_ARRAY_LEN(parts); i++) {
         if (i > 0 ? gp_nvidia_wsl_library(exam) != NULL
                   : gp_files_exist(&exam->files, parts[i].path))
@@ -225,7 +227,16 @@ static bool find_linux_library(struct gp_exam *exam, char path[GP_PATH_SIZE],
                                char real[GP_PATH_SIZE])
 {
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    const char *windows = gp_nvidia_wsl_library(exam);
+    const char *windows = gp_nvidia_wsl_library(exam), *rest = list;
+    char named[GP_PATH_SIZE];
+    while (gp_search_path_next(&rest, ":;", named)) { /* before the loader's own */
+        (void)snprintf(path, GP_PATH_SIZE, "%.*s/libcuda.so.1", GP_PATH_SIZE - 16, named);
+        if (named[0] != '/' || strstr(named, "/stubs") || !gp_files_real(&exam->files, path, real))
+            continue;
+        if (!strstr(real, "/wsl/") && !(windows && strcmp(real, windows) == 0))
+            return true;
+        break;
+    }
     for (int is_cuda = 1; is_cuda >= 0; is_cuda--) {
         const char *folder;
         for (size_t i = 0; (folder = gp_system_folder(exam, i)); i++) {
@@ -367,7 +378,9 @@ static void check_wsl_shadow(struct gp_exam *exam)
     const char *folder = gp_exam_text(exam, "%.*s", (int)(strrchr(path, '/') - path), path);
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "a Linux driver is installed in WSL, and hides the Windows driver");
+                   exam->machine.container
+                       ? "this image has libraries of a Linux driver, which hide the Windows driver"
+                       : "a Linux driver is installed in WSL, and hides the Windows driver");
     gp_exam_evidence(exam, path, "links to %s", real);
     if (has_folder(list, folder))
         gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", list);
@@ -375,7 +388,14 @@ static void check_wsl_shadow(struct gp_exam *exam)
                       "no GPU, although others may still work.");
     if (has_folder(list, folder))
         gp_exam_advice(exam, "remove %s from LD_LIBRARY_PATH", folder);
-    gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
+    const char *home = gp_exam_text(exam, "%.*s", (int)(strrchr(real, '/') - real), real);
+    if (exam->machine.container)
+        gp_exam_advice(exam,
+                       "or build an image from this one, with: RUN rm -f %s/libcuda.so* "
+                       "%s/libnvidia-*.so*",
+                       home, home);
+    else if (!strstr(home, "/cuda"))
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_DRIVER, NULL, NULL);
 }
 
 /* ---- Jetson ---- */

@@ -70,3 +70,63 @@ bool gp_wsl_report_twin(struct gp_exam *exam)
     gp_exam_command(exam, "remove it, and what uses it", "sudo apt remove %s", name);
     return true;
 }
+
+static bool has_dxgkrnl(struct gp_exam *exam, const char *kernel)
+{
+    static const char *const lists[] = {"builtin", "dep"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
+        const char *path = gp_exam_text(exam, "/lib/modules/%s/modules.%s", kernel, lists[i]);
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 8 << 20, NULL);
+        if (text && strstr(text, "/dxgkrnl.ko"))
+            return true;
+    }
+    return false;
+}
+
+/* An installed kernel with the driver; NULL: none. */
+static const char *kernel_with_dxgkrnl(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/lib/modules", &names);
+    for (long i = 0; i < n; i++)
+        if (has_dxgkrnl(exam, names[i]))
+            return names[i];
+    return NULL;
+}
+
+bool gp_wsl_report_hyperv(struct gp_exam *exam)
+{
+    static const char product[] = "/sys/class/dmi/id/product_name";
+    const char *kernel = exam->machine.kernel;
+    char line[64];
+    if (gp_files_exist(&exam->files, "/dev/dxg") || strstr(kernel, "icrosoft") ||
+        !gp_files_line(&exam->files, product, line, sizeof(line)) ||
+        strcmp(line, "Virtual Machine") != 0 || has_dxgkrnl(exam, kernel))
+        return false;
+    const char *other = kernel_with_dxgkrnl(exam);
+    gp_exam_report(exam, GP_VERDICT_FAIL,
+                   "kernel %s has no driver for the GPU that Hyper-V shares: dxgkrnl", kernel);
+    gp_exam_evidence(exam, "/dev/dxg", "missing");
+    gp_exam_evidence(exam, gp_exam_text(exam, "/lib/modules/%s", kernel), "no dxgkrnl");
+    if (other)
+        gp_exam_evidence(exam, gp_exam_text(exam, "/lib/modules/%s", other), "has it");
+    gp_exam_why(exam, "This is a guest of Hyper-V with Windows' libraries, which reach the GPU "
+                      "through /dev/dxg: without it nvidia-smi says \"GPU access blocked by the "
+                      "operating system\".");
+    if (!other) {
+        gp_exam_advice(exam, "install a kernel with dxgkrnl, or build that module for this one: it "
+                             "is in the source of WSL's kernel");
+        gp_exam_link(exam, "https://github.com/microsoft/WSL2-Linux-Kernel");
+        return true;
+    }
+    if (exam->machine.distro == GP_DISTRO_UBUNTU || exam->machine.distro == GP_DISTRO_DEBIAN) {
+        gp_exam_command(exam, "show the boot menu, and keep what is chosen there",
+                        "sudo sed -i.before -e '/^GRUB_SAVEDEFAULT=/d' -e "
+                        "'s/^GRUB_DEFAULT=.*/GRUB_DEFAULT=saved\\nGRUB_SAVEDEFAULT=true/' -e "
+                        "'s/^GRUB_TIMEOUT_STYLE=.*/GRUB_TIMEOUT_STYLE=menu/' -e "
+                        "'s/^GRUB_TIMEOUT=.*/GRUB_TIMEOUT=10/' /etc/default/grub");
+        gp_exam_command(exam, "", "sudo update-grub && sudo reboot");
+    }
+    gp_exam_advice(exam, "choose kernel %s in the boot menu", other);
+    return true;
+}

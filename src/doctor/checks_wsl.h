@@ -12,4 +12,8 @@ bool gp_wsl_report_others(struct gp_exam *exam);
 /* Whether the distribution's ROCm is installed besides AMD's. */
 bool gp_wsl_report_twin(struct gp_exam *exam);
 
+/* Whether this is no WSL, but a guest of Hyper-V that has Windows' libraries for a shared GPU, and
+ * not the kernel's part for it. */
+bool gp_wsl_report_hyperv(struct gp_exam *exam);
+
 #endif

@@ -172,7 +172,9 @@ static void check_user(struct gp_exam *exam)
     struct gp_access access = gp_access_of(exam, path);
     const char *mode = value_of(exam, "mode", &number), *user = value_of(exam, "user", &number);
     if (!access.is_there || (access.mode & (FOR_ALL | FOR_GROUP)) != FOR_GROUP || user ||
-        (mode && strcmp(mode, "cdi") == 0) || !gp_container_runtime_config(exam))
+        (mode && strcmp(mode, "cdi") == 0) ||
+        (exam->machine.is_jetson && mode && strcmp(mode, "legacy") != 0) ||
+        !gp_container_runtime_config(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "containers with a GPU do not start: the toolkit may not open the device files");
