@@ -99,8 +99,10 @@ static void check_driver(struct gp_exam *exam)
 {
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (gpu->vendor == GP_PCI_INTEL)
+        if (gpu->vendor == GP_PCI_INTEL) {
             report_firmware(exam, gpu);
+            gp_intel_report_no_mei(exam, gpu);
+        }
         if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) ||
             gp_intel_report_regression(exam, gpu) || gpu->driver[0] ||
             gp_unbound_report_unknown(exam, gpu, GP_VERDICT_WARN, modules, model_of(gpu)))

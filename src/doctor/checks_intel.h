@@ -19,4 +19,7 @@ const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);
 /* What programs need that compute on Intel GPUs. */
 void gp_intel_check_compute(struct gp_exam *exam);
 
+/* Reports a kernel without the part that loads HuC into one of the first cards. */
+void gp_intel_report_no_mei(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
 #endif

@@ -2,6 +2,7 @@
 #include "doctor/checks_intel.h"
 
 #include "doctor/exam.h"
+#include "doctor/kernel_config.h"
 #include "doctor/packages.h"
 #include "doctor/searchpath.h"
 #include "doctor/unbound.h"
@@ -103,4 +104,25 @@ const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where)
             *ret_where = p->name, found = p->version;
     }
     return found || count > 0 ? found : new_library(exam, ret_where);
+}
+
+/* Intel's first cards load HuC through their own management engine, by a part of the kernel that
+ * some are built without. */
+void gp_intel_report_no_mei(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    static const char option[] = "CONFIG_INTEL_MEI_GSC";
+    const char *where;
+    bool is_alchemist = gpu->device >= 0x5690 && gpu->device <= 0x56c1;
+    if (!is_alchemist || exam->machine.container || strcmp(gpu->driver, "i915") != 0 ||
+        !gp_kernel_lacks(exam, option, "CONFIG_DRM_I915", &where))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the kernel is built without what loads HuC into Intel GPU %s", gpu->bus_id);
+    gp_exam_evidence(exam, where, "no %s", option);
+    gp_exam_why(exam, "i915 loads HuC of these cards through their management engine interface; "
+                      "without it they decode video, but encoding fails.");
+    gp_exam_advice(exam,
+                   "use a kernel with CONFIG_INTEL_MEI, CONFIG_INTEL_MEI_ME and %s, such as "
+                   "a newer release of this distribution",
+                   option);
 }
