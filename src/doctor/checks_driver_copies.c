@@ -123,6 +123,24 @@ static bool has_own_runtime(struct gp_exam *exam, const char *name)
     return false;
 }
 
+/* Only Flathub has the copies: true if the system does not know it, and the fix is told. */
+static bool fix_without_flathub(struct gp_exam *exam, const char *name)
+{
+    static const char config[] = "/var/lib/flatpak/repo/config";
+    const char *text = gp_files_text(&exam->files, &exam->arena, config, 1 << 16, NULL);
+    if (!text || !strstr(text, "[remote \"") || strstr(text, "flathub"))
+        return false;
+    gp_exam_evidence(exam, config, "no remote flathub, which has the copies");
+    gp_exam_command(exam, "add it",
+                    "flatpak remote-add --if-not-exists flathub "
+                    "https://flathub.org/repo/flathub.flatpakrepo");
+    gp_exam_command(exam, "install the copy for this driver", "flatpak install flathub %s",
+                    gp_exam_quoted(exam, name));
+    gp_exam_advice(exam, "if programs still do not use it: uninstall their runtimes, and install "
+                         "them from flathub");
+    return true;
+}
+
 /* Flatpak has its own copy of the libraries for each version: "…GL.nvidia-550-54-14". */
 static void check_flatpak(struct gp_exam *exam)
 {
@@ -151,6 +169,8 @@ static void check_flatpak(struct gp_exam *exam)
     gp_exam_evidence(exam, top, "%s", other ? other : "only Mesa's, none of NVIDIA");
     gp_exam_why(exam, "Programs from Flatpak bring their own copy of the driver's libraries, which "
                       "must have the module's version; without it they do not use the GPU.");
+    if (fix_without_flathub(exam, gp_exam_text(exam, "%s%s", mark, version)))
+        return;
     gp_exam_command(exam, "install the copy for this driver", "flatpak update");
     /* Some copies are named without the last number: nvidia-396-24 is of 396.24.02, too. */
     const char *name = other ? other + strlen(mark) : "";
