@@ -60,25 +60,68 @@ static void report_unlisted(struct gp_exam *exam, const char *list, const char *
     gp_exam_command(exam, "load it", "sudo modprobe nvidia");
 }
 
-/* The list names a link, as weak-updates has them, to the module of a kernel that was removed. */
+/* Whether it is a link to a file that is gone; where it led to. */
+static bool is_lost(struct gp_exam *exam, const char *path, char ret_target[GP_PATH_SIZE])
+{
+    struct stat st;
+    return gp_files_stat_link(&exam->files, path, &st) == 0 && S_ISLNK(st.st_mode) &&
+           gp_files_stat(&exam->files, path, &st) == -ENOENT &&
+           gp_files_link(&exam->files, path, ret_target);
+}
+
+/* A link, as weak-updates has them, to the module of a kernel that was removed: the one that the
+ * list names, or one that depmod has left out of it; NULL: none. */
+static const char *lost_module(struct gp_exam *exam, char ret_target[GP_PATH_SIZE])
+{
+    static const char *const ends[] = {"", ".xz", ".zst", ".gz"};
+    const struct gp_install *in = gp_install_of(exam);
+    const char *top = gp_exam_text(exam, "%s/%s", in->modules, exam->machine.kernel);
+    const char *path = gp_exam_text(exam, "%s/%s", top, in->module);
+    char **names;
+    if (in->module[0])
+        return is_lost(exam, path, ret_target) ? path : NULL;
+    const char *folder = gp_exam_text(exam, "%s/weak-updates", top);
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n; i++)
+        for (size_t j = 0; j < GP_ARRAY_LEN(ends); j++) {
+            path = gp_exam_text(exam, "%s/%s/nvidia.ko%s", folder, names[i], ends[j]);
+            if (is_lost(exam, path, ret_target))
+                return path;
+        }
+    return NULL;
+}
+
+/* The kernel of "/lib/modules/5.14.0-687.12.1.el9_8.x86_64/extra/nvidia/nvidia.ko"; "": unknown. */
+static const char *kernel_of(struct gp_exam *exam, const char *module)
+{
+    static const char mark[] = "/modules/";
+    const char *at = strstr(module, mark);
+    return at ? gp_exam_text(exam, "%.*s", (int)strcspn(at + strlen(mark), "/"), at + strlen(mark))
+              : "";
+}
+
 static bool report_lost(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    const char *path =
-        gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
-    struct stat st;
-    if (!in->module[0] || gp_files_stat_link(&exam->files, path, &st) < 0 || !S_ISLNK(st.st_mode) ||
-        gp_files_stat(&exam->files, path, &st) != -ENOENT)
+    char target[GP_PATH_SIZE];
+    const char *path = lost_module(exam, target);
+    if (!path)
         return false;
+    const char *kernel = kernel_of(exam, target);
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA module of kernel %s leads nowhere",
                    exam->machine.kernel);
-    gp_exam_evidence(exam, path, "a link to a file that is gone");
-    gp_exam_why(exam, "It was the module of another kernel, which was removed with it.");
+    gp_exam_evidence(exam, path, "a link to %s, which is not there", target);
+    gp_exam_why(exam, "It is the module of another kernel%s%s, which is not installed.",
+                kernel[0] ? ", " : "", kernel);
     if (in->source[0])
         gp_driver_fix_module(exam, exam->machine.kernel, false);
     else
         gp_driver_fix_update(exam);
     gp_exam_command(exam, "load it", "sudo modprobe nvidia");
+    if (kernel[0] && !in->source[0] && exam->machine.distro == GP_DISTRO_RHEL)
+        gp_exam_command(exam,
+                        "if there is no module for this kernel yet: install that one, and boot it",
+                        "sudo dnf install kernel-%s", gp_exam_quoted(exam, kernel));
     return true;
 }
 
