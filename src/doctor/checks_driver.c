@@ -133,18 +133,54 @@ static bool report_other_kernel(struct gp_exam *exam)
     return true;
 }
 
+/* A file of this folder with both words, unless a tool that is still in use has written it; NULL:
+ * none. */
+static const char *file_with(struct gp_exam *exam, const char *folder, const char *word,
+                             const char *other)
+{
+    char **names, text[4096];
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 256; i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
+        if (!strstr(names[i], "bumblebee") &&
+            gp_files_read(&exam->files, path, text, sizeof(text)) > 0 && strstr(text, word) &&
+            strstr(text, other))
+            return path;
+    }
+    return NULL;
+}
+
+/* Settings, as nvidia-xrun needs them, that have bbswitch turn the GPU off at each boot; false:
+ * there are none, or nvidia-xrun is installed. */
+static bool fix_off_at_boot(struct gp_exam *exam)
+{
+    const char *option = file_with(exam, "/etc/modprobe.d", "options bbswitch", "load_state=0");
+    const char *loader = file_with(exam, "/etc/modules-load.d", "bbswitch", "");
+    if (!option || gp_files_exist(&exam->files, "/usr/bin/nvidia-xrun"))
+        return false;
+    gp_exam_evidence(exam, option, "load_state=0: off from the start of bbswitch");
+    if (loader)
+        gp_exam_evidence(exam, loader, "loads bbswitch at boot");
+    gp_exam_command(exam, "remove the settings", "sudo rm %s%s%s", gp_exam_quoted(exam, option),
+                    loader ? " " : "", loader ? gp_exam_quoted(exam, loader) : "");
+    gp_driver_fix_reboot(exam, "");
+    return true;
+}
+
 /* bbswitch has turned the GPU off: the module finds none. */
 static bool report_off(struct gp_exam *exam)
 {
     static const char path[] = "/proc/acpi/bbswitch";
     char line[64];
-    if (!gp_files_line(&exam->files, path, line, sizeof(line)) || !strstr(line, " OFF"))
+    if (!gp_driver_is_switched_off(exam) || !gp_files_line(&exam->files, path, line, sizeof(line)))
         return false;
     if (gp_driver_report_tlp(exam))
         return true;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA GPU is turned off by bbswitch");
     gp_exam_evidence(exam, path, "%s", line);
     gp_exam_why(exam, "The module finds no GPU while it is off, and is not loaded.");
+    if (fix_off_at_boot(exam))
+        return true;
     gp_exam_command(exam, "turn it on", "echo ON | sudo tee %s", path);
     gp_exam_command(exam, "", "sudo modprobe nvidia");
     gp_exam_advice(exam, "current drivers save power by themselves: remove bbswitch and bumblebee, "

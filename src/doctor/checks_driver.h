@@ -58,6 +58,9 @@ void gp_driver_check_uvm(struct gp_exam *exam);
 /* checks_driver_power.c */
 void gp_driver_check_power(struct gp_exam *exam);
 
+/* Whether bbswitch has turned the GPU off. */
+bool gp_driver_is_switched_off(struct gp_exam *exam);
+
 /* Reports TLP, if it manages the power of a GPU that bbswitch has turned off; false: it does not.
  */
 bool gp_driver_report_tlp(struct gp_exam *exam);

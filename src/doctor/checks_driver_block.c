@@ -104,6 +104,22 @@ static void check_uvm(struct gp_exam *exam)
     gp_exam_command(exam, "load it now", "sudo modprobe nvidia_uvm");
 }
 
+bool gp_driver_is_switched_off(struct gp_exam *exam)
+{
+    char line[64];
+    return gp_files_line(&exam->files, "/proc/acpi/bbswitch", line, sizeof(line)) &&
+           strstr(line, " OFF");
+}
+
+/* optimus-manager's own file is always there: it loads the module itself, once bbswitch has turned
+ * the GPU on. */
+static bool is_of_switcher(struct gp_exam *exam, const struct gp_block *block)
+{
+    return block->kind == GP_BLOCK_BLACKLISTED && strstr(block->where, "optimus-manager") &&
+           gp_files_exist(&exam->files, "/usr/bin/optimus-manager") &&
+           gp_driver_is_switched_off(exam);
+}
+
 void gp_driver_check_blacklist(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
@@ -114,7 +130,7 @@ void gp_driver_check_blacklist(struct gp_exam *exam)
         check_uvm(exam);
         return;
     }
-    if (block->kind == GP_BLOCK_NONE)
+    if (block->kind == GP_BLOCK_NONE || is_of_switcher(exam, block))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "a setting prevents the NVIDIA module from being loaded");
     gp_exam_evidence(exam, block->where, "%s", block->text);
