@@ -10,14 +10,26 @@
 
 static const char module[] = "/sys/module/nvidia_uvm";
 
+static const char unit[] = "/etc/systemd/system/nvidia-device-files.service";
+
+/* The service outlives updates of the driver, and creates the device files, too. */
+static void fix_load(struct gp_exam *exam)
+{
+    gp_exam_command(exam, "load it now", "sudo nvidia-modprobe -u -m -c 0");
+    gp_exam_command(
+        exam, "and at each boot",
+        "printf '[Service]\\nType=oneshot\\nExecStart=/usr/bin/nvidia-modprobe -u -m -c "
+        "0\\n[Install]\\nWantedBy=multi-user.target\\n' | sudo tee %s",
+        unit);
+    gp_exam_command(exam, "", "sudo systemctl enable nvidia-device-files");
+}
+
 /* Containers without privileges, as those of enroot, cannot load modules or create device files;
  * elsewhere nvidia-modprobe or a service of root does that at first use. */
 static void check_containers(struct gp_exam *exam)
 {
     static const char hook[] = "/etc/enroot/hooks.d/98-nvidia.sh";
-    static const char unit[] = "/etc/systemd/system/nvidia-device-files.service";
-    if (exam->machine.container || gp_files_exist(&exam->files, module) ||
-        !gp_files_exist(&exam->files, hook))
+    if (!gp_files_exist(&exam->files, hook))
         return;
     const struct gp_log_known *failure = gp_log_known_of(exam, "container.modeset");
     gp_exam_report(exam, failure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
@@ -28,13 +40,47 @@ static void check_containers(struct gp_exam *exam)
         gp_log_show_known(exam, failure);
     gp_exam_why(exam, "Nothing loads it at boot. Root's programs and Docker load it at first use, "
                       "with its device files; a container without privileges cannot.");
-    gp_exam_command(exam, "load it now", "sudo nvidia-modprobe -u -m -c 0");
-    gp_exam_command(
-        exam, "and at each boot",
-        "printf '[Service]\\nType=oneshot\\nExecStart=/usr/bin/nvidia-modprobe -u -m -c "
-        "0\\n[Install]\\nWantedBy=multi-user.target\\n' | sudo tee %s",
-        unit);
-    gp_exam_command(exam, "", "sudo systemctl enable nvidia-device-files");
+    fix_load(exam);
+}
+
+/* A program that Flatpak has installed, and that uses CUDA or NVENC; NULL: none. */
+static const char *flatpak_program(struct gp_exam *exam)
+{
+    static const char *const programs[] = {
+        "com.obsproject.Studio", "org.blender.Blender",         "fr.handbrake.ghb",
+        "org.kde.kdenlive",      "com.jeffser.Alpaca",          "com.dec05eba.gpu_screen_recorder",
+        "org.shotcut.Shotcut",   "dev.lizardbyte.app.Sunshine", "org.jellyfin.JellyfinServer"};
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++) {
+        const char *const paths[] = {
+            gp_exam_text(exam, "/var/lib/flatpak/app/%s", programs[i]),
+            gp_exam_text(exam, "%s/.local/share/flatpak/app/%s", home ? home : "", programs[i]),
+            NULL};
+        const char *found = gp_files_first(&exam->files, paths);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* Flatpak's programs are in a container of the same kind. */
+static void check_flatpak(struct gp_exam *exam)
+{
+    const char *program = flatpak_program(exam);
+    if (!program)
+        return;
+    const struct gp_log_known *failure =
+        gp_log_known_of(exam, "obs.cuinit-unknown,ffmpeg.cuinit-unknown");
+    gp_exam_report(exam, failure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "programs of Flatpak cannot use CUDA or NVENC: nvidia_uvm is not loaded");
+    gp_exam_evidence(exam, module, "not loaded");
+    gp_exam_evidence(exam, program, "installed");
+    if (failure)
+        gp_log_show_known(exam, failure);
+    gp_exam_why(exam, "Nothing loads it at boot. A program outside of Flatpak loads it at first "
+                      "use of CUDA, with its device files; one in Flatpak's sandbox cannot: cuInit "
+                      "fails with error 999.");
+    fix_load(exam);
 }
 
 /* The arguments of a container of systemd-nspawn that was given a GPU, "…/cmdline"; NULL: none. */
@@ -136,7 +182,10 @@ static void check_hmm(struct gp_exam *exam)
 
 void gp_driver_check_uvm(struct gp_exam *exam)
 {
-    check_containers(exam);
     check_nspawn(exam);
+    if (!exam->machine.container && !gp_files_exist(&exam->files, module)) {
+        check_containers(exam);
+        check_flatpak(exam);
+    }
     check_hmm(exam);
 }

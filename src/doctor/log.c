@@ -377,20 +377,34 @@ static void read_containers(struct gp_exam *exam, struct gp_log *log)
     }
 }
 
-/* What Jellyfin's last transcoding has printed: each has a file, with its time in the name. */
-static void read_jellyfin(struct gp_exam *exam, struct gp_log *log)
+/* Programs that write a file each time, with the time in its name: the last one tells what is so
+ * now. A folder without a slash at its start is below the home directory. */
+static const struct {
+    const char *folder, *start;
+} dated[] = {
+    {"/var/log/jellyfin", "FFmpeg.Transcode"},
+    {".config/obs-studio/logs", "20"},
+    {".var/app/com.obsproject.Studio/config/obs-studio/logs", "20"},
+};
+
+static void read_dated(struct gp_exam *exam, struct gp_log *log)
 {
-    static const char folder[] = "/var/log/jellyfin", start[] = "FFmpeg.Transcode";
-    char **names;
-    long last = gp_files_list(&exam->files, &exam->arena, folder, &names) - 1;
-    while (last >= 0 && strncmp(names[last], start, sizeof(start) - 1) != 0)
-        last--;
-    if (last < 0)
-        return;
-    size_t length = 0;
-    const char *path = gp_exam_text(exam, "%s/%s", folder, names[last]);
-    const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
-    read_program(exam, log, path, all, length);
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    for (size_t i = 0; i < GP_ARRAY_LEN(dated); i++) {
+        const char *folder = dated[i].folder, *start = dated[i].start;
+        char **names;
+        if (folder[0] != '/')
+            folder = gp_exam_text(exam, "%s/%s", home && home[0] == '/' ? home : "/root", folder);
+        long last = gp_files_list(&exam->files, &exam->arena, folder, &names) - 1;
+        while (last >= 0 && strncmp(names[last], start, strlen(start)) != 0)
+            last--;
+        if (last < 0)
+            continue;
+        size_t length = 0;
+        const char *path = gp_exam_text(exam, "%s/%s", folder, names[last]);
+        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
+        read_program(exam, log, path, all, length);
+    }
 }
 
 /* Why docker did not start its containers the last time: "Error":"failed to
@@ -439,7 +453,7 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     read_pods(exam, log);
     read_refusals(exam, log);
     read_containers(exam, log);
-    read_jellyfin(exam, log);
+    read_dated(exam, log);
 }
 
 const struct gp_log *gp_log_of(struct gp_exam *exam)
