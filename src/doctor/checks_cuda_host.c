@@ -103,6 +103,17 @@ static bool is_packaged(const struct gp_toolkit_found *toolkit)
     return strncmp(toolkit->path, "/usr/local/", 11) != 0;
 }
 
+/* Arch's and Gentoo's package has NVIDIA's files as they are, and may name a compiler to the
+ * shells; those of others choose one themselves. */
+static bool chooses_compiler(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
+{
+    static const char profile[] = "/etc/profile.d/cuda.sh";
+    if (strcmp(toolkit->path, "/opt/cuda") != 0)
+        return is_packaged(toolkit);
+    const char *text = gp_files_text(&exam->files, &exam->arena, profile, 1 << 14, NULL);
+    return !text || strstr(text, "NVCC_CCBIN");
+}
+
 /* Whether a variable, a link next to nvcc, or the packages of a distribution make it use another
  * one. */
 static bool is_told(struct gp_exam *exam, const struct gp_toolkit_found *toolkit)
@@ -112,7 +123,7 @@ static bool is_told(struct gp_exam *exam, const struct gp_toolkit_found *toolkit
     for (size_t i = 0; i < GP_ARRAY_LEN(variables); i++)
         if (gp_machine_variable(&exam->machine, variables[i]))
             return true;
-    return is_packaged(toolkit) ||
+    return chooses_compiler(exam, toolkit) ||
            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/gcc", toolkit->path));
 }
 
@@ -154,8 +165,8 @@ static void use_compiler(struct gp_exam *exam, const struct gp_toolkit_found *to
                         gp_exam_quoted(exam, toolkit->path), names[i]);
 }
 
-/* Debian's family and openSUSE have packages of older ones under this name, Fedora has that of the
- * release before, RHEL has sets of tools. */
+/* Debian's family and openSUSE have packages of older ones under this name, Fedora and Arch have
+ * that of the release before, RHEL has sets of tools. */
 static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, unsigned limit,
                  unsigned gcc)
 {
@@ -166,7 +177,8 @@ static void mend(struct gp_exam *exam, const struct gp_toolkit_found *toolkit, u
     bool is_there = gp_files_exist(&exam->files, gp_exam_text(exam, "/usr/bin/g++-%s", word));
     bool is_named = distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU ||
                     distro == GP_DISTRO_SUSE ||
-                    (distro == GP_DISTRO_FEDORA && limit >= FIRST_OF_FEDORA && gcc == limit + 1);
+                    ((distro == GP_DISTRO_FEDORA || distro == GP_DISTRO_ARCH) &&
+                     limit >= FIRST_OF_FEDORA && gcc == limit + 1);
     if (!is_there && (is_named || distro == GP_DISTRO_RHEL))
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_GCC, word, NULL);
     if (is_there || is_named)
