@@ -4,6 +4,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/ldcache.h"
+#include "doctor/packages.h"
 #include "doctor/searchpath.h"
 #include "doctor/shared.h"
 #include "doctor/version.h"
@@ -320,12 +321,54 @@ static void check_libdrm(struct gp_exam *exam)
     gp_exam_command(exam, "", "sudo ldconfig");
 }
 
+/* The same by the versions of the packages, which the containers of Steam compare, too. */
+static void check_libdrm_packages(struct gp_exam *exam)
+{
+    static const char config[] = "/etc/ld.so.conf.d/20-amdgpu.conf", own[] = "libdrm-amdgpu1",
+                      other[] = "libdrm-amdgpu-amdgpu1";
+    static const char *const words[] = {own, other, NULL};
+    static const char *const steam[] = {"/usr/games/steam", "/usr/bin/steam", NULL};
+    const char *version = NULL, *newer = NULL;
+    struct gp_package *packages;
+    long n = gp_files_exist(&exam->files, config)
+                 ? gp_packages_read(&exam->files, &exam->arena, words, &packages)
+                 : 0;
+    for (long i = 0; i < n; i++) {
+        const char *colon = strchr(packages[i].version, ':');
+        const char *of_it = colon ? colon + 1 : packages[i].version;
+        if (strcmp(packages[i].state, "installed") != 0)
+            continue;
+        if (strcmp(packages[i].name, own) == 0)
+            newer = of_it;
+        else if (strcmp(packages[i].name, other) == 0)
+            version = of_it;
+    }
+    if (!version || !newer || gp_version_compare(version, newer) >= 0)
+        return;
+    const char *game = gp_files_first(&exam->files, steam);
+    gp_exam_report(exam, game ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "the loader prefers AMD's libdrm, which is older than the distribution's");
+    gp_exam_evidence(exam, config, "puts AMD's own first");
+    gp_exam_evidence(exam, other, "%s", version);
+    gp_exam_evidence(exam, own, "%s", newer);
+    if (game)
+        gp_exam_evidence(exam, game, "installed: its containers take the loader's libdrm");
+    gp_exam_why(exam, "Mesa's drivers were built for the distribution's and may not load with an "
+                      "older one: \"MESA-LOADER: failed to open radeonsi\".");
+    gp_exam_command(exam, "have the loader use the distribution's", "sudo rm %s && sudo ldconfig",
+                    config);
+    gp_exam_advice(exam, "or remove AMD's packages, if no program needs their OpenCL");
+}
+
 static void check_vulkan(struct gp_exam *exam)
 {
     gp_vulkan_check_loader(exam);
     if (has_driven(exam, GP_PCI_AMD)) {
         check_amdvlk(exam);
+        const struct gp_finding *before = exam->last;
         check_libdrm(exam);
+        if (exam->last == before)
+            check_libdrm_packages(exam);
     }
     for (size_t i = 0; i < GP_ARRAY_LEN(makers); i++) {
         if (!has_driven(exam, makers[i].vendor))
