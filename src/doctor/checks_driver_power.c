@@ -113,10 +113,12 @@ static void check_suspend(struct gp_exam *exam)
     if (params && !is_kept)
         gp_exam_evidence(exam, path, "PreserveVideoMemoryAllocations: 0");
     gp_exam_why(exam, "After a suspend every CUDA program may fail with \"unknown error\" until "
-                      "nvidia_uvm is reloaded.");
+                      "nvidia_uvm is reloaded, and a Wayland desktop may be broken.");
     gp_exam_command(exam, "when no program uses the GPU",
                     "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm");
-    if (!failed || is_kept)
+    const char *session = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    bool is_wayland = session && strcmp(session, "wayland") == 0;
+    if (is_kept || (!failed && !is_wayland))
         return;
     gp_exam_module_setting(exam, "keep GPU memory across suspend", "nvidia-suspend.conf",
                            gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=1",
