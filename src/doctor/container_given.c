@@ -29,8 +29,8 @@ static const char *containers_folder(struct gp_exam *exam)
 
 struct given {
     const char *name;
-    bool is_running;
-    const json_t *env, *host; /* the variables; what docker was asked for */
+    bool is_running, is_wanted; /* the second: docker starts it with the machine, or has tried to */
+    const json_t *env, *host;   /* the variables; what docker was asked for */
 };
 
 static bool is_nothing(const char *value)
@@ -38,18 +38,24 @@ static bool is_nothing(const char *value)
     return !value[0] || strcmp(value, "void") == 0 || strcmp(value, "none") == 0;
 }
 
-/* NVIDIA_VISIBLE_DEVICES of the container or its image; NULL: it is not set. */
-static const char *asked_by_variable(const struct given *c)
+/* A variable of the container or its image; NULL: it is not set. */
+static const char *variable_of(const struct given *c, const char *name)
 {
-    static const char key[] = "NVIDIA_VISIBLE_DEVICES=";
+    size_t n = strlen(name);
     for (size_t i = 0; i < json_array_size(c->env); i++) {
         const char *entry = json_string_value(json_array_get(c->env, i));
-        const char *value =
-            entry && strncmp(entry, key, sizeof(key) - 1) == 0 ? entry + sizeof(key) - 1 : NULL;
-        if (value)
-            return value;
+        if (entry && strncmp(entry, name, n) == 0 && entry[n] == '=')
+            return entry + n + 1;
     }
     return NULL;
+}
+
+/* The GPUs that it asks for; images before CUDA 9.1 name only their CUDA, and get all GPUs. */
+static const char *asked_by_variable(const struct given *c)
+{
+    const char *value = variable_of(c, "NVIDIA_VISIBLE_DEVICES");
+    bool is_old = variable_of(c, "CUDA_VERSION") && !variable_of(c, "NVIDIA_REQUIRE_CUDA");
+    return value || !is_old ? value : "all";
 }
 
 static bool has_runtime(const struct given *c)
@@ -93,12 +99,13 @@ static void advise_gpus(struct gp_exam *exam)
                              "compose up -d");
 }
 
-/* Only NVIDIA's runtime reads the variable. */
+/* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
+ * the CPU; other values are a user's. */
 static void report_runtime(struct gp_exam *exam, const struct given *c, const char *path,
                            const char *asked)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "container %s is meant to use GPUs, but was started without them", c->name);
+    gp_exam_report(exam, strcmp(asked, "all") == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "container %s names GPUs, but was started without them", c->name);
     gp_exam_evidence(
         exam, path, "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia",
         asked);
@@ -174,7 +181,7 @@ static void check_gpu(struct gp_exam *exam, const struct given *c, const char *p
     const char *gone = present[0] ? replaced_gpu(exam, c, present) : NULL;
     if (!gone || c->is_running)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, c->is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s does not start: it is to get %s, which this machine does not have",
                    c->name, gone);
     gp_exam_evidence(exam, path, "names %s", gone);
@@ -196,7 +203,7 @@ static void check_files(struct gp_exam *exam, const struct given *c, const char 
             json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
         if (!file || strncmp(file, "/dev/dri/", 9) != 0 || gp_files_exist(&exam->files, file))
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN,
+        gp_exam_report(exam, c->is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                        "container %s does not start: it is given %s, which does not exist", c->name,
                        file);
         gp_exam_evidence(exam, path, "PathOnHost: %s", file);
@@ -212,6 +219,19 @@ static void check_files(struct gp_exam *exam, const struct given *c, const char 
     }
 }
 
+/* Others may be left over, and nobody misses them. */
+static bool is_wanted(const json_t *config, const json_t *host)
+{
+    const char *policy =
+        json_string_value(json_object_get(json_object_get(host, "RestartPolicy"), "Name"));
+    const char *error =
+        json_string_value(json_object_get(json_object_get(config, "State"), "Error"));
+    bool is_stopped = json_is_true(json_object_get(config, "HasBeenManuallyStopped"));
+    return (error && error[0]) ||
+           (policy && (strcmp(policy, "always") == 0 || strcmp(policy, "unless-stopped") == 0) &&
+            !is_stopped);
+}
+
 static void check_one(struct gp_exam *exam, const char *folder)
 {
     const char *path = gp_exam_text(exam, "%s/hostconfig.json", folder);
@@ -223,6 +243,7 @@ static void check_one(struct gp_exam *exam, const char *folder)
             .name = gp_exam_text(exam, "%s", name + (*name == '/')),
             .is_running =
                 json_is_true(json_object_get(json_object_get(config, "State"), "Running")),
+            .is_wanted = is_wanted(config, host),
             .env = json_object_get(json_object_get(config, "Config"), "Env"),
             .host = host,
         };

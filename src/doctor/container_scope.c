@@ -31,14 +31,15 @@ static const char *last_of(const char *text, const char *id)
     return found;
 }
 
-/* The line by which systemd has reloaded since the container was started; NULL: none is logged. */
+/* The line by which systemd has reloaded since the container was started; NULL: none is logged. For
+ * a service that reloads its own settings the word is followed by its name. */
 static const char *reload_after(struct gp_exam *exam, const char *id)
 {
     static const char *const paths[] = {"/var/log/syslog", "/var/log/messages"};
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {
         const char *text = gp_files_tail(&exam->files, &exam->arena, paths[i], MOST_TEXT, NULL);
         const char *start = last_of(text, id);
-        const char *reload = start ? strstr(start, "systemd[1]: Reloading") : NULL;
+        const char *reload = start ? strstr(start, "systemd[1]: Reloading.") : NULL;
         if (!reload)
             continue;
         while (reload > text && reload[-1] != '\n')
@@ -80,9 +81,10 @@ void gp_container_check_scopes(struct gp_exam *exam)
     long n = gp_files_list(&exam->files, &exam->arena, "/run/systemd/transient", &names);
     for (long i = 0; i < n; i++) {
         const char *dot = strchr(names[i], '.');
-        if (strncmp(names[i], begin, sizeof(begin) - 1) != 0 || !dot || strcmp(dot, end) != 0)
-            continue;
         const char *id = names[i] + sizeof(begin) - 1;
+        if (strncmp(names[i], begin, sizeof(begin) - 1) != 0 || !dot || dot <= id ||
+            strcmp(dot, end) != 0)
+            continue;
         id = gp_exam_text(exam, "%.*s", (int)(dot - id), id);
         const char *rules = closed_rules(exam, names[i]);
         if (rules && has_gpu(exam, id)) {
