@@ -6,6 +6,7 @@
 #include "doctor/install.h"
 #include "doctor/log.h"
 #include "doctor/searchpath.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -167,14 +168,17 @@ static void check_paths(struct gp_exam *exam)
 static void check_user(struct gp_exam *exam)
 {
     static const char path[] = "/dev/nvidiactl";
+    static const char first[] = "1.18"; /* whose runtime asks the driver itself, as root */
     enum { FOR_ALL = 06, FOR_GROUP = 060 };
     unsigned number = 0;
+    const char *version = gp_container_engine_version(exam, "nvidia-container-toolkit");
     struct gp_access access = gp_access_of(exam, path);
     const char *mode = value_of(exam, "mode", &number), *user = value_of(exam, "user", &number);
     if (!access.is_there || (access.mode & (FOR_ALL | FOR_GROUP)) != FOR_GROUP || user ||
         (mode && strcmp(mode, "cdi") == 0) ||
         (exam->machine.is_jetson && mode && strcmp(mode, "legacy") != 0) ||
-        !gp_container_runtime_config(exam))
+        !gp_container_runtime_config(exam) ||
+        (version[0] && gp_version_compare(version, first) >= 0))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "containers with a GPU do not start: the toolkit may not open the device files");

@@ -276,10 +276,12 @@ int gp_log_open(const struct gp_files *files, const char **ret_path)
     return error;
 }
 
-/* The lines of one log since the last boot that it tells. */
+/* The lines of one log since the last boot that it tells; in the toolkit's, since its last start.
+ */
 static void read_program(struct gp_exam *exam, struct gp_log *log, const char *path,
                          const char *all, size_t length)
 {
+    static const char start[] = "-- WARNING, the following logs are for debugging purposes only --";
     char text[LINE_SIZE];
     size_t n, before = log->known_count;
     struct reader r = {.exam = exam, .log = log, .path = path};
@@ -288,7 +290,7 @@ static void read_program(struct gp_exam *exam, struct gp_log *log, const char *p
     while (gp_lines_next(&lines, &line, &n)) {
         struct gp_kmsg k;
         (void)snprintf(text, sizeof(text), "%.*s", (int)(n < LINE_SIZE ? n : LINE_SIZE - 1), line);
-        if (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT)
+        if (strcmp(text, start) == 0 || (gp_kmsg_parse(text, &k) && k.kind == GP_KMSG_BOOT))
             log->known_count = before;
         keep_known(&r, text);
     }
