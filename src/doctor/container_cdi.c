@@ -207,15 +207,17 @@ static void check_place(struct gp_exam *exam, const char *spec)
 
 /* ---- the format ---- */
 
-/* The first specification with a field that older engines do not know. */
+/* The first specification, if all of them have a field that older engines do not know. */
 static const char *find_new_format(struct gp_exam *exam)
 {
+    const char *first = NULL;
     for (const char *const *spec = specs; *spec; spec++) {
         const char *text = gp_files_text(&exam->files, &exam->arena, *spec, 4 << 20, NULL);
-        if (text && strstr(text, "additionalGids"))
-            return *spec;
+        if (text && !strstr(text, "additionalGids"))
+            return NULL;
+        first = text && !first ? *spec : first;
     }
-    return NULL;
+    return first;
 }
 
 static bool uses_cdi(struct gp_exam *exam, const char *engine)

@@ -73,12 +73,14 @@ static void take_line(struct gp_exam *exam, struct guest *guest, const char *lin
     const char *other = is_second ? "lxc.cgroup.devices.allow" : "lxc.cgroup2.devices.allow";
     size_t n = strcspn(line, " \t:=");
     const char *value = line + n + strspn(line + n, " \t:=");
-    find_gone(exam, guest, line, strncmp(value, "path=", 5) == 0 ? value + 5 : value);
-    if (strncmp(line, "lxc.mount.entry", n) == 0 && n == 15)
-        take_file(guest, value, false);
-    else if (strncmp(line, "dev", 3) == 0 && n > 3 && strspn(line + 3, "0123456789") == n - 3)
-        take_file(guest, strncmp(value, "path=", 5) == 0 ? value + 5 : value, true);
-    else if (strncmp(line, mine, n) == 0 && n == strlen(mine))
+    bool is_mount = strncmp(line, "lxc.mount.entry", n) == 0 && n == 15;
+    bool is_device =
+        strncmp(line, "dev", 3) == 0 && n > 3 && strspn(line + 3, "0123456789") == n - 3;
+    value += is_device && strncmp(value, "path=", 5) == 0 ? 5 : 0;
+    if (is_mount || is_device) {
+        find_gone(exam, guest, line, value);
+        take_file(guest, value, is_device);
+    } else if (strncmp(line, mine, n) == 0 && n == strlen(mine))
         take_rule(guest, value, uvm);
     else if (strncmp(line, other, n) == 0 && n == strlen(other))
         guest->has_other_rules = true;

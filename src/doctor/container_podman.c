@@ -28,18 +28,32 @@ static void check_groups(struct gp_exam *exam)
                          "/etc/modprobe.d");
 }
 
-/* A specification that only root may read, as with a umask of 077. */
+/* Whether a user has containers, and not root alone. */
+static bool has_rootless(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, "/home", &names);
+    for (long i = 0; i < n; i++)
+        if (gp_files_exist(&exam->files,
+                           gp_exam_text(exam, "/home/%s/.local/share/containers", names[i])))
+            return true;
+    return false;
+}
+
+/* A specification that only root may read, as with a umask of 077, and no other one. */
 static void check_readable(struct gp_exam *exam)
 {
     static const char folder[] = "/etc/cdi";
     const char *spec = gp_container_find_cdi(exam);
     struct stat of_folder, of_spec;
     if (!spec || strncmp(spec, folder, sizeof(folder) - 1) != 0 ||
+        gp_files_exist(&exam->files, "/run/cdi/nvidia.yaml") ||
+        gp_files_exist(&exam->files, "/var/run/cdi/nvidia.yaml") ||
         gp_files_stat(&exam->files, folder, &of_folder) != 0 ||
         gp_files_stat(&exam->files, spec, &of_spec) != 0 ||
         ((of_folder.st_mode & 05) == 05 && (of_spec.st_mode & 04)))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, has_rootless(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "rootless podman does not know the GPUs: only root may read their CDI "
                    "specification");
     gp_exam_evidence(exam, folder, "mode %04o", of_folder.st_mode & 0777);
