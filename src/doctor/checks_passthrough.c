@@ -5,9 +5,42 @@
 
 #include <string.h>
 
-/* The definition of a virtual machine of Proxmox with these words, such as those of a device of the
- * host; NULL: none. */
-static const char *proxmox_machine(struct gp_exam *exam, const char *words)
+/* Whether a value gives a whole GPU of this host, or that one (`only`): "0000:01:00,pcie=1",
+ * "01:00.0". A part of one ("mdev=…") needs no IOMMU. */
+static bool is_gpu(const struct gp_machine *m, const struct gp_pci_gpu *only, const char *value)
+{
+    size_t n = strcspn(value, ".,;\r\n"), all = strcspn(value, "\n");
+    if (value[n] == '.' && value[n + 1] != '0') /* its sound, or a virtual function */
+        return false;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const char *dot = strrchr(m->gpus[i].bus_id, '.');
+        const char *slot = dot && (size_t)(dot - m->gpus[i].bus_id) >= n ? dot - n : "";
+        if ((!only || only == &m->gpus[i]) && n >= strlen("01:00") &&
+            strncmp(slot, value, n) == 0 && !memmem(value, all, "mdev=", 5))
+            return true;
+    }
+    return false;
+}
+
+/* Its present settings are before those of its snapshots. */
+static bool has_gpu(const struct gp_machine *m, const struct gp_pci_gpu *only, const char *text)
+{
+    static const char key[] = "hostpci";
+    for (const char *line = text; line && *line && *line != '[';
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *value = line + strcspn(line, ":\n");
+        value += *value == ':';
+        value += strspn(value, " ");
+        value += strncmp(value, "host=", 5) == 0 ? 5 : 0;
+        if (strncmp(line, key, sizeof(key) - 1) == 0 && is_gpu(m, only, value))
+            return true;
+    }
+    return false;
+}
+
+/* The definition of a virtual machine of Proxmox with a GPU of the host, or that one; NULL: none.
+ */
+static const char *proxmox_machine(struct gp_exam *exam, const struct gp_pci_gpu *only)
 {
     static const char folder[] = "/etc/pve/qemu-server";
     char **names;
@@ -15,7 +48,7 @@ static const char *proxmox_machine(struct gp_exam *exam, const char *words)
     for (long i = 0; i < n; i++) {
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-        if (text && strstr(text, words))
+        if (has_gpu(&exam->machine, only, text))
             return path;
     }
     return NULL;
@@ -25,7 +58,7 @@ static const char *proxmox_machine(struct gp_exam *exam, const char *words)
 static const char *setting_of(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *found = proxmox_machine(exam, "\nhostpci");
+    const char *found = proxmox_machine(exam, NULL);
     for (size_t i = 0; i < m->gpu_count && !found; i++)
         found = gp_driver_handed_over_by(exam, &m->gpus[i]);
     return found;
@@ -83,8 +116,8 @@ static void report_taken(struct gp_exam *exam, const struct gp_pci_gpu *gpu, con
     gp_exam_evidence(exam, setting, "gives it to vfio-pci");
     gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id), "%s",
                      gpu->driver);
-    gp_exam_why(exam, "The first module that is loaded takes it, and vfio-pci came later; the "
-                      "virtual machine does not start, or the host loses its screen.");
+    gp_exam_why(exam, "The first module that is loaded takes it, and vfio-pci came later: the "
+                      "virtual machine may not start, or the host may lose its screen.");
     gp_exam_module_setting(exam, "load vfio-pci before it", "vfio-first.conf",
                            gp_exam_text(exam, "softdep %s pre: vfio-pci", gpu->driver));
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
@@ -99,9 +132,7 @@ static const char *splits(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
     static const char *const modules[] = {"/var/lib/dkms/i915-sriov-dkms", NULL};
     static const char *const words[] = {".max_vfs=", "sriov_numvfs"};
     char text[4096];
-    const char *function = gpu->bus_id + 5; /* "00:02.0"; without ".0": all of them */
-    if (gpu->vendor != GP_PCI_INTEL || proxmox_machine(exam, function) ||
-        proxmox_machine(exam, gp_exam_text(exam, "%.5s,", function)) ||
+    if (gpu->vendor != GP_PCI_INTEL || proxmox_machine(exam, gpu) ||
         !gp_files_exist(&exam->files,
                         gp_exam_text(exam, "/sys/bus/pci/devices/%s/sriov_totalvfs", gpu->bus_id)))
         return NULL;
@@ -130,8 +161,8 @@ static void report_whole(struct gp_exam *exam, const struct gp_pci_gpu *gpu, con
 void gp_passthrough_check(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    if (report_no_iommu(exam))
-        return;
+    if (report_no_iommu(exam) || !gp_files_exist(&exam->files, "/sys/module/vfio_pci"))
+        return; /* without it nothing has come too late: libvirt loads it with a machine */
     for (size_t i = 0; i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         const char *setting = gp_driver_handed_over_by(exam, gpu);
