@@ -163,14 +163,18 @@ static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
     if (!name)
         return;
     const char *other = other_version(exam, name);
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "ONNX Runtime %s in %s is built for another JetPack: it needs %s",
-                   package->version, env->prefix, name);
+    gp_exam_report(exam, GP_VERDICT_WARN, "ONNX Runtime %s in %s %s: it needs %s", package->version,
+                   env->prefix, other[0] ? "is built for another JetPack" : "does not find CUDA",
+                   name);
     gp_exam_evidence(exam, env->site, "%s", package->entry);
     gp_exam_evidence(exam, name, "not in any library directory");
     if (other[0])
         gp_exam_evidence(exam, other, "present");
     gp_exam_why(exam, "Its CUDAExecutionProvider cannot be loaded, and it computes on the CPU.");
+    if (!other[0]) {
+        gp_exam_command(exam, "CUDA and cuDNN of this JetPack", "sudo apt install nvidia-jetpack");
+        return;
+    }
     gp_exam_advice(exam, "remove onnxruntime-gpu, and install the wheel that is built for this "
                          "JetPack, by its CUDA and Python, from the index below; or build it here");
     gp_exam_link(exam, "https://pypi.jetson-ai-lab.io/");

@@ -483,7 +483,7 @@ static void check_jetson(struct gp_exam *exam)
     gp_exam_advice(exam, "use the wheels that NVIDIA builds for Jetson: those of PyPI and "
                          "pytorch.org have no code for its GPU");
     report_access(exam);
-    if (!exam->machine.container && release < JETPACK_7)
+    if (!exam->machine.container && release < JETPACK_7 && exam->machine.nvidia_count == 0)
         gp_jetson_check_driver(exam);
     if (release == JETPACK_4)
         gp_jetson_check_image(exam, line);

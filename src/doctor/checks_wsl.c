@@ -2,6 +2,7 @@
 
 #include "doctor/checks_intel.h"
 #include "doctor/exam.h"
+#include "doctor/ldcache.h"
 #include "doctor/packages.h"
 #include "doctor/searchpath.h"
 
@@ -48,6 +49,17 @@ bool gp_wsl_report_others(struct gp_exam *exam)
     return of_amd[0] || of_intel[0];
 }
 
+/* Whether the loader takes AMD's runtime, which ldconfig lists first. */
+static bool finds_own(struct gp_exam *exam)
+{
+    struct gp_ldcache cache = {.count = 0};
+    struct gp_library library;
+    size_t from = 0;
+    return gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0 &&
+           gp_ldcache_find(&cache, "libhsa-runtime64.so.1", exam->machine.arch, &from, &library) &&
+           strncmp(library.path, "/opt/", 5) == 0;
+}
+
 /* Ubuntu's own ROCm, which the package rocminfo brings: its runtime knows no WSL. */
 bool gp_wsl_report_twin(struct gp_exam *exam)
 {
@@ -57,7 +69,7 @@ bool gp_wsl_report_twin(struct gp_exam *exam)
     const char *twin = gp_system_library(exam, "", "libhsa-runtime64.so.1");
     struct gp_package *packages;
     long count = gp_packages_read(&exam->files, &exam->arena, words, &packages);
-    if (!twin || !gp_files_first(&exam->files, own) || count <= 0 ||
+    if (!twin || finds_own(exam) || !gp_files_first(&exam->files, own) || count <= 0 ||
         strcmp(packages[0].state, "installed") != 0)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
