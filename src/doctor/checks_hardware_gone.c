@@ -107,9 +107,22 @@ static bool report_switch(struct gp_exam *exam)
     return false;
 }
 
+/* Whether the name of a Thunderbolt device says that it is an enclosure for GPUs. */
+static bool is_enclosure(const char *name)
+{
+    static const char *const marks[] = {"eGPU",          "eGFX",       "Core X",
+                                        "Razer Core",    "Node",       "Breakaway",
+                                        "Graphics Dock", "GAMING BOX", "XG Station"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
+        if (strcasestr(name, marks[i]))
+            return true;
+    return false;
+}
+
 /* A Thunderbolt device, such as the enclosure of an external GPU, that nobody has authorized: what
- * is in it is not on the bus. True if there is one. */
-static bool fix_enclosure(struct gp_exam *exam)
+ * is in it is not on the bus. With no driver for such a GPU its name must say what it is, and it is
+ * a finding by itself. True if there is one. */
+static bool fix_enclosure(struct gp_exam *exam, bool has_driver)
 {
     static const char top[] = "/sys/bus/thunderbolt/devices";
     char **names, line[8], name[96], id[64];
@@ -121,8 +134,11 @@ static bool fix_enclosure(struct gp_exam *exam)
             !gp_files_line(&exam->files, gp_exam_text(exam, "%s/device_name", folder), name,
                            sizeof(name)) ||
             !gp_files_line(&exam->files, gp_exam_text(exam, "%s/unique_id", folder), id,
-                           sizeof(id)))
+                           sizeof(id)) ||
+            (!has_driver && !is_enclosure(name)))
             continue;
+        if (!has_driver)
+            gp_exam_report(exam, GP_VERDICT_WARN, "the external GPU is not connected");
         gp_exam_evidence(exam, path, "0: the Thunderbolt device \"%s\" is not authorized", name);
         gp_exam_why(exam, "A Thunderbolt device is connected only after it was authorized: an "
                           "external GPU in it is not on the bus before.");
@@ -171,7 +187,7 @@ static bool report_driver(struct gp_exam *exam)
                              "NVIDIA's driver (rpm-ostree rebase)");
         return true;
     }
-    if (fix_base(exam) || fix_enclosure(exam))
+    if (fix_base(exam) || fix_enclosure(exam, true))
         return true;
     gp_exam_why(exam, "The GPU is turned off or not assigned to this machine, its slot or power "
                       "has failed, or it was removed.");
@@ -182,36 +198,8 @@ static bool report_driver(struct gp_exam *exam)
     return true;
 }
 
-/* A Thunderbolt enclosure by its name, without any driver for what is in it. */
-static bool report_enclosure(struct gp_exam *exam)
-{
-    static const char *const marks[] = {"eGPU",          "eGFX",       "Core X",
-                                        "Razer Core",    "Node",       "Breakaway",
-                                        "Graphics Dock", "GAMING BOX", "XG Station"};
-    static const char top[] = "/sys/bus/thunderbolt/devices";
-    char **names, line[8], name[96];
-    long n = gp_files_list(&exam->files, &exam->arena, top, &names);
-    for (long i = 0; i < n; i++) {
-        bool is_one = false;
-        const char *folder = gp_exam_text(exam, "%s/%s", top, names[i]);
-        if (!gp_files_line(&exam->files, gp_exam_text(exam, "%s/authorized", folder), line,
-                           sizeof(line)) ||
-            strcmp(line, "0") != 0 ||
-            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/device_name", folder), name,
-                           sizeof(name)))
-            continue;
-        for (size_t k = 0; k < GP_ARRAY_LEN(marks); k++)
-            is_one = is_one || strcasestr(name, marks[k]);
-        if (!is_one)
-            continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "the external GPU is not connected");
-        return fix_enclosure(exam);
-    }
-    return false;
-}
-
 bool gp_hardware_report_gone(struct gp_exam *exam)
 {
     return report_rule(exam) || report_switch(exam) || report_driver(exam) ||
-           report_enclosure(exam);
+           fix_enclosure(exam, false);
 }

@@ -241,10 +241,13 @@ bool gp_hardware_has_plain_cpu(struct gp_exam *exam)
 
 void gp_hardware_check_cpu(struct gp_exam *exam)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "this virtual machine has a generic CPU, without the instructions that GPU "
+    const struct gp_log_known *failed = gp_log_known_of(exam, "ffmpeg.cuinit-unsupported");
+    gp_exam_report(exam, failed ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "this virtual machine has a generic CPU, without instructions that some GPU "
                    "programs need");
     gp_exam_evidence(exam, cpuinfo, "%s, without avx", cpu_value(exam, "model name") + 1);
+    if (failed)
+        gp_log_show_known(exam, failed);
     gp_exam_why(
         exam,
         "With such a CPU cuInit can fail with CUDA_ERROR_NOT_SUPPORTED, although "

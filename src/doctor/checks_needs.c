@@ -6,6 +6,7 @@
 #include "doctor/ldcache.h"
 #include "doctor/packages.h"
 #include "doctor/searchpath.h"
+#include "doctor/shared.h"
 #include "doctor/toolkit.h"
 #include "doctor/version.h"
 
@@ -247,6 +248,20 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
                        cuda);
 }
 
+/* Whether it loads CUDA's libraries, rather than containing them; if it cannot be read, it does. */
+static bool loads_cuda(struct gp_exam *exam, const char *path)
+{
+    struct gp_shared shared;
+    const char *name;
+    size_t from = 0;
+    if (!gp_shared_read(&shared, &exam->files, &exam->arena, path))
+        return true;
+    while ((name = gp_shared_needed(&shared, &from)))
+        if (strncmp(name, "libcudart", 9) == 0 || strncmp(name, "libcublas", 9) == 0)
+            return true;
+    return false;
+}
+
 /* A build of llama-cpp-python for CUDA has no CUDA of its own, and looks for it only as the loader
  * does. */
 static void check_llama(struct gp_exam *exam, const struct gp_pyenv *env)
@@ -258,7 +273,7 @@ static void check_llama(struct gp_exam *exam, const struct gp_pyenv *env)
     char path[GP_PATH_SIZE];
     const char *other;
     if (!package || package->is_conda || env->has_torch || !gp_pyenv_path(env, file, path) ||
-        !gp_files_exist(&exam->files, path) ||
+        !gp_files_exist(&exam->files, path) || !loads_cuda(exam, path) ||
         gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0)
         return;
     for (unsigned major = OLDEST; major <= NEWEST; major++)

@@ -240,20 +240,25 @@ static void check_pairs(struct gp_exam *exam, const struct gp_pyenv *env)
 
 /* ---- removed files ---- */
 
-/* The first library that a package lists and that is missing; NULL: none, or it has no list. */
+/* The first library that a package lists, if all of them are missing; NULL: they are not, as in an
+ * image from which some were removed to make it smaller, or there is no list. */
 static const char *missing_file(struct gp_exam *exam, const struct gp_pyenv *env,
                                 const struct gp_pypackage *package)
 {
     const char *list = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/RECORD", package->entry));
+    const char *first = NULL;
     char path[GP_PATH_SIZE];
     for (size_t n; *list; list += n + (list[n] == '\n')) {
         n = strcspn(list, "\n");
         const char *file = gp_exam_text(exam, "%.*s", (int)strcspn(list, ",\n"), list);
-        if (strncmp(file, "nvidia/", 7) == 0 && strstr(file, ".so") &&
-            gp_pyenv_path(env, file, path) && !gp_files_exist(&exam->files, path))
-            return gp_exam_text(exam, "%s", path);
+        if (strncmp(file, "nvidia/", 7) != 0 || !strstr(file, ".so") ||
+            !gp_pyenv_path(env, file, path))
+            continue;
+        if (gp_files_exist(&exam->files, path))
+            return NULL;
+        first = first ? first : gp_exam_text(exam, "%s", path);
     }
-    return NULL;
+    return first;
 }
 
 /* Whether the environment has the same library for another CUDA, which check_pairs() reports. */

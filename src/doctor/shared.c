@@ -50,9 +50,9 @@ static bool load_sections(int fd, struct gp_arena *arena, struct gp_shared *ret)
     for (size_t i = 0; i < head.e_shnum; i++) {
         if (!read_at(fd, head.e_shoff + i * sizeof(section), &section, sizeof(section)))
             return false;
-        if (section.sh_type == SHT_DYNAMIC)
+        if (section.sh_type == SHT_DYNAMIC && !ret->entries)
             ret->entries = load(fd, arena, &section, sizeof(Elf64_Dyn), &ret->entry_count);
-        else if (section.sh_type == SHT_DYNSYM)
+        else if (section.sh_type == SHT_DYNSYM && !ret->symbols)
             ret->symbols = load(fd, arena, &section, sizeof(Elf64_Sym), &ret->symbol_count);
         else
             continue;
