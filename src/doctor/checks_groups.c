@@ -48,13 +48,11 @@ static const char *denied(struct gp_exam *exam, const struct service *service, c
     return NULL;
 }
 
-/* Whether membership of the device's group lasts here: on a machine, and in a container of LXC,
- * which is one to its users, if the device has come with a group at all. */
-static bool has_own_users(const struct gp_exam *exam, const struct gp_access *access)
+/* Whether groups last here: on a machine, and in a container of LXC, which is one to its users. */
+static bool has_own_users(const struct gp_exam *exam)
 {
-    enum { NOBODY = 65534 };
     const char *kind = exam->machine.container;
-    return access->group != 0 && access->group != NOBODY && (!kind || strcmp(kind, "lxc") == 0);
+    return !kind || strcmp(kind, "lxc") == 0;
 }
 
 static void check(struct gp_exam *exam, const struct service *service)
@@ -80,7 +78,7 @@ static void check(struct gp_exam *exam, const struct service *service)
                     ? " The device has the number that its group has on the host, whatever this "
                       "container calls it."
                     : "");
-    if (is_foreign || !has_own_users(exam, &access)) {
+    if (is_foreign || access.group == 0 || !has_own_users(exam)) {
         gp_access_propose(exam, &access, path);
         return;
     }

@@ -169,12 +169,13 @@ static void check_peermem(struct gp_exam *exam)
     if (!version[0] || gp_version_compare(version, first) >= 0)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
-                   "NCCL %s does not see nvidia-peermem: GPUDirect RDMA stays off", version);
+                   "NCCL %s does not see nvidia-peermem, which is loaded for it", version);
     gp_exam_evidence(exam, place, "NCCL %s", version);
     gp_exam_evidence(exam, "/sys/module/nvidia_peermem", "loaded");
     gp_exam_evidence(exam, "/sys/kernel/mm/memory_peers", "missing: NCCL looks for it there");
-    gp_exam_why(exam, "It logs \"GPU Direct RDMA Disabled\", and copies between machines through "
-                      "host memory, which is slower.");
+    gp_exam_why(exam,
+                "Unless it can use DMA-BUF instead, it logs \"GPU Direct RDMA Disabled\", and "
+                "copies between machines through host memory, which is slower.");
     gp_exam_advice(exam,
                    "use NCCL %s or newer, which looks for the module itself: a newer framework, or "
                    "libnccl2 of the system",
