@@ -123,7 +123,7 @@ static bool has_own_runtime(struct gp_exam *exam, const char *name)
     return false;
 }
 
-/* Only Flathub has the copies: true if the system does not know it, and the fix is told. */
+/* Only Flathub has the copies: true if it is not among the remotes, with the fix reported. */
 static bool fix_without_flathub(struct gp_exam *exam, const char *name)
 {
     static const char config[] = "/var/lib/flatpak/repo/config";

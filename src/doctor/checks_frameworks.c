@@ -251,9 +251,8 @@ static void report_libdevice(struct gp_exam *exam, const struct gp_case *c)
                     "mkdir -p %s/lib/nvvm/libdevice && cp %s/lib/libdevice.10.bc "
                     "%s/lib/nvvm/libdevice/",
                     quoted, quoted, quoted);
-    gp_exam_command(exam, "then activate the environment again",
-                    "conda env config vars set -p %s XLA_FLAGS=--xla_gpu_cuda_data_dir=%s/lib",
-                    quoted, quoted);
+    gp_conda_set(exam, c->env, "XLA_FLAGS",
+                 gp_exam_text(exam, "--xla_gpu_cuda_data_dir=%s/lib", quoted));
     gp_exam_command(exam, "which has ptxas", "%s install -p %s -c nvidia cuda-nvcc=%s",
                     gp_conda_program(exam, c->env), quoted,
                     gp_version_compare(c->cuda, "11.3") < 0 ? "11.3.58" : c->cuda);
@@ -287,9 +286,7 @@ static void report_conda(struct gp_exam *exam, const struct gp_case *c)
     gp_exam_why(exam,
                 "TensorFlow is from PyPI, CUDA and cuDNN are from conda. Since 2.7 the former "
                 "does not look into the environment: it computes on the CPU.");
-    gp_exam_command(exam, "then activate the environment again",
-                    "conda env config vars set -p %s LD_LIBRARY_PATH=%s",
-                    gp_exam_quoted(exam, c->env->prefix), gp_exam_quoted(exam, folder));
+    gp_conda_set(exam, c->env, "LD_LIBRARY_PATH", gp_exam_quoted(exam, folder));
     gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/52988");
 }
 

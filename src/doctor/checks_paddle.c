@@ -138,9 +138,7 @@ static void mend_name(struct gp_exam *exam, const struct gp_pyenv *env, const ch
     if (is_reached)
         return;
     if (is_of_conda)
-        gp_exam_command(exam, "then activate the environment again",
-                        "conda env config vars set -p %s LD_LIBRARY_PATH=%s",
-                        gp_exam_quoted(exam, env->prefix), quoted);
+        gp_conda_set(exam, env, "LD_LIBRARY_PATH", quoted);
     else
         gp_exam_command(exam, "also in the shell's startup file",
                         "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}", quoted);

@@ -61,8 +61,7 @@ static bool has_rocm(struct gp_exam *exam)
     return false;
 }
 
-/* ROCm looks for the GPU behind /dev/dxg only if it is told to; later releases do so by themselves.
- */
+/* Before 7.13, ROCm looks for the GPU behind /dev/dxg only if this variable is set. */
 static bool report_detection(struct gp_exam *exam)
 {
     static const char name[] = "HSA_ENABLE_DXG_DETECTION", last[] = "7.13",

@@ -163,8 +163,8 @@ static void check_paths(struct gp_exam *exam)
     }
 }
 
-/* The toolkit asks the driver as a user without rights, unless it is told another one; some
- * distributions have the device files for a group alone. */
+/* The toolkit calls the driver as a user without rights, unless its settings name another; on some
+ * distributions only a group may open the device files. */
 static void check_user(struct gp_exam *exam)
 {
     static const char path[] = "/dev/nvidiactl";

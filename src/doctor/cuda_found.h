@@ -34,8 +34,8 @@ bool gp_library_is_loadable(struct gp_exam *exam, const struct gp_pyenv *env, co
 /* The directory of a toolkit with this library; NULL: none. */
 const char *gp_library_folder(struct gp_exam *exam, const char *name);
 
-/* The directory with a library, "libcudnn.so" under any number, of an archive that somebody has
- * unpacked: in a toolkit, "~/cuda/lib64", "/opt/cudnn-linux-x86_64-8.9/lib"; NULL: none. */
+/* The directory of an unpacked archive with this library, such as "libcudnn.so" with any version
+ * number: "~/cuda/lib64", "/opt/cudnn-linux-x86_64-8.9/lib"; NULL: there is none. */
 const char *gp_library_unpacked(struct gp_exam *exam, const char *name);
 
 /* Another version of a library in a toolkit, "…/libcudart.so.10.1" for "libcudart.so.10.0"; NULL:

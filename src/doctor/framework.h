@@ -71,6 +71,10 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
  * which understand the same. */
 const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env);
 
+/* A fix: sets a variable in an environment of conda. `value` is quoted where it must be. */
+void gp_conda_set(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
+                  const char *value);
+
 /* The index of PyTorch's builds for a CUDA: "https://download.pytorch.org/whl/cu124"; for "" the
  * CPU builds. */
 const char *gp_torch_index(struct gp_exam *exam, const char *cuda);

@@ -123,3 +123,11 @@ const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env)
     }
     return names[0];
 }
+
+void gp_conda_set(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
+                  const char *value)
+{
+    gp_exam_command(exam, "then activate the environment again",
+                    "conda env config vars set -p %s %s=%s", gp_exam_quoted(exam, env->prefix),
+                    name, value);
+}
