@@ -2,36 +2,11 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/docker.h"
 #include "doctor/nvidia.h"
 #include "doctor/searchpath.h"
 
-#include <jansson.h>
 #include <string.h>
-
-enum { MOST_TEXT = 1 << 20, MOST_CONTAINERS = 256 };
-
-static json_t *read_json(struct gp_exam *exam, const char *path)
-{
-    size_t length = 0;
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, &length);
-    return text ? json_loadb(text, length, 0, NULL) : NULL;
-}
-
-/* Where docker keeps its containers, which daemon.json may change. */
-static const char *containers_folder(struct gp_exam *exam)
-{
-    json_t *config = read_json(exam, "/etc/docker/daemon.json");
-    const char *root = json_string_value(json_object_get(config, "data-root"));
-    const char *folder = gp_exam_text(exam, "%s/containers", root ? root : "/var/lib/docker");
-    json_decref(config);
-    return folder;
-}
-
-struct given {
-    const char *name;
-    bool is_running, is_wanted; /* the second: docker starts it with the machine, or has tried to */
-    const json_t *env, *host;   /* the variables; what docker was asked for */
-};
 
 static bool is_nothing(const char *value)
 {
@@ -39,11 +14,12 @@ static bool is_nothing(const char *value)
 }
 
 /* A variable of the container or its image; NULL: it is not set. */
-static const char *variable_of(const struct given *c, const char *name)
+static const char *variable_of(const struct gp_docker_container *c, const char *name)
 {
     size_t n = strlen(name);
-    for (size_t i = 0; i < json_array_size(c->env); i++) {
-        const char *entry = json_string_value(json_array_get(c->env, i));
+    const json_t *variables = json_object_get(json_object_get(c->config, "Config"), "Env");
+    for (size_t i = 0; i < json_array_size(variables); i++) {
+        const char *entry = json_string_value(json_array_get(variables, i));
         if (entry && strncmp(entry, name, n) == 0 && entry[n] == '=')
             return entry + n + 1;
     }
@@ -51,26 +27,15 @@ static const char *variable_of(const struct given *c, const char *name)
 }
 
 /* The GPUs that it asks for; images before CUDA 9.1 name only their CUDA, and get all GPUs. */
-static const char *asked_by_variable(const struct given *c)
+static const char *asked_by_variable(const struct gp_docker_container *c)
 {
     const char *value = variable_of(c, "NVIDIA_VISIBLE_DEVICES");
     bool is_old = variable_of(c, "CUDA_VERSION") && !variable_of(c, "NVIDIA_REQUIRE_CUDA");
     return value || !is_old ? value : "all";
 }
 
-static bool has_runtime(const struct given *c)
-{
-    const char *runtime = json_string_value(json_object_get(c->host, "Runtime"));
-    return runtime && strstr(runtime, "nvidia");
-}
-
-static size_t requests_of(const struct given *c)
-{
-    return json_array_size(json_object_get(c->host, "DeviceRequests"));
-}
-
 /* Any of the ways by which docker passes GPUs. */
-static bool has_gpus(const struct given *c)
+static bool has_gpus(const struct gp_docker_container *c)
 {
     const json_t *devices = json_object_get(c->host, "Devices");
     for (size_t i = 0; i < json_array_size(devices); i++) {
@@ -79,7 +44,7 @@ static bool has_gpus(const struct given *c)
         if (path && strncmp(path, "/dev/nvidia", 11) == 0)
             return true;
     }
-    return has_runtime(c) || requests_of(c) > 0 ||
+    return gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0 ||
            json_is_true(json_object_get(c->host, "Privileged"));
 }
 
@@ -101,50 +66,43 @@ static void advise_gpus(struct gp_exam *exam)
 
 /* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
  * the CPU; other values are a user's. */
-static void report_runtime(struct gp_exam *exam, const struct given *c, const char *path,
+static void report_runtime(struct gp_exam *exam, const struct gp_docker_container *c,
                            const char *asked)
 {
     gp_exam_report(exam, strcmp(asked, "all") == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "container %s names GPUs, but was started without them", c->name);
     gp_exam_evidence(
-        exam, path, "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia",
-        asked);
+        exam, c->host_path,
+        "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia", asked);
     gp_exam_why(exam, "Only NVIDIA's runtime reads the variable. In this container programs find "
                       "no GPU, and compute on the CPU.");
     advise_gpus(exam);
 }
 
 /* The runtime adds the GPUs that the variable names. */
-static void report_variable(struct gp_exam *exam, const struct given *c, const char *path)
+static void report_variable(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "container %s has NVIDIA's runtime, but does not say which GPUs it gets",
                    c->name);
-    gp_exam_evidence(exam, path, "\"Runtime\": \"nvidia\"; NVIDIA_VISIBLE_DEVICES is not set");
+    gp_exam_evidence(exam, c->host_path,
+                     "\"Runtime\": \"nvidia\"; NVIDIA_VISIBLE_DEVICES is not set");
     gp_exam_why(exam, "The runtime adds only the GPUs that the variable names: without it, none.");
     gp_exam_advice(exam, "create the container again with the variables NVIDIA_VISIBLE_DEVICES=all "
                          "and NVIDIA_DRIVER_CAPABILITIES=all");
 }
 
-static bool is_default_runtime(struct gp_exam *exam)
-{
-    json_t *config = read_json(exam, "/etc/docker/daemon.json");
-    const char *name = json_string_value(json_object_get(config, "default-runtime"));
-    bool is_nvidia = name && strcmp(name, "nvidia") == 0;
-    json_decref(config);
-    return is_nvidia;
-}
-
-static void check_variable(struct gp_exam *exam, const struct given *c, const char *path)
+static void check_variable(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *asked = asked_by_variable(c);
     if (!c->is_running || exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
         !gp_container_has_toolkit(exam))
         return;
     if (asked && !is_nothing(asked) && !has_gpus(c))
-        report_runtime(exam, c, path, asked);
-    else if (!asked && has_runtime(c) && requests_of(c) == 0 && !is_default_runtime(exam))
-        report_variable(exam, c, path);
+        report_runtime(exam, c, asked);
+    else if (!asked && gp_docker_has_runtime(c) && json_array_size(gp_docker_requests(c)) == 0 &&
+             !gp_docker_is_nvidia_default(exam))
+        report_variable(exam, c);
 }
 
 /* The GPUs by their UUIDs, "GPU-1, GPU-2"; "": one is unknown. */
@@ -159,11 +117,12 @@ static const char *present_gpus(struct gp_exam *exam)
 
 /* A GPU that the container is to get, by --gpus device=… or by the variable, and that was replaced;
  * NULL: none. */
-static const char *replaced_gpu(struct gp_exam *exam, const struct given *c, const char *present)
+static const char *replaced_gpu(struct gp_exam *exam, const struct gp_docker_container *c,
+                                const char *present)
 {
-    const json_t *request = json_array_get(json_object_get(c->host, "DeviceRequests"), 0);
+    const json_t *request = json_array_get(gp_docker_requests(c), 0);
     const json_t *ids = json_object_get(request, "DeviceIDs");
-    const char *list = has_runtime(c) ? asked_by_variable(c) : NULL;
+    const char *list = gp_docker_has_runtime(c) ? asked_by_variable(c) : NULL;
     char one[GP_PATH_SIZE];
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const char *id = json_string_value(json_array_get(ids, i));
@@ -175,16 +134,28 @@ static const char *replaced_gpu(struct gp_exam *exam, const struct given *c, con
     return NULL;
 }
 
-static void check_gpu(struct gp_exam *exam, const struct given *c, const char *path)
+/* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
+ * them. */
+static bool is_wanted(const struct gp_docker_container *c)
+{
+    const char *policy = gp_docker_text(json_object_get(c->host, "RestartPolicy"), "Name");
+    const char *error = gp_docker_text(json_object_get(c->config, "State"), "Error");
+    bool is_stopped = json_is_true(json_object_get(c->config, "HasBeenManuallyStopped"));
+    return (error && error[0]) ||
+           (policy && (strcmp(policy, "always") == 0 || strcmp(policy, "unless-stopped") == 0) &&
+            !is_stopped);
+}
+
+static void check_gpu(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *present = present_gpus(exam);
     const char *gone = present[0] ? replaced_gpu(exam, c, present) : NULL;
     if (!gone || c->is_running)
         return;
-    gp_exam_report(exam, c->is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, is_wanted(c) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s does not start: it is to get %s, which this machine does not have",
                    c->name, gone);
-    gp_exam_evidence(exam, path, "names %s", gone);
+    gp_exam_evidence(exam, c->host_path, "names %s", gone);
     gp_exam_evidence(exam, "/proc/driver/nvidia/gpus", "%s", present);
     gp_exam_why(exam, "A GPU that was replaced has another UUID: nvidia-container-cli reports "
                       "\"device error: unknown device\".");
@@ -193,7 +164,7 @@ static void check_gpu(struct gp_exam *exam, const struct given *c, const char *p
 
 /* A GPU's device file that docker is to pass and that is missing, though others are there: their
  * numbers may change with a boot. */
-static void check_files(struct gp_exam *exam, const struct given *c, const char *path)
+static void check_files(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const json_t *devices = json_object_get(c->host, "Devices");
     char **names;
@@ -203,10 +174,10 @@ static void check_files(struct gp_exam *exam, const struct given *c, const char 
             json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
         if (!file || strncmp(file, "/dev/dri/", 9) != 0 || gp_files_exist(&exam->files, file))
             continue;
-        gp_exam_report(exam, c->is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+        gp_exam_report(exam, is_wanted(c) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                        "container %s does not start: it is given %s, which does not exist", c->name,
                        file);
-        gp_exam_evidence(exam, path, "PathOnHost: %s", file);
+        gp_exam_evidence(exam, c->host_path, "PathOnHost: %s", file);
         for (long k = 0; k < others; k++)
             if (strncmp(names[k], "card", 4) == 0 || strncmp(names[k], "renderD", 7) == 0)
                 gp_exam_evidence(exam, gp_exam_text(exam, "/dev/dri/%s", names[k]), "present");
@@ -219,55 +190,25 @@ static void check_files(struct gp_exam *exam, const struct given *c, const char 
     }
 }
 
-/* Others may be left over, and nobody misses them. */
-static bool is_wanted(const json_t *config, const json_t *host)
+static void check_one(struct gp_exam *exam, const struct gp_docker_container *c, void *unused)
 {
-    const char *policy =
-        json_string_value(json_object_get(json_object_get(host, "RestartPolicy"), "Name"));
-    const char *error =
-        json_string_value(json_object_get(json_object_get(config, "State"), "Error"));
-    bool is_stopped = json_is_true(json_object_get(config, "HasBeenManuallyStopped"));
-    return (error && error[0]) ||
-           (policy && (strcmp(policy, "always") == 0 || strcmp(policy, "unless-stopped") == 0) &&
-            !is_stopped);
-}
-
-static void check_one(struct gp_exam *exam, const char *folder)
-{
-    const char *path = gp_exam_text(exam, "%s/hostconfig.json", folder);
-    json_t *config = read_json(exam, gp_exam_text(exam, "%s/config.v2.json", folder));
-    json_t *host = read_json(exam, path);
-    const char *name = json_string_value(json_object_get(config, "Name"));
-    if (host && name) {
-        struct given c = {
-            .name = gp_exam_text(exam, "%s", name + (*name == '/')),
-            .is_running =
-                json_is_true(json_object_get(json_object_get(config, "State"), "Running")),
-            .is_wanted = is_wanted(config, host),
-            .env = json_object_get(json_object_get(config, "Config"), "Env"),
-            .host = host,
-        };
-        check_variable(exam, &c, path);
-        check_gpu(exam, &c, path);
-        check_files(exam, &c, path);
-    }
-    json_decref(config);
-    json_decref(host);
+    (void)unused;
+    if (!c->host || !c->name[0])
+        return;
+    check_variable(exam, c);
+    check_gpu(exam, c);
+    check_files(exam, c);
 }
 
 bool gp_container_has_given(struct gp_exam *exam)
 {
     return !exam->machine.container && exam->machine.gpu_count > 0 &&
-           gp_files_exist(&exam->files, containers_folder(exam));
+           gp_files_exist(&exam->files, gp_docker_folder(exam));
 }
 
 void gp_container_check_given(struct gp_exam *exam)
 {
-    const char *folder = containers_folder(exam);
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    long n = gp_docker_each(exam, check_one, NULL);
     if (n < 0)
-        gp_exam_unreadable(exam, folder, (int)n);
-    for (long i = 0; i < n && i < MOST_CONTAINERS; i++)
-        check_one(exam, gp_exam_text(exam, "%s/%s", folder, names[i]));
+        gp_exam_unreadable(exam, gp_docker_folder(exam), (int)n);
 }

@@ -2,6 +2,7 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/docker.h"
 #include "doctor/install.h"
 #include "doctor/services.h"
 
@@ -229,14 +230,11 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
 /* Docker has no runtime classes: pods get its default runtime. */
 static void check_docker(struct gp_exam *exam)
 {
-    static const char path[] = "/etc/docker/daemon.json", key[] = "\"default-runtime\"";
-    const char *text = text_of(exam, path);
-    const char *value = text ? strstr(text, key) : NULL;
-    size_t n = value ? strspn(value + sizeof(key) - 1, " \t\r\n:\"") : 0;
-    if (value && strncmp(value + sizeof(key) - 1 + n, "nvidia", 6) == 0)
+    static const char path[] = "/etc/docker/daemon.json";
+    if (gp_docker_is_nvidia_default(exam))
         return;
     report(exam, "Kubernetes' containers do not get its runtime from docker", path,
-           text ? "default-runtime is not nvidia" : "missing");
+           gp_files_exist(&exam->files, path) ? "default-runtime is not nvidia" : "missing");
     if (gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
         gp_exam_command(exam, "make it docker's default",
                         "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default");

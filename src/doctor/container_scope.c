@@ -1,23 +1,29 @@
 /* The running docker containers with a GPU, and what systemd knows of their devices. */
 #include "doctor/checks_container.h"
 
+#include "doctor/docker.h"
+
 #include <string.h>
 
 enum { MOST_TEXT = 1 << 20 };
 
-/* Whether docker was asked for GPUs in a way in which the toolkit's hook adds them. */
-static bool has_gpu(struct gp_exam *exam, const char *id)
+/* Whether docker was asked for GPUs in a way in which the toolkit's hook adds them, not by CDI. */
+static bool has_gpu(const struct gp_docker_container *c)
 {
-    const char *path = gp_exam_text(exam, "/var/lib/docker/containers/%s/hostconfig.json", id);
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL);
-    return text && (strstr(text, "\"gpu\"") || strstr(text, "\"Runtime\":\"nvidia\"") ||
-                    strstr(text, "\"Runtime\": \"nvidia\""));
+    const json_t *requests = gp_docker_requests(c);
+    for (size_t i = 0; i < json_array_size(requests); i++) {
+        const char *driver = gp_docker_text(json_array_get(requests, i), "Driver");
+        if (!driver || strcmp(driver, "cdi") != 0)
+            return true;
+    }
+    return gp_docker_has_runtime(c);
 }
 
 /* The rules that systemd sets again when it reloads, if no GPU is in them. */
-static const char *closed_rules(struct gp_exam *exam, const char *scope)
+static const char *closed_rules(struct gp_exam *exam, const char *id)
 {
-    const char *path = gp_exam_text(exam, "/run/systemd/transient/%s.d/50-DeviceAllow.conf", scope);
+    const char *path =
+        gp_exam_text(exam, "/run/systemd/transient/docker-%s.scope.d/50-DeviceAllow.conf", id);
     const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL);
     return text && !strstr(text, "nvidia") && !strstr(text, "195") ? path : NULL;
 }
@@ -73,23 +79,19 @@ static void report(struct gp_exam *exam, const char *id, const char *rules)
                        "troubleshooting.html");
 }
 
-/* "docker-ID.scope" */
+/* Reports the first one: what is true of it is true of the others. */
+static void check_one(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    bool *is_told = argument;
+    const char *rules = *is_told ? NULL : closed_rules(exam, c->id);
+    if (!rules || !has_gpu(c))
+        return;
+    report(exam, c->id, rules);
+    *is_told = true;
+}
+
 void gp_container_check_scopes(struct gp_exam *exam)
 {
-    static const char begin[] = "docker-", end[] = ".scope";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, "/run/systemd/transient", &names);
-    for (long i = 0; i < n; i++) {
-        const char *dot = strchr(names[i], '.');
-        const char *id = names[i] + sizeof(begin) - 1;
-        if (strncmp(names[i], begin, sizeof(begin) - 1) != 0 || !dot || dot <= id ||
-            strcmp(dot, end) != 0)
-            continue;
-        id = gp_exam_text(exam, "%.*s", (int)(dot - id), id);
-        const char *rules = closed_rules(exam, names[i]);
-        if (rules && has_gpu(exam, id)) {
-            report(exam, id, rules);
-            return;
-        }
-    }
+    bool is_told = false;
+    (void)gp_docker_each(exam, check_one, &is_told);
 }

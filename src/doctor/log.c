@@ -1,5 +1,6 @@
 #include "doctor/log.h"
 
+#include "doctor/docker.h"
 #include "doctor/entries.h"
 #include "doctor/exam.h"
 #include "doctor/lines.h"
@@ -359,23 +360,23 @@ static const char *lines_since(const char *all, size_t *length, const char *star
     return NULL;
 }
 
-/* What docker's running containers have printed since they were started. */
-static void read_containers(struct gp_exam *exam, struct gp_log *log)
+/* What a running container of docker has printed since it was started; why another one did not
+ * start: "failed to …\nnvidia-container-cli: …" */
+static void read_container(struct gp_exam *exam, const struct gp_docker_container *c,
+                           void *argument)
 {
-    static const char folder[] = "/var/lib/docker/containers", key[] = "\"StartedAt\":\"";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n && i < MOST_FILES; i++) {
-        size_t length = 0;
-        const char *settings = gp_exam_text(exam, "%s/%s/config.v2.json", folder, names[i]);
-        const char *path = gp_exam_text(exam, "%s/%s/%s-json.log", folder, names[i], names[i]);
-        const char *text = gp_files_text(&exam->files, &exam->arena, settings, MOST_TEXT, NULL);
-        const char *start = text ? strstr(text, key) : NULL;
-        if (!start || !strstr(text, "\"Running\":true"))
-            continue;
-        const char *all = gp_files_tail(&exam->files, &exam->arena, path, MOST_TEXT / 16, &length);
-        all = lines_since(all, &length, start + sizeof(key) - 1);
-        read_program(exam, log, path, all, length);
+    struct gp_log *log = argument;
+    const json_t *state = json_object_get(c->config, "State");
+    const char *start = gp_docker_text(state, "StartedAt");
+    const char *error = gp_docker_text(state, "Error");
+    size_t length = 0;
+    if (!c->is_running && error) {
+        read_program(exam, log, c->config_path, gp_exam_text(exam, "%s", error), strlen(error));
+    } else if (c->is_running && start) {
+        const char *all =
+            gp_files_tail(&exam->files, &exam->arena, c->log_path, MOST_TEXT / 16, &length);
+        all = lines_since(all, &length, start);
+        read_program(exam, log, c->log_path, all, length);
     }
 }
 
@@ -409,30 +410,6 @@ static void read_dated(struct gp_exam *exam, struct gp_log *log)
     }
 }
 
-/* Why docker did not start its containers the last time: "Error":"failed to
- * …\nnvidia-container-cli: …" in their settings. */
-static void read_refusals(struct gp_exam *exam, struct gp_log *log)
-{
-    static const char folder[] = "/var/lib/docker/containers", key[] = "\"Error\":\"";
-    char **names;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n && i < MOST_FILES; i++) {
-        const char *path = gp_exam_text(exam, "%s/%s/config.v2.json", folder, names[i]);
-        char *text = gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL);
-        char *from = text ? strstr(text, key) : NULL;
-        if (!from || strstr(text, "\"Running\":true"))
-            continue;
-        from += sizeof(key) - 1;
-        char *to = from, *start = from;
-        for (; *from && *from != '"'; from++) {
-            bool is_line = from[0] == '\\' && from[1] == 'n';
-            from += from[0] == '\\' && from[1];
-            *to++ = is_line ? '\n' : *from;
-        }
-        read_program(exam, log, path, start, (size_t)(to - start));
-    }
-}
-
 static void read_log(struct gp_exam *exam, struct gp_log *log)
 {
     struct reader r = {.exam = exam, .log = log};
@@ -453,8 +430,7 @@ static void read_log(struct gp_exam *exam, struct gp_log *log)
     }
     read_programs(exam, log);
     read_pods(exam, log);
-    read_refusals(exam, log);
-    read_containers(exam, log);
+    (void)gp_docker_each(exam, read_container, log);
     read_dated(exam, log);
 }
 

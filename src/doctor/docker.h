@@ -1,0 +1,41 @@
+/* Docker's containers on a host, as its own files describe them. */
+#ifndef GP_DOCTOR_DOCKER_H
+#define GP_DOCTOR_DOCKER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct gp_exam;
+
+struct gp_docker_container {
+    const char *id, *name; /* the name without the slash; "": unknown */
+    bool is_running;
+    const json_t *config, *host; /* config.v2.json and hostconfig.json, until the visit ends; NULL:
+                                    not readable, or no JSON */
+    const char *config_path, *host_path, *log_path; /* the last: of what it prints */
+};
+
+typedef void gp_docker_visit(struct gp_exam *exam, const struct gp_docker_container *container,
+                             void *argument);
+
+/* Visits the containers, at most GP_DOCKER_CONTAINERS, in the order of their ids. Returns their
+ * number, or −errno if their folder cannot be listed. */
+enum { GP_DOCKER_CONTAINERS = 256 };
+long gp_docker_each(struct gp_exam *exam, gp_docker_visit *visit, void *argument);
+
+/* Where docker keeps its containers, which daemon.json may change ("data-root"). */
+const char *gp_docker_folder(struct gp_exam *exam);
+
+/* Whether containers get NVIDIA's runtime unless they name another one ("default-runtime"). */
+bool gp_docker_is_nvidia_default(struct gp_exam *exam);
+
+/* A string below config or host; NULL: there is none. */
+const char *gp_docker_text(const json_t *object, const char *key);
+
+/* Whether it was created with --runtime=nvidia. */
+bool gp_docker_has_runtime(const struct gp_docker_container *container);
+
+/* The requests for devices (--gpus), an array; NULL: there are none. */
+const json_t *gp_docker_requests(const struct gp_docker_container *container);
+
+#endif
