@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define GP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define GP_MUST_CHECK __attribute__((warn_unused_result))
@@ -18,6 +19,18 @@
 static inline bool gp_mul_overflows(size_t a, size_t b, size_t *ret)
 {
     return __builtin_mul_overflow(a, b, ret);
+}
+
+/* A list with room for twice as many elements, or for `first` if *room is 0; sets *room. NULL if
+ * out of memory: the list and *room are as before. */
+static inline void *gp_grown(void *list, size_t *room, size_t first, size_t size)
+{
+    size_t more = *room ? 2 * *room : first;
+    size_t bytes;
+    void *grown = gp_mul_overflows(more, size, &bytes) ? NULL : realloc(list, bytes);
+    if (grown)
+        *room = more;
+    return grown;
 }
 
 static inline int64_t gp_least(int64_t a, int64_t b)

@@ -8,12 +8,10 @@ struct gp_bench_result *gp_bench_results_add(struct gp_bench_results *results, c
                                              const char *what, const char *device)
 {
     if (results->count == results->room) {
-        size_t room = results->room ? 2 * results->room : 32;
-        struct gp_bench_result *list = realloc(results->list, room * sizeof(*list));
+        struct gp_bench_result *list = gp_grown(results->list, &results->room, 32, sizeof(*list));
         if (!list)
             return NULL;
         results->list = list;
-        results->room = room;
     }
     struct gp_bench_result *result = &results->list[results->count++];
     *result = (struct gp_bench_result){.test = test};

@@ -79,6 +79,18 @@ static const struct gp_program *program;
 void gp_app_init(const struct gp_program *of_main)
 {
     program = of_main;
+    gp_io_secure_standard_fds();
+}
+
+void gp_app_init_helper(const struct gp_cmd *command)
+{
+    static const struct gp_cmd *commands[2];
+    static const struct gp_program helper = {.name = "gpulse",
+                                             .version = GPULSE_VERSION,
+                                             .commands = commands,
+                                             .common = gp_common_options};
+    commands[0] = command;
+    gp_app_init(&helper);
 }
 
 int gp_app_parse(const struct gp_cmd *cmd, int argc, char **argv, void *values, int *ret_positional,

@@ -33,8 +33,12 @@ extern const struct gp_opt gp_common_options[];
 /* The values of the common options, once per process. */
 struct gp_common *gp_common(void);
 
-/* Call this first: --help is about a command of this program. */
+/* Call this first: --help is about a command of this program. Also makes sure that the standard
+ * file descriptors are open. */
 void gp_app_init(const struct gp_program *program);
+
+/* Likewise in a program that is one command of gpulse. */
+void gp_app_init_helper(const struct gp_cmd *command);
 
 /* Parses a command's own options together with the common ones. With --help or
  * --version, prints that and sets *ret_done. */

@@ -22,14 +22,6 @@ static const struct gp_cmd command = {.name = "bench",
                                       .usage = "matmul|gemm|memory|latency|multi|burn|check "
                                                "[options]",
                                       .options = gp_bench_table};
-static const struct gp_cmd *const commands[] = {&command, NULL};
-
-static const struct gp_program program = {
-    .name = "gpulse",
-    .version = GPULSE_VERSION,
-    .commands = commands,
-    .common = gp_common_options,
-};
 
 enum { SIZES_MAX = 64, ROWS_MOST = 65536, WARM_MOST_S = 3600, EXIT_WRONG = 1 };
 
@@ -506,8 +498,7 @@ static int run(int argc, char **argv, struct gp_err *err)
 int main(int argc, char **argv)
 {
     struct gp_err err = {0};
-    gp_app_init(&program);
-    gp_io_secure_standard_fds();
+    gp_app_init_helper(&command);
     (void)setlocale(LC_CTYPE, "");
     int r = run(argc, argv, &err);
     if (r == GP_EINTR && gp_app_is_stopped())

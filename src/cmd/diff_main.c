@@ -22,14 +22,6 @@
 
 static const struct gp_cmd command = {
     .name = "diff", .usage = "[options] BEFORE AFTER", .options = gp_diff_table};
-static const struct gp_cmd *const commands[] = {&command, NULL};
-
-static const struct gp_program program = {
-    .name = "gpulse",
-    .version = GPULSE_VERSION,
-    .commands = commands,
-    .common = gp_common_options,
-};
 
 enum { DIFFERENT = 1, TROUBLE = 2 };
 
@@ -187,8 +179,7 @@ int main(int argc, char **argv)
     int positional;
     int status = 0;
     bool done;
-    gp_app_init(&program);
-    gp_io_secure_standard_fds();
+    gp_app_init_helper(&command);
     (void)signal(SIGPIPE, SIG_DFL);
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
     if (r == 0 && !done)

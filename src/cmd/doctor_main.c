@@ -23,14 +23,6 @@ static const struct gp_cmd command = {.name = "doctor",
                                       .usage = "[options] [advise WHAT | explain ERROR | gpus "
                                                "[MODEL]]",
                                       .options = gp_doctor_table};
-static const struct gp_cmd *const commands[] = {&command, NULL};
-
-static const struct gp_program program = {
-    .name = "gpulse",
-    .version = GPULSE_VERSION,
-    .commands = commands,
-    .common = gp_common_options,
-};
 
 enum { EXIT_WARNED = 1, EXIT_FAILED = 2, RECORD_TIMEOUT_S = 2 };
 
@@ -220,8 +212,7 @@ static int run(int argc, char **argv, struct gp_err *err)
 int main(int argc, char **argv)
 {
     struct gp_err err = {0};
-    gp_app_init(&program);
-    gp_io_secure_standard_fds();
+    gp_app_init_helper(&command);
     (void)setlocale(LC_CTYPE, "");
     int r = run(argc, argv, &err);
     if (r < 0 && err.code)

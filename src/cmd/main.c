@@ -247,7 +247,6 @@ static int run(int argc, char **argv, struct gp_err *err)
 int main(int argc, char **argv)
 {
     gp_app_init(&program);
-    gp_io_secure_standard_fds();
     /* A closed pipe terminates gpulse like any filter, whatever the parent process had set. */
     (void)signal(SIGPIPE, SIG_DFL);
     /* One heap for all threads: a heap per pool thread would cost more than its work. */

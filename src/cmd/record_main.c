@@ -29,14 +29,6 @@ static const struct gp_cmd command = {
     .name = "record",
     .usage = "[start|stop|status|import|export] [options] [-- COMMAND]",
     .options = gp_record_table};
-static const struct gp_cmd *const commands[] = {&command, NULL};
-
-static const struct gp_program program = {
-    .name = "gpulse",
-    .version = GPULSE_VERSION,
-    .commands = commands,
-    .common = gp_common_options,
-};
 
 enum { SETTLE_S = 3 }; /* see struct gp_event_stream */
 
@@ -390,8 +382,7 @@ int main(int argc, char **argv)
     int positional;
     int status = 0;
     bool done;
-    gp_app_init(&program);
-    gp_io_secure_standard_fds();
+    gp_app_init_helper(&command);
     (void)mallopt(M_ARENA_MAX, 1);
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     char **words = take_command(&argc, argv);

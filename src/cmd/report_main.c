@@ -23,14 +23,6 @@ static const struct gp_cmd command = {.name = "report",
                                       .usage = "[FILE] [options]",
                                       .options = gp_report_option_table,
                                       .takes_tape = true};
-static const struct gp_cmd *const commands[] = {&command, NULL};
-
-static const struct gp_program program = {
-    .name = "gpulse",
-    .version = GPULSE_VERSION,
-    .commands = commands,
-    .common = gp_common_options,
-};
 
 enum { OUTPUT_MAX = 1 << 30, CURRENCY_SIZE = 32, CURRENCY_COLUMNS = 8 };
 
@@ -255,8 +247,7 @@ int main(int argc, char **argv)
     struct gp_err err = {0};
     int positional;
     bool done;
-    gp_app_init(&program);
-    gp_io_secure_standard_fds();
+    gp_app_init_helper(&command);
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
     if (r == 0 && !done)
         r = run_words(&o, positional, argv, &err);

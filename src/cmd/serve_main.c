@@ -493,14 +493,6 @@ static int serve(struct gp_err *err)
 
 static const struct gp_cmd command = {
     .name = "serve", .usage = "--stdio [options]", .options = gp_serve_table};
-static const struct gp_cmd *const commands[] = {&command, NULL};
-
-static const struct gp_program program = {
-    .name = "gpulse",
-    .version = GPULSE_VERSION,
-    .commands = commands,
-    .common = gp_common_options,
-};
 
 int main(int argc, char **argv)
 {
@@ -508,8 +500,7 @@ int main(int argc, char **argv)
     struct gp_err err = {0};
     int positional;
     bool done;
-    gp_app_init(&program);
-    gp_io_secure_standard_fds();
+    gp_app_init_helper(&command);
     (void)setlocale(LC_CTYPE, "");
     int r = gp_app_parse(&command, argc, argv, &o, &positional, &done, &err);
     if (r == 0 && !done && !o.stdio)

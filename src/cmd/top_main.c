@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/strbuf.h"
 #include "model/snapshot.h"
 #include "sample/changer.h"
@@ -38,14 +37,6 @@ enum {
 
 static const struct gp_cmd command = {
     .name = "top", .usage = "[options]", .options = gp_top_table, .takes_tape = true};
-static const struct gp_cmd *const commands[] = {&command, NULL};
-
-static const struct gp_program program = {
-    .name = "gpulse",
-    .version = GPULSE_VERSION,
-    .commands = commands,
-    .common = gp_common_options,
-};
 
 /* ---- sampling ---- */
 
@@ -573,8 +564,7 @@ int main(int argc, char **argv)
     int positional;
     bool done;
     bool stuck = false;
-    gp_app_init(&program);
-    gp_io_secure_standard_fds();
+    gp_app_init_helper(&command);
     (void)setlocale(LC_CTYPE, "");
     /* A snapshot of many processes consists of a few large allocations that come and go with every
      * sample: use mmap for them, so that they do not fragment the heap and are returned to the

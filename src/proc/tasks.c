@@ -159,12 +159,10 @@ static bool keep_line(const struct line *line, void *ctx)
 {
     struct lines *all = ctx;
     if (all->count == all->room) {
-        size_t room = all->room ? 2 * all->room : 512;
-        struct line *grown = realloc(all->items, room * sizeof(*grown));
+        struct line *grown = gp_grown(all->items, &all->room, 512, sizeof(*grown));
         if (!grown)
             return false;
         all->items = grown;
-        all->room = room;
     }
     all->items[all->count++] = *line;
     return true;
@@ -213,12 +211,10 @@ static struct member *member_of(struct gp_tasks *tasks, const struct line *line,
             tasks->members[i].start_ticks == line->stat.start_ticks)
             return &tasks->members[i];
     if (tasks->count == tasks->room) {
-        size_t room = tasks->room ? 2 * tasks->room : 32;
-        struct member *grown = realloc(tasks->members, room * sizeof(*grown));
+        struct member *grown = gp_grown(tasks->members, &tasks->room, 32, sizeof(*grown));
         if (!grown)
             return NULL;
         tasks->members = grown;
-        tasks->room = room;
     }
     tasks->members[tasks->count] =
         (struct member){.pid = line->pid, .start_ticks = line->stat.start_ticks, .owner = owner};

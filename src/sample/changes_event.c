@@ -8,14 +8,12 @@ struct gp_event *gp_changes_append(struct gp_changes *c, struct gp_event_list *l
                                    const struct gp_event *event)
 {
     if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 16;
-        struct gp_event *grown = realloc(list->items, capacity * sizeof(*grown));
+        struct gp_event *grown = gp_grown(list->items, &list->capacity, 16, sizeof(*grown));
         if (!grown) {
             c->no_memory = true;
             return NULL;
         }
         list->items = grown;
-        list->capacity = capacity;
     }
     list->items[list->count] = *event;
     return &list->items[list->count++];

@@ -37,12 +37,10 @@ static int compare(const void *a, const void *b)
 static bool add(struct points *points, const struct point *point)
 {
     if (points->count == points->room) {
-        const size_t room = points->room ? 2 * points->room : 1024;
-        struct point *grown = realloc(points->items, room * sizeof(*grown));
+        struct point *grown = gp_grown(points->items, &points->room, 1024, sizeof(*grown));
         if (!grown)
             return false;
         points->items = grown;
-        points->room = room;
     }
     points->items[points->count++] = *point;
     return true;

@@ -27,12 +27,10 @@ static void halve(struct gp_line *line)
 static bool push(struct gp_line *line, double value)
 {
     if (line->count == line->room) {
-        const size_t room = line->room ? 2 * line->room : 64;
-        double *grown = realloc(line->values, room * sizeof(*grown));
+        double *grown = gp_grown(line->values, &line->room, 64, sizeof(*grown));
         if (!grown)
             return false;
         line->values = grown;
-        line->room = room;
     }
     line->values[line->count++] = value;
     if (line->count == GP_LINE_MOST)

@@ -125,12 +125,11 @@ static const char *job_of(struct gp_report *report, const char *container)
 static bool add_process(struct gp_report_work *work, const struct gp_report_process *process)
 {
     if (work->process_count == work->process_room) {
-        const size_t room = work->process_room ? 2 * work->process_room : 64;
-        struct gp_report_process *grown = realloc(work->processes, room * sizeof(*grown));
+        struct gp_report_process *grown =
+            gp_grown(work->processes, &work->process_room, 64, sizeof(*grown));
         if (!grown)
             return false;
         work->processes = grown;
-        work->process_room = room;
     }
     struct gp_report_process *p = &work->processes[work->process_count++];
     *p = *process;

@@ -146,12 +146,10 @@ static bool read_share(struct pass *pass, struct sqlite3_stmt *row)
         !gpu_at(pass->work->report, gp_store_int(row, 2), &gpu))
         return true;
     if (pass->item_count == pass->item_room) {
-        const size_t room = pass->item_room ? 2 * pass->item_room : 64;
-        struct item *items = realloc(pass->items, room * sizeof(*items));
+        struct item *items = gp_grown(pass->items, &pass->item_room, 64, sizeof(*items));
         if (!items)
             return false;
         pass->items = items;
-        pass->item_room = room;
     }
     const int64_t held = period_of_time(row, 3);
     const int64_t busy = period_of_time(row, 4);
@@ -353,12 +351,10 @@ static bool add_entry(struct pass *pass, int64_t row, size_t i)
     if (row < 0)
         return false;
     if (pass->entry_count == pass->entry_room) {
-        const size_t room = pass->entry_room ? 2 * pass->entry_room : 64;
-        struct entry *grown = realloc(pass->entries, room * sizeof(*grown));
+        struct entry *grown = gp_grown(pass->entries, &pass->entry_room, 64, sizeof(*grown));
         if (!grown)
             return false;
         pass->entries = grown;
-        pass->entry_room = room;
     }
     pass->entries[pass->entry_count++] =
         (struct entry){(uint32_t)row, pass->items[i].gpu, (uint32_t)i};

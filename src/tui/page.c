@@ -51,12 +51,10 @@ void gp_page_clear(struct gp_page *page)
 void gp_page_add(struct gp_page *page, enum gp_ink ink, const char *label, const char *value)
 {
     if (page->count == page->room) {
-        size_t room = page->room ? 2 * page->room : 64;
-        struct gp_page_line *grown = realloc(page->lines, room * sizeof(*grown));
+        struct gp_page_line *grown = gp_grown(page->lines, &page->room, 64, sizeof(*grown));
         if (!grown)
             return;
         page->lines = grown;
-        page->room = room;
     }
     size_t start = page->text.len;
     size_t behind = start + strlen(label) + 1;

@@ -208,12 +208,10 @@ static struct user *user_of(struct gpu *gpu, uint32_t pid, uint64_t start_wall_n
         if (gpu->users[i].pid == pid && gpu->users[i].start_wall_ns == start_wall_ns)
             return &gpu->users[i];
     if (gpu->user_count == gpu->user_room) {
-        size_t room = gpu->user_room ? 2 * gpu->user_room : 8;
-        struct user *grown = realloc(gpu->users, room * sizeof(*grown));
+        struct user *grown = gp_grown(gpu->users, &gpu->user_room, 8, sizeof(*grown));
         if (!grown)
             return NULL;
         gpu->users = grown;
-        gpu->user_room = room;
     }
     gpu->users[gpu->user_count] = (struct user){.pid = pid, .start_wall_ns = start_wall_ns};
     return &gpu->users[gpu->user_count++];

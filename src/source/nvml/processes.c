@@ -122,12 +122,11 @@ static bool collector_add(struct collector *c, const nvmlProcessInfo_v2_t *info,
 {
     struct nvml_process_room *room = c->room;
     if (c->count == room->capacity) {
-        size_t capacity = room->capacity ? 2 * room->capacity : LIST_START;
-        struct gp_source_process *grown = realloc(room->rows, capacity * sizeof(*grown));
+        struct gp_source_process *grown =
+            gp_grown(room->rows, &room->capacity, LIST_START, sizeof(*grown));
         if (!grown)
             return false;
         room->rows = grown;
-        room->capacity = capacity;
     }
     struct gp_source_process *row = &room->rows[c->count];
     *row = (struct gp_source_process){
@@ -234,12 +233,11 @@ static void remember_sample(struct nvml_samples *samples, nvmlProcessUtilization
         if (samples->entries[i].raw.pid == raw.pid)
             entry = &samples->entries[i];
     if (!entry && samples->count == samples->capacity) {
-        size_t capacity = samples->capacity ? 2 * samples->capacity : LIST_START;
-        struct nvml_sample *grown = realloc(samples->entries, capacity * sizeof(*grown));
+        struct nvml_sample *grown =
+            gp_grown(samples->entries, &samples->capacity, LIST_START, sizeof(*grown));
         if (!grown)
             return;
         samples->entries = grown;
-        samples->capacity = capacity;
     }
     if (!entry)
         entry = &samples->entries[samples->count++];
