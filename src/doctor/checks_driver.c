@@ -181,6 +181,11 @@ static bool report_off(struct gp_exam *exam)
     gp_exam_why(exam, "The module finds no GPU while it is off, and is not loaded.");
     if (fix_off_at_boot(exam))
         return true;
+    if (gp_files_exist(&exam->files, "/usr/bin/optimus-manager")) {
+        gp_exam_command(exam, "use it instead of the other GPU; this ends the session",
+                        "optimus-manager --switch nvidia");
+        return true;
+    }
     gp_exam_command(exam, "turn it on", "echo ON | sudo tee %s", path);
     gp_exam_command(exam, "", "sudo modprobe nvidia");
     gp_exam_advice(exam, "current drivers save power by themselves: remove bbswitch and bumblebee, "
@@ -205,6 +210,9 @@ static void check_loaded(struct gp_exam *exam)
     }
     if (gp_log_find(exam, GP_KMSG_BAD_BAR) && gp_exam_blame(exam, "hardware.regions"))
         return; /* without a GPU that it can use, the module does not stay loaded */
+    if (exam->machine.nvidia_count == 1 && gp_log_find(exam, GP_KMSG_BUS_LOST) &&
+        gp_exam_blame(exam, "hardware.bus_lost"))
+        return;
     if (report_unsigned(exam) || report_other_kernel(exam) || report_off(exam))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "the NVIDIA module is not loaded");

@@ -112,12 +112,12 @@ bool gp_driver_is_switched_off(struct gp_exam *exam)
 }
 
 /* optimus-manager's own file is always there: it loads the module itself, once bbswitch has turned
- * the GPU on. */
+ * the GPU on. A GPU that got lost in this is reported as such. */
 static bool is_of_switcher(struct gp_exam *exam, const struct gp_block *block)
 {
     return block->kind == GP_BLOCK_BLACKLISTED && strstr(block->where, "optimus-manager") &&
            gp_files_exist(&exam->files, "/usr/bin/optimus-manager") &&
-           gp_driver_is_switched_off(exam);
+           (gp_driver_is_switched_off(exam) || gp_exam_has_failed(exam, "hardware.bus_lost", ""));
 }
 
 void gp_driver_check_blacklist(struct gp_exam *exam)

@@ -130,6 +130,8 @@ static void check_bus_lost(struct gp_exam *exam)
         const struct gp_log_line *line = gp_log_find_for(exam, GP_KMSG_BUS_LOST, m->gpus[i].bus_id);
         if (line)
             gp_exam_evidence(exam, line->where, "%s", line->kmsg.body);
+        if (m->gpus[i].vendor == GP_PCI_NVIDIA && gp_hardware_fix_switched(exam))
+            continue;
         gp_exam_why(exam, "It no longer responds. Typical causes are power, heat, its seating or a "
                           "riser; rarely the driver. Programs that used it hang or have exited.");
         gp_exam_advice(exam, "stop the programs that use it, then power the machine off and on: a "

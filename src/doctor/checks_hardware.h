@@ -26,4 +26,8 @@ const char *gp_hardware_path(struct gp_exam *exam, const char *bus_id, const cha
  * have one. */
 bool gp_hardware_report_gone(struct gp_exam *exam);
 
+/* checks_hardware_switched.c: adds why a laptop's tool that turns NVIDIA's GPU off and on has lost
+ * it, and what to do; false: there is no such tool. */
+bool gp_hardware_fix_switched(struct gp_exam *exam);
+
 #endif

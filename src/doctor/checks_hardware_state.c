@@ -21,10 +21,13 @@ static void read_word(struct gp_exam *exam, const char *bus_id, const char *name
 
 bool gp_hardware_is_asleep(struct gp_exam *exam, const char *bus_id)
 {
-    char state[32], status[32];
+    char state[32], status[32], line[64];
     read_word(exam, bus_id, "power_state", state);
     read_word(exam, bus_id, "power/runtime_status", status);
-    return strcmp(state, "D3cold") == 0 || strncmp(status, "suspend", 7) == 0;
+    if (strcmp(state, "D3cold") == 0 || strncmp(status, "suspend", 7) == 0)
+        return true;
+    return gp_files_line(&exam->files, "/proc/acpi/bbswitch", line, sizeof(line)) &&
+           strncmp(line, bus_id, strlen(bus_id)) == 0 && strstr(line, " OFF");
 }
 
 /* ---- waking ---- */
