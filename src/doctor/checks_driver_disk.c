@@ -429,16 +429,29 @@ static void report_broken(struct gp_exam *exam, const struct gp_install *in)
         count += gp_packages_is_broken(&in->packages[i]);
     if (count == 0)
         return;
+    const struct gp_driver_library *library = gp_install_library(in);
+    bool is_half_new = exam->machine.is_driver_loaded && library && gp_driver_is_mismatched(exam);
     gp_exam_report(exam, package_verdict(exam),
-                   "%zu package%s of the driver %s only partly installed", count,
-                   count == 1 ? "" : "s", count == 1 ? "is" : "are");
+                   "%zu package%s of the driver %s only partly installed%s", count,
+                   count == 1 ? "" : "s", count == 1 ? "is" : "are",
+                   is_half_new ? gp_exam_text(exam, ", and module (%s) and libraries (%s) differ",
+                                              exam->machine.driver, library->version)
+                               : "");
     for (size_t i = 0; i < in->package_count; i++)
         if (gp_packages_is_broken(&in->packages[i]))
             gp_exam_evidence(exam, "/var/lib/dpkg/status", "%s %s: %s", in->packages[i].name,
                              in->packages[i].version, in->packages[i].state);
-    gp_exam_why(exam, "An installation or update was interrupted or failed.");
+    if (is_half_new) {
+        gp_exam_evidence(exam, "/proc/driver/nvidia/version", "the module %s is loaded",
+                         exam->machine.driver);
+        gp_exam_evidence(exam, library->real, "the libraries are of %s", library->version);
+    }
+    gp_exam_why(exam, "An installation or update was interrupted or failed.%s",
+                is_half_new ? " The module still is the old one, and does not work with the new "
+                              "libraries: \"Driver/library version mismatch\"."
+                            : "");
     gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
-    gp_driver_fix_reboot(exam, "");
+    gp_driver_fix_reboot(exam, is_half_new ? "it loads the module of the libraries' version" : "");
 }
 
 /* The line of apt's log that says that a disk was full, in the last runs; "": none does. */

@@ -355,26 +355,38 @@ static bool is_translated(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
     return true;
 }
 
-/* The first bridge above a GPU that redirects traffic; NULL: none, or unknown. */
-static const char *find_redirecting(struct gp_exam *exam)
+/* The bridges above the GPUs that redirect traffic. */
+struct bridges {
+    const char *first; /* NULL: none, or unknown */
+    const char *all;   /* separated by spaces */
+};
+
+static struct bridges find_redirecting(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
+    struct bridges found = {.all = ""};
     char hops[MOST_HOPS][16];
     const char *unreadable = NULL;
     for (size_t i = 0; i < m->gpu_count; i++) {
         size_t count =
             m->gpus[i].vendor == GP_PCI_NVIDIA ? read_path(exam, m->gpus[i].bus_id, hops) : 0;
         for (size_t h = 1; h < count; h++) {
+            if (strstr(found.all, hops[h])) /* above several GPUs */
+                continue;
             int r = redirects(exam, hops[h]);
-            if (r > 0)
-                return gp_exam_text(exam, "%s", hops[h]);
-            else if (r < 0 && !unreadable)
+            if (r > 0) {
+                found.all =
+                    gp_exam_text(exam, "%s%s%s", found.all, found.first ? " " : "", hops[h]);
+                if (!found.first)
+                    found.first = gp_exam_text(exam, "%s", hops[h]);
+            } else if (r < 0 && !unreadable) {
                 unreadable = gp_hardware_path(exam, hops[h], "config");
+            }
         }
     }
-    if (unreadable)
+    if (unreadable && !found.first)
         gp_exam_unreadable(exam, unreadable, -EACCES);
-    return NULL;
+    return found;
 }
 
 static void show_bridge(struct gp_exam *exam, const char *bridge)
@@ -383,17 +395,21 @@ static void show_bridge(struct gp_exam *exam, const char *bridge)
                      "Access Control Services redirect");
 }
 
-static void end_redirection(struct gp_exam *exam, const char *bridge)
+static void end_redirection(struct gp_exam *exam, const struct bridges *bridges)
 {
-    gp_exam_command(exam, "or, after each boot and for each bridge",
-                    "sudo setpci -s %s ECAP_ACS+6.w=0000", bridge);
+    static const char note[] = "or, after each boot";
+    if (!strchr(bridges->all, ' '))
+        gp_exam_command(exam, note, "sudo setpci -s %s ECAP_ACS+6.w=0000", bridges->all);
+    else
+        gp_exam_command(exam, note, "for i in %s; do sudo setpci -s $i ECAP_ACS+6.w=0000; done",
+                        bridges->all);
 }
 
 /* With the IOMMU on, Linux makes bridges redirect: without it, they no longer do. */
-static bool report_iommu(struct gp_exam *exam, const char *bridge)
+static bool report_iommu(struct gp_exam *exam, const struct bridges *bridges)
 {
     const struct gp_machine *m = &exam->machine;
-    const char *where = NULL, *seen = NULL;
+    const char *where = NULL, *seen = NULL, *bridge = bridges->first;
     bool is_on = false;
     for (size_t i = 0; i < m->gpu_count && !is_on; i++)
         is_on =
@@ -401,7 +417,8 @@ static bool report_iommu(struct gp_exam *exam, const char *bridge)
     if (!is_on)
         return false;
     gp_exam_report(exam, bridge ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "the IOMMU translates traffic between the GPUs");
+                   bridge ? "a bridge redirects traffic between the GPUs to the IOMMU (ACS)"
+                          : "the IOMMU translates traffic between the GPUs");
     gp_exam_evidence(exam, where, "%s", seen);
     if (bridge)
         show_bridge(exam, bridge);
@@ -411,7 +428,7 @@ static bool report_iommu(struct gp_exam *exam, const char *bridge)
         gp_exam_advice(exam, "unless GPUs are assigned to virtual machines, turn it off: on the "
                              "kernel command line, intel_iommu=off or amd_iommu=off in place of "
                              "=on, or in the firmware settings (VT-d, AMD-Vi); then reboot");
-        end_redirection(exam, bridge);
+        end_redirection(exam, bridges);
     } else
         gp_exam_advice(exam, "if NCCL is slow or hangs: add iommu=pt to the kernel command line");
     return true;
@@ -419,16 +436,16 @@ static bool report_iommu(struct gp_exam *exam, const char *bridge)
 
 static void check_acs(struct gp_exam *exam)
 {
-    const char *bridge = find_redirecting(exam);
-    if (report_iommu(exam, bridge) || !bridge)
+    struct bridges bridges = find_redirecting(exam);
+    if (report_iommu(exam, &bridges) || !bridges.first)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "a bridge redirects traffic between the GPUs through the CPU");
-    show_bridge(exam, bridge);
+    show_bridge(exam, bridges.first);
     gp_exam_why(exam, "Direct copies between GPUs are slow, and NCCL can hang.");
     gp_exam_advice(exam, "turn ACS off in the firmware settings, unless the GPUs are assigned to "
                          "virtual machines, which need it");
-    end_redirection(exam, bridge);
+    end_redirection(exam, &bridges);
 }
 
 /* With two CPU sockets it matters which one a GPU is attached to. */
