@@ -280,15 +280,28 @@ static void offer_modules_of_kernel(struct gp_exam *exam, const char *kernel)
                     strstr(kernel, ".lto.") ? "-lto" : "");
 }
 
-/* Debian's backports have newer kernels, such as "6.12.9+bpo-amd64", and the driver of the release
- * was not made for them. */
+/* Whether a kernel is from Debian's backports: "6.12.9+bpo-amd64"; since trixie they are named like
+ * those of the release, "6.19.6+deb13-amd64", and only their version shows it. */
+static bool is_from_backports(const struct gp_machine *m, const char *kernel)
+{
+    static const struct {
+        const char *mark, *first; /* the first version that is too new for the release */
+    } rows[] = {{"+deb13-", "6.13"}};
+    if (strstr(kernel, "bpo") || strstr(kernel, "-0.deb"))
+        return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(rows); i++)
+        if (strstr(kernel, rows[i].mark))
+            return m->distro == GP_DISTRO_DEBIAN && gp_version_compare(kernel, rows[i].first) >= 0;
+    return false;
+}
+
+/* The driver of the release was not made for the newer kernels of Debian's backports. */
 static bool fix_backported(struct gp_exam *exam, const char *kernel)
 {
     enum { LAST_OF_NVIDIA = 580 };
     struct gp_wish wish = gp_driver_wish(exam);
     struct gp_choice choice = gp_offer_choose(&exam->machine, &wish);
-    bool is_backported = strstr(kernel, "bpo") || strstr(kernel, "-0.deb");
-    if (exam->machine.distro != GP_DISTRO_DEBIAN || !is_backported ||
+    if (exam->machine.distro != GP_DISTRO_DEBIAN || !is_from_backports(&exam->machine, kernel) ||
         choice.from != GP_OFFER_DISTRO || (wish.last > 0 && wish.last < LAST_OF_NVIDIA) ||
         gp_version_major(gp_install_of(exam)->version) > choice.branch)
         return false;
