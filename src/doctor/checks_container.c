@@ -460,7 +460,8 @@ static void check_toolkit(struct gp_exam *exam)
         check_hook(exam);
         return;
     }
-    if (gp_files_exist(&exam->files, "/run/nvidia/validations"))
+    if (gp_files_exist(&exam->files, "/run/nvidia/validations") ||
+        gp_files_exist(&exam->files, "/run/nvidia/driver"))
         return; /* the GPU Operator brings it */
     const char *config = gp_container_runtime_config(exam);
     const struct gp_log_known *asked = gp_log_known_of(exam, "docker.no-toolkit");

@@ -448,4 +448,5 @@ void gp_check_cuda_env(struct gp_exam *exam)
     check_allocator(exam);
     gp_graphics_check_variables(exam);
     check_arch_list(exam, &nv);
+    gp_check_cuda_network(exam);
 }

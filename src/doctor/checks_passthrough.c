@@ -2,6 +2,8 @@
 
 #include "doctor/checks_driver.h"
 #include "doctor/exam.h"
+#include "doctor/log.h"
+#include "doctor/version.h"
 
 #include <string.h>
 
@@ -158,6 +160,44 @@ static void report_whole(struct gp_exam *exam, const struct gp_pci_gpu *gpu, con
     gp_exam_command(exam, "", "sudo reboot");
 }
 
+/* What the kernel draws the boot console with, as /proc/iomem names it; NULL: none is there. */
+static const char *console_of(struct gp_exam *exam)
+{
+    static const char *const names[] = {"BOOTFB", "efifb", "vesafb", "simplefb"};
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/iomem", 1 << 18, NULL);
+    for (size_t i = 0; text && i < GP_ARRAY_LEN(names); i++)
+        if (strstr(text, gp_exam_text(exam, " : %s\n", names[i])))
+            return names[i];
+    return NULL;
+}
+
+/* vfio-pci has the GPU that the machine was started on, but the boot console its memory. */
+static void report_console(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    const char *console = console_of(exam);
+    const struct gp_log_known *line =
+        console ? gp_log_known_for(exam, "vfio.reserve", gpu->bus_id) : NULL;
+    if (!line)
+        return;
+    bool is_old = gp_version_compare(exam->machine.kernel, "5.15") < 0;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the boot console holds memory of GPU %s, which is for virtual machines",
+                   gpu->bus_id);
+    gp_log_show_known(exam, line);
+    gp_exam_evidence(exam, "/proc/iomem", "%s", console);
+    gp_exam_why(exam,
+                "The firmware and the kernel show the start on this GPU. vfio-pci then cannot "
+                "map its memory: the virtual machine has no picture, or the kernel log fills "
+                "with this line.");
+    gp_exam_advice(exam, "choose another GPU as the first one (primary display) in the firmware "
+                         "settings");
+    gp_exam_advice(exam,
+                   "or add %s to the kernel command line, and reboot: the host then shows "
+                   "nothing on this GPU",
+                   is_old ? "video=efifb:off,vesafb:off,simplefb:off"
+                          : "initcall_blacklist=sysfb_init");
+}
+
 void gp_passthrough_check(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
@@ -169,6 +209,8 @@ void gp_passthrough_check(struct gp_exam *exam)
         const char *split = setting ? splits(exam, gpu) : NULL;
         if (split && strcmp(gpu->driver, "vfio-pci") == 0)
             report_whole(exam, gpu, setting, split);
+        if (strcmp(gpu->driver, "vfio-pci") == 0)
+            report_console(exam, gpu);
         if (setting && gpu->driver[0] && strcmp(gpu->driver, "vfio-pci") != 0 &&
             !has_twin_in_vfio(m, gpu))
             report_taken(exam, gpu, setting);
