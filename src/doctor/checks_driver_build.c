@@ -316,6 +316,22 @@ static bool fix_backported(struct gp_exam *exam, const char *kernel)
     return true;
 }
 
+/* The package with the module was built, but dnf did not install it: the rest of the driver has
+ * another version, from another repository or from before an update that was not finished. */
+static void fix_refused_package(struct gp_exam *exam, const char *kernel)
+{
+    const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
+    if (library)
+        gp_exam_evidence(exam, library->path, "links to %s", library->real);
+    if (gp_driver_fix_repositories(exam, gp_install_of(exam)->version))
+        return;
+    gp_exam_why(exam, "The source of the module has another version than the rest of the driver, "
+                      "and dnf installs only a module of the same version.");
+    gp_driver_fix_update(exam);
+    gp_driver_fix_module(exam, kernel, false);
+    gp_driver_fix_reboot(exam, "");
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -409,11 +425,18 @@ void gp_driver_check_build(struct gp_exam *exam)
         return; /* of a removed kernel */
     bool is_loaded = exam->machine.is_driver_loaded;
     bool has_headers = !gp_driver_has_unfinished_headers(exam, kernel);
+    bool is_built = build->refused[0] != '\0';
     gp_exam_report(exam, is_running && !is_loaded ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
-                   "the module could not be built for kernel %s%s", kernel,
-                   has_headers ? is_mismatched(build) ? ": wrong compiler" : ""
-                               : ": its headers are only partly installed");
-    if (build->line > 0)
+                   is_built ? "the module for kernel %s was built, but not installed%s"
+                            : "the module could not be built for kernel %s%s",
+                   kernel,
+                   is_built               ? ": the rest of the driver has another version"
+                   : !has_headers         ? ": its headers are only partly installed"
+                   : is_mismatched(build) ? ": wrong compiler"
+                                          : "");
+    if (is_built)
+        gp_exam_evidence(exam, build->log, "%s", build->refused + strspn(build->refused, " -"));
+    else if (build->line > 0)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s:%zu", build->log, build->line), "%s",
                          build->error);
     else
@@ -423,7 +446,10 @@ void gp_driver_check_build(struct gp_exam *exam)
     gp_exam_why(exam, is_running ? "Packages install the source of the module and build it for "
                                    "each kernel; this kernel has none."
                                  : "After a boot into this kernel there is no driver.");
-    fix_failed_build(exam, build);
+    if (is_built)
+        fix_refused_package(exam, kernel);
+    else
+        fix_failed_build(exam, build);
     if (in->other_kernel[0] && !is_loaded && has_headers)
         gp_driver_fix_other_kernel(exam);
 }

@@ -41,6 +41,9 @@ void gp_driver_fix_build(struct gp_exam *exam);
  * disk has this version; false: that is not known. */
 bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version);
 
+/* Whether a repository of negativo17 with the driver is enabled. */
+bool gp_driver_has_negativo17(struct gp_exam *exam);
+
 /* How to boot the newest other kernel that has the module, until this one has it. */
 void gp_driver_fix_other_kernel(struct gp_exam *exam);
 

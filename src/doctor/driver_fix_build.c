@@ -286,42 +286,129 @@ void gp_driver_fix_module(struct gp_exam *exam, const char *kernel, bool wants_h
         gp_exam_remedy(exam, GP_REMEDY_CONFIGURE_PACKAGES, NULL, NULL);
 }
 
-/* The id of an enabled repository with packages of the driver under other names than RPM Fusion's,
- * NVIDIA's or negativo17's, that may install them; NULL: there is none, or only this one. */
-static const char *foreign_repository(struct gp_exam *exam, const char **ret_path)
+/* The id of the first repository in a file of yum.repos.d, if it is enabled and may install all of
+ * its packages; NULL otherwise. */
+static const char *open_repository(struct gp_exam *exam, const char *path)
 {
-    static const char folder[] = "/etc/yum.repos.d", fusion[] = "rpmfusion-nonfree";
-    static const char *const starts[] = {"cuda-fedora", "cuda-rhel", "fedora-nvidia",
-                                         "epel-nvidia"};
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL);
+    const char *id = text ? strchr(text, '[') : NULL;
+    return id && !strstr(id, "enabled=0") && !strstr(id, "exclude")
+               ? gp_exam_text(exam, "%.*s", (int)strcspn(id + 1, "]\r\n"), id + 1)
+               : NULL;
+}
+
+/* Repositories with packages of the driver under other names than RPM Fusion's, by the names of
+ * their files; negativo17's have packages for akmods, too. */
+static const struct {
+    const char *start;
+    bool is_negativo17;
+} others[] = {{"cuda-fedora", false},   {"cuda-rhel", false},  {"terra-nvidia", false},
+              {"fedora-nvidia", true},  {"epel-nvidia", true}, {"fedora-multimedia", true},
+              {"epel-multimedia", true}};
+static const char yum_folder[] = "/etc/yum.repos.d", fusion[] = "rpmfusion-nonfree";
+
+/* The id of one of these that is enabled next to RPM Fusion; NULL: there is none. */
+static const char *foreign_repository(struct gp_exam *exam, const char **ret_path,
+                                      bool *ret_is_negativo17)
+{
     char **names;
     const char *found = NULL;
     bool has_fusion = false;
-    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    long n = gp_files_list(&exam->files, &exam->arena, yum_folder, &names);
     for (long i = 0; i < n; i++) {
-        bool is_one = false;
         has_fusion = has_fusion || strncmp(names[i], fusion, sizeof(fusion) - 1) == 0;
-        for (size_t k = 0; k < GP_ARRAY_LEN(starts) && !found; k++)
-            is_one = is_one || strncmp(names[i], starts[k], strlen(starts[k])) == 0;
-        const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
-        const char *text =
-            is_one ? gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL) : NULL;
-        const char *id = text ? strchr(text, '[') : NULL;
-        if (!id || strstr(id, "enabled=0") || strstr(id, "exclude"))
-            continue;
-        found = gp_exam_text(exam, "%.*s", (int)strcspn(id + 1, "]\r\n"), id + 1);
-        *ret_path = path;
+        for (size_t k = 0; k < GP_ARRAY_LEN(others) && !found; k++) {
+            if (strncmp(names[i], others[k].start, strlen(others[k].start)) != 0)
+                continue;
+            *ret_path = gp_exam_text(exam, "%s/%s", yum_folder, names[i]);
+            *ret_is_negativo17 = others[k].is_negativo17;
+            found = open_repository(exam, *ret_path);
+        }
     }
     return has_fusion ? found : NULL;
 }
 
-/* Whether akmods has yet to build the module of the libraries' version. */
+bool gp_driver_has_negativo17(struct gp_exam *exam)
+{
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, yum_folder, &names);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; k < GP_ARRAY_LEN(others); k++)
+            if (others[k].is_negativo17 &&
+                strncmp(names[i], others[k].start, strlen(others[k].start)) == 0 &&
+                open_repository(exam, gp_exam_text(exam, "%s/%s", yum_folder, names[i])))
+                return true;
+    return false;
+}
+
+/* Whether dnf's log has no package of RPM Fusion's driver but the module's source, and the
+ * libraries under the names of the others. */
+static bool has_libraries_of_others(struct gp_exam *exam)
+{
+    static const char *const logs[] = {"/var/log/dnf.rpm.log", "/var/log/dnf5.log"};
+    enum { LAST_BYTES = 1 << 20 };
+    for (size_t i = 0; i < GP_ARRAY_LEN(logs); i++) {
+        size_t size = 0;
+        const char *text = gp_files_tail(&exam->files, &exam->arena, logs[i], LAST_BYTES, &size);
+        if (text && strstr(text, "nvidia-driver-libs-"))
+            return !strstr(text, "xorg-x11-drv-nvidia-libs-");
+    }
+    return false;
+}
+
+static bool has_dnf5(const struct gp_machine *m)
+{
+    enum { FIRST = 41 };
+    return m->distro == GP_DISTRO_FEDORA && gp_version_major(m->distro_version) >= FIRST;
+}
+
+/* " ID.excludepkgs=PACKAGES", as an argument for dnf config-manager. */
+static const char *exclusion(struct gp_exam *exam, const char *id, const char *packages)
+{
+    const char *setting = gp_exam_text(exam, "%s%s.excludepkgs=%s",
+                                       has_dnf5(&exam->machine) ? "" : "--setopt=", id, packages);
+    return gp_exam_text(exam, " %s", gp_exam_quoted(exam, setting));
+}
+
+static void exclude_packages(struct gp_exam *exam, const char *note, const char *exclusions)
+{
+    gp_exam_command(exam, note, "sudo dnf config-manager %s%s",
+                    has_dnf5(&exam->machine) ? "setopt" : "--save", exclusions);
+}
+
+/* The driver is negativo17's, and only the module's source came from RPM Fusion. */
+static void return_to_negativo17(struct gp_exam *exam)
+{
+    char **names;
+    const char *exclusions = "";
+    long n = gp_files_list(&exam->files, &exam->arena, yum_folder, &names);
+    for (long i = 0; i < n; i++) {
+        const char *id =
+            strncmp(names[i], fusion, sizeof(fusion) - 1) == 0
+                ? open_repository(exam, gp_exam_text(exam, "%s/%s", yum_folder, names[i]))
+                : NULL;
+        if (id)
+            exclusions = gp_exam_text(exam, "%s%s", exclusions, exclusion(exam, id, "*nvidia*"));
+    }
+    if (exclusions[0])
+        exclude_packages(exam, "take everything but the driver from RPM Fusion", exclusions);
+    gp_exam_command(exam, "bring all packages of the driver to the version of the other repository",
+                    "sudo dnf distro-sync '*nvidia*'");
+}
+
+/* Whether akmods can build the module of the libraries' version; also if that is not known. */
 static bool has_source_of_libraries(struct gp_exam *exam, const char *folder)
 {
     const struct gp_driver_library *library = gp_install_library(gp_install_of(exam));
-    char **names;
+    char **names, target[GP_PATH_SIZE];
+    if (!library || !library->version[0])
+        return true;
+    const char *mark = gp_exam_text(exam, "-%s-", library->version);
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
-    for (long i = 0; i < n && library; i++)
-        if (strstr(names[i], gp_exam_text(exam, "-%s-", library->version)))
+    for (long i = 0; i < n; i++)
+        if (strstr(names[i], mark) ||
+            (gp_files_link(&exam->files, gp_exam_text(exam, "%s%s", folder, names[i]), target) &&
+             strstr(target, mark)))
             return true;
     return false;
 }
@@ -346,7 +433,6 @@ bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
     static const char source[] = "/usr/src/akmods/", of_it[] = "nvidia-driver*,libnvidia-*,"
                                                                "kmod-nvidia*,nvidia-kmod-common,"
                                                                "nvidia-modprobe,nvidia-settings";
-    enum { FIRST_WITH_DNF5 = 41 };
     const struct gp_machine *m = &exam->machine;
     const struct gp_install *in = gp_install_of(exam);
     if (m->distro == GP_DISTRO_SUSE && m->is_driver_open && !in->source[0] && !in->run_trace[0] &&
@@ -354,22 +440,24 @@ bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version)
         fix_libraries_of_suse(exam, version);
         return true;
     }
-    const char *path = "", *id = foreign_repository(exam, &path);
+    const char *path = "";
+    bool is_negativo17 = false;
+    const char *id = foreign_repository(exam, &path, &is_negativo17);
     if (!id || strncmp(in->source, source, sizeof(source) - 1) != 0 ||
         has_source_of_libraries(exam, source))
         return false;
-    bool has_dnf5 =
-        m->distro == GP_DISTRO_FEDORA && gp_version_major(m->distro_version) >= FIRST_WITH_DNF5;
     gp_exam_evidence(exam, path, "enabled, with other packages of the driver than RPM Fusion's");
     gp_exam_why(exam, "The module is of RPM Fusion's packages, the libraries are of another "
                       "repository's: the driver must come from one of them.");
-    gp_exam_command(exam, "take everything but the driver from that repository",
-                    has_dnf5 ? "sudo dnf config-manager setopt %s"
-                             : "sudo dnf config-manager --save --setopt=%s",
-                    gp_exam_quoted(exam, gp_exam_text(exam, "%s.excludepkgs=%s", id, of_it)));
-    gp_exam_command(exam, "install RPM Fusion's packages in place of its",
-                    "sudo dnf remove 'nvidia-driver*' && sudo dnf install akmod-nvidia "
-                    "xorg-x11-drv-nvidia-cuda");
+    if (is_negativo17 && has_libraries_of_others(exam)) {
+        return_to_negativo17(exam);
+    } else {
+        exclude_packages(exam, "take everything but the driver from that repository",
+                         exclusion(exam, id, of_it));
+        gp_exam_command(exam, "install RPM Fusion's packages in place of its",
+                        "sudo dnf remove 'nvidia-driver*' && sudo dnf install akmod-nvidia "
+                        "xorg-x11-drv-nvidia-cuda");
+    }
     gp_exam_remedy(exam, GP_REMEDY_BUILD_MODULE, m->kernel, NULL);
     gp_driver_fix_reboot(exam, "");
     return true;
@@ -418,7 +506,8 @@ void gp_driver_fix_build(struct gp_exam *exam)
                        exam->machine.distro == GP_DISTRO_ARCH;
     bool is_by_run = in->run_trace[0] && in->package_count == 0 && !in->source[0];
     const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, exam->machine.kernel);
-    if (gp_driver_fix_unfinished_headers(exam, exam->machine.kernel))
+    if (gp_driver_fix_unfinished_headers(exam, exam->machine.kernel) ||
+        (!exam->machine.is_driver_loaded && gp_driver_fix_repositories(exam, in->version)))
         return;
     if (is_by_run && !gp_files_exist(&exam->files, headers))
         gp_driver_fix_headers(exam, exam->machine.kernel);

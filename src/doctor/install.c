@@ -78,6 +78,25 @@ static const char *missing_package(struct gp_exam *exam, const char *text)
     return gp_exam_text(exam, "%.*s", (int)strcspn(start, " \t"), start);
 }
 
+/* akmods builds a package, which dnf then refuses to install: "- nothing provides
+ * nvidia-kmod-common
+ * >= 3:440.36 needed by kmod-nvidia-5.3.12-…", or "package kmod-nvidia-… requires …, but none of
+ * the providers can be installed". */
+static const char *refused_package(struct gp_exam *exam, const char *text, size_t size)
+{
+    static const char package[] = "kmod-nvidia",
+                      marks[][24] = {"nothing provides ", "none of the providers"};
+    struct gp_lines lines = gp_lines_of(text, size);
+    const char *line;
+    size_t n;
+    while (gp_lines_next(&lines, &line, &n))
+        for (size_t i = 0; i < GP_ARRAY_LEN(marks); i++)
+            if (memmem(line, n, package, sizeof(package) - 1) &&
+                memmem(line, n, marks[i], strlen(marks[i])))
+                return gp_exam_text(exam, "%.*s", n < 400 ? (int)n : 400, line);
+    return "";
+}
+
 /* The kernel's build warns: "  You are using:           gcc (Ubuntu 10.3.0-15ubuntu1) 10.3.0". */
 static unsigned warned_gcc(struct gp_exam *exam, const char *text, const char *mark)
 {
@@ -99,6 +118,7 @@ static void read_log(struct gp_exam *exam, struct gp_failed_build *build, const 
     gp_modules_log_kernel(text, size, kernel, sizeof(kernel));
     *build = (struct gp_failed_build){.log = log, .error = ""};
     build->missing = missing_package(exam, text);
+    build->refused = refused_package(exam, text, size);
     build->kernel = gp_exam_text(exam, "%s", kernel);
     build->kernel_gcc = warned_gcc(exam, text, "The kernel was built by:");
     build->used_gcc = warned_gcc(exam, text, "You are using:");
