@@ -341,10 +341,16 @@ static bool fix_variant(struct gp_exam *exam)
     gp_exam_command(exam, "build the other variant of the module",
                     "sudo sed -i 's/^MODULE_VARIANT=.*/MODULE_VARIANT=%s/' %s",
                     wish.needs_open ? "kernel-open" : "kernel", gp_install_variant);
-    if (strstr(in->source, "akmods"))
+    if (strstr(in->source, "akmods")) {
         gp_exam_command(exam, "", "sudo akmods --force --rebuild");
-    else
+    } else if (!in->source[0] && gp_driver_has_negativo17(exam)) {
+        /* The prebuilt package has only one variant. */
+        gp_driver_fix_headers(exam, m->kernel);
+        gp_exam_command(exam, "build the module here, in place of the prebuilt package",
+                        "sudo dnf install dkms-nvidia --allowerasing");
+    } else {
         gp_driver_fix_module(exam, m->kernel, false);
+    }
     gp_driver_fix_reboot(exam, "");
     return true;
 }

@@ -147,16 +147,51 @@ void gp_driver_fix_non_free(struct gp_exam *exam)
         gp_exam_remedy(exam, GP_REMEDY_ENABLE_NON_FREE_LINES, parts, list);
 }
 
-/* Arch's own packages are from the newest branch and must be removed first. */
+static const char *joined(struct gp_exam *exam, const char *names, const char *name)
+{
+    return gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", name);
+}
+
+/* Arch's other packages of the driver, which must have its version; "": none is installed. */
+static const char *tied_to_driver(struct gp_exam *exam)
+{
+    static const char *const words[] = {"lib32-nvidia-utils", "lib32-opencl-nvidia",
+                                        "opencl-nvidia", NULL};
+    struct gp_package *packages;
+    const char *names = "";
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    for (long i = 0; i < n; i++)
+        for (size_t k = 0; words[k]; k++)
+            if (strcmp(packages[i].name, words[k]) == 0)
+                names = joined(exam, names, packages[i].name);
+    return names;
+}
+
+/* Arch's own packages are from the newest branch and must be removed first, also from under what
+ * needs a driver: the next one provides the same. */
 static void remove_newer(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
-    const char *names = "";
+    const char *names = "", *tied = tied_to_driver(exam);
     for (size_t i = 0; i < in->package_count; i++)
         if (gp_packages_branch(in->packages[i].name) == 0)
-            names = gp_exam_text(exam, "%s%s%s", names, names[0] ? " " : "", in->packages[i].name);
-    if (names[0])
-        gp_exam_remedy(exam, GP_REMEDY_REMOVE_PACKAGES, names, NULL);
+            names = joined(exam, names, in->packages[i].name);
+    if (!names[0])
+        return;
+    names = tied[0] ? joined(exam, names, tied) : names;
+    gp_exam_command(exam, "remove the other driver; what needs one gets the next",
+                    "sudo pacman -Rdd %s", names);
+}
+
+/* The libraries for programs of 32 bits are another package of the AUR. */
+static void install_narrow_of_arch(struct gp_exam *exam, unsigned branch)
+{
+    if (!strstr(tied_to_driver(exam), "lib32-nvidia-utils"))
+        return;
+    const char *name = gp_exam_text(exam, "lib32-nvidia-%uxx-utils", branch);
+    gp_exam_command(exam, "its libraries for 32-bit programs",
+                    "git clone https://aur.archlinux.org/%s.git && cd %s && makepkg -si", name,
+                    name);
 }
 
 bool gp_driver_has_open_package(struct gp_exam *exam)
@@ -354,6 +389,8 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, argument, NULL);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
+    if (m->distro == GP_DISTRO_ARCH && !choice->is_open)
+        install_narrow_of_arch(exam, choice->branch);
 }
 
 void gp_driver_fix_install(struct gp_exam *exam)
