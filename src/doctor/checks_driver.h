@@ -46,8 +46,17 @@ void gp_driver_check_nodes(struct gp_exam *exam);
 void gp_driver_check_params(struct gp_exam *exam);
 void gp_driver_check_persistence(struct gp_exam *exam);
 
+/* checks_driver_gdm.c */
+void gp_driver_check_gdm(struct gp_exam *exam);
+
 /* checks_driver_modes.c */
 void gp_driver_check_modes(struct gp_exam *exam);
+/* Adds how to have nvidia_drm set modes. */
+void gp_driver_fix_modes(struct gp_exam *exam);
+/* NVIDIA's driver for VA-API; NULL: it is not installed. */
+const char *gp_driver_video(struct gp_exam *exam);
+/* Whether a folder of sessions has any; false if it is not there. */
+bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder);
 /* A compositor for Wayland, on a machine with no session of X11 to choose instead; NULL: there is
  * none, or another GPU can show it. */
 const char *gp_driver_compositor(struct gp_exam *exam);

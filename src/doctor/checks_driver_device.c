@@ -259,7 +259,10 @@ void gp_driver_check_params(struct gp_exam *exam)
                        settings[i].key);
     }
     check_profiling(exam, params);
+    const struct gp_finding *before = exam->last;
     gp_driver_check_modes(exam);
+    if (exam->last == before)
+        gp_driver_check_gdm(exam);
 }
 
 /* ---- initialization ---- */

@@ -9,9 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* NVIDIA's driver for VA-API, and not the one for VDPAU, which has a link of this name; NULL: it is
- * not installed. */
-static const char *video_driver(struct gp_exam *exam)
+/* Not the one for VDPAU, which has a link of this name. */
+const char *gp_driver_video(struct gp_exam *exam)
 {
     char real[GP_PATH_SIZE];
     const char *path = gp_system_library(exam, "", "dri/nvidia_drv_video.so");
@@ -32,8 +31,7 @@ static bool has_x(struct gp_exam *exam)
            gp_packages_read(&exam->files, &exam->arena, words, &packages) > 0;
 }
 
-/* Whether a folder of sessions has any; false if it is not there. */
-static bool has_sessions(struct gp_exam *exam, const char *folder)
+bool gp_driver_has_sessions(struct gp_exam *exam, const char *folder)
 {
     char **names;
     return gp_files_list(&exam->files, &exam->arena, folder, &names) > 0;
@@ -55,8 +53,9 @@ const char *gp_driver_compositor(struct gp_exam *exam)
         "/usr/bin/labwc",    "/usr/bin/wayfire",     "/usr/bin/river",
         "/usr/bin/hyprland", "/usr/bin/cosmic-comp", NULL};
     static const char sessions[] = "/usr/share/xsessions";
-    bool may_be_x = gp_files_exist(&exam->files, "/usr/bin/Xorg") &&
-                    (has_sessions(exam, sessions) || !gp_files_exist(&exam->files, sessions));
+    bool may_be_x =
+        gp_files_exist(&exam->files, "/usr/bin/Xorg") &&
+        (gp_driver_has_sessions(exam, sessions) || !gp_files_exist(&exam->files, sessions));
     return may_be_x || !shows_screen(&exam->machine) ? NULL : gp_files_first(&exam->files, paths);
 }
 
@@ -109,8 +108,8 @@ static const char *login_without_x(struct gp_exam *exam)
     char manager[GP_PATH_SIZE];
     const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
     if (!shows_screen(&exam->machine) || (type && strcmp(type, "tty") != 0) || has_x(exam) ||
-        has_sessions(exam, "/usr/share/xsessions") ||
-        !has_sessions(exam, "/usr/share/wayland-sessions") ||
+        gp_driver_has_sessions(exam, "/usr/share/xsessions") ||
+        !gp_driver_has_sessions(exam, "/usr/share/wayland-sessions") ||
         !gp_files_link(&exam->files, manager_path, manager))
         return NULL;
     return gp_exam_text(exam, "%s", strrchr(manager, '/') ? strrchr(manager, '/') + 1 : manager);
@@ -150,6 +149,13 @@ static bool fix_turned_off(struct gp_exam *exam)
     return false;
 }
 
+void gp_driver_fix_modes(struct gp_exam *exam)
+{
+    if (!fix_turned_off(exam))
+        gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
+                               "options nvidia-drm modeset=1");
+}
+
 /* Programs that need nvidia_drm to set modes. */
 void gp_driver_check_modes(struct gp_exam *exam)
 {
@@ -171,7 +177,7 @@ void gp_driver_check_modes(struct gp_exam *exam)
          "https://github.com/elFarto/nvidia-vaapi-driver#kernel-parameters"},
         {"the login screen does not appear",
          "Without an X server only Wayland can show it, which finds no screen to draw on.", wiki}};
-    const char *place = "", *video = video_driver(exam), *shell = gp_driver_compositor(exam);
+    const char *place = "", *video = gp_driver_video(exam), *shell = gp_driver_compositor(exam);
     bool is_login = false;
     const char *session = wayland_session(exam, &place, &is_login);
     const char *login = shell || session ? NULL : login_without_x(exam);
@@ -195,9 +201,7 @@ void gp_driver_check_modes(struct gp_exam *exam)
     if (video)
         gp_exam_evidence(exam, video, "present");
     gp_exam_why(exam, "%s", effects[effect].why);
-    if (!fix_turned_off(exam))
-        gp_exam_module_setting(exam, "turn it on", "nvidia-modeset.conf",
-                               "options nvidia-drm modeset=1");
+    gp_driver_fix_modes(exam);
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_driver_fix_reboot(exam, "");
     gp_exam_link(exam, effects[effect].link);
