@@ -71,13 +71,12 @@ static bool keeps_memory(struct gp_exam *exam)
     return !params || !strstr(params, "PreserveVideoMemoryAllocations: 0");
 }
 
-/* Units that the rules ask systemd about: they are wanted by the targets of sleep, not of the boot.
- */
+/* The unit that the rules ask systemd about; true also if it is not in this copy of a machine. */
 static bool has_suspend_unit(struct gp_exam *exam)
 {
-    return gp_files_exist(&exam->files, "/etc/systemd/system/systemd-suspend.service.wants/"
-                                        "nvidia-suspend.service") ||
-           !gp_service_is_installed(exam, "nvidia-suspend.service");
+    static const char unit[] = "nvidia-suspend.service";
+    return gp_service_is_wanted(exam, unit, "systemd-suspend.service") ||
+           !gp_service_is_installed(exam, unit);
 }
 
 /* In the order in which the rules of different releases of GDM ask. */

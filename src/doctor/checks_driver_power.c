@@ -48,29 +48,36 @@ static bool report_no_units(struct gp_exam *exam, const char *path, const char *
     const char *masked = gp_exam_text(exam, "/etc/systemd/system/%s", unit);
     if (!params || !strstr(params, kept) || strstr(params, "UseKernelSuspendNotifiers: 1"))
         return false;
+    const struct gp_log_known *said = gp_log_known_of(exam, "nv.pm");
     bool is_off = is_masked(exam, unit);
     bool is_missing = !is_off && !gp_service_is_installed(exam, unit);
-    if (is_missing && !gp_service_is_installed(exam, "systemd-suspend.service") &&
-        !gp_log_known_of(exam, "nv.pm"))
+    bool is_disabled = !is_off && !is_missing && said &&
+                       !gp_service_is_wanted(exam, unit, "systemd-suspend.service");
+    if (is_missing && !gp_service_is_installed(exam, "systemd-suspend.service") && !said)
         return false; /* a copy of a machine without its units */
-    if (!is_off && !is_missing)
+    if (!is_off && !is_missing && !is_disabled)
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the machine cannot be suspended: the driver's services for it are %s",
-                   is_off ? "masked" : "missing");
+                   is_off        ? "masked"
+                   : is_disabled ? "not enabled"
+                                 : "missing");
     gp_exam_evidence(exam, path, "%s", kept);
     if (is_off)
         gp_exam_evidence(exam, masked, "links to /dev/null");
+    else if (is_disabled)
+        gp_exam_evidence(
+            exam, gp_exam_text(exam, "/etc/systemd/system/systemd-suspend.service.wants/%s", unit),
+            "missing");
     else
         gp_exam_evidence(exam, gp_exam_text(exam, "/usr/lib/systemd/system/%s", unit), "missing");
-    const struct gp_log_known *said = gp_log_known_of(exam, "nv.pm");
     if (said)
         gp_exam_evidence(exam, said->where, "%s", said->text);
     gp_exam_why(exam, "A module that preserves GPU memory lets the machine sleep only after "
                       "nvidia-suspend.service has saved it, and needs nvidia-resume afterwards.");
     if (is_off)
         gp_exam_command(exam, "", "sudo systemctl unmask %s", names);
-    else
+    else if (is_missing)
         gp_exam_advice(
             exam,
             exam->machine.distro == GP_DISTRO_FEDORA
@@ -79,7 +86,7 @@ static bool report_no_units(struct gp_exam *exam, const char *path, const char *
                 : "install the package of the driver that has nvidia-suspend.service, "
                   "nvidia-resume.service and nvidia-hibernate.service, then:");
     gp_exam_command(exam, "", "sudo systemctl enable %s", names);
-    if (!is_off)
+    if (is_missing)
         gp_exam_advice(exam,
                        "if there is none: remove NVreg_PreserveVideoMemoryAllocations=1 from the "
                        "files in /etc/modprobe.d and /usr/lib/modprobe.d");

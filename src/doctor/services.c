@@ -20,16 +20,20 @@ bool gp_service_is_installed(struct gp_exam *exam, const char *unit)
     return false;
 }
 
-bool gp_service_is_enabled(struct gp_exam *exam, const char *unit)
+bool gp_service_is_wanted(struct gp_exam *exam, const char *unit, const char *by)
 {
-    static const char *const folders[] = {folder, "/usr/lib/systemd/system"};
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
     struct stat st;
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
         if (gp_files_stat_link(
-                &exam->files, gp_exam_text(exam, "%s/multi-user.target.wants/%s", folders[i], unit),
-                &st) == 0)
+                &exam->files, gp_exam_text(exam, "%s/%s.wants/%s", folders[i], by, unit), &st) == 0)
             return true;
     return false;
+}
+
+bool gp_service_is_enabled(struct gp_exam *exam, const char *unit)
+{
+    return gp_service_is_wanted(exam, unit, "multi-user.target");
 }
 
 struct search {

@@ -16,6 +16,9 @@ struct gp_service_setting {
 /* Whether systemd knows a unit, "nvidia-suspend.service", enabled or not. */
 bool gp_service_is_installed(struct gp_exam *exam, const char *unit);
 
+/* Whether another unit, "systemd-suspend.service", starts it. */
+bool gp_service_is_wanted(struct gp_exam *exam, const char *unit, const char *by);
+
 /* Whether it is started at boot, for units that multi-user.target wants. */
 bool gp_service_is_enabled(struct gp_exam *exam, const char *unit);
 
