@@ -46,6 +46,12 @@ void gp_driver_check_nodes(struct gp_exam *exam);
 void gp_driver_check_params(struct gp_exam *exam);
 void gp_driver_check_persistence(struct gp_exam *exam);
 
+/* checks_driver_bumblebee.c */
+bool gp_driver_has_bumblebee(struct gp_exam *exam);
+/* Reports Bumblebee's configuration, if it does not lead to the installed driver; false: it does.
+ */
+bool gp_driver_report_bumblebee(struct gp_exam *exam);
+
 /* checks_driver_gdm.c */
 void gp_driver_check_gdm(struct gp_exam *exam);
 

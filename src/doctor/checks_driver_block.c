@@ -5,6 +5,7 @@
 #include "doctor/kernels.h"
 #include "doctor/log.h"
 #include "doctor/module_file.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,15 +44,22 @@ static bool fix_by_tool(struct gp_exam *exam, const char *file)
 }
 
 /* Bumblebee's package blacklists the module, to load it only for optirun. */
-static bool fix_bumblebee(struct gp_exam *exam, const char *file)
+static bool is_of_bumblebee(struct gp_exam *exam, const struct gp_block *block)
 {
-    static const char *const daemons[] = {"/usr/bin/bumblebeed", "/usr/sbin/bumblebeed",
-                                          "/lib/systemd/system/bumblebeed.service",
-                                          "/usr/lib/systemd/system/bumblebeed.service", NULL};
-    if (!strstr(file, "bumblebee") || !gp_files_first(&exam->files, daemons))
+    return strstr(block->where, "bumblebee") && gp_driver_has_bumblebee(exam);
+}
+
+/* Without PRIME render offload in the driver, Bumblebee is of use; false: it has that. */
+static bool fix_with_optirun(struct gp_exam *exam, const struct gp_block *block)
+{
+    enum { FIRST_WITH_OFFLOAD = 435 };
+    unsigned branch = gp_version_major(gp_install_of(exam)->version);
+    if (!is_of_bumblebee(exam, block) || branch == 0 || branch >= FIRST_WITH_OFFLOAD)
         return false;
-    gp_exam_remedy(exam, GP_REMEDY_REMOVE_BUMBLEBEE, NULL, NULL);
-    gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+    gp_exam_command(exam, "Bumblebee loads it for the programs that are started with optirun",
+                    "optirun nvidia-smi");
+    gp_exam_advice(exam, "for a GPU that is always on: remove Bumblebee, which alone blacklists "
+                         "the module");
     return true;
 }
 
@@ -64,8 +72,13 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
     }
     const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
     const char *name = strrchr(file, '/') + 1;
-    if (fix_by_tool(exam, file) || fix_bumblebee(exam, file))
+    if (fix_by_tool(exam, file))
         return;
+    if (is_of_bumblebee(exam, block)) {
+        gp_exam_remedy(exam, GP_REMEDY_REMOVE_BUMBLEBEE, NULL, NULL);
+        gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
+        return;
+    }
     if (exam->machine.distro == GP_DISTRO_UBUNTU && strcmp(name, "blacklist-nvidia.conf") == 0)
         gp_exam_remedy(exam, GP_REMEDY_PRIME_ON_DEMAND, NULL, NULL);
     else if (strncmp(file, "/etc/", 5) == 0 || strncmp(file, "/run/", 5) == 0)
@@ -130,12 +143,15 @@ void gp_driver_check_blacklist(struct gp_exam *exam)
         check_uvm(exam);
         return;
     }
-    if (block->kind == GP_BLOCK_NONE || is_of_switcher(exam, block))
+    if (gp_driver_report_bumblebee(exam) || block->kind == GP_BLOCK_NONE ||
+        is_of_switcher(exam, block))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "a setting prevents the NVIDIA module from being loaded");
     gp_exam_evidence(exam, block->where, "%s", block->text);
     gp_exam_why(exam, "The GPU was disabled there: to save power, to assign it to a virtual "
                       "machine, or when the driver was last installed.");
+    if (fix_with_optirun(exam, block))
+        return;
     fix_blacklist(exam, block);
     gp_driver_fix_reboot(exam, "");
 }
