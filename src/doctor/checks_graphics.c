@@ -10,6 +10,7 @@
 #include "doctor/version.h"
 #include "doctor/vulkan.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -65,6 +66,41 @@ static void check_software(struct gp_exam *exam)
     }
 }
 
+/* Whether a card is a GPU; a server's management controller shows a monitor that nobody sees. */
+static bool is_gpu(struct gp_exam *exam, const char *card, int length)
+{
+    char vendor[16];
+    const char *path = gp_exam_text(exam, "/sys/class/drm/%.*s/device/vendor", length, card);
+    unsigned long id =
+        gp_files_line(&exam->files, path, vendor, sizeof(vendor)) ? strtoul(vendor, NULL, 16) : 0;
+    return id == GP_PCI_NVIDIA || id == GP_PCI_AMD || id == GP_PCI_INTEL;
+}
+
+/* A monitor on a cable, of a GPU whose card is none of those in the list of files:
+ * "card0-HDMI-A-1"; NULL: there is none. A laptop's own screen may be off on purpose. */
+static const char *monitor_beside(struct gp_exam *exam, const char *list)
+{
+    static const char folder[] = "/sys/class/drm", own[] = "-eDP-", other[] = "-Writeback-";
+    char file[GP_PATH_SIZE], real[GP_PATH_SIZE], state[32], **names;
+    const char *cards = " ";
+    while (gp_search_path_next(&list, ":", file))
+        if (gp_files_real(&exam->files, file, real))
+            cards = gp_exam_text(exam, "%s%s ", cards, strrchr(real, '/') + 1);
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    for (long i = 0; i < n && i < 256; i++) {
+        size_t length = strcspn(names[i], "-");
+        const char *card = gp_exam_text(exam, " %.*s ", (int)length, names[i]);
+        if (strncmp(names[i], "card", 4) != 0 || !names[i][length] || strstr(names[i], own) ||
+            strstr(names[i], other) || strstr(cards, card) ||
+            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/%s/status", folder, names[i]),
+                           state, sizeof(state)))
+            continue;
+        if (strcmp(state, "connected") == 0 && is_gpu(exam, names[i], (int)length))
+            return names[i];
+    }
+    return NULL;
+}
+
 /* The screens that a compositor of Wayland may use. Their numbers change between boots, and the
  * colons in the paths of PCI addresses separate the list, unless "\\" is before them. */
 static void check_screens(struct gp_exam *exam)
@@ -73,18 +109,35 @@ static void check_screens(struct gp_exam *exam)
     char file[GP_PATH_SIZE];
     for (size_t i = 0; i < GP_ARRAY_LEN(names) && gp_files_exist(&exam->files, "/dev/dri"); i++) {
         const char *value = gp_machine_variable(&exam->machine, names[i]), *rest = value;
-        bool has_any = !value || !*value || strchr(value, '\\');
-        while (rest && gp_search_path_next(&rest, ":", file))
-            has_any = has_any || gp_files_exist(&exam->files, file);
-        if (has_any)
+        if (!value || !*value || strchr(value, '\\'))
             continue;
-        gp_exam_report(exam, GP_VERDICT_WARN,
-                       "%s names only files that do not exist: the compositor of Wayland finds no "
-                       "screen",
-                       names[i]);
+        bool has_any = false;
+        while (gp_search_path_next(&rest, ":", file))
+            has_any = has_any || gp_files_exist(&exam->files, file);
+        const char *monitor = has_any ? monitor_beside(exam, value) : NULL;
+        if (has_any && !monitor)
+            continue;
+        if (monitor)
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "%s leaves out the GPU of a monitor: the compositor of Wayland does not "
+                           "show it",
+                           names[i]);
+        else
+            gp_exam_report(exam, GP_VERDICT_WARN,
+                           "%s names only files that do not exist: the compositor of Wayland finds "
+                           "no screen",
+                           names[i]);
+        if (monitor)
+            gp_exam_evidence(exam, gp_exam_text(exam, "/sys/class/drm/%s/status", monitor),
+                             "connected");
         mend_variable(exam, names[i], value, "without it the compositor finds the GPUs itself");
-        gp_exam_advice(exam, "or name a link to the card that stays the same, without a colon in "
-                             "it, by a rule of udev: the number of /dev/dri/card0 may change");
+        if (monitor)
+            gp_exam_advice(exam, "or add /dev/dri/%.*s to the list, after the GPU that draws",
+                           (int)strcspn(monitor, "-"), monitor);
+        else
+            gp_exam_advice(exam,
+                           "or name a link to the card that stays the same, without a colon in "
+                           "it, by a rule of udev: the number of /dev/dri/card0 may change");
     }
 }
 
