@@ -172,42 +172,6 @@ static void check_cudnn_package(struct gp_exam *exam, const struct gp_pyenv *env
         gp_exam_advice(exam, "install the build of cuDNN for CUDA %u", have);
 }
 
-/* ctranslate2 and its cuDNN do not look into wheels; PyTorch in the same process loads them. */
-static void check_path(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    static const char first[] = "3.24", file[] = "nvidia/cudnn/lib";
-    const struct gp_pypackage *package = gp_pyenv_package(env, "ctranslate2");
-    const struct gp_pypackage *wheel = gp_pyenv_package_like(env, "nvidia-cudnn-cu");
-    char path[GP_PATH_SIZE], folder[GP_PATH_SIZE];
-    unsigned other = 0;
-    bool is_known, is_listed = false;
-    if (!package || package->is_conda || !wheel || gp_pyenv_package(env, "torch") ||
-        gp_version_compare(package->version, first) < 0 || !gp_pyenv_path(env, file, path))
-        return;
-    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    while (gp_search_path_next(&list, ":;", folder))
-        is_listed = is_listed || strstr(folder, "cudnn") ||
-                    gp_cudnn_is_in(exam, folder, gp_version_major(wheel->version), &other);
-    struct gp_ldcache cache = {.count = 0};
-    is_known = gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0;
-    for (size_t i = 0; is_known && i < cache.count; i++)
-        is_listed = is_listed || gp_cudnn_of_name(gp_ldcache_at(&cache, i).name) ==
-                                     gp_version_major(wheel->version);
-    if (is_listed)
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "CTranslate2 %s in %s does not find cuDNN, although it is installed as a "
-                   "package",
-                   package->version, env->prefix);
-    gp_exam_evidence(exam, env->site, "%s, %s", package->entry, wheel->entry);
-    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s", path);
-    gp_exam_why(exam, "It searches only the loader's directories: \"Unable to load any of "
-                      "{libcudnn_cnn.so.9.1.0, …}\", or libcudnn_ops_infer.so.8 cannot be opened.");
-    gp_exam_command(exam, "before it starts",
-                    "export LD_LIBRARY_PATH=%s/nvidia/cudnn/lib:%s/nvidia/cublas/lib",
-                    gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site));
-}
-
 /* ---- another CUDA ---- */
 
 /* The major version of CUDA whose libraries a package loads; 0: none, or unknown. */
@@ -242,7 +206,9 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
                 "libcublas.so.%u is not found or cannot be loaded\".",
                 cuda, cuda);
     if (strcmp(package->name, "ctranslate2") == 0 && cuda == 11)
-        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12", "--upgrade 'ctranslate2>=4.0'");
+        gp_exam_pip(exam, env, GP_PIP_ADD, "a version for CUDA 12",
+                    gp_ctranslate2_has_old_cudnn(env) ? "--upgrade 'ctranslate2>=4.0,<4.5'"
+                                                      : "--upgrade 'ctranslate2>=4.0'");
     else
         gp_exam_advice(exam, "install CUDA %u next to it, and have LD_LIBRARY_PATH lead to it",
                        cuda);
@@ -535,7 +501,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
     check_cuda(exam, env);
     check_cudnn(exam, env);
     check_cudnn_package(exam, env);
-    check_path(exam, env);
+    gp_check_ctranslate2(exam, env);
     check_cupy(exam, env);
     gp_check_paddle(exam, env);
     check_numpy(exam, env);

@@ -118,6 +118,11 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
 unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
 
+/* Likewise: CTranslate2 and the cuDNN that it finds. */
+bool gp_ctranslate2_has_old_cudnn(
+    const struct gp_pyenv *env); /* whether the packages have cuDNN 8 */
+void gp_check_ctranslate2(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* Likewise: PaddlePaddle and the libraries that it opens. */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 
