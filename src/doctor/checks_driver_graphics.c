@@ -178,7 +178,8 @@ static long count_files(struct gp_exam *exam, const char *folder, bool *ret_has_
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++)
-        *ret_has_nvidia = *ret_has_nvidia || strstr(names[i], "nvidia");
+        *ret_has_nvidia =
+            *ret_has_nvidia || (strstr(names[i], "nvidia") && gp_vulkan_is_read(names[i]));
     return n > 0 ? n : 0;
 }
 
@@ -266,6 +267,7 @@ static void check_too_old(struct gp_exam *exam)
  * out of a copy of the machine. */
 void gp_driver_check_registers(struct gp_exam *exam)
 {
+    static const char *const of_nvidia[] = {"nvidia_icd", NULL};
     for (size_t i = 0; i < GP_ARRAY_LEN(registers); i++) {
         const char *library = gp_system_library(exam, "", registers[i].library);
         const char *program = registers[i].is_vulkan ? gp_vulkan_user(exam) : NULL;
@@ -278,7 +280,8 @@ void gp_driver_check_registers(struct gp_exam *exam)
         for (size_t f = 0; registers[i].folders[f]; f++)
             count += count_files(exam, registers[i].folders[f], &has_nvidia);
         if (has_nvidia || !library || !gp_system_library(exam, "", registers[i].loader) ||
-            (count == 0 && !program))
+            (count == 0 && !program) ||
+            (registers[i].is_vulkan && gp_vulkan_report_renamed(exam, of_nvidia, "NVIDIA's GPU")))
             continue;
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "%s does not use NVIDIA's driver: the file that names it is missing",

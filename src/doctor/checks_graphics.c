@@ -247,7 +247,7 @@ static void check_environment(struct gp_exam *exam)
 static const struct maker {
     unsigned vendor;
     const char *words;
-    const char *names[4]; /* its files in icd.d begin like this */
+    const char *names[5]; /* its files in icd.d begin like this, up to NULL */
     const char *library;  /* of Mesa */
     const char *package;  /* of Arch, where each driver has its own */
 } makers[] = {
@@ -271,8 +271,9 @@ static long count_drivers(struct gp_exam *exam, const struct maker *maker, bool 
     for (size_t f = 0; gp_vulkan_folders[f]; f++) {
         long n = gp_files_list(&exam->files, &exam->arena, gp_vulkan_folders[f], &names);
         for (long i = 0; i < n; i++, count++)
-            for (size_t k = 0; k < GP_ARRAY_LEN(maker->names) && maker->names[k]; k++)
-                if (strncmp(names[i], maker->names[k], strlen(maker->names[k])) == 0)
+            for (size_t k = 0; maker->names[k]; k++)
+                if (strncmp(names[i], maker->names[k], strlen(maker->names[k])) == 0 &&
+                    gp_vulkan_is_read(names[i]))
                     *ret_has_own = true;
     }
     return count;
@@ -285,7 +286,8 @@ static void check_vulkan_of(struct gp_exam *exam, const struct maker *maker)
     const char *program = gp_vulkan_user(exam);
     bool has_own = gp_vulkan_is_directed(exam);
     long count = count_drivers(exam, maker, &has_own);
-    if (has_own || !gp_system_library(exam, "", "libvulkan.so.1") || (count == 0 && !program))
+    if (has_own || !gp_system_library(exam, "", "libvulkan.so.1") || (count == 0 && !program) ||
+        gp_vulkan_report_renamed(exam, maker->names, gp_exam_text(exam, "%s's GPU", maker->words)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "Vulkan does not find the %s GPU: its driver is missing",
                    maker->words);

@@ -12,6 +12,13 @@ extern const char *const gp_vulkan_folders[];
 /* Whether a variable names the files. */
 bool gp_vulkan_is_directed(const struct gp_exam *exam);
 
+/* Whether the loader reads a file of this name in these folders. */
+bool gp_vulkan_is_read(const char *name);
+
+/* Reports a file of a driver in these folders whose name begins like one of these, up to NULL, and
+ * that the loader skips, because a package or somebody has renamed it; false: there is none. */
+bool gp_vulkan_report_renamed(struct gp_exam *exam, const char *const *starts, const char *words);
+
 /* A program that draws with Vulkan; NULL: none is seen. */
 const char *gp_vulkan_user(struct gp_exam *exam);
 
