@@ -1,7 +1,8 @@
 /* Ollama: whether its installation has the part for the machine's GPUs. */
-#include "doctor/checks_services.h"
+#include "doctor/checks_ollama.h"
 
 #include "doctor/checks_amd.h"
+#include "doctor/checks_services.h"
 #include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/gfxchip.h"
@@ -14,8 +15,8 @@
 #include <string.h>
 
 static const char *const programs[] = {"/usr/local/bin/ollama", "/usr/bin/ollama"};
-static const char *const folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama",
-                                      "/usr/lib64/ollama"};
+const char *const gp_ollama_folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama",
+                                         "/usr/lib64/ollama", NULL};
 
 /* Whether this container was given an AMD GPU to compute on. */
 static bool is_given(struct gp_exam *exam)
@@ -31,7 +32,7 @@ bool gp_ollama_is_there(struct gp_exam *exam)
         if (gp_files_exist(&exam->files, programs[i]))
             return m->container ? is_given(exam) || gp_files_exist(&exam->files, "/dev/nvidiactl")
                                 : m->nvidia_count > 0 || m->amd_count > 0;
-    return false;
+    return gp_ollama_is_in_docker(exam);
 }
 
 /* Arch Linux has a package for each kind of GPU, and one for the CPU. */
@@ -109,9 +110,9 @@ static void fix_installed(struct gp_exam *exam, bool is_by_installer)
 /* The archive of its makers has a folder for each; versions before 0.4 had them in the program. */
 static bool report_folder(struct gp_exam *exam, const char *prefix, const char *package)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+    for (size_t i = 0; gp_ollama_folders[i]; i++) {
         char **names;
-        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        long n = gp_files_list(&exam->files, &exam->arena, gp_ollama_folders[i], &names);
         bool is_found = false, is_split = false;
         for (long k = 0; k < n; k++) {
             is_found = is_found || strncmp(names[k], prefix, strlen(prefix)) == 0 ||
@@ -123,11 +124,11 @@ static bool report_folder(struct gp_exam *exam, const char *prefix, const char *
         gp_exam_report(exam, GP_VERDICT_WARN,
                        "Ollama has no part for this GPU: it computes on the "
                        "CPU");
-        gp_exam_evidence(exam, folders[i], "nothing there begins with %s", prefix);
+        gp_exam_evidence(exam, gp_ollama_folders[i], "nothing there begins with %s", prefix);
         if (exam->machine.container)
             gp_exam_advice(exam, "use the image for AMD's GPUs, ollama/ollama:rocm, instead of "
                                  "ollama/ollama");
-        else if (!fix_package(exam, package) && !fix_free_package(exam, folders[i]))
+        else if (!fix_package(exam, package) && !fix_free_package(exam, gp_ollama_folders[i]))
             fix_installed(exam, i == 0);
         gp_exam_link(exam, "https://ollama.com/download/linux");
         return true;
@@ -136,20 +137,36 @@ static bool report_folder(struct gp_exam *exam, const char *prefix, const char *
 }
 
 /* Versions before 0.4 contained the parts, and were several hundred megabytes. */
+enum { LEAST_ALONE = 1 << 20, MOST_ALONE = 100 << 20 };
+
+bool gp_ollama_has_cuda(struct gp_exam *exam, const char *program)
+{
+    struct stat st;
+    char **names;
+    if (gp_files_stat(&exam->files, program, &st) < 0)
+        return false;
+    for (size_t i = 0; gp_ollama_folders[i]; i++) {
+        long n = gp_files_list(&exam->files, &exam->arena, gp_ollama_folders[i], &names);
+        for (long k = 0; k < n; k++)
+            if (strncmp(names[k], "cuda_", 5) == 0 || strstr(names[k], "libggml-cuda"))
+                return true;
+    }
+    return st.st_size > MOST_ALONE;
+}
+
 static void report_alone(struct gp_exam *exam)
 {
-    enum { LEAST = 1 << 20, MOST = 100 << 20 };
     struct stat st;
-    if (gp_files_stat(&exam->files, programs[0], &st) < 0 || st.st_size < LEAST ||
-        st.st_size > MOST)
+    if (gp_files_stat(&exam->files, programs[0], &st) < 0 || st.st_size < LEAST_ALONE ||
+        st.st_size > MOST_ALONE)
         return;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_exist(&exam->files, folders[i]))
+    for (size_t i = 0; gp_ollama_folders[i]; i++)
+        if (gp_files_exist(&exam->files, gp_ollama_folders[i]))
             return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "Ollama is not installed completely: it has no libraries, and computes on the "
                    "CPU");
-    gp_exam_evidence(exam, folders[0], "missing");
+    gp_exam_evidence(exam, gp_ollama_folders[0], "missing");
     gp_exam_evidence(exam, programs[0], "present, %lld MiB", (long long)st.st_size >> 20);
     gp_exam_why(exam, "Its archive has the program and a directory of libraries for each kind of "
                       "GPU; the program alone finds the GPU but cannot use it.");
@@ -166,10 +183,10 @@ static bool report_driver(struct gp_exam *exam)
     static const char start[] = "cuda_v";
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
-    for (size_t i = 0; nv.driver[0] && i < GP_ARRAY_LEN(folders); i++) {
+    for (size_t i = 0; nv.driver[0] && gp_ollama_folders[i]; i++) {
         char **names;
         const char *least = NULL, *part = NULL;
-        long n = gp_files_list(&exam->files, &exam->arena, folders[i], &names);
+        long n = gp_files_list(&exam->files, &exam->arena, gp_ollama_folders[i], &names);
         for (long k = 0; k < n; k++) {
             bool is_part = strncmp(names[k], start, sizeof(start) - 1) == 0;
             const char *floor = is_part ? gp_cuda_floor(names[k] + sizeof(start) - 1) : "";
@@ -184,7 +201,8 @@ static bool report_driver(struct gp_exam *exam)
                        "Ollama needs driver %s or newer; this machine has %s: it computes on the "
                        "CPU",
                        least, nv.driver);
-        gp_exam_evidence(exam, folders[i], "%s is its oldest part for NVIDIA's GPUs", part);
+        gp_exam_evidence(exam, gp_ollama_folders[i], "%s is its oldest part for NVIDIA's GPUs",
+                         part);
         gp_nvidia_update_driver(exam, least);
         return true;
     }
@@ -226,8 +244,8 @@ static bool is_meant(struct gp_exam *exam, const char *name)
 {
     if (gp_gfx_has_card(&exam->machine))
         return true;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/vulkan", folders[i])))
+    for (size_t i = 0; gp_ollama_folders[i]; i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/vulkan", gp_ollama_folders[i])))
             return false;
     for (size_t i = 0; i < GP_ARRAY_LEN(integrated); i++)
         if (strcmp(name, integrated[i]) == 0)
@@ -240,8 +258,8 @@ static bool is_supported(struct gp_exam *exam, const char *name)
     for (size_t i = 0; i < GP_ARRAY_LEN(supported); i++)
         if (strcmp(name, supported[i]) == 0)
             return true;
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
-        const char *path = gp_exam_text(exam, "%s/rocm/rocblas/library", folders[i]);
+    for (size_t i = 0; gp_ollama_folders[i]; i++) {
+        const char *path = gp_exam_text(exam, "%s/rocm/rocblas/library", gp_ollama_folders[i]);
         char **names;
         long n = gp_files_list(&exam->files, &exam->arena, path, &names);
         for (long k = 0; k < n; k++)
@@ -294,9 +312,9 @@ static bool report_library(struct gp_exam *exam)
                         : exam->machine.container ? gp_machine_variable(&exam->machine, variable)
                                                   : NULL;
     const char *folder = NULL;
-    for (size_t i = 0; value && i < GP_ARRAY_LEN(folders) && !folder; i++)
-        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/cuda_v13", folders[i])))
-            folder = folders[i];
+    for (size_t i = 0; value && gp_ollama_folders[i] && !folder; i++)
+        if (gp_files_exist(&exam->files, gp_exam_text(exam, "%s/cuda_v13", gp_ollama_folders[i])))
+            folder = gp_ollama_folders[i];
     if (!folder || !value[0] || strncmp(value, "cpu", 3) == 0 || strchr(value, '/') ||
         gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, value)))
         return false;
@@ -325,7 +343,8 @@ void gp_ollama_check(struct gp_exam *exam)
     bool is_nvidia = exam->machine.nvidia_count > 0;
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
     const char *package = is_nvidia ? "ollama-cuda" : "ollama-rocm";
-    if (report_library(exam) || (is_nvidia && exam->machine.container))
+    if (report_library(exam) || (is_nvidia && gp_ollama_report_needs(exam)) ||
+        (is_nvidia && exam->machine.container))
         return;
     if (is_card && !report_package(exam, package) &&
         !report_folder(exam, is_nvidia ? "cuda_" : "rocm", package) &&

@@ -360,6 +360,27 @@ static const char *lines_since(const char *all, size_t *length, const char *star
     return NULL;
 }
 
+/* What was printed, of the lines {"log":"…\\n","stream":"stderr","time":"…"}. */
+static const char *printed_of(struct gp_exam *exam, const char *all, size_t length,
+                              size_t *ret_length)
+{
+    const char *line;
+    size_t n, used = 0;
+    char *text = all ? gp_arena_alloc(&exam->arena, length + 1, 1) : NULL;
+    struct gp_lines lines = gp_lines_of(all, text ? length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        json_t *record = json_loadb(line, n, 0, NULL);
+        const char *said = gp_docker_text(record, "log");
+        size_t m = said ? strcspn(said, "\n") : n;
+        memcpy(text + used, said ? said : line, m); /* never longer than in JSON */
+        used += m;
+        text[used++] = '\n';
+        json_decref(record);
+    }
+    *ret_length = used;
+    return text;
+}
+
 /* What a running container of docker has printed since it was started; why another one did not
  * start: "failed to …\nnvidia-container-cli: …" */
 static void read_container(struct gp_exam *exam, const struct gp_docker_container *c,
@@ -376,6 +397,7 @@ static void read_container(struct gp_exam *exam, const struct gp_docker_containe
         const char *all =
             gp_files_tail(&exam->files, &exam->arena, c->log_path, MOST_TEXT / 16, &length);
         all = lines_since(all, &length, start);
+        all = printed_of(exam, all, length, &length);
         read_program(exam, log, c->log_path, all, length);
     }
 }
