@@ -1,6 +1,7 @@
 /* nvidia_uvm, which CUDA needs, where nothing loads it or where a part of it fails. Findings of
  * driver.nodes. */
 #include "doctor/checks_driver.h"
+#include "doctor/checks_ollama.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
 #include "doctor/version.h"
@@ -83,8 +84,9 @@ static void check_flatpak(struct gp_exam *exam)
     fix_load(exam);
 }
 
-/* The arguments of a container of systemd-nspawn that was given a GPU, "…/cmdline"; NULL: none. */
-static const char *nspawn_with_gpu(struct gp_exam *exam)
+/* The arguments of a running program that has this text among them, "/proc/…/cmdline"; NULL: none.
+ */
+static const char *running(struct gp_exam *exam, const char *program, const char *argument)
 {
     char **names, name[32];
     long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
@@ -96,10 +98,10 @@ static const char *nspawn_with_gpu(struct gp_exam *exam)
             isdigit((unsigned char)names[i][0]) &&
                     gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", folder), name,
                                   sizeof(name)) &&
-                    strcmp(name, "systemd-nspawn") == 0
+                    strcmp(name, program) == 0
                 ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &length)
                 : NULL;
-        if (text && memmem(text, length, "/dev/nvidia", 11))
+        if (text && memmem(text, length, argument, strlen(argument)))
             return path;
     }
     return NULL;
@@ -113,7 +115,7 @@ static void check_nspawn(struct gp_exam *exam)
     const char *container = NULL;
     if (!exam->machine.container && gp_files_exist(&exam->files, module) &&
         gp_files_exist(&exam->files, "/dev/nvidiactl") && !gp_files_exist(&exam->files, file))
-        container = nspawn_with_gpu(exam);
+        container = running(exam, "systemd-nspawn", "/dev/nvidia");
     if (!container)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "%s is missing: containers have no CUDA", file);
@@ -127,6 +129,44 @@ static void check_nspawn(struct gp_exam *exam)
                     "sudo nvidia-modprobe -c0 -u");
     gp_exam_advice(exam, "then start the container again, with %s and %s-tools among what it binds",
                    file, file);
+}
+
+/* Whether a variable of the process hides the GPUs, or it is to compute on the CPU. */
+static bool is_for_cpu(struct gp_exam *exam, const char *cmdline)
+{
+    static const char *const hidden[] = {"CUDA_VISIBLE_DEVICES=-", "OLLAMA_LLM_LIBRARY=cpu",
+                                         "OLLAMA_LLM_LIBRARY=vulkan"};
+    static const char empty[] = "CUDA_VISIBLE_DEVICES="; /* with the NUL */
+    const char *path =
+        gp_exam_text(exam, "%.*s/environ", (int)(strrchr(cmdline, '/') - cmdline), cmdline);
+    size_t length = 0;
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &length);
+    for (size_t i = 0; text && i < GP_ARRAY_LEN(hidden); i++)
+        if (memmem(text, length, hidden[i], strlen(hidden[i])))
+            return true;
+    return text && memmem(text, length, empty, sizeof(empty));
+}
+
+/* Ollama asks CUDA for GPUs when it starts, which loads the module: while it runs without it, CUDA
+ * has failed, or could not load it. */
+static void check_ollama(struct gp_exam *exam)
+{
+    static const char *const programs[] = {"/usr/local/bin/ollama", "/usr/bin/ollama"};
+    const char *process = NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs) && !process; i++)
+        if (gp_ollama_has_cuda(exam, programs[i]))
+            process = running(exam, "ollama", programs[i]);
+    if (!process || is_for_cpu(exam, process))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama computes on the CPU: nvidia_uvm is not loaded, without which CUDA does "
+                   "not start");
+    gp_exam_evidence(exam, module, "not loaded");
+    gp_exam_evidence(exam, process, "Ollama runs");
+    gp_exam_why(exam, "nvidia-smi works without it. Ollama looks for GPUs once, when it starts: it "
+                      "must be started again.");
+    fix_load(exam);
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
 }
 
 /* On some machines with the kernels of RHEL 9 and 10, nothing but CUDA's error shows it
@@ -186,6 +226,7 @@ void gp_driver_check_uvm(struct gp_exam *exam)
     if (!exam->machine.container && !gp_files_exist(&exam->files, module)) {
         check_containers(exam);
         check_flatpak(exam);
+        check_ollama(exam);
     }
     check_hmm(exam);
 }
