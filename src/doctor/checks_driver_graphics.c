@@ -300,6 +300,20 @@ void gp_driver_check_registers(struct gp_exam *exam)
     }
 }
 
+/* Also next to the driver's other libraries, where some packages have all of them. */
+static bool has_library(struct gp_exam *exam, const char *name)
+{
+    const struct gp_install *in = gp_install_of(exam);
+    for (size_t i = 0; i < in->library_count; i++) {
+        const char *real = in->libraries[i].real;
+        if (gp_files_exist(
+                &exam->files,
+                gp_exam_text(exam, "%.*s/%s", (int)(strrchr(real, '/') - real), real, name)))
+            return true;
+    }
+    return gp_system_library(exam, "", name);
+}
+
 /* OpenCL's loader has no file of NVIDIA, and a program needs it. */
 static void check_opencl(struct gp_exam *exam)
 {
@@ -316,6 +330,58 @@ static void check_opencl(struct gp_exam *exam)
     gp_exam_why(exam, "OpenCL's loader reads from the files there which libraries to load.");
     gp_exam_command(exam, "write it", "sudo mkdir -p %s && echo %s | sudo tee %s",
                     GP_OPENCL_VENDORS, library, path);
+}
+
+/* "opencl-nvidia-470xx" for "nvidia-470xx-utils", and "opencl-nvidia-tkg" for "nvidia-utils-tkg".
+ */
+static const char *opencl_of_arch(struct gp_exam *exam, const char *utils)
+{
+    static const char start[] = "nvidia-", end[] = "utils";
+    const char *found = strstr(utils, end), *rest = found ? found + sizeof(end) - 1 : "";
+    const char *series = utils + sizeof(start) - 1;
+    int n = found > series ? (int)(found - series) - 1 : 0;
+    return gp_exam_text(exam, "opencl-nvidia%s%.*s%s", n ? "-" : "", n, series, rest);
+}
+
+/* Programs that do nothing on the GPU without OpenCL; others have a use for it. */
+static bool needs_opencl(const char *program)
+{
+    return strstr(program, "hashcat") || strstr(program, "clpeak") ||
+           strstr(program, "FAHClient") || strstr(program, "fah-client");
+}
+
+/* Debian and Arch have the driver's part for OpenCL in a package of its own. */
+static void check_opencl_package(struct gp_exam *exam)
+{
+    static const char library[] = "libnvidia-opencl.so.1", usual[] = "nvidia-utils";
+    const struct gp_install *in = gp_install_of(exam);
+    enum gp_distro distro = exam->machine.distro;
+    const char *program = gp_opencl_program(exam);
+    bool is_debian = distro == GP_DISTRO_DEBIAN;
+    if (!program || (!is_debian && distro != GP_DISTRO_ARCH) || in->package_count == 0 ||
+        exam->machine.container || has_library(exam, library) || gp_opencl_knows(exam, "nvidia"))
+        return;
+    gp_exam_report(exam, needs_opencl(program) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "OpenCL does not find the NVIDIA GPU: the driver's part for OpenCL is not "
+                   "installed");
+    gp_exam_evidence(exam, library, "not in any library directory");
+    gp_exam_evidence(exam, program, "present: it uses OpenCL");
+    gp_exam_why(exam, "It is a package of its own, which the driver does not bring.");
+    if (is_debian) {
+        const char *name = libraries_package(exam, "-driver-libs", "nvidia-driver-libs");
+        gp_exam_command(exam, "", "sudo apt install %.*s-opencl-icd",
+                        (int)(strstr(name, "-driver-libs") - name), name);
+        return;
+    }
+    const char *utils = libraries_package(exam, "-utils", usual);
+    const char *name = opencl_of_arch(exam, utils);
+    if (strcmp(utils, usual) == 0)
+        gp_exam_command(exam, "", "sudo pacman -Syu %s", name);
+    else
+        gp_exam_advice(exam,
+                       "build the package %s, of the same version, from the AUR or with "
+                       "nvidia-all",
+                       name);
 }
 
 /* Folding@home's client, up to version 7, opens the name that only packages for developers have. */
@@ -430,20 +496,6 @@ static bool has_desktop(struct gp_exam *exam)
     return shows && m->gpu_count == m->nvidia_count && gp_files_first(&exam->files, paths);
 }
 
-/* Also next to the driver's other libraries, where some packages have all of them. */
-static bool has_library(struct gp_exam *exam, const char *name)
-{
-    const struct gp_install *in = gp_install_of(exam);
-    for (size_t i = 0; i < in->library_count; i++) {
-        const char *real = in->libraries[i].real;
-        if (gp_files_exist(
-                &exam->files,
-                gp_exam_text(exam, "%.*s/%s", (int)(strrchr(real, '/') - real), real, name)))
-            return true;
-    }
-    return gp_system_library(exam, "", name);
-}
-
 static void check_desktop(struct gp_exam *exam)
 {
     static const char library[] = "libGLX_nvidia.so.0";
@@ -529,6 +581,7 @@ void gp_driver_check_graphics(struct gp_exam *exam)
     check_narrow(exam);
     check_narrow_version(exam);
     check_opencl(exam);
+    check_opencl_package(exam);
     check_opencl_name(exam);
     check_vulkan(exam);
     gp_driver_check_registers(exam);
