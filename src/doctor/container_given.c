@@ -3,6 +3,7 @@
 
 #include "doctor/container_host.h"
 #include "doctor/docker.h"
+#include "doctor/log.h"
 #include "doctor/nvidia.h"
 #include "doctor/searchpath.h"
 
@@ -64,13 +65,29 @@ static void advise_gpus(struct gp_exam *exam)
                              "compose up -d");
 }
 
+/* What a program that is made for GPUs has printed in this container: that it found none; NULL:
+ * nothing. */
+static const struct gp_log_known *missed_gpus(struct gp_exam *exam,
+                                              const struct gp_docker_container *c)
+{
+    const struct gp_log *log = gp_log_of(exam);
+    for (size_t i = 0; i < log->known_count; i++)
+        if (strcmp(log->known[i].path, c->log_path) == 0 &&
+            gp_exam_is_listed("ollama.fallback,ollama.no-gpu", log->known[i].id))
+            return &log->known[i];
+    return NULL;
+}
+
 /* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
  * the CPU; other values are a user's. */
 static void report_runtime(struct gp_exam *exam, const struct gp_docker_container *c,
                            const char *asked)
 {
-    gp_exam_report(exam, strcmp(asked, "all") == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+    const struct gp_log_known *missed = missed_gpus(exam, c);
+    gp_exam_report(exam, strcmp(asked, "all") == 0 && !missed ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "container %s names GPUs, but was started without them", c->name);
+    if (missed)
+        gp_log_show_known(exam, missed);
     gp_exam_evidence(
         exam, c->host_path,
         "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia", asked);
