@@ -494,9 +494,9 @@ const struct gp_check gp_checks_hardware[] = {
     {"hardware.errors", "the links have no errors", {0}, has_pci_gpus, check_errors},
     {"hardware.p2p", "GPUs reach each other directly", {0}, has_several, check_between},
     {"hardware.cpu",
-     "the virtual machine has the CPU's instructions",
+     "the CPU has the instructions that GPU programs need",
      {0},
-     gp_hardware_has_plain_cpu,
+     gp_hardware_lacks_avx,
      gp_hardware_check_cpu},
     {0},
 };

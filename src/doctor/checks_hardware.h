@@ -1,4 +1,4 @@
-/* The checks of hardware, in two files; checks_hardware.c has their table and their order. */
+/* The checks of hardware, in several files; checks_hardware.c has their table and their order. */
 #ifndef GP_DOCTOR_CHECKS_HARDWARE_H
 #define GP_DOCTOR_CHECKS_HARDWARE_H
 
@@ -8,8 +8,9 @@
 void gp_hardware_check_wakes(struct gp_exam *exam);
 void gp_hardware_check_regions(struct gp_exam *exam);
 
-/* A CPU that a virtual machine made up, with few instructions. */
-bool gp_hardware_has_plain_cpu(struct gp_exam *exam);
+/* checks_hardware_cpu.c: a CPU without AVX, which something needs, or which is a hypervisor's
+ * generic one. */
+bool gp_hardware_lacks_avx(struct gp_exam *exam);
 void gp_hardware_check_cpu(struct gp_exam *exam);
 
 /* checks_hardware_speed.c */

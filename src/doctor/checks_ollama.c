@@ -154,6 +154,20 @@ bool gp_ollama_has_cuda(struct gp_exam *exam, const char *program)
     return st.st_size > MOST_ALONE;
 }
 
+const char *gp_ollama_before_split(struct gp_exam *exam)
+{
+    struct stat st;
+    for (size_t i = 0; gp_ollama_folders[i]; i++) {
+        const char *path = gp_exam_text(exam, "%s/runners", gp_ollama_folders[i]);
+        if (gp_files_exist(&exam->files, path))
+            return path;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
+        if (gp_files_stat(&exam->files, programs[i], &st) == 0 && st.st_size > MOST_ALONE)
+            return programs[i];
+    return NULL;
+}
+
 static void report_alone(struct gp_exam *exam)
 {
     struct stat st;

@@ -12,6 +12,10 @@ extern const char *const gp_ollama_folders[];
 /* Whether this program, "/usr/bin/ollama", has its part for CUDA. */
 bool gp_ollama_has_cuda(struct gp_exam *exam, const char *program);
 
+/* What shows a release that needs AVX to use a GPU: its program has all parts within it, or they
+ * are in "runners"; NULL: there is none. */
+const char *gp_ollama_before_split(struct gp_exam *exam);
+
 /* checks_ollama_driver.c: whether docker runs one of its images, with GPUs of NVIDIA. */
 bool gp_ollama_is_in_docker(struct gp_exam *exam);
 
