@@ -2,6 +2,7 @@
  * driver.nodes. */
 #include "doctor/checks_driver.h"
 #include "doctor/checks_ollama.h"
+#include "doctor/docker.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
 #include "doctor/version.h"
@@ -169,6 +170,53 @@ static void check_ollama(struct gp_exam *exam)
     gp_exam_command(exam, "", "sudo systemctl restart ollama");
 }
 
+/* Images of programs that compute with CUDA, by a part of their names. */
+static bool is_for_cuda(const char *image)
+{
+    static const char *const names[] = {"ollama",         "llama.cpp",  "llama-cpp",
+                                        "vllm",           "sglang",     "whisper",
+                                        "comfyui",        "pytorch",    "/cuda",
+                                        "nvidia/cuda",    "tensorflow", "immich-machine-learning",
+                                        "text-generation"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strstr(image, names[i]))
+            return true;
+    return false;
+}
+
+struct blind {
+    const char *name, *image, *path; /* of a container; NULL: none */
+};
+
+static void look_at(struct gp_exam *exam, const struct gp_docker_container *container,
+                    void *argument)
+{
+    struct blind *ret = argument;
+    const char *image = gp_docker_text(json_object_get(container->config, "Config"), "Image");
+    bool has_gpus =
+        gp_docker_has_runtime(container) || json_array_size(gp_docker_requests(container)) > 0;
+    if (!container->is_running || !has_gpus || !image || !is_for_cuda(image) || ret->name)
+        return;
+    *ret = (struct blind){container->name, gp_exam_text(exam, "%s", image), container->host_path};
+}
+
+/* NVIDIA's older runtimes load the module for a container; with CDI, nothing does. */
+static void check_docker(struct gp_exam *exam)
+{
+    struct blind blind = {NULL};
+    (void)gp_docker_each(exam, look_at, &blind);
+    if (!blind.name)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s has no CUDA: nvidia_uvm is not loaded on this host", blind.name);
+    gp_exam_evidence(exam, module, "not loaded");
+    gp_exam_evidence(exam, blind.path, "%s, running with GPUs", blind.image);
+    gp_exam_why(exam, "nvidia-smi works in the container, but cuInit fails with error 999. The "
+                      "container gets the device files that are there when it starts.");
+    fix_load(exam);
+    gp_exam_command(exam, "", "sudo docker restart %s", gp_exam_quoted(exam, blind.name));
+}
+
 /* On some machines with the kernels of RHEL 9 and 10, nothing but CUDA's error shows it
  * (open-gpu-kernel-modules#901, #947); where a program uses CUDA now, it works. */
 static bool is_known_for_hmm(struct gp_exam *exam)
@@ -227,6 +275,7 @@ void gp_driver_check_uvm(struct gp_exam *exam)
         check_containers(exam);
         check_flatpak(exam);
         check_ollama(exam);
+        check_docker(exam);
     }
     check_hmm(exam);
 }
