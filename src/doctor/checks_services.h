@@ -17,6 +17,10 @@ void gp_arguments_check_cpu(struct gp_exam *exam);
 bool gp_ollama_is_there(struct gp_exam *exam);
 void gp_ollama_check(struct gp_exam *exam);
 
+/* checks_jellyfin.c: whether its settings fit the GPUs. */
+bool gp_jellyfin_is_there(struct gp_exam *exam);
+void gp_jellyfin_check(struct gp_exam *exam);
+
 /* checks_slurm.c: what Slurm is told of the GPUs. */
 bool gp_slurm_is_there(struct gp_exam *exam);
 void gp_slurm_check(struct gp_exam *exam);

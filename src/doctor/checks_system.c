@@ -323,5 +323,10 @@ const struct gp_check gp_checks_system[] = {
      gp_xorg_is_there,
      gp_xorg_check},
     {"system.apt", "apt can use NVIDIA's repositories", {NULL}, gp_apt_has_nvidia, gp_apt_check},
+    {"system.jellyfin",
+     "Jellyfin's settings fit the GPUs",
+     {NULL},
+     gp_jellyfin_is_there,
+     gp_jellyfin_check},
     {0},
 };
