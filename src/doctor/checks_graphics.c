@@ -417,7 +417,8 @@ static void check_libdrm_packages(struct gp_exam *exam)
 
 static void check_vulkan(struct gp_exam *exam)
 {
-    gp_vulkan_check_loader(exam);
+    if (!exam->machine.is_driver_loaded) /* else driver.libraries does */
+        gp_vulkan_check_loader(exam);
     if (has_driven(exam, GP_PCI_AMD)) {
         check_amdvlk(exam);
         const struct gp_finding *before = exam->last;

@@ -193,8 +193,30 @@ const char *gp_vulkan_narrow_missing(struct gp_exam *exam, const char *library,
     return NULL;
 }
 
+/* Without the option for Steam, NixOS has no drivers of 32 bits. */
+static void check_nixos(struct gp_exam *exam)
+{
+    static const char program[] = "/run/current-system/sw/bin/steam",
+                      drivers[] = "/run/opengl-driver-32";
+    if (strcmp(exam->machine.distro_id, "nixos") != 0 || !gp_files_exist(&exam->files, program) ||
+        !gp_files_exist(&exam->files, "/run/opengl-driver") ||
+        gp_files_exist(&exam->files, drivers))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "the 32-bit drivers, which Steam needs, are not installed");
+    gp_exam_evidence(exam, drivers, "missing");
+    gp_exam_evidence(exam, program, "present");
+    gp_exam_why(exam, "Steam among the packages of the system is the program alone: \"failed to "
+                      "create vulkan instance\", or glXChooseVisual fails.");
+    gp_exam_advice(exam, "in the system's configuration: programs.steam.enable = true; instead of "
+                         "steam among the packages");
+    gp_exam_command(exam, "then", "sudo nixos-rebuild switch");
+    gp_exam_link(exam, "https://github.com/NixOS/nixpkgs/issues/393003");
+}
+
 void gp_vulkan_check_loader(struct gp_exam *exam)
 {
+    check_nixos(exam);
     const char *program = gp_vulkan_narrow_user(exam), *wide;
     const char *narrow = program && strstr(program, "i386-unix") /* Steam brings one */
                              ? gp_vulkan_narrow_missing(exam, "libvulkan.so.1", &wide)
