@@ -21,6 +21,10 @@ void gp_ollama_check(struct gp_exam *exam);
 bool gp_jellyfin_is_there(struct gp_exam *exam);
 void gp_jellyfin_check(struct gp_exam *exam);
 
+/* checks_llama.c: whether llama.cpp was built for a GPU. */
+bool gp_llama_is_there(struct gp_exam *exam);
+void gp_llama_check(struct gp_exam *exam);
+
 /* checks_slurm.c: what Slurm is told of the GPUs. */
 bool gp_slurm_is_there(struct gp_exam *exam);
 void gp_slurm_check(struct gp_exam *exam);

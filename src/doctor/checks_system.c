@@ -328,5 +328,6 @@ const struct gp_check gp_checks_system[] = {
      {NULL},
      gp_jellyfin_is_there,
      gp_jellyfin_check},
+    {"system.llama", "llama.cpp was built for a GPU", {NULL}, gp_llama_is_there, gp_llama_check},
     {0},
 };
