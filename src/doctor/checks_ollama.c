@@ -25,14 +25,21 @@ static bool is_given(struct gp_exam *exam)
            gp_files_exist(&exam->files, "/dev/kfd");
 }
 
+static bool is_installed(const struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
+        if (gp_files_exist(&exam->files, programs[i]))
+            return true;
+    return false;
+}
+
 bool gp_ollama_is_there(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
-    for (size_t i = 0; i < GP_ARRAY_LEN(programs); i++)
-        if (gp_files_exist(&exam->files, programs[i]))
-            return m->container ? is_given(exam) || gp_files_exist(&exam->files, "/dev/nvidiactl")
-                                : m->nvidia_count > 0 || m->amd_count > 0;
-    return gp_ollama_is_in_docker(exam);
+    if (!is_installed(exam))
+        return gp_ollama_is_in_docker(exam);
+    return m->container ? is_given(exam) || gp_files_exist(&exam->files, "/dev/nvidiactl")
+                        : m->nvidia_count > 0 || m->amd_count > 0;
 }
 
 /* Arch Linux has a package for each kind of GPU, and one for the CPU. */
@@ -358,7 +365,7 @@ void gp_ollama_check(struct gp_exam *exam)
     bool is_card = is_nvidia || gp_gfx_has_card(&exam->machine);
     const char *package = is_nvidia ? "ollama-cuda" : "ollama-rocm";
     if (report_library(exam) || (is_nvidia && gp_ollama_report_needs(exam)) ||
-        (is_nvidia && exam->machine.container))
+        (is_nvidia && exam->machine.container) || !is_installed(exam))
         return;
     if (is_card && !report_package(exam, package) &&
         !report_folder(exam, is_nvidia ? "cuda_" : "rocm", package) &&
