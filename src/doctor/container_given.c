@@ -5,7 +5,9 @@
 #include "doctor/docker.h"
 #include "doctor/log.h"
 #include "doctor/nvidia.h"
+#include "doctor/packages.h"
 #include "doctor/searchpath.h"
+#include "doctor/version.h"
 
 #include <string.h>
 
@@ -120,6 +122,70 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
     else if (!asked && gp_docker_has_runtime(c) && json_array_size(gp_docker_requests(c)) == 0 &&
              !gp_docker_is_nvidia_default(exam))
         report_variable(exam, c);
+}
+
+/* Images of programs whose use of a GPU is to decode and encode video. */
+static bool is_for_video(const char *image)
+{
+    static const char *const names[] = {"plex",    "jellyfin",  "emby",          "tdarr",
+                                        "unmanic", "handbrake", "immich-server", "ffmpeg"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strstr(image, names[i]))
+            return true;
+    return false;
+}
+
+/* Whether a request (--gpus) has this word among its capabilities. */
+static bool is_requested(const struct gp_docker_container *c, const char *word)
+{
+    const json_t *requests = gp_docker_requests(c);
+    for (size_t i = 0; i < json_array_size(requests); i++) {
+        const json_t *sets = json_object_get(json_array_get(requests, i), "Capabilities");
+        for (size_t k = 0; k < json_array_size(sets); k++)
+            for (size_t j = 0; j < json_array_size(json_array_get(sets, k)); j++) {
+                const char *one = json_string_value(json_array_get(json_array_get(sets, k), j));
+                if (one && strcmp(one, word) == 0)
+                    return true;
+            }
+    }
+    return false;
+}
+
+/* Toolkits that pass in what the variable names, and not all that a CDI specification has. */
+static bool reads_capabilities(struct gp_exam *exam)
+{
+    static const char *const words[] = {"nvidia-container-toolkit", NULL},
+                             *const specs[] = {"/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml",
+                                               "/run/cdi/nvidia.yaml", NULL};
+    static const char first_with_cdi[] = "1.18";
+    struct gp_package *packages;
+    long n = gp_packages_read(&exam->files, &exam->arena, words, &packages);
+    return n > 0 && gp_version_compare(packages[0].version, first_with_cdi) < 0 &&
+           !gp_files_first(&exam->files, specs);
+}
+
+/* Unless it is told more, a container gets the driver's parts for computing, without NVENC. */
+static void check_video(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char variable[] = "NVIDIA_DRIVER_CAPABILITIES";
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    const char *set = variable_of(c, variable);
+    bool has_driver = gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0;
+    if (!c->is_running || !image || !is_for_video(image) || !has_driver ||
+        exam->machine.nvidia_count == 0 || (set && (strstr(set, "video") || strstr(set, "all"))) ||
+        is_requested(c, "video") || !reads_capabilities(exam))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s cannot encode or decode video on the GPU: it is not given the "
+                   "driver's part for that",
+                   c->name);
+    gp_exam_evidence(exam, c->config_path, "Image: %s; %s%s%s", image, variable, set ? "=" : "",
+                     set ? set : " is not set: compute,utility");
+    gp_exam_why(exam,
+                "libnvidia-encode and libnvcuvid are passed in only on request: \"Cannot load "
+                "libnvidia-encode.so.1\", and the program uses the CPU.");
+    gp_exam_advice(exam, "create the container again with the variable %s=compute,video,utility",
+                   variable);
 }
 
 /* The GPUs by their UUIDs, "GPU-1, GPU-2"; "": one is unknown. */
@@ -248,6 +314,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     if (!c->host || !c->name[0])
         return;
     check_variable(exam, c);
+    check_video(exam, c);
     check_gpu(exam, c);
     check_files(exam, c);
     check_rocm(exam, c);
