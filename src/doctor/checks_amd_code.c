@@ -4,6 +4,7 @@
 #include "doctor/gfxchip.h"
 #include "doctor/gfxlist.h"
 #include "doctor/searchpath.h"
+#include "doctor/services.h"
 #include "doctor/tables.h"
 #include "doctor/version.h"
 
@@ -260,8 +261,13 @@ static enum answer judge(struct gp_exam *exam, const struct gp_gfxlist *targets,
                          const struct library *library)
 {
     struct gp_gfxlist taken = {.count = 1};
-    bool is_overridden =
-        gp_amd_read_override(gp_machine_variable(&exam->machine, override_name), taken.names[0]);
+    const char *value = gp_machine_variable(&exam->machine, override_name);
+    struct gp_service_setting set[1];
+    /* Where a service is told, it is what uses this ROCm; an environment of Python is a user's. */
+    if (!value && !library->env && gp_service_settings(exam, override_name, set, 1) > 0 &&
+        gp_amd_read_override(set[0].value, taken.names[0]) && !find_missing(&taken, library))
+        value = set[0].value;
+    bool is_overridden = gp_amd_read_override(value, taken.names[0]);
     const char *name = find_missing(is_overridden ? &taken : targets, library);
     if (name)
         report(exam, library, name, is_overridden);

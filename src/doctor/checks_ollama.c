@@ -290,36 +290,142 @@ static bool is_supported(struct gp_exam *exam, const char *name)
     return false;
 }
 
+static const char override_name[] = "HSA_OVERRIDE_GFX_VERSION";
+
+/* Ollama's server, as it runs. */
+struct server {
+    const char *process; /* "/proc/1234"; NULL: none is seen, or not with its variables */
+    const char *value;   /* of the variable; NULL: not set */
+    bool is_by_hand;     /* a user has started it in a session */
+};
+
+/* The value of a variable in "A=1\0B=2\0"; NULL: it is not set. */
+static const char *variable_in(const char *text, size_t length, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = text; p < text + length; p += strlen(p) + 1)
+        if (strncmp(p, name, n) == 0 && p[n] == '=')
+            return p + n + 1;
+    return NULL;
+}
+
+/* A container on this machine has its own settings. */
+static bool is_of_container(const char *cgroup)
+{
+    static const char *const words[] = {"docker", "libpod", "kubepods", "lxc"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strstr(cgroup, words[i]))
+            return true;
+    return false;
+}
+
+static struct server find_server(struct gp_exam *exam)
+{
+    enum { MOST_TEXT = 1 << 16 };
+    char **names, line[1024];
+    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
+    for (long i = 0; i < n; i++) {
+        const char *process = gp_exam_text(exam, "/proc/%s", names[i]);
+        size_t length;
+        if (names[i][strspn(names[i], "0123456789")] ||
+            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), line,
+                           sizeof(line)) ||
+            strcmp(line, "ollama") != 0)
+            continue;
+        long size = gp_files_read(&exam->files, gp_exam_text(exam, "%s/cmdline", process), line,
+                                  sizeof(line));
+        const char *second = size > 0 ? line + strlen(line) + 1 : line;
+        const char *text =
+            size > second - line && strcmp(second, "serve") == 0
+                ? gp_files_text(&exam->files, &exam->arena,
+                                gp_exam_text(exam, "%s/environ", process), MOST_TEXT, &length)
+                : NULL;
+        if (!text || length == 0)
+            continue;
+        if (gp_files_read(&exam->files, gp_exam_text(exam, "%s/cgroup", process), line,
+                          sizeof(line)) <= 0)
+            line[0] = '\0';
+        if (is_of_container(line))
+            continue;
+        return (struct server){process, variable_in(text, length, override_name),
+                               strstr(line, "user.slice") != NULL};
+    }
+    return (struct server){0};
+}
+
+/* The service has the setting, but the server that runs is another one, or older than that. */
+static void report_untold(struct gp_exam *exam, const struct server *server, const char *gfx,
+                          const struct gp_service_setting *set)
+{
+    gp_exam_report(
+        exam, GP_VERDICT_WARN,
+        server->is_by_hand
+            ? "Ollama computes on the CPU: it was started by hand, and only its service is set to "
+              "take the GPU, a %s, for another one"
+            : "Ollama computes on the CPU: its service was not restarted since it was set to take "
+              "the GPU, a %s, for another one",
+        gfx);
+    gp_exam_evidence(exam, set->where, "%s=%s", override_name, set->value);
+    gp_exam_evidence(exam, server->process, "ollama serve, without %s", override_name);
+    if (server->is_by_hand)
+        gp_exam_why(exam, "What systemd sets for a service does not hold for a program that is "
+                          "started in a terminal.");
+    if (server->is_by_hand)
+        gp_exam_command(exam, "stop the one that was started by hand", "kill %s",
+                        server->process + sizeof("/proc"));
+    gp_exam_command(exam, "", "sudo systemctl daemon-reload");
+    gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    if (server->is_by_hand)
+        gp_exam_advice(exam, "or, in a terminal: %s=%s ollama serve", override_name, set->value);
+}
+
+/* No one tells it to take the GPU for one that it has code for. */
+static void report_unset(struct gp_exam *exam, const struct server *server, const char *place,
+                         const char *gfx, const char *value)
+{
+    bool by_hand = server->is_by_hand;
+    const char *shell = gp_machine_variable(&exam->machine, override_name);
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "Ollama%s computes on the CPU: it has no code for %s, and is not told to take "
+                   "the GPU for another one",
+                   by_hand ? "" : "'s service", gfx);
+    gp_exam_evidence(exam, place, "%s", gfx);
+    gp_exam_evidence(exam, by_hand ? server->process : "ollama.service", "%s is not set",
+                     override_name);
+    if (by_hand) {
+        gp_exam_command(exam, "stop it, and start it so", "%s=%s ollama serve", override_name,
+                        value);
+    } else {
+        if (shell)
+            gp_exam_evidence(exam, "this shell", "%s=%s, which the service does not get",
+                             override_name, shell);
+        gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit ollama");
+        gp_exam_advice(exam, "Environment=\"%s=%s\"", override_name, value);
+        gp_exam_command(exam, "", "sudo systemctl restart ollama");
+    }
+    gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
+}
+
 /* The only AMD GPU is of a model that Ollama must be told to take for another one. */
 static void report_amd(struct gp_exam *exam)
 {
-    static const char variable[] = "HSA_OVERRIDE_GFX_VERSION";
     struct gp_service_setting set[1];
     struct gp_gfxlist targets;
     const char *place = gp_amd_targets(exam, &targets), *value = NULL;
     if (targets.count != 1 || is_supported(exam, targets.names[0]) ||
-        !is_meant(exam, targets.names[0]) || gp_service_settings(exam, variable, set, 1) > 0 ||
-        !gp_service_is_installed(exam, "ollama.service"))
+        !is_meant(exam, targets.names[0]))
         return;
     for (size_t i = 0; i < GP_ARRAY_LEN(relatives) && !value; i++)
         if (strncmp(targets.names[0], relatives[i].start, strlen(relatives[i].start)) == 0)
             value = relatives[i].value;
-    if (!value)
+    struct server server = find_server(exam);
+    bool is_set = gp_service_settings(exam, override_name, set, 1) > 0;
+    if (!value || (server.process && server.value))
         return;
-    const char *shell = gp_machine_variable(&exam->machine, variable);
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "Ollama's service computes on the CPU: it has no code for %s, and is not told "
-                   "to take the GPU for another one",
-                   targets.names[0]);
-    gp_exam_evidence(exam, place, "%s", targets.names[0]);
-    gp_exam_evidence(exam, "ollama.service", "%s is not set", variable);
-    if (shell)
-        gp_exam_evidence(exam, "this shell", "%s=%s, which the service does not get", variable,
-                         shell);
-    gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit ollama");
-    gp_exam_advice(exam, "Environment=\"%s=%s\"", variable, value);
-    gp_exam_command(exam, "", "sudo systemctl restart ollama");
-    gp_exam_link(exam, "https://github.com/ollama/ollama/blob/main/docs/gpu.md");
+    if (is_set && server.process)
+        report_untold(exam, &server, targets.names[0], set);
+    else if (!is_set && (server.is_by_hand || gp_service_is_installed(exam, "ollama.service")))
+        report_unset(exam, &server, place, targets.names[0], value);
 }
 
 /* A value of OLLAMA_LLM_LIBRARY is the name of a part, "cuda_v12"; Ollama skips the others.
