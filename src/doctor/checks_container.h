@@ -53,6 +53,10 @@ void gp_container_check_scopes(struct gp_exam *exam);
 bool gp_container_has_given(struct gp_exam *exam);
 void gp_container_check_given(struct gp_exam *exam);
 
+/* container_groups.c: whether the user of such a container may open them */
+struct gp_docker_container;
+void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
+
 /* container_docker.c */
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);

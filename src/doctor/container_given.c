@@ -318,6 +318,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     check_gpu(exam, c);
     check_files(exam, c);
     check_rocm(exam, c);
+    gp_container_check_groups(exam, c);
 }
 
 bool gp_container_has_given(struct gp_exam *exam)
