@@ -11,11 +11,15 @@ static const struct service {
     const char *unit;
     bool computes; /* with ROCm, which needs /dev/kfd */
 } services[] = {
-    {"jellyfin.service", false},    {"plexmediaserver.service", false},
-    {"emby-server.service", false}, {"ollama.service", true},
-    {"llama-server.service", true}, {"comfyui.service", true},
-    {"tdarr-node.service", false},  {"frigate.service", false},
-    {"invokeai.service", true},
+    {"jellyfin.service", false},      {"plexmediaserver.service", false},
+    {"emby-server.service", false},   {"ollama.service", true},
+    {"llama-server.service", true},   {"comfyui.service", true},
+    {"tdarr-node.service", false},    {"frigate.service", false},
+    {"invokeai.service", true},       {"llama-cpp.service", true},
+    {"llama-swap.service", true},     {"koboldcpp.service", true},
+    {"tabby.service", true},          {"immich-machine-learning.service", false},
+    {"emby.service", false},          {"plex.service", false},
+    {"immich-server.service", false},
 };
 
 bool gp_groups_apply(struct gp_exam *exam)
@@ -23,7 +27,9 @@ bool gp_groups_apply(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
         if (gp_service_is_installed(exam, services[i].unit))
-            return m->nvidia_count == 0 && (m->amd_count > 0 || m->intel_count > 0);
+            return !m->container || m->nvidia_count == 0
+                       ? m->nvidia_count + m->amd_count + m->intel_count > 0
+                       : false;
     return false;
 }
 
@@ -90,6 +96,8 @@ static void check(struct gp_exam *exam, const struct service *service)
 void gp_groups_check(struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
-        if (gp_service_is_installed(exam, services[i].unit))
+        if (gp_service_is_installed(exam, services[i].unit) &&
+            !gp_sandbox_check(exam, services[i].unit, services[i].computes) &&
+            exam->machine.nvidia_count == 0)
             check(exam, &services[i]);
 }

@@ -41,6 +41,10 @@ void gp_dkms_check(struct gp_exam *exam);
 bool gp_groups_apply(struct gp_exam *exam);
 void gp_groups_check(struct gp_exam *exam);
 
+/* checks_sandbox.c: whether systemd keeps a service from the GPUs' device files. True: it does, and
+ * that is reported. */
+bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes);
+
 /* checks_apt.c: NVIDIA's repositories in apt's sources. */
 bool gp_apt_has_nvidia(struct gp_exam *exam);
 void gp_apt_check(struct gp_exam *exam);

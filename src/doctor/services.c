@@ -157,3 +157,41 @@ const char *gp_service_value(struct gp_exam *exam, const char *unit, const char 
     }
     return found;
 }
+
+/* Adds the values of a setting in a file to the list; an empty value begins it again. */
+static const char *add_values(struct gp_exam *exam, const char *path, const char *setting,
+                              const char *list)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, UNIT_MAX, NULL);
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *value = value_of(line, setting);
+        size_t n = value ? strcspn(value, "\r\n") : 0;
+        if (value)
+            list = n > 0 ? gp_exam_text(exam, "%s%.*s\n", list, (int)n, value) : "";
+    }
+    return list;
+}
+
+const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *setting)
+{
+    static const char *const folders[] = {folder, "/usr/lib/systemd/system", "/lib/systemd/system"};
+    char **names;
+    const char *list = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", folders[i], unit);
+        if (!gp_files_exist(&exam->files, path))
+            continue;
+        list = add_values(exam, path, setting, list);
+        break;
+    }
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++) {
+        const char *place = gp_exam_text(exam, "%s/%s.d", folders[i], unit);
+        long n = gp_files_list(&exam->files, &exam->arena, place, &names);
+        for (long k = 0; k < n && k < UNITS_MAX; k++)
+            if (ends_with(names[k], ".conf"))
+                list =
+                    add_values(exam, gp_exam_text(exam, "%s/%s", place, names[k]), setting, list);
+    }
+    return list;
+}
