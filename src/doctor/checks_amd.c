@@ -240,6 +240,31 @@ static const char *purpose_words(struct gp_exam *exam, const struct gp_torch *to
                            : "the CPU";
 }
 
+/* The same release for ROCm, with the packages that are built for it. */
+static void propose_build(struct gp_exam *exam, const struct gp_torch *torch)
+{
+    static const char first_python[] = "3.8"; /* of PyTorch 2 */
+    const struct gp_torch_rocm *row = build_like(torch->version);
+    const struct gp_pyenv *env = torch->env;
+    gp_exam_pip(exam, env, GP_PIP_AGAIN, "for the GPUs that ROCm supports",
+                gp_exam_text(exam,
+                             "'torch==%s.*'%s%s --index-url "
+                             "https://download.pytorch.org/whl/rocm%s",
+                             row->torch, gp_pyenv_package(env, "torchvision") ? " torchvision" : "",
+                             gp_pyenv_package(env, "torchaudio") ? " torchaudio" : "", row->rocm));
+    if (!env->python[0] || gp_version_compare(env->python, first_python) >= 0)
+        return;
+    gp_exam_why(exam,
+                "Its Python is %s, for which there are no builds of PyTorch 2, and none for ROCm "
+                "after 5.2.",
+                env->python);
+    gp_exam_advice(exam,
+                   "or, for a newer release of both, in a new environment with Python 3.10: pip "
+                   "install torch torchvision --index-url "
+                   "https://download.pytorch.org/whl/rocm%s",
+                   build_like("2.0")->rocm);
+}
+
 /* One finding, however many environments have such a build. It is no problem if the GPU is not used
  * for computing. */
 static void check_torch(struct gp_exam *exam)
@@ -271,11 +296,7 @@ static void check_torch(struct gp_exam *exam)
         gp_framework_report_none(exam, GP_FRAMEWORK_TORCH);
     if (others == 0)
         return;
-    const struct gp_torch_rocm *row = build_like(first.version);
-    gp_exam_pip(exam, first.env, GP_PIP_AGAIN, "for the GPUs that ROCm supports",
-                gp_exam_text(exam,
-                             "'torch==%s.*' --index-url https://download.pytorch.org/whl/rocm%s",
-                             row->torch, row->rocm));
+    propose_build(exam, &first);
     if (others > 1)
         gp_exam_advice(exam, "and the same in the other environments");
 }

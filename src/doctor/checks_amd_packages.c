@@ -10,10 +10,14 @@
 
 /* ---- packages ---- */
 
-/* Whether a version is of AMD's repository, which contains the release as in "1.0.0.60300-39". */
+/* Whether a version is of AMD's repository: it contains the release as in "1.0.0.60300-39", before
+ * ROCm 4.1 as in "0.3.0.141-rocm-rel-3.3-19-b3a9b56", or nothing but a number as in "1.0.0"; that
+ * of a distribution ends with its own revision. */
 static bool is_of_amd(const char *version)
 {
     enum { DIGITS = 5 };
+    if (!strchr(version, '-') || strstr(version, "rocm-rel"))
+        return true;
     size_t n = 0;
     for (const char *p = version; *p && n < DIGITS; p++)
         n = isdigit((unsigned char)*p) ? n + 1 : 0;
