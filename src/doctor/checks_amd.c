@@ -145,7 +145,10 @@ static void check_driver(struct gp_exam *exam)
     static const char *const modules[] = {"amdgpu", "radeon", NULL};
     for (size_t i = 0; i < exam->machine.gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &exam->machine.gpus[i];
-        if (gpu->vendor != GP_PCI_AMD || strcmp(gpu->driver, "amdgpu") == 0)
+        bool is_driven = strcmp(gpu->driver, "amdgpu") == 0;
+        if (gpu->vendor == GP_PCI_AMD && is_driven)
+            gp_amd_check_firmware(exam, gpu);
+        if (gpu->vendor != GP_PCI_AMD || is_driven)
             continue;
         bool is_passed = strcmp(gpu->driver, "vfio-pci") == 0;
         enum gp_verdict verdict = is_needed(exam) ? GP_VERDICT_FAIL : GP_VERDICT_WARN;

@@ -38,6 +38,9 @@ void gp_amd_check_ldpath(struct gp_exam *exam);
 bool gp_amd_has_override(struct gp_exam *exam);
 void gp_amd_check_override(struct gp_exam *exam);
 
+/* checks_amd_firmware.c: releases of the firmware with a known fault. */
+void gp_amd_check_firmware(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
 /* checks_amd_speed.c: settings that keep the clocks low. */
 void gp_amd_check_speed(struct gp_exam *exam);
 

@@ -52,7 +52,8 @@ static bool has_intel_dkms(struct gp_exam *exam)
     return false;
 }
 
-static void install(struct gp_exam *exam, bool is_amd)
+/* `is_missing`: a line of the log names the file. */
+static void install(struct gp_exam *exam, bool is_amd, bool is_missing)
 {
     const struct gp_machine *m = &exam->machine;
     const char *package = package_of(exam, is_amd);
@@ -77,10 +78,11 @@ static void install(struct gp_exam *exam, bool is_amd)
             gp_driver_fix_non_free(exam);
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_GPU_FIRMWARE, package, NULL);
     }
-    gp_exam_advice(exam,
-                   "if /lib/firmware still lacks the file in the line, the distribution's "
-                   "firmware is older than %s",
-                   is_amd ? "this GPU" : "this kernel");
+    if (is_missing)
+        gp_exam_advice(exam,
+                       "if /lib/firmware still lacks the file in the line, the distribution's "
+                       "firmware is older than %s",
+                       is_amd ? "this GPU" : "this kernel");
 }
 
 /* The file that a line such as "Direct firmware load for amdgpu/navi10_sos.bin failed" asks for, as
@@ -121,7 +123,12 @@ void gp_firmware_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
         return;
     }
     if (!file)
-        install(exam, gpu->vendor == GP_PCI_AMD);
+        install(exam, gpu->vendor == GP_PCI_AMD, true);
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_exam_command(exam, "", "sudo reboot");
+}
+
+void gp_firmware_update_amd(struct gp_exam *exam)
+{
+    install(exam, true, false);
 }

@@ -11,4 +11,7 @@ struct gp_pci_gpu;
 void gp_firmware_explain(struct gp_exam *exam, const struct gp_pci_gpu *gpu,
                          const struct gp_log_known *line, const char *module);
 
+/* Adds how to update AMD's. */
+void gp_firmware_update_amd(struct gp_exam *exam);
+
 #endif
