@@ -57,6 +57,9 @@ void gp_container_check_given(struct gp_exam *exam);
 struct gp_docker_container;
 void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_container *container);
 
+/* container_dri.c: whether such a container gets the files that it wants */
+void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);
+
 /* container_docker.c */
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);

@@ -1,6 +1,7 @@
 /* Services that systemd keeps from the GPUs: PrivateDevices=, DevicePolicy= and DeviceAllow=. */
 #include "doctor/checks_services.h"
 #include "doctor/exam.h"
+#include "doctor/jellyfin.h"
 #include "doctor/packages.h"
 #include "doctor/services.h"
 #include "doctor/version.h"
@@ -98,21 +99,6 @@ static bool list_allows(const char *devices, const char *list, const struct node
 }
 
 /* ---- what the service needs ---- */
-
-/* What Jellyfin is told to use, "nvenc"; "": nothing is; NULL: unknown. */
-static const char *jellyfin_wish(struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/etc/jellyfin/encoding.xml",
-                                        "/var/lib/jellyfin/config/encoding.xml", NULL};
-    static const char mark[] = "<HardwareAccelerationType>";
-    const char *path = gp_files_first(&exam->files, paths);
-    const char *text = path ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL) : NULL;
-    const char *value = text ? strstr(text, mark) : NULL;
-    if (!text)
-        return NULL;
-    value = value ? value + sizeof(mark) - 1 : "<";
-    return gp_exam_text(exam, "%.*s", (int)strcspn(value, "<"), value);
-}
 
 /* Whether someone wants the service to use the GPU: others may do without it. */
 static bool is_meant(const char *wish, const char *list, bool computes)
@@ -235,7 +221,9 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes)
     bool is_closed =
         policy && (strncmp(policy, "closed", 6) == 0 || strncmp(policy, "strict", 6) == 0);
     bool is_clock = !list[0] && !is_closed && clock_forbids(exam, unit);
-    const char *wish = strncmp(unit, "jellyfin", 8) == 0 ? jellyfin_wish(exam) : NULL;
+    const char *wish = strncmp(unit, "jellyfin", 8) == 0
+                           ? gp_jellyfin_setting(exam, "HardwareAccelerationType")
+                           : NULL;
     const char *bound = gp_service_list(exam, unit, "BindPaths");
     if ((!is_private && !is_closed && !is_clock && !list[0]) || exam->machine.is_wsl ||
         strstr(bound, "/dev/") || strstr(list, "char-*") ||

@@ -16,24 +16,12 @@ static bool is_nothing(const char *value)
     return !value[0] || strcmp(value, "void") == 0 || strcmp(value, "none") == 0;
 }
 
-/* A variable of the container or its image; NULL: it is not set. */
-static const char *variable_of(const struct gp_docker_container *c, const char *name)
-{
-    size_t n = strlen(name);
-    const json_t *variables = json_object_get(json_object_get(c->config, "Config"), "Env");
-    for (size_t i = 0; i < json_array_size(variables); i++) {
-        const char *entry = json_string_value(json_array_get(variables, i));
-        if (entry && strncmp(entry, name, n) == 0 && entry[n] == '=')
-            return entry + n + 1;
-    }
-    return NULL;
-}
-
 /* The GPUs that it asks for; images before CUDA 9.1 name only their CUDA, and get all GPUs. */
 static const char *asked_by_variable(const struct gp_docker_container *c)
 {
-    const char *value = variable_of(c, "NVIDIA_VISIBLE_DEVICES");
-    bool is_old = variable_of(c, "CUDA_VERSION") && !variable_of(c, "NVIDIA_REQUIRE_CUDA");
+    const char *value = gp_docker_variable(c, "NVIDIA_VISIBLE_DEVICES");
+    bool is_old =
+        gp_docker_variable(c, "CUDA_VERSION") && !gp_docker_variable(c, "NVIDIA_REQUIRE_CUDA");
     return value || !is_old ? value : "all";
 }
 
@@ -318,6 +306,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     check_gpu(exam, c);
     check_files(exam, c);
     check_rocm(exam, c);
+    gp_container_check_dri(exam, c);
     gp_container_check_groups(exam, c);
 }
 

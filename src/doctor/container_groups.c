@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_GROUPS = 64, MOST_PROCESSES = 4096, MOST_LOG = 256 << 10, MOST_TEXT = 65536 };
+enum { MOST_GROUPS = 64, MOST_PROCESSES = 4096, MOST_TEXT = 65536 };
 
 struct user {
     unsigned long id;
@@ -138,31 +138,11 @@ static void look_at_all(struct gp_exam *exam, const struct gp_docker_container *
     }
 }
 
-/* The last line in which the container's program says that it could not open the GPU. */
-static void show_log(struct gp_exam *exam, const struct gp_docker_container *c)
-{
-    static const char *const words[] = {"Failed to open /dev/dri", "No VA display found",
-                                        "/dev/kfd: Permission denied",
-                                        "Unable to open /dev/kfd read-write"};
-    const char *text = gp_files_tail(&exam->files, &exam->arena, c->log_path, MOST_LOG, NULL);
-    for (size_t i = 0; text && i < GP_ARRAY_LEN(words); i++) {
-        const char *found = strstr(text, words[i]);
-        if (!found)
-            continue;
-        gp_exam_evidence(exam, c->log_path, "%.*s", (int)strcspn(found, "\"\\\n"), found);
-        return;
-    }
-}
-
 static void propose(struct gp_exam *exam, const struct gp_docker_container *c, unsigned group)
 {
-    const json_t *labels = json_object_get(json_object_get(c->config, "Config"), "Labels");
-    const char *file = gp_docker_text(labels, "com.docker.compose.project.config_files");
-    const char *service = gp_docker_text(labels, "com.docker.compose.service");
-    if (file && service)
-        gp_exam_advice(
-            exam, "in %s, add to the service %s: group_add: [\"%u\"]; then docker compose up -d",
-            file, service, group);
+    const char *service = gp_docker_compose_service(exam, c);
+    if (service[0])
+        gp_exam_advice(exam, "%s: group_add: [\"%u\"]; then docker compose up -d", service, group);
     else
         gp_exam_advice(exam,
                        "create the container again with --group-add %u; with docker compose, add "
@@ -178,7 +158,7 @@ static void report(struct gp_exam *exam, const struct gp_docker_container *c, un
                    "group of %s, %u",
                    c->name, user, path, group);
     gp_exam_evidence(exam, path, "group %u", group);
-    show_log(exam, c);
+    gp_docker_show_denied(exam, c);
     gp_exam_why(exam, "Groups that the user has on this machine do not count in the container: it "
                       "gets those that it is started with.");
     if (group == 0)

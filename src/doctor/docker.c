@@ -81,3 +81,48 @@ long gp_docker_each(struct gp_exam *exam, gp_docker_visit *visit, void *argument
         visit_one(exam, folder, ids[i], visit, argument);
     return n;
 }
+
+const char *gp_docker_variable(const struct gp_docker_container *container, const char *name)
+{
+    size_t n = strlen(name);
+    const json_t *variables = json_object_get(json_object_get(container->config, "Config"), "Env");
+    for (size_t i = 0; i < json_array_size(variables); i++) {
+        const char *entry = json_string_value(json_array_get(variables, i));
+        if (entry && strncmp(entry, name, n) == 0 && entry[n] == '=')
+            return entry + n + 1;
+    }
+    return NULL;
+}
+
+const char *gp_docker_compose_service(struct gp_exam *exam,
+                                      const struct gp_docker_container *container)
+{
+    const json_t *labels = json_object_get(json_object_get(container->config, "Config"), "Labels");
+    const char *file = gp_docker_text(labels, "com.docker.compose.project.config_files");
+    const char *service = gp_docker_text(labels, "com.docker.compose.service");
+    return file && service ? gp_exam_text(exam, "in %s, add to the service %s", file, service) : "";
+}
+
+const char *gp_docker_denied_line(struct gp_exam *exam, const struct gp_docker_container *container)
+{
+    enum { MOST_LOG = 256 << 10 };
+    static const char *const words[] = {
+        "Failed to open /dev/dri",         "No VA display found",
+        "/dev/kfd: Permission denied",     "Unable to open /dev/kfd read-write",
+        "No GPU device found in OpenVINO", "permission problems block access"};
+    const char *text =
+        gp_files_tail(&exam->files, &exam->arena, container->log_path, MOST_LOG, NULL);
+    for (size_t i = 0; text && i < GP_ARRAY_LEN(words); i++) {
+        const char *found = strstr(text, words[i]);
+        if (found)
+            return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\"\\\n"), found);
+    }
+    return NULL;
+}
+
+void gp_docker_show_denied(struct gp_exam *exam, const struct gp_docker_container *container)
+{
+    const char *line = gp_docker_denied_line(exam, container);
+    if (line)
+        gp_exam_evidence(exam, container->log_path, "%s", line);
+}

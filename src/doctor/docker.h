@@ -32,6 +32,20 @@ bool gp_docker_is_nvidia_default(struct gp_exam *exam);
 /* A string below config or host; NULL: there is none. */
 const char *gp_docker_text(const json_t *object, const char *key);
 
+/* A variable of the container or its image; NULL: it is not set. */
+const char *gp_docker_variable(const struct gp_docker_container *container, const char *name);
+
+/* How to begin a change of its service in its compose file, "in /srv/compose.yaml, add to the
+ * service jellyfin"; "": it was not created so. */
+const char *gp_docker_compose_service(struct gp_exam *exam,
+                                      const struct gp_docker_container *container);
+
+/* What its program says of a file of a GPU, in /dev/dri or /dev/kfd, that it cannot open; NULL: it
+ * does not. The other adds it to the finding as evidence. */
+const char *gp_docker_denied_line(struct gp_exam *exam,
+                                  const struct gp_docker_container *container);
+void gp_docker_show_denied(struct gp_exam *exam, const struct gp_docker_container *container);
+
 /* Whether it was created with --runtime=nvidia. */
 bool gp_docker_has_runtime(const struct gp_docker_container *container);
 

@@ -1,0 +1,167 @@
+/* Docker's containers that want a GPU's files in /dev/dri or /dev/kfd: whether they get them. */
+#include "doctor/checks_container.h"
+#include "doctor/docker.h"
+
+#include <string.h>
+
+static bool is_gpu_file(const char *path)
+{
+    return strncmp(path, "/dev/dri", 8) == 0 || strcmp(path, "/dev/kfd") == 0;
+}
+
+/* Whether it was created with --device and one of these paths, or gets all devices. */
+static bool has_device(const struct gp_docker_container *c, bool (*is_one)(const char *))
+{
+    const json_t *devices = json_object_get(c->host, "Devices");
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const char *path =
+            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
+        if (path && is_one(path))
+            return true;
+    }
+    return json_is_true(json_object_get(c->host, "Privileged")) ||
+           json_array_size(json_object_get(c->host, "DeviceCgroupRules")) > 0 ||
+           json_array_size(gp_docker_requests(c)) > 0;
+}
+
+/* The part of /dev that is given as a volume, "/dev/dri"; NULL: none. */
+static const char *volume_of(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const json_t *binds = json_object_get(c->host, "Binds");
+    for (size_t i = 0; i < json_array_size(binds); i++) {
+        const char *one = json_string_value(json_array_get(binds, i));
+        if (one && (is_gpu_file(one) || strncmp(one, "/dev/kfd:", 9) == 0))
+            return gp_exam_text(exam, "%.*s", (int)strcspn(one, ":"), one);
+    }
+    return NULL;
+}
+
+/* Programs that are set to use VA-API or Quick Sync: a file in /config, and what it contains then.
+ */
+static const struct {
+    const char *file, *text;
+} settings[] = {
+    {"config/encoding.xml", "<HardwareAccelerationType>vaapi<"}, /* Jellyfin */
+    {"config/encoding.xml", "<HardwareAccelerationType>qsv<"},
+    {"encoding.xml", "<HardwareAccelerationType>vaapi<"},
+    {"encoding.xml", "<HardwareAccelerationType>qsv<"},
+    {"config.yml", "preset-vaapi"}, /* Frigate */
+    {"config.yml", "preset-intel-qsv"},
+    {"config.yaml", "preset-vaapi"},
+    {"config.yaml", "preset-intel-qsv"},
+    {"Library/Application Support/Plex Media Server/Preferences.xml",
+     "HardwareAcceleratedCodecs=\"1\""},
+};
+
+/* Whether a text has some words, in a line that is no comment. */
+static bool has_words(const char *text, const char *words)
+{
+    for (const char *p = text; p && (p = strstr(p, words)); p++) {
+        const char *start = p;
+        while (start > text && start[-1] != '\n')
+            start--;
+        if (start[strspn(start, " \t")] != '#')
+            return true;
+    }
+    return false;
+}
+
+/* The file by which the container's program is to use a GPU, and the words in it; NULL: none. */
+static const char *setting_of(struct gp_exam *exam, const struct gp_docker_container *c,
+                              const char **ret_words)
+{
+    const json_t *mounts = json_object_get(c->config, "MountPoints");
+    const char *source = gp_docker_text(json_object_get(mounts, "/config"), "Source");
+    for (size_t i = 0; source && i < GP_ARRAY_LEN(settings); i++) {
+        const char *path = gp_exam_text(exam, "%s/%s", source, settings[i].file);
+        *ret_words = settings[i].text;
+        if (has_words(gp_files_text(&exam->files, &exam->arena, path, 1 << 18, NULL),
+                      settings[i].text))
+            return path;
+    }
+    return NULL;
+}
+
+static void give(struct gp_exam *exam, const struct gp_docker_container *c, const char *path)
+{
+    const char *service = gp_docker_compose_service(exam, c);
+    if (service[0])
+        gp_exam_advice(exam, "%s: devices: [\"%s:%s\"]; then docker compose up -d", service, path,
+                       path);
+    else
+        gp_exam_advice(exam,
+                       "create the container again with --device=%s; with docker compose, add to "
+                       "the service: devices: [\"%s:%s\"], then docker compose up -d",
+                       path, path, path);
+}
+
+static void report_volume(struct gp_exam *exam, const struct gp_docker_container *c,
+                          const char *path)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s may not use the GPU: %s is given as a volume, not as a device",
+                   c->name, path);
+    gp_exam_evidence(exam, c->host_path, "Binds: %s; no such entry in Devices", path);
+    gp_docker_show_denied(exam, c);
+    gp_exam_why(exam, "Docker permits only devices of --device: opening the files of a volume "
+                      "fails with Operation not permitted.");
+    give(exam, c, path);
+    gp_exam_advice(exam, "and remove that volume");
+}
+
+static void report_none(struct gp_exam *exam, const struct gp_docker_container *c, const char *path,
+                        const char *words)
+{
+    gp_exam_report(exam, GP_VERDICT_WARN, "container %s uses a GPU, but is given none", c->name);
+    gp_exam_evidence(exam, c->host_path, "nothing of /dev/dri in Devices");
+    if (path)
+        gp_exam_evidence(exam, path, "%s", words);
+    gp_docker_show_denied(exam, c);
+    give(exam, c, "/dev/dri");
+}
+
+/* Whether the last line about it says that it computes on the CPU, "library=cpu". */
+static bool says_cpu(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char mark[] = "inference compute";
+    const char *text = gp_files_tail(&exam->files, &exam->arena, c->log_path, 1 << 20, NULL);
+    const char *found = NULL;
+    for (const char *p = text; p && (p = strstr(p, mark)); p++)
+        found = p;
+    const char *line = found ? gp_exam_text(exam, "%.*s", (int)strcspn(found, "\n"), found) : "";
+    return strstr(line, "library=cpu");
+}
+
+/* Ollama's image has ROCm only in its variant for it; newer ones use Vulkan instead. */
+static void check_ollama(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    if (exam->machine.nvidia_count > 0 || exam->machine.amd_count == 0 || !image ||
+        strncmp(image, "ollama/ollama", 13) != 0 || strstr(image, "rocm") || !says_cpu(exam, c) ||
+        !has_device(c, is_gpu_file))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s computes on the CPU: its image of Ollama has no ROCm", c->name);
+    gp_exam_evidence(exam, c->config_path, "Image: %s", image);
+    gp_exam_evidence(exam, c->log_path, "inference compute: library=cpu");
+    gp_exam_advice(exam, "create the container again of the image for AMD's GPUs, "
+                         "ollama/ollama:rocm");
+    gp_exam_link(exam, "https://docs.ollama.com/docker");
+}
+
+void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const struct gp_machine *m = &exam->machine;
+    const char *words = "";
+    if (!c->is_running || m->intel_count + m->amd_count == 0)
+        return;
+    check_ollama(exam, c);
+    if (has_device(c, is_gpu_file) || gp_docker_has_runtime(c) ||
+        !gp_files_exist(&exam->files, "/dev/dri"))
+        return;
+    const char *volume = volume_of(exam, c), *setting = setting_of(exam, c, &words);
+    if (volume)
+        report_volume(exam, c, volume);
+    else if (setting || gp_docker_denied_line(exam, c))
+        report_none(exam, c, setting, words);
+}

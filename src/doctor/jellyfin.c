@@ -1,0 +1,26 @@
+#include "doctor/jellyfin.h"
+
+#include "doctor/exam.h"
+
+#include <string.h>
+
+static const char *const paths[] = {"/etc/jellyfin/encoding.xml",
+                                    "/var/lib/jellyfin/config/encoding.xml", NULL};
+
+const char *gp_jellyfin_setting(struct gp_exam *exam, const char *name)
+{
+    const char *path = gp_files_first(&exam->files, paths);
+    const char *text = path ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL) : NULL;
+    const char *mark = gp_exam_text(exam, "<%s>", name);
+    const char *found = text ? strstr(text, mark) : NULL;
+    if (!text)
+        return NULL;
+    found = found ? found + strlen(mark) : "";
+    return gp_exam_text(exam, "%.*s", (int)strcspn(found, "<"), found);
+}
+
+bool gp_jellyfin_uses_dri(struct gp_exam *exam)
+{
+    const char *type = gp_jellyfin_setting(exam, "HardwareAccelerationType");
+    return type && (strcmp(type, "vaapi") == 0 || strcmp(type, "qsv") == 0);
+}

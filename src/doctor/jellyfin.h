@@ -1,0 +1,16 @@
+/* What Jellyfin, as a service of this machine, is set to do with GPUs. */
+#ifndef GP_DOCTOR_JELLYFIN_H
+#define GP_DOCTOR_JELLYFIN_H
+
+#include <stdbool.h>
+
+struct gp_exam;
+
+/* The value of a setting in its encoding.xml, "vaapi" of HardwareAccelerationType; "": it is empty,
+ * or not in the file. NULL: there is no file. */
+const char *gp_jellyfin_setting(struct gp_exam *exam, const char *name);
+
+/* Whether its videos are to be transcoded on a GPU by VA-API or Quick Sync. */
+bool gp_jellyfin_uses_dri(struct gp_exam *exam);
+
+#endif
