@@ -102,6 +102,7 @@ static void check_driver(struct gp_exam *exam)
         if (gpu->vendor == GP_PCI_INTEL) {
             report_firmware(exam, gpu);
             gp_intel_report_no_mei(exam, gpu);
+            gp_intel_report_no_huc(exam, gpu);
         }
         if (gpu->vendor != GP_PCI_INTEL || report_age(exam, gpu) ||
             gp_intel_report_regression(exam, gpu) || gpu->driver[0] ||
@@ -316,7 +317,8 @@ static bool report_new_runtime(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     const struct gp_pci_gpu *gpu = m->gpu_count == 1 ? find_gpu(exam, is_legacy) : NULL;
     const char *where, *version = gpu ? gp_intel_new_runtime(exam, &where) : NULL;
-    const char *user = user_of(exam);
+    const char *user = user_of(exam), *mapper = gp_intel_tone_mapper(exam);
+    user = user ? user : mapper;
     if (!version)
         return false;
     gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
@@ -351,6 +353,8 @@ void gp_intel_check_compute(struct gp_exam *exam)
         return;
     }
     const char *user = user_of(exam);
+    if (!user && !has_cl && !find_gpu(exam, is_before_media))
+        user = gp_intel_tone_mapper(exam);
     gp_exam_report(exam, user ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "programs cannot compute on the Intel GPU yet: %s%s%s",
                    has_zero ? "" : "Level Zero", has_zero || has_cl ? "" : " and ",

@@ -19,6 +19,12 @@ const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);
 /* What programs need that compute on Intel GPUs. */
 void gp_intel_check_compute(struct gp_exam *exam);
 
+/* checks_intel_video.c: reports that HuC is not loaded, which Jellyfin's encoders need. */
+void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
+/* What Jellyfin needs OpenCL for; NULL: nothing. */
+const char *gp_intel_tone_mapper(struct gp_exam *exam);
+
 /* Reports a kernel without the part that loads HuC into one of the first cards. */
 void gp_intel_report_no_mei(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
