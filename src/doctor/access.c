@@ -61,13 +61,9 @@ static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, const cha
     return true;
 }
 
-/* Of /proc/self/status; a copy of a machine may lack it: the user that its environment names.
- * "Uid:\t1000\t1000\t1000\t1000". */
-static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
+/* Of a process, by its status: "Uid:\t1000\t1000\t1000\t1000". */
+static bool read_status(const char *text, struct identity *ret)
 {
-    const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
-    if (!text)
-        return read_named(exam, scratch, gp_machine_variable(&exam->machine, "USER"), ret);
     const char *user = text ? strstr(text, "\nUid:") : NULL;
     const char *group = text ? strstr(text, "\nGid:") : NULL;
     const char *groups = text ? strstr(text, "\nGroups:") : NULL;
@@ -77,6 +73,14 @@ static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct
     ret->group = (unsigned)strtoul(group + 5, NULL, 10);
     ret->groups = groups + strlen("\nGroups:");
     return true;
+}
+
+/* Of /proc/self/status; a copy of a machine may lack it: the user that its environment names. */
+static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
+{
+    const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
+    return text ? read_status(text, ret)
+                : read_named(exam, scratch, gp_machine_variable(&exam->machine, "USER"), ret);
 }
 
 static bool is_member(const struct identity *who, unsigned group)
@@ -131,15 +135,18 @@ static bool is_mapped(struct gp_exam *exam)
            !strstr(line, "4294967295");
 }
 
-/* For a user; NULL: the examining one. */
-static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *user)
+/* For a process, by its status, or a user; both NULL: the examining one. */
+static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *status,
+                                  const char *user)
 {
     struct gp_arena scratch = {0};
     struct gp_access access = {0};
     struct identity who = {0};
     struct stat st;
     access.is_known =
-        user ? read_named(exam, &scratch, user, &who) : read_identity(exam, &scratch, &who);
+        status ? read_status(gp_files_text(&exam->files, &scratch, status, 65536, NULL), &who)
+        : user ? read_named(exam, &scratch, user, &who)
+               : read_identity(exam, &scratch, &who);
     access.is_root = access.is_known && who.user == 0;
     bool is_confined = access.is_root && is_mapped(exam);
     access.is_there = gp_files_stat(&exam->files, path, &st) == 0;
@@ -161,12 +168,54 @@ static struct gp_access access_of(struct gp_exam *exam, const char *path, const 
 
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
 {
-    return access_of(exam, path, NULL);
+    return access_of(exam, path, NULL, NULL);
 }
 
 struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user)
 {
-    return access_of(exam, path, user);
+    return access_of(exam, path, NULL, user);
+}
+
+struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status)
+{
+    return access_of(exam, path, status, NULL);
+}
+
+/* The name of the examining user, by number; "": unknown. */
+static const char *own_name(struct gp_exam *exam)
+{
+    struct identity who;
+    const char *users = gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
+    if (!read_identity(exam, &exam->arena, &who))
+        return "";
+    const char *mark = gp_exam_text(exam, ":%u:", who.user);
+    for (const char *line = users; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *one = gp_exam_text(exam, "%.*s", (int)strcspn(line, "\n"), line);
+        const char *rest = strchr(one, ':') ? strchr(strchr(one, ':') + 1, ':') : NULL;
+        if (rest && strncmp(rest, mark, strlen(mark)) == 0)
+            return gp_exam_text(exam, "%.*s", (int)strcspn(one, ":"), one);
+    }
+    return "";
+}
+
+bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access)
+{
+    const char *name = own_name(exam), *p = gp_access_members(exam, access->group);
+    size_t n = strlen(name);
+    for (; n > 0 && *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == n && strncmp(p, name, n) == 0)
+            return !exam->machine.container && !access->is_root;
+    return false;
+}
+
+const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access)
+{
+    return gp_exam_text(exam,
+                        gp_access_is_new(exam, access)
+                            ? "this session began before you were in group %s"
+                            : "you are not in group %s",
+                        access->group_name);
 }
 
 size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,
@@ -242,6 +291,13 @@ static void propose_number(struct gp_exam *exam, const struct gp_access *access,
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
 {
     const char *kind = exam->machine.container;
+    if (gp_access_is_new(exam, access)) {
+        gp_exam_evidence(exam, "/etc/group", "%s: %s", access->group_name,
+                         gp_access_members(exam, access->group));
+        gp_exam_advice(exam, "log out and in again; if programs of yours keep running then (tmux, "
+                             "services of systemd --user), reboot");
+        return;
+    }
     if (gp_access_is_foreign(exam, access))
         propose_number(exam, access, path);
     else if (kind && access->group == NOBODY)

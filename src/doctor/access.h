@@ -21,6 +21,16 @@ struct gp_access gp_access_of(struct gp_exam *exam, const char *path);
 /* Likewise for a user by name, by the files of users and groups. */
 struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user);
 
+/* Likewise for a process, by its status, "/proc/900/status". */
+struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status);
+
+/* Whether the examining user is a member of the file's group by now, but the session began before
+ * that. */
+bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access);
+
+/* "you are not in group render", or that the session is too old for it. */
+const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access);
+
 /* The files in a directory whose names begin with a word and that the user may not access: how
  * many, and the first in *ret. */
 size_t gp_access_denied(struct gp_exam *exam, const char *folder, const char *word,

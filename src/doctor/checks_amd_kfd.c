@@ -301,9 +301,8 @@ void gp_amd_check_permission(struct gp_exam *exam)
     }
     if (access.may_use && gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_FAIL,
-                   "you have no permission to use the AMD GPU: you are not in group %s",
-                   access.group_name);
+    gp_exam_report(exam, GP_VERDICT_FAIL, "you have no permission to use the AMD GPU: %s",
+                   gp_access_words(exam, &access));
     gp_access_show(exam, &access, path);
     gp_exam_why(exam, "rocminfo then reports Permission denied, or finds no agent.");
     gp_access_propose(exam, &access, path);

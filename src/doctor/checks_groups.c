@@ -33,13 +33,21 @@ bool gp_groups_apply(struct gp_exam *exam)
     return false;
 }
 
-/* The first device file that the service needs and its user may not open; NULL: there is none. */
-static const char *denied(struct gp_exam *exam, const struct service *service, const char *user,
-                          struct gp_access *ret)
+/* For a process, by its status, or for a user. */
+static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *status,
+                                  const char *user)
+{
+    return status ? gp_access_of_process(exam, path, status) : gp_access_of_user(exam, path, user);
+}
+
+/* The first device file that the service needs and its process or user may not open; NULL: there is
+ * none. */
+static const char *denied(struct gp_exam *exam, const struct service *service, const char *status,
+                          const char *user, struct gp_access *ret)
 {
     static const char kfd[] = "/dev/kfd", folder[] = "/dev/dri";
     char **names;
-    *ret = gp_access_of_user(exam, kfd, user);
+    *ret = access_of(exam, kfd, status, user);
     if (service->computes && ret->is_known && ret->is_there && !ret->may_use)
         return kfd;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
@@ -47,7 +55,7 @@ static const char *denied(struct gp_exam *exam, const struct service *service, c
         const char *path = gp_exam_text(exam, "%s/%s", folder, names[i]);
         if (strncmp(names[i], "renderD", 7) != 0)
             continue;
-        *ret = gp_access_of_user(exam, path, user);
+        *ret = access_of(exam, path, status, user);
         if (ret->is_known && ret->is_there && !ret->may_use)
             return path;
     }
@@ -61,12 +69,48 @@ static bool has_own_users(const struct gp_exam *exam)
     return !kind || strcmp(kind, "lxc") == 0;
 }
 
+/* The status of the first process of the unit, "/proc/900/status"; NULL: none is seen. */
+static const char *status_of(struct gp_exam *exam, const char *unit)
+{
+    char **names, line[512];
+    const char *mark = gp_exam_text(exam, "/system.slice/%s", unit);
+    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
+    for (long i = 0; i < n; i++)
+        if (names[i][strspn(names[i], "0123456789")] == '\0' &&
+            gp_files_read(&exam->files, gp_exam_text(exam, "/proc/%s/cgroup", names[i]), line,
+                          sizeof(line)) > 0 &&
+            strstr(line, mark))
+            return gp_exam_text(exam, "/proc/%s/status", names[i]);
+    return NULL;
+}
+
+/* Its user may open the files, but the running process began without the group. */
+static void check_running(struct gp_exam *exam, const struct service *service)
+{
+    const char *status = status_of(exam, service->unit);
+    struct gp_access access;
+    const char *path = status ? denied(exam, service, status, NULL, &access) : NULL;
+    if (!path || !access.is_known || access.group == 0)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has no permission to use the GPU: it was started before its user was in "
+                   "group %s",
+                   service->unit, access.group_name);
+    gp_access_show(exam, &access, path);
+    gp_exam_evidence(exam, status, "not in group %u", access.group);
+    gp_exam_evidence(exam, "/etc/group", "%s: %s", access.group_name,
+                     gp_access_members(exam, access.group));
+    gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
+}
+
 static void check(struct gp_exam *exam, const struct service *service)
 {
     const char *user = gp_service_value(exam, service->unit, "User");
     const char *more = gp_service_value(exam, service->unit, "SupplementaryGroups");
     struct gp_access access;
-    const char *path = user && user[0] ? denied(exam, service, user, &access) : NULL;
+    const char *path = user && user[0] ? denied(exam, service, NULL, user, &access) : NULL;
+    if (user && user[0] && !path && has_own_users(exam))
+        check_running(exam, service);
     if (!path || (more && strstr(more, access.group_name)))
         return;
     bool is_foreign = gp_access_is_foreign(exam, &access);

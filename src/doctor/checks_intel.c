@@ -217,8 +217,8 @@ static void check_permission(struct gp_exam *exam)
     if (gp_access_denied(exam, "/dev/dri", "renderD", &access, &path) == 0)
         return;
     gp_exam_report(exam, user || !is_host(exam) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "you have no permission to compute on the Intel GPU: you are not in group %s",
-                   access.group_name);
+                   "you have no permission to compute on the Intel GPU: %s",
+                   gp_access_words(exam, &access));
     gp_access_show(exam, &access, path);
     gp_access_propose(exam, &access, path);
 }
