@@ -103,15 +103,48 @@ static void check_running(struct gp_exam *exam, const struct service *service)
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
 }
 
+/* A user that exists only while the service runs is in no group but those of the unit. */
+static void check_dynamic(struct gp_exam *exam, const struct service *service, const char *more)
+{
+    static const char kfd[] = "/dev/kfd", node[] = "/dev/dri/renderD128";
+    const char *path = service->computes && gp_files_exist(&exam->files, kfd) ? kfd : node;
+    struct gp_access access = gp_access_of(exam, path);
+    if (!gp_service_is_yes(exam, service->unit, "DynamicUser") || !access.is_there ||
+        (access.mode & 06) == 06 || access.group == 0 || strstr(more, access.group_name) ||
+        strstr(more, gp_exam_text(exam, "%u", access.group)))
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "%s has no permission to use the GPU: its dynamic user is not in group %s",
+                   service->unit, access.group_name);
+    gp_access_show(exam, &access, path);
+    gp_exam_evidence(exam, service->unit, "DynamicUser=yes, and no such SupplementaryGroups");
+    if (strcmp(exam->machine.distro_id, "nixos") == 0) {
+        gp_exam_advice(exam,
+                       "in configuration.nix: systemd.services.%.*s.serviceConfig."
+                       "SupplementaryGroups = [ \"%s\" ];",
+                       (int)strcspn(service->unit, "."), service->unit, access.group_name);
+        gp_exam_command(exam, "", "sudo nixos-rebuild switch");
+        return;
+    }
+    gp_exam_command(exam, "in [Service] add the line below", "sudo systemctl edit %s",
+                    gp_exam_quoted(exam, service->unit));
+    gp_exam_advice(exam, "SupplementaryGroups=%s", access.group_name);
+    gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
+}
+
 static void check(struct gp_exam *exam, const struct service *service)
 {
     const char *user = gp_service_value(exam, service->unit, "User");
-    const char *more = gp_service_value(exam, service->unit, "SupplementaryGroups");
+    const char *more = gp_service_list(exam, service->unit, "SupplementaryGroups");
     struct gp_access access;
-    const char *path = user && user[0] ? denied(exam, service, NULL, user, &access) : NULL;
-    if (user && user[0] && !path && has_own_users(exam))
+    if (!user || !user[0]) {
+        check_dynamic(exam, service, more);
+        return;
+    }
+    const char *path = denied(exam, service, NULL, user, &access);
+    if (!path && has_own_users(exam))
         check_running(exam, service);
-    if (!path || (more && strstr(more, access.group_name)))
+    if (!path || strstr(more, access.group_name))
         return;
     bool is_foreign = gp_access_is_foreign(exam, &access);
     gp_exam_report(

@@ -20,18 +20,13 @@ static const struct node of_nvidia[] = {
 static const struct node of_kfd = {"/dev/kfd", "kfd"};
 static const struct node of_drm = {"/dev/dri/renderD128", "drm"};
 
-static bool is_yes(const char *value)
-{
-    return value && value[0] && strchr("yYtT1", value[0]);
-}
-
 /* Before systemd 253 ProtectClock= allowed the clock's device, and so forbade all others. */
 static bool clock_forbids(struct gp_exam *exam, const char *unit)
 {
     static const char *const words[] = {"systemd", NULL};
     static const char first[] = "253";
     struct gp_package *packages;
-    long n = is_yes(gp_service_value(exam, unit, "ProtectClock"))
+    long n = gp_service_is_yes(exam, unit, "ProtectClock")
                  ? gp_packages_read(&exam->files, &exam->arena, words, &packages)
                  : 0;
     for (long i = 0; i < n; i++)
@@ -217,7 +212,7 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes)
 {
     const char *list = gp_service_list(exam, unit, "DeviceAllow");
     const char *policy = gp_service_value(exam, unit, "DevicePolicy");
-    bool is_private = is_yes(gp_service_value(exam, unit, "PrivateDevices"));
+    bool is_private = gp_service_is_yes(exam, unit, "PrivateDevices");
     bool is_closed =
         policy && (strncmp(policy, "closed", 6) == 0 || strncmp(policy, "strict", 6) == 0);
     bool is_clock = !list[0] && !is_closed && clock_forbids(exam, unit);

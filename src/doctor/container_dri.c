@@ -149,6 +149,31 @@ static void check_ollama(struct gp_exam *exam, const struct gp_docker_container 
     gp_exam_link(exam, "https://docs.ollama.com/docker");
 }
 
+static bool is_kfd(const char *path)
+{
+    return strcmp(path, "/dev/kfd") == 0;
+}
+
+/* An image for ROCm without its device file; images of compilers may do without. */
+static void check_kfd(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    if (exam->machine.amd_count == 0 || !image || !strstr(image, "rocm") ||
+        !gp_files_exist(&exam->files, "/dev/kfd") || has_device(c, is_kfd))
+        return;
+    gp_exam_report(exam, strstr(image, "ollama") ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "container %s is for ROCm, but is not given /dev/kfd", c->name);
+    gp_exam_evidence(exam, c->config_path, "Image: %s", image);
+    gp_exam_evidence(exam, c->host_path, "no /dev/kfd in Devices");
+    gp_exam_why(
+        exam,
+        "ROCm needs it in addition to /dev/dri: programs otherwise compute on the CPU, or find "
+        "no agent.");
+    give(exam, c, "/dev/kfd");
+    if (!has_device(c, is_gpu_file))
+        gp_exam_advice(exam, "and the same for /dev/dri");
+}
+
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const struct gp_machine *m = &exam->machine;
@@ -156,6 +181,7 @@ void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_contain
     if (!c->is_running || m->intel_count + m->amd_count == 0)
         return;
     check_ollama(exam, c);
+    check_kfd(exam, c);
     if (has_device(c, is_gpu_file) || gp_docker_has_runtime(c) ||
         !gp_files_exist(&exam->files, "/dev/dri"))
         return;

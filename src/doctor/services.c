@@ -195,3 +195,9 @@ const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *
     }
     return list;
 }
+
+bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setting)
+{
+    const char *value = gp_service_value(exam, unit, setting);
+    return value && value[0] && strchr("yYtT1", value[0]);
+}

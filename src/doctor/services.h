@@ -33,6 +33,9 @@ size_t gp_service_commands(struct gp_exam *exam, struct gp_service_setting *ret,
 /* The last value of a setting, "User", in a unit and its drop-ins; NULL: none. */
 const char *gp_service_value(struct gp_exam *exam, const char *unit, const char *setting);
 
+/* Whether a setting is on, "PrivateDevices=yes". */
+bool gp_service_is_yes(struct gp_exam *exam, const char *unit, const char *setting);
+
 /* The values of a setting that may be repeated, "DeviceAllow", each with a newline; "": none. */
 const char *gp_service_list(struct gp_exam *exam, const char *unit, const char *setting);
 
