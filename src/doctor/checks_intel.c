@@ -111,7 +111,8 @@ static void check_driver(struct gp_exam *exam)
         gp_exam_report(exam, GP_VERDICT_WARN, "no driver is bound to Intel GPU %s", gpu->bus_id);
         gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
                          "missing");
-        if (gp_unbound_no_module(exam, modules) || gp_unbound_explain(exam, gpu, "xe", "intel") ||
+        if (gp_intel_explain_probe(exam, gpu) || gp_unbound_no_module(exam, modules) ||
+            gp_unbound_explain(exam, gpu, "xe", "intel") ||
             gp_unbound_explain(exam, gpu, "i915", "intel"))
             continue;
         gp_exam_advice(

@@ -19,6 +19,10 @@ const char *gp_intel_new_runtime(struct gp_exam *exam, const char **ret_where);
 /* What programs need that compute on Intel GPUs. */
 void gp_intel_check_compute(struct gp_exam *exam);
 
+/* checks_intel_probe.c: adds to the finding that arguments of the kernel keep both drivers from a
+ * GPU; false: they do not. */
+bool gp_intel_explain_probe(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
+
 /* checks_intel_video.c: reports that HuC is not loaded, which Jellyfin's encoders need. */
 void gp_intel_report_no_huc(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
