@@ -16,7 +16,7 @@ static bool has_device(const struct gp_docker_container *c, bool (*is_one)(const
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const char *path =
             json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        if (path && is_one(path))
+        if (path && (is_one(path) || strcmp(path, "/dev") == 0))
             return true;
     }
     return json_is_true(json_object_get(c->host, "Privileged")) ||
@@ -161,7 +161,7 @@ static void check_kfd(struct gp_exam *exam, const struct gp_docker_container *c)
     if (exam->machine.amd_count == 0 || !image || !strstr(image, "rocm") ||
         !gp_files_exist(&exam->files, "/dev/kfd") || has_device(c, is_kfd))
         return;
-    gp_exam_report(exam, strstr(image, "ollama") ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, strncmp(image, "rocm/dev-", 9) == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "container %s is for ROCm, but is not given /dev/kfd", c->name);
     gp_exam_evidence(exam, c->config_path, "Image: %s", image);
     gp_exam_evidence(exam, c->host_path, "no /dev/kfd in Devices");

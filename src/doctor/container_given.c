@@ -157,7 +157,7 @@ static void check_video(struct gp_exam *exam, const struct gp_docker_container *
 {
     static const char variable[] = "NVIDIA_DRIVER_CAPABILITIES";
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
-    const char *set = variable_of(c, variable);
+    const char *set = gp_docker_variable(c, variable);
     bool has_driver = gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0;
     if (!c->is_running || !image || !is_for_video(image) || !has_driver ||
         exam->machine.nvidia_count == 0 || (set && (strstr(set, "video") || strstr(set, "all"))) ||
@@ -261,41 +261,6 @@ static void check_files(struct gp_exam *exam, const struct gp_docker_container *
     }
 }
 
-/* Whether docker passes this device file, or all of them. */
-static bool has_device(const struct gp_docker_container *c, const char *file)
-{
-    const json_t *devices = json_object_get(c->host, "Devices");
-    for (size_t i = 0; i < json_array_size(devices); i++) {
-        const char *path =
-            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        if (path && (strcmp(path, file) == 0 || strcmp(path, "/dev") == 0))
-            return true;
-    }
-    return json_is_true(json_object_get(c->host, "Privileged"));
-}
-
-/* An image for AMD's GPUs, by its name or tag, in a container that cannot compute on them. */
-static void check_rocm(struct gp_exam *exam, const struct gp_docker_container *c)
-{
-    static const char kfd[] = "/dev/kfd";
-    const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
-    const char *runtime = gp_docker_text(c->host, "Runtime");
-    if (!c->is_running || !image || !strstr(image, "rocm") || exam->machine.amd_count == 0 ||
-        !gp_files_exist(&exam->files, kfd) || has_device(c, kfd) ||
-        json_array_size(gp_docker_requests(c)) > 0 ||
-        (runtime && runtime[0] && strcmp(runtime, "runc") != 0))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "container %s is for AMD's GPUs, but was started without them", c->name);
-    gp_exam_evidence(exam, c->config_path, "Image: %s", image);
-    gp_exam_evidence(exam, c->host_path, "Devices has no %s", kfd);
-    gp_exam_why(exam, "ROCm computes through that file; without it programs find no GPU, and "
-                      "compute on the CPU.");
-    gp_exam_advice(exam, "create the container again with --device=/dev/kfd --device=/dev/dri; "
-                         "with docker compose, add to the service: devices: [/dev/kfd, /dev/dri], "
-                         "then docker compose up -d");
-}
-
 static void check_one(struct gp_exam *exam, const struct gp_docker_container *c, void *unused)
 {
     (void)unused;
@@ -305,7 +270,6 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     check_video(exam, c);
     check_gpu(exam, c);
     check_files(exam, c);
-    check_rocm(exam, c);
     gp_container_check_dri(exam, c);
     gp_container_check_groups(exam, c);
 }
