@@ -3,7 +3,8 @@
 
 #include "doctor/container_host.h"
 #include "doctor/docker.h"
-#include "doctor/log.h"
+#include "doctor/entries.h"
+#include "doctor/lines.h"
 #include "doctor/nvidia.h"
 #include "doctor/packages.h"
 #include "doctor/searchpath.h"
@@ -25,21 +26,89 @@ static const char *asked_by_variable(const struct gp_docker_container *c)
     return value || !is_old ? value : "all";
 }
 
-/* Any of the ways by which docker passes GPUs. */
-static bool has_gpus(const struct gp_docker_container *c)
+/* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
+ * them. */
+static bool is_wanted(const struct gp_docker_container *c)
+{
+    const char *policy = gp_docker_text(json_object_get(c->host, "RestartPolicy"), "Name");
+    const char *error = gp_docker_text(json_object_get(c->config, "State"), "Error");
+    bool is_stopped = json_is_true(json_object_get(c->config, "HasBeenManuallyStopped"));
+    return (error && error[0]) ||
+           (policy && (strcmp(policy, "always") == 0 || strcmp(policy, "unless-stopped") == 0) &&
+            !is_stopped);
+}
+
+/* Whether docker passes a device file whose path begins so. */
+static bool has_device(const struct gp_docker_container *c, const char *start)
 {
     const json_t *devices = json_object_get(c->host, "Devices");
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const char *path =
             json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        if (path && strncmp(path, "/dev/nvidia", 11) == 0)
+        if (path && strncmp(path, start, strlen(start)) == 0)
             return true;
     }
-    return gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0 ||
+    return false;
+}
+
+/* Any of the ways by which docker passes GPUs. */
+static bool has_gpus(const struct gp_docker_container *c)
+{
+    return has_device(c, "/dev/nvidia") || gp_docker_has_runtime(c) ||
+           json_array_size(gp_docker_requests(c)) > 0 ||
            json_is_true(json_object_get(c->host, "Privileged"));
 }
 
-static void advise_gpus(struct gp_exam *exam)
+/* Another vendor's GPU, with which programs get along after they have tried NVIDIA's. */
+static bool has_other_gpu(const struct gp_docker_container *c)
+{
+    return has_device(c, "/dev/dri") || has_device(c, "/dev/kfd");
+}
+
+/* A line by which a program says that it finds no driver or no GPU, in what the container has
+ * printed since it was started; NULL: there is none. */
+static const char *failure_of(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char said[] = "cuda.none,cuda.35,cuda.100,cuda.count-100,ffmpeg.cuinit-none,"
+                               "ld.libcuda,ld.nvml,numba.nocuda,numba.no-device,nvdec.library,"
+                               "nvenc.library,ollama.fallback,ollama.no-gpu,torch.no-driver,"
+                               "video.libcuda";
+    enum { SHOWN = 400 };
+    size_t length = 0, n;
+    const char *all = gp_docker_printed(exam, c, &length), *line;
+    struct gp_lines lines = gp_lines_of(all, all ? length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *text = gp_exam_text(exam, "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
+        unsigned weight;
+        const struct gp_entry *entry = gp_entry_of_line(text, &weight);
+        if (entry && gp_exam_is_listed(said, entry->id))
+            return text;
+    }
+    return NULL;
+}
+
+/* Compose before 1.28 knows only the runtime, which the toolkit alone does not bring. */
+static bool is_old_compose(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char first[] = "1.28";
+    const json_t *labels = json_object_get(json_object_get(c->config, "Config"), "Labels");
+    const char *version = gp_docker_text(labels, "com.docker.compose.version");
+    if (!version || gp_version_compare(version, first) >= 0)
+        return false;
+    gp_exam_advice(exam,
+                   "docker-compose %s has no way of its own to ask for GPUs: update it to %s or "
+                   "newer, or use docker compose (version 2)",
+                   version, first);
+    gp_exam_advice(exam, "then add to the service: deploy: {resources: {reservations: {devices: "
+                         "[{driver: nvidia, count: all, capabilities: [gpu]}]}}}, and docker "
+                         "compose up -d");
+    gp_exam_advice(exam, "or without an update: runtime: nvidia in the service, below version: "
+                         "\"2.4\", with the package nvidia-docker2 or a runtime nvidia in "
+                         "/etc/docker/daemon.json");
+    return true;
+}
+
+static void advise_gpus(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *distro = exam->machine.distro_id;
     if (strcmp(distro, "unraid") == 0)
@@ -48,24 +117,25 @@ static void advise_gpus(struct gp_exam *exam)
     else if (strcmp(distro, "truenas") == 0)
         gp_exam_advice(exam, "in the web interface, edit the app: choose the GPU below Resources "
                              "Configuration");
-    else
+    else if (!is_old_compose(exam, c))
         gp_exam_advice(exam, "create the container again with --gpus all; with docker compose, add "
                              "to the service: deploy: {resources: {reservations: {devices: "
                              "[{driver: nvidia, count: all, capabilities: [gpu]}]}}}, then docker "
                              "compose up -d");
 }
 
-/* What a program that is made for GPUs has printed in this container: that it found none; NULL:
- * nothing. */
-static const struct gp_log_known *missed_gpus(struct gp_exam *exam,
-                                              const struct gp_docker_container *c)
+/* A program in it looks for a GPU, and says that there is none. */
+static void report_failure(struct gp_exam *exam, const struct gp_docker_container *c,
+                           const char *failure)
 {
-    const struct gp_log *log = gp_log_of(exam);
-    for (size_t i = 0; i < log->known_count; i++)
-        if (strcmp(log->known[i].path, c->log_path) == 0 &&
-            gp_exam_is_listed("ollama.fallback,ollama.no-gpu", log->known[i].id))
-            return &log->known[i];
-    return NULL;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s was started without a GPU, and a program in it finds none",
+                   c->name);
+    gp_exam_evidence(exam, c->host_path, "no GPU is requested, and the runtime is not nvidia");
+    gp_exam_evidence(exam, c->log_path, "%s", failure);
+    gp_exam_why(exam, "The host's driver, which works, is passed only into containers that ask "
+                      "for a GPU.");
+    advise_gpus(exam, c);
 }
 
 /* Only NVIDIA's runtime reads the variable. Images set it to "all", also for those who compute on
@@ -73,17 +143,14 @@ static const struct gp_log_known *missed_gpus(struct gp_exam *exam,
 static void report_runtime(struct gp_exam *exam, const struct gp_docker_container *c,
                            const char *asked)
 {
-    const struct gp_log_known *missed = missed_gpus(exam, c);
-    gp_exam_report(exam, strcmp(asked, "all") == 0 && !missed ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+    gp_exam_report(exam, strcmp(asked, "all") == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "container %s names GPUs, but was started without them", c->name);
-    if (missed)
-        gp_log_show_known(exam, missed);
     gp_exam_evidence(
         exam, c->host_path,
         "NVIDIA_VISIBLE_DEVICES=%s; no GPU is requested, and the runtime is not nvidia", asked);
     gp_exam_why(exam, "Only NVIDIA's runtime reads the variable. In this container programs find "
                       "no GPU, and compute on the CPU.");
-    advise_gpus(exam);
+    advise_gpus(exam, c);
 }
 
 /* The runtime adds the GPUs that the variable names. */
@@ -102,10 +169,17 @@ static void report_variable(struct gp_exam *exam, const struct gp_docker_contain
 static void check_variable(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *asked = asked_by_variable(c);
-    if (!c->is_running || exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
-        !gp_container_has_toolkit(exam))
+    bool is_without = asked && is_nothing(asked); /* on purpose */
+    if (exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
+        !gp_container_has_toolkit(exam) || (!c->is_running && !is_wanted(c)))
         return;
-    if (asked && !is_nothing(asked) && !has_gpus(c))
+    bool may_fail = !is_without && !has_gpus(c) && !has_other_gpu(c);
+    const char *failure = may_fail ? failure_of(exam, c) : NULL;
+    if (failure)
+        report_failure(exam, c, failure);
+    else if (!c->is_running)
+        return;
+    else if (asked && !is_without && !has_gpus(c))
         report_runtime(exam, c, asked);
     else if (!asked && gp_docker_has_runtime(c) && json_array_size(gp_docker_requests(c)) == 0 &&
              !gp_docker_is_nvidia_default(exam))
@@ -203,18 +277,6 @@ static const char *replaced_gpu(struct gp_exam *exam, const struct gp_docker_con
         if (strncmp(one, "GPU-", 4) == 0 && !strstr(present, one))
             return gp_exam_text(exam, "%s", one);
     return NULL;
-}
-
-/* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
- * them. */
-static bool is_wanted(const struct gp_docker_container *c)
-{
-    const char *policy = gp_docker_text(json_object_get(c->host, "RestartPolicy"), "Name");
-    const char *error = gp_docker_text(json_object_get(c->config, "State"), "Error");
-    bool is_stopped = json_is_true(json_object_get(c->config, "HasBeenManuallyStopped"));
-    return (error && error[0]) ||
-           (policy && (strcmp(policy, "always") == 0 || strcmp(policy, "unless-stopped") == 0) &&
-            !is_stopped);
 }
 
 static void check_gpu(struct gp_exam *exam, const struct gp_docker_container *c)

@@ -1,10 +1,11 @@
 #include "doctor/docker.h"
 
 #include "doctor/exam.h"
+#include "doctor/lines.h"
 
 #include <string.h>
 
-enum { MOST_TEXT = 1 << 20 };
+enum { MOST_TEXT = 1 << 20, MOST_LOG = 1 << 17 };
 static const char settings_path[] = "/etc/docker/daemon.json";
 
 static json_t *read_json(struct gp_exam *exam, const char *path)
@@ -46,6 +47,56 @@ bool gp_docker_has_runtime(const struct gp_docker_container *container)
 const json_t *gp_docker_requests(const struct gp_docker_container *container)
 {
     return json_object_get(container->host, "DeviceRequests");
+}
+
+/* The lines of a container's log from this time on: {…,"time":"2023-07-26T14:22:05.000000000Z"} */
+static const char *lines_since(const char *all, size_t *length, const char *start)
+{
+    static const char key[] = "\"time\":\"";
+    enum { KEY = sizeof(key) - 1, SECONDS = sizeof("2023-07-26T14:22:05") - 1 };
+    const char *line;
+    size_t n;
+    struct gp_lines lines = gp_lines_of(all, all ? *length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *at = memmem(line, n, key, KEY);
+        if (at && line + n - at >= KEY + SECONDS && strncmp(at + KEY, start, SECONDS) >= 0) {
+            *length -= (size_t)(line - all);
+            return line;
+        }
+    }
+    return NULL;
+}
+
+/* What was printed, of the lines {"log":"…\\n","stream":"stderr","time":"…"}. */
+static const char *printed_of(struct gp_exam *exam, const char *all, size_t length,
+                              size_t *ret_length)
+{
+    const char *line;
+    size_t n, used = 0;
+    char *text = all ? gp_arena_alloc(&exam->arena, length + 2, 1) : NULL;
+    struct gp_lines lines = gp_lines_of(all, text ? length : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        json_t *record = json_loadb(line, n, 0, NULL);
+        const char *said = gp_docker_text(record, "log");
+        size_t m = said ? strcspn(said, "\n") : n;
+        memcpy(text + used, said ? said : line, m); /* never longer than in JSON */
+        used += m;
+        text[used++] = '\n';
+        json_decref(record);
+    }
+    *ret_length = used;
+    return text;
+}
+
+const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_container *container,
+                              size_t *ret_length)
+{
+    const char *start = gp_docker_text(json_object_get(container->config, "State"), "StartedAt");
+    const char *all =
+        start ? gp_files_tail(&exam->files, &exam->arena, container->log_path, MOST_LOG, ret_length)
+              : NULL;
+    all = lines_since(all, ret_length, start);
+    return printed_of(exam, all, *ret_length, ret_length);
 }
 
 static void visit_one(struct gp_exam *exam, const char *folder, const char *id,
@@ -105,17 +156,16 @@ const char *gp_docker_compose_service(struct gp_exam *exam,
 
 const char *gp_docker_denied_line(struct gp_exam *exam, const struct gp_docker_container *container)
 {
-    enum { MOST_LOG = 256 << 10 };
     static const char *const words[] = {
         "Failed to open /dev/dri",         "No VA display found",
         "/dev/kfd: Permission denied",     "Unable to open /dev/kfd read-write",
         "No GPU device found in OpenVINO", "permission problems block access"};
-    const char *text =
-        gp_files_tail(&exam->files, &exam->arena, container->log_path, MOST_LOG, NULL);
+    size_t length = 0;
+    const char *text = gp_docker_printed(exam, container, &length);
     for (size_t i = 0; text && i < GP_ARRAY_LEN(words); i++) {
         const char *found = strstr(text, words[i]);
         if (found)
-            return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\"\\\n"), found);
+            return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\n"), found);
     }
     return NULL;
 }

@@ -52,4 +52,8 @@ bool gp_docker_has_runtime(const struct gp_docker_container *container);
 /* The requests for devices (--gpus), an array; NULL: there are none. */
 const json_t *gp_docker_requests(const struct gp_docker_container *container);
 
+/* The last lines that it has printed since it was started, with a NUL behind them; NULL: none. */
+const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_container *container,
+                              size_t *ret_length);
+
 #endif

@@ -342,45 +342,6 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
     }
 }
 
-/* The lines of a container's log from this time on: {…,"time":"2023-07-26T14:22:05.000000000Z"} */
-static const char *lines_since(const char *all, size_t *length, const char *start)
-{
-    static const char key[] = "\"time\":\"";
-    enum { KEY = sizeof(key) - 1, SECONDS = sizeof("2023-07-26T14:22:05") - 1 };
-    const char *line;
-    size_t n;
-    struct gp_lines lines = gp_lines_of(all, all ? *length : 0);
-    while (gp_lines_next(&lines, &line, &n)) {
-        const char *at = memmem(line, n, key, KEY);
-        if (at && line + n - at >= KEY + SECONDS && strncmp(at + KEY, start, SECONDS) >= 0) {
-            *length -= (size_t)(line - all);
-            return line;
-        }
-    }
-    return NULL;
-}
-
-/* What was printed, of the lines {"log":"…\\n","stream":"stderr","time":"…"}. */
-static const char *printed_of(struct gp_exam *exam, const char *all, size_t length,
-                              size_t *ret_length)
-{
-    const char *line;
-    size_t n, used = 0;
-    char *text = all ? gp_arena_alloc(&exam->arena, length + 1, 1) : NULL;
-    struct gp_lines lines = gp_lines_of(all, text ? length : 0);
-    while (gp_lines_next(&lines, &line, &n)) {
-        json_t *record = json_loadb(line, n, 0, NULL);
-        const char *said = gp_docker_text(record, "log");
-        size_t m = said ? strcspn(said, "\n") : n;
-        memcpy(text + used, said ? said : line, m); /* never longer than in JSON */
-        used += m;
-        text[used++] = '\n';
-        json_decref(record);
-    }
-    *ret_length = used;
-    return text;
-}
-
 /* What a running container of docker has printed since it was started; why another one did not
  * start: "failed to …\nnvidia-container-cli: …" */
 static void read_container(struct gp_exam *exam, const struct gp_docker_container *c,
@@ -388,16 +349,12 @@ static void read_container(struct gp_exam *exam, const struct gp_docker_containe
 {
     struct gp_log *log = argument;
     const json_t *state = json_object_get(c->config, "State");
-    const char *start = gp_docker_text(state, "StartedAt");
     const char *error = gp_docker_text(state, "Error");
     size_t length = 0;
     if (!c->is_running && error) {
         read_program(exam, log, c->config_path, gp_exam_text(exam, "%s", error), strlen(error));
-    } else if (c->is_running && start) {
-        const char *all =
-            gp_files_tail(&exam->files, &exam->arena, c->log_path, MOST_TEXT / 16, &length);
-        all = lines_since(all, &length, start);
-        all = printed_of(exam, all, length, &length);
+    } else if (c->is_running) {
+        const char *all = gp_docker_printed(exam, c, &length);
         read_program(exam, log, c->log_path, all, length);
     }
 }
