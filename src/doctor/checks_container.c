@@ -432,32 +432,19 @@ static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
     return !is_used && engine->restart;
 }
 
-static void check_hook(struct gp_exam *exam)
-{
-    char hook[GP_PATH_SIZE];
-    const char *link = gp_container_lost_hook(exam, hook);
-    if (!link)
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "containers cannot use GPUs: the hook of NVIDIA Container Toolkit is missing");
-    gp_exam_evidence(exam, link, "leads to %s, which is missing", hook);
-    gp_exam_why(exam, "docker run --gpus fails with \"could not select device driver\". The update "
-                      "of the RPM from 1.10 to 1.11 deletes this file.");
-    const char *packages = gp_files_exist(&exam->files, "/usr/bin/nvidia-docker")
-                               ? "nvidia-container-toolkit nvidia-docker2"
-                               : "nvidia-container-toolkit";
-    gp_exam_remedy(exam, GP_REMEDY_REINSTALL_CONTAINER_TOOLKIT, packages, packages);
-}
-
 static void check_toolkit(struct gp_exam *exam)
 {
     const struct gp_engine *engine = gp_container_engine(exam);
+    if (!gp_container_is_host(exam)) {
+        gp_container_report_vain(exam);
+        return;
+    }
     if (strncmp(engine->program, "/snap/", 6) == 0) {
         gp_container_check_snap(exam, engine->program);
         return;
     }
     if (gp_container_has_toolkit(exam)) {
-        check_hook(exam);
+        gp_container_check_hook(exam);
         return;
     }
     if (gp_files_exist(&exam->files, "/run/nvidia/validations") ||
@@ -510,7 +497,7 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_desktop,
      gp_container_check_desktop},
-    {"container.toolkit", "containers can use GPUs", {NULL}, gp_container_is_host, check_toolkit},
+    {"container.toolkit", "containers can use GPUs", {NULL}, gp_container_may_start, check_toolkit},
     {"container.docker",
      "NVIDIA's runtime is configured in docker",
      {NULL},

@@ -60,6 +60,11 @@ void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_cont
 /* container_dri.c: whether such a container gets the files that it wants */
 void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_container *container);
 
+/* container_vain.c: a machine that can start containers with NVIDIA GPUs, or one without such GPUs
+ * that was asked to */
+bool gp_container_may_start(struct gp_exam *exam);
+void gp_container_report_vain(struct gp_exam *exam);
+
 /* container_docker.c */
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);
@@ -69,6 +74,7 @@ bool gp_container_has_podman(struct gp_exam *exam);
 void gp_container_check_podman(struct gp_exam *exam);
 
 /* container_version.c: whether driver, toolkit and images fit */
+void gp_container_check_hook(struct gp_exam *exam);
 bool gp_container_has_version(struct gp_exam *exam);
 void gp_container_check_version(struct gp_exam *exam);
 bool gp_container_has_old_engine(struct gp_exam *exam);

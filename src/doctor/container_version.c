@@ -66,6 +66,25 @@ static void update_toolkit(struct gp_exam *exam)
         gp_exam_command(exam, "", "sudo systemctl restart docker");
 }
 
+/* ---- what an update has deleted ---- */
+
+void gp_container_check_hook(struct gp_exam *exam)
+{
+    char hook[GP_PATH_SIZE];
+    const char *link = gp_container_lost_hook(exam, hook);
+    if (!link)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "containers cannot use GPUs: the hook of NVIDIA Container Toolkit is missing");
+    gp_exam_evidence(exam, link, "leads to %s, which is missing", hook);
+    gp_exam_why(exam, "docker run --gpus fails with \"could not select device driver\". The update "
+                      "of the RPM from 1.10 to 1.11 deletes this file.");
+    const char *packages = gp_files_exist(&exam->files, "/usr/bin/nvidia-docker")
+                               ? "nvidia-container-toolkit nvidia-docker2"
+                               : "nvidia-container-toolkit";
+    gp_exam_remedy(exam, GP_REMEDY_REINSTALL_CONTAINER_TOOLKIT, packages, packages);
+}
+
 /* ---- versions ---- */
 
 static bool has_second_cgroups(struct gp_exam *exam)
