@@ -410,6 +410,7 @@ static void check_parts(struct gp_exam *exam)
     }
     const char *program = *program_of(exam, GRAPHICS);
     check_opencl(exam);
+    gp_driver_check_nvenc(exam);
     if (program)
         gp_driver_check_registers(exam);
     gp_container_check_glibc(exam, program);

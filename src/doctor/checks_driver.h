@@ -29,6 +29,9 @@ void gp_driver_check_graphics(struct gp_exam *exam);
 /* The part of it for containers, too: files that name NVIDIA's driver to Vulkan and EGL. */
 void gp_driver_check_registers(struct gp_exam *exam);
 
+/* checks_driver_nvenc.c */
+void gp_driver_check_nvenc(struct gp_exam *exam);
+
 /* checks_driver_parts.c */
 void gp_driver_check_parts(struct gp_exam *exam);
 

@@ -96,6 +96,7 @@ void gp_driver_check_libraries(struct gp_exam *exam)
         gp_driver_check_graphics(exam);
         gp_driver_check_proton(exam);
         gp_driver_check_parts(exam);
+        gp_driver_check_nvenc(exam);
     }
     if (in->library_count > 0 || !exam->machine.is_driver_loaded)
         return;
