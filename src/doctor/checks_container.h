@@ -65,6 +65,13 @@ void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_contain
 bool gp_container_may_start(struct gp_exam *exam);
 void gp_container_report_vain(struct gp_exam *exam);
 
+/* container_links.c: the first running container of docker in which libcuda.so.1 is missing, though
+ * the library itself is there */
+struct gp_container_unlinked {
+    const char *container, *library; /* its name, and the path on the host */
+};
+bool gp_container_find_unlinked(struct gp_exam *exam, struct gp_container_unlinked *ret);
+
 /* container_docker.c */
 bool gp_container_has_docker(struct gp_exam *exam);
 void gp_container_check_docker(struct gp_exam *exam);

@@ -448,22 +448,40 @@ static void set_ldconfig(struct gp_exam *exam, const char *value)
                     gp_exam_quoted(exam, value), config_path);
 }
 
-/* The host's ldconfig ("@…") did not start in a container, though nothing is wrong with the path:
- * `bare` is the image's own, which containers of glibc have. */
+/* The host's ldconfig ("@…") did not start in a container, though nothing is wrong with the path,
+ * by the toolkit's log or by what it left undone. `bare` is the image's own, which containers of
+ * glibc have. */
 static void check_start(struct gp_exam *exam, const char *path, const char *bare, unsigned number)
 {
+    static const char mended[] = "1.9.0"; /* NVIDIA/nvidia-docker#1399 */
     const struct gp_log_known *known = gp_log_known_of(exam, "container.ldconfig-start");
-    if (!known || !strstr(known->text, path))
+    const char *version = gp_container_engine_version(exam, "libnvidia-container1");
+    struct gp_container_unlinked unlinked;
+    bool is_logged = known && strstr(known->text, path);
+    bool is_seen = gp_container_find_unlinked(exam, &unlinked);
+    if (!is_logged && !is_seen)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "the toolkit cannot start the host's ldconfig in containers");
-    gp_log_show_known(exam, known);
+    if (is_logged)
+        gp_log_show_known(exam, known);
+    if (is_seen)
+        gp_exam_evidence(exam, unlinked.library,
+                         "without libcuda.so.1, in the running container %s", unlinked.container);
     gp_exam_evidence(exam, place_of(exam, number), "ldconfig = @%s", path);
     gp_exam_why(exam, "The driver's libraries are then not in the container's cache, and lack the "
                       "links libcuda.so.1 and libnvidia-ml.so.1: nvidia-smi \"couldn't find "
                       "libnvidia-ml.so\". Without the @ the toolkit runs the image's own "
                       "ldconfig.");
     set_ldconfig(exam, bare);
+    if (is_seen)
+        gp_exam_command(exam, "likewise other containers with a GPU", "sudo docker restart %s",
+                        gp_exam_quoted(exam, unlinked.container));
+    if (version[0] && gp_version_compare(version, mended) < 0)
+        gp_exam_advice(exam,
+                       "or update NVIDIA Container Toolkit: %s and newer start it on more systems, "
+                       "so that the @ can stay",
+                       mended);
 }
 
 /* The path of ldconfig on the host ("@…"): Ubuntu's, and Debian's before 9, is a script around

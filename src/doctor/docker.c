@@ -99,6 +99,17 @@ const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_conta
     return printed_of(exam, all, *ret_length, ret_length);
 }
 
+const char *gp_docker_layer(struct gp_exam *exam, const struct gp_docker_container *container)
+{
+    const char *path = container->config_path, *end = strstr(path, "/containers/");
+    const char *root = gp_exam_text(exam, "%.*s", end ? (int)(end - path) : 0, path);
+    char id[128];
+    path = gp_exam_text(exam, "%s/image/overlay2/layerdb/mounts/%s/mount-id", root, container->id);
+    if (!end || !gp_files_line(&exam->files, path, id, sizeof(id)) || strchr(id, '/'))
+        return NULL;
+    return gp_exam_text(exam, "%s/overlay2/%s/diff", root, id);
+}
+
 static void visit_one(struct gp_exam *exam, const char *folder, const char *id,
                       gp_docker_visit *visit, void *argument)
 {

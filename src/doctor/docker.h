@@ -56,4 +56,8 @@ const json_t *gp_docker_requests(const struct gp_docker_container *container);
 const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_container *container,
                               size_t *ret_length);
 
+/* The directory with what was written into its file system, on the host; NULL: docker keeps it in
+ * another way than overlay2, or it cannot be read. */
+const char *gp_docker_layer(struct gp_exam *exam, const struct gp_docker_container *container);
+
 #endif
