@@ -70,5 +70,5 @@ void gp_container_check_docker(struct gp_exam *exam)
 bool gp_container_has_docker(struct gp_exam *exam)
 {
     return gp_container_is_host(exam) && gp_files_exist(&exam->files, "/usr/bin/docker") &&
-           gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk");
+           gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk") && !gp_container_is_podman(exam);
 }

@@ -16,11 +16,23 @@ static const struct gp_engine engines[] = {
     {"enroot", "/usr/bin/enroot", ""},
     {"containerd", "/usr/bin/containerd", NULL}};
 
+/* Whether the command docker is podman's: a script of the package podman-docker, or a link. */
+bool gp_container_is_podman(const struct gp_exam *exam)
+{
+    static const char program[] = "/usr/bin/docker";
+    char text[2048], real[GP_PATH_SIZE];
+    long n = gp_files_read(&exam->files, program, text, sizeof(text));
+    bool is_script = n > 2 && strncmp(text, "#!", 2) == 0;
+    return (is_script && strstr(text, "podman")) ||
+           (gp_files_real(&exam->files, program, real) && strstr(real, "podman"));
+}
+
 /* In WSL, a docker without its daemon belongs to Docker Desktop, which needs no toolkit here. */
 static bool is_foreign(const struct gp_exam *exam, const struct gp_engine *engine)
 {
-    return exam->machine.is_wsl && strcmp(engine->program, "/usr/bin/docker") == 0 &&
-           !gp_files_exist(&exam->files, "/usr/bin/dockerd");
+    return strcmp(engine->program, "/usr/bin/docker") == 0 &&
+           (gp_container_is_podman(exam) ||
+            (exam->machine.is_wsl && !gp_files_exist(&exam->files, "/usr/bin/dockerd")));
 }
 
 const struct gp_engine *gp_container_engine(const struct gp_exam *exam)

@@ -15,6 +15,9 @@ struct gp_engine {
 /* The first that is installed: docker, podman, Kubernetes' and others; NULL: none. */
 const struct gp_engine *gp_container_engine(const struct gp_exam *exam);
 
+/* Whether the command docker is a name for podman. */
+bool gp_container_is_podman(const struct gp_exam *exam);
+
 /* A machine with NVIDIA GPUs that can start containers. */
 bool gp_container_is_host(struct gp_exam *exam);
 

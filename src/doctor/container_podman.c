@@ -3,6 +3,7 @@
 #include "doctor/checks_container.h"
 #include "doctor/container_host.h"
 #include "doctor/exam.h"
+#include "doctor/version.h"
 
 #include <string.h>
 
@@ -64,6 +65,21 @@ static void check_readable(struct gp_exam *exam)
                     gp_exam_quoted(exam, spec));
 }
 
+/* Podman before 5.0 takes --gpus for the sake of docker's users, and does nothing. */
+static void check_option(struct gp_exam *exam)
+{
+    static const char first[] = "5.0";
+    const char *version = gp_container_engine_version(exam, "podman");
+    if (!gp_container_is_podman(exam) || (version[0] && gp_version_compare(version, first) >= 0))
+        return;
+    gp_exam_report(exam, GP_VERDICT_INFO,
+                   "the command docker is podman, which knows the GPUs by another option");
+    gp_exam_evidence(exam, "/usr/bin/docker", "starts podman %s", version);
+    gp_exam_why(exam,
+                "Older versions of podman ignore --gpus: the container starts without a GPU.");
+    gp_exam_command(exam, "in place of --gpus all", "podman run --device nvidia.com/gpu=all …");
+}
+
 bool gp_container_has_podman(struct gp_exam *exam)
 {
     return gp_container_is_host(exam) && gp_container_has_toolkit(exam) &&
@@ -81,6 +97,7 @@ void gp_container_check_podman(struct gp_exam *exam)
     if (is_known) {
         check_groups(exam);
         check_readable(exam);
+        check_option(exam);
         return;
     }
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -91,4 +108,7 @@ void gp_container_check_podman(struct gp_exam *exam)
                       "devices\".");
     gp_exam_command(exam, "generate it, and again after each update of the driver",
                     "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
+    if (gp_container_is_podman(exam))
+        gp_exam_advice(exam, "the command docker is podman here: start containers with --device "
+                             "nvidia.com/gpu=all in place of --gpus all");
 }
