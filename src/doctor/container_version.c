@@ -62,18 +62,54 @@ static void update_toolkit(struct gp_exam *exam)
             names = gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", packages[i].name);
     gp_exam_remedy(exam, GP_REMEDY_UPDATE_CONTAINER_TOOLKIT,
                    *names ? names : "nvidia-container-toolkit", NULL);
-    if (gp_files_exist(&exam->files, "/usr/bin/docker"))
+    if (gp_files_exist(&exam->files, "/usr/bin/docker") && !gp_container_is_podman(exam))
         gp_exam_command(exam, "", "sudo systemctl restart docker");
 }
 
 /* ---- what an update has deleted ---- */
 
+/* Docker has refused --gpus, though the toolkit is installed: not since docker was started, or only
+ * in part, such as nvidia-container-toolkit-base, which suffices for CDI. */
+static void check_asked(struct gp_exam *exam)
+{
+    static const char *const hooks[] = {"/usr/bin/nvidia-container-runtime-hook",
+                                        "/usr/bin/nvidia-container-toolkit",
+                                        "/usr/local/bin/nvidia-container-runtime-hook",
+                                        "/usr/local/bin/nvidia-container-toolkit",
+                                        "/usr/local/nvidia/toolkit/nvidia-container-runtime-hook",
+                                        "/usr/local/nvidia/toolkit/nvidia-container-toolkit",
+                                        NULL};
+    bool is_docker = strcmp(gp_container_engine(exam)->name, "docker") == 0;
+    const char *hook = gp_files_first(&exam->files, hooks);
+    const struct gp_log_known *asked =
+        is_docker ? gp_log_known_of(exam, "docker.no-toolkit") : NULL;
+    if (!asked)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN, "docker does not find NVIDIA Container Toolkit%s",
+                   hook ? ", though it is installed" : ": only a part of it is installed");
+    gp_exam_evidence(exam, hook ? hook : hooks[0], hook ? "present" : "missing");
+    gp_log_show_known(exam, asked);
+    gp_exam_why(exam,
+                "It looks for this program when it starts: \"could not select device driver\" "
+                "without it.");
+    if (hook) {
+        gp_exam_command(exam, "it may stop running containers", "sudo systemctl restart docker");
+        gp_exam_advice(exam, "if that does not help: docker context ls and snap list docker show "
+                             "whether it is another docker");
+        return;
+    }
+    gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
+    gp_container_configure_docker(exam);
+}
+
 void gp_container_check_hook(struct gp_exam *exam)
 {
     char hook[GP_PATH_SIZE];
     const char *link = gp_container_lost_hook(exam, hook);
-    if (!link)
+    if (!link) {
+        check_asked(exam);
         return;
+    }
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "containers cannot use GPUs: the hook of NVIDIA Container Toolkit is missing");
     gp_exam_evidence(exam, link, "leads to %s, which is missing", hook);
@@ -138,6 +174,61 @@ static bool check_links(struct gp_exam *exam)
     return true;
 }
 
+/* ---- releases with a fault ---- */
+
+static bool uses_enroot(struct gp_exam *exam)
+{
+    return gp_files_exist(&exam->files, "/usr/bin/enroot") &&
+           gp_files_exist(&exam->files, "/etc/enroot/hooks.d/98-nvidia.sh");
+}
+
+static bool is_without_root(struct gp_exam *exam)
+{
+    return gp_container_rootless_config(exam) != NULL;
+}
+
+/* podman has no other way, and the runtime in this mode. */
+static bool uses_cdi(struct gp_exam *exam)
+{
+    bool is_podman = strcmp(gp_container_engine(exam)->name, "podman") == 0;
+    return gp_container_has_mode(exam) || (is_podman && gp_container_find_cdi(exam));
+}
+
+/* Releases of which the makers say so, where they are used in the way that fails. */
+static const struct {
+    const char *version, *mended, *words, *message, *link;
+    bool (*is_hit)(struct gp_exam *exam);
+} faulty[] = {
+    {"1.14.0", "1.14.1", "containers of docker without root do not start",
+     "It ignores its settings, such as no-cgroups: \"bpf_prog_query(BPF_CGROUP_DEVICE) failed: "
+     "operation not permitted\".",
+     "https://github.com/NVIDIA/nvidia-container-toolkit/issues/106", is_without_root},
+    {"1.17.0", "1.17.1", "containers that get GPUs by CDI may not start",
+     "It fails at links that the image has already: \"failed to create link\", or \"error "
+     "executing "
+     "hook `/usr/bin/nvidia-cdi-hook`\".",
+     "https://github.com/NVIDIA/nvidia-container-toolkit/issues/772", uses_cdi},
+    {"1.17.7", "1.17.8", "Enroot's containers with a GPU do not start",
+     "It tries to change control groups without root: \"mount error: failed to add device rules\".",
+     "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1093", uses_enroot},
+};
+
+static bool check_release(struct gp_exam *exam, const char *name, const char *version)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(faulty); i++) {
+        if (gp_version_compare(version, faulty[i].version) != 0 || !faulty[i].is_hit(exam))
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s: the container toolkit %s has a fault",
+                       faulty[i].words, faulty[i].version);
+        gp_exam_evidence(exam, "package", "%s %s; %s fixes it", name, version, faulty[i].mended);
+        gp_exam_why(exam, "%s", faulty[i].message);
+        update_toolkit(exam);
+        gp_exam_link(exam, faulty[i].link);
+        return true;
+    }
+    return false;
+}
+
 bool gp_container_has_version(struct gp_exam *exam)
 {
     const char *name;
@@ -149,7 +240,7 @@ void gp_container_check_version(struct gp_exam *exam)
     static const char needed[] = "1.8.0";
     const char *name = "", *version = toolkit_version(exam, "libnvidia-container", &name);
     if (!has_second_cgroups(exam) || gp_version_compare(version, needed) >= 0) {
-        if (!check_links(exam))
+        if (!check_release(exam, name, version) && !check_links(exam))
             gp_exam_report(exam, GP_VERDICT_OK, "the container toolkit is %s", version);
         return;
     }
