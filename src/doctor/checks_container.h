@@ -46,6 +46,10 @@ void gp_container_check_kubelet(struct gp_exam *exam);
 bool gp_container_has_crio(struct gp_exam *exam);
 void gp_container_check_crio(struct gp_exam *exam);
 
+/* container_sections.c: reports a runtime of NVIDIA that is in the wrong section of containerd's
+ * configuration; false: there is none */
+bool gp_container_report_section(struct gp_exam *exam, const char *path, const char *text);
+
 /* container_scope.c: whether running containers keep their GPUs */
 void gp_container_check_scopes(struct gp_exam *exam);
 

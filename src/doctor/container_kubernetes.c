@@ -396,6 +396,8 @@ static void check_containerd(struct gp_exam *exam)
     const char *all = gp_exam_text(exam, "%s%s", more, text ? text : "");
     if (is_cri_off(text))
         report_cri_off(exam, containerd_path);
+    else if (is_main && !is_more && gp_container_report_section(exam, containerd_path, text))
+        return;
     else if (report_runtime(exam, containerd_path, all, NULL))
         return;
     else if (is_more && text && !is_main && !strstr(text, "conf.d"))
