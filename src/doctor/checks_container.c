@@ -453,12 +453,16 @@ static void check_toolkit(struct gp_exam *exam)
         return; /* the GPU Operator brings it */
     const char *config = gp_container_runtime_config(exam);
     const struct gp_log_known *asked = gp_log_known_of(exam, "docker.no-toolkit");
-    bool is_wanted = config || asked || is_only_use(exam, engine);
+    struct gp_container_failure failure;
+    bool has_failed = gp_container_find_failure(exam, &failure);
+    bool is_wanted = config || asked || has_failed || is_only_use(exam, engine);
     gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
     gp_exam_evidence(exam, engine->program, "present, but nvidia-ctk is missing");
     if (asked)
         gp_log_show_known(exam, asked);
+    if (has_failed)
+        gp_exam_evidence(exam, failure.path, "%s", failure.line);
     if (config)
         gp_exam_evidence(exam, config, "names nvidia-container-runtime, which it does not find");
     if (exam->machine.is_jetson)
@@ -474,6 +478,8 @@ static void check_toolkit(struct gp_exam *exam)
         gp_container_configure_containerd(exam);
     else if (engine->restart && engine->restart[0])
         gp_exam_command(exam, "it looks for the toolkit when it starts", "%s", engine->restart);
+    if (has_failed)
+        gp_exam_advice(exam, "then create the container again with --gpus all");
 }
 
 const struct gp_check gp_checks_container[] = {

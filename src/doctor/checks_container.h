@@ -55,6 +55,11 @@ void gp_container_check_scopes(struct gp_exam *exam);
 
 /* container_given.c: whether docker's containers are given the GPUs that they ask for */
 bool gp_container_has_given(struct gp_exam *exam);
+/* The first container of docker without a GPU that has printed that it finds none. */
+struct gp_container_failure {
+    const char *line, *path;
+};
+bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret);
 void gp_container_check_given(struct gp_exam *exam);
 
 /* container_groups.c: whether the user of such a container may open them */

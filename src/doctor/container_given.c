@@ -65,14 +65,11 @@ static bool has_other_gpu(const struct gp_docker_container *c)
     return has_device(c, "/dev/dri") || has_device(c, "/dev/kfd");
 }
 
-/* A line by which a program says that it finds no driver or no GPU, in what the container has
- * printed since it was started; NULL: there is none. */
-static const char *failure_of(struct gp_exam *exam, const struct gp_docker_container *c)
+/* A line with one of these known errors, in what the container has printed since it was started;
+ * NULL: there is none. */
+static const char *failure_of(struct gp_exam *exam, const struct gp_docker_container *c,
+                              const char *errors)
 {
-    static const char said[] = "cuda.none,cuda.35,cuda.100,cuda.count-100,ffmpeg.cuinit-none,"
-                               "ld.libcuda,ld.nvml,numba.nocuda,numba.no-device,nvdec.library,"
-                               "nvenc.library,ollama.fallback,ollama.no-gpu,torch.no-driver,"
-                               "video.libcuda";
     enum { SHOWN = 400 };
     size_t length = 0, n;
     const char *all = gp_docker_printed(exam, c, &length), *line;
@@ -81,7 +78,7 @@ static const char *failure_of(struct gp_exam *exam, const struct gp_docker_conta
         const char *text = gp_exam_text(exam, "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
         unsigned weight;
         const struct gp_entry *entry = gp_entry_of_line(text, &weight);
-        if (entry && gp_exam_is_listed(said, entry->id))
+        if (entry && gp_exam_is_listed(errors, entry->id))
             return text;
     }
     return NULL;
@@ -166,20 +163,52 @@ static void report_variable(struct gp_exam *exam, const struct gp_docker_contain
                          "and NVIDIA_DRIVER_CAPABILITIES=all");
 }
 
+/* Errors of programs that find no driver or no GPU, or not the libraries for video. */
+static const char no_video[] = "nvdec.library,nvenc.library",
+                  no_gpu[] = "cuda.none,cuda.35,cuda.100,cuda.count-100,ffmpeg.cuinit-none,"
+                             "ld.libcuda,ld.nvml,numba.nocuda,numba.no-device,nvdec.library,"
+                             "nvenc.library,ollama.fallback,ollama.no-gpu,torch.no-driver,"
+                             "video.libcuda";
+
+/* Such a failure of a container that was started without any GPU; NULL: none, or it is on purpose.
+ */
+static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    const char *asked = asked_by_variable(c);
+    if ((asked && is_nothing(asked)) || has_gpus(c) || has_other_gpu(c) ||
+        (!c->is_running && !is_wanted(c)))
+        return NULL;
+    return failure_of(exam, c, no_gpu);
+}
+
+static void find_failure(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
+{
+    struct gp_container_failure *ret = argument;
+    if (ret->line || !c->host)
+        return;
+    ret->line = failure_without(exam, c);
+    ret->path = c->log_path;
+}
+
+bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure *ret)
+{
+    *ret = (struct gp_container_failure){0};
+    (void)gp_docker_each(exam, find_failure, ret);
+    return ret->line != NULL;
+}
+
 static void check_variable(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *asked = asked_by_variable(c);
-    bool is_without = asked && is_nothing(asked); /* on purpose */
     if (exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
         !gp_container_has_toolkit(exam) || (!c->is_running && !is_wanted(c)))
         return;
-    bool may_fail = !is_without && !has_gpus(c) && !has_other_gpu(c);
-    const char *failure = may_fail ? failure_of(exam, c) : NULL;
+    const char *failure = failure_without(exam, c);
     if (failure)
         report_failure(exam, c, failure);
     else if (!c->is_running)
         return;
-    else if (asked && !is_without && !has_gpus(c))
+    else if (asked && !is_nothing(asked) && !has_gpus(c))
         report_runtime(exam, c, asked);
     else if (!asked && gp_docker_has_runtime(c) && json_array_size(gp_docker_requests(c)) == 0 &&
              !gp_docker_is_nvidia_default(exam))
@@ -233,16 +262,21 @@ static void check_video(struct gp_exam *exam, const struct gp_docker_container *
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
     const char *set = gp_docker_variable(c, variable);
     bool has_driver = gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0;
-    if (!c->is_running || !image || !is_for_video(image) || !has_driver ||
-        exam->machine.nvidia_count == 0 || (set && (strstr(set, "video") || strstr(set, "all"))) ||
-        is_requested(c, "video") || !reads_capabilities(exam))
+    if (!c->is_running || !has_driver || exam->machine.nvidia_count == 0 ||
+        (set && (strstr(set, "video") || strstr(set, "all"))) || is_requested(c, "video") ||
+        is_requested(c, "all"))
+        return;
+    const char *failure = failure_of(exam, c, no_video);
+    if (!failure && !(image && is_for_video(image) && reads_capabilities(exam)))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "container %s cannot encode or decode video on the GPU: it is not given the "
                    "driver's part for that",
                    c->name);
-    gp_exam_evidence(exam, c->config_path, "Image: %s; %s%s%s", image, variable, set ? "=" : "",
-                     set ? set : " is not set: compute,utility");
+    gp_exam_evidence(exam, c->config_path, "Image: %s; %s%s%s", image ? image : "unknown", variable,
+                     set ? "=" : "", set ? set : " is not set: compute,utility");
+    if (failure)
+        gp_exam_evidence(exam, c->log_path, "%s", failure);
     gp_exam_why(exam,
                 "libnvidia-encode and libnvcuvid are passed in only on request: \"Cannot load "
                 "libnvidia-encode.so.1\", and the program uses the CPU.");
