@@ -79,7 +79,8 @@ void gp_container_check_snap(struct gp_exam *exam, const char *docker)
                       "select device driver\".");
     gp_exam_command(exam, "it keeps images and volumes, until you remove it",
                     "sudo snap disable docker");
-    gp_exam_remedy(exam, GP_REMEDY_INSTALL_DOCKER, NULL, NULL);
+    if (!gp_files_exist(&exam->files, "/usr/bin/dockerd"))
+        gp_exam_remedy(exam, GP_REMEDY_INSTALL_DOCKER, NULL, NULL);
     bool has_toolkit = gp_container_has_toolkit(exam);
     if (!has_toolkit)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);

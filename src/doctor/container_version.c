@@ -79,11 +79,18 @@ static void check_asked(struct gp_exam *exam)
                                         "/usr/local/nvidia/toolkit/nvidia-container-runtime-hook",
                                         "/usr/local/nvidia/toolkit/nvidia-container-toolkit",
                                         NULL};
+    static const char snap[] = "/snap/bin/docker"; /* next to another one */
     bool is_docker = strcmp(gp_container_engine(exam)->name, "docker") == 0;
     const char *hook = gp_files_first(&exam->files, hooks);
     const struct gp_log_known *asked =
         is_docker ? gp_log_known_of(exam, "docker.no-toolkit") : NULL;
-    if (!asked)
+    const struct gp_finding *before = exam->last;
+    /* its service is called so */
+    if (asked && strstr(asked->text, "docker.dockerd") && gp_files_exist(&exam->files, snap))
+        gp_container_check_snap(exam, snap);
+    if (exam->last != before)
+        gp_log_show_known(exam, asked);
+    if (!asked || exam->last != before)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN, "docker does not find NVIDIA Container Toolkit%s",
                    hook ? ", though it is installed" : ": only a part of it is installed");
