@@ -21,6 +21,7 @@ bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
 bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
 void gp_check_cuda_env(struct gp_exam *exam);
 void gp_check_cuda_network(struct gp_exam *exam); /* part of cuda.env */
+void gp_check_cuda_nccl(struct gp_exam *exam); /* part of cuda.env */
 void gp_check_cuda_ldpath(struct gp_exam *exam);
 
 #endif

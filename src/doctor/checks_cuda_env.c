@@ -295,7 +295,6 @@ static const struct {
     {"JAX_PLATFORM_NAME", "cpu", GP_VERDICT_WARN, "JAX computes on the CPU", ""},
     {"ACCELERATE_USE_CPU", "true", GP_VERDICT_WARN, "Hugging Face's programs compute on the CPU",
      ""},
-    {"NCCL_P2P_DISABLE", NULL, GP_VERDICT_INFO, "NCCL copies between GPUs through host memory", ""},
 };
 
 static void check_variables(struct gp_exam *exam)
@@ -443,6 +442,7 @@ void gp_check_cuda_env(struct gp_exam *exam)
     check_startup_files(exam);
     check_order(exam, &nv);
     check_variables(exam);
+    gp_check_cuda_nccl(exam);
     check_paths(exam);
     check_xla(exam);
     check_allocator(exam);
