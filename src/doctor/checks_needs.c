@@ -193,7 +193,8 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     unsigned cuda = package->is_conda ? 0 : cuda_wanted(package);
     const char *other;
-    if (cuda == 0 || !gp_cuda_is_only_other(exam, env, cuda, &other))
+    if (gp_check_linked(exam, env, package) || cuda == 0 ||
+        !gp_cuda_is_only_other(exam, env, cuda, &other))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
                    "%s %s in %s is for CUDA %u, but only CUDA %s is installed", package->name,

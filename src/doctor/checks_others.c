@@ -364,13 +364,14 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
 static const struct {
     const char *name, *title;
     const char *library;        /* below the environment's packages; NULL: by the name */
-    const char *other, *remedy; /* the package for GPUs, and how to get it */
+    const char *other, *remedy; /* the package for GPUs, and how to get it; NULL: MXNet's */
     bool is_framework;          /* computes by itself, also beside another framework */
 } cpu_only[] = {
     {"onnxruntime", "ONNX Runtime", NULL, "onnxruntime-gpu", "onnxruntime-gpu", false},
     {"faiss-cpu", "Faiss", NULL, "faiss-gpu", "faiss-gpu-cu12", false},
     {"paddlepaddle", "PaddlePaddle", NULL, "paddlepaddle-gpu", "paddlepaddle-gpu", true},
     {"xgboost-cpu", "XGBoost", NULL, NULL, "xgboost", true},
+    {"mxnet", "MXNet", NULL, "mxnet-cu", NULL, false},
     {"dgl", "DGL", NULL, "dgl-cu", "dgl -f https://data.dgl.ai/wheels/cu121/repo.html", true},
     {"llama-cpp-python", "llama-cpp-python", "llama_cpp/lib/libggml-cuda.so", NULL,
      "--no-cache-dir llama-cpp-python --extra-index-url "
@@ -412,8 +413,14 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
             gp_exam_evidence(exam, path, "missing");
         if (!library)
             gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+        const char *cuda, *mxnet = gp_mxnet_package(exam, &cuda);
         gp_exam_pip(exam, env, library ? GP_PIP_AGAIN : GP_PIP_ADD, "the build for GPUs",
-                    cpu_only[i].remedy);
+                    cpu_only[i].remedy ? cpu_only[i].remedy
+                    : mxnet            ? mxnet
+                                       : "mxnet-cu112");
+        if (!cpu_only[i].remedy && !mxnet)
+            gp_exam_advice(exam, "it needs the libraries of CUDA 11.2 and cuDNN 8, which it does "
+                                 "not contain");
     }
 }
 

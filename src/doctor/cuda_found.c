@@ -137,9 +137,10 @@ bool gp_library_is_loadable(struct gp_exam *exam, const struct gp_pyenv *env, co
     struct gp_ldcache cache;
     struct gp_library library;
     size_t from = 0;
-    while (gp_search_path_next(&list, ":;", folder))
-        if (folder[0] != '/' ||
-            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+    while (gp_search_path_next(&list, ":;", folder)) /* an empty one is the working directory */
+        if (folder[0] == '/'
+                ? gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name))
+                : folder[0])
             return true;
     return gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0 ||
            gp_ldcache_find(&cache, name, exam->machine.arch, &from, &library) ||

@@ -123,6 +123,14 @@ bool gp_ctranslate2_has_old_cudnn(
     const struct gp_pyenv *env); /* whether the packages have cuDNN 8 */
 void gp_check_ctranslate2(struct gp_exam *exam, const struct gp_pyenv *env);
 
+/* Likewise: a package whose library is linked with CUDA's, which must be found. False: it is no
+ * such package, or its library cannot be read. */
+bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
+                     const struct gp_pypackage *package);
+
+/* The package of MXNet for a CUDA that is installed, of version *ret_cuda; NULL: there is none. */
+const char *gp_mxnet_package(struct gp_exam *exam, const char **ret_cuda);
+
 /* Likewise: PaddlePaddle and the libraries that it opens. */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 

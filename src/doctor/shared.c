@@ -61,6 +61,71 @@ static bool load_sections(int fd, struct gp_arena *arena, struct gp_shared *ret)
     return (ret->entries || ret->symbols) && load_strings(fd, arena, &head, strings, ret);
 }
 
+/* ---- without sections, as the loader reads it ---- */
+
+enum { SEGMENTS_MAX = 64 };
+
+struct segments {
+    Elf64_Phdr list[SEGMENTS_MAX];
+    size_t count;
+};
+
+static bool load_segments(int fd, struct segments *ret)
+{
+    Elf64_Ehdr head;
+    *ret = (struct segments){.count = 0};
+    if (!read_at(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
+        head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phnum > SEGMENTS_MAX ||
+        !read_at(fd, head.e_phoff, ret->list, head.e_phnum * sizeof(Elf64_Phdr)))
+        return false;
+    ret->count = head.e_phnum;
+    return true;
+}
+
+/* The place in the file of an address; false: it is in no segment. */
+static bool offset_of(const struct segments *segments, uint64_t address, uint64_t *ret)
+{
+    for (size_t i = 0; i < segments->count; i++) {
+        const Elf64_Phdr *p = &segments->list[i];
+        if (p->p_type != PT_LOAD || address < p->p_vaddr || address - p->p_vaddr >= p->p_filesz)
+            continue;
+        *ret = p->p_offset + (address - p->p_vaddr);
+        return true;
+    }
+    return false;
+}
+
+/* The dynamic entries and their strings; the number of symbols is not in them. */
+static bool load_dynamic(int fd, struct gp_arena *arena, struct gp_shared *ret)
+{
+    struct segments segments;
+    Elf64_Shdr place = {0};
+    uint64_t strings = 0;
+    *ret = (struct gp_shared){0};
+    if (!load_segments(fd, &segments))
+        return false;
+    for (size_t i = 0; i < segments.count && !ret->entries; i++) {
+        place.sh_offset = segments.list[i].p_offset;
+        place.sh_size = segments.list[i].p_filesz;
+        if (segments.list[i].p_type == PT_DYNAMIC)
+            ret->entries = load(fd, arena, &place, sizeof(Elf64_Dyn), &ret->entry_count);
+    }
+    place.sh_size = 0;
+    const Elf64_Dyn *entries = ret->entries;
+    for (size_t i = 0; entries && i < ret->entry_count; i++) {
+        if (entries[i].d_tag == DT_STRTAB)
+            strings = entries[i].d_un.d_ptr;
+        else if (entries[i].d_tag == DT_STRSZ)
+            place.sh_size = entries[i].d_un.d_val;
+    }
+    if (!offset_of(&segments, strings, &strings))
+        return false;
+    place.sh_offset = strings;
+    ret->strings = load(fd, arena, &place, 1, &ret->strings_size);
+    return ret->strings && ret->strings[ret->strings_size - 1] == '\0';
+}
+
 bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, struct gp_arena *arena,
                     const char *path)
 {
@@ -68,7 +133,7 @@ bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, stru
     *shared = (struct gp_shared){0};
     if (fd < 0)
         return false;
-    bool is_read = load_sections(fd, arena, shared);
+    bool is_read = load_sections(fd, arena, shared) || load_dynamic(fd, arena, shared);
     (void)close(fd);
     return is_read;
 }
@@ -104,7 +169,7 @@ static bool has_symbol(const struct gp_shared *shared, const char *name)
 const char *gp_shared_lacks(const struct gp_shared *shared, const char *start,
                             const struct gp_shared *other)
 {
-    for (size_t i = 0; shared->symbols && i < shared->symbol_count; i++) {
+    for (size_t i = 0; shared->symbols && other->symbols && i < shared->symbol_count; i++) {
         const char *name = symbol(shared, i, false);
         if (strncmp(name, start, strlen(start)) == 0 && !has_symbol(other, name))
             return name;

@@ -24,7 +24,7 @@ bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, stru
 const char *gp_shared_needed(const struct gp_shared *shared, size_t *from);
 
 /* The first function with this beginning that it takes from elsewhere and `other` does not have;
- * NULL: there is none. */
+ * NULL: there is none, or the functions of one are unknown. */
 const char *gp_shared_lacks(const struct gp_shared *shared, const char *start,
                             const struct gp_shared *other);
 
