@@ -1,5 +1,6 @@
 #include "doctor/advise_framework.h"
 
+#include "doctor/framework.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -54,10 +55,7 @@ static void command_tensorflow(struct gp_exam *exam, const struct gp_build *buil
 static void command_jax(struct gp_exam *exam, const struct gp_build *build,
                         const struct gp_client *client)
 {
-    bool is_elsewhere = strstr(build->variant, "_pip") || strcmp(build->variant, "cuda") == 0;
-    const char *place =
-        is_elsewhere ? " -f https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
-                     : "";
+    const char *place = gp_jax_place(build);
     const char *pin = cudnn_pin(build, client);
     gp_exam_command(exam, "with pip", "pip install 'jax[%s]==%s'%s%s", build->variant,
                     build->version, pin, place);

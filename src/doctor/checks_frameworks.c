@@ -6,6 +6,7 @@
 #include "doctor/pypackage.h"
 #include "doctor/searchpath.h"
 #include "doctor/toolkit.h"
+#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -91,6 +92,13 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
     }
 }
 
+/* The severity of what only a program that computes with TensorFlow meets. */
+static enum gp_verdict verdict_of(struct gp_exam *exam, const struct gp_case *c)
+{
+    return gp_framework_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW) ? GP_VERDICT_INFO
+                                                                     : GP_VERDICT_WARN;
+}
+
 /* It refuses a cuDNN with an older minor version than it was built with. */
 static void check_minor(struct gp_exam *exam, const struct gp_case *c, const char *version)
 {
@@ -99,11 +107,12 @@ static void check_minor(struct gp_exam *exam, const struct gp_case *c, const cha
         !strchr(build.cudnn, '.') || gp_version_major(build.cudnn) != gp_version_major(version) ||
         gp_version_compare(version, build.cudnn) >= 0)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, verdict_of(exam, c),
                    "TensorFlow %s in %s was built with cuDNN %s, but the system has %s", c->version,
                    c->env->prefix, build.cudnn, version);
     gp_exam_evidence(exam, "libcudnn.so", "%s", version);
     gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
     gp_exam_why(exam, "\"Loaded runtime CuDNN library … but source was compiled with\": operations "
                       "on the GPU fail.");
     gp_exam_advice(exam, "install cuDNN %s or a newer %u", build.cudnn,
@@ -154,10 +163,11 @@ static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
     const char *set = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     bool is_own = (c->env->is_active || c->env->kind == GP_PYENV_USER) &&
                   !gp_machine_variable(&exam->machine, "SUDO_USER");
-    gp_exam_report(exam, is_own ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, is_own ? verdict_of(exam, c) : GP_VERDICT_INFO,
                    "TensorFlow %s in %s does not find CUDA %s and computes on the CPU", c->version,
                    c->env->prefix, c->cuda);
     gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
     if (folder)
         gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, name),
                          "present, but the loader does not look there");
@@ -198,22 +208,99 @@ static bool is_on_path(struct gp_exam *exam, const char *end)
     return false;
 }
 
-/* 2.16 does not find the libraries in its packages (tensorflow#63362). */
-static void report_lost(struct gp_exam *exam, const struct gp_case *c)
+/* Whether activating the environment sets LD_LIBRARY_PATH. */
+static bool sets_path(struct gp_exam *exam, const struct gp_pyenv *env)
 {
-    if (strncmp(c->version, "2.16.", 5) != 0 || is_on_path(exam, "/nvidia/cudnn/lib"))
-        return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "TensorFlow %s in %s does not find the CUDA libraries of its own packages",
-                   c->version, c->env->prefix);
-    gp_exam_evidence(exam, c->env->site, "%s", cudnn_wheel(c->env)->entry);
-    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/cudnn/lib", c->env->site);
-    gp_exam_why(exam,
-                "A fault of 2.16: \"Cannot dlopen some GPU libraries\", and it computes on the "
-                "CPU. Other versions find them.");
+    static const char name[] = "LD_LIBRARY_PATH";
+    const char *scripts = gp_exam_text(exam, "%s/etc/conda/activate.d", env->prefix);
+    const char *const files[] = {gp_exam_text(exam, "%s/conda-meta/state", env->prefix),
+                                 gp_exam_text(exam, "%s/bin/activate", env->prefix)};
+    char **names;
+    const char *text;
+    long n = gp_files_list(&exam->files, &exam->arena, scripts, &names);
+    for (long i = 0; i < n; i++)
+        if ((text = gp_files_text(&exam->files, &exam->arena,
+                                  gp_exam_text(exam, "%s/%s", scripts, names[i]), 65536, NULL)) &&
+            strstr(text, name))
+            return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
+        if ((text = gp_files_text(&exam->files, &exam->arena, files[i], 65536, NULL)) &&
+            strstr(text, name))
+            return true;
+    return false;
+}
+
+/* Newer versions have their CUDA as an extra; the driver must run CUDA 12. */
+static void propose_extra(struct gp_exam *exam, const struct gp_case *c)
+{
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    if (gp_version_compare(c->env->python, "3.9") >= 0 &&
+        gp_version_compare(c->env->python, "3.13") < 0 &&
+        (!nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"))))
+        gp_exam_pip(exam, c->env, GP_PIP_ADD, "or a version that brings its CUDA",
+                    "'tensorflow[and-cuda]>=2.15,!=2.16.*'");
+}
+
+/* Whether it does not look into NVIDIA's packages: before 2.14, and in 2.16 by a fault
+ * (tensorflow#63362). */
+static bool is_blind(const struct gp_case *c)
+{
+    return gp_version_compare(c->version, "2.14") < 0 || strncmp(c->version, "2.16.", 5) == 0;
+}
+
+/* NVIDIA's packages for CUDA 11, whose libraries have the names that builds for 11.2 to 11.8 open,
+ * without those that are there. */
+static void install_wheels(struct gp_exam *exam, const struct gp_case *c, unsigned cudnn)
+{
+    static const char *const names[] = {"nvidia-cuda-runtime-cu11", "nvidia-cublas-cu11",
+                                        "nvidia-cufft-cu11",        "nvidia-curand-cu11",
+                                        "nvidia-cusolver-cu11",     "nvidia-cusparse-cu11"};
+    const char *list = "";
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (!gp_pyenv_package(c->env, names[i]))
+            list = gp_exam_text(exam, "%s%s%s", list, *list ? " " : "", names[i]);
+    if (!cudnn_wheel(c->env))
+        list = gp_exam_text(exam, "%s%s'nvidia-cudnn-cu11==%u.*'", list, *list ? " " : "", cudnn);
+    if (*list)
+        gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them, for this environment", list);
+}
+
+static void add_wheels_to_path(struct gp_exam *exam, const struct gp_case *c)
+{
     gp_exam_command(exam, "before it starts",
                     "export LD_LIBRARY_PATH=$(echo %s/nvidia/*/lib | tr ' ' ':')",
                     gp_exam_quoted(exam, c->env->site));
+}
+
+static void report_lost(struct gp_exam *exam, const struct gp_case *c)
+{
+    bool is_old = gp_version_compare(c->version, "2.14") < 0;
+    if (!is_blind(c) || is_on_path(exam, "/nvidia/cudnn/lib") ||
+        (!c->env->is_active && sets_path(exam, c->env)))
+        return;
+    gp_exam_report(exam, verdict_of(exam, c),
+                   "TensorFlow %s in %s does not find the CUDA libraries of its own packages",
+                   c->version, c->env->prefix);
+    gp_exam_evidence(exam, c->env->site, "%s", cudnn_wheel(c->env)->entry);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/cudnn/lib", c->env->site);
+    if (is_old)
+        gp_exam_why(exam,
+                    "Before 2.14 it looks only where the loader does: \"Could not load "
+                    "dynamic library\", \"Cannot dlopen some GPU libraries\", and it computes "
+                    "on the CPU.");
+    else
+        gp_exam_why(exam, "A fault of 2.16: \"Cannot dlopen some GPU libraries\", and it computes "
+                          "on the CPU. Other versions find them.");
+    if (is_old && gp_version_compare(c->version, "2.5") >= 0 && c->env->kind != GP_PYENV_SYSTEM &&
+        !gp_library_is_loadable(exam, c->env, "libcublas.so.11"))
+        install_wheels(exam, c, gp_version_major(cudnn_wheel(c->env)->version));
+    add_wheels_to_path(exam, c);
+    if (is_old) {
+        propose_extra(exam, c);
+        return;
+    }
     gp_exam_pip(exam, c->env, GP_PIP_ADD, "or a version that finds them",
                 "'tensorflow[and-cuda]>=2.17'");
     gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/63362");
@@ -238,7 +325,7 @@ static void report_libdevice(struct gp_exam *exam, const struct gp_case *c)
         gp_machine_variable(&exam->machine, "XLA_FLAGS") || !gp_files_exist(&exam->files, file) ||
         gp_files_exist(&exam->files, wanted) || gp_files_exist(&exam->files, system))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, verdict_of(exam, c),
                    "TensorFlow %s in %s does not find libdevice, which XLA needs", c->version,
                    prefix);
     gp_exam_evidence(exam, file, "present");
@@ -265,23 +352,15 @@ static void report_conda(struct gp_exam *exam, const struct gp_case *c)
 {
     const struct gp_pypackage *package = tensorflow_of(c->env);
     const char *folder = gp_exam_text(exam, "%s/lib", c->env->prefix);
-    const char *scripts = gp_exam_text(exam, "%s/etc/conda/activate.d", c->env->prefix);
-    char **names;
     if (!package || is_of_conda(c->env) || !c->env->is_active ||
-        gp_version_compare(c->version, "2.7") < 0 || is_on_path(exam, folder))
+        gp_version_compare(c->version, "2.7") < 0 || is_on_path(exam, folder) ||
+        sets_path(exam, c->env))
         return;
-    long n = gp_files_list(&exam->files, &exam->arena, scripts, &names);
-    for (long i = 0; i < n; i++) {
-        const char *text =
-            gp_files_text(&exam->files, &exam->arena,
-                          gp_exam_text(exam, "%s/%s", scripts, names[i]), 65536, NULL);
-        if (text && strstr(text, "LD_LIBRARY_PATH"))
-            return;
-    }
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, verdict_of(exam, c),
                    "TensorFlow %s in %s does not find the CUDA libraries of its conda environment",
                    c->version, c->env->prefix);
     gp_exam_evidence(exam, c->env->site, "%s", package->entry);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
     gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s", folder);
     gp_exam_why(exam,
                 "TensorFlow is from PyPI, CUDA and cuDNN are from conda. Since 2.7 the former "
@@ -290,16 +369,39 @@ static void report_conda(struct gp_exam *exam, const struct gp_case *c)
     gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/52988");
 }
 
-/* Newer versions have their CUDA as an extra; the driver must run CUDA 12. */
-static void propose_extra(struct gp_exam *exam, const struct gp_case *c)
+/* Libraries for a version that has no package with them. */
+static void propose_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
 {
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    if (gp_version_compare(c->env->python, "3.9") >= 0 &&
-        gp_version_compare(c->env->python, "3.13") < 0 &&
-        (!nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"))))
-        gp_exam_pip(exam, c->env, GP_PIP_ADD, "or a version that brings its CUDA",
-                    "'tensorflow[and-cuda]>=2.15,!=2.16.*'");
+    /* Ubuntu's own package, of cuDNN 8.2 with CUDA 11.5; newer builds refuse that cuDNN. */
+    static const char release[] = "22.04", first[] = "2.5", too_new[] = "2.12";
+    bool is_11 = gp_version_major(c->cuda) == 11 && gp_version_minor(c->cuda) > 0;
+    bool is_offered = is_11 && exam->machine.distro == GP_DISTRO_UBUNTU &&
+                      strcmp(exam->machine.distro_version, release) == 0 &&
+                      gp_version_compare(c->version, first) >= 0 &&
+                      gp_version_compare(c->version, too_new) < 0;
+    if (c->env->kind == GP_PYENV_CONDA) {
+        gp_exam_command(
+            exam, "install them", "%s install -p %s -c conda-forge cudatoolkit=%s cudnn=%s",
+            gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix), c->cuda, cudnn);
+        if (gp_version_compare(c->version, "2.7") >= 0) /* which does not look there */
+            gp_conda_set(exam, c->env, "LD_LIBRARY_PATH",
+                         gp_exam_quoted(exam, gp_exam_text(exam, "%s/lib", c->env->prefix)));
+    } else if (is_11 && c->env->kind != GP_PYENV_SYSTEM) {
+        install_wheels(exam, c, gp_version_major(cudnn));
+        add_wheels_to_path(exam, c);
+    } else if (!is_offered) {
+        gp_exam_advice(exam,
+                       "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
+                       "version has no package with them",
+                       c->cuda, cudnn);
+    }
+    if (is_offered && c->env->kind != GP_PYENV_CONDA)
+        gp_exam_command(exam,
+                        c->env->kind == GP_PYENV_SYSTEM
+                            ? "of multiverse, with CUDA's libraries"
+                            : "or, for the whole machine, of multiverse",
+                        "sudo apt install nvidia-cudnn");
+    propose_extra(exam, c);
 }
 
 /* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
@@ -309,7 +411,8 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
     bool is_other =
         wheel && cudnn[0] && gp_version_major(wheel->version) != gp_version_major(cudnn);
     const char *version = "";
-    if (wheel && !is_other) {
+    if (wheel && !is_other &&
+        !(gp_version_compare(c->version, "2.14") < 0 && has_system_cudnn(exam, cudnn, &version))) {
         report_lost(exam, c);
         return;
     }
@@ -327,19 +430,21 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
         return;
     }
     if (is_other)
-        gp_exam_report(exam, GP_VERDICT_WARN,
+        gp_exam_report(exam, verdict_of(exam, c),
                        "TensorFlow %s in %s needs cuDNN %u, but cuDNN %s is installed", c->version,
                        c->env->prefix, gp_version_major(cudnn), wheel->version);
     else
-        gp_exam_report(exam, GP_VERDICT_WARN,
+        gp_exam_report(exam, verdict_of(exam, c),
                        "TensorFlow %s in %s has no CUDA libraries and computes on the CPU",
                        c->version, c->env->prefix);
     gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
     if (is_other)
         gp_exam_evidence(exam, c->env->site, "%s", wheel->entry);
     else
         gp_exam_evidence(exam, c->env->site,
-                         "no package nvidia-cudnn-cu12, and the loader finds no libcudnn.so.%s",
+                         "no package nvidia-cudnn-cu%u, and the loader finds no libcudnn.so.%s",
+                         gp_version_major(c->cuda) == 11 ? 11U : 12U,
                          cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*");
     gp_exam_why(exam, "It reports \"Could not find cuda drivers\" or \"Cannot dlopen some GPU "
                       "libraries\", and continues without the GPU.");
@@ -348,16 +453,7 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
                     gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
         return;
     }
-    if (c->env->kind == GP_PYENV_CONDA)
-        gp_exam_command(exam, "install them", "%s install -p %s cudatoolkit=%s cudnn=%s",
-                        gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
-                        c->cuda, cudnn);
-    else
-        gp_exam_advice(exam,
-                       "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
-                       "version has no package with them",
-                       c->cuda, cudnn);
-    propose_extra(exam, c);
+    propose_libraries(exam, c, cudnn);
 }
 
 /* Its packages of PyPI have only PTX for the newest GPUs, and fail to load it there
@@ -376,10 +472,13 @@ static bool report_only_ptx(struct gp_exam *exam, const struct gp_case *c,
     if (!gpu || strchr(c->version, '+') || strstr(c->archs, "12.0") || strstr(c->archs, "sm_120") ||
         strstr(c->archs, "compute_120"))
         return false;
-    gp_exam_report(exam, count < nv->count ? GP_VERDICT_WARN : gp_pyenv_verdict(c->env, false),
-                   "TensorFlow %s in %s has only PTX for %s, and cannot load it", c->version,
-                   c->env->prefix, gp_nvidia_gpu_words(exam, gpu));
+    enum gp_verdict verdict = verdict_of(exam, c);
+    if (verdict == GP_VERDICT_WARN && count == nv->count)
+        verdict = gp_pyenv_verdict(c->env, false);
+    gp_exam_report(exam, verdict, "TensorFlow %s in %s has only PTX for %s, and cannot load it",
+                   c->version, c->env->prefix, gp_nvidia_gpu_words(exam, gpu));
     gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
     gp_exam_evidence(exam, c->archs_where, "built for %s", c->archs);
     gp_exam_why(exam,
                 "Operations fail with CUDA_ERROR_INVALID_PTX and CUDA_ERROR_INVALID_HANDLE. No "

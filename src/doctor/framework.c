@@ -3,6 +3,7 @@
 #include "doctor/exam.h"
 #include "doctor/pypackage.h"
 #include "doctor/toolkit.h"
+#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -144,6 +145,13 @@ const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, 
                         gp_pyenv_package(env, "torchaudio") ? " torchaudio" : "", index);
 }
 
+const char *gp_jax_place(const struct gp_build *build)
+{
+    return strstr(build->variant, "_pip") || strcmp(build->variant, "cuda") == 0
+               ? " -f https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
+               : "";
+}
+
 static const char *packages_of(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_build *build)
 {
@@ -155,7 +163,8 @@ static const char *packages_of(struct gp_exam *exam, const struct gp_pyenv *env,
     case GP_FRAMEWORK_TENSORFLOW:
         return gp_exam_text(exam, "'%s==%s'", build->variant, build->version);
     default:
-        return gp_exam_text(exam, "'jax[%s]==%s'", build->variant, build->version);
+        return gp_exam_text(exam, "'jax[%s]==%s'%s", build->variant, build->version,
+                            gp_jax_place(build));
     }
 }
 
@@ -434,17 +443,29 @@ static void mend(struct gp_exam *exam, const struct gp_nvidia *nv, const struct 
     }
 }
 
+/* Whether this problem matters only to a program that computes with the framework, and those of the
+ * environment compute with another. */
+static bool is_aside(struct gp_exam *exam, const struct gp_case *c)
+{
+    return c->trouble != GP_TROUBLE_BROKEN && c->trouble != GP_TROUBLE_UNKNOWN &&
+           gp_framework_aside(exam, c->env, c->framework);
+}
+
 /* A finding for a case and all others with the same problem. */
 static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
                            const struct gp_case *cases, size_t count, const struct gp_case *first)
 {
     enum gp_verdict verdict = GP_VERDICT_WARN;
     const struct gp_case *worst = first;
-    size_t shared = 0, shown = 0;
+    size_t shared = 0, shown = 0, aside = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_shared(&cases[i], first))
             continue;
         shared++;
+        if (is_aside(exam, &cases[i])) {
+            aside++;
+            continue;
+        }
         if (gp_pyenv_verdict(cases[i].env, count == 1) == GP_VERDICT_FAIL &&
             verdict != GP_VERDICT_FAIL && !cases[i].is_partial) {
             verdict = GP_VERDICT_FAIL;
@@ -457,6 +478,8 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
         verdict = GP_VERDICT_WARN; /* these come with packages that do not need a GPU */
     if (first->trouble == GP_TROUBLE_UNKNOWN)
         verdict = GP_VERDICT_SKIP;
+    if (aside == shared)
+        verdict = GP_VERDICT_INFO;
     gp_exam_report(exam, verdict, "%s", summary_of(exam, nv, worst, shared));
     for (size_t i = 0; i < count && shown < SHOWN_MAX; i++)
         if (is_shared(&cases[i], first)) {
@@ -465,6 +488,8 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
         }
     if (shared > shown)
         gp_exam_evidence(exam, "", "and %zu more", shared - shown);
+    if (aside == shared)
+        gp_exam_aside(exam, first->env, first->framework);
     gp_exam_why(exam, "%s", why_of(worst));
     if (first->trouble == GP_TROUBLE_UNKNOWN)
         return;

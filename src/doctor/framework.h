@@ -84,6 +84,9 @@ const char *gp_torch_index(struct gp_exam *exam, const char *cuda);
 const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
                               const char *index);
 
+/* The option by which pip finds the builds of JAX that are not in PyPI: " -f https://…"; "". */
+const char *gp_jax_place(const struct gp_build *build);
+
 /* A text file among an environment's packages, "" if there is none. In the exam's arena. */
 const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file);
 

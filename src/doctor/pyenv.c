@@ -79,6 +79,12 @@ static const char *const wanted[] = {
     "tensorrt*",
     "xgboost*",
     "mxnet*",
+    "flax", /* what is built on JAX */
+    "dm-haiku",
+    "optax",
+    "equinox",
+    "numpyro",
+    "brax",
     "lmdeploy",
     "sglang",
     "numpy",
