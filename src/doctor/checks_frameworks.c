@@ -1,11 +1,7 @@
 /* TensorFlow. */
-#include "doctor/cuda_found.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
-#include "doctor/ldcache.h"
 #include "doctor/pypackage.h"
-#include "doctor/searchpath.h"
-#include "doctor/toolkit.h"
 #include "doctor/used.h"
 #include "doctor/version.h"
 
@@ -14,46 +10,6 @@
 #include <string.h>
 
 static const char build_info[] = "tensorflow/python/platform/build_info.py";
-
-/* The number in "nvidia-cudnn-cu12", the package that provides the wheel's cuDNN; 0: none. */
-static const struct gp_pypackage *cudnn_wheel(const struct gp_pyenv *env)
-{
-    return gp_pyenv_package_like(env, "nvidia-cudnn-cu");
-}
-
-/* Whether the loader knows a cuDNN with this major version ("8"; "": any), and the version of its
- * file, "8.4.1"; "": unknown. */
-static bool has_system_cudnn(struct gp_exam *exam, const char *cudnn, const char **ret_version)
-{
-    char real[GP_PATH_SIZE];
-    struct gp_arena scratch = {0};
-    struct gp_ldcache cache = {.count = 0};
-    bool is_found = false;
-    if (gp_ldcache_read(&cache, &exam->files, &scratch) != 0)
-        cache.count = 0;
-    for (size_t i = 0; i < cache.count && !is_found; i++) {
-        struct gp_library library = gp_ldcache_at(&cache, i);
-        is_found = strncmp(library.name, "libcudnn.so.", 12) == 0 &&
-                   (!cudnn[0] || gp_version_major(library.name + 12) == gp_version_major(cudnn));
-        if (is_found && gp_files_real(&exam->files, library.path, real) &&
-            strchr(gp_library_version(real), '.'))
-            *ret_version = gp_exam_text(exam, "%s", gp_library_version(real));
-    }
-    gp_arena_fini(&scratch);
-    return is_found;
-}
-
-static const struct gp_pypackage *tensorflow_of(const struct gp_pyenv *env)
-{
-    static const char *const names[] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu",
-                                        "tf-nightly"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
-        if (package && !package->is_conda)
-            return package;
-    }
-    return NULL;
-}
 
 struct tensorflow {
     char cuda[16], cudnn[16], archs[512];
@@ -77,7 +33,11 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
                             const struct gp_pypackage *package, struct tensorflow *ret)
 {
     const char *text = gp_pyenv_text(exam, env, build_info);
-    bool is_silent = !*text || strstr(text, "is_cuda_build = True"); /* before 2.3: which CUDA */
+    /* Until 1.15, the one with this name was for the CPU. */
+    bool is_cpu = strcmp(package->name, "tensorflow") == 0 && !*text &&
+                  gp_version_compare(package->version, "1.15") < 0 &&
+                  !gp_pyenv_package(env, "tensorflow-gpu");
+    bool is_silent = !is_cpu && (!*text || strstr(text, "is_cuda_build = True")); /* before 2.3 */
     struct gp_build build;
     *ret = (struct tensorflow){0};
     if (gp_python_version(text, "cuda_version", ret->cuda, sizeof(ret->cuda))) {
@@ -90,370 +50,6 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
         (void)snprintf(ret->cudnn, sizeof(ret->cudnn), "%s", build.cudnn);
         (void)snprintf(ret->archs, sizeof(ret->archs), "%s", build.archs);
     }
-}
-
-/* The severity of what only a program that computes with TensorFlow meets. */
-static enum gp_verdict verdict_of(struct gp_exam *exam, const struct gp_case *c)
-{
-    return gp_framework_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW) ? GP_VERDICT_INFO
-                                                                     : GP_VERDICT_WARN;
-}
-
-/* It refuses a cuDNN with an older minor version than it was built with. */
-static void check_minor(struct gp_exam *exam, const struct gp_case *c, const char *version)
-{
-    struct gp_build build;
-    if (!version[0] || !gp_build_known(GP_FRAMEWORK_TENSORFLOW, c->version, "", &build) ||
-        !strchr(build.cudnn, '.') || gp_version_major(build.cudnn) != gp_version_major(version) ||
-        gp_version_compare(version, build.cudnn) >= 0)
-        return;
-    gp_exam_report(exam, verdict_of(exam, c),
-                   "TensorFlow %s in %s was built with cuDNN %s, but the system has %s", c->version,
-                   c->env->prefix, build.cudnn, version);
-    gp_exam_evidence(exam, "libcudnn.so", "%s", version);
-    gp_exam_evidence(exam, c->where, "%s", c->seen);
-    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
-    gp_exam_why(exam, "\"Loaded runtime CuDNN library … but source was compiled with\": operations "
-                      "on the GPU fail.");
-    gp_exam_advice(exam, "install cuDNN %s or a newer %u", build.cudnn,
-                   gp_version_major(build.cudnn));
-}
-
-/* The first library of CUDA's that the loader does not find although the machine has it, in that
- * directory, or another version of it (NULL); false: there is no such library. 11.0 has a cuSOLVER
- * of its own. */
-static bool find_unreached(struct gp_exam *exam, const struct gp_case *c, const char **ret_name,
-                           const char **ret_folder)
-{
-    unsigned major = gp_version_major(c->cuda);
-    bool is_major = major == 11 || (major == 10 && gp_version_minor(c->cuda) > 0);
-    const char *const names[] = {major == 11 ? "libcudart.so.11.0" /* of all 11.x */
-                                             : gp_exam_text(exam, "libcudart.so.%s", c->cuda),
-                                 is_major ? gp_exam_text(exam, "libcublas.so.%u", major)
-                                          : gp_exam_text(exam, "libcublas.so.%s", c->cuda),
-                                 strcmp(c->cuda, "11.0") == 0 ? "libcusolver.so.10" : NULL};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names) && names[i]; i++) {
-        *ret_name = names[i];
-        *ret_folder = gp_library_folder(exam, names[i]);
-        if (!gp_library_is_loadable(exam, c->env, names[i]) &&
-            (*ret_folder || gp_library_other(exam, names[i])))
-            return true;
-    }
-    return false;
-}
-
-/* Whether a toolkit that the loader does not reach has both CUDA and cuDNN. */
-static bool has_both(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
-{
-    const char *name, *folder;
-    return cudnn[0] && find_unreached(exam, c, &name, &folder) && folder &&
-           gp_files_exist(&exam->files,
-                          gp_exam_text(exam, "%s/libcudnn.so.%u", folder, gp_version_major(cudnn)));
-}
-
-/* Versions without packages of CUDA need a toolkit's, where the loader must look for it. */
-static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
-{
-    const char *name, *folder;
-    if (gp_version_major(c->cuda) > 11 || !strchr(c->cuda, '.') ||
-        gp_version_compare(c->version, "2.14") >= 0 || gp_pyenv_package(c->env, "cudatoolkit") ||
-        gp_pyenv_package_like(c->env, "nvidia-cuda-runtime") ||
-        !find_unreached(exam, c, &name, &folder))
-        return;
-    const char *set = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    bool is_own = (c->env->is_active || c->env->kind == GP_PYENV_USER) &&
-                  !gp_machine_variable(&exam->machine, "SUDO_USER");
-    gp_exam_report(exam, is_own ? verdict_of(exam, c) : GP_VERDICT_INFO,
-                   "TensorFlow %s in %s does not find CUDA %s and computes on the CPU", c->version,
-                   c->env->prefix, c->cuda);
-    gp_exam_evidence(exam, c->where, "%s", c->seen);
-    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
-    if (folder)
-        gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, name),
-                         "present, but the loader does not look there");
-    else
-        gp_exam_evidence(exam, name, "not in any library directory; there is %s",
-                         gp_library_other(exam, name));
-    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "%s", set ? set : "not set");
-    gp_exam_assignments(exam, "LD_LIBRARY_PATH");
-    gp_exam_why(exam,
-                "It reports \"Could not load dynamic library '%s'\", and continues without "
-                "the GPU.",
-                name);
-    if (!folder) {
-        gp_exam_advice(exam,
-                       "install CUDA %s as well (several can be installed), and have "
-                       "LD_LIBRARY_PATH lead to its lib64, or use a version of TensorFlow for the "
-                       "CUDA that is installed",
-                       c->cuda);
-        gp_exam_link(exam, "https://www.tensorflow.org/install/source#gpu");
-        return;
-    }
-    gp_exam_command(exam, "also in the shell's startup file",
-                    "export LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
-                    gp_exam_quoted(exam, folder));
-}
-
-/* Whether LD_LIBRARY_PATH has a directory that ends like this. */
-static bool is_on_path(struct gp_exam *exam, const char *end)
-{
-    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
-    char folder[GP_PATH_SIZE];
-    while (gp_search_path_next(&list, ":;", folder)) {
-        size_t n = strlen(folder), m = strlen(end);
-        n -= n > 0 && folder[n - 1] == '/';
-        if (n >= m && memcmp(folder + n - m, end, m) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Whether activating the environment sets LD_LIBRARY_PATH. */
-static bool sets_path(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    static const char name[] = "LD_LIBRARY_PATH";
-    const char *scripts = gp_exam_text(exam, "%s/etc/conda/activate.d", env->prefix);
-    const char *const files[] = {gp_exam_text(exam, "%s/conda-meta/state", env->prefix),
-                                 gp_exam_text(exam, "%s/bin/activate", env->prefix)};
-    char **names;
-    const char *text;
-    long n = gp_files_list(&exam->files, &exam->arena, scripts, &names);
-    for (long i = 0; i < n; i++)
-        if ((text = gp_files_text(&exam->files, &exam->arena,
-                                  gp_exam_text(exam, "%s/%s", scripts, names[i]), 65536, NULL)) &&
-            strstr(text, name))
-            return true;
-    for (size_t i = 0; i < GP_ARRAY_LEN(files); i++)
-        if ((text = gp_files_text(&exam->files, &exam->arena, files[i], 65536, NULL)) &&
-            strstr(text, name))
-            return true;
-    return false;
-}
-
-/* Newer versions have their CUDA as an extra; the driver must run CUDA 12. */
-static void propose_extra(struct gp_exam *exam, const struct gp_case *c)
-{
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    if (gp_version_compare(c->env->python, "3.9") >= 0 &&
-        gp_version_compare(c->env->python, "3.13") < 0 &&
-        (!nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"))))
-        gp_exam_pip(exam, c->env, GP_PIP_ADD, "or a version that brings its CUDA",
-                    "'tensorflow[and-cuda]>=2.15,!=2.16.*'");
-}
-
-/* Whether it does not look into NVIDIA's packages: before 2.14, and in 2.16 by a fault
- * (tensorflow#63362). */
-static bool is_blind(const struct gp_case *c)
-{
-    return gp_version_compare(c->version, "2.14") < 0 || strncmp(c->version, "2.16.", 5) == 0;
-}
-
-/* NVIDIA's packages for CUDA 11, whose libraries have the names that builds for 11.2 to 11.8 open,
- * without those that are there. */
-static void install_wheels(struct gp_exam *exam, const struct gp_case *c, unsigned cudnn)
-{
-    static const char *const names[] = {"nvidia-cuda-runtime-cu11", "nvidia-cublas-cu11",
-                                        "nvidia-cufft-cu11",        "nvidia-curand-cu11",
-                                        "nvidia-cusolver-cu11",     "nvidia-cusparse-cu11"};
-    const char *list = "";
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (!gp_pyenv_package(c->env, names[i]))
-            list = gp_exam_text(exam, "%s%s%s", list, *list ? " " : "", names[i]);
-    if (!cudnn_wheel(c->env))
-        list = gp_exam_text(exam, "%s%s'nvidia-cudnn-cu11==%u.*'", list, *list ? " " : "", cudnn);
-    if (*list)
-        gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them, for this environment", list);
-}
-
-static void add_wheels_to_path(struct gp_exam *exam, const struct gp_case *c)
-{
-    gp_exam_command(exam, "before it starts",
-                    "export LD_LIBRARY_PATH=$(echo %s/nvidia/*/lib | tr ' ' ':')",
-                    gp_exam_quoted(exam, c->env->site));
-}
-
-static void report_lost(struct gp_exam *exam, const struct gp_case *c)
-{
-    bool is_old = gp_version_compare(c->version, "2.14") < 0;
-    if (!is_blind(c) || is_on_path(exam, "/nvidia/cudnn/lib") ||
-        (!c->env->is_active && sets_path(exam, c->env)))
-        return;
-    gp_exam_report(exam, verdict_of(exam, c),
-                   "TensorFlow %s in %s does not find the CUDA libraries of its own packages",
-                   c->version, c->env->prefix);
-    gp_exam_evidence(exam, c->env->site, "%s", cudnn_wheel(c->env)->entry);
-    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
-    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/cudnn/lib", c->env->site);
-    if (is_old)
-        gp_exam_why(exam,
-                    "Before 2.14 it looks only where the loader does: \"Could not load "
-                    "dynamic library\", \"Cannot dlopen some GPU libraries\", and it computes "
-                    "on the CPU.");
-    else
-        gp_exam_why(exam, "A fault of 2.16: \"Cannot dlopen some GPU libraries\", and it computes "
-                          "on the CPU. Other versions find them.");
-    if (is_old && gp_version_compare(c->version, "2.5") >= 0 && c->env->kind != GP_PYENV_SYSTEM &&
-        !gp_library_is_loadable(exam, c->env, "libcublas.so.11"))
-        install_wheels(exam, c, gp_version_major(cudnn_wheel(c->env)->version));
-    add_wheels_to_path(exam, c);
-    if (is_old) {
-        propose_extra(exam, c);
-        return;
-    }
-    gp_exam_pip(exam, c->env, GP_PIP_ADD, "or a version that finds them",
-                "'tensorflow[and-cuda]>=2.17'");
-    gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/63362");
-}
-
-/* Whether conda has installed TensorFlow itself, which then finds conda's libraries. */
-static bool is_of_conda(const struct gp_pyenv *env)
-{
-    const struct gp_pypackage *base = gp_pyenv_package(env, "tensorflow-base");
-    return base && base->is_conda;
-}
-
-/* From 2.11 on, optimizers compile with XLA, which needs NVIDIA's libdevice in the layout of a
- * toolkit; conda's cudatoolkit has it elsewhere. */
-static void report_libdevice(struct gp_exam *exam, const struct gp_case *c)
-{
-    static const char system[] = "/usr/local/cuda/nvvm/libdevice/libdevice.10.bc";
-    const char *prefix = c->env->prefix;
-    const char *file = gp_exam_text(exam, "%s/lib/libdevice.10.bc", prefix);
-    const char *wanted = gp_exam_text(exam, "%s/lib/nvvm/libdevice/libdevice.10.bc", prefix);
-    if (gp_version_compare(c->version, "2.11") < 0 || gp_version_compare(c->version, "2.14") >= 0 ||
-        gp_machine_variable(&exam->machine, "XLA_FLAGS") || !gp_files_exist(&exam->files, file) ||
-        gp_files_exist(&exam->files, wanted) || gp_files_exist(&exam->files, system))
-        return;
-    gp_exam_report(exam, verdict_of(exam, c),
-                   "TensorFlow %s in %s does not find libdevice, which XLA needs", c->version,
-                   prefix);
-    gp_exam_evidence(exam, file, "present");
-    gp_exam_evidence(exam, wanted, "missing");
-    gp_exam_evidence(exam, "XLA_FLAGS", "not set");
-    gp_exam_why(exam, "Since 2.11, training with Keras compiles with XLA: \"libdevice not found at "
-                      "./libdevice.10.bc\".");
-    const char *quoted = gp_exam_quoted(exam, prefix);
-    gp_exam_command(exam, "put it where XLA looks",
-                    "mkdir -p %s/lib/nvvm/libdevice && cp %s/lib/libdevice.10.bc "
-                    "%s/lib/nvvm/libdevice/",
-                    quoted, quoted, quoted);
-    gp_conda_set(exam, c->env, "XLA_FLAGS",
-                 gp_exam_text(exam, "--xla_gpu_cuda_data_dir=%s/lib", quoted));
-    gp_exam_command(exam, "which has ptxas", "%s install -p %s -c nvidia cuda-nvcc=%s",
-                    gp_conda_program(exam, c->env), quoted,
-                    gp_version_compare(c->cuda, "11.3") < 0 ? "11.3.58" : c->cuda);
-    gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/58681");
-}
-
-/* conda's CUDA for a TensorFlow from PyPI, which since 2.7 does not look there (tensorflow#52988).
- */
-static void report_conda(struct gp_exam *exam, const struct gp_case *c)
-{
-    const struct gp_pypackage *package = tensorflow_of(c->env);
-    const char *folder = gp_exam_text(exam, "%s/lib", c->env->prefix);
-    if (!package || is_of_conda(c->env) || !c->env->is_active ||
-        gp_version_compare(c->version, "2.7") < 0 || is_on_path(exam, folder) ||
-        sets_path(exam, c->env))
-        return;
-    gp_exam_report(exam, verdict_of(exam, c),
-                   "TensorFlow %s in %s does not find the CUDA libraries of its conda environment",
-                   c->version, c->env->prefix);
-    gp_exam_evidence(exam, c->env->site, "%s", package->entry);
-    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
-    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s", folder);
-    gp_exam_why(exam,
-                "TensorFlow is from PyPI, CUDA and cuDNN are from conda. Since 2.7 the former "
-                "does not look into the environment: it computes on the CPU.");
-    gp_conda_set(exam, c->env, "LD_LIBRARY_PATH", gp_exam_quoted(exam, folder));
-    gp_exam_link(exam, "https://github.com/tensorflow/tensorflow/issues/52988");
-}
-
-/* Libraries for a version that has no package with them. */
-static void propose_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
-{
-    /* Ubuntu's own package, of cuDNN 8.2 with CUDA 11.5; newer builds refuse that cuDNN. */
-    static const char release[] = "22.04", first[] = "2.5", too_new[] = "2.12";
-    bool is_11 = gp_version_major(c->cuda) == 11 && gp_version_minor(c->cuda) > 0;
-    bool is_offered = is_11 && exam->machine.distro == GP_DISTRO_UBUNTU &&
-                      strcmp(exam->machine.distro_version, release) == 0 &&
-                      gp_version_compare(c->version, first) >= 0 &&
-                      gp_version_compare(c->version, too_new) < 0;
-    if (c->env->kind == GP_PYENV_CONDA) {
-        gp_exam_command(
-            exam, "install them", "%s install -p %s -c conda-forge cudatoolkit=%s cudnn=%s",
-            gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix), c->cuda, cudnn);
-        if (gp_version_compare(c->version, "2.7") >= 0) /* which does not look there */
-            gp_conda_set(exam, c->env, "LD_LIBRARY_PATH",
-                         gp_exam_quoted(exam, gp_exam_text(exam, "%s/lib", c->env->prefix)));
-    } else if (is_11 && c->env->kind != GP_PYENV_SYSTEM) {
-        install_wheels(exam, c, gp_version_major(cudnn));
-        add_wheels_to_path(exam, c);
-    } else if (!is_offered) {
-        gp_exam_advice(exam,
-                       "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
-                       "version has no package with them",
-                       c->cuda, cudnn);
-    }
-    if (is_offered && c->env->kind != GP_PYENV_CONDA)
-        gp_exam_command(exam,
-                        c->env->kind == GP_PYENV_SYSTEM
-                            ? "of multiverse, with CUDA's libraries"
-                            : "or, for the whole machine, of multiverse",
-                        "sudo apt install nvidia-cudnn");
-    propose_extra(exam, c);
-}
-
-/* The build is for CUDA, but neither wheels nor the machine provide CUDA. */
-static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const char *cudnn)
-{
-    const struct gp_pypackage *wheel = cudnn_wheel(c->env);
-    bool is_other =
-        wheel && cudnn[0] && gp_version_major(wheel->version) != gp_version_major(cudnn);
-    const char *version = "";
-    if (wheel && !is_other &&
-        !(gp_version_compare(c->version, "2.14") < 0 && has_system_cudnn(exam, cudnn, &version))) {
-        report_lost(exam, c);
-        return;
-    }
-    if (has_system_cudnn(exam, cudnn, &version)) {
-        check_minor(exam, c, version);
-        check_runtime(exam, c);
-        return;
-    }
-    if (!wheel && has_both(exam, c, cudnn)) {
-        check_runtime(exam, c);
-        return;
-    }
-    if (gp_pyenv_package(c->env, "cudnn")) {
-        report_conda(exam, c);
-        return;
-    }
-    if (is_other)
-        gp_exam_report(exam, verdict_of(exam, c),
-                       "TensorFlow %s in %s needs cuDNN %u, but cuDNN %s is installed", c->version,
-                       c->env->prefix, gp_version_major(cudnn), wheel->version);
-    else
-        gp_exam_report(exam, verdict_of(exam, c),
-                       "TensorFlow %s in %s has no CUDA libraries and computes on the CPU",
-                       c->version, c->env->prefix);
-    gp_exam_evidence(exam, c->where, "%s", c->seen);
-    gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
-    if (is_other)
-        gp_exam_evidence(exam, c->env->site, "%s", wheel->entry);
-    else
-        gp_exam_evidence(exam, c->env->site,
-                         "no package nvidia-cudnn-cu%u, and the loader finds no libcudnn.so.%s",
-                         gp_version_major(c->cuda) == 11 ? 11U : 12U,
-                         cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*");
-    gp_exam_why(exam, "It reports \"Could not find cuda drivers\" or \"Cannot dlopen some GPU "
-                      "libraries\", and continues without the GPU.");
-    if (gp_version_compare(c->version, "2.14") >= 0) {
-        gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them",
-                    gp_exam_text(exam, "'tensorflow[and-cuda]==%s'", c->version));
-        return;
-    }
-    propose_libraries(exam, c, cudnn);
 }
 
 /* Its packages of PyPI have only PTX for the newest GPUs, and fail to load it there
@@ -472,7 +68,7 @@ static bool report_only_ptx(struct gp_exam *exam, const struct gp_case *c,
     if (!gpu || strchr(c->version, '+') || strstr(c->archs, "12.0") || strstr(c->archs, "sm_120") ||
         strstr(c->archs, "compute_120"))
         return false;
-    enum gp_verdict verdict = verdict_of(exam, c);
+    enum gp_verdict verdict = gp_tensorflow_verdict(exam, c);
     if (verdict == GP_VERDICT_WARN && count == nv->count)
         verdict = gp_pyenv_verdict(c->env, false);
     gp_exam_report(exam, verdict, "TensorFlow %s in %s has only PTX for %s, and cannot load it",
@@ -520,7 +116,7 @@ void gp_check_tensorflow(struct gp_exam *exam)
     gp_nvidia_read(&nv, exam);
     for (size_t i = 0; cases && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
-        const struct gp_pypackage *package = tensorflow_of(env);
+        const struct gp_pypackage *package = gp_tensorflow_package(env);
         check_conda_build(exam, env);
         if (!package || !gp_pyenv_path(env, build_info, path))
             continue;
@@ -543,10 +139,10 @@ void gp_check_tensorflow(struct gp_exam *exam)
             gp_case_judge(c, &nv);
         else
             c->trouble = GP_TROUBLE_CPU_ONLY;
-        if (tf.cuda[0] && c->trouble == GP_TROUBLE_NONE && !report_only_ptx(exam, c, &nv)) {
-            check_libraries(exam, c, tf.cudnn);
-            report_libdevice(exam, c);
-        }
+        bool is_unknown = c->trouble == GP_TROUBLE_UNKNOWN; /* only which GPUs it has code for */
+        if (tf.cuda[0] &&
+            (is_unknown || (c->trouble == GP_TROUBLE_NONE && !report_only_ptx(exam, c, &nv))))
+            gp_check_tensorflow_libraries(exam, c, tf.cudnn);
     }
     gp_cases_report(exam, &nv, cases, count);
     gp_cases_report_well(exam, GP_FRAMEWORK_TENSORFLOW, cases, count);

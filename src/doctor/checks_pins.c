@@ -3,6 +3,8 @@
 #include "doctor/framework.h"
 #include "doctor/version.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The same version, of any build. */
@@ -171,15 +173,19 @@ static void check_vision(struct gp_exam *exam, const struct gp_pyenv *env,
     if (release[0] && !is_release(torch->version, release))
         return; /* has been reported */
     bool is_for_cpu = package && !*text && strstr(package->version, "+cpu");
-    if ((!gp_python_version(text, "cuda", cuda, sizeof(cuda)) && !is_for_cpu) ||
-        gp_version_major(cuda) == gp_version_major(torch->cuda) ||
+    const char *suffix = package && !*text ? strstr(package->version, "+cu") : NULL;
+    unsigned number = suffix ? (unsigned)strtoul(suffix + 3, NULL, 10) : 0;
+    bool is_stated = gp_python_version(text, "cuda", cuda, sizeof(cuda)) || is_for_cpu;
+    if (!is_stated && number >= 90)
+        (void)snprintf(cuda, sizeof(cuda), "%u.%u", number / 10, number % 10);
+    if ((!is_stated && !cuda[0]) || gp_version_major(cuda) == gp_version_major(torch->cuda) ||
         !gp_pyenv_path(env, "torchvision/version.py", path))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
                    "torchvision in %s is for %s%s, PyTorch is for %s%s", env->prefix,
                    cuda[0] ? "CUDA " : "the CPU", cuda, torch->cuda[0] ? "CUDA " : "the CPU",
                    torch->cuda);
-    gp_exam_evidence(exam, path, "torchvision %s", package->version);
+    gp_exam_evidence(exam, *text ? path : env->site, "torchvision %s", package->version);
     gp_exam_why(exam, "Its operators do not run on the GPU, or the import fails.");
     gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for the same CUDA",
                 gp_exam_text(exam, "--no-deps torchvision==%.*s --index-url %s",

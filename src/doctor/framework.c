@@ -72,16 +72,6 @@ enum gp_verdict gp_pyenv_verdict(const struct gp_pyenv *env, bool is_only)
 
 /* ---- files and commands of an environment ---- */
 
-const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file)
-{
-    enum { TEXT_MAX = 256 << 10 };
-    char path[GP_PATH_SIZE];
-    const char *text = gp_pyenv_path(env, file, path)
-                           ? gp_files_text(&exam->files, &exam->arena, path, TEXT_MAX, NULL)
-                           : NULL;
-    return text ? text : "";
-}
-
 /* The version of the CUDA runtime that a wheel brings: releases before 0.4 do not name their CUDA.
  */
 static void read_runtime(struct gp_exam *exam, struct gp_torch *torch)
@@ -298,6 +288,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
     remove_plugin(exam, c->env, &build);
     if (c->framework == GP_FRAMEWORK_TENSORFLOW && gp_pyenv_package(c->env, "tensorflow-cpu"))
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "", "tensorflow-cpu");
+    if (strcmp(build.variant, "tensorflow-gpu") == 0 && gp_pyenv_package(c->env, "tensorflow"))
+        gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "it has the same files", "tensorflow");
     gp_exam_pip(exam, c->env, GP_PIP_AGAIN,
                 gp_exam_text(exam, "for CUDA %s, which fits this driver and GPU", build.cuda),
                 packages_of(exam, c->env, &build));

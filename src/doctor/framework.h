@@ -87,9 +87,6 @@ const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, 
 /* The option by which pip finds the builds of JAX that are not in PyPI: " -f https://…"; "". */
 const char *gp_jax_place(const struct gp_build *build);
 
-/* A text file among an environment's packages, "" if there is none. In the exam's arena. */
-const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file);
-
 /* What an installation of PyTorch says about itself. */
 struct gp_torch {
     const struct gp_pyenv *env;
@@ -108,6 +105,14 @@ bool gp_pypackage_torch(struct gp_exam *exam, const struct gp_pyenv *env,
 /* ---- the checks ---- */
 
 void gp_check_tensorflow(struct gp_exam *exam);
+
+/* Parts of it: the libraries of CUDA that a build for it needs; the installed package (NULL: none);
+ * the severity of what only a program that computes with TensorFlow meets. */
+void gp_check_tensorflow_libraries(struct gp_exam *exam, const struct gp_case *c,
+                                   const char *cudnn);
+const struct gp_pypackage *gp_tensorflow_package(const struct gp_pyenv *env);
+enum gp_verdict gp_tensorflow_verdict(struct gp_exam *exam, const struct gp_case *c);
+
 void gp_check_jax(struct gp_exam *exam);
 void gp_check_python_others(struct gp_exam *exam);
 void gp_check_triton(struct gp_exam *exam);

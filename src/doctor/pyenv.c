@@ -514,3 +514,13 @@ bool gp_pyenv_path(const struct gp_pyenv *env, const char *file, char ret[GP_PAT
 {
     return snprintf(ret, GP_PATH_SIZE, "%s/%s", env->site, file) < GP_PATH_SIZE;
 }
+
+const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file)
+{
+    enum { TEXT_MAX = 256 << 10 };
+    char path[GP_PATH_SIZE];
+    const char *text = gp_pyenv_path(env, file, path)
+                           ? gp_files_text(&exam->files, &exam->arena, path, TEXT_MAX, NULL)
+                           : NULL;
+    return text ? text : "";
+}

@@ -68,4 +68,7 @@ const struct gp_pypackage *gp_pyenv_package_like(const struct gp_pyenv *env, con
 /* The path of a file among the packages; false if it is too long. */
 bool gp_pyenv_path(const struct gp_pyenv *env, const char *file, char ret[GP_PATH_SIZE]);
 
+/* A text file among an environment's packages, "" if there is none. In the exam's arena. */
+const char *gp_pyenv_text(struct gp_exam *exam, const struct gp_pyenv *env, const char *file);
+
 #endif

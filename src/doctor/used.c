@@ -1,7 +1,7 @@
 #include "doctor/used.h"
 
 #include "doctor/exam.h"
-#include "doctor/framework.h"
+#include "doctor/pyenv.h"
 #include "doctor/pypackage.h"
 
 #include <ctype.h>
