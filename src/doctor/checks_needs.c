@@ -505,6 +505,7 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_check_ctranslate2(exam, env);
     check_cupy(exam, env);
     gp_check_paddle(exam, env);
+    gp_check_numba(exam, env, nv);
     check_numpy(exam, env);
     check_jax(exam, env);
     check_gpu(exam, env, nv);

@@ -4,6 +4,7 @@
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
 #include "doctor/toolkit.h"
+#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -115,6 +116,77 @@ static void check_cupy(struct gp_exam *exam, const struct gp_pyenv *env, const s
                 gp_exam_text(exam, "cupy-cuda%ux", gp_version_major(gp_cuda_ceiling(nv->driver))));
     gp_exam_advice(exam, "or keep it, and:");
     gp_nvidia_update_driver(exam, floor);
+}
+
+/* ---- apex ---- */
+
+/* PyPI's package of this name is another project; NVIDIA's has version 0.1, and is built from
+ * source. */
+static void check_apex(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char first[] = "0.9"; /* of the other one */
+    const struct gp_pypackage *package = gp_pyenv_package(env, "apex");
+    if (!package || package->is_conda || !env->has_torch ||
+        gp_version_compare(package->version, first) < 0)
+        return;
+    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                   "apex %s in %s is another project than NVIDIA's Apex", package->version,
+                   env->prefix);
+    gp_exam_evidence(exam, env->site, "%s: of PyPI, for web sites", package->entry);
+    gp_exam_why(exam, "Its import fails: \"cannot import name "
+                      "'UnencryptedCookieSessionFactoryConfig' from 'pyramid.session'\", or \"No "
+                      "module named 'apex.amp'\".");
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+    gp_exam_command(exam, "NVIDIA's is not in PyPI", "git clone https://github.com/NVIDIA/apex");
+    gp_exam_pip(exam, env, GP_PIP_ADD, "needs the CUDA toolkit of PyTorch's CUDA",
+                "-v --no-build-isolation --config-settings '--build-option=--cpp_ext' "
+                "--config-settings '--build-option=--cuda_ext' ./apex");
+    gp_exam_advice(exam, "or use torch.amp, which has replaced Apex's mixed precision");
+    gp_exam_link(exam, "https://github.com/NVIDIA/apex#from-source");
+}
+
+/* ---- packages for a CUDA that the driver does not run ---- */
+
+/* What has a package for each CUDA, "tensorrt-cu13"; PyTorch, JAX and CuPy are judged elsewhere. */
+static const struct {
+    const char *stem, *title;
+} for_each_cuda[] = {
+    {"tensorrt", "TensorRT"},
+    {"cudf", "RAPIDS cuDF"},
+    {"cuml", "RAPIDS cuML"},
+    {"cugraph", "RAPIDS cuGraph"},
+};
+
+static void check_driver(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_nvidia *nv)
+{
+    for (size_t i = 0; nv->driver[0] && i < GP_ARRAY_LEN(for_each_cuda); i++) {
+        const char *stem = for_each_cuda[i].stem;
+        const char *start = gp_exam_text(exam, "%s-cu", stem);
+        const struct gp_pypackage *package = gp_pyenv_package_like(env, start);
+        const char *cuda = package && !package->is_conda
+                               ? gp_exam_text(exam, "%.2s", package->name + strlen(start))
+                               : "";
+        const char *floor = gp_cuda_floor(cuda);
+        if (!floor[0] || gp_driver_reaches(nv->driver, floor))
+            continue;
+        gp_exam_report(exam, gp_pyenv_verdict(env, false),
+                       "%s in %s is for CUDA %s, which needs driver %s or newer; this machine has "
+                       "%s",
+                       for_each_cuda[i].title, env->prefix, cuda, floor, nv->driver);
+        gp_exam_evidence(exam, env->site, "%s", package->entry);
+        const char *names = gp_pyenv_package(env, stem) ? stem : "";
+        for (size_t k = 0; k < env->count; k++)
+            if (strncmp(env->packages[k].name, start, strlen(start)) == 0)
+                names =
+                    gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", env->packages[k].name);
+        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", names);
+        gp_exam_pip(
+            exam, env, GP_PIP_ADD, "for this driver",
+            gp_exam_text(exam, "%s%u", start, gp_version_major(gp_cuda_ceiling(nv->driver))));
+        gp_exam_advice(exam, "or keep it, and:");
+        gp_nvidia_update_driver(exam, floor);
+    }
 }
 
 /* ---- one library for two versions of CUDA ---- */
@@ -366,9 +438,11 @@ static const struct {
     const char *library;        /* below the environment's packages; NULL: by the name */
     const char *other, *remedy; /* the package for GPUs, and how to get it; NULL: MXNet's */
     bool is_framework;          /* computes by itself, also beside another framework */
+    const char *word;           /* in programs that want it to use a GPU; NULL: unknown */
 } cpu_only[] = {
-    {"onnxruntime", "ONNX Runtime", NULL, "onnxruntime-gpu", "onnxruntime-gpu", false},
-    {"faiss-cpu", "Faiss", NULL, "faiss-gpu", "faiss-gpu-cu12", false},
+    {"onnxruntime", "ONNX Runtime", NULL, "onnxruntime-gpu", "onnxruntime-gpu", false,
+     "CUDAExecutionProvider"},
+    {"faiss-cpu", "Faiss", NULL, "faiss-gpu", "faiss-gpu-cu12", false, "StandardGpuResources"},
     {"paddlepaddle", "PaddlePaddle", NULL, "paddlepaddle-gpu", "paddlepaddle-gpu", true},
     {"xgboost-cpu", "XGBoost", NULL, NULL, "xgboost", true},
     {"mxnet", "MXNet", NULL, "mxnet-cu", NULL, false},
@@ -396,8 +470,10 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
     bool is_meant = env->is_active || env->is_named, has_other = has_framework(env);
     for (size_t i = 0; is_meant && i < GP_ARRAY_LEN(cpu_only); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, cpu_only[i].name);
+        const char *const words[] = {cpu_only[i].word, NULL};
+        const char *program = package && words[0] ? gp_project_program(exam, env, words) : NULL;
         if (package && (package->is_conda || strchr(package->version, '+') ||
-                        (has_other && !cpu_only[i].is_framework)))
+                        (has_other && !cpu_only[i].is_framework && !program)))
             continue;
         const char *library = cpu_only[i].library;
         bool has_folder = !library || (gp_pyenv_path(env, "llama_cpp/lib", path) &&
@@ -409,6 +485,8 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
         gp_exam_report(exam, GP_VERDICT_WARN, "%s in %s is a build for the CPU", cpu_only[i].title,
                        env->prefix);
         gp_exam_evidence(exam, env->site, "%s", package->entry);
+        if (program)
+            gp_exam_evidence(exam, program, "uses %s", words[0]);
         if (library)
             gp_exam_evidence(exam, path, "missing");
         if (!library)
@@ -436,6 +514,8 @@ void gp_check_python_others(struct gp_exam *exam)
         check_onnx(exam, env);
         check_cpu_only(exam, env);
         check_cupy(exam, env, &nv);
+        check_driver(exam, env, &nv);
+        check_apex(exam, env);
         check_pairs(exam, env);
         check_files(exam, env);
         check_cudnn(exam, env);

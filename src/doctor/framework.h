@@ -139,6 +139,9 @@ bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
 /* The package of MXNet for a CUDA that is installed, of version *ret_cuda; NULL: there is none. */
 const char *gp_mxnet_package(struct gp_exam *exam, const char **ret_cuda);
 
+/* Likewise: Numba and the compiler of CUDA that it needs. */
+void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);
+
 /* Likewise: PaddlePaddle and the libraries that it opens. */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 

@@ -149,17 +149,94 @@ static void read_project(struct gp_exam *exam, const char *folder, struct uses *
     gp_arena_fini(&scratch);
 }
 
-/* The project in the working directory, if its shell has the environment, or around it. */
+/* ---- texts in its programs ---- */
+
+struct texts {
+    struct gp_exam *exam;
+    const char *const *words;
+    size_t left; /* programs that may still be read */
+};
+
+static bool has_text(struct texts *t, const char *path)
+{
+    enum { TEXT_MAX = 128 << 10 };
+    struct gp_arena scratch = {0};
+    const char *text = gp_files_text(&t->exam->files, &scratch, path, TEXT_MAX, NULL);
+    bool is_found = false;
+    for (size_t i = 0; text && t->words[i]; i++)
+        is_found = is_found || strstr(text, t->words[i]);
+    gp_arena_fini(&scratch);
+    return is_found;
+}
+
+/* Whether a name may be a folder with programs of the project. */
+static bool is_folder(const char *name)
+{
+    static const char *const others[] = {"venv", "env", "node_modules", "build", "data"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return false;
+    return name[0] != '.' && !strchr(name, '.');
+}
+
+static const char *search(struct texts *t, const char *folder, unsigned depth)
+{
+    struct gp_arena scratch = {0};
+    const char *found = NULL;
+    char **entries;
+    long n = gp_files_list(&t->exam->files, &scratch, folder, &entries);
+    for (long i = 0; i < n && !found && t->left > 0; i++) {
+        const char *path = gp_exam_text(t->exam, "%s/%s", folder, entries[i]);
+        size_t length = strlen(entries[i]);
+        if (length > 3 && strcmp(entries[i] + length - 3, ".py") == 0) {
+            t->left--;
+            found = has_text(t, path) ? path : NULL;
+        } else if (depth > 0 && is_folder(entries[i])) {
+            found = search(t, path, depth - 1);
+        }
+    }
+    gp_arena_fini(&scratch);
+    return found;
+}
+
+/* The directory around an environment; NULL: it is not made for a project. */
+static const char *project_around(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *slash = strrchr(env->prefix, '/');
+    return env->kind == GP_PYENV_VENV && slash
+               ? gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix)
+               : NULL;
+}
+
+/* The working directory, if its shell has the environment; NULL. */
+static const char *project_of_shell(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    const char *folder = gp_machine_variable(&exam->machine, "PWD");
+    return env->is_active && !env->is_named && folder && folder[0] == '/' ? folder : NULL;
+}
+
+const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const char *const *words)
+{
+    enum { PROGRAMS_MAX = 400, DEPTH = 4 };
+    const char *const folders[] = {project_of_shell(exam, env), project_around(exam, env)};
+    const char *home = gp_machine_variable(&exam->machine, "HOME"), *found = NULL;
+    struct texts t = {exam, words, PROGRAMS_MAX};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
+        if (folders[i]) /* a home directory has many projects */
+            found = search(&t, folders[i], home && strcmp(home, folders[i]) == 0 ? 0 : DEPTH);
+    return found;
+}
+
+/* ---- the frameworks of a project ---- */
+
 static struct uses uses_of(struct gp_exam *exam, const struct gp_pyenv *env, bool *ret_is_listed)
 {
     struct uses programs = {{NULL}}, requirements = {{NULL}};
-    const char *folder = gp_machine_variable(&exam->machine, "PWD");
-    const char *slash = strrchr(env->prefix, '/');
-    if (env->kind == GP_PYENV_VENV && slash)
-        read_project(exam, gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix),
-                     &programs, &requirements);
-    if (env->is_active && !env->is_named && folder && folder[0] == '/')
-        read_project(exam, folder, &programs, &requirements);
+    const char *const folders[] = {project_around(exam, env), project_of_shell(exam, env)};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        if (folders[i])
+            read_project(exam, folders[i], &programs, &requirements);
     *ret_is_listed = true;
     for (size_t i = 0; i < GP_FRAMEWORK__COUNT; i++)
         *ret_is_listed = *ret_is_listed && !programs.files[i];

@@ -13,7 +13,12 @@ struct gp_pyenv;
 const char *gp_framework_aside(struct gp_exam *exam, const struct gp_pyenv *env,
                                enum gp_framework framework);
 
-/* Adds that to a finding about this framework. */
+/* A program of the project in the working directory, or around the environment, that contains one
+ * of these texts (up to NULL); NULL: none does. */
+const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
+                               const char *const *words);
+
+/* Adds to a finding about a framework that it matters little. */
 void gp_exam_aside(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_framework framework);
 
 #endif
