@@ -49,6 +49,11 @@ static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
         (void)snprintf(ret->cuda, sizeof(ret->cuda), "%s", build.cuda);
         (void)snprintf(ret->cudnn, sizeof(ret->cudnn), "%s", build.cudnn);
         (void)snprintf(ret->archs, sizeof(ret->archs), "%s", build.archs);
+        const struct gp_pypackage *base = gp_pyenv_package(env, "tensorflow-base");
+        const struct gp_pypackage *toolkit = gp_pyenv_package(env, "cudatoolkit");
+        if (base && base->is_conda && toolkit) /* which builds it for others than PyPI's */
+            (void)snprintf(ret->cuda, sizeof(ret->cuda), "%u.%u",
+                           gp_version_major(toolkit->version), gp_version_minor(toolkit->version));
     }
 }
 

@@ -34,21 +34,67 @@ static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
 
 /* ---- the rest ---- */
 
-/* Both install the same module: the one installed last wins, or they are mixed. */
-static void check_onnx(struct gp_exam *exam, const struct gp_pyenv *env)
+/* Two packages that install the same module: the one installed last wins, or they are mixed. */
+static const struct twins {
+    const char *cpu, *gpu; /* of the latter the beginning */
+    const char *why;       /* with the files of the first */
+    const char *file;      /* which states cuda_version; NULL: unknown */
+} twins[] = {
+    {"onnxruntime", "onnxruntime-gpu",
+     "Both install the same module; with the files of the first there is no "
+     "CUDAExecutionProvider.",
+     NULL},
+    {"paddlepaddle", "paddlepaddle-gpu",
+     "Both install the same module; with the files of the first: \"Cannot use GPU because you have "
+     "installed CPU version PaddlePaddle\".",
+     "paddle/version/__init__.py"},
+    {"mxnet", "mxnet-cu",
+     "Both install the same module; with the files of the first: \"Compile with USE_CUDA=1 to "
+     "enable GPU usage\".",
+     NULL},
+    {"faiss-cpu", "faiss-gpu",
+     "Both install the same module; with the files of the first it has no "
+     "StandardGpuResources.",
+     NULL},
+};
+
+/* Where a build of Paddle is found that is not in PyPI: "2.6.1.post117". */
+static const char *index_of_paddle(struct gp_exam *exam, const struct gp_pypackage *gpu)
 {
-    const struct gp_pypackage *cpu = gp_pyenv_package(env, "onnxruntime");
-    const struct gp_pypackage *gpu = gp_pyenv_package(env, "onnxruntime-gpu");
-    if (!cpu || !gpu)
+    if (strcmp(gpu->name, "paddlepaddle-gpu") != 0)
+        return "";
+    if (gp_version_major(gpu->version) < 3)
+        return strstr(gpu->version, ".post")
+                   ? " -f https://www.paddlepaddle.org.cn/whl/linux/mkl/avx/stable.html"
+                   : "";
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    bool is_12 = !nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"));
+    return gp_exam_text(exam, " -i https://www.paddlepaddle.org.cn/packages/stable/%s/",
+                        is_12 ? "cu126" : "cu118");
+}
+
+static void check_twins(struct gp_exam *exam, const struct gp_pyenv *env, const struct twins *both)
+{
+    const struct gp_pypackage *cpu = gp_pyenv_package(env, both->cpu);
+    const struct gp_pypackage *gpu = gp_pyenv_package_like(env, both->gpu);
+    const char *text = both->file && cpu && gpu ? gp_pyenv_text(exam, env, both->file) : "";
+    char cuda[16] = "";
+    if (!cpu || !gpu || cpu->is_conda || gpu->is_conda)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
-                   "%s has both onnxruntime and onnxruntime-gpu: the first can hide the GPU",
-                   env->prefix);
+    bool is_stated = *text && gp_python_version(text, "cuda_version", cuda, sizeof(cuda));
+    bool is_cpu = is_stated && strcmp(cuda, "False") == 0;
+    if (is_stated && !is_cpu)
+        return; /* the one for GPUs was installed last */
+    gp_exam_report(exam, is_cpu ? gp_pyenv_verdict(env, false) : GP_VERDICT_WARN,
+                   "%s has both %s and %s: the first can hide the GPU", env->prefix, cpu->name,
+                   gpu->name);
     gp_exam_evidence(exam, env->site, "%s, %s", cpu->entry, gpu->entry);
-    gp_exam_why(exam, "Both install the same module; with the files of the first there is no "
-                      "CUDAExecutionProvider.");
-    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", "onnxruntime onnxruntime-gpu");
-    gp_exam_pip(exam, env, GP_PIP_ADD, "", gp_exam_text(exam, "onnxruntime-gpu==%s", gpu->version));
+    gp_exam_why(exam, "%s", both->why);
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", gp_exam_text(exam, "%s %s", cpu->name, gpu->name));
+    gp_exam_pip(
+        exam, env, GP_PIP_ADD, "",
+        gp_exam_text(exam, "%s==%s%s", gpu->name, gpu->version, index_of_paddle(exam, gpu)));
 }
 
 /* 12 of "nvidia-nccl-cu12", "cupy-cuda12x" and "cupy-cuda120". */
@@ -511,7 +557,8 @@ void gp_check_python_others(struct gp_exam *exam)
         const struct gp_pyenv *env = &envs->list[i];
         struct gp_torch torch;
         gp_check_python_needs(exam, env, &nv);
-        check_onnx(exam, env);
+        for (size_t k = 0; k < GP_ARRAY_LEN(twins); k++)
+            check_twins(exam, env, &twins[k]);
         check_cpu_only(exam, env);
         check_cupy(exam, env, &nv);
         check_driver(exam, env, &nv);
