@@ -62,6 +62,11 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
                     "It stops with \"libcudnn.so.%u: cannot open shared object file\", or "
                     "computes on the CPU without a word.",
                     users[i].cudnn);
+        const char *others;
+        if (is_onnx && cuda < FIRST_WITHOUT_NUMBER && !gp_cuda_is_found(exam, env, cuda, &others)) {
+            gp_onnx_install_cuda(exam, env, cuda, users[i].cudnn);
+            continue;
+        }
         gp_exam_pip(exam, env, GP_PIP_ADD, "its libraries as packages",
                     gp_exam_text(exam, "'nvidia-cudnn-cu%u==%u.*' %s", cuda, users[i].cudnn,
                                  cuda < FIRST_WITHOUT_NUMBER

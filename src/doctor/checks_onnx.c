@@ -2,7 +2,10 @@
 #include "doctor/cuda_found.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
+#include "doctor/searchpath.h"
+#include "doctor/shared.h"
 #include "doctor/toolkit.h"
+#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -17,6 +20,81 @@ unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const ch
     const char *found = text ? strstr(text, mark) : NULL;
     unsigned major = found ? gp_version_major(found + sizeof(mark) - 1) : 0;
     return major ? major : gp_version_compare(version, "1.19") >= 0 ? 12 : 11;
+}
+
+/* ---- its libraries as packages ---- */
+
+static void add_wheels_to_path(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    gp_exam_command(exam, "before it starts",
+                    "export LD_LIBRARY_PATH=$(echo %s/nvidia/*/lib | tr ' ' ':')",
+                    gp_exam_quoted(exam, env->site));
+}
+
+void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
+                          unsigned cudnn)
+{
+    gp_exam_pip(exam, env, GP_PIP_ADD, "its libraries as packages",
+                gp_exam_text(exam,
+                             "nvidia-cuda-runtime-cu%u nvidia-cublas-cu%u nvidia-cufft-cu%u "
+                             "nvidia-curand-cu%u 'nvidia-cudnn-cu%u==%u.*'",
+                             cuda, cuda, cuda, cuda, cuda, cudnn));
+    add_wheels_to_path(exam, env);
+}
+
+/* Whether the loader is told of the packages. */
+static bool is_wheel_on_path(struct gp_exam *exam)
+{
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":;", folder))
+        if (strstr(folder, "/nvidia/"))
+            return true;
+    return false;
+}
+
+/* Whether its provider looks into the packages by itself. */
+static bool looks_into_wheels(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char file[] = "onnxruntime/capi/libonnxruntime_providers_cuda.so";
+    struct gp_shared shared;
+    char path[GP_PATH_SIZE];
+    return gp_pyenv_path(env, file, path) &&
+           gp_shared_read(&shared, &exam->files, &exam->arena, path) &&
+           strstr(gp_shared_run_path(&shared), "nvidia");
+}
+
+/* It does not look into NVIDIA's packages, unless the program has it do so (from 1.21 on), or loads
+ * PyTorch first. */
+static void check_wheels(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_pypackage *package)
+{
+    static const char first[] = "1.21";
+    static const char *const calls[] = {"preload_dlls", NULL}, *const uses[] = {"onnxruntime",
+                                                                                NULL};
+    unsigned cuda = gp_onnx_cuda(exam, env, package->version);
+    const struct gp_pypackage *wheel =
+        gp_pyenv_package(env, gp_exam_text(exam, "nvidia-cublas-cu%u", cuda));
+    const char *name = gp_exam_text(exam, "libcublasLt.so.%u", cuda);
+    if (!wheel || env->has_torch || !env->is_active || is_wheel_on_path(exam) ||
+        gp_library_is_loadable(exam, env, name) || looks_into_wheels(exam, env) ||
+        gp_project_program(exam, env, calls))
+        return;
+    bool can_preload = gp_version_compare(package->version, first) >= 0;
+    bool is_sure = !can_preload || gp_project_program(exam, env, uses);
+    gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+                   "ONNX Runtime %s in %s does not look for CUDA in NVIDIA's packages",
+                   package->version, env->prefix);
+    gp_exam_evidence(exam, env->site, "%s, %s", package->entry, wheel->entry);
+    gp_exam_evidence(exam, "LD_LIBRARY_PATH", "does not lead to %s/nvidia/cublas/lib", env->site);
+    gp_exam_why(exam,
+                "Its CUDAExecutionProvider is not loaded: \"%s: cannot open shared object file\", "
+                "and it computes on the CPU.",
+                name);
+    add_wheels_to_path(exam, env);
+    if (can_preload)
+        gp_exam_advice(exam, "or call onnxruntime.preload_dlls() in the program, before the first "
+                             "session");
 }
 
 /* ---- another CUDA ---- */
@@ -262,4 +340,6 @@ void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env)
     if (is_import ? !gp_pyenv_package(env, "onnxruntime") /* which another check reports */
                   : !report_other_cuda(exam, env, package) && is_alone)
         report_missing(exam, env, package, built, is_import);
+    if (!is_import)
+        check_wheels(exam, env, package);
 }

@@ -125,6 +125,9 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
 /* The major version of CUDA that an ONNX Runtime is for, as its build says, or else its version. */
 unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
 void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
+/* A fix: all libraries that it opens, as packages, in the loader's path. */
+void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
+                          unsigned cudnn);
 
 /* Likewise: CTranslate2 and the cuDNN that it finds. */
 bool gp_ctranslate2_has_old_cudnn(

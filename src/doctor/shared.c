@@ -149,6 +149,16 @@ const char *gp_shared_needed(const struct gp_shared *shared, size_t *from)
     return NULL;
 }
 
+const char *gp_shared_run_path(const struct gp_shared *shared)
+{
+    const Elf64_Dyn *entries = shared->entries;
+    for (size_t i = 0; entries && i < shared->entry_count; i++)
+        if ((entries[i].d_tag == DT_RUNPATH || entries[i].d_tag == DT_RPATH) &&
+            entries[i].d_un.d_val < shared->strings_size)
+            return shared->strings + entries[i].d_un.d_val;
+    return "";
+}
+
 /* The name of a symbol that is defined in the library, or is not; "": it is of the other kind. */
 static const char *symbol(const struct gp_shared *shared, size_t index, bool is_defined)
 {

@@ -23,6 +23,9 @@ bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, stru
 /* The next library that it loads, "libcudnn.so.8"; the next index in *from. NULL: no more. */
 const char *gp_shared_needed(const struct gp_shared *shared, size_t *from);
 
+/* Where it looks for them first, "$ORIGIN/../lib:…"; "": nowhere. */
+const char *gp_shared_run_path(const struct gp_shared *shared);
+
 /* The first function with this beginning that it takes from elsewhere and `other` does not have;
  * NULL: there is none, or the functions of one are unknown. */
 const char *gp_shared_lacks(const struct gp_shared *shared, const char *start,
