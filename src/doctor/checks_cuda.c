@@ -188,7 +188,10 @@ static void report_floor(struct gp_exam *exam, const struct gp_nvidia *nv,
     if (other)
         gp_exam_advice(exam, "or keep it, and:");
     gp_nvidia_update_driver(exam, floor);
-    if (ceiling[0] && !other) {
+    if (ceiling[0] && !other && exam->machine.container) {
+        gp_exam_advice(exam, "or use an image for CUDA %s or older, which this driver implements",
+                       ceiling);
+    } else if (ceiling[0] && !other) {
         gp_exam_advice(exam,
                        "or install CUDA %s, the newest that this driver implements:", ceiling);
         gp_toolkit_remedy(exam, ceiling);
