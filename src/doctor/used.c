@@ -234,8 +234,9 @@ static struct uses uses_of(struct gp_exam *exam, const struct gp_pyenv *env, boo
 {
     struct uses programs = {{NULL}}, requirements = {{NULL}};
     const char *const folders[] = {project_around(exam, env), project_of_shell(exam, env)};
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
     for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
-        if (folders[i])
+        if (folders[i] && !(home && strcmp(home, folders[i]) == 0)) /* that of many projects */
             read_project(exam, folders[i], &programs, &requirements);
     *ret_is_listed = true;
     for (size_t i = 0; i < GP_FRAMEWORK__COUNT; i++)
