@@ -53,9 +53,10 @@ static const char *cuda_of(struct gp_exam *exam, const struct gp_pypackage *pack
 
 static const struct linked {
     const char *name, *title, *file;
+    bool is_known; /* what it is linked with, by its CUDA */
 } packages[] = {
-    {"mxnet-cu", "MXNet", "mxnet/libmxnet.so"},
-    {"dgl", "DGL", "dgl/libdgl.so"},
+    {"mxnet-cu", "MXNet", "mxnet/libmxnet.so", true},
+    {"dgl", "DGL", "dgl/libdgl.so", false},
 };
 
 /* Whether it is a library of the toolkit, cuDNN or NCCL; that of the driver is another check's. */
@@ -94,23 +95,51 @@ struct missing {
     const char *first; /* one of the toolkit; otherwise any */
 };
 
+static void add_if_missing(struct gp_exam *exam, const struct gp_pyenv *env,
+                           const struct linked *linked, const char *name, struct missing *ret)
+{
+    if (ret->count == GP_ARRAY_LEN(ret->names) || !is_of_cuda(name) ||
+        gp_library_is_loadable(exam, env, name) || is_brought(exam, env, linked, name))
+        return;
+    bool is_toolkit = !gp_cudnn_of_name(name) && strncmp(name, "libnccl", 7) != 0;
+    if (!ret->first ||
+        (is_toolkit && (gp_cudnn_of_name(ret->first) || strncmp(ret->first, "libnccl", 7) == 0)))
+        ret->first = name;
+    ret->names[ret->count++] = name;
+}
+
+/* Those that MXNet's build for a CUDA is linked with in any case. */
+static void find_by_version(struct gp_exam *exam, const struct gp_pyenv *env,
+                            const struct linked *linked, const char *cuda, struct missing *ret)
+{
+    unsigned major = gp_version_major(cuda), minor = gp_version_minor(cuda);
+    bool is_11 = major == 11, is_10 = major == 10 && minor > 0; /* fewer names have the minor */
+    const char *number = is_11 ? "11" : is_10 ? "10" : cuda;
+    const char *const names[] = {
+        gp_exam_text(exam, "libcudart.so.%s", is_11 ? "11.0" : cuda),
+        gp_exam_text(exam, "libcublas.so.%s", number),
+        gp_exam_text(exam, "libcusolver.so.%s", is_11 && minor == 0 ? "10" : number),
+        gp_exam_text(exam, "libnvrtc.so.%s", is_11 && minor > 2 ? "11.2" : cuda)};
+    for (size_t i = 0; major >= 8 && major <= 11 && i < GP_ARRAY_LEN(names); i++)
+        add_if_missing(exam, env, linked, names[i], ret);
+}
+
+/* By what its library says, or by its version. */
 static void find_missing(struct gp_exam *exam, const struct gp_pyenv *env,
-                         const struct linked *linked, const struct gp_shared *shared,
+                         const struct linked *linked, const char *path, const char *cuda,
                          struct missing *ret)
 {
+    struct gp_shared shared;
     const char *name;
     size_t from = 0;
     *ret = (struct missing){.count = 0};
-    while ((name = gp_shared_needed(shared, &from)) && ret->count < GP_ARRAY_LEN(ret->names)) {
-        if (!is_of_cuda(name) || gp_library_is_loadable(exam, env, name) ||
-            is_brought(exam, env, linked, name))
-            continue;
-        bool is_toolkit = !gp_cudnn_of_name(name) && strncmp(name, "libnccl", 7) != 0;
-        if (!ret->first || (is_toolkit && (gp_cudnn_of_name(ret->first) ||
-                                           strncmp(ret->first, "libnccl", 7) == 0)))
-            ret->first = name;
-        ret->names[ret->count++] = name;
+    if (!gp_shared_read(&shared, &exam->files, &exam->arena, path)) {
+        if (linked->is_known)
+            find_by_version(exam, env, linked, cuda, ret);
+        return;
     }
+    while ((name = gp_shared_needed(&shared, &from)))
+        add_if_missing(exam, env, linked, name, ret);
 }
 
 /* ---- the remedy ---- */
@@ -184,21 +213,21 @@ bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
                      const struct gp_pypackage *package)
 {
     const struct linked *linked = NULL;
-    struct gp_shared shared;
     struct missing missing;
     char path[GP_PATH_SIZE];
+    const char *cuda = cuda_of(exam, package);
     for (size_t i = 0; i < GP_ARRAY_LEN(packages); i++)
         if (strncmp(package->name, packages[i].name, strlen(packages[i].name)) == 0)
             linked = &packages[i];
-    if (!linked || package->is_conda || !gp_pyenv_path(env, linked->file, path) ||
-        !gp_shared_read(&shared, &exam->files, &exam->arena, path))
+    if (!linked || package->is_conda || !cuda[0] || !gp_pyenv_path(env, linked->file, path) ||
+        !gp_files_exist(&exam->files, path))
         return false;
-    find_missing(exam, env, linked, &shared, &missing);
-    if (!missing.first || !cuda_of(exam, package)[0])
+    find_missing(exam, env, linked, path, cuda, &missing);
+    if (!missing.first)
         return true;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
                    "%s %s in %s is for CUDA %s, and does not find %s", linked->title,
-                   package->version, env->prefix, cuda_of(exam, package), missing.first);
+                   package->version, env->prefix, cuda, missing.first);
     gp_exam_evidence(exam, path, "is linked with it; %s", package->entry);
     for (size_t i = 0; i < missing.count; i++) {
         const char *folder = gp_library_folder(exam, missing.names[i]);
