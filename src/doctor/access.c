@@ -199,7 +199,9 @@ static const char *own_name(struct gp_exam *exam)
     return "";
 }
 
-bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access)
+/* Whether the examining user is a member of the file's group by now, but the session began before
+ * that. */
+static bool is_new(struct gp_exam *exam, const struct gp_access *access)
 {
     const char *name = own_name(exam), *p = gp_access_members(exam, access->group);
     size_t n = strlen(name);
@@ -212,9 +214,8 @@ bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access)
 const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access)
 {
     return gp_exam_text(exam,
-                        gp_access_is_new(exam, access)
-                            ? "this session began before you were in group %s"
-                            : "you are not in group %s",
+                        is_new(exam, access) ? "this session began before you were in group %s"
+                                             : "you are not in group %s",
                         access->group_name);
 }
 
@@ -291,7 +292,7 @@ static void propose_number(struct gp_exam *exam, const struct gp_access *access,
 void gp_access_propose(struct gp_exam *exam, const struct gp_access *access, const char *path)
 {
     const char *kind = exam->machine.container;
-    if (gp_access_is_new(exam, access)) {
+    if (is_new(exam, access)) {
         gp_exam_evidence(exam, "/etc/group", "%s: %s", access->group_name,
                          gp_access_members(exam, access->group));
         gp_exam_advice(exam, "log out and in again; if programs of yours keep running then (tmux, "

@@ -24,10 +24,6 @@ struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const
 /* Likewise for a process, by its status, "/proc/900/status". */
 struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status);
 
-/* Whether the examining user is a member of the file's group by now, but the session began before
- * that. */
-bool gp_access_is_new(struct gp_exam *exam, const struct gp_access *access);
-
 /* "you are not in group render", or that the session is too old for it. */
 const char *gp_access_words(struct gp_exam *exam, const struct gp_access *access);
 

@@ -15,8 +15,6 @@
 #include <string.h>
 
 static const char *const programs[] = {"/usr/local/bin/ollama", "/usr/bin/ollama"};
-const char *const gp_ollama_folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama",
-                                         "/usr/lib64/ollama", NULL};
 
 /* Whether this container was given an AMD GPU to compute on. */
 static bool is_given(struct gp_exam *exam)

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const gp_ollama_folders[] = {"/usr/local/lib/ollama", "/usr/lib/ollama",
+                                         "/usr/lib64/ollama", NULL};
+
 /* The releases that leave out a GPU if its driver is older than this. From its page about hardware,
  * and logs of users (#16415, #17290). */
 static const struct {
@@ -126,7 +129,7 @@ bool gp_ollama_report_needs(struct gp_exam *exam)
     if (!exam->machine.container)
         (void)gp_docker_each(exam, look_at, &search);
     bool is_docker = search.is_found;
-    struct need own;
+    struct need own = {0};
     const struct need *need = is_docker ? &search.need : &own;
     if (!is_docker && !find_said(&nv, said, &own) && !find_installed(exam, &nv, &own))
         return false;
