@@ -2,6 +2,7 @@
 
 #include "doctor/exam.h"
 #include "doctor/packages.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,6 +78,12 @@ const char *gp_container_engine_version(struct gp_exam *exam, const char *name)
             return epoch ? epoch + 1 : packages[i].version;
         }
     return "";
+}
+
+bool gp_container_is_before_cdi(struct gp_exam *exam)
+{
+    const char *version = gp_container_engine_version(exam, "podman");
+    return version[0] && gp_version_compare(version, GP_PODMAN_WITH_CDI) < 0;
 }
 
 const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE])

@@ -27,6 +27,10 @@ bool gp_container_has_toolkit(const struct gp_exam *exam);
 /* The version of an installed package without its epoch, "18.09.1" of "5:18.09.1~3-0"; "". */
 const char *gp_container_engine_version(struct gp_exam *exam, const char *name);
 
+/* The first podman that knows GPUs by a CDI specification, and whether this one is older. */
+#define GP_PODMAN_WITH_CDI "4.1"
+bool gp_container_is_before_cdi(struct gp_exam *exam);
+
 /* The toolkit's link to its hook, if the hook is missing, and the hook in `ret`; NULL: it is there,
  * or there is no link. */
 const char *gp_container_lost_hook(const struct gp_exam *exam, char ret[GP_PATH_SIZE]);

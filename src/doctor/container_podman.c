@@ -100,6 +100,8 @@ void gp_container_check_podman(struct gp_exam *exam)
         check_option(exam);
         return;
     }
+    if (gp_container_is_before_cdi(exam))
+        return; /* a specification would not help: see container.engine */
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "podman does not know the GPUs: there is no CDI "
                    "specification of them");

@@ -194,11 +194,12 @@ static bool is_without_root(struct gp_exam *exam)
     return gp_container_rootless_config(exam) != NULL;
 }
 
-/* podman has no other way, and the runtime in this mode. */
+/* podman has no other way, unless it is older than this one, and the runtime in this mode. */
 static bool uses_cdi(struct gp_exam *exam)
 {
     bool is_podman = strcmp(gp_container_engine(exam)->name, "podman") == 0;
-    return gp_container_has_mode(exam) || (is_podman && gp_container_find_cdi(exam));
+    return gp_container_has_mode(exam) ||
+           (is_podman && gp_container_find_cdi(exam) && !gp_container_is_before_cdi(exam));
 }
 
 /* Releases of which the makers say so, where they are used in the way that fails. */
@@ -270,7 +271,7 @@ static const struct {
 } engines[] = {
     {"docker-ce", "docker", "19.03", "--gpus"},
     {"docker.io", "docker", "19.03", "--gpus"},
-    {"podman", "podman", "4.1", "--device nvidia.com/gpu=all"},
+    {"podman", "podman", GP_PODMAN_WITH_CDI, "--device nvidia.com/gpu=all"},
 };
 
 static bool is_old(struct gp_exam *exam, size_t i, const char **ret_version)
@@ -300,6 +301,21 @@ bool gp_container_has_old_engine(struct gp_exam *exam)
     return is_any && gp_container_is_host(exam) && gp_container_has_toolkit(exam);
 }
 
+/* Debian's and Ubuntu's releases keep the version that they came with. */
+static void update_podman(struct gp_exam *exam)
+{
+    const char *distro = exam->machine.distro_id;
+    const char *release = strcmp(distro, "ubuntu") == 0   ? ", as Ubuntu 24.04 has"
+                          : strcmp(distro, "debian") == 0 ? ", as Debian 12 has"
+                                                          : "";
+    gp_exam_advice(exam, "use podman " GP_PODMAN_WITH_CDI " or newer%s", release);
+    if (!gp_container_find_cdi(exam))
+        gp_exam_command(exam,
+                        "then describe the GPUs for it, and again after each update of the "
+                        "driver",
+                        "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml");
+}
+
 void gp_container_check_engine(struct gp_exam *exam)
 {
     const char *version;
@@ -313,6 +329,10 @@ void gp_container_check_engine(struct gp_exam *exam)
                          version, engines[i].first);
         gp_exam_why(exam,
                     "It reports an unknown flag, or takes the name for the path of a device.");
+        if (strcmp(engines[i].title, "podman") == 0) {
+            update_podman(exam);
+            continue;
+        }
         gp_exam_advice(exam,
                        "update %s to %s or newer, from its makers' repository if this release "
                        "has none",
