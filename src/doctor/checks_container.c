@@ -1,16 +1,12 @@
-/* Inside a container: which parts of the GPUs were passed in. On a host: whether containers can use
- * them. */
+/* Inside a container: which parts of the GPUs were passed in. The table of all checks of
+ * containers, those on a host as well. */
 #include "doctor/checks_container.h"
 
 #include "doctor/access.h"
 #include "doctor/checks_driver.h"
-#include "doctor/container_host.h"
 #include "doctor/install.h"
-#include "doctor/log.h"
 #include "doctor/opencl.h"
-#include "doctor/pyenv.h"
 #include "doctor/searchpath.h"
-#include "doctor/toolkit.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -241,7 +237,7 @@ static bool has_library(struct gp_exam *exam, const char *name)
     return false;
 }
 
-/* Only device files, passed in without NVIDIA's toolkit. */
+/* Only device files, passed in without NVIDIA's toolkit, or not all libraries. */
 static void check_libraries(struct gp_exam *exam)
 {
     static const struct {
@@ -249,6 +245,8 @@ static void check_libraries(struct gp_exam *exam)
         enum gp_verdict verdict;
     } needed[] = {{"libcuda.so.1", "CUDA's library is not in this container", GP_VERDICT_FAIL},
                   {"libnvidia-ml.so.1", "NVML is not in this container", GP_VERDICT_WARN}};
+    if (!has_library(exam, "libcuda.so.1") && gp_container_report_default(exam))
+        return;
     for (size_t i = 0; i < GP_ARRAY_LEN(needed); i++) {
         if (has_library(exam, needed[i].name))
             continue;
@@ -416,72 +414,6 @@ static void check_parts(struct gp_exam *exam)
     gp_container_check_glibc(exam, program);
 }
 
-/* ---- on a host ---- */
-
-/* Whether only containers can be what this driver is for: a service that runs them is there, and no
- * screen, toolkit or Python package that uses a GPU. */
-static bool is_only_use(struct gp_exam *exam, const struct gp_engine *engine)
-{
-    const struct gp_machine *m = &exam->machine;
-    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    bool is_used = (!m->is_driver_loaded && !m->is_wsl) || gp_toolkits_of(exam)->count > 0 ||
-                   envs->is_cut || !gp_pyenvs_readable(envs);
-    for (size_t i = 0; i < m->gpu_count; i++)
-        is_used = is_used || m->gpus[i].shows_screen;
-    for (size_t i = 0; i < envs->count; i++)
-        is_used = is_used || envs->list[i].count > 0;
-    return !is_used && engine->restart;
-}
-
-static void check_toolkit(struct gp_exam *exam)
-{
-    const struct gp_engine *engine = gp_container_engine(exam);
-    if (!gp_container_is_host(exam)) {
-        gp_container_report_vain(exam);
-        return;
-    }
-    if (strncmp(engine->program, "/snap/", 6) == 0) {
-        gp_container_check_snap(exam, engine->program);
-        return;
-    }
-    if (gp_container_has_toolkit(exam)) {
-        gp_container_check_hook(exam);
-        return;
-    }
-    if (gp_files_exist(&exam->files, "/run/nvidia/validations") ||
-        gp_files_exist(&exam->files, "/run/nvidia/driver"))
-        return; /* the GPU Operator brings it */
-    const char *config = gp_container_runtime_config(exam);
-    const struct gp_log_known *asked = gp_log_known_of(exam, "docker.no-toolkit");
-    struct gp_container_failure failure;
-    bool has_failed = gp_container_find_failure(exam, &failure);
-    bool is_wanted = config || asked || has_failed || is_only_use(exam, engine);
-    gp_exam_report(exam, is_wanted ? GP_VERDICT_WARN : GP_VERDICT_INFO,
-                   "containers cannot use GPUs yet: NVIDIA Container Toolkit is not installed");
-    gp_exam_evidence(exam, engine->program, "present, but nvidia-ctk is missing");
-    if (asked)
-        gp_log_show_known(exam, asked);
-    if (has_failed)
-        gp_exam_evidence(exam, failure.path, "%s", failure.line);
-    if (config)
-        gp_exam_evidence(exam, config, "names nvidia-container-runtime, which it does not find");
-    if (exam->machine.is_jetson)
-        gp_exam_command(exam, "from JetPack's repository",
-                        "sudo apt update && sudo apt install nvidia-container-toolkit");
-    else
-        gp_exam_remedy(exam, GP_REMEDY_INSTALL_CONTAINER_TOOLKIT, NULL, NULL);
-    if (gp_container_is_appliance(exam))
-        return;
-    if (strcmp(engine->name, "docker") == 0)
-        gp_container_configure_docker(exam);
-    else if (config && strstr(config, "containerd"))
-        gp_container_configure_containerd(exam);
-    else if (engine->restart && engine->restart[0])
-        gp_exam_command(exam, "it looks for the toolkit when it starts", "%s", engine->restart);
-    if (has_failed)
-        gp_exam_advice(exam, "then create the container again with --gpus all");
-}
-
 const struct gp_check gp_checks_container[] = {
     {"container.devices", "the container has GPUs", {NULL}, is_inside, check_devices},
     {"container.cgroup",
@@ -504,7 +436,11 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_desktop,
      gp_container_check_desktop},
-    {"container.toolkit", "containers can use GPUs", {NULL}, gp_container_may_start, check_toolkit},
+    {"container.toolkit",
+     "containers can use GPUs",
+     {NULL},
+     gp_container_may_start,
+     gp_container_check_toolkit},
     {"container.docker",
      "NVIDIA's runtime is configured in docker",
      {NULL},

@@ -74,6 +74,13 @@ void gp_container_check_dri(struct gp_exam *exam, const struct gp_docker_contain
 bool gp_container_may_start(struct gp_exam *exam);
 void gp_container_report_vain(struct gp_exam *exam);
 
+/* container_default.c: reports that the toolkit has passed in the utilities alone; for a container
+ * without CUDA's library. False: it has not. */
+bool gp_container_report_default(struct gp_exam *exam);
+
+/* container_toolkit.c */
+void gp_container_check_toolkit(struct gp_exam *exam);
+
 /* container_links.c: the first running container of docker in which libcuda.so.1 is missing, though
  * the library itself is there */
 struct gp_container_unlinked {

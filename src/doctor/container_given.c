@@ -284,6 +284,33 @@ static void check_video(struct gp_exam *exam, const struct gp_docker_container *
                    variable);
 }
 
+/* A list of parts without the one for computing, which someone has set, and a program that misses
+ * it. NVENC needs it, too. */
+static void check_compute(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    static const char variable[] = "NVIDIA_DRIVER_CAPABILITIES",
+                      no_cuda[] = "cuda.none,cuda.35,cuda.100,ld.libcuda,numba.nocuda,"
+                                  "torch.no-driver,video.libcuda";
+    const char *set = gp_docker_variable(c, variable);
+    bool has_driver = gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0;
+    if (!c->is_running || !has_driver || exam->machine.nvidia_count == 0 || !set || !set[0] ||
+        strstr(set, "compute") || strstr(set, "all") || is_requested(c, "compute") ||
+        is_requested(c, "all"))
+        return;
+    const char *failure = failure_of(exam, c, no_cuda);
+    if (!failure)
+        return;
+    gp_exam_report(exam, GP_VERDICT_WARN,
+                   "container %s finds no GPU: it is not given the driver's part for computing",
+                   c->name);
+    gp_exam_evidence(exam, c->config_path, "%s=%s", variable, set);
+    gp_exam_evidence(exam, c->log_path, "%s", failure);
+    gp_exam_why(exam, "The toolkit passes in only the parts that the variable lists. nvidia-smi "
+                      "needs utility, CUDA's libcuda.so.1 needs compute.");
+    gp_exam_advice(exam, "create the container again with the variable %s=%s,compute", variable,
+                   set);
+}
+
 /* The GPUs by their UUIDs, "GPU-1, GPU-2"; "": one is unknown. */
 static const char *present_gpus(struct gp_exam *exam)
 {
@@ -364,6 +391,7 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
         return;
     check_variable(exam, c);
     check_video(exam, c);
+    check_compute(exam, c);
     check_gpu(exam, c);
     check_files(exam, c);
     gp_container_check_dri(exam, c);
