@@ -526,5 +526,10 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_given,
      gp_container_check_given},
+    {"container.incus",
+     "LXC has the tool that passes NVIDIA's driver into containers",
+     {"driver.loaded"},
+     gp_container_has_incus,
+     gp_container_check_incus},
     {0},
 };

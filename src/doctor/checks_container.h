@@ -40,6 +40,10 @@ unsigned long gp_container_uvm_major(struct gp_exam *exam);
 bool gp_container_has_guests(struct gp_exam *exam);
 void gp_container_check_guests(struct gp_exam *exam);
 
+/* container_incus.c: the tool that LXC, Incus and LXD pass NVIDIA's driver with */
+bool gp_container_has_incus(struct gp_exam *exam);
+void gp_container_check_incus(struct gp_exam *exam);
+
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);
 void gp_container_check_kubelet(struct gp_exam *exam);
