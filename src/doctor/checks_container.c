@@ -531,5 +531,10 @@ const struct gp_check gp_checks_container[] = {
      {"driver.loaded"},
      gp_container_has_incus,
      gp_container_check_incus},
+    {"container.compose",
+     "compose knows the way by which its file asks for GPUs",
+     {NULL},
+     gp_container_has_compose,
+     gp_container_check_compose},
     {0},
 };

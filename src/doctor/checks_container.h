@@ -44,6 +44,10 @@ void gp_container_check_guests(struct gp_exam *exam);
 bool gp_container_has_incus(struct gp_exam *exam);
 void gp_container_check_incus(struct gp_exam *exam);
 
+/* container_compose.c: whether compose knows what its files ask for */
+bool gp_container_has_compose(struct gp_exam *exam);
+void gp_container_check_compose(struct gp_exam *exam);
+
 /* container_kubernetes.c: a node's container engine */
 bool gp_container_has_kubelet(struct gp_exam *exam);
 void gp_container_check_kubelet(struct gp_exam *exam);
