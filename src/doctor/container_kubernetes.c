@@ -206,7 +206,11 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
     const char *value = default_of(exam, text);
     const char *name = value ? value : "runc";
     bool is_operator = gp_files_exist(&exam->files, "/usr/local/nvidia/toolkit");
-    if (is_nvidia(exam, text, name))
+    bool is_default = is_nvidia(exam, text, name);
+    if (!is_operator && !has_plugin(exam) && !has_described(exam) &&
+        gp_container_report_plugin(exam, service, is_default))
+        return;
+    if (is_default)
         return;
     if (is_operator && service)
         report_generated(exam, path, service);
@@ -231,8 +235,11 @@ static void check_default(struct gp_exam *exam, const char *path, const char *te
 static void check_docker(struct gp_exam *exam)
 {
     static const char path[] = "/etc/docker/daemon.json";
-    if (gp_docker_is_nvidia_default(exam))
+    if (gp_docker_is_nvidia_default(exam)) {
+        if (!has_plugin(exam))
+            (void)gp_container_report_plugin(exam, NULL, true);
         return;
+    }
     report(exam, "Kubernetes' containers do not get its runtime from docker", path,
            gp_files_exist(&exam->files, path) ? "default-runtime is not nvidia" : "missing");
     if (gp_files_exist(&exam->files, "/usr/bin/nvidia-ctk"))
