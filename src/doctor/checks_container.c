@@ -536,5 +536,10 @@ const struct gp_check gp_checks_container[] = {
      {NULL},
      gp_container_has_compose,
      gp_container_check_compose},
+    {"container.singularity",
+     "Singularity finds the driver's libraries",
+     {"driver.libraries"},
+     gp_container_has_singularity,
+     gp_container_check_singularity},
     {0},
 };

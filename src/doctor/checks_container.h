@@ -48,6 +48,10 @@ void gp_container_check_incus(struct gp_exam *exam);
 bool gp_container_has_compose(struct gp_exam *exam);
 void gp_container_check_compose(struct gp_exam *exam);
 
+/* container_singularity.c: whether Singularity finds the driver's libraries */
+bool gp_container_has_singularity(struct gp_exam *exam);
+void gp_container_check_singularity(struct gp_exam *exam);
+
 /* container_plugin.c: reports that no device plugin runs on this node of Kubernetes, `service` is
  * that of k3s or RKE2, or NULL; false: one runs, or that is unknown */
 bool gp_container_report_plugin(struct gp_exam *exam, const char *service, bool is_default);
