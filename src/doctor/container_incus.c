@@ -30,6 +30,13 @@ struct guest {
     bool is_refused;                /* it does not start without the tool */
 };
 
+/* What was before LXD's snap is no longer in use. */
+static bool is_former(const struct gp_exam *exam, size_t manager)
+{
+    return strcmp(managers[manager].word, "LXD") == 0 &&
+           gp_files_exist(&exam->files, "/snap/bin/lxd");
+}
+
 static bool has_tool(const struct gp_exam *exam)
 {
     static const char *const paths[] = {"/usr/bin/nvidia-container-cli",
@@ -156,7 +163,8 @@ void gp_container_check_incus(struct gp_exam *exam)
 {
     struct guest guest = {0};
     for (size_t i = 0; i < GP_ARRAY_LEN(managers) && !has_tool(exam); i++)
-        look(exam, i, &guest);
+        if (!is_former(exam, i))
+            look(exam, i, &guest);
     if (!guest.line)
         return;
     const char *word = managers[guest.manager].word;
