@@ -412,6 +412,51 @@ static void check_python(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_advice(exam, "then start or install %s again", project);
 }
 
+/* 1.7.0 has code of CUDA 11.0 for 8.0 that runs on 8.6, too. What it compiles while it runs, it
+ * compiles for 8.6, which the compiler of 11.0 does not know; 1.7.1 compiles for 8.0. */
+static bool report_compiler(struct gp_exam *exam, const struct gp_nvidia *nv,
+                            const struct gp_case *c, bool is_only)
+{
+    enum { NEWEST = 80, NEXT = 90 };
+    static const char first[] = "1.7.0", mended[] = "1.7.1", cuda[] = "11.0";
+    const struct gp_nvidia_gpu *gpu = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < nv->count; i++)
+        if (nv->gpus[i].capability > NEWEST && nv->gpus[i].capability < NEXT) {
+            gpu = &nv->gpus[i];
+            count++;
+        }
+    if (!gpu || strcmp(c->cuda, cuda) != 0 || gp_version_compare(c->version, first) < 0 ||
+        gp_version_compare(c->version, mended) >= 0 ||
+        c->version[strspn(c->version, "0123456789.")] == 'a')
+        return false;
+    gp_exam_report(exam, count < nv->count ? GP_VERDICT_WARN : gp_pyenv_verdict(c->env, is_only),
+                   "PyTorch %s in %s cannot compile kernels for %s", c->version, c->env->prefix,
+                   gp_nvidia_gpu_words(exam, gpu));
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    if (c->archs[0])
+        gp_exam_evidence(exam, c->archs_where, "built for %s", c->archs);
+    gp_exam_why(exam, "Simple operations work. Those that it compiles while it runs fail with \"no "
+                      "kernel image is available for execution on the device\".");
+    if (gp_pyenv_package(c->env, "pytorch"))
+        gp_exam_command(exam, "the first version that can",
+                        "%s install -p %s -c pytorch pytorch=%s%s%s cudatoolkit=%s",
+                        gp_conda_program(exam, c->env), gp_exam_quoted(exam, c->env->prefix),
+                        mended, gp_pyenv_package(c->env, "torchvision") ? " torchvision" : "",
+                        gp_pyenv_package(c->env, "torchaudio") ? " torchaudio" : "", cuda);
+    else
+        gp_exam_pip(
+            exam, c->env, GP_PIP_ADD, "the first version that can",
+            gp_exam_text(exam,
+                         "torch==%s+cu110%s%s -f "
+                         "https://download.pytorch.org/whl/torch_stable.html",
+                         mended,
+                         gp_pyenv_package(c->env, "torchvision") ? " torchvision==0.8.2+cu110" : "",
+                         gp_pyenv_package(c->env, "torchaudio") ? " torchaudio==0.7.2" : ""));
+    gp_exam_link(exam, "https://github.com/pytorch/pytorch/issues/49161");
+    return true;
+}
+
 static void check_torch(struct gp_exam *exam)
 {
     enum { BUDGET = 1 << 30 };
@@ -434,7 +479,9 @@ static void check_torch(struct gp_exam *exam)
         check_twice(exam, all->cases[i].env);
         if (gp_pyenv_torch(exam, all->cases[i].env, &t))
             check_pythonpath(exam, &t);
-        if (all->cases[i].trouble == GP_TROUBLE_NONE && gp_pyenv_torch(exam, all->cases[i].env, &t))
+        if (all->cases[i].trouble == GP_TROUBLE_NONE &&
+            !report_compiler(exam, &nv, &all->cases[i], all->count == 1) &&
+            gp_pyenv_torch(exam, all->cases[i].env, &t))
             check_wheels(exam, &t);
     }
     gp_cases_report_well(exam, GP_FRAMEWORK_TORCH, all->cases, all->count);
