@@ -180,12 +180,37 @@ static bool was_told(const struct gp_exam *exam, const char *device)
     return false;
 }
 
+/* Whether all of several GPUs have half of the lanes, on a desktop: its CPU has 16, which two cards
+ * share. */
+static bool is_shared_out(struct gp_exam *exam)
+{
+    enum { WHOLE = 16 };
+    static const char *const servers[] = {"Xeon", "EPYC", "Opteron", "Threadripper"};
+    const struct gp_machine *m = &exam->machine;
+    const char *cpu = gp_files_text(&exam->files, &exam->arena, "/proc/cpuinfo", 1 << 14, NULL);
+    char hops[MOST_HOPS][16];
+    size_t cards = 0;
+    bool is_desktop = cpu && (strstr(cpu, "Core(TM)") || strstr(cpu, "AMD"));
+    for (size_t i = 0; is_desktop && i < GP_ARRAY_LEN(servers); i++)
+        is_desktop = !strstr(cpu, servers[i]);
+    for (size_t i = 0; is_desktop && i < m->gpu_count; i++) {
+        const char *id = m->gpus[i].bus_id;
+        if (device_number(exam, id, "max_link_width") != WHOLE)
+            continue;
+        cards++;
+        is_desktop = read_path(exam, id, hops) <= 2 &&
+                     device_number(exam, id, "current_link_width") == WHOLE / 2;
+    }
+    return is_desktop && cards == 2;
+}
+
 /* A link connects a device and the port above it. A switch has an upstream and a downstream port,
  * so every second step of the path is a link. */
 static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     char hops[MOST_HOPS][16];
     size_t count = read_path(exam, gpu->bus_id, hops);
+    bool is_shared = is_shared_out(exam);
     for (size_t i = 0; i < count; i += 2) {
         const char *port = i + 1 < count ? hops[i + 1] : NULL;
         long now = device_number(exam, hops[i], "current_link_width");
@@ -193,17 +218,21 @@ static void check_way(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
         if (now <= 0 || now >= possible || was_told(exam, hops[i]))
             continue;
         if (i == 0)
-            gp_exam_report(exam, GP_VERDICT_WARN, "%s runs on %ld of %ld lanes",
-                           gp_driver_gpu_words(exam, gpu), now, possible);
+            gp_exam_report(exam, is_shared ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                           "%s runs on %ld of %ld lanes", gp_driver_gpu_words(exam, gpu), now,
+                           possible);
         else
             gp_exam_report(exam, GP_VERDICT_WARN, "the bridge %s above %s runs on %ld of %ld lanes",
                            hops[i], gp_driver_gpu_words(exam, gpu), now, possible);
         gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "current_link_width"), "%ld", now);
         gp_exam_evidence(exam, gp_hardware_path(exam, hops[i], "max_link_width"), "%ld", possible);
         gp_exam_why(exam,
-                    "Copies between host and GPU take %.2g times as long; the GPU itself computes "
-                    "at full speed.",
+                    "%sCopies between host and GPU take %.2g times as long; the GPU itself "
+                    "computes at full speed.",
+                    is_shared ? "Two cards share the 16 lanes of a desktop's CPU. " : "",
                     (double)possible / (double)now);
+        if (is_shared)
+            continue;
         gp_exam_advice(
             exam, "reseat the card and clean its contacts; check risers and cables, the slot (some "
                   "share their lanes with another slot or an SSD) and its setting in the firmware");
