@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char build_info[] = "tensorflow/python/platform/build_info.py";
+/* The file that says what a build is for; 1.15 to 2.1 have their files in a folder of another name.
+ */
+static const char *build_info_of(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    static const char now[] = "tensorflow/python/platform/build_info.py";
+    static const char then[] = "tensorflow_core/python/platform/build_info.py";
+    return *gp_pyenv_text(exam, env, now) ? now : *gp_pyenv_text(exam, env, then) ? then : now;
+}
 
 struct tensorflow {
     char cuda[16], cudnn[16], archs[512];
@@ -32,10 +39,11 @@ static void name_code(struct gp_exam *exam, char *archs, size_t size)
 static void read_tensorflow(struct gp_exam *exam, const struct gp_pyenv *env,
                             const struct gp_pypackage *package, struct tensorflow *ret)
 {
-    const char *text = gp_pyenv_text(exam, env, build_info);
-    /* Until 1.15, the one with this name was for the CPU. */
+    const char *text = gp_pyenv_text(exam, env, build_info_of(exam, env));
+    /* Until 1.15, and in 2.0, the one with this name was for the CPU. */
     bool is_cpu = strcmp(package->name, "tensorflow") == 0 && !*text &&
-                  gp_version_compare(package->version, "1.15") < 0 &&
+                  (gp_version_compare(package->version, "1.15") < 0 ||
+                   strncmp(package->version, "2.0.", 4) == 0) &&
                   !gp_pyenv_package(env, "tensorflow-gpu");
     bool is_silent = !is_cpu && (!*text || strstr(text, "is_cuda_build = True")); /* before 2.3 */
     struct gp_build build;
@@ -123,7 +131,7 @@ void gp_check_tensorflow(struct gp_exam *exam)
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *package = gp_tensorflow_package(env);
         check_conda_build(exam, env);
-        if (!package || !gp_pyenv_path(env, build_info, path))
+        if (!package || !gp_pyenv_path(env, build_info_of(exam, env), path))
             continue;
         read_tensorflow(exam, env, package, &tf);
         struct gp_case *c = &cases[count++];
@@ -133,7 +141,7 @@ void gp_check_tensorflow(struct gp_exam *exam)
                               .cuda = gp_exam_text(exam, "%s", tf.cuda),
                               .archs = gp_exam_text(exam, "%s", tf.archs),
                               .archs_where = "table of builds"};
-        const char *text = gp_pyenv_text(exam, env, build_info);
+        const char *text = gp_pyenv_text(exam, env, build_info_of(exam, env));
         c->where = *text ? gp_exam_text(exam, "%s", path) : env->site;
         if (strstr(text, "cuda_compute_capabilities"))
             c->archs_where = c->where;

@@ -15,7 +15,7 @@
 const struct gp_pypackage *gp_tensorflow_package(const struct gp_pyenv *env)
 {
     static const char *const names[] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu",
-                                        "tf-nightly"};
+                                        "tf-nightly", "tf-nightly-gpu"};
     for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
         const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
         if (package && !package->is_conda)
@@ -79,6 +79,35 @@ static void check_minor(struct gp_exam *exam, const struct gp_case *c, const cha
                    gp_version_major(build.cudnn));
 }
 
+/* The file name of a CUDA's runtime. */
+static const char *runtime_of(struct gp_exam *exam, const char *cuda)
+{
+    return gp_version_major(cuda) == 11 ? "libcudart.so.11.0" /* of all 11.x */
+                                        : gp_exam_text(exam, "libcudart.so.%s", cuda);
+}
+
+/* A nightly build is for the CUDA of the release that it became. Early ones are for that of the
+ * release before, and do not say so before 2.3. Whether that one is here, and may be meant. */
+static bool may_be_early(struct gp_exam *exam, const struct gp_case *c)
+{
+    static const struct {
+        const char *version;
+        unsigned long date;
+    } seen[] = {{"2.1", 20191120}}; /* by a public report */
+    const char *mark = strstr(c->version, ".dev"), *before = "";
+    struct gp_build build;
+    if (!mark || gp_version_compare(c->version, "2.3") >= 0)
+        return false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(seen); i++)
+        if (gp_version_compare(c->version, seen[i].version) == 0 &&
+            strtoul(mark + 4, NULL, 10) >= seen[i].date)
+            return false;
+    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TENSORFLOW, i, &build); i++)
+        if (gp_version_compare(build.version, c->version) < 0)
+            before = build.cuda;
+    return before[0] && gp_library_is_loadable(exam, c->env, runtime_of(exam, before));
+}
+
 /* The first library of CUDA's that the loader does not find although the machine has it, in that
  * directory, or another version of it (NULL); false: there is no such library. 11.0 has a cuSOLVER
  * of its own. */
@@ -87,8 +116,7 @@ static bool find_unreached(struct gp_exam *exam, const struct gp_case *c, const 
 {
     unsigned major = gp_version_major(c->cuda);
     bool is_major = major == 11 || (major == 10 && gp_version_minor(c->cuda) > 0);
-    const char *const names[] = {major == 11 ? "libcudart.so.11.0" /* of all 11.x */
-                                             : gp_exam_text(exam, "libcudart.so.%s", c->cuda),
+    const char *const names[] = {runtime_of(exam, c->cuda),
                                  is_major ? gp_exam_text(exam, "libcublas.so.%u", major)
                                           : gp_exam_text(exam, "libcublas.so.%s", c->cuda),
                                  strcmp(c->cuda, "11.0") == 0 ? "libcusolver.so.10" : NULL};
@@ -126,11 +154,12 @@ static bool is_toolkit_for(const char *cuda, const char *toolkit)
            (have == need || (gp_version_major(cuda) == 11 && need >= 2 && have > need));
 }
 
-/* The newest version with the same major number that is for a CUDA that is installed, as its
- * package; "": none. */
+/* The newest version with the same major number that is for a CUDA and a cuDNN that are installed,
+ * as its package; "": none. */
 static const char *version_for_toolkit(struct gp_exam *exam, const struct gp_case *c,
                                        const char **ret_cuda)
 {
+    const char *other = "";
     const struct gp_toolkits *all = gp_toolkits_of(exam);
     const char *found = "";
     struct gp_build build;
@@ -138,10 +167,11 @@ static const char *version_for_toolkit(struct gp_exam *exam, const struct gp_cas
         bool is_fit = gp_version_major(build.version) == gp_version_major(c->version) &&
                       gp_version_compare(build.version, "2.14") < 0 &&
                       gp_version_compare(c->env->python, build.first_python) >= 0 &&
-                      gp_version_compare(c->env->python, build.last_python) <= 0;
+                      gp_version_compare(c->env->python, build.last_python) <= 0 &&
+                      has_system_cudnn(exam, build.cudnn, &other);
         for (size_t k = 0; is_fit && k < all->count; k++)
             if (is_toolkit_for(build.cuda, all->list[k].version)) {
-                found = gp_exam_text(exam, "'%s==%s'", build.variant, build.version);
+                found = gp_exam_text(exam, "%s==%s", build.variant, build.version);
                 *ret_cuda = build.cuda;
             }
     }
@@ -154,11 +184,16 @@ static void mend_version(struct gp_exam *exam, const struct gp_case *c)
     const char *cuda = "", *version = version_for_toolkit(exam, c, &cuda);
     if (version[0]) {
         const struct gp_pypackage *package = gp_tensorflow_package(c->env);
-        if (package && strncmp(version + 1, package->name, strlen(package->name)) != 0)
-            gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "", package->name);
+        size_t n = strcspn(version, "=");
+        if (package && (strlen(package->name) != n || strncmp(version, package->name, n) != 0))
+            gp_exam_pip(
+                exam, c->env, GP_PIP_REMOVE, "",
+                strncmp(package->name, "tf-nightly", 10) == 0
+                    ? gp_exam_text(exam, "%s tf-estimator-nightly tb-nightly", package->name)
+                    : package->name);
         gp_exam_pip(exam, c->env, GP_PIP_ADD,
                     gp_exam_text(exam, "the newest for CUDA %s, which is installed", cuda),
-                    version);
+                    gp_exam_text(exam, "'%s'", version));
         gp_exam_advice(exam, "or keep it, and:");
     }
     if (c->env->kind == GP_PYENV_CONDA && gp_version_compare(c->version, "2.7") < 0)
@@ -180,7 +215,7 @@ static void check_runtime(struct gp_exam *exam, const struct gp_case *c)
     if (gp_version_major(c->cuda) > 11 || !strchr(c->cuda, '.') ||
         gp_version_compare(c->version, "2.14") >= 0 || gp_pyenv_package(c->env, "cudatoolkit") ||
         gp_pyenv_package_like(c->env, "nvidia-cuda-runtime") ||
-        !find_unreached(exam, c, &name, &folder))
+        !find_unreached(exam, c, &name, &folder) || (!folder && may_be_early(exam, c)))
         return;
     const char *set = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     bool is_own = (c->env->is_active || c->env->kind == GP_PYENV_USER) &&

@@ -58,6 +58,39 @@ bool gp_cudnn_is_found(struct gp_exam *exam, const struct gp_pyenv *env, unsigne
            gp_pyenv_package(env, "cudnn");
 }
 
+/* "8.4.1" of the file that a name leads to; "". */
+static const char *version_of_file(struct gp_exam *exam, const char *path)
+{
+    char real[GP_PATH_SIZE];
+    const char *version =
+        gp_files_real(&exam->files, path, real) ? gp_library_version(strrchr(real, '/') + 1) : "";
+    return strchr(version, '.') ? gp_exam_text(exam, "%s", version) : "";
+}
+
+const char *gp_cudnn_loaded(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
+                            const char **ret_path)
+{
+    const char *name = gp_exam_text(exam, "libcudnn.so.%u", major);
+    const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
+    const char *own = gp_exam_text(exam, "%s/lib/%s", env->prefix, name);
+    char folder[GP_PATH_SIZE];
+    struct gp_ldcache cache;
+    struct gp_library library;
+    size_t from = 0;
+    *ret_path = "";
+    while (!(*ret_path)[0] && gp_search_path_next(&list, ":;", folder)) {
+        const char *path = gp_exam_text(exam, "%s/%s", folder, name);
+        if (folder[0] == '/' && gp_files_exist(&exam->files, path))
+            *ret_path = path;
+    }
+    if (!(*ret_path)[0] && gp_files_exist(&exam->files, own))
+        *ret_path = own;
+    if (!(*ret_path)[0] && gp_ldcache_read(&cache, &exam->files, &exam->arena) == 0 &&
+        gp_ldcache_find(&cache, name, exam->machine.arch, &from, &library))
+        *ret_path = gp_exam_text(exam, "%s", library.path);
+    return (*ret_path)[0] ? version_of_file(exam, *ret_path) : "";
+}
+
 /* ---- cuBLAS ---- */
 
 /* "12" of "libcublas.so.12"; "": another name. */
@@ -169,6 +202,21 @@ const char *gp_library_folder(struct gp_exam *exam, const char *name)
     return NULL;
 }
 
+/* Another version that the loader knows: a distribution's packages have no directory of their own.
+ */
+static const char *other_known(struct gp_exam *exam, const char *name, size_t stem)
+{
+    struct gp_ldcache cache;
+    if (gp_ldcache_read(&cache, &exam->files, &exam->arena) != 0)
+        return NULL;
+    for (size_t i = 0; i < cache.count; i++) {
+        struct gp_library library = gp_ldcache_at(&cache, i);
+        if (strncmp(library.name, name, stem) == 0 && strcmp(library.name, name) != 0)
+            return gp_exam_text(exam, "%s", library.path);
+    }
+    return NULL;
+}
+
 const char *gp_library_other(struct gp_exam *exam, const char *name)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
@@ -181,7 +229,7 @@ const char *gp_library_other(struct gp_exam *exam, const char *name)
             if (strncmp(names[k], name, stem) == 0)
                 return gp_exam_text(exam, "%s/%s", folder, names[k]);
     }
-    return NULL;
+    return other_known(exam, name, stem);
 }
 
 static bool has_library(struct gp_exam *exam, const char *folder, const char *name)

@@ -19,6 +19,11 @@ bool gp_cudnn_is_in(struct gp_exam *exam, const char *folder, unsigned wanted, u
 bool gp_cudnn_is_found(struct gp_exam *exam, const struct gp_pyenv *env, unsigned wanted,
                        unsigned *ret_other, bool *ret_is_known);
 
+/* The version of the cuDNN of this major version that the loader finds, "8.4.1", and its path ("":
+ * there is none); "": unknown. */
+const char *gp_cudnn_loaded(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
+                            const char **ret_path);
+
 /* Whether CUDA of this major version is found; *ret_other: another one, or "". */
 bool gp_cuda_is_found(struct gp_exam *exam, const struct gp_pyenv *env, unsigned major,
                       const char **ret_other);
@@ -38,8 +43,8 @@ const char *gp_library_folder(struct gp_exam *exam, const char *name);
  * number: "~/cuda/lib64", "/opt/cudnn-linux-x86_64-8.9/lib"; NULL: there is none. */
 const char *gp_library_unpacked(struct gp_exam *exam, const char *name);
 
-/* Another version of a library in a toolkit, "…/libcudart.so.10.1" for "libcudart.so.10.0"; NULL:
- * none. */
+/* Another version of a library in a toolkit, or that the loader knows, "…/libcudart.so.10.1" for
+ * "libcudart.so.10.0"; NULL: none. */
 const char *gp_library_other(struct gp_exam *exam, const char *name);
 
 #endif

@@ -302,6 +302,32 @@ static void add_named(struct search *s, const char *path)
         add_unreadable(s, path, place, error ? error : -ENOENT);
 }
 
+/* The Python that pyenv's commands in this directory of PATH start: the first of what was chosen
+ * for the shell, for the working directory, and for the user. */
+static bool add_shims(struct search *s, const char *folder, struct place place)
+{
+    static const char end[] = "/shims";
+    const struct gp_machine *m = &s->exam->machine;
+    const char *here = gp_machine_variable(m, "PWD"),
+               *set = gp_machine_variable(m, "PYENV_VERSION");
+    size_t n = strlen(folder), k = sizeof(end) - 1;
+    char path[GP_PATH_SIZE], version[128];
+    if (n <= k || strcmp(folder + n - k, end) != 0)
+        return false;
+    if (set)
+        (void)snprintf(version, sizeof(version), "%s", set);
+    else if ((!here || snprintf(path, sizeof(path), "%s/.python-version", here) >= GP_PATH_SIZE ||
+              !gp_files_line(&s->exam->files, path, version, sizeof(version))) &&
+             (snprintf(path, sizeof(path), "%.*s/version", (int)(n - k), folder) >= GP_PATH_SIZE ||
+              !gp_files_line(&s->exam->files, path, version, sizeof(version))))
+        return false;
+    size_t length = strcspn(version, ": ");
+    return length > 0 && !memchr(version, '/', length) &&
+           snprintf(path, sizeof(path), "%.*s/versions/%.*s", (int)(n - k), folder, (int)length,
+                    version) < GP_PATH_SIZE &&
+           add_prefix(s, path, place);
+}
+
 /* What the shell would start: an active environment, else the first python3 in PATH. */
 static void add_active(struct search *s)
 {
@@ -322,8 +348,10 @@ static void add_active(struct search *s)
     const char *list = gp_machine_variable(m, "PATH");
     char folder[GP_PATH_SIZE], path[GP_PATH_SIZE];
     while (gp_search_path_next(&list, ":", folder))
-        if (folder[0] == '/' && snprintf(path, sizeof(path), "%s/python3", folder) < GP_PATH_SIZE &&
-            gp_files_exist(&s->exam->files, path) && add_interpreter(s, path, place))
+        if (folder[0] == '/' &&
+            (add_shims(s, folder, place) ||
+             (snprintf(path, sizeof(path), "%s/python3", folder) < GP_PATH_SIZE &&
+              gp_files_exist(&s->exam->files, path) && add_interpreter(s, path, place))))
             return;
 }
 
