@@ -1,7 +1,9 @@
 /* JAX: jax, jaxlib and the plugins, and the GPUs and the driver. */
+#include "doctor/cuda_found.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
+#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>
@@ -32,7 +34,49 @@ static struct jax jax_of(const struct gp_pyenv *env)
 static unsigned jax_cuda(const struct jax *jax)
 {
     const char *at = jax->plugin ? jax->plugin->name + 4 : strstr(jax->jaxlib->version, "cuda");
-    return at ? (unsigned)strtoul(at + 4, NULL, 10) : 0;
+    unsigned number = at ? (unsigned)strtoul(at + 4, NULL, 10) : 0;
+    return number >= 100 ? number / 10 : number; /* once with the minor version: "cuda112" */
+}
+
+/* The cuDNN that a build before the plugins was compiled with, by its name: "8.2" of
+ * "0.3.14+cuda11.cudnn82"; "": unknown. Those that do not name it have the first cuDNN for their
+ * CUDA. */
+static const char *cudnn_of(struct gp_exam *exam, const struct jax *jax)
+{
+    static const char mark[] = ".cudnn", first[] = "+cuda112";
+    const char *at = strstr(jax->jaxlib->version, mark);
+    if (!at)
+        return strstr(jax->jaxlib->version, first) ? "8.1.0" : "";
+    at += sizeof(mark) - 1;
+    size_t n = strspn(at, "0123456789");
+    return n == 3   ? gp_exam_text(exam, "%c.%c.%c", at[0], at[1], at[2])
+           : n == 2 ? gp_exam_text(exam, "%c.%c", at[0], at[1])
+                    : "";
+}
+
+/* XLA refuses a cuDNN that is older than the one that it was compiled with. */
+static void check_cudnn(struct gp_exam *exam, const struct gp_case *c, const struct jax *jax)
+{
+    const char *built = jax->plugin ? "" : cudnn_of(exam, jax);
+    unsigned major = gp_version_major(built);
+    const char *path = "", *loaded = built[0] ? gp_cudnn_loaded(exam, c->env, major, &path) : "";
+    if (!loaded[0] || gp_version_compare(loaded, built) >= 0 ||
+        gp_pyenv_package_like(c->env, "nvidia-cudnn-cu"))
+        return;
+    gp_exam_report(exam,
+                   gp_framework_aside(exam, c->env, GP_FRAMEWORK_JAX) ? GP_VERDICT_INFO
+                                                                      : GP_VERDICT_WARN,
+                   "JAX %s in %s was built with cuDNN %s, but finds %s", c->version, c->env->prefix,
+                   built, loaded);
+    gp_exam_evidence(exam, path, "version %s", loaded);
+    gp_exam_evidence(exam, c->where, "%s", c->seen);
+    gp_exam_aside(exam, c->env, GP_FRAMEWORK_JAX);
+    gp_exam_why(exam, "\"Loaded runtime CuDNN library … but source was compiled with\": operations "
+                      "on the GPU fail.");
+    gp_exam_advice(exam,
+                   "replace it by version %s or a newer %u.x for CUDA %u, from "
+                   "developer.nvidia.com/cudnn-archive: its libraries into %.*s",
+                   built, major, jax_cuda(jax), (int)(strrchr(path, '/') - path), path);
 }
 
 /* Whether conda's build of it is one for the CPU, in the environment that the user means. */
@@ -162,6 +206,8 @@ void gp_check_jax(struct gp_exam *exam)
             gp_case_judge(c, &nv);
         else
             c->trouble = GP_TROUBLE_CPU_ONLY;
+        if (major > 0 && (c->trouble == GP_TROUBLE_NONE || c->trouble == GP_TROUBLE_UNKNOWN))
+            check_cudnn(exam, c, &jax);
     }
     gp_cases_report(exam, &nv, cases, count);
     gp_cases_report_well(exam, GP_FRAMEWORK_JAX, cases, count);

@@ -37,6 +37,19 @@ void gp_case_judge(struct gp_case *c, const struct gp_nvidia *nv)
         c->trouble = GP_TROUBLE_UNKNOWN;
 }
 
+/* Whether there is a build for this Python. The tables begin with Python 3: PyTorch ended 2.7 with
+ * 1.4, TensorFlow with 2.1. */
+static bool fits_python(const struct gp_build *build, const char *python)
+{
+    static const char *const ends[GP_FRAMEWORK__COUNT] = {
+        [GP_FRAMEWORK_TORCH] = "1.5", [GP_FRAMEWORK_TENSORFLOW] = "2.2", [GP_FRAMEWORK_JAX] = "0"};
+    if (strcmp(python, "2.7") == 0)
+        return gp_version_compare(build->version, ends[build->framework]) < 0;
+    return !python[0] ||
+           (gp_version_compare(python, build->first_python) >= 0 &&
+            (!build->last_python[0] || gp_version_compare(python, build->last_python) <= 0));
+}
+
 /* The best build for the GPUs, the driver and the environment's Python; of this version if there is
  * one, so that programs need not change. "": any version. False: there is none. */
 static bool choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
@@ -50,10 +63,7 @@ static bool choose(const struct gp_pyenv *env, const struct gp_nvidia *nv,
     size_t base = post ? (size_t)(post - version) : strcspn(version, "+");
     for (size_t i = 0; gp_build_at(framework, i, &build); i++) {
         bool is_same = strlen(build.version) == base && strncmp(build.version, version, base) == 0;
-        if ((base > 0 && !is_same) ||
-            (env->python[0] &&
-             (gp_version_compare(env->python, build.first_python) < 0 ||
-              (build.last_python[0] && gp_version_compare(env->python, build.last_python) > 0))) ||
+        if ((base > 0 && !is_same) || !fits_python(&build, env->python) ||
             gp_build_judge(&build, &target, &capability).fit != GP_FIT_WORKS)
             continue;
         int order = is_found ? gp_version_compare(build.version, ret->version) : 1;
@@ -204,14 +214,29 @@ static const struct gp_pypackage *other_channel(const struct gp_pyenv *env)
     return is_other ? package : NULL;
 }
 
+/* Whether there is a build of this PyTorch for a CUDA. */
+static bool has_build_for(const char *version, const char *cuda)
+{
+    struct gp_build build;
+    for (size_t i = 0; gp_build_at(GP_FRAMEWORK_TORCH, i, &build); i++)
+        if (strcmp(build.version, version) == 0 &&
+            gp_version_major(build.cuda) == gp_version_major(cuda) &&
+            gp_version_minor(build.cuda) == gp_version_minor(cuda))
+            return true;
+    return false;
+}
+
 /* The build of PyTorch's own channel, which has packages for each CUDA. */
-static void propose_own_channel(struct gp_exam *exam, const struct gp_case *c,
-                                const struct gp_build *build)
+static void propose_own_channel(struct gp_exam *exam, const struct gp_nvidia *nv,
+                                const struct gp_case *c, const struct gp_build *build)
 {
     const char *prefix = gp_exam_quoted(exam, c->env->prefix);
     const char *program = gp_conda_program(exam, c->env);
     const struct gp_pypackage *toolkit = gp_pyenv_package(c->env, "cudatoolkit");
-    bool is_kept = toolkit && toolkit->is_conda && c->trouble == GP_TROUBLE_CPU_ONLY;
+    bool is_kept =
+        toolkit && toolkit->is_conda && c->trouble == GP_TROUBLE_CPU_ONLY &&
+        has_build_for(build->version, toolkit->version) &&
+        (!nv->driver[0] || gp_driver_reaches(nv->driver, gp_cuda_floor(toolkit->version)));
     const char *cuda = is_kept ? toolkit->version : build->cuda;
     if (cpu_only(c->env))
         gp_exam_command(exam, "and what depends on it", "%s remove -p %s cpuonly", program, prefix);
@@ -257,6 +282,31 @@ static bool propose_pixi(struct gp_exam *exam, const struct gp_case *c, const ch
     return true;
 }
 
+/* Whether pip sees that this build is not installed. Otherwise it must reinstall, which brings the
+ * newest of all that it depends on. */
+static bool is_new_package(const struct gp_case *c, const struct gp_build *build)
+{
+    return build->framework == GP_FRAMEWORK_JAX ||
+           (build->framework == GP_FRAMEWORK_TENSORFLOW &&
+            (strcmp(build->version, c->version) != 0 ||
+             gp_pyenv_package(c->env, "tensorflow-cpu") ||
+             strcmp(build->variant, "tensorflow-gpu") == 0));
+}
+
+/* Whether a package that pip must install again is removed first: what it depends on then stays. Of
+ * NumPy, packages that were compiled for 1.x do not bear the newest. */
+static bool remove_torch(struct gp_exam *exam, const struct gp_case *c)
+{
+    const struct gp_pypackage *numpy = gp_pyenv_package(c->env, "numpy");
+    if (c->framework != GP_FRAMEWORK_TORCH || !numpy || gp_version_major(numpy->version) != 1)
+        return false;
+    gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "",
+                gp_exam_text(exam, "torch%s%s",
+                             gp_pyenv_package(c->env, "torchvision") ? " torchvision" : "",
+                             gp_pyenv_package(c->env, "torchaudio") ? " torchaudio" : ""));
+    return true;
+}
+
 /* Suggests a build that runs here; false: there is none. */
 static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, const struct gp_case *c)
 {
@@ -269,11 +319,13 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
                              "are for other boards");
         return true;
     }
-    if (!choose(c->env, nv, c->framework, c->version, &build) &&
-        !choose(c->env, nv, c->framework, "", &build))
+    bool is_same = choose(c->env, nv, c->framework, c->version, &build);
+    if (!is_same && !conda_package(c) && gp_propose_same_version(exam, nv, c))
+        return true;
+    if (!is_same && !choose(c->env, nv, c->framework, "", &build))
         return false;
     if (conda_package(c) && is_of_own_channel(c, &build)) {
-        propose_own_channel(exam, c, &build);
+        propose_own_channel(exam, nv, c, &build);
         return true;
     }
     if (conda_package(c) && propose_pixi(exam, c, conda[c->framework], build.cuda))
@@ -290,7 +342,8 @@ static bool propose_build(struct gp_exam *exam, const struct gp_nvidia *nv, cons
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "", "tensorflow-cpu");
     if (strcmp(build.variant, "tensorflow-gpu") == 0 && gp_pyenv_package(c->env, "tensorflow"))
         gp_exam_pip(exam, c->env, GP_PIP_REMOVE, "it has the same files", "tensorflow");
-    gp_exam_pip(exam, c->env, GP_PIP_AGAIN,
+    gp_exam_pip(exam, c->env,
+                is_new_package(c, &build) || remove_torch(exam, c) ? GP_PIP_ADD : GP_PIP_AGAIN,
                 gp_exam_text(exam, "for CUDA %s, which fits this driver and GPU", build.cuda),
                 packages_of(exam, c->env, &build));
     return true;
@@ -483,7 +536,9 @@ static void report_trouble(struct gp_exam *exam, const struct gp_nvidia *nv,
     if (aside == shared)
         gp_exam_aside(exam, first->env, first->framework);
     gp_exam_why(exam, "%s", why_of(worst));
-    if (first->trouble == GP_TROUBLE_UNKNOWN)
+    /* For the CPU on purpose, where others compute: another version could break these. */
+    if (first->trouble == GP_TROUBLE_UNKNOWN ||
+        (first->trouble == GP_TROUBLE_CPU_ONLY && aside == shared))
         return;
     mend(exam, nv, worst, highest_driver(cases, count, first), shared);
 }

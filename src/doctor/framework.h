@@ -84,6 +84,12 @@ const char *gp_torch_index(struct gp_exam *exam, const char *cuda);
 const char *gp_torch_packages(struct gp_exam *exam, const struct gp_pyenv *env, const char *version,
                               const char *index);
 
+/* A fix: the build for GPUs of the same version, which the tables do not list; false: there is
+ * none.
+ */
+bool gp_propose_same_version(struct gp_exam *exam, const struct gp_nvidia *nv,
+                             const struct gp_case *c);
+
 /* The option by which pip finds the builds of JAX that are not in PyPI: " -f https://…"; "". */
 const char *gp_jax_place(const struct gp_build *build);
 

@@ -72,10 +72,12 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
             return; /* the new environment does not have it */
         bool is_apart =
             exam->machine.distro == GP_DISTRO_DEBIAN || exam->machine.distro == GP_DISTRO_UBUNTU;
+        bool is_2 = env->python[0] == '2';
         if (is_apart)
-            gp_exam_command(exam, "", "sudo apt install python3-venv");
-        gp_exam_command(exam, "a separate environment: the distribution's stays unchanged",
-                        "python3 -m venv ~/gpu");
+            gp_exam_command(exam, "", "sudo apt install %s", is_2 ? "virtualenv" : "python3-venv");
+        gp_exam_command(
+            exam, "a separate environment: the distribution's stays unchanged", "%s ~/gpu",
+            is_2 ? gp_exam_text(exam, "virtualenv -p python%s", env->python) : "python3 -m venv");
         gp_exam_command(exam, note, "~/gpu/bin/pip install %s", packages);
     } else if (env->kind == GP_PYENV_USER) {
         gp_exam_command(exam, note, "python%s -m pip %s%s %s", env->python[0] ? env->python : "3",
