@@ -283,6 +283,19 @@ static void mend_release(struct gp_exam *exam, const struct gp_pyenv *env,
                        "CUDA-ExecutionProvider.html#requirements");
 }
 
+const char *gp_onnx_gpu_package(struct gp_exam *exam, const char *version)
+{
+    static const char cuda_12[] = "1.19"; /* the first on PyPI for it */
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    if (nv.driver[0] && !gp_driver_reaches(nv.driver, gp_cuda_floor("12")))
+        return gp_exam_text(exam, "'onnxruntime-gpu<%s'", cuda_12);
+    return gp_version_compare(version, cuda_12) < 0
+               ? "onnxruntime-gpu"
+               : gp_exam_text(exam, "'onnxruntime-gpu~=%u.%u.0'", gp_version_major(version),
+                              gp_version_minor(version));
+}
+
 /* A library that is missing, or lies where the loader does not look (folder). Before 1.8 the import
  * fails without it; later only the provider for CUDA does. */
 static void report_missing(struct gp_exam *exam, const struct gp_pyenv *env,

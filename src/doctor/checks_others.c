@@ -539,9 +539,11 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
             gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
         const char *cuda, *mxnet = gp_mxnet_package(exam, &cuda);
         gp_exam_pip(exam, env, library ? GP_PIP_AGAIN : GP_PIP_ADD, "the build for GPUs",
-                    cpu_only[i].remedy ? cpu_only[i].remedy
-                    : mxnet            ? mxnet
-                                       : "mxnet-cu112");
+                    strcmp(package->name, "onnxruntime") == 0
+                        ? gp_onnx_gpu_package(exam, package->version)
+                    : cpu_only[i].remedy ? cpu_only[i].remedy
+                    : mxnet              ? mxnet
+                                         : "mxnet-cu112");
         if (!cpu_only[i].remedy && !mxnet)
             gp_exam_advice(exam, "it needs the libraries of CUDA 11.2 and cuDNN 8, which it does "
                                  "not contain");

@@ -130,6 +130,9 @@ void gp_check_python_needs(struct gp_exam *exam, const struct gp_pyenv *env,
 /* Likewise: ONNX Runtime and the installed CUDA. */
 /* The major version of CUDA that an ONNX Runtime is for, as its build says, or else its version. */
 unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const char *version);
+/* The package for GPUs in place of the one for the CPU: of the same release, if its CUDA runs here.
+ */
+const char *gp_onnx_gpu_package(struct gp_exam *exam, const char *version);
 void gp_check_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env);
 /* A fix: all libraries that it opens, as packages, in the loader's path. */
 void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
