@@ -245,11 +245,31 @@ bool gp_xorg_is_there(struct gp_exam *exam)
     return gp_xorg_has_devices(exam);
 }
 
+/* The GPU for the screen, if it is AMD's or Intel's and no driver is bound to it, which is reported
+ * by itself, with the reason; NULL: it has one. */
+static const struct gp_pci_gpu *undriven_screen(const struct gp_machine *m)
+{
+    for (size_t i = 0; i < m->gpu_count; i++)
+        if ((m->gpus[i].vendor == GP_PCI_AMD || m->gpus[i].vendor == GP_PCI_INTEL) &&
+            !m->gpus[i].driver[0] && (m->gpus[i].shows_screen || m->gpu_count == 1))
+            return &m->gpus[i];
+    return NULL;
+}
+
 static void report_failure(struct gp_exam *exam, const struct gp_explanation *failure,
                            const char *where)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN, "Xorg could not start: %s", failure->words);
+    const struct gp_pci_gpu *gpu = undriven_screen(&exam->machine);
+    gp_exam_report(exam, gpu ? GP_VERDICT_INFO : GP_VERDICT_WARN, "Xorg could not start: %s",
+                   failure->words);
     gp_exam_evidence(exam, where, "%s", failure->details);
+    if (gpu) {
+        gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id),
+                         "no driver is bound");
+        gp_exam_why(exam, "Xorg draws on what the kernel's driver of the GPU offers: it starts "
+                          "once that is loaded.");
+        return;
+    }
     if (strcmp(failure->id, "x.external") == 0) {
         fix_external(exam);
         return;
