@@ -230,24 +230,31 @@ static const struct {
      "https://github.com/abetlen/llama-cpp-python#supported-backends"},
 };
 
+/* By the part for AMD's GPUs, or by the only library of older releases. */
+static bool is_llama_for_cpu(struct gp_exam *exam, const struct gp_pyenv *env, const char *part)
+{
+    char path[GP_PATH_SIZE];
+    bool is_meant;
+    return gp_pyenv_path(env, "llama_cpp/lib", path) && gp_files_exist(&exam->files, path)
+               ? gp_pyenv_path(env, part, path) && !gp_files_exist(&exam->files, path)
+               : gp_llama_for_cpu(exam, env, &is_meant) && !is_meant;
+}
+
 /* A package of the user's own environment that computes on the CPU, and its row; NULL: none. One
  * beside a PyTorch may be a part of what uses that. */
 static const struct gp_pypackage *find_framework(struct gp_exam *exam, const struct gp_pyenv **env,
                                                  size_t *row)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
-    char path[GP_PATH_SIZE];
     for (size_t i = 0; i < envs->count; i++)
         for (size_t k = 0; k < GP_ARRAY_LEN(frameworks); k++) {
             *env = &envs->list[i];
             *row = k;
             const struct gp_pypackage *package = gp_pyenv_package(*env, frameworks[k].name);
             const char *library = frameworks[k].library;
-            bool is_meant = ((*env)->is_active || (*env)->is_named) && !(*env)->has_torch;
-            bool has_own = library[0] ? !gp_pyenv_path(*env, "llama_cpp/lib", path) ||
-                                            !gp_files_exist(&exam->files, path) ||
-                                            (gp_pyenv_path(*env, library, path) &&
-                                             gp_files_exist(&exam->files, path))
+            bool is_meant = !(*env)->has_torch && ((*env)->is_active || (*env)->is_named ||
+                                                   (library[0] && gp_llama_is_used(exam, *env)));
+            bool has_own = library[0] ? !is_llama_for_cpu(exam, *env, library)
                                       : gp_pyenv_package_like(*env, frameworks[k].other) != NULL;
             if (package && is_meant && !package->is_conda && !has_own &&
                 !strstr(package->version, "rocm"))

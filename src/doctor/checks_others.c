@@ -514,7 +514,9 @@ static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     char path[GP_PATH_SIZE] = "";
     bool is_meant = env->is_active || env->is_named, has_other = has_framework(env);
-    for (size_t i = 0; is_meant && i < GP_ARRAY_LEN(cpu_only); i++) {
+    for (size_t i = 0; i < GP_ARRAY_LEN(cpu_only); i++) {
+        if (!is_meant && !(cpu_only[i].library && gp_llama_is_used(exam, env)))
+            continue;
         const struct gp_pypackage *package = gp_pyenv_package(env, cpu_only[i].name);
         const char *const words[] = {cpu_only[i].word, NULL};
         const char *program = package && words[0] ? gp_project_program(exam, env, words) : NULL;
@@ -562,6 +564,7 @@ void gp_check_python_others(struct gp_exam *exam)
         for (size_t k = 0; k < GP_ARRAY_LEN(twins); k++)
             check_twins(exam, env, &twins[k]);
         check_cpu_only(exam, env);
+        gp_check_llama_python(exam, env);
         check_cupy(exam, env, &nv);
         check_driver(exam, env, &nv);
         check_apex(exam, env);

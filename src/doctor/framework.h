@@ -151,6 +151,15 @@ bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
 /* The package of MXNet for a CUDA that is installed, of version *ret_cuda; NULL: there is none. */
 const char *gp_mxnet_package(struct gp_exam *exam, const char **ret_cuda);
 
+/* The library of a llama-cpp-python that is not split, if it was built for the CPU; NULL: it was
+ * not, or that is unknown. *ret_is_meant: with a library for computing there, which nobody gets
+ * without asking for it. */
+const char *gp_llama_for_cpu(struct gp_exam *exam, const struct gp_pyenv *env, bool *ret_is_meant);
+/* Whether it is in the environment that the user's shell would start, or is the only one, where all
+ * but virtual environments look. */
+bool gp_llama_is_used(struct gp_exam *exam, const struct gp_pyenv *env);
+void gp_check_llama_python(struct gp_exam *exam, const struct gp_pyenv *env);
+
 /* Likewise: Numba and the compiler of CUDA that it needs. */
 void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);
 
