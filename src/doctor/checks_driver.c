@@ -109,6 +109,36 @@ static bool report_unsigned(struct gp_exam *exam)
     return true;
 }
 
+/* DKMS links a module of another kernel here, as if kernels had a stable interface as RHEL's have;
+ * for its autoinstall, the module is then installed. False: it is no such link. */
+static bool fix_weak_link(struct gp_exam *exam)
+{
+    static const char weak[] = "weak-updates/", dkms[] = "/var/lib/dkms/";
+    const struct gp_install *in = gp_install_of(exam);
+    const char *kernel = exam->machine.kernel, *slash = strrchr(in->module, '/');
+    const char *top = gp_exam_text(exam, "%s/%s", in->modules, kernel);
+    char target[GP_PATH_SIZE];
+    if (strncmp(in->module, weak, sizeof(weak) - 1) != 0 ||
+        strncmp(in->source, dkms, sizeof(dkms) - 1) != 0 ||
+        !gp_files_link(&exam->files, gp_exam_text(exam, "%s/%s", top, in->module), target))
+        return false;
+    gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", top, in->module), "a link to %s", target);
+    gp_exam_why(exam,
+                "weak-updates has links to modules of another kernel, which only kernels with "
+                "the same interface can load, such as those of one release of RHEL. For DKMS "
+                "the module is installed: autoinstall does not build it.");
+    gp_exam_command(exam, "remove the links", "sudo rm %s/nvidia*.ko*",
+                    gp_exam_quoted(exam, gp_exam_text(exam, "%s/%.*s", top,
+                                                      (int)(slash - in->module), in->module)));
+    if (!gp_files_exist(&exam->files, gp_exam_text(exam, "%s/build", top)))
+        gp_driver_fix_headers(exam, kernel);
+    gp_exam_command(exam, "build the module for this kernel", "sudo dkms install %s -k %s --force",
+                    gp_exam_quoted(exam, in->source + sizeof(dkms) - 1),
+                    gp_exam_quoted(exam, kernel));
+    gp_exam_command(exam, "", "sudo depmod -a %s", gp_exam_quoted(exam, kernel));
+    return true;
+}
+
 /* A module that another kernel's build left behind. */
 static bool report_other_kernel(struct gp_exam *exam)
 {
@@ -128,7 +158,8 @@ static bool report_other_kernel(struct gp_exam *exam)
                      "present");
     gp_exam_why(exam, "A kernel loads only modules that were built with its own headers and "
                       "configuration.");
-    gp_driver_fix_build(exam);
+    if (!fix_weak_link(exam))
+        gp_driver_fix_build(exam);
     gp_exam_command(exam, "load it", "sudo modprobe nvidia");
     return true;
 }
