@@ -3,6 +3,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
 #include "doctor/kernels.h"
+#include "doctor/version.h"
 
 #include <errno.h>
 #include <string.h>
@@ -125,6 +126,41 @@ static bool report_lost(struct gp_exam *exam)
     return true;
 }
 
+/* The kernel is kept at an older version, while the package has modules for the current one only;
+ * true if this is so. */
+static bool fix_held_kernel(struct gp_exam *exam)
+{
+    enum { FIRST_WITHOUT_PROPRIETARY = 590 };
+    const struct gp_install *in = gp_install_of(exam);
+    const char *kernel = exam->machine.kernel, *package = gp_kernels_package(exam, kernel);
+    const char *holder = gp_kernels_holder(exam, package);
+    const char *headers = gp_exam_text(exam, "%s/%s/build", in->modules, kernel);
+    bool is_open = gp_version_major(in->version) >= FIRST_WITHOUT_PROPRIETARY;
+    for (size_t i = 0; i < in->package_count; i++)
+        is_open = is_open || strncmp(in->packages[i].name, "nvidia-open", 11) == 0;
+    if (!holder || in->source[0])
+        return false;
+    gp_exam_evidence(exam, "/etc/pacman.conf", "%s", holder);
+    gp_exam_why(exam,
+                "pacman leaves %s at the version of this kernel, and updates the driver, whose "
+                "package has modules for the newest kernel only. With DKMS they are built for the "
+                "kernel that is there.",
+                package);
+    if (!gp_files_exist(&exam->files, headers))
+        gp_exam_advice(exam,
+                       "first install %s-headers of the version of %s, from "
+                       "https://archive.archlinux.org/packages/ with pacman -U",
+                       package, package);
+    gp_exam_command(exam, "in place of the package with built modules", "sudo pacman -Syu %s",
+                    is_open ? "nvidia-open-dkms" : "nvidia-dkms");
+    gp_driver_fix_reboot(exam, "");
+    gp_exam_advice(exam,
+                   "or, if nothing needs this version: take %s and %s-headers off that line, "
+                   "and sudo pacman -Syu",
+                   package, package);
+    return true;
+}
+
 /* Arch's package with the module came without the kernel that it is for; true if this is so. */
 static bool fix_partial_upgrade(struct gp_exam *exam)
 {
@@ -135,6 +171,8 @@ static bool fix_partial_upgrade(struct gp_exam *exam)
         !gp_files_exist(&exam->files, running) || gp_files_exist(&exam->files, other))
         return false;
     gp_exam_evidence(exam, other, "missing: that kernel is not installed, only the module for it");
+    if (fix_held_kernel(exam))
+        return true;
     gp_exam_why(exam, "The driver was updated without the kernel. Arch supports only updates of "
                       "all packages together.");
     gp_exam_command(exam, "", "sudo pacman -Syu");

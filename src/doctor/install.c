@@ -49,8 +49,12 @@ static void read_modules(struct gp_exam *exam, struct gp_install *in)
     in->has_modules = n > 0;
     in->modules_error = n < 0 ? (int)n : 0;
     for (long i = n > MOST_KERNELS ? n - MOST_KERNELS : 0; i < n; i++) {
-        const char *module = module_of(exam, in->modules, kernels[i], &error);
-        if (module[0] && strcmp(kernels[i], exam->machine.kernel) != 0 &&
+        /* Arch's package may put it below a kernel that is not installed: without a list. */
+        const char *extra =
+            gp_exam_text(exam, "%s/%s/extramodules/nvidia.ko.zst", in->modules, kernels[i]);
+        bool has_module = module_of(exam, in->modules, kernels[i], &error)[0] ||
+                          (error == -ENOENT && gp_files_exist(&exam->files, extra));
+        if (has_module && strcmp(kernels[i], exam->machine.kernel) != 0 &&
             strverscmp(kernels[i], in->other_kernel) > 0)
             in->other_kernel = kernels[i];
     }

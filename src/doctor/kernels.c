@@ -2,9 +2,11 @@
 
 #include "doctor/exam.h"
 #include "doctor/install.h"
+#include "doctor/lines.h"
 #include "doctor/version.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <string.h>
 
 /* The next letter of the flavour, the part from the first "-letter" on; 0: none. */
@@ -49,6 +51,28 @@ const char *gp_kernels_package(struct gp_exam *exam, const char *kernel)
         if (strstr(kernel, kinds[i].mark))
             return kinds[i].package;
     return "linux";
+}
+
+const char *gp_kernels_holder(struct gp_exam *exam, const char *package)
+{
+    static const char path[] = "/etc/pacman.conf", key[] = "IgnorePkg", blanks[] = " \t\r=";
+    size_t size = 0, n;
+    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 17, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *whole = gp_exam_text(exam, "%.*s", n < 1024 ? (int)n : 1024, line);
+        whole += strspn(whole, blanks);
+        if (strncmp(whole, key, sizeof(key) - 1) != 0)
+            continue;
+        const char *word = whole + sizeof(key) - 1;
+        while (word += strspn(word, blanks), *word) {
+            size_t length = strcspn(word, blanks);
+            if (fnmatch(gp_exam_text(exam, "%.*s", (int)length, word), package, 0) == 0)
+                return whole;
+            word += length;
+        }
+    }
+    return NULL;
 }
 
 bool gp_kernels_is_proxmox(const char *kernel)

@@ -13,6 +13,10 @@ bool gp_kernels_are_alike(const char *a, const char *b);
 /* Arch's package of a kernel, which the folder of its modules names: "linux-zen". */
 const char *gp_kernels_package(struct gp_exam *exam, const char *kernel);
 
+/* The line of pacman's configuration that keeps a package from being updated, "IgnorePkg = linux";
+ * NULL: none does. */
+const char *gp_kernels_holder(struct gp_exam *exam, const char *package);
+
 /* Proxmox is Debian with a kernel of its own. */
 bool gp_kernels_is_proxmox(const char *kernel);
 
