@@ -58,6 +58,9 @@ bool gp_driver_report_bumblebee(struct gp_exam *exam);
 /* checks_driver_gdm.c */
 void gp_driver_check_gdm(struct gp_exam *exam);
 
+/* checks_driver_hybrid.c: a part of driver.params, for a screen on another GPU than NVIDIA's. */
+void gp_driver_check_hybrid(struct gp_exam *exam);
+
 /* checks_driver_modes.c */
 void gp_driver_check_modes(struct gp_exam *exam);
 /* Adds how to have nvidia_drm set modes. */

@@ -90,6 +90,14 @@ static void fix_blacklist(struct gp_exam *exam, const struct gp_block *block)
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
 }
 
+/* nvidia-xrun loads the modules itself, for what needs the screen; its file keeps them out before.
+ */
+static bool is_of_xrun(struct gp_exam *exam, const struct gp_block *block)
+{
+    return block->kind == GP_BLOCK_BLACKLISTED && strstr(block->where, "nvidia-xrun") &&
+           gp_files_exist(&exam->files, "/usr/bin/nvidia-xrun");
+}
+
 /* The module is loaded, but not the part of it that CUDA needs. */
 static void check_uvm(struct gp_exam *exam)
 {
@@ -101,7 +109,10 @@ static void check_uvm(struct gp_exam *exam)
         return;
     const char *file = gp_exam_text(exam, "%.*s", (int)(colon - block->where), block->where);
     const char *name = strrchr(file, '/') + 1;
-    gp_exam_report(exam, block->kind == GP_BLOCK_REFUSED ? GP_VERDICT_FAIL : GP_VERDICT_WARN,
+    gp_exam_report(exam,
+                   block->kind == GP_BLOCK_REFUSED ? GP_VERDICT_FAIL
+                   : is_of_xrun(exam, block)       ? GP_VERDICT_INFO
+                                                   : GP_VERDICT_WARN,
                    "a setting prevents nvidia_uvm from being loaded, which CUDA needs");
     gp_exam_evidence(exam, block->where, "%s", block->text);
     gp_exam_evidence(exam, "/sys/module/nvidia_uvm", "not loaded");
