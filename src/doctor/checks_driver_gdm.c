@@ -16,6 +16,7 @@ enum reason {
     REASON_UNKNOWN,
     REASON_DRIVER,
     REASON_MODES,
+    REASON_FILES,
     REASON_MEMORY,
     REASON_SUSPEND,
     REASON_OLD
@@ -29,6 +30,8 @@ struct gdm {
     const char *rules;    /* the file with the rules that count; NULL: it is not here */
     const char *rule;     /* the line that turned it off; "": unknown */
     enum reason reason;
+    const char *lacking; /* a file that its rules ask for; NULL: none is missing */
+    bool has_units;      /* systemd runs, which starts what keeps the memory across suspend */
 };
 
 /* The line of a file with these words, without blanks before it and not commented out; NULL: none.
@@ -47,13 +50,32 @@ static const char *line_with(struct gp_exam *exam, const char *path, const char 
     return NULL;
 }
 
+/* By runit, OpenRC or its script for display managers. */
+static bool is_started_elsewhere(struct gp_exam *exam)
+{
+    static const char *const links[] = {"/etc/runit/runsvdir/default/gdm", "/var/service/gdm",
+                                        "/etc/runlevels/default/gdm"};
+    static const char *const configs[] = {"/etc/conf.d/display-manager", "/etc/conf.d/xdm"};
+    struct stat st;
+    for (size_t i = 0; i < GP_ARRAY_LEN(links); i++)
+        if (gp_files_stat_link(&exam->files, links[i], &st) == 0)
+            return true;
+    for (size_t i = 0; i < GP_ARRAY_LEN(configs); i++) {
+        const char *line = line_with(exam, configs[i], "DISPLAYMANAGER=");
+        if (line && strstr(line, "gdm"))
+            return true;
+    }
+    return false;
+}
+
 static bool is_manager(struct gp_exam *exam)
 {
     char target[GP_PATH_SIZE], line[256];
     return (gp_files_link(&exam->files, "/etc/systemd/system/display-manager.service", target) &&
             strstr(target, "gdm")) ||
            (gp_files_line(&exam->files, "/etc/X11/default-display-manager", line, sizeof(line)) &&
-            strstr(line, "gdm"));
+            strstr(line, "gdm")) ||
+           is_started_elsewhere(exam);
 }
 
 static bool has_modes(struct gp_exam *exam)
@@ -79,6 +101,33 @@ static bool has_suspend_unit(struct gp_exam *exam)
            !gp_service_is_installed(exam, unit);
 }
 
+static bool is_off_line(const char *rule)
+{
+    return strstr(rule, "disable-wayland") || strstr(rule, "disable_wayland");
+}
+
+/* TEST{0711}!="/usr/bin/nvidia-sleep.sh": the first such line whose file is missing. */
+static const char *rule_of_files(struct gp_exam *exam, const char *path, const char **ret_file)
+{
+    static const char mark[] = "TEST{0711}!=\"";
+    size_t size = 0, n;
+    const char *line, *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 17, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n)) {
+        const char *copy = gp_exam_text(exam, "%.*s", (int)n, line);
+        const char *file = strstr(copy, mark);
+        if (copy[0] == '#' || !file || !is_off_line(copy))
+            continue;
+        file += sizeof(mark) - 1;
+        file = gp_exam_text(exam, "%.*s", (int)strcspn(file, "\""), file);
+        if (file[0] == '/' && !gp_files_exist(&exam->files, file)) {
+            *ret_file = file;
+            return copy;
+        }
+    }
+    return NULL;
+}
+
 /* In the order in which the rules of different releases of GDM ask. */
 static void read_reason(struct gp_exam *exam, struct gdm *gdm)
 {
@@ -98,9 +147,16 @@ static void read_reason(struct gp_exam *exam, struct gdm *gdm)
     };
     for (size_t i = 0; i < GP_ARRAY_LEN(rows) && gdm->rules && !gdm->reason; i++) {
         const char *rule = rows[i].holds ? line_with(exam, gdm->rules, rows[i].words) : NULL;
-        if (!rule || (!strstr(rule, "disable-wayland") && !strstr(rule, "disable_wayland")))
+        if (!rule || !is_off_line(rule))
             continue;
         gdm->reason = rows[i].reason;
+        gdm->rule = rule;
+    }
+    /* With systemd the driver's packages have them. */
+    const char *rule =
+        gdm->rules && !gdm->has_units ? rule_of_files(exam, gdm->rules, &gdm->lacking) : NULL;
+    if (rule && (!gdm->reason || gdm->reason == REASON_MEMORY || gdm->reason == REASON_SUSPEND)) {
+        gdm->reason = REASON_FILES;
         gdm->rule = rule;
     }
 }
@@ -114,7 +170,10 @@ static struct gdm read_gdm(struct gp_exam *exam)
     static const char *const rules[] = {"/etc/udev/rules.d/61-gdm.rules",
                                         "/usr/lib/udev/rules.d/61-gdm.rules",
                                         "/lib/udev/rules.d/61-gdm.rules", NULL};
+    char init[16];
     struct gdm gdm = {.rules = gp_files_first(&exam->files, rules), .rule = ""};
+    gdm.has_units = !gp_files_line(&exam->files, "/proc/1/comm", init, sizeof(init)) ||
+                    strcmp(init, "systemd") == 0;
     for (size_t i = 0; i < GP_ARRAY_LEN(runtimes) && !gdm.runtime; i++)
         gdm.runtime = line_with(exam, runtimes[i], off) ? runtimes[i] : NULL;
     for (size_t i = 0; i < GP_ARRAY_LEN(configs) && !gdm.config; i++) {
@@ -220,7 +279,9 @@ static void fix_rules(struct gp_exam *exam, const struct gdm *gdm)
 static void fix_gdm(struct gp_exam *exam, const struct gdm *gdm)
 {
     static const char units[] = "nvidia-suspend nvidia-hibernate nvidia-resume";
-    bool wants_modes = !has_modes(exam), wants_memory = gdm->reason == REASON_MEMORY;
+    /* Without its files and units, what the rules demand for suspend cannot be had. */
+    bool is_vain = gdm->lacking || !gdm->has_units;
+    bool wants_modes = !has_modes(exam), wants_memory = gdm->reason == REASON_MEMORY && !is_vain;
     if (wants_modes)
         gp_driver_fix_modes(exam);
     if (wants_memory)
@@ -228,10 +289,10 @@ static void fix_gdm(struct gp_exam *exam, const struct gdm *gdm)
             exam, "keep GPU memory across suspend, as GDM demands", "nvidia-suspend.conf",
             gp_exam_text(exam, "options %s NVreg_PreserveVideoMemoryAllocations=1",
                          gp_exam_quoted(exam, gp_driver_module_name(exam))));
-    if (wants_memory || gdm->reason == REASON_SUSPEND)
+    if (wants_memory || (gdm->reason == REASON_SUSPEND && !is_vain))
         gp_exam_command(exam, "", "sudo systemctl enable %s", units);
-    if (gdm->reason == REASON_DRIVER || gdm->reason == REASON_OLD ||
-        (gdm->reason == REASON_UNKNOWN && !wants_modes))
+    if (gdm->reason == REASON_DRIVER || gdm->reason == REASON_OLD || gdm->lacking ||
+        (is_vain && gdm->reason != REASON_MODES) || (gdm->reason == REASON_UNKNOWN && !wants_modes))
         fix_rules(exam, gdm);
     if (wants_modes || wants_memory)
         gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
@@ -261,6 +322,8 @@ void gp_driver_check_gdm(struct gp_exam *exam)
         gp_exam_evidence(exam, gdm.rules, "%s", gdm.rule);
     if (!has_modes(exam))
         gp_exam_evidence(exam, "/sys/module/nvidia_drm/parameters/modeset", "not Y");
+    if (gdm.lacking)
+        gp_exam_evidence(exam, gdm.lacking, "missing: the rules ask for it");
     if (gdm.reason == REASON_MEMORY)
         gp_exam_evidence(exam, "/proc/driver/nvidia/params", "PreserveVideoMemoryAllocations: 0");
     gp_exam_why(exam,
