@@ -255,6 +255,13 @@ static bool is_own(const char *name)
     return strncmp(name, "nvidia-", 7) == 0 || strncmp(name, "intel-", 6) == 0;
 }
 
+const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch)
+{
+    return gp_exam_text(exam, "https://data.pyg.org/whl/torch-%u.%u.0+cu%u%u.html",
+                        gp_version_major(torch->version), gp_version_minor(torch->version),
+                        gp_version_major(torch->cuda), gp_version_minor(torch->cuda));
+}
+
 /* Extensions whose version says for which PyTorch they were compiled. */
 static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch, const struct gp_pypackage *package)
@@ -288,12 +295,8 @@ static void check_suffix(struct gp_exam *exam, const struct gp_pyenv *env,
         strncmp(package->name, "torch-", 6) == 0 || strcmp(package->name, "pyg-lib") == 0;
     if (is_of_pyg)
         gp_exam_pip(exam, env, GP_PIP_AGAIN, "the build for this PyTorch",
-                    gp_exam_text(exam,
-                                 "--no-deps %s -f "
-                                 "https://data.pyg.org/whl/torch-%u.%u.0+cu%u%u.html",
-                                 package->name, gp_version_major(torch->version),
-                                 gp_version_minor(torch->version), gp_version_major(torch->cuda),
-                                 gp_version_minor(torch->cuda)));
+                    gp_exam_text(exam, "--no-deps %s -f %s", package->name,
+                                 gp_torch_pyg_page(exam, torch)));
     else
         gp_exam_advice(exam,
                        "install the build of %s for PyTorch %u.%u and CUDA %s, from its release "

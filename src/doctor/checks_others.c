@@ -571,10 +571,12 @@ void gp_check_python_others(struct gp_exam *exam)
         check_pairs(exam, env);
         check_files(exam, env);
         check_cudnn(exam, env);
-        if (!gp_pyenv_torch(exam, env, &torch) || !torch.version[0])
-            continue;
-        gp_check_torch_pins(exam, env, &torch);
-        gp_check_torch_extensions(exam, env, &torch);
-        check_bitsandbytes(exam, env, &torch);
+        bool has_torch = gp_pyenv_torch(exam, env, &torch) && torch.version[0];
+        if (has_torch) {
+            gp_check_torch_pins(exam, env, &torch);
+            gp_check_torch_extensions(exam, env, &torch);
+            check_bitsandbytes(exam, env, &torch);
+        }
+        gp_check_compiled(exam, env, has_torch ? &torch : NULL);
     }
 }

@@ -170,6 +170,15 @@ void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 void gp_check_torch_pins(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_torch *torch);
 
+/* The page that lists PyG's builds of its extensions for a PyTorch. */
+const char *gp_torch_pyg_page(struct gp_exam *exam, const struct gp_torch *torch);
+
+/* Likewise: compiled modules that do not find the libraries of CUDA or of PyTorch that they are
+ * linked with. `torch` may be NULL: there is none. Packages that are reported already are left
+ * out. */
+void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
+                       const struct gp_torch *torch);
+
 /* Likewise: extensions of PyTorch that were compiled for another one. */
 void gp_check_torch_extensions(struct gp_exam *exam, const struct gp_pyenv *env,
                                const struct gp_torch *torch);

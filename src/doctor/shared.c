@@ -138,6 +138,18 @@ bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, stru
     return is_read;
 }
 
+bool gp_shared_read_libraries(struct gp_shared *shared, const struct gp_files *files,
+                              struct gp_arena *arena, const char *path)
+{
+    int fd = gp_files_open_file(files, path);
+    *shared = (struct gp_shared){0};
+    if (fd < 0)
+        return false;
+    bool is_read = load_dynamic(fd, arena, shared);
+    (void)close(fd);
+    return is_read;
+}
+
 const char *gp_shared_needed(const struct gp_shared *shared, size_t *from)
 {
     const Elf64_Dyn *entries = shared->entries;

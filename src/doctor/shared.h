@@ -20,6 +20,10 @@ struct gp_shared {
 bool gp_shared_read(struct gp_shared *shared, const struct gp_files *files, struct gp_arena *arena,
                     const char *path);
 
+/* Likewise without its functions, which are many in a large library. */
+bool gp_shared_read_libraries(struct gp_shared *shared, const struct gp_files *files,
+                              struct gp_arena *arena, const char *path);
+
 /* The next library that it loads, "libcudnn.so.8"; the next index in *from. NULL: no more. */
 const char *gp_shared_needed(const struct gp_shared *shared, size_t *from);
 
