@@ -444,6 +444,7 @@ void gp_check_cuda_env(struct gp_exam *exam)
     check_variables(exam);
     gp_check_cuda_nccl(exam);
     check_paths(exam);
+    gp_check_numba_driver(exam);
     check_xla(exam);
     check_allocator(exam);
     gp_graphics_check_variables(exam);

@@ -9,6 +9,7 @@
 #include "doctor/used.h"
 #include "doctor/version.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* ---- which NVVM it finds ---- */
@@ -174,6 +175,80 @@ static void report_older(struct gp_exam *exam, const struct gp_pyenv *env,
         install_conda(exam, env, "11.8");
     }
 }
+
+/* ---- the driver's library ---- */
+
+/* Numba's variables that name it, and the first release that is not known to read it; "": all do.
+ */
+static const struct {
+    const char *name, *end;
+} drivers[] = {{"NUMBA_CUDA_DRIVER", ""}, {"NUMBAPRO_CUDA_DRIVER", "0.50"}};
+
+/* An environment whose Numba reads a variable; NULL: none. */
+static const struct gp_pyenv *reader_of(struct gp_exam *exam, const char *end)
+{
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++) {
+        const struct gp_pypackage *numba = gp_pyenv_package(&envs->list[i], "numba");
+        if (numba && (!end[0] || gp_version_compare(numba->version, end) < 0))
+            return &envs->list[i];
+    }
+    return NULL;
+}
+
+/* What a path is instead of the driver's library; NULL: it can be that. */
+static const char *mistake_of(struct gp_exam *exam, const char *path)
+{
+    char real[GP_PATH_SIZE];
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    int error = gp_files_stat(&exam->files, path, &st);
+    if (error == 0 && S_ISDIR(st.st_mode))
+        return "a directory";
+    if (error == -ENOENT)
+        return "missing";
+    if (strstr(path, "/stubs/"))
+        return "the toolkit's stub, for linking only";
+    bool is_named = slash && strncmp(slash + 1, "libcuda.so", 10) == 0;
+    slash = gp_files_real(&exam->files, path, real) ? strrchr(real, '/') : NULL;
+    bool is_real = slash && strncmp(slash + 1, "libcuda.so", 10) == 0;
+    return !is_named && !is_real && strncmp(slash ? slash + 1 : path, "libcudart", 9) == 0
+               ? "the library of the CUDA runtime"
+               : NULL;
+}
+
+void gp_check_numba_driver(struct gp_exam *exam)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(drivers); i++) {
+        const char *name = drivers[i].name, *place = name;
+        const char *value = gp_machine_variable(&exam->machine, name);
+        const struct gp_pyenv *env = reader_of(exam, drivers[i].end);
+        if (!value)
+            value = gp_assignment_last(exam, name, &place);
+        const char *mistake =
+            env && value && value[0] == '/' && !strchr(value, '$') ? mistake_of(exam, value) : NULL;
+        if (!mistake)
+            continue;
+        gp_exam_report(exam, GP_VERDICT_WARN, "%s does not name the driver's library: %s", name,
+                       value);
+        gp_exam_evidence(exam, place, "%s: %s", value, mistake);
+        if (place == name)
+            gp_exam_assignments(exam, name);
+        gp_exam_evidence(exam, env->site, "%s", gp_pyenv_package(env, "numba")->entry);
+        gp_exam_why(exam, "Numba opens it as libcuda.so: \"CUDA driver library cannot be found\", "
+                          "\"driver missing function: cuInit\", or \"is not a valid file path\".");
+        const char *right = gp_system_library(exam, "", "libcuda.so.1");
+        if (right)
+            gp_exam_command(exam, "in place of the line that sets it", "export %s=%s", name,
+                            gp_exam_quoted(exam, right));
+        gp_exam_command(exam,
+                        right ? "or delete that line: Numba finds the library itself"
+                              : "and delete the line that sets it",
+                        "unset %s", name);
+    }
+}
+
+/* ---- the check ---- */
 
 /* Many packages require Numba for the CPU: only a program that uses its CUDA shows that it
  * matters. */

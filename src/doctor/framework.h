@@ -163,6 +163,9 @@ void gp_check_llama_python(struct gp_exam *exam, const struct gp_pyenv *env);
 /* Likewise: Numba and the compiler of CUDA that it needs. */
 void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);
 
+/* Part of cuda.env: the variables that name the driver's library for Numba. */
+void gp_check_numba_driver(struct gp_exam *exam);
+
 /* Likewise: PaddlePaddle and the libraries that it opens. */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 
