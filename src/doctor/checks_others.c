@@ -568,6 +568,7 @@ void gp_check_python_others(struct gp_exam *exam)
         check_cupy(exam, env, &nv);
         check_driver(exam, env, &nv);
         check_apex(exam, env);
+        gp_check_theano(exam, env, &nv);
         check_pairs(exam, env);
         check_files(exam, env);
         check_cudnn(exam, env);

@@ -166,6 +166,9 @@ void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const stru
 /* Part of cuda.env: the variables that name the driver's library for Numba. */
 void gp_check_numba_driver(struct gp_exam *exam);
 
+/* Part of gp_check_python_others(): Theano's old backend and the compiler that it runs. */
+void gp_check_theano(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);
+
 /* Likewise: PaddlePaddle and the libraries that it opens. */
 void gp_check_paddle(struct gp_exam *exam, const struct gp_pyenv *env);
 

@@ -45,7 +45,7 @@ static const char *const wanted[] = {
     "flax", /* what is built on JAX */
     "dm-haiku",      "optax",         "equinox",
     "numpyro",       "brax",          "lmdeploy",
-    "sglang",        "numpy",
+    "sglang",        "numpy",         "theano",
 };
 
 static bool is_wanted(const char *name)
