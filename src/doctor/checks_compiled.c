@@ -87,6 +87,23 @@ static bool is_near(struct gp_exam *exam, const struct gp_pyenv *env,
     return false;
 }
 
+/* In a directory that the user's shells add to LD_LIBRARY_PATH, where this process has none, as
+ * with sudo. */
+static bool is_in_shells(struct gp_exam *exam, const char *name)
+{
+    static const char variable[] = "LD_LIBRARY_PATH";
+    const char *place;
+    const char *list = gp_machine_variable(&exam->machine, variable)
+                           ? NULL
+                           : gp_assignment_last(exam, variable, &place);
+    char folder[GP_PATH_SIZE];
+    while (gp_search_path_next(&list, ":;", folder))
+        if (folder[0] == '/' &&
+            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
+            return true;
+    return false;
+}
+
 /* ---- what modules lack ---- */
 
 enum { PACKAGES_MAX = 32, MISSING_MAX = 12 };
@@ -100,6 +117,7 @@ struct compiled {
     enum gp_pylibrary kind; /* the most telling of what is missing */
     const char *first;      /* one of it */
     bool is_torch;          /* linked with PyTorch */
+    bool is_single;         /* not in a directory */
     bool has_whole;         /* it has a module that finds all */
     bool is_reported;
     bool is_owned;
@@ -131,7 +149,8 @@ static bool is_missing(struct scan *s, const struct gp_pymodule *module, const c
     if (kind == GP_PYLIBRARY_NONE || (kind == GP_PYLIBRARY_TORCH && !s->is_torch_known))
         return false;
     return !gp_library_is_loadable(s->exam, s->env, name) &&
-           !is_in_environments(s->exam, s->env, name) && !is_near(s->exam, s->env, module, name);
+           !is_in_environments(s->exam, s->env, name) && !is_near(s->exam, s->env, module, name) &&
+           !is_in_shells(s->exam, name);
 }
 
 static void note_missing(struct scan *s, struct compiled *c, const char *name,
@@ -157,6 +176,7 @@ static void look_at(void *data, const struct gp_pymodule *module)
         return;  /* one example is enough */
     if (c->path) /* of which only a part was missing */
         *c = (struct compiled){.top = c->top, .has_whole = c->has_whole};
+    c->is_single = module->is_single;
     while ((name = gp_shared_needed(module->shared, &from))) {
         enum gp_pylibrary kind = gp_pylibrary_of(name);
         c->is_torch = c->is_torch || kind == GP_PYLIBRARY_TORCH;
@@ -169,8 +189,6 @@ static void look_at(void *data, const struct gp_pymodule *module)
         c->path = gp_exam_text(s->exam, "%s", module->path);
     else
         c->has_whole = true;
-    /* Of several single modules of a package, one may be for cuDNN. */
-    c->has_whole = c->has_whole || module->is_single;
 }
 
 /* ---- whether it is told ---- */
@@ -193,10 +211,14 @@ static const char *cuda_of(struct gp_exam *exam, const char *name)
 static bool is_told(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
 {
     const char *word = strncmp(name, "cupy", 4) == 0 ? "cupy" : name;
-    for (const struct gp_finding *f = exam->findings; f; f = f->next)
-        if (f->verdict >= GP_VERDICT_WARN && strstr(f->summary, env->prefix) &&
-            strcasestr(f->summary, word))
+    for (const struct gp_finding *f = exam->findings; f; f = f->next) {
+        const char *at = f->verdict >= GP_VERDICT_WARN ? strstr(f->summary, env->prefix) : NULL;
+        const char *rest = at ? gp_exam_text(exam, "%.*s%s", (int)(at - f->summary), f->summary,
+                                             at + strlen(env->prefix))
+                              : "";
+        if (strcasestr(rest, word))
             return true;
+    }
     return false;
 }
 
@@ -213,7 +235,8 @@ static bool has_modules(const struct gp_exam *exam)
 static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch, struct compiled *c)
 {
-    bool is_optional = c->kind == GP_PYLIBRARY_PART && c->has_whole;
+    /* Of several modules of a package, one may be for cuDNN. */
+    bool is_optional = c->kind == GP_PYLIBRARY_PART && (c->has_whole || c->is_single);
     if (!c->path || is_optional || (c->is_torch && !torch) ||
         (c->is_torch && !torch->cuda[0] && !torch->hip[0]) || /* that is another problem */
         (c->kind != GP_PYLIBRARY_TORCH && has_modules(exam)))
@@ -221,7 +244,8 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
     c->is_owned = gp_pymodule_owner(exam, env, c->top, &c->owner);
     if (!c->is_owned)
         c->owner = (struct gp_pypackage){.name = c->top, .version = "", .entry = c->path};
-    return !is_told(exam, env, c->owner.name);
+    bool is_left = c->is_owned && gp_pymodule_is_left(exam, env, &c->owner, c->path);
+    return !is_left && !is_told(exam, env, c->owner.name);
 }
 
 /* ---- the remedy ---- */
@@ -376,7 +400,9 @@ static void report_words(struct gp_exam *exam, const struct gp_pyenv *env,
     size_t count;
     const char *names = names_of(exam, s, c, &count), *was = count > 1 ? "were" : "was";
     const char *cuda = cuda_of(exam, c->first);
-    enum gp_verdict verdict = c->is_owned ? gp_pyenv_verdict(env, false) : GP_VERDICT_WARN;
+    enum gp_verdict verdict = c->is_owned    ? gp_pyenv_verdict(env, false)
+                              : c->is_single ? GP_VERDICT_INFO /* it may be left over */
+                                             : GP_VERDICT_WARN;
     bool is_other =
         c->is_torch && cuda[0] && torch->cuda[0] &&
         (gp_version_major(cuda) != gp_version_major(torch->cuda) ||
@@ -448,7 +474,10 @@ static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struc
         const struct compiled *other = &s->list[i];
         if (!other->is_reported || other->first != c->first)
             continue;
-        if (other->is_torch)
+        if (!other->is_owned && other->is_single)
+            gp_exam_advice(exam, "if nothing imports %s, it is left over and can be deleted",
+                           other->owner.name);
+        else if (other->is_torch)
             mend_extension(exam, env, &other->owner, torch);
         else
             mend_other(exam, env, other);

@@ -193,19 +193,50 @@ void gp_pymodules_visit(struct gp_exam *exam, const struct gp_pyenv *env,
 
 /* ---- their packages ---- */
 
-/* Whether a package's list of files has a module or a directory of this name at the top. */
-static bool has_file(struct gp_exam *exam, const struct gp_pyenv *env, const char *entry,
-                     const char *top)
+/* A package's list of its files; in the arena, NULL: it has none. */
+static const char *list_of(struct gp_exam *exam, struct gp_arena *arena, const struct gp_pyenv *env,
+                           const char *entry, const char *name)
 {
-    static const char *const lists[] = {"RECORD", "top_level.txt"};
-    size_t n = strlen(top);
-    for (size_t i = 0; i < GP_ARRAY_LEN(lists); i++) {
-        const char *line = gp_pyenv_text(exam, env, gp_exam_text(exam, "%s/%s", entry, lists[i]));
-        for (; *line; line += strcspn(line, "\n"), line += *line == '\n')
-            if (strncmp(line, top, n) == 0 && strchr("./\r\n", line[n]))
-                return true;
-    }
+    enum { TEXT_MAX = 8 << 20 };
+    return gp_files_text(&exam->files, arena,
+                         gp_exam_text(exam, "%s/%s/%s", env->site, entry, name), TEXT_MAX, NULL);
+}
+
+/* Whether a line of a list begins with this, and then a sign: "amp_C" in "amp_C.cpython-38.so,…".
+ */
+static bool has_line(const char *list, const char *start, const char *signs)
+{
+    size_t n = strlen(start);
+    for (; list && *list; list += strcspn(list, "\n"), list += *list == '\n')
+        if (strncmp(list, start, n) == 0 && strchr(signs, list[n]))
+            return true;
     return false;
+}
+
+/* Whether a package lists a module or a directory of this name at the top; *ret_is_known: it has a
+ * list. */
+static bool has_file(struct gp_exam *exam, const struct gp_pyenv *env, const char *entry,
+                     const char *top, bool *ret_is_known)
+{
+    struct gp_arena scratch = {0};
+    const char *record = list_of(exam, &scratch, env, entry, "RECORD");
+    const char *names = list_of(exam, &scratch, env, entry, "top_level.txt");
+    bool is_listed = has_line(record, top, "./") || has_line(names, top, "\r\n");
+    *ret_is_known = record;
+    gp_arena_fini(&scratch);
+    return is_listed;
+}
+
+bool gp_pymodule_is_left(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_pypackage *owner, const char *path)
+{
+    struct gp_arena scratch = {0};
+    size_t n = strlen(env->site);
+    const char *record = list_of(exam, &scratch, env, owner->entry, "RECORD");
+    bool is_left =
+        record && strncmp(path, env->site, n) == 0 && !has_line(record, path + n + 1, ",\r\n");
+    gp_arena_fini(&scratch);
+    return is_left;
 }
 
 /* Whether conda has installed this version of it. */
@@ -245,6 +276,7 @@ bool gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const c
     const size_t whole = strlen(top) + 1; /* the likeness of the same name */
     const char *found = NULL;
     size_t best = 0;
+    bool is_known;
     long n = gp_files_list(&exam->files, &exam->arena, env->site, &names);
     for (long i = 0; i < n; i++) {
         size_t fits = gp_pypackage_split(names[i], name, version) ? likeness(name, top) : 0;
@@ -252,10 +284,13 @@ bool gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const c
         best = fits > best ? fits : best;
     }
     for (long i = 0; i < n && best < whole; i++)
-        if (gp_pypackage_split(names[i], name, version) && has_file(exam, env, names[i], top)) {
+        if (gp_pypackage_split(names[i], name, version) &&
+            has_file(exam, env, names[i], top, &is_known)) {
             found = names[i];
             best = whole;
         }
+    if (found && best < whole && !has_file(exam, env, found, top, &is_known) && is_known)
+        return false; /* of an older version of that package, perhaps */
     if (!found || !gp_pypackage_split(found, name, version))
         return false;
     *ret = (struct gp_pypackage){.name = gp_exam_text(exam, "%s", name),

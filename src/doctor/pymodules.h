@@ -39,4 +39,9 @@ void gp_pymodules_visit(struct gp_exam *exam, const struct gp_pyenv *env,
 bool gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const char *top,
                        struct gp_pypackage *ret);
 
+/* Whether the package that a module would belong to does not list it: it is left over from another
+ * version. */
+bool gp_pymodule_is_left(struct gp_exam *exam, const struct gp_pyenv *env,
+                         const struct gp_pypackage *owner, const char *path);
+
 #endif
