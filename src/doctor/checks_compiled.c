@@ -106,7 +106,7 @@ static bool is_in_shells(struct gp_exam *exam, const char *name)
 
 /* ---- what modules lack ---- */
 
-enum { PACKAGES_MAX = 32, MISSING_MAX = 12 };
+enum { PACKAGES_MAX = 32, MISSING_MAX = 12, ANSWERS_MAX = 64 };
 
 /* The modules of a package: one of them, and what it lacks. */
 struct compiled {
@@ -130,6 +130,11 @@ struct scan {
     bool is_torch_known; /* PyTorch's libraries are where they are looked for */
     struct compiled list[PACKAGES_MAX];
     size_t count;
+    struct answer {
+        const char *name;
+        bool is_found;
+    } answers[ANSWERS_MAX]; /* most modules ask for the same libraries */
+    size_t answer_count;
 };
 
 static struct compiled *compiled_of(struct scan *s, const char *top)
@@ -143,14 +148,26 @@ static struct compiled *compiled_of(struct scan *s, const char *top)
     return &s->list[s->count++];
 }
 
+/* Whether all modules of the environment find a library. */
+static bool is_found(struct scan *s, const char *name)
+{
+    for (size_t i = 0; i < s->answer_count; i++)
+        if (strcmp(s->answers[i].name, name) == 0)
+            return s->answers[i].is_found;
+    bool is_found = gp_library_is_loadable(s->exam, s->env, name) ||
+                    is_in_environments(s->exam, s->env, name) || is_in_shells(s->exam, name);
+    if (s->answer_count < ANSWERS_MAX)
+        s->answers[s->answer_count++] =
+            (struct answer){gp_exam_text(s->exam, "%s", name), is_found};
+    return is_found;
+}
+
 static bool is_missing(struct scan *s, const struct gp_pymodule *module, const char *name,
                        enum gp_pylibrary kind)
 {
     if (kind == GP_PYLIBRARY_NONE || (kind == GP_PYLIBRARY_TORCH && !s->is_torch_known))
         return false;
-    return !gp_library_is_loadable(s->exam, s->env, name) &&
-           !is_in_environments(s->exam, s->env, name) && !is_near(s->exam, s->env, module, name) &&
-           !is_in_shells(s->exam, name);
+    return !is_found(s, name) && !is_near(s->exam, s->env, module, name);
 }
 
 static void note_missing(struct scan *s, struct compiled *c, const char *name,
@@ -505,7 +522,7 @@ void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
         return;
     s->exam = exam;
     s->env = env;
-    s->is_torch_known = is_in_environments(exam, env, "libc10.so");
+    s->is_torch_known = is_found(s, "libc10.so");
     gp_pymodules_visit(exam, env, look_at, s);
     for (size_t i = 0; i < s->count; i++) {
         struct compiled *c = &s->list[i];
