@@ -8,6 +8,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/install.h"
 #include "doctor/log.h"
+#include "doctor/module_keys.h"
 
 #include <errno.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static bool report_unsigned(struct gp_exam *exam)
     if (in->other_kernel[0])
         gp_exam_advice(exam, "boot kernel %s, which has the module, from the boot menu",
                        in->other_kernel);
-    gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
+    gp_module_keys_enroll(exam);
     gp_driver_fix_reboot(exam, "on the blue screen choose Enroll MOK, and enter the password");
     if (argument)
         gp_exam_advice(exam,

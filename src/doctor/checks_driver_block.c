@@ -5,6 +5,7 @@
 #include "doctor/kernels.h"
 #include "doctor/log.h"
 #include "doctor/module_file.h"
+#include "doctor/module_keys.h"
 #include "doctor/version.h"
 
 #include <errno.h>
@@ -173,8 +174,6 @@ void gp_driver_check_blacklist(struct gp_exam *exam)
 #define GLOBAL "-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #define SHIM "-605dab50-e046-4300-abb6-3dd810dd8b23"
 
-enum { KEYS_MAX = 1 << 18 };
-
 static const char secure_boot[] = EFIVARS "SecureBoot" GLOBAL;
 
 /* A one-byte variable, after four bytes of attributes: 0, 1, or −errno. */
@@ -198,26 +197,6 @@ static enum signature signature_of(struct gp_exam *exam, const char *module)
     return !gp_module_file_read(&exam->files, module, &file) ? SIGNATURE_UNKNOWN
            : file.is_signed                                  ? SIGNATURE_PRESENT
                                                              : SIGNATURE_MISSING;
-}
-
-/* The key that locally built modules are signed with; NULL if the firmware trusts it, or if either
- * cannot be read. */
-static const char *unknown_key(struct gp_exam *exam)
-{
-    static const char *const keys[] = {"/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub",
-                                       "/etc/pki/akmods/certs/public_key.der"};
-    size_t list_size, size;
-    const char *list =
-        gp_files_text(&exam->files, &exam->arena, EFIVARS "MokListRT" SHIM, KEYS_MAX, &list_size);
-    if (!list && errno != ENOENT)
-        return NULL;
-    for (size_t i = 0; i < GP_ARRAY_LEN(keys); i++) {
-        const char *key = gp_files_text(&exam->files, &exam->arena, keys[i], KEYS_MAX, &size);
-        if (!key || size == 0)
-            continue;
-        return list && memmem(list, list_size, key, size) ? NULL : keys[i];
-    }
-    return NULL;
 }
 
 bool gp_driver_find_refusal(struct gp_exam *exam, const char **ret_where, const char **ret_text)
@@ -257,7 +236,7 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
         gp_exam_text(exam, "%s/%s/%s", in->modules, exam->machine.kernel, in->module);
     enum signature signature = signature_of(exam, module);
     bool has_no_signature = signature == SIGNATURE_MISSING;
-    const char *key = in->source[0] ? unknown_key(exam) : NULL;
+    const char *key = gp_module_keys_unknown(exam, module);
     /* The log line does not name the module, so it proves nothing about one known to be signed. */
     bool is_refused =
         gp_driver_find_refusal(exam, &where, &text) && (signature != SIGNATURE_PRESENT || key);
@@ -275,7 +254,7 @@ void gp_driver_check_secureboot(struct gp_exam *exam)
     gp_exam_why(exam,
                 "With Secure Boot on, the kernel loads only modules signed with a key that the "
                 "firmware knows; otherwise modprobe reports \"Key was rejected by service\".");
-    gp_exam_remedy(exam, GP_REMEDY_ENROLL_KEY, NULL, NULL);
+    gp_module_keys_enroll(exam);
     if (has_no_signature)
         gp_driver_fix_module(exam, exam->machine.kernel, false);
     gp_driver_fix_reboot(exam, "on the blue screen choose Enroll MOK, and enter the password");
