@@ -1,6 +1,7 @@
 /* Checks of the loaded module: driver.gpus, nodes, params, persistence. */
 #include "doctor/access.h"
 #include "doctor/checks_driver.h"
+#include "doctor/checks_passthrough.h"
 #include "doctor/driver_fix.h"
 #include "doctor/gpuset.h"
 #include "doctor/install.h"
@@ -179,12 +180,29 @@ static const char *param(struct gp_exam *exam, const char *text, const char *key
 
 static const char params_path[] = "/proc/driver/nvidia/params";
 
+/* All GPUs that it drives are for virtual machines: nothing is to use them here. */
+static bool is_only_late(struct gp_exam *exam)
+{
+    const struct gp_machine *m = &exam->machine;
+    bool is_any = false;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        if (!gp_driver_is_ours(&m->gpus[i]))
+            continue;
+        if (!gp_passthrough_is_late(exam, &m->gpus[i]))
+            return false;
+        is_any = true;
+    }
+    return is_any;
+}
+
 void gp_driver_check_nodes(struct gp_exam *exam)
 {
     static const char *const paths[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
     bool is_uvm_loaded = gp_files_exist(&exam->files, "/sys/module/nvidia_uvm");
     if (gp_files_exist(&exam->files, "/run/nvidia/driver/dev/nvidiactl"))
         return; /* the driver is in a container, and its device files, too */
+    if (is_only_late(exam))
+        return;
     if (!is_uvm_loaded && report_renamed(exam))
         return;
     for (size_t i = 0; i < GP_ARRAY_LEN(paths); i++) {

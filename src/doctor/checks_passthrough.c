@@ -1,7 +1,9 @@
 #include "doctor/checks_passthrough.h"
 
 #include "doctor/checks_driver.h"
+#include "doctor/driver_fix.h"
 #include "doctor/exam.h"
+#include "doctor/install.h"
 #include "doctor/log.h"
 #include "doctor/version.h"
 
@@ -109,19 +111,66 @@ static bool has_twin_in_vfio(const struct gp_machine *m, const struct gp_pci_gpu
     return false;
 }
 
-/* The GPU's own driver was loaded first. */
+bool gp_passthrough_is_late(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
+{
+    /* Without vfio-pci nothing has come too late: libvirt loads it with a machine. */
+    return gpu->driver[0] && strcmp(gpu->driver, "vfio-pci") != 0 &&
+           gp_files_exist(&exam->files, "/sys/module/vfio_pci") &&
+           !has_twin_in_vfio(&exam->machine, gpu) && gp_driver_handed_over_by(exam, gpu);
+}
+
+static bool has_line(struct gp_exam *exam, const char *path)
+{
+    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 14, NULL);
+    return text && (strstr(text, "\nvfio_pci") || strstr(text, "\nvfio-pci"));
+}
+
+/* The GPU's driver may be in the initramfs, too, and modprobe loads there only what is with it. */
+static void add_to_initramfs(struct gp_exam *exam)
+{
+    static const char modules[] = "/etc/initramfs-tools/modules", arch[] = "/etc/mkinitcpio.conf",
+                      note[] = "have it in the initramfs, too";
+    const enum gp_distro distro = exam->machine.distro;
+    const bool has_apt = distro == GP_DISTRO_DEBIAN || distro == GP_DISTRO_UBUNTU;
+    if (gp_files_exist(&exam->files, "/usr/bin/dracut") || distro == GP_DISTRO_FEDORA ||
+        distro == GP_DISTRO_RHEL || distro == GP_DISTRO_SUSE) {
+        if (!gp_machine_is_ostree(&exam->machine))
+            gp_exam_command(exam, note,
+                            "echo 'force_drivers+=\" vfio-pci \"' | sudo tee "
+                            "/etc/dracut.conf.d/vfio-first.conf");
+    } else if (has_apt && !has_line(exam, modules)) {
+        gp_exam_command(exam, note, "echo vfio-pci | sudo tee -a %s", modules);
+    } else if (distro == GP_DISTRO_ARCH && gp_files_exist(&exam->files, arch)) {
+        gp_exam_advice(exam,
+                       "have it in the initramfs, too: add vfio_pci as the first word in "
+                       "MODULES=(…) of %s",
+                       arch);
+    }
+}
+
+/* The GPU's own driver was loaded first. The module of NVIDIA's may have another name than the
+ * driver, as in Debian's packages and Ubuntu's before 18.04. */
 static void report_taken(struct gp_exam *exam, const struct gp_pci_gpu *gpu, const char *setting)
 {
+    const char *module =
+        strcmp(gpu->driver, "nvidia") == 0 ? gp_driver_module_name(exam) : gpu->driver;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "GPU %s is reserved for virtual machines, but %s drives it", gpu->bus_id,
                    gpu->driver);
     gp_exam_evidence(exam, setting, "gives it to vfio-pci");
     gp_exam_evidence(exam, gp_exam_text(exam, "/sys/bus/pci/devices/%s/driver", gpu->bus_id), "%s",
                      gpu->driver);
+    if (strcmp(module, gpu->driver) != 0)
+        gp_exam_evidence(exam,
+                         gp_exam_text(exam, "%s/%s/%s", gp_install_of(exam)->modules,
+                                      exam->machine.kernel, gp_install_of(exam)->module),
+                         "settings must name this module, %s", module);
     gp_exam_why(exam, "The first module that is loaded takes it, and vfio-pci came later: the "
                       "virtual machine may not start, or the host may lose its screen.");
-    gp_exam_module_setting(exam, "load vfio-pci before it", "vfio-first.conf",
-                           gp_exam_text(exam, "softdep %s pre: vfio-pci", gpu->driver));
+    gp_exam_module_setting(
+        exam, "load vfio-pci before it", "vfio-first.conf",
+        gp_exam_text(exam, "softdep %s pre: vfio-pci", gp_exam_quoted(exam, module)));
+    add_to_initramfs(exam);
     gp_exam_remedy(exam, GP_REMEDY_REBUILD_INITRAMFS, NULL, NULL);
     gp_exam_command(exam, "", "sudo reboot");
 }
@@ -202,7 +251,7 @@ void gp_passthrough_check(struct gp_exam *exam)
 {
     const struct gp_machine *m = &exam->machine;
     if (report_no_iommu(exam) || !gp_files_exist(&exam->files, "/sys/module/vfio_pci"))
-        return; /* without it nothing has come too late: libvirt loads it with a machine */
+        return;
     for (size_t i = 0; i < m->gpu_count; i++) {
         const struct gp_pci_gpu *gpu = &m->gpus[i];
         const char *setting = gp_driver_handed_over_by(exam, gpu);
@@ -211,8 +260,7 @@ void gp_passthrough_check(struct gp_exam *exam)
             report_whole(exam, gpu, setting, split);
         if (strcmp(gpu->driver, "vfio-pci") == 0)
             report_console(exam, gpu);
-        if (setting && gpu->driver[0] && strcmp(gpu->driver, "vfio-pci") != 0 &&
-            !has_twin_in_vfio(m, gpu))
+        if (gp_passthrough_is_late(exam, gpu))
             report_taken(exam, gpu, setting);
     }
 }

@@ -5,8 +5,13 @@
 #include "base/util.h"
 
 struct gp_exam;
+struct gp_pci_gpu;
 
 bool gp_passthrough_applies(struct gp_exam *exam);
 void gp_passthrough_check(struct gp_exam *exam);
+
+/* Whether a setting reserves a GPU for virtual machines, and its own driver has taken it before
+ * vfio-pci. */
+bool gp_passthrough_is_late(struct gp_exam *exam, const struct gp_pci_gpu *gpu);
 
 #endif
