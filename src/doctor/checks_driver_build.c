@@ -4,6 +4,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/install.h"
+#include "doctor/installer.h"
 #include "doctor/kernels.h"
 #include "doctor/remedy.h"
 #include "doctor/toolkit.h"
@@ -332,6 +333,30 @@ static void fix_refused_package(struct gp_exam *exam, const char *kernel)
     gp_driver_fix_reboot(exam, "");
 }
 
+/* What the build lacks can be installed; otherwise another release of the driver compiles. */
+static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *build)
+{
+    const char *error = build->error;
+    bool wants_headers = strstr(error, "No such file") && strstr(error, "/lib/modules/");
+    if (strstr(error, "No space left on device")) {
+        gp_exam_command(exam, "free some space where it is full", "df -h / /tmp /var");
+    } else if (is_mismatched(build)) {
+        gp_exam_why(exam, "The installed compiler is not the one that the kernel was built with.");
+        fix_compiler(exam, gcc_of_kernel(exam), true);
+    } else if (strstr(error, "unrecognized command")) {
+        fix_compiler(exam, gcc_of_kernel(exam), true);
+    } else if (lacks_program(error)) {
+        fix_no_compiler(exam, error);
+    } else if (wants_headers) {
+        gp_driver_fix_headers(exam, build->kernel);
+    } else {
+        gp_installer_fix_build(exam, build);
+        return;
+    }
+    gp_exam_advice(exam, "then run the driver's .run installer again, with --dkms so that future "
+                         "kernels get the module automatically");
+}
+
 /* A missing compiler or missing headers; otherwise the driver is older than the kernel, and a newer
  * one builds. */
 static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build *build)
@@ -375,8 +400,8 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         fix_compiler(exam, gcc_of_kernel(exam), true);
     else if (wants_compiler)
         fix_no_compiler(exam, error);
-    else if (!wants_headers && strstr(error, ": error: ") &&
-             (strstr(error, ".c:") || strstr(error, ".h:")) &&
+    else if (!gp_installer_explain_symbol(exam, error, in->version) && !wants_headers &&
+             strstr(error, ": error: ") && (strstr(error, ".c:") || strstr(error, ".h:")) &&
              strcmp(kernel, exam->machine.kernel) == 0)
         gp_exam_why(exam,
                     "The source of driver %s does not compile for this kernel: it is older than "
@@ -443,11 +468,16 @@ void gp_driver_check_build(struct gp_exam *exam)
         gp_exam_evidence(exam, build->log, "left over from a build that did not finish");
     if (build->missing[0])
         gp_exam_evidence(exam, build->log, "%s is needed, and not installed", build->missing);
-    gp_exam_why(exam, is_running ? "Packages install the source of the module and build it for "
-                                   "each kernel; this kernel has none."
-                                 : "After a boot into this kernel there is no driver.");
+    gp_exam_why(exam, !is_running ? "After a boot into this kernel there is no driver."
+                      : build->version
+                          ? "NVIDIA's installer builds the module for the running kernel; this "
+                            "kernel has none."
+                          : "Packages install the source of the module and build it for "
+                            "each kernel; this kernel has none.");
     if (is_built)
         fix_refused_package(exam, kernel);
+    else if (build->version)
+        fix_installer(exam, build);
     else
         fix_failed_build(exam, build);
     if (in->other_kernel[0] && !is_loaded && has_headers)

@@ -4,6 +4,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/explain_line.h"
 #include "doctor/install.h"
+#include "doctor/installer.h"
 #include "doctor/lines.h"
 #include "doctor/log.h"
 #include "doctor/tables.h"
@@ -35,9 +36,11 @@ static const struct gp_pci_gpu *first_gpu(const struct gp_machine *m)
 static void show_installer(struct gp_exam *exam)
 {
     enum { MOST = 1 << 20 };
-    static const char path[] = "/var/log/nvidia-installer.log", mark[] = "ERROR";
+    static const char mark[] = "ERROR";
+    const struct gp_failed_build *build = &gp_install_of(exam)->failed;
     size_t size = 0, n;
-    const char *line, *text = gp_files_tail(&exam->files, &exam->arena, path, MOST, &size);
+    const char *line,
+        *text = gp_files_tail(&exam->files, &exam->arena, gp_installer_log, MOST, &size);
     struct gp_lines lines = gp_lines_of(text, text ? size : 0);
     struct gp_explanation found, best = {.id = ""};
     while (gp_lines_next(&lines, &line, &n)) {
@@ -53,8 +56,10 @@ static void show_installer(struct gp_exam *exam)
     }
     if (!best.id[0])
         return;
-    gp_exam_evidence(exam, path, "%s", best.details);
+    gp_exam_evidence(exam, gp_installer_log, "%s", best.details);
     gp_exam_why(exam, "NVIDIA's installer failed: %s.", best.words);
+    if (build->version)
+        (void)gp_installer_explain_symbol(exam, best.details, build->version);
     const struct gp_log_known *refused = gp_log_known_of(exam, "nvidia-drm.helper");
     if (refused) {
         gp_exam_evidence(exam, refused->where, "%s", refused->text);

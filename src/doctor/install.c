@@ -1,6 +1,7 @@
 #include "doctor/install.h"
 
 #include "doctor/exam.h"
+#include "doctor/installer.h"
 #include "doctor/ldcache.h"
 #include "doctor/lines.h"
 #include "doctor/version.h"
@@ -584,6 +585,8 @@ const struct gp_install *gp_install_of(struct gp_exam *exam)
     in->uvm = gp_install_block(exam, "nvidia_uvm");
     in->nouveau = gp_install_block(exam, "nouveau");
     read_run(exam, in);
+    if (!in->source[0] && in->package_count == 0 && !in->failed.log)
+        (void)gp_installer_read(exam, &in->failed);
     const struct gp_driver_library *library = gp_install_library(in);
     bool is_exact = strchr(in->module_version, '.');
     if (library && (!in->module_version[0] ||

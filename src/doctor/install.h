@@ -31,6 +31,7 @@ struct gp_failed_build {
     const char *kernel;            /* the kernel it was for; "": not stated */
     const char *missing;           /* a package that rpmbuild needed for it; "" */
     const char *refused;           /* why dnf did not install what was built; "" */
+    const char *version;           /* of NVIDIA's installer, if that built it; NULL: it did not */
     unsigned kernel_gcc, used_gcc; /* if the log says that they differ; 0: it does not */
 };
 
