@@ -1,6 +1,7 @@
 /* NVSwitch: the fabric manager, by its files and process; NVLinks, by the driver. */
 #include "doctor/health.h"
 
+#include "doctor/driver_fix.h"
 #include "doctor/install.h"
 #include "doctor/lines.h"
 #include "doctor/log.h"
@@ -125,6 +126,76 @@ static void propose_package(struct gp_exam *exam)
     gp_exam_remedy(exam, GP_REMEDY_FABRIC_MANAGER, is_rpm ? m->driver : package, m->driver);
 }
 
+/* Of branches for new features only the versions that came with a CUDA toolkit have a fabric
+ * manager. */
+static bool is_mostly_without(const char *driver)
+{
+    for (size_t i = 0; i < gp_driver_count; i++)
+        if (gp_drivers[i].branch == gp_version_major(driver))
+            return strcmp(gp_drivers[i].kind, "new-features") == 0;
+    return false;
+}
+
+/* Whether apt has NVIDIA's repository, whose fabric manager is newer than Ubuntu's driver. */
+static bool has_repository(struct gp_exam *exam, const char *version)
+{
+    static const char folder[] = "/etc/apt/sources.list.d";
+    char **names;
+    long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
+    bool is_there = version[0] && !strstr(version, "ubuntu");
+    for (long i = 0; i < n; i++)
+        is_there = is_there || strncmp(names[i], "cuda-", 5) == 0;
+    return is_there;
+}
+
+/* Driver and fabric manager in one version, from one archive. */
+static const char *both_packages(struct gp_exam *exam, const char *version, unsigned branch)
+{
+    const struct gp_machine *m = &exam->machine;
+    const bool is_open = m->is_driver_open || gp_driver_wish(exam).needs_open;
+    if (has_repository(exam, version) || m->distro == GP_DISTRO_DEBIAN)
+        return is_open
+                   ? gp_exam_text(exam, "nvidia-open-%u nvidia-fabricmanager-%u", branch, branch)
+                   : gp_exam_text(exam, "cuda-drivers-fabricmanager-%u", branch);
+    return gp_exam_text(exam, "nvidia-driver-%u-server%s nvidia-fabricmanager-%u", branch,
+                        is_open ? "-open" : "", branch);
+}
+
+/* The way out if there is no fabric manager of the driver's version: another driver. */
+static void propose_both(struct gp_exam *exam, const char *version, bool is_only)
+{
+    const struct gp_machine *m = &exam->machine;
+    const struct gp_wish wish = gp_driver_wish(exam);
+    const unsigned branch = gp_driver_long_term()->branch;
+    const bool has_apt = m->distro == GP_DISTRO_DEBIAN || m->distro == GP_DISTRO_UBUNTU;
+    if (!gp_wish_fits(&wish, branch))
+        return;
+    if (!has_apt || gp_install_of(exam)->run_trace[0]) {
+        gp_exam_advice(exam,
+                       "%sinstall a version of the driver that has a fabric manager, of a "
+                       "production or long-term branch such as %u, and both in that version",
+                       is_only ? "" : "if there is no such version: ", branch);
+        return;
+    }
+    gp_exam_command(exam,
+                    is_only ? "a driver and a fabric manager of one version, in place of both"
+                            : "or, if there is no such version: a driver and a fabric manager of "
+                              "one version; then reboot",
+                    "sudo apt install %s", both_packages(exam, version, branch));
+    if (is_only) {
+        gp_exam_command(exam, "", "sudo systemctl enable nvidia-fabricmanager");
+        gp_exam_command(exam, "", "sudo reboot");
+    }
+}
+
+static void propose_same(struct gp_exam *exam, const char *version)
+{
+    const bool is_only = is_mostly_without(exam->machine.driver);
+    if (!is_only)
+        propose_package(exam);
+    propose_both(exam, version, is_only);
+}
+
 static const char why[] =
     "Without it the GPUs behind the NVSwitch do not form a fabric: CUDA fails with error 802, "
     "system not yet initialized, although nvidia-smi reports no problem.";
@@ -150,7 +221,7 @@ static void report_stopped(struct gp_exam *exam)
         gp_exam_evidence(exam, log_path, "%s", words);
     gp_exam_why(exam, "%s", why);
     if (is_other) {
-        propose_package(exam);
+        propose_same(exam, package_version(exam));
         return;
     }
     if (is_masked)
@@ -229,6 +300,8 @@ void gp_health_run_manager(struct gp_exam *exam)
                              exam->machine.nvswitch_count == 1 ? "" : "es");
         gp_exam_why(exam, "%s", why);
         propose_package(exam);
+        if (is_mostly_without(driver))
+            propose_both(exam, version, false);
     } else if (version[0] && n > 0 &&
                (strncmp(version, driver, n) != 0 ||
                 (version[n] && strchr("0123456789.", version[n])))) {
@@ -236,8 +309,14 @@ void gp_health_run_manager(struct gp_exam *exam)
                        "the fabric manager and the driver have different versions");
         gp_exam_evidence(exam, "/var/lib/dpkg/status", "nvidia-fabricmanager %s", version);
         gp_exam_evidence(exam, "/sys/module/nvidia/version", "%s", driver);
-        gp_exam_why(exam, "It refuses to run with any other version, even from the same branch.");
-        propose_package(exam);
+        gp_exam_why(exam, "It refuses to run with any other version, even from the same branch.%s",
+                    is_mostly_without(driver)
+                        ? gp_exam_text(exam,
+                                       " Few versions of branch %u, which is for new features, "
+                                       "have one.",
+                                       gp_version_major(driver))
+                        : "");
+        propose_same(exam, version);
         if (gp_install_of(exam)->run_trace[0]) /* updates do not change the driver with it */
             gp_exam_command(exam, "keep updates from changing it alone", "sudo apt-mark hold %s",
                             package_for(exam));
