@@ -4,7 +4,6 @@
 #include "doctor/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/install.h"
-#include "doctor/installer.h"
 #include "doctor/kernels.h"
 #include "doctor/remedy.h"
 #include "doctor/toolkit.h"
@@ -350,7 +349,7 @@ static void fix_installer(struct gp_exam *exam, const struct gp_failed_build *bu
     } else if (wants_headers) {
         gp_driver_fix_headers(exam, build->kernel);
     } else {
-        gp_installer_fix_build(exam, build);
+        gp_driver_fix_release(exam, build);
         return;
     }
     gp_exam_advice(exam, "then run the driver's .run installer again, with --dkms so that future "
@@ -400,7 +399,7 @@ static void fix_failed_build(struct gp_exam *exam, const struct gp_failed_build 
         fix_compiler(exam, gcc_of_kernel(exam), true);
     else if (wants_compiler)
         fix_no_compiler(exam, error);
-    else if (!gp_installer_explain_symbol(exam, error, in->version) && !wants_headers &&
+    else if (!gp_driver_explain_symbol(exam, error, in->version) && !wants_headers &&
              strstr(error, ": error: ") && (strstr(error, ".c:") || strstr(error, ".h:")) &&
              strcmp(kernel, exam->machine.kernel) == 0)
         gp_exam_why(exam,

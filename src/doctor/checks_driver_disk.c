@@ -59,7 +59,7 @@ static void show_installer(struct gp_exam *exam)
     gp_exam_evidence(exam, gp_installer_log, "%s", best.details);
     gp_exam_why(exam, "NVIDIA's installer failed: %s.", best.words);
     if (build->version)
-        (void)gp_installer_explain_symbol(exam, best.details, build->version);
+        (void)gp_driver_explain_symbol(exam, best.details, build->version);
     const struct gp_log_known *refused = gp_log_known_of(exam, "nvidia-drm.helper");
     if (refused) {
         gp_exam_evidence(exam, refused->where, "%s", refused->text);

@@ -44,6 +44,14 @@ bool gp_driver_fix_repositories(struct gp_exam *exam, const char *version);
 /* Whether a repository of negativo17 with the driver is enabled. */
 bool gp_driver_has_negativo17(struct gp_exam *exam);
 
+/* Why a module that uses a symbol is refused, if this line of a build of the driver's version says
+ * so; false: it does not. */
+bool gp_driver_explain_symbol(struct gp_exam *exam, const char *error, const char *version);
+
+/* Which release of the driver compiles where this build of NVIDIA's installer did not. */
+struct gp_failed_build;
+void gp_driver_fix_release(struct gp_exam *exam, const struct gp_failed_build *build);
+
 /* How to boot the newest other kernel that has the module, until this one has it. */
 void gp_driver_fix_other_kernel(struct gp_exam *exam);
 
