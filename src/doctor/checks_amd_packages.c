@@ -234,7 +234,7 @@ static const struct {
 static bool is_llama_for_cpu(struct gp_exam *exam, const struct gp_pyenv *env, const char *part)
 {
     char path[GP_PATH_SIZE];
-    bool is_meant;
+    bool is_meant = false;
     return gp_pyenv_path(env, "llama_cpp/lib", path) && gp_files_exist(&exam->files, path)
                ? gp_pyenv_path(env, part, path) && !gp_files_exist(&exam->files, path)
                : gp_llama_for_cpu(exam, env, &is_meant) && !is_meant;
