@@ -4,7 +4,6 @@
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
 #include "doctor/toolkit.h"
-#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -33,69 +32,6 @@ static void check_bitsandbytes(struct gp_exam *exam, const struct gp_pyenv *env,
 }
 
 /* ---- the rest ---- */
-
-/* Two packages that install the same module: the one installed last wins, or they are mixed. */
-static const struct twins {
-    const char *cpu, *gpu; /* of the latter the beginning */
-    const char *why;       /* with the files of the first */
-    const char *file;      /* which states cuda_version; NULL: unknown */
-} twins[] = {
-    {"onnxruntime", "onnxruntime-gpu",
-     "Both install the same module; with the files of the first there is no "
-     "CUDAExecutionProvider.",
-     NULL},
-    {"paddlepaddle", "paddlepaddle-gpu",
-     "Both install the same module; with the files of the first: \"Cannot use GPU because you have "
-     "installed CPU version PaddlePaddle\".",
-     "paddle/version/__init__.py"},
-    {"mxnet", "mxnet-cu",
-     "Both install the same module; with the files of the first: \"Compile with USE_CUDA=1 to "
-     "enable GPU usage\".",
-     NULL},
-    {"faiss-cpu", "faiss-gpu",
-     "Both install the same module; with the files of the first it has no "
-     "StandardGpuResources.",
-     NULL},
-};
-
-/* Where a build of Paddle is found that is not in PyPI: "2.6.1.post117". */
-static const char *index_of_paddle(struct gp_exam *exam, const struct gp_pypackage *gpu)
-{
-    if (strcmp(gpu->name, "paddlepaddle-gpu") != 0)
-        return "";
-    if (gp_version_major(gpu->version) < 3)
-        return strstr(gpu->version, ".post")
-                   ? " -f https://www.paddlepaddle.org.cn/whl/linux/mkl/avx/stable.html"
-                   : "";
-    struct gp_nvidia nv;
-    gp_nvidia_read(&nv, exam);
-    bool is_12 = !nv.driver[0] || gp_driver_reaches(nv.driver, gp_cuda_floor("12"));
-    return gp_exam_text(exam, " -i https://www.paddlepaddle.org.cn/packages/stable/%s/",
-                        is_12 ? "cu126" : "cu118");
-}
-
-static void check_twins(struct gp_exam *exam, const struct gp_pyenv *env, const struct twins *both)
-{
-    const struct gp_pypackage *cpu = gp_pyenv_package(env, both->cpu);
-    const struct gp_pypackage *gpu = gp_pyenv_package_like(env, both->gpu);
-    const char *text = both->file && cpu && gpu ? gp_pyenv_text(exam, env, both->file) : "";
-    char cuda[16] = "";
-    if (!cpu || !gpu || cpu->is_conda || gpu->is_conda)
-        return;
-    bool is_stated = *text && gp_python_version(text, "cuda_version", cuda, sizeof(cuda));
-    bool is_cpu = is_stated && strcmp(cuda, "False") == 0;
-    if (is_stated && !is_cpu)
-        return; /* the one for GPUs was installed last */
-    gp_exam_report(exam, is_cpu ? gp_pyenv_verdict(env, false) : GP_VERDICT_WARN,
-                   "%s has both %s and %s: the first can hide the GPU", env->prefix, cpu->name,
-                   gpu->name);
-    gp_exam_evidence(exam, env->site, "%s, %s", cpu->entry, gpu->entry);
-    gp_exam_why(exam, "%s", both->why);
-    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", gp_exam_text(exam, "%s %s", cpu->name, gpu->name));
-    gp_exam_pip(
-        exam, env, GP_PIP_ADD, "",
-        gp_exam_text(exam, "%s==%s%s", gpu->name, gpu->version, index_of_paddle(exam, gpu)));
-}
 
 /* 12 of "nvidia-nccl-cu12", "cupy-cuda12x" and "cupy-cuda120". */
 static unsigned cuda_of(const struct gp_pypackage *package)
@@ -476,82 +412,6 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
     }
 }
 
-/* ---- builds for the CPU ---- */
-
-/* Packages that have another name for GPUs, or a library only if built for them. */
-static const struct {
-    const char *name, *title;
-    const char *library;        /* below the environment's packages; NULL: by the name */
-    const char *other, *remedy; /* the package for GPUs, and how to get it; NULL: MXNet's */
-    bool is_framework;          /* computes by itself, also beside another framework */
-    const char *word;           /* in programs that want it to use a GPU; NULL: unknown */
-} cpu_only[] = {
-    {"onnxruntime", "ONNX Runtime", NULL, "onnxruntime-gpu", "onnxruntime-gpu", false,
-     "CUDAExecutionProvider"},
-    {"faiss-cpu", "Faiss", NULL, "faiss-gpu", "faiss-gpu-cu12", false, "StandardGpuResources"},
-    {"paddlepaddle", "PaddlePaddle", NULL, "paddlepaddle-gpu", "paddlepaddle-gpu", true},
-    {"xgboost-cpu", "XGBoost", NULL, NULL, "xgboost", true},
-    {"mxnet", "MXNet", NULL, "mxnet-cu", NULL, false},
-    {"dgl", "DGL", NULL, "dgl-cu", "dgl -f https://data.dgl.ai/wheels/cu121/repo.html", true},
-    {"llama-cpp-python", "llama-cpp-python", "llama_cpp/lib/libggml-cuda.so", NULL,
-     "--no-cache-dir llama-cpp-python --extra-index-url "
-     "https://abetlen.github.io/llama-cpp-python/whl/cu124",
-     true},
-};
-
-static bool has_framework(const struct gp_pyenv *env)
-{
-    static const char *const names[] = {"torch", "tensorflow", "jaxlib"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
-        if (gp_pyenv_package(env, names[i]))
-            return true;
-    return false;
-}
-
-/* Only in the user's own environment; others than frameworks only where no framework may be what
- * uses the GPU. */
-static void check_cpu_only(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    char path[GP_PATH_SIZE] = "";
-    bool is_meant = env->is_active || env->is_named, has_other = has_framework(env);
-    for (size_t i = 0; i < GP_ARRAY_LEN(cpu_only); i++) {
-        if (!is_meant && !(cpu_only[i].library && gp_llama_is_used(exam, env)))
-            continue;
-        const struct gp_pypackage *package = gp_pyenv_package(env, cpu_only[i].name);
-        const char *const words[] = {cpu_only[i].word, NULL};
-        const char *program = package && words[0] ? gp_project_program(exam, env, words) : NULL;
-        if (package && (package->is_conda || strchr(package->version, '+') ||
-                        (has_other && !cpu_only[i].is_framework && !program)))
-            continue;
-        const char *library = cpu_only[i].library;
-        bool has_folder = !library || (gp_pyenv_path(env, "llama_cpp/lib", path) &&
-                                       gp_files_exist(&exam->files, path));
-        if (!package || !has_folder ||
-            (cpu_only[i].other && gp_pyenv_package_like(env, cpu_only[i].other)) ||
-            (library && gp_pyenv_path(env, library, path) && gp_files_exist(&exam->files, path)))
-            continue;
-        gp_exam_report(exam, GP_VERDICT_WARN, "%s in %s is a build for the CPU", cpu_only[i].title,
-                       env->prefix);
-        gp_exam_evidence(exam, env->site, "%s", package->entry);
-        if (program)
-            gp_exam_evidence(exam, program, "uses %s", words[0]);
-        if (library)
-            gp_exam_evidence(exam, path, "missing");
-        if (!library)
-            gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
-        const char *cuda, *mxnet = gp_mxnet_package(exam, &cuda);
-        gp_exam_pip(exam, env, library ? GP_PIP_AGAIN : GP_PIP_ADD, "the build for GPUs",
-                    strcmp(package->name, "onnxruntime") == 0
-                        ? gp_onnx_gpu_package(exam, package->version)
-                    : cpu_only[i].remedy ? cpu_only[i].remedy
-                    : mxnet              ? mxnet
-                                         : "mxnet-cu112");
-        if (!cpu_only[i].remedy && !mxnet)
-            gp_exam_advice(exam, "it needs the libraries of CUDA 11.2 and cuDNN 8, which it does "
-                                 "not contain");
-    }
-}
-
 void gp_check_python_others(struct gp_exam *exam)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
@@ -561,9 +421,7 @@ void gp_check_python_others(struct gp_exam *exam)
         const struct gp_pyenv *env = &envs->list[i];
         struct gp_torch torch;
         gp_check_python_needs(exam, env, &nv);
-        for (size_t k = 0; k < GP_ARRAY_LEN(twins); k++)
-            check_twins(exam, env, &twins[k]);
-        check_cpu_only(exam, env);
+        gp_check_cpu_builds(exam, env);
         gp_check_llama_python(exam, env);
         check_cupy(exam, env, &nv);
         check_driver(exam, env, &nv);

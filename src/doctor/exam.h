@@ -9,6 +9,7 @@
 #include "doctor/remedy.h"
 #include "doctor/stall.h"
 
+struct gp_aside;
 struct gp_err;
 struct gp_install;
 struct gp_log;
@@ -42,6 +43,7 @@ struct gp_exam {
     const struct gp_log *log;           /* likewise, see gp_log_of() */
     const struct gp_pyenvs *pyenvs;     /* NULL: not searched yet; see gp_pyenvs_of() */
     const struct gp_toolkits *toolkits; /* likewise, see gp_toolkits_of() */
+    const struct gp_aside *asides;      /* answers of gp_framework_aside() */
     struct gp_finding *findings;        /* in the order of the checks */
     struct gp_finding *last;
     const struct gp_check *check;               /* the running one */

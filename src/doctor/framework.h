@@ -71,7 +71,11 @@ void gp_exam_pip(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_pip h
  * which understand the same. */
 const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env);
 
-/* A fix: sets a variable in an environment of conda. `value` is quoted where it must be. */
+/* A fix: puts the libraries in NVIDIA's packages first in the loader's path. */
+void gp_exam_add_wheels(struct gp_exam *exam, const struct gp_pyenv *env);
+
+/* A fix: sets a variable in an environment of conda; a list of directories goes before the present
+ * one. `value` is quoted where it must be. */
 void gp_conda_set(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
                   const char *value);
 
@@ -144,7 +148,7 @@ bool gp_ctranslate2_has_old_cudnn(
 void gp_check_ctranslate2(struct gp_exam *exam, const struct gp_pyenv *env);
 
 /* Likewise: a package whose library is linked with CUDA's, which must be found. False: it is no
- * such package, or its library cannot be read. */
+ * such package, or its library is missing. */
 bool gp_check_linked(struct gp_exam *exam, const struct gp_pyenv *env,
                      const struct gp_pypackage *package);
 
@@ -159,6 +163,9 @@ const char *gp_llama_for_cpu(struct gp_exam *exam, const struct gp_pyenv *env, b
  * but virtual environments look. */
 bool gp_llama_is_used(struct gp_exam *exam, const struct gp_pyenv *env);
 void gp_check_llama_python(struct gp_exam *exam, const struct gp_pyenv *env);
+
+/* Likewise: builds for the CPU, also beside those for GPUs. */
+void gp_check_cpu_builds(struct gp_exam *exam, const struct gp_pyenv *env);
 
 /* Likewise: Numba and the compiler of CUDA that it needs. */
 void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv);

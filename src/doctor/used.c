@@ -1,3 +1,5 @@
+/* What the programs of an environment compute with: by the imports of a project's programs, by its
+ * requirements, and by the packages that are installed. */
 #include "doctor/used.h"
 
 #include "doctor/exam.h"
@@ -5,23 +7,41 @@
 #include "doctor/pypackage.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what is installed ---- */
 
 /* Packages of a framework itself. */
-static const char *const installed[][3] = {
+static const char *const installed[][4] = {
     [GP_FRAMEWORK_TORCH] = {"torch", "pytorch"},
-    [GP_FRAMEWORK_TENSORFLOW] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu"},
+    [GP_FRAMEWORK_TENSORFLOW] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tf-nightly"},
     [GP_FRAMEWORK_JAX] = {"jaxlib"},
 };
 
+const struct gp_pypackage *gp_framework_package(const struct gp_pyenv *env,
+                                                enum gp_framework framework, bool is_wheel)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(installed[0]) && installed[framework][i]; i++) {
+        const struct gp_pypackage *package = gp_pyenv_package(env, installed[framework][i]);
+        if (package && !(is_wheel && package->is_conda))
+            return package;
+    }
+    return NULL;
+}
+
 static bool has_framework(const struct gp_pyenv *env, size_t framework)
 {
-    for (size_t i = 0; i < GP_ARRAY_LEN(installed[0]) && installed[framework][i]; i++)
-        if (gp_pyenv_package(env, installed[framework][i]))
-            return true;
-    return framework == GP_FRAMEWORK_TORCH && env->has_torch;
+    return gp_framework_package(env, framework, false) ||
+           (framework == GP_FRAMEWORK_TORCH && env->has_torch);
+}
+
+size_t gp_pyenv_frameworks(const struct gp_pyenv *env)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < GP_FRAMEWORK__COUNT; i++)
+        count += has_framework(env, i);
+    return count;
 }
 
 /* ---- what a project uses ---- */
@@ -69,6 +89,7 @@ static const struct {
     {"optax", GP_FRAMEWORK_JAX},
     {"equinox", GP_FRAMEWORK_JAX},
     {"numpyro", GP_FRAMEWORK_JAX},
+    {"brax", GP_FRAMEWORK_JAX},
 };
 
 /* The files that name a framework, by framework; NULL: none does. */
@@ -93,15 +114,24 @@ static void note(struct uses *uses, const char *text, const char *file)
     }
 }
 
-/* "import torch", "from jax import …". */
-static void note_import(struct uses *uses, const char *line, const char *file)
+/* The name after "import " or "from "; NULL: the line has none. */
+static const char *imported(const char *line)
 {
     static const char *const words[] = {"import ", "from "};
     for (size_t i = 0; i < GP_ARRAY_LEN(words); i++) {
         size_t n = strlen(words[i]);
         if (strncmp(line, words[i], n) == 0)
-            note(uses, line + n + strspn(line + n, " "), file);
+            return line + n + strspn(line + n, " ");
     }
+    return NULL;
+}
+
+/* "import torch", "from jax import …". */
+static void note_import(struct uses *uses, const char *line, const char *file)
+{
+    const char *name = imported(line);
+    if (name)
+        note(uses, name, file);
 }
 
 /* "torch==2.1", "- pytorch=1.10", "  'jax>=0.3',", "tensorflow = \"^2.9\"". */
@@ -110,20 +140,87 @@ static void note_requirement(struct uses *uses, const char *line, const char *fi
     note(uses, line + strspn(line, "-\"' "), file);
 }
 
-static void read_file(struct gp_exam *exam, const char *folder, const char *name, bool is_program,
-                      struct uses *ret)
+/* ---- its programs ---- */
+
+/* The programs of a project: those in its folder, and what they import of its own. */
+struct project {
+    struct gp_exam *exam;
+    const char *folder;
+    const char *programs[128];
+    size_t count;
+};
+
+static void add_program(struct project *project, const char *path)
+{
+    for (size_t i = 0; i < project->count; i++)
+        if (strcmp(project->programs[i], path) == 0)
+            return;
+    if (project->count < GP_ARRAY_LEN(project->programs))
+        project->programs[project->count++] = gp_exam_text(project->exam, "%s", path);
+}
+
+/* Adds the module of this name, relative to a folder: a file, or the __init__.py of a folder. */
+static void add_module(struct project *project, const char *folder, const char *name, int length)
+{
+    static const char *const ends[] = {".py", "/__init__.py"};
+    char path[GP_PATH_SIZE];
+    for (size_t i = 0; i < GP_ARRAY_LEN(ends); i++) {
+        int n = snprintf(path, sizeof(path), "%s/%.*s%s", folder, length, name, ends[i]);
+        if (n < 0 || n >= GP_PATH_SIZE)
+            continue;
+        for (char *p = path + strlen(folder) + 1; p < path + n - strlen(ends[i]); p++)
+            *p = *p == '.' ? '/' : *p;
+        if (gp_files_exist(&project->exam->files, path))
+            add_program(project, path);
+    }
+}
+
+/* "import models.net", "from src.net import Net", "from .net import Net", "from src import net". */
+static void follow_import(struct project *project, const char *line, const char *file)
+{
+    enum { NAME_MAX_LENGTH = 128 };
+    static const char mark[] = " import ";
+    const char *name = imported(line);
+    size_t length = name ? strcspn(name, " \t,;#\r\n") : 0;
+    if (length == 0 || length > NAME_MAX_LENGTH || memchr(name, '/', length))
+        return;
+    const char *folder = project->folder, *slash = strrchr(file, '/');
+    if (*name == '.') /* next to this file */
+        folder = gp_exam_text(project->exam, "%.*s", (int)(slash - file), file), name++, length--;
+    if (length > 0 && *name != '.')
+        add_module(project, folder, name, (int)length);
+    const char *rest = name + length;
+    if (*line != 'f' || strncmp(rest, mark, strlen(mark)) != 0)
+        return;
+    rest += strlen(mark);
+    int n = (int)strcspn(rest, " \t,;#()*\r\n");
+    const char *both = gp_exam_text(project->exam, "%.*s%s%.*s", (int)length, name,
+                                    length > 0 ? "." : "", n, rest);
+    if (n > 0)
+        add_module(project, folder, both, (int)strlen(both));
+}
+
+/* Notes what a file names; in a program, also which files it imports. */
+static void read_file(struct project *project, const char *file, bool is_program, struct uses *ret)
 {
     enum { TEXT_MAX = 128 << 10 };
     struct gp_arena scratch = {0};
-    const char *file = gp_exam_text(exam, "%s/%s", folder, name);
-    const char *line = gp_files_text(&exam->files, &scratch, file, TEXT_MAX, NULL);
+    const char *line = gp_files_text(&project->exam->files, &scratch, file, TEXT_MAX, NULL);
     while (line && *line) {
         line += strspn(line, " \t");
         (is_program ? note_import : note_requirement)(ret, line, file);
+        if (is_program)
+            follow_import(project, line, file);
         line += strcspn(line, "\n");
         line += *line == '\n';
     }
     gp_arena_fini(&scratch);
+}
+
+static bool is_program_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 3 && strcmp(name + length - 3, ".py") == 0;
 }
 
 /* The programs of a project say more than its requirements, which may name what is needed only for
@@ -134,19 +231,23 @@ static void read_project(struct gp_exam *exam, const char *folder, struct uses *
     enum { PROGRAMS_MAX = 64 };
     static const char *const lists[] = {"requirements.txt", "environment.yml", "environment.yaml",
                                         "pyproject.toml",   "setup.py",        "Pipfile"};
+    struct project project = {.exam = exam, .folder = folder};
     struct gp_arena scratch = {0};
-    char **entries;
-    long n = gp_files_list(&exam->files, &scratch, folder, &entries), count = 0;
+    char **entries, path[GP_PATH_SIZE];
+    long n = gp_files_list(&exam->files, &scratch, folder, &entries);
     for (long i = 0; i < n; i++) {
-        size_t length = strlen(entries[i]);
-        if (length > 3 && strcmp(entries[i] + length - 3, ".py") == 0 && count++ < PROGRAMS_MAX &&
+        if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]) >= GP_PATH_SIZE)
+            continue;
+        if (is_program_name(entries[i]) && project.count < PROGRAMS_MAX &&
             strcmp(entries[i], "setup.py") != 0)
-            read_file(exam, folder, entries[i], true, programs);
+            add_program(&project, path);
         for (size_t k = 0; k < GP_ARRAY_LEN(lists); k++)
             if (strcmp(entries[i], lists[k]) == 0)
-                read_file(exam, folder, entries[i], false, requirements);
+                read_file(&project, gp_exam_text(exam, "%s", path), false, requirements);
     }
     gp_arena_fini(&scratch);
+    for (size_t i = 0; i < project.count; i++)
+        read_file(&project, project.programs[i], true, programs);
 }
 
 /* ---- texts in its programs ---- */
@@ -154,8 +255,69 @@ static void read_project(struct gp_exam *exam, const char *folder, struct uses *
 struct texts {
     struct gp_exam *exam;
     const char *const *words;
-    size_t left; /* programs that may still be read */
+    bool is_firm;              /* lines that leave the choice to the machine do not count */
+    size_t left, folders_left; /* programs and folders that may still be read */
 };
+
+/* Whether a line begins a block that may not be run, other than that of a program's start. */
+static bool is_condition(const char *line)
+{
+    static const char *const starts[] = {"if ", "if(", "elif ", "else:", "try:", "except"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
+        if (strncmp(line, starts[i], strlen(starts[i])) == 0)
+            return strncmp(line, "if __name__", 11) != 0;
+    return false;
+}
+
+/* Whether one of the blocks around a line is such a block. */
+static bool is_in_condition(const char *text, const char *line)
+{
+    size_t depth = strspn(line, " \t");
+    while (line > text && depth > 0) {
+        const char *before = line - 1;
+        while (before > text && before[-1] != '\n')
+            before--;
+        line = before;
+        size_t n = strspn(line, " \t");
+        if (line[n] == '\n' || line[n] == '#' || n >= depth)
+            continue;
+        if (is_condition(line + n))
+            return true;
+        depth = n;
+    }
+    return false;
+}
+
+/* Whether a line asks whether there is the word, rather than wanting it. */
+static bool is_choice(const char *line, const char *word)
+{
+    static const char *const signs[] = {"if ", " in ", " not ", "hasattr", "getattr"};
+    char text[512];
+    int n = (int)strcspn(line, "\n");
+    (void)snprintf(text, sizeof(text), "%.*s", n, line);
+    for (size_t i = 0; i < GP_ARRAY_LEN(signs); i++)
+        if (strstr(text, signs[i]))
+            return true;
+    const char *cpu = strstr(text, "CPUExecutionProvider");
+    return cpu && cpu < text + (word - line);
+}
+
+/* Whether a program uses a word in any case: in no comment, and on no condition. */
+static bool is_wanted(const char *text, const char *word)
+{
+    bool is_used = false;
+    for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) {
+        const char *line = at;
+        while (line > text && line[-1] != '\n')
+            line--;
+        if (memchr(line, '#', (size_t)(at - line)))
+            continue;
+        if (is_choice(line, at) || is_in_condition(text, line))
+            return false;
+        is_used = true;
+    }
+    return is_used;
+}
 
 static bool has_text(struct texts *t, const char *path)
 {
@@ -164,7 +326,8 @@ static bool has_text(struct texts *t, const char *path)
     const char *text = gp_files_text(&t->exam->files, &scratch, path, TEXT_MAX, NULL);
     bool is_found = false;
     for (size_t i = 0; text && t->words[i]; i++)
-        is_found = is_found || strstr(text, t->words[i]);
+        is_found = is_found ||
+                   (t->is_firm ? is_wanted(text, t->words[i]) : strstr(text, t->words[i]) != NULL);
     gp_arena_fini(&scratch);
     return is_found;
 }
@@ -179,53 +342,85 @@ static bool is_folder(const char *name)
     return name[0] != '.' && !strchr(name, '.');
 }
 
+/* The programs of a folder come before its folders, of which one with data may have thousands. */
 static const char *search(struct texts *t, const char *folder, unsigned depth)
 {
+    enum { FOLDERS_MAX = 100 };
     struct gp_arena scratch = {0};
     const char *found = NULL;
-    char **entries;
+    char **entries, path[GP_PATH_SIZE];
     long n = gp_files_list(&t->exam->files, &scratch, folder, &entries);
-    for (long i = 0; i < n && !found && t->left > 0; i++) {
-        const char *path = gp_exam_text(t->exam, "%s/%s", folder, entries[i]);
-        size_t length = strlen(entries[i]);
-        if (length > 3 && strcmp(entries[i] + length - 3, ".py") == 0) {
+    size_t folders = 0;
+    for (long i = 0; i < n && !found && t->left > 0; i++)
+        if (is_program_name(entries[i]) &&
+            snprintf(path, sizeof(path), "%s/%s", folder, entries[i]) < GP_PATH_SIZE) {
             t->left--;
-            found = has_text(t, path) ? path : NULL;
-        } else if (depth > 0 && is_folder(entries[i])) {
+            found = has_text(t, path) ? gp_exam_text(t->exam, "%s", path) : NULL;
+        }
+    for (long i = 0; i < n && !found && depth > 0 && t->folders_left > 0 && folders < FOLDERS_MAX;
+         i++)
+        if (is_folder(entries[i]) &&
+            snprintf(path, sizeof(path), "%s/%s", folder, entries[i]) < GP_PATH_SIZE) {
+            t->folders_left--;
+            folders++;
             found = search(t, path, depth - 1);
         }
-    }
     gp_arena_fini(&scratch);
     return found;
+}
+
+/* Whether a folder has many projects, or none: an environment in it is nobody's in particular. */
+static bool is_shared_folder(const char *folder)
+{
+    static const char *const places[] = {"",      "/opt",  "/srv",       "/usr",    "/usr/local",
+                                         "/home", "/root", "/workspace", "/var/lib"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(places); i++)
+        if (strcmp(folder, places[i]) == 0)
+            return true;
+    return false;
 }
 
 /* The directory around an environment; NULL: it is not made for a project. */
 static const char *project_around(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const char *slash = strrchr(env->prefix, '/');
-    return env->kind == GP_PYENV_VENV && slash
-               ? gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix)
-               : NULL;
+    const char *folder = env->kind == GP_PYENV_VENV && slash
+                             ? gp_exam_text(exam, "%.*s", (int)(slash - env->prefix), env->prefix)
+                             : NULL;
+    return folder && !is_shared_folder(folder) ? folder : NULL;
 }
 
-/* The working directory, if its shell has the environment; NULL. */
+/* The working directory, if its shell has the environment; NULL. Docker's default is "/". */
 static const char *project_of_shell(struct gp_exam *exam, const struct gp_pyenv *env)
 {
     const char *folder = gp_machine_variable(&exam->machine, "PWD");
-    return env->is_active && !env->is_named && folder && folder[0] == '/' ? folder : NULL;
+    return env->is_active && !env->is_named && folder && folder[0] == '/' && folder[1] ? folder
+                                                                                       : NULL;
+}
+
+static const char *find_program(struct gp_exam *exam, const struct gp_pyenv *env,
+                                const char *const *words, bool is_firm)
+{
+    enum { PROGRAMS_MAX = 400, FOLDERS_MAX = 2000, DEPTH = 4 };
+    const char *const folders[] = {project_of_shell(exam, env), project_around(exam, env)};
+    const char *home = gp_machine_variable(&exam->machine, "HOME"), *found = NULL;
+    struct texts t = {exam, words, is_firm, PROGRAMS_MAX, FOLDERS_MAX};
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
+        if (folders[i]) /* a home directory has many projects */
+            found = search(&t, folders[i], home && strcmp(home, folders[i]) == 0 ? 0 : DEPTH);
+    return found;
 }
 
 const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
                                const char *const *words)
 {
-    enum { PROGRAMS_MAX = 400, DEPTH = 4 };
-    const char *const folders[] = {project_of_shell(exam, env), project_around(exam, env)};
-    const char *home = gp_machine_variable(&exam->machine, "HOME"), *found = NULL;
-    struct texts t = {exam, words, PROGRAMS_MAX};
-    for (size_t i = 0; i < GP_ARRAY_LEN(folders) && !found; i++)
-        if (folders[i]) /* a home directory has many projects */
-            found = search(&t, folders[i], home && strcmp(home, folders[i]) == 0 ? 0 : DEPTH);
-    return found;
+    return find_program(exam, env, words, false);
+}
+
+const char *gp_project_program_with(struct gp_exam *exam, const struct gp_pyenv *env,
+                                    const char *word, bool is_firm)
+{
+    return find_program(exam, env, (const char *const[]){word, NULL}, is_firm);
 }
 
 /* ---- the frameworks of a project ---- */
@@ -249,9 +444,11 @@ static struct uses uses_of(struct gp_exam *exam, const struct gp_pyenv *env, boo
 /* A package that is built on JAX, which programs use for computing; NULL: there is none. */
 static const struct gp_pypackage *user_of_jax(const struct gp_pyenv *env)
 {
-    static const char *const users[] = {"flax", "dm-haiku", "optax", "equinox", "numpyro", "brax"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(users); i++) {
-        const struct gp_pypackage *package = gp_pyenv_package(env, users[i]);
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+        bool is_user =
+            names[i].framework == GP_FRAMEWORK_JAX && strncmp(names[i].name, "jax", 3) != 0;
+        const char *name = strcmp(names[i].name, "dm_haiku") == 0 ? "dm-haiku" : names[i].name;
+        const struct gp_pypackage *package = is_user ? gp_pyenv_package(env, name) : NULL;
         if (package)
             return package;
     }
@@ -285,14 +482,11 @@ static const char *other_of_project(struct gp_exam *exam, const struct gp_pyenv 
     return NULL;
 }
 
-const char *gp_framework_aside(struct gp_exam *exam, const struct gp_pyenv *env,
-                               enum gp_framework framework)
+static const char *find_aside(struct gp_exam *exam, const struct gp_pyenv *env,
+                              enum gp_framework framework)
 {
-    size_t count = 0;
     bool is_listed;
-    for (size_t i = 0; i < GP_FRAMEWORK__COUNT; i++)
-        count += has_framework(env, i);
-    if (count < 2)
+    if (gp_pyenv_frameworks(env) < 2)
         return NULL;
     struct uses uses = uses_of(exam, env, &is_listed);
     const char *other = other_of_project(exam, env, &uses, framework, is_listed);
@@ -307,7 +501,33 @@ const char *gp_framework_aside(struct gp_exam *exam, const struct gp_pyenv *env,
     if (framework == GP_FRAMEWORK_JAX && !user && is_of_tensorflow(exam, env) &&
         !uses.files[GP_FRAMEWORK_JAX])
         return "TensorFlow requires JAX, for a converter that does not need the GPU";
+    if (framework == GP_FRAMEWORK_TENSORFLOW && gp_pyenv_package(env, "tensorflow-cpu") &&
+        !gp_pyenv_package(env, "tensorflow"))
+        return "tensorflow-cpu is the package for those who do without the GPU";
     return NULL;
+}
+
+/* An answer that was given: several findings ask for it, and it reads many files. */
+struct gp_aside {
+    const struct gp_pyenv *env;
+    enum gp_framework framework;
+    const char *text;
+    const struct gp_aside *next;
+};
+
+const char *gp_framework_aside(struct gp_exam *exam, const struct gp_pyenv *env,
+                               enum gp_framework framework)
+{
+    for (const struct gp_aside *a = exam->asides; a; a = a->next)
+        if (a->env == env && a->framework == framework)
+            return a->text;
+    const char *text = find_aside(exam, env, framework);
+    struct gp_aside *aside = gp_arena_alloc(&exam->arena, 1, sizeof(*aside));
+    if (aside) {
+        *aside = (struct gp_aside){env, framework, text, exam->asides};
+        exam->asides = aside;
+    }
+    return text;
 }
 
 void gp_exam_aside(struct gp_exam *exam, const struct gp_pyenv *env, enum gp_framework framework)
