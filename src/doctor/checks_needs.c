@@ -73,7 +73,8 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
                                      ? gp_exam_text(exam, "nvidia-cublas-cu%u", cuda)
                                      : gp_exam_text(exam, "'nvidia-cublas==%u.*'", cuda)));
         gp_exam_command(exam, "and let the loader find them",
-                        "export LD_LIBRARY_PATH=%s/nvidia/cudnn/lib:%s/nvidia/%s/lib",
+                        "export LD_LIBRARY_PATH=%s/nvidia/cudnn/lib:%s/nvidia/%s/lib"
+                        "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
                         gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site),
                         cuda < FIRST_WITHOUT_NUMBER ? "cublas" : gp_exam_text(exam, "cu%u", cuda));
         if (other)
@@ -198,8 +199,8 @@ static void check_cuda_of(struct gp_exam *exam, const struct gp_pyenv *env,
 {
     unsigned cuda = package->is_conda ? 0 : cuda_wanted(package);
     const char *other;
-    if (gp_check_linked(exam, env, package) || cuda == 0 ||
-        !gp_cuda_is_only_other(exam, env, cuda, &other))
+    bool is_judged = gp_check_linked(exam, env, package);
+    if (is_judged || cuda == 0 || !gp_cuda_is_only_other(exam, env, cuda, &other))
         return;
     gp_exam_report(exam, gp_pyenv_verdict(env, false),
                    "%s %s in %s is for CUDA %u, but only CUDA %s is installed", package->name,
@@ -262,7 +263,8 @@ static void check_llama(struct gp_exam *exam, const struct gp_pyenv *env)
     gp_exam_pip(exam, env, GP_PIP_ADD, "CUDA's libraries, for a build for CUDA 12",
                 "nvidia-cuda-runtime-cu12 nvidia-cublas-cu12");
     gp_exam_command(exam, "and let the loader find them",
-                    "export LD_LIBRARY_PATH=%s/nvidia/cuda_runtime/lib:%s/nvidia/cublas/lib",
+                    "export LD_LIBRARY_PATH=%s/nvidia/cuda_runtime/lib:%s/nvidia/cublas/lib"
+                    "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
                     gp_exam_quoted(exam, env->site), gp_exam_quoted(exam, env->site));
 }
 

@@ -24,13 +24,6 @@ unsigned gp_onnx_cuda(struct gp_exam *exam, const struct gp_pyenv *env, const ch
 
 /* ---- its libraries as packages ---- */
 
-static void add_wheels_to_path(struct gp_exam *exam, const struct gp_pyenv *env)
-{
-    gp_exam_command(exam, "before it starts",
-                    "export LD_LIBRARY_PATH=$(echo %s/nvidia/*/lib | tr ' ' ':')",
-                    gp_exam_quoted(exam, env->site));
-}
-
 void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsigned cuda,
                           unsigned cudnn)
 {
@@ -39,16 +32,16 @@ void gp_onnx_install_cuda(struct gp_exam *exam, const struct gp_pyenv *env, unsi
                              "nvidia-cuda-runtime-cu%u nvidia-cublas-cu%u nvidia-cufft-cu%u "
                              "nvidia-curand-cu%u 'nvidia-cudnn-cu%u==%u.*'",
                              cuda, cuda, cuda, cuda, cuda, cudnn));
-    add_wheels_to_path(exam, env);
+    gp_exam_add_wheels(exam, env);
 }
 
-/* Whether the loader is told of the packages. */
+/* Whether the loader is told of packages; /usr/local/nvidia/lib64 in images is the driver's. */
 static bool is_wheel_on_path(struct gp_exam *exam)
 {
     const char *list = gp_machine_variable(&exam->machine, "LD_LIBRARY_PATH");
     char folder[GP_PATH_SIZE];
     while (gp_search_path_next(&list, ":;", folder))
-        if (strstr(folder, "/nvidia/"))
+        if (strstr(folder, "-packages/nvidia/"))
             return true;
     return false;
 }
@@ -91,7 +84,7 @@ static void check_wheels(struct gp_exam *exam, const struct gp_pyenv *env,
                 "Its CUDAExecutionProvider is not loaded: \"%s: cannot open shared object file\", "
                 "and it computes on the CPU.",
                 name);
-    add_wheels_to_path(exam, env);
+    gp_exam_add_wheels(exam, env);
     if (can_preload)
         gp_exam_advice(exam, "or call onnxruntime.preload_dlls() in the program, before the first "
                              "session");

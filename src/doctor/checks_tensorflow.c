@@ -14,17 +14,10 @@
 
 const struct gp_pypackage *gp_tensorflow_package(const struct gp_pyenv *env)
 {
-    static const char *const names[] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu",
-                                        "tf-nightly", "tf-nightly-gpu"};
-    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
-        const struct gp_pypackage *package = gp_pyenv_package(env, names[i]);
-        if (package && !package->is_conda)
-            return package;
-    }
-    return NULL;
+    return gp_framework_package(env, GP_FRAMEWORK_TENSORFLOW, true);
 }
 
-/* The number in "nvidia-cudnn-cu12", the package that provides the wheel's cuDNN; 0: none. */
+/* "nvidia-cudnn-cu12", the package that provides the wheel's cuDNN; NULL: none. */
 static const struct gp_pypackage *cudnn_wheel(const struct gp_pyenv *env)
 {
     return gp_pyenv_package_like(env, "nvidia-cudnn-cu");
@@ -322,13 +315,6 @@ static void install_wheels(struct gp_exam *exam, const struct gp_case *c, unsign
         gp_exam_pip(exam, c->env, GP_PIP_ADD, "install them, for this environment", list);
 }
 
-static void add_wheels_to_path(struct gp_exam *exam, const struct gp_case *c)
-{
-    gp_exam_command(exam, "before it starts",
-                    "export LD_LIBRARY_PATH=$(echo %s/nvidia/*/lib | tr ' ' ':')",
-                    gp_exam_quoted(exam, c->env->site));
-}
-
 static void report_lost(struct gp_exam *exam, const struct gp_case *c)
 {
     bool is_old = gp_version_compare(c->version, "2.14") < 0;
@@ -352,7 +338,7 @@ static void report_lost(struct gp_exam *exam, const struct gp_case *c)
     if (is_old && gp_version_compare(c->version, "2.5") >= 0 && c->env->kind != GP_PYENV_SYSTEM &&
         !gp_library_is_loadable(exam, c->env, "libcublas.so.11"))
         install_wheels(exam, c, gp_version_major(cudnn_wheel(c->env)->version));
-    add_wheels_to_path(exam, c);
+    gp_exam_add_wheels(exam, c->env);
     if (is_old) {
         propose_extra(exam, c);
         return;
@@ -444,7 +430,7 @@ static void propose_libraries(struct gp_exam *exam, const struct gp_case *c, con
                          gp_exam_quoted(exam, gp_exam_text(exam, "%s/lib", c->env->prefix)));
     } else if (is_11 && c->env->kind != GP_PYENV_SYSTEM) {
         install_wheels(exam, c, gp_version_major(cudnn));
-        add_wheels_to_path(exam, c);
+        gp_exam_add_wheels(exam, c->env);
     } else if (!is_offered) {
         gp_exam_advice(exam,
                        "install CUDA %s and cuDNN %s, and have LD_LIBRARY_PATH lead to them: this "
@@ -467,6 +453,7 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
     bool is_other =
         wheel && cudnn[0] && gp_version_major(wheel->version) != gp_version_major(cudnn);
     const char *version = "";
+    const char *number = cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*";
     if (wheel && !is_other &&
         !(gp_version_compare(c->version, "2.14") < 0 && has_system_cudnn(exam, cudnn, &version))) {
         report_lost(exam, c);
@@ -497,11 +484,13 @@ static void check_libraries(struct gp_exam *exam, const struct gp_case *c, const
     gp_exam_aside(exam, c->env, GP_FRAMEWORK_TENSORFLOW);
     if (is_other)
         gp_exam_evidence(exam, c->env->site, "%s", wheel->entry);
+    else if (gp_version_major(c->cuda) < 11 && c->cuda[0]) /* for which there are no packages */
+        gp_exam_evidence(exam, gp_exam_text(exam, "libcudnn.so.%s", number),
+                         "not in any library directory");
     else
         gp_exam_evidence(exam, c->env->site,
                          "no package nvidia-cudnn-cu%u, and the loader finds no libcudnn.so.%s",
-                         gp_version_major(c->cuda) == 11 ? 11U : 12U,
-                         cudnn[0] ? gp_exam_text(exam, "%u", gp_version_major(cudnn)) : "*");
+                         gp_version_major(c->cuda) == 11 ? 11U : 12U, number);
     gp_exam_why(exam,
                 is_linked(c)
                     ? "The import fails: \"ImportError: libcublas.so: cannot open shared "

@@ -126,10 +126,20 @@ const char *gp_conda_program(struct gp_exam *exam, const struct gp_pyenv *env)
     return names[0];
 }
 
+/* Keeps the present value behind it: the driver's own directory may be there. */
+void gp_exam_add_wheels(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    gp_exam_command(exam, "before it starts",
+                    "export LD_LIBRARY_PATH=$(IFS=:; set -- %s/nvidia/*/lib; echo \"$*\")"
+                    "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+                    gp_exam_quoted(exam, env->site));
+}
+
 void gp_conda_set(struct gp_exam *exam, const struct gp_pyenv *env, const char *name,
                   const char *value)
 {
-    gp_exam_command(exam, "then activate the environment again",
-                    "conda env config vars set -p %s %s=%s", gp_exam_quoted(exam, env->prefix),
-                    name, value);
+    gp_exam_command(
+        exam, "then activate the environment again", "conda env config vars set -p %s %s=%s%s",
+        gp_exam_quoted(exam, env->prefix), name, value,
+        strcmp(name, "LD_LIBRARY_PATH") == 0 ? "\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"" : "");
 }

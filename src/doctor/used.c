@@ -13,9 +13,10 @@
 /* ---- what is installed ---- */
 
 /* Packages of a framework itself. */
-static const char *const installed[][4] = {
+static const char *const installed[][5] = {
     [GP_FRAMEWORK_TORCH] = {"torch", "pytorch"},
-    [GP_FRAMEWORK_TENSORFLOW] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tf-nightly"},
+    [GP_FRAMEWORK_TENSORFLOW] = {"tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tf-nightly",
+                                 "tf-nightly-gpu"},
     [GP_FRAMEWORK_JAX] = {"jaxlib"},
 };
 
