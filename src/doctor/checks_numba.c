@@ -250,14 +250,32 @@ void gp_check_numba_driver(struct gp_exam *exam)
 
 /* ---- the check ---- */
 
+/* Whether PTX is linked by NVIDIA's linker of this CUDA, rather than by the driver: it turns newer
+ * PTX into code for the GPU (minor version compatibility). */
+static bool has_linker(const struct gp_pyenv *env, const char *cuda)
+{
+    const struct gp_pypackage *linker = gp_pyenv_package_like(env, "nvidia-nvjitlink");
+    return gp_pyenv_package_like(env, "pynvjitlink") ||
+           (gp_pyenv_package_like(env, "numba-cuda") && linker &&
+            gp_version_major(linker->version) == gp_version_major(cuda));
+}
+
+/* Whether its simulator runs the programs for CUDA on the CPU. */
+static bool is_simulated(const struct gp_exam *exam)
+{
+    const char *value = gp_machine_variable(&exam->machine, "NUMBA_ENABLE_CUDASIM");
+    return value && value[0] && strcmp(value, "0") != 0;
+}
+
 /* Many packages require Numba for the CPU: only a program that uses its CUDA shows that it
  * matters. */
 void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_nvidia *nv)
 {
     static const char *const words[] = {"numba.cuda", "from numba import cuda", "@cuda.jit", NULL};
     const struct gp_pypackage *numba = gp_pyenv_package(env, "numba");
-    const char *program =
-        numba && (env->is_active || env->is_named) ? gp_project_program(exam, env, words) : NULL;
+    const char *program = numba && (env->is_active || env->is_named) && !is_simulated(exam)
+                              ? gp_project_program(exam, env, words)
+                              : NULL;
     if (!program)
         return;
     struct nvvm nvvm = find_nvvm(exam, env);
@@ -268,6 +286,7 @@ void gp_check_numba(struct gp_exam *exam, const struct gp_pyenv *env, const stru
              gp_version_compare(numba->version, "0.57") < 0)
         report_older(exam, env, numba, program, &nvvm);
     else if (is_known && nv->driver[0] &&
-             !gp_driver_reaches(nv->driver, gp_cuda_own_driver(nvvm.version)))
+             !gp_driver_reaches(nv->driver, gp_cuda_own_driver(nvvm.version)) &&
+             !has_linker(env, nvvm.version))
         report_newer(exam, env, numba, program, nv, &nvvm);
 }

@@ -46,6 +46,12 @@ static const char *const wanted[] = {
     "dm-haiku",      "optax",         "equinox",
     "numpyro",       "brax",          "lmdeploy",
     "sglang",        "numpy",         "theano",
+    "pynvjitlink*",
+    "libcudf*", /* of RAPIDS */
+    "pylibcudf*",    "dask-cudf*",    "rmm-cu*",
+    "librmm*",       "libcuml*",      "libcugraph*",
+    "pylibcugraph*", "pylibraft*",    "libraft*",
+    "raft-dask*",
 };
 
 static bool is_wanted(const char *name)
