@@ -381,6 +381,14 @@ static const struct gp_nvidia_gpu *consumer_gpu(const struct gp_nvidia *nv)
     return NULL;
 }
 
+void gp_cuda_use_compat(struct gp_exam *exam, struct gp_nvidia *nv)
+{
+    struct compat compat;
+    if (nv->driver[0] && nv->count > 0 && !consumer_gpu(nv) && find_compat(exam, &compat) &&
+        compat.version[0] && gp_version_compare(compat.version, nv->driver) > 0)
+        (void)snprintf(nv->driver, sizeof(nv->driver), "%s", compat.version);
+}
+
 static void run_compat(struct gp_exam *exam)
 {
     struct compat compat;

@@ -5,6 +5,7 @@
 #include "doctor/check.h"
 
 struct gp_exam;
+struct gp_nvidia;
 struct gp_torch;
 
 void gp_check_cuda_host(struct gp_exam *exam);  /* part of cuda.toolkits */
@@ -15,13 +16,21 @@ enum gp_verdict gp_cuda_build_verdict(struct gp_exam *exam);
 /* The PyTorch with CUDA that the user's shell would start, or the only one; false: there is none.
  */
 bool gp_cuda_torch(struct gp_exam *exam, struct gp_torch *ret);
+/* Takes the libcuda for forward compatibility, where it is in use, for the driver: it is what
+ * frameworks find. */
+void gp_cuda_use_compat(struct gp_exam *exam, struct gp_nvidia *nv);
 /* Whether a container's libcuda is the one for forward compatibility of its image. */
 bool gp_cuda_is_compat_mounted(struct gp_exam *exam);
 /* Whether CUDA sees no GPU with this CUDA_VISIBLE_DEVICES; false also if that is unknown. */
 bool gp_cuda_mask_is_empty(struct gp_exam *exam, const char *mask);
 void gp_check_cuda_env(struct gp_exam *exam);
 void gp_check_cuda_network(struct gp_exam *exam); /* part of cuda.env */
-void gp_check_cuda_nccl(struct gp_exam *exam); /* part of cuda.env */
+void gp_check_cuda_nccl(struct gp_exam *exam);    /* part of cuda.env */
+/* A setting of NCCL in the environment, which comes first, or in its files, then at *ret_place,
+ * "file:line". NULL: it is not set. */
+const char *gp_nccl_value(struct gp_exam *exam, const char *name, const char **ret_place);
+/* A fix: removes the line of a setting at such a place. */
+void gp_nccl_remove(struct gp_exam *exam, const char *name, const char *place, const char *note);
 void gp_check_cuda_ldpath(struct gp_exam *exam);
 
 #endif

@@ -1,4 +1,5 @@
 /* TensorFlow. */
+#include "doctor/checks_cuda.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
@@ -127,6 +128,7 @@ void gp_check_tensorflow(struct gp_exam *exam)
     char path[GP_PATH_SIZE];
     size_t count = 0;
     gp_nvidia_read(&nv, exam);
+    gp_cuda_use_compat(exam, &nv);
     for (size_t i = 0; cases && i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         const struct gp_pypackage *package = gp_tensorflow_package(env);

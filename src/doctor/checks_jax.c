@@ -1,4 +1,5 @@
 /* JAX: jax, jaxlib and the plugins, and the GPUs and the driver. */
+#include "doctor/checks_cuda.h"
 #include "doctor/cuda_found.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
@@ -179,6 +180,7 @@ void gp_check_jax(struct gp_exam *exam)
     struct gp_build build;
     size_t count = 0, all = 0;
     gp_nvidia_read(&nv, exam);
+    gp_cuda_use_compat(exam, &nv);
     for (size_t i = 0; i < envs->count; i++)
         all += jax_of(&envs->list[i]).jaxlib != NULL;
     for (size_t i = 0; cases && i < envs->count; i++) {

@@ -1,9 +1,11 @@
 /* Packages that must match the driver or each other: onnxruntime, CuPy, libraries of CUDA and
  * others. */
+#include "doctor/checks_cuda.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
 #include "doctor/toolkit.h"
+#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <stdio.h>
@@ -111,10 +113,13 @@ static void check_apex(struct gp_exam *exam, const struct gp_pyenv *env)
     if (!package || package->is_conda || !env->has_torch ||
         gp_version_compare(package->version, first) < 0)
         return;
-    gp_exam_report(exam, gp_pyenv_verdict(env, false),
+    const char *program = gp_project_program_with(exam, env, package->name, false);
+    gp_exam_report(exam, program ? gp_pyenv_verdict(env, false) : GP_VERDICT_WARN,
                    "apex %s in %s is another project than NVIDIA's Apex", package->version,
                    env->prefix);
     gp_exam_evidence(exam, env->site, "%s: of PyPI, for web sites", package->entry);
+    if (program)
+        gp_exam_evidence(exam, program, "uses apex");
     gp_exam_why(exam, "Its import fails: \"cannot import name "
                       "'UnencryptedCookieSessionFactoryConfig' from 'pyramid.session'\", or \"No "
                       "module named 'apex.amp'\".");
@@ -130,43 +135,87 @@ static void check_apex(struct gp_exam *exam, const struct gp_pyenv *env)
 /* ---- packages for a CUDA that the driver does not run ---- */
 
 /* What has a package for each CUDA, "tensorrt-cu13"; PyTorch, JAX and CuPy are judged elsewhere. */
-static const struct {
+static const struct for_each_cuda {
     const char *stem, *title;
+    bool is_rapids; /* RAPIDS, whose packages belong together */
 } for_each_cuda[] = {
-    {"tensorrt", "TensorRT"},
-    {"cudf", "RAPIDS cuDF"},
-    {"cuml", "RAPIDS cuML"},
-    {"cugraph", "RAPIDS cuGraph"},
+    {"tensorrt", "TensorRT", false},
+    {"cudf", "RAPIDS cuDF", true},
+    {"cuml", "RAPIDS cuML", true},
+    {"cugraph", "RAPIDS cuGraph", true},
 };
 
+/* The CUDA of the installed package, "13"; "": there is none. */
+static const char *cuda_of_each(struct gp_exam *exam, const struct gp_pyenv *env,
+                                const struct for_each_cuda *each)
+{
+    const char *start = gp_exam_text(exam, "%s-cu", each->stem);
+    const struct gp_pypackage *package = gp_pyenv_package_like(env, start);
+    return package && !package->is_conda ? gp_exam_text(exam, "%.2s", package->name + strlen(start))
+                                         : "";
+}
+
+/* Whether a package belongs to it: those of RAPIDS all contain the CUDA. */
+static bool is_part_of(struct gp_exam *exam, const char *name, const struct for_each_cuda *each,
+                       const char *cuda)
+{
+    static const char *const rapids[] = {
+        "cudf",    "libcudf", "pylibcudf",  "dask-cudf",    "rmm",       "librmm",  "cuml",
+        "libcuml", "cugraph", "libcugraph", "pylibcugraph", "pylibraft", "libraft", "raft-dask"};
+    const char *start = gp_exam_text(exam, "%s-cu%s", each->stem, cuda);
+    if (!each->is_rapids)
+        return strcmp(name, each->stem) == 0 || strncmp(name, start, strlen(start)) == 0;
+    for (size_t i = 0; i < GP_ARRAY_LEN(rapids); i++)
+        if (strcmp(name, gp_exam_text(exam, "%s-cu%s", rapids[i], cuda)) == 0)
+            return true;
+    return false;
+}
+
+/* Both are lists for pip: what to remove, and the same for another CUDA. There are packages from
+ * CUDA 11 on. */
+static void mend_each(struct gp_exam *exam, const struct gp_pyenv *env,
+                      const struct for_each_cuda *each, const char *cuda, unsigned usable)
+{
+    enum { FIRST = 11 };
+    const char *old = "", *new = "";
+    for (size_t i = 0; i < env->count; i++)
+        if (is_part_of(exam, env->packages[i].name, each, cuda))
+            old = gp_exam_text(exam, "%s%s%s", old, *old ? " " : "", env->packages[i].name);
+    for (size_t i = 0; i < GP_ARRAY_LEN(for_each_cuda); i++)
+        if (for_each_cuda[i].is_rapids == each->is_rapids &&
+            strcmp(cuda_of_each(exam, env, &for_each_cuda[i]), cuda) == 0)
+            new = gp_exam_text(exam, "%s%s%s-cu%u", new, *new ? " " : "", for_each_cuda[i].stem,
+                               usable);
+    if (usable < FIRST)
+        return;
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", old);
+    gp_exam_pip(exam, env, GP_PIP_ADD, "for this driver", new);
+    gp_exam_advice(exam, "or keep it, and:");
+}
+
+/* Beside a framework that works, only a program that uses it meets this. */
 static void check_driver(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_nvidia *nv)
 {
+    bool is_rapids_done = false;
     for (size_t i = 0; nv->driver[0] && i < GP_ARRAY_LEN(for_each_cuda); i++) {
-        const char *stem = for_each_cuda[i].stem;
-        const char *start = gp_exam_text(exam, "%s-cu", stem);
-        const struct gp_pypackage *package = gp_pyenv_package_like(env, start);
-        const char *cuda = package && !package->is_conda
-                               ? gp_exam_text(exam, "%.2s", package->name + strlen(start))
-                               : "";
-        const char *floor = gp_cuda_floor(cuda);
-        if (!floor[0] || gp_driver_reaches(nv->driver, floor))
+        const struct for_each_cuda *each = &for_each_cuda[i];
+        const char *cuda = cuda_of_each(exam, env, each), *floor = gp_cuda_floor(cuda);
+        if (!floor[0] || gp_driver_reaches(nv->driver, floor) ||
+            (each->is_rapids && is_rapids_done))
             continue;
-        gp_exam_report(exam, gp_pyenv_verdict(env, false),
+        is_rapids_done = each->is_rapids;
+        const char *program = gp_project_program_with(exam, env, each->stem, false);
+        gp_exam_report(exam, program ? gp_pyenv_verdict(env, false) : GP_VERDICT_WARN,
                        "%s in %s is for CUDA %s, which needs driver %s or newer; this machine has "
                        "%s",
-                       for_each_cuda[i].title, env->prefix, cuda, floor, nv->driver);
-        gp_exam_evidence(exam, env->site, "%s", package->entry);
-        const char *names = gp_pyenv_package(env, stem) ? stem : "";
-        for (size_t k = 0; k < env->count; k++)
-            if (strncmp(env->packages[k].name, start, strlen(start)) == 0)
-                names =
-                    gp_exam_text(exam, "%s%s%s", names, *names ? " " : "", env->packages[k].name);
-        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", names);
-        gp_exam_pip(
-            exam, env, GP_PIP_ADD, "for this driver",
-            gp_exam_text(exam, "%s%u", start, gp_version_major(gp_cuda_ceiling(nv->driver))));
-        gp_exam_advice(exam, "or keep it, and:");
+                       each->title, env->prefix, cuda, floor, nv->driver);
+        gp_exam_evidence(
+            exam, env->site, "%s",
+            gp_pyenv_package_like(env, gp_exam_text(exam, "%s-cu", each->stem))->entry);
+        if (program)
+            gp_exam_evidence(exam, program, "uses %s", each->stem);
+        mend_each(exam, env, each, cuda, gp_version_major(gp_cuda_ceiling(nv->driver)));
         gp_nvidia_update_driver(exam, floor);
     }
 }
@@ -417,6 +466,7 @@ void gp_check_python_others(struct gp_exam *exam)
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
+    gp_cuda_use_compat(exam, &nv);
     for (size_t i = 0; i < envs->count; i++) {
         const struct gp_pyenv *env = &envs->list[i];
         struct gp_torch torch;

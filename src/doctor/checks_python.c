@@ -1,5 +1,6 @@
 /* Python environments, and PyTorch in them. */
 #include "doctor/archlist.h"
+#include "doctor/checks_cuda.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/pypackage.h"
@@ -467,6 +468,7 @@ static void check_torch(struct gp_exam *exam)
     if (!all)
         return;
     gp_nvidia_read(&nv, exam);
+    gp_cuda_use_compat(exam, &nv);
     all->budget = BUDGET;
     for (size_t i = 0; i < envs->count; i++)
         if (gp_pyenv_torch(exam, &envs->list[i], &t))
