@@ -4,6 +4,7 @@
 #include "doctor/exam.h"
 #include "doctor/nvidia.h"
 #include "doctor/searchpath.h"
+#include "model/snapshot.h"
 
 #include <string.h>
 
@@ -25,9 +26,8 @@ static bool is_off(const struct setting *setting, const char *value)
     return false;
 }
 
-/* The setting's value in the environment, which comes first, or in NCCL's files; *ret_file: the
- * place of the latter, "file:line". NULL: it is not set. */
-static const char *value_of(struct gp_exam *exam, const char *name, const char **ret_file)
+/* The files in their order; of several lines for a variable, NCCL takes the first. */
+const char *gp_nccl_value(struct gp_exam *exam, const char *name, const char **ret_place)
 {
     enum { FILE_MAX = 64 << 10 };
     const char *home = gp_machine_variable(&exam->machine, "HOME");
@@ -35,16 +35,44 @@ static const char *value_of(struct gp_exam *exam, const char *name, const char *
                                  "/etc/nccl.conf"};
     const char *value = gp_machine_variable(&exam->machine, name), *at;
     size_t n = strlen(name) + 1, length;
-    *ret_file = NULL;
+    *ret_place = NULL;
     for (size_t i = 0; !value && i < GP_ARRAY_LEN(files); i++) {
         const char *text = gp_files_text(&exam->files, &exam->arena, files[i], FILE_MAX, NULL);
+        const char *start = text;
         unsigned line = 0;
-        while (text && gp_assignment_next(&text, name, &line, &at, &length)) {
+        while (text && !value && gp_assignment_next(&text, name, &line, &at, &length)) {
+            if (at > start && at[-1] != '\n')
+                continue; /* no line of NCCL's */
             value = gp_exam_text(exam, "%.*s", length > n ? (int)(length - n) : 0, at + n);
-            *ret_file = gp_exam_text(exam, "%s:%u", files[i], line);
+            *ret_place = gp_exam_text(exam, "%s:%u", files[i], line);
         }
     }
     return value;
+}
+
+void gp_nccl_remove(struct gp_exam *exam, const char *name, const char *place, const char *note)
+{
+    const char *file = gp_exam_text(exam, "%.*s", (int)(strrchr(place, ':') - place), place);
+    gp_exam_command(exam, note, "%ssed -i.before '/^%s=/d' %s",
+                    strncmp(file, "/etc/", 5) == 0 ? "sudo " : "", name,
+                    gp_exam_quoted(exam, file));
+}
+
+static bool has_links(const struct gp_snapshot *snapshot)
+{
+    double links;
+    for (size_t i = 0; snapshot && i < snapshot->device_count; i++)
+        if (gp_device_number(&snapshot->devices[i], GP_NVLINK_ACTIVE, &links) && links > 0)
+            return true;
+    return false;
+}
+
+/* Whether GPUs of such a board are connected here: a virtual machine may have two of eight, without
+ * the switches between them. */
+static bool is_connected(struct gp_exam *exam)
+{
+    return !gp_machine_is_virtual(&exam->files) || exam->machine.nvswitch_count > 0 ||
+           has_links(exam->snapshot);
 }
 
 /* A GPU on a board with NVLink, on which all GPUs have it; NULL: none is known. */
@@ -52,7 +80,7 @@ static const char *linked_board(struct gp_exam *exam)
 {
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
-    for (size_t i = 0; i < nv.count; i++)
+    for (size_t i = 0; i < nv.count && is_connected(exam); i++)
         if (strstr(nv.gpus[i].name, "SXM") || exam->machine.nvswitch_count > 0)
             return nv.gpu_count > 1 ? gp_exam_text(exam, "%s", nv.gpus[i].name) : NULL;
     return NULL;
@@ -76,9 +104,7 @@ static void report(struct gp_exam *exam, const char *name, const char *value, co
         gp_exam_why(exam, "This is many times slower. It also needs room in /dev/shm: \"Error "
                           "while creating shared memory segment\".");
     if (file)
-        gp_exam_command(
-            exam, "", "%ssed -i '/^%s=/d' %s", strncmp(file, "/etc/", 5) == 0 ? "sudo " : "", name,
-            gp_exam_quoted(exam, gp_exam_text(exam, "%.*s", (int)strcspn(file, ":"), file)));
+        gp_nccl_remove(exam, name, file, "");
     else
         gp_exam_unset(exam, name, board ? "and remove the line that sets it" : "");
 }
@@ -87,7 +113,7 @@ void gp_check_cuda_nccl(struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(settings); i++) {
         const char *file;
-        const char *value = value_of(exam, settings[i].name, &file);
+        const char *value = gp_nccl_value(exam, settings[i].name, &file);
         if (value && is_off(&settings[i], value))
             report(exam, settings[i].name, value, file);
     }

@@ -1,9 +1,9 @@
 /* A part of cuda.env: the network interfaces that NCCL and Gloo are told to use. */
 #include "doctor/checks_cuda.h"
 #include "doctor/exam.h"
+#include "doctor/nvidia.h"
 #include "doctor/searchpath.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const char interfaces[] = "/sys/class/net";
@@ -32,20 +32,6 @@ static bool names_one(const char *list, bool is_prefix, char **names, long count
     return false;
 }
 
-/* The value in NCCL's file of settings, "NAME=value"; NULL: it has none. */
-static const char *value_in(struct gp_exam *exam, const char *path, const char *name)
-{
-    enum { MOST = 1 << 14 };
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, MOST, NULL);
-    size_t n = strlen(name);
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, n) == 0 && line[n] == '=')
-            return gp_exam_text(exam, "%.*s", (int)strcspn(line + n + 1, " \t\r\n"), line + n + 1);
-    }
-    return NULL;
-}
-
 /* Adds the interfaces that could be meant. */
 static void show_interfaces(struct gp_exam *exam, char **names, long count)
 {
@@ -57,8 +43,11 @@ static void show_interfaces(struct gp_exam *exam, char **names, long count)
 
 static void report(struct gp_exam *exam, size_t i, const char *value, const char *file)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN, "%s names no network interface of this machine: %s",
-                   variables[i].name, value);
+    struct gp_nvidia nv;
+    gp_nvidia_read(&nv, exam);
+    /* With one GPU, it is a shell's startup file that other machines share. */
+    gp_exam_report(exam, nv.gpu_count == 1 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "%s names no network interface of this machine: %s", variables[i].name, value);
     gp_exam_evidence(exam, file ? file : variables[i].name, "%s", value);
     if (!file)
         gp_exam_assignments(exam, variables[i].name);
@@ -68,14 +57,11 @@ void gp_check_cuda_network(struct gp_exam *exam)
 {
     char **names;
     long count = gp_files_list(&exam->files, &exam->arena, interfaces, &names);
-    const char *home = gp_machine_variable(&exam->machine, "HOME");
-    const char *files[] = {home ? gp_exam_text(exam, "%s/.nccl.conf", home) : "", "/etc/nccl.conf"};
     for (size_t i = 0; i < GP_ARRAY_LEN(variables) && count > 0; i++) {
-        const char *value = gp_machine_variable(&exam->machine, variables[i].name), *file = NULL;
-        for (size_t f = 0; f < GP_ARRAY_LEN(files) && !value && variables[i].is_prefix; f++) {
-            value = value_in(exam, files[f], variables[i].name);
-            file = value ? files[f] : NULL;
-        }
+        const char *file = NULL; /* NCCL has its own */
+        const char *value = variables[i].is_prefix
+                                ? gp_nccl_value(exam, variables[i].name, &file)
+                                : gp_machine_variable(&exam->machine, variables[i].name);
         if (!value || !value[0] || value[0] == '^' ||
             names_one(value, variables[i].is_prefix, names, count))
             continue;
@@ -84,8 +70,7 @@ void gp_check_cuda_network(struct gp_exam *exam)
         gp_exam_why(exam, "%s, and so does everything that starts several processes with it.",
                     variables[i].failure);
         if (file)
-            gp_exam_command(exam, "it then chooses one itself", "sudo sed -i.before '/%s/d' %s",
-                            variables[i].name, gp_exam_quoted(exam, file));
+            gp_nccl_remove(exam, variables[i].name, file, "it then chooses one itself");
         else
             gp_exam_command(exam, "it then chooses one itself", "unset %s", variables[i].name);
         gp_exam_advice(exam, "or, with several machines, name the interface that reaches the "
