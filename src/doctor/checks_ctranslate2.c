@@ -23,6 +23,20 @@ static bool has_distribution(struct gp_exam *exam, const struct gp_pyenv *env, c
     return false;
 }
 
+/* Whether something in the environment needs cuDNN of it: Whisper does, and translation does not.
+ */
+static bool needs_cudnn(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+    return has_distribution(exam, env, "faster_whisper") || has_distribution(exam, env, "whisper");
+}
+
+/* The loader's path of an environment that nobody has active is unknown. */
+static enum gp_verdict verdict_of(const struct gp_pyenv *env)
+{
+    return env->is_active || env->is_named || env->kind != GP_PYENV_VENV ? GP_VERDICT_WARN
+                                                                         : GP_VERDICT_INFO;
+}
+
 /* PyTorch in the same process loads cuDNN for itself, but of version 8 only the parts that it uses,
  * when it uses them: where nothing runs on the GPU before faster-whisper, they are missing. */
 static bool is_loaded_by_torch(struct gp_exam *exam, const struct gp_pyenv *env,
@@ -81,12 +95,12 @@ static void check_path(struct gp_exam *exam, const struct gp_pyenv *env,
     enum { BUNDLED = 8 }; /* with PyTorch, in its builds that have no wheels for it */
     const char *libraries = gp_exam_text(exam, "%s/torch/lib", env->site);
     unsigned other = 0, cudnn = wheel ? gp_version_major(wheel->version) : BUNDLED;
-    if ((!wheel && !gp_cudnn_is_in(exam, libraries, cudnn, &other)) ||
+    if ((!wheel && !gp_cudnn_is_in(exam, libraries, cudnn, &other)) || !needs_cudnn(exam, env) ||
         is_loaded_by_torch(exam, env, package, cudnn) || is_led_to_cudnn(exam, env, cudnn))
         return;
     if (wheel)
         libraries = gp_exam_text(exam, "%s/nvidia/cudnn/lib", env->site);
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, verdict_of(env),
                    "CTranslate2 %s in %s does not find cuDNN, although it is installed %s",
                    package->version, env->prefix, wheel ? "as a package" : "with PyTorch");
     gp_exam_evidence(exam, env->site, "%s, %s", package->entry, wheel ? wheel->entry : "torch");
@@ -94,18 +108,19 @@ static void check_path(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_exam_why(exam, "It searches only the loader's directories: \"Unable to load any of "
                       "{libcudnn_cnn.so.9.1.0, …}\", or libcudnn_ops_infer.so.8 cannot be opened.");
     gp_exam_command(
-        exam, "before it starts", "export LD_LIBRARY_PATH=%s%s", gp_exam_quoted(exam, libraries),
+        exam, "before it starts",
+        "export LD_LIBRARY_PATH=%s%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+        gp_exam_quoted(exam, libraries),
         wheel ? gp_exam_text(exam, ":%s/nvidia/cublas/lib", gp_exam_quoted(exam, env->site)) : "");
 }
 
-/* The packages bring a cuDNN of another version than it needs. Translation does without cuDNN, but
- * faster-whisper does not. */
+/* The packages bring a cuDNN of another version than it needs. */
 static bool check_version(struct gp_exam *exam, const struct gp_pyenv *env,
                           const struct gp_pypackage *package, const struct gp_pypackage *wheel)
 {
     unsigned needed = gp_version_compare(package->version, first_with_cudnn_9) < 0 ? 8 : 9;
     unsigned other = 0, have = wheel ? gp_version_major(wheel->version) : needed;
-    if (have == needed || have < 8 || !has_distribution(exam, env, "faster_whisper") ||
+    if (have == needed || have < 8 || !needs_cudnn(exam, env) ||
         gp_cudnn_is_in(exam, gp_exam_text(exam, "%s/torch/lib", env->site), needed, &other) ||
         is_led_to_cudnn(exam, env, needed))
         return false;
