@@ -46,8 +46,7 @@ static const char *const wanted[] = {
     "dm-haiku",      "optax",         "equinox",
     "numpyro",       "brax",          "lmdeploy",
     "sglang",        "numpy",         "theano",
-    "pynvjitlink*",
-    "libcudf*", /* of RAPIDS */
+    "pynvjitlink*",  "libcudf*", /* of RAPIDS */
     "pylibcudf*",    "dask-cudf*",    "rmm-cu*",
     "librmm*",       "libcuml*",      "libcugraph*",
     "pylibcugraph*", "pylibraft*",    "libraft*",

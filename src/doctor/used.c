@@ -260,14 +260,27 @@ struct texts {
     size_t left, folders_left; /* programs and folders that may still be read */
 };
 
-/* Whether a line begins a block that may not be run, other than that of a program's start. */
+/* Whether a line asks what there is, rather than what the user wants ("if use_cuda"). */
+static bool is_question(const char *line)
+{
+    static const char *const signs[] = {" in ", " not ", "hasattr", "getattr", "available"};
+    char text[512];
+    int n = (int)strcspn(line, "\n");
+    (void)snprintf(text, sizeof(text), "%.*s", n, line);
+    for (size_t i = 0; i < GP_ARRAY_LEN(signs); i++)
+        if (strstr(text, signs[i]))
+            return true;
+    return false;
+}
+
+/* Whether a line begins a block that is run only on machines that have something. */
 static bool is_condition(const char *line)
 {
-    static const char *const starts[] = {"if ", "if(", "elif ", "else:", "try:", "except"};
+    static const char *const starts[] = {"else:", "try:", "except"};
     for (size_t i = 0; i < GP_ARRAY_LEN(starts); i++)
         if (strncmp(line, starts[i], strlen(starts[i])) == 0)
-            return strncmp(line, "if __name__", 11) != 0;
-    return false;
+            return true;
+    return (strncmp(line, "if", 2) == 0 || strncmp(line, "elif", 4) == 0) && is_question(line);
 }
 
 /* Whether one of the blocks around a line is such a block. */
@@ -289,21 +302,15 @@ static bool is_in_condition(const char *text, const char *line)
     return false;
 }
 
-/* Whether a line asks whether there is the word, rather than wanting it. */
-static bool is_choice(const char *line, const char *word)
+/* Whether a line names the CPU before this word. */
+static bool is_for_cpu(const char *line, const char *word)
 {
-    static const char *const signs[] = {"if ", " in ", " not ", "hasattr", "getattr"};
-    char text[512];
-    int n = (int)strcspn(line, "\n");
-    (void)snprintf(text, sizeof(text), "%.*s", n, line);
-    for (size_t i = 0; i < GP_ARRAY_LEN(signs); i++)
-        if (strstr(text, signs[i]))
-            return true;
-    const char *cpu = strstr(text, "CPUExecutionProvider");
-    return cpu && cpu < text + (word - line);
+    static const char cpu[] = "CPUExecutionProvider";
+    return memmem(line, (size_t)(word - line), cpu, strlen(cpu));
 }
 
-/* Whether a program uses a word in any case: in no comment, and on no condition. */
+/* Whether a program wants a word wherever it names it: in no comment, and not only if it is there.
+ */
 static bool is_wanted(const char *text, const char *word)
 {
     bool is_used = false;
@@ -313,7 +320,7 @@ static bool is_wanted(const char *text, const char *word)
             line--;
         if (memchr(line, '#', (size_t)(at - line)))
             continue;
-        if (is_choice(line, at) || is_in_condition(text, line))
+        if (is_question(line) || is_for_cpu(line, at) || is_in_condition(text, line))
             return false;
         is_used = true;
     }

@@ -27,8 +27,8 @@ size_t gp_pyenv_frameworks(const struct gp_pyenv *env);
 const char *gp_project_program(struct gp_exam *exam, const struct gp_pyenv *env,
                                const char *const *words);
 
-/* Likewise of one text; with is_firm only where the program wants it in any case: in no comment,
- * and on no condition. */
+/* Likewise of one text; with is_firm only where the program wants it: in no comment, and not only
+ * on machines that have it. */
 const char *gp_project_program_with(struct gp_exam *exam, const struct gp_pyenv *env,
                                     const char *word, bool is_firm);
 
