@@ -11,6 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Names get into suggested commands: what has other characters is no package. */
+static bool is_name(const char *name)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "+._@-";
+    return name[strspn(name, plain)] == '\0';
+}
+
 /* ---- dpkg ---- */
 
 /* The value of "Key: value"; false if the line has another key. */
@@ -33,7 +41,7 @@ bool gp_packages_next(struct gp_lines *lines, struct gp_package *ret)
     size_t n;
     *ret = (struct gp_package){0};
     while (gp_lines_next(lines, &line, &n)) {
-        if (n == 0 && ret->name[0])
+        if (n == 0 && ret->name[0] && is_name(ret->name))
             return true;
         if (n == 0) {
             *ret = (struct gp_package){0};
@@ -45,7 +53,7 @@ bool gp_packages_next(struct gp_lines *lines, struct gp_package *ret)
             (void)field(line, n, "Version", ret->version, sizeof(ret->version));
         }
     }
-    return ret->name[0];
+    return ret->name[0] && is_name(ret->name);
 }
 
 /* ---- pacman ---- */
@@ -61,7 +69,7 @@ bool gp_packages_of_folder(const char *folder, struct gp_package *ret)
     *ret = (struct gp_package){.state = "installed"};
     (void)snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(version - 1 - folder), folder);
     (void)snprintf(ret->version, sizeof(ret->version), "%.63s", version);
-    return true;
+    return is_name(ret->name);
 }
 
 unsigned gp_packages_branch(const char *name)

@@ -15,8 +15,8 @@ struct gp_package {
     bool is_held;   /* dpkg: updates leave it as it is */
 };
 
-/* The next stanza of dpkg's status file; false after the last. A stanza without a name is skipped.
- */
+/* The next stanza of dpkg's status file; false after the last. A stanza without a name is skipped,
+ * and one whose name would not be one word to a shell. */
 struct gp_lines;
 bool gp_packages_next(struct gp_lines *lines, struct gp_package *ret);
 

@@ -224,6 +224,11 @@ static void takes_long_and_odd_stanzas(void **state)
     assert_int_equal(strlen(package.name), sizeof(package.name) - 1);
     lines = gp_lines_of("Package:\n\nPackage: \n\n", 21);
     assert_false(gp_packages_next(&lines, &package));
+    static const char hostile[] = "Package: a$(id)-utils\n\nPackage: libstdc++6\n\nPackage: a b";
+    lines = gp_lines_of(hostile, sizeof(hostile) - 1);
+    assert_true(gp_packages_next(&lines, &package));
+    assert_string_equal(package.name, "libstdc++6");
+    assert_false(gp_packages_next(&lines, &package));
 }
 
 static void reads_pacmans_folders(void **state)
@@ -233,7 +238,8 @@ static void reads_pacmans_folders(void **state)
     assert_true(gp_packages_of_folder("nvidia-utils-590.48.01-2", &package));
     assert_string_equal(package.name, "nvidia-utils");
     assert_string_equal(package.version, "590.48.01-2");
-    static const char *const others[] = {"", "-", "a", "a-1", "-1-2", "ALPM_DB_VERSION", "--"};
+    static const char *const others[] = {
+        "", "-", "a", "a-1", "-1-2", "ALPM_DB_VERSION", "--", "nvidia$(id)-590.48.01-1"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         assert_false(gp_packages_of_folder(others[i], &package));
 }
