@@ -155,8 +155,8 @@ void gp_driver_check_blacklist(struct gp_exam *exam)
         check_uvm(exam);
         return;
     }
-    if (gp_driver_report_bumblebee(exam) || block->kind == GP_BLOCK_NONE ||
-        is_of_switcher(exam, block))
+    if (block->kind == GP_BLOCK_NONE || is_of_switcher(exam, block) ||
+        (is_of_bumblebee(exam, block) && gp_driver_report_bumblebee(exam)))
         return;
     gp_exam_report(exam, GP_VERDICT_FAIL, "a setting prevents the NVIDIA module from being loaded");
     gp_exam_evidence(exam, block->where, "%s", block->text);

@@ -141,8 +141,7 @@ bool gp_driver_report_bumblebee(struct gp_exam *exam)
     const struct gp_machine *m = &exam->machine;
     struct bumblebee conf;
     if (m->container || m->gpu_count == m->nvidia_count || !gp_install_of(exam)->module[0] ||
-        !gp_driver_has_bumblebee(exam) || !read_conf(exam, &conf) ||
-        (conf.driver[0] && strcmp(conf.driver, "nvidia") != 0) ||
+        !read_conf(exam, &conf) || (conf.driver[0] && strcmp(conf.driver, "nvidia") != 0) ||
         finds_x_driver(exam, conf.modules))
         return false;
     const char *folder = folder_of_x_driver(exam);
@@ -156,8 +155,7 @@ bool gp_driver_report_bumblebee(struct gp_exam *exam)
         gp_exam_evidence(exam, conf_path, "LibraryPath=%s", conf.libraries);
     gp_exam_evidence(exam, gp_exam_text(exam, "%s/%s", folder, x_driver), "present");
     const struct gp_block *block = &gp_install_of(exam)->nvidia;
-    if (block->kind != GP_BLOCK_NONE && strstr(block->where, "bumblebee"))
-        gp_exam_evidence(exam, block->where, "%s: only Bumblebee loads the module", block->text);
+    gp_exam_evidence(exam, block->where, "%s: only Bumblebee loads the module", block->text);
     gp_exam_why(exam, "The driver was replaced by one of another branch, in other directories; the "
                       "second X server ends with \"Failed to load module nvidia\".");
     fix_conf(exam, folder);
