@@ -64,6 +64,14 @@ static bool finds_x_driver(struct gp_exam *exam, const char *list)
     return false;
 }
 
+/* Whether sed takes the text as it is in its script, which runs as root. */
+static bool is_plain(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "._+:/-";
+    return text[strspn(text, plain)] == '\0';
+}
+
 /* The directory in which a package has put it, "/usr/lib/nvidia-384/xorg"; NULL: it is not there.
  */
 static const char *folder_of_x_driver(struct gp_exam *exam)
@@ -79,7 +87,7 @@ static const char *folder_of_x_driver(struct gp_exam *exam)
     long n = gp_files_list(&exam->files, &exam->arena, top, &names);
     for (long i = n - 1; i >= 0; i--) {
         const char *folder = gp_exam_text(exam, "%s/%s/xorg", top, names[i]);
-        if (strncmp(names[i], start, sizeof(start) - 1) == 0 &&
+        if (strncmp(names[i], start, sizeof(start) - 1) == 0 && is_plain(names[i]) &&
             gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, x_driver)))
             return folder;
     }
@@ -122,12 +130,16 @@ static void fix_conf(struct gp_exam *exam, const char *folder)
     const char *base = gp_files_exist(&exam->files, "/usr/lib64/xorg/modules")
                            ? "/usr/lib64/xorg/modules"
                            : "/usr/lib/xorg/modules";
-    const char *libraries = library_path(exam, folder);
+    const char *libraries = library_path(exam, folder), *module = module_of(exam, folder);
+    if (!is_plain(libraries) || !is_plain(module)) {
+        gp_exam_advice(exam, "name the installed driver in %s, then restart bumblebeed", conf_path);
+        return;
+    }
     const char *script =
         gp_exam_text(exam,
                      "s|^Driver=$|Driver=nvidia|; s|^KernelDriver=nvidia.*|KernelDriver=%s|; "
                      "s|^XorgModulePath=.*|XorgModulePath=%s,%s|",
-                     module_of(exam, folder), folder, base);
+                     module, folder, base);
     if (libraries[0])
         script = gp_exam_text(exam, "%s; s|^LibraryPath=.*|LibraryPath=%s|", script, libraries);
     gp_exam_command(exam, "name the installed driver; the original file is kept next to it",
