@@ -193,8 +193,7 @@ static void look_at(struct gp_exam *exam, const struct gp_docker_container *cont
 {
     struct blind *ret = argument;
     const char *image = gp_docker_text(json_object_get(container->config, "Config"), "Image");
-    bool has_gpus =
-        gp_docker_has_runtime(container) || json_array_size(gp_docker_requests(container)) > 0;
+    bool has_gpus = gp_docker_has_gpus(container);
     if (!container->is_running || !has_gpus || !image || !is_for_cuda(image) || ret->name)
         return;
     *ret = (struct blind){container->name, gp_exam_text(exam, "%s", image), container->host_path};

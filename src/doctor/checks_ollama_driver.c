@@ -69,8 +69,7 @@ static void look_at(struct gp_exam *exam, const struct gp_docker_container *cont
     const json_t *config = json_object_get(container->config, "Config");
     const char *image = gp_docker_text(config, "Image");
     const char *release = release_of(image);
-    bool has_gpus =
-        gp_docker_has_runtime(container) || json_array_size(gp_docker_requests(container)) > 0;
+    bool has_gpus = gp_docker_has_gpus(container);
     if (!container->is_running || !release[0] || !has_gpus || search->is_found)
         return;
     search->is_any = true;

@@ -12,20 +12,6 @@
 
 #include <string.h>
 
-static bool is_nothing(const char *value)
-{
-    return !value[0] || strcmp(value, "void") == 0 || strcmp(value, "none") == 0;
-}
-
-/* The GPUs that it asks for; images before CUDA 9.1 name only their CUDA, and get all GPUs. */
-static const char *asked_by_variable(const struct gp_docker_container *c)
-{
-    const char *value = gp_docker_variable(c, "NVIDIA_VISIBLE_DEVICES");
-    bool is_old =
-        gp_docker_variable(c, "CUDA_VERSION") && !gp_docker_variable(c, "NVIDIA_REQUIRE_CUDA");
-    return value || !is_old ? value : "all";
-}
-
 /* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
  * them. */
 static bool is_wanted(const struct gp_docker_container *c)
@@ -174,8 +160,8 @@ static const char no_video[] = "nvdec.library,nvenc.library",
  */
 static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    const char *asked = asked_by_variable(c);
-    if ((asked && is_nothing(asked)) || has_gpus(c) || has_other_gpu(c) ||
+    const char *asked = gp_docker_asked(c);
+    if ((asked && !asked[0]) || has_gpus(c) || has_other_gpu(c) ||
         (!c->is_running && !is_wanted(c)))
         return NULL;
     return failure_of(exam, c, no_gpu);
@@ -199,7 +185,7 @@ bool gp_container_find_failure(struct gp_exam *exam, struct gp_container_failure
 
 static void check_variable(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    const char *asked = asked_by_variable(c);
+    const char *asked = gp_docker_asked(c);
     if (exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
         !gp_container_has_toolkit(exam) || (!c->is_running && !is_wanted(c)))
         return;
@@ -208,7 +194,7 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
         report_failure(exam, c, failure);
     else if (!c->is_running)
         return;
-    else if (asked && !is_nothing(asked) && !has_gpus(c))
+    else if (asked && asked[0] && !has_gpus(c))
         report_runtime(exam, c, asked);
     else if (!asked && gp_docker_has_runtime(c) && json_array_size(gp_docker_requests(c)) == 0 &&
              !gp_docker_is_nvidia_default(exam))
@@ -261,8 +247,7 @@ static void check_video(struct gp_exam *exam, const struct gp_docker_container *
     static const char variable[] = "NVIDIA_DRIVER_CAPABILITIES";
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
     const char *set = gp_docker_variable(c, variable);
-    bool has_driver = gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0;
-    if (!c->is_running || !has_driver || exam->machine.nvidia_count == 0 ||
+    if (!c->is_running || !gp_docker_has_gpus(c) || exam->machine.nvidia_count == 0 ||
         (set && (strstr(set, "video") || strstr(set, "all"))) || is_requested(c, "video") ||
         is_requested(c, "all"))
         return;
@@ -328,7 +313,7 @@ static const char *replaced_gpu(struct gp_exam *exam, const struct gp_docker_con
 {
     const json_t *request = json_array_get(gp_docker_requests(c), 0);
     const json_t *ids = json_object_get(request, "DeviceIDs");
-    const char *list = gp_docker_has_runtime(c) ? asked_by_variable(c) : NULL;
+    const char *list = gp_docker_has_runtime(c) ? gp_docker_asked(c) : NULL;
     char one[GP_PATH_SIZE];
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const char *id = json_string_value(json_array_get(ids, i));

@@ -16,7 +16,7 @@ static bool has_gpu(const struct gp_docker_container *c)
         if (!driver || strcmp(driver, "cdi") != 0)
             return true;
     }
-    return gp_docker_has_runtime(c);
+    return gp_docker_asks_runtime(c);
 }
 
 /* The rules that systemd sets again when it reloads, if no GPU is in them. */

@@ -49,6 +49,36 @@ const json_t *gp_docker_requests(const struct gp_docker_container *container)
     return json_object_get(container->host, "DeviceRequests");
 }
 
+bool gp_docker_asks_runtime(const struct gp_docker_container *container)
+{
+    const char *asked = gp_docker_asked(container);
+    return gp_docker_has_runtime(container) && asked && asked[0];
+}
+
+/* A request by CDI names the vendor, "amd.com/gpu=all"; others are NVIDIA's unless they name a
+ * driver. */
+static bool is_for_nvidia(const json_t *request)
+{
+    const char *driver = gp_docker_text(request, "Driver");
+    const json_t *ids = json_object_get(request, "DeviceIDs");
+    bool is_cdi = driver && strcmp(driver, "cdi") == 0;
+    for (size_t i = 0; is_cdi && i < json_array_size(ids); i++) {
+        const char *id = json_string_value(json_array_get(ids, i));
+        if (id && strncmp(id, "nvidia.com/", 11) == 0)
+            return true;
+    }
+    return !is_cdi && (!driver || !driver[0] || strstr(driver, "nvidia"));
+}
+
+bool gp_docker_has_gpus(const struct gp_docker_container *container)
+{
+    const json_t *requests = gp_docker_requests(container);
+    for (size_t i = 0; i < json_array_size(requests); i++)
+        if (is_for_nvidia(json_array_get(requests, i)))
+            return true;
+    return gp_docker_asks_runtime(container);
+}
+
 /* The lines of a container's log from this time on: {…,"time":"2023-07-26T14:22:05.000000000Z"} */
 static const char *lines_since(const char *all, size_t *length, const char *start)
 {
@@ -154,6 +184,16 @@ const char *gp_docker_variable(const struct gp_docker_container *container, cons
             return entry + n + 1;
     }
     return NULL;
+}
+
+const char *gp_docker_asked(const struct gp_docker_container *container)
+{
+    const char *value = gp_docker_variable(container, "NVIDIA_VISIBLE_DEVICES");
+    bool is_old = gp_docker_variable(container, "CUDA_VERSION") &&
+                  !gp_docker_variable(container, "NVIDIA_REQUIRE_CUDA");
+    if (!value)
+        return is_old ? "all" : NULL;
+    return strcmp(value, "void") == 0 || strcmp(value, "none") == 0 ? "" : value;
 }
 
 const char *gp_docker_compose_service(struct gp_exam *exam,

@@ -46,8 +46,17 @@ const char *gp_docker_denied_line(struct gp_exam *exam,
                                   const struct gp_docker_container *container);
 void gp_docker_show_denied(struct gp_exam *exam, const struct gp_docker_container *container);
 
-/* Whether it was created with --runtime=nvidia. */
+/* Whether NVIDIA's runtime starts it: it was created with --runtime=nvidia, or that is docker's
+ * default. The runtime adds only the GPUs that the container asks for. */
 bool gp_docker_has_runtime(const struct gp_docker_container *container);
+
+/* The GPUs that it asks that runtime for; "": none, on purpose; NULL: it does not say. Images
+ * before CUDA 9.1 name only their CUDA, and get all GPUs. */
+const char *gp_docker_asked(const struct gp_docker_container *container);
+
+/* Whether it gets GPUs of NVIDIA by that runtime; and whether it gets some in any way. */
+bool gp_docker_asks_runtime(const struct gp_docker_container *container);
+bool gp_docker_has_gpus(const struct gp_docker_container *container);
 
 /* The requests for devices (--gpus), an array; NULL: there are none. */
 const json_t *gp_docker_requests(const struct gp_docker_container *container);
