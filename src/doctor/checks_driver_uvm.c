@@ -5,6 +5,7 @@
 #include "doctor/docker.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
+#include "doctor/services.h"
 #include "doctor/version.h"
 
 #include <ctype.h>
@@ -12,7 +13,8 @@
 
 static const char module[] = "/sys/module/nvidia_uvm";
 
-static const char unit[] = "/etc/systemd/system/nvidia-device-files.service";
+static const char unit[] = "/etc/systemd/system/nvidia-device-files.service",
+                  ollama_unit[] = "ollama.service";
 
 /* The service outlives updates of the driver, and creates the device files, too. */
 static void fix_load(struct gp_exam *exam)
@@ -132,20 +134,46 @@ static void check_nspawn(struct gp_exam *exam)
                    file, file);
 }
 
-/* Whether a variable of the process hides the GPUs, or it is to compute on the CPU. */
-static bool is_for_cpu(struct gp_exam *exam, const char *cmdline)
+/* Whether one of these variables, each ended by NUL, hides the GPUs or asks for the CPU. */
+static bool is_hiding(const char *text, size_t length)
 {
     static const char *const hidden[] = {"CUDA_VISIBLE_DEVICES=-", "OLLAMA_LLM_LIBRARY=cpu",
                                          "OLLAMA_LLM_LIBRARY=vulkan"};
     static const char empty[] = "CUDA_VISIBLE_DEVICES="; /* with the NUL */
+    for (size_t i = 0; i < GP_ARRAY_LEN(hidden); i++)
+        if (memmem(text, length, hidden[i], strlen(hidden[i])))
+            return true;
+    return memmem(text, length, empty, sizeof(empty));
+}
+
+static bool is_hiding_in_unit(struct gp_exam *exam, const char *variable)
+{
+    enum { MOST = 32 };
+    struct gp_service_setting found[MOST];
+    size_t n = gp_service_settings(exam, variable, found, MOST);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = gp_exam_text(exam, "%s=%s", variable, found[i].value);
+        if (strcmp(found[i].service, ollama_unit) == 0 && is_hiding(text, strlen(text) + 1))
+            return true;
+    }
+    return false;
+}
+
+/* What a running Ollama is to compute on: WARN, if on the GPUs; INFO, if nothing tells; OK, if on
+ * the CPU. Only its user and root can read its variables; for others its unit tells. */
+static enum gp_verdict purpose_of(struct gp_exam *exam, const char *cmdline)
+{
     const char *path =
         gp_exam_text(exam, "%.*s/environ", (int)(strrchr(cmdline, '/') - cmdline), cmdline);
     size_t length = 0;
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &length);
-    for (size_t i = 0; text && i < GP_ARRAY_LEN(hidden); i++)
-        if (memmem(text, length, hidden[i], strlen(hidden[i])))
-            return true;
-    return text && memmem(text, length, empty, sizeof(empty));
+    if (text ? is_hiding(text, length)
+             : is_hiding_in_unit(exam, "CUDA_VISIBLE_DEVICES") ||
+                   is_hiding_in_unit(exam, "OLLAMA_LLM_LIBRARY"))
+        return GP_VERDICT_OK;
+    bool is_known = text || (gp_service_is_installed(exam, ollama_unit) &&
+                             !gp_service_list(exam, ollama_unit, "EnvironmentFile")[0]);
+    return is_known ? GP_VERDICT_WARN : GP_VERDICT_INFO;
 }
 
 /* Ollama asks CUDA for GPUs when it starts, which loads the module: while it runs without it, CUDA
@@ -157,9 +185,10 @@ static void check_ollama(struct gp_exam *exam)
     for (size_t i = 0; i < GP_ARRAY_LEN(programs) && !process; i++)
         if (gp_ollama_has_cuda(exam, programs[i]))
             process = running(exam, "ollama", programs[i]);
-    if (!process || is_for_cpu(exam, process))
+    enum gp_verdict verdict = process ? purpose_of(exam, process) : GP_VERDICT_OK;
+    if (verdict == GP_VERDICT_OK)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, verdict,
                    "Ollama computes on the CPU: nvidia_uvm is not loaded, without which CUDA does "
                    "not start");
     gp_exam_evidence(exam, module, "not loaded");
