@@ -6,6 +6,7 @@
 #include "doctor/log.h"
 #include "doctor/opencl.h"
 #include "doctor/searchpath.h"
+#include "doctor/toolkit.h"
 #include "doctor/version.h"
 #include "doctor/vulkan.h"
 
@@ -343,11 +344,16 @@ static const char *opencl_of_arch(struct gp_exam *exam, const char *utils)
     return gp_exam_text(exam, "opencl-nvidia%s%.*s%s", n ? "-" : "", n, series, rest);
 }
 
-/* Programs that do nothing on the GPU without OpenCL; others have a use for it. */
-static bool needs_opencl(const char *program)
+/* Programs that do nothing on the GPU without OpenCL; others have a use for it. hashcat since 6.0
+ * uses CUDA where a toolkit is installed, and some distributions always bring it. */
+static bool needs_opencl(struct gp_exam *exam, const char *program)
 {
-    return strstr(program, "hashcat") || strstr(program, "clpeak") ||
-           strstr(program, "FAHClient") || strstr(program, "fah-client");
+    const char *distro = exam->machine.distro_id;
+    if (strstr(program, "hashcat"))
+        return strcmp(distro, "kali") != 0 && strcmp(distro, "parrot") != 0 &&
+               gp_toolkits_of(exam)->count == 0;
+    return strstr(program, "clpeak") || strstr(program, "FAHClient") ||
+           strstr(program, "fah-client");
 }
 
 /* Debian and Arch have the driver's part for OpenCL in a package of its own. */
@@ -361,7 +367,7 @@ static void check_opencl_package(struct gp_exam *exam)
     if (!program || (!is_debian && distro != GP_DISTRO_ARCH) || in->package_count == 0 ||
         exam->machine.container || has_library(exam, library) || gp_opencl_knows(exam, "nvidia"))
         return;
-    gp_exam_report(exam, needs_opencl(program) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    gp_exam_report(exam, needs_opencl(exam, program) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "OpenCL does not find the NVIDIA GPU: the driver's part for OpenCL is not "
                    "installed");
     gp_exam_evidence(exam, library, "not in any library directory");
