@@ -4,6 +4,7 @@
 #include "doctor/driver_fix.h"
 #include "doctor/exam.h"
 #include "doctor/install.h"
+#include "doctor/lines.h"
 #include "doctor/log.h"
 #include "doctor/version.h"
 
@@ -209,21 +210,54 @@ static void report_whole(struct gp_exam *exam, const struct gp_pci_gpu *gpu, con
     gp_exam_command(exam, "", "sudo reboot");
 }
 
-/* What the kernel draws the boot console with, as /proc/iomem names it; NULL: none is there. */
-static const char *console_of(struct gp_exam *exam)
+/* Whether the memory in a line of /proc/iomem is the GPU's: the line is below that of the GPU, or
+ * of its bus. Only root sees the addresses. */
+static bool is_memory_of(const struct gp_pci_gpu *gpu, const char *text, const char *line)
+{
+    static const char bus[] = "PCI Bus ", device[] = "0000:01:00.0";
+    size_t indent = strspn(line, " ");
+    while (line > text && indent > 0) {
+        do
+            line--;
+        while (line > text && line[-1] != '\n');
+        const char *name = strstr(line, " : ");
+        size_t own = strspn(line, " ");
+        if (own >= indent || !name)
+            continue;
+        indent = own;
+        name += 3;
+        size_t n = strcspn(name, "\n");
+        if (n >= sizeof(bus) && strncmp(name, bus, sizeof(bus) - 1) == 0)
+            return strncmp(name + sizeof(bus) - 1, gpu->bus_id, n - (sizeof(bus) - 1)) == 0;
+        if (n >= sizeof(device) - 1 && name[n - 2] == '.' && name[n - 5] == ':')
+            return strlen(gpu->bus_id) == n && strncmp(name, gpu->bus_id, n) == 0;
+    }
+    return false;
+}
+
+/* What the kernel draws the boot console with in this GPU's memory, as /proc/iomem names it; NULL:
+ * none is there. */
+static const char *console_of(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
     static const char *const names[] = {"BOOTFB", "efifb", "vesafb", "simplefb"};
-    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/iomem", 1 << 18, NULL);
-    for (size_t i = 0; text && i < GP_ARRAY_LEN(names); i++)
-        if (strstr(text, gp_exam_text(exam, " : %s\n", names[i])))
-            return names[i];
+    size_t size = 0, n;
+    const char *line,
+        *text = gp_files_text(&exam->files, &exam->arena, "/proc/iomem", 1 << 18, &size);
+    struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    while (gp_lines_next(&lines, &line, &n))
+        for (size_t i = 0; i < GP_ARRAY_LEN(names); i++) {
+            size_t m = strlen(names[i]);
+            if (n > m && strncmp(line + n - m, names[i], m) == 0 && line[n - m - 1] == ' ' &&
+                is_memory_of(gpu, text, line))
+                return names[i];
+        }
     return NULL;
 }
 
 /* vfio-pci has the GPU that the machine was started on, but the boot console its memory. */
 static void report_console(struct gp_exam *exam, const struct gp_pci_gpu *gpu)
 {
-    const char *console = console_of(exam);
+    const char *console = console_of(exam, gpu);
     const struct gp_log_known *line =
         console ? gp_log_known_for(exam, "vfio.reserve", gpu->bus_id) : NULL;
     if (!line)
