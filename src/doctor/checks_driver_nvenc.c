@@ -4,6 +4,7 @@
 #include "doctor/log.h"
 #include "doctor/nvidia.h"
 #include "doctor/searchpath.h"
+#include "doctor/tables.h"
 #include "doctor/version.h"
 
 #include <stdlib.h>
@@ -166,11 +167,27 @@ static bool may_encode(struct gp_exam *exam)
     return false;
 }
 
+/* Whether a GPU of this machine can encode, or is unknown: those made for computing alone cannot.
+ */
+static bool has_encoder(const struct gp_machine *m)
+{
+    static const unsigned without[] = {80, 90, 100, 103}; /* GA100, GH100, GB100, GB110 */
+    bool has = m->nvidia_count == 0;
+    for (size_t i = 0; i < m->gpu_count; i++) {
+        const struct gp_chip *chip = m->gpus[i].chip;
+        bool is_without = false;
+        for (size_t k = 0; chip && k < GP_ARRAY_LEN(without); k++)
+            is_without = is_without || chip->compute_capability == without[k];
+        has = has || (m->gpus[i].vendor == GP_PCI_NVIDIA && !is_without);
+    }
+    return has;
+}
+
 void gp_driver_check_nvenc(struct gp_exam *exam)
 {
     const char *driver = exam->machine.driver;
     size_t newer = driver[0] ? newer_than(driver) : 0;
-    if (newer == 0)
+    if (newer == 0 || !has_encoder(&exam->machine))
         return;
     struct build build;
     const struct gp_log_known *failure = refusal_of(exam);
