@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { OLDEST_BUILT = 470, NEWEST_DEBIAN = 13 };
+enum { OLDEST_BUILT = 470, LAST_PROPRIETARY = 580, NEWEST_DEBIAN = 13 };
 
 /* The branch that the module names for a GPU that it ignores: "supported through the NVIDIA 340.xx
  * Legacy drivers"; 0: none. */
@@ -168,19 +168,29 @@ static const char *tied_to_driver(struct gp_exam *exam)
 }
 
 /* Arch's own packages are from the newest branch and must be removed first, also from under what
- * needs a driver: the next one provides the same. */
-static void remove_newer(struct gp_exam *exam)
+ * needs a driver: the next one provides the same. "": there are none. */
+static const char *newer_of_arch(struct gp_exam *exam)
 {
     const struct gp_install *in = gp_install_of(exam);
     const char *names = "", *tied = tied_to_driver(exam);
     for (size_t i = 0; i < in->package_count; i++)
         if (gp_packages_branch(in->packages[i].name) == 0)
             names = joined(exam, names, in->packages[i].name);
+    return names[0] && tied[0] ? joined(exam, names, tied) : names;
+}
+
+/* Builds and installs the driver from the AUR. If the build fails, the present driver is still
+ * there. */
+static void build_on_arch(struct gp_exam *exam, unsigned branch)
+{
+    const char *names = newer_of_arch(exam);
+    gp_exam_command(exam, "", "cd nvidia-%uxx-utils && makepkg %s", branch,
+                    names[0] ? "-s" : "-si");
     if (!names[0])
         return;
-    names = tied[0] ? joined(exam, names, tied) : names;
     gp_exam_command(exam, "remove the other driver; what needs one gets the next",
                     "sudo pacman -Rdd %s", names);
+    gp_exam_command(exam, "install what was built", "makepkg -si");
 }
 
 /* The libraries for programs of 32 bits are another package of the AUR. */
@@ -372,8 +382,6 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
         return;
     }
     const char *argument = install_argument(exam, choice);
-    if (m->distro == GP_DISTRO_ARCH && !choice->is_open)
-        remove_newer(exam);
     if (m->distro == GP_DISTRO_DEBIAN)
         install_on_debian(exam, choice);
     else if (m->distro == GP_DISTRO_UBUNTU && fix_transitional(exam, choice->branch))
@@ -389,8 +397,10 @@ void gp_driver_fix_choice(struct gp_exam *exam, const struct gp_choice *choice)
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_580, argument, NULL);
     else
         gp_exam_remedy(exam, GP_REMEDY_INSTALL_DRIVER_470, argument, NULL);
-    if (m->distro == GP_DISTRO_ARCH && !choice->is_open)
+    if (m->distro == GP_DISTRO_ARCH && !choice->is_open) {
+        build_on_arch(exam, choice->branch > OLDEST_BUILT ? LAST_PROPRIETARY : OLDEST_BUILT);
         install_narrow_of_arch(exam, choice->branch);
+    }
 }
 
 void gp_driver_fix_install(struct gp_exam *exam)
