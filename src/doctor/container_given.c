@@ -277,9 +277,8 @@ static void check_compute(struct gp_exam *exam, const struct gp_docker_container
                       no_cuda[] = "cuda.none,cuda.35,cuda.100,ld.libcuda,numba.nocuda,"
                                   "torch.no-driver,video.libcuda";
     const char *set = gp_docker_variable(c, variable);
-    bool has_driver = gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0;
-    if (!c->is_running || !has_driver || exam->machine.nvidia_count == 0 || !set || !set[0] ||
-        strstr(set, "compute") || strstr(set, "all") || is_requested(c, "compute") ||
+    if (!c->is_running || !gp_docker_has_gpus(c) || exam->machine.nvidia_count == 0 || !set ||
+        !set[0] || strstr(set, "compute") || strstr(set, "all") || is_requested(c, "compute") ||
         is_requested(c, "all"))
         return;
     const char *failure = failure_of(exam, c, no_cuda);
