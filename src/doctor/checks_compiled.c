@@ -47,14 +47,26 @@ static bool is_in_packages(struct gp_exam *exam, const struct gp_pyenv *env, con
            has_library(exam, gp_exam_text(exam, "%s/lib", env->prefix), name);
 }
 
+/* Whether a virtual environment was made to see the packages of another one's Python. */
+static bool is_base(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_pyenv *base)
+{
+    char text[2048] = "";
+    const char *path = gp_exam_text(exam, "%s/pyvenv.cfg", env->prefix);
+    if (env->kind != GP_PYENV_VENV || gp_files_read(&exam->files, path, text, sizeof(text)) <= 0 ||
+        !strcasestr(text, "include-system-site-packages = true"))
+        return false;
+    const char *home = gp_exam_text(exam, "home = %s/bin", base->prefix), *at = strstr(text, home);
+    return at && strchr("\r\n", at[strlen(home)]);
+}
+
 /* Also those that the Python shares: the user's, and the distribution's. */
 static bool is_in_environments(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
 {
     const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
     for (size_t i = 0; i < envs->count; i++) {
         const struct gp_pyenv *e = &envs->list[i];
-        bool is_shared =
-            e->kind == GP_PYENV_USER || e->kind == GP_PYENV_SYSTEM || env->kind == GP_PYENV_USER;
+        bool is_shared = e->kind == GP_PYENV_USER || e->kind == GP_PYENV_SYSTEM ||
+                         env->kind == GP_PYENV_USER || is_base(exam, env, e);
         if ((e == env || (is_shared && strcmp(e->python, env->python) == 0)) && !e->error &&
             is_in_packages(exam, e, name))
             return true;
@@ -87,21 +99,11 @@ static bool is_near(struct gp_exam *exam, const struct gp_pyenv *env,
     return false;
 }
 
-/* In a directory that the user's shells add to LD_LIBRARY_PATH, where this process has none, as
- * with sudo. */
+/* In a directory that the user's shells add to LD_LIBRARY_PATH, whatever this process has: sudo
+ * drops it, and a desktop sets another. */
 static bool is_in_shells(struct gp_exam *exam, const char *name)
 {
-    static const char variable[] = "LD_LIBRARY_PATH";
-    const char *place;
-    const char *list = gp_machine_variable(&exam->machine, variable)
-                           ? NULL
-                           : gp_assignment_last(exam, variable, &place);
-    char folder[GP_PATH_SIZE];
-    while (gp_search_path_next(&list, ":;", folder))
-        if (folder[0] == '/' &&
-            gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, name)))
-            return true;
-    return false;
+    return gp_assignments_reach(exam, "LD_LIBRARY_PATH", name, gp_library_folder(exam, name));
 }
 
 /* ---- what modules lack ---- */
@@ -116,11 +118,12 @@ struct compiled {
     size_t count;
     enum gp_pylibrary kind; /* the most telling of what is missing */
     const char *first;      /* one of it */
-    bool is_torch;          /* linked with PyTorch */
+    bool is_torch;          /* that module is linked with PyTorch */
     bool is_single;         /* not in a directory */
     bool has_whole;         /* it has a module that finds all */
     bool is_reported;
     bool is_owned;
+    bool is_spare;             /* as far as known, no package fails without it */
     struct gp_pypackage owner; /* if not owned, only the name */
 };
 
@@ -189,6 +192,7 @@ static void look_at(void *data, const struct gp_pymodule *module)
     struct compiled *c = compiled_of(s, module->top);
     const char *name;
     size_t from = 0, count = 0;
+    bool is_torch = false;
     if (!c || (c->path && c->kind > GP_PYLIBRARY_PART))
         return;  /* one example is enough */
     if (c->path) /* of which only a part was missing */
@@ -196,16 +200,18 @@ static void look_at(void *data, const struct gp_pymodule *module)
     c->is_single = module->is_single;
     while ((name = gp_shared_needed(module->shared, &from))) {
         enum gp_pylibrary kind = gp_pylibrary_of(name);
-        c->is_torch = c->is_torch || kind == GP_PYLIBRARY_TORCH;
+        is_torch = is_torch || kind == GP_PYLIBRARY_TORCH;
         if (!is_missing(s, module, name, kind))
             continue;
         note_missing(s, c, name, kind);
         count++;
     }
-    if (count > 0)
+    if (count > 0) {
         c->path = gp_exam_text(s->exam, "%s", module->path);
-    else
+        c->is_torch = is_torch;
+    } else {
         c->has_whole = true;
+    }
 }
 
 /* ---- whether it is told ---- */
@@ -224,12 +230,36 @@ static const char *cuda_of(struct gp_exam *exam, const char *name)
                        : gp_exam_text(exam, "%u.%u", major, gp_version_minor(version));
 }
 
+/* Packages that catch the error of their modules' import, and compute without their kernels. */
+static bool is_catching(const char *name)
+{
+    static const char *const names[] = {"torchao", "xformers",        "auto-gptq",
+                                        "autoawq", "autoawq-kernels", "apex"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Where a text names an environment; not as the beginning of another one's path: "/opt/conda" is
+ * also in "/opt/conda/envs/a". */
+static const char *place_of(const char *text, const char *prefix)
+{
+    for (const char *at = text; (at = strstr(at, prefix)); at++) {
+        const char *end = at + strlen(prefix);
+        bool is_sentence = *end == '.' && (end[1] == ' ' || !end[1]);
+        if (!*end || is_sentence || strchr(" ,:;)", *end))
+            return at;
+    }
+    return NULL;
+}
+
 /* Whether another check has reported a package of this environment. */
 static bool is_told(struct gp_exam *exam, const struct gp_pyenv *env, const char *name)
 {
     const char *word = strncmp(name, "cupy", 4) == 0 ? "cupy" : name;
     for (const struct gp_finding *f = exam->findings; f; f = f->next) {
-        const char *at = f->verdict >= GP_VERDICT_WARN ? strstr(f->summary, env->prefix) : NULL;
+        const char *at = f->verdict >= GP_VERDICT_WARN ? place_of(f->summary, env->prefix) : NULL;
         const char *rest = at ? gp_exam_text(exam, "%.*s%s", (int)(at - f->summary), f->summary,
                                              at + strlen(env->prefix))
                               : "";
@@ -249,8 +279,14 @@ static bool has_modules(const struct gp_exam *exam)
     return false;
 }
 
+/* setup.py has installed it, where pip lists no files. */
+static bool is_in_egg(const struct compiled *c)
+{
+    return strstr(c->path, ".egg/");
+}
+
 static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
-                       const struct gp_torch *torch, struct compiled *c)
+                       const struct gp_torch *torch, struct compiled *c, size_t *budget)
 {
     /* Of several modules of a package, one may be for cuDNN. */
     bool is_optional = c->kind == GP_PYLIBRARY_PART && (c->has_whole || c->is_single);
@@ -258,7 +294,11 @@ static bool is_problem(struct gp_exam *exam, const struct gp_pyenv *env,
         (c->is_torch && !torch->cuda[0] && !torch->hip[0]) || /* that is another problem */
         (c->kind != GP_PYLIBRARY_TORCH && has_modules(exam)))
         return false;
-    c->is_owned = gp_pymodule_owner(exam, env, c->top, &c->owner);
+    enum gp_pyowner known = gp_pymodule_owner(exam, env, c->top, budget, &c->owner);
+    if (known == GP_PYOWNER_UNREAD)
+        return false; /* it may be left over */
+    c->is_owned = known == GP_PYOWNER_FOUND;
+    c->is_spare = c->is_owned ? is_catching(c->owner.name) : !is_in_egg(c);
     if (!c->is_owned)
         c->owner = (struct gp_pypackage){.name = c->top, .version = "", .entry = c->path};
     bool is_left = c->is_owned && gp_pymodule_is_left(exam, env, &c->owner, c->path);
@@ -309,8 +349,7 @@ static void build_again(struct gp_exam *exam, const struct gp_pyenv *env,
                     gp_exam_text(exam, "%s %s", options, what));
         return;
     }
-    if (package->version[0])
-        gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
+    gp_exam_pip(exam, env, GP_PIP_REMOVE, "", package->name);
     gp_exam_advice(exam,
                    "install the build of %s for the installed PyTorch and CUDA, or compile it "
                    "again: in its source, pip install --no-build-isolation --no-cache-dir .",
@@ -417,9 +456,9 @@ static void report_words(struct gp_exam *exam, const struct gp_pyenv *env,
     size_t count;
     const char *names = names_of(exam, s, c, &count), *was = count > 1 ? "were" : "was";
     const char *cuda = cuda_of(exam, c->first);
-    enum gp_verdict verdict = c->is_owned    ? gp_pyenv_verdict(env, false)
-                              : c->is_single ? GP_VERDICT_INFO /* it may be left over */
-                                             : GP_VERDICT_WARN;
+    enum gp_verdict verdict = c->is_spare   ? GP_VERDICT_INFO
+                              : c->is_owned ? gp_pyenv_verdict(env, false)
+                                            : GP_VERDICT_WARN;
     bool is_other =
         c->is_torch && cuda[0] && torch->cuda[0] &&
         (gp_version_major(cuda) != gp_version_major(torch->cuda) ||
@@ -474,6 +513,20 @@ static void show_missing(struct gp_exam *exam, const struct gp_pyenv *env,
     }
 }
 
+/* pip does not know it: what setup.py has not installed either is left over, or, if it is a
+ * directory, perhaps a copied source. */
+static void mend_unowned(struct gp_exam *exam, const struct compiled *c)
+{
+    if (c->is_spare)
+        gp_exam_advice(exam, "if nothing imports %s, it is left over and can be deleted",
+                       c->owner.name);
+    if (!c->is_spare || !c->is_single)
+        gp_exam_advice(exam,
+                       "%scompile it again: in its source, pip install "
+                       "--no-build-isolation --no-cache-dir .",
+                       c->is_spare ? "otherwise " : "");
+}
+
 static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struct gp_torch *torch,
                    struct scan *s, const struct compiled *c)
 {
@@ -482,7 +535,10 @@ static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struc
         if (s->list[i].is_reported && s->list[i].first == c->first)
             gp_exam_evidence(exam, s->list[i].path, "is linked with %s", c->first);
     show_missing(exam, env, torch, c);
-    gp_exam_why(exam, "The import fails: \"ImportError: %s: cannot open shared object file\".%s",
+    gp_exam_why(exam, "%s: \"ImportError: %s: cannot open shared object file\".%s",
+                c->is_owned && c->is_spare
+                    ? "It catches the error, and computes without its own kernels"
+                    : "The import fails",
                 c->first,
                 c->kind == GP_PYLIBRARY_CUDA && c->is_torch
                     ? " Another CUDA would not help: it must be the one that PyTorch has."
@@ -491,8 +547,12 @@ static void report(struct gp_exam *exam, const struct gp_pyenv *env, const struc
         const struct compiled *other = &s->list[i];
         if (!other->is_reported || other->first != c->first)
             continue;
-        if (!other->is_owned && other->is_single)
-            gp_exam_advice(exam, "if nothing imports %s, it is left over and can be deleted",
+        if (!other->is_owned)
+            mend_unowned(exam, other);
+        else if (other->is_spare)
+            gp_exam_advice(exam,
+                           "if programs need its kernels: the build of %s for the installed "
+                           "PyTorch and CUDA",
                            other->owner.name);
         else if (other->is_torch)
             mend_extension(exam, env, &other->owner, torch);
@@ -507,6 +567,7 @@ static bool is_new(struct scan *s, size_t index)
     struct compiled *c = &s->list[index];
     for (size_t i = 0; i < index; i++)
         if (s->list[i].is_reported && s->list[i].is_torch == c->is_torch &&
+            s->list[i].is_spare == c->is_spare && s->list[i].is_owned == c->is_owned &&
             strcmp(s->list[i].first, c->first) == 0) {
             c->first = s->list[i].first;
             return strcmp(s->list[i].owner.name, c->owner.name) != 0;
@@ -518,6 +579,7 @@ void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
                        const struct gp_torch *torch)
 {
     struct scan *s = gp_arena_alloc(&exam->arena, 1, sizeof(*s));
+    size_t budget = 256 << 20; /* bytes of the packages' lists of files */
     if (!s)
         return;
     s->exam = exam;
@@ -526,7 +588,7 @@ void gp_check_compiled(struct gp_exam *exam, const struct gp_pyenv *env,
     gp_pymodules_visit(exam, env, look_at, s);
     for (size_t i = 0; i < s->count; i++) {
         struct compiled *c = &s->list[i];
-        c->is_reported = is_problem(exam, env, torch, c) && is_new(s, i);
+        c->is_reported = is_problem(exam, env, torch, c, &budget) && is_new(s, i);
     }
     for (size_t i = 0; i < s->count; i++) {
         bool is_first = s->list[i].is_reported;

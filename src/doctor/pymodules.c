@@ -195,11 +195,18 @@ void gp_pymodules_visit(struct gp_exam *exam, const struct gp_pyenv *env,
 
 /* A package's list of its files; in the arena, NULL: it has none. */
 static const char *list_of(struct gp_exam *exam, struct gp_arena *arena, const struct gp_pyenv *env,
-                           const char *entry, const char *name)
+                           const char *entry, const char *name, size_t *budget)
 {
-    enum { TEXT_MAX = 8 << 20 };
-    return gp_files_text(&exam->files, arena,
-                         gp_exam_text(exam, "%s/%s/%s", env->site, entry, name), TEXT_MAX, NULL);
+    enum { TEXT_MAX = 8 << 20, OPEN_COST = 4096 };
+    char path[GP_PATH_SIZE];
+    size_t length = 0;
+    if (*budget == 0 ||
+        snprintf(path, sizeof(path), "%s/%s/%s", env->site, entry, name) >= GP_PATH_SIZE)
+        return NULL;
+    const char *text = gp_files_text(&exam->files, arena, path, TEXT_MAX, &length);
+    length += OPEN_COST; /* small files take time, too */
+    *budget -= length < *budget ? length : *budget;
+    return text;
 }
 
 /* Whether a line of a list begins with this, and then a sign: "amp_C" in "amp_C.cpython-38.so,…".
@@ -216,13 +223,14 @@ static bool has_line(const char *list, const char *start, const char *signs)
 /* Whether a package lists a module or a directory of this name at the top; *ret_is_known: it has a
  * list. */
 static bool has_file(struct gp_exam *exam, const struct gp_pyenv *env, const char *entry,
-                     const char *top, bool *ret_is_known)
+                     const char *top, size_t *budget, bool *ret_is_known)
 {
     struct gp_arena scratch = {0};
-    const char *record = list_of(exam, &scratch, env, entry, "RECORD");
-    const char *names = list_of(exam, &scratch, env, entry, "top_level.txt");
-    bool is_listed = has_line(record, top, "./") || has_line(names, top, "\r\n");
-    *ret_is_known = record;
+    bool is_listed = has_line(list_of(exam, &scratch, env, entry, "top_level.txt", budget), top,
+                              "\r\n"); /* the shorter one */
+    const char *record = is_listed ? NULL : list_of(exam, &scratch, env, entry, "RECORD", budget);
+    *ret_is_known = is_listed || record;
+    is_listed = is_listed || has_line(record, top, "./");
     gp_arena_fini(&scratch);
     return is_listed;
 }
@@ -231,8 +239,8 @@ bool gp_pymodule_is_left(struct gp_exam *exam, const struct gp_pyenv *env,
                          const struct gp_pypackage *owner, const char *path)
 {
     struct gp_arena scratch = {0};
-    size_t n = strlen(env->site);
-    const char *record = list_of(exam, &scratch, env, owner->entry, "RECORD");
+    size_t n = strlen(env->site), budget = 1; /* one file, of any size */
+    const char *record = list_of(exam, &scratch, env, owner->entry, "RECORD", &budget);
     bool is_left =
         record && strncmp(path, env->site, n) == 0 && !has_line(record, path + n + 1, ",\r\n");
     gp_arena_fini(&scratch);
@@ -269,8 +277,8 @@ static size_t likeness(const char *package, const char *top)
     return is_inside ? i + !top[i] : 0;
 }
 
-bool gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const char *top,
-                       struct gp_pypackage *ret)
+enum gp_pyowner gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const char *top,
+                                  size_t *budget, struct gp_pypackage *ret)
 {
     char name[GP_PYPACKAGE_NAME], version[GP_PYPACKAGE_VERSION], **names;
     const size_t whole = strlen(top) + 1; /* the likeness of the same name */
@@ -285,17 +293,19 @@ bool gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const c
     }
     for (long i = 0; i < n && best < whole; i++)
         if (gp_pypackage_split(names[i], name, version) &&
-            has_file(exam, env, names[i], top, &is_known)) {
+            has_file(exam, env, names[i], top, budget, &is_known)) {
             found = names[i];
             best = whole;
         }
-    if (found && best < whole && !has_file(exam, env, found, top, &is_known) && is_known)
-        return false; /* of an older version of that package, perhaps */
+    if (best < whole && *budget == 0)
+        return GP_PYOWNER_UNREAD;
+    if (found && best < whole && !has_file(exam, env, found, top, budget, &is_known) && is_known)
+        return GP_PYOWNER_NONE; /* of an older version of that package, perhaps */
     if (!found || !gp_pypackage_split(found, name, version))
-        return false;
+        return GP_PYOWNER_NONE;
     *ret = (struct gp_pypackage){.name = gp_exam_text(exam, "%s", name),
                                  .version = gp_exam_text(exam, "%s", version),
                                  .entry = found,
                                  .is_conda = is_of_conda(exam, env, name, version)};
-    return true;
+    return GP_PYOWNER_FOUND;
 }

@@ -35,9 +35,16 @@ enum gp_pylibrary gp_pylibrary_of(const char *name);
 void gp_pymodules_visit(struct gp_exam *exam, const struct gp_pyenv *env,
                         void (*visit)(void *data, const struct gp_pymodule *module), void *data);
 
-/* The installed package that a module belongs to; false: unknown. Its texts are in the arena. */
-bool gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const char *top,
-                       struct gp_pypackage *ret);
+enum gp_pyowner {
+    GP_PYOWNER_NONE, /* no package lists it */
+    GP_PYOWNER_FOUND,
+    GP_PYOWNER_UNREAD, /* the packages' lists are too large to be read */
+};
+
+/* The installed package that a module belongs to. Its texts are in the arena. Of *budget it takes
+ * what it reads. */
+enum gp_pyowner gp_pymodule_owner(struct gp_exam *exam, const struct gp_pyenv *env, const char *top,
+                                  size_t *budget, struct gp_pypackage *ret);
 
 /* Whether the package that a module would belong to does not list it: it is left over from another
  * version. */

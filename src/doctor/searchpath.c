@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_MAX = 256 << 10, LINES_MAX = 4 };
+enum { FILE_MAX = 256 << 10, SHOWN_MAX = 4, LINES_MAX = 64 };
 
 bool gp_search_path_next(const char **list, const char *marks, char ret[GP_PATH_SIZE])
 {
@@ -108,15 +108,18 @@ struct visit {
     void (*found)(struct visit *v, const char *place, const char *text, size_t length,
                   bool is_at_start);
     const char *place, *value; /* of the last one; NULL: none yet */
+    unsigned lines_max;        /* of a file; 0: LINES_MAX */
+    const char *joined;        /* all of them */
 };
 
 static void look_into(struct visit *v, const char *path)
 {
     const char *text = gp_files_text(&v->exam->files, &v->scratch, path, FILE_MAX, NULL);
+    const unsigned lines_max = v->lines_max ? v->lines_max : LINES_MAX;
     unsigned line = 0, found = 0;
     const char *at, *start = text;
     size_t length;
-    while (text && found < LINES_MAX && gp_assignment_next(&text, v->name, &line, &at, &length)) {
+    while (text && found < lines_max && gp_assignment_next(&text, v->name, &line, &at, &length)) {
         const char *begin = at;
         while (begin > start && begin[-1] != '\n')
             begin--;
@@ -176,7 +179,8 @@ static void show(struct visit *v, const char *place, const char *text, size_t le
 
 void gp_exam_assignments(struct gp_exam *exam, const char *name)
 {
-    look_into_all(&(struct visit){.exam = exam, .name = name, .found = show});
+    look_into_all(
+        &(struct visit){.exam = exam, .name = name, .found = show, .lines_max = SHOWN_MAX});
 }
 
 void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note)
@@ -207,4 +211,64 @@ const char *gp_assignment_last(struct gp_exam *exam, const char *name, const cha
     look_into_all(&v);
     *ret_place = v.place;
     return v.value;
+}
+
+/* ---- directories that they add ---- */
+
+/* All values, one after the other; of indented lines, too: their conditions are unknown. */
+static void join(struct visit *v, const char *place, const char *text, size_t length,
+                 bool is_at_start)
+{
+    (void)is_at_start;
+    keep(v, place, text, length, true);
+    v->joined = gp_exam_text(v->exam, "%s:%s", v->joined, v->value ? v->value : "");
+}
+
+/* The variable that an element begins with, "$CUDA_HOME/lib64", and what follows it. */
+static const char *variable_of(struct gp_exam *exam, const char *element, const char **ret_rest)
+{
+    if (element[0] != '$')
+        return "";
+    const char *name = element + 1 + (element[1] == '{');
+    size_t n = 0;
+    while (isalnum((unsigned char)name[n]) || name[n] == '_')
+        n++;
+    *ret_rest = name + n + (element[1] == '{' && name[n] == '}');
+    return gp_exam_text(exam, "%.*s", (int)n, name);
+}
+
+/* An element with the value of the variable or of the "~" that it begins with. */
+static const char *expanded(struct gp_exam *exam, const char *element)
+{
+    const char *rest, *place, *name = variable_of(exam, element, &rest);
+    if (element[0] == '~' && element[1] == '/') {
+        name = "HOME";
+        rest = element + 1;
+    }
+    if (!name[0])
+        return element;
+    const char *value = gp_machine_variable(&exam->machine, name);
+    value = value ? value : gp_assignment_last(exam, name, &place);
+    return value ? gp_exam_text(exam, "%s%s", value, rest) : element;
+}
+
+bool gp_assignments_reach(struct gp_exam *exam, const char *name, const char *file,
+                          bool is_elsewhere)
+{
+    struct visit v = {.exam = exam, .name = name, .found = join, .joined = ""};
+    char element[GP_PATH_SIZE];
+    look_into_all(&v);
+    const char *list = v.joined, *rest;
+    while (gp_search_path_next(&list, ":; ", element)) {
+        if (strcmp(variable_of(exam, element, &rest), name) == 0)
+            continue; /* what the variable has already */
+        const char *folder = expanded(exam, element);
+        bool is_unknown = strpbrk(folder, "$`");
+        if (is_unknown
+                ? is_elsewhere
+                : folder[0] == '/' &&
+                      gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", folder, file)))
+            return true;
+    }
+    return false;
 }

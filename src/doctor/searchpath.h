@@ -33,4 +33,9 @@ void gp_exam_unset(struct gp_exam *exam, const char *name, const char *note);
  * place; NULL: none. Indented lines are of a function or a condition, and do not count. */
 const char *gp_assignment_last(struct gp_exam *exam, const char *name, const char **ret_place);
 
+/* Whether those files add a directory with this file to a list such as PATH. Also if they add one
+ * whose name is not known, "$(…)/bin", and the file is somewhere else: it may be there. */
+bool gp_assignments_reach(struct gp_exam *exam, const char *name, const char *file,
+                          bool is_elsewhere);
+
 #endif
