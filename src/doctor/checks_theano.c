@@ -21,12 +21,18 @@ static const char *settings_of(struct gp_exam *exam, const char **ret_path)
     return text ? text : "";
 }
 
-/* The value of a line "key = value" in those settings, or NULL. */
-static const char *setting(struct gp_exam *exam, const char *text, const char *key)
+/* The value of a line "key = value" in a section of those settings, or NULL. */
+static const char *setting(struct gp_exam *exam, const char *text, const char *section,
+                           const char *key)
 {
-    size_t n = strlen(key);
+    size_t n = strlen(key), length = strlen(section);
+    bool is_inside = false;
     for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
         const char *line = text + strspn(text, " \t");
+        if (*line == '[')
+            is_inside = strncmp(line + 1, section, length) == 0 && line[1 + length] == ']';
+        if (!is_inside)
+            continue;
         const char *value = line + n + strspn(strncmp(line, key, n) == 0 ? line + n : "", " \t");
         if (strncmp(line, key, n) == 0 && *value == '=') {
             value += 1 + strspn(value + 1, " \t");
@@ -36,21 +42,41 @@ static const char *setting(struct gp_exam *exam, const char *text, const char *k
     return NULL;
 }
 
+/* The list of settings in the variable, "device=gpu,floatX=float32"; NULL: none. */
+static const char *flags_of(struct gp_exam *exam, const char **ret_place)
+{
+    const char *flags = gp_machine_variable(&exam->machine, flags_name);
+    *ret_place = flags_name;
+    return flags ? flags : gp_assignment_last(exam, flags_name, ret_place);
+}
+
+/* The value that it has for a key; NULL: none. */
+static const char *flag(struct gp_exam *exam, const char *flags, const char *key)
+{
+    size_t n = strlen(key);
+    char element[GP_PATH_SIZE];
+    const char *value = NULL;
+    while (gp_search_path_next(&flags, ",", element)) {
+        const char *word = element + strspn(element, " \t");
+        if (strncmp(word, key, n) == 0 && word[n] == '=') /* of two, the last one counts */
+            value = gp_exam_text(exam, "%.*s", (int)strcspn(word + n + 1, " \t"), word + n + 1);
+    }
+    return value;
+}
+
 /* What shows that Theano is to compute on a GPU, with the words in it; NULL: nothing does. */
 static const char *gpu_wanted(struct gp_exam *exam, const struct gp_pyenv *env,
                               const char **ret_words)
 {
     static const char *const words[] = {"device=gpu", "device={},force_device",
                                         "device=%s,force_device", "theano.sandbox.cuda.use", NULL};
-    const char *flags = gp_machine_variable(&exam->machine, flags_name), *place = flags_name;
+    const char *place, *flags = flags_of(exam, &place), *device = flag(exam, flags, "device");
     const char *path, *settings = settings_of(exam, &path);
-    if (!flags)
-        flags = gp_assignment_last(exam, flags_name, &place);
-    if (flags && strstr(flags, "device=")) { /* it has precedence over the file */
+    if (device) { /* it has precedence over the file */
         *ret_words = flags;
-        return strstr(flags, "device=gpu") ? place : NULL;
+        return strncmp(device, "gpu", 3) == 0 ? place : NULL;
     }
-    const char *device = setting(exam, settings, "device");
+    device = setting(exam, settings, "global", "device");
     if (device) {
         *ret_words = gp_exam_text(exam, "device = %s", device);
         return strncmp(device, "gpu", 3) == 0 ? path : NULL;
@@ -62,10 +88,11 @@ static const char *gpu_wanted(struct gp_exam *exam, const struct gp_pyenv *env,
 /* Whether the directory that Theano is told of has the compiler. */
 static bool is_told(struct gp_exam *exam)
 {
-    const char *path, *settings = settings_of(exam, &path);
+    const char *path, *settings = settings_of(exam, &path), *place;
     const char *const roots[] = {gp_machine_variable(&exam->machine, "CUDA_ROOT"),
-                                 setting(exam, settings, "root"),
-                                 setting(exam, settings, "cuda.root")};
+                                 flag(exam, flags_of(exam, &place), "cuda.root"),
+                                 setting(exam, settings, "cuda", "root"),
+                                 setting(exam, settings, "global", "cuda.root")};
     for (size_t i = 0; i < GP_ARRAY_LEN(roots); i++)
         if (roots[i] && roots[i][0] == '/' &&
             gp_files_exist(&exam->files, gp_exam_text(exam, "%s/bin/nvcc", roots[i])))
@@ -81,12 +108,31 @@ static const char *usable_cuda(const struct gp_nvidia *nv)
     return ceiling && gp_version_compare(ceiling, last) < 0 ? ceiling : last;
 }
 
+/* Whether its compiler is not newer than a CUDA, "8.0". */
+static bool is_usable(const struct gp_toolkit_found *toolkit, const char *cuda)
+{
+    unsigned major = gp_version_major(toolkit->version), most = gp_version_major(cuda);
+    return toolkit->has_compiler && toolkit->version[0] &&
+           (major < most ||
+            (major == most && gp_version_minor(toolkit->version) <= gp_version_minor(cuda)));
+}
+
+/* Whether new shells find a compiler, as with sudo, which takes another PATH. */
+static bool is_in_shells(struct gp_exam *exam)
+{
+    const struct gp_toolkits *all = gp_toolkits_of(exam);
+    bool is_elsewhere = false;
+    for (size_t i = 0; i < all->count; i++)
+        is_elsewhere = is_elsewhere || all->list[i].has_compiler;
+    return gp_assignments_reach(exam, "PATH", "nvcc", is_elsewhere);
+}
+
 static void mend(struct gp_exam *exam, const struct gp_nvidia *nv)
 {
     const struct gp_toolkits *all = gp_toolkits_of(exam);
     const char *cuda = usable_cuda(nv), *path = NULL;
     for (size_t i = 0; i < all->count; i++)
-        if (all->list[i].has_compiler)
+        if (is_usable(&all->list[i], cuda))
             path = all->list[i].path;
     if (!path) {
         gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
@@ -114,7 +160,8 @@ void gp_check_theano(struct gp_exam *exam, const struct gp_pyenv *env, const str
     const char *list = gp_machine_variable(&exam->machine, "PATH"), *words;
     char path[GP_PATH_SIZE];
     if (!package || !list || has_newer_gpu(nv) || !gp_pyenv_path(env, file, path) ||
-        !gp_files_exist(&exam->files, path) || gp_toolkits_of(exam)->nvcc[0] || is_told(exam))
+        !gp_files_exist(&exam->files, path) || gp_toolkits_of(exam)->nvcc[0] || is_told(exam) ||
+        is_in_shells(exam))
         return;
     const char *place = gpu_wanted(exam, env, &words);
     if (!place)
