@@ -55,13 +55,32 @@ static const char *cudnn_of(struct gp_exam *exam, const struct jax *jax)
                     : "";
 }
 
-/* XLA refuses a cuDNN that is older than the one that it was compiled with. */
+static void mend_cudnn(struct gp_exam *exam, const struct gp_pyenv *env, const char *path,
+                       const char *built, unsigned cuda)
+{
+    unsigned major = gp_version_major(built);
+    bool is_packaged = strncmp(path, "/usr/lib", 8) == 0 || strncmp(path, "/lib", 4) == 0 ||
+                       strncmp(path, env->prefix, strlen(env->prefix)) == 0;
+    if (is_packaged) /* copied files would be mixed with the next update of the package */
+        gp_exam_advice(exam,
+                       "update cuDNN to version %s or a newer %u.x for CUDA %u, with the package "
+                       "manager that installed %s",
+                       built, major, cuda, path);
+    else
+        gp_exam_advice(exam,
+                       "replace it by version %s or a newer %u.x for CUDA %u, from "
+                       "developer.nvidia.com/cudnn-archive: its libraries into %.*s",
+                       built, major, cuda, (int)(strrchr(path, '/') - path), path);
+}
+
+/* XLA refuses a cuDNN with a lower minor version than the one that it was compiled with; the patch
+ * version does not count. */
 static void check_cudnn(struct gp_exam *exam, const struct gp_case *c, const struct jax *jax)
 {
     const char *built = jax->plugin ? "" : cudnn_of(exam, jax);
     unsigned major = gp_version_major(built);
     const char *path = "", *loaded = built[0] ? gp_cudnn_loaded(exam, c->env, major, &path) : "";
-    if (!loaded[0] || gp_version_compare(loaded, built) >= 0 ||
+    if (!loaded[0] || gp_version_minor(loaded) >= gp_version_minor(built) ||
         gp_pyenv_package_like(c->env, "nvidia-cudnn-cu"))
         return;
     gp_exam_report(exam,
@@ -74,10 +93,7 @@ static void check_cudnn(struct gp_exam *exam, const struct gp_case *c, const str
     gp_exam_aside(exam, c->env, GP_FRAMEWORK_JAX);
     gp_exam_why(exam, "\"Loaded runtime CuDNN library … but source was compiled with\": operations "
                       "on the GPU fail.");
-    gp_exam_advice(exam,
-                   "replace it by version %s or a newer %u.x for CUDA %u, from "
-                   "developer.nvidia.com/cudnn-archive: its libraries into %.*s",
-                   built, major, jax_cuda(jax), (int)(strrchr(path, '/') - path), path);
+    mend_cudnn(exam, c->env, path, built, jax_cuda(jax));
 }
 
 /* Whether conda's build of it is one for the CPU, in the environment that the user means. */

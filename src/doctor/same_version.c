@@ -49,7 +49,7 @@ static bool propose_jax(struct gp_exam *exam, const struct gp_nvidia *nv, const 
     const char *path, *cudnn = gp_cudnn_loaded(exam, c->env, 8, &path);
     if (gp_version_compare(c->version, first) < 0 || gp_version_compare(c->version, after) >= 0 ||
         strchr(c->version, '+') || !is_runnable(nv, "11.1") ||
-        gp_version_compare(cudnn, "8.0.5") < 0 ||
+        gp_version_compare(cudnn, "8.0") < 0 || /* the patch version does not count */
         !gp_library_is_loadable(exam, c->env, "libcudart.so.11.0"))
         return false;
     gp_exam_pip(exam, c->env, GP_PIP_ADD, "the same version for CUDA 11 and cuDNN 8",
