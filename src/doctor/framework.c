@@ -282,15 +282,17 @@ static bool propose_pixi(struct gp_exam *exam, const struct gp_case *c, const ch
     return true;
 }
 
-/* Whether pip sees that this build is not installed. Otherwise it must reinstall, which brings the
- * newest of all that it depends on. */
+/* Whether pip sees that this build is not installed: it looks only at the package of this name,
+ * whosever the files are. Otherwise it must reinstall, which brings the newest of all that it
+ * depends on. */
 static bool is_new_package(const struct gp_case *c, const struct gp_build *build)
 {
+    bool is_gpu = strcmp(build->variant, "tensorflow-gpu") == 0;
+    const struct gp_pypackage *own =
+        gp_pyenv_package(c->env, is_gpu ? "tensorflow-gpu" : "tensorflow");
     return build->framework == GP_FRAMEWORK_JAX ||
            (build->framework == GP_FRAMEWORK_TENSORFLOW &&
-            (strcmp(build->version, c->version) != 0 ||
-             gp_pyenv_package(c->env, "tensorflow-cpu") ||
-             strcmp(build->variant, "tensorflow-gpu") == 0));
+            (!own || strcmp(build->version, own->version) != 0));
 }
 
 /* Whether a package that pip must install again is removed first: what it depends on then stays. Of
