@@ -6,9 +6,10 @@
 #include "doctor/lines.h"
 #include "doctor/version.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 20, MOST_HOMES = 16 };
+enum { MOST_BYTES = 1 << 20 };
 
 /* Whether another GPU has a driver that can show a screen. */
 static bool is_hybrid(const struct gp_machine *m)
@@ -29,33 +30,52 @@ static const char *last_line(struct gp_exam *exam, const char *path, const char 
     const char *line, *found = NULL;
     const char *text = gp_files_tail(&exam->files, &exam->arena, path, MOST_BYTES, &size);
     struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    struct stat st;
+    bool is_whole = gp_files_stat(&exam->files, path, &st) == 0 && st.st_size <= MOST_BYTES;
     while (gp_lines_next(&lines, &line, &n)) {
         if (!memmem(line, n, word, strlen(word)) || !memmem(line, n, other, strlen(other)))
             continue;
         found = gp_exam_text(exam, "%.*s", n < 300 ? (int)n : 300, line);
-        *ret_where = gp_exam_text(exam, "%s:%zu", path, (size_t)lines.number);
+        *ret_where = is_whole ? gp_exam_text(exam, "%s:%zu", path, (size_t)lines.number) : path;
     }
     return found;
 }
 
+/* Whether a file was written since the machine was booted: before that, it may tell of what has
+ * changed. False: not, or that is unknown. */
+static bool is_recent(struct gp_exam *exam, const char *path)
+{
+    static const char key[] = "\nbtime ";
+    const char *text = gp_files_text(&exam->files, &exam->arena, "/proc/stat", 1 << 18, NULL);
+    const char *found = text ? strstr(text, key) : NULL;
+    struct stat st;
+    return found && gp_files_stat(&exam->files, path, &st) == 0 &&
+           st.st_mtime >= strtoll(found + sizeof(key) - 1, NULL, 10);
+}
+
 /* ---- tearing ---- */
 
-/* What Xorg says of a screen that gets its picture from another GPU, and cannot wait for it. */
-static const char *unsynchronized(struct gp_exam *exam, const char **ret_where)
+/* What Xorg says of a screen that gets its picture from another GPU, and cannot wait for it; NULL:
+ * nothing, or the user's session does not run in it. *ret_path: the log. */
+static const char *unsynchronized(struct gp_exam *exam, const char **ret_where,
+                                  const char **ret_path)
 {
     static const char words[] = "falling back to unsynchronized pixmap sharing";
     enum { DISPLAYS = 3 };
-    char **names;
-    const char *line = NULL;
-    for (int d = 0; d < DISPLAYS && !line; d++)
-        line = last_line(exam, gp_exam_text(exam, "/var/log/Xorg.%d.log", d), words, "", ret_where);
-    long n = gp_files_list(&exam->files, &exam->arena, "/home", &names);
-    for (long i = 0; i < n && i < MOST_HOMES; i++)
-        for (int d = 0; d < DISPLAYS && !line; d++)
-            line = last_line(
-                exam, gp_exam_text(exam, "/home/%s/.local/share/xorg/Xorg.%d.log", names[i], d),
-                words, "", ret_where);
-    return line;
+    const char *home = gp_machine_variable(&exam->machine, "HOME");
+    const char *type = gp_machine_variable(&exam->machine, "XDG_SESSION_TYPE");
+    const char *const folders[] = {"/var/log",
+                                   home ? gp_exam_text(exam, "%s/.local/share/xorg", home) : NULL};
+    if (type && strcmp(type, "wayland") == 0)
+        return NULL;
+    for (size_t i = 0; i < GP_ARRAY_LEN(folders); i++)
+        for (int d = 0; d < DISPLAYS && folders[i]; d++) {
+            *ret_path = gp_exam_text(exam, "%s/Xorg.%d.log", folders[i], d);
+            const char *line = last_line(exam, *ret_path, words, "", ret_where);
+            if (line)
+                return line;
+        }
+    return NULL;
 }
 
 /* False: nvidia_drm sets modes, or nothing says that it is needed. */
@@ -64,12 +84,12 @@ static bool report_tearing(struct gp_exam *exam)
     static const char path[] = "/sys/module/nvidia_drm/parameters/modeset",
                       xrun[] = "/usr/bin/nvidia-xrun";
     char value[8];
-    const char *where = "", *line, *place = "";
+    const char *where = "", *line, *place = "", *log = "";
     if (!gp_files_line(&exam->files, path, value, sizeof(value)) || value[0] != 'N' ||
-        !(line = unsynchronized(exam, &where)))
+        !(line = unsynchronized(exam, &where, &log)))
         return false;
     const char *loader = last_line(exam, xrun, "modprobe", "nvidia_drm", &place);
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, is_recent(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "the picture tears: the kernel mode setting of nvidia_drm is off, which PRIME "
                    "synchronization needs");
     gp_exam_evidence(exam, path, "N");
@@ -96,13 +116,15 @@ static const char offload[] = "__NV_PRIME_RENDER_OFFLOAD=1 __GLX_VENDOR_LIBRARY_
 /* Programs that share pictures between CUDA and OpenGL, which must then be NVIDIA's, too. */
 static const struct program {
     const char *title, *path, *entry; /* of the menu, below applications */
-    const char *log, *word, *other;   /* below the home: a line that shows the failure */
+    const char *logs[2];              /* below the home */
+    const char *word, *other;         /* of a line that shows the failure */
 } programs[] = {
-    {"DaVinci Resolve", "/opt/resolve/bin/resolve", "com.blackmagicdesign.resolve.desktop",
-     ".local/share/DaVinciResolve/logs/rollinglog.txt", "GPU failed to perform image processing",
-     "Error Code: 999"},
-    {"DaVinci Resolve", "/opt/resolve/bin/resolve", "com.blackmagicdesign.resolve.desktop",
-     ".local/share/DaVinciResolve/logs/ResolveDebug.txt", "GPU failed to perform image processing",
+    {"DaVinci Resolve",
+     "/opt/resolve/bin/resolve",
+     "com.blackmagicdesign.resolve.desktop",
+     {".local/share/DaVinciResolve/logs/rollinglog.txt",
+      ".local/share/DaVinciResolve/logs/ResolveDebug.txt"},
+     "GPU failed to perform image processing",
      "Error Code: 999"},
 };
 
@@ -181,13 +203,16 @@ static void check_program(struct gp_exam *exam, const struct program *program)
     const char *entry = home && gp_files_exist(&exam->files, program->path)
                             ? entry_of(exam, home, program->entry)
                             : NULL;
-    const char *log = gp_exam_text(exam, "%s/%s", home ? home : "", program->log);
-    const char *line = entry && !is_offloaded(exam, entry)
-                           ? last_line(exam, log, program->word, program->other, &where)
-                           : NULL;
+    const char *line = NULL, *log = "";
+    if (!entry || is_offloaded(exam, entry))
+        return;
+    for (size_t i = 0; i < GP_ARRAY_LEN(program->logs) && !line; i++) {
+        log = gp_exam_text(exam, "%s/%s", home, program->logs[i]);
+        line = last_line(exam, log, program->word, program->other, &where);
+    }
     if (!line)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, is_recent(exam, log) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "%s is started without PRIME render offload, and fails on the NVIDIA GPU",
                    program->title);
     gp_exam_evidence(exam, where, "%s", line);
