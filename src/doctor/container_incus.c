@@ -60,13 +60,29 @@ static bool is_call(const char *line, size_t manager)
            strncmp(value, "on", 2) == 0;
 }
 
-/* Up to its snapshots, which have settings of their own. */
+/* Whether a line is still one of the instance itself: its snapshots and its profiles have settings
+ * of their own, which it need not use. */
+static void look_at_section(const char *line, size_t n, bool *is_own)
+{
+    static const char *const own[] = {"container:", "instance:"};
+    if (n == 0 || *line == ' ' || *line == '-')
+        return;
+    *is_own = false;
+    for (size_t i = 0; i < GP_ARRAY_LEN(own); i++)
+        *is_own = *is_own || strncmp(line, own[i], strlen(own[i])) == 0;
+}
+
 static const char *call_in(struct gp_exam *exam, const struct guest *guest)
 {
     const char *text = gp_files_text(&exam->files, &exam->arena, guest->path, 1 << 18, NULL), *at;
     struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
+    bool is_own = guest->manager >= PLAIN;
     size_t n;
-    while (gp_lines_next(&lines, &at, &n) && *at != '[' && strncmp(at, "snapshots:", 10) != 0) {
+    while (gp_lines_next(&lines, &at, &n) && *at != '[') {
+        if (guest->manager < PLAIN)
+            look_at_section(at, n, &is_own);
+        if (!is_own)
+            continue;
         const char *line = gp_exam_text(exam, "%.*s", (int)n, at);
         line += strspn(line, " ");
         if (is_call(line, guest->manager))
