@@ -448,6 +448,8 @@ void gp_driver_check_build(struct gp_exam *exam)
         !gp_files_exist(&exam->files, gp_exam_text(exam, "%s/%s", in->modules, kernel)))
         return; /* of a removed kernel */
     bool is_loaded = exam->machine.is_driver_loaded;
+    if (build->version && is_loaded && !in->module[0])
+        return; /* it is here in another way than by the installer: from a container, for example */
     bool has_headers = !gp_driver_has_unfinished_headers(exam, kernel);
     bool is_built = build->refused[0] != '\0';
     gp_exam_report(exam, is_running && !is_loaded ? GP_VERDICT_FAIL : GP_VERDICT_WARN,

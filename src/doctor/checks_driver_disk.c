@@ -42,9 +42,13 @@ static void show_installer(struct gp_exam *exam)
     const char *line,
         *text = gp_files_tail(&exam->files, &exam->arena, gp_installer_log, MOST, &size);
     struct gp_lines lines = gp_lines_of(text, text ? size : 0);
+    static const char created[] = "creation time: ";
+    const char *date = NULL;
     struct gp_explanation found, best = {.id = ""};
     while (gp_lines_next(&lines, &line, &n)) {
         const char *words = gp_exam_text(exam, "%.*s", n < 400 ? (int)n : 400, line);
+        if (strncmp(words, created, sizeof(created) - 1) == 0)
+            date = words;
         bool is_error = strncmp(words, mark, sizeof(mark) - 1) == 0 || strstr(words, "error:");
         if (!is_error || !gp_explain_line(&exam->arena, words, &found))
             continue;
@@ -57,6 +61,8 @@ static void show_installer(struct gp_exam *exam)
     if (!best.id[0])
         return;
     gp_exam_evidence(exam, gp_installer_log, "%s", best.details);
+    if (date) /* it may be of long ago */
+        gp_exam_evidence(exam, gp_installer_log, "%s", date);
     gp_exam_why(exam, "NVIDIA's installer failed: %s.", best.words);
     if (build->version)
         (void)gp_driver_explain_symbol(exam, best.details, build->version);
