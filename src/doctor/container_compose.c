@@ -56,7 +56,7 @@ static struct compose find_compose(struct gp_exam *exam)
 
 /* Lines of a compose file, and the first version that knows them. */
 static const struct {
-    const char *start, *inside; /* the start of the line; a key that it is below, "": any */
+    const char *start, *inside; /* the start of the line; a key that it is below, "": a service */
     char format;                /* the first digit of the file's version; 0: any */
     const char *first, *words;
 } ways[] = {
@@ -90,6 +90,30 @@ static char format_of(const char *text)
     return found[strspn(found, " \"'")];
 }
 
+/* Where a line is below the services, by its indent. */
+struct depth {
+    bool is_inside;
+    size_t service, key; /* the indent of services, and of the keys of the last one; 0: unknown */
+};
+
+/* Whether a line is a key of a service, and not of its environment or labels. */
+static bool is_key_of_service(struct depth *d, const char *line, size_t n, size_t indent)
+{
+    static const char services[] = "services:";
+    const size_t length = sizeof(services) - 1;
+    if (indent == 0)
+        *d = (struct depth){.is_inside = n >= length && strncmp(line, services, length) == 0};
+    if (indent == 0 || !d->is_inside)
+        return false;
+    if (d->service == 0 || indent <= d->service) {
+        *d = (struct depth){.is_inside = true, .service = indent};
+        return false;
+    }
+    if (d->key == 0)
+        d->key = indent;
+    return indent == d->key;
+}
+
 /* The way that needs the newest compose. `above` is the key that was opened last. */
 static bool find_request(struct gp_exam *exam, const char *path, struct request *ret)
 {
@@ -97,6 +121,7 @@ static bool find_request(struct gp_exam *exam, const char *path, struct request 
     struct gp_lines lines = gp_lines_of(text, text ? strlen(text) : 0);
     const char format = text ? format_of(text) : 0, *above = "";
     size_t above_indent = 0;
+    struct depth depth = {0};
     bool is_found = false;
     size_t n;
     while (gp_lines_next(&lines, &line, &n)) {
@@ -107,8 +132,9 @@ static bool find_request(struct gp_exam *exam, const char *path, struct request 
             continue;
         if (indent <= above_indent)
             above = ""; /* the section has ended */
+        bool is_key = is_key_of_service(&depth, key, n, indent);
         for (size_t i = 0; i < GP_ARRAY_LEN(ways); i++) {
-            if (!is_way(key, n, above, format, i) ||
+            if (!is_way(key, n, above, format, i) || (!ways[i].inside[0] && !is_key) ||
                 (is_found && gp_version_compare(ways[i].first, ways[ret->way].first) < 0))
                 continue;
             *ret = (struct request){.path = path,
@@ -194,8 +220,17 @@ static void advise_update(struct gp_exam *exam)
 {
     static const char target[] = "/usr/local/lib/docker/cli-plugins/docker-compose";
     const struct gp_machine *m = &exam->machine;
-    bool is_apt = m->distro == GP_DISTRO_UBUNTU || m->distro == GP_DISTRO_DEBIAN;
-    if (is_apt && gp_container_engine_version(exam, "docker-ce")[0])
+    /* Docker's repositories for older releases have ended before the newest way came. */
+    const char *first = m->distro == GP_DISTRO_UBUNTU   ? "20.04"
+                        : m->distro == GP_DISTRO_DEBIAN ? "11"
+                                                        : NULL;
+    bool is_dnf = m->distro == GP_DISTRO_FEDORA || m->distro == GP_DISTRO_RHEL;
+    bool has_repository = gp_container_engine_version(exam, "docker-ce")[0] != '\0';
+    if (has_repository && is_dnf)
+        gp_exam_command(exam, "from docker's repository, which is set up",
+                        "sudo dnf install docker-compose-plugin && sudo dnf upgrade "
+                        "docker-compose-plugin");
+    else if (has_repository && first && gp_version_compare(m->distro_version, first) >= 0)
         gp_exam_command(exam, "from docker's repository, which is set up",
                         "sudo apt update && sudo apt install docker-compose-plugin");
     else
