@@ -241,19 +241,25 @@ static bool reads_capabilities(struct gp_exam *exam)
            !gp_files_first(&exam->files, specs);
 }
 
-/* Unless it is told more, a container gets the driver's parts for computing, without NVENC. */
-static void check_video(struct gp_exam *exam, const struct gp_docker_container *c)
+/* Whether the toolkit passes parts of the driver into it, now. */
+static bool gets_driver(const struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    return c->is_running && exam->machine.nvidia_count > 0 && gp_docker_has_gpus(c);
+}
+
+/* Unless it is told more, a container gets the driver's parts for computing, without NVENC. False:
+ * nothing was reported. */
+static bool check_video(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     static const char variable[] = "NVIDIA_DRIVER_CAPABILITIES";
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
     const char *set = gp_docker_variable(c, variable);
-    if (!c->is_running || !gp_docker_has_gpus(c) || exam->machine.nvidia_count == 0 ||
-        (set && (strstr(set, "video") || strstr(set, "all"))) || is_requested(c, "video") ||
-        is_requested(c, "all"))
-        return;
+    if (!gets_driver(exam, c) || (set && (strstr(set, "video") || strstr(set, "all"))) ||
+        is_requested(c, "video") || is_requested(c, "all"))
+        return false;
     const char *failure = failure_of(exam, c, no_video);
     if (!failure && !(image && is_for_video(image) && reads_capabilities(exam)))
-        return;
+        return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "container %s cannot encode or decode video on the GPU: it is not given the "
                    "driver's part for that",
@@ -267,6 +273,7 @@ static void check_video(struct gp_exam *exam, const struct gp_docker_container *
                 "libnvidia-encode.so.1\", and the program uses the CPU.");
     gp_exam_advice(exam, "create the container again with the variable %s=compute,video,utility",
                    variable);
+    return true;
 }
 
 /* A list of parts without the one for computing, which someone has set, and a program that misses
@@ -277,9 +284,8 @@ static void check_compute(struct gp_exam *exam, const struct gp_docker_container
                       no_cuda[] = "cuda.none,cuda.35,cuda.100,ld.libcuda,numba.nocuda,"
                                   "torch.no-driver,video.libcuda";
     const char *set = gp_docker_variable(c, variable);
-    if (!c->is_running || !gp_docker_has_gpus(c) || exam->machine.nvidia_count == 0 || !set ||
-        !set[0] || strstr(set, "compute") || strstr(set, "all") || is_requested(c, "compute") ||
-        is_requested(c, "all"))
+    if (!gets_driver(exam, c) || !set || !set[0] || strstr(set, "compute") || strstr(set, "all") ||
+        is_requested(c, "compute") || is_requested(c, "all"))
         return;
     const char *failure = failure_of(exam, c, no_cuda);
     if (!failure)
@@ -374,8 +380,8 @@ static void check_one(struct gp_exam *exam, const struct gp_docker_container *c,
     if (!c->host || !c->name[0])
         return;
     check_variable(exam, c);
-    check_video(exam, c);
-    check_compute(exam, c);
+    if (!check_video(exam, c)) /* its remedy has the part for computing, too */
+        check_compute(exam, c);
     check_gpu(exam, c);
     check_files(exam, c);
     gp_container_check_dri(exam, c);
