@@ -2,6 +2,9 @@
  * requested. */
 #include "doctor/checks_container.h"
 
+#include "doctor/framework.h"
+#include "doctor/pyenv.h"
+
 #include <string.h>
 
 /* Whether a file of this name is mounted from the host: "… /usr/lib64/libnvidia-ml.so.570.86.15 …".
@@ -11,6 +14,24 @@ static bool is_mounted(struct gp_exam *exam, const char *name)
     enum { MOST = 1 << 18 };
     const char *mounts = gp_files_text(&exam->files, &exam->arena, "/proc/self/mounts", MOST, NULL);
     return mounts && strstr(mounts, gp_exam_text(exam, "/%s", name));
+}
+
+/* Whether a framework for GPUs is there, as far as one can see. Without one, the container may be
+ * for watching the GPUs. */
+static bool has_framework(struct gp_exam *exam)
+{
+    static const char *const names[] = {"tensorflow", "jaxlib", "nvidia-cuda-runtime", "cupy",
+                                        "onnxruntime-gpu"};
+    const struct gp_pyenvs *envs = gp_pyenvs_of(exam);
+    for (size_t i = 0; i < envs->count; i++) {
+        struct gp_torch torch;
+        if (gp_pyenv_torch(exam, &envs->list[i], &torch) && torch.cuda[0])
+            return true;
+        for (size_t k = 0; k < GP_ARRAY_LEN(names); k++)
+            if (gp_pyenv_package_like(&envs->list[i], names[k]))
+                return true;
+    }
+    return false;
 }
 
 /* How to request the parts for computing, by container runtime. */
@@ -48,10 +69,10 @@ bool gp_container_report_default(struct gp_exam *exam)
     const char *given = gp_machine_variable(&exam->machine, "NVIDIA_DRIVER_CAPABILITIES");
     if ((given && given[0]) || !is_mounted(exam, nvml) || is_mounted(exam, cuda))
         return false;
-    gp_exam_report(exam, GP_VERDICT_FAIL,
+    gp_exam_report(exam, has_framework(exam) ? GP_VERDICT_FAIL : GP_VERDICT_INFO,
                    "CUDA's library (libcuda) was not passed to the container: only the driver's "
                    "utilities were");
-    gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "not set");
+    gp_exam_evidence(exam, "NVIDIA_DRIVER_CAPABILITIES", "not set in this environment");
     gp_exam_evidence(exam, "/proc/self/mounts", "has %s of the host, but no %s", nvml, cuda);
     gp_exam_why(exam, "NVIDIA's container toolkit passes in only the parts of the driver that the "
                       "variable lists, which images of nvidia/cuda set and others do not. "
