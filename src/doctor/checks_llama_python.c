@@ -1,9 +1,11 @@
 /* llama-cpp-python before its parts were libraries of their own: whether the one that it has was
  * built for a GPU. A finding of python.others. */
+#include "doctor/compat.h"
 #include "doctor/exam.h"
 #include "doctor/framework.h"
 #include "doctor/shared.h"
 #include "doctor/toolkit.h"
+#include "doctor/used.h"
 #include "doctor/version.h"
 
 #include <string.h>
@@ -54,6 +56,21 @@ bool gp_llama_is_used(struct gp_exam *exam, const struct gp_pyenv *env)
     return env->is_active || env->is_named || (env->kind == GP_PYENV_USER && count == 1);
 }
 
+/* Whether something in the environment or in its project computes on the GPU with it: others may
+ * want the CPU. */
+static bool wants_gpu(struct gp_exam *exam, const struct gp_pyenv *env)
+{
+#define LAYERS(start)                                                                              \
+    start "-", start "1", start "2", start "3", start "4", start "5", start "6", start "7",        \
+        start "8", start "9"
+    static const char *const words[] = {LAYERS("n_gpu_layers="), LAYERS("n_gpu_layers = "), NULL};
+#undef LAYERS
+    struct gp_pyenv seen = *env;
+    seen.is_active =
+        env->is_active || env->kind == GP_PYENV_USER; /* the shell's Python looks there */
+    return gp_pyenv_package(env, "open-interpreter") || gp_project_program(exam, &seen, words);
+}
+
 /* The option of its build, which was renamed twice; the first name is an error in later ones. */
 static const char *option_of(const char *version)
 {
@@ -62,24 +79,31 @@ static const char *option_of(const char *version)
                                                     : "-DLLAMA_CUDA=on -DGGML_CUDA=on";
 }
 
+/* The newest CUDA for this driver with which releases of before CUDA 13 build. */
+static const char *usable_cuda(struct gp_exam *exam)
+{
+    static const char last[] = "12.9";
+    const char *driver = exam->machine.driver;
+    const char *ceiling = driver[0] ? gp_cuda_ceiling(driver) : NULL;
+    return ceiling && gp_version_compare(ceiling, last) < 0 ? ceiling : last;
+}
+
 static void mend(struct gp_exam *exam, const struct gp_pyenv *env, const char *version)
 {
     const struct gp_toolkits *toolkits = gp_toolkits_of(exam);
     const struct gp_toolkit_found *toolkit = gp_toolkit_used(toolkits);
     bool has_compiler = toolkits->nvcc[0] || (toolkit && toolkit->has_compiler);
     if (!has_compiler) {
-        gp_exam_pip(exam, env, GP_PIP_AGAIN, "a newer release, built for CUDA 12",
-                    "--no-cache-dir --prefer-binary llama-cpp-python --extra-index-url "
-                    "https://abetlen.github.io/llama-cpp-python/whl/cu124");
-        gp_exam_advice(exam,
-                       "or install the CUDA toolkit, and build the same release with "
-                       "CMAKE_ARGS=\"%s\"",
-                       option_of(version));
-        return;
-    }
-    if (!toolkits->nvcc[0])
+        const char *cuda = usable_cuda(exam);
+        gp_exam_advice(exam, "install the toolkit of CUDA %s:", cuda);
+        gp_toolkit_remedy(exam, cuda);
+        gp_exam_command(exam, "the build must find nvcc",
+                        "export PATH=/usr/local/cuda-%u.%u/bin:$PATH", gp_version_major(cuda),
+                        gp_version_minor(cuda));
+    } else if (!toolkits->nvcc[0]) {
         gp_exam_command(exam, "the build must find nvcc", "export PATH=%s/bin:$PATH",
                         gp_exam_quoted(exam, toolkit->path));
+    }
     gp_exam_command(exam, "in the same shell: have it built for CUDA",
                     "export CMAKE_ARGS=\"%s\" FORCE_CMAKE=1", option_of(version));
     gp_exam_pip(exam, env, GP_PIP_AGAIN, "the same release, built again",
@@ -96,7 +120,7 @@ void gp_check_llama_python(struct gp_exam *exam, const struct gp_pyenv *env)
     const char *library = gp_llama_for_cpu(exam, env, &is_meant);
     if (!library)
         return;
-    gp_exam_report(exam, is_meant ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+    gp_exam_report(exam, is_meant || !wants_gpu(exam, env) ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "llama-cpp-python %s in %s is a build for the CPU", package->version,
                    env->prefix);
     gp_exam_evidence(exam, library, "loads no library of CUDA%s",
