@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MOST = 64 };
 
@@ -49,7 +50,8 @@ static bool find_in_services(struct gp_exam *exam, struct program *ret)
         text = text ? text + 1 + strspn(text + 1, " \t-@:+!") : "";
         const char *path = gp_exam_text(exam, "%.*s", (int)strcspn(text, " \t\r\n"), text);
         *ret = (struct program){path, commands[i].where, option_in(text, strlen(text), ' ')};
-        if (ret->option && is_ours(path))
+        /* a unit that nobody starts is no wish; find_running() sees what runs */
+        if (ret->option && is_ours(path) && gp_service_is_enabled(exam, commands[i].service))
             return true;
     }
     return false;
@@ -94,36 +96,65 @@ bool gp_llama_is_there(struct gp_exam *exam)
 /* Whether the libraries next to it are only for the CPU. */
 static bool is_split_for_cpu(struct gp_exam *exam, const char *folder)
 {
-    static const char *const parts[] = {"libggml-cuda", "libggml-hip",    "libggml-vulkan",
-                                        "libggml-sycl", "libggml-opencl", "libggml-rpc"};
+    static const char start[] = "libggml-";
+    static const char *const parts[] = {"base", "cpu", "blas"}; /* all others are for GPUs */
     bool is_split = false;
     char **names;
     long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
     for (long i = 0; i < n; i++) {
-        is_split = is_split || strncmp(names[i], "libggml-cpu", 11) == 0;
+        const char *part = names[i] + sizeof(start) - 1;
+        bool is_known = false;
+        if (strncmp(names[i], start, sizeof(start) - 1) != 0)
+            continue;
         for (size_t k = 0; k < GP_ARRAY_LEN(parts); k++)
-            if (strncmp(names[i], parts[k], strlen(parts[k])) == 0)
-                return false;
+            is_known = is_known || strncmp(part, parts[k], strlen(parts[k])) == 0;
+        if (!is_known)
+            return false;
+        is_split = is_split || strncmp(part, "cpu", 3) == 0;
     }
     return is_split;
+}
+
+/* One of CMake's words for "no"; all others may be on. */
+static bool is_off(const char *value)
+{
+    static const char *const words[] = {"OFF", "0", "FALSE", "NO", "N", ""};
+    size_t n = strcspn(value, "\r\n");
+    for (size_t i = 0; i < GP_ARRAY_LEN(words); i++)
+        if (strlen(words[i]) == n && strncasecmp(value, words[i], n) == 0)
+            return true;
+    return false;
 }
 
 /* Whether its build was configured for the CPU: some parts are named, and none is on. */
 static bool is_built_for_cpu(struct gp_exam *exam, const char *cache)
 {
-    static const char *const parts[] = {"CUDA", "CUBLAS", "HIP",     "HIPBLAS", "VULKAN",
-                                        "SYCL", "OPENCL", "CLBLAST", "MUSA",    "RPC"};
+    static const char *const parts[] = {"CUDA", "CUBLAS",   "HIP",     "HIPBLAS", "VULKAN",
+                                        "SYCL", "OPENCL",   "CLBLAST", "MUSA",    "RPC",
+                                        "CANN", "OPENVINO", "WEBGPU"};
     const char *text = gp_files_text(&exam->files, &exam->arena, cache, 1 << 20, NULL);
     bool is_named = false;
     for (size_t i = 0; text && i < GP_ARRAY_LEN(parts); i++) {
-        const char *off = gp_exam_text(exam, "_%s:BOOL=OFF", parts[i]);
-        const char *on = gp_exam_text(exam, "_%s:BOOL=ON", parts[i]);
-        const char *one = gp_exam_text(exam, "_%s:BOOL=1", parts[i]);
-        if (strstr(text, on) || strstr(text, one))
-            return false;
-        is_named = is_named || strstr(text, off);
+        const char *key = gp_exam_text(exam, "_%s:BOOL=", parts[i]);
+        for (const char *p = text; (p = strstr(p, key)); is_named = true) {
+            p += strlen(key);
+            if (!is_off(p))
+                return false;
+        }
     }
     return is_named;
+}
+
+/* The option as this tree calls it: older ones have other names, and ignore the newer. */
+static const char *option_of(struct gp_exam *exam, const char *cache, bool is_nvidia)
+{
+    static const char *const names[2][3] = {{"GGML_HIP", "GGML_HIPBLAS", "LLAMA_HIPBLAS"},
+                                            {"GGML_CUDA", "LLAMA_CUDA", "LLAMA_CUBLAS"}};
+    const char *text = gp_files_text(&exam->files, &exam->arena, cache, 1 << 20, NULL);
+    for (size_t i = 0; text && i < GP_ARRAY_LEN(names[0]); i++)
+        if (strstr(text, gp_exam_text(exam, "\n%s:BOOL=", names[is_nvidia][i])))
+            return names[is_nvidia][i];
+    return names[is_nvidia][0];
 }
 
 void gp_llama_check(struct gp_exam *exam)
@@ -147,7 +178,8 @@ void gp_llama_check(struct gp_exam *exam)
                    program.path);
     gp_exam_evidence(exam, program.where, "%s", program.option);
     if (has_cache)
-        gp_exam_evidence(exam, cache, "GGML_CUDA, GGML_HIP and GGML_VULKAN are not on");
+        gp_exam_evidence(exam, cache, "%s is not on, and no other part for GPUs",
+                         option_of(exam, cache, is_nvidia));
     else
         gp_exam_evidence(exam, folder, "libggml-cpu, but no libggml-cuda, -hip or -vulkan");
     gp_exam_why(exam, "Such a build ignores the option: \"no usable GPU found, --gpu-layers option "
@@ -164,6 +196,6 @@ void gp_llama_check(struct gp_exam *exam)
         gp_exam_quoted(exam, gp_exam_text(exam, "%.*s", top ? (int)(top - build) : 0, build));
     const char *quoted = gp_exam_quoted(exam, build);
     gp_exam_command(exam, is_nvidia ? "needs nvcc, of the CUDA toolkit" : "needs ROCm's compiler",
-                    "cmake -S %s -B %s -DGGML_%s=ON", source, quoted, is_nvidia ? "CUDA" : "HIP");
+                    "cmake -S %s -B %s -D%s=ON", source, quoted, option_of(exam, cache, is_nvidia));
     gp_exam_command(exam, "then start it again", "cmake --build %s --config Release -j", quoted);
 }
