@@ -2,6 +2,7 @@
 #include "doctor/checks_services.h"
 
 #include "doctor/exam.h"
+#include "doctor/jellyfin.h"
 #include "doctor/nvidia.h"
 
 #include <stdlib.h>
@@ -9,19 +10,11 @@
 
 static const char place[] = "in Jellyfin's dashboard, Playback, Transcoding";
 
-/* Of Debian's package, and of others. */
-static const char *settings(const struct gp_exam *exam)
-{
-    static const char *const paths[] = {"/etc/jellyfin/encoding.xml",
-                                        "/var/lib/jellyfin/config/encoding.xml", NULL};
-    return gp_files_first(&exam->files, paths);
-}
-
 /* Only where the bus shows the GPUs that this system may use. */
 bool gp_jellyfin_is_there(struct gp_exam *exam)
 {
     const char *container = exam->machine.container;
-    return settings(exam) && exam->machine.gpu_count > 0 &&
+    return gp_jellyfin_path(exam) && exam->machine.gpu_count > 0 &&
            (!container || strcmp(container, "lxc") == 0);
 }
 
@@ -128,7 +121,7 @@ static void check_av1(struct gp_exam *exam, const char *path, const char *text)
 
 void gp_jellyfin_check(struct gp_exam *exam)
 {
-    const char *path = settings(exam);
+    const char *path = gp_jellyfin_path(exam);
     const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
     const char *method = text ? value_of(exam, text, "HardwareAccelerationType") : "";
     if (check_method(exam, path, method))

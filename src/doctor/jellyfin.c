@@ -1,15 +1,26 @@
 #include "doctor/jellyfin.h"
 
 #include "doctor/exam.h"
+#include "doctor/services.h"
 
 #include <string.h>
 
-static const char *const paths[] = {"/etc/jellyfin/encoding.xml",
-                                    "/var/lib/jellyfin/config/encoding.xml", NULL};
+const char *gp_jellyfin_path(struct gp_exam *exam)
+{
+    static const char *const paths[] = {"/etc/jellyfin/encoding.xml",
+                                        "/var/lib/jellyfin/config/encoding.xml", NULL},
+                             *const programs[] = {"/usr/bin/jellyfin", "/usr/lib/jellyfin/jellyfin",
+                                                  "/usr/lib/jellyfin/bin/jellyfin", NULL};
+    /* apt remove keeps the first, and every package manager the second */
+    return gp_service_is_installed(exam, "jellyfin.service") ||
+                   gp_files_first(&exam->files, programs)
+               ? gp_files_first(&exam->files, paths)
+               : NULL;
+}
 
 const char *gp_jellyfin_setting(struct gp_exam *exam, const char *name)
 {
-    const char *path = gp_files_first(&exam->files, paths);
+    const char *path = gp_jellyfin_path(exam);
     const char *text = path ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL) : NULL;
     const char *mark = gp_exam_text(exam, "<%s>", name);
     const char *found = text ? strstr(text, mark) : NULL;
