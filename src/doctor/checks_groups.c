@@ -103,6 +103,21 @@ static void check_running(struct gp_exam *exam, const struct service *service)
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
 }
 
+/* Whether the unit's groups, with spaces or newlines between them, have the file's one. */
+static bool has_group(struct gp_exam *exam, const char *groups, const struct gp_access *access)
+{
+    static const char spaces[] = " \t\r\n";
+    const char *number = gp_exam_text(exam, "%u", access->group);
+    for (const char *one = groups + strspn(groups, spaces); *one; one += strspn(one, spaces)) {
+        size_t n = strcspn(one, spaces);
+        const char *name = gp_exam_text(exam, "%.*s", (int)n, one);
+        if (strcmp(name, access->group_name) == 0 || strcmp(name, number) == 0)
+            return true;
+        one += n;
+    }
+    return false;
+}
+
 /* A user that exists only while the service runs is in no group but those of the unit. */
 static void check_dynamic(struct gp_exam *exam, const struct service *service, const char *more)
 {
@@ -110,8 +125,7 @@ static void check_dynamic(struct gp_exam *exam, const struct service *service, c
     const char *path = service->computes && gp_files_exist(&exam->files, kfd) ? kfd : node;
     struct gp_access access = gp_access_of(exam, path);
     if (!gp_service_is_yes(exam, service->unit, "DynamicUser") || !access.is_there ||
-        (access.mode & 06) == 06 || access.group == 0 || strstr(more, access.group_name) ||
-        strstr(more, gp_exam_text(exam, "%u", access.group)))
+        (access.mode & 06) == 06 || access.group == 0 || has_group(exam, more, &access))
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "%s has no permission to use the GPU: its dynamic user is not in group %s",
@@ -135,7 +149,10 @@ static void check_dynamic(struct gp_exam *exam, const struct service *service, c
 static void check(struct gp_exam *exam, const struct service *service)
 {
     const char *user = gp_service_value(exam, service->unit, "User");
-    const char *more = gp_service_list(exam, service->unit, "SupplementaryGroups");
+    const char *group = gp_service_value(exam, service->unit, "Group");
+    const char *more =
+        gp_exam_text(exam, "%s%s", gp_service_list(exam, service->unit, "SupplementaryGroups"),
+                     group ? group : "");
     struct gp_access access;
     if (!user || !user[0]) {
         check_dynamic(exam, service, more);
@@ -144,7 +161,7 @@ static void check(struct gp_exam *exam, const struct service *service)
     const char *path = denied(exam, service, NULL, user, &access);
     if (!path && has_own_users(exam))
         check_running(exam, service);
-    if (!path || strstr(more, access.group_name))
+    if (!path || has_group(exam, more, &access))
         return;
     bool is_foreign = gp_access_is_foreign(exam, &access);
     gp_exam_report(
@@ -170,10 +187,34 @@ static void check(struct gp_exam *exam, const struct service *service)
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, service->unit));
 }
 
+/* Whether a text has one of these words, and then a space or nothing. */
+static bool has_one(const char *text, const char *const *words)
+{
+    for (; *words; words++) {
+        const char *found = strstr(text, *words);
+        if (found && strchr(" \t\"'\r\n", found[strlen(*words)])) /* or its end */
+            return true;
+    }
+    return false;
+}
+
+/* Whether a variable or an option of the unit keeps the program on the CPU. */
+static bool is_for_cpu(struct gp_exam *exam, const char *unit)
+{
+    static const char *const hidden[] = {"CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=-1", NULL},
+                             *const options[] = {"-ngl 0", "--n-gpu-layers 0", "--gpu-layers 0",
+                                                 NULL};
+    const char *set = gp_service_list(exam, unit, "Environment");
+    const char *command = gp_service_value(exam, unit, "ExecStart");
+    return strstr(set, "OLLAMA_LLM_LIBRARY=cpu") || has_one(set, hidden) ||
+           (command && has_one(command, options));
+}
+
 void gp_groups_check(struct gp_exam *exam)
 {
     for (size_t i = 0; i < GP_ARRAY_LEN(services); i++)
         if (gp_service_is_installed(exam, services[i].unit) &&
+            !is_for_cpu(exam, services[i].unit) &&
             !gp_sandbox_check(exam, services[i].unit, services[i].computes) &&
             exam->machine.nvidia_count == 0)
             check(exam, &services[i]);

@@ -6,6 +6,7 @@
 #include "doctor/services.h"
 #include "doctor/version.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,21 @@ static bool is_same_major(const char *devices, const char *pattern, const char *
     return false;
 }
 
+/* Whether a path leads to this device file; of GPUs, any will do: the unit may mean another one. */
+static bool is_node(struct gp_exam *exam, const char *path, const struct node *node)
+{
+    static const char gpu[] = "/dev/nvidia", render[] = "/dev/dri/renderD";
+    char real[GP_PATH_SIZE];
+    const char *file = gp_files_real(&exam->files, path, real) ? real : path;
+    if (strcmp(node->path, "/dev/nvidia0") == 0 && strncmp(file, gpu, sizeof(gpu) - 1) == 0)
+        return isdigit((unsigned char)file[sizeof(gpu) - 1]);
+    return strcmp(file, node->path) == 0 ||
+           (node == &of_drm && strncmp(file, render, sizeof(render) - 1) == 0);
+}
+
 /* Whether a line of DeviceAllow=, "char-drm rw", opens a device file for reading and writing. */
-static bool allows(const char *devices, const char *line, size_t length, const struct node *node)
+static bool allows(struct gp_exam *exam, const char *devices, const char *line, size_t length,
+                   const struct node *node)
 {
     enum { TEXT = 128 };
     char entry[TEXT];
@@ -82,13 +96,14 @@ static bool allows(const char *devices, const char *line, size_t length, const s
     memcpy(entry, line, n);
     entry[n] = '\0';
     return strncmp(entry, "char-", 5) == 0 ? is_same_major(devices, entry + 5, node->group)
-                                           : strcmp(entry, node->path) == 0;
+                                           : is_node(exam, entry, node);
 }
 
-static bool list_allows(const char *devices, const char *list, const struct node *node)
+static bool list_allows(struct gp_exam *exam, const char *devices, const char *list,
+                        const struct node *node)
 {
     for (const char *line = list; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (allows(devices, line, strcspn(line, "\n"), node))
+        if (allows(exam, devices, line, strcspn(line, "\n"), node))
             return true;
     return false;
 }
@@ -124,18 +139,18 @@ static const struct node *missing(struct gp_exam *exam, const char *wish, const 
     if (uses_nvidia(exam, wish, list, computes)) {
         for (size_t i = 0; i < GP_ARRAY_LEN(of_nvidia); i++)
             if (gp_files_exist(&exam->files, of_nvidia[i].path) &&
-                !list_allows(devices, list, &of_nvidia[i]))
+                !list_allows(exam, devices, list, &of_nvidia[i]))
                 return &of_nvidia[i];
         return NULL;
     }
     if (m->nvidia_count > 0 && !wish)
         return NULL;
     if (computes && gp_files_exist(&exam->files, of_kfd.path) &&
-        !list_allows(devices, list, &of_kfd))
+        !list_allows(exam, devices, list, &of_kfd))
         return &of_kfd;
     /* A file by its number may be the one of another GPU. */
     return gp_files_exist(&exam->files, of_drm.path) && !strstr(list, "/dev/dri/renderD") &&
-                   !list_allows(devices, list, &of_drm)
+                   !list_allows(exam, devices, list, &of_drm)
                ? &of_drm
                : NULL;
 }
@@ -203,8 +218,11 @@ static void open_up(struct gp_exam *exam, const char *unit, const struct node *n
                     gp_exam_quoted(exam, unit));
     if (is_private)
         gp_exam_advice(exam, "PrivateDevices=no");
-    if (list[0] || !is_private)
-        gp_exam_advice(exam, "%s", joined(exam, lines, "DeviceAllow=", ", and DeviceAllow="));
+    for (const char *line = lines; (list[0] || !is_private) && *line; line += *line == '\n') {
+        size_t n = strcspn(line, "\n");
+        gp_exam_advice(exam, "DeviceAllow=%.*s", (int)n, line);
+        line += n;
+    }
     gp_exam_command(exam, "", "sudo systemctl restart %s", gp_exam_quoted(exam, unit));
 }
 
@@ -227,7 +245,8 @@ bool gp_sandbox_check(struct gp_exam *exam, const char *unit, bool computes)
     const struct node *node = missing(exam, wish, is_private ? "" : list, computes);
     if (!node)
         return false;
-    gp_exam_report(exam, is_meant(wish, list, computes) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
+    bool is_for_gpu = computes && exam->machine.nvidia_count + exam->machine.amd_count > 0;
+    gp_exam_report(exam, is_meant(wish, list, is_for_gpu) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "systemd keeps %s from the GPU: its unit does not allow %s", unit, node->path);
     if (is_private)
         gp_exam_evidence(exam, unit, "PrivateDevices=yes");
