@@ -27,6 +27,13 @@ static bool is_made_up(struct gp_exam *exam)
            strstr(model, "Common 32-bit KVM processor");
 }
 
+/* Of an old CPU, which a hypervisor was told to show. */
+static bool is_old_model(struct gp_exam *exam)
+{
+    const char *model = cpu_value(exam, "model name");
+    return strstr(model, "xx (") || strstr(model, " Class Core") || strstr(model, " Class Opteron");
+}
+
 static bool is_virtual(struct gp_exam *exam)
 {
     return is_made_up(exam) || strstr(cpu_value(exam, "flags"), " hypervisor");
@@ -105,12 +112,15 @@ static void fix_real(struct gp_exam *exam, const struct need *need)
 void gp_hardware_check_cpu(struct gp_exam *exam)
 {
     struct need need;
-    bool is_needed = find_need(exam, &need), is_guest = is_virtual(exam);
+    bool is_needed = find_need(exam, &need), is_guest = is_made_up(exam) || is_old_model(exam);
+    bool is_seen_by_guest = !is_guest && is_virtual(exam) && !exam->machine.is_wsl;
     gp_exam_report(exam, is_needed ? GP_VERDICT_WARN : GP_VERDICT_INFO, "%s",
                    is_guest
                        ? "this virtual machine has a generic CPU, without instructions that some "
                          "GPU programs need"
-                       : gp_exam_text(exam, "this CPU has no AVX, which %s needs", need.title));
+                       : gp_exam_text(exam, "this CPU%s has no AVX, which %s needs",
+                                      is_seen_by_guest ? ", as the virtual machine sees it," : "",
+                                      need.title));
     gp_exam_evidence(exam, cpuinfo, "%s, without avx", cpu_value(exam, "model name") + 1);
     if (need.where)
         gp_exam_evidence(exam, need.where, "%s", need.text);
@@ -133,6 +143,8 @@ void gp_hardware_check_cpu(struct gp_exam *exam)
                        "on the host: give the virtual machine the host's CPU, and start it again "
                        "(Proxmox: qm set VMID --cpu host; libvirt: <cpu mode='host-passthrough'/>; "
                        "TrueNAS: CPU Mode: Host Passthrough)");
-    else
+    else if (is_seen_by_guest)
+        gp_exam_advice(exam, "if the host's CPU has AVX, give the virtual machine that CPU");
+    if (!is_guest)
         fix_real(exam, &need);
 }
