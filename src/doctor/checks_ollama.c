@@ -288,6 +288,24 @@ static bool is_supported(struct gp_exam *exam, const char *name)
     return false;
 }
 
+/* What a relative of a supported model is taken for; NULL: it has none. */
+static const char *relative_of(const char *name)
+{
+    for (size_t i = 0; i < GP_ARRAY_LEN(relatives); i++)
+        if (strncmp(name, relatives[i].start, strlen(relatives[i].start)) == 0)
+            return relatives[i].value;
+    return NULL;
+}
+
+const char *gp_ollama_override(struct gp_exam *exam)
+{
+    struct gp_gfxlist targets;
+    (void)gp_amd_targets(exam, &targets);
+    if (targets.count != 1 || !is_meant(exam, targets.names[0]))
+        return NULL;
+    return is_supported(exam, targets.names[0]) ? "" : relative_of(targets.names[0]);
+}
+
 static const char override_name[] = "HSA_OVERRIDE_GFX_VERSION";
 
 /* Ollama's server, as it runs. */
@@ -295,6 +313,7 @@ struct server {
     const char *process; /* "/proc/1234"; NULL: none is seen, or not with its variables */
     const char *value;   /* of the variable; NULL: not set */
     bool is_by_hand;     /* a user has started it in a session */
+    bool is_of_user;     /* a service of a user's systemd, with settings of its own */
 };
 
 /* The value of a variable in "A=1\0B=2\0"; NULL: it is not set. */
@@ -315,6 +334,15 @@ static bool is_of_container(const char *cgroup)
         if (strstr(cgroup, words[i]))
             return true;
     return false;
+}
+
+/* "0::/user.slice/…/app.slice/ollama.service" */
+static bool ends_with_service(const char *cgroup)
+{
+    static const char end[] = ".service";
+    size_t n = strcspn(cgroup, "\n");
+    return n >= sizeof(end) - 1 &&
+           strncmp(cgroup + n - (sizeof(end) - 1), end, sizeof(end) - 1) == 0;
 }
 
 static struct server find_server(struct gp_exam *exam)
@@ -345,8 +373,9 @@ static struct server find_server(struct gp_exam *exam)
             line[0] = '\0';
         if (is_of_container(line))
             continue;
+        bool is_of_user = strstr(line, "/user@") && ends_with_service(line);
         return (struct server){process, variable_in(text, length, override_name),
-                               strstr(line, "user.slice") != NULL};
+                               strstr(line, "user.slice") && !is_of_user, is_of_user};
     }
     return (struct server){0};
 }
@@ -407,18 +436,20 @@ static void report_unset(struct gp_exam *exam, const struct server *server, cons
 /* The only AMD GPU is of a model that Ollama must be told to take for another one. */
 static void report_amd(struct gp_exam *exam)
 {
-    struct gp_service_setting set[1];
+    enum { SERVICES = 16 };
+    struct gp_service_setting all[SERVICES], *set = NULL;
     struct gp_gfxlist targets;
-    const char *place = gp_amd_targets(exam, &targets), *value = NULL;
+    const char *place = gp_amd_targets(exam, &targets);
     if (targets.count != 1 || is_supported(exam, targets.names[0]) ||
         !is_meant(exam, targets.names[0]))
         return;
-    for (size_t i = 0; i < GP_ARRAY_LEN(relatives) && !value; i++)
-        if (strncmp(targets.names[0], relatives[i].start, strlen(relatives[i].start)) == 0)
-            value = relatives[i].value;
+    const char *value = relative_of(targets.names[0]);
     struct server server = find_server(exam);
-    bool is_set = gp_service_settings(exam, override_name, set, 1) > 0;
-    if (!value || (server.process && server.value))
+    size_t n = gp_service_settings(exam, override_name, all, SERVICES);
+    for (size_t i = 0; i < n && !set; i++)
+        set = strncmp(all[i].service, "ollama", 6) == 0 ? &all[i] : NULL;
+    bool is_set = set != NULL;
+    if (!value || (server.process && server.value) || server.is_of_user)
         return;
     if (is_set && server.process)
         report_untold(exam, &server, targets.names[0], set);

@@ -16,6 +16,10 @@ bool gp_ollama_has_cuda(struct gp_exam *exam, const char *program);
  * are in "runners"; NULL: there is none. */
 const char *gp_ollama_before_split(struct gp_exam *exam);
 
+/* The variable's value, HSA_OVERRIDE_GFX_VERSION, with which its ROCm uses the GPU of AMD; "": it
+ * needs none. NULL: it cannot, or the GPU is not worth it. */
+const char *gp_ollama_override(struct gp_exam *exam);
+
 /* checks_ollama_driver.c: whether docker runs one of its images, with GPUs of NVIDIA. */
 bool gp_ollama_is_in_docker(struct gp_exam *exam);
 

@@ -1,16 +1,22 @@
 /* Docker's containers that want a GPU's files in /dev/dri or /dev/kfd: whether they get them. */
 #include "doctor/checks_container.h"
+#include "doctor/checks_ollama.h"
 #include "doctor/docker.h"
 
 #include <string.h>
 
-static bool is_gpu_file(const char *path)
+static bool is_kfd(const char *path)
 {
-    return strncmp(path, "/dev/dri", 8) == 0 || strcmp(path, "/dev/kfd") == 0;
+    return strcmp(path, "/dev/kfd") == 0;
 }
 
-/* Whether it was created with --device and one of these paths, or gets all devices. */
-static bool has_device(const struct gp_docker_container *c, bool (*is_one)(const char *))
+static bool is_gpu_file(const char *path)
+{
+    return strcmp(path, "/dev/dri") == 0 || strncmp(path, "/dev/dri/", 9) == 0 || is_kfd(path);
+}
+
+/* Whether it was created with --device and one of these paths. */
+static bool is_given(const struct gp_docker_container *c, bool (*is_one)(const char *))
 {
     const json_t *devices = json_object_get(c->host, "Devices");
     for (size_t i = 0; i < json_array_size(devices); i++) {
@@ -19,7 +25,15 @@ static bool has_device(const struct gp_docker_container *c, bool (*is_one)(const
         if (path && (is_one(path) || strcmp(path, "/dev") == 0))
             return true;
     }
-    return json_is_true(json_object_get(c->host, "Privileged")) ||
+    return false;
+}
+
+/* Likewise, or it gets all devices, or those of AMD's runtime. */
+static bool has_device(const struct gp_docker_container *c, bool (*is_one)(const char *))
+{
+    const char *runtime = gp_docker_text(c->host, "Runtime");
+    return is_given(c, is_one) || (runtime && strstr(runtime, "amd")) ||
+           json_is_true(json_object_get(c->host, "Privileged")) ||
            json_array_size(json_object_get(c->host, "DeviceCgroupRules")) > 0 ||
            json_array_size(gp_docker_requests(c)) > 0;
 }
@@ -30,8 +44,9 @@ static const char *volume_of(struct gp_exam *exam, const struct gp_docker_contai
     const json_t *binds = json_object_get(c->host, "Binds");
     for (size_t i = 0; i < json_array_size(binds); i++) {
         const char *one = json_string_value(json_array_get(binds, i));
-        if (one && (is_gpu_file(one) || strncmp(one, "/dev/kfd:", 9) == 0))
-            return gp_exam_text(exam, "%.*s", (int)strcspn(one, ":"), one);
+        const char *path = one ? gp_exam_text(exam, "%.*s", (int)strcspn(one, ":"), one) : "";
+        if (is_gpu_file(path))
+            return is_kfd(path) ? "/dev/kfd" : "/dev/dri"; /* not its own words: any are possible */
     }
     return NULL;
 }
@@ -118,13 +133,17 @@ static void report_none(struct gp_exam *exam, const struct gp_docker_container *
         gp_exam_evidence(exam, path, "%s", words);
     gp_docker_show_denied(exam, c);
     give(exam, c, "/dev/dri");
+    const char *denied = gp_docker_denied_line(exam, c);
+    if (denied && strstr(denied, "/dev/kfd"))
+        gp_exam_advice(exam, "and the same for /dev/kfd");
 }
 
 /* Whether the last line about it says that it computes on the CPU, "library=cpu". */
 static bool says_cpu(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     static const char mark[] = "inference compute";
-    const char *text = gp_files_tail(&exam->files, &exam->arena, c->log_path, 1 << 20, NULL);
+    size_t length = 0;
+    const char *text = gp_docker_printed(exam, c, &length);
     const char *found = NULL;
     for (const char *p = text; p && (p = strstr(p, mark)); p++)
         found = p;
@@ -136,35 +155,47 @@ static bool says_cpu(struct gp_exam *exam, const struct gp_docker_container *c)
 static void check_ollama(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
+    const char *library = gp_docker_variable(c, "OLLAMA_LLM_LIBRARY");
+    const char *override = gp_ollama_override(exam);
     if (exam->machine.nvidia_count > 0 || exam->machine.amd_count == 0 || !image ||
         strncmp(image, "ollama/ollama", 13) != 0 || strstr(image, "rocm") || !says_cpu(exam, c) ||
-        !has_device(c, is_gpu_file))
+        !is_given(c, is_kfd) || (library && strncmp(library, "cpu", 3) == 0) || !override)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,
                    "container %s computes on the CPU: its image of Ollama has no ROCm", c->name);
     gp_exam_evidence(exam, c->config_path, "Image: %s", image);
     gp_exam_evidence(exam, c->log_path, "inference compute: library=cpu");
-    gp_exam_advice(exam, "create the container again of the image for AMD's GPUs, "
-                         "ollama/ollama:rocm");
+    gp_exam_advice(exam,
+                   "create the container again of the image for AMD's GPUs, "
+                   "ollama/ollama:rocm%s%s",
+                   override[0] ? ", with the variable HSA_OVERRIDE_GFX_VERSION=" : "", override);
     gp_exam_link(exam, "https://docs.ollama.com/docker");
 }
 
-static bool is_kfd(const char *path)
+/* Images that only look at the GPUs, and need no device file for computing. */
+static bool is_watcher(const char *image)
 {
-    return strcmp(path, "/dev/kfd") == 0;
+    static const char *const names[] = {"plugin", "labeller", "exporter", "operator"};
+    for (size_t i = 0; i < GP_ARRAY_LEN(names); i++)
+        if (strstr(image, names[i]))
+            return true;
+    return false;
 }
 
-/* An image for ROCm without its device file; images of compilers may do without. */
+/* An image for ROCm without its device file; it may do without if nothing in it has failed. */
 static void check_kfd(struct gp_exam *exam, const struct gp_docker_container *c)
 {
     const char *image = gp_docker_text(json_object_get(c->config, "Config"), "Image");
     if (exam->machine.amd_count == 0 || !image || !strstr(image, "rocm") ||
-        !gp_files_exist(&exam->files, "/dev/kfd") || has_device(c, is_kfd))
+        !gp_files_exist(&exam->files, "/dev/kfd") || has_device(c, is_kfd) || is_watcher(image))
         return;
-    gp_exam_report(exam, strncmp(image, "rocm/dev-", 9) == 0 ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+    bool is_meant = strncmp(image, "ollama/", 7) == 0; /* a choice: another one is for the CPU */
+    bool has_failed = is_meant || gp_docker_denied_line(exam, c) || says_cpu(exam, c);
+    gp_exam_report(exam, has_failed ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s is for ROCm, but is not given /dev/kfd", c->name);
     gp_exam_evidence(exam, c->config_path, "Image: %s", image);
     gp_exam_evidence(exam, c->host_path, "no /dev/kfd in Devices");
+    gp_docker_show_denied(exam, c);
     gp_exam_why(
         exam,
         "ROCm needs it in addition to /dev/dri: programs otherwise compute on the CPU, or find "

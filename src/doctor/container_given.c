@@ -51,10 +51,27 @@ static bool has_other_gpu(const struct gp_docker_container *c)
     return has_device(c, "/dev/dri") || has_device(c, "/dev/kfd");
 }
 
+static bool is_any(const struct gp_entry *unused, const char *text)
+{
+    (void)unused;
+    (void)text;
+    return true;
+}
+
+/* Whether the program cannot go on: many only try the driver's library, and then use the CPU. */
+static bool is_final(const struct gp_entry *entry, const char *text)
+{
+    if (strcmp(entry->id, "video.libcuda") == 0)
+        return strstr(text, "_nvenc") || strstr(text, "_cuvid");
+    return strcmp(entry->id, "ld.libcuda") != 0 || strncmp(text, "ImportError: libcuda", 20) == 0 ||
+           strstr(text, "error while loading shared libraries");
+}
+
 /* A line with one of these known errors, in what the container has printed since it was started;
  * NULL: there is none. */
 static const char *failure_of(struct gp_exam *exam, const struct gp_docker_container *c,
-                              const char *errors)
+                              const char *errors,
+                              bool (*is_one)(const struct gp_entry *, const char *))
 {
     enum { SHOWN = 400 };
     size_t length = 0, n;
@@ -64,7 +81,7 @@ static const char *failure_of(struct gp_exam *exam, const struct gp_docker_conta
         const char *text = gp_exam_text(exam, "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
         unsigned weight;
         const struct gp_entry *entry = gp_entry_of_line(text, &weight);
-        if (entry && gp_exam_is_listed(errors, entry->id))
+        if (entry && gp_exam_is_listed(errors, entry->id) && is_one(entry, text))
             return text;
     }
     return NULL;
@@ -109,9 +126,9 @@ static void advise_gpus(struct gp_exam *exam, const struct gp_docker_container *
 
 /* A program in it looks for a GPU, and says that there is none. */
 static void report_failure(struct gp_exam *exam, const struct gp_docker_container *c,
-                           const char *failure)
+                           enum gp_verdict verdict, const char *failure)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    gp_exam_report(exam, verdict,
                    "container %s was started without a GPU, and a program in it finds none",
                    c->name);
     gp_exam_evidence(exam, c->host_path, "no GPU is requested, and the runtime is not nvidia");
@@ -149,22 +166,35 @@ static void report_variable(struct gp_exam *exam, const struct gp_docker_contain
                          "and NVIDIA_DRIVER_CAPABILITIES=all");
 }
 
-/* Errors of programs that find no driver or no GPU, or not the libraries for video. */
+/* Errors of programs that find not the libraries for video, or no driver or no GPU: where these
+ * were asked for, or only tried. */
 static const char no_video[] = "nvdec.library,nvenc.library",
-                  no_gpu[] = "cuda.none,cuda.35,cuda.100,cuda.count-100,ffmpeg.cuinit-none,"
-                             "ld.libcuda,ld.nvml,numba.nocuda,numba.no-device,nvdec.library,"
+                  no_gpu[] = "cuda.none,cuda.35,ld.libcuda,numba.nocuda,numba.no-device,"
                              "nvenc.library,ollama.fallback,ollama.no-gpu,torch.no-driver,"
-                             "video.libcuda";
+                             "video.libcuda",
+                  tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
+                            "nvdec.library,video.libcuda";
 
-/* Such a failure of a container that was started without any GPU; NULL: none, or it is on purpose.
- */
-static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
+/* Whether a container was started without any GPU, and not on purpose. */
+static bool is_without(const struct gp_docker_container *c)
 {
     const char *asked = gp_docker_asked(c);
-    if ((asked && !asked[0]) || has_gpus(c) || has_other_gpu(c) ||
-        (!c->is_running && !is_wanted(c)))
-        return NULL;
-    return failure_of(exam, c, no_gpu);
+    return !(asked && !asked[0]) && !has_gpus(c) && !has_other_gpu(c) && !gp_docker_is_for_cpu(c) &&
+           (c->is_running || is_wanted(c));
+}
+
+/* Such a failure of such a container; NULL: none. */
+static const char *failure_without(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    return is_without(c) ? failure_of(exam, c, no_gpu, is_final) : NULL;
+}
+
+/* Its image is built for CUDA, and what it has tried is missing: it may get along without. */
+static const char *attempt_without(struct gp_exam *exam, const struct gp_docker_container *c)
+{
+    bool is_cuda =
+        gp_docker_variable(c, "NVIDIA_REQUIRE_CUDA") || gp_docker_variable(c, "CUDA_VERSION");
+    return is_cuda && is_without(c) ? failure_of(exam, c, tried, is_any) : NULL;
 }
 
 static void find_failure(struct gp_exam *exam, const struct gp_docker_container *c, void *argument)
@@ -187,11 +217,15 @@ static void check_variable(struct gp_exam *exam, const struct gp_docker_containe
 {
     const char *asked = gp_docker_asked(c);
     if (exam->machine.nvidia_count == 0 || !exam->machine.is_driver_loaded ||
-        !gp_container_has_toolkit(exam) || (!c->is_running && !is_wanted(c)))
+        !gp_container_has_toolkit(exam) || (!c->is_running && !is_wanted(c)) ||
+        gp_docker_is_for_cpu(c))
         return;
     const char *failure = failure_without(exam, c);
+    const char *attempt = failure ? NULL : attempt_without(exam, c);
     if (failure)
-        report_failure(exam, c, failure);
+        report_failure(exam, c, GP_VERDICT_WARN, failure);
+    else if (attempt)
+        report_failure(exam, c, GP_VERDICT_INFO, attempt);
     else if (!c->is_running)
         return;
     else if (asked && asked[0] && !has_gpus(c))
@@ -257,7 +291,7 @@ static bool check_video(struct gp_exam *exam, const struct gp_docker_container *
     if (!gets_driver(exam, c) || (set && (strstr(set, "video") || strstr(set, "all"))) ||
         is_requested(c, "video") || is_requested(c, "all"))
         return false;
-    const char *failure = failure_of(exam, c, no_video);
+    const char *failure = failure_of(exam, c, no_video, is_any);
     if (!failure && !(image && is_for_video(image) && reads_capabilities(exam)))
         return false;
     gp_exam_report(exam, GP_VERDICT_WARN,
@@ -287,7 +321,7 @@ static void check_compute(struct gp_exam *exam, const struct gp_docker_container
     if (!gets_driver(exam, c) || !set || !set[0] || strstr(set, "compute") || strstr(set, "all") ||
         is_requested(c, "compute") || is_requested(c, "all"))
         return;
-    const char *failure = failure_of(exam, c, no_cuda);
+    const char *failure = failure_of(exam, c, no_cuda, is_any);
     if (!failure)
         return;
     gp_exam_report(exam, GP_VERDICT_WARN,

@@ -12,6 +12,7 @@ struct user {
     unsigned long id;
     unsigned long groups[MOST_GROUPS];
     size_t count;
+    bool is_seen; /* by a process */
 };
 
 static bool is_number(const char *text)
@@ -56,7 +57,7 @@ static bool read_process(struct gp_exam *exam, const struct gp_docker_container 
             !strstr(cgroup, c->id))
             continue;
         path = gp_exam_text(exam, "/proc/%s/status", names[i]);
-        *ret = (struct user){0};
+        *ret = (struct user){.is_seen = true};
         if (read_status(gp_files_text(&exam->files, &exam->arena, path, MOST_TEXT, NULL), ret))
             return true;
     }
@@ -150,13 +151,15 @@ static void propose(struct gp_exam *exam, const struct gp_docker_container *c, u
                        group, group);
 }
 
-static void report(struct gp_exam *exam, const struct gp_docker_container *c, unsigned long user,
-                   const char *path, unsigned group)
+static void report(struct gp_exam *exam, const struct gp_docker_container *c,
+                   const struct user *user, const char *path, unsigned group)
 {
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    /* Without a process that shows them, the image may have more groups for the user. */
+    bool is_sure = user->is_seen || gp_docker_denied_line(exam, c);
+    gp_exam_report(exam, is_sure ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                    "container %s has no permission to use the GPU: its user %lu is not in the "
                    "group of %s, %u",
-                   c->name, user, path, group);
+                   c->name, user->id, path, group);
     gp_exam_evidence(exam, path, "group %u", group);
     gp_docker_show_denied(exam, c);
     gp_exam_why(exam, "Groups that the user has on this machine do not count in the container: it "
@@ -168,6 +171,18 @@ static void report(struct gp_exam *exam, const struct gp_docker_container *c, un
                        "that group");
     else
         propose(exam, c, group);
+}
+
+static bool has_gpu_file(const struct gp_docker_container *c)
+{
+    const json_t *devices = json_object_get(c->host, "Devices");
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const char *path =
+            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
+        if (path && (strncmp(path, "/dev/dri", 8) == 0 || strcmp(path, "/dev/kfd") == 0))
+            return true;
+    }
+    return false;
 }
 
 static bool is_root(const char *setting)
@@ -182,12 +197,12 @@ void gp_container_check_groups(struct gp_exam *exam, const struct gp_docker_cont
     struct user user = {0};
     struct denied denied = {0};
     /* Programs that start as root may choose their groups themselves. */
-    if (!c->is_running || !setting || is_root(setting) ||
+    if (!c->is_running || !setting || is_root(setting) || !has_gpu_file(c) ||
         (!read_process(exam, c, &user) && !read_settings(exam, c, setting, &user)) || user.id == 0)
         return;
     look_at_all(exam, c, &user, &denied);
     if (denied.computing)
-        report(exam, c, user.id, denied.computing, denied.computing_group);
+        report(exam, c, &user, denied.computing, denied.computing_group);
     else if (denied.video && !denied.is_any_open)
-        report(exam, c, user.id, denied.video, denied.video_group);
+        report(exam, c, &user, denied.video, denied.video_group);
 }

@@ -2,6 +2,7 @@
 #include "doctor/checks_container.h"
 
 #include "doctor/container_host.h"
+#include "doctor/docker.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
 
@@ -48,7 +49,8 @@ void gp_container_report_vain(struct gp_exam *exam)
     const struct gp_log_known *known = gp_log_known_of(exam, refusals);
     if (!known)
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN,
+    bool is_past = gp_docker_is_left_over(exam, known->path);
+    gp_exam_report(exam, is_past ? GP_VERDICT_INFO : GP_VERDICT_WARN,
                    "a container asks for an NVIDIA GPU, which this machine does not have");
     gp_log_show_known(exam, known);
     if (m->gpu_count == 0)

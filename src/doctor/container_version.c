@@ -4,6 +4,7 @@
 
 #include "doctor/compat.h"
 #include "doctor/container_host.h"
+#include "doctor/docker.h"
 #include "doctor/log.h"
 #include "doctor/nvidia.h"
 #include "doctor/packages.h"
@@ -68,6 +69,29 @@ static void update_toolkit(struct gp_exam *exam)
 
 /* ---- what an update has deleted ---- */
 
+static void find_given(struct gp_exam *unused, const struct gp_docker_container *c, void *argument)
+{
+    bool *ret = argument;
+    (void)unused;
+    *ret = *ret || (c->is_running &&
+                    (gp_docker_has_runtime(c) || json_array_size(gp_docker_requests(c)) > 0));
+}
+
+/* Whether docker has found the toolkit since it refused: it runs a container with a GPU, or it was
+ * started after that line of its log. */
+static bool is_past(struct gp_exam *exam, const struct gp_log_known *asked)
+{
+    enum { TEXT = 1 << 20 };
+    bool is_given = false;
+    (void)gp_docker_each(exam, find_given, &is_given);
+    const char *all =
+        is_given ? NULL : gp_files_tail(&exam->files, &exam->arena, asked->path, TEXT, NULL);
+    const char *last = NULL, *mark = "could not select device driver";
+    for (const char *p = all; p && (p = strstr(p, mark)); p++)
+        last = p;
+    return is_given || (last && strstr(last, "Daemon has completed initialization"));
+}
+
 /* Docker has refused --gpus, though the toolkit is installed: not since docker was started, or only
  * in part, such as nvidia-container-toolkit-base, which suffices for CDI. */
 static void check_asked(struct gp_exam *exam)
@@ -90,9 +114,11 @@ static void check_asked(struct gp_exam *exam)
         gp_container_check_snap(exam, snap);
     if (exam->last != before)
         gp_log_show_known(exam, asked);
-    if (!asked || exam->last != before)
+    if (!asked || exam->last != before || is_past(exam, asked))
         return;
-    gp_exam_report(exam, GP_VERDICT_WARN, "docker does not find NVIDIA Container Toolkit%s",
+    bool is_old = gp_docker_is_left_over(exam, asked->path);
+    gp_exam_report(exam, is_old ? GP_VERDICT_INFO : GP_VERDICT_WARN,
+                   "docker does not find NVIDIA Container Toolkit%s",
                    hook ? ", though it is installed" : ": only a part of it is installed");
     gp_exam_evidence(exam, hook ? hook : hooks[0], hook ? "present" : "missing");
     gp_log_show_known(exam, asked);

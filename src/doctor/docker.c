@@ -196,27 +196,46 @@ const char *gp_docker_asked(const struct gp_docker_container *container)
     return strcmp(value, "void") == 0 || strcmp(value, "none") == 0 ? "" : value;
 }
 
+static bool is_plain(const char *text)
+{
+    return text[0] && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789._/-")];
+}
+
 const char *gp_docker_compose_service(struct gp_exam *exam,
                                       const struct gp_docker_container *container)
 {
     const json_t *labels = json_object_get(json_object_get(container->config, "Config"), "Labels");
     const char *file = gp_docker_text(labels, "com.docker.compose.project.config_files");
     const char *service = gp_docker_text(labels, "com.docker.compose.service");
-    return file && service ? gp_exam_text(exam, "in %s, add to the service %s", file, service) : "";
+    /* an image may have such labels, too: they stand next to a command */
+    return file && service && file[0] == '/' && is_plain(file) && is_plain(service)
+               ? gp_exam_text(exam, "in %s, add to the service %s", file, service)
+               : "";
 }
 
 const char *gp_docker_denied_line(struct gp_exam *exam, const struct gp_docker_container *container)
 {
-    static const char *const words[] = {
-        "Failed to open /dev/dri",         "No VA display found",
-        "/dev/kfd: Permission denied",     "Unable to open /dev/kfd read-write",
-        "No GPU device found in OpenVINO", "permission problems block access"};
+    enum { SHOWN = 200 };
+    const struct gp_machine *m = &exam->machine;
+    const struct {
+        const char *text;
+        bool applies; /* its GPU is here */
+    } words[] = {
+        {"Failed to open /dev/dri", true},
+        {"No VA display found", true},
+        {"/dev/kfd: Permission denied", m->amd_count > 0},
+        {"Unable to open /dev/kfd read-write", m->amd_count > 0},
+        {"No GPU device found in OpenVINO", m->intel_count > 0},
+        {"permission problems block access", true},
+    };
     size_t length = 0;
     const char *text = gp_docker_printed(exam, container, &length);
     for (size_t i = 0; text && i < GP_ARRAY_LEN(words); i++) {
-        const char *found = strstr(text, words[i]);
+        const char *found = words[i].applies ? strstr(text, words[i].text) : NULL;
+        size_t n = found ? strcspn(found, "\n") : 0;
         if (found)
-            return gp_exam_text(exam, "%.*s", (int)strcspn(found, "\n"), found);
+            return gp_exam_text(exam, "%.*s", (int)(n < SHOWN ? n : SHOWN), found);
     }
     return NULL;
 }
@@ -226,4 +245,28 @@ void gp_docker_show_denied(struct gp_exam *exam, const struct gp_docker_containe
     const char *line = gp_docker_denied_line(exam, container);
     if (line)
         gp_exam_evidence(exam, container->log_path, "%s", line);
+}
+
+bool gp_docker_is_left_over(struct gp_exam *exam, const char *config_path)
+{
+    static const char name[] = "/config.v2.json";
+    size_t n = strlen(config_path), m = sizeof(name) - 1;
+    if (n <= m || strcmp(config_path + n - m, name) != 0)
+        return false;
+    json_t *config = read_json(exam, config_path);
+    json_t *host =
+        read_json(exam, gp_exam_text(exam, "%.*s/hostconfig.json", (int)(n - m), config_path));
+    const char *policy = gp_docker_text(json_object_get(host, "RestartPolicy"), "Name");
+    bool is_running = json_is_true(json_object_get(json_object_get(config, "State"), "Running"));
+    bool is_left_over = !is_running && policy && (!policy[0] || strcmp(policy, "no") == 0);
+    json_decref(config);
+    json_decref(host);
+    return is_left_over;
+}
+
+bool gp_docker_is_for_cpu(const struct gp_docker_container *c)
+{
+    const char *cuda = gp_docker_variable(c, "CUDA_VISIBLE_DEVICES");
+    const char *ollama = gp_docker_variable(c, "OLLAMA_LLM_LIBRARY");
+    return (cuda && (!cuda[0] || cuda[0] == '-')) || (ollama && strncmp(ollama, "cpu", 3) == 0);
 }

@@ -46,6 +46,13 @@ const char *gp_docker_denied_line(struct gp_exam *exam,
                                   const struct gp_docker_container *container);
 void gp_docker_show_denied(struct gp_exam *exam, const struct gp_docker_container *container);
 
+/* Whether its user has said that it computes on the CPU. */
+bool gp_docker_is_for_cpu(const struct gp_docker_container *container);
+
+/* Whether a container, by its config.v2.json, does not run, and docker will not start it by itself:
+ * what it says of an error may be long past. */
+bool gp_docker_is_left_over(struct gp_exam *exam, const char *config_path);
+
 /* Whether NVIDIA's runtime starts it: it was created with --runtime=nvidia, or that is docker's
  * default. The runtime adds only the GPUs that the container asks for. */
 bool gp_docker_has_runtime(const struct gp_docker_container *container);

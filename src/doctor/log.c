@@ -342,6 +342,36 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
     }
 }
 
+/* Whether nothing shows that a GPU was wanted for the container. */
+static bool is_without_gpu(const struct gp_docker_container *c)
+{
+    static const char *const starts[] = {"/dev/dri", "/dev/kfd", "/dev/nvidia"};
+    const json_t *devices = json_object_get(c->host, "Devices");
+    const char *runtime = gp_docker_text(c->host, "Runtime");
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const char *path =
+            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
+        for (size_t k = 0; path && k < GP_ARRAY_LEN(starts); k++)
+            if (strncmp(path, starts[k], strlen(starts[k])) == 0)
+                return false;
+    }
+    return c->host && json_array_size(gp_docker_requests(c)) == 0 &&
+           !(runtime && (strstr(runtime, "nvidia") || strstr(runtime, "amd")));
+}
+
+/* Programs that try a GPU say so where there is none to be had: no fault, and no news where they
+ * are told to use the CPU. */
+static void lower_tried(struct gp_log *log, size_t first, bool is_for_cpu)
+{
+    static const char tried[] = "cuda.100,cuda.count-100,ffmpeg.cuinit-none,ld.libcuda,ld.nvml,"
+                                "nvdec.library,ollama.fallback,ollama.no-gpu,video.libcuda";
+    for (size_t i = first; i < log->known_count; i++)
+        if (gp_exam_is_listed(tried, log->known[i].id)) {
+            log->known[i].verdict = GP_VERDICT_INFO;
+            log->known[i].is_told = is_for_cpu;
+        }
+}
+
 /* What a running container of docker has printed since it was started; why another one did not
  * start: "failed to …\nnvidia-container-cli: …" */
 static void read_container(struct gp_exam *exam, const struct gp_docker_container *c,
@@ -355,7 +385,10 @@ static void read_container(struct gp_exam *exam, const struct gp_docker_containe
         read_program(exam, log, c->config_path, gp_exam_text(exam, "%s", error), strlen(error));
     } else if (c->is_running) {
         const char *all = gp_docker_printed(exam, c, &length);
+        size_t first = log->known_count;
         read_program(exam, log, c->log_path, all, length);
+        if (is_without_gpu(c) || gp_docker_is_for_cpu(c))
+            lower_tried(log, first, gp_docker_is_for_cpu(c));
     }
 }
 
