@@ -122,6 +122,7 @@ const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_conta
                               size_t *ret_length)
 {
     const char *start = gp_docker_text(json_object_get(container->config, "State"), "StartedAt");
+    *ret_length = 0;
     const char *all =
         start ? gp_files_tail(&exam->files, &exam->arena, container->log_path, MOST_LOG, ret_length)
               : NULL;
@@ -131,7 +132,8 @@ const char *gp_docker_printed(struct gp_exam *exam, const struct gp_docker_conta
 
 const char *gp_docker_layer(struct gp_exam *exam, const struct gp_docker_container *container)
 {
-    const char *path = container->config_path, *end = strstr(path, "/containers/");
+    const char *path = container->config_path;
+    const char *end = strstr(path, gp_exam_text(exam, "/containers/%s/", container->id));
     const char *root = gp_exam_text(exam, "%.*s", end ? (int)(end - path) : 0, path);
     char id[128];
     path = gp_exam_text(exam, "%s/image/overlay2/layerdb/mounts/%s/mount-id", root, container->id);
