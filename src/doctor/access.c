@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct identity {
-    unsigned user, group;
-    const char *groups; /* "\t4 24 27 \n…" */
-};
-
 /* The line of a name in /etc/passwd or /etc/group, after its password; NULL: there is none. */
 static const char *line_of(const char *text, const char *name)
 {
@@ -47,7 +42,7 @@ static const char *groups_of(struct gp_exam *exam, const char *text, const char 
 }
 
 static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, const char *name,
-                       struct identity *ret)
+                       struct gp_identity *ret)
 {
     const char *users = gp_files_text(&exam->files, scratch, "/etc/passwd", 1 << 20, NULL);
     const char *groups = gp_files_text(&exam->files, scratch, "/etc/group", 1 << 20, NULL);
@@ -62,7 +57,7 @@ static bool read_named(struct gp_exam *exam, struct gp_arena *scratch, const cha
 }
 
 /* Of a process, by its status: "Uid:\t1000\t1000\t1000\t1000". */
-static bool read_status(const char *text, struct identity *ret)
+static bool read_status(const char *text, struct gp_identity *ret)
 {
     const char *user = text ? strstr(text, "\nUid:") : NULL;
     const char *group = text ? strstr(text, "\nGid:") : NULL;
@@ -76,14 +71,14 @@ static bool read_status(const char *text, struct identity *ret)
 }
 
 /* Of /proc/self/status; a copy of a machine may lack it: the user that its environment names. */
-static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct identity *ret)
+static bool read_identity(struct gp_exam *exam, struct gp_arena *scratch, struct gp_identity *ret)
 {
     const char *text = gp_files_text(&exam->files, scratch, "/proc/self/status", 65536, NULL);
     return text ? read_status(text, ret)
                 : read_named(exam, scratch, gp_machine_variable(&exam->machine, "USER"), ret);
 }
 
-static bool is_member(const struct identity *who, unsigned group)
+static bool is_member(const struct gp_identity *who, unsigned group)
 {
     const char *p = who->groups + strspn(who->groups, "\t ");
     for (char *end; *p >= '0' && *p <= '9'; p = end + strspn(end, " "))
@@ -135,56 +130,74 @@ static bool is_mapped(struct gp_exam *exam)
            !strstr(line, "4294967295");
 }
 
-/* For a process, by its status, or a user; both NULL: the examining one. */
-static struct gp_access access_of(struct gp_exam *exam, const char *path, const char *status,
-                                  const char *user)
+bool gp_identity_of_process(struct gp_exam *exam, const char *status, struct gp_identity *ret)
 {
-    struct gp_arena scratch = {0};
-    struct gp_access access = {0};
-    struct identity who = {0};
+    return read_status(gp_files_text(&exam->files, &exam->arena, status, 65536, NULL), ret);
+}
+
+/* NULL: it is not known who. */
+static struct gp_access access_of(struct gp_exam *exam, struct gp_arena *scratch, const char *path,
+                                  const struct gp_identity *who)
+{
+    struct gp_access access = {.is_known = who, .is_root = who && who->user == 0};
     struct stat st;
-    access.is_known =
-        status ? read_status(gp_files_text(&exam->files, &scratch, status, 65536, NULL), &who)
-        : user ? read_named(exam, &scratch, user, &who)
-               : read_identity(exam, &scratch, &who);
-    access.is_root = access.is_known && who.user == 0;
     bool is_confined = access.is_root && is_mapped(exam);
     access.is_there = gp_files_stat(&exam->files, path, &st) == 0;
-    if (access.is_there) {
-        access.mode = st.st_mode & 0777;
-        access.group = st.st_gid;
-        name_group(exam, &scratch, st.st_gid, access.group_name, sizeof(access.group_name));
-        /* As the kernel does it: the first match of owner, group and others decides. */
-        unsigned bits = !access.is_known ? 0
-                        : access.is_root ? (is_confined && st.st_gid == NOBODY ? access.mode : 06)
-                        : who.user == st.st_uid      ? access.mode >> 6
-                        : is_member(&who, st.st_gid) ? access.mode >> 3
-                                                     : access.mode;
-        access.may_use = (bits & 06) == 06;
-    }
+    if (!access.is_there)
+        return access;
+    access.mode = st.st_mode & 0777;
+    access.group = st.st_gid;
+    name_group(exam, scratch, st.st_gid, access.group_name, sizeof(access.group_name));
+    /* As the kernel does it: the first match of owner, group and others decides. */
+    unsigned bits = !access.is_known ? 0
+                    : access.is_root ? (is_confined && st.st_gid == NOBODY ? access.mode : 06)
+                    : who->user == st.st_uid    ? access.mode >> 6
+                    : is_member(who, st.st_gid) ? access.mode >> 3
+                                                : access.mode;
+    access.may_use = (bits & 06) == 06;
+    return access;
+}
+
+struct gp_access gp_access_of_identity(struct gp_exam *exam, const char *path,
+                                       const struct gp_identity *who)
+{
+    struct gp_arena scratch = {0};
+    struct gp_access access = access_of(exam, &scratch, path, who);
     gp_arena_fini(&scratch);
     return access;
 }
 
 struct gp_access gp_access_of(struct gp_exam *exam, const char *path)
 {
-    return access_of(exam, path, NULL, NULL);
+    struct gp_arena scratch = {0};
+    struct gp_identity who;
+    bool is_known = read_identity(exam, &scratch, &who);
+    struct gp_access access = access_of(exam, &scratch, path, is_known ? &who : NULL);
+    gp_arena_fini(&scratch);
+    return access;
 }
 
 struct gp_access gp_access_of_user(struct gp_exam *exam, const char *path, const char *user)
 {
-    return access_of(exam, path, NULL, user);
+    struct gp_arena scratch = {0};
+    struct gp_identity who;
+    bool is_known = read_named(exam, &scratch, user, &who);
+    struct gp_access access = access_of(exam, &scratch, path, is_known ? &who : NULL);
+    gp_arena_fini(&scratch);
+    return access;
 }
 
 struct gp_access gp_access_of_process(struct gp_exam *exam, const char *path, const char *status)
 {
-    return access_of(exam, path, status, NULL);
+    struct gp_identity who;
+    bool is_known = gp_identity_of_process(exam, status, &who);
+    return gp_access_of_identity(exam, path, is_known ? &who : NULL);
 }
 
 /* The name of the examining user, by number; "": unknown. */
 static const char *own_name(struct gp_exam *exam)
 {
-    struct identity who;
+    struct gp_identity who;
     const char *users = gp_files_text(&exam->files, &exam->arena, "/etc/passwd", 1 << 20, NULL);
     if (!read_identity(exam, &exam->arena, &who))
         return "";

@@ -5,10 +5,10 @@
 #include "doctor/docker.h"
 #include "doctor/driver_fix.h"
 #include "doctor/log.h"
+#include "doctor/processes.h"
 #include "doctor/services.h"
 #include "doctor/version.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const char module[] = "/sys/module/nvidia_uvm";
@@ -91,19 +91,12 @@ static void check_flatpak(struct gp_exam *exam)
  */
 static const char *running(struct gp_exam *exam, const char *program, const char *argument)
 {
-    char **names, name[32];
-    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
-    for (long i = 0; i < n; i++) {
-        const char *folder = gp_exam_text(exam, "/proc/%s", names[i]);
-        const char *path = gp_exam_text(exam, "%s/cmdline", folder);
+    struct gp_processes all = gp_processes_of(exam);
+    const char *process;
+    while ((process = gp_processes_next(exam, &all, program))) {
+        const char *path = gp_exam_text(exam, "%s/cmdline", process);
         size_t length = 0;
-        const char *text =
-            isdigit((unsigned char)names[i][0]) &&
-                    gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", folder), name,
-                                  sizeof(name)) &&
-                    strcmp(name, program) == 0
-                ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &length)
-                : NULL;
+        const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, &length);
         if (text && memmem(text, length, argument, strlen(argument)))
             return path;
     }

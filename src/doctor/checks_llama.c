@@ -2,6 +2,7 @@
 #include "doctor/checks_services.h"
 
 #include "doctor/exam.h"
+#include "doctor/processes.h"
 #include "doctor/services.h"
 
 #include <ctype.h>
@@ -59,22 +60,17 @@ static bool find_in_services(struct gp_exam *exam, struct program *ret)
 
 static bool find_running(struct gp_exam *exam, struct program *ret)
 {
-    char **names, name[32], path[GP_PATH_SIZE];
-    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
-    for (long i = 0; i < n; i++) {
-        const char *folder = gp_exam_text(exam, "/proc/%s", names[i]);
-        const char *where = gp_exam_text(exam, "%s/cmdline", folder);
+    char path[GP_PATH_SIZE];
+    struct gp_processes all = gp_processes_of(exam);
+    const char *process;
+    while ((process = gp_processes_next(exam, &all, "llama-"))) {
+        const char *where = gp_exam_text(exam, "%s/cmdline", process);
         size_t length = 0;
-        bool is_one = isdigit((unsigned char)names[i][0]) &&
-                      gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", folder), name,
-                                    sizeof(name)) &&
-                      strncmp(name, "llama-", 6) == 0;
-        const char *text =
-            is_one ? gp_files_text(&exam->files, &exam->arena, where, 1 << 16, &length) : NULL;
+        const char *text = gp_files_text(&exam->files, &exam->arena, where, 1 << 16, &length);
         const char *option = text ? option_in(text, length, '\0') : NULL;
         if (!option)
             continue;
-        bool is_known = gp_files_link(&exam->files, gp_exam_text(exam, "%s/exe", folder), path);
+        bool is_known = gp_files_link(&exam->files, gp_exam_text(exam, "%s/exe", process), path);
         *ret = (struct program){gp_exam_text(exam, "%s", is_known ? path : text), where, option};
         return is_ours(ret->path);
     }

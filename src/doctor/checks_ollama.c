@@ -9,6 +9,7 @@
 #include "doctor/gfxlist.h"
 #include "doctor/nvidia.h"
 #include "doctor/packages.h"
+#include "doctor/processes.h"
 #include "doctor/services.h"
 #include "doctor/version.h"
 
@@ -348,16 +349,11 @@ static bool ends_with_service(const char *cgroup)
 static struct server find_server(struct gp_exam *exam)
 {
     enum { MOST_TEXT = 1 << 16 };
-    char **names, line[1024];
-    long n = gp_files_list(&exam->files, &exam->arena, "/proc", &names);
-    for (long i = 0; i < n; i++) {
-        const char *process = gp_exam_text(exam, "/proc/%s", names[i]);
+    char line[1024];
+    struct gp_processes all = gp_processes_of(exam);
+    const char *process;
+    while ((process = gp_processes_next(exam, &all, "ollama"))) {
         size_t length;
-        if (names[i][strspn(names[i], "0123456789")] ||
-            !gp_files_line(&exam->files, gp_exam_text(exam, "%s/comm", process), line,
-                           sizeof(line)) ||
-            strcmp(line, "ollama") != 0)
-            continue;
         long size = gp_files_read(&exam->files, gp_exam_text(exam, "%s/cmdline", process), line,
                                   sizeof(line));
         const char *second = size > 0 ? line + strlen(line) + 1 : line;
