@@ -212,15 +212,15 @@ static const char *own_name(struct gp_exam *exam)
     return "";
 }
 
-/* Whether the examining user is a member of the file's group by now, but the session began before
- * that. */
+/* Whether the examining user is a member of the file's group by now, which may use it, but the
+ * session began before that. */
 static bool is_new(struct gp_exam *exam, const struct gp_access *access)
 {
     const char *name = own_name(exam), *p = gp_access_members(exam, access->group);
     size_t n = strlen(name);
     for (; n > 0 && *p; p += strcspn(p, ","), p += *p == ',')
         if (strcspn(p, ",") == n && strncmp(p, name, n) == 0)
-            return !exam->machine.container && !access->is_root;
+            return !exam->machine.container && !access->is_root && (access->mode & 060) == 060;
     return false;
 }
 

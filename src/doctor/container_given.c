@@ -10,6 +10,7 @@
 #include "doctor/searchpath.h"
 #include "doctor/version.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Docker starts it with the machine, or has tried to. Others may be left over, and nobody misses
@@ -78,11 +79,12 @@ static const char *failure_of(struct gp_exam *exam, const struct gp_docker_conta
     const char *all = gp_docker_printed(exam, c, &length), *line;
     struct gp_lines lines = gp_lines_of(all, all ? length : 0);
     while (gp_lines_next(&lines, &line, &n)) {
-        const char *text = gp_exam_text(exam, "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
+        char text[SHOWN + 1];
         unsigned weight;
+        (void)snprintf(text, sizeof(text), "%.*s", (int)(n < SHOWN ? n : SHOWN), line);
         const struct gp_entry *entry = gp_entry_of_line(text, &weight);
         if (entry && gp_exam_is_listed(errors, entry->id) && is_one(entry, text))
-            return text;
+            return gp_exam_text(exam, "%s", text);
     }
     return NULL;
 }

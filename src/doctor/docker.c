@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_TEXT = 1 << 20, MOST_LOG = 1 << 17 };
+enum { MOST_TEXT = 1 << 20, MOST_LOG = 1 << 16 };
 static const char settings_path[] = "/etc/docker/daemon.json";
 
 static json_t *read_json(struct gp_exam *exam, const char *path)
