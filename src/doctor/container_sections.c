@@ -31,14 +31,6 @@ static unsigned version_of(const char *text)
     return 1;
 }
 
-/* Whether a place in a text is in a line that begins with "#". */
-static bool is_comment(const char *text, const char *place)
-{
-    while (place > text && place[-1] != '\n')
-        place--;
-    return place[strspn(place, " \t")] == '#';
-}
-
 /* Whether the runtime is in this section: [plugins."SECTION".containerd.runtimes.nvidia]. */
 static bool is_in(struct gp_exam *exam, const char *text, const char *section)
 {
@@ -50,8 +42,7 @@ static bool is_in(struct gp_exam *exam, const char *text, const char *section)
         const char *start =
             gp_exam_text(exam, "%.*s%s%s", (int)(cut - forms[i]), forms[i], section, cut + 2);
         for (const char *p = strstr(text, start); p; p = strstr(p + 1, start))
-            if (!is_comment(text, p) &&
-                strncmp(p + strlen(start) + strspn(p + strlen(start), "\"'"), "nvidia", 6) == 0)
+            if (strncmp(p + strlen(start) + strspn(p + strlen(start), "\"'"), "nvidia", 6) == 0)
                 return true;
     }
     return false;
