@@ -193,7 +193,7 @@ def a_fork_while_another_thread_explains():
     """The child has none of the locks that the thread held. Not in tests/unit: the sanitizers' own ones stay locked."""
     python("""
 import os, signal, threading
-text = "RuntimeError: CUDA out of memory. Tried to allocate 20 GiB"
+text = "RuntimeError: CUDA out of memory. Tried to allocate 20 GiB " + 3000 * "cudaMalloc " # the search takes a while
 def explain_on():
     while True:
         gpulse.explain(text)

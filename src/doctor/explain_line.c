@@ -143,9 +143,19 @@ bool gp_explain_kmsg(struct gp_arena *arena, const struct gp_kmsg *k, struct gp_
 
 static regex_t cuda_numbers; /* compiled once, as a log has many lines that mention CUDA */
 static bool has_cuda_numbers;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* In a child: another thread of the parent may have been in the middle of using the expression,
+ * which has a lock of its own. What it has allocated is left alone. */
+static void forget_cuda_numbers(void)
+{
+    static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
+    once = fresh;
+}
 
 static void compile_cuda_numbers(void)
 {
+    static bool is_watching;
     static const char expression[] =
         "(CUDA|Cuda|cuda)( driver| API)? (error|failure|Error|Failure|ERROR)( code)?:? ?"
         "[=#]?\\(?([0-9]+)|"
@@ -155,6 +165,7 @@ static void compile_cuda_numbers(void)
         "CUDA_CHECK.*error=([0-9]+)|"
         "(CUDA initialization failure with error:? )([0-9]+)";
     has_cuda_numbers = regcomp(&cuda_numbers, expression, REG_EXTENDED) == 0;
+    is_watching = is_watching || pthread_atfork(NULL, NULL, forget_cuda_numbers) == 0;
 }
 
 /* "CUDA error 700", "Cuda failure 700", "cuInit: UNKNOWN ERROR (303)", "Cuda driver error 804",
@@ -162,7 +173,6 @@ static void compile_cuda_numbers(void)
  * before CUDA 10.1; there the text counts. */
 static unsigned cuda_number(const char *line)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     regmatch_t groups[16];
     unsigned number = 0;
     if (!strcasestr(line, "cuda") && !strstr(line, "cuInit"))
