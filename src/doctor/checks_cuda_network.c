@@ -1,4 +1,4 @@
-/* A part of cuda.env: the network interfaces that NCCL and Gloo are told to use. */
+/* A part of cuda.env: the network interfaces that variables name for NCCL and Gloo. */
 #include "doctor/checks_cuda.h"
 #include "doctor/exam.h"
 #include "doctor/nvidia.h"

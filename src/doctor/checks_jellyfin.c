@@ -18,14 +18,6 @@ bool gp_jellyfin_is_there(struct gp_exam *exam)
            (!container || strcmp(container, "lxc") == 0);
 }
 
-/* "renderD128" of <VaapiDevice>/dev/dri/renderD128</VaapiDevice>, with its path; "": not set. */
-static const char *value_of(struct gp_exam *exam, const char *text, const char *name)
-{
-    const char *mark = gp_exam_text(exam, "<%s>", name), *found = strstr(text, mark);
-    const char *value = found ? found + strlen(mark) : "";
-    return gp_exam_text(exam, "%.*s", (int)strcspn(value, "<\r\n"), value);
-}
-
 static const char *maker_words(unsigned vendor)
 {
     return vendor == GP_PCI_NVIDIA  ? "NVIDIA"
@@ -104,8 +96,9 @@ static void check_av1(struct gp_exam *exam, const char *path, const char *text)
     enum { FIRST = 89 };
     struct gp_nvidia nv;
     gp_nvidia_read(&nv, exam);
-    if (strcmp(value_of(exam, text, "AllowAv1Encoding"), "true") != 0 ||
-        strcmp(value_of(exam, text, "EnableHardwareEncoding"), "false") == 0 || nv.count == 0)
+    if (strcmp(gp_jellyfin_value(exam, text, "AllowAv1Encoding"), "true") != 0 ||
+        strcmp(gp_jellyfin_value(exam, text, "EnableHardwareEncoding"), "false") == 0 ||
+        nv.count == 0)
         return;
     for (size_t i = 0; i < nv.count; i++)
         if (nv.gpus[i].capability == 0 || nv.gpus[i].capability >= FIRST)
@@ -122,14 +115,15 @@ static void check_av1(struct gp_exam *exam, const char *path, const char *text)
 void gp_jellyfin_check(struct gp_exam *exam)
 {
     const char *path = gp_jellyfin_path(exam);
-    const char *text = gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL);
-    const char *method = text ? value_of(exam, text, "HardwareAccelerationType") : "";
+    const char *text = gp_jellyfin_text(exam);
+    const char *method = text ? gp_jellyfin_value(exam, text, "HardwareAccelerationType") : "";
     if (check_method(exam, path, method))
         return;
     if (strcmp(method, "vaapi") == 0)
-        check_device(exam, path, method, "VaapiDevice", value_of(exam, text, "VaapiDevice"));
+        check_device(exam, path, method, "VaapiDevice",
+                     gp_jellyfin_value(exam, text, "VaapiDevice"));
     else if (strcmp(method, "qsv") == 0)
-        check_device(exam, path, method, "QsvDevice", value_of(exam, text, "QsvDevice"));
+        check_device(exam, path, method, "QsvDevice", gp_jellyfin_value(exam, text, "QsvDevice"));
     else if (strcmp(method, "nvenc") == 0)
         check_av1(exam, path, text);
 }

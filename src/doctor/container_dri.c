@@ -18,13 +18,10 @@ static bool is_gpu_file(const char *path)
 /* Whether it was created with --device and one of these paths. */
 static bool is_given(const struct gp_docker_container *c, bool (*is_one)(const char *))
 {
-    const json_t *devices = json_object_get(c->host, "Devices");
-    for (size_t i = 0; i < json_array_size(devices); i++) {
-        const char *path =
-            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        if (path && (is_one(path) || strcmp(path, "/dev") == 0))
+    const char *path;
+    for (size_t i = 0; (path = gp_docker_device(c, i)); i++)
+        if (is_one(path) || strcmp(path, "/dev") == 0)
             return true;
-    }
     return false;
 }
 

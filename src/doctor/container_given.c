@@ -25,23 +25,10 @@ static bool is_wanted(const struct gp_docker_container *c)
             !is_stopped);
 }
 
-/* Whether docker passes a device file whose path begins so. */
-static bool has_device(const struct gp_docker_container *c, const char *start)
-{
-    const json_t *devices = json_object_get(c->host, "Devices");
-    for (size_t i = 0; i < json_array_size(devices); i++) {
-        const char *path =
-            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        if (path && strncmp(path, start, strlen(start)) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Any of the ways by which docker passes GPUs. */
 static bool has_gpus(const struct gp_docker_container *c)
 {
-    return has_device(c, "/dev/nvidia") || gp_docker_has_runtime(c) ||
+    return gp_docker_has_device(c, "/dev/nvidia") || gp_docker_has_runtime(c) ||
            json_array_size(gp_docker_requests(c)) > 0 ||
            json_is_true(json_object_get(c->host, "Privileged"));
 }
@@ -49,7 +36,7 @@ static bool has_gpus(const struct gp_docker_container *c)
 /* Another vendor's GPU, with which programs get along after they have tried NVIDIA's. */
 static bool has_other_gpu(const struct gp_docker_container *c)
 {
-    return has_device(c, "/dev/dri") || has_device(c, "/dev/kfd");
+    return gp_docker_has_device(c, "/dev/dri") || gp_docker_has_device(c, "/dev/kfd");
 }
 
 static bool is_any(const struct gp_entry *unused, const char *text)
@@ -386,13 +373,13 @@ static void check_gpu(struct gp_exam *exam, const struct gp_docker_container *c)
  * numbers may change with a boot. */
 static void check_files(struct gp_exam *exam, const struct gp_docker_container *c)
 {
-    const json_t *devices = json_object_get(c->host, "Devices");
     char **names;
+    const char *file;
     long others = gp_files_list(&exam->files, &exam->arena, "/dev/dri", &names);
-    for (size_t i = 0; i < json_array_size(devices) && others > 0 && !c->is_running; i++) {
-        const char *file =
-            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        if (!file || strncmp(file, "/dev/dri/", 9) != 0 || gp_files_exist(&exam->files, file))
+    if (others <= 0 || c->is_running)
+        return;
+    for (size_t i = 0; (file = gp_docker_device(c, i)); i++) {
+        if (strncmp(file, "/dev/dri/", 9) != 0 || gp_files_exist(&exam->files, file))
             continue;
         gp_exam_report(exam, is_wanted(c) ? GP_VERDICT_WARN : GP_VERDICT_INFO,
                        "container %s does not start: it is given %s, which does not exist", c->name,

@@ -78,14 +78,11 @@ static void look_at_all(struct gp_exam *exam, const struct gp_docker_container *
                         const struct user *user, struct denied *ret)
 {
     static const char folder[] = "/dev/dri";
-    const json_t *devices = json_object_get(c->host, "Devices");
-    for (size_t i = 0; i < json_array_size(devices); i++) {
-        const char *path =
-            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
+    const char *path;
+    for (size_t i = 0; (path = gp_docker_device(c, i)); i++) {
         char **names;
-        if (path)
-            look_at(exam, user, path, ret);
-        if (!path || (strcmp(path, folder) != 0 && strcmp(path, "/dev/dri/") != 0))
+        look_at(exam, user, path, ret);
+        if (strcmp(path, folder) != 0 && strcmp(path, "/dev/dri/") != 0)
             continue;
         long n = gp_files_list(&exam->files, &exam->arena, folder, &names);
         for (long k = 0; k < n; k++)
@@ -129,14 +126,7 @@ static void report(struct gp_exam *exam, const struct gp_docker_container *c,
 
 static bool has_gpu_file(const struct gp_docker_container *c)
 {
-    const json_t *devices = json_object_get(c->host, "Devices");
-    for (size_t i = 0; i < json_array_size(devices); i++) {
-        const char *path =
-            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        if (path && (strncmp(path, "/dev/dri", 8) == 0 || strcmp(path, "/dev/kfd") == 0))
-            return true;
-    }
-    return false;
+    return gp_docker_has_device(c, "/dev/dri") || gp_docker_has_device(c, "/dev/kfd");
 }
 
 static bool is_root(const char *setting)

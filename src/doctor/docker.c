@@ -55,6 +55,22 @@ bool gp_docker_asks_runtime(const struct gp_docker_container *container)
     return gp_docker_has_runtime(container) && asked && asked[0];
 }
 
+const char *gp_docker_device(const struct gp_docker_container *container, size_t place)
+{
+    const json_t *devices = json_object_get(container->host, "Devices");
+    const char *path = gp_docker_text(json_array_get(devices, place), "PathOnHost");
+    return path || place >= json_array_size(devices) ? path : "";
+}
+
+bool gp_docker_has_device(const struct gp_docker_container *container, const char *start)
+{
+    const char *path;
+    for (size_t i = 0; (path = gp_docker_device(container, i)); i++)
+        if (strncmp(path, start, strlen(start)) == 0)
+            return true;
+    return false;
+}
+
 /* A request by CDI names the vendor, "amd.com/gpu=all"; others are NVIDIA's unless they name a
  * driver. */
 static bool is_for_nvidia(const json_t *request)

@@ -65,6 +65,13 @@ const char *gp_docker_asked(const struct gp_docker_container *container);
 bool gp_docker_asks_runtime(const struct gp_docker_container *container);
 bool gp_docker_has_gpus(const struct gp_docker_container *container);
 
+/* The path on this machine of the device file that it is given (--device) at this place, "" if the
+ * entry has none; NULL: behind the last. */
+const char *gp_docker_device(const struct gp_docker_container *container, size_t place);
+
+/* Whether it is given a device file whose path begins so. */
+bool gp_docker_has_device(const struct gp_docker_container *container, const char *start);
+
 /* The requests for devices (--gpus), an array; NULL: there are none. */
 const json_t *gp_docker_requests(const struct gp_docker_container *container);
 

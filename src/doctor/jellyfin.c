@@ -18,16 +18,23 @@ const char *gp_jellyfin_path(struct gp_exam *exam)
                : NULL;
 }
 
-const char *gp_jellyfin_setting(struct gp_exam *exam, const char *name)
+const char *gp_jellyfin_text(struct gp_exam *exam)
 {
     const char *path = gp_jellyfin_path(exam);
-    const char *text = path ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL) : NULL;
-    const char *mark = gp_exam_text(exam, "<%s>", name);
-    const char *found = text ? strstr(text, mark) : NULL;
-    if (!text)
-        return NULL;
-    found = found ? found + strlen(mark) : "";
-    return gp_exam_text(exam, "%.*s", (int)strcspn(found, "<"), found);
+    return path ? gp_files_text(&exam->files, &exam->arena, path, 1 << 16, NULL) : NULL;
+}
+
+const char *gp_jellyfin_value(struct gp_exam *exam, const char *text, const char *name)
+{
+    const char *mark = gp_exam_text(exam, "<%s>", name), *found = strstr(text, mark);
+    const char *value = found ? found + strlen(mark) : "";
+    return gp_exam_text(exam, "%.*s", (int)strcspn(value, "<\r\n"), value);
+}
+
+const char *gp_jellyfin_setting(struct gp_exam *exam, const char *name)
+{
+    const char *text = gp_jellyfin_text(exam);
+    return text ? gp_jellyfin_value(exam, text, name) : NULL;
 }
 
 bool gp_jellyfin_uses_dri(struct gp_exam *exam)

@@ -345,17 +345,10 @@ static void read_pods(struct gp_exam *exam, struct gp_log *log)
 /* Whether nothing shows that a GPU was wanted for the container. */
 static bool is_without_gpu(const struct gp_docker_container *c)
 {
-    static const char *const starts[] = {"/dev/dri", "/dev/kfd", "/dev/nvidia"};
-    const json_t *devices = json_object_get(c->host, "Devices");
     const char *runtime = gp_docker_text(c->host, "Runtime");
-    for (size_t i = 0; i < json_array_size(devices); i++) {
-        const char *path =
-            json_string_value(json_object_get(json_array_get(devices, i), "PathOnHost"));
-        for (size_t k = 0; path && k < GP_ARRAY_LEN(starts); k++)
-            if (strncmp(path, starts[k], strlen(starts[k])) == 0)
-                return false;
-    }
-    return c->host && json_array_size(gp_docker_requests(c)) == 0 &&
+    return c->host && !gp_docker_has_device(c, "/dev/dri") &&
+           !gp_docker_has_device(c, "/dev/kfd") && !gp_docker_has_device(c, "/dev/nvidia") &&
+           json_array_size(gp_docker_requests(c)) == 0 &&
            !(runtime && (strstr(runtime, "nvidia") || strstr(runtime, "amd")));
 }
 
